@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+
+#define ARENA_BLOCK_MIN 4096
+
+struct arena_block {
+    struct arena_block *older;
+    size_t size; /* of bytes */
+    max_align_t bytes[];
+};
+
+void arena_init(struct arena *a, size_t size_max)
+{
+    *a = (struct arena){.size_max = size_max};
+}
+
+size_t arena_left(const struct arena *a)
+{
+    return a->size_max - a->size + (a->block ? a->block->size - a->used : 0);
+}
+
+/* Blocks double, so that a large arena is few of them, but never past the ceiling. */
+static void grow(struct arena *a, size_t need)
+{
+    size_t size = a->block ? a->block->size * 2 : ARENA_BLOCK_MIN;
+    size_t left = a->size_max - a->size;
+    struct arena_block *b;
+
+    if (need > left)
+        base_die("arena: %zu bytes asked for, %zu left of %zu", need, left, a->size_max);
+    if (size > left)
+        size = left;
+    if (size < need)
+        size = need;
+    b = base_alloc(sizeof *b + size);
+    b->older = a->block;
+    b->size = size;
+    a->block = b;
+    a->used = 0;
+    a->size += size;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    const size_t unit = sizeof(max_align_t);
+    size_t need;
+    char *p;
+
+    if (size > a->size_max)
+        base_die("arena: %zu bytes asked for, the ceiling is %zu", size, a->size_max);
+    need = (size + unit - 1) / unit * unit;
+    if (!a->block || a->block->size - a->used < need)
+        grow(a, need);
+    p = (char *)a->block->bytes + a->used;
+    a->used += need;
+    assert(a->used <= a->block->size && a->size <= a->size_max);
+    return p;
+}
+
+void *arena_zero(struct arena *a, size_t n, size_t size)
+{
+    void *p;
+
+    if (size && n > a->size_max / size)
+        base_die(
+            "arena: %zu things of %zu bytes asked for, the ceiling is %zu", n, size, a->size_max);
+    p = arena_alloc(a, n * size);
+    memset(p, 0, n * size);
+    return p;
+}
+
+str arena_dup(struct arena *a, str s)
+{
+    char *p = arena_alloc(a, s.n + 1);
+
+    memcpy(p, s.p, s.n);
+    p[s.n] = '\0';
+    return (str){p, s.n};
+}
+
+str arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    int n;
+    char *p;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    assert(n >= 0);
+    p = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return (str){p, (size_t)n};
+}
+
+/* Frees from the newest down to, but not including, `until`. */
+static void free_blocks(struct arena *a, const struct arena_block *until)
+{
+    while (a->block != until) {
+        struct arena_block *older = a->block->older;
+
+        a->size -= a->block->size;
+        free(a->block);
+        a->block = older;
+    }
+    a->used = 0;
+}
+
+void arena_reset(struct arena *a)
+{
+    const struct arena_block *first = a->block;
+
+    while (first && first->older)
+        first = first->older;
+    free_blocks(a, first);
+}
+
+void arena_release(struct arena *a)
+{
+    free_blocks(a, NULL);
+    assert(a->size == 0);
+}

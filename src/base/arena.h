@@ -1,0 +1,43 @@
+/* arena.h - memory that is released all at once.
+ *
+ *     struct arena a;
+ *     arena_init(&a, 1 << 20);
+ *     str kept = arena_dup(&a, lent);
+ *     arena_release(&a);
+ *
+ * One arena a request or run. It grows by blocks up to the ceiling it was born with; asking for
+ * more is our own mistake (input is bounded where it enters) and ends the process.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/str.h"
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *block; /* the newest, chained to the older */
+    size_t used;               /* in the newest block */
+    size_t size;               /* of all blocks */
+    size_t size_max;
+};
+
+void arena_init(struct arena *a, size_t size_max);
+
+/* Aligned for any type, not zeroed. size may be 0. */
+void *arena_alloc(struct arena *a, size_t size) MUST_USE;
+
+/* The same for n things of a size, zeroed. */
+void *arena_zero(struct arena *a, size_t n, size_t size) MUST_USE;
+
+/* A copy of s, with a NUL behind it that does not count. */
+str arena_dup(struct arena *a, str s);
+str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* How much may still be asked for. */
+size_t arena_left(const struct arena *a);
+
+/* All that was given is gone; the first block is kept for what comes next. */
+void arena_reset(struct arena *a);
+void arena_release(struct arena *a);

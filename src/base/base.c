@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/base.h"
+
+void base_die(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    fputs("rationale: fatal: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    abort();
+}
+
+void *base_alloc(size_t size)
+{
+    return base_realloc(NULL, size);
+}
+
+void *base_realloc(void *p, size_t size)
+{
+    void *q = realloc(p, size ? size : 1);
+
+    if (!q)
+        base_die("out of memory asking for %zu bytes", size);
+    return q;
+}

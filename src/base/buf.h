@@ -1,0 +1,50 @@
+/* buf.h - bytes that grow, up to a ceiling.
+ *
+ *     struct buf b;
+ *     buf_init(&b, 1 << 20);
+ *     buf_add(&b, STR("hello "));
+ *     buf_printf(&b, "%d", 42);
+ *     if (buf_full(&b)) ...            look once, at the end
+ *     use(buf_str(&b));
+ *     buf_release(&b);
+ *
+ * A sticky end: once something did not fit under the ceiling, the buffer is full, keeps what it has
+ * and ignores the rest. It never holds half of an add.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct buf {
+    char *p;
+    size_t n, cap, size_max;
+    bool full;
+};
+
+void buf_init(struct buf *b, size_t size_max);
+void buf_release(struct buf *b);
+
+/* Empty again and not full; the memory is kept. */
+void buf_reset(struct buf *b);
+
+void buf_add(struct buf *b, str s);
+void buf_add_c(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Room for `size` more bytes to be written at the place returned, or NULL and full. buf_wrote says
+ * how many of them were. */
+char *buf_room(struct buf *b, size_t size) MUST_USE;
+void buf_wrote(struct buf *b, size_t size);
+
+/* Takes `size` bytes off the front. */
+void buf_drop(struct buf *b, size_t size);
+
+/* What is in it, lent until the next change. */
+str buf_str(const struct buf *b);
+bool buf_full(const struct buf *b);
+
+/* False if it is full: `what` is "larger than SIZE_MAX bytes". */
+bool buf_ok(const struct buf *b, const char *what, struct err *e) MUST_USE;

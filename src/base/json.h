@@ -1,0 +1,153 @@
+/* json.h - JSON as a tape of spans into the source, and JSON out.
+ *
+ * Reading. One array of nodes, in document order, reused from call to call; nothing is copied, so
+ * the source must outlive the use of the nodes:
+ *
+ *     struct json doc;
+ *     json_init(&doc);
+ *     if (!json_parse(&doc, body, e))
+ *         return false;
+ *     const struct json_node *model = json_find(&doc, json_root(&doc), STR("model"));
+ *     if (model && json_text(&doc, model, &arena, &name)) ...
+ *     json_release(&doc);
+ *
+ * The grammar is RFC 8259 to the letter: no comments, no trailing commas, no BOM, one value and
+ * white space around it; UTF-8 is checked (no overlong forms, no surrogates), escaped surrogates
+ * must come in pairs, raw control characters are refused, depth is at most JSON_DEPTH_MAX. A number
+ * is kept as its text, whatever its size. Of two equal keys in one object json_find gives the last,
+ * as most readers do; both are on the tape.
+ *
+ * Rewriting. json_splice gives the source with one value replaced (or one member added or removed)
+ * and every other byte as it was.
+ *
+ * Writing. A sticky writer over a buf: it puts the commas, escapes what must be escaped, and
+ * remembers its first error (the buffer is full, or bytes given as text are not UTF-8).
+ *
+ *     struct json_out o;
+ *     json_out_init(&o, &buf);
+ *     json_out_object(&o);
+ *     json_out_key(&o, STR("id"));
+ *     json_out_str(&o, id);
+ *     json_out_end(&o);
+ *     if (!json_out_ok(&o, e)) ...
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define JSON_DEPTH_MAX 512
+#define JSON_SIZE_MAX ((size_t)1 << 30)
+
+enum json_kind {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT,
+};
+
+/* An object's children alternate: key (a JSON_STRING), value, key, value ... */
+struct json_node {
+    uint32_t at;     /* where the value begins in the source; a string's opening quote */
+    uint32_t size;   /* its bytes in the source, quotes and brackets included */
+    uint32_t span;   /* nodes it takes on the tape, itself included */
+    uint8_t kind;    /* enum json_kind */
+    uint8_t escaped; /* a string with a backslash in it; a number with a fraction or an exponent */
+    uint16_t reserved; /* 0 */
+};
+
+struct json {
+    str src;
+    struct json_node *nodes;
+    uint32_t n, cap;
+};
+
+void json_init(struct json *doc);
+void json_release(struct json *doc);
+
+/* False: e says what is wrong and at which byte, line and column; the tape is empty. src is lent as
+ * long as the nodes are used. */
+bool json_parse(struct json *doc, str src, struct err *e) MUST_USE;
+
+const struct json_node *json_root(const struct json *doc);
+
+/* How many elements an array has, or members an object; 0 for all else. Linear. */
+size_t json_count(const struct json *doc, const struct json_node *v);
+
+/* The first child, and the one after `child`; NULL when there is none. In an object these are keys
+ * and json_value is the value that belongs to one. */
+const struct json_node *json_first(const struct json *doc, const struct json_node *v);
+const struct json_node *json_next(const struct json *doc, const struct json_node *v,
+                                  const struct json_node *child);
+const struct json_node *json_value(const struct json_node *key);
+
+/* The value of a member, or NULL: v may be NULL or no object. The key is compared unescaped. */
+const struct json_node *json_find(const struct json *doc, const struct json_node *v, str key);
+/* The element at an index, or NULL likewise. */
+const struct json_node *json_at(const struct json *doc, const struct json_node *v, size_t index);
+/* A JSON Pointer (RFC 6901), or NULL. */
+const struct json_node *json_pointer(const struct json *doc, str pointer);
+
+/* The value's bytes in the source, as they stand. */
+str json_raw(const struct json *doc, const struct json_node *v);
+
+/* A string's text: a span of the source if it has no escapes, else a copy in the arena. False if v
+ * is NULL or no string. */
+bool json_text(const struct json *doc, const struct json_node *v, struct arena *a,
+               str *out) MUST_USE;
+/* Whether v is a string and its text is s; allocates nothing. */
+bool json_is(const struct json *doc, const struct json_node *v, str s);
+
+/* An integer that fits; 1.0 and 1e2 count as integers. */
+bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out) MUST_USE;
+bool json_double(const struct json *doc, const struct json_node *v, double *out) MUST_USE;
+bool json_bool(const struct json_node *v, bool *out) MUST_USE;
+
+/* Deep equality by value as JSON Schema has it: 1 equals 1.0, members in any order, text unescaped.
+ */
+bool json_equal(const struct json *da, const struct json_node *a, const struct json *db,
+                const struct json_node *b);
+
+/* Rewriting: the whole source into out, with the bytes of v replaced by `with` (itself JSON). */
+void json_splice(const struct json *doc, const struct json_node *v, str with, struct buf *out);
+/* The same, setting member `key` of object v: replaced where it stands, else added at the end. */
+void json_splice_set(const struct json *doc, const struct json_node *v, str key, str with,
+                     struct buf *out);
+/* The same without that member, and without its comma. */
+void json_splice_remove(const struct json *doc, const struct json_node *v, str key,
+                        struct buf *out);
+
+/* Text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD and the answer is
+ * false. */
+bool json_quote(struct buf *out, str text);
+
+struct json_out {
+    struct buf *buf;
+    uint64_t comma[(JSON_DEPTH_MAX + 63) / 64];  /* a bit a level: something stands there already */
+    uint64_t object[(JSON_DEPTH_MAX + 63) / 64]; /* a bit a level: an object, not an array */
+    unsigned depth;
+    bool after_key, bad_text, too_deep;
+};
+
+void json_out_init(struct json_out *o, struct buf *buf);
+void json_out_object(struct json_out *o);
+void json_out_array(struct json_out *o);
+void json_out_end(struct json_out *o); /* of the innermost object or array */
+void json_out_key(struct json_out *o, str key);
+void json_out_str(struct json_out *o, str text);
+void json_out_i64(struct json_out *o, int64_t v);
+void json_out_u64(struct json_out *o, uint64_t v);
+void json_out_double(struct json_out *o, double v); /* shortest that reads back; NaN, inf: null */
+void json_out_bool(struct json_out *o, bool v);
+void json_out_null(struct json_out *o);
+void json_out_raw(struct json_out *o, str json); /* a value already written */
+
+/* Whether all of it is in the buffer, closed, and was valid text. */
+bool json_out_ok(const struct json_out *o, struct err *e) MUST_USE;

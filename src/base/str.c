@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+
+str str_c(const char *z)
+{
+    return z ? (str){z, strlen(z)} : STR("");
+}
+
+bool str_eq(str a, str b)
+{
+    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+}
+
+int str_cmp(str a, str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = memcmp(a.p, b.p, n);
+
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+bool str_starts(str s, str prefix)
+{
+    return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
+}
+
+bool str_ends(str s, str suffix)
+{
+    return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
+}
+
+str str_slice(str s, size_t from, size_t to)
+{
+    if (to > s.n)
+        to = s.n;
+    if (from > to)
+        from = to;
+    return (str){s.p + from, to - from};
+}
+
+size_t str_find(str s, str needle)
+{
+    const char *hit;
+
+    if (needle.n == 0)
+        return 0;
+    hit = memmem(s.p, s.n, needle.p, needle.n);
+    return hit ? (size_t)(hit - s.p) : STR_NONE;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+str str_trim(str s)
+{
+    while (s.n > 0 && is_space(s.p[s.n - 1]))
+        s.n--;
+    while (s.n > 0 && is_space(s.p[0]))
+        s.p++, s.n--;
+    return s;
+}
+
+bool str_u64(str s, uint64_t *out)
+{
+    uint64_t v = 0;
+
+    if (s.n == 0)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned digit = (unsigned char)s.p[i] - (unsigned)'0';
+
+        if (digit > 9 || v > (UINT64_MAX - digit) / 10)
+            return false;
+        v = v * 10 + digit;
+    }
+    *out = v;
+    return true;
+}

@@ -1,0 +1,46 @@
+/* str.h - a borrowed view of bytes.
+ *
+ *     str s = STR("a literal");
+ *     if (str_starts(s, STR("a ")))
+ *         s = str_slice(s, 2, s.n);
+ *     printf(STR_FMT "\n", STR_ARG(s));
+ *
+ * A str owns nothing and need not end in NUL. An empty one points at "", never at NULL. To keep one
+ * past the call that lent it, copy it into an arena (arena_dup).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/base.h"
+
+typedef struct str {
+    const char *p;
+    size_t n;
+} str;
+
+#define STR(lit) ((str){"" lit, sizeof(lit) - 1})
+#define STR_FMT "%.*s"
+#define STR_ARG(s) (int)((s).n < INT32_MAX ? (s).n : INT32_MAX), (s).p
+#define STR_NONE ((size_t)-1) /* what str_find says when there is nothing */
+
+/* The view of a C string; NULL gives the empty one. */
+str str_c(const char *z);
+bool str_eq(str a, str b);
+
+/* Bytes compared as unsigned; a prefix comes before what it begins. */
+int str_cmp(str a, str b);
+bool str_starts(str s, str prefix);
+bool str_ends(str s, str suffix);
+
+/* Bytes from `from` up to but not including `to`; both are cut to the length of s. */
+str str_slice(str s, size_t from, size_t to);
+
+/* Where needle first stands in s, or STR_NONE. */
+size_t str_find(str s, str needle);
+
+/* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
+str str_trim(str s);
+
+/* A decimal number of digits only, no sign, no space; false if it is not one or does not fit. */
+bool str_u64(str s, uint64_t *out) MUST_USE;

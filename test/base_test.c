@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "test.h"
+
+#include <errno.h>
+
+TEST(str_views_compare_and_cut)
+{
+    CHECK(str_eq(STR("abc"), str_c("abc")));
+    CHECK(!str_eq(STR("abc"), STR("abd")));
+    CHECK(!str_eq(STR("abc"), STR("ab")));
+    CHECK(str_eq(str_c(NULL), STR("")));
+    CHECK(str_cmp(STR("a"), STR("ab")) < 0);
+    CHECK(str_cmp(STR("b"), STR("ab")) > 0);
+    CHECK(str_cmp(STR("\xff"), STR("a")) > 0);
+    CHECK_STR(str_slice(STR("abc"), 1, 2), "b");
+    CHECK_STR(str_slice(STR("abc"), 2, 9), "c");
+    CHECK_STR(str_slice(STR("abc"), 9, 1), "");
+    CHECK_INT(str_find(STR("abcabc"), STR("ca")), 2);
+    CHECK(str_find(STR("abc"), STR("cb")) == STR_NONE);
+    CHECK_STR(str_trim(STR(" \t\n a b \r\n")), "a b");
+    CHECK_STR(str_trim(STR("  ")), "");
+}
+
+TEST(str_u64_takes_digits_that_fit_and_nothing_else)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+        uint64_t value;
+    } cases[] = {
+        {"0", true, 0},
+        {"18446744073709551615", true, UINT64_MAX},
+        {"18446744073709551616", false, 0},
+        {"99999999999999999999", false, 0},
+        {"", false, 0},
+        {"+1", false, 0},
+        {"1 ", false, 0},
+        {"-1", false, 0},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t v = 0;
+
+        CHECK_F(str_u64(str_c(cases[i].text), &v) == cases[i].ok, "\"%s\"", cases[i].text);
+        CHECK(v == cases[i].value);
+    }
+}
+
+TEST(arena_gives_aligned_memory_up_to_its_ceiling)
+{
+    struct arena a;
+
+    arena_init(&a, 1 << 16);
+    for (size_t i = 1; i < 200; i++) {
+        char *p = arena_alloc(&a, i);
+
+        CHECK((uintptr_t)p % sizeof(max_align_t) == 0);
+        memset(p, 'x', i);
+    }
+    CHECK_STR(arena_dup(&a, STR("kept")), "kept");
+    CHECK_STR(arena_printf(&a, "%d-%s", 7, "x"), "7-x");
+    CHECK(a.size <= a.size_max);
+    arena_reset(&a);
+    CHECK_INT(arena_left(&a), 1 << 16);
+    CHECK(arena_alloc(&a, 1 << 15) != NULL);
+    arena_release(&a);
+}
+
+TEST(buf_keeps_whole_adds_under_its_ceiling_and_remembers)
+{
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, 10);
+    buf_add(&b, STR("12345"));
+    buf_printf(&b, "%d", 678);
+    CHECK(buf_ok(&b, "x", &e));
+    buf_add(&b, STR("too much"));
+    CHECK(buf_full(&b));
+    buf_add_c(&b, '9');
+    CHECK_STR(buf_str(&b), "12345678");
+    CHECK(!buf_ok(&b, "reply", &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    CHECK_STR(str_c(e.text), "reply: larger than 10 bytes");
+    buf_reset(&b);
+    CHECK(!buf_full(&b));
+    buf_add(&b, STR("0123456789"));
+    CHECK(!buf_full(&b));
+    buf_drop(&b, 4);
+    CHECK_STR(buf_str(&b), "456789");
+    buf_release(&b);
+}
+
+TEST(buf_printf_takes_more_than_its_small_buffer)
+{
+    struct buf b;
+
+    buf_init(&b, 1000);
+    buf_printf(&b, "%0300d", 7);
+    CHECK_INT(b.n, 300);
+    CHECK(b.p[299] == '7');
+    buf_release(&b);
+}
+
+TEST(err_says_what_and_never_half_a_character)
+{
+    struct err e;
+    char long_text[600];
+
+    CHECK(!err_set(&e, ERR_INPUT, "line %d", 3));
+    CHECK(!err_prefix(&e, "a.yaml: "));
+    CHECK_STR(str_c(e.text), "a.yaml: line 3");
+    CHECK_INT(e.code, ERR_INPUT);
+
+    errno = ENOENT;
+    CHECK(!err_sys(&e, "open %s", "x"));
+    CHECK_STR(str_c(e.text), "open x: No such file or directory");
+
+    for (size_t shift = 0; shift < 4; shift++) {
+        size_t n = shift;
+
+        memset(long_text, 'a', shift);
+        while (n + 4 < sizeof long_text)
+            memcpy(long_text + n, "\xF0\x9F\x8C\x88", 4), n += 4;
+        long_text[n] = '\0';
+        err_set(&e, ERR_INPUT, "%s", long_text);
+        CHECK((strlen(e.text) - shift) % 4 == 0);
+    }
+}
+
+TEST(err_codes_have_a_status_and_say_if_a_retry_makes_sense)
+{
+    CHECK_INT(err_http_status(ERR_INPUT), 400);
+    CHECK_INT(err_http_status(ERR_UPSTREAM), 502);
+    CHECK(err_retry(ERR_TIMEOUT) && !err_retry(ERR_AUTH));
+    for (int c = 0; c < ERR_CODE_COUNT; c++)
+        CHECK(err_name((enum err_code)c)[0] != '\0');
+}
+
+TEST_MAIN(T(str_views_compare_and_cut), T(str_u64_takes_digits_that_fit_and_nothing_else),
+          T(arena_gives_aligned_memory_up_to_its_ceiling),
+          T(buf_keeps_whole_adds_under_its_ceiling_and_remembers),
+          T(buf_printf_takes_more_than_its_small_buffer),
+          T(err_says_what_and_never_half_a_character),
+          T(err_codes_have_a_status_and_say_if_a_retry_makes_sense))

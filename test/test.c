@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <unistd.h>
+
+/* Tests run with RATIONALE_CORPORA set by meson; it names ../shared/corpora, which need not exist.
+ */
+const char *test_corpora(const char *name)
+{
+    static char path[4096];
+    const char *root = getenv("RATIONALE_CORPORA");
+
+    snprintf(path, sizeof path, "%s/%s", root ? root : "../shared/corpora", name);
+    if (access(path, R_OK) == 0)
+        return path;
+    print_message("skipped: no %s\n", path);
+    return NULL;
+}
