@@ -130,8 +130,8 @@ bool json_quote(struct buf *out, str text);
 
 struct json_out {
     struct buf *buf;
-    uint64_t comma[(JSON_DEPTH_MAX + 63) / 64];  /* a bit a level: something stands there already */
-    uint64_t object[(JSON_DEPTH_MAX + 63) / 64]; /* a bit a level: an object, not an array */
+    uint64_t comma[JSON_DEPTH_MAX / 64 + 1];  /* a bit a level: something stands there already */
+    uint64_t object[JSON_DEPTH_MAX / 64 + 1]; /* a bit a level: an object, not an array */
     unsigned depth;
     bool after_key, bad_text, too_deep;
 };
