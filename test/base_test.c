@@ -57,7 +57,7 @@ TEST(arena_gives_aligned_memory_up_to_its_ceiling)
     for (size_t i = 1; i < 200; i++) {
         char *p = arena_alloc(&a, i);
 
-        CHECK((uintptr_t)p % sizeof(max_align_t) == 0);
+        CHECK((uintptr_t)p % _Alignof(max_align_t) == 0);
         memset(p, 'x', i);
     }
     CHECK_STR(arena_dup(&a, STR("kept")), "kept");
