@@ -1,0 +1,54 @@
+/* calls.h - the calls in a piece of tool markup.
+ *
+ * The splitter hands tool markup on as it stands, because a stream may not wait for it. When a
+ * block of it is whole, this reads what it asks for:
+ *
+ *     split_calls(SPLIT_CALLS_JSON, STR(""), raw, &arena, (struct split_call_sink){on_call, ctx});
+ *
+ * Each model family writes calls in its own way; a style is a way, and a format names its style. A
+ * reader is lenient where a model is sloppy and strict where a guess could call the wrong thing:
+ * `arguments` is always one valid JSON text.
+ *
+ * Promises: it never fails and never loops on any bytes; markup that it does not understand gives
+ * no call for that part and the answer false; time is linear in the markup.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/str.h"
+
+enum split_call_style {
+    SPLIT_CALLS_NONE,
+    SPLIT_CALLS_BODY,     /* the text is the arguments, the recipient is the name: Harmony */
+    SPLIT_CALLS_TAGGED,   /* <tool_call>: JSON, or <function=f><parameter=k>, or f<arg_key>k */
+    SPLIT_CALLS_JSON,     /* an object or a list of objects between markers */
+    SPLIT_CALLS_INVOKE,   /* <invoke name="f"><parameter name="k">, plain, DSML, atem, M3 */
+    SPLIT_CALLS_DEEPSEEK, /* <｜tool▁call▁begin｜>f<｜tool▁sep｜>{...} */
+    SPLIT_CALLS_KIMI_K2,  /* <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{...} */
+    SPLIT_CALLS_KIMI_K3,  /* <|open|>call tool="f"<|sep|><|open|>argument key="k" type="number" */
+    SPLIT_CALLS_MISTRAL,  /* [TOOL_CALLS]f[ARGS]{...}, or [TOOL_CALLS][{...}] */
+    SPLIT_CALLS_GEMMA,    /* <|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|> */
+    SPLIT_CALLS_PYTHONIC, /* [f(k="v", n=1)] */
+    SPLIT_CALLS_FUNCTION, /* <function name="f"><param name="k">v</param></function> */
+    SPLIT_CALLS_APERTUS,  /* [{"f": {...}}] */
+    SPLIT_CALLS_SOLAR,    /* <|tool_call:begin|>id<|tool_call:name|>f<|tool_call:args|>{...} */
+    SPLIT_CALLS_COUNT
+};
+
+/* Both are lent for the call of the sink; they point into the markup or the arena. */
+struct split_call {
+    str name;
+    str arguments;
+};
+
+struct split_call_sink {
+    void (*on_call)(void *ctx, const struct split_call *call);
+    void *ctx;
+};
+
+/* `raw` is one whole block with its markers; `recipient` is what a header named, or empty. True if
+ * all of it was understood. The arena is scratch: at most a small multiple of the markup's size. */
+bool split_calls(enum split_call_style style, str recipient, str raw, struct arena *a,
+                 struct split_call_sink sink);
