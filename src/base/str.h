@@ -20,6 +20,8 @@ typedef struct str {
 } str;
 
 #define STR(lit) ((str){"" lit, sizeof(lit) - 1})
+/* The same where a constant must stand, in a static table. */
+#define STR_INIT(lit) {"" lit, sizeof(lit) - 1}
 #define STR_FMT "%.*s"
 #define STR_ARG(s) (int)((s).n < INT32_MAX ? (s).n : INT32_MAX), (s).p
 #define STR_NONE ((size_t)-1) /* what str_find says when there is nothing */

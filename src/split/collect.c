@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "split/collect.h"
+
+/* Memory that calls may take for each byte of markup, and at the least: a call is more than twenty
+ * bytes of markup, and what is kept of it is a few words and its own text. */
+#define CALLS_SIZE_FACTOR 32
+#define CALLS_SIZE_MIN ((size_t)1 << 20)
+
+void split_collect_init(struct split_collect *c, const struct split_format *format, str join,
+                        size_t size_max)
+{
+    *c = (struct split_collect){.format = format, .join = join, .tool_name = STR("")};
+    buf_init(&c->reasoning, size_max);
+    buf_init(&c->answer, size_max);
+    buf_init(&c->tool, size_max);
+    buf_init(&c->since, size_max);
+    arena_init(&c->arena, size_max * CALLS_SIZE_FACTOR + CALLS_SIZE_MIN);
+    arena_init(&c->scratch, size_max * CALLS_SIZE_FACTOR + CALLS_SIZE_MIN);
+}
+
+void split_collect_release(struct split_collect *c)
+{
+    buf_release(&c->reasoning);
+    buf_release(&c->answer);
+    buf_release(&c->tool);
+    buf_release(&c->since);
+    arena_release(&c->arena);
+    arena_release(&c->scratch);
+}
+
+static void on_run(void *ctx, enum split_kind kind, str run)
+{
+    struct split_collect *c = ctx;
+    struct buf *to = kind == SPLIT_REASONING ? &c->reasoning
+                     : kind == SPLIT_ANSWER  ? &c->answer
+                     : kind == SPLIT_TOOL    ? &c->tool
+                                             : NULL;
+
+    if (c->doubtful)
+        buf_add(&c->since, run);
+    if (!to)
+        return;
+    if (c->join_next[kind] && to->n > 0)
+        buf_add(to, c->join);
+    c->join_next[kind] = false;
+    buf_add(to, run);
+}
+
+static void on_call(void *ctx, const struct split_call *call)
+{
+    struct split_collect *c = ctx;
+
+    if (c->call_count == c->call_cap) {
+        size_t cap = c->call_cap ? c->call_cap * 2 : 8;
+        struct split_call *calls = arena_alloc(&c->arena, cap * sizeof *calls);
+
+        if (c->call_count)
+            memcpy(calls, c->calls, c->call_count * sizeof *calls);
+        c->calls = calls;
+        c->call_cap = cap;
+    }
+    c->calls[c->call_count++] = (struct split_call){
+        .name = arena_dup(&c->arena, call->name),
+        .arguments = arena_dup(&c->arena, call->arguments),
+    };
+}
+
+static void end_tools(struct split_collect *c)
+{
+    struct split_call_sink sink = {on_call, c};
+
+    if (c->format->calls == SPLIT_CALLS_NONE || buf_full(&c->tool))
+        return;
+    if (!split_calls(c->format->calls, c->tool_name, buf_str(&c->tool), &c->scratch, sink))
+        c->calls_unread = true;
+    arena_reset(&c->scratch);
+    buf_reset(&c->tool);
+}
+
+static void on_note(void *ctx, const struct split_note *note)
+{
+    struct split_collect *c = ctx;
+
+    switch (note->what) {
+    case SPLIT_BEGIN:
+        c->join_next[note->kind] = true;
+        if (note->kind == SPLIT_TOOL)
+            c->tool_name = arena_dup(&c->arena, note->name);
+        break;
+    case SPLIT_END:
+        if (note->kind == SPLIT_TOOL)
+            end_tools(c);
+        break;
+    case SPLIT_AMBIGUOUS:
+        c->doubtful = true;
+        buf_reset(&c->since);
+        c->answer_then = c->answer.n;
+        break;
+    case SPLIT_SETTLED:
+        c->doubtful = false;
+        break;
+    case SPLIT_RECLASSIFY:
+        buf_add(&c->reasoning, buf_str(&c->since));
+        c->answer.n = c->answer_then;
+        c->doubtful = false;
+        break;
+    }
+}
+
+struct split_sink split_collect_sink(struct split_collect *c)
+{
+    return (struct split_sink){on_run, on_note, c};
+}
+
+bool split_collect_ok(const struct split_collect *c, struct err *e)
+{
+    return buf_ok(&c->reasoning, "the reasoning", e) && buf_ok(&c->answer, "the answer", e) &&
+           buf_ok(&c->tool, "the tool markup", e) && buf_ok(&c->since, "the text", e);
+}

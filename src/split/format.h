@@ -1,0 +1,116 @@
+/* format.h - what a reasoning format is: markers, where each is looked for and where it leads.
+ *
+ * A format is a row of data. The rows that ship are in formats.c; a pair of a user's own becomes
+ * one by split_pair_init. Only the headers of typed messages need a function (header.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+#include "split/calls.h"
+
+#define SPLIT_MARK_MAX 64
+#define SPLIT_FIRST_MAX 8
+
+/* Where the text stands, as bits, so that a marker can name several. */
+enum split_place {
+    SPLIT_OUT = 1 << 0,    /* answer, or between blocks */
+    SPLIT_WRAP = 1 << 1,   /* answer inside a wrapper or a typed message */
+    SPLIT_REASON = 1 << 2, /* reasoning */
+    SPLIT_TOOLS = 1 << 3,  /* tool markup */
+    SPLIT_TAIL = 1 << 4,   /* behind the tools of a format that says nothing there: framing */
+    SPLIT_STAY = 0,        /* as a target: where it is */
+};
+#define SPLIT_PLACE_COUNT 5
+
+/* A gap: white space that is framing if one of the gap's markers follows, and text if not. */
+enum split_gap {
+    SPLIT_GAP_START = 1 << 0,  /* the text begins, outside reasoning */
+    SPLIT_GAP_INSIDE = 1 << 1, /* reasoning begins */
+    SPLIT_GAP_AFTER = 1 << 2,  /* a block has ended */
+    SPLIT_GAP_TOOL = 1 << 3,   /* tool markup has ended; at the end of the text it is framing too */
+};
+
+enum split_rule {
+    SPLIT_AT_LINE = 1 << 0,  /* only at the start of a line or right behind a block, in no fence */
+    SPLIT_NOT_CODE = 1 << 1, /* anywhere but in a fence or inline code */
+    SPLIT_NOT_QUOTED = 1 << 2, /* not with the same quote character on both sides */
+    SPLIT_FENCED = 1 << 3,     /* in an open fence it is ambiguous */
+    SPLIT_AGAIN = 1 << 4,      /* only while an ambiguous closer is not settled */
+    SPLIT_LATE = 1 << 5,       /* only behind tools that ended the reasoning */
+    SPLIT_STRAY = 1 << 6,      /* it closes nothing: note it */
+    SPLIT_SUFFIX = 1 << 7,     /* the text is followed by ">" or by ":word>" */
+    SPLIT_EMPTY = 1 << 8,      /* a whole block with nothing in it */
+    SPLIT_BACK = 1 << 9,       /* tools inside reasoning: it goes on behind them */
+    SPLIT_TO_TAIL = 1 << 10,   /* tools behind which nothing counts */
+    SPLIT_MESSAGE = 1 << 11,   /* an answer that begins here is a message of its own */
+    SPLIT_DEEPER = 1 << 12,    /* inside reasoning it wants a closer of its own; it is text */
+    SPLIT_BAD = 1 << 13,       /* a header that was not as it should be */
+};
+
+struct split_mark {
+    str text;
+    str eat;        /* what may follow it and is framing too */
+    uint8_t in;     /* enum split_place bits: where it is looked for */
+    uint8_t gap;    /* enum split_gap bits: behind whose white space */
+    uint8_t to;     /* one enum split_place */
+    uint8_t pair;   /* closes only what was opened with the same number; 0 closes all */
+    uint16_t rules; /* enum split_rule bits */
+};
+
+/* What was found at a place in the text. */
+struct split_hit {
+    struct split_mark mark; /* text is not used: size is how much of the input it is */
+    size_t size;            /* of the marker or header */
+    size_t token;           /* of its first token: behind it a quote character may stand */
+    str name;               /* the tool a header addresses */
+};
+
+enum split_match { SPLIT_NO_MATCH, SPLIT_PART_MATCH, SPLIT_FULL_MATCH };
+
+/* What a header matcher may know. */
+struct split_at {
+    str text;     /* from the place on */
+    bool more;    /* the text may go on behind it */
+    bool between; /* between messages: plain words may begin a header */
+    bool begun;   /* something came before */
+};
+
+struct split_format {
+    const char *id;
+    const char *families; /* for people */
+    const char *inside;   /* whether its prompts open the reasoning: "no", "yes", "varies" */
+    enum split_call_style calls;
+    bool cut_is_framing; /* a marker cut by the end of the text is framing, if a token of it is
+                            whole */
+    const struct split_mark *marks;
+    size_t mark_count;
+    /* NULL, or finds a typed message's header at the front of the text. */
+    enum split_match (*header)(const struct split_at *at, struct split_hit *hit);
+};
+
+/* NULL if there is none with this id. */
+const struct split_format *split_format_find(str id);
+/* All of them, in the order of the table: NULL behind the last. */
+const struct split_format *split_format_at(size_t index);
+/* The format `extract` uses: any of the tags that prompts ask for, anywhere outside code, nested or
+ * not. It is in no list. */
+const struct split_format *split_format_prompted(bool nested);
+
+#define SPLIT_PAIR_MARKS 5
+
+/* A pair of the user's own, as a format. */
+struct split_pair {
+    struct split_format format;
+    struct split_mark marks[SPLIT_PAIR_MARKS];
+};
+
+/* Both markers are lent as long as the pair is used: 1 to SPLIT_MARK_MAX bytes of UTF-8, different,
+ * and neither beginning with white space. */
+bool split_pair_init(struct split_pair *pair, str open, str close, struct err *e) MUST_USE;
+
+/* The headers of Harmony (gpt-oss) and of Muse. */
+enum split_match split_header_harmony(const struct split_at *at, struct split_hit *hit);
+enum split_match split_header_muse(const struct split_at *at, struct split_hit *hit);

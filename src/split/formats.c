@@ -1,0 +1,335 @@
+/* The formats, one row each.
+ *
+ * A row is a list of markers, and most rows are made of a few shapes:
+ *
+ *   TAG       a pair that is plain text: opens at the start of a line, can be quoted, can be
+ * ambiguous TOKEN     a pair of special tokens: opens anywhere, and a stray one is framing TOOLS
+ * tool markup and its end; `where` says whether it also ends reasoning WRAP_TAG  a wrapper around
+ * the answer, plain text, right behind the reasoning WRAP      the same with special tokens
+ *
+ * What a family is asked for by prompt or template is in docs/formats.md.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/utf8.h"
+#include "split/format.h"
+
+#define OUT SPLIT_OUT
+#define WRAPPED SPLIT_WRAP
+#define REASON SPLIT_REASON
+#define IN_TOOLS SPLIT_TOOLS
+#define TAIL SPLIT_TAIL
+#define ANSWERS (SPLIT_OUT | SPLIT_WRAP)
+#define START SPLIT_GAP_START
+#define INSIDE SPLIT_GAP_INSIDE
+#define AFTER SPLIT_GAP_AFTER
+#define BETWEEN SPLIT_GAP_TOOL
+
+/* clang-format off */
+
+/* A marker, and what may follow it. */
+#define M(t, ...) {.text = STR_INIT(t), .eat = STR_INIT(""), __VA_ARGS__}
+#define M_EAT(t, e, ...) {.text = STR_INIT(t), .eat = STR_INIT(e), __VA_ARGS__}
+
+#define TAG_OPEN(t, e, more) \
+    M_EAT(t, e, .in = OUT, .gap = START | INSIDE, .to = REASON, .rules = SPLIT_AT_LINE | (more))
+#define TAG_CLOSE(t, e, more) \
+    M_EAT(t, e, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_FENCED | (more)), \
+    M_EAT(t, e, .in = OUT, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_AGAIN | (more)), \
+    M_EAT(t, e, .gap = START, .to = SPLIT_STAY, .rules = SPLIT_STRAY | (more)), \
+    M_EAT(t, e, .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY | SPLIT_LATE | (more))
+#define TAG(open, close) TAG_OPEN(open, "", 0), TAG_CLOSE(close, "", 0)
+
+#define TOKEN_OPEN(t) \
+    M(t, .in = ANSWERS, .gap = START | INSIDE, .to = REASON), \
+    M(t, .in = REASON, .to = SPLIT_STAY)
+#define TOKEN_CLOSE(t) \
+    M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
+    M(t, .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY)
+#define TOKEN(open, close) TOKEN_OPEN(open), TOKEN_CLOSE(close)
+
+#define TOOLS_BY(open, close, number, where, more) \
+    M(open, .in = where, .gap = BETWEEN, .to = IN_TOOLS, .pair = number, \
+      .rules = SPLIT_NOT_QUOTED | (more)), \
+    M(close, .in = IN_TOOLS, .to = OUT, .pair = number)
+#define TOOLS(open, close, number, where) TOOLS_BY(open, close, number, where, 0)
+#define ANYWHERE (ANSWERS | REASON)
+
+#define WRAP_TAG(open, close) \
+    M_EAT(open, "\n", .gap = START | AFTER, .to = WRAPPED), \
+    M_EAT("\n" close, "\n", .in = WRAPPED, .to = OUT), \
+    M_EAT(close, "\n", .in = WRAPPED, .to = OUT)
+#define WRAP(open, close) \
+    M(open, .in = OUT | REASON, .gap = START | AFTER, .to = WRAPPED), \
+    M(close, .in = WRAPPED, .to = OUT), \
+    M(close, .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY)
+
+/* A token that ends a message, wherever that is; between messages it is framing. */
+#define TERMINATOR(t) \
+    M(t, .in = WRAPPED | REASON | IN_TOOLS, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
+    M(t, .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY)
+
+static const struct split_mark think[] = {TAG("<think>", "</think>")};
+static const struct split_mark think_tool_call[] = {
+    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE)};
+static const struct split_mark reka[] = {
+    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANSWERS)};
+static const struct split_mark nemotron[] = {
+    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE),
+    TOOLS("<TOOLCALL>", "</TOOLCALL>", 2, ANYWHERE)};
+static const struct split_mark deepseek[] = {
+    TAG("<think>", "</think>"),
+    TOOLS("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", 1, ANYWHERE)};
+static const struct split_mark deepseek_v32[] = {
+    TAG("<think>", "</think>"),
+    TOOLS("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", 1, ANYWHERE)};
+static const struct split_mark deepseek_v4[] = {
+    TAG("<think>", "</think>"),
+    TOOLS("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", 1, ANYWHERE)};
+static const struct split_mark kimi[] = {TAG("◁think▷", "◁/think▷")};
+static const struct split_mark kimi_k2[] = {
+    TAG("<think>", "</think>"),
+    M("<think>", .in = TAIL, .to = REASON),
+    TOOLS_BY("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", 1, ANYWHERE | TAIL,
+             SPLIT_TO_TAIL),
+    TOOLS_BY("<|tool_call_begin|>", "<|tool_call_end|>", 2, ANYWHERE | TAIL, SPLIT_TO_TAIL)};
+static const struct split_mark kimi_k3[] = {
+    M_EAT("<|open|>think", "<|sep|>", .in = ANSWERS, .gap = START | INSIDE | AFTER, .to = REASON),
+    M_EAT("<|open|>think", "<|sep|>", .in = REASON, .to = SPLIT_STAY),
+    M_EAT("<|close|>think", "<|sep|>", .in = REASON, .to = OUT),
+    M_EAT("<|close|>think", "<|sep|>", .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY),
+    M_EAT("<|open|>response", "<|sep|>", .in = OUT | REASON, .gap = START | AFTER, .to = WRAPPED),
+    M_EAT("<|close|>response", "<|sep|>", .in = WRAPPED, .to = OUT),
+    M_EAT("<|close|>response", "<|sep|>", .in = OUT, .gap = START | AFTER | BETWEEN,
+          .to = SPLIT_STAY),
+    M_EAT("<|close|>message", "<|sep|>", .in = WRAPPED | REASON, .to = OUT),
+    M_EAT("<|close|>message", "<|sep|>", .in = OUT, .gap = START | AFTER | BETWEEN,
+          .to = SPLIT_STAY),
+    M_EAT("<|open|>message role=\"assistant\"", "<|sep|>", .in = OUT, .gap = START | AFTER,
+          .to = SPLIT_STAY),
+    M("<|end_of_msg|>", .in = WRAPPED | REASON, .to = OUT),
+    M("<|end_of_msg|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY),
+    M_EAT("<|open|>tools", "<|sep|>", .in = ANYWHERE, .gap = BETWEEN | AFTER, .to = IN_TOOLS,
+          .pair = 1),
+    M_EAT("<|close|>tools", "<|sep|>", .in = IN_TOOLS, .to = OUT, .pair = 1)};
+static const struct split_mark minimax_m2[] = {
+    TAG("<think>", "</think>"),
+    TOOLS("<minimax:tool_call>", "</minimax:tool_call>", 1, ANYWHERE)};
+static const struct split_mark minimax_m3[] = {
+    TAG("<mm:think>", "</mm:think>"),
+    TOOLS("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>", 1, ANYWHERE)};
+static const struct split_mark seed_oss[] = {
+    TAG("<seed:think>", "</seed:think>"),
+    TOOLS("<seed:tool_call>", "</seed:tool_call>", 1, ANYWHERE)};
+static const struct split_mark step3p5[] = {
+    TAG_OPEN("<think>", "", 0), TAG_CLOSE("\n</think>", "\n", 0), TAG_CLOSE("</think>", "\n", 0)};
+static const struct split_mark ernie45[] = {
+    TAG("<think>", "</think>"), WRAP_TAG("<response>", "</response>")};
+static const struct split_mark hunyuan[] = {
+    TAG_OPEN("<think>", "\n", 0), TAG_CLOSE("\n</think>", "\n", 0), TAG_CLOSE("</think>", "\n", 0),
+    WRAP_TAG("<answer>", "</answer>"), TOOLS("<tool_calls>", "</tool_calls>", 1, ANYWHERE)};
+static const struct split_mark hy_v3[] = {
+    TAG_OPEN("<think", "", SPLIT_SUFFIX), TAG_CLOSE("</think", "", SPLIT_SUFFIX),
+    M("<tool_calls", .in = ANYWHERE, .gap = BETWEEN, .to = IN_TOOLS, .pair = 1,
+      .rules = SPLIT_NOT_QUOTED | SPLIT_SUFFIX),
+    M("</tool_calls", .in = IN_TOOLS, .to = OUT, .pair = 1, .rules = SPLIT_SUFFIX)};
+static const struct split_mark mistral[] = {
+    TOKEN("[THINK]", "[/THINK]"),
+    M("[TOOL_CALLS]", .in = ANSWERS, .to = IN_TOOLS, .pair = 1, .rules = SPLIT_NOT_QUOTED)};
+static const struct split_mark gemma4[] = {
+    TOKEN_OPEN("<|channel>thought\n"), TOKEN_OPEN("<|channel>"),
+    M("<|channel>thought<channel|>", .in = ANSWERS, .gap = START, .to = SPLIT_STAY,
+      .rules = SPLIT_EMPTY),
+    TOKEN_CLOSE("<channel|>"), TOOLS("<|tool_call>", "<tool_call|>", 1, ANYWHERE)};
+static const struct split_mark cohere[] = {
+    TOKEN("<|START_THINKING|>", "<|END_THINKING|>"),
+    WRAP("<|START_RESPONSE|>", "<|END_RESPONSE|>"), WRAP("<|START_TEXT|>", "<|END_TEXT|>"),
+    TOOLS("<|START_ACTION|>", "<|END_ACTION|>", 1, ANYWHERE)};
+static const struct split_mark granite[] = {
+    M("Here is my thought process:", .gap = START, .to = REASON),
+    M("Here's my thought process:", .gap = START, .to = REASON),
+    M("Here is my response:", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    M("Here's my response:", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED)};
+static const struct split_mark apriel[] = {
+    M_EAT("Here are my reasoning steps:", "\n", .gap = START | INSIDE, .to = REASON),
+    M("[BEGIN FINAL RESPONSE]", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    M("[BEGIN FINAL RESPONSE]", .gap = START, .to = SPLIT_STAY, .rules = SPLIT_STRAY),
+    M("[END FINAL RESPONSE]", .in = OUT, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED),
+    TOOLS("<tool_calls>", "</tool_calls>", 1, ANSWERS)};
+static const struct split_mark apertus[] = {
+    TOKEN("<|inner_prefix|>", "<|inner_suffix|>"),
+    TOOLS_BY("<|tools_prefix|>", "<|tools_suffix|>", 1, ANYWHERE, SPLIT_BACK)};
+static const struct split_mark lfm2[] = {
+    TAG("<think>", "</think>"), TOOLS("<|tool_call_start|>", "<|tool_call_end|>", 1, ANSWERS)};
+static const struct split_mark minicpm5[] = {
+    TAG("<think>", "</think>"), TOOLS("<function name=", "</function>", 1, ANYWHERE)};
+static const struct split_mark harmony[] = {
+    TERMINATOR("<|end|>"), TERMINATOR("<|return|>"), TERMINATOR("<|call|>")};
+static const struct split_mark muse[] = {TERMINATOR("<|eom|>"), TERMINATOR("<|eot|>")};
+static const struct split_mark inkling[] = {
+    M("<|content_thinking|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = REASON),
+    M("<|content_text|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = WRAPPED,
+      .rules = SPLIT_MESSAGE),
+    M("<|content_invoke_tool_json|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
+    M("<|content_invoke_tool_text|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
+    M("<|content_tool_error|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
+    M("<|message_model|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY),
+    TERMINATOR("<|end_message|>"), TERMINATOR("<|content_model_end_sampling|>")};
+static const struct split_mark solar[] = {
+    M("<|think|>", .in = ANSWERS, .gap = START | INSIDE | AFTER | BETWEEN, .to = REASON),
+    M("<|content|>", .in = OUT | REASON, .gap = START | AFTER | BETWEEN, .to = WRAPPED,
+      .rules = SPLIT_MESSAGE),
+    M("<|tool_calls|>", .in = ANYWHERE, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
+    M("<|begin|>assistant", .in = OUT, .gap = START | INSIDE | AFTER | BETWEEN, .to = SPLIT_STAY),
+    M("<|begin|>assistant", .in = WRAPPED | REASON, .to = OUT),
+    TERMINATOR("<|end|>"), TERMINATOR("<|calls|>"), TERMINATOR("<|flush|>")};
+static const struct split_mark exaone[] = {TAG("<thought>", "</thought>")};
+static const struct split_mark thinking[] = {TAG("<thinking>", "</thinking>")};
+static const struct split_mark reasoning[] = {TAG("<reasoning>", "</reasoning>")};
+static const struct split_mark analysis[] = {TAG("<analysis>", "</analysis>")};
+static const struct split_mark harmony_stripped[] = {
+    M("analysis", .gap = START, .to = REASON), M("final", .gap = START, .to = SPLIT_STAY),
+    M("assistantfinal", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    M("assistantcommentary", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    M("assistantanalysis", .in = OUT, .to = REASON, .rules = SPLIT_NOT_QUOTED),
+    M("assistantfinal", .in = OUT, .gap = START, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED)};
+static const struct split_mark generic_test[] = {TAG("<test:think>", "</test:think>")};
+static const struct split_mark generic_alt[] = {TAG("<alt:start>", "<alt:end>")};
+
+#define MARKS(m) .marks = m, .mark_count = COUNT_OF(m)
+
+static const struct split_format formats[] = {
+    {"think", "any model that writes <think>; the default", "varies", SPLIT_CALLS_NONE, false,
+     MARKS(think)},
+    {"deepseek_r1", "DeepSeek-R1 and its distillations, QwQ", "yes", SPLIT_CALLS_DEEPSEEK, false,
+     MARKS(deepseek)},
+    {"deepseek_v3", "DeepSeek-V3.1, Holo2, EXAONE 4", "varies", SPLIT_CALLS_DEEPSEEK, false,
+     MARKS(deepseek)},
+    {"cogito", "Cogito", "varies", SPLIT_CALLS_DEEPSEEK, false, MARKS(deepseek)},
+    {"deepseek_v32", "DeepSeek-V3.2", "yes", SPLIT_CALLS_INVOKE, false, MARKS(deepseek_v32)},
+    {"deepseek_v4", "DeepSeek-V4", "yes", SPLIT_CALLS_INVOKE, false, MARKS(deepseek_v4)},
+    {"qwen3", "Qwen3, MiMo, dots, InternS1", "varies", SPLIT_CALLS_TAGGED, false,
+     MARKS(think_tool_call)},
+    {"glm45", "GLM-4.5 to 5", "varies", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
+    {"ling3", "Ling 3", "yes", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
+    {"kimi", "Kimi-VL, Kimi thinking", "no", SPLIT_CALLS_NONE, false, MARKS(kimi)},
+    {"kimi_k2", "Kimi K2 Thinking, K2.5", "no", SPLIT_CALLS_KIMI_K2, false, MARKS(kimi_k2)},
+    {"kimi_k3", "Kimi K3", "yes", SPLIT_CALLS_KIMI_K3, true, MARKS(kimi_k3)},
+    {"minimax_m2", "MiniMax M1, M2", "yes", SPLIT_CALLS_INVOKE, false, MARKS(minimax_m2)},
+    {"minimax_m3", "MiniMax M3", "varies", SPLIT_CALLS_INVOKE, false, MARKS(minimax_m3)},
+    {"seed_oss", "Seed-OSS", "no", SPLIT_CALLS_TAGGED, false, MARKS(seed_oss)},
+    {"step3", "Step-3, Step-3.5-Flash", "yes", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
+    {"step3p5", "Step-3.5, newlines around the closer are framing", "yes", SPLIT_CALLS_NONE, false,
+     MARKS(step3p5)},
+    {"ernie45", "ERNIE 4.5 Thinking", "yes", SPLIT_CALLS_NONE, false, MARKS(ernie45)},
+    {"hunyuan", "Hunyuan A13B", "no", SPLIT_CALLS_JSON, false, MARKS(hunyuan)},
+    {"hy_v3", "Hy3", "varies", SPLIT_CALLS_TAGGED, false, MARKS(hy_v3)},
+    {"olmo3", "Olmo 3 Think", "yes", SPLIT_CALLS_NONE, false, MARKS(think)},
+    {"nemotron_v3", "Nemotron Nano 2, Nemotron 3", "yes", SPLIT_CALLS_TAGGED, false,
+     MARKS(nemotron)},
+    {"mistral", "Magistral, Ministral 3, Mistral Small 4", "no", SPLIT_CALLS_MISTRAL, false,
+     MARKS(mistral)},
+    {"gemma4", "Gemma 4", "no", SPLIT_CALLS_GEMMA, true, MARKS(gemma4)},
+    {"cohere", "Command A Reasoning, A+, R7B", "varies", SPLIT_CALLS_JSON, false, MARKS(cohere)},
+    {"granite", "Granite 3.2", "no", SPLIT_CALLS_NONE, false, MARKS(granite)},
+    {"granite33", "Granite 3.3", "no", SPLIT_CALLS_NONE, false, MARKS(ernie45)},
+    {"apriel", "Apriel 1.5, 1.6", "yes", SPLIT_CALLS_JSON, false, MARKS(apriel)},
+    {"apertus", "Apertus", "no", SPLIT_CALLS_APERTUS, false, MARKS(apertus)},
+    {"lfm2", "LFM2, LFM2.5", "no", SPLIT_CALLS_PYTHONIC, false, MARKS(lfm2)},
+    {"minicpm5", "MiniCPM5", "varies", SPLIT_CALLS_FUNCTION, false, MARKS(minicpm5)},
+    {"reka", "Reka Edge", "varies", SPLIT_CALLS_TAGGED, false, MARKS(reka)},
+    {"laguna", "Laguna", "varies", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
+    {"harmony", "gpt-oss", "no", SPLIT_CALLS_BODY, true, MARKS(harmony), split_header_harmony},
+    {"harmony_stripped", "gpt-oss behind a server that drops its tokens", "no", SPLIT_CALLS_NONE,
+     false, MARKS(harmony_stripped)},
+    {"inkling", "Inkling", "no", SPLIT_CALLS_JSON, true, MARKS(inkling)},
+    {"muse", "Muse Glimmer", "no", SPLIT_CALLS_INVOKE, true, MARKS(muse), split_header_muse},
+    {"solar", "Solar Open", "no", SPLIT_CALLS_SOLAR, true, MARKS(solar)},
+    {"exaone", "EXAONE Deep", "yes", SPLIT_CALLS_NONE, false, MARKS(exaone)},
+    {"thinking", "any model asked for <thinking>", "no", SPLIT_CALLS_NONE, false, MARKS(thinking)},
+    {"reasoning", "any model asked for <reasoning>", "no", SPLIT_CALLS_NONE, false,
+     MARKS(reasoning)},
+    {"analysis", "any model asked for <analysis>", "no", SPLIT_CALLS_NONE, false, MARKS(analysis)},
+    {"generic_test", "a pair of one's own: <test:think>", "varies", SPLIT_CALLS_NONE, false,
+     MARKS(generic_test)},
+    {"generic_alt", "a pair of one's own: <alt:start>", "varies", SPLIT_CALLS_NONE, false,
+     MARKS(generic_alt)},
+};
+
+/* Any tag that prompts ask for, where a regular expression would find it, but not in code. */
+#define PROMPTED(open, close, number) \
+    M(open, .in = OUT, .gap = START, .to = REASON, .pair = number, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_NOT_CODE), \
+    M(close, .in = REASON, .to = OUT, .pair = number, .rules = SPLIT_NOT_QUOTED)
+#define NESTED(open, number) \
+    M(open, .in = REASON, .to = SPLIT_STAY, .pair = number, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_DEEPER)
+#define PROMPTED_ALL \
+    PROMPTED("<thinking>", "</thinking>", 1), PROMPTED("<reasoning>", "</reasoning>", 2), \
+    PROMPTED("<analysis>", "</analysis>", 3), PROMPTED("<think>", "</think>", 4), \
+    PROMPTED("<budget:thinking>", "</budget:thinking>", 5)
+static const struct split_mark prompted_flat[] = {PROMPTED_ALL};
+static const struct split_mark prompted_nested[] = {
+    PROMPTED_ALL, NESTED("<thinking>", 1), NESTED("<reasoning>", 2), NESTED("<analysis>", 3),
+    NESTED("<think>", 4), NESTED("<budget:thinking>", 5)};
+static const struct split_format prompted[] = {
+    {"prompted", "tags asked for by prompt", "no", SPLIT_CALLS_NONE, false, MARKS(prompted_flat)},
+    {"prompted", "tags asked for by prompt", "no", SPLIT_CALLS_NONE, false, MARKS(prompted_nested)},
+};
+/* clang-format on */
+
+const struct split_format *split_format_at(size_t index)
+{
+    return index < COUNT_OF(formats) ? &formats[index] : NULL;
+}
+
+const struct split_format *split_format_find(str id)
+{
+    for (size_t i = 0; i < COUNT_OF(formats); i++)
+        if (str_eq(id, str_c(formats[i].id)))
+            return &formats[i];
+    return NULL;
+}
+
+const struct split_format *split_format_prompted(bool nested)
+{
+    return &prompted[nested];
+}
+
+static bool marker_is_fit(const char *which, str marker, struct err *e)
+{
+    if (marker.n == 0 || marker.n > SPLIT_MARK_MAX)
+        return err_set(e,
+                       ERR_INPUT,
+                       "the %s marker has %zu bytes; it must have 1 to %d",
+                       which,
+                       marker.n,
+                       SPLIT_MARK_MAX);
+    if (!utf8_valid(marker))
+        return err_set(e, ERR_INPUT, "the %s marker is not UTF-8", which);
+    if (str_trim(marker).p != marker.p)
+        return err_set(e, ERR_INPUT, "the %s marker begins with white space", which);
+    return true;
+}
+
+bool split_pair_init(struct split_pair *pair, str open, str close, struct err *e)
+{
+    static const struct split_mark shape[SPLIT_PAIR_MARKS] = {TAG("<o>", "</o>")};
+
+    if (!marker_is_fit("opening", open, e) || !marker_is_fit("closing", close, e))
+        return false;
+    if (str_eq(open, close))
+        return err_set(e, ERR_INPUT, "the opening and the closing marker are the same");
+    for (size_t i = 0; i < COUNT_OF(shape); i++) {
+        pair->marks[i] = shape[i];
+        pair->marks[i].text = i == 0 ? open : close;
+    }
+    pair->format = (struct split_format){
+        .id = "pair",
+        .families = "a pair given by the user",
+        .inside = "varies",
+        .marks = pair->marks,
+        .mark_count = COUNT_OF(shape),
+    };
+    return true;
+}

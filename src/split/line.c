@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "split/line.h"
+
+#define FENCE_MIN 3
+#define INDENT_MAX 3
+
+void split_line_reset(struct split_line *l)
+{
+    *l = (struct split_line){.state = SPLIT_LINE_START};
+}
+
+bool split_line_at_start(const struct split_line *l)
+{
+    return l->state == SPLIT_LINE_START;
+}
+
+/* A line that began with a run of fence characters has ended. */
+static void end_fence_line(struct split_line *l)
+{
+    if (l->run < FENCE_MIN)
+        return;
+    if (l->fence_size == 0) {
+        if (l->mark == '`' && l->rest_tick)
+            return;
+        l->fence_size = l->run;
+        l->fence_mark = l->mark;
+        return;
+    }
+    if (l->mark != l->fence_mark || l->run < l->fence_size)
+        return;
+    if (l->rest_blank)
+        l->fence_size = 0;
+    else if (!l->rest_tick)
+        l->reopened = true;
+}
+
+static void end_line(struct split_line *l)
+{
+    if (l->state == SPLIT_LINE_RUN || l->state == SPLIT_LINE_REST)
+        end_fence_line(l);
+    l->state = SPLIT_LINE_START;
+    l->spaces = 0;
+    l->ticks_odd = false;
+}
+
+static void start_byte(struct split_line *l, char c)
+{
+    if (c == ' ' && l->spaces < INDENT_MAX) {
+        l->spaces++;
+    } else if (c == '`' || c == '~') {
+        l->state = SPLIT_LINE_RUN;
+        l->mark = c;
+        l->run = 1;
+        l->rest_blank = true;
+        l->rest_tick = false;
+    } else {
+        l->state = SPLIT_LINE_TEXT;
+    }
+}
+
+static void rest_byte(struct split_line *l, char c)
+{
+    if (c == '`')
+        l->rest_tick = true;
+    if (c != ' ' && c != '\t' && c != '\r')
+        l->rest_blank = false;
+}
+
+static void run_byte(struct split_line *l, char c)
+{
+    if (c == l->mark) {
+        l->run += l->run < UINT32_MAX;
+    } else {
+        l->state = SPLIT_LINE_REST;
+        rest_byte(l, c);
+    }
+}
+
+/* Inside a line of text only its end matters, and the number of backticks. */
+static size_t skip_text(struct split_line *l, str run, size_t at)
+{
+    const char *p = run.p + at, *end = run.p + run.n;
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+    const char *stop = newline ? newline : end;
+
+    while ((p = memchr(p, '`', (size_t)(stop - p))))
+        l->ticks_odd = !l->ticks_odd, p++;
+    return (size_t)(stop - run.p);
+}
+
+void split_line_feed(struct split_line *l, str run)
+{
+    for (size_t at = 0; at < run.n;) {
+        char c = run.p[at];
+
+        if (l->state == SPLIT_LINE_TEXT && c != '\n') {
+            at = skip_text(l, run, at);
+            continue;
+        }
+        at++;
+        if (c == '\n') {
+            end_line(l);
+            continue;
+        }
+        l->ticks_odd ^= c == '`';
+        if (l->state == SPLIT_LINE_START)
+            start_byte(l, c);
+        else if (l->state == SPLIT_LINE_RUN)
+            run_byte(l, c);
+        else
+            rest_byte(l, c);
+    }
+    assert(l->state != SPLIT_LINE_START || l->spaces <= INDENT_MAX);
+}

@@ -1,0 +1,128 @@
+/* split.h - tell a model's reasoning from its answer while the text is still arriving.
+ *
+ * Feed the text in whatever pieces the network cuts; get back runs of it, in order, each of one
+ * kind:
+ *
+ *     struct split sp;
+ *     split_init(&sp, split_format_find(STR("qwen3")), false, (struct split_sink){on_run, NULL,
+ * ctx}); while (next_piece(&piece)) split_feed(&sp, piece); split_finish(&sp);
+ *
+ * Whether the text begins inside reasoning is not in the text: the prompt may have opened it. It is
+ * the caller's to say, and never guessed.
+ *
+ * Places, and what leads from one to another (formats.c has the markers, one row a format):
+ *
+ *     OUT ---open---> REASON ---close---> OUT        OUT ---wrapper---> WRAP ---its end---> OUT
+ *     OUT, WRAP, sometimes REASON ---tool---> TOOL ---its end---> OUT
+ *
+ * The rules, in short (docs/splitting.md has them at length, with the reasons):
+ *   - White space and a marker that begin the text are framing: an opener, one stray closer, and
+ *     openers said again inside.
+ *   - A text tag opens only at the start of a line or right behind a closer, and not in a code
+ * fence; a special token opens anywhere. A closer that closes nothing is answer for a text tag and
+ * framing for a special token.
+ *   - A marker with the same quote character on both sides is text.
+ *   - A closer inside an open code fence closes and is noted as ambiguous; if another closer
+ * follows before any tool or new block, what lay between was reasoning: SPLIT_RECLASSIFY says so.
+ *
+ * Promises:
+ *   - Cutting the text elsewhere never changes the runs of each kind, joined, nor the notes.
+ *   - The runs, joined, are the input: not a byte is lost, changed or made up.
+ *   - Only text that may yet be part of a marker or of its white space is held back, and a
+ * character that is not whole; a run never ends inside a UTF-8 sequence.
+ *   - It allocates nothing, does no I/O, cannot fail, and its memory is the struct.
+ *   - Time is linear in the text.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "split/format.h"
+#include "split/line.h"
+
+enum split_kind {
+    SPLIT_REASONING,
+    SPLIT_ANSWER,
+    SPLIT_TOOL,
+    SPLIT_FRAMING, /* markers, headers, and the white space that belongs to them */
+    SPLIT_KIND_COUNT
+};
+
+enum split_state {
+    SPLIT_NONE,     /* no reasoning was there */
+    SPLIT_COMPLETE, /* it was, and it was closed */
+    SPLIT_UNCLOSED, /* the text ended inside it */
+};
+
+/* What a reader of the result may want to know; bits. */
+enum split_flag {
+    SPLIT_AMBIGUOUS_CLOSE = 1 << 0, /* a closer stood in an open code fence */
+    SPLIT_RECLASSIFIED = 1 << 1,    /* and another one showed that it was text */
+    SPLIT_MALFORMED = 1 << 2,       /* a header was not as its format has it */
+    SPLIT_INVALID_UTF8 = 1 << 3,    /* bytes that are no characters were passed on as they were */
+    SPLIT_STRAY_CLOSE = 1 << 4,     /* a closer that closed nothing was taken as framing */
+    SPLIT_IMPLICIT_END = 1 << 5,    /* a tool call ended the reasoning without a closer */
+    SPLIT_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
+};
+#define SPLIT_FLAG_COUNT 7
+
+enum split_note_what {
+    SPLIT_BEGIN,      /* a block of `kind` begins; `name` is the tool a header addressed, if any */
+    SPLIT_END,        /* it has ended */
+    SPLIT_AMBIGUOUS,  /* the closer that comes next as framing may yet turn out to be text */
+    SPLIT_SETTLED,    /* it was a closer */
+    SPLIT_RECLASSIFY, /* it was text: the last `size` bytes of the runs were reasoning, all of them
+                       */
+};
+
+struct split_note {
+    enum split_note_what what;
+    enum split_kind kind;
+    str name;    /* lent for the call */
+    size_t size; /* bytes */
+};
+
+struct split_sink {
+    /* run is lent for the call, and never empty. */
+    void (*on_run)(void *ctx, enum split_kind kind, str run);
+    void (*on_note)(void *ctx, const struct split_note *note); /* may be NULL */
+    void *ctx;
+};
+
+/* A header or a run of framing white space may be held whole, so this is the longest of them. */
+#define SPLIT_HOLD_MAX 512
+
+struct split {
+    const struct split_format *format; /* lent until split_finish */
+    struct split_sink sink;
+    size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far; what is held back is in none */
+    unsigned flags;
+    enum split_state state;
+
+    /* All below is the splitter's own. */
+    uint8_t place, gap, gaps, back, pair;
+    bool started, seen, fresh, implicit, ambiguous, track_answer, track_reason;
+    char before;          /* the last byte of this block's text; 0 at its start */
+    str eat;              /* what may follow the last marker and is still framing */
+    size_t since;         /* bytes since the ambiguous closer, it included */
+    size_t since_framing; /* how many of them went out as framing */
+    unsigned depth;       /* openers inside reasoning that want a closer of their own */
+    struct split_line answer, reason, answer_then;
+    uint8_t first[256]; /* a bit a place: a marker looked for there begins with this byte */
+    uint8_t byte[SPLIT_PLACE_COUNT][SPLIT_FIRST_MAX]; /* the same as lists */
+    uint8_t byte_count[SPLIT_PLACE_COUNT];
+    size_t held;
+    char hold[SPLIT_HOLD_MAX];
+};
+
+void split_init(struct split *sp, const struct split_format *format, bool inside,
+                struct split_sink sink);
+void split_feed(struct split *sp, str piece);
+
+/* The text is over: what was held back is handed on, and state and flags are final. */
+void split_finish(struct split *sp);
+
+const char *split_kind_name(enum split_kind kind);
+const char *split_state_name(enum split_state state);
+/* The name of the flag with this number, 0 to SPLIT_FLAG_COUNT - 1. */
+const char *split_flag_name(unsigned number);
