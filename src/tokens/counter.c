@@ -1,0 +1,370 @@
+/* Counting text that arrives in pieces.
+ *
+ * Text is split as far as it can be. What is left is a piece whose end is not decided; it is held
+ * as text and looked at again when more has come, and it is short in all but strange cases. Once it
+ * is longer than TOKENS_HELD_MAX it can only be one of a few endless runs, and goes on without
+ * being held: each byte is pushed into a window (bpe.c), which knows the count up to there.
+ *
+ *     RUN_UPPER   a word of o200k_base without a lower letter so far. If none comes, it must be cut
+ *                 behind its last letter of both cases: the mark
+ *     RUN_WORD    any other word
+ *     RUN_QUOTE   a word of o200k_base and an apostrophe: a contraction belongs to the word. What
+ *                 may be one is held
+ *     RUN_PUNCT   punctuation
+ *     RUN_TAIL    the line ends behind it
+ *     RUN_BLANK   white space. It is cut behind its last line end, the mark, and before its last
+ *                 character, which goes to what follows
+ *
+ * The mark may still move, so both readings are counted: `whole` as if there were no cut, `rest` as
+ * if what is behind the mark were a piece of its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tokens/internal.h"
+
+enum run { RUN_NONE, RUN_UPPER, RUN_WORD, RUN_QUOTE, RUN_PUNCT, RUN_TAIL, RUN_BLANK };
+
+static void push(struct tokens_counter *c, struct tokens_window *w, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        tokens_window_push(c->vocab->table, w, p[i]);
+}
+
+static size_t window_size(const struct tokens_window *w)
+{
+    return w->moved + w->n;
+}
+
+/* Takes a character into the run; `here` says that it may be cut behind it. */
+static void take(struct tokens_counter *c, const uint8_t *p, size_t n, bool here)
+{
+    push(c, &c->whole, p, n);
+    if (here) {
+        c->marked = tokens_window_count(&c->whole, 0);
+        tokens_window_reset(&c->rest);
+    } else if (c->marked) {
+        push(c, &c->rest, p, n);
+    }
+}
+
+/* What is behind the mark becomes the whole. */
+static void cut(struct tokens_counter *c)
+{
+    if (!c->marked)
+        return;
+    c->done += c->marked;
+    c->marked = 0;
+    c->whole = c->rest;
+}
+
+static void hold(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    assert(c->held_n + n <= TOKENS_HELD_MAX);
+    memcpy(c->held + c->held_n, p, n);
+    c->held_n = (uint8_t)(c->held_n + n);
+}
+
+static void end_blank(struct tokens_counter *c)
+{
+    const struct tokens_window *w = &c->whole;
+    size_t last = 1;
+
+    cut(c);
+    if (window_size(w) == 0)
+        return;
+    while ((w->text[w->n - last] & 0xC0) == 0x80)
+        last++;
+    c->done += tokens_window_count(w, last);
+    hold(c, w->text + w->n - last, last);
+}
+
+/* The run is over before this character, which is none of it. True if the character was used. */
+static bool end_run(struct tokens_counter *c, uint8_t next)
+{
+    bool word = c->run == RUN_UPPER || c->run == RUN_WORD;
+
+    if (c->run == RUN_BLANK) {
+        end_blank(c);
+        c->run = RUN_NONE;
+        return false;
+    }
+    if (c->run == RUN_UPPER && window_size(&c->rest) > 0)
+        cut(c);
+    c->marked = 0;
+    if (word && c->vocab->cased && next == '\'') {
+        hold(c, &next, 1);
+        c->run = RUN_QUOTE;
+        return true;
+    }
+    c->done += tokens_window_count(&c->whole, 0);
+    c->run = RUN_NONE;
+    return false;
+}
+
+/* One more character behind a word and an apostrophe. */
+static void quote(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    size_t size;
+
+    hold(c, p, n);
+    size = tokens_contraction(c->held, c->held_n);
+    if (size == 1)
+        return;
+    if (size > 1) {
+        push(c, &c->whole, c->held, size);
+        c->held_n = 0;
+    }
+    c->done += tokens_window_count(&c->whole, 0);
+    c->run = RUN_NONE;
+}
+
+/* Whether the run goes on with a character of this class, and as what. */
+static enum run goes_on(const struct tokens_counter *c, enum tokens_class class, uint8_t first)
+{
+    bool both = class == TOKENS_LETTER || class == TOKENS_MARK;
+    bool cased = c->vocab->cased;
+
+    switch ((enum run)c->run) {
+    case RUN_UPPER:
+        if (class == TOKENS_LOWER)
+            return RUN_WORD;
+        return both || class == TOKENS_UPPER ? RUN_UPPER : RUN_NONE;
+    case RUN_WORD:
+        if (class == TOKENS_LOWER || class == TOKENS_LETTER)
+            return RUN_WORD;
+        return class == (cased ? TOKENS_MARK : TOKENS_UPPER) ? RUN_WORD : RUN_NONE;
+    case RUN_PUNCT:
+        if (class == TOKENS_NEWLINE)
+            return RUN_TAIL;
+        return class == TOKENS_OTHER || class == TOKENS_MARK ? RUN_PUNCT : RUN_NONE;
+    case RUN_TAIL:
+        return class == TOKENS_NEWLINE || (cased && first == '/') ? RUN_TAIL : RUN_NONE;
+    case RUN_BLANK:
+        return class == TOKENS_SPACE || class == TOKENS_NEWLINE ? RUN_BLANK : RUN_NONE;
+    case RUN_NONE:
+    case RUN_QUOTE:
+        break;
+    }
+    return RUN_NONE;
+}
+
+/* Feeds the run until it ends; returns how much it took. */
+static size_t feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    size_t at = 0, size;
+
+    while (at < n && c->run != RUN_NONE) {
+        enum tokens_class class = tokens_class_at(p + at, &size);
+        enum run next;
+
+        if (c->run == RUN_QUOTE) {
+            quote(c, p + at, size);
+            at += size;
+            continue;
+        }
+        next = goes_on(c, class, p[at]);
+        if (next == RUN_NONE) {
+            if (end_run(c, p[at]))
+                at++;
+            continue;
+        }
+        if (next == RUN_WORD)
+            c->marked = 0;
+        c->run = (uint8_t)next;
+        take(c,
+             p + at,
+             size,
+             next == RUN_BLANK ? class == TOKENS_NEWLINE
+                               : next == RUN_UPPER && class != TOKENS_UPPER);
+        at += size;
+    }
+    return at;
+}
+
+/* A piece of which neither end nor much of a beginning can be held: which run it is, and its first
+ * character if that is of another class. Returns the size of that. */
+static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
+{
+    size_t size, next_size;
+    enum tokens_class first = tokens_class_at(p, &size), next;
+    enum run word = c->vocab->cased ? RUN_UPPER : RUN_WORD;
+
+    tokens_window_reset(&c->whole);
+    tokens_window_reset(&c->rest);
+    c->marked = 0;
+    c->run = (uint8_t)word;
+    if (first >= (c->vocab->cased ? TOKENS_MARK : TOKENS_LETTER))
+        return 0;
+    next = tokens_class_at(p + size, &next_size);
+    if (first == TOKENS_NEWLINE || next == TOKENS_SPACE || next == TOKENS_NEWLINE)
+        c->run = first == TOKENS_OTHER || first == TOKENS_MARK ? RUN_PUNCT : RUN_BLANK;
+    else if (next < (c->vocab->cased ? TOKENS_MARK : TOKENS_LETTER))
+        c->run = RUN_PUNCT;
+    if (c->run == RUN_BLANK)
+        return 0;
+    push(c, &c->whole, p, size);
+    return size;
+}
+
+/* Splits text as far as it goes, from a place where a piece begins. */
+static size_t feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+
+    while (at < n) {
+        size_t size = c->vocab->split(p + at, n - at, false);
+
+        if (size == 0 && n - at > TOKENS_HELD_MAX)
+            return at + begin_run(c, p + at);
+        if (size == 0) {
+            hold(c, p + at, n - at);
+            return n;
+        }
+        c->done += tokens_piece_count(c->vocab->table, p + at, size);
+        at += size;
+    }
+    return at;
+}
+
+/* Puts text behind what is held, until the pieces that began there are decided. */
+static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    size_t old = c->held_n, add = TOKENS_HELD_MAX - old, at = 0;
+
+    if (add >= n)
+        add = n;
+    else
+        while (add > 0 && (p[add] & 0xC0) == 0x80)
+            add--;
+    if (add == 0) {
+        uint8_t held[TOKENS_HELD_MAX];
+
+        memcpy(held, c->held, old);
+        c->held_n = 0;
+        at = begin_run(c, held);
+        at += feed_run(c, held + at, old - at);
+        assert(at == old);
+        return 0;
+    }
+    hold(c, p, add);
+    while (at < old) {
+        size_t size = c->vocab->split(c->held + at, c->held_n - at, false);
+
+        if (size == 0) {
+            c->held_n = (uint8_t)(c->held_n - at);
+            memmove(c->held, c->held + at, c->held_n);
+            return add;
+        }
+        c->done += tokens_piece_count(c->vocab->table, c->held + at, size);
+        at += size;
+    }
+    c->held_n = 0;
+    return at - old;
+}
+
+static void feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    while (n > 0) {
+        size_t took;
+
+        if (c->run)
+            took = feed_run(c, p, n);
+        else if (c->held_n)
+            took = feed_held(c, p, n);
+        else
+            took = feed_text(c, p, n);
+        assert(took <= n);
+        p += took;
+        n -= took;
+    }
+}
+
+/* What is not decided, counted as if nothing followed. */
+static size_t pending(const struct tokens_counter *c)
+{
+    size_t count = tokens_count_valid(c->vocab, c->held, c->held_n);
+    bool lines_too = c->run == RUN_BLANK && !c->vocab->cased;
+
+    if (!c->run)
+        return count;
+    if (c->marked && window_size(&c->rest) > 0 && !lines_too)
+        return count + c->marked + tokens_window_count(&c->rest, 0);
+    return count + tokens_window_count(&c->whole, 0);
+}
+
+void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v)
+{
+    c->vocab = v;
+    c->done = c->seen = c->marked = 0;
+    c->fresh = true;
+    c->part_n = c->held_n = 0;
+    c->run = RUN_NONE;
+    tokens_window_reset(&c->whole);
+    tokens_window_reset(&c->rest);
+}
+
+/* Completes a character that was cut short; returns how much of the text that took. */
+static size_t feed_part(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    for (size_t at = 0; at < n; at++) {
+        size_t bad, valid;
+        bool short_of;
+
+        c->part[c->part_n] = p[at];
+        valid = tokens_utf8(c->part, c->part_n + 1U, &bad, &short_of);
+        if (short_of) {
+            c->part_n++;
+            continue;
+        }
+        c->part_n = 0;
+        if (valid) {
+            feed_valid(c, c->part, valid);
+            return at + 1;
+        }
+        feed_valid(c, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
+        return at; /* it was none of ours */
+    }
+    return n;
+}
+
+void tokens_counter_feed(struct tokens_counter *c, str piece)
+{
+    const uint8_t *p = (const uint8_t *)piece.p;
+    size_t n = piece.n, at = 0;
+
+    if (n == 0)
+        return;
+    c->fresh = false;
+    if (c->part_n)
+        at = feed_part(c, p, n);
+    while (at < n) {
+        bool short_of;
+        size_t bad, valid = tokens_utf8(p + at, n - at, &bad, &short_of);
+
+        feed_valid(c, p + at, valid);
+        at += valid + bad;
+        if (short_of) {
+            memcpy(c->part, p + at - bad, bad);
+            c->part_n = (uint8_t)bad;
+        } else if (bad) {
+            feed_valid(c, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
+        }
+    }
+    assert(c->part_n < 4 && c->held_n <= TOKENS_HELD_MAX);
+}
+
+size_t tokens_counter_count(struct tokens_counter *c)
+{
+    if (c->fresh)
+        return c->seen;
+    if (c->part_n) {
+        struct tokens_counter end = *c;
+
+        feed_valid(&end, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
+        c->seen = end.done + pending(&end);
+    } else {
+        c->seen = c->done + pending(c);
+    }
+    c->fresh = true;
+    return c->seen;
+}

@@ -1,0 +1,152 @@
+/* layout.h - how a vocabulary lies in the binary; the packer writes it, the module reads it.
+ *
+ * tools/vocab/pack turns the ranks into these tables when the program is built. They are used where
+ * they lie: read-only, shared by all processes, nothing is done when the program starts.
+ *
+ *     words   bytes -> id, an open hash of 32-bit slots: the id and 14 bits of the hash
+ *     pairs   (left id, right id) -> the id they merge into, the same kind of hash
+ *     info    id -> where its bytes are, how many, and the two ids it is merged from
+ *     ends    hash of three bytes -> which lengths the tokens have that end so: a filter
+ *     bytes   the bytes of all tokens, in the order of their ids, and 8 bytes of nothing
+ *     single  byte -> id of the token of that one byte, always under TOKENS_SINGLE
+ *
+ * The packer has checked, for every token of two bytes or more, that merging its own bytes yields
+ * it and that both halves rank before it. It is then merged from that one pair only, whatever
+ * stands around it (see bpe.c), so `pairs` has one entry a token.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/base.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tables are little-endian");
+
+#define TOKENS_ID_BITS 18
+#define TOKENS_NONE ((1U << TOKENS_ID_BITS) - 1) /* no id: never one of a token */
+#define TOKENS_EMPTY UINT32_MAX                  /* a slot without an entry */
+#define TOKENS_SINGLE 256                        /* ids under it are single bytes, and only those */
+#define TOKENS_SIZE_MAX 128                      /* bytes of the longest token */
+#define TOKENS_ENDS_BITS 14
+#define TOKENS_POINT_BITS 7 /* code points in a block of classes: 128 */
+
+/* What a code point is to the split patterns. */
+enum tokens_class {
+    TOKENS_OTHER,   /* none of the below: punctuation, symbols, controls, unassigned */
+    TOKENS_SPACE,   /* \s but CR and LF */
+    TOKENS_NEWLINE, /* CR and LF */
+    TOKENS_NUMBER,  /* \p{N} */
+    TOKENS_MARK,    /* \p{M} */
+    TOKENS_LETTER,  /* \p{Lm} \p{Lo} */
+    TOKENS_UPPER,   /* \p{Lu} \p{Lt} */
+    TOKENS_LOWER,   /* \p{Ll} */
+};
+
+struct tokens_table {
+    const uint32_t *words, *pairs;
+    const uint64_t *info, *ends;
+    const uint8_t *bytes, *single;
+    uint32_t count; /* ids are 0 .. count - 1 */
+    unsigned words_bits, pairs_bits;
+};
+
+/* Written by the packer. */
+extern const struct tokens_table tokens_table_o200k, tokens_table_cl100k;
+extern const uint8_t tokens_class_blocks[]; /* by code point >> TOKENS_POINT_BITS */
+extern const uint8_t tokens_class_kinds[];  /* by block, then the bits that are left */
+
+/* info: bytes from 43, length less one from 36, left from 18, right from 0. */
+static inline uint64_t tokens_info(uint32_t at, uint32_t size, uint32_t left, uint32_t right)
+{
+    return (uint64_t)at << 43 | (uint64_t)(size - 1) << 36 | (uint64_t)left << 18 | right;
+}
+
+static inline uint32_t tokens_info_at(uint64_t info)
+{
+    return (uint32_t)(info >> 43);
+}
+
+static inline uint32_t tokens_info_size(uint64_t info)
+{
+    return (uint32_t)(info >> 36 & 127) + 1;
+}
+
+static inline uint32_t tokens_info_left(uint64_t info)
+{
+    return (uint32_t)(info >> 18) & TOKENS_NONE;
+}
+
+static inline uint32_t tokens_info_right(uint64_t info)
+{
+    return (uint32_t)info & TOKENS_NONE;
+}
+
+static inline uint64_t tokens_load8(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* One to eight bytes as a number, zeros above them; reads not one byte more. */
+static inline uint64_t tokens_load(const uint8_t *p, size_t size)
+{
+    uint32_t low, high;
+
+    if (size == 8)
+        return tokens_load8(p);
+    if (size >= 4) {
+        memcpy(&low, p, sizeof low);
+        memcpy(&high, p + size - 4, sizeof high);
+        return low | (uint64_t)high << (8 * (size - 4));
+    }
+    return p[0] | (uint64_t)p[size / 2] << (8 * (size / 2)) |
+           (uint64_t)p[size - 1] << (8 * (size - 1));
+}
+
+/* The slot is taken from the top bits, the mark from 14 bits below them. */
+static inline uint64_t tokens_hash_short(uint64_t word)
+{
+    uint64_t h = word * 0x9E3779B97F4A7C15U;
+
+    return (h ^ h >> 32) * 0xD6E8FEB86659FD93U;
+}
+
+/* Constant time at any size: long tokens are told apart by their ends, middle and size, and the
+ * bytes are compared afterwards anyway. */
+static inline uint64_t tokens_hash(const uint8_t *p, size_t size)
+{
+    uint64_t h;
+
+    if (size <= 8)
+        return tokens_hash_short(tokens_load(p, size));
+    h = tokens_load8(p) + (tokens_load8(p + size - 8) ^ size) * 0xA0761D6478BD642FU;
+    if (size > 16)
+        h ^= tokens_load8(p + size / 2 - 4) * 0xE7037ED1A0B428DBU;
+    return tokens_hash_short(h ^ h >> 31);
+}
+
+static inline uint64_t tokens_hash_pair(uint32_t left, uint32_t right)
+{
+    return ((uint64_t)left << TOKENS_ID_BITS | right) * 0x9E3779B97F4A7C15U;
+}
+
+static inline uint32_t tokens_slot(uint64_t hash, uint32_t id)
+{
+    return (uint32_t)(hash >> 30 & 0x3FFF) << TOKENS_ID_BITS | id;
+}
+
+/* Which filter word tells of the tokens that end in these three bytes. */
+static inline uint32_t tokens_ends_at(const uint8_t *last3)
+{
+    uint32_t v = (uint32_t)last3[0] << 16 | (uint32_t)last3[1] << 8 | last3[2];
+
+    return v * 0x9E3779B1U >> (32 - TOKENS_ENDS_BITS);
+}
+
+/* Bit n stands for the length n, bit 63 for all from 63. */
+static inline uint64_t tokens_ends_bit(size_t size)
+{
+    return (uint64_t)1 << (size < 63 ? size : 63);
+}

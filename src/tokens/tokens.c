@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokens/internal.h"
+
+#define LIST_CAP_MIN 64
+
+static const struct tokens_vocab vocabs[] = {
+    {"o200k_base", &tokens_table_o200k, tokens_split_o200k, true},
+    {"cl100k_base", &tokens_table_cl100k, tokens_split_cl100k, false},
+};
+
+const struct tokens_vocab *tokens_vocab_find(str name)
+{
+    for (size_t i = 0; i < COUNT_OF(vocabs); i++)
+        if (str_eq(name, str_c(vocabs[i].name)))
+            return &vocabs[i];
+    return NULL;
+}
+
+const struct tokens_vocab *tokens_vocab_at(size_t index)
+{
+    return index < COUNT_OF(vocabs) ? &vocabs[index] : NULL;
+}
+
+str tokens_vocab_name(const struct tokens_vocab *v)
+{
+    return str_c(v->name);
+}
+
+uint32_t tokens_vocab_size(const struct tokens_vocab *v)
+{
+    return v->table->count;
+}
+
+size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n)
+{
+    size_t count = 0;
+
+    for (size_t at = 0; at < n;) {
+        size_t size = v->split(p + at, n - at, true);
+
+        assert(size > 0 && size <= n - at);
+        count += tokens_piece_count(v->table, p + at, size);
+        at += size;
+    }
+    return count;
+}
+
+size_t tokens_count(const struct tokens_vocab *v, str text)
+{
+    const uint8_t *p = (const uint8_t *)text.p;
+    struct tokens_counter c;
+    size_t bad;
+    bool cut;
+
+    if (tokens_utf8(p, text.n, &bad, &cut) == text.n)
+        return tokens_count_valid(v, p, text.n);
+    tokens_counter_init(&c, v);
+    tokens_counter_feed(&c, text);
+    return tokens_counter_count(&c);
+}
+
+void tokens_list_init(struct tokens_list *l, size_t count_max)
+{
+    *l = (struct tokens_list){.count_max = count_max};
+}
+
+void tokens_list_release(struct tokens_list *l)
+{
+    free(l->ids);
+    tokens_list_init(l, l->count_max);
+}
+
+/* Room for n more, whatever the ceiling is: what is written there may turn out to be less. */
+static uint32_t *list_room(struct tokens_list *l, size_t n)
+{
+    size_t cap = l->cap;
+
+    if (l->ids && n <= cap - l->n)
+        return l->ids + l->n;
+    do
+        cap = cap < LIST_CAP_MIN ? LIST_CAP_MIN : cap * 2;
+    while (cap - l->n < n);
+    l->ids = base_realloc(l->ids, cap * sizeof *l->ids);
+    l->cap = cap;
+    return l->ids + l->n;
+}
+
+static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n,
+                         struct tokens_list *out)
+{
+    for (size_t at = 0; at < n && !out->full;) {
+        size_t size = v->split(p + at, n - at, true);
+        size_t count = tokens_piece_ids(v->table, p + at, size, list_room(out, size));
+
+        assert(size > 0 && count > 0 && count <= size);
+        if (count > out->count_max - out->n)
+            out->full = true;
+        else
+            out->n += count;
+        at += size;
+    }
+}
+
+void tokens_encode(const struct tokens_vocab *v, str text, struct tokens_list *out)
+{
+    const uint8_t *p = (const uint8_t *)text.p;
+    size_t n = text.n, bad, valid;
+    struct buf mended;
+    bool cut;
+
+    valid = tokens_utf8(p, n, &bad, &cut);
+    if (valid == n) {
+        encode_valid(v, p, n, out);
+        return;
+    }
+    buf_init(&mended, n * (sizeof TOKENS_REPLACEMENT - 1));
+    while (n > 0) {
+        buf_add(&mended, (str){(const char *)p, valid});
+        if (bad)
+            buf_add(&mended, STR(TOKENS_REPLACEMENT));
+        p += valid + bad;
+        n -= valid + bad;
+        valid = tokens_utf8(p, n, &bad, &cut);
+    }
+    encode_valid(v, (const uint8_t *)mended.p, mended.n, out);
+    buf_release(&mended);
+}
+
+bool tokens_decode(const struct tokens_vocab *v, const uint32_t *ids, size_t n, struct buf *out,
+                   struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= v->table->count)
+            return err_set(e, ERR_INPUT, "%s has no token %u", v->name, (unsigned)ids[i]);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t info = v->table->info[ids[i]];
+        const uint8_t *p = v->table->bytes + tokens_info_at(info);
+
+        buf_add(out, (str){(const char *)p, tokens_info_size(info)});
+    }
+    return buf_ok(out, "decoded text", e);
+}
