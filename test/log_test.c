@@ -153,13 +153,13 @@ TEST(log_cuts_long_values_at_a_character)
 
     fixture_init(&f, LOG_INFO);
     memset(long_text, 'a', sizeof long_text);
-    log_info("x", LOG_STR("v", ((str){long_text, LOG_VALUE_MAX})));
+    log_info("x", LOG_STR("v", (str){long_text, LOG_VALUE_MAX}));
     CHECK(!str_ends(fixture_read(&f), STR("\xE2\x80\xA6\"\n")));
-    log_info("x", LOG_STR("v", ((str){long_text, LOG_VALUE_MAX + 1})));
+    log_info("x", LOG_STR("v", (str){long_text, LOG_VALUE_MAX + 1}));
     CHECK(str_ends(fixture_read(&f), STR("aaa\xE2\x80\xA6\"\n")));
     for (size_t shift = 1; shift <= 4; shift++) {
         memcpy(long_text + LOG_VALUE_MAX - shift, "\xF0\x9F\x8C\x88", 4);
-        log_info("x", LOG_STR("v", ((str){long_text, sizeof long_text})));
+        log_info("x", LOG_STR("v", (str){long_text, sizeof long_text}));
         CHECK(utf8_valid(fixture_read(&f)));
         memset(long_text, 'a', sizeof long_text);
     }

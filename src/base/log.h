@@ -82,7 +82,7 @@ struct log_field {
 };
 
 /* Names are literals of letters, digits, _ and dots. What they are given is lent for the call. */
-#define LOG_STR(name, s) ((struct log_field){"" name, LOG_IS_STR, {.text = (s)}})
+#define LOG_STR(name, ...) ((struct log_field){"" name, LOG_IS_STR, {.text = (__VA_ARGS__)}})
 #define LOG_TEXT(name, z) LOG_STR(name, str_c(z))
 #define LOG_U64(name, n) ((struct log_field){"" name, LOG_IS_U64, {.u64 = (n)}})
 #define LOG_I64(name, n) ((struct log_field){"" name, LOG_IS_I64, {.i64 = (n)}})
