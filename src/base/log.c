@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <math.h>
+#include <unistd.h>
+
+#define END_MAX 48 /* kept free for " dropped=N cut=true\n" */
+
+static _Thread_local struct log_scope *scope_now;
+
+static const char *const level_names[] = {
+    [LOG_DEBUG] = "debug",
+    [LOG_INFO] = "info",
+    [LOG_WARN] = "warn",
+    [LOG_ERROR] = "error",
+};
+
+/* Fields are added whole or not at all: `n` moves when one is complete. */
+struct line {
+    size_t n;
+    bool cut;
+    char bytes[LOG_LINE_MAX];
+};
+
+void log_init(struct log *log, int fd, enum log_level level, const struct clock *clock)
+{
+    log->fd = fd;
+    log->clock = clock;
+    atomic_init(&log->level, (int)level);
+    atomic_init(&log->dropped, 0);
+}
+
+void log_set_level(struct log *log, enum log_level level)
+{
+    atomic_store_explicit(&log->level, (int)level, memory_order_relaxed);
+}
+
+bool log_level_parse(str name, enum log_level *out)
+{
+    for (size_t i = 0; i < COUNT_OF(level_names); i++)
+        if (str_eq(name, str_c(level_names[i]))) {
+            *out = (enum log_level)i;
+            return true;
+        }
+    return false;
+}
+
+void log_scope_enter(struct log_scope *scope, struct log *log, str id)
+{
+    struct log_scope *outer = scope_now;
+
+    scope->log = log ? log : outer ? outer->log : NULL;
+    scope->id = id.n || !outer ? id : outer->id;
+    scope->outer = outer;
+    scope_now = scope;
+}
+
+void log_scope_leave(struct log_scope *scope)
+{
+    assert(scope_now == scope);
+    scope_now = scope->outer;
+}
+
+bool log_on(enum log_level level)
+{
+    const struct log *log = scope_now ? scope_now->log : NULL;
+
+    return (int)level >=
+           (log ? atomic_load_explicit(&log->level, memory_order_relaxed) : (int)LOG_INFO);
+}
+
+/* Bytes at a place, as far as there is room; past it, the place still moves on. */
+static void put(struct line *l, size_t *at, str s)
+{
+    if (*at < sizeof l->bytes && s.n <= sizeof l->bytes - *at)
+        memcpy(l->bytes + *at, s.p, s.n);
+    *at += s.n;
+}
+
+static bool is_bare(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\\' || s.p[i] > '~')
+            return false;
+    return s.n > 0;
+}
+
+static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
+{
+    char escaped[12];
+
+    if (code == '"' || code == '\\')
+        snprintf(escaped, sizeof escaped, "\\%c", (char)code);
+    else if (code == '\n')
+        snprintf(escaped, sizeof escaped, "\\n");
+    else if (code == '\r')
+        snprintf(escaped, sizeof escaped, "\\r");
+    else if (code == '\t')
+        snprintf(escaped, sizeof escaped, "\\t");
+    else if (utf8_is_control(code))
+        snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)code);
+    else {
+        put(l, at, bytes);
+        return;
+    }
+    put(l, at, str_c(escaped));
+}
+
+static void put_text(struct line *l, size_t *at, str s)
+{
+    str shown = utf8_cut_size(s, LOG_VALUE_MAX);
+
+    if (shown.n == s.n && is_bare(s)) {
+        put(l, at, s);
+        return;
+    }
+    put(l, at, STR("\""));
+    for (size_t i = 0, size; i < shown.n; i += size) {
+        str rest = str_slice(shown, i, shown.n);
+        uint32_t code;
+
+        size = utf8_decode(rest, &code);
+        if (size > 0) {
+            put_character(l, at, code, str_slice(rest, 0, size));
+        } else {
+            put(l, at, STR("\xEF\xBF\xBD"));
+            size = utf8_bad(rest);
+        }
+    }
+    if (shown.n < s.n)
+        put(l, at, STR("\xE2\x80\xA6"));
+    put(l, at, STR("\""));
+}
+
+/* JSON has no name for them, but a reader of logs should see what it was. */
+static void format_double(char *out, size_t size, double x)
+{
+    snprintf(out, size, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+    if (isfinite(x))
+        snprintf(out, size, "%.9g", x);
+}
+
+static void put_value(struct line *l, size_t *at, const struct log_field *f)
+{
+    char number[32];
+
+    switch (f->kind) {
+    case LOG_IS_END:
+        return;
+    case LOG_IS_STR:
+        put_text(l, at, f->value.text);
+        return;
+    case LOG_IS_U64:
+        snprintf(number, sizeof number, "%llu", (unsigned long long)f->value.u64);
+        break;
+    case LOG_IS_I64:
+        snprintf(number, sizeof number, "%lld", (long long)f->value.i64);
+        break;
+    case LOG_IS_F64:
+        format_double(number, sizeof number, f->value.f64);
+        break;
+    case LOG_IS_BOOL:
+        snprintf(number, sizeof number, "%s", f->value.flag ? "true" : "false");
+        break;
+    }
+    put(l, at, str_c(number));
+}
+
+static void add(struct line *l, struct log_field f)
+{
+    size_t at = l->n;
+
+    assert(is_bare(str_c(f.key)));
+    if (at > 0)
+        put(l, &at, STR(" "));
+    put(l, &at, str_c(f.key));
+    put(l, &at, STR("="));
+    put_value(l, &at, &f);
+    if (at <= sizeof l->bytes - END_MAX)
+        l->n = at;
+    else
+        l->cut = true;
+}
+
+static void end(struct line *l, uint64_t dropped)
+{
+    int n = 0;
+
+    if (dropped)
+        n = snprintf(l->bytes + l->n, END_MAX, " dropped=%llu", (unsigned long long)dropped);
+    l->n += (size_t)n;
+    put(l, &l->n, l->cut ? STR(" cut=true\n") : STR("\n"));
+    assert(l->n <= sizeof l->bytes);
+}
+
+static bool send_line(int fd, str s)
+{
+    ssize_t n;
+
+    do
+        n = write(fd, s.p, s.n);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)s.n;
+}
+
+void log_write(enum log_level level, const char *message, const struct log_field *fields)
+{
+    struct log *log = scope_now ? scope_now->log : NULL;
+    int before = errno;
+    char time[CLOCK_TEXT_SIZE];
+    uint64_t dropped = log ? atomic_exchange(&log->dropped, 0) : 0;
+    struct line l;
+
+    assert(level < COUNT_OF(level_names));
+    l.n = 0;
+    l.cut = false;
+    clock_format(clock_wall_ms(log ? log->clock : &clock_real), time);
+    add(&l, LOG_TEXT("time", time));
+    add(&l, LOG_TEXT("level", level_names[level]));
+    add(&l, LOG_TEXT("msg", message));
+    if (scope_now && scope_now->id.n)
+        add(&l, LOG_STR("id", scope_now->id));
+    for (; fields->kind != LOG_IS_END; fields++)
+        add(&l, *fields);
+    end(&l, dropped);
+    if (!send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) && log)
+        atomic_fetch_add(&log->dropped, dropped + 1);
+    errno = before;
+}

@@ -1,0 +1,187 @@
+/* Two arrays. `entries` holds the keys and values in the order they came; `slots` is the hash table
+ * proper, open addressing with linear probing, and holds only where in `entries` to look. So order
+ * costs nothing, probing runs through four bytes a step, and a slot is never moved: a removed entry
+ * keeps its slot and is skipped, and when `entries` is full, both arrays are built anew from what
+ * is left, larger or not. `entries` is three quarters of `slots` at most, so a free slot always
+ * ends a search.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/map.h"
+
+#include "base/rand.h"
+
+#define SLOT_COUNT_MIN 8
+
+static uint64_t rotate(uint64_t x, unsigned by)
+{
+    return x << by | x >> (64 - by);
+}
+
+static void sip_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = rotate(v[1], 13) ^ v[0];
+    v[3] = rotate(v[3], 16) ^ v[2];
+    v[0] = rotate(v[0], 32);
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = rotate(v[1], 17) ^ v[2];
+    v[3] = rotate(v[3], 21) ^ v[0];
+    v[2] = rotate(v[2], 32);
+}
+
+static uint64_t little_endian(const char *p, size_t n)
+{
+    uint64_t word = 0;
+
+    for (size_t i = 0; i < n; i++)
+        word |= (uint64_t)(unsigned char)p[i] << (8 * i);
+    return word;
+}
+
+uint64_t map_hash(const uint64_t seed[2], str bytes)
+{
+    uint64_t v[4] = {
+        seed[0] ^ 0x736F6D6570736575,
+        seed[1] ^ 0x646F72616E646F6D,
+        seed[0] ^ 0x6C7967656E657261,
+        seed[1] ^ 0x7465646279746573,
+    };
+    size_t at = 0;
+    uint64_t word;
+
+    for (; bytes.n - at >= 8; at += 8) {
+        word = little_endian(bytes.p + at, 8);
+        v[3] ^= word;
+        sip_round(v);
+        v[0] ^= word;
+    }
+    word = little_endian(bytes.p + at, bytes.n - at) | (uint64_t)bytes.n << 56;
+    v[3] ^= word;
+    sip_round(v);
+    v[0] ^= word;
+    v[2] ^= 0xFF;
+    for (int i = 0; i < 3; i++)
+        sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+void map_init(struct map *m, struct arena *keys, size_t count_max)
+{
+    assert(count_max <= MAP_COUNT_MAX);
+    *m = (struct map){.keys = keys, .count_max = count_max};
+    rand_os(m->seed, sizeof m->seed);
+}
+
+void map_release(struct map *m)
+{
+    free(m->entries);
+    free(m->slots);
+    *m = (struct map){.keys = m->keys, .count_max = m->count_max, .seed = {m->seed[0], m->seed[1]}};
+}
+
+/* Where a key's slot is, or would be: the first free one on its way. */
+static size_t slot_of(const struct map *m, str key, uint64_t hash)
+{
+    size_t mask = m->slot_count - 1, at = (size_t)hash & mask;
+
+    assert(m->used < m->slot_count);
+    for (; m->slots[at] != 0; at = (at + 1) & mask) {
+        const struct map_entry *i = &m->entries[m->slots[at] - 1];
+
+        if (!i->removed && i->hash == hash && str_eq(i->key, key))
+            break;
+    }
+    return at;
+}
+
+static void place(struct map *m, struct map_entry entry)
+{
+    size_t at = slot_of(m, entry.key, entry.hash);
+
+    assert(m->slots[at] == 0 && m->used < m->cap);
+    m->entries[m->used++] = entry;
+    m->slots[at] = (uint32_t)m->used;
+}
+
+/* Room for one more: twice what is held, so that the next rebuild is as far away as this one. */
+static void rebuild(struct map *m)
+{
+    struct map_entry *old = m->entries;
+    size_t old_used = m->used;
+
+    m->slot_count = SLOT_COUNT_MIN;
+    while (m->slot_count / 4 * 3 < (m->count + 1) * 3 / 2)
+        m->slot_count *= 2;
+    m->cap = m->slot_count / 4 * 3;
+    m->used = 0;
+    m->entries = base_alloc(m->cap * sizeof *m->entries);
+    free(m->slots);
+    m->slots = base_alloc(m->slot_count * sizeof *m->slots);
+    memset(m->slots, 0, m->slot_count * sizeof *m->slots);
+    for (size_t i = 0; i < old_used; i++)
+        if (!old[i].removed)
+            place(m, old[i]);
+    free(old);
+    assert(m->used == m->count && m->used < m->cap);
+}
+
+bool map_set(struct map *m, str key, union map_value value, struct err *e)
+{
+    uint64_t hash = map_hash(m->seed, key);
+
+    if (m->slots) {
+        size_t at = slot_of(m, key, hash);
+
+        if (m->slots[at] != 0) {
+            m->entries[m->slots[at] - 1].value = value;
+            return true;
+        }
+    }
+    if (m->count == m->count_max)
+        return err_set(e, ERR_LIMIT, "more than %zu names", m->count_max);
+    if (m->used == m->cap)
+        rebuild(m);
+    if (m->keys)
+        key = arena_dup(m->keys, key);
+    place(m, (struct map_entry){.key = key, .value = value, .hash = hash});
+    m->count++;
+    return true;
+}
+
+struct map_entry *map_find(const struct map *m, str key)
+{
+    size_t at;
+
+    if (m->count == 0)
+        return NULL;
+    at = slot_of(m, key, map_hash(m->seed, key));
+    return m->slots[at] != 0 ? &m->entries[m->slots[at] - 1] : NULL;
+}
+
+bool map_remove(struct map *m, str key)
+{
+    struct map_entry *found = map_find(m, key);
+
+    if (!found)
+        return false;
+    found->removed = true;
+    m->count--;
+    return true;
+}
+
+size_t map_count(const struct map *m)
+{
+    return m->count;
+}
+
+struct map_entry *map_next(const struct map *m, const struct map_entry *after)
+{
+    size_t at = after ? (size_t)(after - m->entries) + 1 : 0;
+
+    while (at < m->used && m->entries[at].removed)
+        at++;
+    return at < m->used ? &m->entries[at] : NULL;
+}

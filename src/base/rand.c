@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/rand.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#define COUNTER_BITS 42
+#define COUNTER_MAX (((uint64_t)1 << COUNTER_BITS) - 1)
+#define MS_MAX (((uint64_t)1 << 48) - 1)
+
+void rand_os(void *bytes, size_t size)
+{
+    char *p = bytes;
+
+    while (size > 0) {
+        ssize_t n = getrandom(p, size, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            base_die("getrandom: no randomness from the system");
+        p += n;
+        size -= (size_t)n;
+    }
+}
+
+/* splitmix64: spreads a seed, even a small one, over the whole state. */
+static uint64_t spread(uint64_t *x)
+{
+    uint64_t z = *x += 0x9E3779B97F4A7C15u;
+
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+void rand_init(struct rand *r, uint64_t seed)
+{
+    for (size_t i = 0; i < COUNT_OF(r->s); i++)
+        r->s[i] = spread(&seed);
+}
+
+void rand_init_os(struct rand *r)
+{
+    uint64_t seed;
+
+    rand_os(&seed, sizeof seed);
+    rand_init(r, seed);
+}
+
+static uint64_t rotate(uint64_t x, unsigned by)
+{
+    return x << by | x >> (64 - by);
+}
+
+uint64_t rand_u64(struct rand *r)
+{
+    uint64_t *s = r->s, out = rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;
+
+    assert(s[0] | s[1] | s[2] | s[3]); /* all zero would stay so: nobody called rand_init */
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= shifted;
+    s[3] = rotate(s[3], 45);
+    return out;
+}
+
+/* 2^64 is rarely a multiple of n; the first 2^64 mod n values are given up, so that what is left
+ * is one. */
+uint64_t rand_below(struct rand *r, uint64_t n)
+{
+    uint64_t x;
+
+    assert(n > 0);
+    do
+        x = rand_u64(r);
+    while (x < -n % n);
+    return x % n;
+}
+
+uint64_t rand_between(struct rand *r, uint64_t low, uint64_t high)
+{
+    assert(low <= high);
+    if (high - low == UINT64_MAX)
+        return rand_u64(r);
+    return low + rand_below(r, high - low + 1);
+}
+
+void rand_ids_init(struct rand_ids *ids, const struct clock *clock)
+{
+    memset(ids, 0, sizeof *ids);
+    ids->clock = clock;
+    if (pthread_mutex_init(&ids->lock, NULL) != 0)
+        base_die("pthread_mutex_init");
+}
+
+void rand_ids_release(struct rand_ids *ids)
+{
+    pthread_mutex_destroy(&ids->lock);
+}
+
+/* One call to the system gives the chance for many ids; what was given out is not kept. */
+static void from_pool(struct rand_ids *ids, void *out, size_t size)
+{
+    unsigned char *p;
+
+    assert(size <= sizeof ids->pool);
+    if (ids->left < size) {
+        rand_os(ids->pool, sizeof ids->pool);
+        ids->left = sizeof ids->pool;
+    }
+    p = ids->pool + ids->left - size;
+    memcpy(out, p, size);
+    memset(p, 0, size);
+    ids->left -= size;
+}
+
+/* Later than the last id in any case: by the clock if it moved on, else by the counter, else by
+ * borrowing a millisecond. The counter begins in its lower half, so that there is room above. */
+static void step(struct rand_ids *ids)
+{
+    int64_t now = clock_wall_ms(ids->clock);
+    uint64_t ms = now < 0 ? 0 : (uint64_t)now & MS_MAX;
+
+    if (ms <= ids->ms && ids->counter < COUNTER_MAX) {
+        ids->counter++;
+        return;
+    }
+    ids->ms = ms > ids->ms ? ms : ids->ms + 1;
+    from_pool(ids, &ids->counter, sizeof ids->counter);
+    ids->counter &= COUNTER_MAX >> 1;
+}
+
+str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE])
+{
+    uint64_t ms, counter;
+    uint32_t chance;
+    int n;
+
+    pthread_mutex_lock(&ids->lock);
+    step(ids);
+    from_pool(ids, &chance, sizeof chance);
+    ms = ids->ms;
+    counter = ids->counter;
+    pthread_mutex_unlock(&ids->lock);
+
+    n = snprintf(out,
+                 RAND_ID_SIZE,
+                 "%08x-%04x-%04x-%04x-%04x%08x",
+                 (unsigned)(ms >> 16),
+                 (unsigned)(ms & 0xFFFF),
+                 (unsigned)(0x7000 | counter >> 30),
+                 (unsigned)(0x8000 | (counter >> 16 & 0x3FFF)),
+                 (unsigned)(counter & 0xFFFF),
+                 (unsigned)chance);
+    assert(n == RAND_ID_SIZE - 1);
+    return (str){out, (size_t)n};
+}
