@@ -42,7 +42,7 @@ static void grow(struct arena *a, size_t need)
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-    const size_t unit = sizeof(max_align_t);
+    const size_t unit = _Alignof(max_align_t);
     size_t need;
     char *p;
 

@@ -21,6 +21,7 @@
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN __attribute__((noreturn))
+#define NOINLINE __attribute__((noinline)) /* keeps a rare path out of a frequent one */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The heap is empty, or a promise of our own is broken: says so on stderr and aborts. */

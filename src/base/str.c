@@ -6,11 +6,6 @@ str str_c(const char *z)
     return z ? (str){z, strlen(z)} : STR("");
 }
 
-bool str_eq(str a, str b)
-{
-    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
-}
-
 int str_cmp(str a, str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
@@ -19,23 +14,9 @@ int str_cmp(str a, str b)
     return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
-bool str_starts(str s, str prefix)
-{
-    return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
-}
-
 bool str_ends(str s, str suffix)
 {
     return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
-}
-
-str str_slice(str s, size_t from, size_t to)
-{
-    if (to > s.n)
-        to = s.n;
-    if (from > to)
-        from = to;
-    return (str){s.p + from, to - from};
 }
 
 size_t str_find(str s, str needle)

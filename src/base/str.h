@@ -21,22 +21,41 @@ typedef struct str {
 
 #define STR(lit) ((str){"" lit, sizeof(lit) - 1})
 /* The same where a constant must stand, in a static table. */
-#define STR_INIT(lit) {"" lit, sizeof(lit) - 1}
+#define STR_INIT(lit)                                                                              \
+    {                                                                                              \
+        "" lit, sizeof(lit) - 1                                                                    \
+    }
 #define STR_FMT "%.*s"
 #define STR_ARG(s) (int)((s).n < INT32_MAX ? (s).n : INT32_MAX), (s).p
 #define STR_NONE ((size_t)-1) /* what str_find says when there is nothing */
 
 /* The view of a C string; NULL gives the empty one. */
 str str_c(const char *z);
-bool str_eq(str a, str b);
+
+static inline bool str_eq(str a, str b)
+{
+    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+}
 
 /* Bytes compared as unsigned; a prefix comes before what it begins. */
 int str_cmp(str a, str b);
-bool str_starts(str s, str prefix);
+
+static inline bool str_starts(str s, str prefix)
+{
+    return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
+}
+
 bool str_ends(str s, str suffix);
 
 /* Bytes from `from` up to but not including `to`; both are cut to the length of s. */
-str str_slice(str s, size_t from, size_t to);
+static inline str str_slice(str s, size_t from, size_t to)
+{
+    if (to > s.n)
+        to = s.n;
+    if (from > to)
+        from = to;
+    return (str){s.p + from, to - from};
+}
 
 /* Where needle first stands in s, or STR_NONE. */
 size_t str_find(str s, str needle);

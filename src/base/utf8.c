@@ -55,8 +55,14 @@ static const unsigned char *bytes_of(str s)
 /* Where the run of ASCII that begins at `at` ends. */
 static size_t skip_ascii(str s, size_t at)
 {
-    uint64_t word;
+    uint64_t word, four[4];
 
+    while (s.n - at >= sizeof four) {
+        memcpy(four, s.p + at, sizeof four);
+        if ((four[0] | four[1] | four[2] | four[3]) & ASCII_MASK)
+            break;
+        at += sizeof four;
+    }
     while (s.n - at >= sizeof word) {
         memcpy(&word, s.p + at, sizeof word);
         if (word & ASCII_MASK)

@@ -174,7 +174,7 @@ static enum element next(struct header *h, const struct split_at *in, size_t *at
     if (n == s.n && in->more && *at + n <= HEADER_MAX)
         return h->tokens > 0 || may_begin(s) ? CUT : JUNK; /* it may go on */
     if (!take_word(h, str_slice(s, 0, n), muse))
-        return JUNK;
+        return n == s.n && !in->more && may_begin(s) ? CUT : JUNK;
     *at += n;
     h->understood = *at;
     return WORD;

@@ -4,9 +4,9 @@
 #define FENCE_MIN 3
 #define INDENT_MAX 3
 
-void split_line_reset(struct split_line *l)
+void split_line_reset(struct split_line *l, bool count_ticks)
 {
-    *l = (struct split_line){.state = SPLIT_LINE_START};
+    *l = (struct split_line){.state = SPLIT_LINE_START, .count_ticks = count_ticks};
 }
 
 bool split_line_at_start(const struct split_line *l)
@@ -76,16 +76,28 @@ static void run_byte(struct split_line *l, char c)
     }
 }
 
-/* Inside a line of text only its end matters, and the number of backticks. */
+static bool is_plain(char c)
+{
+    return c != ' ' && c != '`' && c != '~' && c != '\n';
+}
+
+/* From inside a line of text to the next place where anything can change: through its end, and
+ * through the lines behind it as long as they are text from their first byte. */
 static size_t skip_text(struct split_line *l, str run, size_t at)
 {
-    const char *p = run.p + at, *end = run.p + run.n;
-    const char *newline = memchr(p, '\n', (size_t)(end - p));
-    const char *stop = newline ? newline : end;
+    const char *p = run.p + at, *end = run.p + run.n, *newline;
 
-    while ((p = memchr(p, '`', (size_t)(stop - p))))
+    while ((newline = memchr(p, '\n', (size_t)(end - p)))) {
+        l->ticks_odd = false;
+        p = newline + 1;
+        if (p == end || !is_plain(*p)) {
+            end_line(l);
+            return (size_t)(p - run.p);
+        }
+    }
+    while (l->count_ticks && (p = memchr(p, '`', (size_t)(end - p))))
         l->ticks_odd = !l->ticks_odd, p++;
-    return (size_t)(stop - run.p);
+    return run.n;
 }
 
 void split_line_feed(struct split_line *l, str run)
@@ -93,7 +105,7 @@ void split_line_feed(struct split_line *l, str run)
     for (size_t at = 0; at < run.n;) {
         char c = run.p[at];
 
-        if (l->state == SPLIT_LINE_TEXT && c != '\n') {
+        if (l->state == SPLIT_LINE_TEXT) {
             at = skip_text(l, run, at);
             continue;
         }
@@ -102,7 +114,7 @@ void split_line_feed(struct split_line *l, str run)
             end_line(l);
             continue;
         }
-        l->ticks_odd ^= c == '`';
+        l->ticks_odd ^= l->count_ticks && c == '`';
         if (l->state == SPLIT_LINE_START)
             start_byte(l, c);
         else if (l->state == SPLIT_LINE_RUN)

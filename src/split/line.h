@@ -1,7 +1,7 @@
 /* line.h - where in its lines a text stands: at the start of one, in a code fence, in inline code.
  *
  *     struct split_line l;
- *     split_line_reset(&l);
+ *     split_line_reset(&l, false);
  *     split_line_feed(&l, run);
  *     if (l.fence_size == 0 && split_line_at_start(&l)) ...
  *
@@ -22,18 +22,19 @@ enum split_line_state {
 };
 
 struct split_line {
-    uint8_t state;       /* enum split_line_state */
-    uint8_t spaces;      /* before the first other character */
-    char mark;           /* the fence character of this line */
-    char fence_mark;     /* of the fence that is open */
-    bool rest_blank;     /* nothing but white space behind the run */
-    bool rest_tick;      /* a backtick behind it: then it is inline code */
-    bool ticks_odd;      /* an odd number of backticks in this line so far */
+    uint8_t state;   /* enum split_line_state */
+    uint8_t spaces;  /* before the first other character */
+    char mark;       /* the fence character of this line */
+    char fence_mark; /* of the fence that is open */
+    bool rest_blank; /* nothing but white space behind the run */
+    bool rest_tick;  /* a backtick behind it: then it is inline code */
+    bool count_ticks;
+    bool ticks_odd;      /* if they are counted: an odd number of backticks in this line so far */
     bool reopened;       /* a line in an open fence looked like the opening of another */
     uint32_t run;        /* fence characters of this line */
     uint32_t fence_size; /* of the fence that is open, 0 if none is */
 };
 
-void split_line_reset(struct split_line *l);
+void split_line_reset(struct split_line *l, bool count_ticks);
 void split_line_feed(struct split_line *l, str run);
 bool split_line_at_start(const struct split_line *l);

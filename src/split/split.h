@@ -61,7 +61,7 @@ enum split_flag {
     SPLIT_MALFORMED = 1 << 2,       /* a header was not as its format has it */
     SPLIT_INVALID_UTF8 = 1 << 3,    /* bytes that are no characters were passed on as they were */
     SPLIT_STRAY_CLOSE = 1 << 4,     /* a closer that closed nothing was taken as framing */
-    SPLIT_IMPLICIT_END = 1 << 5,    /* a tool call ended the reasoning without a closer */
+    SPLIT_IMPLICIT_END = 1 << 5,    /* tools or another block ended the reasoning, no closer did */
     SPLIT_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
 };
 #define SPLIT_FLAG_COUNT 7
@@ -70,7 +70,7 @@ enum split_note_what {
     SPLIT_BEGIN,      /* a block of `kind` begins; `name` is the tool a header addressed, if any */
     SPLIT_END,        /* it has ended */
     SPLIT_AMBIGUOUS,  /* the closer that comes next as framing may yet turn out to be text */
-    SPLIT_SETTLED,    /* it was a closer */
+    SPLIT_SETTLED,    /* it was a closer; the only note whose place among the bytes may vary */
     SPLIT_RECLASSIFY, /* it was text: the last `size` bytes of the runs were reasoning, all of them
                        */
 };

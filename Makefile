@@ -1,0 +1,19 @@
+# The front door. Each target sets up what it needs; the build itself is meson's.
+BUILD = build
+PREFIX = /usr/local
+
+all: ready
+	ninja -C $(BUILD)
+
+ready: ; @tools/setup build && tools/configure $(BUILD) --prefix $(PREFIX)
+
+demo: all ; @tools/demo $(BUILD)/rationale
+test: ; @tools/setup build test && tools/test
+check: ; @tools/setup build test check && tools/check
+tsan: ; @tools/setup build test check && tools/check tsan
+fuzz: ; @tools/setup build check && tools/check fuzz
+bench: ; @tools/setup build bench && tools/bench
+install: all ; meson install -C $(BUILD) --no-rebuild
+clean: ; rm -rf build build-*
+
+.PHONY: all ready demo test check tsan fuzz bench install clean

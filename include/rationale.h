@@ -1,0 +1,182 @@
+/* rationale.h - tell a language model's reasoning from its answer, and count its tokens.
+ *
+ * While the text arrives, in whatever pieces the network cuts:
+ *
+ *     struct rationale_error error;
+ *     struct rationale_split *split =
+ *         rationale_split_new(&(struct rationale_split_options){.format = "qwen3", .on_run = show},
+ * &error); while ((n = read(fd, piece, sizeof piece)) > 0) rationale_split_feed(split, piece,
+ * (size_t)n); rationale_split_finish(split); rationale_split_free(split);
+ *
+ * A whole text, for a record:
+ *
+ *     struct rationale_extract *x = rationale_extract_new(text, size);
+ *     if (x->has_reasoning) keep(x->raw_reasoning, x->summary);
+ *     rationale_extract_free(x);
+ *
+ * Tokens:
+ *
+ *     size_t n;
+ *     if (!rationale_count("o200k_base", text, size, &n, &error)) fail(error.text);
+ *
+ * Compile and link with `pkg-config --cflags --libs rationale`.
+ *
+ * Rules:
+ *   - A function that can fail returns false (or NULL) and says why in the error, which may be
+ * NULL.
+ *   - Bytes given to a callback are lent for the call. Text has a size and need not end in NUL;
+ * what the library gives back ends in a NUL that does not count.
+ *   - One object belongs to one thread at a time; different objects may be used by different
+ * threads.
+ *   - Feeding never fails, never allocates, and never loses or changes a byte: the runs, joined,
+ * are the input, and cutting it elsewhere changes nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef RATIONALE_H
+#define RATIONALE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RATIONALE_API __attribute__((visibility("default")))
+
+RATIONALE_API const char *rationale_version(void);
+
+struct rationale_error {
+    int code; /* enum rationale_error_code */
+    char text[240];
+};
+
+enum rationale_error_code {
+    RATIONALE_ERROR_NONE,
+    RATIONALE_ERROR_INPUT,     /* what was given is wrong */
+    RATIONALE_ERROR_NOT_FOUND, /* there is no such format or vocabulary */
+    RATIONALE_ERROR_LIMIT,     /* too large */
+};
+
+/* ---- formats ---- */
+
+/* The ids of the formats, from index 0; NULL behind the last. */
+RATIONALE_API const char *rationale_format_id(size_t index);
+
+/* ---- splitting a stream ---- */
+
+enum rationale_kind {
+    RATIONALE_REASONING,
+    RATIONALE_ANSWER,
+    RATIONALE_TOOL,
+    RATIONALE_FRAMING, /* markers, headers and the white space that belongs to them */
+};
+
+enum rationale_state {
+    RATIONALE_NONE,     /* no reasoning was there */
+    RATIONALE_COMPLETE, /* it was, and it was closed */
+    RATIONALE_UNCLOSED, /* the text ended inside it */
+};
+
+/* What happened, as bits. */
+enum rationale_flag {
+    RATIONALE_AMBIGUOUS_CLOSE = 1 << 0, /* a closer stood in an open code fence */
+    RATIONALE_RECLASSIFIED = 1 << 1,    /* and another one showed that it was text */
+    RATIONALE_MALFORMED = 1 << 2,       /* a header was not as its format has it */
+    RATIONALE_INVALID_UTF8 = 1 << 3,    /* bytes that are no characters were passed on */
+    RATIONALE_STRAY_CLOSE = 1 << 4,     /* a closer that closed nothing was framing */
+    RATIONALE_IMPLICIT_END = 1 << 5,    /* tools or another block ended the reasoning */
+    RATIONALE_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
+};
+
+enum rationale_event {
+    RATIONALE_BEGIN,      /* a block of `kind` begins; `name` is the tool a header addressed */
+    RATIONALE_END,        /* it has ended */
+    RATIONALE_AMBIGUOUS,  /* the closer that comes next as framing may yet turn out to be text */
+    RATIONALE_SETTLED,    /* it was a closer */
+    RATIONALE_RECLASSIFY, /* it was text: the last `size` bytes of the runs were reasoning */
+};
+
+struct rationale_note {
+    enum rationale_event event;
+    enum rationale_kind kind;
+    const char *name; /* not ended by a NUL */
+    size_t name_size;
+    size_t size;
+};
+
+struct rationale_split_options {
+    const char *format; /* an id; NULL: "think", or the pair below */
+    const char *open;   /* a pair of your own instead of a format: both or none */
+    const char *close;
+    bool inside; /* the text begins inside reasoning, because the prompt opened it */
+    void (*on_run)(void *context, enum rationale_kind kind, const char *text, size_t size);
+    void (*on_note)(void *context, const struct rationale_note *note); /* may be NULL */
+    void *context;
+};
+
+struct rationale_split;
+
+/* NULL if the format is unknown or the pair cannot work. Nothing of the options is kept but the
+ * callbacks and the context. */
+RATIONALE_API struct rationale_split *
+rationale_split_new(const struct rationale_split_options *options, struct rationale_error *error);
+RATIONALE_API void rationale_split_feed(struct rationale_split *split, const char *text,
+                                        size_t size);
+/* The text is over: what was held back is handed on. Feeding after it begins a new text. */
+RATIONALE_API void rationale_split_finish(struct rationale_split *split);
+/* These are final once it is finished. */
+RATIONALE_API enum rationale_state rationale_split_state(const struct rationale_split *split);
+RATIONALE_API unsigned rationale_split_flags(const struct rationale_split *split);
+/* How many bytes of the input were of that kind. */
+RATIONALE_API size_t rationale_split_size(const struct rationale_split *split,
+                                          enum rationale_kind kind);
+RATIONALE_API void rationale_split_free(struct rationale_split *split);
+
+/* ---- a whole text ---- */
+
+/* For a model that was asked to wrap its thoughts in <thinking>, <reasoning>, <analysis> or
+ * <think>. */
+struct rationale_extract {
+    bool has_reasoning;
+    const char *raw_reasoning;
+    size_t raw_reasoning_size;
+    const char *summary; /* the first 200 characters, and "..." if there are more */
+    size_t summary_size;
+    const char *final_response;
+    size_t final_response_size;
+};
+
+RATIONALE_API struct rationale_extract *rationale_extract_new(const char *text, size_t size);
+RATIONALE_API void rationale_extract_free(struct rationale_extract *extract);
+
+/* ---- tokens ---- */
+
+/* The names of the vocabularies, from index 0; NULL behind the last. */
+RATIONALE_API const char *rationale_vocab_name(size_t index);
+
+RATIONALE_API bool rationale_count(const char *vocab, const char *text, size_t size, size_t *count,
+                                   struct rationale_error *error);
+
+/* At most ids_max ids; the number there are is in *count, so that more room can be given. */
+RATIONALE_API bool rationale_encode(const char *vocab, const char *text, size_t size, uint32_t *ids,
+                                    size_t ids_max, size_t *count, struct rationale_error *error);
+
+struct rationale_counter;
+
+/* A count that grows with a stream. NULL if there is no such vocabulary. */
+RATIONALE_API struct rationale_counter *rationale_counter_new(const char *vocab,
+                                                              struct rationale_error *error);
+RATIONALE_API void rationale_counter_feed(struct rationale_counter *counter, const char *text,
+                                          size_t size);
+/* The tokens of all that was fed, exactly, as if it were all. */
+RATIONALE_API size_t rationale_counter_count(struct rationale_counter *counter);
+RATIONALE_API void rationale_counter_free(struct rationale_counter *counter);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

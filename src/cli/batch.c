@@ -1,0 +1,270 @@
+/* `rationale split --batch`: a case a line in, a result a line out, in the same order.
+ *
+ * A line that cannot be read gives a result with an error in it, so that line N out always belongs
+ * to line N in, and the exit code says that there was one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/result.h"
+#include "split/collect.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define LINE_SIZE_MAX ((size_t)256 << 20)
+#define READ_SIZE ((size_t)64 << 10)
+
+/* One case, in the arena of its line. */
+struct task {
+    const struct split_format *format;
+    bool inside;
+    str input;    /* all chunks joined */
+    size_t *cuts; /* where each piece ends */
+    size_t cut_count;
+    str join;
+    str id; /* as it stood, JSON */
+};
+
+struct batch {
+    struct cli *cli;
+    struct json doc;
+    struct arena arena;
+    struct buf line; /* out */
+    size_t number;
+    bool failed;
+};
+
+static bool read_text(struct batch *b, const char *key, str *out, bool *found, struct err *e)
+{
+    const struct json_node *v = json_find(&b->doc, json_root(&b->doc), str_c(key));
+
+    *found = v && v->kind != JSON_NULL;
+    if (*found && !json_text(&b->doc, v, &b->arena, out))
+        return err_set(e, ERR_INPUT, "\"%s\" must be a string", key);
+    return true;
+}
+
+static bool read_chunks(struct batch *b, const struct json_node *list, struct task *t,
+                        struct err *e)
+{
+    struct buf all;
+    size_t n = 0;
+
+    if (list->kind != JSON_ARRAY)
+        return err_set(e, ERR_INPUT, "\"chunks\" must be a list of strings");
+    t->cuts = arena_zero(&b->arena, json_count(&b->doc, list) + 1, sizeof *t->cuts);
+    buf_init(&all, LINE_SIZE_MAX);
+    for (const struct json_node *v = json_first(&b->doc, list); v;
+         v = json_next(&b->doc, list, v)) {
+        str piece;
+
+        if (!json_text(&b->doc, v, &b->arena, &piece)) {
+            buf_release(&all);
+            return err_set(e, ERR_INPUT, "\"chunks\" must be a list of strings");
+        }
+        buf_add(&all, piece);
+        t->cuts[n++] = all.n;
+    }
+    t->input = arena_dup(&b->arena, buf_str(&all));
+    t->cut_count = n;
+    buf_release(&all);
+    return true;
+}
+
+static bool cut_evenly(struct batch *b, struct task *t, const struct json_node *size, struct err *e)
+{
+    int64_t n;
+    size_t count, step;
+
+    if (!json_i64(&b->doc, size, &n) || n < 1)
+        return err_set(e, ERR_INPUT, "\"chunk_size\" must be a whole number of bytes, 1 or more");
+    step = (uint64_t)n > t->input.n ? t->input.n + 1 : (size_t)n;
+    count = t->input.n / step + 1;
+    t->cuts = arena_zero(&b->arena, count, sizeof *t->cuts);
+    t->cut_count = count;
+    for (size_t i = 0; i < count; i++)
+        t->cuts[i] = (i + 1) * step < t->input.n ? (i + 1) * step : t->input.n;
+    return true;
+}
+
+static bool read_input(struct batch *b, struct task *t, struct err *e)
+{
+    const struct json_node *root = json_root(&b->doc);
+    const struct json_node *chunks = json_find(&b->doc, root, STR("chunks"));
+    const struct json_node *size = json_find(&b->doc, root, STR("chunk_size"));
+    bool found;
+
+    if (!read_text(b, "input", &t->input, &found, e))
+        return false;
+    if (chunks && chunks->kind != JSON_NULL) {
+        if (!read_chunks(b, chunks, t, e))
+            return false;
+    } else if (!found) {
+        return err_set(e, ERR_INPUT, "neither \"input\" nor \"chunks\" is given");
+    } else {
+        t->cuts = arena_zero(&b->arena, 1, sizeof *t->cuts);
+        t->cuts[0] = t->input.n;
+        t->cut_count = 1;
+    }
+    return !size || size->kind == JSON_NULL || cut_evenly(b, t, size, e);
+}
+
+static bool read_task(struct batch *b, struct task *t, struct err *e)
+{
+    const struct json_node *root = json_root(&b->doc), *v;
+    str id = STR("think");
+    bool found;
+
+    if (root->kind != JSON_OBJECT)
+        return err_set(e, ERR_INPUT, "a case must be an object");
+    v = json_find(&b->doc, root, STR("id"));
+    t->id = v ? json_raw(&b->doc, v) : STR("null");
+    if (!read_text(b, "format", &id, &found, e) || !read_text(b, "join", &t->join, &found, e))
+        return false;
+    t->format = split_format_find(id);
+    if (!t->format)
+        return err_set(e,
+                       ERR_INPUT,
+                       "no format \"" STR_FMT "\"; `rationale split --formats` lists them",
+                       STR_ARG(id));
+    v = json_find(&b->doc, root, STR("starts_in_reasoning"));
+    if (v && v->kind != JSON_NULL && !json_bool(v, &t->inside))
+        return err_set(e, ERR_INPUT, "\"starts_in_reasoning\" must be true or false");
+    return read_input(b, t, e);
+}
+
+static bool run_task(const struct task *t, struct json_out *o, struct err *e)
+{
+    struct split_collect c;
+    struct split sp;
+    size_t from = 0;
+    bool ok;
+
+    split_collect_init(&c, t->format, t->join, LINE_SIZE_MAX);
+    split_init(&sp, t->format, t->inside, split_collect_sink(&c));
+    for (size_t i = 0; i < t->cut_count; i++) {
+        split_feed(&sp, str_slice(t->input, from, t->cuts[i]));
+        from = t->cuts[i];
+    }
+    split_finish(&sp);
+    ok = split_collect_ok(&c, e);
+    if (ok) {
+        json_out_object(o);
+        json_out_key(o, STR("id"));
+        json_out_raw(o, t->id);
+        cli_write_result(o, &sp, &c);
+        json_out_end(o);
+        ok = json_out_ok(o, e);
+    }
+    split_collect_release(&c);
+    return ok;
+}
+
+static void write_error(struct batch *b, str id, const struct err *e)
+{
+    struct json_out o;
+
+    buf_reset(&b->line);
+    json_out_init(&o, &b->line);
+    json_out_object(&o);
+    json_out_key(&o, STR("id"));
+    json_out_raw(&o, id);
+    json_out_key(&o, STR("line"));
+    json_out_u64(&o, b->number);
+    json_out_key(&o, STR("error"));
+    json_out_str(&o, str_c(e->text));
+    json_out_end(&o);
+    cli_complain(CLI_NEGATIVE, "line %zu: %s", b->number, e->text);
+    b->failed = true;
+}
+
+static void on_line(struct batch *b, str line)
+{
+    struct task t = {.input = STR(""), .join = STR(""), .id = STR("null")};
+    struct json_out o;
+    struct err e;
+
+    b->number++;
+    if (str_trim(line).n == 0)
+        return;
+    buf_reset(&b->line);
+    json_out_init(&o, &b->line);
+    if (!json_parse(&b->doc, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
+        write_error(b, t.id, &e);
+    buf_add_c(&b->line, '\n');
+    file_out_add(&b->cli->out, buf_str(&b->line));
+    arena_reset(&b->arena);
+}
+
+/* Hands on every whole line of what has been read; what is left is the front of the next. */
+static void take_lines(struct batch *b, struct buf *in)
+{
+    str all = buf_str(in);
+    size_t from = 0;
+    const char *end;
+
+    while (from < all.n && (end = memchr(all.p + from, '\n', all.n - from))) {
+        size_t to = (size_t)(end - all.p);
+
+        on_line(b, str_slice(all, from, to));
+        from = to + 1;
+    }
+    buf_drop(in, from);
+    file_out_flush(&b->cli->out);
+}
+
+static bool read_lines(struct batch *b, int fd, struct err *e)
+{
+    struct buf in;
+    bool ok = false;
+
+    buf_init(&in, LINE_SIZE_MAX);
+    for (;;) {
+        char *room = buf_room(&in, READ_SIZE);
+        ssize_t n;
+
+        if (!room) {
+            err_set(
+                e, ERR_LIMIT, "line %zu is larger than %zu bytes", b->number + 1, LINE_SIZE_MAX);
+            goto out;
+        }
+        n = read(fd, room, READ_SIZE);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            err_sys(e, "read");
+            goto out;
+        }
+        if (n == 0)
+            break;
+        buf_wrote(&in, (size_t)n);
+        if (memchr(room, '\n', (size_t)n))
+            take_lines(b, &in);
+    }
+    if (in.n > 0)
+        on_line(b, buf_str(&in));
+    ok = true;
+out:
+    buf_release(&in);
+    return ok;
+}
+
+int cli_split_batch(struct cli *cli, int fd)
+{
+    struct batch b = {.cli = cli};
+    struct err e;
+    bool ok;
+
+    json_init(&b.doc);
+    arena_init(&b.arena, LINE_SIZE_MAX * 16);
+    buf_init(&b.line, LINE_SIZE_MAX * 8);
+    ok = read_lines(&b, fd, &e);
+    json_release(&b.doc);
+    arena_release(&b.arena);
+    buf_release(&b.line);
+    if (!ok)
+        return cli_fail(&e);
+    return b.failed ? CLI_NEGATIVE : CLI_OK;
+}

@@ -1,0 +1,210 @@
+/* Completions for three shells, written from the table of commands.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/cli.h"
+#include "split/format.h"
+
+typedef void each_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o);
+
+static void for_options(struct cli *cli, const struct cli_command *c, each_option *each)
+{
+    const struct cli_option *o;
+
+    for (size_t i = 0; i < c->option_count; i++)
+        each(cli, c, &c->options[i]);
+    for (size_t i = 0; (o = cli_common_option(i)); i++)
+        each(cli, c, o);
+}
+
+/* The values a shell may offer: the choices, or the formats' ids where an id is wanted. */
+static void add_values(struct cli *cli, const struct cli_option *o)
+{
+    const struct split_format *f;
+
+    if (o->choices)
+        file_out_add(&cli->out, str_c(o->choices));
+    else if (str_eq(str_c(o->value), STR("ID")))
+        for (size_t i = 0; (f = split_format_at(i)); i++)
+            file_out_printf(&cli->out, "%s%s", i ? " " : "", f->id);
+}
+
+static bool has_values(const struct cli_option *o)
+{
+    return o->value && (o->choices || str_eq(str_c(o->value), STR("ID")));
+}
+
+/* ---- bash ---- */
+
+static void bash_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
+{
+    (void)c;
+    file_out_printf(&cli->out, " --%s", o->name);
+}
+
+static void bash_value(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
+{
+    if (!has_values(o))
+        return;
+    file_out_printf(&cli->out, "    %s:--%s) COMPREPLY=($(compgen -W \"", c->name, o->name);
+    add_values(cli, o);
+    file_out_add(&cli->out, STR("\" -- \"$word\")); return ;;\n"));
+}
+
+static void bash(struct cli *cli)
+{
+    const struct cli_command *c;
+
+    file_out_add(&cli->out,
+                 STR("_rationale() {\n"
+                     "  local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}\n"
+                     "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
+                     "    COMPREPLY=($(compgen -W \"--help --version"));
+    for (size_t i = 0; (c = cli_command_at(i)); i++)
+        file_out_printf(&cli->out, " %s", c->name);
+    file_out_add(&cli->out,
+                 STR("\" -- \"$word\")); return\n  fi\n  case \"${COMP_WORDS[1]}:$last\" in\n"));
+    for (size_t i = 0; (c = cli_command_at(i)); i++)
+        for_options(cli, c, bash_value);
+    file_out_add(&cli->out, STR("  esac\n  case \"${COMP_WORDS[1]}:$word\" in\n"));
+    for (size_t i = 0; (c = cli_command_at(i)); i++) {
+        file_out_printf(&cli->out, "    %s:-*) COMPREPLY=($(compgen -W \"", c->name);
+        for_options(cli, c, bash_option);
+        file_out_add(&cli->out, STR("\" -- \"$word\")) ;;\n"));
+    }
+    file_out_add(
+        &cli->out,
+        STR("    completion:*) COMPREPLY=($(compgen -W \"bash zsh fish\" -- \"$word\")) ;;\n"
+            "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+            "  esac\n}\ncomplete -o filenames -F _rationale rationale\n"));
+}
+
+/* ---- zsh ---- */
+
+static void zsh_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
+{
+    (void)c;
+    file_out_printf(&cli->out, "      '--%s[", o->name);
+    for (const char *p = o->help; *p; p++) { /* these would end the word or the text */
+        if (*p == '\'')
+            file_out_add(&cli->out, STR("'\\'"));
+        else if (*p == '[' || *p == ']' || *p == ':')
+            file_out_add(&cli->out, STR("\\"));
+        file_out_add(&cli->out, (str){p, 1});
+    }
+    file_out_add(&cli->out, STR("]"));
+    if (o->value)
+        file_out_printf(&cli->out, ":%s:", o->value);
+    if (has_values(o)) {
+        file_out_add(&cli->out, STR("("));
+        add_values(cli, o);
+        file_out_add(&cli->out, STR(")"));
+    }
+    file_out_add(&cli->out, STR("' \\\n"));
+}
+
+static void zsh(struct cli *cli)
+{
+    const struct cli_command *c;
+
+    file_out_add(&cli->out,
+                 STR("#compdef rationale\n"
+                     "_rationale() {\n"
+                     "  if (( CURRENT == 2 )); then\n"
+                     "    local -a commands=(\n"));
+    for (size_t i = 0; (c = cli_command_at(i)); i++)
+        file_out_printf(&cli->out, "      '%s:%s'\n", c->name, c->summary);
+    file_out_add(&cli->out,
+                 STR("    )\n    _describe command commands\n    return\n  fi\n"
+                     "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n"
+                     "  case $command in\n"));
+    for (size_t i = 0; (c = cli_command_at(i)); i++) {
+        file_out_printf(&cli->out, "    %s) _arguments \\\n", c->name);
+        for_options(cli, c, zsh_option);
+        file_out_printf(&cli->out,
+                        "      '*:%s:%s' ;;\n",
+                        c->words[0] ? "word" : "",
+                        c == &cli_completion ? "(bash zsh fish)" : "_files");
+    }
+    file_out_add(&cli->out, STR("  esac\n}\ncompdef _rationale rationale\n"));
+}
+
+/* ---- fish ---- */
+
+static void fish_quoted(struct cli *cli, const char *text)
+{
+    file_out_add(&cli->out, STR("'"));
+    for (const char *p = text; *p; p++) {
+        if (*p == '\'' || *p == '\\')
+            file_out_add(&cli->out, STR("\\"));
+        file_out_add(&cli->out, (str){p, 1});
+    }
+    file_out_add(&cli->out, STR("'"));
+}
+
+static void fish_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
+{
+    file_out_printf(&cli->out,
+                    "complete -c rationale -n '__fish_seen_subcommand_from %s' -l %s",
+                    c->name,
+                    o->name);
+    if (o->letter)
+        file_out_printf(&cli->out, " -s %c", o->letter);
+    if (o->value)
+        file_out_add(&cli->out, STR(" -r"));
+    if (has_values(o)) {
+        file_out_add(&cli->out, STR(" -f -a '"));
+        add_values(cli, o);
+        file_out_add(&cli->out, STR("'"));
+    }
+    file_out_add(&cli->out, STR(" -d "));
+    fish_quoted(cli, o->help);
+    file_out_add(&cli->out, STR("\n"));
+}
+
+static void fish(struct cli *cli)
+{
+    const struct cli_command *c;
+
+    for (size_t i = 0; (c = cli_command_at(i)); i++) {
+        file_out_printf(
+            &cli->out, "complete -c rationale -n __fish_use_subcommand -f -a %s -d ", c->name);
+        fish_quoted(cli, c->summary);
+        file_out_add(&cli->out, STR("\n"));
+    }
+    for (size_t i = 0; (c = cli_command_at(i)); i++)
+        for_options(cli, c, fish_option);
+    file_out_add(&cli->out,
+                 STR("complete -c rationale -n '__fish_seen_subcommand_from completion' -f "
+                     "-a 'bash zsh fish'\n"));
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    static const struct {
+        const char *name;
+        void (*write)(struct cli *cli);
+    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    str shell = str_c(args->words[0]);
+
+    for (size_t i = 0; i < COUNT_OF(shells); i++)
+        if (str_eq(shell, str_c(shells[i].name))) {
+            shells[i].write(cli);
+            return CLI_OK;
+        }
+    if (shell.n == 0)
+        return cli_complain(CLI_USAGE, "completion needs a shell: bash, zsh or fish");
+    return cli_complain(CLI_USAGE, "no completion for \"%s\"; there is bash, zsh, fish", shell.p);
+}
+
+const struct cli_command cli_completion = {
+    .name = "completion",
+    .summary = "print the completions for a shell",
+    .words = "bash|zsh|fish",
+    .about = "Prints a script that the shell reads to complete commands, options and formats.",
+    .examples = "  rationale completion bash > /etc/bash_completion.d/rationale\n"
+                "  rationale completion zsh > ~/.zfunc/_rationale\n"
+                "  rationale completion fish > ~/.config/fish/completions/rationale.fish\n",
+    .word_max = 1,
+    .run = run,
+};

@@ -1,0 +1,149 @@
+/* `rationale count`: how many tokens a text has.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+#include "cli/cli.h"
+#include "tokens/tokens.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define READ_SIZE ((size_t)64 << 10)
+#define IDS_SIZE_MAX ((size_t)256 << 20) /* a text whose ids are listed is read whole */
+
+enum { VOCAB, IDS, JSON };
+
+static const struct cli_option options[] = {
+    [VOCAB] = {"vocab", 'v', "NAME", "o200k_base cl100k_base", "(default: o200k_base)"},
+    [IDS] = {"ids", 0, NULL, NULL, "print the ids instead of their number"},
+    [JSON] = {"json", 0, NULL, NULL, "an object: vocab, bytes, tokens and, with --ids, ids"},
+};
+
+struct total {
+    size_t bytes, tokens;
+};
+
+/* Counts as it reads, so that a text may be of any size. */
+static bool count_fd(int fd, const struct tokens_vocab *v, struct total *out, struct err *e)
+{
+    struct tokens_counter c;
+    char *piece = base_alloc(READ_SIZE);
+    bool ok = false;
+
+    tokens_counter_init(&c, v);
+    out->bytes = 0;
+    for (;;) {
+        ssize_t n = read(fd, piece, READ_SIZE);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            err_sys(e, "read");
+            break;
+        }
+        if (n == 0) {
+            ok = true;
+            break;
+        }
+        tokens_counter_feed(&c, (str){piece, (size_t)n});
+        out->bytes += (size_t)n;
+    }
+    out->tokens = tokens_counter_count(&c);
+    free(piece);
+    return ok;
+}
+
+static void write_ids(struct cli *cli, const struct tokens_list *ids, const char *between)
+{
+    for (size_t i = 0; i < ids->n; i++)
+        file_out_printf(&cli->out, "%s%u", i ? between : "", ids->ids[i]);
+}
+
+static void write_result(struct cli *cli, const struct tokens_vocab *v, const struct total *t,
+                         const struct tokens_list *ids, bool json)
+{
+    struct file_out *out = &cli->out;
+
+    if (!json && ids) {
+        write_ids(cli, ids, " ");
+        file_out_add(out, STR("\n"));
+    } else if (!json) {
+        file_out_printf(out, "%zu\n", t->tokens);
+    } else {
+        file_out_printf(out,
+                        "{\"vocab\":\"" STR_FMT "\",\"bytes\":%zu,\"tokens\":%zu",
+                        STR_ARG(tokens_vocab_name(v)),
+                        t->bytes,
+                        t->tokens);
+        if (ids) {
+            file_out_add(out, STR(",\"ids\":["));
+            write_ids(cli, ids, ",");
+            file_out_add(out, STR("]"));
+        }
+        file_out_add(out, STR("}\n"));
+    }
+}
+
+static int run_ids(struct cli *cli, int fd, const struct tokens_vocab *v, bool json)
+{
+    struct tokens_list ids;
+    struct arena a;
+    struct err e;
+    str text;
+    bool ok;
+
+    arena_init(&a, IDS_SIZE_MAX * 2 + 4096);
+    ok = file_read_fd(&a, fd, IDS_SIZE_MAX, &text, &e);
+    if (ok) {
+        struct total t = {.bytes = text.n};
+
+        tokens_list_init(&ids, text.n * 3 + 1); /* a bad byte is a character of three bytes */
+        tokens_encode(v, text, &ids);
+        t.tokens = ids.n;
+        write_result(cli, v, &t, &ids, json);
+        tokens_list_release(&ids);
+    }
+    arena_release(&a);
+    return ok ? CLI_OK : cli_fail(&e);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *name = args->value[VOCAB] ? args->value[VOCAB] : "o200k_base";
+    const struct tokens_vocab *v = tokens_vocab_find(str_c(name));
+    bool json = args->value[JSON] != NULL;
+    struct total t;
+    struct err e;
+    int fd, code = CLI_OK;
+
+    assert(v); /* the choices of the option are the vocabularies */
+    if (!cli_open(args, &fd, &e))
+        return cli_fail(&e);
+    if (args->value[IDS])
+        code = run_ids(cli, fd, v, json);
+    else if (count_fd(fd, v, &t, &e))
+        write_result(cli, v, &t, NULL, json);
+    else
+        code = cli_fail(&e);
+    if (fd != STDIN_FILENO)
+        close(fd);
+    return code;
+}
+
+const struct cli_command cli_count = {
+    .name = "count",
+    .summary = "count the tokens of a text",
+    .words = "[FILE]",
+    .about =
+        "Reads FILE, or standard input, and prints how many tokens it has, exactly as OpenAI's "
+        "tokenizers count them. Text that looks like a control token is counted as text; bytes "
+        "that are not UTF-8 count as the replacement character.",
+    .examples = "  rationale count prompt.txt\n"
+                "  git diff | rationale count --vocab cl100k_base\n"
+                "  printf 'hello world' | rationale count --ids\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};

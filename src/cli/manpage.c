@@ -1,0 +1,144 @@
+/* Manual pages, written from the table of commands.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/cli.h"
+
+/* Text in roff: a hyphen that is one, no line that begins with a control character. */
+static void roff(struct cli *cli, const char *text)
+{
+    bool line_start = true;
+
+    for (; *text; text++) {
+        if (line_start && (*text == '.' || *text == '\''))
+            file_out_add(&cli->out, STR("\\&"));
+        if (*text == '-')
+            file_out_add(&cli->out, STR("\\-"));
+        else if (*text == '\\')
+            file_out_add(&cli->out, STR("\\e"));
+        else
+            file_out_add(&cli->out, (str){text, 1});
+        line_start = *text == '\n';
+    }
+}
+
+static void head(struct cli *cli, const char *name, const char *summary)
+{
+    char upper[64];
+    size_t n = 0;
+
+    for (; name[n] && n + 1 < sizeof upper; n++)
+        upper[n] = (char)(name[n] >= 'a' && name[n] <= 'z' ? name[n] - 32 : name[n]);
+    upper[n] = '\0';
+    file_out_add(&cli->out, STR(".TH "));
+    roff(cli, upper);
+    file_out_printf(
+        &cli->out, " 1 \"\" \"rationale %s\" \"Rationale\"\n.SH NAME\n", RATIONALE_VERSION);
+    roff(cli, name);
+    file_out_add(&cli->out, STR(" \\- "));
+    roff(cli, summary);
+    file_out_add(&cli->out, STR("\n"));
+}
+
+static void option(struct cli *cli, const struct cli_option *o)
+{
+    file_out_add(&cli->out, STR(".TP\n"));
+    if (o->letter)
+        file_out_printf(&cli->out, "\\fB\\-%c\\fR, ", o->letter);
+    file_out_add(&cli->out, STR("\\fB\\-\\-"));
+    roff(cli, o->name);
+    file_out_add(&cli->out, STR("\\fR"));
+    if (o->value)
+        file_out_printf(&cli->out, " \\fI%s\\fR", o->value);
+    file_out_add(&cli->out, STR("\n"));
+    roff(cli, o->help);
+    if (o->choices) {
+        file_out_add(&cli->out, STR("; one of: "));
+        roff(cli, o->choices);
+    }
+    file_out_add(&cli->out, STR("\n"));
+}
+
+static void paragraphs(struct cli *cli, const char *text)
+{
+    while (*text) {
+        const char *end = strstr(text, "\n\n");
+        size_t n = end ? (size_t)(end - text) : strlen(text);
+        char part[2048];
+
+        assert(n < sizeof part);
+        memcpy(part, text, n);
+        part[n] = '\0';
+        roff(cli, part);
+        file_out_add(&cli->out, end ? STR("\n.PP\n") : STR("\n"));
+        text += n + (end ? 2 : 0);
+    }
+}
+
+static void command_page(struct cli *cli, const struct cli_command *c)
+{
+    const struct cli_option *o;
+    char name[64];
+
+    snprintf(name, sizeof name, "rationale-%s", c->name);
+    head(cli, name, c->summary);
+    file_out_printf(&cli->out, ".SH SYNOPSIS\n\\fBrationale %s\\fR [\\fIOPTIONS\\fR] ", c->name);
+    roff(cli, c->words);
+    file_out_add(&cli->out, STR("\n.SH DESCRIPTION\n"));
+    paragraphs(cli, c->about);
+    file_out_add(&cli->out, STR(".SH OPTIONS\n"));
+    for (size_t i = 0; i < c->option_count; i++)
+        option(cli, &c->options[i]);
+    for (size_t i = 0; (o = cli_common_option(i)); i++)
+        option(cli, o);
+    file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
+    roff(cli, c->examples);
+    file_out_add(&cli->out, STR(".fi\n.SH SEE ALSO\n.BR rationale (1)\n"));
+}
+
+static void main_page(struct cli *cli)
+{
+    const struct cli_command *c;
+
+    head(cli, "rationale", "tell a model's reasoning from its answer");
+    file_out_add(&cli->out,
+                 STR(".SH SYNOPSIS\n\\fBrationale\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] "
+                     "[\\fIARGUMENTS\\fR]\n.SH COMMANDS\n"));
+    for (size_t i = 0; (c = cli_command_at(i)); i++) {
+        file_out_printf(&cli->out, ".TP\n.BR rationale\\-%s (1)\n", c->name);
+        roff(cli, c->summary);
+        file_out_add(&cli->out, STR("\n"));
+    }
+    file_out_add(&cli->out, STR(".SH EXIT STATUS\n.nf\n"));
+    cli_exit_codes(cli);
+    file_out_add(&cli->out,
+                 STR(".fi\n.SH ENVIRONMENT\n"
+                     ".TP\nNO_COLOR\nset and not empty: no colours\n"
+                     ".TP\nCLICOLOR_FORCE\nset and not empty: colours even where stdout is no "
+                     "terminal\n"));
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    str name = str_c(args->words[0]);
+    const struct cli_command *c = cli_command_find(name);
+
+    if (name.n == 0)
+        main_page(cli);
+    else if (c)
+        command_page(cli, c);
+    else
+        return cli_complain(CLI_USAGE, "no command \"%s\" to print the manual page of", name.p);
+    return CLI_OK;
+}
+
+const struct cli_command cli_manpage = {
+    .name = "manpage",
+    .summary = "print a manual page",
+    .words = "[COMMAND]",
+    .about = "Prints the manual page of a command, or of rationale itself, for man to format.",
+    .examples = "  rationale manpage split | man -l -\n"
+                "  rationale manpage > /usr/local/share/man/man1/rationale.1\n",
+    .word_max = 1,
+    .run = run,
+};

@@ -1,0 +1,320 @@
+/* Options by their table: parsing them and explaining them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/cli.h"
+
+#define WORD_MAX 64 /* longer words are compared up to here */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+
+    return m < c ? m : c;
+}
+
+/* How many letters must change to make one word the other. */
+static size_t distance(str a, str b)
+{
+    size_t row[WORD_MAX + 1];
+
+    a = str_slice(a, 0, WORD_MAX);
+    b = str_slice(b, 0, WORD_MAX);
+    for (size_t j = 0; j <= b.n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.n; i++) {
+        size_t left_above = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b.n; j++) {
+            size_t above = row[j];
+
+            row[j] = min3(above + 1, row[j - 1] + 1, left_above + (a.p[i - 1] != b.p[j - 1]));
+            left_above = above;
+        }
+    }
+    return row[b.n];
+}
+
+const char *cli_nearest(str word, const char *(*candidate)(size_t index))
+{
+    const char *best = NULL, *c;
+    size_t best_distance = word.n / 3 + 2; /* farther than this is another word */
+
+    for (size_t i = 0; (c = candidate(i)); i++) {
+        size_t d = distance(word, str_c(c));
+
+        if (d < best_distance && d < strlen(c))
+            best_distance = d, best = c;
+    }
+    return best;
+}
+
+/* Every command has these. */
+static const struct cli_option common[] = {
+    {"color", 0, "WHEN", "auto always never", "colours (default: auto; NO_COLOR is obeyed)"},
+    {"help", 'h', NULL, NULL, "this text; -h is the short one"},
+};
+
+const struct cli_option *cli_common_option(size_t index)
+{
+    return index < COUNT_OF(common) ? &common[index] : NULL;
+}
+
+static const struct cli_option *find(const struct cli_command *c, str name, char letter, int *index)
+{
+    for (size_t i = 0; i < c->option_count; i++)
+        if (letter ? c->options[i].letter == letter : str_eq(name, str_c(c->options[i].name))) {
+            *index = (int)i;
+            return &c->options[i];
+        }
+    *index = -1;
+    return !letter && str_eq(name, str_c(common[0].name)) ? &common[0] : NULL;
+}
+
+static bool is_choice(const char *choices, str value)
+{
+    for (const char *at = choices; *at;) {
+        size_t n = strcspn(at, " ");
+
+        if (str_eq((str){at, n}, value))
+            return true;
+        at += n;
+        at += *at == ' ';
+    }
+    return false;
+}
+
+static void set_color(struct cli *cli, str when)
+{
+    if (!str_eq(when, STR("auto")))
+        cli->color = str_eq(when, STR("always"));
+}
+
+/* Takes in one option; `value` is NULL if none came with it. */
+static bool set(struct cli *cli, const struct cli_option *o, int index, const char *value,
+                struct cli_args *args)
+{
+    if (o->choices && !is_choice(o->choices, str_c(value))) {
+        cli_complain(
+            CLI_USAGE, "--%s is \"%s\"; it must be one of: %s", o->name, value, o->choices);
+        return false;
+    }
+    if (index < 0)
+        set_color(cli, str_c(value));
+    else
+        args->value[index] = value ? value : "";
+    return true;
+}
+
+/* The option whose name is nearest, for a person who misspelt it. */
+static const char *nearest_option(const struct cli_command *c, str name)
+{
+    const char *best = NULL;
+    size_t best_distance = 3;
+
+    for (size_t i = 0; i < c->option_count; i++) {
+        size_t d = distance(name, str_c(c->options[i].name));
+
+        if (d < best_distance)
+            best_distance = d, best = c->options[i].name;
+    }
+    return best;
+}
+
+static bool unknown(const struct cli_command *c, str name, const char *word)
+{
+    const char *near = nearest_option(c, name);
+
+    cli_complain(CLI_USAGE,
+                 "%s has no option %s%s%s; `rationale %s --help` lists them",
+                 c->name,
+                 word,
+                 near ? "; did you mean --" : "",
+                 near ? near : "",
+                 c->name);
+    return false;
+}
+
+/* One option at argv[*at], its value behind "=" or in the next word. */
+static bool parse_option(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
+                         int *at, struct cli_args *args)
+{
+    const char *word = argv[*at], *value = NULL;
+    bool is_long = word[1] == '-';
+    const char *equals = is_long ? strchr(word, '=') : NULL;
+    str name = is_long ? str_c(word + 2) : STR("");
+    const struct cli_option *o;
+    int index;
+
+    if (equals) {
+        name.n = (size_t)(equals - name.p);
+        value = equals + 1;
+    }
+    o = find(c, name, is_long ? 0 : word[1], &index);
+    if (!o)
+        return unknown(c, name, word);
+    if (!is_long && word[2] != '\0')
+        value = word + 2;
+    if (!o->value && value) {
+        cli_complain(CLI_USAGE, "--%s takes no value", o->name);
+        return false;
+    }
+    if (o->value && !value) {
+        if (*at + 1 >= argc) {
+            cli_complain(CLI_USAGE, "--%s needs a value: %s", o->name, o->value);
+            return false;
+        }
+        value = argv[++*at];
+    }
+    return set(cli, o, index, value, args);
+}
+
+static bool too_many(const struct cli_command *c)
+{
+    cli_complain(CLI_USAGE,
+                 "%s takes %s; `rationale %s --help` says more",
+                 c->name,
+                 c->word_max ? c->words : "no arguments",
+                 c->name);
+    return false;
+}
+
+bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
+               struct cli_args *args)
+{
+    bool options = true; /* until a "--" */
+
+    assert(c->option_count <= CLI_OPTIONS_MAX && c->word_max <= CLI_WORDS_MAX);
+    *args = (struct cli_args){0};
+    for (int i = 0; i < argc; i++) {
+        if (options && str_eq(str_c(argv[i]), STR("--"))) {
+            options = false;
+        } else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
+            if (!parse_option(cli, c, argc, argv, &i, args))
+                return false;
+        } else {
+            if (args->word_count == c->word_max)
+                return too_many(c);
+            args->words[args->word_count++] = argv[i];
+        }
+    }
+    return true;
+}
+
+/* ---- help ---- */
+
+static void option_line(struct cli *cli, const struct cli_option *o)
+{
+    char left[64];
+
+    snprintf(left,
+             sizeof left,
+             "%c%c%s --%s%s%s",
+             o->letter ? '-' : ' ',
+             o->letter ? o->letter : ' ',
+             o->letter ? "," : " ",
+             o->name,
+             o->value ? " " : "",
+             o->value ? o->value : "");
+    file_out_printf(&cli->out, "  %-24s %s\n", left, o->help);
+    if (o->choices)
+        file_out_printf(&cli->out, "  %-24s one of: %s\n", "", o->choices);
+}
+
+/* Paragraphs broken into lines that fit a terminal. */
+static void wrap(struct cli *cli, const char *text)
+{
+    size_t column = 0;
+
+    while (*text) {
+        size_t n = strcspn(text, " \n");
+
+        if (column > 0 && column + 1 + n > 79) {
+            file_out_add(&cli->out, STR("\n"));
+            column = 0;
+        } else if (column > 0 && n > 0) {
+            file_out_add(&cli->out, STR(" "));
+            column++;
+        }
+        file_out_add(&cli->out, (str){text, n});
+        column += n;
+        text += n;
+        if (*text == '\n') {
+            file_out_add(&cli->out, STR("\n"));
+            column = 0;
+        }
+        text += *text != '\0';
+    }
+    file_out_add(&cli->out, STR("\n"));
+}
+
+static void title(struct cli *cli, const char *text)
+{
+    file_out_printf(&cli->out, "%s%s%s\n", cli_bold(cli), text, cli_plain(cli));
+}
+
+void cli_usage(struct cli *cli, const struct cli_command *c, bool full)
+{
+    file_out_printf(&cli->out, "rationale %s - %s\n\n", c->name, c->summary);
+    if (full) {
+        title(cli, "Examples");
+        file_out_printf(&cli->out, "%s\n", c->examples);
+    }
+    title(cli, "Usage");
+    file_out_printf(&cli->out, "  rationale %s [OPTIONS] %s\n\n", c->name, c->words);
+    if (full) {
+        wrap(cli, c->about);
+        file_out_add(&cli->out, STR("\n"));
+    }
+    title(cli, "Options");
+    for (size_t i = 0; i < c->option_count; i++)
+        option_line(cli, &c->options[i]);
+    for (size_t i = 0; i < COUNT_OF(common); i++)
+        option_line(cli, &common[i]);
+    if (!full)
+        file_out_printf(&cli->out, "\n`rationale %s --help` has examples.\n", c->name);
+}
+
+void cli_overview(struct cli *cli, bool full)
+{
+    const struct cli_command *c;
+
+    file_out_add(&cli->out, STR("rationale - tell a model's reasoning from its answer\n\n"));
+    if (full) {
+        title(cli, "Examples");
+        file_out_printf(&cli->out, "%s%s\n", cli_split.examples, cli_count.examples);
+    }
+    title(cli, "Commands");
+    for (size_t i = 0; (c = cli_command_at(i)); i++)
+        file_out_printf(&cli->out, "  %-12s %s\n", c->name, c->summary);
+    file_out_add(&cli->out, STR("\n"));
+    title(cli, "Options");
+    file_out_add(&cli->out,
+                 STR("  -h, --help       the short or the full help, here and behind a command\n"
+                     "  -V, --version    the version\n\n"
+                     "`rationale help exit-codes` says what the exit codes mean.\n"));
+}
+
+void cli_exit_codes(struct cli *cli)
+{
+    static const struct {
+        int code;
+        const char *meaning;
+    } rows[] = {
+        {CLI_OK, "it worked"},
+        {CLI_NEGATIVE, "it ran, but the result is negative: no match, a check failed, a bad line"},
+        {CLI_USAGE, "the command line is wrong"},
+        {CLI_CONFIG, "the configuration is invalid; do not restart automatically"},
+        {CLI_AUTH, "authentication or permission"},
+        {CLI_UNREACHABLE, "the daemon or the upstream cannot be reached"},
+        {CLI_STORE, "the store: locked, corrupt, full, failed sync"},
+        {CLI_TIMEOUT, "timed out or interrupted before it finished"},
+        {CLI_LIMIT, "a budget or a limit was exceeded"},
+        {CLI_INTERNAL, "an internal error"},
+        {CLI_SIGINT, "interrupted by Ctrl-C"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        file_out_printf(&cli->out, "%4d  %s\n", rows[i].code, rows[i].meaning);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "split/extract.h"
+
+#include "base/utf8.h"
+#include "split/split.h"
+
+struct parts {
+    char *reasoning, *answer;
+    size_t reasoning_size, answer_size;
+    bool newline; /* another block begins */
+};
+
+static void on_run(void *ctx, enum split_kind kind, str run)
+{
+    struct parts *p = ctx;
+
+    if (kind == SPLIT_REASONING) {
+        if (p->newline && p->reasoning_size > 0)
+            p->reasoning[p->reasoning_size++] = '\n';
+        p->newline = false;
+        memcpy(p->reasoning + p->reasoning_size, run.p, run.n);
+        p->reasoning_size += run.n;
+    } else if (kind == SPLIT_ANSWER) {
+        memcpy(p->answer + p->answer_size, run.p, run.n);
+        p->answer_size += run.n;
+    }
+}
+
+static void on_note(void *ctx, const struct split_note *note)
+{
+    struct parts *p = ctx;
+
+    p->newline |= note->what == SPLIT_BEGIN;
+}
+
+static enum split_state split_all(str text, bool nested, struct parts *p)
+{
+    struct split sp;
+
+    p->reasoning_size = p->answer_size = 0;
+    p->newline = false;
+    split_init(&sp, split_format_prompted(nested), false, (struct split_sink){on_run, on_note, p});
+    split_feed(&sp, text);
+    split_finish(&sp);
+    return sp.state;
+}
+
+static str summary_of(str reasoning, struct arena *a)
+{
+    str front = utf8_cut_count(reasoning, SPLIT_SUMMARY_CHARACTERS);
+    char *p;
+
+    if (front.n == reasoning.n)
+        return reasoning;
+    p = arena_alloc(a, front.n + 3);
+    memcpy(p, front.p, front.n);
+    memcpy(p + front.n, "...", 3);
+    return (str){p, front.n + 3};
+}
+
+void split_extract(str text, struct arena *a, struct split_extract *out)
+{
+    struct parts p = {
+        .reasoning = arena_alloc(a, text.n + 1),
+        .answer = arena_alloc(a, text.n + 1),
+    };
+    enum split_state state = split_all(text, true, &p);
+
+    /* A tag that is only talked about inside a block would swallow the answer: then the first
+     * closer is the one that counts. */
+    if (state == SPLIT_UNCLOSED)
+        state = split_all(text, false, &p);
+    *out = (struct split_extract){
+        .has_reasoning = state != SPLIT_NONE,
+        .raw_reasoning = STR(""),
+        .summary = STR(""),
+        .final_response = text,
+    };
+    if (!out->has_reasoning)
+        return;
+    out->raw_reasoning = str_trim((str){p.reasoning, p.reasoning_size});
+    out->summary = summary_of(out->raw_reasoning, a);
+    out->final_response = str_trim((str){p.answer, p.answer_size});
+}

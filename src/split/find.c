@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "split/internal.h"
+
+#define SUFFIX_MAX 32
+#define BLOCK 256 /* bytes looked through at a time when several first bytes are wanted */
+
+void split_index(struct split *sp)
+{
+    const struct split_format *f = sp->format;
+
+    memset(sp->first, 0, 0x80);
+    memset(sp->first + 0x80, SPLIT_BYTE_ABOVE, 0x80);
+    sp->first['\n'] = sp->first['`'] = SPLIT_BYTE_LINE;
+    for (size_t i = 0; i < f->mark_count; i++)
+        sp->first[(uint8_t)f->marks[i].text.p[0]] |= f->marks[i].in;
+    if (f->header)
+        sp->first['<'] |= SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS;
+    for (unsigned k = 0; k < SPLIT_PLACE_COUNT; k++) {
+        sp->byte_count[k] = 0;
+        for (unsigned c = 0; c < 256; c++)
+            if (sp->first[c] >> k & 1) {
+                assert(sp->byte_count[k] < SPLIT_FIRST_MAX);
+                sp->byte[k][sp->byte_count[k]++] = (uint8_t)c;
+            }
+    }
+}
+
+/* Behind "<think" there must be ">" or ":word>". How long the whole is, 0 if it is no match, or
+ * SIZE_MAX if the text is too short to say. */
+static size_t with_suffix(str mark, str s)
+{
+    size_t at = mark.n;
+
+    if (at == s.n)
+        return SIZE_MAX;
+    if (s.p[at] == '>')
+        return at + 1;
+    if (s.p[at++] != ':')
+        return 0;
+    for (size_t n = 0; n <= SUFFIX_MAX; n++, at++) {
+        if (at == s.n)
+            return SIZE_MAX;
+        if (s.p[at] == '>')
+            return n > 0 ? at + 1 : 0;
+        if (!(s.p[at] == '_' || s.p[at] == '-' || (s.p[at] >= '0' && s.p[at] <= '9') ||
+              ((s.p[at] | 32) >= 'a' && (s.p[at] | 32) <= 'z')))
+            return 0;
+    }
+    return 0;
+}
+
+/* How much of s the mark takes: 0, SIZE_MAX if s is only the front of it. */
+static size_t mark_size(const struct split_mark *m, str s)
+{
+    size_t n = m->text.n < s.n ? m->text.n : s.n;
+
+    if (memcmp(m->text.p, s.p, n) != 0)
+        return 0;
+    if (n < m->text.n)
+        return SIZE_MAX;
+    return m->rules & SPLIT_SUFFIX ? with_suffix(m->text, s) : n;
+}
+
+static bool may_be(const struct split *sp, const struct split_mark *m)
+{
+    if ((m->rules & SPLIT_AGAIN) && !sp->ambiguous)
+        return false;
+    if ((m->rules & SPLIT_LATE) && !sp->implicit)
+        return false;
+    return !m->pair || m->pair == sp->pair || !(sp->place & (SPLIT_REASON | SPLIT_TOOLS)) ||
+           m->to == SPLIT_TOOLS || m->to == SPLIT_REASON;
+}
+
+/* The text ended inside a marker of which at least one token is whole. */
+static bool is_cut(const struct split *sp, str s)
+{
+    return sp->format->cut_is_framing && memchr(s.p, '>', s.n);
+}
+
+/* The longest marker at the front of s. `gap` is 0 for those of the place we are in. */
+enum split_match split_find(const struct split *sp, const struct split_window *win, size_t from,
+                            unsigned gap, struct split_hit *hit)
+{
+    str s = str_slice(win->w, from, win->w.n);
+    bool part = false;
+
+    hit->size = 0;
+    hit->name = STR("");
+    for (size_t i = 0; i < sp->format->mark_count; i++) {
+        const struct split_mark *m = &sp->format->marks[i];
+        size_t size;
+
+        if (m->text.p[0] != s.p[0] || (s.n > 1 && m->text.n > 1 && m->text.p[1] != s.p[1]))
+            continue; /* nearly always, so it comes first */
+        if (!(gap ? m->gap & gap : m->in & sp->place) || !may_be(sp, m))
+            continue;
+        size = mark_size(m, s);
+        if (size == SIZE_MAX)
+            part = true;
+        else if (size > hit->size)
+            hit->mark = *m, hit->size = hit->token = size;
+    }
+    if (part && win->more)
+        return SPLIT_PART_MATCH;
+    if (part && is_cut(sp, s)) {
+        if (hit->size == 0)
+            hit->mark = (struct split_mark){.eat = STR("")};
+        hit->size = s.n;
+        return SPLIT_FULL_MATCH;
+    }
+    if (hit->size == 0 && sp->format->header) {
+        struct split_at at = {s, win->more, gap != 0 || sp->place == SPLIT_OUT, sp->started};
+
+        return sp->format->header(&at, hit);
+    }
+    return hit->size > 0 ? SPLIT_FULL_MATCH : SPLIT_NO_MATCH;
+}
+
+/* The next byte that could begin a marker, or the end. */
+size_t split_candidate(const struct split *sp, str w, size_t from)
+{
+    unsigned k = split_place_index(sp->place);
+    const uint8_t *bytes = sp->byte[k];
+    unsigned count = sp->byte_count[k];
+
+    if (w.n - from <= 16) {
+        while (from < w.n && !(sp->first[(uint8_t)w.p[from]] & sp->place))
+            from++;
+        return from;
+    }
+    if (count == 0)
+        return w.n;
+    if (count == 1) {
+        const char *p = memchr(w.p + from, bytes[0], w.n - from);
+
+        return p ? (size_t)(p - w.p) : w.n;
+    }
+    for (; from < w.n; from += BLOCK) {
+        size_t size = w.n - from < BLOCK ? w.n - from : BLOCK;
+        size_t near = size;
+
+        for (unsigned i = 0; i < count && near > 0; i++) {
+            const char *p = memchr(w.p + from, bytes[i], near);
+
+            if (p)
+                near = (size_t)(p - (w.p + from));
+        }
+        if (near < size)
+            return from + near;
+    }
+    return w.n;
+}

@@ -1,0 +1,49 @@
+/* internal.h - what the files of the splitter share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "split/split.h"
+
+/* Beside the places, what the table of first bytes says of a byte. */
+#define SPLIT_BYTE_LINE 0x40  /* it matters to lines */
+#define SPLIT_BYTE_ABOVE 0x80 /* it is not ASCII */
+
+struct split_window {
+    str w;
+    size_t at;
+    bool more; /* the text may go on behind it */
+};
+
+static inline unsigned split_place_index(unsigned place)
+{
+    return (unsigned)__builtin_ctz(place);
+}
+
+static inline bool split_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* places.c: what goes out, and the way from place to place. */
+enum split_kind split_place_kind(unsigned place);
+void split_note(struct split *sp, enum split_note_what what, enum split_kind kind, str name);
+void split_emit(struct split *sp, enum split_kind kind, str run);
+/* Text of the place we are in, without a marker. */
+void split_text(struct split *sp, str run);
+/* The same for text that is known to be ASCII and not empty; `lines` if a byte of it matters to
+ * one. */
+void split_ascii(struct split *sp, str run, bool lines);
+/* A marker, and its bytes. */
+void split_take(struct split *sp, const struct split_hit *hit, str bytes);
+void split_settle(struct split *sp);
+void split_set_gap(struct split *sp, unsigned gap);
+
+/* find.c: the longest marker at a place in the window; `gap` is 0 for those of the place we are in.
+ */
+enum split_match split_find(const struct split *sp, const struct split_window *win, size_t from,
+                            unsigned gap, struct split_hit *hit);
+/* The next byte that could begin a marker, or the end. */
+size_t split_candidate(const struct split *sp, str w, size_t from);
+void split_index(struct split *sp);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
+#include "split/internal.h"
+
+enum split_kind split_place_kind(unsigned place)
+{
+    static const uint8_t kinds[SPLIT_PLACE_COUNT] = {
+        SPLIT_ANSWER,
+        SPLIT_ANSWER,
+        SPLIT_REASONING,
+        SPLIT_TOOL,
+        SPLIT_FRAMING,
+    };
+
+    return (enum split_kind)kinds[split_place_index(place)];
+}
+
+void split_note(struct split *sp, enum split_note_what what, enum split_kind kind, str name)
+{
+    struct split_note n = {what, kind, name, sp->since};
+
+    if (sp->sink.on_note)
+        sp->sink.on_note(sp->sink.ctx, &n);
+}
+
+void split_emit(struct split *sp, enum split_kind kind, str run)
+{
+    if (run.n == 0)
+        return;
+    sp->size[kind] += run.n;
+    if (sp->ambiguous) {
+        sp->since += run.n;
+        sp->since_framing += kind == SPLIT_FRAMING ? run.n : 0;
+        split_line_feed(&sp->reason, run);
+    }
+    sp->sink.on_run(sp->sink.ctx, kind, run);
+}
+
+void split_settle(struct split *sp)
+{
+    if (!sp->ambiguous)
+        return;
+    split_note(sp, SPLIT_SETTLED, SPLIT_REASONING, STR(""));
+    sp->ambiguous = false;
+    sp->since = sp->since_framing = 0;
+}
+
+static bool all_space(str run)
+{
+    for (size_t i = 0; i < run.n; i++)
+        if (!split_is_space(run.p[i]))
+            return false;
+    return true;
+}
+
+/* Lines matter to what opens and to what is in doubt. */
+static void track(struct split *sp, str run)
+{
+    if (sp->place == SPLIT_REASON) {
+        if (sp->track_reason)
+            split_line_feed(&sp->reason, run);
+        return;
+    }
+    if (sp->track_answer)
+        split_line_feed(&sp->answer, run);
+    if (sp->ambiguous && sp->reason.reopened)
+        split_settle(sp);
+}
+
+void split_text(struct split *sp, str run)
+{
+    if (run.n == 0)
+        return;
+    if (!utf8_valid(run))
+        sp->flags |= SPLIT_INVALID_UTF8;
+    split_ascii(sp, run, true);
+}
+
+void split_ascii(struct split *sp, str run, bool lines)
+{
+    const struct split_line *l = sp->place == SPLIT_REASON ? &sp->reason : &sp->answer;
+
+    assert(run.n > 0);
+    split_emit(sp, split_place_kind(sp->place), run);
+    sp->before = run.p[run.n - 1];
+    if (sp->fresh && sp->place != SPLIT_REASON)
+        sp->fresh = all_space(run);
+    if (lines || l->state != SPLIT_LINE_TEXT || sp->ambiguous)
+        track(sp, run);
+}
+
+/* A gap that no marker of the format is looked for in is none: nothing is held for it. */
+void split_set_gap(struct split *sp, unsigned gap)
+{
+    sp->gap = (uint8_t)(gap & sp->gaps);
+}
+
+static void enter_reason(struct split *sp, const struct split_mark *m)
+{
+    split_settle(sp);
+    sp->place = SPLIT_REASON;
+    sp->pair = m->pair;
+    sp->before = 0;
+    sp->depth = 0;
+    sp->seen = true;
+    sp->implicit = false;
+    split_line_reset(&sp->reason, false);
+    split_set_gap(sp, SPLIT_GAP_INSIDE);
+    split_note(sp, SPLIT_BEGIN, SPLIT_REASONING, STR(""));
+}
+
+/* A block has ended; what follows is between blocks. */
+static void enter_out(struct split *sp, unsigned gap)
+{
+    sp->place = SPLIT_OUT;
+    sp->before = 0;
+    sp->fresh = true;
+    split_set_gap(sp, gap);
+}
+
+static void enter_wrap(struct split *sp, const struct split_mark *m)
+{
+    split_settle(sp);
+    sp->place = SPLIT_WRAP;
+    sp->before = 0;
+    sp->gap = 0;
+    sp->fresh = true;
+    if (m->rules & SPLIT_MESSAGE)
+        split_note(sp, SPLIT_BEGIN, SPLIT_ANSWER, STR(""));
+}
+
+static void leave_reason(struct split *sp)
+{
+    assert(sp->place == SPLIT_REASON);
+    split_note(sp, SPLIT_END, SPLIT_REASONING, STR(""));
+}
+
+static void enter_tools(struct split *sp, const struct split_hit *hit)
+{
+    bool inside = hit->mark.rules & SPLIT_BACK;
+
+    split_settle(sp);
+    if (sp->place == SPLIT_REASON && !inside) {
+        leave_reason(sp);
+        sp->flags |= SPLIT_IMPLICIT_END;
+        sp->implicit = true;
+        sp->back = SPLIT_OUT;
+    } else {
+        sp->back = sp->place;
+    }
+    if (hit->mark.rules & SPLIT_TO_TAIL)
+        sp->back = SPLIT_TAIL;
+    sp->place = SPLIT_TOOLS;
+    sp->pair = hit->mark.pair;
+    sp->gap = 0;
+    split_note(sp, SPLIT_BEGIN, SPLIT_TOOL, hit->name);
+}
+
+static void leave_tools(struct split *sp)
+{
+    split_note(sp, SPLIT_END, SPLIT_TOOL, STR(""));
+    if (sp->back == SPLIT_REASON) {
+        sp->place = SPLIT_REASON;
+        sp->pair = 0;
+        sp->before = 0;
+        return;
+    }
+    enter_out(sp, SPLIT_GAP_TOOL | SPLIT_GAP_AFTER);
+    sp->place = sp->back;
+    if (sp->place == SPLIT_TAIL)
+        sp->gap = 0;
+}
+
+/* The closer before this one stood in a code fence and was text after all. */
+static void reclassify(struct split *sp)
+{
+    sp->size[SPLIT_REASONING] += sp->since;
+    sp->size[SPLIT_FRAMING] -= sp->since_framing;
+    sp->size[SPLIT_ANSWER] -= sp->since - sp->since_framing;
+    sp->flags |= SPLIT_RECLASSIFIED;
+    split_note(sp, SPLIT_RECLASSIFY, SPLIT_REASONING, STR(""));
+    sp->ambiguous = false;
+    sp->since = sp->since_framing = 0;
+    sp->answer = sp->answer_then;
+}
+
+/* A closer of reasoning: from inside it, or, while the last one is in doubt, from behind it. */
+static void close_reason(struct split *sp, const struct split_mark *m, str bytes)
+{
+    bool again = sp->place != SPLIT_REASON;
+
+    if (again)
+        reclassify(sp);
+    if (sp->reason.fence_size > 0 && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN))) {
+        sp->flags |= SPLIT_AMBIGUOUS_CLOSE;
+        sp->answer_then = sp->answer;
+        split_note(sp, SPLIT_AMBIGUOUS, SPLIT_REASONING, STR(""));
+        sp->ambiguous = true;
+        sp->reason.reopened = false;
+    }
+    split_emit(sp, SPLIT_FRAMING, bytes);
+    if (!again)
+        leave_reason(sp);
+    enter_out(sp, SPLIT_GAP_AFTER);
+}
+
+static void leave_for_block(struct split *sp)
+{
+    if (sp->place != SPLIT_REASON)
+        return;
+    leave_reason(sp);
+    sp->flags |= SPLIT_IMPLICIT_END;
+}
+
+/* A marker that leads nowhere: framing, or text of a nested block. */
+static void stay(struct split *sp, const struct split_mark *m, str bytes)
+{
+    if (m->rules & SPLIT_DEEPER) {
+        sp->depth++;
+        split_text(sp, bytes);
+        return;
+    }
+    split_emit(sp, SPLIT_FRAMING, bytes);
+    if (m->rules & SPLIT_STRAY)
+        sp->flags |= SPLIT_STRAY_CLOSE;
+    if (m->rules & SPLIT_EMPTY) {
+        sp->seen = true;
+        split_note(sp, SPLIT_BEGIN, SPLIT_REASONING, STR(""));
+        split_note(sp, SPLIT_END, SPLIT_REASONING, STR(""));
+    }
+    if (sp->place == SPLIT_OUT)
+        enter_out(sp, SPLIT_GAP_AFTER);
+    sp->implicit = false;
+}
+
+void split_take(struct split *sp, const struct split_hit *hit, str bytes)
+{
+    const struct split_mark *m = &hit->mark;
+
+    sp->eat = m->eat;
+    if (m->rules & SPLIT_BAD)
+        sp->flags |= SPLIT_MALFORMED;
+    if (sp->place == SPLIT_TOOLS) { /* its end, or a header that cuts it short */
+        split_emit(sp, sp->format->header ? SPLIT_FRAMING : SPLIT_TOOL, bytes);
+        leave_tools(sp);
+        bytes = STR("");
+        if (m->to == SPLIT_OUT)
+            return;
+    }
+    if (m->to == SPLIT_STAY) {
+        stay(sp, m, bytes);
+    } else if (m->to == SPLIT_TOOLS && !sp->format->header) {
+        enter_tools(sp, hit);
+        split_emit(sp, SPLIT_TOOL, bytes);
+    } else if (m->to == SPLIT_TOOLS) { /* a header is framing: the message is the markup */
+        split_emit(sp, SPLIT_FRAMING, bytes);
+        enter_tools(sp, hit);
+    } else if (m->to == SPLIT_REASON) {
+        split_emit(sp, SPLIT_FRAMING, bytes);
+        if (sp->place != SPLIT_REASON || sp->format->header) {
+            if (sp->place == SPLIT_REASON)
+                leave_reason(sp);
+            enter_reason(sp, m);
+        }
+    } else if (m->to == SPLIT_WRAP) {
+        split_emit(sp, SPLIT_FRAMING, bytes);
+        leave_for_block(sp);
+        enter_wrap(sp, m);
+    } else if (sp->place == SPLIT_REASON || (m->rules & SPLIT_AGAIN)) {
+        close_reason(sp, m, bytes);
+    } else {
+        split_emit(sp, SPLIT_FRAMING, bytes);
+        enter_out(sp, SPLIT_GAP_AFTER);
+    }
+}

@@ -1,0 +1,674 @@
+/* The splitter's promises, each with a way to break it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rand.h"
+#include "base/utf8.h"
+#include "split/collect.h"
+#include "split/extract.h"
+#include "test.h"
+
+#include <unistd.h>
+
+#define CASES_SIZE_MAX ((size_t)16 << 20)
+
+/* Every allocation that the house makes comes through here. */
+static size_t allocations;
+
+void *__real_malloc(size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    allocations++;
+    return __real_malloc(size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    allocations++;
+    return __real_realloc(p, size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    allocations++;
+    return __real_calloc(n, size);
+}
+
+/* ---- cases ---- */
+
+struct want {
+    const struct split_format *format;
+    bool inside;
+    str id, input, reasoning, content, join;
+    const struct json_node *flags, *calls; /* NULL: not asked for */
+    str state;
+};
+
+static str member(const struct json *doc, const char *key, struct arena *a)
+{
+    str text = STR("");
+
+    if (!json_text(doc, json_find(doc, json_root(doc), str_c(key)), a, &text))
+        return STR("");
+    return text;
+}
+
+static struct want read_case(const struct json *doc, struct arena *a)
+{
+    struct want w = {
+        .format = split_format_find(member(doc, "format", a)),
+        .id = member(doc, "id", a),
+        .input = member(doc, "input", a),
+        .reasoning = member(doc, "reasoning", a),
+        .content = member(doc, "content", a),
+        .join = member(doc, "join", a),
+        .state = member(doc, "state", a),
+        .flags = json_find(doc, json_root(doc), STR("flags")),
+        .calls = json_find(doc, json_root(doc), STR("tool_calls")),
+    };
+
+    CHECK_F(w.format != NULL, STR_FMT, STR_ARG(w.id));
+    CHECK(json_bool(json_find(doc, json_root(doc), STR("starts_in_reasoning")), &w.inside));
+    return w;
+}
+
+static bool has_flag(const struct json *doc, const struct json_node *list, const char *name)
+{
+    const struct json_node *v = json_first(doc, list);
+
+    while (v && !json_is(doc, v, str_c(name)))
+        v = json_next(doc, list, v);
+    return v != NULL;
+}
+
+static void check_flags(const struct json *doc, const struct want *w, const struct split *sp,
+                        const struct split_collect *c)
+{
+    for (unsigned i = 0; i < SPLIT_FLAG_COUNT; i++)
+        CHECK_F((sp->flags >> i & 1) == has_flag(doc, w->flags, split_flag_name(i)),
+                STR_FMT ": %s",
+                STR_ARG(w->id),
+                split_flag_name(i));
+    CHECK_F(c->calls_unread == has_flag(doc, w->flags, "unread_tool"), STR_FMT, STR_ARG(w->id));
+}
+
+static void check_calls(const struct json *doc, const struct want *w, const struct split_collect *c)
+{
+    size_t i = 0;
+
+    CHECK_F(json_count(doc, w->calls) == c->call_count, STR_FMT, STR_ARG(w->id));
+    for (const struct json_node *v = json_first(doc, w->calls); v;
+         v = json_next(doc, w->calls, v), i++) {
+        CHECK_F(json_is(doc, json_find(doc, v, STR("name")), c->calls[i].name),
+                STR_FMT,
+                STR_ARG(w->id));
+        CHECK_F(json_is(doc, json_find(doc, v, STR("arguments")), c->calls[i].arguments),
+                STR_FMT ": " STR_FMT,
+                STR_ARG(w->id),
+                STR_ARG(c->calls[i].arguments));
+    }
+}
+
+/* Splits the case in pieces that end at the cuts, and compares. */
+static void check_case(const struct json *doc, const struct want *w, const size_t *cuts, size_t n)
+{
+    struct split_collect c;
+    struct split sp;
+    struct err e;
+    size_t from = 0, sum = 0;
+
+    split_collect_init(&c, w->format, w->join, CASES_SIZE_MAX);
+    split_init(&sp, w->format, w->inside, split_collect_sink(&c));
+    for (size_t i = 0; i <= n; i++) {
+        size_t to = i < n ? cuts[i] : w->input.n;
+
+        split_feed(&sp, str_slice(w->input, from, to));
+        from = to;
+    }
+    split_finish(&sp);
+    CHECK(split_collect_ok(&c, &e));
+    for (int k = 0; k < SPLIT_KIND_COUNT; k++)
+        sum += sp.size[k];
+    CHECK_F(sum == w->input.n, STR_FMT, STR_ARG(w->id));
+    CHECK_F(str_eq(buf_str(&c.reasoning), w->reasoning),
+            STR_FMT ": reasoning " STR_FMT,
+            STR_ARG(w->id),
+            STR_ARG(buf_str(&c.reasoning)));
+    CHECK_F(str_eq(buf_str(&c.answer), w->content),
+            STR_FMT ": answer " STR_FMT,
+            STR_ARG(w->id),
+            STR_ARG(buf_str(&c.answer)));
+    CHECK_F(str_eq(str_c(split_state_name(sp.state)), w->state), STR_FMT, STR_ARG(w->id));
+    check_flags(doc, w, &sp, &c);
+    if (w->calls)
+        check_calls(doc, w, &c);
+    split_collect_release(&c);
+}
+
+/* Whole, byte by byte, and at every cut or, while that is few, every two. */
+static void check_cuts(const struct json *doc, const struct want *w)
+{
+    size_t n = w->input.n, cuts[4096];
+
+    CHECK(n < COUNT_OF(cuts));
+    check_case(doc, w, NULL, 0);
+    for (size_t i = 0; i < n; i++)
+        cuts[i] = i + 1;
+    check_case(doc, w, cuts, n);
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = i; j <= (n < 64 ? n : i); j++) {
+            size_t two[2] = {i, j};
+
+            check_case(doc, w, two, 2);
+        }
+}
+
+static str cases_text(struct arena *a)
+{
+    const char *root = getenv("RATIONALE_SOURCE");
+    char path[4096];
+    struct err e;
+    str text;
+
+    snprintf(path, sizeof path, "%s/test/cases/split.jsonl", root ? root : ".");
+    CHECK_F(file_read(a, path, CASES_SIZE_MAX, &text, &e), "%s", e.text);
+    return text;
+}
+
+static bool next_line(str *text, str *line)
+{
+    size_t end = str_find(*text, STR("\n"));
+
+    if (text->n == 0)
+        return false;
+    *line = str_slice(*text, 0, end);
+    *text = str_slice(*text, end == STR_NONE ? text->n : end + 1, text->n);
+    return true;
+}
+
+TEST(every_case_splits_as_it_says_at_every_cut)
+{
+    struct arena a;
+    struct json doc;
+    struct err e;
+    str text, line;
+    size_t n = 0;
+
+    arena_init(&a, CASES_SIZE_MAX * 2);
+    json_init(&doc);
+    text = cases_text(&a);
+    while (next_line(&text, &line)) {
+        struct want w;
+
+        CHECK_F(json_parse(&doc, line, &e), "%s", e.text);
+        w = read_case(&doc, &a);
+        check_cuts(&doc, &w);
+        n++;
+    }
+    CHECK(n > 100);
+    json_release(&doc);
+    arena_release(&a);
+}
+
+/* ---- any text ---- */
+
+/* What came out, joined, in a form that two splits can be compared by. */
+struct record {
+    char all[8192], kind[8192]; /* the runs, and the kind of each byte */
+    size_t n;
+    char notes[4096];
+    size_t note_size;
+    bool half_character;
+};
+
+static void record_run(void *ctx, enum split_kind kind, str run)
+{
+    struct record *r = ctx;
+
+    CHECK(run.n > 0 && r->n + run.n <= sizeof r->all);
+    memcpy(r->all + r->n, run.p, run.n);
+    memset(r->kind + r->n, '0' + (int)kind, run.n);
+    r->n += run.n;
+}
+
+static void record_note(void *ctx, const struct split_note *note)
+{
+    struct record *r = ctx;
+    int n;
+
+    n = snprintf(r->notes + r->note_size,
+                 sizeof r->notes - r->note_size,
+                 "%zu:%d%d%.*s ",
+                 note->what == SPLIT_SETTLED ? 0 : r->n,
+                 (int)note->what,
+                 (int)note->kind,
+                 STR_ARG(note->name));
+    if ((size_t)n < sizeof r->notes - r->note_size)
+        r->note_size += (size_t)n;
+    if (note->what == SPLIT_RECLASSIFY) {
+        CHECK(note->size <= r->n);
+        memset(r->kind + r->n - note->size, '0' + SPLIT_REASONING, note->size);
+    }
+}
+
+/* Pieces that markers, near-markers and everything around them can be made of. */
+static str fragment(const struct split_format *f, struct rand *rand)
+{
+    static const str other[] = {
+        STR_INIT("a"),           STR_INIT("word "),
+        STR_INIT("\n"),          STR_INIT("\n\n"),
+        STR_INIT(" "),           STR_INIT("`"),
+        STR_INIT("\""),          STR_INIT("'"),
+        STR_INIT("```\n"),       STR_INIT("```py\n"),
+        STR_INIT("~~~\n"),       STR_INIT("<"),
+        STR_INIT("</"),          STR_INIT("<|"),
+        STR_INIT("|>"),          STR_INIT("思"),
+        STR_INIT("🌈"),           STR_INIT("\xE6"),
+        STR_INIT("\x80"),        STR_INIT("\xFF"),
+        STR_INIT("assistant"),   STR_INIT("final"),
+        STR_INIT("analysis"),    STR_INIT(" to=functions.f"),
+        STR_INIT("\0"),          STR_INIT("json"),
+        STR_INIT("commentary"),  STR_INIT(" to=self"),
+        STR_INIT("<|start|>"),   STR_INIT("<|channel|>"),
+        STR_INIT("<|message|>"), STR_INIT("<|constrain|>"),
+        STR_INIT("<|sep|>"),
+    };
+    uint64_t pick = rand_below(rand, 100);
+
+    if (pick < 55) {
+        str m = f->marks[rand_below(rand, f->mark_count)].text;
+
+        return pick < 42 ? m : str_slice(m, 0, 1 + (size_t)rand_below(rand, m.n));
+    }
+    return other[rand_below(rand, COUNT_OF(other))];
+}
+
+static size_t make_text(const struct split_format *f, struct rand *rand, char *out, size_t cap)
+{
+    size_t n = 0, count = (size_t)rand_below(rand, 24);
+
+    for (size_t i = 0; i < count; i++) {
+        str piece = fragment(f, rand);
+
+        if (n + piece.n > cap)
+            break;
+        memcpy(out + n, piece.p, piece.n);
+        n += piece.n;
+    }
+    return n;
+}
+
+/* No character of the text may lie across the end of a run. */
+static void check_run_ends(str text, const size_t *ends, size_t n)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < n && at < text.n;) {
+        uint32_t code;
+        size_t size = utf8_decode(str_slice(text, at, text.n), &code);
+
+        size = size ? size : 1;
+        while (i < n && ends[i] <= at)
+            i++;
+        CHECK_F(i == n || ends[i] >= at + size, "a run ends inside the character at %zu", at);
+        at += size;
+    }
+}
+
+struct ends {
+    struct record *record;
+    size_t at[8192], n;
+};
+
+static void ends_run(void *ctx, enum split_kind kind, str run)
+{
+    struct ends *e = ctx;
+
+    record_run(e->record, kind, run);
+    CHECK(e->n < COUNT_OF(e->at));
+    e->at[e->n++] = e->record->n;
+}
+
+static void ends_note(void *ctx, const struct split_note *note)
+{
+    record_note(((struct ends *)ctx)->record, note);
+}
+
+/* The longest thing that may be held: white space, a marker or a header, and the byte behind it. */
+static size_t hold_limit(const struct split_format *f)
+{
+    size_t longest = f->header ? 256 + 64 : 0;
+
+    for (size_t i = 0; i < f->mark_count; i++) {
+        size_t n = f->marks[i].text.n + (f->marks[i].rules & SPLIT_SUFFIX ? 34 : 0);
+
+        longest = n > longest ? n : longest;
+    }
+    return longest + 64;
+}
+
+static void split_in_pieces(const struct split_format *f, bool inside, str text, struct rand *rand,
+                            struct record *r, struct split *sp)
+{
+    static struct ends ends;
+
+    memset(r, 0, offsetof(struct record, half_character));
+    r->n = r->note_size = 0;
+    ends.record = r;
+    ends.n = 0;
+    split_init(sp, f, inside, (struct split_sink){ends_run, ends_note, &ends});
+    for (size_t at = 0; at < text.n;) {
+        size_t step = rand ? 1 + (size_t)rand_below(rand, 9) : text.n;
+
+        split_feed(sp, str_slice(text, at, at + step));
+        CHECK_F(sp->held <= hold_limit(f), "%s holds %zu bytes", f->id, sp->held);
+        at += step;
+    }
+    split_finish(sp);
+    check_run_ends(text, ends.at, ends.n);
+}
+
+/* Whatever the text and the cuts: all of it comes out, and the same. */
+TEST(no_cut_shows_and_no_byte_is_lost_in_any_text)
+{
+    static struct record whole, cut;
+    const struct split_format *f;
+    struct rand rand;
+    struct split sp, sp2;
+    char text[4096];
+
+    rand_init(&rand, 20260101);
+    for (size_t i = 0; (f = split_format_at(i)); i++)
+        for (int round = 0; round < 2000; round++) {
+            str s = {text, make_text(f, &rand, text, sizeof text)};
+            bool inside = rand_below(&rand, 2);
+
+            split_in_pieces(f, inside, s, NULL, &whole, &sp);
+            CHECK_F(whole.n == s.n && memcmp(whole.all, s.p, s.n) == 0, "%s lost bytes", f->id);
+            split_in_pieces(f, inside, s, &rand, &cut, &sp2);
+            CHECK_F(whole.n == cut.n && memcmp(whole.all, cut.all, s.n) == 0 &&
+                        memcmp(whole.kind, cut.kind, s.n) == 0,
+                    "%s%s shows a cut in: " STR_FMT "\n" STR_FMT "\n" STR_FMT,
+                    f->id,
+                    inside ? ", inside," : "",
+                    STR_ARG(s),
+                    (int)s.n,
+                    whole.kind,
+                    (int)s.n,
+                    cut.kind);
+            CHECK_F(whole.note_size == cut.note_size &&
+                        memcmp(whole.notes, cut.notes, whole.note_size) == 0,
+                    "%s: notes %s / %s in " STR_FMT,
+                    f->id,
+                    whole.notes,
+                    cut.notes,
+                    STR_ARG(s));
+            CHECK(sp.flags == sp2.flags && sp.state == sp2.state);
+            CHECK(memcmp(sp.size, sp2.size, sizeof sp.size) == 0);
+            for (size_t k = 0, count[SPLIT_KIND_COUNT] = {0}; k < SPLIT_KIND_COUNT; k++) {
+                for (size_t b = 0; b < s.n; b++)
+                    count[k] += whole.kind[b] == '0' + (int)k;
+                CHECK_F(count[k] == sp.size[k], "%s counts wrong", f->id);
+            }
+        }
+}
+
+static void ignore_run(void *ctx, enum split_kind kind, str run)
+{
+    (void)ctx, (void)kind, (void)run;
+}
+
+TEST(feeding_allocates_nothing_and_holds_little_of_any_long_text)
+{
+    static const char *const units[] = {"a",
+                                        " ",
+                                        "<",
+                                        "<think>",
+                                        "</think>",
+                                        "`",
+                                        "\n```\n",
+                                        "思",
+                                        "<|start|>",
+                                        "\xE6",
+                                        "assistant",
+                                        "]<]minimax[>["};
+    const struct split_format *f;
+
+    for (size_t i = 0; (f = split_format_at(i)); i++)
+        for (size_t u = 0; u < COUNT_OF(units); u++) {
+            size_t before = allocations;
+            struct split sp;
+
+            split_init(&sp, f, false, (struct split_sink){ignore_run, NULL, NULL});
+            for (size_t n = 0; n < 2000; n++) {
+                split_feed(&sp, str_c(units[u]));
+                CHECK_F(sp.held <= hold_limit(f), "%s holds %zu of %s", f->id, sp.held, units[u]);
+            }
+            split_finish(&sp);
+            CHECK_F(allocations == before, "%s allocates", f->id);
+        }
+}
+
+/* In plain text nothing waits: the answer is out as soon as it is in. */
+TEST(plain_text_is_not_held_back)
+{
+    struct split sp;
+
+    split_init(
+        &sp, split_format_find(STR("qwen3")), false, (struct split_sink){ignore_run, NULL, NULL});
+    split_feed(&sp, STR("a <b"));
+    CHECK_INT(sp.size[SPLIT_ANSWER], 4);
+    split_feed(&sp, STR("> c </thi"));
+    CHECK_INT(sp.size[SPLIT_ANSWER], 13);
+    split_feed(&sp, STR(" x\n<thi"));
+    CHECK_INT(sp.size[SPLIT_ANSWER], 16);
+    CHECK_INT(sp.held, 4);
+    split_finish(&sp);
+    CHECK_INT(sp.size[SPLIT_ANSWER], 20);
+}
+
+TEST(bytes_that_are_no_characters_pass_and_are_flagged)
+{
+    static struct record r;
+    struct split sp;
+    str text = STR("<think>\xFF\xE6\x80</think>\x80 ok");
+
+    split_in_pieces(split_format_find(STR("think")), false, text, NULL, &r, &sp);
+    CHECK(r.n == text.n && memcmp(r.all, text.p, text.n) == 0);
+    CHECK_INT(sp.flags, SPLIT_INVALID_UTF8);
+    CHECK_INT(sp.size[SPLIT_REASONING], 3);
+}
+
+/* ---- pairs and formats ---- */
+
+TEST(a_pair_of_ones_own_is_a_format)
+{
+    static struct record r;
+    struct split_pair pair;
+    struct split sp;
+    struct err e;
+    str text = STR("[plan]a[/plan]b");
+
+    CHECK(split_pair_init(&pair, STR("[plan]"), STR("[/plan]"), &e));
+    split_in_pieces(&pair.format, false, text, NULL, &r, &sp);
+    CHECK_INT(sp.size[SPLIT_REASONING], 1);
+    CHECK_INT(sp.size[SPLIT_ANSWER], 1);
+    CHECK_INT(sp.state, SPLIT_COMPLETE);
+}
+
+TEST(a_pair_that_cannot_work_is_refused_with_a_reason)
+{
+    static char longest[SPLIT_MARK_MAX + 2];
+    const struct {
+        const char *open, *close, *why;
+    } cases[] = {
+        {"", "x", "the opening marker has 0 bytes; it must have 1 to 64"},
+        {"x", longest, "the closing marker has 65 bytes; it must have 1 to 64"},
+        {"x", "x", "the opening and the closing marker are the same"},
+        {" x", "y", "the opening marker begins with white space"},
+        {"\xFF", "y", "the opening marker is not UTF-8"},
+    };
+    struct split_pair pair;
+    struct err e;
+
+    memset(longest, 'y', SPLIT_MARK_MAX + 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CHECK(!split_pair_init(&pair, str_c(cases[i].open), str_c(cases[i].close), &e));
+        CHECK_STR(str_c(e.text), cases[i].why);
+    }
+}
+
+TEST(formats_have_an_id_each_and_markers_that_fit)
+{
+    const struct split_format *f;
+    size_t n = 0;
+
+    for (; (f = split_format_at(n)); n++) {
+        CHECK_F(split_format_find(str_c(f->id)) == f, "%s stands twice", f->id);
+        CHECK(f->families[0] && f->inside[0]);
+        for (size_t i = 0; i < f->mark_count; i++) {
+            CHECK(f->marks[i].text.n > 0 && f->marks[i].text.n <= SPLIT_MARK_MAX);
+            CHECK_F(f->marks[i].in || f->marks[i].gap, "%s: a marker nobody looks for", f->id);
+        }
+    }
+    CHECK(n >= 43);
+    CHECK(split_format_find(STR("nothing")) == NULL);
+}
+
+/* ---- lines ---- */
+
+TEST(lines_know_their_start_and_their_fences)
+{
+    static const struct {
+        const char *text;
+        bool at_start;
+        unsigned fence;
+        bool ticks_odd;
+    } cases[] = {
+        {"", true, 0, false},
+        {"a", false, 0, false},
+        {"a\n", true, 0, false},
+        {"a\n   ", true, 0, false},
+        {"a\n    ", false, 0, false},
+        {"```", false, 0, true},
+        {"```\n", true, 3, false},
+        {"   ```js\n", true, 3, false},
+        {"```a`\n", true, 0, false},
+        {"``\n", true, 0, false},
+        {"````\n```\n", true, 4, false},
+        {"```\n````  \n", true, 0, false},
+        {"```\n```x\n", true, 3, false},
+        {"~~~\n```\n", true, 3, false},
+        {"~~~ `\n", true, 3, false},
+        {"a ` b", false, 0, true},
+        {"a ` b `", false, 0, false},
+        {"a `\n", true, 0, false},
+        {"\r\n```\r\nx\r\n```\r\n", true, 0, false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t cut = 0; cut <= strlen(cases[i].text); cut++) {
+            str text = str_c(cases[i].text);
+            struct split_line l;
+
+            split_line_reset(&l, true);
+            split_line_feed(&l, str_slice(text, 0, cut));
+            split_line_feed(&l, str_slice(text, cut, text.n));
+            CHECK_F(split_line_at_start(&l) == cases[i].at_start &&
+                        l.fence_size == cases[i].fence && l.ticks_odd == cases[i].ticks_odd,
+                    "case %zu, cut at %zu",
+                    i,
+                    cut);
+        }
+}
+
+/* ---- extract ---- */
+
+TEST(extract_gives_what_a_record_keeps)
+{
+    static const struct {
+        const char *text;
+        bool has;
+        const char *reasoning, *response;
+    } cases[] = {
+        {"", false, "", ""},
+        {"  no tags ", false, "", "  no tags "},
+        {"<thinking> a\nb </thinking>\n c ", true, "a\nb", "c"},
+        {"<reasoning>why</reasoning>What can I get you?", true, "why", "What can I get you?"},
+        {"Sure. <thinking>a</thinking> Yes.", true, "a", "Sure.  Yes."},
+        {"<thinking></thinking>x", true, "", "x"},
+        {"<thinking>a</thinking>x<thinking>b</thinking>y", true, "a\nb", "xy"},
+        {"<thinking>a</thinking>x<reasoning>b</reasoning>y", true, "a\nb", "xy"},
+        {"<thinking>a<thinking>b</thinking>c</thinking>d", true, "a<thinking>b</thinking>c", "d"},
+        {"<thinking>use <thinking> tags</thinking>d", true, "use <thinking> tags", "d"},
+        {"<thinking>a</reasoning>b</thinking>c", true, "a</reasoning>b", "c"},
+        {"<thinking>never closed", true, "never closed", ""},
+        {"x <thinking>never closed", true, "never closed", "x"},
+        {"write `<thinking>` here", false, "", "write `<thinking>` here"},
+        {"write `x <thinking> y` here", false, "", "write `x <thinking> y` here"},
+        {"```\n<thinking>x</thinking>\n```", false, "", "```\n<thinking>x</thinking>\n```"},
+        {"<thinking>say '</thinking>' last</thinking>ok", true, "say '</thinking>' last", "ok"},
+        {"</thinking>x", false, "", "</thinking>x"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct split_extract x;
+        struct arena a;
+
+        arena_init(&a, 1 << 16);
+        split_extract(str_c(cases[i].text), &a, &x);
+        CHECK_F(x.has_reasoning == cases[i].has, "%s", cases[i].text);
+        CHECK_STR(x.raw_reasoning, cases[i].reasoning);
+        CHECK_STR(x.summary, cases[i].reasoning);
+        CHECK_STR(x.final_response, cases[i].response);
+        arena_release(&a);
+    }
+}
+
+TEST(extract_sums_up_by_characters_not_by_bytes)
+{
+    struct buf b, want;
+    struct arena a;
+
+    arena_init(&a, 1 << 16);
+    buf_init(&b, 1 << 16);
+    buf_init(&want, 1 << 16);
+    for (int count = 199; count <= 201; count++) {
+        struct split_extract x;
+
+        buf_reset(&b);
+        buf_reset(&want);
+        buf_add(&b, STR("<thinking>"));
+        for (int i = 0; i < count; i++) {
+            buf_add(&b, STR("🌈"));
+            if (i < 200)
+                buf_add(&want, STR("🌈"));
+        }
+        buf_add(&b, STR("</thinking>"));
+        if (count > 200)
+            buf_add(&want, STR("..."));
+        split_extract(buf_str(&b), &a, &x);
+        CHECK(str_eq(x.summary, buf_str(&want)));
+        CHECK_INT(x.raw_reasoning.n, count * 4);
+    }
+    buf_release(&b);
+    buf_release(&want);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(every_case_splits_as_it_says_at_every_cut),
+          T(no_cut_shows_and_no_byte_is_lost_in_any_text),
+          T(feeding_allocates_nothing_and_holds_little_of_any_long_text),
+          T(plain_text_is_not_held_back), T(bytes_that_are_no_characters_pass_and_are_flagged),
+          T(a_pair_of_ones_own_is_a_format), T(a_pair_that_cannot_work_is_refused_with_a_reason),
+          T(formats_have_an_id_each_and_markers_that_fit),
+          T(lines_know_their_start_and_their_fences), T(extract_gives_what_a_record_keeps),
+          T(extract_sums_up_by_characters_not_by_bytes))
