@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_internal.h"
+
+int json_utf8(const char *p, const char *end)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    unsigned char low = 0x80, high = 0xBF; /* what the second byte may be */
+    int n;
+
+    assert(p < end);
+    if (u[0] < 0x80)
+        return 1;
+    if (u[0] < 0xC2 || u[0] > 0xF4)
+        return -1;
+    n = u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : 4;
+    if (u[0] == 0xE0)
+        low = 0xA0; /* below: overlong */
+    else if (u[0] == 0xED)
+        high = 0x9F; /* above: surrogates */
+    else if (u[0] == 0xF0)
+        low = 0x90; /* below: overlong */
+    else if (u[0] == 0xF4)
+        high = 0x8F; /* above: beyond U+10FFFF */
+    for (int i = 1; i < n; i++) {
+        if (p + i == end || u[i] < low || u[i] > high)
+            return -i;
+        low = 0x80, high = 0xBF;
+    }
+    return n;
+}
+
+/* From the first byte of a character on. */
+static const char *bad_from(const char *p, const char *end)
+{
+    while (p < end) {
+        int n = json_utf8(p, end);
+
+        if (n < 0)
+            return p;
+        p += n;
+    }
+    return NULL;
+}
+
+#if SIMD_HAS_16
+
+/* The first byte of the last character before p, or p if all of them are ASCII or it is 4 bytes
+ * long: either way a place where a character begins. */
+static const char *first_byte(const char *from, const char *p)
+{
+    const char *q = p;
+
+    for (int i = 0; i < 3 && q > from; i++)
+        if ((unsigned char)*--q >= 0xC0)
+            return q;
+    return p;
+}
+
+/* Past the first three bytes, so that three can be looked at before each block; or NULL. */
+static const char *first_three(const char *from, const char *end)
+{
+    const char *p = from;
+
+    while (p < end && p - from < 3) {
+        int n = json_utf8(p, end);
+
+        if (n < 0)
+            return NULL;
+        p += n;
+    }
+    return p;
+}
+
+/* Whether one of the 16 bytes at p is not what the three before it ask for: it follows if and only
+ * if one of them asks for it, is a byte that can be, and is within the bounds that some first bytes
+ * set for the second. */
+static bool bad_16(const char *p)
+{
+    simd16 v = simd_load(p), one = simd_load(p - 1);
+    simd16 follows = simd_xor(simd_from(v, 0x80), simd_from(v, 0xC0));
+    simd16 asked =
+        simd_or(simd_from(one, 0xC0),
+                simd_or(simd_from(simd_load(p - 2), 0xE0), simd_from(simd_load(p - 3), 0xF0)));
+    simd16 bad = simd_xor(follows, asked);
+    simd16 below_90 = simd_below(v, 0x90), below_a0 = simd_below(v, 0xA0);
+
+    bad = simd_or(bad, simd_or(simd_eq(v, 0xC0), simd_eq(v, 0xC1)));
+    bad = simd_or(bad, simd_from(v, 0xF5));
+    bad = simd_or(bad, simd_and(simd_eq(one, 0xE0), below_a0));
+    bad = simd_or(bad, simd_and(simd_eq(one, 0xF0), below_90));
+    bad = simd_or(bad, simd_andnot(simd_eq(one, 0xED), below_a0));
+    bad = simd_or(bad, simd_andnot(simd_eq(one, 0xF4), below_90));
+    return simd_bits(bad) != 0;
+}
+
+static const char *utf8_bad_16(const char *from, const char *end)
+{
+    const char *p = first_three(from, end);
+    bool was_high = true;
+
+    for (; p && end - p >= 16; p += 16) {
+        bool high = simd_high(simd_load(p)) != 0;
+
+        if ((high || was_high) && bad_16(p))
+            break;
+        was_high = high;
+    }
+    return bad_from(p ? first_byte(from, p) : from, end);
+}
+
+#endif
+
+#if SIMD_HAS_32
+
+SIMD_AVX2 static inline __m256i load_32(const char *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+
+SIMD_AVX2 static inline __m256i eq_32(__m256i v, int c)
+{
+    return _mm256_cmpeq_epi8(v, _mm256_set1_epi8((char)c));
+}
+
+SIMD_AVX2 static inline __m256i from_32(__m256i v, int c)
+{
+    return _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8((char)c)), v);
+}
+
+/* As bad_16. */
+SIMD_AVX2 static inline bool bad_32(const char *p)
+{
+    __m256i v = load_32(p), one = load_32(p - 1);
+    __m256i follows = _mm256_xor_si256(from_32(v, 0x80), from_32(v, 0xC0));
+    __m256i asked = _mm256_or_si256(
+        from_32(one, 0xC0),
+        _mm256_or_si256(from_32(load_32(p - 2), 0xE0), from_32(load_32(p - 3), 0xF0)));
+    __m256i bad = _mm256_xor_si256(follows, asked);
+    __m256i from_90 = from_32(v, 0x90), from_a0 = from_32(v, 0xA0);
+
+    bad = _mm256_or_si256(bad, _mm256_or_si256(eq_32(v, 0xC0), eq_32(v, 0xC1)));
+    bad = _mm256_or_si256(bad, from_32(v, 0xF5));
+    bad = _mm256_or_si256(bad, _mm256_andnot_si256(from_a0, eq_32(one, 0xE0)));
+    bad = _mm256_or_si256(bad, _mm256_andnot_si256(from_90, eq_32(one, 0xF0)));
+    bad = _mm256_or_si256(bad, _mm256_and_si256(from_a0, eq_32(one, 0xED)));
+    bad = _mm256_or_si256(bad, _mm256_and_si256(from_90, eq_32(one, 0xF4)));
+    return !_mm256_testz_si256(bad, bad);
+}
+
+SIMD_AVX2 static const char *utf8_bad_32(const char *from, const char *end)
+{
+    const char *p = first_three(from, end);
+    bool was_high = true;
+
+    for (; p && end - p >= 32; p += 32) {
+        bool high = _mm256_movemask_epi8(load_32(p)) != 0;
+
+        if ((high || was_high) && bad_32(p))
+            break;
+        was_high = high;
+    }
+    return bad_from(p ? first_byte(from, p) : from, end);
+}
+
+#endif
+
+const char *json_utf8_bad(const char *p, const char *end, enum simd_level level)
+{
+#if SIMD_HAS_32
+    if (level >= SIMD_32)
+        return utf8_bad_32(p, end);
+#endif
+#if SIMD_HAS_16
+    if (level >= SIMD_16)
+        return utf8_bad_16(p, end);
+#endif
+    return bad_from(p, end);
+}
