@@ -10,8 +10,9 @@
 #include "base/json.h"
 #include "base/simd.h"
 
-/* json_parse by a path of the caller's choice. */
+/* json_parse and json_quote by a path of the caller's choice. */
 bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e) MUST_USE;
+bool json_quote_at(struct buf *out, str text, enum simd_level level);
 
 /* The first quote, backslash or control character, or end; high is set if a byte before it is not
  * ASCII, and left alone if not. */

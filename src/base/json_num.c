@@ -100,6 +100,23 @@ static double to_double(const char *z)
     return v;
 }
 
+/* Few digits and a small exponent: both are exact as doubles, so one operation rounds rightly. Not
+ * so where the machine computes with more than a double has. */
+static bool quick_double(struct decimal d, double *out)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    double v;
+
+    if (FLT_EVAL_METHOD != 0 || d.n == 0 || d.n > 15 || d.exponent < -22 || d.exponent > 22)
+        return false;
+    v = (double)digits_value(d);
+    v = d.exponent < 0 ? v / tens[-d.exponent] : v * tens[d.exponent];
+    *out = d.negative ? -v : v;
+    return true;
+}
+
 bool json_double(const struct json *doc, const struct json_node *v, double *out)
 {
     str raw;
@@ -108,6 +125,8 @@ bool json_double(const struct json *doc, const struct json_node *v, double *out)
     if (!v || v->kind != JSON_NUMBER)
         return false;
     raw = json_raw(doc, v);
+    if (quick_double(decimal_of(raw), out))
+        return true;
     if (raw.p + raw.n < doc->src.p + doc->src.n) {
         *out = to_double(raw.p); /* what follows in the source ends it */
         return true;

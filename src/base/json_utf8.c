@@ -33,7 +33,7 @@ int json_utf8(const char *p, const char *end)
 static const char *bad_from(const char *p, const char *end)
 {
     while (p < end) {
-        int n = json_utf8(p, end);
+        int n = (unsigned char)*p < 0x80 ? 1 : json_utf8(p, end);
 
         if (n < 0)
             return p;
@@ -112,53 +112,118 @@ static const char *utf8_bad_16(const char *from, const char *end)
 
 #if SIMD_HAS_32
 
+/* With a shuffle that looks up 16 entries there is a shorter way (Keiser and Lemire, "Validating
+ * UTF-8 in less than one instruction per byte", 2021): each kind of mistake in two bytes that
+ * follow each other has a bit, and is made if both nibbles of the first and the high one of the
+ * second say so. */
+enum mistake {
+    CUT = 1,         /* a first byte, then one that does not follow */
+    ASTRAY = 2,      /* ASCII, then one that follows */
+    OVERLONG_2 = 4,  /* C0 or C1 */
+    OVERLONG_3 = 8,  /* E0, then below A0 */
+    SURROGATE = 16,  /* ED, then A0 or more */
+    OUTSIDE_8 = 32,  /* F0, or F5 or more, then below 90 */
+    OUTSIDE_9 = 64,  /* F4 or more, then 90 or more */
+    FOLLOW_ON = 128, /* two that follow: a mistake unless it is the third byte, or the fourth */
+    ANY_LOW = CUT | ASTRAY | FOLLOW_ON,
+    ANY_FOLLOW = ASTRAY | OVERLONG_2 | FOLLOW_ON,
+    ABOVE_F4 = ANY_LOW | OUTSIDE_8 | OUTSIDE_9,
+};
+
+static const uint8_t first_high[16] = {
+    ASTRAY,
+    ASTRAY,
+    ASTRAY,
+    ASTRAY,
+    ASTRAY,
+    ASTRAY,
+    ASTRAY,
+    ASTRAY,
+    FOLLOW_ON,
+    FOLLOW_ON,
+    FOLLOW_ON,
+    FOLLOW_ON,
+    CUT | OVERLONG_2,
+    CUT,
+    CUT | OVERLONG_3 | SURROGATE,
+    CUT | OUTSIDE_8 | OUTSIDE_9,
+};
+
+static const uint8_t first_low[16] = {
+    ANY_LOW | OVERLONG_2 | OVERLONG_3 | OUTSIDE_8,
+    ANY_LOW | OVERLONG_2,
+    ANY_LOW,
+    ANY_LOW,
+    ANY_LOW | OUTSIDE_9,
+    ABOVE_F4,
+    ABOVE_F4,
+    ABOVE_F4,
+    ABOVE_F4,
+    ABOVE_F4,
+    ABOVE_F4,
+    ABOVE_F4,
+    ABOVE_F4,
+    ABOVE_F4 | SURROGATE,
+    ABOVE_F4,
+    ABOVE_F4,
+};
+
+static const uint8_t second_high[16] = {
+    CUT,
+    CUT,
+    CUT,
+    CUT,
+    CUT,
+    CUT,
+    CUT,
+    CUT,
+    ANY_FOLLOW | OVERLONG_3 | OUTSIDE_8,
+    ANY_FOLLOW | OVERLONG_3 | OUTSIDE_9,
+    ANY_FOLLOW | SURROGATE | OUTSIDE_9,
+    ANY_FOLLOW | SURROGATE | OUTSIDE_9,
+    CUT,
+    CUT,
+    CUT,
+    CUT,
+};
+
 SIMD_AVX2 static inline __m256i load_32(const char *p)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
 
-SIMD_AVX2 static inline __m256i eq_32(__m256i v, int c)
+SIMD_AVX2 static inline __m256i look_up(const uint8_t table[16], __m256i nibbles)
 {
-    return _mm256_cmpeq_epi8(v, _mm256_set1_epi8((char)c));
-}
+    __m128i t = _mm_loadu_si128((const __m128i *)(const void *)table);
 
-SIMD_AVX2 static inline __m256i from_32(__m256i v, int c)
-{
-    return _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8((char)c)), v);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), nibbles);
 }
 
 /* As bad_16. */
 SIMD_AVX2 static inline bool bad_32(const char *p)
 {
+    const __m256i low = _mm256_set1_epi8(0xF), top = _mm256_set1_epi8((char)0x80);
     __m256i v = load_32(p), one = load_32(p - 1);
-    __m256i follows = _mm256_xor_si256(from_32(v, 0x80), from_32(v, 0xC0));
-    __m256i asked = _mm256_or_si256(
-        from_32(one, 0xC0),
-        _mm256_or_si256(from_32(load_32(p - 2), 0xE0), from_32(load_32(p - 3), 0xF0)));
-    __m256i bad = _mm256_xor_si256(follows, asked);
-    __m256i from_90 = from_32(v, 0x90), from_a0 = from_32(v, 0xA0);
+    __m256i by_first =
+        _mm256_and_si256(look_up(first_high, _mm256_and_si256(_mm256_srli_epi16(one, 4), low)),
+                         look_up(first_low, _mm256_and_si256(one, low)));
+    __m256i by_second = look_up(second_high, _mm256_and_si256(_mm256_srli_epi16(v, 4), low));
+    /* The top bit stays where the byte two before is E0 or more, or the one three before F0. */
+    __m256i third = _mm256_subs_epu8(load_32(p - 2), _mm256_set1_epi8(0xE0 - 0x80));
+    __m256i fourth = _mm256_subs_epu8(load_32(p - 3), _mm256_set1_epi8(0xF0 - 0x80));
+    __m256i asked = _mm256_and_si256(_mm256_or_si256(third, fourth), top);
+    __m256i bad = _mm256_xor_si256(_mm256_and_si256(by_first, by_second), asked);
 
-    bad = _mm256_or_si256(bad, _mm256_or_si256(eq_32(v, 0xC0), eq_32(v, 0xC1)));
-    bad = _mm256_or_si256(bad, from_32(v, 0xF5));
-    bad = _mm256_or_si256(bad, _mm256_andnot_si256(from_a0, eq_32(one, 0xE0)));
-    bad = _mm256_or_si256(bad, _mm256_andnot_si256(from_90, eq_32(one, 0xF0)));
-    bad = _mm256_or_si256(bad, _mm256_and_si256(from_a0, eq_32(one, 0xED)));
-    bad = _mm256_or_si256(bad, _mm256_and_si256(from_90, eq_32(one, 0xF4)));
     return !_mm256_testz_si256(bad, bad);
 }
 
 SIMD_AVX2 static const char *utf8_bad_32(const char *from, const char *end)
 {
     const char *p = first_three(from, end);
-    bool was_high = true;
 
-    for (; p && end - p >= 32; p += 32) {
-        bool high = _mm256_movemask_epi8(load_32(p)) != 0;
-
-        if ((high || was_high) && bad_32(p))
+    for (; p && end - p >= 32; p += 32)
+        if (bad_32(p))
             break;
-        was_high = high;
-    }
     return bad_from(p ? first_byte(from, p) : from, end);
 }
 
