@@ -389,7 +389,7 @@ bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err 
     ps.doc = doc;
     ps.end = src.p + src.n;
     ps.next = doc->nodes;
-    ps.limit = doc->nodes + doc->cap;
+    ps.limit = doc->nodes ? doc->nodes + doc->cap : NULL;
     ps.level = level;
     ps.depth = 0;
     ps.limited = false;

@@ -73,5 +73,10 @@ int json_utf8(const char *p, const char *end);
 /* Whether two numbers of the grammar have the same value, whatever their size. */
 bool json_number_equal(str a, str b);
 
-/* The shortest text that reads back as v, which is finite; returns its length. */
-size_t json_double_text(double v, char *out, size_t size);
+struct json_double_text {
+    char text[32];
+    size_t n;
+};
+
+/* The shortest text that reads back as v, which is finite. */
+struct json_double_text json_double_text(double v);

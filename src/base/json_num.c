@@ -161,10 +161,11 @@ bool json_number_equal(str a, str b)
     return true;
 }
 
-size_t json_double_text(double v, char *out, size_t size)
+struct json_double_text json_double_text(double v)
 {
     int digits = fabs(v) < DBL_MIN ? 1 : 15; /* 15 always survive, but for subnormal numbers */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old;
+    struct json_double_text out;
     int n;
 
     assert(isfinite(v));
@@ -172,10 +173,11 @@ size_t json_double_text(double v, char *out, size_t size)
         base_die("no C locale");
     old = uselocale(c);
     do
-        n = snprintf(out, size, "%.*g", digits++, v);
-    while (digits <= 17 && strtod(out, NULL) != v);
+        n = snprintf(out.text, sizeof out.text, "%.*g", digits++, v);
+    while (digits <= 17 && strtod(out.text, NULL) != v);
     uselocale(old);
     freelocale(c);
-    assert(n > 0 && (size_t)n < size);
-    return (size_t)n;
+    assert(n > 0 && (size_t)n < sizeof out.text);
+    out.n = (size_t)n;
+    return out;
 }

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#define DOUBLE_TEXT_MAX 32
-
 static void add_escape(struct buf *out, char c)
 {
     static const char letter[] = {
@@ -173,12 +171,15 @@ void json_out_u64(struct json_out *o, uint64_t v)
 
 void json_out_double(struct json_out *o, double v)
 {
-    char text[DOUBLE_TEXT_MAX];
+    struct json_double_text t;
 
-    if (!isfinite(v))
+    if (!isfinite(v)) {
         json_out_null(o);
-    else if (begin(o))
-        buf_add(o->buf, (str){text, json_double_text(v, text, sizeof text)});
+        return;
+    }
+    t = json_double_text(v);
+    if (begin(o))
+        buf_add(o->buf, (str){t.text, t.n});
 }
 
 void json_out_bool(struct json_out *o, bool v)

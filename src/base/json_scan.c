@@ -67,6 +67,7 @@ const char *json_scan(const char *p, const char *end, enum simd_level level, boo
     if (level >= SIMD_16)
         return scan_16(p, end, high);
 #endif
+    (void)level;
     return scan_words(p, end, high);
 }
 
@@ -225,5 +226,6 @@ const char *json_run(const char *p, const char *end, enum simd_level level, stru
     if (level >= SIMD_16)
         return run_16(p, end, r);
 #endif
+    (void)level, (void)end, (void)r;
     return p;
 }

@@ -190,9 +190,8 @@ size_t json_unescape(str raw, char *out, enum simd_level level)
 #if SIMD_HAS_16
     if (level >= SIMD_16)
         p = unescape_blocks(p, end, &to);
-#else
-    (void)level;
 #endif
+    (void)level;
     while (p < end) {
         size_t size = 1;
 

@@ -239,5 +239,6 @@ const char *json_utf8_bad(const char *p, const char *end, enum simd_level level)
     if (level >= SIMD_16)
         return utf8_bad_16(p, end);
 #endif
+    (void)level;
     return bad_from(p, end);
 }
