@@ -9,12 +9,13 @@
 #include "base/json_internal.h"
 
 #define NODES_MIN 32
+#define SHORT_MAX 32 /* bytes of a string that are looked at on the spot */
 #define TEXT_OF(x) #x
 #define TEXT(macro) TEXT_OF(macro)
 
 struct parser {
     struct json *doc;
-    const char *end;
+    const char *src, *end;
     struct json_node *next, *limit; /* where the next node goes, and the end of the room */
     enum simd_level level;
     unsigned depth;
@@ -65,7 +66,7 @@ static inline void add(struct parser *ps, const char *from, const char *to, enum
     if (v == ps->limit)
         v = grow(ps);
     *v = (struct json_node){
-        .at = (uint32_t)(from - ps->doc->src.p),
+        .at = (uint32_t)(from - ps->src),
         .size = (uint32_t)(to - from),
         .span = 1,
         .kind = (uint8_t)kind,
@@ -74,20 +75,21 @@ static inline void add(struct parser *ps, const char *from, const char *to, enum
     ps->next = v + 1;
 }
 
-static inline const char *space(const struct parser *ps, const char *p)
+static const char *skip_space(const char *p, const char *end)
 {
-    while (p < ps->end && (unsigned char)*p <= ' ') {
-        if (*p != ' ' && *p != '\n' && *p != '\r' && *p != '\t')
-            return p;
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
         p++;
-    }
     return p;
 }
 
-/* The byte at p; 0, which begins nothing, at the end. */
-static inline char peek(const struct parser *ps, const char *p)
+/* Goes over white space and gives the byte that stands there; 0, which begins nothing, at the end.
+ */
+static inline char token(const struct parser *ps, const char **p)
 {
-    return p < ps->end ? *p : '\0';
+    if (*p < ps->end && (unsigned char)**p > ' ')
+        return **p;
+    *p = skip_space(*p, ps->end);
+    return *p < ps->end ? **p : '\0';
 }
 
 static inline bool is_digit(const struct parser *ps, const char *p)
@@ -214,30 +216,34 @@ static const char *long_string(struct parser *ps, const char *from)
     return p + 1;
 }
 
-/* from is at the opening quote. Most strings are short and plain. */
+/* from is at the opening quote. Most strings are short and plain, and settled here. */
 static inline const char *string(struct parser *ps, const char *from)
 {
 #if SIMD_HAS_16
-    if (ps->end - from > 16 && ps->level >= SIMD_16) {
-        simd16 v = simd_load(from + 1);
+    const char *p = from + 1;
+
+    while (ps->end - p >= 16 && p - from < SHORT_MAX && ps->level >= SIMD_16) {
+        simd16 v = simd_load(p);
         uint32_t quote = simd_bits(simd_eq(v, '"'));
         uint32_t other = simd_bits(simd_or(simd_eq(v, '\\'), simd_below(v, 0x20))) | simd_high(v);
 
         if (quote && !(other & (quote - 1) & ~quote)) {
-            const char *p = from + 2 + __builtin_ctz(quote);
-
+            p += __builtin_ctz(quote) + 1;
             add(ps, from, p, JSON_STRING, false);
             return p;
         }
+        if (quote | other)
+            break;
+        p += 16;
     }
 #endif
     return long_string(ps, from);
 }
 
-/* Anything that is neither an array nor an object. */
-static inline const char *scalar(struct parser *ps, const char *p)
+/* Anything that is neither an array nor an object; c is the byte at p. */
+static inline const char *scalar(struct parser *ps, const char *p, char c)
 {
-    switch (peek(ps, p)) {
+    switch (c) {
     case '"':
         return string(ps, p);
     case 'n':
@@ -247,7 +253,7 @@ static inline const char *scalar(struct parser *ps, const char *p)
     case 'f':
         return literal(ps, p, STR("false"), JSON_FALSE);
     default:
-        if (is_digit(ps, p) || peek(ps, p) == '-')
+        if (c == '-' || (c >= '0' && c <= '9'))
             return number(ps, p);
         if (p == ps->end)
             return fail(ps, p, "the text ends where a value is missing");
@@ -258,14 +264,12 @@ static inline const char *scalar(struct parser *ps, const char *p)
 /* A key and its colon. */
 static inline const char *member(struct parser *ps, const char *p)
 {
-    p = space(ps, p);
-    if (peek(ps, p) != '"')
+    if (token(ps, &p) != '"')
         return fail(ps, p, "a key in quotes is missing");
     p = string(ps, p);
     if (!p)
         return NULL;
-    p = space(ps, p);
-    if (peek(ps, p) != ':')
+    if (token(ps, &p) != ':')
         return fail(ps, p, "a colon is missing");
     return p + 1;
 }
@@ -291,7 +295,7 @@ static const char *close_level(struct parser *ps, const char *p)
 {
     struct json_node *v = innermost(ps);
 
-    v->size = (uint32_t)(p + 1 - ps->doc->src.p) - v->at;
+    v->size = (uint32_t)(p + 1 - ps->src) - v->at;
     v->span = (uint32_t)(ps->next - v);
     ps->depth--;
     return p + 1;
@@ -302,11 +306,11 @@ static inline const char *after(struct parser *ps, const char *p, bool *object)
 {
     while (ps->depth > 0) {
         const struct json_node *v;
+        char c = token(ps, &p);
 
-        p = space(ps, p);
-        if (peek(ps, p) == ',')
+        if (c == ',')
             return p + 1;
-        if (peek(ps, p) != (*object ? '}' : ']'))
+        if (c != (*object ? '}' : ']'))
             return fail(ps, p, *object ? "a comma or } is missing" : "a comma or ] is missing");
         p = close_level(ps, p);
         v = innermost(ps);
@@ -326,25 +330,23 @@ static const char *document(struct parser *ps, const char *p)
             p = member(ps, p);
         if (!p)
             return NULL;
-        p = space(ps, p);
-        c = peek(ps, p);
+        c = token(ps, &p);
         if (c == '{' || c == '[') {
             object = c == '{';
             p = open_level(ps, p, object ? JSON_OBJECT : JSON_ARRAY);
             if (!p)
                 return NULL;
-            p = space(ps, p);
-            if (peek(ps, p) != (object ? '}' : ']'))
+            if (token(ps, &p) != (object ? '}' : ']'))
                 continue;
         } else {
-            p = scalar(ps, p);
+            p = scalar(ps, p, c);
         }
         if (p)
             p = after(ps, p, &object);
     } while (p && ps->depth > 0);
     if (!p)
         return NULL;
-    p = space(ps, p);
+    p = skip_space(p, ps->end);
     return p == ps->end ? p : fail(ps, p, "more text behind the value");
 }
 
@@ -387,6 +389,7 @@ bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err 
     doc->src = src;
     /* Field by field: to zero `open` would cost more than a small document. */
     ps.doc = doc;
+    ps.src = src.p;
     ps.end = src.p + src.n;
     ps.next = doc->nodes;
     ps.limit = doc->nodes ? doc->nodes + doc->cap : NULL;
