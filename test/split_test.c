@@ -2,17 +2,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/file.h"
-#include "base/json.h"
+#include "base/buf.h"
 #include "base/rand.h"
 #include "base/utf8.h"
-#include "split/collect.h"
 #include "split/extract.h"
+#include "split/split.h"
 #include "test.h"
-
-#include <unistd.h>
-
-#define CASES_SIZE_MAX ((size_t)16 << 20)
 
 /* Every allocation that the house makes comes through here. */
 static size_t allocations;
@@ -40,182 +35,6 @@ void *__wrap_calloc(size_t n, size_t size)
 {
     allocations++;
     return __real_calloc(n, size);
-}
-
-/* ---- cases ---- */
-
-struct want {
-    const struct split_format *format;
-    bool inside;
-    str id, input, reasoning, content, join;
-    const struct json_node *flags, *calls; /* NULL: not asked for */
-    str state;
-};
-
-static str member(const struct json *doc, const char *key, struct arena *a)
-{
-    str text = STR("");
-
-    if (!json_text(doc, json_find(doc, json_root(doc), str_c(key)), a, &text))
-        return STR("");
-    return text;
-}
-
-static struct want read_case(const struct json *doc, struct arena *a)
-{
-    struct want w = {
-        .format = split_format_find(member(doc, "format", a)),
-        .id = member(doc, "id", a),
-        .input = member(doc, "input", a),
-        .reasoning = member(doc, "reasoning", a),
-        .content = member(doc, "content", a),
-        .join = member(doc, "join", a),
-        .state = member(doc, "state", a),
-        .flags = json_find(doc, json_root(doc), STR("flags")),
-        .calls = json_find(doc, json_root(doc), STR("tool_calls")),
-    };
-
-    CHECK_F(w.format != NULL, STR_FMT, STR_ARG(w.id));
-    CHECK(json_bool(json_find(doc, json_root(doc), STR("starts_in_reasoning")), &w.inside));
-    return w;
-}
-
-static bool has_flag(const struct json *doc, const struct json_node *list, const char *name)
-{
-    const struct json_node *v = json_first(doc, list);
-
-    while (v && !json_is(doc, v, str_c(name)))
-        v = json_next(doc, list, v);
-    return v != NULL;
-}
-
-static void check_flags(const struct json *doc, const struct want *w, const struct split *sp,
-                        const struct split_collect *c)
-{
-    for (unsigned i = 0; i < SPLIT_FLAG_COUNT; i++)
-        CHECK_F((sp->flags >> i & 1) == has_flag(doc, w->flags, split_flag_name(i)),
-                STR_FMT ": %s",
-                STR_ARG(w->id),
-                split_flag_name(i));
-    CHECK_F(c->calls_unread == has_flag(doc, w->flags, "unread_tool"), STR_FMT, STR_ARG(w->id));
-}
-
-static void check_calls(const struct json *doc, const struct want *w, const struct split_collect *c)
-{
-    size_t i = 0;
-
-    CHECK_F(json_count(doc, w->calls) == c->call_count, STR_FMT, STR_ARG(w->id));
-    for (const struct json_node *v = json_first(doc, w->calls); v;
-         v = json_next(doc, w->calls, v), i++) {
-        CHECK_F(json_is(doc, json_find(doc, v, STR("name")), c->calls[i].name),
-                STR_FMT,
-                STR_ARG(w->id));
-        CHECK_F(json_is(doc, json_find(doc, v, STR("arguments")), c->calls[i].arguments),
-                STR_FMT ": " STR_FMT,
-                STR_ARG(w->id),
-                STR_ARG(c->calls[i].arguments));
-    }
-}
-
-/* Splits the case in pieces that end at the cuts, and compares. */
-static void check_case(const struct json *doc, const struct want *w, const size_t *cuts, size_t n)
-{
-    struct split_collect c;
-    struct split sp;
-    struct err e;
-    size_t from = 0, sum = 0;
-
-    split_collect_init(&c, w->format, w->join, CASES_SIZE_MAX);
-    split_init(&sp, w->format, w->inside, split_collect_sink(&c));
-    for (size_t i = 0; i <= n; i++) {
-        size_t to = i < n ? cuts[i] : w->input.n;
-
-        split_feed(&sp, str_slice(w->input, from, to));
-        from = to;
-    }
-    split_finish(&sp);
-    CHECK(split_collect_ok(&c, &e));
-    for (int k = 0; k < SPLIT_KIND_COUNT; k++)
-        sum += sp.size[k];
-    CHECK_F(sum == w->input.n, STR_FMT, STR_ARG(w->id));
-    CHECK_F(str_eq(buf_str(&c.reasoning), w->reasoning),
-            STR_FMT ": reasoning " STR_FMT,
-            STR_ARG(w->id),
-            STR_ARG(buf_str(&c.reasoning)));
-    CHECK_F(str_eq(buf_str(&c.answer), w->content),
-            STR_FMT ": answer " STR_FMT,
-            STR_ARG(w->id),
-            STR_ARG(buf_str(&c.answer)));
-    CHECK_F(str_eq(str_c(split_state_name(sp.state)), w->state), STR_FMT, STR_ARG(w->id));
-    check_flags(doc, w, &sp, &c);
-    if (w->calls)
-        check_calls(doc, w, &c);
-    split_collect_release(&c);
-}
-
-/* Whole, byte by byte, and at every cut or, while that is few, every two. */
-static void check_cuts(const struct json *doc, const struct want *w)
-{
-    size_t n = w->input.n, cuts[4096];
-
-    CHECK(n < COUNT_OF(cuts));
-    check_case(doc, w, NULL, 0);
-    for (size_t i = 0; i < n; i++)
-        cuts[i] = i + 1;
-    check_case(doc, w, cuts, n);
-    for (size_t i = 0; i <= n; i++)
-        for (size_t j = i; j <= (n < 64 ? n : i); j++) {
-            size_t two[2] = {i, j};
-
-            check_case(doc, w, two, 2);
-        }
-}
-
-static str cases_text(struct arena *a)
-{
-    const char *root = getenv("RATIONALE_SOURCE");
-    char path[4096];
-    struct err e;
-    str text;
-
-    snprintf(path, sizeof path, "%s/test/cases/split.jsonl", root ? root : ".");
-    CHECK_F(file_read(a, path, CASES_SIZE_MAX, &text, &e), "%s", e.text);
-    return text;
-}
-
-static bool next_line(str *text, str *line)
-{
-    size_t end = str_find(*text, STR("\n"));
-
-    if (text->n == 0)
-        return false;
-    *line = str_slice(*text, 0, end);
-    *text = str_slice(*text, end == STR_NONE ? text->n : end + 1, text->n);
-    return true;
-}
-
-TEST(every_case_splits_as_it_says_at_every_cut)
-{
-    struct arena a;
-    struct json doc;
-    struct err e;
-    str text, line;
-    size_t n = 0;
-
-    arena_init(&a, CASES_SIZE_MAX * 2);
-    json_init(&doc);
-    text = cases_text(&a);
-    while (next_line(&text, &line)) {
-        struct want w;
-
-        CHECK_F(json_parse(&doc, line, &e), "%s", e.text);
-        w = read_case(&doc, &a);
-        check_cuts(&doc, &w);
-        n++;
-    }
-    CHECK(n > 100);
-    json_release(&doc);
-    arena_release(&a);
 }
 
 /* ---- any text ---- */
@@ -664,8 +483,7 @@ TEST(extract_sums_up_by_characters_not_by_bytes)
     arena_release(&a);
 }
 
-TEST_MAIN(T(every_case_splits_as_it_says_at_every_cut),
-          T(no_cut_shows_and_no_byte_is_lost_in_any_text),
+TEST_MAIN(T(no_cut_shows_and_no_byte_is_lost_in_any_text),
           T(feeding_allocates_nothing_and_holds_little_of_any_long_text),
           T(plain_text_is_not_held_back), T(bytes_that_are_no_characters_pass_and_are_flagged),
           T(a_pair_of_ones_own_is_a_format), T(a_pair_that_cannot_work_is_refused_with_a_reason),

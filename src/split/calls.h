@@ -6,8 +6,21 @@
  *     split_calls(SPLIT_CALLS_JSON, STR(""), raw, &arena, (struct split_call_sink){on_call, ctx});
  *
  * Each model family writes calls in its own way; a style is a way, and a format names its style. A
- * reader is lenient where a model is sloppy and strict where a guess could call the wrong thing:
- * `arguments` is always one valid JSON text.
+ * reader is lenient where a model is sloppy (a close tag forgotten, a line end in a JSON string,
+ * arguments as JSON in a string) and strict where a guess could call the wrong thing:
+ *
+ *   - `arguments` is always one JSON object, as it stood in the markup wherever it stood there as
+ *     one, numbers to the byte.
+ *   - A call that is cut gives no call. One that is whole does, though its block may be cut.
+ *   - Text without quotes or type (TAGGED, INVOKE, FUNCTION, GEMMA) is a number, true, false, null,
+ *     an object or a list if it is one in JSON, else a string: without the tool's schema, digits
+ *     are a number. Where a family's template prints Python's True, False, None, lists and dicts
+ *     (<function=...>, FUNCTION), these count too. M3 never means null by "null".
+ *   - No entities are decoded, since no template writes any, but in FUNCTION (which is XML, CDATA
+ *     and all) and in KIMI_K3's attributes.
+ *   - BODY: a text that is no JSON object, such as code for a built-in tool, becomes
+ *     {"input": "the text"}; one that begins like an object and is none gives no call.
+ *   - Of a member or parameter given twice both are passed on; readers of JSON take the last.
  *
  * Promises: it never fails and never loops on any bytes; markup that it does not understand gives
  * no call for that part and the answer false; time is linear in the markup.
@@ -18,6 +31,8 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+
+#define SPLIT_CALL_NAME_MAX 256 /* bytes; a longer name is none */
 
 enum split_call_style {
     SPLIT_CALLS_NONE,
@@ -48,7 +63,9 @@ struct split_call_sink {
     void *ctx;
 };
 
-/* `raw` is one whole block with its markers; `recipient` is what a header named, or empty. True if
- * all of it was understood. The arena is scratch: at most a small multiple of the markup's size. */
+/* `raw` is one whole block with its markers, or several; `recipient` is what a header named, or
+ * empty. True if there was a call and all of the markup was understood. The arena is scratch: at
+ * most a small multiple of the markup's size (SPLIT_CALLS_ARENA_MAX). */
+#define SPLIT_CALLS_ARENA_MAX(size) (32 * (size) + 16384)
 bool split_calls(enum split_call_style style, str recipient, str raw, struct arena *a,
                  struct split_call_sink sink);

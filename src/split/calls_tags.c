@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls in tags that look like XML and are not: text within is as the model means it, with no
+ * escapes (MiniCPM5 alone has entities and CDATA). Three ways to write a call, between tags that
+ * only frame them (<tool_call>, <minimax:tool_call>, <｜DSML｜function_calls>, ...):
+ *
+ *     <function=f> or <function name="f"> or <invoke name="f">, each with a prefix or not
+ *         <parameter=k> or <param name="k"> or <parameter name="k">, value, its close tag
+ *     f, perhaps <tool_sep>, then <arg_key>k</arg_key> <arg_value>value</arg_value> (GLM, Hy3)
+ *     JSON
+ *
+ * A close tag that is missing is understood where the next tag could not stand otherwise. At the
+ * end of the text it is not: there a parameter may be missing too.
+ */
+#include "split/calls_internal.h"
+
+#define TAG_SIZE_MAX 1024
+#define FRAME_SIZE_MAX 32 /* of the name of a tag that only frames */
+#define CDATA STR("<![CDATA[")
+#define BAR STR("｜")
+
+struct tag {
+    str inside;      /* all between < or </ and > */
+    str name, value; /* of <name=value>; value is empty if there is none */
+    str attrs;
+    size_t size;
+    bool close, empty; /* </name>, <name/> */
+};
+
+/* The spelling of calls is that of the first one in the block. */
+struct spelling {
+    str prefix, call;
+    struct calls_find param_open, param_close, call_close, cdata_end;
+    unsigned flags; /* enum calls_value_flags */
+    bool known, entities;
+};
+
+struct tags {
+    struct calls *c;
+    struct spelling s;
+    struct calls_find key_end, value_end, outer_end;
+    bool inside; /* of a <tool_call> */
+    bool fresh;  /* and nothing was read there yet */
+};
+
+/* The > of a tag, which may stand in quotes before; 0 if there is none. */
+static size_t tag_end(str s)
+{
+    char quote = '\0';
+
+    for (size_t i = 1; i < s.n && i < TAG_SIZE_MAX; i++) {
+        char ch = s.p[i];
+
+        if (quote) {
+            quote = ch == quote ? '\0' : quote;
+        } else if ((ch == '"' || ch == '\'') && s.p[i - 1] == '=') {
+            quote = ch;
+        } else if (ch == '>') {
+            return i;
+        } else if (ch == '<' || ch == '\n') {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static str unquoted(str s)
+{
+    s = str_trim(s);
+    if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'') && s.p[s.n - 1] == s.p[0])
+        return str_slice(s, 1, s.n - 1);
+    return s;
+}
+
+static bool tag_at(str s, struct tag *t)
+{
+    size_t end = s.n > 0 && s.p[0] == '<' ? tag_end(s) : 0, n = 0;
+    str in;
+
+    if (end == 0)
+        return false;
+    *t = (struct tag){.size = end + 1, .close = s.p[1] == '/', .value = STR(""), .attrs = STR("")};
+    in = str_trim(str_slice(s, t->close ? 2 : 1, end));
+    t->inside = in;
+    t->empty = !t->close && in.n > 1 && in.p[in.n - 1] == '/';
+    in.n -= t->empty;
+    while (n < in.n && !calls_is_space(in.p[n]) && in.p[n] != '=')
+        n++;
+    t->name = str_slice(in, 0, n);
+    in = str_trim(str_slice(in, n, in.n));
+    if (in.n > 0 && in.p[0] == '=')
+        t->value = unquoted(str_slice(in, 1, in.n));
+    else
+        t->attrs = in;
+    return n > 0;
+}
+
+static bool tag_here(const struct calls *c, struct tag *t)
+{
+    return tag_at(calls_rest(c), t);
+}
+
+static str lower(str s, char out[FRAME_SIZE_MAX])
+{
+    s = str_slice(s, 0, FRAME_SIZE_MAX);
+    for (size_t i = 0; i < s.n; i++)
+        out[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] - 'A' + 'a' : s.p[i]);
+    return (str){out, s.n};
+}
+
+/* Whether a name is `want` but for a prefix: "", "atem:", "｜DSML｜". */
+static bool name_is(str name, str want, str *prefix)
+{
+    if (!str_ends(name, want))
+        return false;
+    *prefix = str_slice(name, 0, name.n - want.n);
+    return prefix->n == 0 || str_ends(*prefix, STR(":")) || str_ends(*prefix, BAR) ||
+           str_ends(*prefix, STR("|"));
+}
+
+/* Whether a name is `want` but for what Hy3 may put behind it: "arg_key", "arg_key:x". */
+static bool name_begins(str name, str want)
+{
+    return str_starts(name, want) && (name.n == want.n || name.p[want.n] == ':');
+}
+
+/* Tags that only frame calls: tool_call, tool_calls, TOOLCALL, seed:tool_call, tool_calls:x. */
+static bool is_outer(const struct tag *t)
+{
+    static const char *const names[] = {
+        "tool_call",
+        "tool_calls",
+        "toolcall",
+        "function_call",
+        "function_calls",
+        "dots_function_call",
+    };
+    char bytes[FRAME_SIZE_MAX];
+    str name = lower(t->name, bytes), prefix;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (name_begins(name, str_c(names[i])) || name_is(name, str_c(names[i]), &prefix))
+            return true;
+    return false;
+}
+
+/* The name that a call or parameter tag carries; a tag without one is no such tag. */
+static bool named(struct tag *t, str *out)
+{
+    *out = t->value;
+    return !t->close && (out->n > 0 || calls_attr(t->attrs, STR("name"), out)) && out->n > 0;
+}
+
+static str joined(struct calls *c, str a, str b, str d)
+{
+    return arena_printf(c->arena, STR_FMT STR_FMT STR_FMT, STR_ARG(a), STR_ARG(b), STR_ARG(d));
+}
+
+static void learn(struct tags *g, const struct tag *t, str call, str prefix)
+{
+    struct spelling *s = &g->s;
+    struct calls *c = g->c;
+
+    s->known = true;
+    s->prefix = prefix;
+    s->call = call;
+    s->param_open.needle = joined(c, STR("<"), prefix, STR("param"));
+    s->param_close.needle = joined(c, STR("</"), prefix, STR("param"));
+    s->call_close.needle = joined(c, STR("</"), prefix, call);
+    s->cdata_end.needle = STR("]]>");
+    if (prefix.n == 0)
+        s->flags = CALLS_NEWLINES;
+    if (str_starts(call, STR("function")))
+        s->flags |= CALLS_PYTHON;
+    s->entities = str_starts(call, STR("function")) && t->value.n == 0;
+    c->end = s->call_close;
+}
+
+static bool is_call(struct tags *g, struct tag *t, str *name)
+{
+    static const char *const calls[] = {"invoke", "function", "functionname"};
+    str prefix;
+
+    if (!named(t, name))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        if (name_is(t->name, str_c(calls[i]), &prefix)) {
+            if (!g->s.known)
+                learn(g, t, str_slice(t->name, prefix.n, t->name.n), prefix);
+            return str_eq(g->s.prefix, prefix);
+        }
+    return false;
+}
+
+static bool is_call_close(const struct tags *g, const struct tag *t)
+{
+    str prefix;
+
+    return t->close &&
+           (name_is(t->name, STR("invoke"), &prefix) ||
+            name_is(t->name, STR("function"), &prefix)) &&
+           str_eq(prefix, g->s.prefix);
+}
+
+static bool is_param(const struct tags *g, const struct tag *t)
+{
+    str prefix;
+
+    return (name_is(t->name, STR("parameter"), &prefix) ||
+            name_is(t->name, STR("param"), &prefix) ||
+            name_is(t->name, STR("paramname"), &prefix)) &&
+           str_eq(prefix, g->s.prefix);
+}
+
+static bool tag_from(const struct tags *g, size_t at, struct tag *t)
+{
+    return tag_at(str_slice(g->c->raw, at, g->c->raw.n), t);
+}
+
+/* The next place of the finder's needle where it fits, before `max`; else `max`. */
+static size_t seek_fit(struct tags *g, struct calls_find *f, size_t from, size_t max,
+                       bool (*fits)(struct tags *, size_t at))
+{
+    size_t at = calls_seek(g->c, f, from);
+
+    while (at < max && !fits(g, at))
+        at = calls_seek(g->c, f, at + 1);
+    f->from = from; /* what was passed over fits from nowhere */
+    return at < max ? at : max;
+}
+
+static bool fits_param_close(struct tags *g, size_t at)
+{
+    struct tag t;
+
+    return tag_from(g, at, &t) && is_param(g, &t);
+}
+
+/* A parameter that begins a line ends one that was not closed. */
+static bool fits_param_open(struct tags *g, size_t at)
+{
+    struct tag t;
+    str name;
+
+    return g->c->raw.p[at - 1] == '\n' && tag_from(g, at, &t) && is_param(g, &t) &&
+           named(&t, &name);
+}
+
+/* So does the end of the call, if nothing but frames and calls follow. */
+static bool fits_call_close(struct tags *g, size_t at)
+{
+    const str raw = g->c->raw;
+    size_t next;
+    struct tag t;
+    str name;
+
+    if (!tag_from(g, at, &t) || !is_call_close(g, &t))
+        return false;
+    next = at + t.size;
+    while (next < raw.n && next - at < TAG_SIZE_MAX && calls_is_space(raw.p[next]))
+        next++;
+    return tag_from(g, next, &t) && (is_outer(&t) || is_call(g, &t, &name));
+}
+
+/* A value in CDATA is a string, and what closes it is only that. */
+static bool read_cdata(struct tags *g, str key)
+{
+    struct calls *c = g->c;
+    size_t from = c->at, at = calls_seek(c, &g->s.cdata_end, from);
+    struct tag t;
+
+    c->at = at;
+    if (!calls_eat(c, g->s.cdata_end.needle))
+        return false;
+    json_out_key(&c->out, key);
+    json_out_str(&c->out, str_slice(c->raw, from, at));
+    calls_space(c);
+    if (!tag_here(c, &t) || !t.close || !is_param(g, &t))
+        return false;
+    c->at += t.size;
+    return true;
+}
+
+/* A type said in the tag (DSML: string="true") counts; else the text decides. */
+static bool write_value(struct tags *g, const struct tag *open, str text)
+{
+    struct calls *c = g->c;
+    str is_string = STR("");
+
+    calls_attr(open->attrs, STR("string"), &is_string);
+    if (g->s.entities)
+        text = calls_unescape(c, text);
+    if (str_eq(is_string, STR("true"))) {
+        json_out_str(&c->out, text);
+    } else if (str_eq(is_string, STR("false"))) {
+        struct err e;
+
+        if (json_parse(&c->inner, text, &e))
+            json_out_raw(&c->out, str_trim(text));
+        else if (calls_is_one_of(calls_peek(&(struct calls){.raw = str_trim(text)}), "{["))
+            return false;
+        else
+            json_out_str(&c->out, text);
+    } else {
+        calls_value(c, text, g->s.flags);
+    }
+    return true;
+}
+
+/* The cursor is behind the tag that opens the parameter; false if the parameter is cut. */
+static bool read_param(struct tags *g, const struct tag *open, str key)
+{
+    struct calls *c = g->c;
+    size_t from = c->at, end;
+    struct tag t;
+
+    if (g->s.entities && calls_eat(c, CDATA))
+        return read_cdata(g, key);
+    end = seek_fit(g, &g->s.param_close, from, c->raw.n, fits_param_close);
+    end = seek_fit(g, &g->s.param_open, from, end, fits_param_open);
+    end = seek_fit(g, &g->s.call_close, from, end, fits_call_close);
+    c->at = end;
+    if (end == c->raw.n)
+        return false;
+    json_out_key(&c->out, key);
+    if (!write_value(g, open, str_slice(c->raw, from, end)))
+        return false;
+    if (tag_here(c, &t) && t.close && is_param(g, &t))
+        c->at += t.size;
+    return true;
+}
+
+/* The tag after a body without its close tag: may only a new call, or a frame, stand here? */
+static bool ends_call(struct tags *g, struct tag *t)
+{
+    str name;
+
+    return is_outer(t) || is_call(g, t, &name);
+}
+
+/* Arguments as one JSON object instead of parameters. */
+static void read_json_body(struct tags *g, str name)
+{
+    struct calls *c = g->c;
+    str arguments;
+    struct tag t;
+
+    if (!calls_arguments(c, &arguments))
+        return;
+    calls_space(c);
+    if (!tag_here(c, &t) || !(is_call_close(g, &t) || ends_call(g, &t))) {
+        calls_doubt(c);
+        return;
+    }
+    c->at += is_call_close(g, &t) ? t.size : 0;
+    calls_give(c, name, arguments);
+}
+
+/* The cursor is behind the tag that opens the call. */
+static void read_call(struct tags *g, const struct tag *open, str name)
+{
+    struct calls *c = g->c;
+    bool good = true, closed = open->empty;
+    struct tag t;
+    str key;
+
+    calls_make(c);
+    calls_space(c);
+    if (!closed && calls_peek(c) == '{') {
+        read_json_body(g, name);
+        return;
+    }
+    while (good && !closed && (calls_space(c), tag_here(c, &t))) {
+        if (is_param(g, &t) && named(&t, &key)) {
+            c->at += t.size;
+            good = read_param(g, &t, g->s.entities ? calls_unescape(c, key) : key);
+        } else if (is_call_close(g, &t)) {
+            c->at += t.size;
+            closed = true;
+        } else if (ends_call(g, &t)) {
+            closed = true;
+        } else if (str_eq(t.name, STR("arguments"))) {
+            c->at += t.size;
+        } else {
+            break;
+        }
+    }
+    if (good && closed) {
+        calls_made(c, name);
+    } else {
+        calls_doubt(c);
+        c->at = calls_seek(c, &g->s.call_close, c->at);
+    }
+}
+
+static bool fits_key_end(struct tags *g, size_t at)
+{
+    struct tag t;
+
+    return tag_from(g, at, &t) && name_begins(t.name, STR("arg_key"));
+}
+
+static bool fits_value_end(struct tags *g, size_t at)
+{
+    struct tag t;
+
+    return tag_from(g, at, &t) && name_begins(t.name, STR("arg_value"));
+}
+
+static bool fits_outer_end(struct tags *g, size_t at)
+{
+    struct tag t;
+
+    return tag_from(g, at, &t) && is_outer(&t);
+}
+
+/* <arg_key>k</arg_key> */
+static bool read_arg_key(struct tags *g, str *out)
+{
+    struct calls *c = g->c;
+    size_t from, at;
+    struct tag t;
+
+    if (!tag_here(c, &t) || t.close || !name_begins(t.name, STR("arg_key")))
+        return false;
+    from = c->at + t.size;
+    at = seek_fit(g, &g->key_end, from, c->raw.n, fits_key_end);
+    *out = str_trim(str_slice(c->raw, from, at));
+    if (at == c->raw.n || at > calls_seek(c, &g->outer_end, from))
+        return false;
+    c->at = at;
+    return tag_here(c, &t) && (c->at += t.size);
+}
+
+/* <arg_value>v</arg_value>; the end of the call ends a value too. */
+static bool read_arg_value(struct tags *g, str *out)
+{
+    struct calls *c = g->c;
+    size_t from, at, outer;
+    struct tag t;
+
+    calls_space(c);
+    if (!tag_here(c, &t) || t.close || !name_begins(t.name, STR("arg_value")))
+        return false;
+    from = c->at + t.size;
+    outer = seek_fit(g, &g->outer_end, from, c->raw.n, fits_outer_end);
+    at = seek_fit(g, &g->value_end, from, outer, fits_value_end);
+    *out = str_slice(c->raw, from, at);
+    c->at = at;
+    if (at < outer && tag_here(c, &t))
+        c->at += t.size;
+    return at < c->raw.n;
+}
+
+static bool read_args(struct tags *g)
+{
+    struct calls *c = g->c;
+    str key, value;
+    struct tag t;
+
+    while (calls_space(c), tag_here(c, &t) && !is_outer(&t)) {
+        if (!read_arg_key(g, &key) || !read_arg_value(g, &value))
+            return false;
+        json_out_key(&c->out, key);
+        calls_value(c, value, 0);
+    }
+    return tag_here(c, &t) && is_outer(&t);
+}
+
+/* GLM and Hy3: the cursor is at the name. */
+static void read_bare(struct tags *g)
+{
+    struct calls *c = g->c;
+    size_t from = c->at;
+    struct tag t;
+    str name, arguments;
+
+    while (!calls_done(c) && !calls_is_one_of(calls_peek(c), "<{\n"))
+        c->at++;
+    name = str_trim(str_slice(c->raw, from, c->at));
+    calls_space(c);
+    if (tag_here(c, &t) && name_begins(t.name, STR("tool_sep")))
+        c->at += t.size;
+    calls_make(c);
+    if (calls_is_bare(name) && calls_peek(c) == '{') {
+        if (calls_arguments(c, &arguments) && read_args(g)) {
+            calls_give(c, name, arguments);
+            return;
+        }
+    } else if (calls_is_bare(name) && read_args(g)) {
+        calls_made(c, name);
+        return;
+    }
+    calls_doubt(c);
+    c->spoilt = true;
+    c->at = calls_seek(c, &g->outer_end, c->at);
+}
+
+/* In a block that is spoilt only the tag that opens the next one counts. */
+static void read_tag(struct tags *g, struct tag *t)
+{
+    struct calls *c = g->c;
+    str name;
+
+    c->at += t->size;
+    if (is_outer(t)) {
+        g->inside = g->fresh = !t->close;
+        c->spoilt = c->spoilt && t->close;
+    } else if (!c->spoilt && is_call(g, t, &name)) {
+        g->fresh = false;
+        read_call(g, t, name);
+    } else if (t->inside.p[0] != '|') {
+        calls_doubt(c);
+    }
+}
+
+/* Text between tags: calls as JSON, or the name of one. */
+static void read_text(struct tags *g)
+{
+    struct calls *c = g->c;
+    bool fresh = g->fresh;
+
+    g->fresh = false;
+    if (g->inside && !c->spoilt && calls_json_step(c))
+        return;
+    if (fresh && calls_is_bare(str_slice(c->raw, c->at, c->at + 1))) {
+        read_bare(g);
+        return;
+    }
+    calls_doubt(c);
+    c->at++;
+    while (!calls_done(c) && calls_peek(c) != '<')
+        c->at++;
+}
+
+void calls_tags(struct calls *c)
+{
+    struct tags g = {
+        .c = c,
+        .key_end.needle = STR("</arg_key"),
+        .value_end.needle = STR("</arg_value"),
+        .outer_end.needle = STR("</tool_call"),
+    };
+    struct tag t;
+
+    if (str_find(c->raw, STR("]<]minimax[>[")) != STR_NONE) {
+        calls_m3(c);
+        return;
+    }
+    c->end.needle = STR("</");
+    while (calls_space(c), !calls_done(c))
+        if (tag_here(c, &t))
+            read_tag(&g, &t);
+        else
+            read_text(&g);
+}
