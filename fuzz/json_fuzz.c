@@ -172,7 +172,7 @@ static void check_node(const struct json *doc, const struct json_node *v, struct
 /* Any bytes as text: quoted they are JSON, and the same text if they were UTF-8. */
 static void check_quote(str text, struct arena *a, struct buf *b)
 {
-    bool good = !json_utf8_bad(text.p, text.p + text.n, SIMD_WORD);
+    bool good = !utf8_scan(text.p, text.p + text.n, SIMD_WORD);
     struct json doc;
     struct err e;
     str back;
@@ -180,7 +180,7 @@ static void check_quote(str text, struct arena *a, struct buf *b)
     json_init(&doc);
     for (enum simd_level level = SIMD_WORD; level <= simd_best(); level++) {
         buf_reset(b);
-        HOLDS(!json_utf8_bad(text.p, text.p + text.n, level) == good);
+        HOLDS(!utf8_scan(text.p, text.p + text.n, level) == good);
         HOLDS(json_quote_at(b, text, level) == good);
         HOLDS(json_parse(&doc, buf_str(b), &e));
         HOLDS(json_text(&doc, json_root(&doc), a, &back));

@@ -204,7 +204,7 @@ static const char *long_string(struct parser *ps, const char *from)
             return NULL;
     }
     if (high || r.high) {
-        bad = json_utf8_bad(from + 1, p, ps->level);
+        bad = utf8_scan(from + 1, p, ps->level);
         if (bad)
             return fail(ps, bad, "bytes that are not UTF-8");
     }

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/simd.h"
+#include "base/utf8_scan.h"
 
 /* json_parse and json_quote by a path of the caller's choice. */
 bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e) MUST_USE;
@@ -42,9 +43,6 @@ struct json_run {
  * it escapes. */
 const char *json_run(const char *p, const char *end, enum simd_level level, struct json_run *r);
 
-/* Where the first bytes stand that are not UTF-8, or NULL if all are. */
-const char *json_utf8_bad(const char *p, const char *end, enum simd_level level);
-
 enum json_spelling {
     JSON_PLAIN,   /* bytes stand for themselves */
     JSON_ESCAPED, /* the inside of a JSON string */
@@ -65,10 +63,6 @@ struct json_cursor json_cursor_of(const struct json *doc, const struct json_node
 
 /* As str_cmp, on what the two spell. */
 int json_cursor_cmp(struct json_cursor a, struct json_cursor b);
-
-/* How the character at p is encoded: its bytes if it is good UTF-8, else minus the bytes that
- * cannot become one (at least 1). p < end. */
-int json_utf8(const char *p, const char *end);
 
 /* Whether two numbers of the grammar have the same value, whatever their size. */
 bool json_number_equal(str a, str b);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 #include "base/json_internal.h"
+#include "base/utf8.h"
 
 #include <math.h>
 
@@ -28,14 +29,14 @@ static void add_escape(struct buf *out, char c)
 /* Text that needs no escapes, but may not be UTF-8: then the answer is false. */
 static bool add_checked(struct buf *out, const char *p, const char *end, enum simd_level level)
 {
-    const char *bad = json_utf8_bad(p, end, level);
+    const char *bad = utf8_scan(p, end, level);
     bool good = !bad;
 
     while (bad) {
         buf_add(out, (str){p, (size_t)(bad - p)});
         buf_add(out, STR("\xEF\xBF\xBD"));
-        p = bad - json_utf8(bad, end);
-        bad = json_utf8_bad(p, end, level);
+        p = bad + utf8_bad((str){bad, (size_t)(end - bad)});
+        bad = utf8_scan(p, end, level);
     }
     buf_add(out, (str){p, (size_t)(end - p)});
     return good;

@@ -99,8 +99,10 @@ static size_t slot_of(const struct map *m, str key, uint64_t hash)
 
 static void place(struct map *m, struct map_entry entry)
 {
-    size_t at = slot_of(m, entry.key, entry.hash);
+    size_t at;
 
+    assert(m->slots);
+    at = slot_of(m, entry.key, entry.hash);
     assert(m->slots[at] == 0 && m->used < m->cap);
     m->entries[m->used++] = entry;
     m->slots[at] = (uint32_t)m->used;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
+#include "base/utf8_scan.h"
+
 #define ASCII_MASK 0x8080808080808080u
+#define SCAN_MIN 64 /* bytes from which on many are looked at together */
 
 enum look { LOOK_CHARACTER, LOOK_BAD, LOOK_SHORT };
 
@@ -55,14 +58,8 @@ static const unsigned char *bytes_of(str s)
 /* Where the run of ASCII that begins at `at` ends. */
 static size_t skip_ascii(str s, size_t at)
 {
-    uint64_t word, four[4];
+    uint64_t word;
 
-    while (s.n - at >= sizeof four) {
-        memcpy(four, s.p + at, sizeof four);
-        if ((four[0] | four[1] | four[2] | four[3]) & ASCII_MASK)
-            break;
-        at += sizeof four;
-    }
     while (s.n - at >= sizeof word) {
         memcpy(&word, s.p + at, sizeof word);
         if (word & ASCII_MASK)
@@ -117,8 +114,15 @@ size_t utf8_encode(uint32_t code, char out[UTF8_SIZE_MAX])
 
 size_t utf8_valid_size(str s)
 {
-    size_t at = skip_ascii(s, 0), size;
+    size_t at, size;
     uint32_t code;
+
+    if (s.n >= SCAN_MIN) {
+        const char *bad = utf8_scan(s.p, s.p + s.n, simd_best());
+
+        return bad ? (size_t)(bad - s.p) : s.n;
+    }
+    at = skip_ascii(s, 0);
 
     while (at < s.n) {
         if (look(bytes_of(s) + at, s.n - at, &size, &code) != LOOK_CHARACTER)

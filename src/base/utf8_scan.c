@@ -1,41 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_internal.h"
+#include "base/utf8_scan.h"
 
-int json_utf8(const char *p, const char *end)
+#include "base/utf8.h"
+
+/* How many bytes the character at p has, 0 if there is none. */
+static size_t size_at(const char *p, const char *end)
 {
-    const unsigned char *u = (const unsigned char *)p;
-    unsigned char low = 0x80, high = 0xBF; /* what the second byte may be */
-    int n;
+    uint32_t code;
 
-    assert(p < end);
-    if (u[0] < 0x80)
-        return 1;
-    if (u[0] < 0xC2 || u[0] > 0xF4)
-        return -1;
-    n = u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : 4;
-    if (u[0] == 0xE0)
-        low = 0xA0; /* below: overlong */
-    else if (u[0] == 0xED)
-        high = 0x9F; /* above: surrogates */
-    else if (u[0] == 0xF0)
-        low = 0x90; /* below: overlong */
-    else if (u[0] == 0xF4)
-        high = 0x8F; /* above: beyond U+10FFFF */
-    for (int i = 1; i < n; i++) {
-        if (p + i == end || u[i] < low || u[i] > high)
-            return -i;
-        low = 0x80, high = 0xBF;
-    }
-    return n;
+    return utf8_decode((str){p, (size_t)(end - p)}, &code);
 }
 
 /* From the first byte of a character on. */
 static const char *bad_from(const char *p, const char *end)
 {
     while (p < end) {
-        int n = (unsigned char)*p < 0x80 ? 1 : json_utf8(p, end);
+        size_t n = (unsigned char)*p < 0x80 ? 1 : size_at(p, end);
 
-        if (n < 0)
+        if (n == 0)
             return p;
         p += n;
     }
@@ -62,9 +44,9 @@ static const char *first_three(const char *from, const char *end)
     const char *p = from;
 
     while (p < end && p - from < 3) {
-        int n = json_utf8(p, end);
+        size_t n = size_at(p, end);
 
-        if (n < 0)
+        if (n == 0)
             return NULL;
         p += n;
     }
@@ -229,8 +211,9 @@ SIMD_AVX2 static const char *utf8_bad_32(const char *from, const char *end)
 
 #endif
 
-const char *json_utf8_bad(const char *p, const char *end, enum simd_level level)
+const char *utf8_scan(const char *p, const char *end, enum simd_level level)
 {
+    assert(p && end);
 #if SIMD_HAS_32
     if (level >= SIMD_32)
         return utf8_bad_32(p, end);
