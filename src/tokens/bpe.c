@@ -32,92 +32,128 @@
 #define NEVER UINT32_MAX /* ranks behind every token */
 
 /* How many bytes are merged by the rule itself, which is quicker while they are few. */
-#define SHORT_MAX 64
+#define SHORT_BITS 6
+#define SHORT_MAX (1 << SHORT_BITS)
+
+static inline bool maybe(const uint64_t *filter, unsigned bits, uint64_t hash)
+{
+    return !(~filter[tokens_maybe_at(hash, bits)] & tokens_maybe_bits(hash));
+}
 
 static inline uint32_t pair_find(const struct tokens_table *t, uint32_t left, uint32_t right)
 {
-    uint64_t hash = tokens_hash_pair(left, right);
+    uint64_t hash = tokens_hash_pair(left, right), pair = tokens_hot_pair(left, right);
+    const uint64_t *hot = t->hot_pairs + tokens_hot_at(hash >> 1);
     uint32_t mark = tokens_slot(hash, 0);
-    size_t at = (size_t)(hash >> (64 - t->pairs_bits));
+    size_t at = (size_t)(hash >> (64 - t->bits));
 
+    if (!maybe(t->pairs_maybe, t->bits, hash))
+        return NEVER;
+    for (size_t i = 0; i < 4; i++)
+        if ((hot[i] ^ pair) < TOKENS_NONE)
+            return (uint32_t)(hot[i] ^ pair);
     for (;;) {
         uint32_t slot = t->pairs[at];
 
-        if ((slot & ~TOKENS_NONE) == mark && slot != TOKENS_EMPTY) {
+        if (slot == TOKENS_EMPTY)
+            return NEVER;
+        if ((slot & ~TOKENS_NONE) == mark) {
             uint64_t info = t->info[slot & TOKENS_NONE];
 
             if (tokens_info_left(info) == left && tokens_info_right(info) == right)
                 return slot & TOKENS_NONE;
         }
-        if (slot == TOKENS_EMPTY)
-            return NEVER;
-        at = (at + 1) & (((size_t)1 << t->pairs_bits) - 1);
+        at = (at + 1) & (((size_t)1 << t->bits) - 1);
     }
 }
 
-static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
+/* Up to eight bytes are compared as the number they make; the table has room behind its last. */
+static inline bool same_bytes(const uint8_t *token, const uint8_t *p, size_t n, uint64_t word)
 {
     if (n <= 8)
-        return tokens_load(a, n) == tokens_load(b, n);
+        return tokens_word(token, n, 8) == word;
     if (n <= 16)
-        return tokens_load8(a) == tokens_load8(b) &&
-               tokens_load8(a + n - 8) == tokens_load8(b + n - 8);
-    return memcmp(a, b, n) == 0;
+        return tokens_load8(token) == tokens_load8(p) &&
+               tokens_load8(token + n - 8) == tokens_load8(p + n - 8);
+    return memcmp(token, p, n) == 0;
 }
 
-/* The token of these bytes, or NEVER. */
-static inline uint32_t word_find(const struct tokens_table *t, const uint8_t *p, size_t n)
+/* The token of these bytes, or NEVER. `word` is what tokens_word says of them if they are few. */
+static inline uint32_t word_find(const struct tokens_table *t, const uint8_t *p, size_t n,
+                                 uint64_t word, uint64_t hash)
 {
-    uint64_t hash = tokens_hash(p, n);
     uint32_t mark = tokens_slot(hash, 0);
-    size_t at = (size_t)(hash >> (64 - t->words_bits));
+    size_t at = (size_t)(hash >> (64 - t->bits));
 
+    if (!maybe(t->words_maybe, t->bits, hash))
+        return NEVER;
     for (;;) {
         uint32_t slot = t->words[at];
 
-        if ((slot & ~TOKENS_NONE) == mark && slot != TOKENS_EMPTY) {
-            uint64_t info = t->info[slot & TOKENS_NONE];
-
-            if (tokens_info_size(info) == n && same_bytes(t->bytes + tokens_info_at(info), p, n))
-                return slot & TOKENS_NONE;
-        }
         if (slot == TOKENS_EMPTY)
             return NEVER;
-        at = (at + 1) & (((size_t)1 << t->words_bits) - 1);
+        if ((slot & ~TOKENS_NONE) == mark) {
+            uint64_t info = t->info[slot & TOKENS_NONE];
+            const uint8_t *token = t->bytes + tokens_info_at(info);
+
+            if (tokens_info_size(info) == n && same_bytes(token, p, n, word))
+                return slot & TOKENS_NONE;
+        }
+        at = (at + 1) & (((size_t)1 << t->bits) - 1);
     }
 }
 
-/* The rule as it stands. Leaves the ids at the start of `ids`, which has room for n. */
+static inline uint32_t bytes_find(const struct tokens_table *t, const uint8_t *p, size_t n)
+{
+    uint64_t word;
+
+    if (n > 8)
+        return word_find(t, p, n, 0, tokens_hash_long(p, n));
+    word = tokens_word(p, n, n);
+    return word_find(t, p, n, word, tokens_hash_short(word));
+}
+
+/* A rank and the place of the pair in one number: the least of all is the pair to merge. */
+static inline uint32_t merge_key(uint32_t rank, size_t at)
+{
+    return rank == NEVER ? NEVER : rank << SHORT_BITS | (uint32_t)at;
+}
+
+/* The rule as it stands. A token stays where its first byte was; next and prev lead over the gaps.
+ * Leaves the ids at the start of `ids`, which has room for n. */
 static size_t merge_short(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *ids)
 {
-    uint32_t rank[SHORT_MAX]; /* of each with the one behind it */
+    uint8_t next[SHORT_MAX + 1], prev[SHORT_MAX + 1];
+    uint32_t key[SHORT_MAX]; /* of each token with the one behind it */
+    size_t count = 0;
 
-    assert(n > 0 && n <= SHORT_MAX);
-    for (size_t i = 0; i < n; i++)
+    assert(n > 1 && n <= SHORT_MAX);
+    for (size_t i = 0; i < n; i++) {
         ids[i] = t->single[p[i]];
-    for (size_t i = 0; i + 1 < n; i++)
-        rank[i] = pair_find(t, ids[i], ids[i + 1]);
-    while (n > 1) {
+        next[i] = (uint8_t)(i + 1);
+        prev[i + 1] = (uint8_t)i;
+        key[i] = i + 1 < n ? merge_key(t->twos[p[i] << 8 | p[i + 1]], i) : NEVER;
+    }
+    for (;;) {
         uint32_t best = NEVER;
-        size_t at = 0;
+        size_t at, after;
 
         for (size_t i = 0; i + 1 < n; i++)
-            if (rank[i] < best)
-                best = rank[i], at = i;
+            best = key[i] < best ? key[i] : best;
         if (best == NEVER)
             break;
-        ids[at] = best;
-        n--;
-        for (size_t i = at + 1; i < n; i++)
-            ids[i] = ids[i + 1];
-        for (size_t i = at; i + 1 < n; i++)
-            rank[i] = rank[i + 1];
+        at = best & (SHORT_MAX - 1);
+        key[next[at]] = NEVER;
+        after = next[at] = next[next[at]];
+        prev[after] = (uint8_t)at;
+        ids[at] = best >> SHORT_BITS;
+        key[at] = after < n ? merge_key(pair_find(t, ids[at], ids[after]), at) : NEVER;
         if (at > 0)
-            rank[at - 1] = pair_find(t, ids[at - 1], best);
-        if (at + 1 < n)
-            rank[at] = pair_find(t, best, ids[at + 1]);
+            key[prev[at]] = merge_key(pair_find(t, ids[prev[at]], ids[at]), prev[at]);
     }
-    return n;
+    for (size_t i = 0; i < n; i = next[i])
+        ids[count++] = ids[i];
+    return count;
 }
 
 static bool compatible(const struct tokens_table *t, uint32_t x, uint32_t y)
@@ -141,25 +177,42 @@ static bool compatible(const struct tokens_table *t, uint32_t x, uint32_t y)
     }
 }
 
-/* The last token of a prefix of n bytes that ends at `end`. last[-k] is the last token of the
- * prefix that ends k bytes before; size is its bytes. */
+/* A prefix of n bytes that ends at `end`: last[-k] is the last token of the prefix that ends k
+ * bytes before. Whether the last k bytes are the last token of this one, and which. */
+static inline uint32_t last_is(const struct tokens_table *t, const uint8_t *end, size_t n,
+                               const uint32_t *last, size_t k)
+{
+    uint32_t id = bytes_find(t, end - k, k);
+
+    if (id == NEVER || k == n || compatible(t, last[-(ptrdiff_t)k], id))
+        return id;
+    return NEVER;
+}
+
+/* The last token of that prefix, and its bytes. There is but one, so the order of trying is free:
+ * most often it is the last one of the prefix before, with a byte more. */
 static uint32_t last_token(const struct tokens_table *t, const uint8_t *end, size_t n,
                            const uint32_t *last, size_t *size)
 {
     uint64_t lengths = n >= 3 ? t->ends[tokens_ends_at(end - 3)] : 0;
     size_t from = n < TOKENS_SIZE_MAX ? n : TOKENS_SIZE_MAX;
+    size_t more = n > 1 ? tokens_info_size(t->info[last[-1]]) + 1 : 1;
     uint32_t id;
 
+    lengths |= tokens_ends_bit(2);
+    if (more > 1 && more <= from && lengths & tokens_ends_bit(more)) {
+        id = last_is(t, end, n, last, *size = more);
+        if (id != NEVER)
+            return id;
+    }
     if (from > 62 && !(lengths >> 63))
         from = 62;
     for (size_t k = from; k > 1; k--) {
-        if (k > 2 && !(lengths & tokens_ends_bit(k)))
+        if (k == more || !(lengths & tokens_ends_bit(k)))
             continue;
-        id = word_find(t, end - k, k);
-        if (id != NEVER && (k == n || compatible(t, last[-(ptrdiff_t)k], id))) {
-            *size = k;
+        id = last_is(t, end, n, last, *size = k);
+        if (id != NEVER)
             return id;
-        }
     }
     *size = 1;
     return t->single[end[-1]];
@@ -205,19 +258,42 @@ size_t tokens_window_count(const struct tokens_window *w, size_t back)
     return w->base + w->more[w->n - back];
 }
 
-size_t tokens_piece_count(const struct tokens_table *t, const uint8_t *p, size_t n)
+static size_t count_long(const struct tokens_table *t, const uint8_t *p, size_t n)
 {
-    uint32_t ids[SHORT_MAX];
     struct tokens_window w;
 
-    if (n <= TOKENS_SIZE_MAX && word_find(t, p, n) != NEVER)
-        return 1;
-    if (n <= SHORT_MAX)
-        return merge_short(t, p, n, ids);
     tokens_window_reset(&w);
     for (size_t i = 0; i < n; i++)
         tokens_window_push(t, &w, p[i]);
     return tokens_window_count(&w, 0);
+}
+
+/* A piece that is not in the small table. */
+static size_t count_rare(const struct tokens_table *t, const uint8_t *p, size_t n, uint64_t word,
+                         uint64_t hash)
+{
+    uint32_t ids[SHORT_MAX];
+
+    if (word_find(t, p, n, word, hash) != NEVER)
+        return 1;
+    return n <= SHORT_MAX ? merge_short(t, p, n, ids) : count_long(t, p, n);
+}
+
+size_t tokens_rare_count(const struct tokens_table *t, const uint8_t *p, size_t n, uint64_t word,
+                         struct tokens_seen *seen)
+{
+    uint64_t hash;
+    struct tokens_seen *s;
+
+    if (n > TOKENS_SIZE_MAX)
+        return count_long(t, p, n);
+    hash = n <= 8 ? tokens_hash_short(word) : tokens_hash_long(p, n);
+    if (!seen)
+        return count_rare(t, p, n, word, hash);
+    s = &seen[hash >> (64 - TOKENS_SEEN_BITS)];
+    if (s->hash != hash || s->n != n || (n > 8 && memcmp(s->p, p, n) != 0))
+        *s = (struct tokens_seen){p, hash, (uint32_t)n, (uint32_t)count_rare(t, p, n, word, hash)};
+    return s->count;
 }
 
 /* Every prefix' last token, and then back from the end. */
@@ -237,7 +313,7 @@ static size_t merge_long(const struct tokens_table *t, const uint8_t *p, size_t 
 
 size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *out)
 {
-    uint32_t id = n <= TOKENS_SIZE_MAX ? word_find(t, p, n) : NEVER;
+    uint32_t id = n <= TOKENS_SIZE_MAX ? bytes_find(t, p, n) : NEVER;
 
     if (id != NEVER) {
         *out = id;
