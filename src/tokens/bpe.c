@@ -35,6 +35,9 @@
 #define SHORT_BITS 6
 #define SHORT_MAX (1 << SHORT_BITS)
 
+/* How many tokens a new byte is tried to be joined with before all else. */
+#define JOINED_MAX 2
+
 static inline bool maybe(const uint64_t *filter, unsigned bits, uint64_t hash)
 {
     return !(~filter[tokens_maybe_at(hash, bits)] & tokens_maybe_bits(hash));
@@ -177,45 +180,57 @@ static bool compatible(const struct tokens_table *t, uint32_t x, uint32_t y)
     }
 }
 
-/* A prefix of n bytes that ends at `end`: last[-k] is the last token of the prefix that ends k
- * bytes before. Whether the last k bytes are the last token of this one, and which. */
-static inline uint32_t last_is(const struct tokens_table *t, const uint8_t *end, size_t n,
-                               const uint32_t *last, size_t k)
-{
-    uint32_t id = bytes_find(t, end - k, k);
+/* A prefix of a piece. */
+struct prefix {
+    const uint8_t *end;   /* behind its last byte */
+    size_t n;             /* its bytes, or more than TOKENS_SIZE_MAX */
+    const uint32_t *last; /* last[-k] is the last token of the prefix that ends k bytes before */
+};
 
-    if (id == NEVER || k == n || compatible(t, last[-(ptrdiff_t)k], id))
+/* Whether its last token has k bytes: that token, or NEVER. */
+static inline uint32_t last_is(const struct tokens_table *t, const struct prefix *x, size_t k)
+{
+    uint32_t id = bytes_find(t, x->end - k, k);
+
+    if (id == NEVER || k == x->n || compatible(t, x->last[-(ptrdiff_t)k], id))
         return id;
     return NEVER;
 }
 
-/* The last token of that prefix, and its bytes. There is but one, so the order of trying is free:
- * most often it is the last one of the prefix before, with a byte more. */
-static uint32_t last_token(const struct tokens_table *t, const uint8_t *end, size_t n,
-                           const uint32_t *last, size_t *size)
+/* How many bytes the last token has that ends k bytes before, and k. */
+static inline size_t joined(const struct tokens_table *t, const struct prefix *x, size_t k)
 {
-    uint64_t lengths = n >= 3 ? t->ends[tokens_ends_at(end - 3)] : 0;
-    size_t from = n < TOKENS_SIZE_MAX ? n : TOKENS_SIZE_MAX;
-    size_t more = n > 1 ? tokens_info_size(t->info[last[-1]]) + 1 : 1;
-    uint32_t id;
+    return k < x->n ? k + tokens_info_size(t->info[x->last[-(ptrdiff_t)k]]) : SIZE_MAX;
+}
 
-    lengths |= tokens_ends_bit(2);
-    if (more > 1 && more <= from && lengths & tokens_ends_bit(more)) {
-        id = last_is(t, end, n, last, *size = more);
-        if (id != NEVER)
+/* The last token of a prefix. There is but one, so the order of trying is free. Most often the new
+ * byte joins a token or two at the end of the prefix before, or stays alone; in long runs of one
+ * character it does so every other time. If not, all lengths are tried that such tokens have. */
+static uint32_t last_token(const struct tokens_table *t, struct prefix x)
+{
+    uint64_t lengths = (x.n >= 3 ? t->ends[tokens_ends_at(x.end - 3)] : 0) | tokens_ends_bit(2);
+    size_t k = 1, from = x.n < TOKENS_SIZE_MAX ? x.n : TOKENS_SIZE_MAX;
+    uint32_t id, alone = t->single[x.end[-1]];
+
+    for (int i = 0; i < JOINED_MAX; i++) {
+        k = joined(t, &x, k);
+        if (k > from || !(lengths & tokens_ends_bit(k)))
+            break;
+        if ((id = last_is(t, &x, k)) != NEVER)
             return id;
     }
+    if (x.n == 1 || compatible(t, x.last[-1], alone))
+        return alone;
+    k = joined(t, &x, 2);
+    if (k <= from && lengths & tokens_ends_bit(k) && (id = last_is(t, &x, k)) != NEVER)
+        return id;
+
     if (from > 62 && !(lengths >> 63))
         from = 62;
-    for (size_t k = from; k > 1; k--) {
-        if (k == more || !(lengths & tokens_ends_bit(k)))
-            continue;
-        id = last_is(t, end, n, last, *size = k);
-        if (id != NEVER)
+    for (k = from; k > 1; k--)
+        if (lengths & tokens_ends_bit(k) && (id = last_is(t, &x, k)) != NEVER)
             return id;
-    }
-    *size = 1;
-    return t->single[end[-1]];
+    base_die("tokens: a prefix without a last token");
 }
 
 void tokens_window_reset(struct tokens_window *w)
@@ -242,14 +257,14 @@ static void window_move(struct tokens_window *w)
 
 void tokens_window_push(const struct tokens_table *t, struct tokens_window *w, uint8_t byte)
 {
-    size_t size;
+    uint32_t id;
 
     if (w->n == TOKENS_WINDOW_MAX)
         window_move(w);
     w->text[w->n++] = byte;
-    w->last[w->n] =
-        last_token(t, w->text + w->n, w->moved ? SIZE_MAX : w->n, w->last + w->n, &size);
-    w->more[w->n] = (uint16_t)(w->more[w->n - size] + 1);
+    id = last_token(t, (struct prefix){w->text + w->n, w->moved + w->n, w->last + w->n});
+    w->last[w->n] = id;
+    w->more[w->n] = (uint16_t)(w->more[w->n - tokens_info_size(t->info[id])] + 1);
 }
 
 size_t tokens_window_count(const struct tokens_window *w, size_t back)
@@ -300,10 +315,10 @@ size_t tokens_rare_count(const struct tokens_table *t, const uint8_t *p, size_t 
 static size_t merge_long(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *ids)
 {
     uint32_t *last = base_alloc((n + 1) * sizeof *last);
-    size_t size, count = 0, at = n;
+    size_t count = 0, at = n;
 
     for (size_t i = 1; i <= n; i++)
-        last[i] = last_token(t, p + i, i, last + i, &size);
+        last[i] = last_token(t, (struct prefix){p + i, i, last + i});
     for (; at > 0; at -= tokens_info_size(t->info[last[at]]))
         ids[n - ++count] = last[at];
     memmove(ids, ids + n - count, count * sizeof *ids);
