@@ -326,13 +326,27 @@ static size_t merge_long(const struct tokens_table *t, const uint8_t *p, size_t 
     return count;
 }
 
-size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *out)
+size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, size_t room,
+                        uint32_t *out)
 {
-    uint32_t id = n <= TOKENS_SIZE_MAX ? bytes_find(t, p, n) : NEVER;
+    uint64_t word = 0, hash = 0;
 
-    if (id != NEVER) {
-        *out = id;
-        return 1;
+    if (n <= 8) {
+        size_t at;
+
+        word = tokens_word(p, n, room);
+        hash = tokens_hash_short(word);
+        at = tokens_hot_at(hash);
+        for (size_t i = at; i < at + 4; i++)
+            if (t->hot[i] == word) {
+                *out = t->hot_ids[i];
+                return 1;
+            }
+    } else if (n <= TOKENS_SIZE_MAX) {
+        hash = tokens_hash_long(p, n);
     }
+    *out = n <= TOKENS_SIZE_MAX ? word_find(t, p, n, word, hash) : NEVER;
+    if (*out != NEVER)
+        return 1;
     return n <= SHORT_MAX ? merge_short(t, p, n, out) : merge_long(t, p, n, out);
 }

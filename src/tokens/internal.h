@@ -72,7 +72,8 @@ static inline size_t tokens_piece_count(const struct tokens_table *t, const uint
 }
 
 /* The ids of a piece into out, which has room for n; returns how many. */
-size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *out);
+size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, size_t room,
+                        uint32_t *out);
 
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n);
 

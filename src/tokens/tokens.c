@@ -102,7 +102,7 @@ static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t 
 {
     for (size_t at = 0; at < n && !out->full;) {
         size_t size = v->split(p + at, n - at, true);
-        size_t count = tokens_piece_ids(v->table, p + at, size, list_room(out, size));
+        size_t count = tokens_piece_ids(v->table, p + at, size, n - at, list_room(out, size));
 
         assert(size > 0 && count > 0 && count <= size);
         if (count > out->count_max - out->n)
