@@ -206,30 +206,48 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
     return size;
 }
 
-/* Splits text as far as it goes, from a place where a piece begins. */
-static size_t feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
+/* Counts the pieces that begin before `stop`, as far as they are decided; returns where they end.
+ */
+static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n, size_t stop)
 {
-    size_t at = 0;
+    const struct tokens_table *t = c->vocab->table;
+    size_t at = 0, size;
 
-    while (at < n) {
-        size_t size = c->vocab->split(p + at, n - at, false);
-
-        if (size == 0 && n - at > TOKENS_HELD_MAX)
-            return at + begin_run(c, p + at);
-        if (size == 0) {
-            hold(c, p + at, n - at);
-            return n;
-        }
-        c->done += tokens_piece_count(c->vocab->table, p + at, size);
+    while (at < stop && (size = c->vocab->split(p + at, n - at, false)) > 0) {
+        c->done += tokens_piece_count(t, p + at, size, n - at, NULL);
         at += size;
     }
     return at;
 }
 
+/* Text from a place where a piece begins. */
+static size_t feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
+{
+    size_t at = count_decided(c, p, n, n);
+
+    if (n - at > TOKENS_HELD_MAX)
+        return at + begin_run(c, p + at);
+    hold(c, p + at, n - at);
+    return n;
+}
+
+/* What is held is full and still undecided. */
+static void held_to_run(struct tokens_counter *c)
+{
+    uint8_t held[TOKENS_HELD_MAX];
+    size_t n = c->held_n, at;
+
+    memcpy(held, c->held, n);
+    c->held_n = 0;
+    at = begin_run(c, held);
+    at += feed_run(c, held + at, n - at);
+    assert(at == n && c->run != RUN_NONE);
+}
+
 /* Puts text behind what is held, until the pieces that began there are decided. */
 static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
-    size_t old = c->held_n, add = TOKENS_HELD_MAX - old, at = 0;
+    size_t old = c->held_n, add = TOKENS_HELD_MAX - old, at;
 
     if (add >= n)
         add = n;
@@ -237,29 +255,18 @@ static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
         while (add > 0 && (p[add] & 0xC0) == 0x80)
             add--;
     if (add == 0) {
-        uint8_t held[TOKENS_HELD_MAX];
-
-        memcpy(held, c->held, old);
-        c->held_n = 0;
-        at = begin_run(c, held);
-        at += feed_run(c, held + at, old - at);
-        assert(at == old);
+        held_to_run(c);
         return 0;
     }
     hold(c, p, add);
-    while (at < old) {
-        size_t size = c->vocab->split(c->held + at, c->held_n - at, false);
-
-        if (size == 0) {
-            c->held_n = (uint8_t)(c->held_n - at);
-            memmove(c->held, c->held + at, c->held_n);
-            return add;
-        }
-        c->done += tokens_piece_count(c->vocab->table, c->held + at, size);
-        at += size;
+    at = count_decided(c, c->held, c->held_n, old);
+    if (at >= old) {
+        c->held_n = 0;
+        return at - old;
     }
-    c->held_n = 0;
-    return at - old;
+    c->held_n = (uint8_t)(c->held_n - at);
+    memmove(c->held, c->held + at, c->held_n);
+    return add;
 }
 
 static void feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)

@@ -40,10 +40,40 @@ size_t tokens_utf8(const uint8_t *p, size_t n, size_t *bad, bool *cut);
 
 #define TOKENS_REPLACEMENT "\xEF\xBF\xBD"
 
-/* How many tokens a piece has; any size. */
-size_t tokens_piece_count(const struct tokens_table *t, const uint8_t *p, size_t n);
-/* Its ids into out, which has room for n; returns how many. */
-size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *out);
+/* What rare pieces of the same text have been counted as: words come again. */
+#define TOKENS_SEEN_BITS 10
+
+struct tokens_seen {
+    const uint8_t *p;
+    uint64_t hash; /* for up to 8 bytes as good as the bytes themselves */
+    uint32_t n, count;
+};
+
+/* How many tokens a piece has that is not in the table of frequent ones; n and word as below. */
+size_t tokens_rare_count(const struct tokens_table *t, const uint8_t *p, size_t n, uint64_t word,
+                         struct tokens_seen *seen);
+
+/* How many tokens a piece of n bytes has, at least one. `room` bytes may be read from p on. `seen`
+ * has 1 << TOKENS_SEEN_BITS entries, at first zero, and the text outlives it; or it is NULL. */
+static inline size_t tokens_piece_count(const struct tokens_table *t, const uint8_t *p, size_t n,
+                                        size_t room, struct tokens_seen *seen)
+{
+    uint64_t word = 0;
+
+    if (n <= 8) {
+        const uint64_t *hot;
+
+        word = tokens_word(p, n, room);
+        hot = t->hot + tokens_hot_at(tokens_hash_short(word));
+        if ((hot[0] == word) | (hot[1] == word) | (hot[2] == word) | (hot[3] == word))
+            return 1;
+    }
+    return tokens_rare_count(t, p, n, word, seen);
+}
+
+/* The ids of a piece into out, which has room for n; returns how many. */
+size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, size_t room,
+                        uint32_t *out);
 
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n);
 

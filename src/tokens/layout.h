@@ -4,11 +4,15 @@
  * they lie: read-only, shared by all processes, nothing is done when the program starts.
  *
  *     words   bytes -> id, an open hash of 32-bit slots: the id and 14 bits of the hash
- *     pairs   (left id, right id) -> the id they merge into, the same kind of hash
- *     info    id -> where its bytes are, how many, and the two ids it is merged from
- *     ends    hash of three bytes -> which lengths the tokens have that end so: a filter
- *     bytes   the bytes of all tokens, in the order of their ids, and 8 bytes of nothing
- *     single  byte -> id of the token of that one byte, always under TOKENS_SINGLE
+ *     hot     the same for the first TOKENS_HOT ids of up to 8 bytes, which are their own keys:
+ * small enough to stay in the cache, and most of most texts pairs   (left id, right id) -> the id
+ * they merge into, the same kind of hash as words twos    byte, byte -> the id of the two hot_pairs
+ * pairs that merge into one of the first TOKENS_HOT / 2 ids maybe   for words and for pairs, a
+ * filter that most of what is not in them does not pass: they are full and large, it is small info
+ * id -> where its bytes are, how many, and the two ids it is merged from ends    hash of three
+ * bytes -> which lengths the tokens have that end so: a filter bytes   the bytes of all tokens, in
+ * the order of their ids, and 8 bytes of nothing single  byte -> id of the token of that one byte,
+ * always under TOKENS_SINGLE
  *
  * The packer has checked, for every token of two bytes or more, that merging its own bytes yields
  * it and that both halves rank before it. It is then merged from that one pair only, whatever
@@ -27,6 +31,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tables are little
 #define TOKENS_EMPTY UINT32_MAX                  /* a slot without an entry */
 #define TOKENS_SINGLE 256                        /* ids under it are single bytes, and only those */
 #define TOKENS_SIZE_MAX 128                      /* bytes of the longest token */
+#define TOKENS_HOT (1 << 15)                     /* the first ids are the most frequent ones */
+#define TOKENS_HOT_BITS 16                       /* slots of hot, and of hot_pairs */
 #define TOKENS_ENDS_BITS 14
 #define TOKENS_POINT_BITS 7 /* code points in a block of classes: 128 */
 
@@ -43,11 +49,12 @@ enum tokens_class {
 };
 
 struct tokens_table {
-    const uint32_t *words, *pairs;
-    const uint64_t *info, *ends;
+    const uint32_t *words, *pairs, *twos;
+    const uint64_t *hot, *hot_pairs, *info, *ends, *words_maybe, *pairs_maybe;
+    const uint16_t *hot_ids;
     const uint8_t *bytes, *single;
     uint32_t count; /* ids are 0 .. count - 1 */
-    unsigned words_bits, pairs_bits;
+    unsigned bits;  /* words and pairs have 1 << bits slots */
 };
 
 /* Written by the packer. */
@@ -89,20 +96,18 @@ static inline uint64_t tokens_load8(const uint8_t *p)
     return v;
 }
 
-/* One to eight bytes as a number, zeros above them; reads not one byte more. */
-static inline uint64_t tokens_load(const uint8_t *p, size_t size)
+/* One to eight bytes as a number. Fewer than eight have 0xF8 and their number in the top byte,
+ * which is in no UTF-8 text, so two different texts never have the same number. `room` is how many
+ * bytes may be read. */
+static inline uint64_t tokens_word(const uint8_t *p, size_t size, size_t room)
 {
-    uint32_t low, high;
+    uint64_t word = 0;
 
-    if (size == 8)
-        return tokens_load8(p);
-    if (size >= 4) {
-        memcpy(&low, p, sizeof low);
-        memcpy(&high, p + size - 4, sizeof high);
-        return low | (uint64_t)high << (8 * (size - 4));
-    }
-    return p[0] | (uint64_t)p[size / 2] << (8 * (size / 2)) |
-           (uint64_t)p[size - 1] << (8 * (size - 1));
+    if (room >= 8)
+        word = tokens_load8(p) & UINT64_MAX >> (64 - 8 * size);
+    else
+        memcpy(&word, p, size);
+    return word | (0xF8 + (uint64_t)size) << 56; /* nothing is left of it if size is 8 */
 }
 
 /* The slot is taken from the top bits, the mark from 14 bits below them. */
@@ -113,18 +118,20 @@ static inline uint64_t tokens_hash_short(uint64_t word)
     return (h ^ h >> 32) * 0xD6E8FEB86659FD93U;
 }
 
-/* Constant time at any size: long tokens are told apart by their ends, middle and size, and the
- * bytes are compared afterwards anyway. */
-static inline uint64_t tokens_hash(const uint8_t *p, size_t size)
+/* For more than eight. Constant time at any size: long tokens are told apart by their ends, middle
+ * and size, and the bytes are compared afterwards anyway. */
+static inline uint64_t tokens_hash_long(const uint8_t *p, size_t size)
 {
-    uint64_t h;
+    uint64_t h = tokens_load8(p) + (tokens_load8(p + size - 8) ^ size) * 0xA0761D6478BD642FU;
 
-    if (size <= 8)
-        return tokens_hash_short(tokens_load(p, size));
-    h = tokens_load8(p) + (tokens_load8(p + size - 8) ^ size) * 0xA0761D6478BD642FU;
     if (size > 16)
         h ^= tokens_load8(p + size / 2 - 4) * 0xE7037ED1A0B428DBU;
     return tokens_hash_short(h ^ h >> 31);
+}
+
+static inline uint64_t tokens_hash(const uint8_t *p, size_t size)
+{
+    return size <= 8 ? tokens_hash_short(tokens_word(p, size, size)) : tokens_hash_long(p, size);
 }
 
 static inline uint64_t tokens_hash_pair(uint32_t left, uint32_t right)
@@ -135,6 +142,29 @@ static inline uint64_t tokens_hash_pair(uint32_t left, uint32_t right)
 static inline uint32_t tokens_slot(uint64_t hash, uint32_t id)
 {
     return (uint32_t)(hash >> 30 & 0x3FFF) << TOKENS_ID_BITS | id;
+}
+
+/* The filters are words of 64 bits, one for 8 slots; what is there has two bits of it. */
+static inline size_t tokens_maybe_at(uint64_t hash, unsigned bits)
+{
+    return (size_t)(hash >> (64 - bits + 3));
+}
+
+static inline uint64_t tokens_maybe_bits(uint64_t hash)
+{
+    return (uint64_t)1 << (hash >> 18 & 63) | (uint64_t)1 << (hash >> 24 & 63);
+}
+
+/* The first of four places in hot, or in hot_pairs, that may have it. */
+static inline size_t tokens_hot_at(uint64_t hash)
+{
+    return (size_t)(hash >> (64 - TOKENS_HOT_BITS)) & ~(size_t)3;
+}
+
+/* An entry of hot_pairs, but for the id it merges into, which is in its lowest bits. */
+static inline uint64_t tokens_hot_pair(uint32_t left, uint32_t right)
+{
+    return (uint64_t)left << 2 * TOKENS_ID_BITS | (uint64_t)right << TOKENS_ID_BITS;
 }
 
 /* Which filter word tells of the tokens that end in these three bytes. */

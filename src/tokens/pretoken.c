@@ -33,18 +33,30 @@
  */
 #include "tokens/internal.h"
 
-#define O TOKENS_OTHER
-#define S TOKENS_SPACE
-#define R TOKENS_NEWLINE
-#define N TOKENS_NUMBER
-#define U TOKENS_UPPER
-#define L TOKENS_LOWER
+/* A character: its class, and its bytes above that. */
+#define CLASS(c) ((c)&7)
+#define SIZE(c) ((size_t)(c) >> 3)
+
+#define O (1 << 3 | TOKENS_OTHER)
+#define S (1 << 3 | TOKENS_SPACE)
+#define R (1 << 3 | TOKENS_NEWLINE)
+#define N (1 << 3 | TOKENS_NUMBER)
+#define U (1 << 3 | TOKENS_UPPER)
+#define L (1 << 3 | TOKENS_LOWER)
 
 static const uint8_t ascii[128] = {
     O, O, O, O, O, O, O, O, O, S, R, S, S, R, O, O, O, O, O, O, O, O, O, O, O, O, O, O, O, O, O, O,
     S, O, O, O, O, O, O, O, O, O, O, O, O, O, O, O, N, N, N, N, N, N, N, N, N, N, O, O, O, O, O, O,
     O, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, O, O, O, O, O,
     O, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, O, O, O, O, O,
+};
+
+/* Which bytes may stand before a word and belong to it: SPACE and OTHER, but not the apostrophe. */
+static const uint8_t leads[256] = {
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
+    1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1,
+    1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1,
 };
 
 #undef O
@@ -62,43 +74,42 @@ static const uint8_t ascii[128] = {
 #define BLANK (SET(TOKENS_SPACE) | SET(TOKENS_NEWLINE))
 #define PUNCT (SET(TOKENS_OTHER) | SET(TOKENS_MARK))
 
-static enum tokens_class class_of_point(uint32_t point)
+static unsigned class_of_point(uint32_t point)
 {
     uint32_t block = tokens_class_blocks[point >> TOKENS_POINT_BITS];
     uint32_t in = point & ((1U << TOKENS_POINT_BITS) - 1);
 
-    return (enum tokens_class)tokens_class_kinds[block << TOKENS_POINT_BITS | in];
+    return tokens_class_kinds[block << TOKENS_POINT_BITS | in];
 }
 
-static enum tokens_class wide_class(const uint8_t *p, size_t *size)
+static unsigned wide_char(const uint8_t *p)
 {
     uint32_t low = p[1] & 0x3FU;
 
-    if (p[0] < 0xE0) {
-        *size = 2;
-        return class_of_point((p[0] & 0x1FU) << 6 | low);
-    }
+    if (p[0] < 0xE0)
+        return 2 << 3 | class_of_point((p[0] & 0x1FU) << 6 | low);
     low = low << 6 | (p[2] & 0x3FU);
-    if (p[0] < 0xF0) {
-        *size = 3;
-        return class_of_point((p[0] & 0x0FU) << 12 | low);
-    }
-    *size = 4;
-    return class_of_point((p[0] & 0x07U) << 18 | low << 6 | (p[3] & 0x3FU));
+    if (p[0] < 0xF0)
+        return 3 << 3 | class_of_point((p[0] & 0x0FU) << 12 | low);
+    return 4 << 3 | class_of_point((p[0] & 0x07U) << 18 | low << 6 | (p[3] & 0x3FU));
 }
 
-static inline enum tokens_class class_at(const uint8_t *p, size_t *size)
+static inline unsigned char_at(const uint8_t *p)
 {
-    if (*p < 0x80) {
-        *size = 1;
-        return (enum tokens_class)ascii[*p];
-    }
-    return wide_class(p, size);
+    return *p < 0x80 ? ascii[*p] : wide_char(p);
+}
+
+static inline unsigned set_of(unsigned c)
+{
+    return SET(CLASS(c));
 }
 
 enum tokens_class tokens_class_at(const uint8_t *p, size_t *size)
 {
-    return class_at(p, size);
+    unsigned c = char_at(p);
+
+    *size = SIZE(c);
+    return (enum tokens_class)CLASS(c);
 }
 
 /* How many ASCII lower letters stand at the start of eight bytes. */
@@ -113,13 +124,23 @@ static inline size_t lower_of_8(uint64_t v)
     return other ? (size_t)__builtin_ctzll(other) / 8 : 8;
 }
 
+static inline size_t spaces_of_8(uint64_t v)
+{
+    uint64_t other = v ^ 0x2020202020202020U;
+
+    return other ? (size_t)__builtin_ctzll(other) / 8 : 8;
+}
+
 /* Where the run of characters of a set ends that goes on at i. */
 static inline size_t run(const uint8_t *p, size_t n, size_t i, unsigned set)
 {
-    size_t size;
+    while (i < n) {
+        unsigned c = char_at(p + i);
 
-    while (i < n && SET(class_at(p + i, &size)) & set)
-        i += size;
+        if (!(set_of(c) & set))
+            break;
+        i += SIZE(c);
+    }
     return i;
 }
 
@@ -127,7 +148,7 @@ static inline size_t run(const uint8_t *p, size_t n, size_t i, unsigned set)
 static inline size_t run_lower(const uint8_t *p, size_t n, size_t i, unsigned set)
 {
     for (;;) {
-        size_t size;
+        unsigned c;
 
         while (n - i >= 8) {
             size_t more = lower_of_8(tokens_load8(p + i));
@@ -136,9 +157,12 @@ static inline size_t run_lower(const uint8_t *p, size_t n, size_t i, unsigned se
             if (more < 8)
                 break;
         }
-        if (i == n || !(SET(class_at(p + i, &size)) & set))
+        if (i == n)
             return i;
-        i += size;
+        c = char_at(p + i);
+        if (!(set_of(c) & set))
+            return i;
+        i += SIZE(c);
     }
 }
 
@@ -187,20 +211,19 @@ static inline size_t word_end(const uint8_t *p, size_t n, size_t i, bool over)
 }
 
 /* A word of o200k_base whose letters and marks, at least one, begin at i. */
-static inline size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
+static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
 {
     size_t both = 0; /* behind the last character that is in A and C */
-    size_t size;
 
     while (i < n) {
-        unsigned set = SET(class_at(p + i, &size));
+        unsigned c = char_at(p + i);
 
-        if (set & SET(TOKENS_LOWER))
-            return word_end(p, n, run_lower(p, n, i + size, TAIL), over);
-        if (!(set & (BOTH | SET(TOKENS_UPPER))))
+        if (CLASS(c) == TOKENS_LOWER)
+            return word_end(p, n, run_lower(p, n, i + SIZE(c), TAIL), over);
+        if (!(set_of(c) & (BOTH | SET(TOKENS_UPPER))))
             break;
-        i += size;
-        if (set & BOTH)
+        i += SIZE(c);
+        if (CLASS(c) != TOKENS_UPPER)
             both = i;
     }
     if (i == n && !over)
@@ -208,7 +231,7 @@ static inline size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
     return both && both < i ? both : word_end(p, n, i, over);
 }
 
-/* From the character at p, of a size: punctuation, with `tail` taken along behind its line ends. */
+/* Punctuation that goes on at i; `tail` is taken along with its line ends. */
 static inline size_t punctuation(const uint8_t *p, size_t n, size_t i, bool over, uint8_t tail)
 {
     i = run(p, n, i, PUNCT);
@@ -219,31 +242,34 @@ static inline size_t punctuation(const uint8_t *p, size_t n, size_t i, bool over
 
 static inline size_t number(const uint8_t *p, size_t n, size_t i, bool over)
 {
-    size_t size;
-
     for (int digits = 1; digits < 3; digits++) {
+        unsigned c;
+
         if (i == n)
             return over ? i : 0;
-        if (class_at(p + i, &size) != TOKENS_NUMBER)
+        c = char_at(p + i);
+        if (CLASS(c) != TOKENS_NUMBER)
             break;
-        i += size;
+        i += SIZE(c);
     }
     return i;
 }
 
-/* White space of which the first character, of a size, starts no word and no punctuation. */
-static inline size_t blank(const uint8_t *p, size_t n, bool over, bool end_takes_lines)
+/* White space whose first character begins no word and no punctuation. */
+static size_t blank(const uint8_t *p, size_t n, bool over, bool end_takes_lines)
 {
-    size_t i = 0, line = 0, last = 0, size;
+    size_t i = 0, line = 0, last = 0;
 
     while (i < n) {
-        unsigned set = SET(class_at(p + i, &size));
+        unsigned c = char_at(p + i);
 
-        if (!(set & BLANK))
+        if (!(set_of(c) & BLANK))
             break;
+        if (p[i] == ' ' && n - i >= 8)
+            i += spaces_of_8(tokens_load8(p + i)) - 1;
         last = i;
-        i += size;
-        if (set & SET(TOKENS_NEWLINE))
+        i += SIZE(c);
+        if (CLASS(c) == TOKENS_NEWLINE)
             line = i;
     }
     if (i == n) {
@@ -256,37 +282,62 @@ static inline size_t blank(const uint8_t *p, size_t n, bool over, bool end_takes
     return last ? last : i;
 }
 
+/* Most pieces of most texts: an ASCII character that may lead a word or none, some ASCII letters of
+ * which at least one is lower, and then something in ASCII that ends the word in either pattern.
+ * Found with few branches that could be guessed wrong; 0 says nothing. `fold` has the bits that
+ * make upper letters lower ones. An apostrophe is left to others. */
+static inline size_t plain_word(const uint8_t *p, size_t n, uint64_t fold)
+{
+    size_t from, letters;
+    uint8_t behind;
+
+    if (n < 10)
+        return 0;
+    from = leads[p[0]];
+    letters = lower_of_8(tokens_load8(p + from) | fold);
+    behind = p[from + letters];
+    if (letters <= (p[from] < 'a') || letters == 8 || behind >= 0x80 || behind == '\'')
+        return 0;
+    return from + letters;
+}
+
 size_t tokens_split_o200k(const uint8_t *p, size_t n, bool over)
 {
-    size_t size, next_size;
-    enum tokens_class first = class_at(p, &size);
-    unsigned next;
+    size_t i = plain_word(p, n, 0x20);
+    unsigned first, next;
 
-    if (SET(first) & (WORD | SET(TOKENS_MARK)))
+    if (i)
+        return i;
+    first = char_at(p);
+    i = SIZE(first);
+    if (set_of(first) & (WORD | SET(TOKENS_MARK)))
         return cased_word(p, n, 0, over);
-    if (first == TOKENS_NUMBER)
-        return number(p, n, size, over);
-    if (first == TOKENS_NEWLINE)
+    if (CLASS(first) == TOKENS_NUMBER)
+        return number(p, n, i, over);
+    if (CLASS(first) == TOKENS_NEWLINE)
         return blank(p, n, over, false);
-    if (size == n)
-        return over ? size : 0;
-    next = SET(class_at(p + size, &next_size));
+    if (i == n)
+        return over ? i : 0;
+    next = set_of(char_at(p + i));
     if (next & (WORD | SET(TOKENS_MARK)))
-        return cased_word(p, n, size, over);
-    if (first == TOKENS_OTHER || (p[0] == ' ' && next & PUNCT))
-        return punctuation(p, n, size, over, '/');
+        return cased_word(p, n, i, over);
+    if (CLASS(first) == TOKENS_OTHER || (p[0] == ' ' && next & PUNCT))
+        return punctuation(p, n, i, over, '/');
     return blank(p, n, over, false);
 }
 
 size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
 {
-    size_t size, next_size, i;
-    enum tokens_class first = class_at(p, &size);
-    unsigned next;
+    size_t i = plain_word(p, n, 0x2020202020202020U);
+    unsigned first, next;
 
-    if (first == TOKENS_NUMBER)
-        return number(p, n, size, over);
-    if (first == TOKENS_NEWLINE)
+    if (i)
+        return i;
+    first = char_at(p);
+    i = SIZE(first);
+    if (CLASS(first) == TOKENS_NUMBER)
+        return number(p, n, i, over);
+    if (CLASS(first) == TOKENS_NEWLINE)
         return blank(p, n, over, true);
     if (p[0] == '\'') {
         size_t short_form = tokens_contraction(p, n);
@@ -296,16 +347,16 @@ size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
         if (short_form == 1 && !over)
             return 0;
     }
-    if (!(SET(first) & WORD)) {
-        if (size == n)
-            return over ? size : 0;
-        next = SET(class_at(p + size, &next_size));
+    if (!(set_of(first) & WORD)) {
+        if (i == n)
+            return over ? i : 0;
+        next = set_of(char_at(p + i));
         if (!(next & WORD)) {
-            if (SET(first) & PUNCT || (p[0] == ' ' && next & PUNCT))
-                return punctuation(p, n, size, over, '\n');
+            if (set_of(first) & PUNCT || (p[0] == ' ' && next & PUNCT))
+                return punctuation(p, n, i, over, '\n');
             return blank(p, n, over, true);
         }
     }
-    i = run_lower(p, n, size, WORD);
+    i = run_lower(p, n, i, WORD);
     return i == n && !over ? 0 : i;
 }

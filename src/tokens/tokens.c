@@ -2,6 +2,7 @@
 #include "tokens/internal.h"
 
 #define LIST_CAP_MIN 64
+#define SEEN_TEXT_MIN 2048 /* below, words come again too rarely to pay for remembering them */
 
 static const struct tokens_vocab vocabs[] = {
     {"o200k_base", &tokens_table_o200k, tokens_split_o200k, true},
@@ -31,7 +32,8 @@ uint32_t tokens_vocab_size(const struct tokens_vocab *v)
     return v->table->count;
 }
 
-size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n)
+static size_t count_pieces(const struct tokens_vocab *v, const uint8_t *p, size_t n,
+                           struct tokens_seen *seen)
 {
     size_t count = 0;
 
@@ -39,10 +41,20 @@ size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t
         size_t size = v->split(p + at, n - at, true);
 
         assert(size > 0 && size <= n - at);
-        count += tokens_piece_count(v->table, p + at, size);
+        count += tokens_piece_count(v->table, p + at, size, n - at, seen);
         at += size;
     }
     return count;
+}
+
+size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n)
+{
+    struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
+
+    if (n < SEEN_TEXT_MIN)
+        return count_pieces(v, p, n, NULL);
+    memset(seen, 0, sizeof seen);
+    return count_pieces(v, p, n, seen);
 }
 
 size_t tokens_count(const struct tokens_vocab *v, str text)
@@ -90,7 +102,7 @@ static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t 
 {
     for (size_t at = 0; at < n && !out->full;) {
         size_t size = v->split(p + at, n - at, true);
-        size_t count = tokens_piece_ids(v->table, p + at, size, list_room(out, size));
+        size_t count = tokens_piece_ids(v->table, p + at, size, n - at, list_room(out, size));
 
         assert(size > 0 && count > 0 && count <= size);
         if (count > out->count_max - out->n)

@@ -57,6 +57,7 @@ struct vocab {
     uint8_t single[256];
     uint32_t left[COUNT_MAX], right[COUNT_MAX];
     uint32_t *words, *pairs;
+    uint64_t *words_maybe, *pairs_maybe;
     unsigned bits;
 };
 
@@ -123,10 +124,11 @@ static void read_ranks(struct vocab *v)
         die("has not every byte", v->path);
 }
 
-static void add(uint32_t *slots, unsigned bits, uint64_t hash, uint32_t id)
+static void add(uint32_t *slots, uint64_t *filter, unsigned bits, uint64_t hash, uint32_t id)
 {
     size_t at = (size_t)(hash >> (64 - bits));
 
+    filter[tokens_maybe_at(hash, bits)] |= tokens_maybe_bits(hash);
     while (slots[at] != TOKENS_EMPTY)
         at = (at + 1) & (((size_t)1 << bits) - 1);
     slots[at] = tokens_slot(hash, id);
@@ -148,10 +150,12 @@ static uint32_t rank(const struct vocab *v, const uint8_t *p, size_t size)
 
 static void make_words(struct vocab *v)
 {
-    while ((size_t)1 << v->bits < (size_t)v->count * 2)
+    while ((size_t)1 << v->bits < (size_t)v->count * 5 / 4)
         v->bits++;
     v->words = zeroed((size_t)1 << v->bits, sizeof *v->words);
     v->pairs = zeroed((size_t)1 << v->bits, sizeof *v->pairs);
+    v->words_maybe = zeroed((size_t)1 << v->bits, 1);
+    v->pairs_maybe = zeroed((size_t)1 << v->bits, 1);
     for (size_t i = 0; i < (size_t)1 << v->bits; i++)
         v->words[i] = v->pairs[i] = TOKENS_EMPTY;
     for (uint32_t id = 0; id < v->count; id++) {
@@ -159,7 +163,7 @@ static void make_words(struct vocab *v)
 
         if (rank(v, p, size_of(v, id)) != NEVER)
             die("the same bytes twice", v->path);
-        add(v->words, v->bits, tokens_hash(p, size_of(v, id)), id);
+        add(v->words, v->words_maybe, v->bits, tokens_hash(p, size_of(v, id)), id);
     }
 }
 
@@ -207,8 +211,61 @@ static void make_pairs(struct vocab *v, uint64_t *info)
         /* bpe.c walks the merges of a token back in the order of their ranks. */
         if (v->left[id] >= id || v->right[id] >= id)
             die("a token ranks before a part of it", v->path);
-        add(v->pairs, v->bits, tokens_hash_pair(v->left[id], v->right[id]), id);
+        add(v->pairs, v->pairs_maybe, v->bits, tokens_hash_pair(v->left[id], v->right[id]), id);
     }
+}
+
+/* A free one of the four places; what finds none is left out. */
+static bool hot_place(const uint64_t *hot, uint64_t hash, size_t *at)
+{
+    for (size_t i = 0; i < 4; i++) {
+        *at = tokens_hot_at(hash) + i;
+        if (hot[*at] == UINT64_MAX)
+            return true;
+    }
+    return false;
+}
+
+static void pack_hot(const struct vocab *v, const char *name)
+{
+    uint64_t *hot = zeroed((size_t)1 << TOKENS_HOT_BITS, sizeof *hot);
+    uint64_t *pairs = zeroed((size_t)1 << (TOKENS_HOT_BITS - 1), sizeof *pairs);
+    uint16_t *ids = zeroed((size_t)1 << TOKENS_HOT_BITS, sizeof *ids);
+    size_t at;
+
+    memset(hot, 0xFF, sizeof *hot << TOKENS_HOT_BITS);
+    memset(pairs, 0xFF, sizeof *pairs << (TOKENS_HOT_BITS - 1));
+    for (uint32_t id = 0; id < TOKENS_HOT && id < v->count; id++) {
+        const uint8_t *p = v->bytes + v->at[id];
+        size_t size = size_of(v, id);
+
+        if (size <= 8 && hot_place(hot, tokens_hash(p, size), &at)) {
+            hot[at] = tokens_word(p, size, size);
+            ids[at] = (uint16_t)id;
+        }
+        if (id >= TOKENS_SINGLE && id < TOKENS_HOT / 2 &&
+            hot_place(pairs, tokens_hash_pair(v->left[id], v->right[id]) >> 1, &at))
+            pairs[at] = tokens_hot_pair(v->left[id], v->right[id]) | id;
+    }
+    put(name, "_hot", "uint64_t", hot, sizeof *hot << TOKENS_HOT_BITS);
+    put(name, "_hot_ids", "uint16_t", ids, sizeof *ids << TOKENS_HOT_BITS);
+    put(name, "_hot_pairs", "uint64_t", pairs, sizeof *pairs << (TOKENS_HOT_BITS - 1));
+    free(hot);
+    free(pairs);
+    free(ids);
+}
+
+static void pack_twos(const struct vocab *v, const char *name)
+{
+    uint32_t *twos = zeroed(1 << 16, sizeof *twos);
+
+    for (unsigned i = 0; i < 1 << 16; i++) {
+        const uint8_t two[] = {(uint8_t)(i >> 8), (uint8_t)i};
+
+        twos[i] = rank(v, two, sizeof two);
+    }
+    put(name, "_twos", "uint32_t", twos, sizeof *twos << 16);
+    free(twos);
 }
 
 static void pack_vocab(const char *path, const char *name)
@@ -226,27 +283,28 @@ static void pack_vocab(const char *path, const char *name)
             ends[tokens_ends_at(v->bytes + v->at[id + 1] - 3)] |= tokens_ends_bit(size_of(v, id));
     put(name, "_words", "uint32_t", v->words, sizeof *v->words << v->bits);
     put(name, "_pairs", "uint32_t", v->pairs, sizeof *v->pairs << v->bits);
+    put(name, "_words_maybe", "uint64_t", v->words_maybe, (size_t)1 << v->bits);
+    put(name, "_pairs_maybe", "uint64_t", v->pairs_maybe, (size_t)1 << v->bits);
     put(name, "_info", "uint64_t", info, v->count * sizeof *info);
     put(name, "_ends", "uint64_t", ends, sizeof *ends << TOKENS_ENDS_BITS);
     put(name, "_bytes", "uint8_t", v->bytes, v->at[v->count] + 8);
     put(name, "_single", "uint8_t", v->single, sizeof v->single);
+    pack_hot(v, name);
+    pack_twos(v, name);
     fprintf(code,
-            "const struct tokens_table tokens_table_%s = {\n"
-            "    .words = %s_words, .pairs = %s_pairs, .info = %s_info, .ends = %s_ends,\n"
-            "    .bytes = %s_bytes, .single = %s_single, .count = %u,\n"
-            "    .words_bits = %u, .pairs_bits = %u,\n};\n",
-            name,
-            name,
-            name,
-            name,
-            name,
+            "#define T(table) .table = %s_##table\n"
+            "const struct tokens_table tokens_table_%s = {.count = %u, .bits = %u,\n"
+            "    T(words), T(pairs), T(words_maybe), T(pairs_maybe), T(info), T(ends), T(bytes),\n"
+            "    T(single), T(hot), T(hot_ids), T(hot_pairs), T(twos)};\n"
+            "#undef T\n",
             name,
             name,
             v->count,
-            v->bits,
             v->bits);
     free(v->words);
     free(v->pairs);
+    free(v->words_maybe);
+    free(v->pairs_maybe);
     free(v);
     free(info);
     free(ends);
