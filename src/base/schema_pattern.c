@@ -24,6 +24,7 @@
     "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"               \
     "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"                 \
     "\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
+#define EVERY "\\x{0}-\\x{10ffff}"
 #define DOT "[^\\x{a}\\x{d}\\x{2028}\\x{2029}]"
 
 /* The long names of the general categories; PCRE2 knows the short ones. */
@@ -245,23 +246,29 @@ static bool char_escape(struct pattern *p)
     return true;
 }
 
-/* An escape that stands for many characters; false if it is none of these. */
+/* An escape that stands for many characters; false if it is none of these. Within a class PCRE2
+ * forgets what is beyond ASCII in \D and \W if a property stands beside them. */
 static bool set_escape(struct pattern *p, bool in_class)
 {
-    char c = peek(p, 0);
+    static const struct {
+        char letter;
+        const char *inside;
+    } sets[] = {
+        {'s', SPACE_IN},
+        {'S', SPACE_OUT},
+        {'d', "0-9"},
+        {'D', "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}"},
+        {'w', "0-9A-Z_a-z"},
+        {'W', "\\x{0}-\\x{2f}\\x{3a}-\\x{40}\\x{5b}-\\x{5e}\\x{60}\\x{7b}-\\x{10ffff}"},
+    };
 
-    if (c == 's' || c == 'S')
-        buf_printf(p->out,
-                   "%s%s%s",
-                   in_class ? "" : "[",
-                   c == 's' ? SPACE_IN : SPACE_OUT,
-                   in_class ? "" : "]");
-    else if (c && strchr("dDwW", c))
-        buf_printf(p->out, "\\%c", c);
-    else
-        return false;
-    p->at++;
-    return true;
+    for (size_t i = 0; i < COUNT_OF(sets); i++)
+        if (peek(p, 0) == sets[i].letter) {
+            buf_printf(p->out, in_class ? "%s" : "[%s]", sets[i].inside);
+            p->at++;
+            return true;
+        }
+    return false;
 }
 
 /* Outside a class, at the backslash. */
@@ -307,8 +314,8 @@ static bool class_atom(struct pattern *p, bool *single)
 
     *single = true;
     if (c != '\\') {
-        if (c == '[' || c == '-' || c == '^')
-            buf_add_c(p->out, '\\');
+        if ((unsigned char)c < 0x80 && !is_letter(c) && !is_digit(c))
+            buf_add_c(p->out, '\\'); /* [: [. [= and others have a meaning there */
         do
             buf_add_c(p->out, p->s.p[p->at++]);
         while (p->at < p->s.n && ((unsigned char)peek(p, 0) & 0xc0) == 0x80);
@@ -344,14 +351,15 @@ static bool single_next(const struct pattern *p, size_t ahead)
 /* A class, at its "[". A hyphen is a range only between two characters. */
 static bool char_class(struct pattern *p)
 {
-    bool single = false;
+    bool single = false, negated = peek(p, 1) == '^';
 
-    buf_add_c(p->out, '[');
-    p->at++;
-    if (peek(p, 0) == '^') {
-        buf_add_c(p->out, '^');
+    p->at += negated ? 2 : 1;
+    if (peek(p, 0) == ']') { /* no character, or any */
+        buf_add(p->out, negated ? STR("[" EVERY "]") : STR("[^" EVERY "]"));
         p->at++;
+        return true;
     }
+    buf_add(p->out, negated ? STR("[^") : STR("["));
     while (p->at < p->s.n && peek(p, 0) != ']') {
         bool range = single && peek(p, 0) == '-' && p->at + 1 < p->s.n && peek(p, 1) != ']' &&
                      single_next(p, 1);
