@@ -107,7 +107,11 @@ bool schema_check_items(struct schema_check *c, const struct schema_at *at,
         if (!schema_step(c, 1))
             return false;
         if (n->kind == SCHEMA_NODE_FALSE && i >= r->count)
-            ok = schema_fail(c, &f, "only %zu items are allowed", r->count);
+            ok = schema_fail(c,
+                             &f,
+                             "no more than %zu item%s allowed",
+                             r->count,
+                             r->count == 1 ? " is" : "s are");
         else
             ok = schema_eval(c, n, v, NULL) && ok;
     }
@@ -118,6 +122,7 @@ static bool contains_told(struct schema_check *c, const struct schema_at *at,
                           const struct schema_rule *r, uint64_t found, uint64_t min)
 {
     bool few = found < min;
+    uint64_t bound = few ? min : r->max;
     struct schema_fault f = {.node = at->node,
                              .v = at->v,
                              .keyword = !few          ? "maxContains"
@@ -126,9 +131,10 @@ static bool contains_told(struct schema_check *c, const struct schema_at *at,
 
     return schema_fail(c,
                        &f,
-                       "must contain at %s %llu items of the wanted kind, has %llu%s",
+                       "must contain at %s %llu item%s of the wanted kind, has %llu%s",
                        few ? "least" : "most",
-                       (unsigned long long)(few ? min : r->max),
+                       (unsigned long long)bound,
+                       bound == 1 ? "" : "s",
                        (unsigned long long)found,
                        few ? "" : " or more");
 }

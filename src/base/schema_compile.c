@@ -162,7 +162,8 @@ static bool visit(struct schema_node *n, unsigned depth, struct err *e)
     if (n->colour == BLACK)
         return true;
     if (n->colour == GREY)
-        return schema_wrong(e, n->resource->doc, n->at, "refers to itself for the same value");
+        return schema_wrong(
+            e, n->resource->doc, n->at, "refers back to itself for the same value, without end");
     if (depth == IN_PLACE_MAX)
         return err_set(
             e, ERR_LIMIT, "more than %d schemas in a row for the same value", IN_PLACE_MAX);

@@ -73,7 +73,8 @@ bool schema_check_ref(struct schema_check *c, const struct schema_at *at,
 
     /* Loops of plain references are found at compile time. */
     if (r->op != SCHEMA_OP_REF && is_around(c, target, at->v))
-        return schema_halt(c, "the schema refers to itself for the same value (%s)", r->keyword);
+        return schema_halt(
+            c, "%s refers back to itself for the same value, without end", r->keyword);
     return schema_eval(c, target, at->v, at->marks);
 }
 
@@ -82,6 +83,8 @@ bool schema_check_ref(struct schema_check *c, const struct schema_at *at,
 /* The types a schema admits, as far as it is easily seen. */
 static unsigned types_of(const struct schema_node *n)
 {
+    if (n->kind == SCHEMA_NODE_FALSE)
+        return 0;
     for (int hops = 0; hops < REF_HOPS_MAX; hops++) {
         const struct schema_rule *type = schema_rule_find(n, SCHEMA_OP_TYPE);
         const struct schema_rule *ref = schema_rule_find(n, SCHEMA_OP_REF);
@@ -95,9 +98,11 @@ static unsigned types_of(const struct schema_node *n)
     return ~0u;
 }
 
-/* Whether a member that the schema holds constant has another value: {"kind": "circle", ...}. */
-static bool is_other_kind(struct schema_check *c, const struct schema_node *n,
-                          const struct json_node *v)
+/* The member that the schema holds constant and that has another value, if there is one:
+ * {"kind": "circle", ...}. *got is its value. */
+static const struct schema_named *find_clash(struct schema_check *c, const struct schema_node *n,
+                                             const struct json_node *v,
+                                             const struct json_node **got)
 {
     const struct schema_rule *members;
 
@@ -107,28 +112,31 @@ static bool is_other_kind(struct schema_check *c, const struct schema_node *n,
     for (size_t i = 0; members && v->kind == JSON_OBJECT && i < members->count; i++) {
         const struct schema_node *property = members->named[i].node;
         const struct schema_rule *value = schema_rule_find(property, SCHEMA_OP_CONST);
-        const struct json_node *got;
 
         if (!value)
             value = schema_rule_find(property, SCHEMA_OP_ENUM);
         if (!value)
             continue;
-        got = json_find(c->doc, v, members->named[i].name);
-        if (!schema_step(c, v->span / 8) || (got && !schema_value_in(c, got, property, value)))
-            return true;
+        if (!schema_step(c, v->span / 8 + 1))
+            return NULL;
+        *got = json_find(c->doc, v, members->named[i].name);
+        if (*got && !schema_value_in(c, *got, property, value))
+            return &members->named[i];
     }
-    return false;
+    return NULL;
 }
 
-/* The first problem of one alternative, as a clause. */
+/* The first problem of one alternative, as a clause; a constant that differs is the best reason. */
 static void explain_one(struct schema_check *c, const struct schema_node *n,
                         const struct json_node *v, size_t number, struct buf *out)
 {
+    const struct json_node *got;
+    const struct schema_named *clash = find_clash(c, n, v, &got);
     struct buf text;
 
     buf_init(&text, 240);
     c->explain = &text;
-    if (!schema_eval(c, n, v, NULL))
+    if (!(clash ? schema_eval(c, clash->node, got, NULL) : schema_eval(c, n, v, NULL)))
         buf_printf(
             out, "%s(%zu) " STR_FMT, out->n ? "; " : "", number + 1, STR_ARG(buf_str(&text)));
     c->explain = NULL;
@@ -156,10 +164,12 @@ static bool explain_some(struct schema_check *c, const struct schema_at *at,
     return false;
 }
 
-/* Which alternatives were perhaps meant; returns how many. */
+/* Which alternatives were perhaps meant; returns how many. If constants rule out all of them, none
+ * is ruled out. */
 static size_t find_near(struct schema_check *c, const struct schema_at *at,
                         const struct schema_rule *r, bool *near, unsigned *types)
 {
+    const struct json_node *got;
     size_t typed = 0, n = 0;
 
     *types = 0;
@@ -167,16 +177,14 @@ static size_t find_near(struct schema_check *c, const struct schema_at *at,
         unsigned wanted = types_of(r->list[i]);
 
         *types |= wanted;
-        near[i] = schema_type_fits(c, at->v, wanted) || r->list[i]->kind == SCHEMA_NODE_FALSE;
+        near[i] = schema_type_fits(c, at->v, wanted);
         typed += near[i];
     }
     for (size_t i = 0; i < r->count && typed > 1; i++)
-        n += near[i] && !is_other_kind(c, r->list[i], at->v);
-    if (n == 0)
-        return typed;
-    for (size_t i = 0; i < r->count; i++)
-        near[i] = near[i] && !is_other_kind(c, r->list[i], at->v);
-    return n;
+        n += near[i] && !find_clash(c, r->list[i], at->v, &got);
+    for (size_t i = 0; i < r->count && n > 0; i++)
+        near[i] = near[i] && !find_clash(c, r->list[i], at->v, &got);
+    return n > 0 ? n : typed;
 }
 
 static bool explain_none(struct schema_check *c, const struct schema_at *at,
@@ -192,7 +200,7 @@ static bool explain_none(struct schema_check *c, const struct schema_at *at,
         return schema_fail(c, FAULT(at, r->keyword), "fits none of the %zu alternatives", r->count);
     near = base_alloc(r->count * sizeof *near);
     n = find_near(c, at, r, near, &types);
-    if (n == 0) {
+    if (n == 0 && types != 0) {
         schema_fail(c,
                     FAULT(at, r->keyword),
                     "expected %s, got %s",
@@ -203,7 +211,7 @@ static bool explain_none(struct schema_check *c, const struct schema_at *at,
     for (size_t i = 0; i < r->count && n == 1 && !told; i++)
         told = near[i] && !schema_eval(c, r->list[i], at->v, NULL);
     if (!told)
-        explain_some(c, at, r, near);
+        explain_some(c, at, r, n > 0 ? near : NULL);
     free(near);
     return false;
 }

@@ -341,19 +341,21 @@ bool schema_doc_new(struct schema *s, str uri, str text, struct schema_doc **out
 
     if (text.n > SCHEMA_SIZE_MAX - s->text_size)
         return err_set(e, ERR_LIMIT, "schemas of more than %zu bytes", SCHEMA_SIZE_MAX);
+    if (entry_find(s, uri))
+        return err_set(e, ERR_INPUT, "schema: " STR_FMT " is there twice", STR_ARG(uri));
     s->text_size += text.n;
     doc = arena_zero(&s->arena, 1, sizeof *doc);
     doc->uri = arena_dup(&s->arena, uri);
     json_init(&doc->json);
+    if (!json_parse(&doc->json, arena_dup(&s->arena, text), e)) {
+        json_release(&doc->json);
+        return err_prefix(e, "schema: ");
+    }
+    doc->slots = arena_zero(&s->arena, doc->json.n, sizeof *doc->slots);
     doc->next = s->docs;
     s->docs = doc;
-    if (!json_parse(&doc->json, arena_dup(&s->arena, text), e))
-        return err_prefix(e, "schema: ");
-    doc->slots = arena_zero(&s->arena, doc->json.n, sizeof *doc->slots);
-    if (!entry_add(s, uri, doc, json_root(&doc->json), false))
-        return err_set(e, ERR_INPUT, "schema: " STR_FMT " is there twice", STR_ARG(uri));
     *out = doc;
-    return true;
+    return entry_add(s, doc->uri, doc, json_root(&doc->json), false);
 }
 
 bool schema_doc_scan(struct schema *s, struct schema_doc *doc, struct err *e)

@@ -105,7 +105,7 @@ bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json
     if (strncmp(what, "must ", 5) == 0) {
         struct err plain = *e;
 
-        err_set(e, ERR_INPUT, "%s, got %s", plain.text, schema_kind_name(at));
+        err_set(e, ERR_INPUT, "%s, got %s", plain.text, schema_show(&doc->json, at).p);
     }
     buf_release(&place);
     return false;
@@ -213,11 +213,13 @@ static void tell(struct schema_check *c, const struct schema_fault *f, str text)
     if (!c->failed)
         err_set(c->e,
                 f->kind == SCHEMA_LIMIT ? ERR_LIMIT : ERR_INPUT,
-                STR_FMT "%s" STR_FMT " (schema " STR_FMT ")",
+                STR_FMT "%s" STR_FMT "%s" STR_FMT "%s",
                 STR_ARG(cut(p.path, PLACE_SHOWN_MAX)),
                 p.path.n ? ": " : "",
                 STR_ARG(p.text),
-                STR_ARG(p.keyword));
+                p.keyword.n ? " (schema " : "",
+                STR_ARG(p.keyword),
+                p.keyword.n ? ")" : "");
     c->failed = true;
     if (c->sink) {
         c->sink->on_problem(c->sink->ctx, &p);
@@ -315,7 +317,7 @@ static size_t distance(str a, str b)
 /* The known name most like this one, or "". It costs steps, but never the last ones. */
 static str nearest(struct schema_check *c, const struct schema_rule *members, str name)
 {
-    size_t best = name.n < 4 ? 1 : name.n < 8 ? 2 : 3;
+    size_t best = name.n < 3 ? 0 : name.n < 5 ? 1 : name.n < 9 ? 2 : 3;
     uint64_t cost = members ? members->count * 64 : 0;
     str found = STR("");
 
