@@ -15,10 +15,12 @@
 struct parser {
     struct json *doc;
     const char *end;
+    struct json_node *next, *limit; /* where the next node goes, and the end of the room */
+    enum simd_level level;
     unsigned depth;
+    bool limited;      /* a ceiling was reached; the text may be right */
     const char *wrong; /* what is wrong, once something is */
     const char *wrong_at;
-    bool limit;                    /* a ceiling was reached, the text may be right */
     uint32_t open[JSON_DEPTH_MAX]; /* the nodes of the arrays and objects we are in */
 };
 
@@ -40,47 +42,60 @@ static const char *fail(struct parser *ps, const char *at, const char *what)
     return NULL;
 }
 
-static void grow(struct json *doc)
-{
-    size_t guess = doc->src.n / 16;
-    size_t cap = doc->cap ? (size_t)doc->cap * 2 : guess > NODES_MIN ? guess : NODES_MIN;
-
-    assert(cap <= UINT32_MAX);
-    doc->nodes = base_realloc(doc->nodes, cap * sizeof *doc->nodes);
-    doc->cap = (uint32_t)cap;
-}
-
-static struct json_node *add(struct parser *ps, const char *from, const char *to,
-                             enum json_kind kind)
+/* Called when the room is used up; returns where the next node goes. */
+static struct json_node *grow(struct parser *ps)
 {
     struct json *doc = ps->doc;
-    struct json_node *v;
+    size_t guess = doc->src.n / 16, n = doc->cap;
+    size_t cap = n ? n * 2 : guess > NODES_MIN ? guess : NODES_MIN;
 
-    if (doc->n == doc->cap)
-        grow(doc);
-    v = &doc->nodes[doc->n++];
+    assert(ps->next == ps->limit && cap <= UINT32_MAX);
+    doc->nodes = base_realloc(doc->nodes, cap * sizeof *doc->nodes);
+    doc->cap = (uint32_t)cap;
+    ps->next = doc->nodes + n;
+    ps->limit = doc->nodes + cap;
+    return ps->next;
+}
+
+static inline void add(struct parser *ps, const char *from, const char *to, enum json_kind kind,
+                       bool escaped)
+{
+    struct json_node *v = ps->next;
+
+    if (v == ps->limit)
+        v = grow(ps);
     *v = (struct json_node){
-        .at = (uint32_t)(from - doc->src.p),
+        .at = (uint32_t)(from - ps->doc->src.p),
         .size = (uint32_t)(to - from),
         .span = 1,
         .kind = (uint8_t)kind,
+        .escaped = escaped,
     };
-    return v;
+    ps->next = v + 1;
 }
 
-static const char *space(const struct parser *ps, const char *p)
+static inline const char *space(const struct parser *ps, const char *p)
 {
-    while (p < ps->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+    while (p < ps->end && (unsigned char)*p <= ' ') {
+        if (*p != ' ' && *p != '\n' && *p != '\r' && *p != '\t')
+            return p;
         p++;
+    }
     return p;
 }
 
-static bool is_digit(const struct parser *ps, const char *p)
+/* The byte at p; 0, which begins nothing, at the end. */
+static inline char peek(const struct parser *ps, const char *p)
+{
+    return p < ps->end ? *p : '\0';
+}
+
+static inline bool is_digit(const struct parser *ps, const char *p)
 {
     return p < ps->end && *p >= '0' && *p <= '9';
 }
 
-static const char *digits(struct parser *ps, const char *p)
+static inline const char *digits(struct parser *ps, const char *p)
 {
     if (!is_digit(ps, p))
         return fail(ps, p, "a digit is missing");
@@ -112,15 +127,15 @@ static const char *number(struct parser *ps, const char *from)
         p = digits(ps, p);
     }
     if (p)
-        add(ps, from, p, JSON_NUMBER)->escaped = escaped;
+        add(ps, from, p, JSON_NUMBER, escaped);
     return p;
 }
 
-static const char *literal(struct parser *ps, const char *p, str word, enum json_kind kind)
+static inline const char *literal(struct parser *ps, const char *p, str word, enum json_kind kind)
 {
     if ((size_t)(ps->end - p) < word.n || memcmp(p, word.p, word.n) != 0)
         return fail(ps, p, "neither null, true nor false");
-    add(ps, p, p + word.n, kind);
+    add(ps, p, p + word.n, kind, false);
     return p + word.n;
 }
 
@@ -152,9 +167,10 @@ static const char *escape(struct parser *ps, const char *p)
 
     if (ps->end - p < 2)
         return fail(ps, ps->end, "the text ends inside a string");
+    if (json_escapes[(unsigned char)p[1]])
+        return p + 2;
     if (p[1] != 'u')
-        return p[1] != '\0' && strchr("\"\\/bfnrt", p[1]) ? p + 2
-                                                          : fail(ps, p, "an unknown escape");
+        return fail(ps, p, "an unknown escape");
     unit = hex4(ps, p + 2);
     if (unit < 0)
         return fail(ps, p, "\\u without four hexadecimal digits");
@@ -169,49 +185,59 @@ static const char *escape(struct parser *ps, const char *p)
 }
 
 /* from is at the opening quote. */
-static const char *string(struct parser *ps, const char *from)
+static const char *long_string(struct parser *ps, const char *from)
 {
-    const char *p = from + 1;
-    bool escaped = false;
+    const char *p = from + 1, *bad;
+    struct json_run r = {0};
+    bool high = false;
 
-    while (p && p < ps->end && *p != '"') {
-        if (*p == '\\') {
-            escaped = true;
-            p = escape(ps, p);
-        } else if ((unsigned char)*p < 0x20) {
-            return fail(ps, p, "a control character in a string");
-        } else {
-            int n = json_utf8(p, ps->end);
-
-            if (n < 0)
-                return fail(ps, p, "bytes that are not UTF-8");
-            p += n;
-        }
+    for (;;) {
+        p = json_run(p, ps->end, ps->level, &r);
+        p = json_scan(p, ps->end, ps->level, &high);
+        if (p == ps->end || *p != '\\')
+            break;
+        r.escaped = 1;
+        p = escape(ps, p);
+        if (!p)
+            return NULL;
     }
-    if (!p)
-        return NULL;
+    if (high || r.high) {
+        bad = json_utf8_bad(from + 1, p, ps->level);
+        if (bad)
+            return fail(ps, bad, "bytes that are not UTF-8");
+    }
     if (p == ps->end)
         return fail(ps, p, "the text ends inside a string");
-    add(ps, from, p + 1, JSON_STRING)->escaped = escaped;
+    if (*p != '"')
+        return fail(ps, p, "a control character in a string");
+    add(ps, from, p + 1, JSON_STRING, r.escaped != 0);
     return p + 1;
 }
 
-static const char *open_node(struct parser *ps, const char *p, enum json_kind kind)
+/* from is at the opening quote. Most strings are short and plain. */
+static inline const char *string(struct parser *ps, const char *from)
 {
-    if (ps->depth == JSON_DEPTH_MAX) {
-        ps->limit = true;
-        return fail(ps, p, "more than " TEXT(JSON_DEPTH_MAX) " levels deep");
+#if SIMD_HAS_16
+    if (ps->end - from > 16 && ps->level >= SIMD_16) {
+        simd16 v = simd_load(from + 1);
+        uint32_t quote = simd_bits(simd_eq(v, '"'));
+        uint32_t other = simd_bits(simd_or(simd_eq(v, '\\'), simd_below(v, 0x20))) | simd_high(v);
+
+        if (quote && !(other & (quote - 1) & ~quote)) {
+            const char *p = from + 2 + __builtin_ctz(quote);
+
+            add(ps, from, p, JSON_STRING, false);
+            return p;
+        }
     }
-    ps->open[ps->depth++] = ps->doc->n;
-    add(ps, p, p + 1, kind);
-    return p + 1;
+#endif
+    return long_string(ps, from);
 }
 
-static const char *scalar(struct parser *ps, const char *p)
+/* Anything that is neither an array nor an object. */
+static inline const char *scalar(struct parser *ps, const char *p)
 {
-    if (p == ps->end)
-        return fail(ps, p, "the text ends where a value is missing");
-    switch (*p) {
+    switch (peek(ps, p)) {
     case '"':
         return string(ps, p);
     case 'n':
@@ -221,72 +247,100 @@ static const char *scalar(struct parser *ps, const char *p)
     case 'f':
         return literal(ps, p, STR("false"), JSON_FALSE);
     default:
-        if (*p == '-' || is_digit(ps, p))
+        if (is_digit(ps, p) || peek(ps, p) == '-')
             return number(ps, p);
+        if (p == ps->end)
+            return fail(ps, p, "the text ends where a value is missing");
         return fail(ps, p, "a value is missing");
     }
 }
 
-static bool in_object(const struct parser *ps)
-{
-    return ps->depth > 0 && ps->doc->nodes[ps->open[ps->depth - 1]].kind == JSON_OBJECT;
-}
-
 /* A key and its colon. */
-static const char *member(struct parser *ps, const char *p)
+static inline const char *member(struct parser *ps, const char *p)
 {
     p = space(ps, p);
-    if (p == ps->end || *p != '"')
+    if (peek(ps, p) != '"')
         return fail(ps, p, "a key in quotes is missing");
     p = string(ps, p);
     if (!p)
         return NULL;
     p = space(ps, p);
-    if (p == ps->end || *p != ':')
+    if (peek(ps, p) != ':')
         return fail(ps, p, "a colon is missing");
     return p + 1;
 }
 
-/* Behind a value: closes all that ends here, and takes the comma that announces the next one. */
-static const char *after(struct parser *ps, const char *p)
+static const char *open_level(struct parser *ps, const char *p, enum json_kind kind)
+{
+    if (ps->depth == JSON_DEPTH_MAX) {
+        ps->limited = true;
+        return fail(ps, p, "more than " TEXT(JSON_DEPTH_MAX) " levels deep");
+    }
+    add(ps, p, p + 1, kind, false);
+    ps->open[ps->depth++] = (uint32_t)(ps->next - 1 - ps->doc->nodes);
+    return p + 1;
+}
+
+static struct json_node *innermost(const struct parser *ps)
+{
+    return ps->depth > 0 ? &ps->doc->nodes[ps->open[ps->depth - 1]] : NULL;
+}
+
+/* p is at the closing bracket. */
+static const char *close_level(struct parser *ps, const char *p)
+{
+    struct json_node *v = innermost(ps);
+
+    v->size = (uint32_t)(p + 1 - ps->doc->src.p) - v->at;
+    v->span = (uint32_t)(ps->next - v);
+    ps->depth--;
+    return p + 1;
+}
+
+/* Behind a value: closes all that ends here, and takes the comma that announces the next. */
+static inline const char *after(struct parser *ps, const char *p, bool *object)
 {
     while (ps->depth > 0) {
-        bool object = in_object(ps);
-        struct json_node *v = &ps->doc->nodes[ps->open[ps->depth - 1]];
+        const struct json_node *v;
 
         p = space(ps, p);
-        if (p < ps->end && *p == ',')
+        if (peek(ps, p) == ',')
             return p + 1;
-        if (p == ps->end || *p != (object ? '}' : ']'))
-            return fail(ps, p, object ? "a comma or } is missing" : "a comma or ] is missing");
-        p++;
-        v->size = (uint32_t)(p - ps->doc->src.p) - v->at;
-        v->span = (uint32_t)(ps->doc->nodes + ps->doc->n - v);
-        ps->depth--;
+        if (peek(ps, p) != (*object ? '}' : ']'))
+            return fail(ps, p, *object ? "a comma or } is missing" : "a comma or ] is missing");
+        p = close_level(ps, p);
+        v = innermost(ps);
+        *object = v && v->kind == JSON_OBJECT;
     }
     return p;
 }
 
 static const char *document(struct parser *ps, const char *p)
 {
+    bool object = false; /* what we are in, if in anything */
+
     do {
         char c;
 
-        if (in_object(ps))
+        if (object)
             p = member(ps, p);
-        p = p ? space(ps, p) : NULL;
         if (!p)
             return NULL;
-        c = p < ps->end ? *p : '\0';
+        p = space(ps, p);
+        c = peek(ps, p);
         if (c == '{' || c == '[') {
-            p = open_node(ps, p, c == '{' ? JSON_OBJECT : JSON_ARRAY);
-            p = p ? space(ps, p) : NULL;
-            if (p && (p == ps->end || *p != (c == '{' ? '}' : ']')))
+            object = c == '{';
+            p = open_level(ps, p, object ? JSON_OBJECT : JSON_ARRAY);
+            if (!p)
+                return NULL;
+            p = space(ps, p);
+            if (peek(ps, p) != (object ? '}' : ']'))
                 continue;
         } else {
             p = scalar(ps, p);
         }
-        p = p ? after(ps, p) : NULL;
+        if (p)
+            p = after(ps, p, &object);
     } while (p && ps->depth > 0);
     if (!p)
         return NULL;
@@ -308,7 +362,7 @@ static bool say_where(const struct parser *ps, struct err *e)
             column++;
     }
     return err_set(e,
-                   ps->limit ? ERR_LIMIT : ERR_INPUT,
+                   ps->limited ? ERR_LIMIT : ERR_INPUT,
                    "JSON: %s at line %zu, column %zu (byte %zu)",
                    ps->wrong,
                    line,
@@ -318,27 +372,35 @@ static bool say_where(const struct parser *ps, struct err *e)
 
 bool json_parse(struct json *doc, str src, struct err *e)
 {
+    return json_parse_at(doc, src, simd_best(), e);
+}
+
+bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e)
+{
     struct parser ps;
 
-    /* Field by field: zeroing `open` would cost more than a small document. */
-    ps.doc = doc;
-    ps.end = src.p + src.n;
-    ps.depth = 0;
-    ps.limit = false;
-    ps.wrong = NULL;
-    ps.wrong_at = src.p;
     doc->n = 0;
     doc->src = STR("");
     if (src.n > JSON_SIZE_MAX)
         return err_set(
             e, ERR_LIMIT, "JSON: %zu bytes, the limit is %zu", src.n, (size_t)JSON_SIZE_MAX);
     doc->src = src;
+    /* Field by field: to zero `open` would cost more than a small document. */
+    ps.doc = doc;
+    ps.end = src.p + src.n;
+    ps.next = doc->nodes;
+    ps.limit = doc->nodes ? doc->nodes + doc->cap : NULL;
+    ps.level = level;
+    ps.depth = 0;
+    ps.limited = false;
+    ps.wrong = NULL;
+    ps.wrong_at = src.p;
     if (document(&ps, src.p)) {
+        doc->n = (uint32_t)(ps.next - doc->nodes);
         assert(doc->n > 0 && doc->nodes[0].span == doc->n);
         return true;
     }
     say_where(&ps, e);
-    doc->n = 0;
     doc->src = STR("");
     return false;
 }

@@ -72,10 +72,11 @@ struct json {
 void json_init(struct json *doc);
 void json_release(struct json *doc);
 
-/* False: e says what is wrong and at which byte, line and column; the tape is empty. src is lent as
- * long as the nodes are used. */
+/* False: e says what is wrong and at which line and column (from 1, in characters) and byte (from
+ * 0); the tape is empty. src is lent as long as the nodes are used. */
 bool json_parse(struct json *doc, str src, struct err *e) MUST_USE;
 
+/* NULL if there was no good parse. */
 const struct json_node *json_root(const struct json *doc);
 
 /* How many elements an array has, or members an object; 0 for all else. Linear. */
@@ -107,6 +108,7 @@ bool json_is(const struct json *doc, const struct json_node *v, str s);
 
 /* An integer that fits; 1.0 and 1e2 count as integers. */
 bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out) MUST_USE;
+/* The double nearest to it, whatever the locale; beyond what a double can hold, an infinity. */
 bool json_double(const struct json *doc, const struct json_node *v, double *out) MUST_USE;
 bool json_bool(const struct json_node *v, bool *out) MUST_USE;
 
@@ -115,12 +117,15 @@ bool json_bool(const struct json_node *v, bool *out) MUST_USE;
 bool json_equal(const struct json *da, const struct json_node *a, const struct json *db,
                 const struct json_node *b);
 
-/* Rewriting: the whole source into out, with the bytes of v replaced by `with` (itself JSON). */
+/* Rewriting: the whole source into out, with the bytes of v replaced by `with` (itself JSON). out
+ * may be full afterwards; look there. */
 void json_splice(const struct json *doc, const struct json_node *v, str with, struct buf *out);
-/* The same, setting member `key` of object v: replaced where it stands, else added at the end. */
+/* The same, setting member `key` of object v: replaced where it stands (of two equal keys the one
+ * that json_find gives), else added at the end. */
 void json_splice_set(const struct json *doc, const struct json_node *v, str key, str with,
                      struct buf *out);
-/* The same without that member, and without its comma. */
+/* The same without that member, and without its comma; if the key is there more than once, without
+ * any of them. */
 void json_splice_remove(const struct json *doc, const struct json_node *v, str key,
                         struct buf *out);
 

@@ -5,7 +5,7 @@
  */
 #include "base/json_internal.h"
 
-#define KEYS_ON_STACK 32
+#define KEYS_ON_STACK 16 /* of both: json_equal may be JSON_DEPTH_MAX calls deep */
 
 struct side {
     const struct json *doc;

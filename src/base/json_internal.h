@@ -8,6 +8,42 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/simd.h"
+
+/* json_parse and json_quote by a path of the caller's choice. */
+bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e) MUST_USE;
+bool json_quote_at(struct buf *out, str text, enum simd_level level);
+
+/* The first quote, backslash or control character, or end; high is set if a byte before it is not
+ * ASCII, and left alone if not. */
+const char *json_scan(const char *p, const char *end, enum simd_level level, bool *high);
+
+#if SIMD_HAS_16
+/* A bit for each such byte. */
+static inline uint32_t json_ends_run(simd16 v)
+{
+    return simd_bits(simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')), simd_below(v, 0x20)));
+}
+#endif
+
+/* What a backslash and this byte stand for; 0 for u and for all that is no escape. */
+extern const char json_escapes[256];
+
+/* What the inside of a good string stands for; out has room for raw.n bytes. Returns how many it
+ * took. */
+size_t json_unescape(str raw, char *out, enum simd_level level);
+
+struct json_run {
+    uint64_t high, escaped; /* not 0: there is a byte that is not ASCII; a backslash */
+};
+
+/* Goes over plain text and simple escapes, and stops before anything else: the closing quote, \u, a
+ * mistake, or the last few bytes, where it may stop anywhere but between a backslash and the byte
+ * it escapes. */
+const char *json_run(const char *p, const char *end, enum simd_level level, struct json_run *r);
+
+/* Where the first bytes stand that are not UTF-8, or NULL if all are. */
+const char *json_utf8_bad(const char *p, const char *end, enum simd_level level);
 
 enum json_spelling {
     JSON_PLAIN,   /* bytes stand for themselves */
@@ -37,5 +73,10 @@ int json_utf8(const char *p, const char *end);
 /* Whether two numbers of the grammar have the same value, whatever their size. */
 bool json_number_equal(str a, str b);
 
-/* The shortest text that reads back as v, which is finite; returns its length. */
-size_t json_double_text(double v, char *out, size_t size);
+struct json_double_text {
+    char text[32];
+    size_t n;
+};
+
+/* The shortest text that reads back as v, which is finite. */
+struct json_double_text json_double_text(double v);

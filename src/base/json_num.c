@@ -100,6 +100,23 @@ static double to_double(const char *z)
     return v;
 }
 
+/* Few digits and a small exponent: both are exact as doubles, so one operation rounds rightly. Not
+ * so where the machine computes with more than a double has. */
+static bool quick_double(struct decimal d, double *out)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    double v;
+
+    if (FLT_EVAL_METHOD != 0 || d.n == 0 || d.n > 15 || d.exponent < -22 || d.exponent > 22)
+        return false;
+    v = (double)digits_value(d);
+    v = d.exponent < 0 ? v / tens[-d.exponent] : v * tens[d.exponent];
+    *out = d.negative ? -v : v;
+    return true;
+}
+
 bool json_double(const struct json *doc, const struct json_node *v, double *out)
 {
     str raw;
@@ -108,6 +125,8 @@ bool json_double(const struct json *doc, const struct json_node *v, double *out)
     if (!v || v->kind != JSON_NUMBER)
         return false;
     raw = json_raw(doc, v);
+    if (quick_double(decimal_of(raw), out))
+        return true;
     if (raw.p + raw.n < doc->src.p + doc->src.n) {
         *out = to_double(raw.p); /* what follows in the source ends it */
         return true;
@@ -142,10 +161,11 @@ bool json_number_equal(str a, str b)
     return true;
 }
 
-size_t json_double_text(double v, char *out, size_t size)
+struct json_double_text json_double_text(double v)
 {
     int digits = fabs(v) < DBL_MIN ? 1 : 15; /* 15 always survive, but for subnormal numbers */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old;
+    struct json_double_text out;
     int n;
 
     assert(isfinite(v));
@@ -153,10 +173,11 @@ size_t json_double_text(double v, char *out, size_t size)
         base_die("no C locale");
     old = uselocale(c);
     do
-        n = snprintf(out, size, "%.*g", digits++, v);
-    while (digits <= 17 && strtod(out, NULL) != v);
+        n = snprintf(out.text, sizeof out.text, "%.*g", digits++, v);
+    while (digits <= 17 && strtod(out.text, NULL) != v);
     uselocale(old);
     freelocale(c);
-    assert(n > 0 && (size_t)n < size);
-    return (size_t)n;
+    assert(n > 0 && (size_t)n < sizeof out.text);
+    out.n = (size_t)n;
+    return out;
 }

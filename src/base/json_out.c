@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#define DOUBLE_TEXT_MAX 32
-
 static void add_escape(struct buf *out, char c)
 {
     static const char letter[] = {
@@ -17,41 +15,57 @@ static void add_escape(struct buf *out, char c)
         ['"'] = '"',
         ['\\'] = '\\',
     };
+    static const char hex[] = "0123456789abcdef";
+    unsigned u = (unsigned char)c;
 
-    if (letter[(unsigned char)c] != '\0') {
-        buf_add_c(out, '\\');
-        buf_add_c(out, letter[(unsigned char)c]);
-    } else {
-        buf_printf(out, "\\u%04x", (unsigned)c);
-    }
+    assert(u < sizeof letter);
+    if (letter[u] != '\0')
+        buf_add(out, (str){(const char[]){'\\', letter[u]}, 2});
+    else
+        buf_add(out, (str){(const char[]){'\\', 'u', '0', '0', hex[u >> 4], hex[u & 15]}, 6});
 }
 
-bool json_quote(struct buf *out, str text)
+/* Text that needs no escapes, but may not be UTF-8: then the answer is false. */
+static bool add_checked(struct buf *out, const char *p, const char *end, enum simd_level level)
 {
-    const char *p = text.p, *end = text.p + text.n, *from = p;
+    const char *bad = json_utf8_bad(p, end, level);
+    bool good = !bad;
+
+    while (bad) {
+        buf_add(out, (str){p, (size_t)(bad - p)});
+        buf_add(out, STR("\xEF\xBF\xBD"));
+        p = bad - json_utf8(bad, end);
+        bad = json_utf8_bad(p, end, level);
+    }
+    buf_add(out, (str){p, (size_t)(end - p)});
+    return good;
+}
+
+bool json_quote_at(struct buf *out, str text, enum simd_level level)
+{
+    const char *p = text.p, *end = text.p + text.n;
     bool good = true;
 
     buf_add_c(out, '"');
     while (p < end) {
-        int n = json_utf8(p, end);
+        bool high = false;
+        const char *stop = json_scan(p, end, level, &high);
 
-        if (n > 0 && (unsigned char)*p >= 0x20 && *p != '"' && *p != '\\') {
-            p += n;
-            continue;
-        }
-        buf_add(out, (str){from, (size_t)(p - from)});
-        if (n < 0) {
+        if (!high)
+            buf_add(out, (str){p, (size_t)(stop - p)});
+        else if (!add_checked(out, p, stop, level))
             good = false;
-            buf_add(out, STR("\xEF\xBF\xBD"));
-            p -= n;
-        } else {
-            add_escape(out, *p++);
-        }
-        from = p;
+        if (stop < end)
+            add_escape(out, *stop++);
+        p = stop;
     }
-    buf_add(out, (str){from, (size_t)(p - from)});
     buf_add_c(out, '"');
     return good;
+}
+
+bool json_quote(struct buf *out, str text)
+{
+    return json_quote_at(out, text, simd_best());
 }
 
 static bool bit(const uint64_t *bits, unsigned i)
@@ -157,12 +171,15 @@ void json_out_u64(struct json_out *o, uint64_t v)
 
 void json_out_double(struct json_out *o, double v)
 {
-    char text[DOUBLE_TEXT_MAX];
+    struct json_double_text t;
 
-    if (!isfinite(v))
+    if (!isfinite(v)) {
         json_out_null(o);
-    else if (begin(o))
-        buf_add(o->buf, (str){text, json_double_text(v, text, sizeof text)});
+        return;
+    }
+    t = json_double_text(v);
+    if (begin(o))
+        buf_add(o->buf, (str){t.text, t.n});
 }
 
 void json_out_bool(struct json_out *o, bool v)

@@ -1,33 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_internal.h"
 
-int json_utf8(const char *p, const char *end)
-{
-    const unsigned char *u = (const unsigned char *)p;
-    unsigned char low = 0x80, high = 0xBF; /* what the second byte may be */
-    int n;
-
-    assert(p < end);
-    if (u[0] < 0x80)
-        return 1;
-    if (u[0] < 0xC2 || u[0] > 0xF4)
-        return -1;
-    n = u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : 4;
-    if (u[0] == 0xE0)
-        low = 0xA0; /* below: overlong */
-    else if (u[0] == 0xED)
-        high = 0x9F; /* above: surrogates */
-    else if (u[0] == 0xF0)
-        low = 0x90; /* below: overlong */
-    else if (u[0] == 0xF4)
-        high = 0x8F; /* above: beyond U+10FFFF */
-    for (int i = 1; i < n; i++) {
-        if (p + i == end || u[i] < low || u[i] > high)
-            return -i;
-        low = 0x80, high = 0xBF;
-    }
-    return n;
-}
+const char json_escapes[256] = {
+    ['"'] = '"',
+    ['\\'] = '\\',
+    ['/'] = '/',
+    ['b'] = '\b',
+    ['f'] = '\f',
+    ['n'] = '\n',
+    ['r'] = '\r',
+    ['t'] = '\t',
+};
 
 static unsigned hex4(const char *p)
 {
@@ -67,20 +50,10 @@ static size_t utf8_put(unsigned c, char out[4])
  */
 static size_t unescape(const char *p, size_t *size, char out[4])
 {
-    static const char plain[256] = {
-        ['"'] = '"',
-        ['\\'] = '\\',
-        ['/'] = '/',
-        ['b'] = '\b',
-        ['f'] = '\f',
-        ['n'] = '\n',
-        ['r'] = '\r',
-        ['t'] = '\t',
-    };
     unsigned c;
 
     *size = 2;
-    out[0] = plain[(unsigned char)p[1]];
+    out[0] = json_escapes[(unsigned char)p[1]];
     if (p[1] != 'u')
         return 1;
     *size = 6;
@@ -150,25 +123,101 @@ int json_cursor_cmp(struct json_cursor a, struct json_cursor b)
     }
 }
 
+/* The escape at p into to, which has room for 4 bytes or for what is left of the string. */
+static inline size_t put_escape(const char *p, size_t *size, char *to)
+{
+    char bytes[4];
+    size_t n;
+
+    if (p[1] != 'u') {
+        *size = 2;
+        *to = json_escapes[(unsigned char)p[1]];
+        return 1;
+    }
+    n = unescape(p, size, bytes);
+    memcpy(to, bytes, n);
+    return n;
+}
+
+#if SIMD_HAS_16
+
+static inline void copy_64(char *to, const char *p)
+{
+    for (int i = 0; i < 64; i += 16)
+        simd_store(to + i, simd_load(p + i));
+}
+
+/* By blocks of 64 bytes. Whatever the length of a run of plain text, 64 bytes are copied and those
+ * past its end written over by what comes next: cheaper than a branch on the length. Returns where
+ * it stopped, near the end. */
+static const char *unescape_blocks(const char *p, const char *end, char **out)
+{
+    char *to = *out;
+
+    while (end - p >= 128) {
+        uint64_t back = 0;
+        size_t done = 0;
+
+        for (int i = 0; i < 64; i += 16)
+            back |= (uint64_t)simd_bits(simd_eq(simd_load(p + i), '\\')) << i;
+        while (back) {
+            size_t at = (size_t)__builtin_ctzll(back), size;
+
+            copy_64(to, p + done);
+            to += at - done;
+            to += put_escape(p + at, &size, to);
+            done = at + size;
+            back = done < 64 ? back >> done << done : 0;
+        }
+        if (done < 64) {
+            copy_64(to, p + done);
+            to += 64 - done;
+            done = 64;
+        }
+        p += done;
+    }
+    *out = to;
+    return p;
+}
+
+#endif
+
+size_t json_unescape(str raw, char *out, enum simd_level level)
+{
+    const char *p = raw.p, *end = raw.p + raw.n;
+    char *to = out;
+
+#if SIMD_HAS_16
+    if (level >= SIMD_16)
+        p = unescape_blocks(p, end, &to);
+#endif
+    (void)level;
+    while (p < end) {
+        size_t size = 1;
+
+        if (*p == '\\')
+            to += put_escape(p, &size, to);
+        else
+            *to++ = *p;
+        p += size;
+    }
+    assert(p == end && (size_t)(to - out) <= raw.n);
+    return (size_t)(to - out);
+}
+
 bool json_text(const struct json *doc, const struct json_node *v, struct arena *a, str *out)
 {
-    struct json_cursor c;
-    size_t n = 0;
+    str raw;
     char *text;
 
     if (!v || v->kind != JSON_STRING)
         return false;
-    c = json_cursor_of(doc, v);
-    if (!v->escaped) {
-        *out = c.rest;
-        return true;
+    raw = (str){doc->src.p + v->at + 1, v->size - 2};
+    if (v->escaped) {
+        text = arena_alloc(a, raw.n); /* an escape is never shorter than what it stands for */
+        raw = (str){text, json_unescape(raw, text, simd_best())};
     }
-    text = arena_alloc(a, c.rest.n); /* an escape is never shorter than what it stands for */
-    for (str piece = json_piece(&c); piece.n > 0; piece = json_piece(&c)) {
-        memcpy(text + n, piece.p, piece.n);
-        n += piece.n;
-    }
-    *out = (str){text, n};
+    *out = raw;
     return true;
 }
 

@@ -1,0 +1,176 @@
+/* simd.h - 16 bytes compared at once, where the machine can.
+ *
+ *     simd16 v = simd_load(p);
+ *     uint32_t m = simd_bits(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')));
+ *     if (m)
+ *         return p + __builtin_ctz(m);
+ *
+ * SSE2 on x86-64 and NEON on aarch64 are always there, and SIMD_HAS_16 says so; elsewhere there is
+ * plain C, a word at a time. AVX2 must be asked for when we run. Code that has several paths takes
+ * a level as an argument, so that tests can run them all.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/base.h"
+
+enum simd_level {
+    SIMD_WORD, /* plain C */
+    SIMD_16,   /* SSE2 or NEON */
+    SIMD_32,   /* AVX2 */
+};
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define SIMD_HAS_16 1
+#define SIMD_HAS_32 1
+#define SIMD_AVX2 __attribute__((target("avx2,bmi")))
+
+typedef __m128i simd16;
+
+static inline simd16 simd_load(const char *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+static inline void simd_store(char *p, simd16 v)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, v);
+}
+
+static inline simd16 simd_eq(simd16 v, int c)
+{
+    return _mm_cmpeq_epi8(v, _mm_set1_epi8((char)c));
+}
+
+/* Bytes below c, and from c on, unsigned; c > 0. */
+static inline simd16 simd_below(simd16 v, int c)
+{
+    return _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8((char)(c - 1))), v);
+}
+
+static inline simd16 simd_from(simd16 v, int c)
+{
+    return _mm_cmpeq_epi8(_mm_max_epu8(v, _mm_set1_epi8((char)c)), v);
+}
+
+static inline simd16 simd_or(simd16 a, simd16 b)
+{
+    return _mm_or_si128(a, b);
+}
+
+static inline simd16 simd_and(simd16 a, simd16 b)
+{
+    return _mm_and_si128(a, b);
+}
+
+/* a and not b. */
+static inline simd16 simd_andnot(simd16 a, simd16 b)
+{
+    return _mm_andnot_si128(b, a);
+}
+
+static inline simd16 simd_xor(simd16 a, simd16 b)
+{
+    return _mm_xor_si128(a, b);
+}
+
+/* A bit for each byte that matched. */
+static inline uint32_t simd_bits(simd16 v)
+{
+    return (uint32_t)_mm_movemask_epi8(v);
+}
+
+/* A bit for each byte that is not ASCII. */
+static inline uint32_t simd_high(simd16 v)
+{
+    return (uint32_t)_mm_movemask_epi8(v);
+}
+
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+
+#include <arm_neon.h>
+
+#define SIMD_HAS_16 1
+#define SIMD_HAS_32 0
+
+typedef uint8x16_t simd16;
+
+static inline simd16 simd_load(const char *p)
+{
+    return vld1q_u8((const uint8_t *)p);
+}
+
+static inline void simd_store(char *p, simd16 v)
+{
+    vst1q_u8((uint8_t *)p, v);
+}
+
+static inline simd16 simd_eq(simd16 v, int c)
+{
+    return vceqq_u8(v, vdupq_n_u8((uint8_t)c));
+}
+
+static inline simd16 simd_below(simd16 v, int c)
+{
+    return vcltq_u8(v, vdupq_n_u8((uint8_t)c));
+}
+
+static inline simd16 simd_from(simd16 v, int c)
+{
+    return vcgeq_u8(v, vdupq_n_u8((uint8_t)c));
+}
+
+static inline simd16 simd_or(simd16 a, simd16 b)
+{
+    return vorrq_u8(a, b);
+}
+
+static inline simd16 simd_and(simd16 a, simd16 b)
+{
+    return vandq_u8(a, b);
+}
+
+static inline simd16 simd_andnot(simd16 a, simd16 b)
+{
+    return vbicq_u8(a, b);
+}
+
+static inline simd16 simd_xor(simd16 a, simd16 b)
+{
+    return veorq_u8(a, b);
+}
+
+static inline uint32_t simd_bits(simd16 v)
+{
+    const uint8x8_t weight = {1, 2, 4, 8, 16, 32, 64, 128};
+    uint32_t low = vaddv_u8(vand_u8(vget_low_u8(v), weight));
+    uint32_t high = vaddv_u8(vand_u8(vget_high_u8(v), weight));
+
+    return low | high << 8;
+}
+
+static inline uint32_t simd_high(simd16 v)
+{
+    return simd_bits(simd_from(v, 0x80));
+}
+
+#else
+
+#define SIMD_HAS_16 0
+#define SIMD_HAS_32 0
+
+#endif
+
+/* The best this machine has. */
+static inline enum simd_level simd_best(void)
+{
+#if SIMD_HAS_32
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
+        return SIMD_32;
+#endif
+    return SIMD_HAS_16 ? SIMD_16 : SIMD_WORD;
+}
