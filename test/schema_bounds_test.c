@@ -244,6 +244,24 @@ TEST(large_arrays_are_searched_for_twins_in_one_pass)
     buf_release(&b);
 }
 
+TEST(telling_very_many_problems_has_a_bound_too)
+{
+    struct buf b;
+    struct got g;
+    struct err e;
+
+    buf_init(&b, (size_t)1 << 24);
+    buf_add_c(&b, '[');
+    repeat(&b, 200000, "\"item ", ",");
+    buf_add_c(&b, ']');
+    CHECK(!check_each(STR("{\"items\":{\"type\":\"null\"}}"), buf_str(&b), 0, &g, &e));
+    CHECK_INT(e.code, ERR_INPUT);
+    CHECK_STR(str_c(e.text), "/0: expected null, got string (schema /items/type)");
+    CHECK(g.count > 1000 && g.count < 200000);
+    buf_release(&g.text);
+    buf_release(&b);
+}
+
 TEST(a_pattern_that_runs_away_is_a_problem_of_its_own)
 {
     static const char *const patterns[] = {
@@ -399,5 +417,6 @@ TEST_MAIN(T(every_problem_is_told_once_with_path_keyword_and_name),
           T(dynamic_references_to_themselves_end_with_a_limit),
           T(the_deepest_values_are_checked_or_refused_but_never_too_deep),
           T(chains_of_references_have_a_bound), T(large_arrays_are_searched_for_twins_in_one_pass),
+          T(telling_very_many_problems_has_a_bound_too),
           T(a_pattern_that_runs_away_is_a_problem_of_its_own), T(patterns_mean_what_ecma_262_means),
           T(patterns_that_ecma_262_does_not_have_are_refused))

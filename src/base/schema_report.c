@@ -42,31 +42,35 @@ static void add_token(struct buf *out, const struct json *doc, const struct json
     schema_text_release(&name);
 }
 
-/* The JSON Pointer from one value down to another that is in it; a key's is that of its value. */
-static void add_path(struct buf *out, const struct json *doc, const struct json_node *from,
-                     const struct json_node *to)
+/* The JSON Pointer from one value down to another that is in it; a key's is that of its value.
+ * Returns how many values were passed on the way. */
+static uint64_t add_path(struct buf *out, const struct json *doc, const struct json_node *from,
+                         const struct json_node *to)
 {
     const struct json_node *v = from;
+    uint64_t passed = 1;
 
     assert(from <= to && to < from + from->span);
     while (v != to) {
-        const struct json_node *child = json_first(doc, v);
+        const struct json_node *child = json_first(doc, v), *value;
         bool object = v->kind == JSON_OBJECT;
         size_t index = 0;
 
-        while (to >=
-               (object ? json_value(child) : child) + (object ? json_value(child) : child)->span) {
-            child = json_next(doc, v, child);
-            index++;
+        for (;; child = json_next(doc, v, child), index++) {
+            value = object ? json_value(child) : child;
+            if (to < value + value->span)
+                break;
         }
+        v = value;
+        passed += index + 1;
         if (object)
             add_token(out, doc, child);
         else
             buf_printf(out, "/%zu", index);
-        if (object && child == to)
-            return;
-        v = object ? json_value(child) : child;
+        if (child == to)
+            break;
     }
+    return passed;
 }
 
 static void path_init(struct buf *b, const struct json *doc)
@@ -74,14 +78,14 @@ static void path_init(struct buf *b, const struct json *doc)
     buf_init(b, doc->src.n * 4 + 4096);
 }
 
-static void add_schema_place(struct buf *out, const struct schema_doc *doc,
-                             const struct json_node *at)
+static uint64_t add_schema_place(struct buf *out, const struct schema_doc *doc,
+                                 const struct json_node *at)
 {
     if (doc->uri.n > 0) {
         buf_add(out, doc->uri);
         buf_add_c(out, '#');
     }
-    add_path(out, &doc->json, json_root(&doc->json), at);
+    return add_path(out, &doc->json, json_root(&doc->json), at);
 }
 
 bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json_node *at,
@@ -191,6 +195,12 @@ struct schema_word schema_types_name(unsigned types)
 
 /* ---- problems ---- */
 
+/* Working out a place takes time too. If it was the last there was, the next step notices. */
+static void charge(struct schema_check *c, uint64_t passed)
+{
+    c->work -= passed / 4 < c->work ? passed / 4 : c->work;
+}
+
 static void tell(struct schema_check *c, const struct schema_fault *f, str text)
 {
     const struct schema_doc *doc = f->node->resource->doc;
@@ -200,8 +210,8 @@ static void tell(struct schema_check *c, const struct schema_fault *f, str text)
 
     path_init(&path, c->doc);
     path_init(&keyword, &doc->json);
-    add_path(&path, c->doc, c->root, f->v);
-    add_schema_place(&keyword, doc, f->node->at);
+    charge(c, add_path(&path, c->doc, c->root, f->v));
+    charge(c, add_schema_place(&keyword, doc, f->node->at));
     if (f->keyword)
         buf_printf(&keyword, "/%s", f->keyword);
     p.path = buf_str(&path);
@@ -237,7 +247,7 @@ static void explain(struct schema_check *c, const struct schema_fault *f, str te
     struct buf path;
 
     path_init(&path, c->doc);
-    add_path(&path, c->doc, c->root, f->v);
+    charge(c, add_path(&path, c->doc, c->root, f->v));
     buf_reset(c->explain);
     if (path.n > 0 && path.n < c->explain->size_max / 2)
         buf_printf(c->explain, STR_FMT ": ", STR_ARG(buf_str(&path)));
