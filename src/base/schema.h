@@ -32,7 +32,7 @@
 #define SCHEMA_NODES_MAX 50000               /* subschemas compiled */
 #define SCHEMA_DEPTH_MAX 1200                /* subschemas within subschemas: 0.6 MB of stack */
 #define SCHEMA_URI_MAX 4096                  /* bytes of a reference once made absolute */
-#define SCHEMA_WORK_MAX ((uint64_t)20 << 20) /* steps of a check; see schema_work_set */
+#define SCHEMA_WORK_MAX ((uint64_t)10 << 20) /* steps of a check; see schema_work_set */
 
 struct schema;
 

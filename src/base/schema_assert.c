@@ -235,7 +235,7 @@ bool schema_has(struct schema_check *c, const struct json_node *object, str name
 
     for (const struct json_node *k = json_first(c->doc, object); k && !found;
          k = json_next(c->doc, object, k), seen++)
-        found = json_is(c->doc, k, name);
+        found = schema_text_is(c->doc, k, name);
     return schema_step(c, seen / 4 + 1) && found;
 }
 

@@ -545,7 +545,7 @@ const struct schema_keyword *schema_keyword_find(const struct schema_resource *r
         if (!(r->vocabularies & vocabularies[i].vocabulary))
             continue;
         for (const struct schema_keyword *k = vocabularies[i].keywords; k->name; k++)
-            if ((k->drafts & r->draft) && json_is(doc, key, str_c(k->name)))
+            if ((k->drafts & r->draft) && schema_text_is(doc, key, str_c(k->name)))
                 return k;
     }
     return NULL;

@@ -420,7 +420,7 @@ static const struct json_node *child(const struct json *doc, const struct json_n
             found = json_next(doc, v, found);
     } else if (v->kind == JSON_OBJECT) {
         for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), n++)
-            if (json_is(doc, k, token))
+            if (schema_text_is(doc, k, token))
                 found = json_value(k); /* of equal keys the last counts */
     }
     *steps += n + 1;

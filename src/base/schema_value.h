@@ -21,6 +21,12 @@ struct schema_text {
 void schema_text_get(struct schema_text *t, const struct json *doc, const struct json_node *v);
 void schema_text_release(struct schema_text *t);
 
+/* json_is for a string, told by its size in most cases. */
+static inline bool schema_text_is(const struct json *doc, const struct json_node *v, str s)
+{
+    return (v->escaped || v->size == s.n + 2) && json_is(doc, v, s);
+}
+
 /* Characters of a string: code points, escapes and pairs of surrogates being one each. */
 uint64_t schema_text_count(const struct json *doc, const struct json_node *v);
 
