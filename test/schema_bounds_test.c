@@ -224,6 +224,22 @@ TEST(chains_of_references_have_a_bound)
     buf_release(&b);
 }
 
+TEST(thousands_of_definitions_find_one_another)
+{
+    struct buf b;
+    struct got g;
+    struct err e;
+
+    buf_init(&b, 1 << 22);
+    buf_add(&b, STR("{\"$ref\":\"#/$defs/0\",\"$defs\":{\"0\":false,"));
+    for (int i = 0; i < 20000; i++)
+        buf_printf(&b, "\"%d\":{\"items\":{\"$ref\":\"#/$defs/%d\"}},", i, i + 1);
+    buf_add(&b, STR("\"20000\":true}}"));
+    CHECK(check_each(buf_str(&b), STR("[[[[]]]]"), 0, &g, &e));
+    buf_release(&g.text);
+    buf_release(&b);
+}
+
 TEST(large_arrays_are_searched_for_twins_in_one_pass)
 {
     struct buf b;
@@ -416,7 +432,8 @@ TEST_MAIN(T(every_problem_is_told_once_with_path_keyword_and_name),
           T(schemas_that_double_at_each_step_end_with_a_limit),
           T(dynamic_references_to_themselves_end_with_a_limit),
           T(the_deepest_values_are_checked_or_refused_but_never_too_deep),
-          T(chains_of_references_have_a_bound), T(large_arrays_are_searched_for_twins_in_one_pass),
+          T(chains_of_references_have_a_bound), T(thousands_of_definitions_find_one_another),
+          T(large_arrays_are_searched_for_twins_in_one_pass),
           T(telling_very_many_problems_has_a_bound_too),
           T(a_pattern_that_runs_away_is_a_problem_of_its_own), T(patterns_mean_what_ecma_262_means),
           T(patterns_that_ecma_262_does_not_have_are_refused))

@@ -35,8 +35,6 @@ enum schema_vocabulary {
 };
 
 struct schema_node;
-struct schema_resource;
-
 struct schema_anchor {
     str name;
     struct schema_node *node;
@@ -47,6 +45,7 @@ struct schema_anchor {
 struct schema_slot { /* beside each node of a document's tape */
     struct schema_node *node;
     struct schema_resource *resource; /* if a schema stands there */
+    bool indexed;                     /* an object whose members are in the table */
 };
 
 struct schema_doc {
@@ -138,9 +137,7 @@ struct schema_rule {
 };
 
 #define SCHEMA_TYPE_INTEGER 0x100u
-
 enum schema_node_kind { SCHEMA_NODE_RULES, SCHEMA_NODE_TRUE, SCHEMA_NODE_FALSE };
-
 struct schema_node {
     struct schema_resource *resource;
     const struct json_node *at;
@@ -152,7 +149,9 @@ struct schema_node {
     struct schema_node *pending;
 };
 
-/* ---- finding things by URI: schema_ref.c ---- */
+/* ---- names: schema_table.c, schema_scan.c, schema_ref.c ---- */
+
+#define SCHEMA_DRAFT_BASE "https://json-schema.org/draft/2020-12/"
 
 struct schema_entry {
     str key; /* "uri" or "uri#anchor" or, once asked for, "uri#/pointer" */
@@ -165,7 +164,6 @@ struct schema_entry {
 struct schema {
     struct arena arena;
     struct schema_doc *docs;
-    struct schema_doc *main;
     struct schema_node *root, *pending; /* pending: nodes whose rules are not made yet */
     struct schema_entry *entries;       /* a hash table, by key */
     size_t entry_count, entry_cap;
@@ -177,11 +175,18 @@ struct schema {
 
 /* Takes from what compiling may cost. */
 bool schema_spend(struct schema *s, uint64_t cost, struct err *e) MUST_USE;
+const struct schema_entry *schema_entry_find(const struct schema *s, str key);
+/* The key is copied. False if it is taken by another place. */
+bool schema_entry_add(struct schema *s, str key, struct schema_doc *doc, const struct json_node *at,
+                      bool dynamic);
+void schema_entry_move(struct schema *s, str key, const struct json_node *at);
 bool schema_uri_resolve(str base, str ref, struct buf *out, struct err *e) MUST_USE;
 /* Parses a document and makes it known by its URI; then finds the resources and anchors in it. */
 bool schema_doc_new(struct schema *s, str uri, str text, struct schema_doc **out,
                     struct err *e) MUST_USE;
 bool schema_doc_scan(struct schema *s, struct schema_doc *doc, struct err *e) MUST_USE;
+bool schema_place_scan(struct schema *s, struct schema_doc *doc, const struct json_node *at,
+                       struct schema_resource *around, struct err *e) MUST_USE;
 
 struct schema_target {
     struct schema_node *node;
@@ -230,7 +235,6 @@ const struct schema_keyword *schema_keyword_find(const struct schema_resource *r
 /* The node for the schema that stands at a place, made if there is none yet; its rules follow. */
 bool schema_node_get(struct schema *s, struct schema_doc *doc, const struct json_node *at,
                      struct schema_node **out, struct err *e) MUST_USE;
-/* Nodes for all dynamic anchors of a document that is in use. */
 bool schema_anchors_get(struct schema *s, struct schema_doc *doc, struct err *e) MUST_USE;
 /* The rules of all nodes that wait for them. */
 bool schema_rules_make(struct schema *s, struct err *e) MUST_USE;

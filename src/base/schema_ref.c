@@ -1,371 +1,15 @@
-/* Documents, the resources and anchors in them, and finding what a reference names.
+/* Finding what a reference names.
  *
- * A document is scanned once: wherever a keyword holds a schema, $id begins a resource and $anchor
- * or $dynamicAnchor names a place in it. All of them are entries of one hash table by absolute URI.
- * A JSON Pointer is followed when first asked for and is an entry from then on. What is not a
- * schema (an enum's value, an unknown keyword) is not scanned, so an $id in it is none.
+ * A URI or an anchor is in the table already. A JSON Pointer is followed when it is first asked for
+ * and is in the table from then on; so are the members of a large object it went through, such as
+ * $defs, or each reference would search them all.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/schema_internal.h"
 
-#define BUILTIN_BASE "https://json-schema.org/draft/2020-12/"
 #define BUILTIN_MAX 32768
-#define TABLE_MIN 64
-
-bool schema_spend(struct schema *s, uint64_t cost, struct err *e)
-{
-    if (cost > s->build_left)
-        return err_set(e, ERR_LIMIT, "the schema takes too much work or memory to compile");
-    s->build_left -= cost;
-    return true;
-}
-
-/* ---- the table ---- */
-
-static struct schema_entry *slot_of(const struct schema *s, str key, uint64_t hash)
-{
-    size_t i = hash & (s->entry_cap - 1);
-
-    assert(s->entry_count < s->entry_cap);
-    while (s->entries[i].at && (s->entries[i].hash != hash || !str_eq(s->entries[i].key, key)))
-        i = (i + 1) & (s->entry_cap - 1);
-    return &s->entries[i];
-}
-
-static const struct schema_entry *entry_find(const struct schema *s, str key)
-{
-    const struct schema_entry *e;
-
-    if (s->entry_cap == 0)
-        return NULL;
-    e = slot_of(s, key, schema_hash_str(key));
-    return e->at ? e : NULL;
-}
-
-static void table_grow(struct schema *s)
-{
-    struct schema_entry *old = s->entries;
-    size_t old_cap = s->entry_cap;
-
-    s->entry_cap = old_cap ? old_cap * 2 : TABLE_MIN;
-    s->entries = arena_zero(&s->arena, s->entry_cap, sizeof *s->entries);
-    for (size_t i = 0; i < old_cap; i++)
-        if (old[i].at)
-            *slot_of(s, old[i].key, old[i].hash) = old[i];
-}
-
-/* The key is copied. False if it is taken by another place. */
-static bool entry_add(struct schema *s, str key, struct schema_doc *doc, const struct json_node *at,
-                      bool dynamic)
-{
-    uint64_t hash = schema_hash_str(key);
-    struct schema_entry *e;
-
-    if ((s->entry_count + 1) * 2 > s->entry_cap)
-        table_grow(s);
-    e = slot_of(s, key, hash);
-    if (e->at)
-        return e->at == at;
-    *e = (struct schema_entry){arena_dup(&s->arena, key), hash, doc, at, dynamic};
-    s->entry_count++;
-    return true;
-}
-
-/* ---- scanning ---- */
-
-struct scan {
-    struct schema *s;
-    struct schema_doc *doc;
-    struct err *e;
-};
-
-static bool scan_wrong(const struct scan *c, const struct json_node *at, const char *what)
-{
-    return schema_wrong(c->e, c->doc, at, "%s", what);
-}
-
-static const struct json_node *member(const struct scan *c, const struct json_node *v,
-                                      const char *name)
-{
-    return json_find(&c->doc->json, v, str_c(name));
-}
-
-/* A string member's text; false if it is there and is no string. *out is empty if it is not. */
-static bool text_member(const struct scan *c, const struct json_node *v, const char *name, str *out)
-{
-    const struct json_node *value = member(c, v, name);
-
-    *out = STR("");
-    if (!value)
-        return true;
-    if (value->kind != JSON_STRING)
-        return scan_wrong(c, value, "must be a string");
-    return json_text(&c->doc->json, value, &c->s->arena, out);
-}
-
-static bool anchor_add(const struct scan *c, struct schema_resource *r, const struct json_node *at,
-                       str name, bool dynamic)
-{
-    str key;
-
-    if (!schema_spend(c->s, r->uri.n + name.n + 100, c->e))
-        return false;
-    key = arena_printf(&c->s->arena, STR_FMT "#" STR_FMT, STR_ARG(r->uri), STR_ARG(name));
-    if (!entry_add(c->s, key, c->doc, at, dynamic))
-        return scan_wrong(c, at, "has an anchor that another schema already has");
-    if (dynamic) {
-        struct schema_anchor *a = arena_zero(&c->s->arena, 1, sizeof *a);
-
-        *a = (struct schema_anchor){.name = name, .at = at, .next = r->dynamic};
-        r->dynamic = a;
-    }
-    return true;
-}
-
-static bool scan_anchors(const struct scan *c, struct schema_resource *r,
-                         const struct json_node *at)
-{
-    const struct json_node *recursive = member(c, at, "$recursiveAnchor");
-    str plain, dynamic;
-
-    if (r->draft & SCHEMA_DRAFT_OLD)
-        return true;
-    if (!text_member(c, at, "$anchor", &plain) || !text_member(c, at, "$dynamicAnchor", &dynamic))
-        return false;
-    if (plain.n > 0 && !str_eq(plain, dynamic) && !anchor_add(c, r, at, plain, false))
-        return false;
-    /* 2019-09: at most one a resource, and it has no name. */
-    if (r->draft == SCHEMA_DRAFT_2019 && recursive && recursive->kind == JSON_TRUE)
-        return anchor_add(c, r, at, STR(""), true);
-    return dynamic.n == 0 || anchor_add(c, r, at, dynamic, true);
-}
-
-/* The vocabularies of a metaschema we were given. One that we were not is taken to have them all.
- */
-static bool read_vocabularies(const struct scan *c, struct schema_resource *r, str uri)
-{
-    static const struct {
-        const char *uri;
-        unsigned vocabulary;
-    } known[] = {
-        {BUILTIN_BASE "vocab/core", SCHEMA_CORE},
-        {BUILTIN_BASE "vocab/applicator", SCHEMA_APPLICATOR},
-        {BUILTIN_BASE "vocab/unevaluated", SCHEMA_UNEVALUATED},
-        {BUILTIN_BASE "vocab/validation", SCHEMA_VALIDATION},
-        {BUILTIN_BASE "vocab/meta-data", 0},
-        {BUILTIN_BASE "vocab/format-annotation", 0},
-        {BUILTIN_BASE "vocab/content", 0},
-    };
-    const struct schema_entry *meta = entry_find(c->s, uri);
-    const struct json *doc = meta ? &meta->doc->json : NULL;
-    const struct json_node *list = meta ? json_find(doc, meta->at, STR("$vocabulary")) : NULL;
-
-    if (!list || list->kind != JSON_OBJECT)
-        return true;
-    r->vocabularies = SCHEMA_CORE;
-    for (const struct json_node *k = json_first(doc, list); k; k = json_next(doc, list, k)) {
-        size_t i = 0;
-
-        while (i < COUNT_OF(known) && !json_is(doc, k, str_c(known[i].uri)))
-            i++;
-        if (i < COUNT_OF(known))
-            r->vocabularies |= known[i].vocabulary;
-        else if (json_value(k)->kind == JSON_TRUE)
-            return schema_wrong(c->e, meta->doc, json_value(k), "needs an unknown vocabulary");
-    }
-    return true;
-}
-
-/* Which draft and which vocabularies a $schema asks for. */
-static bool read_dialect(const struct scan *c, struct schema_resource *r,
-                         const struct json_node *at)
-{
-    static const struct {
-        const char *uri;
-        enum schema_draft draft;
-    } drafts[] = {
-        {"json-schema.org/draft-04/", SCHEMA_DRAFT_4},
-        {"json-schema.org/draft-06/", SCHEMA_DRAFT_6},
-        {"json-schema.org/draft-07/", SCHEMA_DRAFT_7},
-        {"json-schema.org/draft/2019-09/", SCHEMA_DRAFT_2019},
-        {"json-schema.org/draft/2020-12/", SCHEMA_DRAFT_2020},
-    };
-    str uri;
-
-    if (!text_member(c, at, "$schema", &uri))
-        return false;
-    if (uri.n == 0)
-        return true;
-    r->draft = SCHEMA_DRAFT_2020;
-    r->vocabularies = SCHEMA_VOCABULARY_ALL;
-    for (size_t i = 0; i < COUNT_OF(drafts); i++)
-        if (str_find(uri, str_c(drafts[i].uri)) != STR_NONE) {
-            r->draft = drafts[i].draft;
-            return true;
-        }
-    if (str_find(uri, STR("json-schema.org/draft-0")) != STR_NONE)
-        return scan_wrong(c, member(c, at, "$schema"), "names a draft older than 4");
-    if (str_ends(uri, STR("#")))
-        uri.n--;
-    return read_vocabularies(c, r, uri);
-}
-
-/* The $id a schema has: "" if none, or if it does not count. */
-static bool read_id(const struct scan *c, const struct schema_resource *outer,
-                    const struct json_node *at, str *out)
-{
-    enum schema_draft draft = outer->draft;
-
-    *out = STR("");
-    if ((draft & SCHEMA_DRAFT_OLD) && member(c, at, "$ref"))
-        return true; /* what stands beside a $ref did not count then */
-    return text_member(c, at, draft == SCHEMA_DRAFT_4 ? "id" : "$id", out);
-}
-
-static struct schema_resource *resource_new(struct schema *s, struct schema_doc *doc,
-                                            const struct schema_resource *like, str uri)
-{
-    struct schema_resource *r = arena_zero(&s->arena, 1, sizeof *r);
-
-    *r = (struct schema_resource){
-        .uri = arena_dup(&s->arena, uri),
-        .doc = doc,
-        .draft = like ? like->draft : SCHEMA_DRAFT_UNSAID,
-        .vocabularies = like ? like->vocabularies : SCHEMA_VOCABULARY_ALL,
-        .next = doc->resources,
-    };
-    doc->resources = r;
-    return r;
-}
-
-/* Begins a resource at a schema that has an $id. Older drafts also named anchors that way. */
-static bool scan_id(const struct scan *c, const struct json_node *at, str id,
-                    const struct schema_resource *own, struct schema_resource **r)
-{
-    size_t hash_at = str_find(id, STR("#"));
-    bool anchors = own->draft & (SCHEMA_DRAFT_OLD | SCHEMA_DRAFT_UNSAID);
-    struct buf uri;
-    bool ok = false;
-
-    if (hash_at == 0 && anchors)
-        return id.n < 2 || id.p[1] == '/' || anchor_add(c, *r, at, str_slice(id, 1, id.n), false);
-    if (hash_at != STR_NONE && hash_at + 1 < id.n && !anchors)
-        return scan_wrong(c, at, "has an $id with a fragment; use $anchor");
-    buf_init(&uri, SCHEMA_URI_MAX);
-    if (!schema_uri_resolve((*r)->uri, str_slice(id, 0, hash_at), &uri, c->e))
-        goto out;
-    if (!schema_spend(c->s, uri.n + 200, c->e))
-        goto out;
-    *r = resource_new(c->s, c->doc, own, buf_str(&uri));
-    ok = entry_add(c->s, (*r)->uri, c->doc, at, false) ||
-         scan_wrong(c, at, "has an $id that another schema already has");
-out:
-    buf_release(&uri);
-    return ok;
-}
-
-static bool scan_schema(const struct scan *c, const struct json_node *at,
-                        struct schema_resource *r);
-
-/* Each schema in a keyword's value that is an array, or an object of named schemas. */
-static bool scan_list(const struct scan *c, const struct json_node *v, struct schema_resource *r)
-{
-    const struct json *doc = &c->doc->json;
-
-    for (const struct json_node *i = json_first(doc, v); i; i = json_next(doc, v, i)) {
-        const struct json_node *value = v->kind == JSON_OBJECT ? json_value(i) : i;
-
-        if (!scan_schema(c, value, r))
-            return false;
-    }
-    return true;
-}
-
-static bool scan_keyword(const struct scan *c, const struct schema_keyword *k,
-                         const struct json_node *v, struct schema_resource *r)
-{
-    switch (k->holds) {
-    case SCHEMA_HOLDS_NONE:
-        return true;
-    case SCHEMA_HOLDS_ONE:
-        return scan_schema(c, v, r);
-    case SCHEMA_HOLDS_LIST:
-        return v->kind != JSON_ARRAY || scan_list(c, v, r);
-    case SCHEMA_HOLDS_MAP:
-        return v->kind != JSON_OBJECT || scan_list(c, v, r);
-    case SCHEMA_HOLDS_ITEMS:
-        return v->kind == JSON_ARRAY ? scan_list(c, v, r) : scan_schema(c, v, r);
-    }
-    return true;
-}
-
-static bool scan_schema(const struct scan *c, const struct json_node *at, struct schema_resource *r)
-{
-    const struct json *doc = &c->doc->json;
-    struct schema_slot *slot = &c->doc->slots[at - doc->nodes];
-    struct schema_resource own = *r;
-    str id;
-
-    if (slot->resource)
-        return true;
-    slot->resource = r;
-    if (at->kind != JSON_OBJECT)
-        return true;
-    if (!schema_spend(c->s, 16, c->e))
-        return false;
-    /* $schema counts only where a resource begins, but decides what its $id is called. */
-    if (!read_dialect(c, &own, at) || !read_id(c, &own, at, &id))
-        return false;
-    if (at == json_root(doc)) {
-        r->draft = own.draft;
-        r->vocabularies = own.vocabularies;
-    }
-    if (id.n > 0 && !scan_id(c, at, id, &own, &r))
-        return false;
-    slot->resource = r;
-    if (!scan_anchors(c, r, at))
-        return false;
-    for (const struct json_node *k = json_first(doc, at); k; k = json_next(doc, at, k)) {
-        const struct schema_keyword *keyword = schema_keyword_find(r, doc, k);
-
-        if (keyword && !scan_keyword(c, keyword, json_value(k), r))
-            return false;
-    }
-    return true;
-}
-
-bool schema_doc_new(struct schema *s, str uri, str text, struct schema_doc **out, struct err *e)
-{
-    struct schema_doc *doc;
-
-    if (text.n > SCHEMA_SIZE_MAX - s->text_size)
-        return err_set(e, ERR_LIMIT, "schemas of more than %zu bytes", SCHEMA_SIZE_MAX);
-    if (entry_find(s, uri))
-        return err_set(e, ERR_INPUT, "schema: " STR_FMT " is there twice", STR_ARG(uri));
-    s->text_size += text.n;
-    doc = arena_zero(&s->arena, 1, sizeof *doc);
-    doc->uri = arena_dup(&s->arena, uri);
-    json_init(&doc->json);
-    if (!json_parse(&doc->json, arena_dup(&s->arena, text), e)) {
-        json_release(&doc->json);
-        return err_prefix(e, "schema: ");
-    }
-    doc->slots = arena_zero(&s->arena, doc->json.n, sizeof *doc->slots);
-    doc->next = s->docs;
-    s->docs = doc;
-    *out = doc;
-    return entry_add(s, doc->uri, doc, json_root(&doc->json), false);
-}
-
-bool schema_doc_scan(struct schema *s, struct schema_doc *doc, struct err *e)
-{
-    struct scan c = {s, doc, e};
-
-    return scan_schema(&c, json_root(&doc->json), resource_new(s, doc, NULL, doc->uri));
-}
-
-/* ---- finding ---- */
+#define INDEX_MIN 128 /* nodes of an object from which on its members are in the table */
 
 static int hex(char c)
 {
@@ -406,50 +50,94 @@ static str next_token(str pointer, size_t *at, struct buf *token)
     return buf_str(token);
 }
 
-/* The child a token names, or NULL; *steps counts what was looked at. */
-static const struct json_node *child(const struct json *doc, const struct json_node *v, str token,
-                                     uint64_t *steps)
-{
-    const struct json_node *found = NULL;
-    uint64_t index, n = 0;
-
-    if (v->kind == JSON_ARRAY) {
-        if (!str_u64(token, &index))
-            return NULL;
-        for (found = json_first(doc, v); found && n < index; n++)
-            found = json_next(doc, v, found);
-    } else if (v->kind == JSON_OBJECT) {
-        for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), n++)
-            if (schema_text_is(doc, k, token))
-                found = json_value(k); /* of equal keys the last counts */
-    }
-    *steps += n + 1;
-    return found;
-}
-
 struct place {
     struct schema_doc *doc;
     const struct json_node *at;
     struct schema_resource *resource; /* the innermost that is around it */
 };
 
+/* The key under which a member of a large object is in the table. The byte in front keeps it apart
+ * from URIs. */
+static void member_key(const struct place *p, const struct json_node *object, str name,
+                       struct buf *key)
+{
+    buf_reset(key);
+    buf_printf(key, "\1%p/%zx/", (void *)p->doc, (size_t)(object - p->doc->json.nodes));
+    buf_add(key, name);
+}
+
+/* All members of an object that many references go through become entries. */
+static bool index_members(struct schema *s, const struct place *p, const struct json_node *object,
+                          struct err *e)
+{
+    const struct json *doc = &p->doc->json;
+    struct buf key;
+    bool ok = true;
+
+    buf_init(&key, SCHEMA_SIZE_MAX + 64);
+    for (const struct json_node *k = json_first(doc, object); ok && k;
+         k = json_next(doc, object, k)) {
+        struct schema_text name;
+
+        schema_text_get(&name, doc, k);
+        member_key(p, object, name.s, &key);
+        schema_text_release(&name);
+        ok = schema_spend(s, key.n + sizeof(struct schema_entry), e);
+        if (ok && !schema_entry_add(s, buf_str(&key), p->doc, json_value(k), false))
+            schema_entry_move(s, buf_str(&key), json_value(k)); /* of equal keys the last counts */
+    }
+    buf_release(&key);
+    p->doc->slots[object - doc->nodes].indexed = true;
+    return ok;
+}
+
+/* The child a token names becomes the place, or NULL. */
+static bool child(struct schema *s, struct place *p, str token, struct err *e)
+{
+    const struct json *doc = &p->doc->json;
+    const struct json_node *v = p->at;
+    const struct schema_entry *found;
+    struct buf key;
+    uint64_t index;
+
+    p->at = NULL;
+    if (v->kind == JSON_ARRAY) {
+        if (!str_u64(token, &index) || index >= v->span)
+            return true;
+        p->at = json_at(doc, v, index);
+        return schema_spend(s, index + 1, e);
+    }
+    if (v->kind != JSON_OBJECT || v->span < INDEX_MIN) {
+        p->at = json_find(doc, v, token);
+        return schema_spend(s, INDEX_MIN, e);
+    }
+    if (!p->doc->slots[v - doc->nodes].indexed && !index_members(s, p, v, e))
+        return false;
+    buf_init(&key, SCHEMA_SIZE_MAX + 64);
+    member_key(p, v, token, &key);
+    found = schema_entry_find(s, buf_str(&key));
+    p->at = found ? found->at : NULL;
+    buf_release(&key);
+    return schema_spend(s, token.n + 16, e);
+}
+
 /* Follows a JSON Pointer from a place: p->at becomes NULL if it leads nowhere. */
 static bool follow(struct schema *s, struct place *p, str pointer, struct err *e)
 {
     const struct json *doc = &p->doc->json;
     struct buf token;
-    uint64_t steps = 0;
+    bool ok = true;
 
     buf_init(&token, SCHEMA_URI_MAX);
-    for (size_t at = 0; p->at && at < pointer.n;) {
+    for (size_t at = 0; ok && p->at && at < pointer.n;) {
         struct schema_resource *r = p->doc->slots[p->at - doc->nodes].resource;
 
         if (r)
             p->resource = r;
-        p->at = child(doc, p->at, next_token(pointer, &at, &token), &steps);
+        ok = child(s, p, next_token(pointer, &at, &token), e);
     }
     buf_release(&token);
-    return schema_spend(s, steps, e);
+    return ok;
 }
 
 static bool builtin_load(struct schema *s, struct err *e)
@@ -463,7 +151,7 @@ static bool builtin_load(struct schema *s, struct err *e)
             return true;
     buf_init(&text, BUILTIN_MAX);
     schema_meta_add(&text);
-    ok = schema_doc_new(s, STR(BUILTIN_BASE "schema"), buf_str(&text), &doc, e);
+    ok = schema_doc_new(s, STR(SCHEMA_DRAFT_BASE "schema"), buf_str(&text), &doc, e);
     buf_release(&text);
     if (!ok)
         return false;
@@ -477,16 +165,15 @@ static bool find_pointer(struct schema *s, const struct schema_entry *base, str 
                          struct err *e)
 {
     struct place p = {base->doc, base->at, NULL};
-    struct scan c = {s, base->doc, e};
 
     if (!follow(s, &p, pointer, e))
         return false;
     if (!p.at)
         return true;
     assert(p.resource);
-    if (!scan_schema(&c, p.at, p.resource) || !schema_anchors_get(s, p.doc, e))
+    if (!schema_place_scan(s, p.doc, p.at, p.resource, e) || !schema_anchors_get(s, p.doc, e))
         return false;
-    if (!entry_add(s, key, p.doc, p.at, false))
+    if (!schema_entry_add(s, key, p.doc, p.at, false))
         return err_set(e, ERR_INPUT, "two schemas are called " STR_FMT, STR_ARG(key));
     return true;
 }
@@ -499,13 +186,14 @@ static bool find_key(struct schema *s, str key, size_t hash_at, const struct sch
     str uri = str_slice(key, 0, hash_at), fragment = str_slice(key, hash_at + 1, key.n);
     const struct schema_entry *base;
 
-    if (str_starts(uri, STR(BUILTIN_BASE)) && !entry_find(s, uri) && !builtin_load(s, e))
+    if (str_starts(uri, STR(SCHEMA_DRAFT_BASE)) && !schema_entry_find(s, uri) &&
+        !builtin_load(s, e))
         return false;
-    base = entry_find(s, uri);
-    if (!entry_find(s, key) && base && str_starts(fragment, STR("/")) &&
+    base = schema_entry_find(s, uri);
+    if (!schema_entry_find(s, key) && base && str_starts(fragment, STR("/")) &&
         !find_pointer(s, base, key, fragment, e))
         return false;
-    *out = entry_find(s, key);
+    *out = schema_entry_find(s, key);
     return true;
 }
 
@@ -545,12 +233,12 @@ bool schema_recursive_find(struct schema *s, const struct schema_node *from,
                            struct schema_target *out, struct err *e)
 {
     str uri = from->resource->uri;
-    const struct schema_entry *root = entry_find(s, uri), *anchor;
+    const struct schema_entry *root = schema_entry_find(s, uri), *anchor;
 
     assert(root);
     if (!schema_spend(s, uri.n + 32, e))
         return false;
-    anchor = entry_find(s, arena_printf(&s->arena, STR_FMT "#", STR_ARG(uri)));
+    anchor = schema_entry_find(s, arena_printf(&s->arena, STR_FMT "#", STR_ARG(uri)));
     out->dynamic = anchor && anchor->at == root->at;
     out->anchor = STR("");
     return schema_node_get(s, root->doc, root->at, &out->node, e);
