@@ -66,40 +66,41 @@ struct schema_resource {
     struct schema_resource *next;
 };
 
-enum schema_op { /* in the order they are checked: cheap ones first, unevaluated last */
-                 SCHEMA_OP_TYPE,
-                 SCHEMA_OP_CONST,
-                 SCHEMA_OP_ENUM,
-                 SCHEMA_OP_MINIMUM,
-                 SCHEMA_OP_MAXIMUM,
-                 SCHEMA_OP_EXCLUSIVE_MINIMUM,
-                 SCHEMA_OP_EXCLUSIVE_MAXIMUM,
-                 SCHEMA_OP_MULTIPLE,
-                 SCHEMA_OP_LENGTH,
-                 SCHEMA_OP_PATTERN,
-                 SCHEMA_OP_ITEM_COUNT,
-                 SCHEMA_OP_PROPERTY_COUNT,
-                 SCHEMA_OP_REQUIRED,
-                 SCHEMA_OP_DEPENDENT_REQUIRED,
-                 SCHEMA_OP_NAMES,
-                 SCHEMA_OP_MEMBERS,
-                 SCHEMA_OP_ITEMS,
-                 SCHEMA_OP_CONTAINS,
-                 SCHEMA_OP_UNIQUE,
-                 SCHEMA_OP_REF,
-                 SCHEMA_OP_DYNAMIC_REF,
-                 SCHEMA_OP_RECURSIVE_REF,
-                 SCHEMA_OP_ALL,
-                 SCHEMA_OP_ANY,
-                 SCHEMA_OP_ONE,
-                 SCHEMA_OP_NOT,
-                 SCHEMA_OP_IF,
-                 SCHEMA_OP_DEPENDENT,
-                 SCHEMA_OP_DEPENDENCIES,
-                 SCHEMA_OP_UNEVALUATED_ITEMS,
-                 SCHEMA_OP_UNEVALUATED_PROPERTIES,
-                 SCHEMA_OP_NONE, /* keywords that check nothing themselves */
-                 SCHEMA_OP_COUNT
+/* In the order they are checked: cheap ones first, unevaluated last. */
+enum schema_op {
+    SCHEMA_OP_TYPE,
+    SCHEMA_OP_CONST,
+    SCHEMA_OP_ENUM,
+    SCHEMA_OP_MINIMUM,
+    SCHEMA_OP_MAXIMUM,
+    SCHEMA_OP_EXCLUSIVE_MINIMUM,
+    SCHEMA_OP_EXCLUSIVE_MAXIMUM,
+    SCHEMA_OP_MULTIPLE,
+    SCHEMA_OP_LENGTH,
+    SCHEMA_OP_PATTERN,
+    SCHEMA_OP_ITEM_COUNT,
+    SCHEMA_OP_PROPERTY_COUNT,
+    SCHEMA_OP_REQUIRED,
+    SCHEMA_OP_DEPENDENT_REQUIRED,
+    SCHEMA_OP_NAMES,
+    SCHEMA_OP_MEMBERS,
+    SCHEMA_OP_ITEMS,
+    SCHEMA_OP_CONTAINS,
+    SCHEMA_OP_UNIQUE,
+    SCHEMA_OP_REF,
+    SCHEMA_OP_DYNAMIC_REF,
+    SCHEMA_OP_RECURSIVE_REF,
+    SCHEMA_OP_ALL,
+    SCHEMA_OP_ANY,
+    SCHEMA_OP_ONE,
+    SCHEMA_OP_NOT,
+    SCHEMA_OP_IF,
+    SCHEMA_OP_DEPENDENT,
+    SCHEMA_OP_DEPENDENCIES,
+    SCHEMA_OP_UNEVALUATED_ITEMS,
+    SCHEMA_OP_UNEVALUATED_PROPERTIES,
+    SCHEMA_OP_NONE, /* keywords that check nothing themselves */
+    SCHEMA_OP_COUNT
 };
 
 struct schema_named { /* a name and what belongs to it; sorted by name in a rule */
@@ -203,12 +204,13 @@ void schema_meta_add(struct buf *out);
 
 /* ---- keywords: schema_keyword.c is the table, schema_compile.c puts it into effect ---- */
 
-enum schema_holds { /* where subschemas are in a keyword's value */
-                    SCHEMA_HOLDS_NONE,
-                    SCHEMA_HOLDS_ONE,
-                    SCHEMA_HOLDS_LIST,
-                    SCHEMA_HOLDS_MAP,
-                    SCHEMA_HOLDS_ITEMS, /* one or a list */
+/* Where subschemas are in a keyword's value. */
+enum schema_holds {
+    SCHEMA_HOLDS_NONE,
+    SCHEMA_HOLDS_ONE,
+    SCHEMA_HOLDS_LIST,
+    SCHEMA_HOLDS_MAP,
+    SCHEMA_HOLDS_ITEMS, /* one or a list */
 };
 
 struct schema_part { /* a keyword being compiled */
