@@ -6,6 +6,8 @@
  */
 #include "tokens/tokens.h"
 
+#define ASK_SIZE_MAX 200 /* longer texts are not counted anew for every prefix */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool claim, const char *what)
@@ -48,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&back, size * 3);
     tokens_encode(v, text, &ids);
     must(!ids.full && tokens_count(v, text) == ids.n, "count and encode agree");
-    must(count_in_pieces(v, text, data[1], data[0] & 2) == ids.n, "the cuts do not show");
+    must(count_in_pieces(v, text, data[1], data[0] & 2 && size < ASK_SIZE_MAX) == ids.n,
+         "the cuts do not show");
     must(tokens_decode(v, ids.ids, ids.n, &back, &e), "ids decode");
     if (!str_eq(buf_str(&back), text)) {
         size_t n = ids.n;
