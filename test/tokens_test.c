@@ -263,6 +263,39 @@ TEST(tokens_counter_knows_every_prefix_of_an_endless_run)
     buf_release(&b);
 }
 
+/* Where a run is cut shows in the count only if a token lies across: 亚洲AV, don't, I'll. */
+TEST(tokens_counter_cuts_an_endless_run_where_the_pattern_does)
+{
+    static const char *const units[] = {"\xE4\xBA\x9A\xE6\xB4\xB2"
+                                        "AV",
+                                        "x",
+                                        "A",
+                                        " ",
+                                        "\n ",
+                                        "\xE3\x80\x80",
+                                        "=",
+                                        "=/\n",
+                                        "\xCC\x81"};
+    static const char *const ends[] = {"",        "don't",        "don'tx",  "I'll",  "I'l",
+                                       "I'lx",    "they've!",     "we're",   "DON'T", "'",
+                                       "''s",     "'\xC3\xA9",    "\n//\n/", " x",    "\n  x",
+                                       "x",       "\xE4\xB8\xAD", "1",       "\xFF",  "AVa",
+                                       "!!!!!!!!"};
+    struct buf b;
+
+    buf_init(&b, 1 << 12);
+    for (size_t u = 0; u < COUNT_OF(units); u++)
+        for (size_t i = 0; i < COUNT_OF(ends) * 2; i++) {
+            buf_reset(&b);
+            while (b.n < 90)
+                buf_add(&b, str_c(units[u]));
+            buf_add(&b, str_c(ends[i / 2]));
+            check_cuts(tokens_vocab_at(i % 2), buf_str(&b), 1, true);
+            check_cuts(tokens_vocab_at(i % 2), buf_str(&b), 70, true);
+        }
+    buf_release(&b);
+}
+
 TEST(tokens_decode_to_the_text_they_were_encoded_from)
 {
     struct buf text, back;
@@ -440,6 +473,7 @@ TEST_MAIN(T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
           T(tokens_of_broken_text_are_those_of_its_replacement),
           T(tokens_counter_does_not_see_the_cuts),
           T(tokens_counter_knows_every_prefix_of_an_endless_run),
+          T(tokens_counter_cuts_an_endless_run_where_the_pattern_does),
           T(tokens_decode_to_the_text_they_were_encoded_from),
           T(tokens_of_one_word_are_merged_as_the_rule_says),
           T(tokens_of_a_word_without_end_take_linear_time),

@@ -35,6 +35,8 @@
 #define SHORT_BITS 6
 #define SHORT_MAX (1 << SHORT_BITS)
 
+_Static_assert(TOKENS_WINDOW_MAX > TOKENS_SIZE_MAX && TOKENS_WINDOW_MAX <= UINT16_MAX, "window");
+
 /* How many tokens a new byte is tried to be joined with before all else. */
 #define JOINED_MAX 2
 
