@@ -84,6 +84,7 @@ str arena_printf(struct arena *a, const char *fmt, ...)
     int n;
     char *p;
 
+    assert(fmt);
     va_start(ap, fmt);
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, fmt, ap);
