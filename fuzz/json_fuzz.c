@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json_internal.h"
+#include "base/json/internal.h"
 
 #define NODES_TRIED_MAX 48
 #define MEMORY_MAX ((size_t)1 << 24)

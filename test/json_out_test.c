@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_internal.h"
+#include "base/json/internal.h"
 #include "test.h"
 
 #include <locale.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/schema.h"
-#include "base/schema_regex.h"
+#include "base/schema/regex.h"
 #include "test.h"
 
 struct got {

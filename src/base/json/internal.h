@@ -1,0 +1,76 @@
+/* internal.h - what the files of json share, and its tests may look at.
+ *
+ * Text in three spellings is compared without being copied: a cursor hands it out in pieces, each a
+ * run of bytes that stand for themselves or the few bytes of one escape.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json.h"
+#include "base/simd.h"
+#include "base/utf8_scan.h"
+
+/* json_parse and json_quote by a path of the caller's choice. */
+bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e) MUST_USE;
+bool json_quote_at(struct buf *out, str text, enum simd_level level);
+
+/* The first quote, backslash or control character, or end; high is set if a byte before it is not
+ * ASCII, and left alone if not. */
+const char *json_scan(const char *p, const char *end, enum simd_level level, bool *high);
+
+#if SIMD_HAS_16
+/* A bit for each such byte. */
+static inline uint32_t json_ends_run(simd16 v)
+{
+    return simd_bits(simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')), simd_below(v, 0x20)));
+}
+#endif
+
+/* What a backslash and this byte stand for; 0 for u and for all that is no escape. */
+extern const char json_escapes[256];
+
+/* What the inside of a good string stands for; out has room for raw.n bytes. Returns how many it
+ * took. */
+size_t json_unescape(str raw, char *out, enum simd_level level);
+
+struct json_run {
+    uint64_t high, escaped; /* not 0: there is a byte that is not ASCII; a backslash */
+};
+
+/* Goes over plain text and simple escapes, and stops before anything else: the closing quote, \u, a
+ * mistake, or the last few bytes, where it may stop anywhere but between a backslash and the byte
+ * it escapes. */
+const char *json_run(const char *p, const char *end, enum simd_level level, struct json_run *r);
+
+enum json_spelling {
+    JSON_PLAIN,   /* bytes stand for themselves */
+    JSON_ESCAPED, /* the inside of a JSON string */
+    JSON_POINTED, /* a token of a JSON Pointer: ~0 is ~, ~1 is / */
+};
+
+struct json_cursor {
+    str rest;
+    enum json_spelling spelling;
+    char bytes[4]; /* what the last escape stood for */
+};
+
+/* The next piece, empty at the end; lent until the next call. */
+str json_piece(struct json_cursor *c);
+
+/* The text of a string node. */
+struct json_cursor json_cursor_of(const struct json *doc, const struct json_node *v);
+
+/* As str_cmp, on what the two spell. */
+int json_cursor_cmp(struct json_cursor a, struct json_cursor b);
+
+/* Whether two numbers of the grammar have the same value, whatever their size. */
+bool json_number_equal(str a, str b);
+
+struct json_double_text {
+    char text[32];
+    size_t n;
+};
+
+/* The shortest text that reads back as v, which is finite. */
+struct json_double_text json_double_text(double v);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+#include "base/json/internal.h"
+#include "base/utf8.h"
+
+#include <math.h>
+
+static void add_escape(struct buf *out, char c)
+{
+    static const char letter[] = {
+        ['\b'] = 'b',
+        ['\t'] = 't',
+        ['\n'] = 'n',
+        ['\f'] = 'f',
+        ['\r'] = 'r',
+        ['"'] = '"',
+        ['\\'] = '\\',
+    };
+    static const char hex[] = "0123456789abcdef";
+    unsigned u = (unsigned char)c;
+
+    assert(u < sizeof letter);
+    if (letter[u] != '\0')
+        buf_add(out, (str){(const char[]){'\\', letter[u]}, 2});
+    else
+        buf_add(out, (str){(const char[]){'\\', 'u', '0', '0', hex[u >> 4], hex[u & 15]}, 6});
+}
+
+/* Text that needs no escapes, but may not be UTF-8: then the answer is false. */
+static bool add_checked(struct buf *out, const char *p, const char *end, enum simd_level level)
+{
+    const char *bad = utf8_scan(p, end, level);
+    bool good = !bad;
+
+    while (bad) {
+        buf_add(out, (str){p, (size_t)(bad - p)});
+        buf_add(out, STR("\xEF\xBF\xBD"));
+        p = bad + utf8_bad((str){bad, (size_t)(end - bad)});
+        bad = utf8_scan(p, end, level);
+    }
+    buf_add(out, (str){p, (size_t)(end - p)});
+    return good;
+}
+
+bool json_quote_at(struct buf *out, str text, enum simd_level level)
+{
+    const char *p = text.p, *end = text.p + text.n;
+    bool good = true;
+
+    buf_add_c(out, '"');
+    while (p < end) {
+        bool high = false;
+        const char *stop = json_scan(p, end, level, &high);
+
+        if (!high)
+            buf_add(out, (str){p, (size_t)(stop - p)});
+        else if (!add_checked(out, p, stop, level))
+            good = false;
+        if (stop < end)
+            add_escape(out, *stop++);
+        p = stop;
+    }
+    buf_add_c(out, '"');
+    return good;
+}
+
+bool json_quote(struct buf *out, str text)
+{
+    return json_quote_at(out, text, simd_best());
+}
+
+static bool bit(const uint64_t *bits, unsigned i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
+static void set_bit(uint64_t *bits, unsigned i, bool on)
+{
+    uint64_t mask = (uint64_t)1 << (i % 64);
+
+    bits[i / 64] = on ? bits[i / 64] | mask : bits[i / 64] & ~mask;
+}
+
+void json_out_init(struct json_out *o, struct buf *buf)
+{
+    *o = (struct json_out){.buf = buf};
+}
+
+/* Before a value or a key: the comma, if something stands there already. */
+static void comma(struct json_out *o)
+{
+    if (bit(o->comma, o->depth))
+        buf_add_c(o->buf, ',');
+    set_bit(o->comma, o->depth, true);
+}
+
+/* Before a value, with or without a key; false when all is lost and nothing may be written. */
+static bool begin(struct json_out *o)
+{
+    if (o->too_deep)
+        return false;
+    assert(o->depth > 0 || !bit(o->comma, 0));                          /* one value, no more */
+    assert(o->after_key == (o->depth > 0 && bit(o->object, o->depth))); /* members have keys */
+    if (!o->after_key)
+        comma(o);
+    o->after_key = false;
+    return true;
+}
+
+static void open_level(struct json_out *o, bool object)
+{
+    if (!begin(o))
+        return;
+    if (o->depth == JSON_DEPTH_MAX) {
+        o->too_deep = true;
+        return;
+    }
+    o->depth++;
+    set_bit(o->comma, o->depth, false);
+    set_bit(o->object, o->depth, object);
+    buf_add_c(o->buf, object ? '{' : '[');
+}
+
+void json_out_object(struct json_out *o)
+{
+    open_level(o, true);
+}
+
+void json_out_array(struct json_out *o)
+{
+    open_level(o, false);
+}
+
+void json_out_end(struct json_out *o)
+{
+    if (o->too_deep)
+        return;
+    assert(o->depth > 0 && !o->after_key);
+    buf_add_c(o->buf, bit(o->object, o->depth) ? '}' : ']');
+    o->depth--;
+}
+
+void json_out_key(struct json_out *o, str key)
+{
+    if (o->too_deep)
+        return;
+    assert(o->depth > 0 && bit(o->object, o->depth) && !o->after_key);
+    comma(o);
+    if (!json_quote(o->buf, key))
+        o->bad_text = true;
+    buf_add_c(o->buf, ':');
+    o->after_key = true;
+}
+
+void json_out_str(struct json_out *o, str text)
+{
+    if (begin(o) && !json_quote(o->buf, text))
+        o->bad_text = true;
+}
+
+void json_out_i64(struct json_out *o, int64_t v)
+{
+    if (begin(o))
+        buf_printf(o->buf, "%lld", (long long)v);
+}
+
+void json_out_u64(struct json_out *o, uint64_t v)
+{
+    if (begin(o))
+        buf_printf(o->buf, "%llu", (unsigned long long)v);
+}
+
+void json_out_double(struct json_out *o, double v)
+{
+    struct json_double_text t;
+
+    if (!isfinite(v)) {
+        json_out_null(o);
+        return;
+    }
+    t = json_double_text(v);
+    if (begin(o))
+        buf_add(o->buf, (str){t.text, t.n});
+}
+
+void json_out_bool(struct json_out *o, bool v)
+{
+    json_out_raw(o, v ? STR("true") : STR("false"));
+}
+
+void json_out_null(struct json_out *o)
+{
+    json_out_raw(o, STR("null"));
+}
+
+void json_out_raw(struct json_out *o, str json)
+{
+    if (begin(o))
+        buf_add(o->buf, json);
+}
+
+bool json_out_ok(const struct json_out *o, struct err *e)
+{
+    if (o->too_deep)
+        return err_set(e, ERR_LIMIT, "JSON: more than %d levels deep", JSON_DEPTH_MAX);
+    if (!buf_ok(o->buf, "JSON", e))
+        return false;
+    if (o->bad_text)
+        return err_set(e, ERR_INPUT, "JSON: text that is not UTF-8");
+    if (o->depth > 0 || !bit(o->comma, 0))
+        return err_set(e, ERR_INPUT, "JSON: nothing written, or something not closed");
+    return true;
+}

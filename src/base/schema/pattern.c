@@ -1,0 +1,483 @@
+/* ECMA-262 patterns for PCRE2.
+ *
+ * Both dialects share a core that is copied as it stands. The rest is one of three things: written
+ * otherwise (\s, \uXXXX, \cX, "." ...), meaning something else in PCRE2 and so made harmless (a "["
+ * in a class, a lone "{", "\v"), or PCRE2's own and refused (possessive quantifiers, inline
+ * options, verbs, \A, \Q, (?P<...) and other relatives).
+ *
+ * Where ECMA-262 with the u flag is strict and its older form is not, the older form is taken if it
+ * can only mean one thing: "\-" or "\@" is that character, "[\w-.]" has a plain hyphen in it, a
+ * lone "{", "}" or "]" stands for itself. Real schemas are full of these.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/schema/regex.h"
+
+#define CODE_POINT_MAX 0x10ffffu
+#define PROPERTY_MAX 64
+
+/* White space and line ends as ECMA-262 has them, and all the rest, as insides of a class. */
+#define SPACE_IN                                                                                   \
+    "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"           \
+    "\\x{205f}\\x{3000}\\x{feff}"
+#define SPACE_OUT                                                                                  \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"               \
+    "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"                 \
+    "\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
+#define EVERY "\\x{0}-\\x{10ffff}"
+#define DOT "[^\\x{a}\\x{d}\\x{2028}\\x{2029}]"
+
+/* The long names of the general categories; PCRE2 knows the short ones. */
+static const struct {
+    const char *name, *category;
+} categories[] = {
+    {"Cased_Letter", "L&"},
+    {"LC", "L&"},
+    {"Close_Punctuation", "Pe"},
+    {"Combining_Mark", "M"},
+    {"Connector_Punctuation", "Pc"},
+    {"Control", "Cc"},
+    {"cntrl", "Cc"},
+    {"Currency_Symbol", "Sc"},
+    {"Dash_Punctuation", "Pd"},
+    {"Decimal_Number", "Nd"},
+    {"digit", "Nd"},
+    {"Enclosing_Mark", "Me"},
+    {"Final_Punctuation", "Pf"},
+    {"Format", "Cf"},
+    {"Initial_Punctuation", "Pi"},
+    {"Letter", "L"},
+    {"Letter_Number", "Nl"},
+    {"Line_Separator", "Zl"},
+    {"Lowercase_Letter", "Ll"},
+    {"Mark", "M"},
+    {"Math_Symbol", "Sm"},
+    {"Modifier_Letter", "Lm"},
+    {"Modifier_Symbol", "Sk"},
+    {"Nonspacing_Mark", "Mn"},
+    {"Number", "N"},
+    {"Open_Punctuation", "Ps"},
+    {"Other", "C"},
+    {"Other_Letter", "Lo"},
+    {"Other_Number", "No"},
+    {"Other_Punctuation", "Po"},
+    {"Other_Symbol", "So"},
+    {"Paragraph_Separator", "Zp"},
+    {"Private_Use", "Co"},
+    {"Punctuation", "P"},
+    {"punct", "P"},
+    {"Separator", "Z"},
+    {"Space_Separator", "Zs"},
+    {"Spacing_Mark", "Mc"},
+    {"Surrogate", "Cs"},
+    {"Symbol", "S"},
+    {"Titlecase_Letter", "Lt"},
+    {"Unassigned", "Cn"},
+    {"Uppercase_Letter", "Lu"},
+};
+
+struct pattern {
+    str s;
+    size_t at;
+    struct buf *out;
+    struct err *e;
+};
+
+static bool wrong(const struct pattern *p, const char *what)
+{
+    return err_set(p->e, ERR_INPUT, "%s, at character %zu of the regular expression", what, p->at);
+}
+
+/* The byte `ahead` of the place we are at, or 0 past the end. A NUL in the pattern is no special
+ * byte, so it may look like the end. */
+static char peek(const struct pattern *p, size_t ahead)
+{
+    return p->at + ahead < p->s.n ? p->s.p[p->at + ahead] : '\0';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static int hex(char c)
+{
+    return is_digit(c)            ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static void put_char(struct pattern *p, uint32_t c)
+{
+    buf_printf(p->out, "\\x{%x}", c);
+}
+
+/* Exactly n hex digits at an offset from here. */
+static bool hex_digits(const struct pattern *p, size_t from, size_t n, uint32_t *out)
+{
+    uint32_t v = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int d = hex(peek(p, from + i));
+
+        if (d < 0)
+            return false;
+        v = v * 16 + (uint32_t)d;
+    }
+    *out = v;
+    return true;
+}
+
+/* \u{...}, at the u. */
+static bool braced_unicode(struct pattern *p)
+{
+    size_t n = 2;
+    uint32_t v = 0;
+
+    for (; hex(peek(p, n)) >= 0 && v <= CODE_POINT_MAX; n++)
+        v = v * 16 + (uint32_t)hex(peek(p, n));
+    if (n == 2 || peek(p, n) != '}' || v > CODE_POINT_MAX)
+        return wrong(p, "\\u{...} needs a code point");
+    put_char(p, v);
+    p->at += n + 1;
+    return true;
+}
+
+/* \uXXXX, at the u; two of them that make a surrogate pair are one character. */
+static bool unicode_escape(struct pattern *p)
+{
+    uint32_t v, low;
+
+    if (peek(p, 1) == '{')
+        return braced_unicode(p);
+    if (!hex_digits(p, 1, 4, &v))
+        return wrong(p, "\\u needs four hex digits");
+    p->at += 5;
+    if (v >= 0xd800 && v < 0xdc00 && peek(p, 0) == '\\' && peek(p, 1) == 'u' &&
+        hex_digits(p, 2, 4, &low) && low >= 0xdc00 && low < 0xe000) {
+        v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
+        p->at += 6;
+    }
+    put_char(p, v);
+    return true;
+}
+
+/* The property's name as PCRE2 has it. */
+static bool put_property(struct pattern *p, bool negated, str name)
+{
+    static const char *const scripts[] = {"Script=", "sc=", "Script_Extensions=", "scx="};
+    const char *kind = "";
+
+    for (size_t i = 0; i < COUNT_OF(scripts); i++)
+        if (str_starts(name, str_c(scripts[i]))) {
+            kind = i < 2 ? "sc:" : "scx:";
+            name = str_slice(name, strlen(scripts[i]), name.n);
+        }
+    if (str_starts(name, STR("General_Category=")))
+        name = str_slice(name, 17, name.n);
+    else if (str_starts(name, STR("gc=")))
+        name = str_slice(name, 3, name.n);
+    for (size_t i = 0; i < COUNT_OF(categories); i++)
+        if (!*kind && str_eq(name, str_c(categories[i].name)))
+            name = str_c(categories[i].category);
+    if (str_eq(name, STR("Assigned"))) {
+        negated = !negated;
+        name = STR("Cn");
+    }
+    for (size_t i = 0; i < name.n; i++)
+        if (!is_letter(name.p[i]) && !is_digit(name.p[i]) && name.p[i] != '_' && name.p[i] != '&')
+            return wrong(p, "unknown name in \\p{...}");
+    buf_printf(p->out, "\\%c{%s" STR_FMT "}", negated ? 'P' : 'p', kind, STR_ARG(name));
+    return true;
+}
+
+/* \p{...} or \P{...}, at the letter. */
+static bool property_escape(struct pattern *p)
+{
+    bool negated = peek(p, 0) == 'P';
+    size_t n = 2;
+
+    if (peek(p, 1) != '{')
+        return wrong(p, "\\p needs a name in braces");
+    while (p->at + n < p->s.n && peek(p, n) != '}' && n < PROPERTY_MAX)
+        n++;
+    if (peek(p, n) != '}' || n == 2)
+        return wrong(p, "\\p needs a name in braces");
+    if (!put_property(p, negated, str_slice(p->s, p->at + 2, p->at + n)))
+        return false;
+    p->at += n + 1;
+    return true;
+}
+
+/* An escape that stands for one character, inside a class or out, at what follows the backslash. */
+static bool char_escape(struct pattern *p)
+{
+    static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
+    char c = peek(p, 0);
+    const char *known = c ? strchr(from, c) : NULL;
+    uint32_t v;
+
+    if (known) {
+        put_char(p, (unsigned char)to[known - from]);
+    } else if (c == 'c' && is_letter(peek(p, 1))) {
+        put_char(p, (uint32_t)peek(p, 1) & 0x1f);
+        p->at++;
+    } else if (c == '0' && !is_digit(peek(p, 1))) {
+        put_char(p, 0);
+    } else if (c == 'x' && hex_digits(p, 1, 2, &v)) {
+        put_char(p, v);
+        p->at += 2;
+    } else if (c == 'u') {
+        return unicode_escape(p);
+    } else if (is_letter(c) || is_digit(c)) {
+        return wrong(p, "ECMA-262 has no such escape");
+    } else if ((unsigned char)c >= 0x80) {
+        return true; /* the character itself, copied next */
+    } else {
+        put_char(p, (unsigned char)c);
+    }
+    p->at++;
+    return true;
+}
+
+/* An escape that stands for many characters; false if it is none of these. Within a class PCRE2
+ * forgets what is beyond ASCII in \D and \W if a property stands beside them. */
+static bool set_escape(struct pattern *p, bool in_class)
+{
+    static const struct {
+        char letter;
+        const char *inside;
+    } sets[] = {
+        {'s', SPACE_IN},
+        {'S', SPACE_OUT},
+        {'d', "0-9"},
+        {'D', "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}"},
+        {'w', "0-9A-Z_a-z"},
+        {'W', "\\x{0}-\\x{2f}\\x{3a}-\\x{40}\\x{5b}-\\x{5e}\\x{60}\\x{7b}-\\x{10ffff}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(sets); i++)
+        if (peek(p, 0) == sets[i].letter) {
+            buf_printf(p->out, in_class ? "%s" : "[%s]", sets[i].inside);
+            p->at++;
+            return true;
+        }
+    return false;
+}
+
+/* Outside a class, at the backslash. */
+static bool escape(struct pattern *p)
+{
+    size_t n = 0;
+
+    if (++p->at >= p->s.n)
+        return wrong(p, "a backslash with nothing behind it");
+    if (set_escape(p, false))
+        return true;
+    switch (peek(p, 0)) {
+    case 'p':
+    case 'P':
+        return property_escape(p);
+    case 'b':
+    case 'B':
+        buf_printf(p->out, "\\%c", peek(p, 0));
+        p->at++;
+        return true;
+    case 'k':
+        if (peek(p, 1) != '<')
+            return wrong(p, "\\k needs a group's name in <>");
+        buf_add(p->out, STR("\\k"));
+        p->at++; /* the name and its <> are copied next */
+        return true;
+    default:
+        break;
+    }
+    if (peek(p, 0) < '1' || peek(p, 0) > '9')
+        return char_escape(p);
+    while (is_digit(peek(p, n)))
+        n++;
+    buf_printf(p->out, "\\g{" STR_FMT "}", STR_ARG(str_slice(p->s, p->at, p->at + n)));
+    p->at += n;
+    return true;
+}
+
+/* One member of a class; *single says whether it is one character and so can begin a range. */
+static bool class_atom(struct pattern *p, bool *single)
+{
+    char c = peek(p, 0);
+
+    *single = true;
+    if (c != '\\') {
+        if ((unsigned char)c < 0x80 && !is_letter(c) && !is_digit(c))
+            buf_add_c(p->out, '\\'); /* [: [. [= and others have a meaning there */
+        do
+            buf_add_c(p->out, p->s.p[p->at++]);
+        while (p->at < p->s.n && ((unsigned char)peek(p, 0) & 0xc0) == 0x80);
+        return true;
+    }
+    if (++p->at >= p->s.n)
+        return wrong(p, "a backslash with nothing behind it");
+    c = peek(p, 0);
+    *single = false;
+    if (set_escape(p, true))
+        return true;
+    if (c == 'p' || c == 'P')
+        return property_escape(p);
+    *single = true;
+    if (c == 'b') {
+        put_char(p, '\b');
+        p->at++;
+        return true;
+    }
+    if ((unsigned char)c >= 0x80)
+        return class_atom(p, single);
+    return char_escape(p);
+}
+
+/* Whether what comes next in a class is one character. */
+static bool single_next(const struct pattern *p, size_t ahead)
+{
+    char c = peek(p, ahead + 1);
+
+    return peek(p, ahead) != '\\' || !(c && strchr("dDwWsSpP", c));
+}
+
+/* A class, at its "[". A hyphen is a range only between two characters. */
+static bool char_class(struct pattern *p)
+{
+    bool single = false, negated = peek(p, 1) == '^';
+
+    p->at += negated ? 2 : 1;
+    if (peek(p, 0) == ']') { /* no character, or any */
+        buf_add(p->out, negated ? STR("[" EVERY "]") : STR("[^" EVERY "]"));
+        p->at++;
+        return true;
+    }
+    buf_add(p->out, negated ? STR("[^") : STR("["));
+    while (p->at < p->s.n && peek(p, 0) != ']') {
+        bool range = single && peek(p, 0) == '-' && p->at + 1 < p->s.n && peek(p, 1) != ']' &&
+                     single_next(p, 1);
+
+        if (range) {
+            buf_add_c(p->out, '-');
+            p->at++;
+        }
+        if (!class_atom(p, &single))
+            return false;
+        if (range)
+            single = false;
+    }
+    if (p->at >= p->s.n)
+        return wrong(p, "a class that is not closed");
+    buf_add_c(p->out, ']');
+    p->at++;
+    return true;
+}
+
+/* How long the quantifier {n}, {n,} or {n,m} is that stands here; 0 if there is none. */
+static size_t braces(const struct pattern *p)
+{
+    size_t n = 1;
+
+    if (!is_digit(peek(p, n)))
+        return 0;
+    while (is_digit(peek(p, n)))
+        n++;
+    if (peek(p, n) == ',')
+        n++;
+    while (is_digit(peek(p, n)))
+        n++;
+    return peek(p, n) == '}' ? n + 1 : 0;
+}
+
+static size_t quantifier(const struct pattern *p)
+{
+    char c = peek(p, 0);
+
+    return c == '*' || c == '+' || c == '?' ? 1 : c == '{' ? braces(p) : 0;
+}
+
+/* A quantifier of n bytes. A second one would be PCRE2's possessive form. */
+static bool put_quantifier(struct pattern *p, size_t n)
+{
+    if (peek(p, n) == '?')
+        n++;
+    buf_add(p->out, str_slice(p->s, p->at, p->at + n));
+    p->at += n;
+    return quantifier(p) == 0 || wrong(p, "a quantifier with nothing to repeat");
+}
+
+/* At "(". */
+static bool group(struct pattern *p)
+{
+    static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?<"};
+    str rest = str_slice(p->s, p->at, p->s.n);
+    str open = STR("(");
+
+    if (str_starts(rest, STR("(*")))
+        return wrong(p, "a quantifier with nothing to repeat");
+    if (str_starts(rest, STR("(?"))) {
+        size_t i = 0;
+
+        while (i < COUNT_OF(known) && !str_starts(rest, str_c(known[i])))
+            i++;
+        if (i == COUNT_OF(known))
+            return wrong(p, "ECMA-262 has no such group");
+        open = str_c(known[i]);
+    }
+    buf_add(p->out, open);
+    p->at += open.n;
+    return quantifier(p) == 0 || wrong(p, "a quantifier with nothing to repeat");
+}
+
+static bool step(struct pattern *p)
+{
+    char c = peek(p, 0);
+    size_t n = quantifier(p);
+
+    if (n > 0)
+        return put_quantifier(p, n);
+    switch (c) {
+    case '\\':
+        return escape(p);
+    case '[':
+        return char_class(p);
+    case '(':
+        return group(p);
+    case '.':
+        buf_add(p->out, STR(DOT));
+        break;
+    case '{':
+    case '}':
+    case ']':
+        buf_add_c(p->out, '\\');
+        buf_add_c(p->out, c);
+        break;
+    default:
+        buf_add_c(p->out, c);
+    }
+    p->at++;
+    return true;
+}
+
+bool schema_pattern_translate(str pattern, struct buf *out, struct err *e)
+{
+    struct pattern p = {.s = pattern, .out = out, .e = e};
+
+    if (pattern.n > SCHEMA_PATTERN_MAX)
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the regular expression is %zu bytes, the limit is %d",
+                       pattern.n,
+                       SCHEMA_PATTERN_MAX);
+    while (p.at < pattern.n)
+        if (!step(&p))
+            return false;
+    return buf_ok(out, "the regular expression", e);
+}
