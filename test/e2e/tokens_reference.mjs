@@ -53,6 +53,15 @@ function knownAlike() {
   }
 }
 const alike = knownAlike()
+const seen = new Map()
+function allAlike(text) {
+  for (const character of text) {
+    const point = character.codePointAt(0)
+    if (!seen.has(point)) seen.set(point, alike(point))
+    if (!seen.get(point)) return false
+  }
+  return true
+}
 
 const words = `the of and to in is that for it as was with be by on not he his but at are this have
   from or had an they which one you were all her she there would their we him been has when who will
@@ -174,7 +183,7 @@ for (const name of names) {
     let skipped = 0
     buffers.forEach((buffer, i) => {
       const text = decoder.decode(buffer)
-      if (text.includes('\ufeff')) {
+      if (text.includes('\ufeff') || !allAlike(text)) {
         skipped++
         return
       }
