@@ -14,8 +14,7 @@ enum { FORMAT, INSIDE, OPEN, CLOSE, JSON, EVENTS, SHOW, FORMATS, BATCH };
 
 static const struct cli_option options[] = {
     [FORMAT] = {"format", 'f', "ID", NULL, "the reasoning format (default: think)"},
-    [INSIDE] =
-        {"inside", 'i', NULL, NULL, "the text begins inside reasoning: the prompt opened it"},
+    [INSIDE] = {"inside", 'i', NULL, NULL, "it begins inside reasoning, which the prompt opened"},
     [OPEN] = {"open", 0, "MARKER", NULL, "a pair of your own instead of a format: what opens"},
     [CLOSE] = {"close", 0, "MARKER", NULL, "and what closes"},
     [JSON] = {"json", 0, NULL, NULL, "one object at the end"},
