@@ -61,22 +61,27 @@ size_t cli_safe_size(str s, size_t *bad)
     return at;
 }
 
+/* One write, so that lines of several programs on one terminal do not mix. */
 int cli_complain(int code, const char *fmt, ...)
 {
     char text[COMPLAINT_MAX];
     size_t size, bad;
+    struct buf line;
     va_list ap;
-    str left;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    fputs("rationale: ", stderr);
-    for (left = str_c(text); left.n > 0; left = str_slice(left, size + bad, left.n)) {
+    buf_init(&line, 2 * COMPLAINT_MAX);
+    buf_add(&line, STR("rationale: "));
+    for (str left = str_c(text); left.n > 0; left = str_slice(left, size + bad, left.n)) {
         size = cli_safe_size(left, &bad);
-        fprintf(stderr, STR_FMT "%s", STR_ARG(str_slice(left, 0, size)), bad ? "?" : "");
+        buf_add(&line, str_slice(left, 0, size));
+        buf_add(&line, bad ? STR("?") : STR(""));
     }
-    fputc('\n', stderr);
+    buf_add_c(&line, '\n');
+    fwrite(line.p, 1, line.n, stderr);
+    buf_release(&line);
     return code;
 }
 

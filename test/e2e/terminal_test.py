@@ -96,7 +96,7 @@ class Safety(Case):
 class Typing(Case):
     def test_a_person_is_told_that_we_wait(self):
         terminal = Terminal(BINARY, "split")
-        terminal.wait_for(b"end with Ctrl-D")
+        terminal.wait_for(b"end with Ctrl-D\r\n")
         terminal.type(b"<think>a</think>four\n")
         terminal.wait_for(b"four\r\nfour")
         terminal.type(b"\x04")
@@ -147,7 +147,7 @@ class Demo(Case):
         seen, code = terminal.end()
         seen = seen.decode().replace("\r\n", "\n")
         self.assertEqual(code, 0)
-        self.assertIn("\x1b[2mCheckout\x1b[0m", seen)
+        self.assertRegex(seen, "\n\x1b\\[2mCheckout[^\n]*\x1b\\[0m\n")
         self.assertIn("\n**Cause.** The new audit call", seen)
         self.check(seen)
 
