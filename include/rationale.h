@@ -2,34 +2,42 @@
  *
  * While the text arrives, in whatever pieces the network cuts:
  *
- *     struct rationale_error error;
- *     struct rationale_split *split =
- *         rationale_split_new(&(struct rationale_split_options){.format = "qwen3", .on_run = show},
- * &error); while ((n = read(fd, piece, sizeof piece)) > 0) rationale_split_feed(split, piece,
- * (size_t)n); rationale_split_finish(split); rationale_split_free(split);
+ *     struct rationale_split_options options = {.format = "qwen3", .on_run = show};
+ *     struct rationale_split *split = rationale_split_new(&options, &error);
+ *
+ *     while ((n = read(fd, piece, sizeof piece)) > 0)
+ *         rationale_split_feed(split, piece, (size_t)n);
+ *     rationale_split_finish(split);
+ *     rationale_split_free(split);
  *
  * A whole text, for a record:
  *
  *     struct rationale_extract *x = rationale_extract_new(text, size);
- *     if (x->has_reasoning) keep(x->raw_reasoning, x->summary);
+ *
+ *     if (x->has_reasoning)
+ *         keep(x->raw_reasoning, x->summary);
  *     rationale_extract_free(x);
  *
  * Tokens:
  *
- *     size_t n;
- *     if (!rationale_count("o200k_base", text, size, &n, &error)) fail(error.text);
+ *     if (!rationale_count("o200k_base", text, size, &count, &error))
+ *         fail(error.text);
  *
- * Compile and link with `pkg-config --cflags --libs rationale`.
+ * Compile and link with `pkg-config --cflags --libs rationale`, and with `--static` before it for
+ * the archive; example/split_stream.c is a whole program.
  *
  * Rules:
  *   - A function that can fail returns false (or NULL) and says why in the error, which may be
- * NULL.
- *   - Bytes given to a callback are lent for the call. Text has a size and need not end in NUL;
- * what the library gives back ends in a NUL that does not count.
+ *     NULL. What it would have given is then left as it was.
+ *   - Text has a size and need not end in NUL; it may be NULL if the size is 0. What the library
+ *     gives back as text ends in a NUL that does not count. What is given to a callback does not,
+ *     and is lent for the call.
+ *   - An object is never NULL except for the functions that free it. A callback must not feed,
+ *     finish or free the object that called it.
  *   - One object belongs to one thread at a time; different objects may be used by different
- * threads.
+ *     threads. There is nothing to set up and no state outside the objects.
  *   - Feeding never fails, never allocates, and never loses or changes a byte: the runs, joined,
- * are the input, and cutting it elsewhere changes nothing.
+ *     are the input, and cutting it elsewhere changes nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -108,7 +116,7 @@ struct rationale_note {
 };
 
 struct rationale_split_options {
-    const char *format; /* an id; NULL: "think", or the pair below */
+    const char *format; /* an id; NULL for "think" or for the pair below */
     const char *open;   /* a pair of your own instead of a format: both or none */
     const char *close;
     bool inside; /* the text begins inside reasoning, because the prompt opened it */

@@ -1,20 +1,19 @@
 /* `rationale split --batch`: a case a line in, a result a line out, in the same order.
  *
- * A line that cannot be read gives a result with an error in it, so that line N out always belongs
- * to line N in, and the exit code says that there was one.
+ * A line that cannot be read gives a result with an error in it, and the exit code says that there
+ * was one, so result N always belongs to case N. A blank line is no case.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/result.h"
 #include "split/collect.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #define LINE_SIZE_MAX ((size_t)256 << 20)
 #define READ_SIZE ((size_t)64 << 10)
+#define ID_SHOWN_MAX 64 /* bytes of a wrong name in a complaint */
 
 /* One case, in the arena of its line. */
 struct task {
@@ -29,6 +28,8 @@ struct task {
 
 struct batch {
     struct cli *cli;
+    const struct split_format *format; /* where a case names none */
+    bool inside;                       /* where it does not say */
     struct json doc;
     struct arena arena;
     struct buf line; /* out */
@@ -114,21 +115,22 @@ static bool read_input(struct batch *b, struct task *t, struct err *e)
 static bool read_task(struct batch *b, struct task *t, struct err *e)
 {
     const struct json_node *root = json_root(&b->doc), *v;
-    str id = STR("think");
+    str id = STR("");
     bool found;
 
     if (root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "a case must be an object");
     v = json_find(&b->doc, root, STR("id"));
     t->id = v ? json_raw(&b->doc, v) : STR("null");
-    if (!read_text(b, "format", &id, &found, e) || !read_text(b, "join", &t->join, &found, e))
+    if (!read_text(b, "join", &t->join, &found, e) || !read_text(b, "format", &id, &found, e))
         return false;
-    t->format = split_format_find(id);
+    t->format = found ? split_format_find(id) : b->format;
     if (!t->format)
         return err_set(e,
                        ERR_INPUT,
                        "no format \"" STR_FMT "\"; `rationale split --formats` lists them",
-                       STR_ARG(id));
+                       STR_ARG(utf8_cut_size(id, ID_SHOWN_MAX)));
+    t->inside = b->inside;
     v = json_find(&b->doc, root, STR("starts_in_reasoning"));
     if (v && v->kind != JSON_NULL && !json_bool(v, &t->inside))
         return err_set(e, ERR_INPUT, "\"starts_in_reasoning\" must be true or false");
@@ -180,18 +182,34 @@ static void write_error(struct batch *b, str id, const struct err *e)
     b->failed = true;
 }
 
+/* A case is one line, so where its JSON is wrong need not say which line of it. */
+static bool parse(struct batch *b, str line, struct err *e)
+{
+    const str where = STR("line 1, ");
+    size_t at;
+
+    if (json_parse(&b->doc, line, e))
+        return true;
+    at = str_find(str_c(e->text), where);
+    if (at != STR_NONE)
+        memmove(e->text + at, e->text + at + where.n, strlen(e->text + at + where.n) + 1);
+    return false;
+}
+
 static void on_line(struct batch *b, str line)
 {
+    const str mark = STR("\xEF\xBB\xBF"); /* what some editors begin a file with */
     struct task t = {.input = STR(""), .join = STR(""), .id = STR("null")};
     struct json_out o;
     struct err e;
 
-    b->number++;
+    if (b->number++ == 0 && str_starts(line, mark))
+        line = str_slice(line, mark.n, line.n);
     if (str_trim(line).n == 0)
         return;
     buf_reset(&b->line);
     json_out_init(&o, &b->line);
-    if (!json_parse(&b->doc, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
+    if (!parse(b, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
         write_error(b, t.id, &e);
     buf_add_c(&b->line, '\n');
     file_out_add(&b->cli->out, buf_str(&b->line));
@@ -205,7 +223,7 @@ static void take_lines(struct batch *b, struct buf *in)
     size_t from = 0;
     const char *end;
 
-    while (from < all.n && (end = memchr(all.p + from, '\n', all.n - from))) {
+    while (from < all.n && !b->cli->out.error && (end = memchr(all.p + from, '\n', all.n - from))) {
         size_t to = (size_t)(end - all.p);
 
         on_line(b, str_slice(all, from, to));
@@ -215,35 +233,28 @@ static void take_lines(struct batch *b, struct buf *in)
     file_out_flush(&b->cli->out);
 }
 
-static bool read_lines(struct batch *b, int fd, struct err *e)
+static bool read_lines(struct batch *b, const struct cli_input *from, struct err *e)
 {
     struct buf in;
     bool ok = false;
+    size_t n = 1;
 
     buf_init(&in, LINE_SIZE_MAX);
-    for (;;) {
+    while (n > 0 && !b->cli->out.error) {
         char *room = buf_room(&in, READ_SIZE);
-        ssize_t n;
 
         if (!room) {
             err_set(
                 e, ERR_LIMIT, "line %zu is larger than %zu bytes", b->number + 1, LINE_SIZE_MAX);
             goto out;
         }
-        n = read(fd, room, READ_SIZE);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            err_sys(e, "read");
+        if (!cli_read(from, room, READ_SIZE, &n, e))
             goto out;
-        }
-        if (n == 0)
-            break;
-        buf_wrote(&in, (size_t)n);
-        if (memchr(room, '\n', (size_t)n))
+        buf_wrote(&in, n);
+        if (memchr(room, '\n', n))
             take_lines(b, &in);
     }
-    if (in.n > 0)
+    if (in.n > 0 && !b->cli->out.error)
         on_line(b, buf_str(&in));
     ok = true;
 out:
@@ -251,16 +262,17 @@ out:
     return ok;
 }
 
-int cli_split_batch(struct cli *cli, int fd)
+int cli_split_batch(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+                    bool inside)
 {
-    struct batch b = {.cli = cli};
+    struct batch b = {.cli = cli, .format = format, .inside = inside};
     struct err e;
     bool ok;
 
     json_init(&b.doc);
     arena_init(&b.arena, LINE_SIZE_MAX * 16);
     buf_init(&b.line, LINE_SIZE_MAX * 8);
-    ok = read_lines(&b, fd, &e);
+    ok = read_lines(&b, in, &e);
     json_release(&b.doc);
     arena_release(&b.arena);
     buf_release(&b.line);

@@ -42,6 +42,7 @@ struct cli_args {
     const char *value[CLI_OPTIONS_MAX]; /* by the option's index; "" for a flag that was given */
     const char *words[CLI_WORDS_MAX];   /* the rest */
     int word_count;
+    char help; /* 'h' for -h, 'H' for --help: all else is of no interest */
 };
 
 struct cli {
@@ -50,10 +51,14 @@ struct cli {
     bool terminal;       /* whether stdout is one */
 };
 
+/* A list of names: from index 0, NULL behind the last. */
+typedef const char *cli_names(size_t index);
+
 struct cli_command {
     const char *name;
     const char *summary; /* one line, without a full stop */
     const char *words;   /* what stands behind the options, for the usage line */
+    cli_names *values;   /* what those words may be; NULL for a file */
     const char *about;   /* paragraphs */
     const char *examples;
     const struct cli_option *options;
@@ -62,11 +67,14 @@ struct cli_command {
     int (*run)(struct cli *cli, const struct cli_args *args);
 };
 
+struct split_format;
+
 extern const struct cli_command cli_split, cli_count, cli_completion, cli_manpage, cli_help;
 
 /* The table, NULL behind the last; and the row of that name, or NULL. */
 const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(str name);
+const char *cli_command_name(size_t index);
 
 /* Parses; false after saying what is wrong on stderr. --color is taken here. */
 bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
@@ -80,19 +88,42 @@ void cli_usage(struct cli *cli, const struct cli_command *c, bool full);
 void cli_overview(struct cli *cli, bool full);
 void cli_exit_codes(struct cli *cli);
 
-/* "rationale: ...", one line on stderr. Returns the exit code it was given. */
+/* "rationale: ...", one line on stderr, whatever stands in it. Returns the exit code given. */
 int cli_complain(int code, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The same for an error: its sentence, and the exit code that goes with its kind. */
 int cli_fail(const struct err *e);
 
-/* What was probably meant, or NULL: the candidate nearest to the word. */
-const char *cli_nearest(str word, const char *(*candidate)(size_t index));
+/* What a complaint about an unknown name ends with: "did you mean" and the name nearest to the word
+ * or, if none is near, the words for that case. */
+struct cli_guess {
+    char text[160];
+};
+struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise);
 
-/* Opens FILE, or stdin for none and for "-". */
-bool cli_open(const struct cli_args *args, int *fd, struct err *e) MUST_USE;
+/* FILE, or stdin for none and for "-". */
+struct cli_input {
+    int fd;
+    const char *name; /* for a complaint; lent by the arguments */
+    bool owned;       /* closed by cli_close */
+};
 
-/* `rationale split --batch`: JSON Lines in, JSON Lines out. */
-int cli_split_batch(struct cli *cli, int fd);
+bool cli_open(const struct cli_args *args, struct cli_input *in, struct err *e) MUST_USE;
+void cli_close(struct cli_input *in);
+/* What has arrived, waiting until there is something; 0 bytes at the end. */
+bool cli_read(const struct cli_input *in, char *to, size_t size, size_t *got,
+              struct err *e) MUST_USE;
+
+/* `rationale split --batch`: JSON Lines in, JSON Lines out. The format and whether a text begins
+ * inside reasoning are for the lines that do not say. */
+int cli_split_batch(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+                    bool inside);
+
+/* How many bytes at the front of s a terminal shows and does not obey; `bad` is how many behind
+ * them it must not get, 0 at the end of s. */
+size_t cli_safe_size(str s, size_t *bad);
+
+/* What the terminal and the environment say; --color on a command line wins over it. */
+void cli_init_color(struct cli *cli);
 
 /* Escapes that a terminal understands, or nothing where there are no colours. */
 const char *cli_dim(const struct cli *cli);

@@ -34,6 +34,14 @@ static bool has_values(const struct cli_option *o)
     return o->value && (o->choices || str_eq(str_c(o->value), STR("ID")));
 }
 
+static void add_names(struct cli *cli, cli_names *names)
+{
+    const char *name;
+
+    for (size_t i = 0; (name = names(i)); i++)
+        file_out_printf(&cli->out, "%s%s", i ? " " : "", name);
+}
+
 /* ---- bash ---- */
 
 static void bash_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
@@ -44,24 +52,36 @@ static void bash_option(struct cli *cli, const struct cli_command *c, const stru
 
 static void bash_value(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
 {
-    if (!has_values(o))
+    if (!o->value)
         return;
-    file_out_printf(&cli->out, "    %s:--%s) COMPREPLY=($(compgen -W \"", c->name, o->name);
-    add_values(cli, o);
+    file_out_printf(&cli->out, "    %s:--%s", c->name, o->name);
+    if (o->letter)
+        file_out_printf(&cli->out, " | %s:-%c", c->name, o->letter);
+    file_out_add(&cli->out, STR(") COMPREPLY=($(compgen -W \""));
+    if (has_values(o))
+        add_values(cli, o);
     file_out_add(&cli->out, STR("\" -- \"$word\")); return ;;\n"));
 }
+
+/* "--opt=val" comes as three words, because "=" ends a word in bash. */
+static const char bash_head[] =
+    "_rationale() {\n"
+    "  local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}\n"
+    "  COMPREPLY=()\n"
+    "  if [ \"$word\" = '=' ]; then\n"
+    "    word=''\n"
+    "  elif [ \"$last\" = '=' ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
+    "    last=${COMP_WORDS[COMP_CWORD-2]}\n"
+    "  fi\n"
+    "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
+    "    COMPREPLY=($(compgen -W \"--help --version ";
 
 static void bash(struct cli *cli)
 {
     const struct cli_command *c;
 
-    file_out_add(&cli->out,
-                 STR("_rationale() {\n"
-                     "  local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}\n"
-                     "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
-                     "    COMPREPLY=($(compgen -W \"--help --version"));
-    for (size_t i = 0; (c = cli_command_at(i)); i++)
-        file_out_printf(&cli->out, " %s", c->name);
+    file_out_add(&cli->out, str_c(bash_head));
+    add_names(cli, cli_command_name);
     file_out_add(&cli->out,
                  STR("\" -- \"$word\")); return\n  fi\n  case \"${COMP_WORDS[1]}:$last\" in\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++)
@@ -71,27 +91,50 @@ static void bash(struct cli *cli)
         file_out_printf(&cli->out, "    %s:-*) COMPREPLY=($(compgen -W \"", c->name);
         for_options(cli, c, bash_option);
         file_out_add(&cli->out, STR("\" -- \"$word\")) ;;\n"));
+        if (c->values) {
+            file_out_printf(&cli->out, "    %s:*) COMPREPLY=($(compgen -W \"", c->name);
+            add_names(cli, c->values);
+            file_out_add(&cli->out, STR("\" -- \"$word\")) ;;\n"));
+        }
     }
-    file_out_add(
-        &cli->out,
-        STR("    completion:*) COMPREPLY=($(compgen -W \"bash zsh fish\" -- \"$word\")) ;;\n"
-            "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
-            "  esac\n}\ncomplete -o filenames -F _rationale rationale\n"));
+    file_out_add(&cli->out,
+                 STR("    *) compopt -o filenames 2>/dev/null\n"
+                     "       local IFS=$'\\n'\n"
+                     "       COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+                     "  esac\n}\ncomplete -F _rationale rationale\n"));
 }
 
 /* ---- zsh ---- */
 
-static void zsh_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
+/* Inside single quotes and the brackets of _arguments. */
+static void zsh_quoted(struct cli *cli, const char *text)
 {
-    (void)c;
-    file_out_printf(&cli->out, "      '--%s[", o->name);
-    for (const char *p = o->help; *p; p++) { /* these would end the word or the text */
+    for (const char *p = text; *p; p++) {
         if (*p == '\'')
             file_out_add(&cli->out, STR("'\\'"));
-        else if (*p == '[' || *p == ']' || *p == ':')
+        else if (*p == '[' || *p == ']' || *p == ':' || *p == '\\')
             file_out_add(&cli->out, STR("\\"));
         file_out_add(&cli->out, (str){p, 1});
     }
+}
+
+static void zsh_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
+{
+    const char *equals = o->value ? "=" : "";
+
+    (void)c;
+    if (o->letter)
+        file_out_printf(&cli->out,
+                        "      '(-%c --%s)'{-%c%s,--%s%s}'[",
+                        o->letter,
+                        o->name,
+                        o->letter,
+                        o->value ? "+" : "",
+                        o->name,
+                        equals);
+    else
+        file_out_printf(&cli->out, "      '--%s%s[", o->name, equals);
+    zsh_quoted(cli, o->help);
     file_out_add(&cli->out, STR("]"));
     if (o->value)
         file_out_printf(&cli->out, ":%s:", o->value);
@@ -112,21 +155,31 @@ static void zsh(struct cli *cli)
                      "_rationale() {\n"
                      "  if (( CURRENT == 2 )); then\n"
                      "    local -a commands=(\n"));
-    for (size_t i = 0; (c = cli_command_at(i)); i++)
-        file_out_printf(&cli->out, "      '%s:%s'\n", c->name, c->summary);
+    for (size_t i = 0; (c = cli_command_at(i)); i++) {
+        file_out_printf(&cli->out, "      '%s:", c->name);
+        zsh_quoted(cli, c->summary);
+        file_out_add(&cli->out, STR("'\n"));
+    }
     file_out_add(&cli->out,
-                 STR("    )\n    _describe command commands\n    return\n  fi\n"
+                 STR("      '--help:what there is'\n      '--version:the version'\n"
+                     "    )\n    _describe command commands\n    return\n  fi\n"
                      "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n"
                      "  case $command in\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
         file_out_printf(&cli->out, "    %s) _arguments \\\n", c->name);
         for_options(cli, c, zsh_option);
-        file_out_printf(&cli->out,
-                        "      '*:%s:%s' ;;\n",
-                        c->words[0] ? "word" : "",
-                        c == &cli_completion ? "(bash zsh fish)" : "_files");
+        file_out_add(&cli->out, c->values ? STR("      '1:word:(") : STR("      '1:file:_files"));
+        if (c->values) {
+            add_names(cli, c->values);
+            file_out_add(&cli->out, STR(")"));
+        }
+        file_out_add(&cli->out, STR("' ;;\n"));
     }
-    file_out_add(&cli->out, STR("  esac\n}\ncompdef _rationale rationale\n"));
+    /* Found in fpath, the file itself is the function, and this is its first call. */
+    file_out_add(&cli->out,
+                 STR("  esac\n}\n"
+                     "if [ \"$funcstack[1]\" = _rationale ]; then\n"
+                     "  _rationale \"$@\"\nelse\n  compdef _rationale rationale\nfi\n"));
 }
 
 /* ---- fish ---- */
@@ -151,9 +204,9 @@ static void fish_option(struct cli *cli, const struct cli_command *c, const stru
     if (o->letter)
         file_out_printf(&cli->out, " -s %c", o->letter);
     if (o->value)
-        file_out_add(&cli->out, STR(" -r"));
+        file_out_add(&cli->out, STR(" -x"));
     if (has_values(o)) {
-        file_out_add(&cli->out, STR(" -f -a '"));
+        file_out_add(&cli->out, STR(" -a '"));
         add_values(cli, o);
         file_out_add(&cli->out, STR("'"));
     }
@@ -166,35 +219,49 @@ static void fish(struct cli *cli)
 {
     const struct cli_command *c;
 
+    file_out_add(&cli->out,
+                 STR("complete -c rationale -n __fish_use_subcommand -f -l help -s h\n"
+                     "complete -c rationale -n __fish_use_subcommand -f -l version -s V\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
         file_out_printf(
             &cli->out, "complete -c rationale -n __fish_use_subcommand -f -a %s -d ", c->name);
         fish_quoted(cli, c->summary);
         file_out_add(&cli->out, STR("\n"));
     }
-    for (size_t i = 0; (c = cli_command_at(i)); i++)
+    for (size_t i = 0; (c = cli_command_at(i)); i++) {
         for_options(cli, c, fish_option);
-    file_out_add(&cli->out,
-                 STR("complete -c rationale -n '__fish_seen_subcommand_from completion' -f "
-                     "-a 'bash zsh fish'\n"));
+        if (!c->values)
+            continue;
+        file_out_printf(&cli->out,
+                        "complete -c rationale -n '__fish_seen_subcommand_from %s' -f -a '",
+                        c->name);
+        add_names(cli, c->values);
+        file_out_add(&cli->out, STR("'\n"));
+    }
+}
+
+/* ---- the command ---- */
+
+static const struct {
+    const char *name;
+    void (*write)(struct cli *cli);
+} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+static const char *shell_name(size_t index)
+{
+    return index < COUNT_OF(shells) ? shells[index].name : NULL;
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
-    static const struct {
-        const char *name;
-        void (*write)(struct cli *cli);
-    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
     str shell = str_c(args->words[0]);
 
-    for (size_t i = 0; i < COUNT_OF(shells); i++)
-        if (str_eq(shell, str_c(shells[i].name))) {
-            shells[i].write(cli);
-            return CLI_OK;
-        }
     if (shell.n == 0)
         return cli_complain(CLI_USAGE, "completion needs a shell: bash, zsh or fish");
-    return cli_complain(CLI_USAGE, "no completion for \"%s\"; there is bash, zsh, fish", shell.p);
+    for (size_t i = 0; i < COUNT_OF(shells); i++)
+        if (str_eq(shell, str_c(shells[i].name)))
+            shells[i].write(cli);
+    return CLI_OK;
 }
 
 const struct cli_command cli_completion = {
@@ -205,6 +272,7 @@ const struct cli_command cli_completion = {
     .examples = "  rationale completion bash > /etc/bash_completion.d/rationale\n"
                 "  rationale completion zsh > ~/.zfunc/_rationale\n"
                 "  rationale completion fish > ~/.config/fish/completions/rationale.fish\n",
+    .values = shell_name,
     .word_max = 1,
     .run = run,
 };

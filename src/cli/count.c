@@ -6,16 +6,14 @@
 #include "cli/cli.h"
 #include "tokens/tokens.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #define READ_SIZE ((size_t)64 << 10)
 #define IDS_SIZE_MAX ((size_t)256 << 20) /* a text whose ids are listed is read whole */
 
 enum { VOCAB, IDS, JSON };
 
 static const struct cli_option options[] = {
-    [VOCAB] = {"vocab", 'v', "NAME", "o200k_base cl100k_base", "(default: o200k_base)"},
+    [VOCAB] =
+        {"vocab", 'v', "NAME", "o200k_base cl100k_base", "the vocabulary (default: o200k_base)"},
     [IDS] = {"ids", 0, NULL, NULL, "print the ids instead of their number"},
     [JSON] = {"json", 0, NULL, NULL, "an object: vocab, bytes, tokens and, with --ids, ids"},
 };
@@ -25,29 +23,19 @@ struct total {
 };
 
 /* Counts as it reads, so that a text may be of any size. */
-static bool count_fd(int fd, const struct tokens_vocab *v, struct total *out, struct err *e)
+static bool count_input(const struct cli_input *in, const struct tokens_vocab *v, struct total *out,
+                        struct err *e)
 {
     struct tokens_counter c;
     char *piece = base_alloc(READ_SIZE);
-    bool ok = false;
+    size_t n = 1;
+    bool ok = true;
 
     tokens_counter_init(&c, v);
     out->bytes = 0;
-    for (;;) {
-        ssize_t n = read(fd, piece, READ_SIZE);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            err_sys(e, "read");
-            break;
-        }
-        if (n == 0) {
-            ok = true;
-            break;
-        }
-        tokens_counter_feed(&c, (str){piece, (size_t)n});
-        out->bytes += (size_t)n;
+    while (n > 0 && (ok = cli_read(in, piece, READ_SIZE, &n, e))) {
+        tokens_counter_feed(&c, (str){piece, n});
+        out->bytes += n;
     }
     out->tokens = tokens_counter_count(&c);
     free(piece);
@@ -85,7 +73,8 @@ static void write_result(struct cli *cli, const struct tokens_vocab *v, const st
     }
 }
 
-static int run_ids(struct cli *cli, int fd, const struct tokens_vocab *v, bool json)
+static int run_ids(struct cli *cli, const struct cli_input *in, const struct tokens_vocab *v,
+                   bool json)
 {
     struct tokens_list ids;
     struct arena a;
@@ -94,7 +83,7 @@ static int run_ids(struct cli *cli, int fd, const struct tokens_vocab *v, bool j
     bool ok;
 
     arena_init(&a, IDS_SIZE_MAX * 2 + 4096);
-    ok = file_read_fd(&a, fd, IDS_SIZE_MAX, &text, &e);
+    ok = file_read_fd(&a, in->fd, IDS_SIZE_MAX, &text, &e) || err_prefix(&e, "%s: ", in->name);
     if (ok) {
         struct total t = {.bytes = text.n};
 
@@ -115,19 +104,19 @@ static int run(struct cli *cli, const struct cli_args *args)
     bool json = args->value[JSON] != NULL;
     struct total t;
     struct err e;
-    int fd, code = CLI_OK;
+    struct cli_input in;
+    int code = CLI_OK;
 
     assert(v); /* the choices of the option are the vocabularies */
-    if (!cli_open(args, &fd, &e))
+    if (!cli_open(args, &in, &e))
         return cli_fail(&e);
     if (args->value[IDS])
-        code = run_ids(cli, fd, v, json);
-    else if (count_fd(fd, v, &t, &e))
+        code = run_ids(cli, &in, v, json);
+    else if (count_input(&in, v, &t, &e))
         write_result(cli, v, &t, NULL, json);
     else
         code = cli_fail(&e);
-    if (fd != STDIN_FILENO)
-        close(fd);
+    cli_close(&in);
     return code;
 }
 

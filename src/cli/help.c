@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
 
+/* The commands and, behind them, the other topics. */
+static const char *topics(size_t index)
+{
+    size_t commands = 0;
+
+    while (cli_command_name(commands))
+        commands++;
+    return index < commands ? cli_command_name(index) : index == commands ? "exit-codes" : NULL;
+}
+
 static int run(struct cli *cli, const struct cli_args *args)
 {
-    str topic = str_c(args->word_count > 0 ? args->words[0] : NULL);
-    const struct cli_command *c = cli_command_find(topic);
+    str topic = str_c(args->words[0]);
 
     if (topic.n == 0)
         cli_overview(cli, true);
     else if (str_eq(topic, STR("exit-codes")))
         cli_exit_codes(cli);
-    else if (c)
-        cli_usage(cli, c, true);
     else
-        return cli_complain(
-            CLI_USAGE, "no help on \"%s\"; `rationale help` lists the commands", topic.p);
+        cli_usage(cli, cli_command_find(topic), true);
     return CLI_OK;
 }
 
@@ -24,6 +30,7 @@ const struct cli_command cli_help = {
     .words = "[COMMAND | exit-codes]",
     .about = "Prints the full help of a command, of all of them, or the table of exit codes.",
     .examples = "  rationale help split\n  rationale help exit-codes\n",
+    .values = topics,
     .word_max = 1,
     .run = run,
 };

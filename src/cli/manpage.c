@@ -4,22 +4,31 @@
  */
 #include "cli/cli.h"
 
+#define LINE_MAX_SIZE 72 /* of running text in the source, as its readers like it */
+
 /* Text in roff: a hyphen that is one, no line that begins with a control character. */
-static void roff(struct cli *cli, const char *text)
+static void roff_part(struct cli *cli, str text)
 {
     bool line_start = true;
 
-    for (; *text; text++) {
-        if (line_start && (*text == '.' || *text == '\''))
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (line_start && (c == '.' || c == '\''))
             file_out_add(&cli->out, STR("\\&"));
-        if (*text == '-')
+        if (c == '-')
             file_out_add(&cli->out, STR("\\-"));
-        else if (*text == '\\')
+        else if (c == '\\')
             file_out_add(&cli->out, STR("\\e"));
         else
-            file_out_add(&cli->out, (str){text, 1});
-        line_start = *text == '\n';
+            file_out_add(&cli->out, (str){&c, 1});
+        line_start = c == '\n';
     }
+}
+
+static void roff(struct cli *cli, const char *text)
+{
+    roff_part(cli, str_c(text));
 }
 
 static void head(struct cli *cli, const char *name, const char *summary)
@@ -61,18 +70,34 @@ static void option(struct cli *cli, const struct cli_option *o)
 
 static void paragraphs(struct cli *cli, const char *text)
 {
-    while (*text) {
-        const char *end = strstr(text, "\n\n");
-        size_t n = end ? (size_t)(end - text) : strlen(text);
-        char part[2048];
+    size_t column = 0;
 
-        assert(n < sizeof part);
-        memcpy(part, text, n);
-        part[n] = '\0';
-        roff(cli, part);
-        file_out_add(&cli->out, end ? STR("\n.PP\n") : STR("\n"));
-        text += n + (end ? 2 : 0);
+    while (*text) {
+        size_t n = strcspn(text, " \n");
+
+        if (column > 0 && column + 1 + n > LINE_MAX_SIZE)
+            file_out_add(&cli->out, STR("\n")), column = 0;
+        else if (column > 0)
+            file_out_add(&cli->out, STR(" ")), column++;
+        roff_part(cli, (str){text, n});
+        column += n;
+        text += n;
+        if (text[0] == '\n' && text[1] == '\n') {
+            file_out_add(&cli->out, STR("\n.PP\n"));
+            column = 0;
+            text++;
+        }
+        text += *text != '\0';
     }
+    file_out_add(&cli->out, STR("\n"));
+}
+
+static void examples(struct cli *cli, const char *first, const char *second)
+{
+    file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
+    roff(cli, first);
+    roff(cli, second);
+    file_out_add(&cli->out, STR(".fi\n"));
 }
 
 static void command_page(struct cli *cli, const struct cli_command *c)
@@ -91,9 +116,10 @@ static void command_page(struct cli *cli, const struct cli_command *c)
         option(cli, &c->options[i]);
     for (size_t i = 0; (o = cli_common_option(i)); i++)
         option(cli, o);
-    file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
-    roff(cli, c->examples);
-    file_out_add(&cli->out, STR(".fi\n.SH SEE ALSO\n.BR rationale (1)\n"));
+    examples(cli, c->examples, "");
+    file_out_add(&cli->out,
+                 STR(".SH EXIT STATUS\nAs in\n.BR rationale (1).\n"
+                     ".SH SEE ALSO\n.BR rationale (1)\n"));
 }
 
 static void main_page(struct cli *cli)
@@ -103,7 +129,11 @@ static void main_page(struct cli *cli)
     head(cli, "rationale", "tell a model's reasoning from its answer");
     file_out_add(&cli->out,
                  STR(".SH SYNOPSIS\n\\fBrationale\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] "
-                     "[\\fIARGUMENTS\\fR]\n.SH COMMANDS\n"));
+                     "[\\fIARGUMENTS\\fR]\n.SH DESCRIPTION\n"));
+    paragraphs(cli,
+               "Tells the reasoning of a language model's reply from its answer while the reply "
+               "arrives, and counts tokens. Each command has a page of its own.");
+    file_out_add(&cli->out, STR(".SH COMMANDS\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
         file_out_printf(&cli->out, ".TP\n.BR rationale\\-%s (1)\n", c->name);
         roff(cli, c->summary);
@@ -116,19 +146,15 @@ static void main_page(struct cli *cli)
                      ".TP\nNO_COLOR\nset and not empty: no colours\n"
                      ".TP\nCLICOLOR_FORCE\nset and not empty: colours even where stdout is no "
                      "terminal\n"));
+    examples(cli, cli_split.examples, cli_count.examples);
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
-    str name = str_c(args->words[0]);
-    const struct cli_command *c = cli_command_find(name);
-
-    if (name.n == 0)
+    if (args->word_count == 0)
         main_page(cli);
-    else if (c)
-        command_page(cli, c);
     else
-        return cli_complain(CLI_USAGE, "no command \"%s\" to print the manual page of", name.p);
+        command_page(cli, cli_command_find(str_c(args->words[0])));
     return CLI_OK;
 }
 
@@ -139,6 +165,7 @@ const struct cli_command cli_manpage = {
     .about = "Prints the manual page of a command, or of rationale itself, for man to format.",
     .examples = "  rationale manpage split | man -l -\n"
                 "  rationale manpage > /usr/local/share/man/man1/rationale.1\n",
+    .values = cli_command_name,
     .word_max = 1,
     .run = run,
 };

@@ -6,54 +6,83 @@
 
 #define WORD_MAX 64 /* longer words are compared up to here */
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t min(size_t a, size_t b)
 {
-    size_t m = a < b ? a : b;
-
-    return m < c ? m : c;
+    return a < b ? a : b;
 }
 
-/* How many letters must change to make one word the other. */
+/* How many letters must change, come, go or swap with the next to make one word the other. */
 static size_t distance(str a, str b)
 {
-    size_t row[WORD_MAX + 1];
+    size_t rows[3][WORD_MAX + 1];
+    size_t *before = rows[0], *above = rows[1], *row = rows[2];
 
     a = str_slice(a, 0, WORD_MAX);
     b = str_slice(b, 0, WORD_MAX);
     for (size_t j = 0; j <= b.n; j++)
         row[j] = j;
     for (size_t i = 1; i <= a.n; i++) {
-        size_t left_above = row[0];
+        size_t *free_row = before;
 
+        before = above, above = row, row = free_row;
         row[0] = i;
         for (size_t j = 1; j <= b.n; j++) {
-            size_t above = row[j];
+            bool same = a.p[i - 1] == b.p[j - 1];
 
-            row[j] = min3(above + 1, row[j - 1] + 1, left_above + (a.p[i - 1] != b.p[j - 1]));
-            left_above = above;
+            row[j] = min(min(above[j], row[j - 1]) + 1, above[j - 1] + !same);
+            if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
+                row[j] = min(row[j], before[j - 2] + 1);
         }
     }
     return row[b.n];
 }
 
-const char *cli_nearest(str word, const char *(*candidate)(size_t index))
+/* Farther away than this it is another word. */
+static size_t distance_max(str word)
+{
+    return word.n < 6 ? 1 : word.n / 3;
+}
+
+/* The name that was probably meant, or NULL. */
+static const char *nearest(str word, cli_names *names)
 {
     const char *best = NULL, *c;
-    size_t best_distance = word.n / 3 + 2; /* farther than this is another word */
+    size_t best_distance = distance_max(word) + 1;
 
-    for (size_t i = 0; (c = candidate(i)); i++) {
+    for (size_t i = 0; (c = names(i)); i++) {
         size_t d = distance(word, str_c(c));
 
+        if (word.n >= 3 && str_starts(str_c(c), word))
+            d = min(d, 1); /* the front of a name is as good as all of it */
         if (d < best_distance && d < strlen(c))
             best_distance = d, best = c;
     }
     return best;
 }
 
+static struct cli_guess say_guess(const char *near, const char *otherwise)
+{
+    struct cli_guess g;
+
+    if (near)
+        snprintf(g.text, sizeof g.text, "; did you mean \"%s\"?", near);
+    else
+        snprintf(g.text, sizeof g.text, "; %s", otherwise);
+    return g;
+}
+
+struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise)
+{
+    return say_guess(nearest(word, names), otherwise);
+}
+
 /* Every command has these. */
+enum { COLOR, HELP };
+
 static const struct cli_option common[] = {
-    {"color", 0, "WHEN", "auto always never", "colours (default: auto; NO_COLOR is obeyed)"},
-    {"help", 'h', NULL, NULL, "this text; -h is the short one"},
+    [COLOR] =
+        {"color", 0, "WHEN", "auto always never", "colours (default: auto; NO_COLOR is obeyed)"},
+    [HELP] = {"help", 'h', NULL, NULL, "this text; -h is the short one"},
 };
 
 const struct cli_option *cli_common_option(size_t index)
@@ -61,15 +90,23 @@ const struct cli_option *cli_common_option(size_t index)
     return index < COUNT_OF(common) ? &common[index] : NULL;
 }
 
+/* The option at an index of the command's own and the common ones behind them, or NULL. */
+static const struct cli_option *option_at(const struct cli_command *c, size_t index)
+{
+    return index < c->option_count ? &c->options[index]
+                                   : cli_common_option(index - c->option_count);
+}
+
 static const struct cli_option *find(const struct cli_command *c, str name, char letter, int *index)
 {
-    for (size_t i = 0; i < c->option_count; i++)
-        if (letter ? c->options[i].letter == letter : str_eq(name, str_c(c->options[i].name))) {
-            *index = (int)i;
-            return &c->options[i];
+    const struct cli_option *o;
+
+    for (size_t i = 0; (o = option_at(c, i)); i++)
+        if (letter ? o->letter == letter : str_eq(name, str_c(o->name))) {
+            *index = i < c->option_count ? (int)i : -1;
+            return o;
         }
-    *index = -1;
-    return !letter && str_eq(name, str_c(common[0].name)) ? &common[0] : NULL;
+    return NULL;
 }
 
 static bool is_choice(const char *choices, str value)
@@ -107,32 +144,34 @@ static bool set(struct cli *cli, const struct cli_option *o, int index, const ch
     return true;
 }
 
-/* The option whose name is nearest, for a person who misspelt it. */
-static const char *nearest_option(const struct cli_command *c, str name)
-{
-    const char *best = NULL;
-    size_t best_distance = 3;
-
-    for (size_t i = 0; i < c->option_count; i++) {
-        size_t d = distance(name, str_c(c->options[i].name));
-
-        if (d < best_distance)
-            best_distance = d, best = c->options[i].name;
-    }
-    return best;
-}
-
 static bool unknown(const struct cli_command *c, str name, const char *word)
 {
-    const char *near = nearest_option(c, name);
+    const struct cli_option *o, *near = NULL;
+    size_t best = distance_max(name) + 1;
+    char meant[64], otherwise[64];
 
+    for (size_t i = 0; name.n > 0 && (o = option_at(c, i)); i++) {
+        size_t d = distance(name, str_c(o->name));
+
+        if (d < best)
+            best = d, near = o;
+    }
+    snprintf(meant, sizeof meant, "--%s", near ? near->name : "");
+    snprintf(otherwise, sizeof otherwise, "`rationale %s --help` lists them", c->name);
     cli_complain(CLI_USAGE,
-                 "%s has no option %s%s%s; `rationale %s --help` lists them",
+                 "%s has no option %s%s",
                  c->name,
                  word,
-                 near ? "; did you mean --" : "",
-                 near ? near : "",
-                 c->name);
+                 say_guess(near ? meant : NULL, otherwise).text);
+    return false;
+}
+
+static bool needs_value(const struct cli_option *o)
+{
+    if (o->choices)
+        cli_complain(CLI_USAGE, "--%s needs a value, one of: %s", o->name, o->choices);
+    else
+        cli_complain(CLI_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
     return false;
 }
 
@@ -161,23 +200,57 @@ static bool parse_option(struct cli *cli, const struct cli_command *c, int argc,
         return false;
     }
     if (o->value && !value) {
-        if (*at + 1 >= argc) {
-            cli_complain(CLI_USAGE, "--%s needs a value: %s", o->name, o->value);
-            return false;
-        }
+        if (*at + 1 >= argc)
+            return needs_value(o);
         value = argv[++*at];
+    }
+    if (o == &common[HELP]) {
+        args->help = is_long ? 'H' : 'h';
+        return true;
     }
     return set(cli, o, index, value, args);
 }
 
-static bool too_many(const struct cli_command *c)
+static bool too_many(const struct cli_command *c, const char *word)
 {
     cli_complain(CLI_USAGE,
-                 "%s takes %s; `rationale %s --help` says more",
+                 "\"%s\" is one word too many; the usage is: rationale %s [OPTIONS] %s",
+                 word,
                  c->name,
-                 c->word_max ? c->words : "no arguments",
-                 c->name);
+                 c->words);
     return false;
+}
+
+static bool bad_word(const struct cli_command *c, const char *word)
+{
+    struct cli_guess all = {"it takes one of:"};
+    const char *value;
+
+    for (size_t i = 0, n; (value = c->values(i)); i++) {
+        n = strlen(all.text);
+        snprintf(all.text + n, sizeof all.text - n, " %s", value);
+    }
+    cli_complain(CLI_USAGE,
+                 "%s knows no \"%s\"%s",
+                 c->name,
+                 word,
+                 cli_guess(str_c(word), c->values, all.text).text);
+    return false;
+}
+
+static bool add_word(const struct cli_command *c, const char *word, struct cli_args *args)
+{
+    const char *value = NULL;
+
+    if (args->word_count == c->word_max)
+        return too_many(c, word);
+    for (size_t i = 0; c->values && (value = c->values(i)); i++)
+        if (str_eq(str_c(word), str_c(value)))
+            break;
+    if (c->values && !value)
+        return bad_word(c, word);
+    args->words[args->word_count++] = word;
+    return true;
 }
 
 bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
@@ -187,17 +260,14 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
 
     assert(c->option_count <= CLI_OPTIONS_MAX && c->word_max <= CLI_WORDS_MAX);
     *args = (struct cli_args){0};
-    for (int i = 0; i < argc; i++) {
-        if (options && str_eq(str_c(argv[i]), STR("--"))) {
+    for (int i = 0; i < argc && !args->help; i++) {
+        bool is_option = options && argv[i][0] == '-' && argv[i][1] != '\0';
+
+        if (options && str_eq(str_c(argv[i]), STR("--")))
             options = false;
-        } else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
-            if (!parse_option(cli, c, argc, argv, &i, args))
-                return false;
-        } else {
-            if (args->word_count == c->word_max)
-                return too_many(c);
-            args->words[args->word_count++] = argv[i];
-        }
+        else if (is_option ? !parse_option(cli, c, argc, argv, &i, args)
+                           : !add_word(c, argv[i], args))
+            return false;
     }
     return true;
 }
@@ -303,10 +373,10 @@ void cli_exit_codes(struct cli *cli)
         const char *meaning;
     } rows[] = {
         {CLI_OK, "it worked"},
-        {CLI_NEGATIVE, "it ran, but the result is negative: no match, a check failed, a bad line"},
+        {CLI_NEGATIVE, "it ran, but not all is well: a bad line, a file that cannot be read"},
         {CLI_USAGE, "the command line is wrong"},
         {CLI_CONFIG, "the configuration is invalid; do not restart automatically"},
-        {CLI_AUTH, "authentication or permission"},
+        {CLI_AUTH, "authentication or permission, of a file too"},
         {CLI_UNREACHABLE, "the daemon or the upstream cannot be reached"},
         {CLI_STORE, "the store: locked, corrupt, full, failed sync"},
         {CLI_TIMEOUT, "timed out or interrupted before it finished"},

@@ -3,13 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json.h"
-#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/result.h"
 #include "split/collect.h"
-
-#include <errno.h>
-#include <unistd.h>
 
 #define TEXT_SIZE_MAX ((size_t)256 << 20)
 #define READ_SIZE ((size_t)64 << 10)
@@ -18,24 +14,26 @@ enum { FORMAT, INSIDE, OPEN, CLOSE, JSON, EVENTS, SHOW, FORMATS, BATCH };
 
 static const struct cli_option options[] = {
     [FORMAT] = {"format", 'f', "ID", NULL, "the reasoning format (default: think)"},
-    [INSIDE] =
-        {"inside", 'i', NULL, NULL, "the text begins inside reasoning: the prompt opened it"},
+    [INSIDE] = {"inside", 'i', NULL, NULL, "it begins inside reasoning, which the prompt opened"},
     [OPEN] = {"open", 0, "MARKER", NULL, "a pair of your own instead of a format: what opens"},
     [CLOSE] = {"close", 0, "MARKER", NULL, "and what closes"},
     [JSON] = {"json", 0, NULL, NULL, "one object at the end"},
     [EVENTS] = {"events", 0, NULL, NULL, "one JSON line an event, live"},
     [SHOW] = {"show", 's', "WHAT", "answer reasoning both", "what to print (default: answer)"},
-    [FORMATS] = {"formats", 0, NULL, NULL, "list the formats, one a line, and leave"},
+    [FORMATS] = {"formats", 0, NULL, NULL, "list the formats, one a line (or --json), and leave"},
     [BATCH] = {"batch", 0, NULL, NULL, "JSON Lines in, one case each; JSON Lines out"},
 };
 
-/* One of the three ways to show a text. */
+/* A text as it is shown, or as events. */
 struct view {
     struct cli *cli;
     bool show[SPLIT_KIND_COUNT];
-    bool labels; /* say in words which kind it is, where colours cannot */
-    int last;    /* the kind shown last, -1 for none */
-    bool line_open;
+    bool both;
+    bool safe;      /* for a terminal, or mixed with escapes of ours */
+    bool labels;    /* say in words which kind it is, where colours cannot */
+    int last;       /* the kind shown last, -1 for none */
+    bool line_open; /* what was shown does not end in a newline */
+    bool cr;        /* a carriage return is held back: before a newline it is dropped */
     struct buf scratch;
 };
 
@@ -44,27 +42,50 @@ struct view {
 /* Model text may hold escapes that a terminal would obey; there they are shown, not sent. */
 static void add_safely(struct view *v, str run)
 {
-    size_t from = 0;
+    struct file_out *out = &v->cli->out;
+    const str shown = STR("\xEF\xBF\xBD");
+    size_t size, bad;
 
-    if (!v->cli->terminal) {
-        file_out_add(&v->cli->out, run);
+    if (!v->safe) {
+        file_out_add(out, run);
         return;
     }
-    for (size_t at = 0, size; at < run.n; at += size) {
-        uint32_t code;
+    if (v->cr && run.p[0] != '\n')
+        file_out_add(out, shown);
+    v->cr = false;
+    for (; run.n > 0; run = str_slice(run, size + bad, run.n)) {
+        bool is_cr;
 
-        size = utf8_decode(str_slice(run, at, run.n), &code);
-        if (size > 0 && (code == '\n' || code == '\t' || !utf8_is_control(code)))
-            continue;
-        file_out_add(&v->cli->out, str_slice(run, from, at));
-        file_out_add(&v->cli->out, STR("\xEF\xBF\xBD"));
-        size = size ? size : 1;
-        from = at + size;
+        size = cli_safe_size(run, &bad);
+        is_cr = bad == 1 && run.p[size] == '\r';
+        file_out_add(out, str_slice(run, 0, size));
+        if (is_cr && size + 1 == run.n)
+            v->cr = true;
+        else if (bad > 0 && !(is_cr && run.p[size + 1] == '\n'))
+            file_out_add(out, shown);
     }
-    file_out_add(&v->cli->out, str_slice(run, from, run.n));
 }
 
-static void change_kind(struct view *v, enum split_kind kind)
+/* Dims each line by itself: a pager may show any of them first, and whoever stops us in the middle
+ * is not left with a dim terminal. */
+static void add_dimmed(struct view *v, str run)
+{
+    while (run.n > 0) {
+        const char *end = memchr(run.p, '\n', run.n);
+        size_t size = end ? (size_t)(end - run.p) : run.n;
+
+        if (size > 0) {
+            file_out_add(&v->cli->out, str_c(cli_dim(v->cli)));
+            add_safely(v, str_slice(run, 0, size));
+            file_out_add(&v->cli->out, str_c(cli_plain(v->cli)));
+        }
+        if (end)
+            add_safely(v, STR("\n"));
+        run = str_slice(run, size + (end != NULL), run.n);
+    }
+}
+
+static void change_kind(struct view *v, enum split_kind kind, str run)
 {
     struct file_out *out = &v->cli->out;
 
@@ -72,9 +93,8 @@ static void change_kind(struct view *v, enum split_kind kind)
         file_out_add(out, STR("\n"));
     if (v->labels)
         file_out_printf(out, "[%s]\n", split_kind_name(kind));
-    else if (v->last >= 0)
+    else if (v->last >= 0 && run.p[0] != '\n')
         file_out_add(out, STR("\n"));
-    file_out_printf(out, "%s", kind == SPLIT_REASONING ? cli_dim(v->cli) : cli_plain(v->cli));
     v->last = (int)kind;
 }
 
@@ -84,9 +104,12 @@ static void text_run(void *ctx, enum split_kind kind, str run)
 
     if (!v->show[kind])
         return;
-    if (v->show[SPLIT_REASONING] && v->show[SPLIT_ANSWER] && v->last != (int)kind)
-        change_kind(v, kind);
-    add_safely(v, run);
+    if (v->both && v->last != (int)kind)
+        change_kind(v, kind, run);
+    if (v->both && kind == SPLIT_REASONING)
+        add_dimmed(v, run);
+    else
+        add_safely(v, run);
     v->line_open = run.p[run.n - 1] != '\n';
 }
 
@@ -100,6 +123,20 @@ static void text_note(void *ctx, const struct split_note *note)
     cli_complain(CLI_OK,
                  "note: the last %zu bytes were reasoning: a closer inside a code fence was text",
                  note->size);
+}
+
+/* An answer that is empty or cut would otherwise look like one that is not. */
+static void text_done(struct view *v, const struct split *sp)
+{
+    if (v->cr)
+        add_safely(v, STR("\n"));
+    else if (v->cli->terminal && v->line_open)
+        file_out_add(&v->cli->out, STR("\n"));
+    file_out_flush(&v->cli->out);
+    if (sp->state == SPLIT_UNCLOSED && !file_out_gone(&v->cli->out))
+        cli_complain(CLI_OK,
+                     "note: the text ended inside reasoning%s",
+                     sp->size[SPLIT_ANSWER] == 0 ? "; there is no answer in it" : "");
 }
 
 /* ---- events ---- */
@@ -166,37 +203,25 @@ static void event_done(struct view *v, const struct split *sp)
 
 /* ---- the command ---- */
 
-static bool pump(struct cli *cli, int fd, struct split *sp, struct err *e)
+static bool pump(struct cli *cli, const struct cli_input *in, struct split *sp, struct err *e)
 {
     char *piece = base_alloc(READ_SIZE);
-    bool ok = false;
+    size_t n = 1;
+    bool ok = true;
 
-    for (;;) {
-        ssize_t n = read(fd, piece, READ_SIZE);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            err_sys(e, "read");
-            break;
-        }
-        if (n == 0) {
-            ok = true;
-            break;
-        }
-        split_feed(sp, (str){piece, (size_t)n});
+    while (n > 0 && ok && !cli->out.error) {
+        ok = cli_read(in, piece, READ_SIZE, &n, e);
+        if (ok)
+            split_feed(sp, (str){piece, n});
         file_out_flush(&cli->out);
-        if (file_out_gone(&cli->out)) {
-            ok = true;
-            break;
-        }
     }
     free(piece);
     split_finish(sp);
     return ok;
 }
 
-static int run_json(struct cli *cli, int fd, const struct split_format *format, bool inside)
+static int run_json(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+                    bool inside)
 {
     struct split_collect c;
     struct split sp;
@@ -208,7 +233,7 @@ static int run_json(struct cli *cli, int fd, const struct split_format *format, 
     split_collect_init(&c, format, STR(""), TEXT_SIZE_MAX);
     split_init(&sp, format, inside, split_collect_sink(&c));
     buf_init(&line, TEXT_SIZE_MAX * 8);
-    ok = pump(cli, fd, &sp, &e) && split_collect_ok(&c, &e);
+    ok = pump(cli, in, &sp, &e) && split_collect_ok(&c, &e);
     if (ok) {
         json_out_init(&o, &line);
         json_out_object(&o);
@@ -217,49 +242,69 @@ static int run_json(struct cli *cli, int fd, const struct split_format *format, 
         cli_write_result(&o, &sp, &c);
         json_out_end(&o);
         buf_add_c(&line, '\n');
-        file_out_add(&cli->out, buf_str(&line));
         ok = buf_ok(&line, "the result", &e);
     }
+    if (ok)
+        file_out_add(&cli->out, buf_str(&line));
     buf_release(&line);
     split_collect_release(&c);
     return ok ? CLI_OK : cli_fail(&e);
 }
 
-static int run_live(struct cli *cli, int fd, const struct split_format *format,
+static int run_live(struct cli *cli, const struct cli_input *in, const struct split_format *format,
                     const struct cli_args *args)
 {
-    const char *show = args->value[SHOW] ? args->value[SHOW] : "answer";
-    bool events = args->value[EVENTS] != NULL, both = str_eq(str_c(show), STR("both"));
-    struct view v = {.cli = cli, .last = -1, .labels = both && !cli->color};
+    str show = str_c(args->value[SHOW] ? args->value[SHOW] : "answer");
+    bool events = args->value[EVENTS] != NULL, both = str_eq(show, STR("both"));
+    struct view v = {.cli = cli, .last = -1, .both = both, .labels = both && !cli->color};
     struct split sp;
     struct err e;
     bool ok;
 
-    v.show[SPLIT_ANSWER] = both || str_eq(str_c(show), STR("answer"));
-    v.show[SPLIT_REASONING] = both || !v.show[SPLIT_ANSWER];
+    v.show[SPLIT_ANSWER] = both || str_eq(show, STR("answer"));
+    v.show[SPLIT_REASONING] = both || str_eq(show, STR("reasoning"));
+    v.safe = cli->terminal || (both && cli->color);
     buf_init(&v.scratch, READ_SIZE * 16);
     split_init(&sp,
                format,
                args->value[INSIDE] != NULL,
                events ? (struct split_sink){event_run, event_note, &v}
                       : (struct split_sink){text_run, text_note, &v});
-    ok = pump(cli, fd, &sp, &e);
-    if (events)
+    ok = pump(cli, in, &sp, &e);
+    if (events && ok)
         event_done(&v, &sp);
-    else if (v.last == SPLIT_REASONING)
-        file_out_printf(&cli->out, "%s", cli_plain(cli));
-    if (!events && cli->terminal && v.line_open)
-        file_out_add(&cli->out, STR("\n"));
+    else if (!events)
+        text_done(&v, &sp);
     buf_release(&v.scratch);
     return ok ? CLI_OK : cli_fail(&e);
 }
 
-static int list_formats(struct cli *cli)
+static int list_formats(struct cli *cli, bool json)
 {
     const struct split_format *f;
+    struct json_out o;
+    struct buf line;
 
-    for (size_t i = 0; (f = split_format_at(i)); i++)
-        file_out_printf(&cli->out, "%-17s starts inside: %-7s %s\n", f->id, f->inside, f->families);
+    buf_init(&line, READ_SIZE);
+    json_out_init(&o, &line);
+    json_out_array(&o);
+    for (size_t i = 0; (f = split_format_at(i)); i++) {
+        if (!json)
+            file_out_printf(
+                &cli->out, "%-17s starts inside: %-7s %s\n", f->id, f->inside, f->families);
+        json_out_object(&o);
+        json_out_key(&o, STR("id"));
+        json_out_str(&o, str_c(f->id));
+        json_out_key(&o, STR("starts_in_reasoning"));
+        json_out_str(&o, str_c(f->inside));
+        json_out_key(&o, STR("families"));
+        json_out_str(&o, str_c(f->families));
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    if (json)
+        file_out_printf(&cli->out, STR_FMT "\n", STR_ARG(buf_str(&line)));
+    buf_release(&line);
     return CLI_OK;
 }
 
@@ -275,7 +320,6 @@ static const struct split_format *choose(const struct cli_args *args, struct spl
 {
     const char *open = args->value[OPEN], *close = args->value[CLOSE], *id = args->value[FORMAT];
     const struct split_format *f;
-    const char *near;
     struct err e;
 
     if (!open != !close) {
@@ -295,37 +339,66 @@ static const struct split_format *choose(const struct cli_args *args, struct spl
     f = split_format_find(str_c(id ? id : "think"));
     if (f)
         return f;
-    near = cli_nearest(str_c(id), format_id);
     cli_complain(CLI_USAGE,
-                 "no format \"%s\"%s%s; `rationale split --formats` lists them",
+                 "no format \"%s\"%s",
                  id,
-                 near ? "; did you mean " : "",
-                 near ? near : "");
+                 cli_guess(str_c(id), format_id, "`rationale split --formats` lists them").text);
     return NULL;
+}
+
+/* Options that ask for different things; false after saying which. */
+static bool agree(const struct cli_args *args)
+{
+    static const uint8_t apart[][2] = {
+        {JSON, EVENTS},
+        {JSON, BATCH},
+        {EVENTS, BATCH},
+        {SHOW, JSON},
+        {SHOW, EVENTS},
+        {SHOW, BATCH},
+        {FORMATS, EVENTS},
+        {FORMATS, BATCH},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(apart); i++)
+        if (args->value[apart[i][0]] && args->value[apart[i][1]]) {
+            cli_complain(CLI_USAGE,
+                         "either --%s or --%s, not both",
+                         options[apart[i][0]].name,
+                         options[apart[i][1]].name);
+            return false;
+        }
+    if (args->value[FORMATS] && args->word_count > 0) {
+        cli_complain(CLI_USAGE, "--formats reads no file");
+        return false;
+    }
+    return true;
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
     const struct split_format *format;
+    struct cli_input in;
     struct split_pair pair;
     struct err e;
-    int fd, code;
+    int code;
 
+    if (!agree(args))
+        return CLI_USAGE;
     if (args->value[FORMATS])
-        return list_formats(cli);
+        return list_formats(cli, args->value[JSON] != NULL);
     format = choose(args, &pair);
     if (!format)
         return CLI_USAGE;
-    if (!cli_open(args, &fd, &e))
+    if (!cli_open(args, &in, &e))
         return cli_fail(&e);
     if (args->value[BATCH])
-        code = cli_split_batch(cli, fd);
+        code = cli_split_batch(cli, &in, format, args->value[INSIDE] != NULL);
     else if (args->value[JSON])
-        code = run_json(cli, fd, format, args->value[INSIDE] != NULL);
+        code = run_json(cli, &in, format, args->value[INSIDE] != NULL);
     else
-        code = run_live(cli, fd, format, args);
-    if (fd != STDIN_FILENO)
-        close(fd);
+        code = run_live(cli, &in, format, args);
+    cli_close(&in);
     return code;
 }
 
@@ -338,14 +411,17 @@ const struct cli_command cli_split = {
         "The reasoning, the markers and tool markup are left out unless asked for.\n\n"
         "Whether a text begins inside reasoning is not in the text: some prompts open it. Say "
         "--inside if yours does.\n\n"
-        "With --batch every line is a case: {\"id\", \"format\", \"starts_in_reasoning\", "
-        "\"input\" "
-        "or \"chunks\", \"chunk_size\", \"join\"}, and every line out its result: {\"id\", "
-        "\"reasoning\", \"content\", \"tool_calls\", \"state\", \"flags\", \"accounted\"}.",
+        "With --batch every line is a case: an object with \"input\" or \"chunks\" (a list, one "
+        "string a piece) and, if you like, \"id\", \"format\", \"starts_in_reasoning\", "
+        "\"chunk_size\" (cut every so many bytes) and \"join\" (put between separate messages). "
+        "Every line out is a result: \"id\", \"reasoning\", \"content\", \"tool_calls\", \"state\" "
+        "(none, complete, unclosed), \"flags\" and \"accounted\" (bytes of each kind), or \"id\", "
+        "\"line\" and \"error\". --format and --inside hold for lines that do not say.",
     .examples = "  printf '<think>2 and 2</think>4' | rationale split\n"
                 "  rationale split --format harmony --show both reply.txt\n"
                 "  curl -N ... | rationale split --format qwen3 --inside --events\n"
-                "  rationale split --open '[plan]' --close '[/plan]' --json reply.txt\n",
+                "  rationale split --open '[plan]' --close '[/plan]' --json reply.txt\n"
+                "  rationale split --batch cases.jsonl > results.jsonl\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,

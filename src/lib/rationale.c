@@ -104,6 +104,10 @@ struct rationale_split *rationale_split_new(const struct rationale_split_options
     }
     s = base_alloc(sizeof *s);
     s->options = *o;
+    if (o->format && (o->open || o->close)) {
+        give_error(error, RATIONALE_ERROR_INPUT, "either a format or a pair, not both", NULL);
+        goto fail;
+    }
     if (o->open || o->close) {
         if (!use_pair(s, o->open, o->close, error))
             goto fail;
@@ -210,7 +214,9 @@ static const struct tokens_vocab *find_vocab(const char *name, struct rationale_
 {
     const struct tokens_vocab *v = tokens_vocab_find(str_c(name));
 
-    if (!v)
+    if (!name)
+        give_error(error, RATIONALE_ERROR_INPUT, "no vocabulary is named", NULL);
+    else if (!v)
         give_error(error, RATIONALE_ERROR_NOT_FOUND, "no such vocabulary: ", name);
     return v;
 }
