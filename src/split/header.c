@@ -148,10 +148,10 @@ static enum element next(struct header *h, const struct split_at *in, size_t *at
     bool part = false;
     size_t n;
 
-    if (s.n == 0)
-        return CUT;
     if (*at > HEADER_MAX)
         return JUNK;
+    if (s.n == 0)
+        return CUT;
     if (s.p[0] == '<') {
         enum token t = token_at(s, &part);
 
@@ -171,7 +171,9 @@ static enum element next(struct header *h, const struct split_at *in, size_t *at
         *at += 1;
         return WORD;
     }
-    if (n == s.n && in->more && *at + n <= HEADER_MAX)
+    if (*at + n > HEADER_MAX)
+        return JUNK; /* however it goes on */
+    if (n == s.n && in->more)
         return h->tokens > 0 || may_begin(s) ? CUT : JUNK; /* it may go on */
     if (!take_word(h, str_slice(s, 0, n), muse))
         return n == s.n && !in->more && may_begin(s) ? CUT : JUNK;
