@@ -191,7 +191,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
 
     if (again)
         reclassify(sp);
-    if (sp->reason.fence_size > 0 && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN))) {
+    if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN))) {
         sp->flags |= SPLIT_AMBIGUOUS_CLOSE;
         sp->answer_then = sp->answer;
         split_note(sp, SPLIT_AMBIGUOUS, SPLIT_REASONING, STR(""));
