@@ -41,11 +41,12 @@
 #define TAG(open, close) TAG_OPEN(open, "", 0), TAG_CLOSE(close, "", 0)
 
 #define TOKEN_OPEN(t) \
-    M(t, .in = ANSWERS, .gap = START | INSIDE, .to = REASON), \
-    M(t, .in = REASON, .to = SPLIT_STAY)
+    M(t, .in = ANSWERS, .gap = START | INSIDE, .to = REASON, .rules = SPLIT_NOT_QUOTED), \
+    M(t, .in = REASON, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED)
 #define TOKEN_CLOSE(t) \
     M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
-    M(t, .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY)
+    M(t, .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_STRAY)
 /* A token that means nothing outside tools; models say it once too often behind them. */
 #define STRAY_TOKEN(t) \
     M(t, .in = ANSWERS, .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED | SPLIT_STRAY)
