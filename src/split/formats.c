@@ -154,7 +154,8 @@ static const struct split_mark gemma4[] = {
 static const struct split_mark cohere[] = {
     TOKEN("<|START_THINKING|>", "<|END_THINKING|>"),
     WRAP("<|START_RESPONSE|>", "<|END_RESPONSE|>"), WRAP("<|START_TEXT|>", "<|END_TEXT|>"),
-    TOOLS("<|START_ACTION|>", "<|END_ACTION|>", 1, ANYWHERE), STRAY_TOKEN("<|END_ACTION|>")};
+    TOOLS("<|START_ACTION|>", "<|END_ACTION|>", 1, ANYWHERE), STRAY_TOKEN("<|END_ACTION|>"),
+    TERMINATOR("<|END_OF_TURN_TOKEN|>")};
 static const struct split_mark granite[] = {
     M("Here is my thought process:", .gap = START, .to = REASON),
     M("Here's my thought process:", .gap = START, .to = REASON),
