@@ -75,9 +75,9 @@ static size_t mark_size(const struct split_mark *m, str s)
 /* Nearly always it cannot, so this comes first. */
 static bool may_begin(const struct split_mark *m, str s)
 {
-    if ((m->rules & SPLIT_NAMED) && in_name(s.p[0]))
-        return true;
-    return m->text.p[0] == s.p[0] && (s.n < 2 || m->text.n < 2 || m->text.p[1] == s.p[1]);
+    if (m->text.p[0] == s.p[0])
+        return s.n < 2 || m->text.n < 2 || m->text.p[1] == s.p[1];
+    return (m->rules & SPLIT_NAMED) && in_name(s.p[0]);
 }
 
 static bool may_be(const struct split *sp, const struct split_mark *m)
