@@ -2,6 +2,7 @@
 #include "split/internal.h"
 
 #define SUFFIX_MAX 32
+#define NAME_MAX 64
 #define BLOCK 256 /* bytes looked through at a time when several first bytes are wanted */
 
 void split_index(struct split *sp)
@@ -25,6 +26,12 @@ void split_index(struct split *sp)
     }
 }
 
+static bool in_name(char c)
+{
+    return c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
+           ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
 /* Behind "<think" there must be ">" or ":word>". How long the whole is, 0 if it is no match, or
  * SIZE_MAX if the text is too short to say. */
 static size_t with_suffix(str mark, str s)
@@ -42,8 +49,7 @@ static size_t with_suffix(str mark, str s)
             return SIZE_MAX;
         if (s.p[at] == '>')
             return n > 0 ? at + 1 : 0;
-        if (!(s.p[at] == '_' || s.p[at] == '-' || (s.p[at] >= '0' && s.p[at] <= '9') ||
-              ((s.p[at] | 32) >= 'a' && (s.p[at] | 32) <= 'z')))
+        if (!in_name(s.p[at]))
             return 0;
     }
     return 0;
@@ -52,13 +58,26 @@ static size_t with_suffix(str mark, str s)
 /* How much of s the mark takes: 0, SIZE_MAX if s is only the front of it. */
 static size_t mark_size(const struct split_mark *m, str s)
 {
-    size_t n = m->text.n < s.n ? m->text.n : s.n;
+    size_t name = 0, n;
 
+    if (m->rules & SPLIT_NAMED)
+        while (name < s.n && name < NAME_MAX && in_name(s.p[name]))
+            name++;
+    s = str_slice(s, name, s.n);
+    n = m->text.n < s.n ? m->text.n : s.n;
     if (memcmp(m->text.p, s.p, n) != 0)
         return 0;
     if (n < m->text.n)
         return SIZE_MAX;
-    return m->rules & SPLIT_SUFFIX ? with_suffix(m->text, s) : n;
+    return m->rules & SPLIT_SUFFIX ? with_suffix(m->text, s) : name + n;
+}
+
+/* Nearly always it cannot, so this comes first. */
+static bool may_begin(const struct split_mark *m, str s)
+{
+    if (m->text.p[0] == s.p[0])
+        return s.n < 2 || m->text.n < 2 || m->text.p[1] == s.p[1];
+    return (m->rules & SPLIT_NAMED) && in_name(s.p[0]);
 }
 
 static bool may_be(const struct split *sp, const struct split_mark *m)
@@ -69,6 +88,14 @@ static bool may_be(const struct split *sp, const struct split_mark *m)
         return false;
     return !m->pair || m->pair == sp->pair || !(sp->place & (SPLIT_REASON | SPLIT_TOOLS)) ||
            m->to == SPLIT_TOOLS || m->to == SPLIT_REASON;
+}
+
+static void take_mark(struct split_hit *hit, const struct split_mark *m, str bytes)
+{
+    hit->mark = *m;
+    hit->size = hit->token = bytes.n;
+    if (m->rules & SPLIT_NAMED)
+        hit->name = str_slice(bytes, 0, bytes.n - m->text.n);
 }
 
 /* The text ended inside a marker of which at least one token is whole. */
@@ -90,15 +117,15 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
         const struct split_mark *m = &sp->format->marks[i];
         size_t size;
 
-        if (m->text.p[0] != s.p[0] || (s.n > 1 && m->text.n > 1 && m->text.p[1] != s.p[1]))
-            continue; /* nearly always, so it comes first */
+        if (!may_begin(m, s))
+            continue;
         if (!(gap ? m->gap & gap : m->in & sp->place) || !may_be(sp, m))
             continue;
         size = mark_size(m, s);
         if (size == SIZE_MAX)
             part = true;
         else if (size > hit->size)
-            hit->mark = *m, hit->size = hit->token = size;
+            take_mark(hit, m, str_slice(s, 0, size));
     }
     if (part && win->more)
         return SPLIT_PART_MATCH;

@@ -45,9 +45,10 @@ enum split_rule {
     SPLIT_EMPTY = 1 << 8,      /* a whole block with nothing in it */
     SPLIT_BACK = 1 << 9,       /* tools inside reasoning: it goes on behind them */
     SPLIT_TO_TAIL = 1 << 10,   /* tools behind which nothing counts */
-    SPLIT_MESSAGE = 1 << 11,   /* an answer that begins here is a message of its own */
+    SPLIT_MESSAGE = 1 << 11,   /* what begins here is a message of its own */
     SPLIT_DEEPER = 1 << 12,    /* inside reasoning it wants a closer of its own; it is text */
     SPLIT_BAD = 1 << 13,       /* a header that was not as it should be */
+    SPLIT_NAMED = 1 << 14,     /* in a gap a tool's name may stand before it */
 };
 
 struct split_mark {

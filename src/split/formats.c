@@ -41,11 +41,15 @@
 #define TAG(open, close) TAG_OPEN(open, "", 0), TAG_CLOSE(close, "", 0)
 
 #define TOKEN_OPEN(t) \
-    M(t, .in = ANSWERS, .gap = START | INSIDE, .to = REASON), \
-    M(t, .in = REASON, .to = SPLIT_STAY)
+    M(t, .in = ANSWERS, .gap = START | INSIDE, .to = REASON, .rules = SPLIT_NOT_QUOTED), \
+    M(t, .in = REASON, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED)
 #define TOKEN_CLOSE(t) \
     M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
-    M(t, .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY)
+    M(t, .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_STRAY)
+/* A token that means nothing outside tools; models say it once too often behind them. */
+#define STRAY_TOKEN(t) \
+    M(t, .in = ANSWERS, .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED | SPLIT_STRAY)
 #define TOKEN(open, close) TOKEN_OPEN(open), TOKEN_CLOSE(close)
 
 #define TOOLS_BY(open, close, number, where, more) \
@@ -68,6 +72,11 @@
 #define TERMINATOR(t) \
     M(t, .in = WRAPPED | REASON | IN_TOOLS, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
     M(t, .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY)
+
+/* A token that begins a typed message, wherever that is. */
+#define BLOCK(t, where) \
+    M(t, .in = ANYWHERE, .gap = START | AFTER | BETWEEN, .to = where, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE)
 
 static const struct split_mark think[] = {TAG("<think>", "</think>")};
 static const struct split_mark think_tool_call[] = {
@@ -140,11 +149,13 @@ static const struct split_mark gemma4[] = {
     TOKEN_OPEN("<|channel>thought\n"), TOKEN_OPEN("<|channel>"),
     M("<|channel>thought<channel|>", .in = ANSWERS, .gap = START, .to = SPLIT_STAY,
       .rules = SPLIT_EMPTY),
-    TOKEN_CLOSE("<channel|>"), TOOLS("<|tool_call>", "<tool_call|>", 1, ANYWHERE)};
+    TOKEN_CLOSE("<channel|>"), TOOLS("<|tool_call>", "<tool_call|>", 1, ANYWHERE),
+    STRAY_TOKEN("<tool_call|>"), STRAY_TOKEN("<|tool_response>")};
 static const struct split_mark cohere[] = {
     TOKEN("<|START_THINKING|>", "<|END_THINKING|>"),
     WRAP("<|START_RESPONSE|>", "<|END_RESPONSE|>"), WRAP("<|START_TEXT|>", "<|END_TEXT|>"),
-    TOOLS("<|START_ACTION|>", "<|END_ACTION|>", 1, ANYWHERE)};
+    TOOLS("<|START_ACTION|>", "<|END_ACTION|>", 1, ANYWHERE), STRAY_TOKEN("<|END_ACTION|>"),
+    TERMINATOR("<|END_OF_TURN_TOKEN|>")};
 static const struct split_mark granite[] = {
     M("Here is my thought process:", .gap = START, .to = REASON),
     M("Here's my thought process:", .gap = START, .to = REASON),
@@ -158,7 +169,8 @@ static const struct split_mark apriel[] = {
     TOOLS("<tool_calls>", "</tool_calls>", 1, ANSWERS)};
 static const struct split_mark apertus[] = {
     TOKEN("<|inner_prefix|>", "<|inner_suffix|>"),
-    TOOLS_BY("<|tools_prefix|>", "<|tools_suffix|>", 1, ANYWHERE, SPLIT_BACK)};
+    TOOLS_BY("<|tools_prefix|>", "<|tools_suffix|>", 1, ANYWHERE, SPLIT_BACK),
+    STRAY_TOKEN("<|tools_suffix|>")};
 static const struct split_mark lfm2[] = {
     TAG("<think>", "</think>"), TOOLS("<|tool_call_start|>", "<|tool_call_end|>", 1, ANSWERS)};
 static const struct split_mark minicpm5[] = {
@@ -167,19 +179,19 @@ static const struct split_mark harmony[] = {
     TERMINATOR("<|end|>"), TERMINATOR("<|return|>"), TERMINATOR("<|call|>")};
 static const struct split_mark muse[] = {TERMINATOR("<|eom|>"), TERMINATOR("<|eot|>")};
 static const struct split_mark inkling[] = {
-    M("<|content_thinking|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = REASON),
-    M("<|content_text|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = WRAPPED,
-      .rules = SPLIT_MESSAGE),
-    M("<|content_invoke_tool_json|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
-    M("<|content_invoke_tool_text|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
-    M("<|content_tool_error|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
+    BLOCK("<|content_thinking|>", REASON), BLOCK("<|content_text|>", WRAPPED),
+    BLOCK("<|content_invoke_tool_text|>", WRAPPED), BLOCK("<|content_tool_error|>", WRAPPED),
+    BLOCK("<|content_invoke_tool_json|>", IN_TOOLS),
+    M("<|content_invoke_tool_json|>", .gap = START | AFTER | BETWEEN, .to = IN_TOOLS,
+      .rules = SPLIT_MESSAGE | SPLIT_NAMED),
     M("<|message_model|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY),
     TERMINATOR("<|end_message|>"), TERMINATOR("<|content_model_end_sampling|>")};
 static const struct split_mark solar[] = {
     M("<|think|>", .in = ANSWERS, .gap = START | INSIDE | AFTER | BETWEEN, .to = REASON),
     M("<|content|>", .in = OUT | REASON, .gap = START | AFTER | BETWEEN, .to = WRAPPED,
       .rules = SPLIT_MESSAGE),
-    M("<|tool_calls|>", .in = ANYWHERE, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS),
+    M("<|tool_calls|>", .in = ANYWHERE, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS,
+      .rules = SPLIT_MESSAGE),
     M("<|begin|>assistant", .in = OUT, .gap = START | INSIDE | AFTER | BETWEEN, .to = SPLIT_STAY),
     M("<|begin|>assistant", .in = WRAPPED | REASON, .to = OUT),
     TERMINATOR("<|end|>"), TERMINATOR("<|calls|>"), TERMINATOR("<|flush|>")};
@@ -189,10 +201,13 @@ static const struct split_mark reasoning[] = {TAG("<reasoning>", "</reasoning>")
 static const struct split_mark analysis[] = {TAG("<analysis>", "</analysis>")};
 static const struct split_mark harmony_stripped[] = {
     M("analysis", .gap = START, .to = REASON), M("final", .gap = START, .to = SPLIT_STAY),
+    M("commentary", .gap = START, .to = SPLIT_STAY),
     M("assistantfinal", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
     M("assistantcommentary", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
     M("assistantanalysis", .in = OUT, .to = REASON, .rules = SPLIT_NOT_QUOTED),
-    M("assistantfinal", .in = OUT, .gap = START, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED)};
+    M("assistantfinal", .in = OUT, .gap = START, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED),
+    M("assistantcommentary", .in = OUT, .gap = START, .to = SPLIT_STAY,
+      .rules = SPLIT_NOT_QUOTED)};
 static const struct split_mark generic_test[] = {TAG("<test:think>", "</test:think>")};
 static const struct split_mark generic_alt[] = {TAG("<alt:start>", "<alt:end>")};
 

@@ -5,7 +5,9 @@
  * Role, recipient, channel and content type come in any order that models have been seen to write:
  * the recipient before or after the channel, the channel twice, the role or the start token
  * missing, a filler word between two calls. What can be understood is a header; from the first word
- * that can not, the text is the message's, and the header was malformed. Nothing is an error.
+ * that can not, the text is the message's, and the header was malformed. A word that is none we
+ * know, where a name may stand, is the header's if a message follows and the text's if not: a model
+ * that forgets <|message|> says something all the same. Nothing is an error.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,6 +37,7 @@ struct header {
     unsigned tokens;   /* how many there were */
     unsigned words;    /* since the last token */
     size_t understood; /* up to where */
+    bool doubt;        /* words behind that are the header's only if a token follows */
     enum channel channel;
     str recipient;
     bool bad;
@@ -77,13 +80,41 @@ static bool is_plain(str word, size_t from, size_t to)
     return false;
 }
 
-/* The channel a word names; content types are sometimes glued to it. */
-static enum channel channel_of(str word)
+static bool is_letter(char c)
+{
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
+}
+
+static bool same_letters(const char *p, str lower)
+{
+    for (size_t i = 0; i < lower.n; i++)
+        if ((p[i] | 32) != lower.p[i])
+            return false;
+    return true;
+}
+
+/* The channel a word names and where the name ends. Content types are glued to it, and junk stands
+ * around it; what is meant for nobody to see must not be seen for that. */
+static enum channel channel_of(str word, size_t *end)
+{
+    for (enum channel c = ANALYSIS; c <= FINAL; c++)
+        for (size_t at = 0; at + channel_name[c].n <= word.n; at++)
+            if ((at == 0 || !is_letter(word.p[at - 1])) &&
+                same_letters(word.p + at, channel_name[c])) {
+                *end = at + channel_name[c].n;
+                return c;
+            }
+    *end = 0;
+    return OTHER_CHANNEL;
+}
+
+/* The word that fills the gap between two calls is a channel's name without its token. */
+static enum channel filler_of(str word)
 {
     for (enum channel c = ANALYSIS; c <= FINAL; c++)
         if (str_starts(word, channel_name[c]))
             return c;
-    return OTHER_CHANNEL;
+    return NO_CHANNEL;
 }
 
 static bool is_name(str word)
@@ -91,92 +122,119 @@ static bool is_name(str word)
     for (size_t i = 0; i < word.n; i++) {
         char c = word.p[i];
 
-        if (!(c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
-              ((c | 32) >= 'a' && (c | 32) <= 'z')))
+        if (!(c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') || is_letter(c)))
             return false;
     }
     return word.n > 0;
 }
 
-/* Whether a word has a meaning where it stands; the header takes it in if so. */
-static bool take_word(struct header *h, str word, bool muse)
+/* Takes in a word if it has a meaning where it stands: how much of it is sure to be the header's,
+ * or SIZE_MAX if it has none. */
+static size_t take_word(struct header *h, str word, bool muse)
 {
     bool first = h->words++ == 0;
+    size_t end;
 
     if (str_starts(word, STR("to="))) {
         h->recipient = str_slice(word, 3, word.n);
-        return true;
+        return word.n;
     }
-    if (h->last == CONSTRAIN)
-        return first;
     if (h->last == CHANNEL && first) {
-        h->channel = channel_of(word);
-        return h->channel != OTHER_CHANNEL || is_name(word);
+        h->channel = channel_of(word, &end);
+        return end;
     }
-    if (h->last == CHANNEL)
-        return is_plain(word, ROLES, PLAIN_WORDS); /* a content type */
-    /* Before any channel: the role, or the word that fills the gap between two calls. */
-    return is_plain(word, 0, PLAIN_WORDS) || (!muse && channel_of(word) != OTHER_CHANNEL);
+    if (is_plain(word, h->last == START ? 0 : ROLES, PLAIN_WORDS))
+        return word.n; /* a role, a content type */
+    if (h->last == START && !muse && filler_of(word)) {
+        h->channel = filler_of(word);
+        return word.n;
+    }
+    /* An author, which may be a tool; or a content type of its own. */
+    return first && h->tokens > 0 && h->last != CHANNEL && is_name(word) ? 0 : SIZE_MAX;
+}
+
+/* Whether a word is the front of one we know, but not all of it. */
+static bool is_front(str word)
+{
+    for (size_t i = 0; i < PLAIN_WORDS; i++)
+        if (word.n < plain_word[i].n && str_starts(plain_word[i], word))
+            return true;
+    for (enum channel c = ANALYSIS; c <= FINAL; c++)
+        if (word.n < channel_name[c].n && str_starts(channel_name[c], word))
+            return true;
+    return word.n < 3 && str_starts(STR("to="), word);
 }
 
 /* Whether the front of a word that begins a header may still be one that does. */
 static bool may_begin(str word)
 {
-    for (size_t i = 0; i < PLAIN_WORDS; i++)
-        if (str_starts(plain_word[i], word))
-            return true;
-    for (enum channel c = ANALYSIS; c <= FINAL; c++)
-        if (str_starts(channel_name[c], word) || str_starts(word, channel_name[c]))
-            return true;
-    return str_starts(STR("to="), word) || str_starts(word, STR("to="));
+    return is_front(word) || is_plain(word, 0, PLAIN_WORDS) || filler_of(word) ||
+           str_starts(word, STR("to="));
 }
 
-/* A word ends at white space or at a token; a bare "<" inside it makes it junk later. */
+/* A word ends at white space or at a token, and a recipient at its arguments; a bare "<" inside a
+ * word makes it junk later. */
 static size_t word_size(str s)
 {
+    bool recipient = str_starts(s, STR("to="));
     size_t n = 0;
 
-    while (n < s.n && s.p[n] != ' ' && s.p[n] != '\n' && s.p[n] != '\t' && s.p[n] != '<')
+    while (n < s.n && s.p[n] != ' ' && s.p[n] != '\n' && s.p[n] != '\t' && s.p[n] != '<' &&
+           !(recipient && s.p[n] == '{'))
         n++;
     return n;
+}
+
+static enum element next_token(struct header *h, str s, size_t *at)
+{
+    bool part = false;
+    enum token t = token_at(s, &part);
+
+    if (t == TOKEN_COUNT)
+        return part ? CUT : JUNK;
+    if (t == START && h->tokens > 0)
+        return JUNK; /* the next message: this one had no body */
+    h->last = t;
+    h->tokens++;
+    h->words = 0;
+    h->doubt = false;
+    *at += token_text[t].n;
+    h->understood = *at;
+    return t == MESSAGE ? DONE : TOKEN;
 }
 
 /* Takes in the element at `*at`. */
 static enum element next(struct header *h, const struct split_at *in, size_t *at, bool muse)
 {
     str s = str_slice(in->text, *at, in->text.n);
-    bool part = false;
-    size_t n;
+    bool last;
+    size_t n, sure;
 
-    if (s.n == 0)
-        return CUT;
     if (*at > HEADER_MAX)
         return JUNK;
-    if (s.p[0] == '<') {
-        enum token t = token_at(s, &part);
-
-        if (t == TOKEN_COUNT)
-            return part ? CUT : JUNK;
-        if (t == START && h->tokens > 0)
-            return JUNK; /* the next message: this one had no body */
-        h->last = t;
-        h->tokens++;
-        h->words = 0;
-        *at += token_text[t].n;
-        h->understood = *at;
-        return t == MESSAGE ? DONE : TOKEN;
-    }
+    if (s.n == 0)
+        return h->doubt && !in->more ? JUNK : CUT;
+    if (s.p[0] == '<')
+        return next_token(h, s, at);
     n = word_size(s);
     if (n == 0) {
         *at += 1;
         return WORD;
     }
-    if (n == s.n && in->more && *at + n <= HEADER_MAX)
+    if (*at + n > HEADER_MAX)
+        return JUNK; /* however it goes on */
+    last = n == s.n;
+    if (last && in->more)
         return h->tokens > 0 || may_begin(s) ? CUT : JUNK; /* it may go on */
-    if (!take_word(h, str_slice(s, 0, n), muse))
-        return n == s.n && !in->more && may_begin(s) ? CUT : JUNK;
+    if (last && !h->doubt && is_front(s))
+        return CUT;
+    sure = take_word(h, str_slice(s, 0, n), muse);
+    if (sure == SIZE_MAX)
+        return JUNK;
+    if (!h->doubt)
+        h->understood = *at + sure;
+    h->doubt |= sure < n;
     *at += n;
-    h->understood = *at;
     return WORD;
 }
 
@@ -187,6 +245,16 @@ static bool is_header(const struct header *h, const struct split_at *in)
     if (h->tokens == 0)
         return false;
     return in->between || (h->channel != NO_CHANNEL && h->channel != OTHER_CHANNEL);
+}
+
+/* The white space between a header and what has been found not to be it. */
+static size_t white_at(str s)
+{
+    size_t n = 0;
+
+    while (n < s.n && (s.p[n] == ' ' || s.p[n] == '\n' || s.p[n] == '\t'))
+        n++;
+    return n;
 }
 
 /* Reads the elements; what the header says is in h. */
@@ -207,7 +275,7 @@ static enum split_match read_header(struct header *h, const struct split_at *in,
             if (!is_header(h, in))
                 return SPLIT_NO_MATCH;
             h->bad = true;
-            *size = h->understood;
+            *size = h->understood + white_at(str_slice(in->text, h->understood, at));
             return SPLIT_FULL_MATCH;
         case CUT:
             if (in->more)

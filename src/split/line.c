@@ -14,6 +14,18 @@ bool split_line_at_start(const struct split_line *l)
     return l->state == SPLIT_LINE_START;
 }
 
+/* Whether the line so far closes the fence that is open. */
+static bool closes(const struct split_line *l)
+{
+    return (l->state == SPLIT_LINE_RUN || l->state == SPLIT_LINE_REST) && l->rest_blank &&
+           l->mark == l->fence_mark && l->run >= l->fence_size;
+}
+
+bool split_line_in_fence(const struct split_line *l)
+{
+    return l->fence_size > 0 && !closes(l);
+}
+
 /* A line that began with a run of fence characters has ended. */
 static void end_fence_line(struct split_line *l)
 {

@@ -38,3 +38,5 @@ struct split_line {
 void split_line_reset(struct split_line *l, bool count_ticks);
 void split_line_feed(struct split_line *l, str run);
 bool split_line_at_start(const struct split_line *l);
+/* Whether a fence is open, were the line to end here. */
+bool split_line_in_fence(const struct split_line *l);

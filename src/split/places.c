@@ -146,12 +146,13 @@ static void enter_tools(struct split *sp, const struct split_hit *hit)
         sp->implicit = true;
         sp->back = SPLIT_OUT;
     } else {
-        sp->back = sp->place;
+        sp->back = hit->mark.rules & SPLIT_MESSAGE ? SPLIT_OUT : sp->place;
     }
     if (hit->mark.rules & SPLIT_TO_TAIL)
         sp->back = SPLIT_TAIL;
     sp->place = SPLIT_TOOLS;
     sp->pair = hit->mark.pair;
+    sp->before = 0;
     sp->gap = 0;
     split_note(sp, SPLIT_BEGIN, SPLIT_TOOL, hit->name);
 }
@@ -191,7 +192,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
 
     if (again)
         reclassify(sp);
-    if (sp->reason.fence_size > 0 && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN))) {
+    if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN))) {
         sp->flags |= SPLIT_AMBIGUOUS_CLOSE;
         sp->answer_then = sp->answer;
         split_note(sp, SPLIT_AMBIGUOUS, SPLIT_REASONING, STR(""));
@@ -250,8 +251,9 @@ void split_take(struct split *sp, const struct split_hit *hit, str bytes)
     if (m->to == SPLIT_STAY) {
         stay(sp, m, bytes);
     } else if (m->to == SPLIT_TOOLS && !sp->format->header) {
+        split_emit(sp, SPLIT_FRAMING, str_slice(bytes, 0, hit->name.n));
         enter_tools(sp, hit);
-        split_emit(sp, SPLIT_TOOL, bytes);
+        split_emit(sp, SPLIT_TOOL, str_slice(bytes, hit->name.n, bytes.n));
     } else if (m->to == SPLIT_TOOLS) { /* a header is framing: the message is the markup */
         split_emit(sp, SPLIT_FRAMING, bytes);
         enter_tools(sp, hit);

@@ -283,6 +283,8 @@ void split_finish(struct split *sp)
         sp->flags |= SPLIT_CUT_TOOL;
     if (sp->place == SPLIT_REASON || sp->place == SPLIT_TOOLS)
         split_note(sp, SPLIT_END, split_place_kind(sp->place), STR(""));
+    if (sp->place == SPLIT_TOOLS && sp->back == SPLIT_REASON)
+        split_note(sp, SPLIT_END, SPLIT_REASONING, STR(""));
 }
 
 /* ---- names ---- */
