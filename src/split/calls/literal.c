@@ -4,7 +4,7 @@
  * Values are read by recursion, no deeper than CALLS_DEPTH_MAX, and written as JSON on the way.
  */
 #include "base/utf8.h"
-#include "split/calls_internal.h"
+#include "split/calls/internal.h"
 
 static int hex_digit(char ch)
 {

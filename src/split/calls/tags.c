@@ -12,7 +12,7 @@
  * A close tag that is missing is understood where the next tag could not stand otherwise. At the
  * end of the text it is not: there a parameter may be missing too.
  */
-#include "split/calls_internal.h"
+#include "split/calls/internal.h"
 
 #define TAG_SIZE_MAX 1024
 #define FRAME_SIZE_MAX 32 /* of the name of a tag that only frames */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "split/calls.h"
 #include "base/utf8.h"
-#include "split/calls_internal.h"
+#include "split/calls/internal.h"
 
 /* A byte of markup becomes at most six of JSON (\u0001), and a marker is longer than the
  * punctuation that takes its place. */

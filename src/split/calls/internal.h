@@ -1,4 +1,4 @@
-/* calls_internal.h - what the readers of tool markup share: a cursor, finders and givers.
+/* internal.h - what the readers of tool markup share: a cursor, finders and givers.
  *
  * A reader walks over c->raw with c->at, gives each call it is sure of, and says calls_doubt where
  * it is not. Time stays linear by three rules:

@@ -4,7 +4,7 @@
  * Mistral. The end of the JSON is found by its brackets, so that a marker within a string of it is
  * text; only after brackets that never close are markers trusted more.
  */
-#include "split/calls_internal.h"
+#include "split/calls/internal.h"
 
 #define FUNCTIONS STR("functions.")
 

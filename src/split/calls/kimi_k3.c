@@ -10,7 +10,7 @@
  * attributes are escaped (&amp; and &quot;). A <|sep|> that is missing before the next token is
  * understood.
  */
-#include "split/calls_internal.h"
+#include "split/calls/internal.h"
 
 struct k3 {
     struct calls *c;

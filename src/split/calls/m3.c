@@ -10,7 +10,7 @@
  * are members, and text is a value; "null" is a word, for the model leaves nulls out. The tree is
  * in the arena, since a list shows only when its second element comes.
  */
-#include "split/calls_internal.h"
+#include "split/calls/internal.h"
 
 #define TOKEN STR("]<]minimax[>[")
 

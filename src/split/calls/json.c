@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "split/calls_internal.h"
+#include "split/calls/internal.h"
 
 size_t calls_json_size(str s)
 {
