@@ -424,6 +424,8 @@ TEST(extract_gives_what_a_record_keeps)
         {"<reasoning>why</reasoning>What can I get you?", true, "why", "What can I get you?"},
         {"Sure. <thinking>a</thinking> Yes.", true, "a", "Sure.  Yes."},
         {"<thinking></thinking>x", true, "", "x"},
+        {"<thinking>\u00a0\u3000a\u2003\n</thinking>\u00a0x\u00a0", true, "a", "x"},
+        {"<thinking>\xC2\xA0\xA0 a\xA0</thinking>x", true, "\xA0 a\xA0", "x"},
         {"<thinking>a</thinking>x<thinking>b</thinking>y", true, "a\nb", "xy"},
         {"<thinking>a</thinking>x<reasoning>b</reasoning>y", true, "a\nb", "xy"},
         {"<thinking>a<thinking>b</thinking>c</thinking>d", true, "a<thinking>b</thinking>c", "d"},
