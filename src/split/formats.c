@@ -2,10 +2,11 @@
  *
  * A row is a list of markers, and most rows are made of a few shapes:
  *
- *   TAG       a pair that is plain text: opens at the start of a line, can be quoted, can be
- * ambiguous TOKEN     a pair of special tokens: opens anywhere, and a stray one is framing TOOLS
- * tool markup and its end; `where` says whether it also ends reasoning WRAP_TAG  a wrapper around
- * the answer, plain text, right behind the reasoning WRAP      the same with special tokens
+ *   TAG       a pair that is plain text: opens at the start of a line, can be quoted or ambiguous
+ *   TOKEN     a pair of special tokens: opens anywhere, and a stray one is framing
+ *   TOOLS     tool markup and its end; `where` says whether it also ends reasoning
+ *   WRAP_TAG  a wrapper around the answer, plain text, right behind the reasoning
+ *   WRAP      the same with special tokens
  *
  * What a family is asked for by prompt or template is in docs/formats.md.
  *

@@ -4,8 +4,10 @@
  * kind:
  *
  *     struct split sp;
- *     split_init(&sp, split_format_find(STR("qwen3")), false, (struct split_sink){on_run, NULL,
- * ctx}); while (next_piece(&piece)) split_feed(&sp, piece); split_finish(&sp);
+ *     split_init(&sp, format, false, (struct split_sink){on_run, NULL, ctx});
+ *     while (next_piece(&piece))
+ *         split_feed(&sp, piece);
+ *     split_finish(&sp);
  *
  * Whether the text begins inside reasoning is not in the text: the prompt may have opened it. It is
  * the caller's to say, and never guessed.
@@ -18,18 +20,18 @@
  * The rules, in short (docs/splitting.md has them at length, with the reasons):
  *   - White space and a marker that begin the text are framing: an opener, one stray closer, and
  *     openers said again inside.
- *   - A text tag opens only at the start of a line or right behind a closer, and not in a code
- * fence; a special token opens anywhere. A closer that closes nothing is answer for a text tag and
- * framing for a special token.
+ *   - A text tag opens only at the start of a line or right behind a block, and not in a code
+ *     fence; a special token opens anywhere. A closer that closes nothing is answer for a text tag
+ *     and framing for a special token.
  *   - A marker with the same quote character on both sides is text.
  *   - A closer inside an open code fence closes and is noted as ambiguous; if another closer
- * follows before any tool or new block, what lay between was reasoning: SPLIT_RECLASSIFY says so.
+ *     follows before any tool or new block, what lay between was reasoning: SPLIT_RECLASSIFY.
  *
  * Promises:
  *   - Cutting the text elsewhere never changes the runs of each kind, joined, nor the notes.
  *   - The runs, joined, are the input: not a byte is lost, changed or made up.
  *   - Only text that may yet be part of a marker or of its white space is held back, and a
- * character that is not whole; a run never ends inside a UTF-8 sequence.
+ *     character that is not whole; a run never ends inside a UTF-8 sequence.
  *   - It allocates nothing, does no I/O, cannot fail, and its memory is the struct.
  *   - Time is linear in the text.
  *

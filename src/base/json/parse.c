@@ -136,7 +136,7 @@ static const char *number(struct parser *ps, const char *from)
 static inline const char *literal(struct parser *ps, const char *p, str word, enum json_kind kind)
 {
     if ((size_t)(ps->end - p) < word.n || memcmp(p, word.p, word.n) != 0)
-        return fail(ps, p, "neither null, true nor false");
+        return fail(ps, p, "expected a value");
     add(ps, p, p + word.n, kind, false);
     return p + word.n;
 }
