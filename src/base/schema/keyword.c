@@ -249,6 +249,7 @@ static bool read_map(const struct schema_part *p, struct schema_named **out, siz
     struct schema_named *named;
     size_t i = 0;
 
+    *out = NULL;
     *n = json_count(doc, p->value);
     if (p->value->kind != JSON_OBJECT)
         return wrong(p, "must be an object", e);
@@ -271,6 +272,7 @@ static bool read_schema_map(const struct schema_part *p, struct schema_named **o
 {
     if (!read_map(p, out, n, e))
         return false;
+    assert(*n == 0 || *out);
     for (size_t i = 0; i < *n; i++)
         if (!subschema(p, (*out)[i].at, &(*out)[i].node, e))
             return false;
