@@ -82,11 +82,18 @@
 static const struct split_mark think[] = {TAG("<think>", "</think>")};
 static const struct split_mark think_tool_call[] = {
     TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE)};
+/* A call without its wrapper, as Qwen3-Coder writes when it forgets it; its end may come alone. */
+#define BARE_FUNCTION(number) \
+    TOOLS_BY("<function=", "</function>", number, ANSWERS, SPLIT_AT_LINE), \
+    M("</tool_call>", .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY)
+static const struct split_mark qwen3[] = {
+    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE),
+    BARE_FUNCTION(2)};
 static const struct split_mark reka[] = {
     TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANSWERS)};
 static const struct split_mark nemotron[] = {
     TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE),
-    TOOLS("<TOOLCALL>", "</TOOLCALL>", 2, ANYWHERE)};
+    TOOLS("<TOOLCALL>", "</TOOLCALL>", 2, ANYWHERE), BARE_FUNCTION(3)};
 static const struct split_mark deepseek[] = {
     TAG("<think>", "</think>"),
     TOOLS("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", 1, ANYWHERE)};
@@ -224,8 +231,7 @@ static const struct split_format formats[] = {
     {"cogito", "Cogito", "varies", SPLIT_CALLS_DEEPSEEK, false, MARKS(deepseek)},
     {"deepseek_v32", "DeepSeek-V3.2", "yes", SPLIT_CALLS_INVOKE, false, MARKS(deepseek_v32)},
     {"deepseek_v4", "DeepSeek-V4", "yes", SPLIT_CALLS_INVOKE, false, MARKS(deepseek_v4)},
-    {"qwen3", "Qwen3, MiMo, dots, InternS1", "varies", SPLIT_CALLS_TAGGED, false,
-     MARKS(think_tool_call)},
+    {"qwen3", "Qwen3, MiMo, dots, InternS1", "varies", SPLIT_CALLS_TAGGED, false, MARKS(qwen3)},
     {"glm45", "GLM-4.5 to 5", "varies", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
     {"ling3", "Ling 3", "yes", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
     {"kimi", "Kimi-VL, Kimi thinking", "no", SPLIT_CALLS_NONE, false, MARKS(kimi)},
@@ -234,7 +240,7 @@ static const struct split_format formats[] = {
     {"minimax_m2", "MiniMax M1, M2", "yes", SPLIT_CALLS_INVOKE, false, MARKS(minimax_m2)},
     {"minimax_m3", "MiniMax M3", "varies", SPLIT_CALLS_INVOKE, false, MARKS(minimax_m3)},
     {"seed_oss", "Seed-OSS", "no", SPLIT_CALLS_TAGGED, false, MARKS(seed_oss)},
-    {"step3", "Step-3, Step-3.5-Flash", "yes", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
+    {"step3", "Step-3, Step-3.5-Flash", "yes", SPLIT_CALLS_TAGGED, false, MARKS(qwen3)},
     {"step3p5", "Step-3.5, newlines around the closer are framing", "yes", SPLIT_CALLS_NONE, false,
      MARKS(step3p5)},
     {"ernie45", "ERNIE 4.5 Thinking", "yes", SPLIT_CALLS_NONE, false, MARKS(ernie45)},
