@@ -36,8 +36,8 @@
  *     finish or free the object that called it.
  *   - One object belongs to one thread at a time; different objects may be used by different
  *     threads. There is nothing to set up and no state outside the objects.
- *   - Feeding never fails, never allocates, and never loses or changes a byte: the runs, joined,
- *     are the input, and cutting it elsewhere changes nothing.
+ *   - Feeding never fails, never allocates (unless on_call asks for calls), and never loses or
+ *     changes a byte: the runs, joined, are the input, and cutting it elsewhere changes nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -97,6 +97,9 @@ enum rationale_flag {
     RATIONALE_STRAY_CLOSE = 1 << 4,     /* a closer that closed nothing was framing */
     RATIONALE_IMPLICIT_END = 1 << 5,    /* tools or another block ended the reasoning */
     RATIONALE_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
+    RATIONALE_UNOPENED_CLOSE = 1 << 7,  /* a closer in the answer, and nothing was opened: perhaps
+                                           the text began inside reasoning */
+    RATIONALE_UNREAD_TOOL = 1 << 8,     /* with on_call: markup that gave no call */
 };
 
 enum rationale_event {
@@ -115,6 +118,13 @@ struct rationale_note {
     size_t size;
 };
 
+struct rationale_call {
+    const char *name; /* both end in a NUL that does not count, and are lent for the call */
+    size_t name_size;
+    const char *arguments;
+    size_t arguments_size;
+};
+
 struct rationale_split_options {
     const char *format; /* an id; NULL for "think" or for the pair below */
     const char *open;   /* a pair of your own instead of a format: both or none */
@@ -122,6 +132,9 @@ struct rationale_split_options {
     bool inside; /* the text begins inside reasoning, because the prompt opened it */
     void (*on_run)(void *context, enum rationale_kind kind, const char *text, size_t size);
     void (*on_note)(void *context, const struct rationale_note *note); /* may be NULL */
+    /* NULL, or gets each call that tool markup asks for, once its block is whole; `arguments` is
+     * one JSON object. For it the markup is kept until then, 64 MiB at most. */
+    void (*on_call)(void *context, const struct rationale_call *call);
     void *context;
 };
 

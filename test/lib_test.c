@@ -523,6 +523,41 @@ TEST(different_threads_use_different_objects)
     }
 }
 
+static void keep_call(void *context, const struct rationale_call *call)
+{
+    char *out = context;
+    size_t n = strlen(out);
+
+    assert(call->name[call->name_size] == '\0' && call->arguments[call->arguments_size] == '\0');
+    snprintf(out + n, 256 - n, "%s%s;", call->name, call->arguments);
+}
+
+static void ignore_run(void *context, enum rationale_kind kind, const char *text, size_t size)
+{
+    (void)context, (void)kind, (void)text, (void)size;
+}
+
+TEST(calls_are_told_when_their_markup_is_whole)
+{
+    static const char text[] = "ok<tool_call>{\"name\":\"f\",\"arguments\":{\"x\":1}}</tool_call>"
+                               "<tool_call>{bad}</tool_call>";
+    char got[256] = "";
+    struct rationale_split *s = rationale_split_new(
+        &(struct rationale_split_options){
+            .format = "qwen3", .on_run = ignore_run, .on_call = keep_call, .context = got},
+        NULL);
+
+    for (size_t i = 0; i + 1 < sizeof text; i++) {
+        rationale_split_feed(s, text + i, 1);
+        if (text[i] == '{')
+            CHECK(got[0] == '\0' || strstr(text, "{bad}") < text + i + 1);
+    }
+    rationale_split_finish(s);
+    CHECK_F(strcmp(got, "f{\"x\":1};") == 0, "%s", got);
+    CHECK_INT(rationale_split_flags(s), RATIONALE_UNREAD_TOOL);
+    rationale_split_free(s);
+}
+
 TEST_MAIN(T(the_version_is_the_one_that_was_built),
           T(formats_are_listed_once_each_and_all_can_be_used),
           T(a_stream_is_split_wherever_it_is_cut), T(a_kind_that_does_not_exist_has_no_bytes),
@@ -535,4 +570,4 @@ TEST_MAIN(T(the_version_is_the_one_that_was_built),
           T(vocabularies_are_listed), T(tokens_are_counted_and_encoded),
           T(ids_beyond_the_room_are_only_counted), T(an_unknown_vocabulary_is_told),
           T(a_counter_says_at_any_time_what_a_count_says),
-          T(different_threads_use_different_objects))
+          T(different_threads_use_different_objects), T(calls_are_told_when_their_markup_is_whole))

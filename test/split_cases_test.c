@@ -63,7 +63,7 @@ static void check_flags(const struct json *doc, const struct want *w, const stru
                 STR_FMT ": %s",
                 STR_ARG(w->id),
                 split_flag_name(i));
-    CHECK_F(c->calls_unread == has_flag(doc, w->flags, "unread_tool"), STR_FMT, STR_ARG(w->id));
+    CHECK_F(c->tools.unread == has_flag(doc, w->flags, "unread_tool"), STR_FMT, STR_ARG(w->id));
 }
 
 static void check_calls(const struct json *doc, const struct want *w, const struct split_collect *c)
@@ -105,13 +105,19 @@ static void check_case(const struct json *doc, const struct want *w, const size_
         sum += sp.size[k];
     CHECK_F(sum == w->input.n, STR_FMT, STR_ARG(w->id));
     CHECK_F(str_eq(buf_str(&c.reasoning), w->reasoning),
-            STR_FMT ": reasoning " STR_FMT,
+            STR_FMT ", %zu cuts, the first at %zu: reasoning \"" STR_FMT "\", not \"" STR_FMT "\"",
             STR_ARG(w->id),
-            STR_ARG(buf_str(&c.reasoning)));
+            n,
+            n ? cuts[0] : 0,
+            STR_ARG(buf_str(&c.reasoning)),
+            STR_ARG(w->reasoning));
     CHECK_F(str_eq(buf_str(&c.answer), w->content),
-            STR_FMT ": answer " STR_FMT,
+            STR_FMT ", %zu cuts, the first at %zu: answer \"" STR_FMT "\", not \"" STR_FMT "\"",
             STR_ARG(w->id),
-            STR_ARG(buf_str(&c.answer)));
+            n,
+            n ? cuts[0] : 0,
+            STR_ARG(buf_str(&c.answer)),
+            STR_ARG(w->content));
     CHECK_F(str_eq(str_c(split_state_name(sp.state)), w->state), STR_FMT, STR_ARG(w->id));
     check_flags(doc, w, &sp, &c);
     if (w->calls)

@@ -7,8 +7,8 @@
  */
 #include "base/json.h"
 #include "base/utf8.h"
-#include "cli/cli.h"
 #include "cli/result.h"
+#include "cli/split.h"
 #include "split/collect.h"
 
 #define LINE_SIZE_MAX ((size_t)256 << 20)

@@ -67,8 +67,6 @@ struct cli_command {
     int (*run)(struct cli *cli, const struct cli_args *args);
 };
 
-struct split_format;
-
 extern const struct cli_command cli_split, cli_count, cli_completion, cli_manpage, cli_help;
 
 /* The table, NULL behind the last; and the row of that name, or NULL. */
@@ -112,11 +110,6 @@ void cli_close(struct cli_input *in);
 /* What has arrived, waiting until there is something; 0 bytes at the end. */
 bool cli_read(const struct cli_input *in, char *to, size_t size, size_t *got,
               struct err *e) MUST_USE;
-
-/* `rationale split --batch`: JSON Lines in, JSON Lines out. The format and whether a text begins
- * inside reasoning are for the lines that do not say. */
-int cli_split_batch(struct cli *cli, const struct cli_input *in, const struct split_format *format,
-                    bool inside);
 
 /* How many bytes at the front of s a terminal shows and does not obey; `bad` is how many behind
  * them it must not get, 0 at the end of s. */

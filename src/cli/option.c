@@ -196,7 +196,10 @@ static bool parse_option(struct cli *cli, const struct cli_command *c, int argc,
     if (!is_long && word[2] != '\0')
         value = word + 2;
     if (!o->value && value) {
-        cli_complain(CLI_USAGE, "--%s takes no value", o->name);
+        if (is_long)
+            cli_complain(CLI_USAGE, "--%s takes no value", o->name);
+        else
+            cli_complain(CLI_USAGE, "%s: give letters one by one, as in -%c -x", word, o->letter);
         return false;
     }
     if (o->value && !value) {

@@ -44,5 +44,5 @@ void cli_write_result(struct json_out *o, const struct split *sp, const struct s
     json_out_key(o, STR("content"));
     json_out_str(o, buf_str(&c->answer));
     write_calls(o, c);
-    cli_write_summary(o, sp, c->calls_unread);
+    cli_write_summary(o, sp, c->tools.unread);
 }

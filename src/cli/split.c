@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "cli/split.h"
 #include "base/json.h"
-#include "cli/cli.h"
 #include "cli/result.h"
 #include "split/collect.h"
 
@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
     [BATCH] = {"batch", 0, NULL, NULL, "JSON Lines in, one case each; JSON Lines out"},
 };
 
-/* A text as it is shown, or as events. */
+/* A text as it is shown. */
 struct view {
     struct cli *cli;
     bool show[SPLIT_KIND_COUNT];
@@ -34,7 +34,6 @@ struct view {
     int last;       /* the kind shown last, -1 for none */
     bool line_open; /* what was shown does not end in a newline */
     bool cr;        /* a carriage return is held back: before a newline it is dropped */
-    struct buf scratch;
 };
 
 /* ---- text ---- */
@@ -119,6 +118,8 @@ static void text_note(void *ctx, const struct split_note *note)
 
     if (note->what != SPLIT_RECLASSIFY)
         return;
+    if (v->cli->terminal && v->line_open)
+        file_out_add(&v->cli->out, STR("\n"));
     file_out_flush(&v->cli->out);
     cli_complain(CLI_OK,
                  "note: the last %zu bytes were reasoning: a closer inside a code fence was text",
@@ -133,84 +134,40 @@ static void text_done(struct view *v, const struct split *sp)
     else if (v->cli->terminal && v->line_open)
         file_out_add(&v->cli->out, STR("\n"));
     file_out_flush(&v->cli->out);
-    if (sp->state == SPLIT_UNCLOSED && !file_out_gone(&v->cli->out))
+    if (file_out_gone(&v->cli->out))
+        return;
+    if (sp->flags & SPLIT_UNOPENED_CLOSE)
+        cli_complain(CLI_OK,
+                     "note: the answer has a closing marker and nothing was opened; if the prompt "
+                     "opened the reasoning, say --inside");
+    if (sp->state == SPLIT_UNCLOSED)
         cli_complain(CLI_OK,
                      "note: the text ended inside reasoning%s",
                      sp->size[SPLIT_ANSWER] == 0 ? "; there is no answer in it" : "");
 }
 
-/* ---- events ---- */
-
-static void write_line(struct view *v)
-{
-    buf_add_c(&v->scratch, '\n');
-    file_out_add(&v->cli->out, buf_str(&v->scratch));
-}
-
-static void begin_event(struct view *v, struct json_out *o, const char *name)
-{
-    buf_reset(&v->scratch);
-    json_out_init(o, &v->scratch);
-    json_out_object(o);
-    json_out_key(o, STR("event"));
-    json_out_str(o, str_c(name));
-}
-
-static void event_run(void *ctx, enum split_kind kind, str run)
-{
-    struct view *v = ctx;
-    struct json_out o;
-
-    begin_event(v, &o, split_kind_name(kind));
-    json_out_key(&o, STR("text"));
-    json_out_str(&o, run);
-    json_out_end(&o);
-    write_line(v);
-}
-
-static void event_note(void *ctx, const struct split_note *note)
-{
-    static const char *const names[] = {"begin", "end", "ambiguous", "settled", "reclassify"};
-    struct view *v = ctx;
-    struct json_out o;
-
-    begin_event(v, &o, names[note->what]);
-    if (note->what == SPLIT_BEGIN || note->what == SPLIT_END) {
-        json_out_key(&o, STR("kind"));
-        json_out_str(&o, str_c(split_kind_name(note->kind)));
-    }
-    if (note->name.n > 0) {
-        json_out_key(&o, STR("name"));
-        json_out_str(&o, note->name);
-    }
-    if (note->what == SPLIT_RECLASSIFY) {
-        json_out_key(&o, STR("bytes"));
-        json_out_u64(&o, note->size);
-    }
-    json_out_end(&o);
-    write_line(v);
-}
-
-static void event_done(struct view *v, const struct split *sp)
-{
-    struct json_out o;
-
-    begin_event(v, &o, "done");
-    cli_write_summary(&o, sp, false);
-    json_out_end(&o);
-    write_line(v);
-}
-
 /* ---- the command ---- */
 
-static bool pump(struct cli *cli, const struct cli_input *in, struct split *sp, struct err *e)
+/* Streams of chat APIs come as server-sent events; what is in them is not the text. */
+static void look_at_front(str piece)
+{
+    if (str_starts(piece, STR("data: {")) || str_starts(piece, STR("event: ")))
+        cli_complain(CLI_OK,
+                     "note: this looks like server-sent events; split takes the text that is in "
+                     "them, as README.md shows");
+}
+
+bool cli_split_pump(struct cli *cli, const struct cli_input *in, struct split *sp, struct err *e)
 {
     char *piece = base_alloc(READ_SIZE);
     size_t n = 1;
-    bool ok = true;
+    bool ok = true, first = true;
 
     while (n > 0 && ok && !cli->out.error) {
         ok = cli_read(in, piece, READ_SIZE, &n, e);
+        if (ok && first)
+            look_at_front((str){piece, n});
+        first = false;
         if (ok)
             split_feed(sp, (str){piece, n});
         file_out_flush(&cli->out);
@@ -233,7 +190,7 @@ static int run_json(struct cli *cli, const struct cli_input *in, const struct sp
     split_collect_init(&c, format, STR(""), TEXT_SIZE_MAX);
     split_init(&sp, format, inside, split_collect_sink(&c));
     buf_init(&line, TEXT_SIZE_MAX * 8);
-    ok = pump(cli, in, &sp, &e) && split_collect_ok(&c, &e);
+    ok = cli_split_pump(cli, in, &sp, &e) && split_collect_ok(&c, &e);
     if (ok) {
         json_out_init(&o, &line);
         json_out_object(&o);
@@ -255,7 +212,7 @@ static int run_live(struct cli *cli, const struct cli_input *in, const struct sp
                     const struct cli_args *args)
 {
     str show = str_c(args->value[SHOW] ? args->value[SHOW] : "answer");
-    bool events = args->value[EVENTS] != NULL, both = str_eq(show, STR("both"));
+    bool both = str_eq(show, STR("both"));
     struct view v = {.cli = cli, .last = -1, .both = both, .labels = both && !cli->color};
     struct split sp;
     struct err e;
@@ -264,18 +221,10 @@ static int run_live(struct cli *cli, const struct cli_input *in, const struct sp
     v.show[SPLIT_ANSWER] = both || str_eq(show, STR("answer"));
     v.show[SPLIT_REASONING] = both || str_eq(show, STR("reasoning"));
     v.safe = cli->terminal || (both && cli->color);
-    buf_init(&v.scratch, READ_SIZE * 16);
-    split_init(&sp,
-               format,
-               args->value[INSIDE] != NULL,
-               events ? (struct split_sink){event_run, event_note, &v}
-                      : (struct split_sink){text_run, text_note, &v});
-    ok = pump(cli, in, &sp, &e);
-    if (events && ok)
-        event_done(&v, &sp);
-    else if (!events)
-        text_done(&v, &sp);
-    buf_release(&v.scratch);
+    split_init(
+        &sp, format, args->value[INSIDE] != NULL, (struct split_sink){text_run, text_note, &v});
+    ok = cli_split_pump(cli, in, &sp, &e);
+    text_done(&v, &sp);
     return ok ? CLI_OK : cli_fail(&e);
 }
 
@@ -396,6 +345,8 @@ static int run(struct cli *cli, const struct cli_args *args)
         code = cli_split_batch(cli, &in, format, args->value[INSIDE] != NULL);
     else if (args->value[JSON])
         code = run_json(cli, &in, format, args->value[INSIDE] != NULL);
+    else if (args->value[EVENTS])
+        code = cli_split_events(cli, &in, format, args->value[INSIDE] != NULL);
     else
         code = run_live(cli, &in, format, args);
     cli_close(&in);
@@ -419,7 +370,7 @@ const struct cli_command cli_split = {
         "\"line\" and \"error\". --format and --inside hold for lines that do not say.",
     .examples = "  printf '<think>2 and 2</think>4' | rationale split\n"
                 "  rationale split --format harmony --show both reply.txt\n"
-                "  curl -N ... | rationale split --format qwen3 --inside --events\n"
+                "  rationale split --format qwen3 --inside --events < reply.txt\n"
                 "  rationale split --open '[plan]' --close '[/plan]' --json reply.txt\n"
                 "  rationale split --batch cases.jsonl > results.jsonl\n",
     .options = options,

@@ -6,13 +6,16 @@
 
 #include "base/arena.h"
 #include "split/extract.h"
-#include "split/split.h"
+#include "split/reader.h"
 #include "tokens/tokens.h"
 
 _Static_assert((int)RATIONALE_FRAMING == (int)SPLIT_FRAMING, "the kinds are the same");
 _Static_assert((int)RATIONALE_UNCLOSED == (int)SPLIT_UNCLOSED, "the states are the same");
 _Static_assert((int)RATIONALE_RECLASSIFY == (int)SPLIT_RECLASSIFY, "the notes are the same");
-_Static_assert((int)RATIONALE_CUT_TOOL == (int)SPLIT_CUT_TOOL, "the flags are the same");
+_Static_assert((int)RATIONALE_UNOPENED_CLOSE == (int)SPLIT_UNOPENED_CLOSE,
+               "the flags are the same");
+
+#define TOOL_SIZE_MAX ((size_t)64 << 20)
 
 const char *rationale_version(void)
 {
@@ -45,6 +48,7 @@ struct rationale_split {
     char open[SPLIT_MARK_MAX], close[SPLIT_MARK_MAX];
     const struct split_format *format;
     struct rationale_split_options options;
+    struct split_reader tools; /* in use if there is an on_call */
     bool finished;
 };
 
@@ -53,6 +57,18 @@ static void on_run(void *ctx, enum split_kind kind, str run)
     struct rationale_split *s = ctx;
 
     s->options.on_run(s->options.context, (enum rationale_kind)kind, run.p, run.n);
+    if (s->options.on_call)
+        split_reader_run(&s->tools, kind, run);
+}
+
+static void on_call(void *ctx, const struct split_call *c)
+{
+    struct rationale_split *s = ctx;
+    str name = arena_dup(&s->tools.scratch, c->name);
+    str arguments = arena_dup(&s->tools.scratch, c->arguments);
+
+    s->options.on_call(s->options.context,
+                       &(struct rationale_call){name.p, name.n, arguments.p, arguments.n});
 }
 
 static void on_note(void *ctx, const struct split_note *n)
@@ -68,11 +84,14 @@ static void on_note(void *ctx, const struct split_note *n)
 
     if (s->options.on_note)
         s->options.on_note(s->options.context, &note);
+    if (s->options.on_call)
+        split_reader_note(&s->tools, n);
 }
 
 static void begin(struct rationale_split *s)
 {
     split_init(&s->split, s->format, s->options.inside, (struct split_sink){on_run, on_note, s});
+    s->tools.unread = false;
     s->finished = false;
 }
 
@@ -119,6 +138,9 @@ struct rationale_split *rationale_split_new(const struct rationale_split_options
         }
     }
     s->options.format = s->options.open = s->options.close = NULL;
+    if (s->options.on_call)
+        split_reader_init(
+            &s->tools, s->format, TOOL_SIZE_MAX, (struct split_call_sink){on_call, s});
     begin(s);
     return s;
 fail:
@@ -148,7 +170,9 @@ enum rationale_state rationale_split_state(const struct rationale_split *s)
 
 unsigned rationale_split_flags(const struct rationale_split *s)
 {
-    return s->split.flags;
+    bool unread = s->options.on_call && s->tools.unread;
+
+    return s->split.flags | (unread ? RATIONALE_UNREAD_TOOL : 0u);
 }
 
 size_t rationale_split_size(const struct rationale_split *s, enum rationale_kind kind)
@@ -158,6 +182,8 @@ size_t rationale_split_size(const struct rationale_split *s, enum rationale_kind
 
 void rationale_split_free(struct rationale_split *s)
 {
+    if (s && s->options.on_call)
+        split_reader_release(&s->tools);
     free(s);
 }
 

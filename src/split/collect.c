@@ -6,39 +6,39 @@
 #define CALLS_SIZE_FACTOR 32
 #define CALLS_SIZE_MIN ((size_t)1 << 20)
 
+static void on_call(void *ctx, const struct split_call *call);
+
 void split_collect_init(struct split_collect *c, const struct split_format *format, str join,
                         size_t size_max)
 {
-    *c = (struct split_collect){.format = format, .join = join, .tool_name = STR("")};
+    *c = (struct split_collect){.join = join, .size_max = size_max};
     buf_init(&c->reasoning, size_max);
     buf_init(&c->answer, size_max);
-    buf_init(&c->tool, size_max);
     buf_init(&c->since, size_max);
     arena_init(&c->arena, size_max * CALLS_SIZE_FACTOR + CALLS_SIZE_MIN);
-    arena_init(&c->scratch, size_max * CALLS_SIZE_FACTOR + CALLS_SIZE_MIN);
+    split_reader_init(&c->tools, format, size_max, (struct split_call_sink){on_call, c});
 }
 
 void split_collect_release(struct split_collect *c)
 {
     buf_release(&c->reasoning);
     buf_release(&c->answer);
-    buf_release(&c->tool);
     buf_release(&c->since);
     arena_release(&c->arena);
-    arena_release(&c->scratch);
+    split_reader_release(&c->tools);
 }
 
 static void on_run(void *ctx, enum split_kind kind, str run)
 {
     struct split_collect *c = ctx;
-    struct buf *to = kind == SPLIT_REASONING ? &c->reasoning
-                     : kind == SPLIT_ANSWER  ? &c->answer
-                     : kind == SPLIT_TOOL    ? &c->tool
-                                             : NULL;
+    struct buf *to = kind == SPLIT_REASONING ? &c->reasoning : &c->answer;
 
     if (c->doubtful)
         buf_add(&c->since, run);
-    if (!to)
+    if (kind == SPLIT_TOOL)
+        c->tool_size += run.n;
+    split_reader_run(&c->tools, kind, run);
+    if (kind != SPLIT_REASONING && kind != SPLIT_ANSWER)
         return;
     if (c->join_next[kind] && to->n > 0)
         buf_add(to, c->join);
@@ -50,6 +50,8 @@ static void on_call(void *ctx, const struct split_call *call)
 {
     struct split_collect *c = ctx;
 
+    if (c->tool_size > c->size_max)
+        return; /* split_collect_ok says so */
     if (c->call_count == c->call_cap) {
         size_t cap = c->call_cap ? c->call_cap * 2 : 8;
         struct split_call *calls = arena_alloc(&c->arena, cap * sizeof *calls);
@@ -65,31 +67,16 @@ static void on_call(void *ctx, const struct split_call *call)
     };
 }
 
-static void end_tools(struct split_collect *c)
-{
-    struct split_call_sink sink = {on_call, c};
-
-    if (c->format->calls == SPLIT_CALLS_NONE || buf_full(&c->tool))
-        return;
-    if (!split_calls(c->format->calls, c->tool_name, buf_str(&c->tool), &c->scratch, sink))
-        c->calls_unread = true;
-    arena_reset(&c->scratch);
-    buf_reset(&c->tool);
-}
-
 static void on_note(void *ctx, const struct split_note *note)
 {
     struct split_collect *c = ctx;
 
+    split_reader_note(&c->tools, note);
     switch (note->what) {
     case SPLIT_BEGIN:
         c->join_next[note->kind] = true;
-        if (note->kind == SPLIT_TOOL)
-            c->tool_name = arena_dup(&c->arena, note->name);
         break;
     case SPLIT_END:
-        if (note->kind == SPLIT_TOOL)
-            end_tools(c);
         break;
     case SPLIT_AMBIGUOUS:
         c->doubtful = true;
@@ -114,6 +101,8 @@ struct split_sink split_collect_sink(struct split_collect *c)
 
 bool split_collect_ok(const struct split_collect *c, struct err *e)
 {
+    if (c->tool_size > c->size_max)
+        return err_set(e, ERR_LIMIT, "the tool markup: larger than %zu bytes", c->size_max);
     return buf_ok(&c->reasoning, "the reasoning", e) && buf_ok(&c->answer, "the answer", e) &&
-           buf_ok(&c->tool, "the tool markup", e) && buf_ok(&c->since, "the text", e);
+           buf_ok(&c->since, "the text", e);
 }

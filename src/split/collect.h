@@ -16,23 +16,19 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "split/split.h"
+#include "split/reader.h"
 
 struct split_collect {
     struct buf reasoning, answer;
     struct split_call *calls; /* in the arena */
     size_t call_count;
-    bool calls_unread; /* tool markup that could not be understood */
+    struct split_reader tools; /* `unread` says that some markup gave no call */
 
     /* All below is the collector's own. */
-    const struct split_format *format;
     str join; /* put between separate messages of one kind; lent */
     struct arena arena;
-    struct arena scratch; /* for the block at hand */
-    struct buf tool;      /* the markup of the block at hand */
-    str tool_name;        /* in the arena */
+    size_t size_max;
+    size_t tool_size; /* of all markup so far */
     size_t call_cap;
     bool join_next[SPLIT_KIND_COUNT];
     bool doubtful;      /* behind an ambiguous closer */

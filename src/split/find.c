@@ -82,7 +82,7 @@ static bool may_begin(const struct split_mark *m, str s)
 
 static bool may_be(const struct split *sp, const struct split_mark *m)
 {
-    if ((m->rules & SPLIT_AGAIN) && !sp->ambiguous)
+    if ((m->rules & SPLIT_AGAIN) && !sp->ambiguous && sp->seen)
         return false;
     if ((m->rules & SPLIT_LATE) && !sp->implicit)
         return false;

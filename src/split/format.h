@@ -38,7 +38,7 @@ enum split_rule {
     SPLIT_NOT_CODE = 1 << 1, /* anywhere but in a fence or inline code */
     SPLIT_NOT_QUOTED = 1 << 2, /* not with the same quote character on both sides */
     SPLIT_FENCED = 1 << 3,     /* in an open fence it is ambiguous */
-    SPLIT_AGAIN = 1 << 4,      /* only while an ambiguous closer is not settled */
+    SPLIT_AGAIN = 1 << 4,      /* only while a closer is in doubt; before any block, noted */
     SPLIT_LATE = 1 << 5,       /* only behind tools that ended the reasoning */
     SPLIT_STRAY = 1 << 6,      /* it closes nothing: note it */
     SPLIT_SUFFIX = 1 << 7,     /* the text is followed by ">" or by ":word>" */

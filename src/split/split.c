@@ -93,8 +93,6 @@ static enum split_match allowed(struct split *sp, const struct split_window *win
     unsigned rules = hit->mark.rules;
     const struct split_line *l = &sp->answer;
 
-    if ((rules & SPLIT_AGAIN) && !sp->ambiguous)
-        return SPLIT_NO_MATCH; /* the text before it settled that */
     if (rules & SPLIT_NOT_QUOTED) {
         size_t next = win->at + hit->token;
 
@@ -104,6 +102,10 @@ static enum split_match allowed(struct split *sp, const struct split_window *win
             if (next < win->w.n && win->w.p[next] == sp->before)
                 return SPLIT_NO_MATCH;
         }
+    }
+    if ((rules & SPLIT_AGAIN) && !sp->ambiguous) {
+        sp->flags |= sp->seen ? 0 : SPLIT_UNOPENED_CLOSE;
+        return SPLIT_NO_MATCH;
     }
     if (rules & SPLIT_AT_LINE)
         if (l->fence_size > 0 || !(sp->fresh || split_line_at_start(l)))
@@ -315,6 +317,7 @@ const char *split_flag_name(unsigned number)
         "stray_close",
         "implicit_end",
         "cut_tool",
+        "unopened_close",
     };
 
     assert(number < SPLIT_FLAG_COUNT);

@@ -65,8 +65,10 @@ enum split_flag {
     SPLIT_STRAY_CLOSE = 1 << 4,     /* a closer that closed nothing was taken as framing */
     SPLIT_IMPLICIT_END = 1 << 5,    /* tools or another block ended the reasoning, no closer did */
     SPLIT_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
+    SPLIT_UNOPENED_CLOSE = 1 << 7,  /* a closer in the answer, and nothing was opened: perhaps
+                                       the text began inside reasoning */
 };
-#define SPLIT_FLAG_COUNT 7
+#define SPLIT_FLAG_COUNT 8
 
 enum split_note_what {
     SPLIT_BEGIN,      /* a block of `kind` begins; `name` is the tool a header addressed, if any */

@@ -61,6 +61,19 @@ class Overview(Case):
             for line in self.good(run(name, "-h")).decode().splitlines():
                 self.assertLessEqual(len(line), 80, line)
 
+    def test_docs_agree_with_the_table_of_formats(self):
+        formats = json.loads(self.good(run("split", "--formats", "--json")))
+        page = Path(SOURCE, "docs/formats.md").read_text(encoding="utf-8")
+        for row in formats:
+            self.assertIn(f"`{row['id']}`", page)
+        for name in ("README.md", "CHANGELOG.md", "docs/split.svg"):
+            self.assertIn(f"{len(formats)} formats", Path(SOURCE, name).read_text(encoding="utf-8"))
+
+    def test_docs_show_the_events_as_they_are(self):
+        page = Path(SOURCE, "docs/splitting.md").read_text(encoding="utf-8")
+        out = self.good(run("split", "--events", stdin=b"<think>2 and 2</think>4")).decode()
+        self.assertIn("".join(f"    {line}\n" for line in out.splitlines()), page)
+
     def test_help_of_exit_codes(self):
         codes = [int(line.split()[0]) for line in
                  self.good(run("help", "exit-codes")).decode().splitlines()]
@@ -115,7 +128,7 @@ class Usage(Case):
 
     def test_value_where_none_belongs(self):
         self.bad(run("split", "--json=1"), 2, "--json takes no value")
-        self.bad(run("split", "-ix"), 2, "--inside takes no value")
+        self.bad(run("split", "-ix"), 2, "one by one")
 
     def test_bad_choice(self):
         self.bad(run("split", "--show", "all"), 2, '--show is "all"', "answer reasoning both")

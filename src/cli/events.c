@@ -1,0 +1,102 @@
+/* `rationale split --events`: what happens, as it happens, one JSON object a line.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/result.h"
+#include "cli/split.h"
+#include "split/reader.h"
+
+#define LINE_SIZE_MAX ((size_t)1 << 20)
+#define TOOL_SIZE_MAX ((size_t)64 << 20) /* markup of one block that is kept to read its calls */
+
+struct events {
+    struct cli *cli;
+    struct buf line;
+    struct split_reader tools;
+};
+
+static void begin(struct events *v, struct json_out *o, const char *name)
+{
+    buf_reset(&v->line);
+    json_out_init(o, &v->line);
+    json_out_object(o);
+    json_out_key(o, STR("event"));
+    json_out_str(o, str_c(name));
+}
+
+static void end(struct events *v, struct json_out *o)
+{
+    json_out_end(o);
+    buf_add_c(&v->line, '\n');
+    file_out_add(&v->cli->out, buf_str(&v->line));
+}
+
+static void member(struct json_out *o, str key, str text)
+{
+    json_out_key(o, key);
+    json_out_str(o, text);
+}
+
+static void on_run(void *ctx, enum split_kind kind, str run)
+{
+    struct events *v = ctx;
+    struct json_out o;
+
+    begin(v, &o, split_kind_name(kind));
+    member(&o, STR("text"), run);
+    end(v, &o);
+    split_reader_run(&v->tools, kind, run);
+}
+
+static void on_call(void *ctx, const struct split_call *call)
+{
+    struct events *v = ctx;
+    struct json_out o;
+
+    begin(v, &o, "call");
+    member(&o, STR("name"), call->name);
+    member(&o, STR("arguments"), call->arguments);
+    end(v, &o);
+}
+
+static void on_note(void *ctx, const struct split_note *note)
+{
+    static const char *const names[] = {"begin", "end", "ambiguous", "settled", "reclassify"};
+    struct events *v = ctx;
+    struct json_out o;
+
+    begin(v, &o, names[note->what]);
+    if (note->what == SPLIT_BEGIN || note->what == SPLIT_END)
+        member(&o, STR("kind"), str_c(split_kind_name(note->kind)));
+    if (note->name.n > 0)
+        member(&o, STR("name"), note->name);
+    if (note->what == SPLIT_RECLASSIFY) {
+        json_out_key(&o, STR("bytes"));
+        json_out_u64(&o, note->size);
+    }
+    end(v, &o);
+    split_reader_note(&v->tools, note);
+}
+
+int cli_split_events(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+                     bool inside)
+{
+    struct events v = {.cli = cli};
+    struct json_out o;
+    struct split sp;
+    struct err e;
+    bool ok;
+
+    buf_init(&v.line, LINE_SIZE_MAX + TOOL_SIZE_MAX * 8);
+    split_reader_init(&v.tools, format, TOOL_SIZE_MAX, (struct split_call_sink){on_call, &v});
+    split_init(&sp, format, inside, (struct split_sink){on_run, on_note, &v});
+    ok = cli_split_pump(cli, in, &sp, &e);
+    if (ok) {
+        begin(&v, &o, "done");
+        cli_write_summary(&o, &sp, v.tools.unread);
+        end(&v, &o);
+    }
+    split_reader_release(&v.tools);
+    buf_release(&v.line);
+    return ok ? CLI_OK : cli_fail(&e);
+}
