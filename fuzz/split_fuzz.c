@@ -137,7 +137,7 @@ static void check_collected(const struct split_format *f, bool inside, str text,
     collect_by(&b, f, inside, text, way);
     assert(str_eq(buf_str(&a.reasoning), buf_str(&b.reasoning)));
     assert(str_eq(buf_str(&a.answer), buf_str(&b.answer)));
-    assert(a.call_count == b.call_count && a.calls_unread == b.calls_unread);
+    assert(a.call_count == b.call_count && a.tools.unread == b.tools.unread);
     for (size_t i = 0; i < a.call_count; i++)
         assert(str_eq(a.calls[i].name, b.calls[i].name) &&
                str_eq(a.calls[i].arguments, b.calls[i].arguments));
