@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
-#include "tokens/tokens.h"
+#include "tokens/internal.h"
 
 #define IDS_MAX ((size_t)4 << 20)
 
@@ -176,6 +176,39 @@ TEST(tokens_are_those_of_the_reference)
         for (size_t v = 0; v < 2; v++)
             CHECK_STR(ids_text(tokens_vocab_at(v), str_c(goldens[i].text), &b), goldens[i].ids[v]);
     CHECK_INT(tokens_count(tokens_vocab_at(0), STR("")), 0);
+    buf_release(&b);
+}
+
+/* Cutting many pieces at once, from every place where a piece begins. */
+TEST(tokens_ends_are_where_the_splitter_cuts)
+{
+    static const char few[] = "  \n\r\t\v\f\x1F''/(aAsLvEz012";
+    struct buf b;
+
+    buf_init(&b, 1 << 10);
+    for (int round = 0; round < 20000; round++) {
+        str text = random_text(&b, 60, EDGES_VALID);
+        const struct tokens_vocab *v = tokens_vocab_at((size_t)round % 2);
+        const uint8_t *p;
+
+        if (round % 8)
+            for (buf_reset(&b); b.n < 160;)
+                buf_add(&b, (str){few + random_below(sizeof few - 1), 1});
+        if (round % 8 == 1)
+            buf_add(&b, STR("\xC3\xA9"));
+        text = buf_str(&b);
+        p = (const uint8_t *)text.p;
+        for (size_t at = 0; at < text.n;) {
+            uint64_t ends = tokens_ends(p + at, text.n - at, v->cased);
+            size_t from = at;
+
+            for (; ends; ends &= ends - 1) {
+                from += v->split(p + from, text.n - from, false);
+                CHECK(from == at + (size_t)__builtin_ctzll(ends));
+            }
+            at += v->split(p + at, text.n - at, true);
+        }
+    }
     buf_release(&b);
 }
 
@@ -470,6 +503,7 @@ TEST(tokens_lists_keep_whole_pieces_under_their_ceiling)
 }
 
 TEST_MAIN(T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
+          T(tokens_ends_are_where_the_splitter_cuts),
           T(tokens_of_broken_text_are_those_of_its_replacement),
           T(tokens_counter_does_not_see_the_cuts),
           T(tokens_counter_knows_every_prefix_of_an_endless_run),

@@ -213,9 +213,22 @@ static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n
     const struct tokens_table *t = c->vocab->table;
     size_t at = 0, size;
 
-    while (at < stop && (size = c->vocab->split(p + at, n - at, false)) > 0) {
-        c->done += tokens_piece_count(t, p + at, size, n - at, NULL);
-        at += size;
+    while (at < stop) {
+        uint64_t ends = stop == n ? tokens_ends(p + at, n - at, c->vocab->cased) : 0;
+        size_t block = at;
+
+        if (!ends) {
+            size = c->vocab->split(p + at, n - at, false);
+            if (size == 0)
+                break;
+            c->done += tokens_piece_count(t, p + at, size, n - at, NULL);
+            at += size;
+        }
+        for (; ends; ends &= ends - 1) {
+            size = block + (size_t)__builtin_ctzll(ends) - at;
+            c->done += tokens_piece_count(t, p + at, size, n - at, NULL);
+            at += size;
+        }
     }
     return at;
 }

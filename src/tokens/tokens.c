@@ -38,11 +38,23 @@ static size_t count_pieces(const struct tokens_vocab *v, const uint8_t *p, size_
     size_t count = 0;
 
     for (size_t at = 0; at < n;) {
-        size_t size = v->split(p + at, n - at, true);
+        uint64_t ends = tokens_ends(p + at, n - at, v->cased);
+        size_t from = at;
 
-        assert(size > 0 && size <= n - at);
-        count += tokens_piece_count(v->table, p + at, size, n - at, seen);
-        at += size;
+        for (; ends; ends &= ends - 1) {
+            size_t end = at + (size_t)__builtin_ctzll(ends);
+
+            count += tokens_piece_count(v->table, p + from, end - from, n - from, seen);
+            from = end;
+        }
+        if (from == at) {
+            size_t size = v->split(p + at, n - at, true);
+
+            assert(size > 0 && size <= n - at);
+            count += tokens_piece_count(v->table, p + at, size, n - at, seen);
+            from += size;
+        }
+        at = from;
     }
     return count;
 }
@@ -83,33 +95,54 @@ void tokens_list_release(struct tokens_list *l)
 }
 
 /* Room for n more, whatever the ceiling is: what is written there may turn out to be less. */
-static uint32_t *list_room(struct tokens_list *l, size_t n)
+static void list_room(struct tokens_list *l, size_t n)
 {
     size_t cap = l->cap;
 
     if (l->ids && n <= cap - l->n)
-        return l->ids + l->n;
+        return;
     do
         cap = cap < LIST_CAP_MIN ? LIST_CAP_MIN : cap * 2;
     while (cap - l->n < n);
     l->ids = base_realloc(l->ids, cap * sizeof *l->ids);
     l->cap = cap;
-    return l->ids + l->n;
+}
+
+/* The ids of one piece behind the others, of which there is room for `size`. */
+static void encode_piece(const struct tokens_vocab *v, const uint8_t *p, size_t size, size_t room,
+                         struct tokens_list *out)
+{
+    size_t count = tokens_piece_ids(v->table, p, size, room, out->ids + out->n);
+
+    assert(count > 0 && count <= size);
+    if (count > out->count_max - out->n)
+        out->full = true;
+    else
+        out->n += count;
 }
 
 static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n,
                          struct tokens_list *out)
 {
     for (size_t at = 0; at < n && !out->full;) {
-        size_t size = v->split(p + at, n - at, true);
-        size_t count = tokens_piece_ids(v->table, p + at, size, n - at, list_room(out, size));
+        uint64_t ends = tokens_ends(p + at, n - at, v->cased);
+        size_t from = at, size;
 
-        assert(size > 0 && count > 0 && count <= size);
-        if (count > out->count_max - out->n)
-            out->full = true;
-        else
-            out->n += count;
-        at += size;
+        if (ends) {
+            list_room(out, TOKENS_BLOCK);
+        } else {
+            size = v->split(p + at, n - at, true);
+            assert(size > 0 && size <= n - at);
+            list_room(out, size);
+            encode_piece(v, p + at, size, n - at, out);
+            from += size;
+        }
+        for (; ends && !out->full; ends &= ends - 1) {
+            size = at + (size_t)__builtin_ctzll(ends) - from;
+            encode_piece(v, p + from, size, n - from, out);
+            from += size;
+        }
+        at = from;
     }
 }
 

@@ -1,0 +1,168 @@
+/* 64 bytes of ASCII cut into pieces at once.
+ *
+ * The splitter in pretoken.c asks of every character what it is and goes where that leads, which no
+ * processor can guess. Here a character is a bit in a set, and what the patterns say is said of all
+ * 64 with a few operations on sets, without a branch. In ASCII the patterns come to this; the first
+ * byte begins a piece, which is all that is known of what stands before.
+ *
+ *   - The tail of punctuation is the line ends right behind it, in o200k_base with the slashes
+ *     among and behind them. What follows begins anew, so these slashes are no punctuation.
+ *   - A contraction belongs to the word before it (o200k_base), or is a piece where a piece begins
+ *     with it (cl100k_base). From then on its bytes count as lower letters; what follows begins a
+ *     piece.
+ *   - White space (what is left of it) is one piece up to its last line end. Of the blanks behind
+ *     that the last one begins a piece, whatever follows, and the others are one.
+ *   - Punctuation begins a piece, or with the space right before it. If it is one character, no
+ *     space stands before it and a letter follows, then it leads a word.
+ *   - Letters begin a piece, or with the blank or the leading punctuation before them. In
+ *     o200k_base, an upper letter behind a lower one begins a piece.
+ *   - Numbers begin a piece, and again after every three digits.
+ *
+ * A piece whose end depends on what is behind the block, or on what is not ASCII, is left to the
+ * caller: white space up to the end of the block, or a contraction that may be cut short. All other
+ * beginnings depend on what stands before them and on the character itself.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/simd.h"
+#include "tokens/internal.h"
+
+#if SIMD_HAS_16
+
+#define ASCII_MIN 16 /* less of it is not worth the while */
+
+/* Which of the bytes are what. */
+struct sets {
+    uint64_t upper, lower, digit, space, blank, line, slash, quote;
+    uint64_t known; /* the bytes from the first up to what is not ASCII */
+};
+
+static inline simd16 between(simd16 v, int first, int last)
+{
+    return simd_and(simd_from(v, first), simd_below(v, last + 1));
+}
+
+static inline void sets_add(struct sets *s, const uint8_t *p, unsigned at)
+{
+    simd16 v = simd_load((const char *)p + at);
+    simd16 line = simd_or(simd_eq(v, '\n'), simd_eq(v, '\r'));
+    simd16 space = simd_eq(v, ' ');
+
+    s->upper |= (uint64_t)simd_bits(between(v, 'A', 'Z')) << at;
+    s->lower |= (uint64_t)simd_bits(between(v, 'a', 'z')) << at;
+    s->digit |= (uint64_t)simd_bits(between(v, '0', '9')) << at;
+    s->space |= (uint64_t)simd_bits(space) << at;
+    s->line |= (uint64_t)simd_bits(line) << at;
+    s->blank |= (uint64_t)simd_bits(simd_or(space, simd_andnot(between(v, '\t', '\r'), line)))
+                << at;
+    s->slash |= (uint64_t)simd_bits(simd_eq(v, '/')) << at;
+    s->quote |= (uint64_t)simd_bits(simd_eq(v, '\'')) << at;
+    s->known |= (uint64_t)simd_high(v) << at;
+}
+
+/* `from` and all that follow it without a gap in `set`. */
+static inline uint64_t fill_up(uint64_t from, uint64_t set)
+{
+    for (int by = 1; by < TOKENS_BLOCK; by *= 2) {
+        from |= from << by & set;
+        set &= set << by;
+    }
+    return from;
+}
+
+/* The same for all that lead to it. */
+static inline uint64_t fill_down(uint64_t from, uint64_t set)
+{
+    for (int by = 1; by < TOKENS_BLOCK; by *= 2) {
+        from |= from >> by & set;
+        set &= set >> by;
+    }
+    return from;
+}
+
+/* Makes letters of the contractions that begin at one of the quotes. Returns where pieces begin
+ * for it. */
+static uint64_t contractions(struct sets *s, uint64_t quotes, const uint8_t *p, bool cased)
+{
+    uint64_t begins = 0;
+
+    for (; quotes; quotes &= quotes - 1) {
+        unsigned at = (unsigned)__builtin_ctzll(quotes);
+        uint64_t here = (uint64_t)1 << at;
+        size_t size;
+
+        if (begins & here && cased)
+            continue; /* a word has but one */
+        if (!(s->known & here << 3)) {
+            s->known &= here - 1;
+            break;
+        }
+        size = tokens_contraction(p + at, 3);
+        if (size == 0)
+            continue;
+        s->lower |= ((here << size) - here);
+        s->upper &= ~((here << size) - here);
+        begins |= here << size | (cased ? 0 : here);
+    }
+    return begins;
+}
+
+/* Where pieces begin, of all that is known; not all of it is certain. */
+static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
+{
+    uint64_t other = ~(s->upper | s->lower | s->digit | s->blank | s->line);
+    uint64_t tail = fill_up(s->line & other << 1, cased ? s->line | s->slash : s->line);
+    uint64_t quotes, letter, punct, lead, white, last, all;
+
+    other &= ~tail;
+    s->line &= ~tail;
+    quotes = s->quote & other & ~(other << 1) & s->known;
+    quotes &= cased ? (s->upper | s->lower) << 1 : ~(s->space << 1);
+    all = quotes ? contractions(s, quotes, p, cased) : 0;
+    letter = s->upper | s->lower;
+    other &= ~letter;
+
+    punct = other & ~(other << 1) & ~(s->space << 1);
+    lead = (s->blank | (punct & ~(other >> 1))) & letter >> 1;
+    all |= punct | (letter & ~(letter << 1) & ~(lead << 1));
+    if (cased)
+        all |= s->upper & s->lower << 1;
+
+    white = s->blank | s->line;
+    last = s->blank & ~fill_down(s->blank & s->line >> 1, s->blank);
+    all |= (white & ~(white << 1)) | (last & ~(last << 1)) | (last & ~(last >> 1));
+
+    for (uint64_t three = s->digit & ~(s->digit << 1); three;
+         three = three << 3 & s->digit & s->digit << 1 & s->digit << 2)
+        all |= three;
+    return all & s->known;
+}
+
+uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased)
+{
+    struct sets s = {0};
+    uint64_t all, sure;
+
+    if (n < TOKENS_BLOCK || simd_high(simd_load((const char *)p)))
+        return 0;
+    for (unsigned at = 0; at < TOKENS_BLOCK; at += 16)
+        sets_add(&s, p, at);
+    s.known = s.known ? (s.known & -s.known) - 1 : UINT64_MAX;
+    all = begins(&s, p, cased);
+    /* White space at the end of what is known: only where it begins is certain. */
+    sure = s.known & ~(s.blank | s.line);
+    if (!sure)
+        return 0;
+    sure = UINT64_MAX >> __builtin_clzll(sure);
+    return all & (sure << 1 | 1) & ~(uint64_t)1;
+}
+
+#else
+
+uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased)
+{
+    (void)p, (void)n, (void)cased;
+    return 0;
+}
+
+#endif
