@@ -1,7 +1,7 @@
 /* internal.h - what the files of tokens share: the splitter and the merger behind the counting.
  *
  *     pretoken.c   text -> pieces, by the vocabulary's pattern
- *     ascii.c      the same, many at once
+ *     block.c      the same, many at once
  *     bpe.c        piece -> tokens, by the ranks
  *     counter.c    both, on text that arrives
  *     tokens.c     both, on text that is there
@@ -30,7 +30,7 @@ struct tokens_vocab {
 tokens_split tokens_split_o200k, tokens_split_cl100k;
 
 /* Where pieces end in the next TOKENS_BLOCK bytes, a bit each, as far as that is certain whatever
- * follows; one begins at p. 0 says nothing: the text is not ASCII, or short, or the piece is long.
+ * follows; one begins at p. 0 says nothing.
  */
 #define TOKENS_BLOCK 64
 

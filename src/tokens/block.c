@@ -1,8 +1,8 @@
-/* 64 bytes of ASCII cut into pieces at once.
+/* 64 bytes of text cut into pieces at once.
  *
  * The splitter in pretoken.c asks of every character what it is and goes where that leads, which no
- * processor can guess. Here a character is a bit in a set, and what the patterns say is said of all
- * 64 with a few operations on sets, without a branch. In ASCII the patterns come to this; the first
+ * processor can guess. Here a byte is a bit in a set, and what the patterns say is said of all 64
+ * with a few operations on sets, without a branch. In ASCII the patterns come to this; the first
  * byte begins a piece, which is all that is known of what stands before.
  *
  *   - The tail of punctuation is the line ends right behind it, in o200k_base with the slashes
@@ -18,9 +18,12 @@
  *     o200k_base, an upper letter behind a lower one begins a piece.
  *   - Numbers begin a piece, and again after every three digits.
  *
- * A piece whose end depends on what is behind the block, or on what is not ASCII, is left to the
- * caller: white space up to the end of the block, or a contraction that may be cut short. All other
- * beginnings depend on what stands before them and on the character itself.
+ * The same goes for upper and lower letters and punctuation of other scripts. A character that is
+ * anything else, as Chinese or a combining mark, ends the block.
+ *
+ * A piece whose end depends on what is behind the block is left to the caller: white space up to
+ * the end of the block, or a contraction that may be cut short. All other beginnings depend on what
+ * stands before them and on the character itself.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,12 +32,12 @@
 
 #if SIMD_HAS_16
 
-#define ASCII_MIN 16 /* less of it is not worth the while */
-
 /* Which of the bytes are what. */
 struct sets {
     uint64_t upper, lower, digit, space, blank, line, slash, quote;
-    uint64_t known; /* the bytes from the first up to what is not ASCII */
+    uint64_t wide;  /* the first bytes of characters that are not ASCII */
+    uint64_t inner; /* the other bytes of those that are punctuation */
+    uint64_t known; /* the bytes before the end of the block */
 };
 
 static inline simd16 between(simd16 v, int first, int last)
@@ -57,7 +60,32 @@ static inline void sets_add(struct sets *s, const uint8_t *p, unsigned at)
                 << at;
     s->slash |= (uint64_t)simd_bits(simd_eq(v, '/')) << at;
     s->quote |= (uint64_t)simd_bits(simd_eq(v, '\'')) << at;
-    s->known |= (uint64_t)simd_high(v) << at;
+    s->wide |= (uint64_t)simd_bits(simd_from(v, 0xC0)) << at;
+}
+
+/* Sorts in what is not ASCII, as far as it can be. */
+static void sets_add_wide(struct sets *s, const uint8_t *p)
+{
+    for (uint64_t wide = s->wide; wide; wide &= wide - 1) {
+        unsigned at = (unsigned)__builtin_ctzll(wide);
+        uint64_t here = (uint64_t)1 << at, bytes;
+        size_t size = p[at] < 0xE0 ? 2 : p[at] < 0xF0 ? 3 : 4;
+        enum tokens_class class = TOKENS_MARK;
+
+        if (at + size < TOKENS_BLOCK)
+            class = tokens_class_at(p + at, &size);
+        bytes = (here << size) - here;
+        if (class == TOKENS_UPPER) {
+            s->upper |= bytes;
+        } else if (class == TOKENS_LOWER) {
+            s->lower |= bytes;
+        } else if (class == TOKENS_OTHER) {
+            s->inner |= bytes - here;
+        } else {
+            s->known = here - 1;
+            return;
+        }
+    }
 }
 
 /* `from` and all that follow it without a gap in `set`. */
@@ -107,6 +135,14 @@ static uint64_t contractions(struct sets *s, uint64_t quotes, const uint8_t *p, 
     return begins;
 }
 
+/* The last bytes of the characters that begin there. */
+static inline uint64_t last_bytes(const struct sets *s, uint64_t first)
+{
+    for (int i = 1; s->inner && i < 4; i++)
+        first = (first << 1 & s->inner) | (first & ~(s->inner >> 1));
+    return first;
+}
+
 /* Where pieces begin, of all that is known; not all of it is certain. */
 static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
 {
@@ -123,7 +159,7 @@ static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
     other &= ~letter;
 
     punct = other & ~(other << 1) & ~(s->space << 1);
-    lead = (s->blank | (punct & ~(other >> 1))) & letter >> 1;
+    lead = (s->blank | last_bytes(s, punct)) & letter >> 1;
     all |= punct | (letter & ~(letter << 1) & ~(lead << 1));
     if (cased)
         all |= s->upper & s->lower << 1;
@@ -138,16 +174,26 @@ static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
     return all & s->known;
 }
 
+/* Whether a script without upper and lower letters is near: the block would soon end. By their
+ * first bytes, these are Hebrew to Tibetan but Georgian, and Chinese, Japanese, Korean. */
+static inline bool caseless(const uint8_t *p)
+{
+    simd16 v = simd_load((const char *)p);
+
+    return simd_bits(simd_or(between(v, 0xD7, 0xE0), between(v, 0xE3, 0xEF)));
+}
+
 uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased)
 {
-    struct sets s = {0};
+    struct sets s = {.known = UINT64_MAX};
     uint64_t all, sure;
 
-    if (n < TOKENS_BLOCK || simd_high(simd_load((const char *)p)))
+    if (n < TOKENS_BLOCK || caseless(p))
         return 0;
     for (unsigned at = 0; at < TOKENS_BLOCK; at += 16)
         sets_add(&s, p, at);
-    s.known = s.known ? (s.known & -s.known) - 1 : UINT64_MAX;
+    if (s.wide)
+        sets_add_wide(&s, p);
     all = begins(&s, p, cased);
     /* White space at the end of what is known: only where it begins is certain. */
     sure = s.known & ~(s.blank | s.line);
