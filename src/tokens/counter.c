@@ -221,12 +221,12 @@ static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n
             size = c->vocab->split(p + at, n - at, false);
             if (size == 0)
                 break;
-            c->done += tokens_piece_count(t, p + at, size, n - at, NULL);
+            c->done += tokens_piece_count(t, (struct tokens_piece){p + at, size, n - at}, NULL);
             at += size;
         }
         for (; ends; ends &= ends - 1) {
             size = block + (size_t)__builtin_ctzll(ends) - at;
-            c->done += tokens_piece_count(t, p + at, size, n - at, NULL);
+            c->done += tokens_piece_count(t, (struct tokens_piece){p + at, size, n - at}, NULL);
             at += size;
         }
     }

@@ -57,31 +57,65 @@ struct tokens_seen {
     uint32_t n, count;
 };
 
-/* How many tokens a piece has that is not in the table of frequent ones; n and word as below. */
-size_t tokens_rare_count(const struct tokens_table *t, const uint8_t *p, size_t n, uint64_t word,
+/* A piece of n bytes, at least one. `room` bytes may be read from p on. */
+struct tokens_piece {
+    const uint8_t *p;
+    size_t n, room;
+};
+
+/* How many tokens a piece has that is not in shorts. `seen` has 1 << TOKENS_SEEN_BITS entries, at
+ * first zero, and the text outlives it; or it is NULL. */
+size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x,
                          struct tokens_seen *seen);
 
-/* How many tokens a piece of n bytes has, at least one. `room` bytes may be read from p on. `seen`
- * has 1 << TOKENS_SEEN_BITS entries, at first zero, and the text outlives it; or it is NULL. */
-static inline size_t tokens_piece_count(const struct tokens_table *t, const uint8_t *p, size_t n,
-                                        size_t room, struct tokens_seen *seen)
+/* The ids of such a piece into out, which has room for n; returns how many. */
+size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x, uint32_t *out);
+
+static inline const struct tokens_bucket *tokens_bucket_of(const struct tokens_table *t,
+                                                           uint64_t word)
 {
-    uint64_t word = 0;
-
-    if (n <= 8) {
-        const uint64_t *hot;
-
-        word = tokens_word(p, n, room);
-        hot = t->hot + tokens_hot_at(tokens_hash_short(word));
-        if ((hot[0] == word) | (hot[1] == word) | (hot[2] == word) | (hot[3] == word))
-            return 1;
-    }
-    return tokens_rare_count(t, p, n, word, seen);
+    return &t->shorts[tokens_short_at(tokens_hash_short(word), t->bits)];
 }
 
-/* The ids of a piece into out, which has room for n; returns how many. */
-size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, size_t room,
-                        uint32_t *out);
+static inline bool tokens_bucket_has(const struct tokens_bucket *b, uint64_t word)
+{
+    return (b->word[0] == word) | (b->word[1] == word) | (b->word[2] == word) |
+           (b->word[3] == word) | (b->word[4] == word);
+}
+
+/* The id of a word that the bucket has. Nobody can guess which it is, so there is no branch. */
+static inline uint32_t tokens_bucket_id(const struct tokens_bucket *b, uint64_t word)
+{
+    return b->id[(b->word[1] == word) + 2U * (b->word[2] == word) + 3U * (b->word[3] == word) +
+                 4U * (b->word[4] == word)];
+}
+
+static inline size_t tokens_piece_count(const struct tokens_table *t, struct tokens_piece x,
+                                        struct tokens_seen *seen)
+{
+    if (x.n <= 8) {
+        uint64_t word = tokens_word(x.p, x.n, x.room);
+
+        if (tokens_bucket_has(tokens_bucket_of(t, word), word))
+            return 1;
+    }
+    return tokens_rare_count(t, &x, seen);
+}
+
+static inline size_t tokens_piece_ids(const struct tokens_table *t, struct tokens_piece x,
+                                      uint32_t *out)
+{
+    if (x.n <= 8) {
+        uint64_t word = tokens_word(x.p, x.n, x.room);
+        const struct tokens_bucket *b = tokens_bucket_of(t, word);
+
+        if (tokens_bucket_has(b, word)) {
+            *out = tokens_bucket_id(b, word);
+            return 1;
+        }
+    }
+    return tokens_rare_ids(t, &x, out);
+}
 
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n);
 

@@ -44,14 +44,16 @@ static size_t count_pieces(const struct tokens_vocab *v, const uint8_t *p, size_
         for (; ends; ends &= ends - 1) {
             size_t end = at + (size_t)__builtin_ctzll(ends);
 
-            count += tokens_piece_count(v->table, p + from, end - from, n - from, seen);
+            count += tokens_piece_count(
+                v->table, (struct tokens_piece){p + from, end - from, n - from}, seen);
             from = end;
         }
         if (from == at) {
             size_t size = v->split(p + at, n - at, true);
 
             assert(size > 0 && size <= n - at);
-            count += tokens_piece_count(v->table, p + at, size, n - at, seen);
+            count +=
+                tokens_piece_count(v->table, (struct tokens_piece){p + at, size, n - at}, seen);
             from += size;
         }
         at = from;
@@ -108,13 +110,13 @@ static void list_room(struct tokens_list *l, size_t n)
     l->cap = cap;
 }
 
-/* The ids of one piece behind the others, of which there is room for `size`. */
-static void encode_piece(const struct tokens_vocab *v, const uint8_t *p, size_t size, size_t room,
+/* The ids of one piece behind the others, where there is room for one a byte. */
+static void encode_piece(const struct tokens_vocab *v, struct tokens_piece x,
                          struct tokens_list *out)
 {
-    size_t count = tokens_piece_ids(v->table, p, size, room, out->ids + out->n);
+    size_t count = tokens_piece_ids(v->table, x, out->ids + out->n);
 
-    assert(count > 0 && count <= size);
+    assert(count > 0 && count <= x.n);
     if (count > out->count_max - out->n)
         out->full = true;
     else
@@ -134,12 +136,12 @@ static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t 
             size = v->split(p + at, n - at, true);
             assert(size > 0 && size <= n - at);
             list_room(out, size);
-            encode_piece(v, p + at, size, n - at, out);
+            encode_piece(v, (struct tokens_piece){p + at, size, n - at}, out);
             from += size;
         }
         for (; ends && !out->full; ends &= ends - 1) {
             size = at + (size_t)__builtin_ctzll(ends) - from;
-            encode_piece(v, p + from, size, n - from, out);
+            encode_piece(v, (struct tokens_piece){p + from, size, n - from}, out);
             from += size;
         }
         at = from;
