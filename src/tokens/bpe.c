@@ -129,6 +129,17 @@ static inline uint32_t merge_key(uint32_t rank, size_t at)
     return rank == NEVER ? NEVER : rank << SHORT_BITS | (uint32_t)at;
 }
 
+static inline uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint32_t least_of_8(const uint32_t *k)
+{
+    return least(least(least(k[0], k[1]), least(k[2], k[3])),
+                 least(least(k[4], k[5]), least(k[6], k[7])));
+}
+
 /* The rule as it stands. A token stays where its first byte was; next and prev lead over the gaps.
  * Leaves the ids at the start of `ids`, which has room for n. */
 static size_t merge_short(const struct tokens_table *t, const struct tokens_piece *x, uint32_t *ids)
@@ -144,12 +155,14 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
         prev[i + 1] = (uint8_t)i;
         key[i] = i + 1 < n ? merge_key(t->twos[x->p[i] << 8 | x->p[i + 1]], i) : NEVER;
     }
+    for (size_t i = n; i % 8; i++)
+        key[i] = NEVER;
     for (;;) {
         uint32_t best = NEVER;
         size_t at, after;
 
-        for (size_t i = 0; i + 1 < n; i++)
-            best = key[i] < best ? key[i] : best;
+        for (size_t i = 0; i < n; i += 8)
+            best = least(best, least_of_8(key + i));
         if (best == NEVER)
             break;
         at = best & (SHORT_MAX - 1);
