@@ -463,6 +463,39 @@ TEST(tokens_of_one_word_are_merged_as_the_rule_says)
     }
 }
 
+/* Long texts remember what became of rare words; a line of its own is too short for that. */
+TEST(tokens_of_a_word_that_comes_again_are_the_same)
+{
+    struct tokens_list whole, lines;
+    struct buf words, text;
+
+    buf_init(&words, 1 << 16);
+    buf_init(&text, 1 << 20);
+    for (size_t at = 0; at < 400 * 16; at++)
+        buf_add(&words, (str){&"aeiounstr_lKcdXz0"[random_below(at % 16 ? 17 : 9)], 1});
+    for (size_t i = 0; tokens_vocab_at(i); i++) {
+        const struct tokens_vocab *v = tokens_vocab_at(i);
+
+        tokens_list_init(&whole, IDS_MAX);
+        tokens_list_init(&lines, IDS_MAX);
+        buf_reset(&text);
+        for (int line = 0; line < 8000; line++) {
+            size_t word = 16 * random_below(400), from = text.n;
+
+            buf_add(&text, str_slice(buf_str(&words), word, word + 1 + word % 15));
+            buf_add(&text, STR("\n"));
+            tokens_encode(v, str_slice(buf_str(&text), from, text.n), &lines);
+        }
+        tokens_encode(v, buf_str(&text), &whole);
+        CHECK(whole.n == lines.n && memcmp(whole.ids, lines.ids, whole.n * sizeof *whole.ids) == 0);
+        CHECK(tokens_count(v, buf_str(&text)) == lines.n);
+        tokens_list_release(&whole);
+        tokens_list_release(&lines);
+    }
+    buf_release(&words);
+    buf_release(&text);
+}
+
 /* Quadratic, these would take hours; the runner's patience is the clock. */
 TEST(tokens_of_a_word_without_end_take_linear_time)
 {
@@ -519,5 +552,6 @@ TEST_MAIN(T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
           T(tokens_counter_cuts_an_endless_run_where_the_pattern_does),
           T(tokens_decode_to_the_text_they_were_encoded_from),
           T(tokens_of_one_word_are_merged_as_the_rule_says),
+          T(tokens_of_a_word_that_comes_again_are_the_same),
           T(tokens_of_a_word_without_end_take_linear_time),
           T(tokens_lists_keep_whole_pieces_under_their_ceiling))

@@ -309,35 +309,37 @@ static size_t count_long(const struct tokens_table *t, const uint8_t *p, size_t 
     return tokens_window_count(&w, 0);
 }
 
-/* A piece that is not in shorts. */
-static size_t count_rare(const struct tokens_table *t, const struct tokens_piece *x, uint64_t word,
-                         uint64_t hash)
+/* The hash of a piece, and its word if it is short. */
+static inline uint64_t piece_hash(const struct tokens_piece *x, uint64_t *word)
 {
-    uint32_t ids[SHORT_MAX];
+    *word = x->n <= 8 ? tokens_word(x->p, x->n, x->room) : 0;
+    return x->n <= 8 ? tokens_hash_short(*word) : tokens_hash_long(x->p, x->n);
+}
 
-    if (maybe(t, hash) && words_find(t, x->p, x->n, word, hash) != NEVER)
-        return 1;
-    return x->n <= SHORT_MAX ? merge_short(t, x, ids) : count_long(t, x->p, x->n);
+static inline bool is_seen(const struct tokens_seen *s, const struct tokens_piece *x, uint64_t hash)
+{
+    return s->hash == hash && s->n == x->n && (x->n <= 8 || memcmp(s->p, x->p, x->n) == 0);
 }
 
 size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x,
                          struct tokens_seen *seen)
 {
-    uint64_t word = 0, hash;
-    size_t n = x->n;
+    uint32_t ids[SHORT_MAX];
+    uint64_t word, hash;
     struct tokens_seen *s;
+    size_t count = 1;
 
-    if (n > TOKENS_SIZE_MAX)
-        return count_long(t, x->p, n);
-    if (n <= 8)
-        word = tokens_word(x->p, n, x->room);
-    hash = n <= 8 ? tokens_hash_short(word) : tokens_hash_long(x->p, n);
-    if (!seen)
-        return count_rare(t, x, word, hash);
-    s = &seen[hash >> (64 - TOKENS_SEEN_BITS)];
-    if (s->hash != hash || s->n != n || (n > 8 && memcmp(s->p, x->p, n) != 0))
-        *s = (struct tokens_seen){x->p, hash, (uint32_t)n, (uint32_t)count_rare(t, x, word, hash)};
-    return s->count;
+    if (x->n > SHORT_MAX)
+        return long_find(t, x->p, x->n) == NEVER ? count_long(t, x->p, x->n) : 1;
+    hash = piece_hash(x, &word);
+    s = seen ? &seen[hash >> (64 - TOKENS_SEEN_BITS)] : NULL;
+    if (s && is_seen(s, x, hash))
+        return s->count;
+    if (!maybe(t, hash) || words_find(t, x->p, x->n, word, hash) == NEVER)
+        count = merge_short(t, x, ids);
+    if (s)
+        *s = (struct tokens_seen){x->p, hash, (uint32_t)x->n, (uint32_t)count, {0}};
+    return count;
 }
 
 /* Every prefix' last token, and then back from the end. */
@@ -355,10 +357,29 @@ static size_t merge_long(const struct tokens_table *t, const uint8_t *p, size_t 
     return count;
 }
 
-size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x, uint32_t *out)
+size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x,
+                       struct tokens_seen *seen, uint32_t *out)
 {
-    *out = part_find(t, x, 0, x->n);
-    if (*out != NEVER)
-        return 1;
-    return x->n <= SHORT_MAX ? merge_short(t, x, out) : merge_long(t, x->p, x->n, out);
+    uint64_t word, hash;
+    struct tokens_seen *s;
+    size_t count = 1;
+
+    if (x->n > SHORT_MAX) {
+        *out = long_find(t, x->p, x->n);
+        return *out != NEVER ? 1 : merge_long(t, x->p, x->n, out);
+    }
+    hash = piece_hash(x, &word);
+    s = seen ? &seen[hash >> (64 - TOKENS_SEEN_BITS)] : NULL;
+    if (s && is_seen(s, x, hash)) {
+        memcpy(out, s->ids, s->count * sizeof *out);
+        return s->count;
+    }
+    *out = maybe(t, hash) ? words_find(t, x->p, x->n, word, hash) : NEVER;
+    if (*out == NEVER)
+        count = merge_short(t, x, out);
+    if (s && count <= COUNT_OF(s->ids)) {
+        *s = (struct tokens_seen){x->p, hash, (uint32_t)x->n, (uint32_t)count, {0}};
+        memcpy(s->ids, out, count * sizeof *out);
+    }
+    return count;
 }

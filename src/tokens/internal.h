@@ -50,11 +50,13 @@ size_t tokens_utf8(const uint8_t *p, size_t n, size_t *bad, bool *cut);
 
 /* What rare pieces of the same text have been counted as: words come again. */
 #define TOKENS_SEEN_BITS 10
+#define TOKENS_SEEN_MIN 3072 /* bytes of text; in less, they come too rarely to pay for it */
 
 struct tokens_seen {
     const uint8_t *p;
     uint64_t hash; /* for up to 8 bytes as good as the bytes themselves */
     uint32_t n, count;
+    uint32_t ids[4]; /* only used where ids are asked for */
 };
 
 /* A piece of n bytes, at least one. `room` bytes may be read from p on. */
@@ -69,7 +71,8 @@ size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece
                          struct tokens_seen *seen);
 
 /* The ids of such a piece into out, which has room for n; returns how many. */
-size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x, uint32_t *out);
+size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x,
+                       struct tokens_seen *seen, uint32_t *out);
 
 static inline const struct tokens_bucket *tokens_bucket_of(const struct tokens_table *t,
                                                            uint64_t word)
@@ -103,7 +106,7 @@ static inline size_t tokens_piece_count(const struct tokens_table *t, struct tok
 }
 
 static inline size_t tokens_piece_ids(const struct tokens_table *t, struct tokens_piece x,
-                                      uint32_t *out)
+                                      struct tokens_seen *seen, uint32_t *out)
 {
     if (x.n <= 8) {
         uint64_t word = tokens_word(x.p, x.n, x.room);
@@ -114,7 +117,7 @@ static inline size_t tokens_piece_ids(const struct tokens_table *t, struct token
             return 1;
         }
     }
-    return tokens_rare_ids(t, &x, out);
+    return tokens_rare_ids(t, &x, seen, out);
 }
 
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n);

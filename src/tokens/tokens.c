@@ -2,7 +2,6 @@
 #include "tokens/internal.h"
 
 #define LIST_CAP_MIN 64
-#define SEEN_TEXT_MIN 2048 /* below, words come again too rarely to pay for remembering them */
 
 static const struct tokens_vocab vocabs[] = {
     {"o200k_base", &tokens_table_o200k, tokens_split_o200k, true},
@@ -65,7 +64,7 @@ size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t
 {
     struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
 
-    if (n < SEEN_TEXT_MIN)
+    if (n < TOKENS_SEEN_MIN)
         return count_pieces(v, p, n, NULL);
     memset(seen, 0, sizeof seen);
     return count_pieces(v, p, n, seen);
@@ -112,9 +111,9 @@ static void list_room(struct tokens_list *l, size_t n)
 
 /* The ids of one piece behind the others, where there is room for one a byte. */
 static void encode_piece(const struct tokens_vocab *v, struct tokens_piece x,
-                         struct tokens_list *out)
+                         struct tokens_seen *seen, struct tokens_list *out)
 {
-    size_t count = tokens_piece_ids(v->table, x, out->ids + out->n);
+    size_t count = tokens_piece_ids(v->table, x, seen, out->ids + out->n);
 
     assert(count > 0 && count <= x.n);
     if (count > out->count_max - out->n)
@@ -126,6 +125,10 @@ static void encode_piece(const struct tokens_vocab *v, struct tokens_piece x,
 static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n,
                          struct tokens_list *out)
 {
+    struct tokens_seen table[1 << TOKENS_SEEN_BITS], *seen = n < TOKENS_SEEN_MIN ? NULL : table;
+
+    if (seen)
+        memset(table, 0, sizeof table);
     for (size_t at = 0; at < n && !out->full;) {
         uint64_t ends = tokens_ends(p + at, n - at, v->cased);
         size_t from = at, size;
@@ -136,12 +139,12 @@ static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t 
             size = v->split(p + at, n - at, true);
             assert(size > 0 && size <= n - at);
             list_room(out, size);
-            encode_piece(v, (struct tokens_piece){p + at, size, n - at}, out);
+            encode_piece(v, (struct tokens_piece){p + at, size, n - at}, seen, out);
             from += size;
         }
         for (; ends && !out->full; ends &= ends - 1) {
             size = at + (size_t)__builtin_ctzll(ends) - from;
-            encode_piece(v, (struct tokens_piece){p + from, size, n - from}, out);
+            encode_piece(v, (struct tokens_piece){p + from, size, n - from}, seen, out);
             from += size;
         }
         at = from;
