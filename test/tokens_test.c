@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
-#include "tokens/tokens.h"
+#include "tokens/internal.h"
 
 #define IDS_MAX ((size_t)4 << 20)
 
@@ -179,6 +179,48 @@ TEST(tokens_are_those_of_the_reference)
     buf_release(&b);
 }
 
+/* The edges again, and more of those that a block does not end at. */
+static str random_block_text(struct buf *out, int round)
+{
+    static const char ascii[] = "  \n\r\t\v\f\x1F''/(aAsLvEz012";
+    static const char *const wide[] = {
+        "\xC3\xA9", "\xC3\x89", "\xD1\x8F", "\xE2\x80\x9C", "\xE2\x80\x94", "\xF0\x9F\x98\x80"};
+
+    if (round % 4 == 0)
+        return random_text(out, 120, EDGES_VALID);
+    for (buf_reset(out); out->n < 160;)
+        if (round % 4 == 1 && random_below(3) == 0)
+            buf_add(out, str_c(wide[random_below(COUNT_OF(wide))]));
+        else
+            buf_add(out, (str){ascii + random_below(sizeof ascii - 1), 1});
+    return buf_str(out);
+}
+
+/* Cutting many pieces at once, from every place where a piece begins. */
+TEST(tokens_ends_are_where_the_splitter_cuts)
+{
+    struct buf b;
+
+    buf_init(&b, 1 << 10);
+    for (int round = 0; round < 40000; round++) {
+        str text = random_block_text(&b, round / 2);
+        const struct tokens_vocab *v = tokens_vocab_at((size_t)round % 2);
+        const uint8_t *p = (const uint8_t *)text.p;
+
+        for (size_t at = 0; at < text.n;) {
+            uint64_t ends = tokens_ends(p + at, text.n - at, v->cased);
+            size_t from = at;
+
+            for (; ends; ends &= ends - 1) {
+                from += v->split(p + from, text.n - from, false);
+                CHECK(from == at + (size_t)__builtin_ctzll(ends));
+            }
+            at += v->split(p + at, text.n - at, true);
+        }
+    }
+    buf_release(&b);
+}
+
 TEST(tokens_of_broken_text_are_those_of_its_replacement)
 {
     static const struct {
@@ -266,8 +308,15 @@ TEST(tokens_counter_knows_every_prefix_of_an_endless_run)
 /* Where a run is cut shows in the count only if a token lies across: 亚洲AV, don't, I'll. */
 TEST(tokens_counter_cuts_an_endless_run_where_the_pattern_does)
 {
-    static const char *const units[] = {
-        "亚洲AV", "x", "A", " ", "\n ", "\xE3\x80\x80", "=", "=/\n", "\xCC\x81"};
+    static const char *const units[] = {"\xE4\xBA\x9A\xE6\xB4\xB2\x41V",
+                                        "x",
+                                        "A",
+                                        " ",
+                                        "\n ",
+                                        "\xE3\x80\x80",
+                                        "=",
+                                        "=/\n",
+                                        "\xCC\x81"};
     static const char *const ends[] = {"",        "don't",        "don'tx",  "I'll",  "I'l",
                                        "I'lx",    "they've!",     "we're",   "DON'T", "'",
                                        "''s",     "'\xC3\xA9",    "\n//\n/", " x",    "\n  x",
@@ -413,6 +462,39 @@ TEST(tokens_of_one_word_are_merged_as_the_rule_says)
     }
 }
 
+/* Long texts remember what became of rare words; a line of its own is too short for that. */
+TEST(tokens_of_a_word_that_comes_again_are_the_same)
+{
+    struct tokens_list whole, lines;
+    struct buf words, text;
+
+    buf_init(&words, 1 << 16);
+    buf_init(&text, 1 << 20);
+    for (size_t at = 0; at < 400 * 16; at++)
+        buf_add(&words, (str){&"aeiounstr_lKcdXz0"[random_below(at % 16 ? 17 : 9)], 1});
+    for (size_t i = 0; tokens_vocab_at(i); i++) {
+        const struct tokens_vocab *v = tokens_vocab_at(i);
+
+        tokens_list_init(&whole, IDS_MAX);
+        tokens_list_init(&lines, IDS_MAX);
+        buf_reset(&text);
+        for (int line = 0; line < 8000; line++) {
+            size_t word = 16 * random_below(400), from = text.n;
+
+            buf_add(&text, str_slice(buf_str(&words), word, word + 1 + word % 15));
+            buf_add(&text, STR("\n"));
+            tokens_encode(v, str_slice(buf_str(&text), from, text.n), &lines);
+        }
+        tokens_encode(v, buf_str(&text), &whole);
+        CHECK(whole.n == lines.n && memcmp(whole.ids, lines.ids, whole.n * sizeof *whole.ids) == 0);
+        CHECK(tokens_count(v, buf_str(&text)) == lines.n);
+        tokens_list_release(&whole);
+        tokens_list_release(&lines);
+    }
+    buf_release(&words);
+    buf_release(&text);
+}
+
 /* Quadratic, these would take hours; the runner's patience is the clock. */
 TEST(tokens_of_a_word_without_end_take_linear_time)
 {
@@ -462,11 +544,13 @@ TEST(tokens_lists_keep_whole_pieces_under_their_ceiling)
 }
 
 TEST_MAIN(T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
+          T(tokens_ends_are_where_the_splitter_cuts),
           T(tokens_of_broken_text_are_those_of_its_replacement),
           T(tokens_counter_does_not_see_the_cuts),
           T(tokens_counter_knows_every_prefix_of_an_endless_run),
           T(tokens_counter_cuts_an_endless_run_where_the_pattern_does),
           T(tokens_decode_to_the_text_they_were_encoded_from),
           T(tokens_of_one_word_are_merged_as_the_rule_says),
+          T(tokens_of_a_word_that_comes_again_are_the_same),
           T(tokens_of_a_word_without_end_take_linear_time),
           T(tokens_lists_keep_whole_pieces_under_their_ceiling))

@@ -40,38 +40,6 @@ _Static_assert(TOKENS_WINDOW_MAX > TOKENS_SIZE_MAX && TOKENS_WINDOW_MAX <= UINT1
 /* How many tokens a new byte is tried to be joined with before all else. */
 #define JOINED_MAX 2
 
-static inline bool maybe(const uint64_t *filter, unsigned bits, uint64_t hash)
-{
-    return !(~filter[tokens_maybe_at(hash, bits)] & tokens_maybe_bits(hash));
-}
-
-static inline uint32_t pair_find(const struct tokens_table *t, uint32_t left, uint32_t right)
-{
-    uint64_t hash = tokens_hash_pair(left, right), pair = tokens_hot_pair(left, right);
-    const uint64_t *hot = t->hot_pairs + tokens_hot_at(hash >> 1);
-    uint32_t mark = tokens_slot(hash, 0);
-    size_t at = (size_t)(hash >> (64 - t->bits));
-
-    if (!maybe(t->pairs_maybe, t->bits, hash))
-        return NEVER;
-    for (size_t i = 0; i < 4; i++)
-        if ((hot[i] ^ pair) < TOKENS_NONE)
-            return (uint32_t)(hot[i] ^ pair);
-    for (;;) {
-        uint32_t slot = t->pairs[at];
-
-        if (slot == TOKENS_EMPTY)
-            return NEVER;
-        if ((slot & ~TOKENS_NONE) == mark) {
-            uint64_t info = t->info[slot & TOKENS_NONE];
-
-            if (tokens_info_left(info) == left && tokens_info_right(info) == right)
-                return slot & TOKENS_NONE;
-        }
-        at = (at + 1) & (((size_t)1 << t->bits) - 1);
-    }
-}
-
 /* Up to eight bytes are compared as the number they make; the table has room behind its last. */
 static inline bool same_bytes(const uint8_t *token, const uint8_t *p, size_t n, uint64_t word)
 {
@@ -83,16 +51,14 @@ static inline bool same_bytes(const uint8_t *token, const uint8_t *p, size_t n, 
     return memcmp(token, p, n) == 0;
 }
 
-/* The token of these bytes, or NEVER. `word` is what tokens_word says of them if they are few. */
-static inline uint32_t word_find(const struct tokens_table *t, const uint8_t *p, size_t n,
-                                 uint64_t word, uint64_t hash)
+/* The token of these bytes, if it is in words, or NEVER. `word` is what tokens_word says of them if
+ * they are few. */
+static inline uint32_t words_find(const struct tokens_table *t, const uint8_t *p, size_t n,
+                                  uint64_t word, uint64_t hash)
 {
     uint32_t mark = tokens_slot(hash, 0);
-    size_t at = (size_t)(hash >> (64 - t->bits));
 
-    if (!maybe(t->words_maybe, t->bits, hash))
-        return NEVER;
-    for (;;) {
+    for (size_t at = tokens_word_at(hash, t->bits);; at = (at + 1) & (((size_t)1 << t->bits) - 1)) {
         uint32_t slot = t->words[at];
 
         if (slot == TOKENS_EMPTY)
@@ -104,18 +70,57 @@ static inline uint32_t word_find(const struct tokens_table *t, const uint8_t *p,
             if (tokens_info_size(info) == n && same_bytes(token, p, n, word))
                 return slot & TOKENS_NONE;
         }
-        at = (at + 1) & (((size_t)1 << t->bits) - 1);
     }
 }
 
-static inline uint32_t bytes_find(const struct tokens_table *t, const uint8_t *p, size_t n)
+static inline bool maybe(const struct tokens_table *t, uint64_t hash)
 {
-    uint64_t word;
+    return !(~t->maybe[tokens_maybe_at(hash, t->bits)] & tokens_maybe_bits(hash));
+}
+
+static inline uint32_t long_find(const struct tokens_table *t, const uint8_t *p, size_t n)
+{
+    uint64_t hash;
+
+    if (n > TOKENS_SIZE_MAX)
+        return NEVER;
+    hash = tokens_hash_long(p, n);
+    return maybe(t, hash) ? words_find(t, p, n, 0, hash) : NEVER;
+}
+
+/* The token of n bytes, at most 8, that are this number, or NEVER. */
+static inline uint32_t short_find(const struct tokens_table *t, const uint8_t *p, size_t n,
+                                  uint64_t word)
+{
+    uint64_t hash = tokens_hash_short(word);
+    const struct tokens_bucket *b = tokens_bucket_of(t, word);
+
+    if (!maybe(t, hash))
+        return NEVER;
+    return tokens_bucket_has(b, word) ? tokens_bucket_id(b, word) : words_find(t, p, n, word, hash);
+}
+
+/* The token of the bytes from `from` to `to` of a piece, or NEVER. */
+static inline uint32_t part_find(const struct tokens_table *t, const struct tokens_piece *x,
+                                 size_t from, size_t to)
+{
+    const uint8_t *p = x->p + from;
+    size_t n = to - from;
+
+    return n > 8 ? long_find(t, p, n) : short_find(t, p, n, tokens_word(p, n, x->room - from));
+}
+
+/* The token of n bytes that end at `end`, or NEVER; `before` bytes may be read there. */
+static inline uint32_t end_find(const struct tokens_table *t, const uint8_t *end, size_t n,
+                                size_t before)
+{
+    const uint8_t *p = end - n;
 
     if (n > 8)
-        return word_find(t, p, n, 0, tokens_hash_long(p, n));
-    word = tokens_word(p, n, n);
-    return word_find(t, p, n, word, tokens_hash_short(word));
+        return long_find(t, p, n);
+    if (before < 8)
+        return short_find(t, p, n, tokens_word(p, n, n));
+    return short_find(t, p, n, tokens_load8(end - 8) >> (64 - 8 * n) | (0xF8 + (uint64_t)n) << 56);
 }
 
 /* A rank and the place of the pair in one number: the least of all is the pair to merge. */
@@ -124,27 +129,40 @@ static inline uint32_t merge_key(uint32_t rank, size_t at)
     return rank == NEVER ? NEVER : rank << SHORT_BITS | (uint32_t)at;
 }
 
+static inline uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint32_t least_of_8(const uint32_t *k)
+{
+    return least(least(least(k[0], k[1]), least(k[2], k[3])),
+                 least(least(k[4], k[5]), least(k[6], k[7])));
+}
+
 /* The rule as it stands. A token stays where its first byte was; next and prev lead over the gaps.
  * Leaves the ids at the start of `ids`, which has room for n. */
-static size_t merge_short(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *ids)
+static size_t merge_short(const struct tokens_table *t, const struct tokens_piece *x, uint32_t *ids)
 {
     uint8_t next[SHORT_MAX + 1], prev[SHORT_MAX + 1];
     uint32_t key[SHORT_MAX]; /* of each token with the one behind it */
-    size_t count = 0;
+    size_t n = x->n, count = 0;
 
     assert(n > 1 && n <= SHORT_MAX);
     for (size_t i = 0; i < n; i++) {
-        ids[i] = t->single[p[i]];
+        ids[i] = t->single[x->p[i]];
         next[i] = (uint8_t)(i + 1);
         prev[i + 1] = (uint8_t)i;
-        key[i] = i + 1 < n ? merge_key(t->twos[p[i] << 8 | p[i + 1]], i) : NEVER;
+        key[i] = i + 1 < n ? merge_key(t->twos[x->p[i] << 8 | x->p[i + 1]], i) : NEVER;
     }
+    for (size_t i = n; i % 8; i++)
+        key[i] = NEVER;
     for (;;) {
         uint32_t best = NEVER;
         size_t at, after;
 
-        for (size_t i = 0; i + 1 < n; i++)
-            best = key[i] < best ? key[i] : best;
+        for (size_t i = 0; i < n; i += 8)
+            best = least(best, least_of_8(key + i));
         if (best == NEVER)
             break;
         at = best & (SHORT_MAX - 1);
@@ -152,34 +170,13 @@ static size_t merge_short(const struct tokens_table *t, const uint8_t *p, size_t
         after = next[at] = next[next[at]];
         prev[after] = (uint8_t)at;
         ids[at] = best >> SHORT_BITS;
-        key[at] = after < n ? merge_key(pair_find(t, ids[at], ids[after]), at) : NEVER;
+        key[at] = after < n ? merge_key(part_find(t, x, at, next[after]), at) : NEVER;
         if (at > 0)
-            key[prev[at]] = merge_key(pair_find(t, ids[prev[at]], ids[at]), prev[at]);
+            key[prev[at]] = merge_key(part_find(t, x, prev[at], after), prev[at]);
     }
     for (size_t i = 0; i < n; i = next[i])
         ids[count++] = ids[i];
     return count;
-}
-
-static bool compatible(const struct tokens_table *t, uint32_t x, uint32_t y)
-{
-    uint32_t x_grew = NEVER, y_grew = NEVER; /* ranks of the steps that made them larger */
-
-    for (;;) {
-        uint32_t both = pair_find(t, x, y);
-
-        if (both < x_grew && both <= y_grew && both != NEVER)
-            return false;
-        if (x < TOKENS_SINGLE && y < TOKENS_SINGLE)
-            return true;
-        if (x > y) {
-            x_grew = x;
-            x = tokens_info_right(t->info[x]);
-        } else {
-            y_grew = y;
-            y = tokens_info_left(t->info[y]);
-        }
-    }
 }
 
 /* A prefix of a piece. */
@@ -189,12 +186,39 @@ struct prefix {
     const uint32_t *last; /* last[-k] is the last token of the prefix that ends k bytes before */
 };
 
+/* Whether the token y of its last k bytes may stand behind the token x. */
+static bool compatible(const struct tokens_table *t, const struct prefix *whole, size_t k,
+                       uint32_t x, uint32_t y)
+{
+    uint32_t x_grew = NEVER, y_grew = NEVER; /* ranks of the steps that made them larger */
+    size_t x_size = tokens_info_size(t->info[x]), y_size = k;
+
+    for (;;) {
+        uint32_t both =
+            end_find(t, whole->end - k + y_size, x_size + y_size, whole->n - k + y_size);
+
+        if (both < x_grew && both <= y_grew && both != NEVER)
+            return false;
+        if (x < TOKENS_SINGLE && y < TOKENS_SINGLE)
+            return true;
+        if (x > y) {
+            x_grew = x;
+            x = tokens_info_right(t->info[x]);
+            x_size = tokens_info_size(t->info[x]);
+        } else {
+            y_grew = y;
+            y = tokens_info_left(t->info[y]);
+            y_size = tokens_info_size(t->info[y]);
+        }
+    }
+}
+
 /* Whether its last token has k bytes: that token, or NEVER. */
 static inline uint32_t last_is(const struct tokens_table *t, const struct prefix *x, size_t k)
 {
-    uint32_t id = bytes_find(t, x->end - k, k);
+    uint32_t id = end_find(t, x->end, k, x->n);
 
-    if (id == NEVER || k == x->n || compatible(t, x->last[-(ptrdiff_t)k], id))
+    if (id == NEVER || k == x->n || compatible(t, x, k, x->last[-(ptrdiff_t)k], id))
         return id;
     return NEVER;
 }
@@ -221,7 +245,7 @@ static uint32_t last_token(const struct tokens_table *t, struct prefix x)
         if ((id = last_is(t, &x, k)) != NEVER)
             return id;
     }
-    if (x.n == 1 || compatible(t, x.last[-1], alone))
+    if (x.n == 1 || compatible(t, &x, 1, x.last[-1], alone))
         return alone;
     k = joined(t, &x, 2);
     if (k <= from && lengths & tokens_ends_bit(k) && (id = last_is(t, &x, k)) != NEVER)
@@ -285,32 +309,37 @@ static size_t count_long(const struct tokens_table *t, const uint8_t *p, size_t 
     return tokens_window_count(&w, 0);
 }
 
-/* A piece that is not in the small table. */
-static size_t count_rare(const struct tokens_table *t, const uint8_t *p, size_t n, uint64_t word,
-                         uint64_t hash)
+/* The hash of a piece, and its word if it is short. */
+static inline uint64_t piece_hash(const struct tokens_piece *x, uint64_t *word)
 {
-    uint32_t ids[SHORT_MAX];
-
-    if (word_find(t, p, n, word, hash) != NEVER)
-        return 1;
-    return n <= SHORT_MAX ? merge_short(t, p, n, ids) : count_long(t, p, n);
+    *word = x->n <= 8 ? tokens_word(x->p, x->n, x->room) : 0;
+    return x->n <= 8 ? tokens_hash_short(*word) : tokens_hash_long(x->p, x->n);
 }
 
-size_t tokens_rare_count(const struct tokens_table *t, const uint8_t *p, size_t n, uint64_t word,
+static inline bool is_seen(const struct tokens_seen *s, const struct tokens_piece *x, uint64_t hash)
+{
+    return s->hash == hash && s->n == x->n && (x->n <= 8 || memcmp(s->p, x->p, x->n) == 0);
+}
+
+size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x,
                          struct tokens_seen *seen)
 {
-    uint64_t hash;
+    uint32_t ids[SHORT_MAX];
+    uint64_t word, hash;
     struct tokens_seen *s;
+    size_t count = 1;
 
-    if (n > TOKENS_SIZE_MAX)
-        return count_long(t, p, n);
-    hash = n <= 8 ? tokens_hash_short(word) : tokens_hash_long(p, n);
-    if (!seen)
-        return count_rare(t, p, n, word, hash);
-    s = &seen[hash >> (64 - TOKENS_SEEN_BITS)];
-    if (s->hash != hash || s->n != n || (n > 8 && memcmp(s->p, p, n) != 0))
-        *s = (struct tokens_seen){p, hash, (uint32_t)n, (uint32_t)count_rare(t, p, n, word, hash)};
-    return s->count;
+    if (x->n > SHORT_MAX)
+        return long_find(t, x->p, x->n) == NEVER ? count_long(t, x->p, x->n) : 1;
+    hash = piece_hash(x, &word);
+    s = seen ? &seen[hash >> (64 - TOKENS_SEEN_BITS)] : NULL;
+    if (s && is_seen(s, x, hash))
+        return s->count;
+    if (!maybe(t, hash) || words_find(t, x->p, x->n, word, hash) == NEVER)
+        count = merge_short(t, x, ids);
+    if (s)
+        *s = (struct tokens_seen){x->p, hash, (uint32_t)x->n, (uint32_t)count, {0}};
+    return count;
 }
 
 /* Every prefix' last token, and then back from the end. */
@@ -328,27 +357,29 @@ static size_t merge_long(const struct tokens_table *t, const uint8_t *p, size_t 
     return count;
 }
 
-size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, size_t room,
-                        uint32_t *out)
+size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x,
+                       struct tokens_seen *seen, uint32_t *out)
 {
-    uint64_t word = 0, hash = 0;
+    uint64_t word, hash;
+    struct tokens_seen *s;
+    size_t count = 1;
 
-    if (n <= 8) {
-        size_t at;
-
-        word = tokens_word(p, n, room);
-        hash = tokens_hash_short(word);
-        at = tokens_hot_at(hash);
-        for (size_t i = at; i < at + 4; i++)
-            if (t->hot[i] == word) {
-                *out = t->hot_ids[i];
-                return 1;
-            }
-    } else if (n <= TOKENS_SIZE_MAX) {
-        hash = tokens_hash_long(p, n);
+    if (x->n > SHORT_MAX) {
+        *out = long_find(t, x->p, x->n);
+        return *out != NEVER ? 1 : merge_long(t, x->p, x->n, out);
     }
-    *out = n <= TOKENS_SIZE_MAX ? word_find(t, p, n, word, hash) : NEVER;
-    if (*out != NEVER)
-        return 1;
-    return n <= SHORT_MAX ? merge_short(t, p, n, out) : merge_long(t, p, n, out);
+    hash = piece_hash(x, &word);
+    s = seen ? &seen[hash >> (64 - TOKENS_SEEN_BITS)] : NULL;
+    if (s && is_seen(s, x, hash)) {
+        memcpy(out, s->ids, s->count * sizeof *out);
+        return s->count;
+    }
+    *out = maybe(t, hash) ? words_find(t, x->p, x->n, word, hash) : NEVER;
+    if (*out == NEVER)
+        count = merge_short(t, x, out);
+    if (s && count <= COUNT_OF(s->ids)) {
+        *s = (struct tokens_seen){x->p, hash, (uint32_t)x->n, (uint32_t)count, {0}};
+        memcpy(s->ids, out, count * sizeof *out);
+    }
+    return count;
 }

@@ -1,6 +1,7 @@
 /* internal.h - what the files of tokens share: the splitter and the merger behind the counting.
  *
  *     pretoken.c   text -> pieces, by the vocabulary's pattern
+ *     block.c      the same, many at once
  *     bpe.c        piece -> tokens, by the ranks
  *     counter.c    both, on text that arrives
  *     tokens.c     both, on text that is there
@@ -28,6 +29,13 @@ struct tokens_vocab {
 
 tokens_split tokens_split_o200k, tokens_split_cl100k;
 
+/* Where pieces end in the next TOKENS_BLOCK bytes, a bit each, as far as that is certain whatever
+ * follows; one begins at p. 0 says nothing.
+ */
+#define TOKENS_BLOCK 64
+
+uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased);
+
 /* What the character at p is, and how many bytes it has. */
 enum tokens_class tokens_class_at(const uint8_t *p, size_t *size);
 
@@ -42,38 +50,75 @@ size_t tokens_utf8(const uint8_t *p, size_t n, size_t *bad, bool *cut);
 
 /* What rare pieces of the same text have been counted as: words come again. */
 #define TOKENS_SEEN_BITS 10
+#define TOKENS_SEEN_MIN 3072 /* bytes of text; in less, they come too rarely to pay for it */
 
 struct tokens_seen {
     const uint8_t *p;
     uint64_t hash; /* for up to 8 bytes as good as the bytes themselves */
     uint32_t n, count;
+    uint32_t ids[4]; /* only used where ids are asked for */
 };
 
-/* How many tokens a piece has that is not in the table of frequent ones; n and word as below. */
-size_t tokens_rare_count(const struct tokens_table *t, const uint8_t *p, size_t n, uint64_t word,
+/* A piece of n bytes, at least one. `room` bytes may be read from p on. */
+struct tokens_piece {
+    const uint8_t *p;
+    size_t n, room;
+};
+
+/* How many tokens a piece has that is not in shorts. `seen` has 1 << TOKENS_SEEN_BITS entries, at
+ * first zero, and the text outlives it; or it is NULL. */
+size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x,
                          struct tokens_seen *seen);
 
-/* How many tokens a piece of n bytes has, at least one. `room` bytes may be read from p on. `seen`
- * has 1 << TOKENS_SEEN_BITS entries, at first zero, and the text outlives it; or it is NULL. */
-static inline size_t tokens_piece_count(const struct tokens_table *t, const uint8_t *p, size_t n,
-                                        size_t room, struct tokens_seen *seen)
+/* The ids of such a piece into out, which has room for n; returns how many. */
+size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x,
+                       struct tokens_seen *seen, uint32_t *out);
+
+static inline const struct tokens_bucket *tokens_bucket_of(const struct tokens_table *t,
+                                                           uint64_t word)
 {
-    uint64_t word = 0;
-
-    if (n <= 8) {
-        const uint64_t *hot;
-
-        word = tokens_word(p, n, room);
-        hot = t->hot + tokens_hot_at(tokens_hash_short(word));
-        if ((hot[0] == word) | (hot[1] == word) | (hot[2] == word) | (hot[3] == word))
-            return 1;
-    }
-    return tokens_rare_count(t, p, n, word, seen);
+    return &t->shorts[tokens_short_at(tokens_hash_short(word), t->bits)];
 }
 
-/* The ids of a piece into out, which has room for n; returns how many. */
-size_t tokens_piece_ids(const struct tokens_table *t, const uint8_t *p, size_t n, size_t room,
-                        uint32_t *out);
+static inline bool tokens_bucket_has(const struct tokens_bucket *b, uint64_t word)
+{
+    return (b->word[0] == word) | (b->word[1] == word) | (b->word[2] == word) |
+           (b->word[3] == word) | (b->word[4] == word);
+}
+
+/* The id of a word that the bucket has. Nobody can guess which it is, so there is no branch. */
+static inline uint32_t tokens_bucket_id(const struct tokens_bucket *b, uint64_t word)
+{
+    return b->id[(b->word[1] == word) + 2U * (b->word[2] == word) + 3U * (b->word[3] == word) +
+                 4U * (b->word[4] == word)];
+}
+
+static inline size_t tokens_piece_count(const struct tokens_table *t, struct tokens_piece x,
+                                        struct tokens_seen *seen)
+{
+    if (x.n <= 8) {
+        uint64_t word = tokens_word(x.p, x.n, x.room);
+
+        if (tokens_bucket_has(tokens_bucket_of(t, word), word))
+            return 1;
+    }
+    return tokens_rare_count(t, &x, seen);
+}
+
+static inline size_t tokens_piece_ids(const struct tokens_table *t, struct tokens_piece x,
+                                      struct tokens_seen *seen, uint32_t *out)
+{
+    if (x.n <= 8) {
+        uint64_t word = tokens_word(x.p, x.n, x.room);
+        const struct tokens_bucket *b = tokens_bucket_of(t, word);
+
+        if (tokens_bucket_has(b, word)) {
+            *out = tokens_bucket_id(b, word);
+            return 1;
+        }
+    }
+    return tokens_rare_ids(t, &x, seen, out);
+}
 
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n);
 

@@ -3,20 +3,20 @@
  * tools/vocab/pack turns the ranks into these tables when the program is built. They are used where
  * they lie: read-only, shared by all processes, nothing is done when the program starts.
  *
- *     words   bytes -> id, an open hash of 32-bit slots: the id and 14 bits of the hash
- *     hot     the same for the first TOKENS_HOT ids of up to 8 bytes, which are their own keys:
- * small enough to stay in the cache, and most of most texts pairs   (left id, right id) -> the id
- * they merge into, the same kind of hash as words twos    byte, byte -> the id of the two hot_pairs
- * pairs that merge into one of the first TOKENS_HOT / 2 ids maybe   for words and for pairs, a
- * filter that most of what is not in them does not pass: they are full and large, it is small info
- * id -> where its bytes are, how many, and the two ids it is merged from ends    hash of three
- * bytes -> which lengths the tokens have that end so: a filter bytes   the bytes of all tokens, in
- * the order of their ids, and 8 bytes of nothing single  byte -> id of the token of that one byte,
- * always under TOKENS_SINGLE
+ *     shorts   tokens of up to 8 bytes, which are their own keys, and their ids: a hash of buckets
+ *              of a cache line each
+ *     words    the longer tokens, and what found its bucket full, which is rare: an open hash of
+ *              32-bit slots, the id and 14 bits of the hash
+ *     maybe    a filter that most of what is no token does not pass: it is small, they are large
+ *     twos     byte, byte -> the id of the two
+ *     info     id -> where its bytes are, how many, and the two ids it is merged from
+ *     ends     hash of three bytes -> which lengths the tokens have that end so: a filter
+ *     bytes    the bytes of all tokens, in the order of their ids, and 8 bytes of nothing
+ *     single   byte -> id of the token of that one byte, always under TOKENS_SINGLE
  *
  * The packer has checked, for every token of two bytes or more, that merging its own bytes yields
  * it and that both halves rank before it. It is then merged from that one pair only, whatever
- * stands around it (see bpe.c), so `pairs` has one entry a token.
+ * stands around it (see bpe.c), so what two neighbours merge into is told by their bytes alone.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,8 +31,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tables are little
 #define TOKENS_EMPTY UINT32_MAX                  /* a slot without an entry */
 #define TOKENS_SINGLE 256                        /* ids under it are single bytes, and only those */
 #define TOKENS_SIZE_MAX 128                      /* bytes of the longest token */
-#define TOKENS_HOT (1 << 15)                     /* the first ids are the most frequent ones */
-#define TOKENS_HOT_BITS 16                       /* slots of hot, and of hot_pairs */
 #define TOKENS_ENDS_BITS 14
 #define TOKENS_POINT_BITS 7 /* code points in a block of classes: 128 */
 
@@ -48,13 +46,23 @@ enum tokens_class {
     TOKENS_LOWER,   /* \p{Ll} */
 };
 
+#define TOKENS_BUCKET 5
+
+struct tokens_bucket {
+    uint64_t word[TOKENS_BUCKET]; /* of tokens_word, or UINT64_MAX */
+    uint32_t id[TOKENS_BUCKET];
+    uint32_t unused;
+};
+
+_Static_assert(sizeof(struct tokens_bucket) == 64, "a bucket is a cache line");
+
 struct tokens_table {
-    const uint32_t *words, *pairs, *twos;
-    const uint64_t *hot, *hot_pairs, *info, *ends, *words_maybe, *pairs_maybe;
-    const uint16_t *hot_ids;
+    const struct tokens_bucket *shorts;
+    const uint64_t *maybe, *info, *ends;
+    const uint32_t *words, *twos;
     const uint8_t *bytes, *single;
     uint32_t count; /* ids are 0 .. count - 1 */
-    unsigned bits;  /* words and pairs have 1 << bits slots */
+    unsigned bits;  /* words has 1 << bits slots; shorts and maybe have a quarter of that */
 };
 
 /* Written by the packer. */
@@ -134,37 +142,30 @@ static inline uint64_t tokens_hash(const uint8_t *p, size_t size)
     return size <= 8 ? tokens_hash_short(tokens_word(p, size, size)) : tokens_hash_long(p, size);
 }
 
-static inline uint64_t tokens_hash_pair(uint32_t left, uint32_t right)
-{
-    return ((uint64_t)left << TOKENS_ID_BITS | right) * 0x9E3779B97F4A7C15U;
-}
-
 static inline uint32_t tokens_slot(uint64_t hash, uint32_t id)
 {
     return (uint32_t)(hash >> 30 & 0x3FFF) << TOKENS_ID_BITS | id;
 }
 
-/* The filters are words of 64 bits, one for 8 slots; what is there has two bits of it. */
+static inline size_t tokens_word_at(uint64_t hash, unsigned bits)
+{
+    return (size_t)(hash >> (64 - bits));
+}
+
+static inline size_t tokens_short_at(uint64_t hash, unsigned bits)
+{
+    return (size_t)(hash >> (64 - bits + 2));
+}
+
+/* The filter has words of 64 bits; what is there has two bits of one. */
 static inline size_t tokens_maybe_at(uint64_t hash, unsigned bits)
 {
-    return (size_t)(hash >> (64 - bits + 3));
+    return (size_t)(hash >> (64 - bits + 2));
 }
 
 static inline uint64_t tokens_maybe_bits(uint64_t hash)
 {
     return (uint64_t)1 << (hash >> 18 & 63) | (uint64_t)1 << (hash >> 24 & 63);
-}
-
-/* The first of four places in hot, or in hot_pairs, that may have it. */
-static inline size_t tokens_hot_at(uint64_t hash)
-{
-    return (size_t)(hash >> (64 - TOKENS_HOT_BITS)) & ~(size_t)3;
-}
-
-/* An entry of hot_pairs, but for the id it merges into, which is in its lowest bits. */
-static inline uint64_t tokens_hot_pair(uint32_t left, uint32_t right)
-{
-    return (uint64_t)left << 2 * TOKENS_ID_BITS | (uint64_t)right << TOKENS_ID_BITS;
 }
 
 /* Which filter word tells of the tokens that end in these three bytes. */

@@ -2,7 +2,6 @@
 #include "tokens/internal.h"
 
 #define LIST_CAP_MIN 64
-#define SEEN_TEXT_MIN 2048 /* below, words come again too rarely to pay for remembering them */
 
 static const struct tokens_vocab vocabs[] = {
     {"o200k_base", &tokens_table_o200k, tokens_split_o200k, true},
@@ -38,11 +37,25 @@ static size_t count_pieces(const struct tokens_vocab *v, const uint8_t *p, size_
     size_t count = 0;
 
     for (size_t at = 0; at < n;) {
-        size_t size = v->split(p + at, n - at, true);
+        uint64_t ends = tokens_ends(p + at, n - at, v->cased);
+        size_t from = at;
 
-        assert(size > 0 && size <= n - at);
-        count += tokens_piece_count(v->table, p + at, size, n - at, seen);
-        at += size;
+        for (; ends; ends &= ends - 1) {
+            size_t end = at + (size_t)__builtin_ctzll(ends);
+
+            count += tokens_piece_count(
+                v->table, (struct tokens_piece){p + from, end - from, n - from}, seen);
+            from = end;
+        }
+        if (from == at) {
+            size_t size = v->split(p + at, n - at, true);
+
+            assert(size > 0 && size <= n - at);
+            count +=
+                tokens_piece_count(v->table, (struct tokens_piece){p + at, size, n - at}, seen);
+            from += size;
+        }
+        at = from;
     }
     return count;
 }
@@ -51,7 +64,7 @@ size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t
 {
     struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
 
-    if (n < SEEN_TEXT_MIN)
+    if (n < TOKENS_SEEN_MIN)
         return count_pieces(v, p, n, NULL);
     memset(seen, 0, sizeof seen);
     return count_pieces(v, p, n, seen);
@@ -83,33 +96,58 @@ void tokens_list_release(struct tokens_list *l)
 }
 
 /* Room for n more, whatever the ceiling is: what is written there may turn out to be less. */
-static uint32_t *list_room(struct tokens_list *l, size_t n)
+static void list_room(struct tokens_list *l, size_t n)
 {
     size_t cap = l->cap;
 
     if (l->ids && n <= cap - l->n)
-        return l->ids + l->n;
+        return;
     do
         cap = cap < LIST_CAP_MIN ? LIST_CAP_MIN : cap * 2;
     while (cap - l->n < n);
     l->ids = base_realloc(l->ids, cap * sizeof *l->ids);
     l->cap = cap;
-    return l->ids + l->n;
+}
+
+/* The ids of one piece behind the others, where there is room for one a byte. */
+static void encode_piece(const struct tokens_vocab *v, struct tokens_piece x,
+                         struct tokens_seen *seen, struct tokens_list *out)
+{
+    size_t count = tokens_piece_ids(v->table, x, seen, out->ids + out->n);
+
+    assert(count > 0 && count <= x.n);
+    if (count > out->count_max - out->n)
+        out->full = true;
+    else
+        out->n += count;
 }
 
 static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n,
                          struct tokens_list *out)
 {
-    for (size_t at = 0; at < n && !out->full;) {
-        size_t size = v->split(p + at, n - at, true);
-        size_t count = tokens_piece_ids(v->table, p + at, size, n - at, list_room(out, size));
+    struct tokens_seen table[1 << TOKENS_SEEN_BITS], *seen = n < TOKENS_SEEN_MIN ? NULL : table;
 
-        assert(size > 0 && count > 0 && count <= size);
-        if (count > out->count_max - out->n)
-            out->full = true;
-        else
-            out->n += count;
-        at += size;
+    if (seen)
+        memset(table, 0, sizeof table);
+    for (size_t at = 0; at < n && !out->full;) {
+        uint64_t ends = tokens_ends(p + at, n - at, v->cased);
+        size_t from = at, size;
+
+        if (ends) {
+            list_room(out, TOKENS_BLOCK);
+        } else {
+            size = v->split(p + at, n - at, true);
+            assert(size > 0 && size <= n - at);
+            list_room(out, size);
+            encode_piece(v, (struct tokens_piece){p + at, size, n - at}, seen, out);
+            from += size;
+        }
+        for (; ends && !out->full; ends &= ends - 1) {
+            size = at + (size_t)__builtin_ctzll(ends) - from;
+            encode_piece(v, (struct tokens_piece){p + from, size, n - from}, seen, out);
+            from += size;
+        }
+        at = from;
     }
 }
 

@@ -18,7 +18,7 @@
  *   - The text is split by the vocabulary's pattern and each piece is merged by rank, as OpenAI's
  *     models do it. The ids are those of the npm package gpt-tokenizer (see docs/tokens.md).
  *   - Bytes that are not UTF-8 count as the replacement character U+FFFD, once for each maximal
- * part that cannot be read, as in a browser. A byte order mark is text.
+ *     part that cannot be read, as in a browser. A byte order mark is text.
  *   - Text that looks like a control token ("<|endoftext|>") is text, and counted as such.
  *
  * Promises:

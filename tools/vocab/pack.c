@@ -56,8 +56,9 @@ struct vocab {
     uint8_t bytes[BYTES_MAX + 8];
     uint8_t single[256];
     uint32_t left[COUNT_MAX], right[COUNT_MAX];
-    uint32_t *words, *pairs;
-    uint64_t *words_maybe, *pairs_maybe;
+    struct tokens_bucket *shorts;
+    uint64_t *maybe;
+    uint32_t *words;
     unsigned bits;
 };
 
@@ -124,47 +125,78 @@ static void read_ranks(struct vocab *v)
         die("has not every byte", v->path);
 }
 
-static void add(uint32_t *slots, uint64_t *filter, unsigned bits, uint64_t hash, uint32_t id)
+/* Where the bytes are in their bucket; false: they are not, and `at` is where they may be put, or
+ * TOKENS_BUCKET if it is full. */
+static bool short_find(const struct vocab *v, uint64_t word, struct tokens_bucket **b, size_t *at)
 {
-    size_t at = (size_t)(hash >> (64 - bits));
+    *b = &v->shorts[tokens_short_at(tokens_hash_short(word), v->bits)];
+    for (*at = 0; *at < TOKENS_BUCKET && (*b)->word[*at] != UINT64_MAX; ++*at)
+        if ((*b)->word[*at] == word)
+            return true;
+    return false;
+}
 
-    filter[tokens_maybe_at(hash, bits)] |= tokens_maybe_bits(hash);
-    while (slots[at] != TOKENS_EMPTY)
-        at = (at + 1) & (((size_t)1 << bits) - 1);
-    slots[at] = tokens_slot(hash, id);
+/* The same for words, where there always is one. */
+static bool word_find(const struct vocab *v, const uint8_t *p, size_t size, size_t *at)
+{
+    for (*at = tokens_word_at(tokens_hash(p, size), v->bits); v->words[*at] != TOKENS_EMPTY;
+         *at = (*at + 1) & (((size_t)1 << v->bits) - 1)) {
+        uint32_t id = v->words[*at] & TOKENS_NONE;
+
+        if (size_of(v, id) == size && memcmp(v->bytes + v->at[id], p, size) == 0)
+            return true;
+    }
+    return false;
 }
 
 static uint32_t rank(const struct vocab *v, const uint8_t *p, size_t size)
 {
-    uint64_t hash = tokens_hash(p, size);
+    struct tokens_bucket *b = NULL;
+    size_t at;
 
-    for (size_t at = (size_t)(hash >> (64 - v->bits)); v->words[at] != TOKENS_EMPTY;
-         at = (at + 1) & (((size_t)1 << v->bits) - 1)) {
-        uint32_t id = v->words[at] & TOKENS_NONE;
-
-        if (size_of(v, id) == size && memcmp(v->bytes + v->at[id], p, size) == 0)
-            return id;
-    }
-    return NEVER;
+    if (size <= 8 && short_find(v, tokens_word(p, size, size), &b, &at))
+        return b->id[at];
+    return word_find(v, p, size, &at) ? v->words[at] & TOKENS_NONE : NEVER;
 }
 
+static void add(struct vocab *v, uint32_t id)
+{
+    const uint8_t *p = v->bytes + v->at[id];
+    size_t size = size_of(v, id), at = TOKENS_BUCKET;
+    uint64_t hash = tokens_hash(p, size);
+    struct tokens_bucket *b = NULL;
+
+    if (rank(v, p, size) != NEVER)
+        die("the same bytes twice", v->path);
+    v->maybe[tokens_maybe_at(hash, v->bits)] |= tokens_maybe_bits(hash);
+    if (size <= 8)
+        short_find(v, tokens_word(p, size, size), &b, &at);
+    if (at < TOKENS_BUCKET) {
+        b->word[at] = tokens_word(p, size, size);
+        b->id[at] = id;
+    } else {
+        word_find(v, p, size, &at);
+        v->words[at] = tokens_slot(hash, id);
+    }
+}
+
+/* The tokens come in the order of their ranks, so what finds its bucket full is rare. */
 static void make_words(struct vocab *v)
 {
-    while ((size_t)1 << v->bits < (size_t)v->count * 5 / 4)
-        v->bits++;
-    v->words = zeroed((size_t)1 << v->bits, sizeof *v->words);
-    v->pairs = zeroed((size_t)1 << v->bits, sizeof *v->pairs);
-    v->words_maybe = zeroed((size_t)1 << v->bits, 1);
-    v->pairs_maybe = zeroed((size_t)1 << v->bits, 1);
-    for (size_t i = 0; i < (size_t)1 << v->bits; i++)
-        v->words[i] = v->pairs[i] = TOKENS_EMPTY;
-    for (uint32_t id = 0; id < v->count; id++) {
-        const uint8_t *p = v->bytes + v->at[id];
+    size_t slots, buckets;
 
-        if (rank(v, p, size_of(v, id)) != NEVER)
-            die("the same bytes twice", v->path);
-        add(v->words, v->words_maybe, v->bits, tokens_hash(p, size_of(v, id)), id);
-    }
+    while ((size_t)1 << v->bits < v->count / 2)
+        v->bits++;
+    slots = (size_t)1 << v->bits;
+    buckets = slots / 4;
+    v->shorts = zeroed(buckets, sizeof *v->shorts);
+    v->maybe = zeroed(buckets, sizeof *v->maybe);
+    v->words = zeroed(slots, sizeof *v->words);
+    memset(v->words, 0xFF, slots * sizeof *v->words);
+    for (size_t i = 0; i < buckets; i++)
+        memset(v->shorts[i].word, 0xFF, sizeof v->shorts[i].word);
+    for (uint32_t id = 0; id < v->count; id++)
+        add(v, id);
 }
 
 /* Merges the bytes of a token as if they were a piece, always the lowest rank and of equals the
@@ -198,7 +230,7 @@ static void split(struct vocab *v, uint32_t id)
     }
 }
 
-static void make_pairs(struct vocab *v, uint64_t *info)
+static void make_info(struct vocab *v, uint64_t *info)
 {
     for (uint32_t id = 0; id < v->count; id++) {
         if (id >= TOKENS_SINGLE)
@@ -206,53 +238,10 @@ static void make_pairs(struct vocab *v, uint64_t *info)
         else
             v->left[id] = v->right[id] = TOKENS_NONE;
         info[id] = tokens_info(v->at[id], size_of(v, id), v->left[id], v->right[id]);
-        if (id < TOKENS_SINGLE)
-            continue;
         /* bpe.c walks the merges of a token back in the order of their ranks. */
-        if (v->left[id] >= id || v->right[id] >= id)
+        if (id >= TOKENS_SINGLE && (v->left[id] >= id || v->right[id] >= id))
             die("a token ranks before a part of it", v->path);
-        add(v->pairs, v->pairs_maybe, v->bits, tokens_hash_pair(v->left[id], v->right[id]), id);
     }
-}
-
-/* A free one of the four places; what finds none is left out. */
-static bool hot_place(const uint64_t *hot, uint64_t hash, size_t *at)
-{
-    for (size_t i = 0; i < 4; i++) {
-        *at = tokens_hot_at(hash) + i;
-        if (hot[*at] == UINT64_MAX)
-            return true;
-    }
-    return false;
-}
-
-static void pack_hot(const struct vocab *v, const char *name)
-{
-    uint64_t *hot = zeroed((size_t)1 << TOKENS_HOT_BITS, sizeof *hot);
-    uint64_t *pairs = zeroed((size_t)1 << (TOKENS_HOT_BITS - 1), sizeof *pairs);
-    uint16_t *ids = zeroed((size_t)1 << TOKENS_HOT_BITS, sizeof *ids);
-    size_t at;
-
-    memset(hot, 0xFF, sizeof *hot << TOKENS_HOT_BITS);
-    memset(pairs, 0xFF, sizeof *pairs << (TOKENS_HOT_BITS - 1));
-    for (uint32_t id = 0; id < TOKENS_HOT && id < v->count; id++) {
-        const uint8_t *p = v->bytes + v->at[id];
-        size_t size = size_of(v, id);
-
-        if (size <= 8 && hot_place(hot, tokens_hash(p, size), &at)) {
-            hot[at] = tokens_word(p, size, size);
-            ids[at] = (uint16_t)id;
-        }
-        if (id >= TOKENS_SINGLE && id < TOKENS_HOT / 2 &&
-            hot_place(pairs, tokens_hash_pair(v->left[id], v->right[id]) >> 1, &at))
-            pairs[at] = tokens_hot_pair(v->left[id], v->right[id]) | id;
-    }
-    put(name, "_hot", "uint64_t", hot, sizeof *hot << TOKENS_HOT_BITS);
-    put(name, "_hot_ids", "uint16_t", ids, sizeof *ids << TOKENS_HOT_BITS);
-    put(name, "_hot_pairs", "uint64_t", pairs, sizeof *pairs << (TOKENS_HOT_BITS - 1));
-    free(hot);
-    free(pairs);
-    free(ids);
 }
 
 static void pack_twos(const struct vocab *v, const char *name)
@@ -277,34 +266,31 @@ static void pack_vocab(const char *path, const char *name)
     v->path = path;
     read_ranks(v);
     make_words(v);
-    make_pairs(v, info);
+    make_info(v, info);
     for (uint32_t id = 0; id < v->count; id++)
         if (size_of(v, id) >= 3)
             ends[tokens_ends_at(v->bytes + v->at[id + 1] - 3)] |= tokens_ends_bit(size_of(v, id));
+    put(name, "_shorts", "struct tokens_bucket", v->shorts, sizeof *v->shorts << (v->bits - 2));
+    put(name, "_maybe", "uint64_t", v->maybe, sizeof *v->maybe << (v->bits - 2));
     put(name, "_words", "uint32_t", v->words, sizeof *v->words << v->bits);
-    put(name, "_pairs", "uint32_t", v->pairs, sizeof *v->pairs << v->bits);
-    put(name, "_words_maybe", "uint64_t", v->words_maybe, (size_t)1 << v->bits);
-    put(name, "_pairs_maybe", "uint64_t", v->pairs_maybe, (size_t)1 << v->bits);
     put(name, "_info", "uint64_t", info, v->count * sizeof *info);
     put(name, "_ends", "uint64_t", ends, sizeof *ends << TOKENS_ENDS_BITS);
     put(name, "_bytes", "uint8_t", v->bytes, v->at[v->count] + 8);
     put(name, "_single", "uint8_t", v->single, sizeof v->single);
-    pack_hot(v, name);
     pack_twos(v, name);
     fprintf(code,
             "#define T(table) .table = %s_##table\n"
             "const struct tokens_table tokens_table_%s = {.count = %u, .bits = %u,\n"
-            "    T(words), T(pairs), T(words_maybe), T(pairs_maybe), T(info), T(ends), T(bytes),\n"
-            "    T(single), T(hot), T(hot_ids), T(hot_pairs), T(twos)};\n"
+            "    T(shorts), T(words), T(maybe), T(info), T(ends), T(bytes), T(single),\n"
+            "    T(twos)};\n"
             "#undef T\n",
             name,
             name,
             v->count,
             v->bits);
+    free(v->shorts);
     free(v->words);
-    free(v->pairs);
-    free(v->words_maybe);
-    free(v->pairs_maybe);
+    free(v->maybe);
     free(v);
     free(info);
     free(ends);
