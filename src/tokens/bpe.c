@@ -7,8 +7,8 @@
  *
  * 1. Between two places where the result is cut, merging went on as if nothing else were there:
  *    what is lowest of all is also lowest there. So each token is what its own bytes merge into,
- * the last step of that is always the same pair, and neighbours in a result are *compatible*: the
- *    bytes of the two merge into just these two.
+ *    the last step of that is always the same pair, and neighbours in a result are *compatible*:
+ *    the bytes of the two merge into just these two.
  * 2. The other way round: tokens of which all neighbours are compatible are the result. Otherwise
  *    take the first merge across a cut. Until then both neighbours have taken the steps that they
  *    take when alone, in the same order, so that merge would also come when the two are alone.
