@@ -176,13 +176,13 @@ static const struct split_format *pick(unsigned number, struct split_pair *pair,
     if ((f = split_format_at(number % (count + 3))))
         return f;
     if (number % (count + 3) < count + 2 || text->n < 2)
-        return split_format_prompted(number % 2);
+        return split_format_prompted(number % SPLIT_PROMPTED_COUNT);
     open = 1 + (uint8_t)text->p[0] % 8;
     close = 1 + (uint8_t)text->p[1] % 8;
     front = str_slice(*text, 2, 2 + open + close);
     *text = str_slice(*text, 2 + open + close, text->n);
     if (!split_pair_init(pair, str_slice(front, 0, open), str_slice(front, open, front.n), &e))
-        return split_format_prompted(true);
+        return split_format_prompted(SPLIT_PROMPTED_NESTED);
     return &pair->format;
 }
 

@@ -438,6 +438,8 @@ TEST(extract_gives_what_a_record_keeps)
         {"```\n<thinking>x</thinking>\n```", false, "", "```\n<thinking>x</thinking>\n```"},
         {"<thinking>say '</thinking>' last</thinking>ok", true, "say '</thinking>' last", "ok"},
         {"</thinking>x", false, "", "</thinking>x"},
+        {"<thinking>say \"x\"</thinking>\"y\"", true, "say \"x\"", "\"y\""},
+        {"<budget:thinking>a</budget:thinking>b", true, "a", "b"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

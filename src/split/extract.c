@@ -33,13 +33,13 @@ static void on_note(void *ctx, const struct split_note *note)
     p->newline |= note->what == SPLIT_BEGIN;
 }
 
-static enum split_state split_all(str text, bool nested, struct parts *p)
+static enum split_state split_all(str text, enum split_prompted reading, struct parts *p)
 {
     struct split sp;
 
     p->reasoning_size = p->answer_size = 0;
     p->newline = false;
-    split_init(&sp, split_format_prompted(nested), false, (struct split_sink){on_run, on_note, p});
+    split_init(&sp, split_format_prompted(reading), false, (struct split_sink){on_run, on_note, p});
     split_feed(&sp, text);
     split_finish(&sp);
     return sp.state;
@@ -90,12 +90,12 @@ void split_extract(str text, struct arena *a, struct split_extract *out)
         .reasoning = arena_alloc(a, text.n + 1),
         .answer = arena_alloc(a, text.n + 1),
     };
-    enum split_state state = split_all(text, true, &p);
+    enum split_state state = SPLIT_UNCLOSED;
 
-    /* A tag that is only talked about inside a block would swallow the answer: then the first
-     * closer is the one that counts. */
-    if (state == SPLIT_UNCLOSED)
-        state = split_all(text, false, &p);
+    /* A tag that is only talked about inside a block, or a closer that stands between two quotes by
+     * chance, would swallow the answer: a reading that closes is the better one. */
+    for (enum split_prompted r = 0; r < SPLIT_PROMPTED_COUNT && state == SPLIT_UNCLOSED; r++)
+        state = split_all(text, r, &p);
     *out = (struct split_extract){
         .has_reasoning = state != SPLIT_NONE,
         .raw_reasoning = STR(""),

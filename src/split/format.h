@@ -96,9 +96,14 @@ struct split_format {
 const struct split_format *split_format_find(str id);
 /* All of them, in the order of the table: NULL behind the last. */
 const struct split_format *split_format_at(size_t index);
-/* The format `extract` uses: any of the tags that prompts ask for, anywhere outside code, nested or
- * not. It is in no list. */
-const struct split_format *split_format_prompted(bool nested);
+/* How `extract` reads the tags that prompts ask for, anywhere outside code; in no list. */
+enum split_prompted {
+    SPLIT_PROMPTED_NESTED, /* a block in a block belongs to it */
+    SPLIT_PROMPTED_FLAT,   /* a closer closes, unless it is quoted */
+    SPLIT_PROMPTED_FIRST,  /* the first closer closes */
+    SPLIT_PROMPTED_COUNT
+};
+const struct split_format *split_format_prompted(enum split_prompted reading);
 
 #define SPLIT_PAIR_MARKS 5
 

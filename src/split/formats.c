@@ -279,24 +279,27 @@ static const struct split_format formats[] = {
 };
 
 /* Any tag that prompts ask for, where a regular expression would find it, but not in code. */
-#define PROMPTED(open, close, number) \
+#define PROMPTED(open, close, number, closes) \
     M(open, .in = OUT, .gap = START, .to = REASON, .pair = number, \
       .rules = SPLIT_NOT_QUOTED | SPLIT_NOT_CODE), \
-    M(close, .in = REASON, .to = OUT, .pair = number, .rules = SPLIT_NOT_QUOTED)
+    M(close, .in = REASON, .to = OUT, .pair = number, .rules = closes)
 #define NESTED(open, number) \
     M(open, .in = REASON, .to = SPLIT_STAY, .pair = number, \
       .rules = SPLIT_NOT_QUOTED | SPLIT_DEEPER)
-#define PROMPTED_ALL \
-    PROMPTED("<thinking>", "</thinking>", 1), PROMPTED("<reasoning>", "</reasoning>", 2), \
-    PROMPTED("<analysis>", "</analysis>", 3), PROMPTED("<think>", "</think>", 4), \
-    PROMPTED("<budget:thinking>", "</budget:thinking>", 5)
-static const struct split_mark prompted_flat[] = {PROMPTED_ALL};
+#define PROMPTED_ALL(closes) \
+    PROMPTED("<thinking>", "</thinking>", 1, closes), \
+    PROMPTED("<reasoning>", "</reasoning>", 2, closes), \
+    PROMPTED("<analysis>", "</analysis>", 3, closes), PROMPTED("<think>", "</think>", 4, closes), \
+    PROMPTED("<budget:thinking>", "</budget:thinking>", 5, closes)
+static const struct split_mark prompted_first[] = {PROMPTED_ALL(0)};
+static const struct split_mark prompted_flat[] = {PROMPTED_ALL(SPLIT_NOT_QUOTED)};
 static const struct split_mark prompted_nested[] = {
-    PROMPTED_ALL, NESTED("<thinking>", 1), NESTED("<reasoning>", 2), NESTED("<analysis>", 3),
-    NESTED("<think>", 4), NESTED("<budget:thinking>", 5)};
-static const struct split_format prompted[] = {
-    {"prompted", "tags asked for by prompt", "no", SPLIT_CALLS_NONE, false, MARKS(prompted_flat)},
-    {"prompted", "tags asked for by prompt", "no", SPLIT_CALLS_NONE, false, MARKS(prompted_nested)},
+    PROMPTED_ALL(SPLIT_NOT_QUOTED), NESTED("<thinking>", 1), NESTED("<reasoning>", 2),
+    NESTED("<analysis>", 3), NESTED("<think>", 4), NESTED("<budget:thinking>", 5)};
+static const struct split_format prompted[SPLIT_PROMPTED_COUNT] = {
+    [SPLIT_PROMPTED_NESTED] = {.id = "prompted", MARKS(prompted_nested)},
+    [SPLIT_PROMPTED_FLAT] = {.id = "prompted", MARKS(prompted_flat)},
+    [SPLIT_PROMPTED_FIRST] = {.id = "prompted", MARKS(prompted_first)},
 };
 /* clang-format on */
 
@@ -313,9 +316,10 @@ const struct split_format *split_format_find(str id)
     return NULL;
 }
 
-const struct split_format *split_format_prompted(bool nested)
+const struct split_format *split_format_prompted(enum split_prompted reading)
 {
-    return &prompted[nested];
+    assert(reading < SPLIT_PROMPTED_COUNT);
+    return &prompted[reading];
 }
 
 static bool marker_is_fit(const char *which, str marker, struct err *e)
