@@ -67,7 +67,7 @@ static struct cli_guess say_guess(const char *near, const char *otherwise)
     if (near)
         snprintf(g.text, sizeof g.text, "; did you mean \"%s\"?", near);
     else
-        snprintf(g.text, sizeof g.text, "; %s", otherwise);
+        snprintf(g.text, sizeof g.text, "; %.*s", (int)sizeof g.text - 3, otherwise);
     return g;
 }
 
