@@ -45,7 +45,6 @@ struct record {
     size_t n;
     char notes[4096];
     size_t note_size;
-    bool half_character;
 };
 
 static void record_run(void *ctx, enum split_kind kind, str run)
@@ -179,7 +178,7 @@ static void split_in_pieces(const struct split_format *f, bool inside, str text,
 {
     static struct ends ends;
 
-    memset(r, 0, offsetof(struct record, half_character));
+    memset(r, 0, sizeof *r);
     r->n = r->note_size = 0;
     ends.record = r;
     ends.n = 0;

@@ -309,16 +309,18 @@ static uint8_t muse_place(const struct header *h)
     return is_person(h->recipient) ? SPLIT_WRAP : SPLIT_TOOLS;
 }
 
+/* Whether the text begins with the token, or may yet. */
+static bool opens(const struct split_at *in, enum token t)
+{
+    return str_starts(in->text, token_text[t]) || (in->more && str_starts(token_text[t], in->text));
+}
+
 static enum split_match header(const struct split_at *in, struct split_hit *hit, bool muse)
 {
     struct header h = {.last = START, .recipient = STR("")};
     enum split_match found;
 
-    if (!in->between && !str_starts(in->text, STR("<|start|>")) &&
-        !str_starts(in->text, STR("<|channel|>")) && !in->more)
-        return SPLIT_NO_MATCH;
-    if (!in->between && in->text.n >= 4 && !str_starts(in->text, STR("<|st")) &&
-        !str_starts(in->text, STR("<|ch")))
+    if (!in->between && !opens(in, START) && !opens(in, CHANNEL))
         return SPLIT_NO_MATCH;
     found = read_header(&h, in, &hit->size, muse);
     if (found != SPLIT_FULL_MATCH)
