@@ -1,0 +1,208 @@
+/* chat.h - the one vocabulary between all dialects: what is asked of a model and what comes back.
+ *
+ * A request is read once from the client's dialect and lives in one arena. A reply is a sequence of
+ * events; a streamed reply and a whole one give the same events, only cut differently:
+ *
+ *     START  (TEXT | REASONING | SIGNATURE | REDACTED | REFUSAL | CALL | ARGUMENTS | OPAQUE | ...)*
+ *     USAGE* STOP END              or ERROR at any place, behind which nothing comes
+ *
+ * Blocks keep their order: every event that carries content has the number of its block, counted
+ * from 0 in the order in which blocks began in that choice. Text of one block may come in any
+ * number of events; reasoning, text, reasoning again is three blocks.
+ *
+ * Texts are lent for the call of the sink, unless they are in a request's arena.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/str.h"
+
+/* Who speaks how. The first six are kinds of provider; clients speak all but MISTRAL, CONVERSE and
+ * COHERE, which are read only. */
+enum chat_dialect {
+    CHAT_OPENAI, /* Chat Completions */
+    CHAT_RESPONSES,
+    CHAT_ANTHROPIC,
+    CHAT_GEMINI,
+    CHAT_MISTRAL,
+    CHAT_OLLAMA,
+    CHAT_GENERATE, /* our own /generate */
+    CHAT_CONVERSE, /* Bedrock Converse replies */
+    CHAT_COHERE,   /* Cohere v2 replies */
+    CHAT_DIALECT_COUNT
+};
+
+/* ---- what is asked ---- */
+
+enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL }; /* developer is SYSTEM */
+
+enum chat_part_kind {
+    CHAT_PART_TEXT,        /* text */
+    CHAT_PART_REASONING,   /* text, signature; redacted: text is opaque data */
+    CHAT_PART_IMAGE,       /* url, or data (base64) and mime */
+    CHAT_PART_FILE,        /* the same for documents, audio, video; name */
+    CHAT_PART_TOOL_CALL,   /* id, name, json: the arguments, one JSON object */
+    CHAT_PART_TOOL_RESULT, /* id of the call, name if known, parts, is_error */
+    CHAT_PART_REFUSAL,     /* text */
+    CHAT_PART_OPAQUE,      /* json: a part that only `dialect` understands */
+};
+
+struct chat_part {
+    enum chat_part_kind kind;
+    str text, signature;
+    str id, name;
+    str json;
+    str mime, url, data;
+    enum chat_dialect dialect; /* of an OPAQUE part, and of a signature */
+    bool is_error, redacted;
+    struct chat_part *parts; /* of a TOOL_RESULT: TEXT, IMAGE, FILE, OPAQUE */
+    size_t part_count;
+};
+
+struct chat_message {
+    enum chat_role role;
+    str name;
+    struct chat_part *parts;
+    size_t part_count;
+};
+
+struct chat_tool {
+    str name, description;
+    str schema; /* JSON; empty if it has none */
+    bool strict, strict_given;
+    str opaque; /* a built-in tool of `dialect`, whole, as JSON: the rest is empty but the name */
+    enum chat_dialect dialect;
+};
+
+enum chat_choice_kind {
+    CHAT_CHOICE_NONE_GIVEN,
+    CHAT_CHOICE_AUTO,
+    CHAT_CHOICE_NONE,
+    CHAT_CHOICE_REQUIRED,
+    CHAT_CHOICE_TOOL
+};
+
+enum chat_format_kind { CHAT_FORMAT_NONE, CHAT_FORMAT_TEXT, CHAT_FORMAT_JSON, CHAT_FORMAT_SCHEMA };
+
+/* How much thinking is asked for. NOT_GIVEN is silence; NONE is "do not". ON is "think" without an
+ * amount, which the gateway takes as MEDIUM. */
+enum chat_level {
+    CHAT_LEVEL_NOT_GIVEN,
+    CHAT_LEVEL_NONE,
+    CHAT_LEVEL_ON,
+    CHAT_LEVEL_MINIMAL,
+    CHAT_LEVEL_LOW,
+    CHAT_LEVEL_MEDIUM,
+    CHAT_LEVEL_HIGH,
+    CHAT_LEVEL_XHIGH,
+    CHAT_LEVEL_MAX,
+    CHAT_LEVEL_COUNT
+};
+
+/* "low", "xhigh"...; "" for NOT_GIVEN and ON. chat_level_parse takes none to max, in any case. */
+const char *chat_level_name(enum chat_level level);
+bool chat_level_parse(str name, enum chat_level *out) MUST_USE;
+
+/* Numbers are kept as the client's text, so that 0.70 stays 0.70; empty if not given. */
+struct chat_request {
+    enum chat_dialect dialect;     /* in which it was asked */
+    str model;                     /* as asked */
+    struct chat_message *messages; /* system messages stand where they stood; a top-level system
+                                      prompt is the first message, role SYSTEM */
+    size_t message_count;
+    struct chat_tool *tools;
+    size_t tool_count;
+    enum chat_choice_kind choice;
+    str choice_name;
+    bool parallel, parallel_given;
+    str max_tokens, temperature, top_p, top_k, seed, frequency_penalty, presence_penalty, n;
+    str *stops;
+    size_t stop_count;
+    enum chat_format_kind format;
+    str format_name, format_schema; /* of SCHEMA */
+    bool format_strict;
+    bool stream;
+    bool stream_usage; /* OpenAI: stream_options.include_usage */
+    bool no_thoughts;  /* the client asks that reasoning be left out (exclude, display: omitted) */
+    bool thoughts;     /* the client asks to see it (includeThoughts, summary, think) */
+    enum chat_level level;
+    int64_t budget_tokens; /* asked for by the client in tokens; -1 if not */
+    str user;
+    const struct json *doc; /* the client's body; lent as long as the request is used */
+};
+
+/* ---- what comes back ---- */
+
+enum chat_event_kind {
+    CHAT_START,     /* id, model (either may be empty) */
+    CHAT_TEXT,      /* text */
+    CHAT_REASONING, /* text; summary if it is only one */
+    CHAT_SIGNATURE, /* text: the signature of the reasoning block it is in; may be in pieces */
+    CHAT_REDACTED,  /* text: opaque data in place of reasoning, whole */
+    CHAT_REFUSAL,   /* text */
+    CHAT_CALL,      /* a tool call begins: id, name; its block */
+    CHAT_ARGUMENTS, /* text: more of the JSON text of the arguments of its block */
+    CHAT_OPAQUE,    /* text: a whole content block as JSON that only `dialect` understands */
+    CHAT_KEEP,      /* for the vault: text must go back byte for byte with the call `id` (or, with
+                       an empty id, with the next call of this reply); `name` says what it is in
+                       its dialect, such as "thinking" or "thoughtSignature" */
+    CHAT_EXTRA,     /* a top-level member of a reply that nothing else says: name, text (JSON) */
+    CHAT_USAGE, /* usage: what is known by now; later ones replace earlier ones member by member */
+    CHAT_STOP,  /* stop; name as the provider spelt it */
+    CHAT_ERROR, /* error */
+    CHAT_END,   /* it is whole: all that should come has come */
+};
+
+enum chat_stop {
+    CHAT_STOP_END,
+    CHAT_STOP_LENGTH,
+    CHAT_STOP_TOOL,
+    CHAT_STOP_SEQUENCE, /* name: the sequence, if told */
+    CHAT_STOP_REFUSED,  /* content filter, safety, refusal */
+    CHAT_STOP_PAUSE,
+    CHAT_STOP_OTHER,
+};
+
+/* Counts are -1 while unknown. Input has the cached tokens in it, output the reasoning. */
+struct chat_usage {
+    int64_t input, output, reasoning, cache_read, cache_write;
+    str raw; /* as the provider gave it, JSON, or empty */
+};
+
+struct chat_error {
+    int status;             /* HTTP; what the provider said, or what fits best */
+    str type, message;      /* type in the provider's words, or ours */
+    str code, param;        /* may be empty */
+    int64_t retry_after_ms; /* -1 if not told */
+    str raw;                /* the provider's body, if it was its own dialect's error */
+};
+
+struct chat_event {
+    enum chat_event_kind kind;
+    uint32_t choice; /* which alternative; 0 but where n > 1 was asked for */
+    uint32_t block;
+    str text, id, name;
+    bool summary;
+    enum chat_dialect dialect;
+    enum chat_stop stop;
+    const struct chat_usage *usage;
+    const struct chat_error *error;
+    const struct json_node *node; /* where text stands in the frame it came in: a JSON string whose
+                                     text is exactly `text`; NULL if there is no such place */
+};
+
+struct chat_sink {
+    void (*on_event)(void *ctx, const struct chat_event *ev);
+    void *ctx;
+};
+
+extern const struct chat_usage chat_usage_none; /* all -1 */
+
+/* Members of `from` that are known, and raw, go over those of `to`. */
+void chat_usage_merge(struct chat_usage *to, const struct chat_usage *from);
+const char *chat_dialect_name(enum chat_dialect d);
+const char *chat_event_name(enum chat_event_kind kind);
+const char *chat_stop_name(enum chat_stop stop);

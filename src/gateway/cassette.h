@@ -1,0 +1,50 @@
+/* cassette.h - recorded calls: written while real ones run, played back instead of them.
+ *
+ * A cassette is a file of JSON lines: first {"cassette": 1, "kind": "openai"}, then a call each:
+ *
+ *     {"request": {"path": "...", "body": {...}}, "status": 200, "type": "text/event-stream",
+ *      "pieces": [[ms, "text"], ...]}
+ *
+ * Keys and headers are not in it. A reply is found by the canonical form of the request: members
+ * sorted, numbers by value, without `user`, `metadata` and stream options. A miss is an error that
+ * names the nearest recording and the first place where it differs.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "chat/chat.h"
+
+struct cassette;
+
+struct cassette_piece {
+    uint64_t after_ms; /* since the piece before */
+    str bytes;
+};
+
+struct cassette_call {
+    str path, body; /* as recorded */
+    int status;
+    str type; /* Content-Type */
+    const struct cassette_piece *pieces;
+    size_t piece_count;
+};
+
+bool cassette_load(const char *path, struct cassette **out, struct err *e) MUST_USE;
+void cassette_free(struct cassette *c);
+enum chat_dialect cassette_dialect(const struct cassette *c);
+size_t cassette_count(const struct cassette *c);
+const struct cassette_call *cassette_at(const struct cassette *c, size_t index);
+/* ERR_NOT_FOUND on a miss. The same request recorded n times is played in turn by `nth`. */
+bool cassette_find(const struct cassette *c, str path, str body, size_t nth,
+                   const struct cassette_call **out, struct err *e) MUST_USE;
+
+void cassette_canonical(const struct json *doc, const struct json_node *v, struct buf *out);
+
+/* A line to append. */
+void cassette_line(const struct cassette_call *call, struct buf *out);
+void cassette_head(enum chat_dialect d, struct buf *out);

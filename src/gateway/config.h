@@ -1,0 +1,121 @@
+/* config.h - the configuration: a YAML file into checked structs, whole or not at all.
+ *
+ *     struct config *c;
+ *     if (!config_load("rationale.yaml", &c, e)) ...       e: file, line, path, what, nearest name
+ *     config_retain(c); config_release(c);                 shared by threads; the last one frees
+ *
+ * Unknown names and wrong types are errors with line and path and the nearest known name. ${VAR}
+ * in a text is taken from the environment (an unset one is an error). Keys come from the
+ * environment or a file only.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/secret.h"
+#include "chat/chat.h"
+#include "net/client.h"
+#include "split/format.h"
+#include "store/store.h"
+#include "wire/wire.h"
+
+enum config_show { CONFIG_SHOW_UNSET, CONFIG_SHOW, CONFIG_HIDE };
+
+struct config_preset {
+    str name;               /* low, medium, high */
+    str temperature, top_p; /* as written; empty: none */
+    int64_t reasoning_max_tokens;
+    enum config_show show; /* policy of the preset, if it says */
+    bool repair_starved, repair_given;
+};
+
+struct config_model {
+    str alias;                                                     /* what clients ask for */
+    str upstream;                                                  /* what the provider calls it */
+    double input_usd, output_usd, cache_read_usd, cache_write_usd; /* a million tokens; < 0: none */
+};
+
+struct config_provider {
+    str name;
+    enum chat_dialect dialect; /* by kind */
+    bool replay;
+    str base_url;
+    struct client_url url;
+    struct secret key; /* empty if none */
+    struct config_model *models;
+    size_t model_count;
+    bool enable_reasoning;
+    str reasoning_params;              /* JSON object, or empty */
+    const struct split_format *format; /* or NULL */
+    struct split_pair *pair;           /* when the format is a pair of the user's own */
+    bool starts_in_reasoning;
+    size_t *fallback; /* indexes into providers */
+    size_t fallback_count;
+    str cassette;                            /* of kind replay: where the recordings are */
+    str record;                              /* calls are recorded to this cassette */
+    uint64_t connect_ms, first_ms, stall_ms; /* 10 s, 600 s, 120 s */
+    unsigned attempts_max;                   /* 3 */
+    uint64_t backoff_ms;                     /* 1000: then 2, then 4 times that */
+    const struct provider_row *row;          /* provider.h */
+};
+
+struct config_key {
+    str name;
+    uint8_t sha256[32];
+    str *models; /* none: all */
+    size_t model_count;
+    unsigned levels;  /* bits of enum chat_level; 0: all */
+    int64_t rpm, tpm; /* -1: no limit */
+    double spend_usd; /* < 0: no limit */
+    enum config_show reasoning;
+};
+
+enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
+
+struct config {
+    str path;
+    str listen_host;
+    unsigned listen_port;
+    str tls_cert, tls_key; /* files; empty: plain */
+    str ca_file;           /* for upstreams; empty: the system's */
+    unsigned threads;      /* loops; 0: one a core */
+    str store_url;
+    enum store_durability durability;
+    struct config_key *keys;
+    size_t key_count;
+    struct config_provider *providers;
+    size_t provider_count;
+    struct config_preset presets[3]; /* low, medium, high */
+    bool show, delta, repair_starved, adaptive;
+    bool drop_from_history; /* of /generate: true by default */
+    enum config_keep keep;
+    str otlp_url; /* empty: no export */
+    str otlp_headers;
+    uint64_t header_ms, body_ms, idle_ms, drain_ms, keepalive_ms; /* 10 s 30 s 60 s 30 s 15 s */
+    size_t body_max;
+    unsigned breaker_failures; /* in a row; 5 */
+    uint64_t breaker_ms;       /* open so long; 30 s */
+    str log_level;
+    struct arena arena; /* of all the texts here */
+    _Atomic unsigned refs;
+};
+
+bool config_load(const char *path, struct config **out, struct err *e) MUST_USE;
+/* The same from text; `path` is for messages. */
+bool config_parse(str yaml, const char *path, struct config **out, struct err *e) MUST_USE;
+struct config *config_retain(struct config *c);
+void config_release(struct config *c);
+
+/* The provider and model that serve a name; false if none does. The first in the file wins. */
+struct config_route {
+    const struct config_provider *provider;
+    const struct config_model *model;
+};
+bool config_find(const struct config *c, str model, struct config_route *out) MUST_USE;
+/* The key with this digest, or NULL. */
+const struct config_key *config_key_find(const struct config *c, const uint8_t sha256[32]);
+const struct config_preset *config_preset(const struct config *c, enum chat_level level);
+/* What is in force and where each value came from, as YAML with comments; keys are never in it. */
+void config_print(const struct config *c, struct buf *out);

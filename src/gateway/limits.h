@@ -1,0 +1,25 @@
+/* limits.h - who may call, how often and for how much.
+ *
+ * Any thread. State is by key name, so it survives a reload of the configuration.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "gateway/config.h"
+
+struct limits;
+
+struct limits *limits_new(const struct clock *clock);
+void limits_free(struct limits *l);
+
+/* Takes one request from the key's minute, and `tokens` (an estimate of the input) from its token
+ * minute. False: ERR_LIMIT with what ran out, and when to come back. Token buckets: a minute's
+ * worth may be used at once, and flows back evenly. */
+bool limits_take(struct limits *l, const struct config_key *key, int64_t tokens,
+                 int64_t *retry_after_ms, struct err *e) MUST_USE;
+/* What it really was: corrects the tokens and adds to the spend. */
+void limits_settle(struct limits *l, const struct config_key *key, int64_t estimated_tokens,
+                   int64_t tokens, double cost_usd);
+double limits_spent(struct limits *l, str key_name);

@@ -1,0 +1,48 @@
+/* metrics.h - what /metrics shows: counters and histograms that the request path never waits for.
+ *
+ * Each loop has a shard of its own, which only it writes (relaxed atomics); a scrape adds them up.
+ * Label values are bounded: beyond METRICS_SERIES_MAX of a metric they are "other".
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "gateway/summary.h"
+
+struct metrics;       /* all of them */
+struct metrics_shard; /* one thread's */
+
+#define METRICS_SERIES_MAX 200
+
+enum metrics_rejected {
+    METRICS_QUEUE_FULL,
+    METRICS_RATE,
+    METRICS_BUDGET,
+    METRICS_MEMORY,
+    METRICS_DRAINING,
+    METRICS_TOO_LARGE,
+    METRICS_REJECTED_COUNT
+};
+
+/* Gauges that are asked for when scraped. */
+struct metrics_gauges {
+    uint64_t queue_depth, queue_capacity;
+    uint64_t history_pending, history_bytes, history_free, history_errors, history_dropped,
+        history_commits;
+    double history_commit_seconds;
+    uint64_t export_depth, export_sent, export_dropped;
+    uint64_t connections;
+};
+
+struct metrics *metrics_new(unsigned shards);
+void metrics_free(struct metrics *m);
+struct metrics_shard *metrics_shard(struct metrics *m, unsigned index);
+
+void metrics_begin(struct metrics_shard *s);                         /* a call is in flight */
+void metrics_done(struct metrics_shard *s, const struct summary *c); /* it no longer is */
+void metrics_reject(struct metrics_shard *s, enum metrics_rejected why);
+
+/* Text format 0.0.4, or OpenMetrics with # EOF. Any thread. */
+void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool openmetrics,
+                    struct buf *out);

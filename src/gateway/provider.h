@@ -1,0 +1,38 @@
+/* provider.h - what is known of providers beforehand: one row each.
+ *
+ * A provider of the configuration gets the row whose name is its own name, else the one whose host
+ * is in its base_url, else the row of its kind.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "chat/chat.h"
+#include "wire/wire.h"
+
+/* How a budget is enforced once it is spent, strongest first; bits. */
+enum provider_lever {
+    PROVIDER_NATIVE = 1 << 0,  /* it has a token budget of its own */
+    PROVIDER_EFFORT = 1 << 1,  /* it has levels */
+    PROVIDER_CONTROL = 1 << 2, /* a control call ends the reasoning (llama.cpp) */
+    PROVIDER_PREFILL = 1 << 3, /* cut, and continue from the partial reasoning */
+    PROVIDER_RESTATE = 1 << 4, /* cut, and ask again with the partial reasoning quoted */
+};
+
+struct provider_row {
+    const char *name;
+    const char *host; /* a part of base_url's host, or NULL */
+    enum chat_dialect dialect;
+    enum wire_think think;
+    unsigned levers;
+    const char *otel_name; /* gen_ai.provider.name */
+    const char *auth_header, *auth_prefix;
+    const char *extra_headers; /* ready lines, or "" */
+    int64_t native_min;        /* smallest native budget it takes; 0: any */
+    bool reasoning_native;     /* it tells reasoning from answer itself */
+    bool must_return;          /* reasoning must come back with tool calls */
+};
+
+const struct provider_row *provider_row(str name, str host, enum chat_dialect kind);
+/* Rows in turn; NULL behind the last. */
+const struct provider_row *provider_row_at(size_t index);

@@ -1,0 +1,92 @@
+/* http1.h - HTTP/1.1 messages: heads read strictly, bodies unframed, heads written.
+ *
+ * All of it is stages: bytes in, no I/O. A head is read from a buffer that holds all of it; its
+ * fields are spans into that buffer.
+ *
+ *     switch (http1_request(bytes, &limits, &head, &used, &fault)) ...
+ *     http1_body_init(&body, &head); http1_body_feed(&body, piece, sink)
+ *
+ * Refused, as nginx does or stricter (status in `fault`): both Content-Length and
+ * Transfer-Encoding; two Content-Length, or one that is not plain digits; any Transfer-Encoding but
+ * exactly one "chunked" (501); white space before a colon or at a line's start (obs-fold); NUL, CR
+ * or other control characters in a value; a method or name that is no token; HTTP versions other
+ * than 1.0 and 1.1 (505); a target with control characters or spaces; an absolute or authority
+ * target where there should be a path; no Host or two of them in HTTP/1.1, or a bad one; bare CR as
+ * a line end; bare LF is a line end as in nginx for heads but never in chunked bodies; heads over
+ * the limit (431) or a request line over it (414); chunk sizes that are no hex, overflow or have
+ * bad extensions; chunk data not followed by CRLF; trailers are read, checked, bounded and dropped.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/str.h"
+
+#define HTTP1_FIELDS_MAX 100
+
+struct http1_field {
+    str name, value; /* value trimmed */
+};
+
+enum http1_framing {
+    HTTP1_NONE,   /* no body */
+    HTTP1_LENGTH, /* content_length bytes */
+    HTTP1_CHUNKED,
+    HTTP1_TO_CLOSE, /* replies only */
+};
+
+struct http1_head {
+    bool is_request;
+    str method, target, path, query; /* of a request; query without the question mark */
+    int status;                      /* of a reply */
+    str reason;
+    int minor;       /* HTTP/1.minor */
+    bool keep_alive; /* by version and Connection */
+    bool expect_continue, upgrade;
+    enum http1_framing framing;
+    uint64_t content_length;
+    struct http1_field fields[HTTP1_FIELDS_MAX];
+    size_t field_count;
+};
+
+enum http1_result { HTTP1_MORE, HTTP1_DONE, HTTP1_BAD };
+
+struct http1_fault {
+    int status; /* for a request: 400, 413, 414, 417, 431, 501, 505 */
+    const char *why;
+};
+
+/* MORE: the head is not whole; `size_max` bounds it. DONE: `used` bytes were the head. */
+enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *out, size_t *used,
+                                struct http1_fault *fault);
+/* no_body: it answers a HEAD, or a 2xx to CONNECT. */
+enum http1_result http1_reply(str bytes, size_t size_max, bool no_body, struct http1_head *out,
+                              size_t *used, struct http1_fault *fault);
+
+/* The value of a field, compared without case: the first of that name, or an empty str. */
+str http1_find(const struct http1_head *h, str name);
+bool http1_has(const struct http1_head *h, str name);
+
+/* A body's framing taken off. */
+struct http1_body {
+    enum http1_framing framing;
+    uint64_t left; /* of the length or of the chunk */
+    uint8_t state;
+    uint32_t extra; /* bytes of extensions and trailers so far: bounded */
+    bool done;
+    struct http1_fault fault; /* status 0 while all is well */
+};
+
+struct http1_sink {
+    void (*on_bytes)(void *ctx, str bytes);
+    void *ctx;
+};
+
+void http1_body_init(struct http1_body *b, const struct http1_head *h);
+/* How many of the bytes belonged to the body: fewer than given when it is done or bad. */
+size_t http1_body_feed(struct http1_body *b, str bytes, struct http1_sink sink);
+/* The connection is over: true if that ends the body properly. */
+bool http1_body_finish(struct http1_body *b);
+
+/* "OK" for 200; "" for what nobody knows. */
+const char *http1_reason(int status);

@@ -1,0 +1,82 @@
+/* loop.h - an event loop: one thread, one epoll, many sockets and timers.
+ *
+ *     struct loop *l = loop_new(&clock_real, e);
+ *     loop_watch_init(&w, fd, on_ready, ctx);
+ *     loop_watch_add(l, &w, LOOP_IN | LOOP_OUT);
+ *     loop_timer_init(&t, on_time, ctx);
+ *     loop_timer_set(l, &t, 30000);
+ *     loop_run(l);                                   until loop_stop
+ *     loop_free(l);
+ *
+ * Watches are edge-triggered: whoever is told reads or writes until EAGAIN, or asks to be called
+ * again by loop_defer. Watches, timers and tasks are the caller's structs, linked in while in use.
+ *
+ * Promises:
+ *   - Only loop_post and loop_stop may be called from another thread.
+ *   - A watch that was removed, a timer that was cleared and a deferred task that was dropped is not
+ *     called any more, not even by the round that is under way.
+ *   - Nothing is allocated while it runs, but to grow the heap of timers.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define LOOP_IN 1u
+#define LOOP_OUT 2u
+#define LOOP_GONE 4u /* hang-up or error; comes unasked */
+
+struct loop;
+
+struct loop_watch {
+    int fd;
+    void (*fn)(void *ctx, unsigned ready);
+    void *ctx;
+    unsigned want; /* 0 while not added */
+};
+
+struct loop_timer {
+    void (*fn)(void *ctx);
+    void *ctx;
+    uint64_t at_ns;
+    size_t slot; /* 1 + its place in the heap; 0 while not set */
+};
+
+struct loop_task {
+    void (*fn)(void *ctx);
+    void *ctx;
+    struct loop_task *next, *prev;
+    bool queued;
+};
+
+struct loop *loop_new(const struct clock *clock, struct err *e) MUST_USE;
+void loop_free(struct loop *l);
+void loop_run(struct loop *l);
+/* Any thread: loop_run returns after the round under way. */
+void loop_stop(struct loop *l);
+/* The monotonic time at which this round began. */
+uint64_t loop_now_ns(const struct loop *l);
+
+void loop_watch_init(struct loop_watch *w, int fd, void (*fn)(void *, unsigned), void *ctx);
+bool loop_watch_add(struct loop *l, struct loop_watch *w, unsigned want, struct err *e) MUST_USE;
+void loop_watch_remove(struct loop *l, struct loop_watch *w);
+
+void loop_timer_init(struct loop_timer *t, void (*fn)(void *), void *ctx);
+/* From now, rounded up to a millisecond; one that is set is moved. */
+void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms);
+void loop_timer_clear(struct loop *l, struct loop_timer *t);
+
+void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx);
+/* Called when the events of this round are dealt with, before it waits again; once, however often
+ * it was deferred. */
+void loop_defer(struct loop *l, struct loop_task *t);
+void loop_drop(struct loop *l, struct loop_task *t);
+/* Any thread: called on the loop's thread, soon. The task is the loop's until it was called. */
+void loop_post(struct loop *l, struct loop_task *t);
+
+/* Bytes that anyone may use for the length of a callback, such as to read a socket into. */
+#define LOOP_SCRATCH_SIZE 65536
+char *loop_scratch(struct loop *l);

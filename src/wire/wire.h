@@ -1,0 +1,204 @@
+/* wire.h - the dialects: bytes into chat, chat into bytes, and a body changed in place.
+ *
+ * A dialect is a row (struct wire) of functions, found by wire_get. None of them does I/O; those
+ * that read what a client sent can fail, those that read what a provider sent cannot: broken input
+ * becomes a CHAT_ERROR event.
+ *
+ * A request, from the client's body to the upstream's:
+ *
+ *     in->read(&doc, &arena, &request, e)              checked as the client's dialect demands
+ *     out->write(&request, &body)                      only if in and out differ
+ *     out->patch(&body_doc, &plan, &edits)             the gateway's wishes, as edits of the body
+ *
+ * So with the same dialect on both sides every byte goes through but those that the plan changes,
+ * and there is one way to apply a plan.
+ *
+ * A reply, from the upstream's frames to the client's:
+ *
+ *     wire_decoder_init(&d, out, &arena, sink)         frames are SSE events, NDJSON lines or one
+ *     wire_decode(&d, name, data) ... wire_decode_end  whole body; see net/frames.h
+ *
+ *     wire_encoder_init(&en, in, &request, stream, &arena, &bytes)
+ *     wire_encode(&en, &event) ... wire_encode_end     appends what the client is to get
+ *
+ * With the same dialect on both sides, and streamed (or whole) on both, the encoder is given whole
+ * frames instead, with the events they are to say now:
+ *
+ *     wire_relay(&en, &frame, events, n, touched)
+ *
+ * An untouched frame leaves as it came, byte for byte (but for numbers that count blocks, if one
+ * was left out before). A touched one keeps every member that is not the text in question.
+ *
+ * Promises: decoding never fails, never loops, is linear, holds only what its own state needs; the
+ * same events come out whatever the reply's framing; nothing a provider sent in a known recording
+ * is lost: what has no event of its own is OPAQUE or EXTRA.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json_edit.h"
+#include "chat/chat.h"
+
+#define WIRE_BLOCKS_MAX 4096 /* content blocks of one reply; more end it with an error */
+
+enum wire_framing { WIRE_SSE, WIRE_NDJSON, WIRE_WHOLE };
+
+/* How a provider is told to think, and how much: what differs between hosts of one dialect. */
+enum wire_think {
+    WIRE_THINK_DEFAULT,    /* the dialect's own way: reasoning_effort, reasoning.effort, thinking,
+                           thinkingConfig, think */
+    WIRE_THINK_DEEPSEEK,   /* thinking.type, reasoning_effort low/high/max */
+    WIRE_THINK_OPENROUTER, /* reasoning.{effort,max_tokens} */
+    WIRE_THINK_VLLM,       /* reasoning_effort, thinking_token_budget, chat_template_kwargs */
+    WIRE_THINK_SGLANG,     /* chat_template_kwargs, custom_params.thinking_budget */
+    WIRE_THINK_LLAMACPP,   /* reasoning_effort, thinking_budget_tokens, chat_template_kwargs */
+    WIRE_THINK_NONE,       /* it has no such thing: say nothing */
+};
+
+/* A message that the gateway adds behind those of the client. */
+struct wire_tail {
+    enum chat_role role;
+    str text;
+    str reasoning; /* of an ASSISTANT prefill: what was thought so far, without tags */
+    bool prefill;  /* the model is to go on from here, in the way of this provider */
+    bool closed;   /* the reasoning of the prefill is over */
+};
+
+/* What the vault knows to belong to a tool call: fragments as CHAT_KEEP gave them. */
+struct wire_kept {
+    str name, text;
+};
+struct wire_vault {
+    /* How many fragments there are for the call, the first n_max of them in out. */
+    size_t (*find)(void *ctx, str call_id, struct wire_kept *out, size_t n_max);
+    /* Whether the signature is one that wire_signature made. */
+    void *ctx;
+};
+
+/* What the gateway wants of the upstream's body. An empty str or a zero changes nothing. */
+struct wire_plan {
+    str model;       /* the upstream's name of it */
+    bool set_stream; /* then `stream` is put in */
+    bool stream;
+    bool want_usage;  /* ask for usage at the end of a stream, where the dialect needs asking */
+    str system_extra; /* appended to the system prompt, a blank line before it */
+    str temperature, top_p; /* only where the body has none */
+    str max_tokens;         /* replaces the client's */
+    enum wire_think think;
+    bool set_level; /* then level and budget_tokens are put in, in the provider's way */
+    enum chat_level level;
+    int64_t budget_tokens; /* -1: none */
+    bool drop_reasoning;   /* all reasoning parameters are taken out: the provider refused them */
+    str merge;             /* a JSON object merged deep into the body (reasoning_params) */
+    const struct wire_tail *tails;
+    size_t tail_count;
+    bool drop_tools;                /* no tools are to be called in this turn */
+    const struct wire_vault *vault; /* or NULL: reasoning that must go back is put back, and our own
+                                       signatures and foreign ones are taken out */
+    bool foreign_kept; /* the history comes from another model: nothing signed may go out */
+};
+
+struct wire_decoder;
+struct wire_encoder;
+
+/* One frame of a reply, and what was read from it. */
+struct wire_frame {
+    str name, data;         /* SSE event name or "", and its data; a line; a body */
+    str raw;                /* as it came, with its line ends */
+    const struct json *doc; /* data parsed; NULL if it is no JSON ([DONE], a comment) */
+};
+
+struct wire {
+    enum chat_dialect dialect;
+    const char *name;
+    enum wire_framing stream_framing;
+    const char *whole_type, *stream_type; /* Content-Type of replies */
+
+    /* ERR_INPUT with the member at fault and what it should be. NULL where no client speaks it. */
+    bool (*read)(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
+    /* The request in this dialect, as a client of it would have written it. What the dialect cannot
+     * say is left out. Reasoning parts that only their own provider accepts are left out too. */
+    void (*write)(const struct chat_request *r, struct buf *out);
+    void (*patch)(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits);
+    /* Path and query behind base_url: "/chat/completions". */
+    void (*path)(str model, bool stream, struct buf *out);
+
+    size_t decoder_size, encoder_size; /* of their private states */
+    void (*decode)(struct wire_decoder *d, const struct wire_frame *f);       /* of a stream */
+    void (*decode_whole)(struct wire_decoder *d, const struct wire_frame *f); /* a whole body */
+    void (*decode_end)(
+        struct wire_decoder *d); /* the stream has ended, properly or not; may be NULL */
+
+    void (*encode)(struct wire_encoder *en, const struct chat_event *ev);
+    void (*relay)(struct wire_encoder *en, const struct wire_frame *f,
+                  const struct chat_event *events, size_t n, bool touched);
+
+    /* An error as a client of this dialect expects it: a whole JSON body. */
+    void (*write_error)(const struct chat_error *error, struct buf *out);
+    /* What a provider's error body says; members that it does not say stay as they were. Texts are
+     * in the arena or in the doc's source. */
+    void (*read_error)(const struct json *doc, struct arena *a, struct chat_error *out);
+};
+
+/* NULL where there is none of that name: openai responses anthropic gemini mistral ollama generate
+ * converse cohere. */
+const struct wire *wire_find(str name);
+const struct wire *wire_get(enum chat_dialect dialect);
+
+/* ---- decoding ---- */
+
+struct wire_decoder {
+    const struct wire *wire;
+    struct arena *arena; /* for what must live as long as the reply: bounded by the dialect */
+    struct chat_sink sink;
+    struct json doc;                    /* of the frame at hand */
+    struct arena scratch;               /* for the frame at hand */
+    void *state;                        /* zeroed, decoder_size bytes */
+    bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
+    uint32_t blocks;                    /* begun so far, in choice 0 */
+};
+
+void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
+                       struct chat_sink sink);
+void wire_decoder_release(struct wire_decoder *d);
+
+/* One frame of a stream. f->doc is filled in here. "[DONE]" is END for every SSE dialect; JSON that
+ * does not parse is an ERROR. on_frame may be NULL; it is called before the events of each frame. */
+void wire_decode(struct wire_decoder *d, struct wire_frame *f);
+void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
+/* The bytes are over. Without an END before it, an ERROR comes out that says it was cut, unless a
+ * STOP came and the dialect has no other end. */
+void wire_decode_end(struct wire_decoder *d);
+
+/* For the dialects: an event of this decoder; sets started, stopped, ended and goes deaf. */
+void wire_emit(struct wire_decoder *d, const struct chat_event *ev);
+void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message);
+
+/* ---- encoding ---- */
+
+struct wire_encoder {
+    const struct wire *wire;
+    const struct chat_request *request;
+    struct arena *arena;
+    struct buf *out; /* what the client is to get; the caller takes it away and empties it */
+    bool stream;     /* false: one whole body, written at the end */
+    void *state;     /* zeroed, encoder_size bytes */
+    str id;          /* ours, for replies of dialects that want one: lent */
+    str model;       /* as the client asked for it: lent */
+    int64_t created_s;
+    bool ended, failed;
+};
+
+void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const struct chat_request *r,
+                       bool stream, struct arena *a, struct buf *out);
+void wire_encode(struct wire_encoder *en, const struct chat_event *ev);
+void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
+                const struct chat_event *events, size_t n, bool touched);
+/* A sign of life that the client's SDK ignores: an SSE comment, or the dialect's ping. `words` may
+ * be empty. Nothing for whole replies and NDJSON. */
+void wire_encode_comment(struct wire_encoder *en, str words);
+
+/* A signature of ours for a reasoning block, and whether one is ours. */
+#define WIRE_SIGNATURE_PREFIX "rationale."
+bool wire_signature_ours(str signature);
