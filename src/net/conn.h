@@ -48,7 +48,7 @@ struct conn_handler {
 
 #define CONN_HIGH (256 * 1024) /* conn_full from here on */
 #define CONN_LOW (64 * 1024)
-#define CONN_QUEUE_MAX ((size_t)256 * 1024 * 1024) /* more is an error */
+#define CONN_QUEUE_MAX ((size_t)64 * 1024 * 1024) /* more is an error */
 
 /* Takes the descriptor, also if it fails. tls may be NULL. */
 struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct conn_handler *h,
