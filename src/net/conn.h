@@ -11,7 +11,7 @@
  *
  * Promises:
  *   - Callbacks come from the loop only, never from within a call to conn_*. After conn_close none
- *     comes; after on_error none but what was promised there: it is up to the owner to close.
+ *     comes, nor after on_error: it is up to the owner to close then.
  *   - A peer that resets is told at once by on_error, one that closes by on_end or, while paused,
  *     by on_hangup. Bytes that came before it are handed on first, unless we are paused.
  *   - A write that fails is told when the bytes that have arrived are handed on: a server may have
