@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -114,6 +115,15 @@ long peer_read_all(int fd)
     while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0)
         sum += n;
     return n < 0 ? -1 : sum;
+}
+
+void peer_no_sigpipe(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    MUST(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
 }
 
 void peer_reset(int fd)

@@ -28,6 +28,8 @@ void peer_drip(int fd, str bytes);
 size_t peer_read_until(int fd, const char *end, char *bytes, size_t size);
 /* Reads until the other side closes; how many bytes, or -1 if it was reset. */
 long peer_read_all(int fd);
+/* For threads that leave their sockets to OpenSSL, which writes without care. */
+void peer_no_sigpipe(void);
 /* Closes with a RST. */
 void peer_reset(int fd);
 

@@ -365,6 +365,7 @@ static void *raw_server(void *ctx)
     SSL_CTX *c = SSL_CTX_new(TLS_server_method());
     char path[CERT_PATH_SIZE];
 
+    peer_no_sigpipe();
     SSL_CTX_set_security_level(c, 0);
     SSL_CTX_set_max_proto_version(c, r->version_max);
     SSL_CTX_use_certificate_file(c, cert_path(r->certs, "good.pem", path), SSL_FILETYPE_PEM);
@@ -458,6 +459,7 @@ static void *h2_client(void *ctx)
     SSL_CTX *c = SSL_CTX_new(TLS_client_method());
     SSL *ssl = SSL_new(c);
 
+    peer_no_sigpipe();
     CHECK(SSL_set_alpn_protos(ssl, (const unsigned char *)"\x02h2", 3) == 0);
     SSL_set_fd(ssl, r->fd);
     r->polite = SSL_connect(ssl) == 1;
