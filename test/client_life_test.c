@@ -105,7 +105,6 @@ TEST(client_cancel_closes_the_connection_before_it_returns)
         client_cancel(c.call);
         pthread_join(w.thread, NULL); /* it waits for the end; the loop does not run meanwhile */
         w.running = false;
-        close(w.listener);
         call_release(&c);
         world_release(&w);
     }

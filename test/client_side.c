@@ -42,15 +42,13 @@ void world_init(struct world *w, const struct clock *clock, void (*script)(struc
     CHECK(w->resolver);
     w->client = client_new(w->loop, w->resolver, NULL, &e);
     CHECK(w->client);
-    w->listener = peer_listen(&w->port);
-    if (script) {
-        CHECK(pthread_create(&w->thread, NULL, run_script, w) == 0);
-        w->running = true;
-    } else {
-        close(w->listener);
-    }
+    w->listener = script ? peer_listen(&w->port) : peer_refuse(&w->port);
     snprintf(w->url_text, sizeof w->url_text, "http://127.0.0.1:%u", w->port);
     CHECK(client_url_parse(str_c(w->url_text), &w->url, &e));
+    if (!script)
+        return;
+    CHECK(pthread_create(&w->thread, NULL, run_script, w) == 0);
+    w->running = true;
 }
 
 void world_release(struct world *w)
@@ -58,9 +56,8 @@ void world_release(struct world *w)
     client_free(w->client);
     loop_free(w->loop);
     resolver_free(w->resolver);
-    if (!w->running)
-        return;
-    pthread_join(w->thread, NULL);
+    if (w->running)
+        pthread_join(w->thread, NULL);
     close(w->listener);
 }
 

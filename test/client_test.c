@@ -13,7 +13,7 @@
 static const char *const good_replies[] = {
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nA: b\r\n\r\n",
-    "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 103 X\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+    "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 103 X\r\n\r\nHTTP/1.1 200 O\r\ncontent-length: 5\r\n\r\nhello",
     "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
 };
 
@@ -303,6 +303,10 @@ TEST(client_says_that_it_was_refused_and_that_nothing_was_sent)
     CHECK_STR(str_c(c.err.text), want);
     CHECK_INT(c.err.code, ERR_UPSTREAM);
     CHECK(!c.sent);
+    call_release(&c);
+    call_url(&c, &w, "http", "[::1]"); /* refused too, or there is no IPv6 here */
+    call_run_until(&c, "x");
+    CHECK(str_starts(str_c(c.err.text), STR("upstream [::1]:")));
     call_release(&c);
     world_release(&w);
 }

@@ -23,7 +23,7 @@ struct sockaddr_in peer_address(unsigned port)
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-int peer_listen(unsigned *port)
+int peer_refuse(unsigned *port)
 {
     struct sockaddr_in a = peer_address(0);
     socklen_t size = sizeof a;
@@ -31,18 +31,17 @@ int peer_listen(unsigned *port)
 
     MUST(fd >= 0);
     MUST(bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
-    MUST(listen(fd, 1024) == 0);
     MUST(getsockname(fd, (struct sockaddr *)&a, &size) == 0);
     *port = ntohs(a.sin_port);
     return fd;
 }
 
-unsigned peer_free_port(void)
+int peer_listen(unsigned *port)
 {
-    unsigned port;
+    int fd = peer_refuse(port);
 
-    close(peer_listen(&port));
-    return port;
+    MUST(listen(fd, 1024) == 0);
+    return fd;
 }
 
 static void no_delay(int fd)

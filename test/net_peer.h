@@ -16,8 +16,9 @@
 
 /* On 127.0.0.1, on a port that was free. */
 int peer_listen(unsigned *port);
-/* A port that nobody listens on. */
-unsigned peer_free_port(void);
+/* The same, but it refuses who connects. The port stays taken, so that no socket can get it and
+ * connect to itself. */
+int peer_refuse(unsigned *port);
 struct sockaddr_in peer_address(unsigned port);
 int peer_accept(int listener);
 int peer_connect(unsigned port);
