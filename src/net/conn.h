@@ -5,7 +5,7 @@
  * on_bytes and must be taken there; a reader that cannot take more pauses first.
  *
  * Promises:
- *   - After conn_close, and after on_end or on_error has returned true to nothing, no callback comes.
+ *   - After conn_close, and once on_error was called, no callback comes.
  *   - Idle, a connection holds no buffer: it reads into the loop's scratch, and its queue is
  *     released when empty.
  *   - TCP_NODELAY is set; SIGPIPE never comes.
@@ -48,5 +48,5 @@ void conn_pause(struct conn *c); /* no on_bytes, until resumed; a peer that rese
 void conn_resume(struct conn *c);
 /* What is queued goes out, then our side is closed (FIN, after close_notify). */
 void conn_finish(struct conn *c);
-/* At once; what is queued is lost. With `reset` the peer gets a RST. May be called in a callback. */
+/* At once; what is queued is lost. May be called in a callback. */
 void conn_close(struct conn *c);

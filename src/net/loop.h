@@ -13,8 +13,8 @@
  *
  * Promises:
  *   - Only loop_post and loop_stop may be called from another thread.
- *   - A watch that was removed, a timer that was cleared and a deferred task that was dropped is not
- *     called any more, not even by the round that is under way.
+ *   - A watch that was removed, a timer that was cleared and a deferred task that was dropped are
+ *     not called any more, not even by the round that is under way.
  *   - Nothing is allocated while it runs, but to grow the heap of timers.
  *
  * SPDX-License-Identifier: Apache-2.0
