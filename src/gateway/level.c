@@ -42,28 +42,29 @@ static bool suffix(str model, str *base, enum chat_level *level)
     return true;
 }
 
-/* The model as it is, or without the level at its end if only that is known. */
+/* The model as it is, if a provider lists it; else without the level at its end, if that is known;
+ * else as it is, for a provider that takes any name. */
 static bool find_model(const struct config *c, const struct chat_request *r, struct level *out,
                        enum chat_level *by_name, struct err *e)
 {
+    bool found = config_find(c, r->model, &out->route);
+    struct config_route without;
     str base;
 
     out->model = r->model;
-    *by_name = CHAT_LEVEL_NOT_GIVEN;
-    if (config_find_listed(c, r->model, &out->route))
-        return true;
-    if (suffix(r->model, &base, by_name) && config_find(c, base, &out->route)) {
+    if (!(found && out->route.provider->model_count) && suffix(r->model, &base, by_name) &&
+        config_find(c, base, &without)) {
         out->model = base;
+        out->route = without;
         return true;
     }
     *by_name = CHAT_LEVEL_NOT_GIVEN;
-    if (config_find(c, r->model, &out->route))
+    if (found)
         return true;
     return err_set(e,
                    ERR_NOT_FOUND,
-                   "the model \"" STR_FMT
-                   "\" is not served here; see /v1/models for those that are",
-                   STR_ARG(r->model));
+                   "the model \"" STR_FMT "\" is not served here; see /v1/models for those that are",
+                   STR_ARG(str_slice(r->model, 0, 100)));
 }
 
 bool level_choose(const struct config *c, const struct chat_request *r, str header,

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/count.h"
+
 #include "gateway/provider.h"
 #include "gateway/upstream.h"
 #include "serve/internal.h"
@@ -189,7 +189,7 @@ static void remote(struct count *k, const struct config_route *route)
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     wire_get(CHAT_ANTHROPIC)
         ->patch(&ex->doc,
-                &(struct wire_plan){.model = route->model->upstream,
+                &(struct wire_plan){.model = route->model.upstream,
                                     .system_extra = STR(""),
                                     .temperature = STR(""),
                                     .top_p = STR(""),

@@ -121,7 +121,7 @@ static bool authenticated(struct exchange *ex)
         return true; /* only on loopback, see serve.c */
     key = presented_key(server_request(ex->x));
     if (key.n) {
-        sha256(key, digest);
+        sha256_of(key, digest);
         ex->key = config_key_find(c, digest);
     }
     if (ex->key || ex->route->open)

@@ -118,6 +118,5 @@ bool listen_open(str host, unsigned port, unsigned count, int *fds, char address
                  struct err *e) MUST_USE;
 /* Sockets that systemd hands over; 0 if none. */
 size_t listen_inherit(int *fds, size_t max);
-bool listen_is_loopback(str host);
 bool listen_parse(str text, str *host, unsigned *port, struct err *e) MUST_USE;
 void notify_systemd(const char *state);

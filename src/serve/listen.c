@@ -36,12 +36,6 @@ bool listen_parse(str text, str *host, unsigned *port, struct err *e)
     return true;
 }
 
-bool listen_is_loopback(str host)
-{
-    return str_eq(host, STR("localhost")) || str_eq(host, STR("::1")) ||
-           str_starts(host, STR("127."));
-}
-
 static bool bind_one(const struct addrinfo *ai, bool share, int *fd, struct err *e)
 {
     int on = 1;

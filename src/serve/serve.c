@@ -98,7 +98,7 @@ static void worker_release(struct worker *w)
 /* Without keys nobody but this machine may come in, whatever the file says. */
 static str allowed_host(const struct config *c, str host)
 {
-    if (c->key_count || listen_is_loopback(host))
+    if (c->key_count || config_is_loopback(host))
         return host;
     log_warn("no keys are configured: listening on loopback only", LOG_STR("asked", host));
     return STR("127.0.0.1");
@@ -290,14 +290,12 @@ bool serve_run(const struct serve_options *o, struct err *e)
     struct setup *s;
     struct log log;
     struct log_scope scope;
-    enum log_level level = LOG_INFO;
     bool ok;
 
     limits_up();
     if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
         return false;
-    (void)log_level_parse(c->log_level, &level);
-    log_init(&log, STDERR_FILENO, level, &clock_real);
+    log_init(&log, STDERR_FILENO, c->log_level, &clock_real);
     log_scope_enter(&scope, &log, STR(""));
     d.log = &log;
     say_warnings(c);

@@ -85,7 +85,7 @@ static const struct config_model *model_at(struct call *c, const struct config_p
     if (p->model_count == 1)
         return &p->models[0];
     same = arena_alloc(&c->arena, sizeof *same);
-    *same = *c->level.route.model;
+    *same = c->level.route.model;
     return same;
 }
 
@@ -94,7 +94,7 @@ static void chain_up(struct call *c)
     const struct config_provider *first = c->level.route.provider;
 
     c->chain[0] = first;
-    c->chain_model[0] = c->level.route.model;
+    c->chain_model[0] = &c->level.route.model;
     c->chain_count = 1;
     for (size_t i = 0; i < first->fallback_count && c->chain_count < CALL_CHAIN_MAX; i++) {
         const struct config_provider *p = &c->config->providers[first->fallback[i]];
@@ -301,6 +301,17 @@ static void fail_soon(struct call *c)
     loop_defer(c->gl->loop, &c->task);
 }
 
+static bool key_there(const struct config_provider *p, struct err *e)
+{
+    if (!p->key_missing.n)
+        return true;
+    return err_set(e,
+                   ERR_SYSTEM,
+                   "the provider \"" STR_FMT "\" has no key here: " STR_FMT,
+                   STR_ARG(p->name),
+                   STR_ARG(p->key_missing));
+}
+
 void call_attempt(struct call *c)
 {
     const struct config_provider *p;
@@ -315,7 +326,7 @@ void call_attempt(struct call *c)
     c->wire = wire_get(p->dialect);
     c->tries++;
     c->sum.attempts++;
-    if (!call_plan(c, &e)) {
+    if (!key_there(p, &e) || !call_plan(c, &e)) {
         refuse(&c->error, &c->arena, err_http_status(e.code), "invalid_request", &e);
         breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
         c->breaker_open = false;
@@ -377,7 +388,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         return;
     }
     wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->tries, error.retry_after_ms);
-    if (transient && c->tries <= p->attempts_max && wait_ms <= RETRY_WAIT_MAX_MS) {
+    if (transient && c->tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
         pipe_anew(c);
         loop_timer_init(&c->timer, begin_task, c);
         loop_timer_set(c->gl->loop, &c->timer, wait_ms);
