@@ -72,6 +72,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new(o->clock);
     g->metrics = metrics_new(o->loops);
+    g->scribe = scribe_new();
     return true;
 }
 
@@ -79,6 +80,7 @@ void gateway_release(struct gateway *g)
 {
     if (g->otlp)
         otlp_free(g->otlp);
+    scribe_free(g->scribe);
     store_close(g->store);
     metrics_free(g->metrics);
     limits_free(g->limits);

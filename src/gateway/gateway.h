@@ -14,6 +14,7 @@
 #include "gateway/limits.h"
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
+#include "gateway/scribe.h"
 #include "gateway/vault.h"
 #include "net/client.h"
 #include "store/store.h"
@@ -39,6 +40,7 @@ struct gateway {
     struct store *store;
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
+    struct scribe *scribe;
     struct rand_ids ids;
     pthread_mutex_t lock; /* of setup */
     struct setup *setup;
@@ -48,6 +50,7 @@ struct gateway_options {
     const struct clock *clock;
     unsigned loops;
     struct setup *setup; /* taken over */
+    struct log *log;     /* lent */
 };
 
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e) MUST_USE;

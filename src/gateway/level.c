@@ -63,7 +63,8 @@ static bool find_model(const struct config *c, const struct chat_request *r, str
         return true;
     return err_set(e,
                    ERR_NOT_FOUND,
-                   "the model \"" STR_FMT "\" is not served here; see /v1/models for those that are",
+                   "the model \"" STR_FMT
+                   "\" is not served here; see /v1/models for those that are",
                    STR_ARG(str_slice(r->model, 0, 100)));
 }
 

@@ -6,6 +6,89 @@
 
 #include "gateway/retry.h"
 
+#define TAPE_MAX ((size_t)64 << 20)
+#define TAPE_PIECES_MAX 200000
+
+/* ---- recording ---- */
+
+/* Held whole until the reply has ended: only recordings of whole replies are of use. */
+struct upstream_tape {
+    struct upstream_request copy;
+    struct arena arena;
+    struct buf bytes;
+    struct cassette_piece *pieces; /* their bytes are lengths until the end */
+    size_t count, cap;
+    uint64_t last_ns;
+    int status;
+    str type;
+};
+
+static struct upstream_tape *tape_new(struct loop *l, const struct upstream_request *r)
+{
+    struct upstream_tape *t = base_alloc(sizeof *t);
+
+    *t = (struct upstream_tape){.copy = *r, .last_ns = loop_now_ns(l), .type = STR("")};
+    arena_init(&t->arena, 1 << 20);
+    buf_init(&t->bytes, TAPE_MAX);
+    return t;
+}
+
+static void tape_free(struct upstream_tape *t)
+{
+    if (!t)
+        return;
+    arena_release(&t->arena);
+    buf_release(&t->bytes);
+    free(t->pieces);
+    free(t);
+}
+
+static void tape_bytes(struct upstream *u, str bytes)
+{
+    struct upstream_tape *t = u->tape;
+    uint64_t now = loop_now_ns(u->loop);
+
+    if (t->count == TAPE_PIECES_MAX)
+        return;
+    if (t->count == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 64;
+        t->pieces = base_realloc(t->pieces, t->cap * sizeof *t->pieces);
+    }
+    buf_add(&t->bytes, bytes);
+    t->pieces[t->count++] = (struct cassette_piece){
+        .after_ms = (now - t->last_ns) / CLOCK_NS_PER_MS, .bytes = {"", bytes.n}};
+    t->last_ns = now;
+}
+
+static void tape_end(struct upstream_tape *t)
+{
+    const struct config_provider *p = t->copy.provider;
+    str target = t->copy.target;
+    struct cassette_call call = {.path = str_slice(target, p->url.path.n, target.n),
+                                 .body = t->copy.body,
+                                 .status = t->status,
+                                 .type = t->type,
+                                 .pieces = t->pieces,
+                                 .piece_count = t->count};
+    struct buf head, line;
+    size_t at = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        size_t n = t->pieces[i].bytes.n;
+
+        t->pieces[i].bytes = str_slice(buf_str(&t->bytes), at, at + n);
+        at += n;
+    }
+    buf_init(&head, 4096);
+    buf_init(&line, 3 * TAPE_MAX);
+    cassette_head(p->dialect, &head);
+    cassette_line(&call, &line);
+    if (!buf_full(&t->bytes) && !buf_full(&line))
+        scribe_add(t->copy.scribe, p->record, buf_str(&head), buf_str(&line));
+    buf_release(&head);
+    buf_release(&line);
+}
+
 /* ---- over the network ---- */
 
 static str without_parameters(str type)
@@ -29,6 +112,10 @@ static void net_head(void *ctx, const struct http1_head *h)
         .request_id = id.n ? id : http1_find(h, STR("request-id")),
     };
 
+    if (u->tape) {
+        u->tape->status = head.status;
+        u->tape->type = arena_dup(&u->tape->arena, str_slice(head.type, 0, 256));
+    }
     u->handler->on_head(u->ctx, &head);
 }
 
@@ -36,6 +123,8 @@ static void net_bytes(void *ctx, str bytes)
 {
     struct upstream *u = ctx;
 
+    if (u->tape)
+        tape_bytes(u, bytes);
     u->handler->on_bytes(u->ctx, bytes);
 }
 
@@ -44,6 +133,10 @@ static void net_end(void *ctx)
     struct upstream *u = ctx;
 
     u->call = NULL;
+    if (u->tape)
+        tape_end(u->tape);
+    tape_free(u->tape);
+    u->tape = NULL;
     u->handler->on_end(u->ctx);
 }
 
@@ -53,6 +146,8 @@ static void net_error(void *ctx, const struct err *e, bool sent)
 
     (void)sent; /* a model call may be made twice: nothing but tokens is lost by it */
     u->call = NULL;
+    tape_free(u->tape);
+    u->tape = NULL;
     u->handler->on_error(u->ctx, e);
 }
 
@@ -72,6 +167,8 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
         .stall_ms = p->stall_ms,
     };
 
+    if (p->record.n && r->scribe)
+        u->tape = tape_new(u->loop, r);
     u->call = client_start(c, &request, &net_handler, u);
 }
 
@@ -150,6 +247,8 @@ void upstream_cancel(struct upstream *u)
     if (u->call)
         client_cancel(u->call);
     u->call = NULL;
+    tape_free(u->tape);
+    u->tape = NULL;
     if (u->timer.fn)
         loop_timer_clear(u->loop, &u->timer);
     u->played = NULL;

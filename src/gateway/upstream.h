@@ -9,6 +9,7 @@
 
 #include "gateway/cassette.h"
 #include "gateway/config.h"
+#include "gateway/scribe.h"
 #include "net/client.h"
 #include "net/loop.h"
 
@@ -26,13 +27,16 @@ struct upstream_handler {
     void (*on_error)(void *ctx, const struct err *e);
 };
 
+struct upstream_tape; /* a reply being recorded */
+
 struct upstream {
     const struct upstream_handler *handler;
     void *ctx;
     struct loop *loop;
     int64_t wall_ms;
 
-    struct client_call *call; /* over the network */
+    struct client_call *call;   /* over the network */
+    struct upstream_tape *tape; /* or NULL */
 
     const struct cassette_call *played; /* from a cassette */
     struct err miss;                    /* or why not */
@@ -46,6 +50,7 @@ struct upstream_request {
     const struct cassette *cassette; /* of a replay provider */
     size_t nth;                      /* which of equal recordings */
     str target, headers, body;       /* lent until the end */
+    struct scribe *scribe;           /* takes a recording, if the provider wants one */
     int64_t wall_ms;
 };
 

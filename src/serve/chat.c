@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "serve/internal.h"
 
-
 static bool sse(const struct exchange *ex)
 {
     return ex->request.stream && ex->wire->stream_framing == WIRE_SSE;

@@ -299,10 +299,10 @@ bool serve_run(const struct serve_options *o, struct err *e)
     log_scope_enter(&scope, &log, STR(""));
     d.log = &log;
     say_warnings(c);
-    ok = gateway_init(
-        &d.gateway,
-        &(struct gateway_options){.clock = &clock_real, .loops = WORKERS_MAX, .setup = s},
-        e);
+    ok = gateway_init(&d.gateway,
+                      &(struct gateway_options){
+                          .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},
+                      e);
     if (ok) {
         ok = run(&d, o, e);
         gateway_release(&d.gateway);

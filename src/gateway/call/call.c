@@ -339,6 +339,7 @@ void call_attempt(struct call *c)
                                   .target = buf_str(&c->target),
                                   .headers = buf_str(&c->headers),
                                   .body = buf_str(&c->body),
+                                  .scribe = c->gl->gateway->scribe,
                                   .wall_ms = clock_wall_ms(c->gl->gateway->clock)};
     if (!c->sum.upstream_ns)
         c->sum.upstream_ns = loop_now_ns(c->gl->loop);
