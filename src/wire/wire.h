@@ -154,6 +154,7 @@ struct wire_decoder {
     struct arena scratch;               /* for the frame at hand */
     void *state;                        /* zeroed, decoder_size bytes */
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
+    bool done;                          /* it ended as it should: [DONE], or a whole body */
     uint32_t blocks;                    /* begun so far, in choice 0 */
 };
 
