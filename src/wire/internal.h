@@ -18,3 +18,10 @@ str wire_keep(struct wire_decoder *d, str text);
  * what is written between goes behind it, and the end is the blank line. */
 void wire_sse_begin(struct buf *out, str name);
 void wire_sse_end(struct buf *out);
+
+/* A body of /v1/messages/count_tokens: a request without max_tokens. */
+bool wire_anthropic_read_count(const struct json *doc, struct arena *a, struct chat_request *out,
+                               struct err *e) MUST_USE;
+
+/* streamGenerateContent without alt=sse: the stream is one JSON array. */
+void wire_gemini_array(struct wire_encoder *en);
