@@ -10,6 +10,8 @@
 static const struct cli_command *const commands[] = {
     &cli_split,
     &cli_count,
+    &cli_keys,
+    &cli_config,
     &cli_completion,
     &cli_manpage,
     &cli_help,
