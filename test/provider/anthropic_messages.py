@@ -3,7 +3,7 @@
 import json
 import re
 
-from checks import estimate, is_int, is_number, need, text_of, tool_name
+from checks import estimate, is_int, is_number, need, question, text_of, tool_name
 from script import Ask, issued, pieces, sign
 
 NAMES = set(
@@ -175,8 +175,7 @@ def read(body, headers, path, script):
 def ask_of(body, script):
     messages, last = body["messages"], body["messages"][-1]
     ask = Ask(body["model"], bool(body.get("stream")), input_tokens=estimate(body))
-    ask.user = next((t for t in (text_of(blocks_of(m["content"])) for m in reversed(messages)
-                                 if m["role"] == "user") if t), "")
+    ask.user = question(text_of(blocks_of(m["content"])) for m in messages if m["role"] == "user")
     ask.system = text_of(body.get("system"))
     ask.tail = "".join(b.get("text", "") + b.get("thinking", "") for b in blocks_of(last["content"]))
     ask.prefill = last["role"] == "assistant"

@@ -3,7 +3,7 @@
 import json
 import re
 
-from script import Refused
+from script import MARK, Refused
 
 
 def need(truth, message, param=None, **more):
@@ -54,3 +54,12 @@ def is_json_object(text):
 def estimate(body):
     """Input tokens: words of the whole request, the same for each dialect's test."""
     return max(1, len(json.dumps(body, ensure_ascii=False).split()))
+
+
+def question(texts):
+    """What the user asks: the last text that is not the model's own reasoning given back to it."""
+    texts = [t for t in texts if t]
+    own = [t for t in texts if MARK not in t]
+    if own:
+        return own[-1]
+    return texts[-1].splitlines()[0] if texts else ""

@@ -3,7 +3,7 @@ as the service takes them; names it does not know are refused, as it refuses the
 # SPDX-License-Identifier: Apache-2.0
 import re
 
-from checks import estimate, is_int, is_number, need, tool_name
+from checks import estimate, is_int, is_number, need, question, tool_name
 from script import Ask, issued, pieces
 
 TOP = set("contents systemInstruction tools toolConfig generationConfig safetySettings "
@@ -150,8 +150,7 @@ def read(body, headers, path, script):
         if body.get("systemInstruction") else {"parts": []}
     ask = Ask(path_model(path), "streamGenerateContent" in path, input_tokens=estimate(body))
     last = contents[-1]
-    ask.user = next((t for t in (texts(c) for c in reversed(contents) if c["role"] == "user") if t),
-                    "")
+    ask.user = question(texts(c) for c in contents if c["role"] == "user")
     ask.system = texts(system)
     ask.tail = texts(last, thoughts=True)
     ask.prefill = last["role"] == "model"

