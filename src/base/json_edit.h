@@ -6,10 +6,10 @@
  *     json_edit_replace(&ed, node, STR("\"other\""));
  *     json_edits_apply(&ed, &out);
  *
- * Values are JSON texts, lent until the apply. Edits are given against the source as it was parsed;
- * they may come in any order but may not overlap, but for this: an edit inside a value that another
- * edit replaces or removes is lost, a member set twice keeps the last value, and things added at
- * one place come out in the order in which they were added.
+ * Values are JSON texts, lent until the apply. Edits are given against the source as it was parsed
+ * and may come in any order. An edit inside a value that another edit replaces or takes out is
+ * lost; of two that say different things of one member the later one holds; things added at one
+ * place come out in the order in which they were added.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,8 +23,8 @@ struct json_edit;
 struct json_edits {
     const struct json *doc;
     struct arena *arena; /* for the edits */
-    struct json_edit *edits;
-    size_t n, cap;
+    struct json_edit *first, *last;
+    size_t n;
 };
 
 void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena *a);
@@ -37,15 +37,18 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
 /* An element of an array: before `before`, or at the end if it is NULL. */
 void json_edit_insert(struct json_edits *ed, const struct json_node *array,
                       const struct json_node *before, str with);
-/* An element of an array, and its comma, goes. */
+/* An element of an array goes, and its comma. */
 void json_edit_drop(struct json_edits *ed, const struct json_node *array,
                     const struct json_node *element);
-/* A set on a path of members below v ("generationConfig", "thinkingConfig", ...): objects that are
- * missing on the way are made; a value on the way that is no object is replaced by one. */
+/* A set on a path of 1 or more members below object v ("generationConfig", "thinkingConfig"):
+ * objects that are missing on the way are made, once; a value on the way that is no object is
+ * replaced by one. */
 void json_edit_set_path(struct json_edits *ed, const struct json_node *v, const str *path, size_t n,
                         str with);
-/* Merges an object deep into v: objects into objects, all else replaces. */
+/* Merges an object deep into object v: objects into objects, all else replaces. Both texts are lent
+ * until the apply. */
 void json_edit_merge(struct json_edits *ed, const struct json_node *v, const struct json *from_doc,
                      const struct json_node *from);
 
+/* The source with all edits; out may be full afterwards, look there. */
 void json_edits_apply(struct json_edits *ed, struct buf *out);

@@ -34,6 +34,8 @@ struct cassette_call {
     size_t piece_count;
 };
 
+/* Only what the first line says: which dialect the recordings are in. */
+bool cassette_peek(const char *path, enum chat_dialect *out, struct err *e) MUST_USE;
 bool cassette_load(const char *path, struct cassette **out, struct err *e) MUST_USE;
 void cassette_free(struct cassette *c);
 enum chat_dialect cassette_dialect(const struct cassette *c);

@@ -72,7 +72,6 @@ struct wire_kept {
 struct wire_vault {
     /* How many fragments there are for the call, the first n_max of them in out. */
     size_t (*find)(void *ctx, str call_id, struct wire_kept *out, size_t n_max);
-    /* Whether the signature is one that wire_signature made. */
     void *ctx;
 };
 
@@ -127,8 +126,7 @@ struct wire {
     size_t decoder_size, encoder_size; /* of their private states */
     void (*decode)(struct wire_decoder *d, const struct wire_frame *f);       /* of a stream */
     void (*decode_whole)(struct wire_decoder *d, const struct wire_frame *f); /* a whole body */
-    void (*decode_end)(
-        struct wire_decoder *d); /* the stream has ended, properly or not; may be NULL */
+    void (*decode_end)(struct wire_decoder *d); /* before END or the error of a cut; may be NULL */
 
     void (*encode)(struct wire_encoder *en, const struct chat_event *ev);
     void (*relay)(struct wire_encoder *en, const struct wire_frame *f,
@@ -164,7 +162,7 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 void wire_decoder_release(struct wire_decoder *d);
 
 /* One frame of a stream. f->doc is filled in here. "[DONE]" is END for every SSE dialect; JSON that
- * does not parse is an ERROR. on_frame may be NULL; it is called before the events of each frame. */
+ * does not parse is an ERROR; a frame without data gives nothing. */
 void wire_decode(struct wire_decoder *d, struct wire_frame *f);
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
 /* The bytes are over. Without an END before it, an ERROR comes out that says it was cut, unless a

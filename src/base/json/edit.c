@@ -1,0 +1,338 @@
+/* edit.c - changes to one JSON text, gathered and then made in one pass.
+ *
+ * An edit is a stretch of the source and what stands there instead. Commas need no bookkeeping: a
+ * thing that is added puts a comma before itself unless what was written last is an opening
+ * bracket, and a member that is taken out takes the comma behind it or, being the last, the one
+ * that was written before it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json_edit.h"
+
+enum what {
+    BEFORE,  /* an element put before another */
+    REPLACE, /* a value */
+    GONE,    /* a member or element */
+    ADD,     /* something at the end of an object or array */
+};
+
+/* An object that a path made: its members, in the order they came. */
+struct made {
+    str key;
+    str with; /* a value, if members is NULL */
+    struct made *members, *members_last;
+    bool object;
+    struct made *next;
+};
+
+struct json_edit {
+    enum what what;
+    uint32_t at, end; /* of the source */
+    uint32_t owner;   /* where the object begins whose member `key` this is about */
+    bool has_key, dead;
+    str key;          /* of a member */
+    struct made made; /* what goes there */
+    size_t order;
+    struct json_edit *next;
+};
+
+void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena *a)
+{
+    *ed = (struct json_edits){.doc = doc, .arena = a};
+}
+
+static struct json_edit *add(struct json_edits *ed, enum what what, uint32_t at, uint32_t end)
+{
+    struct json_edit *e = arena_zero(ed->arena, 1, sizeof *e);
+
+    e->what = what;
+    e->at = at;
+    e->end = end;
+    e->order = ed->n++;
+    e->made.with = STR("");
+    if (ed->last)
+        ed->last->next = e;
+    else
+        ed->first = e;
+    ed->last = e;
+    return e;
+}
+
+static uint32_t end_of(const struct json_node *v)
+{
+    return v->at + v->size;
+}
+
+void json_edit_replace(struct json_edits *ed, const struct json_node *v, str with)
+{
+    for (struct json_edit *e = ed->first; e; e = e->next)
+        if (e->what == REPLACE && e->at == v->at)
+            e->dead = true;
+    add(ed, REPLACE, v->at, end_of(v))->made.with = with;
+}
+
+/* What was said of this member before no longer holds; what is there to be added is returned. */
+static struct json_edit *forget(struct json_edits *ed, const struct json_node *v, str key)
+{
+    struct json_edit *adding = NULL;
+
+    for (struct json_edit *e = ed->first; e; e = e->next) {
+        if (e->dead || !e->has_key || e->owner != v->at || !str_eq(e->key, key))
+            continue;
+        if (e->what == ADD)
+            adding = e;
+        else
+            e->dead = true;
+    }
+    return adding;
+}
+
+/* The edit that gives the member its new value. */
+static struct json_edit *member(struct json_edits *ed, const struct json_node *v, str key)
+{
+    const struct json_node *there = json_find(ed->doc, v, key);
+    struct json_edit *e = forget(ed, v, key);
+
+    assert(v->kind == JSON_OBJECT);
+    if (e)
+        return e;
+    if (there)
+        e = add(ed, REPLACE, there->at, end_of(there));
+    else
+        e = add(ed, ADD, end_of(v) - 1, end_of(v) - 1);
+    e->has_key = true;
+    e->owner = v->at;
+    e->key = key;
+    return e;
+}
+
+void json_edit_set(struct json_edits *ed, const struct json_node *v, str key, str with)
+{
+    member(ed, v, key)->made = (struct made){.with = with};
+}
+
+void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
+{
+    struct json_edit *adding = forget(ed, v, key);
+
+    if (adding)
+        adding->dead = true;
+    for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
+        if (json_is(ed->doc, k, key)) {
+            struct json_edit *e = add(ed, GONE, k->at, end_of(json_value(k)));
+
+            e->has_key = true;
+            e->owner = v->at;
+            e->key = key;
+        }
+}
+
+void json_edit_insert(struct json_edits *ed, const struct json_node *array,
+                      const struct json_node *before, str with)
+{
+    uint32_t at = before ? before->at : end_of(array) - 1;
+
+    assert(array->kind == JSON_ARRAY);
+    add(ed, before ? BEFORE : ADD, at, at)->made.with = with;
+}
+
+void json_edit_drop(struct json_edits *ed, const struct json_node *array,
+                    const struct json_node *element)
+{
+    assert(array->kind == JSON_ARRAY);
+    add(ed, GONE, element->at, end_of(element));
+}
+
+static struct made *made_member(struct json_edits *ed, struct made *m, str key)
+{
+    struct made *child;
+
+    for (child = m->members; child; child = child->next)
+        if (str_eq(child->key, key))
+            return child;
+    child = arena_zero(ed->arena, 1, sizeof *child);
+    child->key = key;
+    child->with = STR("");
+    if (m->members_last)
+        m->members_last->next = child;
+    else
+        m->members = child;
+    m->members_last = child;
+    return child;
+}
+
+/* Goes down the path inside what was made, making what is missing. */
+static void made_set(struct json_edits *ed, struct made *m, const str *path, size_t n, str with)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!m->object)
+            *m = (struct made){.key = m->key, .with = STR(""), .object = true, .next = m->next};
+        m = made_member(ed, m, path[i]);
+    }
+    *m = (struct made){.key = m->key, .with = with, .next = m->next};
+}
+
+/* The edit that already gives this member a value as a whole, or NULL. */
+static struct json_edit *pending(struct json_edits *ed, const struct json_node *v, str key)
+{
+    struct json_edit *found = NULL;
+
+    for (struct json_edit *e = ed->first; e; e = e->next)
+        if (!e->dead && e->has_key && e->what != GONE && e->owner == v->at && str_eq(e->key, key))
+            found = e;
+    return found;
+}
+
+void json_edit_set_path(struct json_edits *ed, const struct json_node *v, const str *path, size_t n,
+                        str with)
+{
+    assert(n > 0);
+    for (size_t i = 0; i + 1 < n; i++) {
+        const struct json_node *there = json_find(ed->doc, v, path[i]);
+        struct json_edit *e = pending(ed, v, path[i]);
+
+        if (e || !there || there->kind != JSON_OBJECT) {
+            if (!e)
+                e = member(ed, v, path[i]);
+            made_set(ed, &e->made, path + i + 1, n - i - 1, with);
+            return;
+        }
+        v = there;
+    }
+    json_edit_set(ed, v, path[n - 1], with);
+}
+
+static void merge(struct json_edits *ed, const struct json_node *v, const struct json *doc,
+                  const struct json_node *from, str *path, size_t depth)
+{
+    for (const struct json_node *k = json_first(doc, from); k; k = json_next(doc, from, k)) {
+        const struct json_node *value = json_value(k);
+
+        if (!json_text(doc, k, ed->arena, &path[depth]))
+            continue;
+        if (value->kind == JSON_OBJECT && json_count(doc, value) > 0 && depth + 1 < JSON_DEPTH_MAX)
+            merge(ed, v, doc, value, path, depth + 1);
+        else
+            json_edit_set_path(ed, v, path, depth + 1, json_raw(doc, value));
+    }
+}
+
+void json_edit_merge(struct json_edits *ed, const struct json_node *v, const struct json *from_doc,
+                     const struct json_node *from)
+{
+    str path[JSON_DEPTH_MAX];
+
+    if (from && from->kind == JSON_OBJECT && v && v->kind == JSON_OBJECT)
+        merge(ed, v, from_doc, from, path, 0);
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+    const struct json_edit *a = *(struct json_edit *const *)pa;
+    const struct json_edit *b = *(struct json_edit *const *)pb;
+
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    if (a->what != b->what)
+        return a->what < b->what ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static void comma(struct buf *out)
+{
+    size_t n = out->n;
+
+    while (n > 0 && is_space(out->p[n - 1]))
+        n--;
+    if (n > 0 && out->p[n - 1] != '{' && out->p[n - 1] != '[')
+        buf_add_c(out, ',');
+}
+
+static void write_made(const struct made *m, struct buf *out)
+{
+    if (!m->object) {
+        buf_add(out, m->with);
+        return;
+    }
+    buf_add_c(out, '{');
+    for (const struct made *child = m->members; child; child = child->next) {
+        if (child != m->members)
+            buf_add_c(out, ',');
+        (void)json_quote(out, child->key);
+        buf_add_c(out, ':');
+        write_made(child, out);
+    }
+    buf_add_c(out, '}');
+}
+
+/* Where the source goes on behind a member or element that is gone: past its comma, or, if it has
+ * none, right behind it, and the comma before it goes too. */
+static uint32_t skip_gone(const struct json_edits *ed, const struct json_edit *e, struct buf *out)
+{
+    str src = ed->doc->src;
+    uint32_t at = e->end;
+
+    while (at < src.n && is_space(src.p[at]))
+        at++;
+    if (at < src.n && src.p[at] == ',') {
+        at++;
+        while (at < src.n && is_space(src.p[at]))
+            at++;
+        return at;
+    }
+    while (out->n > 0 && is_space(out->p[out->n - 1]))
+        out->n--;
+    if (out->n > 0 && out->p[out->n - 1] == ',')
+        out->n--;
+    return e->end;
+}
+
+static uint32_t apply(const struct json_edits *ed, const struct json_edit *e, struct buf *out)
+{
+    switch (e->what) {
+    case BEFORE:
+        write_made(&e->made, out);
+        buf_add_c(out, ',');
+        return e->at;
+    case REPLACE:
+        write_made(&e->made, out);
+        return e->end;
+    case GONE:
+        return skip_gone(ed, e, out);
+    case ADD:
+        comma(out);
+        if (e->has_key) {
+            (void)json_quote(out, e->key);
+            buf_add_c(out, ':');
+        }
+        write_made(&e->made, out);
+        return e->at;
+    }
+    return e->end;
+}
+
+void json_edits_apply(struct json_edits *ed, struct buf *out)
+{
+    struct json_edit **sorted = arena_alloc(ed->arena, (ed->n + 1) * sizeof(struct json_edit *));
+    str src = ed->doc->src;
+    uint32_t at = 0;
+    size_t n = 0;
+
+    for (struct json_edit *e = ed->first; e; e = e->next)
+        if (!e->dead)
+            sorted[n++] = e;
+    if (n > 1)
+        qsort(sorted, n, sizeof(struct json_edit *), by_place);
+    for (size_t i = 0; i < n; i++) {
+        if (sorted[i]->at < at)
+            continue; /* inside something that is no more */
+        buf_add(out, str_slice(src, at, sorted[i]->at));
+        at = apply(ed, sorted[i], out);
+    }
+    buf_add(out, str_slice(src, at, src.n));
+}

@@ -1,0 +1,19 @@
+/* internal.h - what the dialects share among themselves.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/wire.h"
+
+/* Weak while some are still being written: a dialect that is not linked is NULL in the table. */
+extern __attribute__((weak)) const struct wire wire_openai, wire_responses, wire_anthropic,
+    wire_gemini, wire_mistral, wire_ollama, wire_generate, wire_converse, wire_cohere;
+
+/* Text that must outlive its frame. */
+str wire_keep(struct wire_decoder *d, str text);
+
+/* An SSE event of JSON: begins with "event: NAME\ndata: " ("data: " alone if the name is empty),
+ * what is written between goes behind it, and the end is the blank line. */
+void wire_sse_begin(struct buf *out, str name);
+void wire_sse_end(struct buf *out);

@@ -1,0 +1,210 @@
+/* wire.c - the table of dialects, and what decoding and encoding have in common.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/wire.h"
+
+#include "wire/internal.h"
+
+#define SCRATCH_MAX ((size_t)256 << 20) /* unescaped texts of one frame: bounded by its size */
+
+static const struct wire *const wires[CHAT_DIALECT_COUNT] = {
+    [CHAT_OPENAI] = &wire_openai,
+    [CHAT_RESPONSES] = &wire_responses,
+    [CHAT_ANTHROPIC] = &wire_anthropic,
+    [CHAT_GEMINI] = &wire_gemini,
+    [CHAT_MISTRAL] = &wire_mistral,
+    [CHAT_OLLAMA] = &wire_ollama,
+    [CHAT_GENERATE] = &wire_generate,
+    [CHAT_CONVERSE] = &wire_converse,
+    [CHAT_COHERE] = &wire_cohere,
+};
+
+const struct wire *wire_get(enum chat_dialect dialect)
+{
+    assert(dialect < CHAT_DIALECT_COUNT);
+    return wires[dialect];
+}
+
+const struct wire *wire_find(str name)
+{
+    for (size_t i = 0; i < COUNT_OF(wires); i++)
+        if (wires[i] && str_eq(name, str_c(wires[i]->name)))
+            return wires[i];
+    return NULL;
+}
+
+bool wire_signature_ours(str signature)
+{
+    return str_starts(signature, STR(WIRE_SIGNATURE_PREFIX));
+}
+
+/* ---- decoding ---- */
+
+void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
+                       struct chat_sink sink)
+{
+    *d = (struct wire_decoder){.wire = w, .arena = a, .sink = sink};
+    json_init(&d->doc);
+    arena_init(&d->scratch, SCRATCH_MAX);
+    d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
+}
+
+void wire_decoder_release(struct wire_decoder *d)
+{
+    json_release(&d->doc);
+    arena_release(&d->scratch);
+}
+
+void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
+{
+    if (d->deaf)
+        return;
+    switch (ev->kind) {
+    case CHAT_START:
+        d->started = true;
+        break;
+    case CHAT_STOP:
+        d->stopped = true;
+        break;
+    case CHAT_END:
+        d->ended = d->deaf = true;
+        break;
+    case CHAT_ERROR:
+        d->deaf = true;
+        break;
+    default:
+        break;
+    }
+    d->sink.on_event(d->sink.ctx, ev);
+}
+
+void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message)
+{
+    struct chat_error error = {.status = status,
+                               .type = str_c(type),
+                               .message = str_c(message),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+}
+
+str wire_keep(struct wire_decoder *d, str text)
+{
+    return arena_dup(d->arena, text);
+}
+
+/* Parses the frame's data; false after saying what is wrong with it. */
+static bool parse(struct wire_decoder *d, struct wire_frame *f)
+{
+    struct err e, why;
+
+    f->doc = NULL;
+    arena_reset(&d->scratch);
+    if (!json_parse(&d->doc, f->data, &e)) {
+        err_set(&why, ERR_UPSTREAM, "the provider sent what is no JSON: %s", e.text);
+        wire_emit_error(d, 502, "upstream_error", why.text);
+        return false;
+    }
+    f->doc = &d->doc;
+    return true;
+}
+
+void wire_decode(struct wire_decoder *d, struct wire_frame *f)
+{
+    f->doc = NULL;
+    if (d->deaf || f->data.n == 0)
+        return;
+    if (d->wire->stream_framing == WIRE_SSE && str_eq(str_trim(f->data), STR("[DONE]"))) {
+        if (d->wire->decode_end)
+            d->wire->decode_end(d);
+        wire_emit(d, &(struct chat_event){.kind = CHAT_END});
+        return;
+    }
+    if (parse(d, f))
+        d->wire->decode(d, f);
+}
+
+void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
+{
+    f->doc = NULL;
+    if (d->deaf || !parse(d, f))
+        return;
+    d->wire->decode_whole(d, f);
+    if (!d->deaf && d->wire->decode_end)
+        d->wire->decode_end(d);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_END});
+}
+
+void wire_decode_end(struct wire_decoder *d)
+{
+    if (d->deaf)
+        return;
+    if (d->wire->decode_end)
+        d->wire->decode_end(d);
+    if (d->stopped)
+        wire_emit(d, &(struct chat_event){.kind = CHAT_END});
+    else
+        wire_emit_error(
+            d, 502, "upstream_error", "the provider's reply ended before it was complete");
+}
+
+/* ---- encoding ---- */
+
+void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const struct chat_request *r,
+                       bool stream, struct arena *a, struct buf *out)
+{
+    *en = (struct wire_encoder){.wire = w,
+                                .request = r,
+                                .arena = a,
+                                .out = out,
+                                .stream = stream,
+                                .id = STR(""),
+                                .model = r->model};
+    en->state = arena_zero(a, 1, w->encoder_size ? w->encoder_size : 1);
+}
+
+void wire_encode(struct wire_encoder *en, const struct chat_event *ev)
+{
+    if (en->ended || en->failed)
+        return;
+    en->wire->encode(en, ev);
+    if (ev->kind == CHAT_END)
+        en->ended = true;
+    if (ev->kind == CHAT_ERROR)
+        en->failed = true;
+}
+
+void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
+                const struct chat_event *events, size_t n, bool touched)
+{
+    if (!en->failed)
+        en->wire->relay(en, f, events, n, touched);
+}
+
+void wire_encode_comment(struct wire_encoder *en, str words)
+{
+    if (!en->stream || en->wire->stream_framing != WIRE_SSE || en->failed)
+        return;
+    buf_add(en->out, STR(": "));
+    buf_add(en->out, words);
+    buf_add(en->out, STR("\n\n"));
+}
+
+void wire_sse_begin(struct buf *out, str name)
+{
+    if (name.n) {
+        buf_add(out, STR("event: "));
+        buf_add(out, name);
+        buf_add_c(out, '\n');
+    }
+    buf_add(out, STR("data: "));
+}
+
+void wire_sse_end(struct buf *out)
+{
+    buf_add(out, STR("\n\n"));
+}

@@ -1,0 +1,175 @@
+/* json_edit_test.c - many changes in one pass, all else to the byte.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json_edit.h"
+#include "test.h"
+
+struct fixture {
+    struct json doc;
+    struct arena arena;
+    struct buf out;
+    struct json_edits ed;
+};
+
+static void begin(struct fixture *f, const char *text)
+{
+    struct err e;
+
+    json_init(&f->doc);
+    arena_init(&f->arena, 1 << 20);
+    buf_init(&f->out, 1 << 20);
+    CHECK(json_parse(&f->doc, str_c(text), &e));
+    json_edits_init(&f->ed, &f->doc, &f->arena);
+}
+
+static bool ends_as(struct fixture *f, const char *want)
+{
+    struct json again;
+    struct err e;
+    bool same;
+
+    json_edits_apply(&f->ed, &f->out);
+    same = str_eq(buf_str(&f->out), str_c(want));
+    if (!same)
+        print_message("got " STR_FMT "\n", STR_ARG(buf_str(&f->out)));
+    json_init(&again);
+    CHECK(json_parse(&again, buf_str(&f->out), &e));
+    json_release(&again);
+    json_release(&f->doc);
+    arena_release(&f->arena);
+    buf_release(&f->out);
+    return same;
+}
+
+static const struct json_node *at(struct fixture *f, const char *pointer)
+{
+    const struct json_node *v = json_pointer(&f->doc, str_c(pointer));
+
+    CHECK(v != NULL);
+    return v;
+}
+
+TEST(no_edit_changes_no_byte)
+{
+    struct fixture f;
+
+    begin(&f, " { \"a\" : 1.00, \"b\":[ ] }\n");
+    CHECK(ends_as(&f, " { \"a\" : 1.00, \"b\":[ ] }\n"));
+}
+
+TEST(members_are_set_where_they_stand_or_at_the_end)
+{
+    struct fixture f;
+
+    begin(&f, "{ \"a\" : 1.00, \"b\":{ } }");
+    json_edit_set(&f.ed, at(&f, ""), STR("a"), STR("2"));
+    json_edit_set(&f.ed, at(&f, ""), STR("c"), STR("3"));
+    json_edit_set(&f.ed, at(&f, "/b"), STR("x"), STR("true"));
+    json_edit_set(&f.ed, at(&f, ""), STR("c"), STR("4"));
+    json_edit_set(&f.ed, at(&f, ""), STR("d\""), STR("[]"));
+    CHECK(ends_as(&f, "{ \"a\" : 2, \"b\":{ \"x\":true} ,\"c\":4,\"d\\\"\":[]}"));
+}
+
+TEST(members_go_with_one_comma)
+{
+    static const struct {
+        const char *keys, *want;
+    } rows[] = {
+        {"a", "{\"b\":2, \"c\":3}"},
+        {"b", "{\"a\":1, \"c\":3}"},
+        {"c", "{\"a\":1, \"b\":2}"},
+        {"ab", "{\"c\":3}"},
+        {"bc", "{\"a\":1}"},
+        {"ac", "{\"b\":2}"},
+        {"abc", "{}"},
+        {"cba", "{}"},
+        {"x", "{\"a\":1, \"b\":2, \"c\":3}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct fixture f;
+
+        begin(&f, "{\"a\":1, \"b\":2, \"c\":3}");
+        for (const char *k = rows[i].keys; *k; k++)
+            json_edit_remove(&f.ed, at(&f, ""), (str){k, 1});
+        CHECK(ends_as(&f, rows[i].want));
+    }
+}
+
+TEST(the_later_word_about_a_member_holds)
+{
+    struct fixture f;
+
+    begin(&f, "{\"a\":1,\"b\":2}");
+    json_edit_remove(&f.ed, at(&f, ""), STR("a"));
+    json_edit_set(&f.ed, at(&f, ""), STR("a"), STR("9"));
+    json_edit_set(&f.ed, at(&f, ""), STR("b"), STR("8"));
+    json_edit_remove(&f.ed, at(&f, ""), STR("b"));
+    json_edit_set(&f.ed, at(&f, ""), STR("n"), STR("7"));
+    json_edit_remove(&f.ed, at(&f, ""), STR("n"));
+    CHECK(ends_as(&f, "{\"a\":9}"));
+}
+
+TEST(elements_come_and_go)
+{
+    struct fixture f;
+
+    begin(&f, "{\"m\":[ 1, 2, 3 ],\"e\":[]}");
+    json_edit_insert(&f.ed, at(&f, "/m"), at(&f, "/m/0"), STR("\"first\""));
+    json_edit_drop(&f.ed, at(&f, "/m"), at(&f, "/m/2"));
+    json_edit_insert(&f.ed, at(&f, "/m"), NULL, STR("4"));
+    json_edit_insert(&f.ed, at(&f, "/m"), NULL, STR("5"));
+    json_edit_insert(&f.ed, at(&f, "/e"), NULL, STR("{}"));
+    CHECK(ends_as(&f, "{\"m\":[ \"first\",1, 2 ,4,5],\"e\":[{}]}"));
+}
+
+TEST(an_edit_inside_what_is_gone_is_lost)
+{
+    struct fixture f;
+
+    begin(&f, "{\"a\":{\"b\":[1]},\"c\":2}");
+    json_edit_insert(&f.ed, at(&f, "/a/b"), NULL, STR("2"));
+    json_edit_set(&f.ed, at(&f, "/a"), STR("x"), STR("0"));
+    json_edit_replace(&f.ed, at(&f, "/a"), STR("null"));
+    CHECK(ends_as(&f, "{\"a\":null,\"c\":2}"));
+}
+
+TEST(paths_make_what_is_missing_once)
+{
+    struct fixture f;
+    const str deep[] = {STR_INIT("g"), STR_INIT("t"), STR_INIT("budget")};
+    const str flat[] = {STR_INIT("g"), STR_INIT("temperature")};
+    const str over[] = {STR_INIT("s"), STR_INIT("k")};
+
+    begin(&f, "{\"s\":\"text\"}");
+    json_edit_set_path(&f.ed, at(&f, ""), deep, 3, STR("1"));
+    json_edit_set_path(&f.ed, at(&f, ""), flat, 2, STR("0.5"));
+    json_edit_set_path(&f.ed, at(&f, ""), deep, 3, STR("2"));
+    json_edit_set_path(&f.ed, at(&f, ""), over, 2, STR("true"));
+    CHECK(ends_as(&f, "{\"s\":{\"k\":true},\"g\":{\"t\":{\"budget\":2},\"temperature\":0.5}}"));
+}
+
+TEST(merge_goes_deep_and_keeps_the_rest)
+{
+    struct fixture f;
+    struct json from;
+    struct err e;
+    const str path[] = {STR_INIT("new"), STR_INIT("made")};
+
+    begin(&f, "{\"a\":{\"keep\":1.0,\"x\":2},\"l\":[1,2],\"z\":0}");
+    json_init(&from);
+    CHECK(json_parse(
+        &from, STR("{\"a\":{\"x\":{\"y\":3}},\"l\":[9],\"new\":{\"n\":{\"m\":1}},\"o\":{}}"), &e));
+    json_edit_set_path(&f.ed, at(&f, ""), path, 2, STR("7"));
+    json_edit_merge(&f.ed, at(&f, ""), &from, json_root(&from));
+    CHECK(ends_as(&f,
+                  "{\"a\":{\"keep\":1.0,\"x\":{\"y\":3}},\"l\":[9],\"z\":0,"
+                  "\"new\":{\"made\":7,\"n\":{\"m\":1}},\"o\":{}}"));
+    json_release(&from);
+}
+
+TEST_MAIN(T(no_edit_changes_no_byte), T(members_are_set_where_they_stand_or_at_the_end),
+          T(members_go_with_one_comma), T(the_later_word_about_a_member_holds),
+          T(elements_come_and_go), T(an_edit_inside_what_is_gone_is_lost),
+          T(paths_make_what_is_missing_once), T(merge_goes_deep_and_keeps_the_rest))
