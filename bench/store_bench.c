@@ -1,6 +1,6 @@
 /* How fast records go through the journal, and what one costs its caller, beside a bare memcpy.
  *
- *     store_bench [FOLDER]                       on the disk that is to be measured; /tmp if not told
+ *     store_bench [FOLDER]              on the disk that is to be measured; /tmp if not told
  *
  * SPDX-License-Identifier: Apache-2.0
  */

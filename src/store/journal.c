@@ -60,7 +60,9 @@ static bool look_around(struct journal *j, struct err *e)
         return false;
     if (l->count > 0 && !segment_repair(j->dir, &l->items[l->count - 1], e))
         return false;
-    j->next_number = l->count > 0 ? l->items[l->count - 1].number + 1 : 1;
+    /* One number is left out: what is taken is at the end of the old segments before it is at the
+     * beginning of the new ones, and the taker has something to do in between. */
+    j->next_number = l->count > 0 ? l->items[l->count - 1].number + 2 : 1;
     return true;
 }
 

@@ -3,9 +3,9 @@
  *     if (!take_start(&options, &t, e)) ...
  *     take_stop(t);                             after journal_stop, and not before
  *
- * Rows go in by batches, each with the place it reaches in one transaction: whatever is interrupted,
- * each record is in the tables once. What fails is tried again from the last such place, more and
- * more slowly; meanwhile the journal grows.
+ * Rows go in by batches, each with the place it reaches in one transaction: whatever is
+ * interrupted, each record is in the tables once. What fails is tried again from the last such
+ * place, more and more slowly; meanwhile the journal grows.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -60,6 +60,7 @@ static enum outcome begin_segment(struct journal *j, struct err *e)
     j->size = FRAME_SEGMENT_HEAD_SIZE;
     pthread_mutex_lock(&j->lock);
     j->next_number = number + 1;
+    j->waiting += j->size;
     segment_list_add(&j->segments, (struct segment){number, j->size, false});
     pthread_mutex_unlock(&j->lock);
     return DONE;
@@ -122,7 +123,7 @@ static void advance(struct journal *j, uint64_t took_ns)
     struct journal_group *g = &j->back;
     struct segment *s = &j->segments.items[j->segments.count - 1];
 
-    j->waiting += j->size == FRAME_SEGMENT_HEAD_SIZE ? g->n + j->size : g->n;
+    j->waiting += g->n;
     j->size += g->n;
     s->size = j->size;
     j->end = (struct journal_place){s->number, j->size};
