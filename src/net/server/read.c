@@ -118,9 +118,11 @@ static size_t begin_body(struct server_exchange *x, str rest)
     }
     if (h->framing == HTTP1_LENGTH && h->content_length <= rest.n &&
         h->content_length <= SMALL_MAX) {
-        x->body = arena_dup(&x->arena, str_slice(rest, 0, (size_t)h->content_length));
+        size_t size = (size_t)h->content_length;
+
+        x->body = arena_dup(&x->arena, str_slice(rest, 0, size));
         dispatch(x);
-        return (size_t)h->content_length;
+        return size; /* the head may be gone by now */
     }
     x->state = ST_BODY;
     if (rest.n > 0)
