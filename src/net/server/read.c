@@ -251,6 +251,7 @@ static void on_bytes(void *ctx, str bytes)
         server_ws_feed(x, bytes);
         break;
     case ST_LINGER:
+        x->since_ns = server_now(x);
         x->lingered += bytes.n;
         if (x->lingered > SERVER_LINGER_BYTES_MAX)
             server_exchange_close(x);
@@ -281,6 +282,7 @@ static void on_end(void *ctx)
 {
     struct server_exchange *x = ctx;
 
+    x->ended = true;
     if (is_reading(x) && conn_queued(x->conn) > 0)
         server_exchange_linger(x);
     else if (x->state != ST_LINGER || conn_queued(x->conn) == 0)
