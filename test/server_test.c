@@ -4,6 +4,7 @@
 
 #include "net/gzip.h"
 
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -528,6 +529,41 @@ TEST(server_drains_idle_ones_at_once_and_lets_the_others_end)
     end();
 }
 
+#define STREAMS 200
+
+/* Beside the exchange's arena, whose first block is 4 KiB, and what the connection itself is. */
+TEST(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection)
+{
+    int fds[STREAMS];
+    size_t before, streaming;
+
+    mallopt(M_ARENA_MAX, 1);
+    begin(&small);
+    before = mallinfo2().uordblks;
+    for (int i = 0; i < STREAMS; i++) {
+        fds[i] = served_connect(&served);
+        served_send(fds[i], STR("GET /silent HTTP/1.1\r\n" H "\r\n"));
+    }
+    CHECK(served_reached(&served.requests, STREAMS));
+    served_pass(&served, 2000);
+    streaming = mallinfo2().uordblks - before;
+    CHECK_F(streaming / STREAMS < 4096 + 2048, "%zu bytes a stream", streaming / STREAMS);
+    for (int i = 0; i < STREAMS; i++)
+        close(fds[i]);
+    CHECK(served_reached(&served.gone, STREAMS));
+    for (int i = 0; i < STREAMS; i++) {
+        fds[i] = served_connect(&served);
+        served_send(fds[i], STR("GET /idle HTTP/1.1\r\n" H "\r\n"));
+    }
+    CHECK(served_reached(&served.requests, 2 * STREAMS));
+    served_pass(&served, 3000);
+    streaming = mallinfo2().uordblks - before;
+    CHECK_F(streaming / STREAMS < 2048, "%zu bytes a connection", streaming / STREAMS);
+    for (int i = 0; i < STREAMS; i++)
+        close(fds[i]);
+    end();
+}
+
 TEST(server_can_be_freed_while_exchanges_are_under_way)
 {
     int a, b, c;
@@ -556,4 +592,5 @@ TEST_MAIN(T(server_answers_whole_and_in_pieces), T(server_refuses_bad_input_in_w
           T(server_packs_text_for_who_takes_it), T(server_unpacks_bodies_but_no_bombs),
           T(server_says_that_it_is_full),
           T(server_drains_idle_ones_at_once_and_lets_the_others_end),
+          T(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection),
           T(server_can_be_freed_while_exchanges_are_under_way))
