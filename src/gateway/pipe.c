@@ -189,6 +189,8 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
     p->summary = ev->summary;
     p->tagged |= split;
     p->reasoning_size += part.text.n;
+    if (p->options.on_thought && part.text.n)
+        p->options.on_thought(p->options.ctx, part.text);
     if (p->options.hide || p->options.both_names)
         p->touched = true;
     if (p->options.hide) {

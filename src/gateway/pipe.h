@@ -40,6 +40,9 @@ struct pipe_options {
     int64_t cap;     /* tokens of reasoning; -1: no cap */
     str id;          /* goes into the ids of calls read from markup; lent */
     const struct tokens_vocab *vocab;
+    /* Reasoning under the cap, seen or hidden; may be NULL. */
+    void (*on_thought)(void *ctx, str text);
+    void *ctx;
 };
 
 struct pipe {

@@ -71,5 +71,7 @@ void conn_resume(struct conn *c);
 void conn_finish(struct conn *c);
 /* At once; what is queued is lost. May be called in a callback. NULL is fine. */
 void conn_close(struct conn *c);
+/* Whether the peer has taken the connection, though hands may not be shaken yet. */
+bool conn_reached(const struct conn *c);
 /* Whether TLS took up an earlier session. */
 bool conn_resumed(const struct conn *c);
