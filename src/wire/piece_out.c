@@ -20,6 +20,16 @@ void piece_put_raw(struct json_out *o, const char *key, str json)
     json_out_raw(o, json);
 }
 
+void piece_value(struct json_out *o, str json, bool sse)
+{
+    if (!sse || !memchr(json.p, '\n', json.n)) {
+        json_out_raw(o, json);
+        return;
+    }
+    json_out_raw(o, STR("")); /* the comma, if there must be one */
+    sse_data(o->buf, json);
+}
+
 void piece_object(struct json_out *o, str json)
 {
     struct json doc;
