@@ -12,13 +12,18 @@
  * cuts off is handed on if it has data, and a block without data (comments, `retry`) is handed on
  * with `data` empty and `raw` as it came.
  *
- * Lines (NDJSON) end in LF or CRLF; empty ones are skipped; the last needs no end.
+ * An event ends behind its empty line. Where that ends in CR, the next byte must be seen, as it may
+ * be the LF of a CRLF; only a stream that ends its lines in CR alone is not made to wait.
+ *
+ * Lines (NDJSON) end in LF or CRLF; empty ones are skipped; the last needs no end. A whole body is
+ * one frame, at the end; an empty one is none.
  *
  * Promises:
  *   - Cutting the bytes elsewhere changes no frame; all raws, joined, are the input (but for the
  *     BOM, and for white space between lines).
  *   - Only the frame at hand is held, and nothing if it arrived in one piece. A frame larger than
  *     the ceiling ends it: `full` is set, and nothing more comes out.
+ *   - Each byte is looked at a fixed number of times, however it is cut.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,11 +52,14 @@ struct frames {
     bool full;
 
     /* All below is its own. */
+    size_t size_max;
     struct buf held; /* of a frame that is not whole yet */
     struct buf data; /* lines joined */
-    size_t seen;     /* bytes of held known to hold no end */
-    bool begun;      /* past the BOM */
-    bool cr;         /* the last frame ended in a CR: an LF right behind it belongs to it */
+    uint8_t bom;     /* bytes of a BOM seen at the start; 3 once past it */
+    bool line_begun; /* the line at hand has bytes */
+    bool cr;         /* the last byte was a CR that ended a line: an LF belongs to it */
+    bool cr_ends;    /* and that line was empty */
+    bool cr_alone;   /* the last line ended in a CR and no LF */
 };
 
 void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink);

@@ -1,0 +1,290 @@
+/* frames.c - where frames end, and what is in them.
+ *
+ * A server-sent event is read twice, each time by the machine's own memchr: once for its end, which
+ * may take many pieces, then, whole, for its fields. The search for line ends remembers where the
+ * next LF and the next CR stand, so a piece full of one and without the other is searched once for
+ * each.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/frames.h"
+
+#define KEEP_MAX 4096 /* bytes of memory kept for the next frame */
+
+static const char bom[] = "\xEF\xBB\xBF";
+#define BOM_SIZE 3
+
+void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink)
+{
+    assert(sink.on_frame);
+    *f = (struct frames){.kind = kind, .sink = sink, .size_max = size_max};
+    f->bom = kind == FRAMES_SSE ? 0 : BOM_SIZE;
+    buf_init(&f->held, size_max);
+    buf_init(&f->data, size_max);
+}
+
+void frames_release(struct frames *f)
+{
+    buf_release(&f->held);
+    buf_release(&f->data);
+}
+
+static void reset(struct buf *b)
+{
+    if (b->cap > KEEP_MAX)
+        buf_release(b);
+    else
+        buf_reset(b);
+}
+
+/* A piece and where its next line ends are. */
+struct ends {
+    str s;
+    size_t lf, cr; /* s.n if there is none; looked for anew once they are passed */
+};
+
+static size_t look(str s, size_t at, char c)
+{
+    const char *hit = memchr(s.p + at, c, s.n - at);
+
+    return hit ? (size_t)(hit - s.p) : s.n;
+}
+
+static struct ends ends_of(str s, size_t at)
+{
+    return (struct ends){s, look(s, at, '\n'), look(s, at, '\r')};
+}
+
+/* The first line end from `at` on, or the length. */
+static size_t line_end(struct ends *e, size_t at)
+{
+    if (e->lf < at)
+        e->lf = look(e->s, at, '\n');
+    if (e->cr < at)
+        e->cr = look(e->s, at, '\r');
+    return e->lf < e->cr ? e->lf : e->cr;
+}
+
+/* ---- server-sent events: what is in one ---- */
+
+static str field_value(str line, size_t name_size)
+{
+    size_t from = name_size + 1;
+
+    if (from < line.n && line.p[from] == ' ')
+        from++;
+    return str_slice(line, from, line.n);
+}
+
+static bool is_field(str line, str name)
+{
+    return str_starts(line, name) && (line.n == name.n || line.p[name.n] == ':');
+}
+
+static void emit_event(struct frames *f, str raw)
+{
+    struct frames_frame frame = {STR(""), STR(""), raw};
+    struct ends ends = ends_of(raw, 0);
+    size_t lines = 0;
+
+    for (size_t at = 0, end; at < raw.n; at = end + 1) {
+        str line;
+
+        end = line_end(&ends, at);
+        line = str_slice(raw, at, end);
+        if (is_field(line, STR("data"))) {
+            str value = field_value(line, 4);
+
+            if (lines++ == 0) {
+                frame.data = value;
+                continue;
+            }
+            if (lines == 2)
+                buf_add(&f->data, frame.data);
+            buf_add_c(&f->data, '\n');
+            buf_add(&f->data, value);
+        } else if (is_field(line, STR("event"))) {
+            frame.name = field_value(line, 5);
+        }
+    }
+    if (lines > 1)
+        frame.data = buf_str(&f->data);
+    assert(!f->data.full); /* it is never longer than raw */
+    f->sink.on_frame(f->sink.ctx, &frame);
+    reset(&f->data);
+}
+
+/* ---- server-sent events: where one ends ---- */
+
+static size_t event_done(struct frames *f, size_t end)
+{
+    f->line_begun = f->cr = f->cr_ends = f->cr_alone = false;
+    return end;
+}
+
+/* Where the event that is under way ends in this piece, or STR_NONE. */
+static size_t event_end(struct frames *f, struct ends *ends, size_t at)
+{
+    str s = ends->s;
+
+    while (at < s.n) {
+        size_t end;
+        bool empty;
+
+        if (f->cr) {
+            f->cr = false;
+            f->cr_alone = s.p[at] != '\n';
+            at += !f->cr_alone;
+            if (f->cr_ends)
+                return event_done(f, at);
+            continue;
+        }
+        end = line_end(ends, at);
+        empty = end == at && !f->line_begun;
+        f->line_begun = end == s.n;
+        if (end == s.n)
+            return STR_NONE;
+        at = end + 1;
+        f->cr = s.p[end] == '\r';
+        f->cr_ends = f->cr && empty;
+        if (empty && (!f->cr || f->cr_alone))
+            return event_done(f, at);
+        f->cr_alone = false;
+    }
+    return STR_NONE;
+}
+
+/* ---- lines and whole bodies ---- */
+
+static void emit_line(struct frames *f, str raw)
+{
+    struct frames_frame frame = {STR(""), raw, raw};
+
+    if (frame.data.n > 0 && frame.data.p[frame.data.n - 1] == '\n')
+        frame.data.n--;
+    if (frame.data.n > 0 && frame.data.p[frame.data.n - 1] == '\r')
+        frame.data.n--;
+    if (str_trim(frame.data).n > 0)
+        f->sink.on_frame(f->sink.ctx, &frame);
+}
+
+static void emit_whole(struct frames *f, str raw)
+{
+    f->sink.on_frame(f->sink.ctx, &(struct frames_frame){STR(""), raw, raw});
+}
+
+/* ---- all kinds ---- */
+
+static void emit(struct frames *f, str raw)
+{
+    static void (*const emits[])(struct frames *, str) = {
+        [FRAMES_SSE] = emit_event,
+        [FRAMES_LINES] = emit_line,
+        [FRAMES_WHOLE] = emit_whole,
+    };
+
+    emits[f->kind](f, raw);
+}
+
+/* What is held and the bytes given may not be more than the ceiling. */
+static bool fits(struct frames *f, size_t more)
+{
+    if (more <= f->size_max - f->held.n)
+        return true;
+    f->full = true;
+    frames_release(f);
+    return false;
+}
+
+static void emit_with_held(struct frames *f, str rest)
+{
+    if (!fits(f, rest.n))
+        return;
+    if (f->held.n == 0) {
+        emit(f, rest);
+        return;
+    }
+    buf_add(&f->held, rest);
+    emit(f, buf_str(&f->held));
+    reset(&f->held);
+}
+
+static void hold(struct frames *f, str rest)
+{
+    if (rest.n > 0 && fits(f, rest.n))
+        buf_add(&f->held, rest);
+}
+
+static size_t frame_end(struct frames *f, struct ends *ends, size_t at)
+{
+    size_t end;
+
+    if (f->kind == FRAMES_SSE)
+        return event_end(f, ends, at);
+    end = look(ends->s, at, '\n');
+    return end < ends->s.n ? end + 1 : STR_NONE;
+}
+
+static void feed(struct frames *f, str piece)
+{
+    struct ends ends = {piece, 0, 0};
+    size_t from = 0;
+
+    if (piece.n == 0)
+        return;
+    if (f->kind == FRAMES_SSE)
+        ends = ends_of(piece, 0);
+    while (from < piece.n && f->kind != FRAMES_WHOLE && !f->full) {
+        size_t end = frame_end(f, &ends, from);
+
+        if (end == STR_NONE)
+            break;
+        emit_with_held(f, str_slice(piece, from, end));
+        from = end;
+    }
+    if (!f->full)
+        hold(f, str_slice(piece, from, piece.n));
+}
+
+/* Bytes that begin a BOM are neither kept nor scanned until it is known whether they are one. */
+static str skip_bom(struct frames *f, str piece)
+{
+    size_t at = 0;
+
+    while (f->bom < BOM_SIZE && at < piece.n) {
+        size_t seen = f->bom;
+
+        if (piece.p[at] == bom[f->bom]) {
+            f->bom++;
+            at++;
+            continue;
+        }
+        f->bom = BOM_SIZE;
+        feed(f, (str){bom, seen});
+    }
+    return str_slice(piece, at, piece.n);
+}
+
+void frames_feed(struct frames *f, str piece)
+{
+    if (f->full)
+        return;
+    if (f->bom < BOM_SIZE)
+        piece = skip_bom(f, piece);
+    feed(f, piece);
+}
+
+void frames_finish(struct frames *f)
+{
+    if (f->full)
+        return;
+    if (f->bom < BOM_SIZE) {
+        size_t seen = f->bom;
+
+        f->bom = BOM_SIZE;
+        feed(f, (str){bom, seen});
+    }
+    if (f->held.n > 0 && !f->full)
+        emit_with_held(f, STR(""));
+    event_done(f, 0);
+}
