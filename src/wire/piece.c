@@ -313,6 +313,8 @@ void patchwork_write(const struct json *doc, struct patchwork *list, size_t n, b
             break;
         if (list[i].quote)
             (void)json_quote(out, list[i].with);
+        else if (sse)
+            sse_data(out, list[i].with);
         else
             buf_add(out, list[i].with);
         at = (size_t)list[i].node->at + list[i].node->size;
