@@ -17,10 +17,11 @@
 /* ---- events as text: "kind choice.block id name: text", texts of one block joined ---- */
 
 struct notes {
-    struct buf all;  /* every event */
-    struct buf bag;  /* every text, as it is */
-    bool content;    /* only what is content, without ids of ours */
-    bool no_thought; /* without reasoning */
+    struct buf all;   /* every event */
+    struct buf bag;   /* every text, as it is */
+    struct buf cites; /* citations: where in their text they come is not said by a whole reply */
+    bool content;     /* only what is content, without ids of ours */
+    bool no_thought;  /* without reasoning */
     enum chat_event_kind last;
     uint32_t last_choice, last_block, renumbered;
     int errors, ends;
@@ -49,7 +50,12 @@ static inline void note(void *ctx, const struct chat_event *ev)
     n->ends += ev->kind == CHAT_END;
     if (ev->kind == CHAT_ERROR)
         buf_printf(&n->all, "\nerror %d " STR_FMT, ev->error->status, STR_ARG(ev->error->message));
-    if (ev->text.p && ev->kind != CHAT_KEEP) {
+    if (ev->kind == CHAT_OPAQUE && str_eq(ev->name, STR("citation"))) {
+        buf_printf(&n->cites, "%u " STR_FMT "\n", ev->block, STR_ARG(ev->text));
+        buf_add(&n->bag, ev->text);
+        return;
+    }
+    if (ev->text.p) {
         buf_add(&n->bag, ev->text);
         if (!joins(ev->kind))
             buf_add_c(&n->bag, '\n');
@@ -95,12 +101,14 @@ static inline void notes_init(struct notes *n)
     *n = (struct notes){.last = CHAT_END};
     buf_init(&n->all, HELP_SIZE_MAX);
     buf_init(&n->bag, HELP_SIZE_MAX);
+    buf_init(&n->cites, HELP_SIZE_MAX);
 }
 
 static inline void notes_release(struct notes *n)
 {
     buf_release(&n->all);
     buf_release(&n->bag);
+    buf_release(&n->cites);
 }
 
 /* ---- feeding ---- */
@@ -259,7 +267,9 @@ static inline void dump_parts(struct buf *b, const struct chat_part *parts, size
 static inline void dump_request(struct buf *b, const struct chat_request *r)
 {
     for (size_t i = 0; i < r->message_count; i++) {
-        buf_printf(b, "message %d\n", r->messages[i].role);
+        /* Messages of one role are one turn to some. */
+        if (i == 0 || r->messages[i].role != r->messages[i - 1].role)
+            buf_printf(b, "message %d\n", r->messages[i].role);
         dump_parts(b, r->messages[i].parts, r->messages[i].part_count);
     }
     for (size_t i = 0; i < r->tool_count; i++)
@@ -492,6 +502,8 @@ static inline void check_passing(const struct wire *w, const char *id, str bytes
                   0,
                   &got);
         check_same(id, how == 3 ? "hidden" : "again", buf_str(&got.all), buf_str(&want.all));
+        if (how != 3)
+            check_same(id, "citations", buf_str(&got.cites), buf_str(&want.cites));
         if (how == 3) {
             got.no_thought = false;
             CHECK_F(got.errors == 0, "%s", id);

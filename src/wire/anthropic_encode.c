@@ -458,7 +458,7 @@ void anthropic_block_json(const struct wire_encoder *en, const struct gather_blo
         json_out_key(o, STR("name"));
         json_out_str(o, b->name);
         json_out_key(o, STR("input"));
-        piece_object(o, piece_str(&b->text));
+        piece_object(o, piece_str(&b->text), false);
     }
     json_out_end(o);
 }

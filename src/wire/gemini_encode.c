@@ -116,7 +116,7 @@ void gemini_part_json(const struct gather_block *b, bool sse, struct json_out *o
         json_out_key(o, STR("name"));
         json_out_str(o, b->name);
         json_out_key(o, STR("args"));
-        piece_object(o, piece_str(&b->text));
+        piece_object(o, piece_str(&b->text), sse);
         json_out_end(o);
     } else {
         json_out_key(o, STR("text"));

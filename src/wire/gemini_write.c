@@ -99,7 +99,7 @@ static void put_call(struct turn *t, const struct chat_part *p)
     piece_put(t->o, "id", p->id);
     piece_put(t->o, "name", p->name);
     json_out_key(t->o, STR("args"));
-    piece_object(t->o, p->json);
+    piece_object(t->o, p->json, false);
     json_out_end(t->o);
     put_signature(t->o, p);
     json_out_end(t->o);
@@ -230,6 +230,12 @@ static void put_contents(const struct chat_request *r, struct json_out *o)
                 is_assistant(&r->messages[end]) != assistant)
                 break;
         put_run(&t, i, end, assistant);
+        if (!t.open && !assistant && r->messages[end - 1].role != CHAT_SYSTEM) {
+            part_begin(&t); /* an empty turn of the user's is one */
+            json_out_key(o, STR("text"));
+            json_out_str(o, STR(""));
+            json_out_end(o);
+        }
         turn_end(&t);
     }
     json_out_end(o);

@@ -88,7 +88,7 @@ str piece_text(const struct json *doc, const struct json_node *v, str key, struc
 /* ---- writing requests ---- */
 
 /* An object written as JSON: the text if it is one, {} if it is empty, else {"arguments": text}. */
-void piece_object(struct json_out *o, str json);
+void piece_object(struct json_out *o, str json, bool sse);
 /* A schema for a tool's arguments: an object with a type in any case. */
 void piece_schema(struct json_out *o, str schema);
 /* "data:MIME;base64,DATA" taken apart; false if it is no such thing. */
