@@ -165,20 +165,26 @@ static void stop_block(struct wire_encoder *en, uint32_t index)
     event_end(en, &o);
 }
 
+void anthropic_sign(struct wire_encoder *en)
+{
+    struct anthropic_encoder *s = state(en);
+    struct buf b;
+
+    buf_init(&b, 256);
+    anthropic_signature(en, s->open_index, &b);
+    delta(en, s->open_index, "signature_delta", "signature", buf_str(&b), false);
+    buf_release(&b);
+    s->is_signed = true;
+}
+
 void anthropic_close(struct wire_encoder *en)
 {
     struct anthropic_encoder *s = state(en);
 
     if (s->open == OPEN_NONE)
         return;
-    if (s->open == OPEN_THINK && !s->is_signed) {
-        struct buf b;
-
-        buf_init(&b, 256);
-        anthropic_signature(en, s->open_index, &b);
-        delta(en, s->open_index, "signature_delta", "signature", buf_str(&b), false);
-        buf_release(&b);
-    }
+    if (s->open == OPEN_THINK && !s->is_signed)
+        anthropic_sign(en);
     stop_block(en, s->open_index);
     s->open = OPEN_NONE;
 }
