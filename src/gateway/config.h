@@ -5,8 +5,9 @@
  *     config_retain(c); config_release(c);                 shared by threads; the last one frees
  *
  * Unknown names and wrong types are errors with line and path and the nearest known name. ${VAR}
- * in a text is taken from the environment (an unset one is an error). Keys come from the
- * environment or a file only.
+ * in a value is taken from the environment (an unset one is an error). Keys come from the
+ * environment or a file only. What need not stop the others (a provider whose key is not there)
+ * is a warning, for whoever loads it to log. docs/configuration.md has every name.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/secret.h"
 #include "chat/chat.h"
 #include "net/client.h"
@@ -37,15 +39,21 @@ struct config_model {
     double input_usd, output_usd, cache_read_usd, cache_write_usd; /* a million tokens; < 0: none */
 };
 
+struct provider_row;
+struct config_source;
+
 struct config_provider {
     str name;
-    enum chat_dialect dialect; /* by kind */
+    enum chat_dialect dialect; /* by kind; of kind replay, what the cassette says */
     bool replay;
     str base_url;
     struct client_url url;
-    struct secret key; /* empty if none */
-    struct config_model *models;
+    struct secret key;           /* empty if none */
+    str key_missing;             /* why there is none though one was asked for; else empty */
+    struct config_model *models; /* none: any model, by the name "NAME/model" */
     size_t model_count;
+    struct config_model *prices; /* of models by either name; only the prices are of interest */
+    size_t price_count;
     bool enable_reasoning;
     str reasoning_params;              /* JSON object, or empty */
     const struct split_format *format; /* or NULL */
@@ -56,7 +64,7 @@ struct config_provider {
     str cassette;                            /* of kind replay: where the recordings are */
     str record;                              /* calls are recorded to this cassette */
     uint64_t connect_ms, first_ms, stall_ms; /* 10 s, 600 s, 120 s */
-    unsigned attempts_max;                   /* 3 */
+    unsigned retries_max;                    /* 3: after the first call */
     uint64_t backoff_ms;                     /* 1000: then 2, then 4 times that */
     const struct provider_row *row;          /* provider.h */
 };
@@ -97,8 +105,11 @@ struct config {
     size_t body_max;
     unsigned breaker_failures; /* in a row; 5 */
     uint64_t breaker_ms;       /* open so long; 30 s */
-    str log_level;
-    struct arena arena; /* of all the texts here */
+    enum log_level log_level;
+    str *warnings; /* "FILE:LINE: path: words" */
+    size_t warning_count;
+    struct config_source *source; /* where values came from, for config_print */
+    struct arena arena;           /* of all the texts here */
     _Atomic unsigned refs;
 };
 
@@ -108,14 +119,19 @@ bool config_parse(str yaml, const char *path, struct config **out, struct err *e
 struct config *config_retain(struct config *c);
 void config_release(struct config *c);
 
-/* The provider and model that serve a name; false if none does. The first in the file wins. */
+/* The provider and model that serve a name; false if none does. In this order: an alias that a
+ * provider lists (the first in the file wins); "NAME/model" for the provider NAME, if it lists that
+ * model or lists none; any name at all if there is but one provider and it lists none. */
 struct config_route {
     const struct config_provider *provider;
-    const struct config_model *model;
+    struct config_model model; /* its texts are the configuration's, or point into the name */
 };
 bool config_find(const struct config *c, str model, struct config_route *out) MUST_USE;
-/* The key with this digest, or NULL. */
+/* The key with this digest, or NULL; how long it takes says nothing about the digests. */
 const struct config_key *config_key_find(const struct config *c, const uint8_t sha256[32]);
+/* That of LOW, MEDIUM or HIGH; ON is MEDIUM, MINIMAL is LOW, XHIGH and MAX are HIGH; else NULL. */
 const struct config_preset *config_preset(const struct config *c, enum chat_level level);
 /* What is in force and where each value came from, as YAML with comments; keys are never in it. */
 void config_print(const struct config *c, struct buf *out);
+/* Only a loopback address is listened on. */
+bool config_is_loopback(str host);

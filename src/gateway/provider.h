@@ -1,7 +1,8 @@
 /* provider.h - what is known of providers beforehand: one row each.
  *
- * A provider of the configuration gets the row whose name is its own name, else the one whose host
- * is in its base_url, else the row of its kind.
+ * A provider of the configuration gets, among the rows of its kind's dialect, the one whose host is
+ * that of its base_url, else the one whose name is its own (or begins it: "vllm-east", "vllm2"),
+ * else the row of its kind.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +22,7 @@ enum provider_lever {
 
 struct provider_row {
     const char *name;
-    const char *host; /* a part of base_url's host, or NULL */
+    const char *host; /* the end of base_url's host, or NULL */
     enum chat_dialect dialect;
     enum wire_think think;
     unsigned levers;
@@ -31,8 +32,13 @@ struct provider_row {
     int64_t native_min;        /* smallest native budget it takes; 0: any */
     bool reasoning_native;     /* it tells reasoning from answer itself */
     bool must_return;          /* reasoning must come back with tool calls */
+    const char *base_url;      /* where it is unless the configuration says so; NULL: nowhere */
+    const char *path;          /* only for base URLs with this in their path, or NULL */
 };
 
-const struct provider_row *provider_row(str name, str host, enum chat_dialect kind);
+/* `path` is base_url's. Never NULL. */
+const struct provider_row *provider_row(str name, str host, str path, enum chat_dialect kind);
+/* The first row of exactly this name, in any case; NULL if there is none. */
+const struct provider_row *provider_row_find(str name);
 /* Rows in turn; NULL behind the last. */
 const struct provider_row *provider_row_at(size_t index);

@@ -1,20 +1,31 @@
 /* conn.h - a byte stream over a socket, plain or TLS, on a loop.
  *
+ *     c = conn_accept(loop, fd, NULL, &handler, ctx, e)   or conn_connect
+ *     conn_write(c, head); conn_write(c, body);           one segment
+ *     conn_finish(c);                                     and later, always: conn_close(c)
+ *
  * What is written is queued and goes out in one piece at the end of the loop's round (or at once,
  * when much is queued), so a head and its first event share a segment. What arrives is lent to
- * on_bytes and must be taken there; a reader that cannot take more pauses first.
+ * on_bytes and must be taken there; a reader that cannot take more pauses first, and gets nothing
+ * more from then on.
  *
  * Promises:
- *   - After conn_close, and once on_error was called, no callback comes.
+ *   - Callbacks come from the loop only, never from within a call to conn_*. After conn_close none
+ *     comes, nor after on_error: it is up to the owner to close then.
+ *   - A peer that resets is told at once by on_error, one that closes by on_end or, while paused,
+ *     by on_hangup. Bytes that came before it are handed on first, unless we are paused.
+ *   - A write that fails is told when the bytes that have arrived are handed on: a server may have
+ *     answered before it stopped listening.
  *   - Idle, a connection holds no buffer: it reads into the loop's scratch, and its queue is
  *     released when empty.
+ *   - A peer that sends without end gets its turn only: others are not kept waiting.
  *   - TCP_NODELAY is set; SIGPIPE never comes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
-#include "base/buf.h"
+#include "base/err.h"
 #include "net/loop.h"
 #include "net/tls.h"
 
@@ -22,31 +33,45 @@ struct sockaddr;
 struct conn;
 
 struct conn_handler {
-    void (*on_open)(void *ctx); /* connected, hands shaken; not for accepted plain sockets */
+    /* Connected, hands shaken; not for accepted plain sockets. May be NULL. */
+    void (*on_open)(void *ctx);
     void (*on_bytes)(void *ctx, str bytes);
-    void (*on_room)(void *ctx); /* the queue has fallen to CONN_LOW after conn_full was true */
-    void (*on_end)(void *ctx);  /* the peer has closed its side; we may still write */
-    void (*on_error)(void *ctx, const struct err *e); /* it is broken; close it */
+    /* The queue has fallen to CONN_LOW after conn_full was true. May be NULL. */
+    void (*on_room)(void *ctx);
+    /* While paused: the peer has closed its side, though bytes of it may be unread. Comes once;
+     * on_end follows if we resume. May be NULL. */
+    void (*on_hangup)(void *ctx);
+    void (*on_end)(void *ctx); /* the peer has closed its side; we may still write */
+    /* It is broken, and ERR_UPSTREAM or ERR_LIMIT; nothing else comes. */
+    void (*on_error)(void *ctx, const struct err *e);
 };
 
 #define CONN_HIGH (256 * 1024) /* conn_full from here on */
 #define CONN_LOW (64 * 1024)
+#define CONN_QUEUE_MAX ((size_t)64 * 1024 * 1024) /* more is an error */
 
-/* Takes the descriptor. tls may be NULL. */
+/* Takes the descriptor, also if it fails. tls may be NULL. */
 struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct conn_handler *h,
                          void *ctx, struct err *e) MUST_USE;
 /* host is for SNI and verification; tls NULL means plain. */
 struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned addr_size,
                           struct tls *tls, str host, const struct conn_handler *h, void *ctx,
                           struct err *e) MUST_USE;
+/* The handler is lent until the close or the next one. */
 void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx);
+/* Copied, or taken by the system. May come before on_open. */
 void conn_write(struct conn *c, str bytes);
-bool conn_full(const struct conn *c);
+bool conn_full(const struct conn *c); /* better to wait for on_room */
 size_t conn_queued(const struct conn *c);
+uint64_t conn_sent(const struct conn *c); /* of what was written, the system has taken so much */
 void conn_flush(struct conn *c);
-void conn_pause(struct conn *c); /* no on_bytes, until resumed; a peer that resets is still told */
+void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
 /* What is queued goes out, then our side is closed (FIN, after close_notify). */
 void conn_finish(struct conn *c);
-/* At once; what is queued is lost. May be called in a callback. */
+/* At once; what is queued is lost. May be called in a callback. NULL is fine. */
 void conn_close(struct conn *c);
+/* Whether the peer has taken the connection, though hands may not be shaken yet. */
+bool conn_reached(const struct conn *c);
+/* Whether TLS took up an earlier session. */
+bool conn_resumed(const struct conn *c);

@@ -6,15 +6,23 @@
  *     switch (http1_request(bytes, &limits, &head, &used, &fault)) ...
  *     http1_body_init(&body, &head); http1_body_feed(&body, piece, sink)
  *
- * Refused, as nginx does or stricter (status in `fault`): both Content-Length and
- * Transfer-Encoding; two Content-Length, or one that is not plain digits; any Transfer-Encoding but
- * exactly one "chunked" (501); white space before a colon or at a line's start (obs-fold); NUL, CR
- * or other control characters in a value; a method or name that is no token; HTTP versions other
- * than 1.0 and 1.1 (505); a target with control characters or spaces; an absolute or authority
- * target where there should be a path; no Host or two of them in HTTP/1.1, or a bad one; bare CR as
- * a line end; bare LF is a line end as in nginx for heads but never in chunked bodies; heads over
- * the limit (431) or a request line over it (414); chunk sizes that are no hex, overflow or have
- * bad extensions; chunk data not followed by CRLF; trailers are read, checked, bounded and dropped.
+ * Refused, as nginx does or stricter (status in `fault`):
+ *   - both Content-Length and Transfer-Encoding; two Content-Length, even equal ones, or one that
+ *     is not plain digits; any Transfer-Encoding but one "chunked" (501), or any in HTTP/1.0
+ *   - white space before a colon or at a line's start (obs-fold); control characters, NUL and bare
+ *     CR among them, anywhere; a method or a name that is no token; more than one space in a row in
+ *     the request line
+ *   - HTTP versions other than 1.0 and 1.1 (505); CONNECT (501); an Expect that is not 100-continue
+ *     (417)
+ *   - a target with control characters, spaces, bytes past ASCII or a fragment; one that is no
+ *     path, but for "*" with OPTIONS and for http://host/path, whose host must be one
+ *   - no Host in HTTP/1.1, two of them, or one that is no host and port
+ *   - heads over the limit (431) or a request line over it (414); more than HTTP1_FIELDS_MAX fields
+ *   - chunk sizes that are no hex, overflow or have bad extensions; chunk data not followed by
+ *     CRLF; trailers are read, checked, bounded and dropped
+ *
+ * A bare LF ends a line of a head, as in nginx, but never one of a chunked body. Empty lines before
+ * a request line are skipped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,6 +46,7 @@ enum http1_framing {
 struct http1_head {
     bool is_request;
     str method, target, path, query; /* of a request; query without the question mark */
+    str host;                        /* of the target, or else of Host; with the port */
     int status;                      /* of a reply */
     str reason;
     int minor;       /* HTTP/1.minor */
@@ -45,14 +54,14 @@ struct http1_head {
     bool expect_continue, upgrade;
     enum http1_framing framing;
     uint64_t content_length;
-    struct http1_field fields[HTTP1_FIELDS_MAX];
     size_t field_count;
+    struct http1_field fields[HTTP1_FIELDS_MAX]; /* last, so that who keeps one may keep less */
 };
 
 enum http1_result { HTTP1_MORE, HTTP1_DONE, HTTP1_BAD };
 
 struct http1_fault {
-    int status; /* for a request: 400, 413, 414, 417, 431, 501, 505 */
+    int status; /* for a request: 400, 414, 417, 431, 501, 505; for a reply: 502 */
     const char *why;
 };
 
@@ -63,15 +72,30 @@ enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *o
 enum http1_result http1_reply(str bytes, size_t size_max, bool no_body, struct http1_head *out,
                               size_t *used, struct http1_fault *fault);
 
+/* Where the head that begins these bytes ends, or STR_NONE; of the bytes before `from` only a few
+ * are looked at again. What is not found need not be parsed yet, so a head that comes in many
+ * pieces is still read in linear time. */
+size_t http1_head_end(str bytes, size_t from);
+
+/* A head whose bytes were copied: its spans, which point into `from`, now point into `to`. */
+void http1_head_move(struct http1_head *h, str from, const char *to);
+
 /* The value of a field, compared without case: the first of that name, or an empty str. */
 str http1_find(const struct http1_head *h, str name);
 bool http1_has(const struct http1_head *h, str name);
+
+/* Whether two names are the same but for ASCII case. */
+bool http1_same(str a, str b);
+/* Walks a list "a, b;q=1 , c": true and the next item, trimmed and never empty, or false. */
+bool http1_list_next(str *list, str *item);
+bool http1_is_token(str s);
 
 /* A body's framing taken off. */
 struct http1_body {
     enum http1_framing framing;
     uint64_t left; /* of the length or of the chunk */
     uint8_t state;
+    uint8_t digits; /* of the chunk's size so far */
     uint32_t extra; /* bytes of extensions and trailers so far: bounded */
     bool done;
     struct http1_fault fault; /* status 0 while all is well */

@@ -10,11 +10,16 @@
  *
  * Watches are edge-triggered: whoever is told reads or writes until EAGAIN, or asks to be called
  * again by loop_defer. Watches, timers and tasks are the caller's structs, linked in while in use.
+ * A round is: the sockets that are ready, the timers that are due, what was posted, what was
+ * deferred.
  *
  * Promises:
  *   - Only loop_post and loop_stop may be called from another thread.
- *   - A watch that was removed, a timer that was cleared and a deferred task that was dropped are
- *     not called any more, not even by the round that is under way.
+ *   - A watch that was removed, a timer that was cleared and a task that was dropped is not called
+ *     any more, not even by the round that is under way.
+ *   - Timers are called in the order of their times, equal ones in the order they were set.
+ *   - What a callback defers or sets to 0 ms is called in the next round, which then does not wait:
+ *     nobody can keep the others from their turn.
  *   - Nothing is allocated while it runs, but to grow the heap of timers.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -28,6 +33,7 @@
 #define LOOP_IN 1u
 #define LOOP_OUT 2u
 #define LOOP_GONE 4u /* hang-up or error; comes unasked */
+#define LOOP_END 8u  /* the peer has closed its side; comes unasked, perhaps with bytes unread */
 
 struct loop;
 
@@ -41,7 +47,7 @@ struct loop_watch {
 struct loop_timer {
     void (*fn)(void *ctx);
     void *ctx;
-    uint64_t at_ns;
+    uint64_t at_ns, order;
     size_t slot; /* 1 + its place in the heap; 0 while not set */
 };
 
@@ -52,13 +58,16 @@ struct loop_task {
     bool queued;
 };
 
+/* The clock is lent. A fake one may be moved by any thread, and is looked at every millisecond. */
 struct loop *loop_new(const struct clock *clock, struct err *e) MUST_USE;
+/* What was posted or deferred is still called, so that whatever waits for its end gets it. */
 void loop_free(struct loop *l);
 void loop_run(struct loop *l);
-/* Any thread: loop_run returns after the round under way. */
+/* Any thread: loop_run returns after the round under way, or at once if it comes before it. */
 void loop_stop(struct loop *l);
 /* The monotonic time at which this round began. */
 uint64_t loop_now_ns(const struct loop *l);
+const struct clock *loop_clock(const struct loop *l);
 
 void loop_watch_init(struct loop_watch *w, int fd, void (*fn)(void *, unsigned), void *ctx);
 bool loop_watch_add(struct loop *l, struct loop_watch *w, unsigned want, struct err *e) MUST_USE;
@@ -71,12 +80,13 @@ void loop_timer_clear(struct loop *l, struct loop_timer *t);
 
 void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx);
 /* Called when the events of this round are dealt with, before it waits again; once, however often
- * it was deferred. */
+ * it was deferred. One that is deferred already may not be moved to another loop. */
 void loop_defer(struct loop *l, struct loop_task *t);
 void loop_drop(struct loop *l, struct loop_task *t);
 /* Any thread: called on the loop's thread, soon. The task is the loop's until it was called. */
 void loop_post(struct loop *l, struct loop_task *t);
 
-/* Bytes that anyone may use for the length of a callback, such as to read a socket into. */
+/* Bytes that anyone may use for the length of a callback, such as to read a socket into. What a
+ * conn lends to on_bytes is in there. */
 #define LOOP_SCRATCH_SIZE 65536
 char *loop_scratch(struct loop *l);

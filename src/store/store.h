@@ -5,12 +5,12 @@
  *     store_call_put(s, &row, &ticket);          any thread; copies; ticket->fn when it is on disk
  *     store_close(s);                            waits for what is queued
  *
- * Two steps. A journal first: records are appended to a file of checksummed frames by one writer
- * thread, in groups, and in durable mode brought to disk (fdatasync) before any of their tickets is
- * called; that is what "stored" means. Then an engine (sqlite.c; others by the same interface)
- * takes them from the journal into tables, idempotently by id, at lower priority, and journal
- * segments that are wholly in the tables are deleted. At start what an earlier process left in the
- * journal is taken in first; a torn last frame is dropped and said once.
+ * Two steps. A journal first (journal.h): records are appended to files of checksummed frames by
+ * one writer thread, in groups, and in durable mode brought to disk (fdatasync) before any of their
+ * tickets is called; that is what "stored" means. Then an engine (engine.h; sqlite.c is one) takes
+ * them from the journal into tables, idempotently by id, at lower priority, and journal segments
+ * that are wholly in the tables are deleted. At start what an earlier process left in the journal
+ * is taken in first; a torn last frame is dropped and said once.
  *
  * So an engine that is slow, full or away costs no memory and no acknowledged record: the journal
  * is the queue, bounded in bytes on disk.
@@ -20,6 +20,7 @@
  * but the store goes on once there is room again (looked at once a second) with a new segment. With
  * the journal at its ceiling tickets fail with ERR_LIMIT.
  *
+ * The database is PATH, the journal the folder PATH.spool; one process at a time may have them.
  * Rows are plain fields: the caller converts.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -28,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/str.h"
 
 struct store;
@@ -35,21 +37,24 @@ struct store;
 enum store_durability { STORE_DURABLE, STORE_FAST }; /* fast: tickets at once, sync within 50 ms */
 
 struct store_options {
-    str url; /* "sqlite:PATH", or "none" */
+    str url; /* "sqlite:PATH", or "none": nothing is kept and every ticket is well */
     enum store_durability durability;
-    size_t queue_size_max;     /* bytes waiting for the writer; default 16 MiB: more is ERR_LIMIT */
-    uint64_t journal_size_max; /* bytes on disk not yet in the tables; default 1 GiB */
-    const struct clock *clock;
+    size_t queue_size_max;     /* bytes waiting for the writer; 0 is 16 MiB: more is ERR_LIMIT */
+    uint64_t journal_size_max; /* bytes on disk not yet in the tables; 0 is 1 GiB */
+    const struct clock *clock; /* lent until the close */
+    struct log *log;           /* for the store's threads, lent; NULL: stderr */
 };
 
-/* Called once, on the writer's thread, e NULL if the record is stored. The struct is the caller's
- * and must live until then. */
+/* Called exactly once, e NULL if the record is stored: on the writer's thread, in the order of the
+ * puts; or, where nothing has to be waited for (fast, "none", refused), before the put returns. The
+ * struct is the caller's and must live until then. fn must not wait, and may put. */
 struct store_ticket {
     void (*fn)(struct store_ticket *t, const struct err *e);
-    struct store_ticket *next;
+    struct store_ticket *next; /* the store's */
 };
 
-/* One finished model call: a row of llm_interactions. Times are wall ms; -1 where unknown. */
+/* One finished model call: a row of llm_interactions. Times are wall ms; these, tokens and cost are
+ * -1 where unknown. Start from store_call_none. */
 struct store_call {
     str id, session_id, parent_id;
     str key_name, route, provider, model, upstream_model, dialect, upstream_dialect;
@@ -70,6 +75,9 @@ struct store_call {
     str attempts; /* JSON: retries, fallbacks, dropped parameters */
 };
 
+/* Empty texts, unknown numbers. */
+extern const struct store_call store_call_none;
+
 /* Part of a call that still runs, so that one that is cut is on record up to its last byte. */
 struct store_piece {
     str id;     /* of the call */
@@ -82,24 +90,32 @@ bool store_open(const struct store_options *o, struct store **out, struct err *e
 /* Everything queued is stored and, within 5 s, in the tables. */
 void store_close(struct store *s);
 
-/* ticket may be NULL. With "none" tickets are called at once, in the call. */
+/* The id is not empty. A call whose id is stored already is left as it was: a put may be repeated.
+ * ticket may be NULL. */
 void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t);
+
+/* What is known of a call when it begins, and what comes of it while it runs. Both are for the case
+ * that this process ends first: the next one then makes a row of them, complete false, error_code
+ * "interrupted". The final row takes their place. They are on disk within 50 ms, nobody is told. */
+void store_call_begin(struct store *s, const struct store_call *row);
 void store_piece_put(struct store *s, const struct store_piece *piece);
 
 struct store_health {
-    bool ok;
-    char why[240];
-    uint64_t stored, dropped, errors;    /* records since start */
-    uint64_t queue_bytes, journal_bytes; /* waiting */
+    bool ok;                             /* what is put is stored */
+    bool tables_ok;                      /* and the tables follow */
+    char why[240];                       /* if either is not so */
+    uint64_t stored, dropped, errors;    /* records since start, pieces among them */
+    uint64_t queue_bytes, journal_bytes; /* waiting for the disk, for the tables */
     uint64_t free_bytes;                 /* of the file system */
     uint64_t commits, commit_ns;         /* groups, and how long they took in all */
 };
 void store_health(struct store *s, struct store_health *out);
 
-/* Waits until all that was stored before is in the tables; for readers that must see it. */
+/* Waits until all that was put before is in the tables; for readers that must see it. */
 bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e) MUST_USE;
 
-/* Rows by id or the newest first, for the API of the next floor. */
+/* Rows by id (ERR_NOT_FOUND) or the newest first, those before the one with before_id if that is
+ * not empty. Rows are lent for the call; a sink may not read from the store itself. */
 struct store_row_sink {
     bool (*on_call)(void *ctx, const struct store_call *row); /* false: enough */
     void *ctx;

@@ -1,0 +1,57 @@
+/* serve.c - the daemon from the command line.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/cli.h"
+#include "serve/serve.h"
+
+enum { CONFIG, LISTEN };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (YAML)"},
+    [LISTEN] = {"listen", 'l', "ADDR:PORT", NULL, "where to listen; wins over the file's"},
+};
+
+static void on_ready(void *ctx, str address)
+{
+    struct cli *cli = ctx;
+
+    file_out_printf(&cli->out, "listening on http://" STR_FMT "\n", STR_ARG(address));
+    file_out_flush(&cli->out);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct serve_options o = {.config = args->value[CONFIG],
+                              .listen = args->value[LISTEN],
+                              .on_ready = on_ready,
+                              .ctx = cli};
+    struct err e;
+
+    if (!o.config)
+        return cli_complain(CLI_USAGE, "serve needs --config FILE; docs/configuration.md has one");
+    if (serve_run(&o, &e))
+        return CLI_OK;
+    return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND ? cli_complain(CLI_CONFIG, "%s", e.text)
+                                                          : cli_fail(&e);
+}
+
+const struct cli_command cli_serve = {
+    .name = "serve",
+    .summary = "run the gateway between applications and models",
+    .words = "",
+    .about =
+        "Listens for requests in the dialects of OpenAI (Chat Completions, Responses), Anthropic, "
+        "Gemini and Ollama, and sends each to the provider that serves its model, whatever that "
+        "one speaks. Reasoning is told from the answer, held to its budget, put on record, and "
+        "shown only to those who may see it. Applications change their base URL and nothing "
+        "else.\n\n"
+        "SIGTERM drains, a second one stops at once; SIGHUP reads the configuration again. Without "
+        "keys in the configuration it listens on loopback only.",
+    .examples = "  rationale serve --config rationale.yaml\n"
+                "  rationale serve --config rationale.yaml --listen 127.0.0.1:9000\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 0,
+    .run = run,
+};

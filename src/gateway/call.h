@@ -1,0 +1,73 @@
+/* call.h - one model call, from a request in any dialect to its last event.
+ *
+ *     if (!call_start(gl, &request, &sink, ctx, &call, &error)) ...     the client's own mistake
+ *     ... on_frame ..., then on_end, or on_error and on_end
+ *     call_cancel(call);                                   the client has left
+ *
+ * It picks provider and preset, writes the upstream's body, sends it, reads what comes back, holds
+ * the reasoning to its budget, hides it where policy says so, tries again and elsewhere while the
+ * client has seen nothing yet, and puts the call on record before on_end.
+ *
+ *     waiting --head 2xx--> reading --end--> recording --stored--> on_end
+ *        |  ^ backoff, fallback  | cut, starved: a second upstream call goes on where this one ended
+ *        +--+--------------------+
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/gateway.h"
+#include "gateway/level.h"
+#include "gateway/summary.h"
+#include "wire/wire.h"
+
+struct call;
+
+struct call_request {
+    const struct wire *wire;            /* the client's dialect */
+    const struct chat_request *request; /* lent until on_end or the cancel */
+    str body;                           /* the client's bytes, lent likewise */
+    str route;
+    str id;                       /* ours, lent */
+    str session;                  /* named by the client, or "" */
+    const struct config_key *key; /* or NULL */
+    struct setup *setup;          /* held by the call */
+    enum config_show show;        /* asked for by header */
+    str level;                    /* asked for by header, or "" */
+    str forward;                  /* header lines that go to an upstream of the same dialect */
+    struct otlp_trace trace;
+    uint64_t start_ns;
+};
+
+/* What stands in x-rationale-usage. */
+struct call_facts {
+    int64_t reasoning_tokens, cap; /* cap -1: none */
+    bool cut;
+    bool starved, repaired;
+    const struct chat_usage *usage;
+};
+
+struct call_sink {
+    /* Events for the client, in order; lent. With a frame they are what it is to say, for
+     * wire_relay; without one they are for wire_encode. `last`: nothing comes behind them but
+     * on_end, and they may not leave before it. */
+    void (*on_frame)(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
+                     size_t n, bool touched, bool last);
+    /* It has failed; on_end follows. */
+    void (*on_error)(void *ctx, const struct chat_error *error);
+    /* It is on record; the call is gone when this returns. e: it could not be recorded. */
+    void (*on_end)(void *ctx, const struct err *e);
+};
+
+/* False: error says why, in words for the client; its texts live in the arena given. */
+bool call_start(struct gateway_loop *gl, const struct call_request *r, const struct call_sink *sink,
+                void *ctx, struct arena *a, struct call **out, struct chat_error *error) MUST_USE;
+void call_cancel(struct call *c); /* no callback after it */
+/* The client has been sent something by its caller: no more attempts after this. */
+void call_commit(struct call *c);
+void call_pause(struct call *c);
+void call_resume(struct call *c);
+void call_facts(struct call *c, struct call_facts *out);
+/* Whether frames of the upstream may go to wire_relay: told before the first on_frame. */
+bool call_relays(const struct call *c);
+bool call_hides(const struct call *c);

@@ -1,0 +1,466 @@
+/* call.c - a call's life: it starts, tries, tries again, tries elsewhere, is cancelled.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/call.h"
+
+#include "base/log.h"
+#include "gateway/call/internal.h"
+#include "gateway/provider.h"
+#include "gateway/retry.h"
+
+static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
+                   const struct err *e)
+{
+    *error = (struct chat_error){.status = status,
+                                 .type = STR(""),
+                                 .message = arena_dup(a, str_c(e->text)),
+                                 .code = str_c(code),
+                                 .param = STR(""),
+                                 .retry_after_ms = -1,
+                                 .raw = STR("")};
+    return false;
+}
+
+static bool key_serves(const struct config_key *key, str model, str alias)
+{
+    if (!key || key->model_count == 0)
+        return true;
+    for (size_t i = 0; i < key->model_count; i++)
+        if (str_eq(key->models[i], model) || str_eq(key->models[i], alias))
+            return true;
+    return false;
+}
+
+static bool allowed(const struct call_request *r, const struct level *level, struct arena *a,
+                    struct chat_error *error)
+{
+    struct err e;
+
+    if (!key_serves(r->key, level->model, r->request->model)) {
+        err_set(&e,
+                ERR_AUTH,
+                "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
+                STR_ARG(r->key->name),
+                STR_ARG(level->model));
+        return refuse(error, a, 403, "model_not_allowed", &e);
+    }
+    if (r->key && r->key->levels && level->asked > CHAT_LEVEL_NONE &&
+        !(r->key->levels & (1u << level->asked))) {
+        err_set(&e,
+                ERR_AUTH,
+                "the key \"" STR_FMT "\" may not ask for the reasoning level %s",
+                STR_ARG(r->key->name),
+                chat_level_name(level->asked));
+        return refuse(error, a, 403, "level_not_allowed", &e);
+    }
+    return true;
+}
+
+/* Who may see the reasoning: the key's word is final, then the client's header, then the preset,
+ * then the configuration. */
+static bool hidden(const struct config *c, const struct call_request *r, const struct level *level)
+{
+    enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
+
+    if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)
+        policy = level->preset->show;
+    if (r->key && r->key->reasoning != CONFIG_SHOW_UNSET)
+        policy = r->key->reasoning;
+    if (r->show == CONFIG_HIDE)
+        policy = CONFIG_HIDE;
+    if (r->show == CONFIG_SHOW && !(r->key && r->key->reasoning == CONFIG_HIDE))
+        policy = CONFIG_SHOW;
+    return policy == CONFIG_HIDE || r->request->no_thoughts;
+}
+
+/* The model under the name that a fallback provider has for it, or its own name. */
+static const struct config_model *model_at(struct call *c, const struct config_provider *p)
+{
+    struct config_model *same;
+
+    for (size_t i = 0; i < p->model_count; i++)
+        if (str_eq(p->models[i].alias, c->level.model))
+            return &p->models[i];
+    if (p->model_count == 1)
+        return &p->models[0];
+    same = arena_alloc(&c->arena, sizeof *same);
+    *same = c->level.route.model;
+    return same;
+}
+
+static void chain_up(struct call *c)
+{
+    const struct config_provider *first = c->level.route.provider;
+
+    c->chain[0] = first;
+    c->chain_model[0] = &c->level.route.model;
+    c->chain_count = 1;
+    for (size_t i = 0; i < first->fallback_count && c->chain_count < CALL_CHAIN_MAX; i++) {
+        const struct config_provider *p = &c->config->providers[first->fallback[i]];
+
+        c->chain[c->chain_count] = p;
+        c->chain_model[c->chain_count++] = model_at(c, p);
+    }
+}
+
+static void begin_task(void *ctx)
+{
+    call_attempt(ctx);
+}
+
+static void bufs_init(struct call *c)
+{
+    size_t keep_max = 4u << 20;
+
+    arena_init(&c->arena, CALL_ARENA_MAX);
+    buf_init(&c->body, CALL_BODY_MAX);
+    buf_init(&c->headers, 16384);
+    buf_init(&c->target, 4096);
+    buf_init(&c->error_body, CALL_ERROR_MAX);
+    buf_init(&c->thought, c->level.cap >= 0 ? CALL_THOUGHT_MAX : CALL_THOUGHT_SOME);
+    buf_init(&c->answer, keep_max);
+    buf_init(&c->reasoning, keep_max);
+    buf_init(&c->calls, keep_max);
+    buf_init(&c->attempts, 16384);
+}
+
+static void pipe_up(struct call *c)
+{
+    const struct config_provider *p = c->chain[c->at];
+    const struct split_format *format = p->format;
+
+    if (!format && p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE)
+        format = split_format_find(STR("thinking"));
+    pipe_init(&c->pipe,
+              &(struct pipe_options){.format = format,
+                                     .inside = p->starts_in_reasoning,
+                                     .hide = c->hide,
+                                     .both_names = c->in.wire->dialect == CHAT_OPENAI,
+                                     .cap = c->level.cap,
+                                     .id = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n),
+                                     .vocab = c->gl->gateway->vocab},
+              &c->arena);
+}
+
+static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
+{
+    struct err e;
+    int64_t retry_ms = -1;
+
+    c->estimated_tokens = (int64_t)(c->in.body.n / 4);
+    if (!c->in.key ||
+        limits_take(c->gl->gateway->limits, c->in.key, c->estimated_tokens, &retry_ms, &e))
+        return true;
+    refuse(error, a, 429, "rate_limit_exceeded", &e);
+    error->retry_after_ms = retry_ms;
+    metrics_reject(c->gl->metrics, METRICS_RATE);
+    return false;
+}
+
+bool call_start(struct gateway_loop *gl, const struct call_request *r, const struct call_sink *sink,
+                void *ctx, struct arena *a, struct call **out, struct chat_error *error)
+{
+    struct level level;
+    struct err e;
+    struct call *c;
+
+    if (!level_choose(r->setup->config, r->request, r->level, &level, &e))
+        return refuse(error,
+                      a,
+                      e.code == ERR_NOT_FOUND ? 404 : 400,
+                      e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_level",
+                      &e);
+    if (!allowed(r, &level, a, error))
+        return false;
+
+    c = base_alloc(sizeof *c);
+    *c = (struct call){.gl = gl,
+                       .config = r->setup->config,
+                       .in = *r,
+                       .sink = sink,
+                       .ctx = ctx,
+                       .level = level,
+                       .status = 200};
+    bufs_init(c);
+    c->hide = hidden(c->config, r, &level);
+    c->phase_usage = chat_usage_none;
+    c->sum.usage = chat_usage_none;
+    setup_retain(r->setup);
+    chain_up(c);
+    pipe_up(c);
+    if (!limits_ok(c, a, error)) {
+        call_free(c);
+        return false;
+    }
+    loop_timer_init(&c->timer, begin_task, c);
+    loop_task_init(&c->task, begin_task, c);
+    metrics_begin(gl->metrics);
+    gl->calls++;
+    call_attempt(c);
+    *out = c;
+    return true;
+}
+
+void call_note(struct call *c, const char *what, str why)
+{
+    const struct config_provider *p = c->chain[c->at];
+
+    buf_add_c(&c->attempts, c->attempts.n ? ',' : '[');
+    buf_add(&c->attempts, STR("{\"provider\":"));
+    (void)json_quote(&c->attempts, p->name);
+    buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
+    (void)json_quote(&c->attempts, why);
+    buf_add_c(&c->attempts, '}');
+}
+
+/* Whatever a failed attempt left in it, the next one begins with a pipe of its own. */
+static void pipe_anew(struct call *c)
+{
+    if (c->phase != CALL_FIRST)
+        return;
+    pipe_release(&c->pipe);
+    pipe_up(c);
+    buf_reset(&c->thought);
+    buf_reset(&c->answer);
+    buf_reset(&c->reasoning);
+    buf_reset(&c->calls);
+}
+
+/* The next provider, from its first try. False: there is none. */
+static bool elsewhere(struct call *c)
+{
+    if (c->at + 1 >= c->chain_count)
+        return false;
+    c->at++;
+    c->tries = 0;
+    c->plain = false;
+    pipe_anew(c);
+    return true;
+}
+
+static bool breaker_lets(struct call *c)
+{
+    uint64_t left_ms;
+    struct chat_error error = {.status = 503,
+                               .type = STR(""),
+                               .code = STR("circuit_open"),
+                               .param = STR(""),
+                               .raw = STR(""),
+                               .retry_after_ms = -1};
+
+    for (;;) {
+        c->breaker_name = arena_printf(&c->arena,
+                                       STR_FMT "/" STR_FMT,
+                                       STR_ARG(c->chain[c->at]->name),
+                                       STR_ARG(c->chain_model[c->at]->upstream));
+        if (breaker_pass(c->gl->gateway->breaker,
+                         c->breaker_name,
+                         c->config->breaker_failures,
+                         c->config->breaker_ms,
+                         &left_ms)) {
+            c->breaker_open = true;
+            return true;
+        }
+        call_note(c, "skipped", STR("circuit open"));
+        if (!elsewhere(c))
+            break;
+    }
+    error.message =
+        arena_printf(&c->arena,
+                     "the provider \"" STR_FMT "\" has failed several times in a row and "
+                     "is left alone for a moment; try again in %llu s",
+                     STR_ARG(c->chain[c->at]->name),
+                     (unsigned long long)(left_ms / 1000 + 1));
+    error.retry_after_ms = (int64_t)left_ms;
+    c->error = error;
+    return false;
+}
+
+static void end_with(struct call *c, const struct chat_error *error)
+{
+    c->error = *error;
+    c->status = error->status;
+    c->sum.error_type = error->code.n ? error->code : STR("upstream");
+    if (c->sink)
+        c->sink->on_error(c->ctx, error);
+    call_finish(c);
+}
+
+static void fail_task(void *ctx)
+{
+    struct call *c = ctx;
+
+    end_with(c, &c->error);
+}
+
+/* Fails, but not before whoever started this has returned. */
+static void fail_soon(struct call *c)
+{
+    loop_task_init(&c->task, fail_task, c);
+    loop_defer(c->gl->loop, &c->task);
+}
+
+static bool key_there(const struct config_provider *p, struct err *e)
+{
+    if (!p->key_missing.n)
+        return true;
+    return err_set(e,
+                   ERR_SYSTEM,
+                   "the provider \"" STR_FMT "\" has no key here: " STR_FMT,
+                   STR_ARG(p->name),
+                   STR_ARG(p->key_missing));
+}
+
+void call_attempt(struct call *c)
+{
+    const struct config_provider *p;
+    struct upstream_request r;
+    struct err e;
+
+    if (!breaker_lets(c)) {
+        fail_soon(c);
+        return;
+    }
+    p = c->chain[c->at];
+    c->wire = wire_get(p->dialect);
+    c->tries++;
+    c->sum.attempts++;
+    if (!key_there(p, &e) || !call_plan(c, &e)) {
+        refuse(&c->error, &c->arena, err_http_status(e.code), "invalid_request", &e);
+        breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
+        c->breaker_open = false;
+        fail_soon(c);
+        return;
+    }
+    r = (struct upstream_request){.provider = p,
+                                  .cassette = c->in.setup->cassettes[p - c->config->providers],
+                                  .nth = c->replayed,
+                                  .target = buf_str(&c->target),
+                                  .headers = buf_str(&c->headers),
+                                  .body = buf_str(&c->body),
+                                  .scribe = c->gl->gateway->scribe,
+                                  .wall_ms = clock_wall_ms(c->gl->gateway->clock)};
+    if (!c->sum.upstream_ns)
+        c->sum.upstream_ns = loop_now_ns(c->gl->loop);
+    c->live = true;
+    upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
+    if (c->paused)
+        upstream_pause(&c->upstream);
+}
+
+/* The provider does not know a parameter that thinking needs: once more without. */
+static bool refused_parameters(struct call *c, const struct chat_error *error)
+{
+    bool added = c->level.asked != CHAT_LEVEL_NOT_GIVEN || c->chain[c->at]->reasoning_params.n ||
+                 c->phase != CALL_FIRST;
+
+    return (error->status == 400 || error->status == 422) && added && !c->plain;
+}
+
+static void breaker_tell(struct call *c, bool ok)
+{
+    if (c->breaker_open)
+        breaker_done(c->gl->gateway->breaker, c->breaker_name, ok);
+    c->breaker_open = false;
+}
+
+void call_failed(struct call *c, const struct chat_error *given)
+{
+    struct chat_error error = *given;
+    bool transient = retry_transient(error.status);
+    const struct config_provider *p = c->chain[c->at];
+    uint64_t wait_ms;
+
+    breaker_tell(c, !transient);
+    call_reply_release(c);
+    if (error.status == 0)
+        error.status = 502;
+    call_note(c, transient ? "failed" : "refused", error.message);
+    if (c->begun || !c->sink) {
+        end_with(c, &error);
+        return;
+    }
+    if (refused_parameters(c, &error)) {
+        log_info("provider refused reasoning parameters", LOG_STR("provider", p->name));
+        call_note(c, "reasoning parameters dropped", error.message);
+        c->plain = true;
+        call_attempt(c);
+        return;
+    }
+    wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->tries, error.retry_after_ms);
+    if (transient && c->tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
+        pipe_anew(c);
+        loop_timer_init(&c->timer, begin_task, c);
+        loop_timer_set(c->gl->loop, &c->timer, wait_ms);
+        return;
+    }
+    if (transient && elsewhere(c)) {
+        call_attempt(c);
+        return;
+    }
+    end_with(c, &error);
+}
+
+void call_again(struct call *c, enum call_phase phase)
+{
+    call_reply_release(c);
+    breaker_tell(c, true);
+    c->phase = phase;
+    c->tries = 0;
+    c->relay = false;
+    c->stop_seen = c->end_seen = false;
+    chat_usage_merge(&c->sum.usage, &c->phase_usage);
+    c->phase_usage = chat_usage_none;
+    pipe_continue(&c->pipe);
+    c->pipe.muted = true;
+    call_attempt(c);
+}
+
+void call_cancel(struct call *c)
+{
+    c->sink = NULL;
+    loop_timer_clear(c->gl->loop, &c->timer);
+    if (c->done)
+        return; /* the record is on its way: it frees the call */
+    if (c->live)
+        upstream_cancel(&c->upstream);
+    c->live = false;
+    if (c->breaker_open)
+        breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
+    c->breaker_open = false;
+    call_reply_release(c);
+    c->status = 499;
+    c->sum.error_type = STR("cancelled");
+    loop_drop(c->gl->loop, &c->task);
+    call_finish(c);
+}
+
+void call_commit(struct call *c)
+{
+    c->begun = true;
+}
+
+void call_pause(struct call *c)
+{
+    c->paused = true;
+    if (c->live)
+        upstream_pause(&c->upstream);
+}
+
+void call_resume(struct call *c)
+{
+    c->paused = false;
+    if (c->live)
+        upstream_resume(&c->upstream);
+}
+
+bool call_relays(const struct call *c)
+{
+    return c->relay;
+}
+
+bool call_hides(const struct call *c)
+{
+    return c->hide;
+}

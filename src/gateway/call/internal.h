@@ -1,0 +1,104 @@
+/* internal.h - a call as its own files see it.
+ *
+ *   call.c     its life: start, attempts, retries, fallbacks, cancel
+ *   plan.c     what is sent upstream
+ *   reply.c    what comes back: frames, events, cut and starved
+ *   finish.c   what is left of it: facts, record, metrics
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/call.h"
+#include "gateway/pipe.h"
+#include "gateway/upstream.h"
+#include "net/frames.h"
+
+#define CALL_ARENA_MAX ((size_t)256 << 20) /* bodies are bounded where they enter */
+#define CALL_BODY_MAX ((size_t)64 << 20)   /* written for the upstream */
+#define CALL_FRAME_MAX ((size_t)32 << 20)  /* one event, or one whole reply */
+#define CALL_ERROR_MAX 65536               /* of an upstream's error body */
+#define CALL_THOUGHT_MAX 65536             /* reasoning that a second call is given */
+#define CALL_THOUGHT_SOME 8192             /* the same without a cap */
+#define CALL_CHAIN_MAX 16
+
+enum call_phase {
+    CALL_FIRST,
+    CALL_CUT,    /* going on behind a budget that was spent */
+    CALL_REPAIR, /* asking again for an answer that was starved */
+};
+
+struct call {
+    struct gateway_loop *gl;
+    const struct config *config;
+    struct call_request in;
+    const struct call_sink *sink; /* NULL once the client has left */
+    void *ctx;
+    struct arena arena;
+    struct level level;
+    bool hide;
+
+    const struct config_provider *chain[CALL_CHAIN_MAX];
+    const struct config_model *chain_model[CALL_CHAIN_MAX];
+    size_t chain_count, at; /* the provider at hand */
+    enum call_phase phase;
+    unsigned tries;          /* made with this provider in this phase */
+    bool plain;              /* without reasoning parameters: it refused them */
+    const struct wire *wire; /* the upstream's dialect */
+    bool stream_up;          /* the upstream was asked to stream */
+    bool relay;
+    size_t replayed; /* calls that a cassette has answered */
+
+    struct upstream upstream;
+    bool live; /* the upstream may call back */
+    struct buf body, headers, target;
+    struct upstream_head head; /* type and request_id in the arena */
+    struct buf error_body;
+    struct frames frames;
+    struct wire_decoder decoder;
+    bool decoding;    /* the decoder is in use, and the frames are */
+    bool frames_live; /* the frames hold memory */
+    struct pipe pipe;
+    bool failed_frame; /* the frame at hand held an error */
+    struct chat_error error;
+    bool stop_seen, end_seen;
+    enum chat_stop stop;
+    struct chat_usage phase_usage;
+
+    bool begun; /* the client was given something */
+    bool done;  /* on its way to the record */
+    bool paused;
+    struct buf thought;           /* reasoning so far, for a second call */
+    struct buf answer, reasoning; /* for the record, as far as policy allows */
+    struct buf calls;             /* JSON of tool calls, for the record */
+    struct buf attempts;          /* JSON of what was tried */
+    struct loop_timer timer;
+    struct loop_task task;
+    struct store_ticket ticket;
+    bool stored_failed;
+    struct err store_err;
+
+    struct summary sum;
+    bool breaker_open; /* breaker_pass was asked and waits for an answer */
+    str breaker_name;
+    int64_t estimated_tokens;
+    int status; /* for the record */
+};
+
+/* call.c */
+void call_attempt(struct call *c);
+/* The attempt at hand has failed before the client saw anything, or not: decides what now. */
+void call_failed(struct call *c, const struct chat_error *error);
+void call_again(struct call *c, enum call_phase phase);
+void call_note(struct call *c, const char *what, str why);
+
+/* plan.c */
+bool call_plan(struct call *c, struct err *e) MUST_USE;
+
+/* reply.c */
+extern const struct upstream_handler call_upstream_handler;
+void call_reply_release(struct call *c);
+
+/* finish.c */
+void call_finish(struct call *c);
+void call_free(struct call *c);

@@ -1,0 +1,211 @@
+/* plan.c - what goes upstream: the client's body, or its translation, with our wishes edited in.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/call/internal.h"
+#include "gateway/provider.h"
+
+#define NOTES_BEGIN                                                                                \
+    "You have already thought about this, and the time for thinking is over. Your notes so far, "  \
+    "which may stop in the middle:\n\n<notes>\n"
+#define NOTES_END                                                                                  \
+    "\n</notes>\n\nGive the final answer now, directly and completely, without thinking further."
+#define STARVED                                                                                    \
+    "You have thought about this but not answered yet. Give the final answer now, directly and "   \
+    "completely, without thinking further."
+#define TRANSITION "\n\nI have thought about this long enough and will give the final answer now."
+
+static size_t vault_lookup(void *ctx, str call_id, struct wire_kept *out, size_t n_max)
+{
+    struct call *c = ctx;
+
+    return vault_find(c->gl->gateway->vault, c->breaker_name, call_id, &c->arena, out, n_max);
+}
+
+/* Whether the history holds calls that another model made. */
+static bool history_is_foreign(struct call *c)
+{
+    const struct chat_request *r = c->in.request;
+    struct wire_kept kept;
+
+    for (size_t i = r->message_count; i-- > 0;) {
+        const struct chat_message *m = &r->messages[i];
+
+        for (size_t k = 0; m->role == CHAT_ASSISTANT && k < m->part_count; k++)
+            if (m->parts[k].kind == CHAT_PART_TOOL_CALL &&
+                vault_knows(c->gl->gateway->vault, m->parts[k].id) &&
+                vault_lookup(c, m->parts[k].id, &kept, 1) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* How the model is told to think. With the same dialect on both sides the client's own words stay.
+ */
+static void plan_level(struct call *c, const struct provider_row *row, bool same,
+                       struct wire_plan *plan)
+{
+    bool own_words = same && c->level.by_body && row->think == WIRE_THINK_DEFAULT;
+    int64_t budget = c->level.cap;
+
+    plan->think = row->think;
+    plan->budget_tokens = -1;
+    plan->drop_reasoning = c->plain;
+    if (c->plain)
+        return;
+    if (c->phase != CALL_FIRST) {
+        plan->set_level = true;
+        plan->level = CHAT_LEVEL_NONE;
+        return;
+    }
+    if (c->level.asked == CHAT_LEVEL_NOT_GIVEN && c->in.request->budget_tokens < 0)
+        return;
+    if (own_words || (same && c->in.request->budget_tokens >= 0))
+        return;
+    plan->set_level = true;
+    plan->level = c->level.asked == CHAT_LEVEL_NOT_GIVEN ? CHAT_LEVEL_MEDIUM : c->level.asked;
+    if ((row->levers & PROVIDER_NATIVE) && budget >= row->native_min)
+        plan->budget_tokens = budget;
+}
+
+static str join(struct arena *a, str x, str y)
+{
+    if (!x.n || !y.n)
+        return x.n ? x : y;
+    return arena_printf(a, STR_FMT "\n\n" STR_FMT, STR_ARG(x), STR_ARG(y));
+}
+
+static void plan_prompt(struct call *c, const struct config_provider *p, struct wire_plan *plan)
+{
+    const struct config_preset *preset = c->level.preset;
+
+    plan->system_extra = level_words(c->in.request, preset);
+    if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->phase == CALL_FIRST)
+        plan->system_extra = join(&c->arena, plan->system_extra, level_convention(c->in.request));
+    if (preset && !c->plain) {
+        plan->temperature = preset->temperature;
+        plan->top_p = preset->top_p;
+    }
+    if (!c->plain && c->phase == CALL_FIRST)
+        plan->merge = p->reasoning_params;
+}
+
+/* The second call of a cut or starved answer: what was thought goes along. */
+static void plan_tail(struct call *c, const struct provider_row *row, struct wire_tail *tail,
+                      struct wire_plan *plan)
+{
+    str thought = buf_str(&c->thought);
+    uint64_t max;
+
+    plan->tails = tail;
+    plan->tail_count = 1;
+    *tail = (struct wire_tail){.role = CHAT_USER, .text = STR(STARVED), .reasoning = STR("")};
+    if (c->phase == CALL_CUT && (row->levers & PROVIDER_PREFILL) && !c->plain) {
+        tail->role = CHAT_ASSISTANT;
+        tail->text = STR("");
+        tail->reasoning = arena_printf(&c->arena, STR_FMT TRANSITION, STR_ARG(thought));
+        tail->prefill = tail->closed = true;
+        c->sum.cut_action = STR("prefill");
+    } else if (thought.n) {
+        tail->text = arena_printf(&c->arena, NOTES_BEGIN STR_FMT NOTES_END, STR_ARG(thought));
+    }
+    if (c->phase == CALL_CUT && !tail->prefill)
+        c->sum.cut_action = STR("restate");
+    if (c->phase == CALL_CUT && str_u64(c->in.request->max_tokens, &max)) {
+        uint64_t used = (uint64_t)pipe_tokens(&c->pipe);
+
+        plan->max_tokens = arena_printf(
+            &c->arena, "%llu", (unsigned long long)(max > used + 16 ? max - used : 16));
+    }
+}
+
+static void plan_headers(struct call *c, const struct config_provider *p, bool same)
+{
+    const struct provider_row *row = p->row;
+    char trace[56];
+
+    buf_reset(&c->headers);
+    buf_add(&c->headers, STR("content-type: application/json\r\nuser-agent: rationale/"));
+    buf_add(&c->headers, STR(RATIONALE_VERSION "\r\naccept: "));
+    buf_add(&c->headers, c->stream_up ? str_c(c->wire->stream_type) : str_c(c->wire->whole_type));
+    buf_add(&c->headers, STR("\r\n"));
+    if (secret_reveal(&p->key).n)
+        buf_printf(&c->headers,
+                   "%s: %s" STR_FMT "\r\n",
+                   row->auth_header,
+                   row->auth_prefix,
+                   STR_ARG(secret_reveal(&p->key)));
+    if (same && c->in.forward.n)
+        buf_add(&c->headers, c->in.forward);
+    if (!(same && str_find(c->in.forward, STR("anthropic-version")) != STR_NONE))
+        buf_add(&c->headers, str_c(row->extra_headers));
+    otlp_trace_format(&c->in.trace, trace);
+    buf_printf(&c->headers, "traceparent: %s\r\n", trace);
+}
+
+/* Path and query behind the host. */
+static void plan_target(struct call *c, const struct config_provider *p, str model)
+{
+    buf_reset(&c->target);
+    buf_add(&c->target, p->url.path);
+    c->wire->path(model, c->stream_up, &c->target);
+}
+
+static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, struct err *e)
+{
+    struct json doc;
+    struct json_edits edits;
+    struct buf written;
+    bool ok = false;
+
+    json_init(&doc);
+    buf_init(&written, CALL_BODY_MAX);
+    if (!same) {
+        c->wire->write(c->in.request, &written);
+        if (!buf_ok(&written, "the request for the provider", e) ||
+            !json_parse(&doc, buf_str(&written), e))
+            goto out;
+    }
+    json_edits_init(&edits, same ? c->in.request->doc : &doc, &c->arena);
+    c->wire->patch(edits.doc, plan, &edits);
+    buf_reset(&c->body);
+    json_edits_apply(&edits, &c->body);
+    ok = buf_ok(&c->body, "the request for the provider", e);
+out:
+    json_release(&doc);
+    buf_release(&written);
+    return ok;
+}
+
+bool call_plan(struct call *c, struct err *e)
+{
+    const struct config_provider *p = c->chain[c->at];
+    const struct chat_request *r = c->in.request;
+    bool same = c->wire->dialect == c->in.wire->dialect;
+    str model = c->chain_model[c->at]->upstream;
+    struct wire_vault vault = {vault_lookup, c};
+    struct wire_tail tail;
+    struct wire_plan plan = {.model = STR(""),
+                             .system_extra = STR(""),
+                             .temperature = STR(""),
+                             .top_p = STR(""),
+                             .max_tokens = STR(""),
+                             .merge = STR(""),
+                             .vault = &vault};
+
+    c->stream_up = r->stream || c->level.cap >= 0;
+    c->relay = same && c->phase == CALL_FIRST && c->stream_up == r->stream;
+    plan.foreign_kept = history_is_foreign(c);
+    if (!same || !str_eq(model, r->model))
+        plan.model = model;
+    plan.set_stream = !same || c->stream_up != r->stream;
+    plan.stream = c->stream_up;
+    plan.want_usage = c->stream_up && !c->relay;
+    plan_level(c, p->row, same, &plan);
+    plan_prompt(c, p, &plan);
+    if (c->phase != CALL_FIRST)
+        plan_tail(c, p->row, &tail, &plan);
+    plan_headers(c, p, same);
+    plan_target(c, p, model);
+    return plan_body(c, same, &plan, e);
+}

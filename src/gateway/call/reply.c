@@ -1,0 +1,459 @@
+/* reply.c - what comes back: bytes into frames, frames into events, events through the pipe.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "gateway/call/internal.h"
+#include "gateway/retry.h"
+
+#define LINGER_MS 250
+
+static uint64_t now(const struct call *c)
+{
+    return loop_now_ns(c->gl->loop);
+}
+
+/* ---- facts ---- */
+
+static void fact_start(struct call *c, const struct chat_event *ev)
+{
+    if (ev->id.n && !c->sum.reply_id.n)
+        c->sum.reply_id = arena_dup(&c->arena, str_slice(ev->id, 0, 256));
+    if (ev->name.n && !c->sum.reply_model.n)
+        c->sum.reply_model = arena_dup(&c->arena, str_slice(ev->name, 0, 256));
+}
+
+static void fact_content(struct call *c, const struct chat_event *ev)
+{
+    bool thought = ev->kind == CHAT_REASONING || ev->kind == CHAT_REDACTED;
+
+    if (thought && !c->sum.reasoning_ns)
+        c->sum.reasoning_ns = now(c);
+    if (!thought && !c->sum.answer_ns)
+        c->sum.answer_ns = now(c);
+    if (!thought && c->sum.reasoning_ns && !c->sum.reasoning_end_ns)
+        c->sum.reasoning_end_ns = now(c);
+}
+
+/* More of a text that is being written as a JSON string. */
+static void keep_arguments(struct buf *out, str text)
+{
+    size_t at = out->n;
+
+    (void)json_quote(out, text);
+    if (buf_full(out) || out->n < at + 2)
+        return;
+    memmove(out->p + at, out->p + at + 1, out->n - at - 2);
+    out->n -= 2;
+}
+
+/* What the pipe hands on, as far as the record and a second call want it. Hidden reasoning does not
+ * come out of the pipe, so its text is taken where it goes in. */
+static void keep_text(struct call *c, const struct chat_event *ev)
+{
+    switch (ev->kind) {
+    case CHAT_TEXT:
+        buf_add(&c->answer, ev->text);
+        break;
+    case CHAT_CALL:
+        buf_add(&c->calls, c->calls.n ? STR("\"},{\"id\":") : STR("[{\"id\":"));
+        (void)json_quote(&c->calls, ev->id);
+        buf_add(&c->calls, STR(",\"name\":"));
+        (void)json_quote(&c->calls, ev->name);
+        buf_add(&c->calls, STR(",\"arguments\":\""));
+        break;
+    case CHAT_ARGUMENTS:
+        keep_arguments(&c->calls, ev->text);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Usage of a second call: what the first one thought comes on top. */
+static void usage_in(struct call *c, const struct chat_event *ev, struct chat_usage *u)
+{
+    *u = *ev->usage;
+    if (u->raw.n)
+        u->raw = arena_dup(&c->arena, u->raw);
+    if (c->phase != CALL_FIRST) {
+        int64_t thought = pipe_tokens(&c->pipe);
+
+        u->reasoning = thought;
+        if (u->output >= 0)
+            u->output += thought;
+        u->raw = STR("");
+    }
+    chat_usage_merge(&c->phase_usage, u);
+}
+
+static void on_event(void *ctx, const struct chat_event *ev)
+{
+    struct call *c = ctx;
+    struct chat_event changed = *ev;
+    struct chat_usage usage;
+
+    switch (ev->kind) {
+    case CHAT_START:
+        fact_start(c, ev);
+        if (c->phase != CALL_FIRST)
+            return;
+        break;
+    case CHAT_KEEP:
+        if (ev->id.n)
+            vault_put(c->gl->gateway->vault, c->breaker_name, ev->id, ev->name, ev->text);
+        return;
+    case CHAT_EXTRA:
+        if (c->phase != CALL_FIRST)
+            return;
+        break;
+    case CHAT_USAGE:
+        usage_in(c, ev, &usage);
+        changed.usage = &usage;
+        break;
+    case CHAT_STOP:
+        c->stop_seen = true;
+        c->stop = ev->stop;
+        break;
+    case CHAT_END:
+        c->end_seen = true;
+        break;
+    case CHAT_ERROR:
+        c->failed_frame = true;
+        c->error = *ev->error;
+        c->error.message = arena_dup(&c->arena, ev->error->message);
+        c->error.type = arena_dup(&c->arena, ev->error->type);
+        c->error.code = arena_dup(&c->arena, ev->error->code);
+        c->error.param = arena_dup(&c->arena, ev->error->param);
+        c->error.raw = arena_dup(&c->arena, ev->error->raw);
+        return;
+    case CHAT_REASONING:
+    case CHAT_REDACTED:
+    case CHAT_TEXT:
+    case CHAT_CALL:
+        fact_content(c, ev);
+        break;
+    default:
+        break;
+    }
+    pipe_feed(&c->pipe, &changed);
+}
+
+static void on_thought(void *ctx, str text)
+{
+    struct call *c = ctx;
+
+    buf_add(&c->thought, text);
+    if (c->config->keep == CONFIG_KEEP_TEXT)
+        buf_add(&c->reasoning, text);
+}
+
+/* ---- from frame to client ---- */
+
+/* Reasoning took all the room there was, and the answer is empty. */
+static bool starved(const struct call *c)
+{
+    bool thought = c->pipe.reasoned || c->phase_usage.reasoning > 0;
+
+    return c->stop_seen && c->stop == CHAT_STOP_LENGTH && thought && !c->pipe.answered &&
+           !c->pipe.called;
+}
+
+static bool repairs(const struct call *c)
+{
+    const struct config_preset *preset = c->level.preset;
+
+    if (c->phase == CALL_REPAIR)
+        return false;
+    return preset && preset->repair_given ? preset->repair_starved : c->config->repair_starved;
+}
+
+static void synthesize_usage(struct call *c)
+{
+    struct chat_usage u = chat_usage_none;
+    int64_t thought = pipe_tokens(&c->pipe);
+
+    if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
+        return;
+    u.input = (int64_t)(c->in.body.n / 4);
+    u.reasoning = thought;
+    u.output = thought + (int64_t)((c->pipe.answer_size + 3) / 4);
+    chat_usage_merge(&c->phase_usage, &u);
+    pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
+    c->sum.reasoning_exact = false;
+}
+
+/* END goes last, whatever was put in behind it. */
+static void end_last(struct pipe *p)
+{
+    for (size_t i = 0; i + 1 < p->count; i++)
+        if (p->events[i].kind == CHAT_END) {
+            struct chat_event end = p->events[i];
+
+            memmove(p->events + i, p->events + i + 1, (p->count - i - 1) * sizeof end);
+            p->events[p->count - 1] = end;
+            return;
+        }
+}
+
+static void deliver(struct call *c, const struct wire_frame *f)
+{
+    struct pipe *p = &c->pipe;
+
+    for (size_t i = 0; i < p->count; i++)
+        keep_text(c, &p->events[i]);
+    if (!c->sink || (p->count == 0 && !(f && c->relay)))
+        return;
+    if (p->count && !c->sum.first_byte_ns)
+        c->sum.first_byte_ns = now(c);
+    c->begun |= p->count > 0 || !p->touched;
+    c->sink->on_frame(c->ctx, c->relay ? f : NULL, p->events, p->count, p->touched, c->end_seen);
+}
+
+/* Drops what says that the reply is over: it goes on in another call. */
+static void drop_ending(struct pipe *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        if (p->events[i].kind != CHAT_STOP && p->events[i].kind != CHAT_USAGE &&
+            p->events[i].kind != CHAT_END)
+            p->events[n++] = p->events[i];
+    p->touched |= n != p->count;
+    p->count = n;
+}
+
+/* Lets the upstream go; what it still has to say is of no interest. */
+static void hang_up(struct call *c)
+{
+    if (c->live)
+        upstream_cancel(&c->upstream);
+    c->live = false;
+}
+
+/* What the events of a frame come to. False: this reply is over for us. */
+static bool settle(struct call *c, const struct wire_frame *f)
+{
+    if (c->failed_frame) {
+        hang_up(c);
+        call_failed(c, &c->error);
+        return false;
+    }
+    if (c->pipe.over && c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE) {
+        drop_ending(&c->pipe);
+        c->relay = false; /* the frame as it came says more than is to be said now */
+        deliver(c, NULL);
+        c->sum.cut = true;
+        hang_up(c);
+        call_again(c, CALL_CUT);
+        return false;
+    }
+    if (c->pipe.over)
+        c->sum.cut = true;
+    c->pipe.over = false;
+    if (starved(c)) {
+        c->sum.starved = true;
+        if (repairs(c)) {
+            drop_ending(&c->pipe);
+            c->relay = false;
+            deliver(c, NULL);
+            c->sum.repaired = true;
+            hang_up(c);
+            call_again(c, CALL_REPAIR);
+            return false;
+        }
+    }
+    synthesize_usage(c);
+    end_last(&c->pipe);
+    deliver(c, f);
+    return true;
+}
+
+/* All was said; the connection is given a moment to end properly, so that it can be used again. */
+static void linger_over(void *ctx)
+{
+    struct call *c = ctx;
+
+    hang_up(c);
+    c->sum.complete = true;
+    call_finish(c);
+}
+
+static void call_linger(struct call *c)
+{
+    loop_timer_clear(c->gl->loop, &c->timer);
+    loop_timer_init(&c->timer, linger_over, c);
+    loop_timer_set(c->gl->loop, &c->timer, LINGER_MS);
+}
+
+static void on_frame(void *ctx, const struct frames_frame *in)
+{
+    struct call *c = ctx;
+    struct wire_frame f = {.name = in->name, .data = in->data, .raw = in->raw};
+
+    if (!c->decoding || c->end_seen)
+        return;
+    pipe_begin(&c->pipe);
+    if (c->frames.kind == FRAMES_WHOLE)
+        wire_decode_whole(&c->decoder, &f);
+    else
+        wire_decode(&c->decoder, &f);
+    if (c->end_seen)
+        pipe_flush(&c->pipe);
+    if (settle(c, &f) && c->end_seen && c->frames.kind != FRAMES_WHOLE)
+        call_linger(c);
+}
+
+/* ---- from bytes to frame ---- */
+
+static enum frames_kind framing(const struct call *c)
+{
+    if (str_eq(c->head.type, STR("text/event-stream")))
+        return FRAMES_SSE;
+    if (str_eq(c->head.type, STR("application/x-ndjson")) ||
+        str_eq(c->head.type, STR("application/jsonl")))
+        return FRAMES_LINES;
+    if (!c->stream_up || str_eq(c->head.type, STR("application/json")))
+        return c->stream_up && c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_WHOLE;
+    return c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
+}
+
+static void on_head(void *ctx, const struct upstream_head *head)
+{
+    struct call *c = ctx;
+
+    c->head = *head;
+    c->head.type = arena_dup(&c->arena, head->type);
+    c->head.request_id = arena_dup(&c->arena, str_slice(head->request_id, 0, 200));
+    c->replayed++;
+    c->stop_seen = c->end_seen = c->failed_frame = false;
+    if (head->status < 200 || head->status > 299) {
+        buf_reset(&c->error_body);
+        return;
+    }
+    if (c->frames_live)
+        frames_release(&c->frames);
+    c->frames_live = true;
+    frames_init(&c->frames, framing(c), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
+    wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){on_event, c});
+    c->decoding = true;
+    c->pipe.options.on_thought = on_thought;
+    c->pipe.options.ctx = c;
+    if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
+        c->relay = false; /* asked for a stream, given a whole */
+}
+
+static void fail(struct call *c, int status, const char *code, const char *message)
+{
+    struct chat_error error = {.status = status,
+                               .type = STR(""),
+                               .message = arena_dup(&c->arena, str_c(message)),
+                               .code = str_c(code),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    call_failed(c, &error);
+}
+
+static void on_bytes(void *ctx, str bytes)
+{
+    struct call *c = ctx;
+
+    if (!c->decoding) {
+        buf_add(&c->error_body, bytes);
+        return;
+    }
+    frames_feed(&c->frames, bytes);
+    if (c->decoding && c->frames.full) {
+        hang_up(c);
+        fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
+    }
+}
+
+/* An error reply of the upstream, in its own words as far as they can be read. */
+static void on_error_reply(struct call *c)
+{
+    struct chat_error error = {.status = c->head.status,
+                               .type = STR(""),
+                               .message = STR(""),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = c->head.retry_after_ms,
+                               .raw = STR("")};
+    struct json doc;
+    struct err e;
+
+    if (error.status < 400)
+        error.status = 502;
+    json_init(&doc);
+    if (json_parse(&doc, buf_str(&c->error_body), &e)) {
+        c->wire->read_error(&doc, &c->arena, &error);
+        error.message = arena_dup(&c->arena, error.message);
+        error.type = arena_dup(&c->arena, error.type);
+        error.code = arena_dup(&c->arena, error.code);
+        error.param = arena_dup(&c->arena, error.param);
+        if (c->wire->dialect == c->in.wire->dialect)
+            error.raw = arena_dup(&c->arena, buf_str(&c->error_body));
+    }
+    json_release(&doc);
+    if (!error.message.n)
+        error.message = arena_printf(&c->arena,
+                                     "the provider \"" STR_FMT "\" answered with status %d",
+                                     STR_ARG(c->chain[c->at]->name),
+                                     c->head.status);
+    call_failed(c, &error);
+}
+
+static void on_end(void *ctx)
+{
+    struct call *c = ctx;
+
+    c->live = false;
+    loop_timer_clear(c->gl->loop, &c->timer);
+    if (!c->decoding) {
+        on_error_reply(c);
+        return;
+    }
+    frames_finish(&c->frames);
+    if (!c->decoding)
+        return; /* what came last decided it */
+    if (!c->end_seen) {
+        pipe_begin(&c->pipe);
+        wire_decode_end(&c->decoder);
+        pipe_flush(&c->pipe);
+        if (!settle(c, NULL))
+            return;
+    }
+    c->sum.complete = true;
+    call_finish(c);
+}
+
+static void on_error(void *ctx, const struct err *e)
+{
+    struct call *c = ctx;
+
+    c->live = false;
+    loop_timer_clear(c->gl->loop, &c->timer);
+    if (c->decoding && c->end_seen) {
+        c->sum.complete = true; /* all was said before the line broke */
+        call_finish(c);
+        return;
+    }
+    fail(c,
+         e->code == ERR_TIMEOUT     ? 504
+         : e->code == ERR_NOT_FOUND ? 501
+                                    : 502,
+         e->code == ERR_TIMEOUT ? "upstream_timeout" : "upstream_error",
+         e->text);
+}
+
+const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error};
+
+void call_reply_release(struct call *c)
+{
+    if (!c->decoding)
+        return;
+    c->decoding = false; /* the frames may be at work up the stack: they go later */
+    wire_decoder_release(&c->decoder);
+}

@@ -1,0 +1,441 @@
+/* config.c - from a file to a checked struct config, and what is asked of one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config.h"
+
+#include "base/file.h"
+#include "base/schema.h"
+#include "base/sha256.h"
+#include "gateway/config_build.h"
+#include "gateway/provider.h"
+
+#include <arpa/inet.h>
+
+#define PATH_SHOWN_MAX 80
+
+/* ---- presets and what is at the top ---- */
+
+static const struct config_preset presets[] = {
+    {STR_INIT("low"), STR_INIT("0.6"), STR_INIT("0.9"), 128, CONFIG_SHOW_UNSET, false, false},
+    {STR_INIT("medium"), STR_INIT("0.7"), STR_INIT("0.92"), 256, CONFIG_SHOW_UNSET, false, false},
+    {STR_INIT("high"), STR_INIT("0.85"), STR_INIT("0.95"), 512, CONFIG_SHOW_UNSET, false, false},
+};
+
+static bool read_preset(struct config_build *b, const struct json_node *v, struct config_preset *p)
+{
+    const struct json *doc = &b->source->doc;
+    bool flag;
+
+    if (!config_rows_read(b, &config_preset_rows, v, p))
+        return false;
+    if (json_bool(json_find(doc, v, STR("show")), &flag))
+        p->show = flag ? CONFIG_SHOW : CONFIG_HIDE;
+    p->repair_given = json_bool(json_find(doc, v, STR("repair_starved")), &p->repair_starved);
+    return true;
+}
+
+static bool read_presets(struct config_build *b, const struct json_node *root)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *all = config_at(doc, root, "llm.reasoning_presets");
+
+    memcpy(b->c->presets, presets, sizeof presets);
+    for (size_t i = 0; i < COUNT_OF(presets); i++)
+        if (!read_preset(b, json_find(doc, all, presets[i].name), &b->c->presets[i]))
+            return false;
+    for (size_t i = 1; i < COUNT_OF(presets); i++) {
+        const struct config_preset *less = &b->c->presets[i - 1], *more = &b->c->presets[i];
+        const struct json_node *v = json_find(doc, all, more->name);
+
+        if (more->reasoning_max_tokens > less->reasoning_max_tokens)
+            continue;
+        v = v ? v : json_find(doc, all, less->name);
+        return config_wrong(b,
+                            v,
+                            "reasoning_max_tokens must rise: " STR_FMT " has %lld and " STR_FMT
+                            " %lld",
+                            STR_ARG(less->name),
+                            (long long)less->reasoning_max_tokens,
+                            STR_ARG(more->name),
+                            (long long)more->reasoning_max_tokens);
+    }
+    return true;
+}
+
+bool config_is_loopback(str host)
+{
+    char text[64];
+    struct in_addr v4;
+    struct in6_addr v6;
+
+    if (host.n >= sizeof text)
+        return false;
+    memcpy(text, host.p, host.n);
+    text[host.n] = '\0';
+    if (inet_pton(AF_INET, text, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    if (inet_pton(AF_INET6, text, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+    return strcasecmp(text, "localhost") == 0;
+}
+
+/* HOST:PORT or [V6]:PORT. */
+static bool split_listen(str s, str *host, str *port)
+{
+    size_t close = str_find(s, STR("]")), colon = STR_NONE;
+
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == ':')
+            colon = i;
+    if (s.n > 0 && s.p[0] == '[') {
+        if (close == STR_NONE || colon != close + 1)
+            return false;
+        *host = str_slice(s, 1, close);
+    } else if (colon == STR_NONE) {
+        return false;
+    } else {
+        *host = str_slice(s, 0, colon);
+        if (str_find(*host, STR(":")) != STR_NONE)
+            return false;
+    }
+    *port = str_slice(s, colon + 1, s.n);
+    return host->n > 0;
+}
+
+static bool read_listen(struct config_build *b, const struct json_node *v)
+{
+    str text = STR("127.0.0.1:8484"), host, port;
+    uint64_t n;
+
+    if (v && !json_text(&b->source->doc, v, &b->c->arena, &text))
+        return false;
+    if (!split_listen(text, &host, &port) || !str_u64(port, &n) || n > 65535)
+        return config_wrong(b, v, "must be ADDRESS:PORT, such as 127.0.0.1:8484 or [::1]:8484");
+    b->c->listen_host = arena_dup(&b->c->arena, host);
+    b->c->listen_port = (unsigned)n;
+    return true;
+}
+
+static bool check_reach(struct config_build *b, const struct json_node *root)
+{
+    const struct json_node *v = config_at(&b->source->doc, root, "listen");
+
+    if (config_is_loopback(b->c->listen_host))
+        return true;
+    if (b->c->key_count == 0)
+        return config_wrong(b,
+                            v,
+                            "without keys only a loopback address is listened on: add keys (see "
+                            "`rationale keys new`) or use 127.0.0.1");
+    if (b->c->tls_cert.n == 0)
+        config_warn(b, v, "others can reach this address and tls is not set: keys go unencrypted");
+    return true;
+}
+
+static bool check_store(struct config_build *b, const struct json_node *root)
+{
+    str url = b->c->store_url;
+    const struct json_node *v = config_at(&b->source->doc, root, "store");
+
+    if (str_eq(url, STR("none")) || str_starts(url, STR("postgres://")) ||
+        str_starts(url, STR("postgresql://")))
+        return true;
+    if (str_starts(url, STR("sqlite:")) && url.n > 7)
+        return true;
+    return config_wrong(b, v, "must be sqlite:PATH, postgres://USER@HOST/DB or none");
+}
+
+/* ---- otlp ---- */
+
+static bool is_token(str s)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    bool ok = s.n > 0;
+
+    for (size_t i = 0; ok && i < s.n; i++)
+        ok = (s.p[i] >= '0' && s.p[i] <= '9') || ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z') ||
+             memchr(marks, s.p[i], sizeof marks - 1);
+    return ok;
+}
+
+static bool is_header_value(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static bool read_otlp(struct config_build *b, const struct json_node *root)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *url = config_at(doc, root, "otlp.endpoint");
+    const struct json_node *headers = config_at(doc, root, "otlp.headers");
+    struct client_url parsed;
+    struct buf lines;
+    struct err e;
+    bool ok = true;
+
+    b->c->otlp_headers = STR("");
+    if (b->c->otlp_url.n > 0 && !client_url_parse(b->c->otlp_url, &parsed, &e))
+        return config_wrong(b, url, "%s", e.text);
+    buf_init(&lines, 64 << 10);
+    for (const struct json_node *k = headers ? json_first(doc, headers) : NULL; ok && k;
+         k = json_next(doc, headers, k)) {
+        str name, value;
+
+        if (!json_text(doc, k, &b->c->arena, &name) ||
+            !json_text(doc, json_value(k), &b->c->arena, &value))
+            continue;
+        if (!is_token(name) || !is_header_value(value))
+            ok = config_wrong(b, k, "this is no header that could be sent");
+        buf_add(&lines, name);
+        buf_add(&lines, STR(": "));
+        buf_add(&lines, value);
+        buf_add(&lines, STR("\r\n"));
+    }
+    if (ok && buf_full(&lines))
+        ok = config_wrong(b, headers, "these headers are too long");
+    b->c->otlp_headers = arena_dup(&b->c->arena, buf_str(&lines));
+    if (lines.n > 0)
+        secret_wipe(lines.p, lines.n);
+    buf_release(&lines);
+    return ok;
+}
+
+static bool build(struct config_build *b)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *root = json_root(doc);
+
+    if (!config_rows_read(b, &config_top_rows, root, b->c))
+        return false;
+    if (!read_listen(b, json_find(doc, root, STR("listen"))) || !check_store(b, root) ||
+        !read_presets(b, root) || !read_otlp(b, root))
+        return false;
+    if ((b->c->tls_cert.n > 0) != (b->c->tls_key.n > 0))
+        return config_wrong(b, json_find(doc, root, STR("tls")), "cert and key belong together");
+    return config_providers_read(b, json_find(doc, root, STR("providers"))) &&
+           config_keys_read(b, json_find(doc, root, STR("keys"))) && check_reach(b, root);
+}
+
+/* ---- the schema ---- */
+
+/* Keys are not written into the file, whatever the place for them is called elsewhere. */
+static bool is_key_name(str name)
+{
+    static const char *const names[] = {"api_key", "apikey", "apiKey", "key", "token", "secret"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (str_eq(name, str_c(names[i])))
+            return true;
+    return false;
+}
+
+static const char *hint(const struct config_build *b, const struct schema_problem *p)
+{
+    static const char *const yes_no[] = {"yes",
+                                         "no",
+                                         "on",
+                                         "off",
+                                         "y",
+                                         "n",
+                                         "Yes",
+                                         "No",
+                                         "YES",
+                                         "NO",
+                                         "On",
+                                         "Off",
+                                         "ON",
+                                         "OFF",
+                                         NULL};
+    const struct json_node *v = p->value;
+
+    if (p->kind == SCHEMA_UNKNOWN && is_key_name(p->name))
+        return str_starts(p->path, STR("/providers/")) ? ": use api_key_env or api_key_file"
+               : str_starts(p->path, STR("/keys/"))    ? ": use sha256 or key_env"
+                                                       : "";
+    if (p->kind != SCHEMA_MISMATCH || !v)
+        return "";
+    if (v->kind == JSON_NULL)
+        return ": it is empty; leave it out or give it a value";
+    if (v->kind == JSON_NUMBER && str_find(p->text, STR("expected string")) != STR_NONE)
+        return ": put it in quotes";
+    for (size_t i = 0; yes_no[i]; i++)
+        if (str_find(p->text, STR("boolean")) != STR_NONE &&
+            json_is(&b->source->doc, v, str_c(yes_no[i])))
+            return ": write true or false";
+    return "";
+}
+
+/* A value from the environment may be a secret, so a sentence that might quote it is not used. */
+static void on_problem(void *ctx, const struct schema_problem *p)
+{
+    struct config_build *b = ctx;
+    const struct json_node *v = p->value;
+    bool filled = v && b->source->yaml.marks[v - b->source->doc.nodes].raw.n > 0;
+
+    if (filled)
+        config_wrong(b, v, "the value that the environment gives is not allowed here");
+    else
+        config_wrong(b, v, STR_FMT "%s", STR_ARG(str_slice(p->text, 0, 160)), hint(b, p));
+}
+
+static bool check_shape(struct config_build *b)
+{
+    struct schema *schema = schema_new();
+    struct schema_sink sink = {on_problem, b, 1};
+    struct err e;
+    bool ok;
+
+    if (!schema_compile(schema, config_schema(&b->c->arena), &e))
+        base_die("the schema of the configuration: %s", e.text);
+    ok = schema_check_each(schema, &b->source->doc, json_root(&b->source->doc), sink, &e);
+    schema_free(schema);
+    return ok;
+}
+
+/* ---- life ---- */
+
+static const char *shown_path(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n > PATH_SHOWN_MAX ? path + n - PATH_SHOWN_MAX : path;
+}
+
+static void destroy(struct config *c)
+{
+    for (size_t i = 0; i < c->provider_count; i++)
+        secret_release(&c->providers[i].key);
+    json_release(&c->source->doc);
+    arena_release(&c->arena);
+    free(c);
+}
+
+bool config_parse(str yaml, const char *path, struct config **out, struct err *e)
+{
+    struct config *c = base_alloc(sizeof *c);
+    struct config_build b = {c, NULL, e};
+    bool ok;
+
+    memset(c, 0, sizeof *c);
+    arena_init(&c->arena, CONFIG_ARENA_MAX);
+    atomic_init(&c->refs, 1);
+    c->path = arena_dup(&c->arena, str_c(shown_path(path)));
+    c->source = b.source = arena_zero(&c->arena, 1, sizeof *c->source);
+    json_init(&c->source->doc);
+    c->warnings = arena_zero(&c->arena, CONFIG_WARNINGS_MAX, sizeof *c->warnings);
+    ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
+    if (!ok)
+        err_prefix(e, "%s:%u: ", c->path.p, c->source->yaml.line);
+    ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e);
+    ok = ok && check_shape(&b) && build(&b);
+    if (ok)
+        *out = c;
+    else
+        destroy(c);
+    return ok;
+}
+
+bool config_load(const char *path, struct config **out, struct err *e)
+{
+    struct arena a;
+    str text;
+    bool ok;
+
+    arena_init(&a, 4 * YAML_SIZE_MAX);
+    ok = file_read(&a, path, YAML_SIZE_MAX, &text, e) && config_parse(text, path, out, e);
+    arena_release(&a);
+    return ok;
+}
+
+struct config *config_retain(struct config *c)
+{
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+    return c;
+}
+
+void config_release(struct config *c)
+{
+    if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+        destroy(c);
+}
+
+/* ---- questions ---- */
+
+static const struct config_model *listed(const struct config_provider *p, str alias)
+{
+    for (size_t i = 0; i < p->model_count; i++)
+        if (str_eq(p->models[i].alias, alias))
+            return &p->models[i];
+    return NULL;
+}
+
+/* A model that is not listed: it is called upstream what it is called here. */
+static void any_model(const struct config_provider *p, str name, struct config_route *out)
+{
+    const struct config_model *price = config_price(p, name, name);
+
+    out->provider = p;
+    out->model = price ? *price : (struct config_model){name, name, -1, -1, -1, -1};
+}
+
+bool config_find(const struct config *c, str model, struct config_route *out)
+{
+    const struct config_model *m;
+    size_t slash = str_find(model, STR("/"));
+    str front = str_slice(model, 0, slash), rest = str_slice(model, slash + 1, model.n);
+
+    for (size_t i = 0; i < c->provider_count; i++)
+        if ((m = listed(&c->providers[i], model))) {
+            *out = (struct config_route){&c->providers[i], *m};
+            return true;
+        }
+    for (size_t i = 0; slash != STR_NONE && rest.n > 0 && i < c->provider_count; i++) {
+        const struct config_provider *p = &c->providers[i];
+
+        if (!str_eq(p->name, front))
+            continue;
+        if (p->model_count == 0)
+            any_model(p, rest, out);
+        else if ((m = listed(p, rest)))
+            *out = (struct config_route){p, *m};
+        else
+            return false;
+        return true;
+    }
+    if (c->provider_count != 1 || c->providers[0].model_count > 0 || model.n == 0)
+        return false;
+    any_model(&c->providers[0], model, out);
+    return true;
+}
+
+const struct config_key *config_key_find(const struct config *c, const uint8_t sha256[32])
+{
+    const struct config_key *found = NULL;
+
+    for (size_t i = 0; i < c->key_count; i++)
+        if (mem_equal_ct(c->keys[i].sha256, sha256, SHA256_SIZE))
+            found = &c->keys[i];
+    return found;
+}
+
+const struct config_preset *config_preset(const struct config *c, enum chat_level level)
+{
+    switch (level) {
+    case CHAT_LEVEL_MINIMAL:
+    case CHAT_LEVEL_LOW:
+        return &c->presets[0];
+    case CHAT_LEVEL_ON:
+    case CHAT_LEVEL_MEDIUM:
+        return &c->presets[1];
+    case CHAT_LEVEL_HIGH:
+    case CHAT_LEVEL_XHIGH:
+    case CHAT_LEVEL_MAX:
+        return &c->presets[2];
+    default:
+        return NULL;
+    }
+}

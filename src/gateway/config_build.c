@@ -1,0 +1,517 @@
+/* config_build.c - providers and keys: from the tree to the structs.
+ *
+ * The schema has been over the tree, so types are as they should be; what is checked here is what
+ * one value demands of another, and of the world outside.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config_build.h"
+
+#include "base/sha256.h"
+#include "gateway/cassette.h"
+#include "gateway/provider.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_MAX_SIZE 64
+#define FORMATS_MAX 128
+
+static const char *const kinds[] = {
+    "openai", "responses", "anthropic", "gemini", "mistral", "ollama", "replay"};
+
+static str text_of(struct config_build *b, const struct json_node *v)
+{
+    str s = STR("");
+
+    return json_text(&b->source->doc, v, &b->c->arena, &s) ? arena_dup(&b->c->arena, s) : STR("");
+}
+
+static const struct json_node *find(struct config_build *b, const struct json_node *v,
+                                    const char *key)
+{
+    return json_find(&b->source->doc, v, str_c(key));
+}
+
+/* Names stand in model names, logs and labels. */
+bool config_check_name(struct config_build *b, const struct json_node *v, str name)
+{
+    bool ok = name.n > 0 && name.n <= NAME_MAX_SIZE;
+
+    for (size_t i = 0; ok && i < name.n; i++) {
+        char c = name.p[i];
+
+        ok = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '.' ||
+             c == '_' || c == '-';
+    }
+    return ok || config_wrong(b, v, "a name has 1 to 64 letters, digits, dots, - or _");
+}
+
+bool config_is_variable(str s)
+{
+    bool ok = s.n > 0 && s.n < 128 && (s.p[0] < '0' || s.p[0] > '9');
+
+    for (size_t i = 0; ok && i < s.n; i++)
+        ok = s.p[i] == '_' || (s.p[i] >= '0' && s.p[i] <= '9') ||
+             ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z');
+    return ok;
+}
+
+/* A long word of small letters is more likely a key in the wrong place than a name. */
+str config_shown_variable(struct config_build *b, str name)
+{
+    bool small = false;
+
+    for (size_t i = 0; i < name.n; i++)
+        small |= name.p[i] >= 'a' && name.p[i] <= 'z';
+    if (!small || name.n <= 24)
+        return name;
+    return arena_printf(&b->c->arena, STR_FMT "...", STR_ARG(str_slice(name, 0, 6)));
+}
+
+/* ---- the key of a provider ---- */
+
+/* A key is one line of what a header may carry. */
+static bool usable_key(str key)
+{
+    for (size_t i = 0; i < key.n; i++)
+        if ((unsigned char)key.p[i] <= ' ' || (unsigned char)key.p[i] >= 0x7f)
+            return false;
+    return key.n > 0;
+}
+
+static void key_missing(struct config_build *b, struct config_provider *p,
+                        const struct json_node *v, str why)
+{
+    p->key_missing = why;
+    config_warn(b, v, STR_FMT "; calls of this provider will fail", STR_ARG(why));
+}
+
+static bool keep_key(struct config_build *b, struct config_provider *p, const struct json_node *v,
+                     str key)
+{
+    if (usable_key(key))
+        return secret_init(&p->key, key, b->e);
+    key_missing(b,
+                p,
+                v,
+                key.n ? STR("the key has characters that no header may carry")
+                      : STR("the key is empty"));
+    return true;
+}
+
+static bool key_from_env(struct config_build *b, struct config_provider *p,
+                         const struct json_node *v)
+{
+    str name = text_of(b, v), shown;
+    const char *value;
+
+    if (!config_is_variable(name))
+        return config_wrong(
+            b, v, "must be the name of an environment variable, not the key itself");
+    value = getenv(name.p);
+    shown = config_shown_variable(b, name);
+    if (value)
+        return keep_key(b, p, v, str_trim(str_c(value)));
+    key_missing(b,
+                p,
+                v,
+                arena_printf(&b->c->arena,
+                             "the environment variable " STR_FMT " is not set",
+                             STR_ARG(shown)));
+    return true;
+}
+
+static bool key_from_file(struct config_build *b, struct config_provider *p,
+                          const struct json_node *v)
+{
+    char bytes[SECRET_SIZE_MAX];
+    str path = text_of(b, v);
+    int fd = open(path.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    ssize_t n = -1;
+    bool ok = true;
+
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        (n = read(fd, bytes, sizeof bytes)) < 0) {
+        key_missing(b, p, v, arena_printf(&b->c->arena, STR_FMT " cannot be read", STR_ARG(path)));
+    } else {
+        if (st.st_mode & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
+            config_warn(b, v, STR_FMT " can be read by others: chmod 600", STR_ARG(path));
+        ok = keep_key(b, p, v, str_trim((str){bytes, (size_t)n}));
+    }
+    secret_wipe(bytes, sizeof bytes);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+static bool read_key(struct config_build *b, struct config_provider *p, const struct json_node *v)
+{
+    const struct json_node *env = find(b, v, "api_key_env"), *file = find(b, v, "api_key_file");
+
+    if (env && file)
+        return config_wrong(b, file, "api_key_env says it already: give one of the two");
+    if (env)
+        return key_from_env(b, p, env);
+    return file ? key_from_file(b, p, file) : true;
+}
+
+/* ---- kind and place ---- */
+
+static bool read_kind(struct config_build *b, struct config_provider *p, const struct json_node *v)
+{
+    const struct json_node *kind = find(b, v, "kind");
+    const struct provider_row *row = provider_row_find(p->name);
+    str name = kind ? text_of(b, kind) : str_c(row ? kinds[row->dialect] : "");
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (str_eq(name, str_c(kinds[i]))) {
+            p->replay = i == COUNT_OF(kinds) - 1;
+            p->dialect = p->replay ? CHAT_OPENAI : (enum chat_dialect)i;
+            return true;
+        }
+    return config_wrong(b,
+                        v,
+                        "\"kind\" is missing: openai, responses, anthropic, gemini, mistral, "
+                        "ollama or replay");
+}
+
+static bool read_cassette(struct config_build *b, struct config_provider *p,
+                          const struct json_node *v)
+{
+    const struct json_node *cassette = find(b, v, "cassette"), *url = find(b, v, "base_url");
+    const struct json_node *at = cassette ? cassette : url;
+    struct err e;
+
+    if (cassette && url)
+        return config_wrong(b, url, "of kind replay either cassette or base_url says the file");
+    if (!at)
+        return config_wrong(b, v, "of kind replay \"cassette\" must name the file of recordings");
+    p->cassette = text_of(b, at);
+    if (str_starts(p->cassette, STR("file:")))
+        p->cassette = str_slice(p->cassette, 5, p->cassette.n);
+    if (str_starts(p->cassette, STR("//")))
+        p->cassette = str_slice(p->cassette, 2, p->cassette.n);
+    if (p->cassette.n == 0 || str_find(p->cassette, STR("://")) != STR_NONE)
+        return config_wrong(b, at, "must be a file: a path, or a URL that begins with file:");
+    if (!cassette_peek(p->cassette.p, &p->dialect, &e))
+        config_warn(b, at, "%s; calls of this provider will fail", e.text);
+    return true;
+}
+
+static bool read_url(struct config_build *b, struct config_provider *p, const struct json_node *v)
+{
+    const struct json_node *at = find(b, v, "base_url"), *cassette = find(b, v, "cassette");
+    const struct provider_row *row;
+    struct err e;
+
+    if (cassette)
+        return config_wrong(b, cassette, "is for kind replay; to make recordings, use record");
+    row = provider_row(p->name, STR(""), STR(""), p->dialect);
+    if (!at && !row->base_url)
+        return config_wrong(b, v, "\"base_url\" is missing, and nothing is known of this host");
+    p->base_url = at ? text_of(b, at) : str_c(row->base_url);
+    if (!client_url_parse(p->base_url, &p->url, &e))
+        return config_wrong(b, at ? at : v, "%s", e.text);
+    if (!p->url.tls && p->key.page && !config_is_loopback(p->url.host))
+        config_warn(b, at, "the key goes to " STR_FMT " unencrypted", STR_ARG(p->url.host));
+    return true;
+}
+
+/* ---- models and prices ---- */
+
+static bool read_prices(struct config_build *b, struct config_provider *p,
+                        const struct json_node *v)
+{
+    static const struct config_row rows[] = {
+        {"input", CONFIG_IS_USD, offsetof(struct config_model, input_usd), NULL, 0, 1e6, NULL, 0},
+        {"output", CONFIG_IS_USD, offsetof(struct config_model, output_usd), NULL, 0, 1e6, NULL, 0},
+        {"cache_read",
+         CONFIG_IS_USD,
+         offsetof(struct config_model, cache_read_usd),
+         NULL,
+         0,
+         1e6,
+         NULL,
+         0},
+        {"cache_write",
+         CONFIG_IS_USD,
+         offsetof(struct config_model, cache_write_usd),
+         NULL,
+         0,
+         1e6,
+         NULL,
+         0},
+    };
+    const struct json *doc = &b->source->doc;
+    const struct config_rows all = {rows, COUNT_OF(rows)};
+    size_t n = json_count(doc, v);
+
+    if (n > CONFIG_MODELS_MAX)
+        return config_wrong(b, v, "at most %d prices", CONFIG_MODELS_MAX);
+    p->prices = arena_zero(&b->c->arena, n, sizeof *p->prices);
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+        struct config_model *m = &p->prices[p->price_count++];
+
+        *m = (struct config_model){text_of(b, k), STR(""), -1, -1, -1, -1};
+        m->upstream = m->alias;
+        if (!config_rows_read(b, &all, json_value(k), m))
+            return false;
+    }
+    return true;
+}
+
+const struct config_model *config_price(const struct config_provider *p, str alias, str upstream)
+{
+    for (size_t i = 0; i < p->price_count; i++)
+        if (str_eq(p->prices[i].alias, alias) || str_eq(p->prices[i].alias, upstream))
+            return &p->prices[i];
+    return NULL;
+}
+
+static bool read_models(struct config_build *b, struct config_provider *p,
+                        const struct json_node *v)
+{
+    const struct json *doc = &b->source->doc;
+    bool object = v && v->kind == JSON_OBJECT;
+    size_t n = json_count(doc, v);
+
+    if (!v)
+        return true;
+    if (n == 0 || n > CONFIG_MODELS_MAX)
+        return config_wrong(
+            b, v, "must name 1 to %d models; leave it out to serve any", CONFIG_MODELS_MAX);
+    p->models = arena_zero(&b->c->arena, n, sizeof *p->models);
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+        struct config_model *m = &p->models[p->model_count];
+        const struct config_model *price;
+
+        m->alias = text_of(b, k);
+        m->upstream = object ? text_of(b, json_value(k)) : m->alias;
+        for (size_t i = 0; i < p->model_count; i++)
+            if (str_eq(p->models[i].alias, m->alias))
+                return config_wrong(b, k, "this model is listed twice");
+        if (m->alias.n == 0)
+            return config_wrong(b, k, "a model's name may not be empty");
+        price = config_price(p, m->alias, m->upstream);
+        m->input_usd = price ? price->input_usd : -1;
+        m->output_usd = price ? price->output_usd : -1;
+        m->cache_read_usd = price ? price->cache_read_usd : -1;
+        m->cache_write_usd = price ? price->cache_write_usd : -1;
+        p->model_count++;
+    }
+    return true;
+}
+
+/* ---- reasoning ---- */
+
+static const char *nearest_format(str id)
+{
+    const char *names[FORMATS_MAX + 1];
+    size_t n = 0;
+
+    for (; n < FORMATS_MAX && split_format_at(n); n++)
+        names[n] = split_format_at(n)->id;
+    names[n] = NULL;
+    return config_nearest(id, names);
+}
+
+static bool read_format(struct config_build *b, struct config_provider *p,
+                        const struct json_node *v)
+{
+    str id = text_of(b, v);
+    const char *near;
+
+    p->format = split_format_find(id);
+    if (p->format)
+        return true;
+    near = nearest_format(id);
+    return config_wrong(b,
+                        v,
+                        "no format \"" STR_FMT "\"%s%s%s",
+                        STR_ARG(str_slice(id, 0, 40)),
+                        near ? ", did you mean \"" : "; `rationale split --formats` lists them",
+                        near ? near : "",
+                        near ? "\"?" : "");
+}
+
+static bool read_pair(struct config_build *b, struct config_provider *p, const struct json_node *v)
+{
+    const struct json_node *open = find(b, v, "open"), *close = find(b, v, "close");
+    struct err e;
+
+    if (!open && !close)
+        return true;
+    if (!open || !close)
+        return config_wrong(b, open ? open : close, "open and close belong together");
+    if (p->format)
+        return config_wrong(b, open, "give either format or open and close");
+    p->pair = arena_zero(&b->c->arena, 1, sizeof *p->pair);
+    if (!split_pair_init(p->pair, text_of(b, open), text_of(b, close), &e))
+        return config_wrong(b, open, "%s", e.text);
+    p->format = &p->pair->format;
+    return true;
+}
+
+static bool read_reasoning(struct config_build *b, struct config_provider *p,
+                           const struct json_node *v)
+{
+    const struct json_node *format = find(b, v, "format");
+    const struct json_node *params = find(b, v, "reasoning_params");
+
+    if (format && !read_format(b, p, format))
+        return false;
+    if (!read_pair(b, p, v))
+        return false;
+    p->reasoning_params = STR("");
+    if (params && json_count(&b->source->doc, params) > 0)
+        p->reasoning_params = arena_dup(&b->c->arena, json_raw(&b->source->doc, params));
+    if (!p->format && !p->row->reasoning_native && !find(b, v, "enable_reasoning") && !params)
+        config_warn(b,
+                    v,
+                    "nothing is said about reasoning, so its text is passed on as it comes: see "
+                    "format, enable_reasoning and reasoning_params");
+    return true;
+}
+
+/* ---- fallbacks ---- */
+
+static const struct config_provider *provider_of(const struct config *c, str name)
+{
+    for (size_t i = 0; i < c->provider_count; i++)
+        if (str_eq(c->providers[i].name, name))
+            return &c->providers[i];
+    return NULL;
+}
+
+static const char *nearest_provider(const struct config *c, str name)
+{
+    const char *names[CONFIG_PROVIDERS_MAX + 1];
+    size_t n = 0;
+
+    for (; n < c->provider_count; n++)
+        names[n] = c->providers[n].name.p;
+    names[n] = NULL;
+    return config_nearest(name, names);
+}
+
+static bool read_fallback(struct config_build *b, struct config_provider *p,
+                          const struct json_node *v)
+{
+    const struct json *doc = &b->source->doc;
+    size_t own = (size_t)(p - b->c->providers);
+
+    p->fallback = arena_zero(&b->c->arena, json_count(doc, v), sizeof *p->fallback);
+    for (const struct json_node *n = json_first(doc, v); n; n = json_next(doc, v, n)) {
+        str name = text_of(b, n);
+        const struct config_provider *to = provider_of(b->c, name);
+        const char *near = to ? NULL : nearest_provider(b->c, name);
+        size_t index = to ? (size_t)(to - b->c->providers) : 0;
+
+        if (!to)
+            return config_wrong(b,
+                                n,
+                                "no provider \"" STR_FMT "\"%s%s%s",
+                                STR_ARG(str_slice(name, 0, NAME_MAX_SIZE)),
+                                near ? ", did you mean \"" : "",
+                                near ? near : "",
+                                near ? "\"?" : "");
+        if (index == own)
+            return config_wrong(b, n, "a provider cannot be its own fallback");
+        for (size_t i = 0; i < p->fallback_count; i++)
+            if (p->fallback[i] == index)
+                return config_wrong(b, n, "this fallback is listed twice");
+        p->fallback[p->fallback_count++] = index;
+    }
+    return true;
+}
+
+/* Whether a walk along fallbacks comes back to where it began. */
+static bool comes_back(const struct config *c, size_t from)
+{
+    bool seen[CONFIG_PROVIDERS_MAX] = {false};
+    size_t todo[CONFIG_PROVIDERS_MAX], n = 0;
+
+    todo[n++] = from;
+    while (n > 0) {
+        const struct config_provider *p = &c->providers[todo[--n]];
+
+        for (size_t i = 0; i < p->fallback_count; i++) {
+            size_t to = p->fallback[i];
+
+            if (to == from)
+                return true;
+            if (!seen[to])
+                todo[n++] = to;
+            seen[to] = true;
+        }
+    }
+    return false;
+}
+
+/* ---- providers ---- */
+
+static bool read_provider(struct config_build *b, struct config_provider *p,
+                          const struct json_node *v)
+{
+    const struct json_node *prices = find(b, v, "prices");
+
+    if (!config_rows_read(b, &config_provider_rows, v, p) || !read_kind(b, p, v))
+        return false;
+    if (!read_key(b, p, v))
+        return false;
+    if (p->replay ? !read_cassette(b, p, v) : !read_url(b, p, v))
+        return false;
+    p->row = provider_row(
+        p->name, p->replay ? STR("") : p->url.host, p->replay ? STR("") : p->url.path, p->dialect);
+    if (prices && !read_prices(b, p, prices))
+        return false;
+    return read_models(b, p, find(b, v, "models")) && read_reasoning(b, p, v);
+}
+
+static bool read_fallbacks(struct config_build *b, const struct json_node *v)
+{
+    const struct json *doc = &b->source->doc;
+    struct config_provider *p = b->c->providers;
+
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), p++) {
+        const struct json_node *list = find(b, json_value(k), "fallback");
+
+        if (list && !read_fallback(b, p, list))
+            return false;
+    }
+    for (size_t i = 0; i < b->c->provider_count; i++)
+        if (comes_back(b->c, i)) {
+            const struct json_node *of = find(b, v, b->c->providers[i].name.p);
+
+            return config_wrong(b,
+                                find(b, of, "fallback"),
+                                "these fallbacks lead back to \"" STR_FMT "\"",
+                                STR_ARG(b->c->providers[i].name));
+        }
+    return true;
+}
+
+bool config_providers_read(struct config_build *b, const struct json_node *v)
+{
+    const struct json *doc = &b->source->doc;
+    size_t n = json_count(doc, v);
+
+    if (n > CONFIG_PROVIDERS_MAX)
+        return config_wrong(b, v, "at most %d providers", CONFIG_PROVIDERS_MAX);
+    b->c->providers = arena_zero(&b->c->arena, n, sizeof *b->c->providers);
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+        struct config_provider *p = &b->c->providers[b->c->provider_count++];
+
+        *p = (struct config_provider){.name = text_of(b, k),
+                                      .base_url = STR(""),
+                                      .cassette = STR(""),
+                                      .key_missing = STR(""),
+                                      .reasoning_params = STR("")};
+        if (!config_check_name(b, k, p->name) || !read_provider(b, p, json_value(k)))
+            return false;
+    }
+    return read_fallbacks(b, v);
+}

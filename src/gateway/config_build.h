@@ -1,0 +1,93 @@
+/* config_build.h - what the files that read and print the configuration share.
+ *
+ * A setting is a row: where it stands in the file, where it goes in its struct, what it is without
+ * one, and its bounds. The same rows read the file, give the defaults and print what is in force.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/config.h"
+#include "gateway/yaml.h"
+
+#define CONFIG_ARENA_MAX ((size_t)256 << 20)
+#define CONFIG_PROVIDERS_MAX 256
+#define CONFIG_KEYS_MAX 4096
+#define CONFIG_MODELS_MAX 4096
+#define CONFIG_WARNINGS_MAX 1024
+#define CONFIG_TOKENS_MAX (1 << 24)
+#define CONFIG_MS_MAX (24.0 * 3600 * 1000)
+
+/* What was read, for whoever asks later where a value came from. */
+struct config_source {
+    struct json doc;
+    struct yaml yaml;
+};
+
+enum config_type {
+    CONFIG_IS_FLAG,     /* bool */
+    CONFIG_IS_TEXT,     /* str */
+    CONFIG_IS_DECIMAL,  /* str: a number as it is written; null empties it */
+    CONFIG_IS_MS,       /* uint64_t: "30s" or seconds */
+    CONFIG_IS_SIZE,     /* size_t: "32MiB" or bytes */
+    CONFIG_IS_UNSIGNED, /* unsigned */
+    CONFIG_IS_COUNT,    /* int64_t */
+    CONFIG_IS_USD,      /* double */
+    CONFIG_IS_CHOICE,   /* an enum: the number of the word */
+};
+
+struct config_row {
+    const char *path; /* below the object the row is of: "timeouts.idle" */
+    enum config_type type;
+    size_t at;            /* in the struct */
+    const char *fallback; /* as it would be written; NULL: the struct has it already */
+    double min, max;      /* of numbers, in what they are stored in */
+    const char *choices;  /* of a CHOICE, in the order of the enum */
+    bool secret;          /* never shown */
+};
+
+/* The rows of struct config, of a provider, of a key and of a preset. */
+struct config_rows {
+    const struct config_row *rows;
+    size_t n;
+};
+extern const struct config_rows config_top_rows, config_provider_rows, config_key_rows,
+    config_preset_rows;
+
+struct config_build {
+    struct config *c;
+    struct config_source *source;
+    struct err *e;
+};
+
+str config_schema(struct arena *a);
+
+/* FILE:LINE: path: words. Returns false. */
+bool config_wrong(struct config_build *b, const struct json_node *v, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+void config_warn(struct config_build *b, const struct json_node *v, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+/* "providers.openai.kind" of a node. */
+void config_path(const struct json *doc, const struct json_node *v, struct buf *out);
+unsigned config_line(const struct config_source *s, const struct json_node *v);
+/* The value at a dotted path below an object, or NULL. */
+const struct json_node *config_at(const struct json *doc, const struct json_node *v,
+                                  const char *path);
+/* Of a list of names with a NULL behind it, the one most like the word; NULL if none is near. */
+const char *config_nearest(str word, const char *const *names);
+bool config_check_name(struct config_build *b, const struct json_node *v, str name) MUST_USE;
+/* Whether it can name a variable of the environment, and how it is told without giving away a key
+ * that was put there by mistake. */
+bool config_is_variable(str s);
+str config_shown_variable(struct config_build *b, str name);
+/* The row of prices for a model, or NULL. */
+const struct config_model *config_price(const struct config_provider *p, str alias, str upstream);
+
+/* Fills a struct from an object (or NULL) by its rows. */
+bool config_rows_read(struct config_build *b, const struct config_rows *rows,
+                      const struct json_node *object, void *to) MUST_USE;
+/* One value in the words of the file. */
+void config_row_show(const struct config_row *row, const void *from, struct buf *out);
+
+bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
+bool config_keys_read(struct config_build *b, const struct json_node *v) MUST_USE;

@@ -1,0 +1,357 @@
+/* config_rows.c - the settings that are one value each: read, checked and shown by their rows.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config_build.h"
+
+#define TOP(member) offsetof(struct config, member)
+#define PROVIDER(member) offsetof(struct config_provider, member)
+#define KEY(member) offsetof(struct config_key, member)
+#define PRESET(member) offsetof(struct config_preset, member)
+#define MS_MAX CONFIG_MS_MAX
+
+static const struct config_row top[] = {
+    {"store", CONFIG_IS_TEXT, TOP(store_url), "sqlite:rationale.db", 0, 0, NULL, false},
+    {"durability", CONFIG_IS_CHOICE, TOP(durability), "durable", 0, 0, "durable fast", false},
+    {"reasoning.show", CONFIG_IS_FLAG, TOP(show), "false", 0, 0, NULL, false},
+    {"reasoning.keep", CONFIG_IS_CHOICE, TOP(keep), "none", 0, 0, "none summary text", false},
+    {"reasoning.delta", CONFIG_IS_FLAG, TOP(delta), "false", 0, 0, NULL, false},
+    {"reasoning.repair_starved", CONFIG_IS_FLAG, TOP(repair_starved), "true", 0, 0, NULL, false},
+    {"reasoning.adaptive", CONFIG_IS_FLAG, TOP(adaptive), "false", 0, 0, NULL, false},
+    {"reasoning.drop_from_history",
+     CONFIG_IS_FLAG,
+     TOP(drop_from_history),
+     "true",
+     0,
+     0,
+     NULL,
+     false},
+    {"tls.cert", CONFIG_IS_TEXT, TOP(tls_cert), "", 0, 0, NULL, false},
+    {"tls.key", CONFIG_IS_TEXT, TOP(tls_key), "", 0, 0, NULL, false},
+    {"ca_file", CONFIG_IS_TEXT, TOP(ca_file), "", 0, 0, NULL, false},
+    {"threads", CONFIG_IS_UNSIGNED, TOP(threads), "0", 0, 256, NULL, false},
+    {"otlp.endpoint", CONFIG_IS_TEXT, TOP(otlp_url), "", 0, 0, NULL, false},
+    {"timeouts.header", CONFIG_IS_MS, TOP(header_ms), "10s", 1, MS_MAX, NULL, false},
+    {"timeouts.body", CONFIG_IS_MS, TOP(body_ms), "30s", 1, MS_MAX, NULL, false},
+    {"timeouts.idle", CONFIG_IS_MS, TOP(idle_ms), "60s", 1, MS_MAX, NULL, false},
+    {"timeouts.drain", CONFIG_IS_MS, TOP(drain_ms), "30s", 0, MS_MAX, NULL, false},
+    {"timeouts.keepalive", CONFIG_IS_MS, TOP(keepalive_ms), "15s", 0, MS_MAX, NULL, false},
+    {"body_max", CONFIG_IS_SIZE, TOP(body_max), "32MiB", 1024, (double)JSON_SIZE_MAX, NULL, false},
+    {"breaker.failures", CONFIG_IS_UNSIGNED, TOP(breaker_failures), "5", 1, 1000, NULL, false},
+    {"breaker.open", CONFIG_IS_MS, TOP(breaker_ms), "30s", 1, MS_MAX, NULL, false},
+    {"log.level", CONFIG_IS_CHOICE, TOP(log_level), "info", 0, 0, "debug info warn error", false},
+};
+
+static const struct config_row provider[] = {
+    {"enable_reasoning", CONFIG_IS_FLAG, PROVIDER(enable_reasoning), "false", 0, 0, NULL, false},
+    {"starts_in_reasoning",
+     CONFIG_IS_FLAG,
+     PROVIDER(starts_in_reasoning),
+     "false",
+     0,
+     0,
+     NULL,
+     false},
+    {"record", CONFIG_IS_TEXT, PROVIDER(record), "", 0, 0, NULL, false},
+    {"connect_timeout", CONFIG_IS_MS, PROVIDER(connect_ms), "10s", 1, MS_MAX, NULL, false},
+    {"first_token_timeout", CONFIG_IS_MS, PROVIDER(first_ms), "600s", 1, MS_MAX, NULL, false},
+    {"stall_timeout", CONFIG_IS_MS, PROVIDER(stall_ms), "120s", 1, MS_MAX, NULL, false},
+    {"retries", CONFIG_IS_UNSIGNED, PROVIDER(retries_max), "3", 0, 3, NULL, false},
+    {"backoff", CONFIG_IS_MS, PROVIDER(backoff_ms), "1s", 0, 60000, NULL, false},
+};
+
+static const struct config_row key[] = {
+    {"rpm", CONFIG_IS_COUNT, KEY(rpm), NULL, 1, 1e9, NULL, false},
+    {"tpm", CONFIG_IS_COUNT, KEY(tpm), NULL, 1, 1e12, NULL, false},
+    {"spend_usd", CONFIG_IS_USD, KEY(spend_usd), NULL, 0, 1e9, NULL, false},
+    {"reasoning", CONFIG_IS_CHOICE, KEY(reasoning), NULL, 0, 0, "unset show hide", false},
+};
+
+static const struct config_row preset[] = {
+    {"temperature", CONFIG_IS_DECIMAL, PRESET(temperature), NULL, 0, 2, NULL, false},
+    {"top_p", CONFIG_IS_DECIMAL, PRESET(top_p), NULL, 0, 1, NULL, false},
+    {"reasoning_max_tokens",
+     CONFIG_IS_COUNT,
+     PRESET(reasoning_max_tokens),
+     NULL,
+     1,
+     CONFIG_TOKENS_MAX,
+     NULL,
+     false},
+};
+
+const struct config_rows config_top_rows = {top, COUNT_OF(top)};
+const struct config_rows config_provider_rows = {provider, COUNT_OF(provider)};
+const struct config_rows config_key_rows = {key, COUNT_OF(key)};
+const struct config_rows config_preset_rows = {preset, COUNT_OF(preset)};
+
+/* ---- words with units ---- */
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+static const struct unit durations[] = {
+    {"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
+static const struct unit sizes[] = {
+    {"", 1},
+    {"B", 1},
+    {"kB", 1e3},
+    {"KB", 1e3},
+    {"MB", 1e6},
+    {"GB", 1e9},
+    {"KiB", 1024},
+    {"MiB", 1024.0 * 1024},
+    {"GiB", 1024.0 * 1024 * 1024},
+};
+
+/* Digits, perhaps with a point in them, and a unit behind; white space between the two is fine. */
+static bool measure(str s, const struct unit *units, size_t n, double *out)
+{
+    double value = 0, place = 1;
+    size_t at = 0, count = 0;
+    bool point = false;
+    str word;
+
+    for (; at < s.n && ((s.p[at] >= '0' && s.p[at] <= '9') || (s.p[at] == '.' && !point)); at++) {
+        if (s.p[at] == '.') {
+            point = true;
+            continue;
+        }
+        value = value * 10 + (s.p[at] - '0');
+        place *= point ? 10 : 1;
+        count++;
+    }
+    if (count == 0 || count > 15)
+        return false;
+    word = str_trim(str_slice(s, at, s.n));
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(word, str_c(units[i].name))) {
+            *out = value / place * units[i].factor;
+            return true;
+        }
+    return false;
+}
+
+/* A value of the file or a default, not typed yet. */
+struct given {
+    str text;       /* a string's text, or the number as it is written */
+    bool is_number; /* then number */
+    double number;
+    const struct json_node *v; /* NULL for a default */
+};
+
+static void show_bound(const struct config_row *row, double bound, struct buf *out)
+{
+    uint64_t ms = (uint64_t)bound;
+    size_t size = (size_t)bound;
+    struct config_row plain = {.type = row->type};
+
+    if (row->type == CONFIG_IS_MS)
+        config_row_show(&plain, &ms, out);
+    else if (row->type == CONFIG_IS_SIZE)
+        config_row_show(&plain, &size, out);
+    else
+        buf_printf(out, "%.15g", bound);
+}
+
+static bool out_of_bounds(struct config_build *b, const struct config_row *row,
+                          const struct given *g)
+{
+    struct buf words;
+
+    buf_init(&words, 256);
+    show_bound(row, row->min, &words);
+    buf_add(&words, STR(" to "));
+    show_bound(row, row->max, &words);
+    config_wrong(b, g->v, "must be " STR_FMT, STR_ARG(buf_str(&words)));
+    buf_release(&words);
+    return false;
+}
+
+/* Rounded towards zero, as far as doubles have fractions at all. */
+static double whole(double v)
+{
+    return v > -1e15 && v < 1e15 ? (double)(int64_t)v : v;
+}
+
+static bool to_number(struct config_build *b, const struct config_row *row, const struct given *g,
+                      double *out)
+{
+    double value = g->number;
+
+    if (row->type == CONFIG_IS_MS) {
+        if (g->is_number)
+            value *= 1000;
+        else if (!measure(g->text, durations, COUNT_OF(durations), &value))
+            return config_wrong(
+                b, g->v, "must be a duration such as 500ms, 30s, 5m or a number of seconds");
+        value = value > 0 && value < 1 ? 1 : whole(value + 0.5);
+    } else if (row->type == CONFIG_IS_SIZE) {
+        if (!g->is_number && !measure(g->text, sizes, COUNT_OF(sizes), &value))
+            return config_wrong(b, g->v, "must be a size such as 32MiB, or a number of bytes");
+        value = whole(value);
+    }
+    /* Written so that a NaN is refused too. */
+    if (!(value >= row->min && value <= row->max))
+        return out_of_bounds(b, row, g);
+    *out = value;
+    return true;
+}
+
+static unsigned choice(const char *choices, str word)
+{
+    str all = str_c(choices);
+    unsigned n = 0;
+
+    while (all.n > 0) {
+        size_t end = str_find(all, STR(" "));
+
+        if (str_eq(str_slice(all, 0, end), word))
+            return n;
+        if (end == STR_NONE)
+            break;
+        all = str_slice(all, end + 1, all.n);
+        n++;
+    }
+    return 0; /* the schema has seen to it that this does not happen */
+}
+
+static bool set(struct config_build *b, const struct config_row *row, const struct given *g,
+                void *to)
+{
+    void *at = (char *)to + row->at;
+    double number = 0;
+
+    switch (row->type) {
+    case CONFIG_IS_FLAG:
+        *(bool *)at = str_eq(g->text, STR("true"));
+        return true;
+    case CONFIG_IS_TEXT:
+        *(str *)at = arena_dup(&b->c->arena, g->text);
+        return true;
+    case CONFIG_IS_CHOICE:
+        *(unsigned *)at = choice(row->choices, g->text);
+        return true;
+    default:
+        break;
+    }
+    if (!to_number(b, row, g, &number))
+        return false;
+    if (row->type == CONFIG_IS_DECIMAL)
+        *(str *)at = arena_dup(&b->c->arena, g->text);
+    else if (row->type == CONFIG_IS_MS)
+        *(uint64_t *)at = (uint64_t)number;
+    else if (row->type == CONFIG_IS_SIZE)
+        *(size_t *)at = (size_t)number;
+    else if (row->type == CONFIG_IS_UNSIGNED)
+        *(unsigned *)at = (unsigned)number;
+    else if (row->type == CONFIG_IS_COUNT)
+        *(int64_t *)at = (int64_t)number;
+    else
+        *(double *)at = number;
+    return true;
+}
+
+static bool read_row(struct config_build *b, const struct config_row *row,
+                     const struct json_node *v, void *to)
+{
+    const struct json *doc = &b->source->doc;
+    struct given g = {.text = json_raw(doc, v), .v = v};
+
+    if (v->kind == JSON_NULL) {
+        assert(row->type == CONFIG_IS_DECIMAL);
+        *(str *)(void *)((char *)to + row->at) = STR("");
+        return true;
+    }
+    if (v->kind == JSON_STRING && !json_text(doc, v, &b->c->arena, &g.text))
+        return false;
+    if (v->kind == JSON_NUMBER)
+        g.is_number = json_double(doc, v, &g.number);
+    return set(b, row, &g, to);
+}
+
+static bool read_default(struct config_build *b, const struct config_row *row, void *to)
+{
+    struct given g = {.text = str_c(row->fallback)};
+    uint64_t n;
+
+    if ((row->type == CONFIG_IS_UNSIGNED || row->type == CONFIG_IS_COUNT) && str_u64(g.text, &n)) {
+        g.is_number = true;
+        g.number = (double)n;
+    }
+    return set(b, row, &g, to);
+}
+
+bool config_rows_read(struct config_build *b, const struct config_rows *rows,
+                      const struct json_node *object, void *to)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct config_row *row = &rows->rows[i];
+        const struct json_node *v = config_at(&b->source->doc, object, row->path);
+
+        if (v ? !read_row(b, row, v, to) : row->fallback && !read_default(b, row, to))
+            return false;
+    }
+    return true;
+}
+
+/* ---- showing ---- */
+
+static void show_unit(uint64_t value, const struct unit *units, size_t n, struct buf *out)
+{
+    const struct unit *best = &units[0];
+
+    for (size_t i = 0; i < n; i++)
+        if (units[i].factor > best->factor && value > 0 && value % (uint64_t)units[i].factor == 0)
+            best = &units[i];
+    buf_printf(out, "%llu%s", (unsigned long long)(value / (uint64_t)best->factor), best->name);
+}
+
+static str choice_at(const char *choices, unsigned n)
+{
+    str all = str_c(choices);
+
+    for (; n > 0; n--)
+        all = str_slice(all, str_find(all, STR(" ")) + 1, all.n);
+    return str_slice(all, 0, str_find(all, STR(" ")));
+}
+
+void config_row_show(const struct config_row *row, const void *from, struct buf *out)
+{
+    static const struct unit shown_sizes[] = {
+        {"", 1}, {"KiB", 1024}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+    static const struct unit shown_ms[] = {{"ms", 1}, {"s", 1e3}};
+    const void *at = (const char *)from + row->at;
+
+    switch (row->type) {
+    case CONFIG_IS_FLAG:
+        buf_add(out, *(const bool *)at ? STR("true") : STR("false"));
+        break;
+    case CONFIG_IS_TEXT:
+        json_quote(out, *(const str *)at);
+        break;
+    case CONFIG_IS_DECIMAL:
+        buf_add(out, ((const str *)at)->n ? *(const str *)at : STR("null"));
+        break;
+    case CONFIG_IS_MS:
+        show_unit(*(const uint64_t *)at, shown_ms, COUNT_OF(shown_ms), out);
+        break;
+    case CONFIG_IS_SIZE:
+        show_unit(*(const size_t *)at, shown_sizes, COUNT_OF(shown_sizes), out);
+        break;
+    case CONFIG_IS_UNSIGNED:
+        buf_printf(out, "%u", *(const unsigned *)at);
+        break;
+    case CONFIG_IS_COUNT:
+        buf_printf(out, "%lld", (long long)*(const int64_t *)at);
+        break;
+    case CONFIG_IS_USD:
+        buf_printf(out, "%.15g", *(const double *)at);
+        break;
+    case CONFIG_IS_CHOICE:
+        buf_add(out, choice_at(row->choices, *(const unsigned *)at));
+        break;
+    }
+}

@@ -1,0 +1,87 @@
+/* config_schema.c - the shape of the configuration, as JSON Schema.
+ *
+ * It says which names there are, which types they have and which must be given; bounds, units and
+ * what one value demands of another are checked where it is built. Quotes are single here and are
+ * turned round once.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config_build.h"
+
+/* clang-format off */
+#define TEXT "{'type':'string'}"
+#define FLAG "{'type':'boolean'}"
+#define COUNT "{'type':'integer'}"
+#define AMOUNT "{'type':'number'}"
+#define MEASURE "{'type':['string','number']}"
+#define NAME "{'type':'string','minLength':1}"
+#define NAMES "{'type':'array','items':" NAME "}"
+#define ONE_OF(words) "{'enum':[" words "]}"
+#define OBJECT(members) "{'type':'object','additionalProperties':false,'properties':{" members "}}"
+#define OBJECTS(of) "{'type':'object','additionalProperties':" of "}"
+
+#define KEY \
+    "{'type':'object','additionalProperties':false,'required':['name'],'properties':{" \
+    "'name':" NAME ",'sha256':" TEXT ",'key_env':" TEXT ",'models':" NAMES "," \
+    "'levels':{'type':'array','minItems':1,'items':" \
+    ONE_OF("'none','minimal','low','medium','high','xhigh','max'") "}," \
+    "'rpm':" COUNT ",'tpm':" COUNT ",'spend_usd':" AMOUNT "," \
+    "'reasoning':" ONE_OF("'show','hide'") "}}"
+
+#define PRICE OBJECT( \
+    "'input':" AMOUNT ",'output':" AMOUNT ",'cache_read':" AMOUNT ",'cache_write':" AMOUNT)
+
+#define KINDS "'openai','responses','anthropic','gemini','mistral','ollama','replay'"
+#define MODELS "{'type':['array','object'],'items':" NAME ",'additionalProperties':" NAME "}"
+
+#define PROVIDER OBJECT( \
+    "'kind':" ONE_OF(KINDS) ",'base_url':" TEXT "," \
+    "'api_key_env':" TEXT ",'api_key_file':" TEXT "," \
+    "'models':" MODELS ",'prices':" OBJECTS(PRICE) "," \
+    "'enable_reasoning':" FLAG ",'reasoning_params':{'type':'object'}," \
+    "'format':" TEXT ",'open':" TEXT ",'close':" TEXT ",'starts_in_reasoning':" FLAG "," \
+    "'fallback':" NAMES ",'cassette':" NAME ",'record':" TEXT "," \
+    "'connect_timeout':" MEASURE ",'first_token_timeout':" MEASURE ",'stall_timeout':" MEASURE "," \
+    "'retries':" COUNT ",'backoff':" MEASURE)
+
+#define PRESET OBJECT( \
+    "'temperature':{'type':['number','null']},'top_p':{'type':['number','null']}," \
+    "'reasoning_max_tokens':" COUNT ",'show':" FLAG ",'repair_starved':" FLAG)
+#define PRESETS OBJECT("'low':" PRESET ",'medium':" PRESET ",'high':" PRESET)
+
+#define REASONING OBJECT( \
+    "'show':" FLAG ",'keep':" ONE_OF("'none','summary','text'") ",'delta':" FLAG "," \
+    "'repair_starved':" FLAG ",'adaptive':" FLAG ",'drop_from_history':" FLAG)
+#define TIMEOUTS OBJECT( \
+    "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'drain':" MEASURE "," \
+    "'keepalive':" MEASURE)
+
+static const char text[] =
+    "{'type':'object','additionalProperties':false,'required':['providers'],'properties':{"
+    "'listen':" TEXT ","
+    "'store':" TEXT ","
+    "'durability':" ONE_OF("'durable','fast'") ","
+    "'keys':{'type':'array','items':" KEY "},"
+    "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"
+    "'llm':" OBJECT("'reasoning_presets':" PRESETS) ","
+    "'reasoning':" REASONING ","
+    "'tls':" OBJECT("'cert':" TEXT ",'key':" TEXT) ","
+    "'ca_file':" TEXT ","
+    "'threads':" COUNT ","
+    "'otlp':" OBJECT("'endpoint':" TEXT ",'headers':" OBJECTS(TEXT)) ","
+    "'timeouts':" TIMEOUTS ","
+    "'body_max':" MEASURE ","
+    "'breaker':" OBJECT("'failures':" COUNT ",'open':" MEASURE) ","
+    "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'"))
+    "}}";
+/* clang-format on */
+
+str config_schema(struct arena *a)
+{
+    size_t n = sizeof text - 1;
+    char *out = arena_alloc(a, n);
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = text[i] == '\'' ? '"' : text[i];
+    return (str){out, n};
+}

@@ -1,0 +1,154 @@
+/* config_words.c - how the configuration's errors and warnings are said: places, lines, near names.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config_build.h"
+
+#define WORD_MAX 48 /* bytes of names that are compared */
+#define PATH_SHOWN_MAX 100
+
+/* The way down from the root: at each step the child whose stretch of the tape holds the node. */
+void config_path(const struct json *doc, const struct json_node *to, struct buf *out)
+{
+    const struct json_node *v = json_root(doc);
+
+    while (v != to) {
+        const struct json_node *child = json_first(doc, v), *value;
+        bool object = v->kind == JSON_OBJECT;
+        size_t index = 0;
+
+        for (;; child = json_next(doc, v, child), index++) {
+            value = object ? json_value(child) : child;
+            if (to < value + value->span)
+                break;
+        }
+        if (out->n > 0)
+            buf_add_c(out, '.');
+        if (object)
+            buf_add(out, str_slice(json_raw(doc, child), 1, child->size - 1));
+        else
+            buf_printf(out, "%zu", index);
+        if (child == to)
+            break;
+        v = value;
+    }
+}
+
+unsigned config_line(const struct config_source *s, const struct json_node *v)
+{
+    return s->yaml.marks[v - s->doc.nodes].line;
+}
+
+const struct json_node *config_at(const struct json *doc, const struct json_node *v,
+                                  const char *path)
+{
+    str left = str_c(path);
+
+    while (v && left.n > 0) {
+        size_t dot = str_find(left, STR("."));
+
+        v = json_find(doc, v, str_slice(left, 0, dot));
+        left = dot == STR_NONE ? STR("") : str_slice(left, dot + 1, left.n);
+    }
+    return v;
+}
+
+static void say(struct config_build *b, const struct json_node *v, const char *words,
+                struct buf *out)
+{
+    struct buf path;
+
+    buf_init(&path, YAML_JSON_MAX);
+    if (v)
+        config_path(&b->source->doc, v, &path);
+    buf_printf(out, STR_FMT ":%u: ", STR_ARG(b->c->path), v ? config_line(b->source, v) : 1);
+    if (path.n > 0)
+        buf_printf(out, STR_FMT ": ", STR_ARG(str_slice(buf_str(&path), 0, PATH_SHOWN_MAX)));
+    buf_add(out, str_c(words));
+    buf_release(&path);
+}
+
+bool config_wrong(struct config_build *b, const struct json_node *v, const char *fmt, ...)
+{
+    char words[400];
+    struct buf out;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof words, fmt, ap);
+    va_end(ap);
+    buf_init(&out, 4096);
+    say(b, v, words, &out);
+    err_set(b->e, ERR_INPUT, STR_FMT, STR_ARG(buf_str(&out)));
+    buf_release(&out);
+    return false;
+}
+
+void config_warn(struct config_build *b, const struct json_node *v, const char *fmt, ...)
+{
+    char words[400];
+    struct buf out;
+    va_list ap;
+
+    if (b->c->warning_count == CONFIG_WARNINGS_MAX)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof words, fmt, ap);
+    va_end(ap);
+    buf_init(&out, 4096);
+    say(b, v, words, &out);
+    b->c->warnings[b->c->warning_count++] = arena_dup(&b->c->arena, buf_str(&out));
+    buf_release(&out);
+}
+
+/* ---- near names ---- */
+
+static char fold(char c)
+{
+    return c == '-' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
+}
+
+/* Changes, insertions, removals and swaps of neighbours that make one of the other. */
+static size_t distance(str a, str b)
+{
+    size_t rows[3][WORD_MAX + 1];
+
+    for (size_t j = 0; j <= b.n; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a.n; i++) {
+        size_t *now = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+
+        now[0] = i;
+        for (size_t j = 1; j <= b.n; j++) {
+            char x = fold(a.p[i - 1]), y = fold(b.p[j - 1]);
+            size_t best = last[j - 1] + (x != y);
+
+            best = last[j] + 1 < best ? last[j] + 1 : best;
+            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && x == fold(b.p[j - 2]) && fold(a.p[i - 2]) == y &&
+                before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return rows[a.n % 3][b.n];
+}
+
+const char *config_nearest(str word, const char *const *names)
+{
+    const char *best = NULL;
+    size_t best_distance = word.n / 3 + 2;
+
+    if (word.n > WORD_MAX)
+        return NULL;
+    for (; *names; names++) {
+        str name = str_c(*names);
+        size_t d = name.n > WORD_MAX ? best_distance : distance(word, name);
+
+        if (d < best_distance && d < name.n) {
+            best_distance = d;
+            best = *names;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,113 @@
+/* gateway.c - setups and the keepers.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/gateway.h"
+
+#include "base/log.h"
+
+#define VAULT_MAX ((size_t)64 << 20)
+
+bool setup_new(struct config *c, struct setup **out, struct err *e)
+{
+    struct setup *s = base_alloc(sizeof *s);
+
+    s->config = c;
+    s->refs = 1;
+    s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
+    for (size_t i = 0; i <= c->provider_count; i++)
+        s->cassettes[i] = NULL;
+    for (size_t i = 0; i < c->provider_count; i++)
+        if (c->providers[i].replay) {
+            if (!cassette_load(c->providers[i].cassette.p, &s->cassettes[i], e)) {
+                setup_release(s);
+                return false;
+            }
+            c->providers[i].dialect = cassette_dialect(s->cassettes[i]);
+        }
+    *out = s;
+    return true;
+}
+
+struct setup *setup_retain(struct setup *s)
+{
+    s->refs++;
+    return s;
+}
+
+void setup_release(struct setup *s)
+{
+    if (--s->refs > 0)
+        return;
+    for (size_t i = 0; i < s->config->provider_count; i++)
+        if (s->cassettes[i])
+            cassette_free(s->cassettes[i]);
+    free(s->cassettes);
+    config_release(s->config);
+    free(s);
+}
+
+bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
+{
+    const struct config *c = o->setup->config;
+    struct store_options so = {.url = c->store_url, .durability = c->durability, .clock = o->clock};
+
+    *g = (struct gateway){.clock = o->clock, .setup = o->setup};
+    g->vocab = tokens_vocab_find(STR("o200k_base"));
+    if (!store_open(&so, &g->store, e)) {
+        setup_release(g->setup);
+        return false;
+    }
+    if (c->otlp_url.n) {
+        g->otlp = otlp_new(c->otlp_url, c->otlp_headers, c->ca_file.n ? c->ca_file.p : NULL, e);
+        if (!g->otlp) {
+            store_close(g->store);
+            setup_release(g->setup);
+            return false;
+        }
+    }
+    pthread_mutex_init(&g->lock, NULL);
+    rand_ids_init(&g->ids, o->clock);
+    g->vault = vault_new(o->clock, VAULT_MAX);
+    g->breaker = breaker_new(o->clock);
+    g->limits = limits_new(o->clock);
+    g->metrics = metrics_new(o->loops);
+    g->scribe = scribe_new();
+    return true;
+}
+
+void gateway_release(struct gateway *g)
+{
+    if (g->otlp)
+        otlp_free(g->otlp);
+    scribe_free(g->scribe);
+    store_close(g->store);
+    metrics_free(g->metrics);
+    limits_free(g->limits);
+    breaker_free(g->breaker);
+    vault_free(g->vault);
+    rand_ids_release(&g->ids);
+    pthread_mutex_destroy(&g->lock);
+    setup_release(g->setup);
+}
+
+struct setup *gateway_setup(struct gateway *g)
+{
+    struct setup *s;
+
+    pthread_mutex_lock(&g->lock);
+    s = setup_retain(g->setup);
+    pthread_mutex_unlock(&g->lock);
+    return s;
+}
+
+void gateway_setup_set(struct gateway *g, struct setup *s)
+{
+    struct setup *old;
+
+    pthread_mutex_lock(&g->lock);
+    old = g->setup;
+    g->setup = s;
+    pthread_mutex_unlock(&g->lock);
+    setup_release(old);
+}

@@ -1,0 +1,70 @@
+/* gateway.h - what all calls share: the setup in force, and the keepers of what outlives a call.
+ *
+ * One struct gateway a process, one struct gateway_loop a loop. A setup is a configuration and what
+ * belongs to it; calls hold on to the one they began with, so a reload changes nothing under them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/rand.h"
+#include "gateway/breaker.h"
+#include "gateway/cassette.h"
+#include "gateway/config.h"
+#include "gateway/limits.h"
+#include "gateway/metrics.h"
+#include "gateway/otlp.h"
+#include "gateway/scribe.h"
+#include "gateway/vault.h"
+#include "net/client.h"
+#include "store/store.h"
+#include "tokens/tokens.h"
+
+struct setup {
+    struct config *config;
+    struct cassette **cassettes; /* by provider; NULL where it is none */
+    _Atomic unsigned refs;
+};
+
+/* Takes over the caller's hold on the configuration, also when it fails. */
+bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
+struct setup *setup_retain(struct setup *s);
+void setup_release(struct setup *s);
+
+struct gateway {
+    const struct clock *clock;
+    const struct tokens_vocab *vocab;
+    struct vault *vault;
+    struct breaker *breaker;
+    struct limits *limits;
+    struct store *store;
+    struct metrics *metrics;
+    struct otlp *otlp; /* or NULL */
+    struct scribe *scribe;
+    struct rand_ids ids;
+    pthread_mutex_t lock; /* of setup */
+    struct setup *setup;
+};
+
+struct gateway_options {
+    const struct clock *clock;
+    unsigned loops;
+    struct setup *setup; /* taken over */
+    struct log *log;     /* lent */
+};
+
+bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e) MUST_USE;
+void gateway_release(struct gateway *g);
+/* The one in force, held for the caller. */
+struct setup *gateway_setup(struct gateway *g);
+/* From now on for new calls; the caller's hold is taken over. */
+void gateway_setup_set(struct gateway *g, struct setup *s);
+
+struct gateway_loop {
+    struct gateway *gateway;
+    struct loop *loop;
+    struct client *client;
+    struct metrics_shard *metrics;
+    struct rand rand;
+    size_t calls; /* running */
+};

@@ -1,0 +1,134 @@
+/* level.c - the level of a call.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/level.h"
+
+#define ROOM_MAX 512
+
+#define GUIDE                                                                                      \
+    "- LOW: think in a bare outline, only the steps you cannot do without.\n"                      \
+    "- MEDIUM: think briefly but completely, enough to justify the answer.\n"                      \
+    "- HIGH: think thoroughly, in several steps and with the edge cases, without going in "        \
+    "circles.\n"                                                                                   \
+    "Then give the final answer."
+
+static const struct {
+    const char *name;
+    str words;
+} guides[] = {
+    {"low", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: LOW.\n" GUIDE)},
+    {"medium", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: MEDIUM.\n" GUIDE)},
+    {"high", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: HIGH.\n" GUIDE)},
+};
+
+#define CONVENTION_MARK "between <thinking> and </thinking>"
+static const str convention =
+    STR_INIT("Before you answer, write down your reasoning " CONVENTION_MARK
+             ". Behind the closing tag give only the answer itself. Use the tags once, at the very "
+             "beginning, and never mention them.");
+
+static bool suffix(str model, str *base, enum chat_level *level)
+{
+    size_t at = model.n;
+
+    while (at > 0 && model.p[at - 1] != '-' && model.p[at - 1] != ':')
+        at--;
+    if (at < 2 || !chat_level_parse(str_slice(model, at, model.n), level))
+        return false;
+    if (*level < CHAT_LEVEL_LOW || *level > CHAT_LEVEL_HIGH)
+        return false; /* "-max" and "-minimal" are parts of real names */
+    *base = str_slice(model, 0, at - 1);
+    return true;
+}
+
+/* The model as it is, if a provider lists it; else without the level at its end, if that is known;
+ * else as it is, for a provider that takes any name. */
+static bool find_model(const struct config *c, const struct chat_request *r, struct level *out,
+                       enum chat_level *by_name, struct err *e)
+{
+    bool found = config_find(c, r->model, &out->route);
+    struct config_route without;
+    str base;
+
+    out->model = r->model;
+    if (!(found && out->route.provider->model_count) && suffix(r->model, &base, by_name) &&
+        config_find(c, base, &without)) {
+        out->model = base;
+        out->route = without;
+        return true;
+    }
+    *by_name = CHAT_LEVEL_NOT_GIVEN;
+    if (found)
+        return true;
+    return err_set(e,
+                   ERR_NOT_FOUND,
+                   "the model \"" STR_FMT
+                   "\" is not served here; see /v1/models for those that are",
+                   STR_ARG(str_slice(r->model, 0, 100)));
+}
+
+bool level_choose(const struct config *c, const struct chat_request *r, str header,
+                  struct level *out, struct err *e)
+{
+    enum chat_level by_name, by_header = CHAT_LEVEL_NOT_GIVEN;
+
+    if (header.n && !chat_level_parse(header, &by_header))
+        return err_set(e,
+                       ERR_INPUT,
+                       "the level \"" STR_FMT "\" is not known: none, low, medium or high",
+                       STR_ARG(header));
+    if (!find_model(c, r, out, &by_name, e))
+        return false;
+    out->by_body = by_header == CHAT_LEVEL_NOT_GIVEN && r->level != CHAT_LEVEL_NOT_GIVEN;
+    out->asked = by_header != CHAT_LEVEL_NOT_GIVEN ? by_header : out->by_body ? r->level : by_name;
+    if (out->asked == CHAT_LEVEL_ON)
+        out->asked = CHAT_LEVEL_MEDIUM;
+    out->preset = NULL;
+    out->cap = -1;
+    if (r->budget_tokens > 0 && by_header == CHAT_LEVEL_NOT_GIVEN) {
+        out->cap = r->budget_tokens;
+    } else if (out->asked > CHAT_LEVEL_NONE) {
+        out->preset = config_preset(c, out->asked);
+        out->cap = out->preset->reasoning_max_tokens;
+    }
+    out->cap = level_room(out->cap, r->max_tokens);
+    return true;
+}
+
+int64_t level_room(int64_t cap, str max_tokens)
+{
+    uint64_t all;
+    int64_t room;
+
+    if (cap < 0 || !str_u64(max_tokens, &all) || all > INT32_MAX)
+        return cap;
+    room = (int64_t)all / 2 < ROOM_MAX ? (int64_t)all / 2 : ROOM_MAX;
+    return cap < (int64_t)all - room ? cap : (int64_t)all - room;
+}
+
+static bool system_has(const struct chat_request *r, str words)
+{
+    for (size_t i = 0; i < r->message_count; i++) {
+        const struct chat_message *m = &r->messages[i];
+
+        for (size_t k = 0; m->role == CHAT_SYSTEM && k < m->part_count; k++)
+            if (m->parts[k].kind == CHAT_PART_TEXT && str_find(m->parts[k].text, words) != STR_NONE)
+                return true;
+    }
+    return false;
+}
+
+str level_words(const struct chat_request *r, const struct config_preset *preset)
+{
+    if (preset && !system_has(r, STR(LEVEL_MARK)))
+        for (size_t i = 0; i < COUNT_OF(guides); i++)
+            if (str_eq(preset->name, str_c(guides[i].name)))
+                return guides[i].words;
+    return STR("");
+}
+
+str level_convention(const struct chat_request *r)
+{
+    return system_has(r, STR(CONVENTION_MARK)) ? STR("") : convention;
+}

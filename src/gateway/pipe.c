@@ -1,0 +1,488 @@
+/* pipe.c - split, count, cap, hide.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/pipe.h"
+
+#define EVENTS_MIN 8
+#define EVENTS_MAX 100000
+#define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
+
+void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
+{
+    *p = (struct pipe){.options = *o, .arena = a, .last = -1};
+    arena_init(&p->frame, FRAME_MAX);
+    buf_init(&p->space, PIPE_SPACE_MAX);
+}
+
+void pipe_release(struct pipe *p)
+{
+    if (p->reader)
+        split_reader_release(p->reader);
+    arena_release(&p->frame);
+    buf_release(&p->space);
+}
+
+void pipe_begin(struct pipe *p)
+{
+    arena_reset(&p->frame);
+    p->events = NULL;
+    p->count = p->events_max = 0;
+    p->touched = false;
+}
+
+static struct chat_event *push(struct pipe *p, const struct chat_event *ev)
+{
+    if (p->count == p->events_max) {
+        size_t more = p->events_max ? 2 * p->events_max : EVENTS_MIN;
+        struct chat_event *grown;
+
+        if (more > EVENTS_MAX)
+            more = EVENTS_MAX;
+        if (p->count == more) {
+            p->touched = true;
+            return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
+        }
+        grown = arena_alloc(&p->frame, more * sizeof *grown);
+        if (p->count)
+            memcpy(grown, p->events, p->count * sizeof *grown);
+        p->events = grown;
+        p->events_max = more;
+    }
+    p->events[p->count] = *ev;
+    return &p->events[p->count++];
+}
+
+/* Events of one kind that follow each other in one block of the reply stay in one block. */
+static int class_of(enum chat_event_kind kind)
+{
+    return kind == CHAT_SIGNATURE ? CHAT_REASONING : kind == CHAT_ARGUMENTS ? CHAT_CALL : (int)kind;
+}
+
+static uint32_t *block_slot(struct pipe *p, uint32_t in_block)
+{
+    if (in_block >= p->map_max) {
+        size_t more = p->map_max ? p->map_max : 16;
+        uint32_t *grown;
+
+        while (more <= in_block)
+            more *= 2;
+        grown = arena_zero(p->arena, more, sizeof *grown);
+        if (p->map_max)
+            memcpy(grown, p->map, p->map_max * sizeof *grown);
+        p->map = grown;
+        p->map_max = more;
+    }
+    return &p->map[in_block];
+}
+
+/* Numbers the event's block and hands it on. `split` says that it was cut out of a text. */
+static struct chat_event *hand_on(struct pipe *p, const struct chat_event *ev, bool split)
+{
+    struct chat_event *out = push(p, ev);
+    int class = class_of(ev->kind);
+    uint32_t *slot;
+
+    if (ev->choice != 0)
+        return out;
+    slot = block_slot(p, ev->block);
+    if (class == CHAT_CALL && ev->kind == CHAT_ARGUMENTS && *slot && !split) {
+        out->block = *slot - 1; /* calls may be told in turns */
+        return out;
+    }
+    if (p->last != class || p->in_block != ev->block || p->from_split != split || p->boundary ||
+        ev->kind == CHAT_CALL || ev->kind == CHAT_REDACTED || ev->kind == CHAT_OPAQUE)
+        p->block = p->blocks++;
+    p->boundary = false;
+    p->last = class;
+    p->in_block = ev->block;
+    p->from_split = split;
+    *slot = p->block + 1;
+    out->block = p->block;
+    return out;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static bool blank(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!is_space(s.p[i]))
+            return false;
+    return true;
+}
+
+/* ---- reasoning: counted, capped, hidden ---- */
+
+static void count_new_block(struct pipe *p)
+{
+    if (!p->counter)
+        p->counter = arena_alloc(p->arena, sizeof *p->counter);
+    else
+        p->counted_before += tokens_counter_count(p->counter);
+    tokens_counter_init(p->counter, p->options.vocab);
+}
+
+int64_t pipe_tokens(struct pipe *p)
+{
+    size_t now = p->counter ? tokens_counter_count(p->counter) : 0;
+
+    return (int64_t)(p->counted_before + now);
+}
+
+static size_t char_size(str s, size_t at)
+{
+    size_t n = 1;
+
+    while (at + n < s.n && ((unsigned char)s.p[at + n] & 0xC0) == 0x80)
+        n++;
+    return n;
+}
+
+/* How much of the text fits under the cap, counting it. */
+static size_t fits(struct pipe *p, str text)
+{
+    int64_t left = p->options.cap - pipe_tokens(p);
+    size_t at = 0;
+
+    if (p->options.cap < 0 || (int64_t)text.n <= left) {
+        tokens_counter_feed(p->counter, text); /* no byte makes more than one token */
+        return text.n;
+    }
+    while (at < text.n) {
+        struct tokens_counter before = *p->counter;
+        size_t n = char_size(text, at);
+
+        tokens_counter_feed(p->counter, str_slice(text, at, at + n));
+        if (pipe_tokens(p) > p->options.cap) {
+            *p->counter = before;
+            break;
+        }
+        at += n;
+    }
+    return at;
+}
+
+static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
+{
+    struct chat_event part = *ev;
+    bool next = p->last != CHAT_REASONING || p->in_block != ev->block || p->boundary;
+    size_t n;
+
+    if (p->muted || p->over) {
+        p->touched = true;
+        return;
+    }
+    if (!p->counter || (next && p->reasoned))
+        count_new_block(p);
+    n = fits(p, ev->text);
+    if (n < ev->text.n) {
+        p->over = p->muted = p->touched = true;
+        part.text = str_slice(ev->text, 0, n);
+        part.node = NULL;
+    }
+    if (!blank(part.text))
+        p->reasoned = true;
+    p->summary = ev->summary;
+    p->tagged |= split;
+    p->reasoning_size += part.text.n;
+    if (p->options.on_thought && part.text.n)
+        p->options.on_thought(p->options.ctx, part.text);
+    if (p->options.hide || p->options.both_names)
+        p->touched = true;
+    if (p->options.hide) {
+        p->last = CHAT_REASONING;
+        p->in_block = ev->block;
+        p->boundary = false;
+    } else if (part.text.n || n == ev->text.n) {
+        hand_on(p, &part, split);
+    }
+}
+
+static void answer(struct pipe *p, const struct chat_event *ev, bool split)
+{
+    if (!blank(ev->text))
+        p->answered = true;
+    p->answer_size += ev->text.n;
+    hand_on(p, ev, split);
+}
+
+/* ---- text: split, and the white space beside markers dropped ---- */
+
+/* A run may point into the splitter's own memory: what was not in the event is copied. */
+static str lasting(struct pipe *p, str run)
+{
+    uintptr_t from = (uintptr_t)p->text.p, at = (uintptr_t)run.p;
+
+    if (at >= from && at + run.n <= from + p->text.n)
+        return run;
+    return arena_dup(&p->frame, run);
+}
+
+static void run_out(struct pipe *p, enum split_kind kind, str text)
+{
+    struct chat_event ev = {.kind = kind == SPLIT_REASONING ? CHAT_REASONING : CHAT_TEXT,
+                            .block = p->text_block,
+                            .text = text,
+                            .id = STR(""),
+                            .name = STR("")};
+
+    if (text.n == 0)
+        return;
+    if (kind == SPLIT_REASONING)
+        reasoning(p, &ev, true);
+    else
+        answer(p, &ev, true);
+}
+
+static void space_out(struct pipe *p)
+{
+    if (p->space.n && p->space_kind != SPLIT_TOOL)
+        run_out(p, p->space_kind, arena_dup(&p->frame, buf_str(&p->space)));
+    buf_reset(&p->space);
+}
+
+/* Text of one kind; white space at its end waits for what comes behind it. */
+static void run_text(struct pipe *p, enum split_kind kind, str run)
+{
+    size_t n;
+
+    if (kind != p->space_kind) {
+        buf_reset(&p->space);
+        p->space_kind = kind;
+    }
+    if (p->fresh) {
+        size_t i = 0;
+
+        while (i < run.n && is_space(run.p[i]))
+            i++;
+        if (i == run.n)
+            return;
+        run = str_slice(run, i, run.n);
+        p->fresh = false;
+    }
+    n = run.n;
+    while (n > 0 && is_space(run.p[n - 1]))
+        n--;
+    if (n > 0) {
+        space_out(p);
+        run_out(p, kind, lasting(p, str_slice(run, 0, n)));
+    }
+    buf_add(&p->space, str_slice(run, n, run.n));
+    if (buf_full(&p->space)) {
+        space_out(p);
+        run_out(p, kind, lasting(p, str_slice(run, n, run.n)));
+    }
+}
+
+static void on_run(void *ctx, enum split_kind kind, str run)
+{
+    struct pipe *p = ctx;
+
+    p->runs++;
+    switch (kind) {
+    case SPLIT_REASONING:
+    case SPLIT_ANSWER:
+        run_text(p, kind, run);
+        break;
+    case SPLIT_TOOL:
+        split_reader_run(p->reader, kind, run);
+        buf_reset(&p->space);
+        p->fresh = p->boundary = true;
+        break;
+    default:
+        buf_reset(&p->space);
+        p->fresh = p->boundary = true;
+        break;
+    }
+}
+
+static void on_note(void *ctx, const struct split_note *note)
+{
+    struct pipe *p = ctx;
+
+    split_reader_note(p->reader, note);
+}
+
+static void on_call(void *ctx, const struct split_call *call)
+{
+    struct pipe *p = ctx;
+    struct chat_event ev = {.kind = CHAT_CALL, .block = p->text_block, .text = STR("")};
+
+    ev.id = arena_printf(&p->frame, "call_" STR_FMT "_%u", STR_ARG(p->options.id), p->calls++);
+    ev.name = arena_dup(&p->frame, call->name);
+    hand_on(p, &ev, true);
+    ev.kind = CHAT_ARGUMENTS;
+    ev.text = arena_dup(&p->frame, call->arguments);
+    hand_on(p, &ev, true);
+    p->called = p->touched = true;
+}
+
+static void split_start(struct pipe *p)
+{
+    if (!p->split) {
+        p->split = arena_alloc(p->arena, sizeof *p->split);
+        p->reader = arena_alloc(p->arena, sizeof *p->reader);
+        split_reader_init(
+            p->reader, p->options.format, PIPE_MARKUP_MAX, (struct split_call_sink){on_call, p});
+    }
+    split_init(p->split,
+               p->options.format,
+               p->options.inside && !p->reasoned && !p->muted && !p->started,
+               (struct split_sink){on_run, on_note, p});
+    p->splitting = p->started = true;
+    p->fresh = false;
+    p->space_kind = SPLIT_TOOL;
+}
+
+static void split_stop(struct pipe *p)
+{
+    size_t before = p->count;
+
+    if (!p->splitting)
+        return;
+    p->text = STR("");
+    split_finish(p->split);
+    p->flags |= p->split->flags;
+    p->splitting = false;
+    space_out(p);
+    if (p->count != before)
+        p->touched = true;
+}
+
+static void text(struct pipe *p, const struct chat_event *ev)
+{
+    size_t before = p->count;
+    bool same;
+
+    if (!p->options.format || ev->choice != 0) {
+        answer(p, ev, false);
+        return;
+    }
+    if (p->splitting && p->text_block != ev->block)
+        split_stop(p);
+    before = p->count;
+    if (!p->splitting)
+        split_start(p);
+    p->text = ev->text;
+    p->text_block = ev->block;
+    split_feed(p->split, ev->text);
+    same = p->count == before + 1 && p->events[before].kind == CHAT_TEXT &&
+           p->events[before].text.p == ev->text.p && p->events[before].text.n == ev->text.n;
+    if (same)
+        p->events[before].node = ev->node;
+    else if (p->count != before || ev->text.n)
+        p->touched = true;
+}
+
+/* ---- all else ---- */
+
+static void stop(struct pipe *p, const struct chat_event *ev)
+{
+    struct chat_event *out;
+
+    split_stop(p);
+    out = push(p, ev);
+    if (p->calls && ev->stop == CHAT_STOP_END) {
+        out->stop = CHAT_STOP_TOOL;
+        p->touched = true;
+    }
+}
+
+static void usage(struct pipe *p, const struct chat_event *ev)
+{
+    struct chat_usage *u = arena_alloc(&p->frame, sizeof *u);
+    struct chat_event *out = push(p, ev);
+
+    *u = *ev->usage;
+    out->usage = u;
+    if (u->reasoning < 0 && p->reasoning_size > 0) {
+        u->reasoning = pipe_tokens(p);
+        u->raw = STR("");
+        p->touched = true;
+    }
+}
+
+static void opaque(struct pipe *p, const struct chat_event *ev)
+{
+    if (ev->kind == CHAT_REDACTED) {
+        p->reasoned = true;
+        p->opaque = true;
+    }
+    if (p->options.hide || p->muted)
+        p->touched = true;
+    else
+        hand_on(p, ev, false);
+}
+
+static void error(struct pipe *p, const struct chat_event *ev)
+{
+    struct chat_error *e = arena_alloc(&p->frame, sizeof *e);
+    struct chat_event *out = push(p, ev);
+
+    *e = *ev->error;
+    out->error = e;
+}
+
+void pipe_feed(struct pipe *p, const struct chat_event *ev)
+{
+    switch (ev->kind) {
+    case CHAT_TEXT:
+        text(p, ev);
+        break;
+    case CHAT_REASONING:
+        split_stop(p);
+        if (ev->choice == 0)
+            reasoning(p, ev, false);
+        else if (p->options.hide)
+            p->touched = true;
+        else
+            push(p, ev);
+        break;
+    case CHAT_SIGNATURE:
+    case CHAT_REDACTED:
+        opaque(p, ev);
+        break;
+    case CHAT_CALL:
+        p->called = true;
+        split_stop(p);
+        hand_on(p, ev, false);
+        break;
+    case CHAT_ARGUMENTS:
+    case CHAT_REFUSAL:
+    case CHAT_OPAQUE:
+        split_stop(p);
+        p->answered |= ev->kind != CHAT_ARGUMENTS;
+        hand_on(p, ev, false);
+        break;
+    case CHAT_STOP:
+        stop(p, ev);
+        break;
+    case CHAT_USAGE:
+        usage(p, ev);
+        break;
+    case CHAT_ERROR:
+        split_stop(p);
+        error(p, ev);
+        break;
+    default:
+        push(p, ev);
+        break;
+    }
+}
+
+void pipe_flush(struct pipe *p)
+{
+    split_stop(p);
+}
+
+void pipe_continue(struct pipe *p)
+{
+    p->over = false;
+    p->boundary = true;
+    p->splitting = false;
+    buf_reset(&p->space);
+}

@@ -1,0 +1,98 @@
+/* pipe.h - what a provider's reply becomes on its way to the client: split, counted, held to its
+ * budget, hidden where policy says so.
+ *
+ *     pipe_init(&p, &options, &arena);
+ *     for each frame:
+ *         pipe_begin(&p);
+ *         ... pipe_feed(&p, &event) for each event of the frame
+ *         use p.events[0..p.count), p.touched
+ *         if (p.over) ...                      the budget is spent: cut the reply here
+ *     pipe_flush(&p);                          what was held back comes out as one more frame
+ *
+ * A stage: it does no I/O and cannot fail. What comes out is in order and has fresh block numbers.
+ *
+ *   - With a format, text is split: reasoning becomes REASONING, tool markup CALL and ARGUMENTS;
+ *     the white space beside the markers goes. Without one, text is text.
+ *   - Reasoning is counted in tokens, exactly, whoever may see it.
+ *   - When it passes the cap, it ends right before the token that was too much, and `over` is set.
+ *     The rest of the reply then has no reasoning, whatever comes: `muted`.
+ *   - Hidden, no event of reasoning comes out: no text, signature or opaque data of it.
+ *   - `touched` is false if the events of this frame are those that came in.
+ *
+ * Events and their texts are lent until the next pipe_begin.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "chat/chat.h"
+#include "split/reader.h"
+#include "tokens/tokens.h"
+
+#define PIPE_SPACE_MAX 4096               /* white space held back before it is text after all */
+#define PIPE_MARKUP_MAX ((size_t)1 << 20) /* tool markup of one block */
+
+struct pipe_options {
+    const struct split_format *format; /* NULL: the provider splits, or nothing does */
+    bool inside;                       /* the text begins inside reasoning */
+    bool hide;
+    bool both_names; /* reasoning frames are never untouched: the client wants two spellings */
+    int64_t cap;     /* tokens of reasoning; -1: no cap */
+    str id;          /* goes into the ids of calls read from markup; lent */
+    const struct tokens_vocab *vocab;
+    /* Reasoning under the cap, seen or hidden; may be NULL. */
+    void (*on_thought)(void *ctx, str text);
+    void *ctx;
+};
+
+struct pipe {
+    struct pipe_options options;
+    struct arena *arena; /* as long as the reply */
+
+    /* What came of the frame at hand. */
+    struct chat_event *events;
+    size_t count, events_max;
+    bool touched;
+
+    /* What is known so far. */
+    bool over, muted;
+    bool reasoned, answered, called;    /* something of it came, white space apart */
+    bool opaque;                        /* reasoning that nobody can read came */
+    bool summary;                       /* what came was only a summary */
+    bool tagged;                        /* it came out of the text */
+    size_t reasoning_size, answer_size; /* bytes */
+    unsigned flags;                     /* enum split_flag */
+
+    /* Its own. */
+    struct tokens_counter *counter; /* of the block at hand */
+    size_t counted_before;          /* tokens of the blocks before it */
+    struct split *split;
+    struct split_reader *reader;
+    struct arena frame;         /* what the frame at hand needs */
+    struct buf space;           /* white space that may turn out to be beside a marker */
+    enum split_kind space_kind; /* of which text */
+    bool fresh;                 /* right behind a marker: white space goes */
+    bool splitting, started;
+    str text; /* of the event at hand */
+    uint32_t text_block;
+    uint32_t runs;          /* that the splitter gave */
+    uint32_t block, blocks; /* the number the current block goes out with, and how many there are */
+    uint32_t in_block;      /* its number coming in */
+    int last;               /* what it is, or -1 */
+    bool from_split;        /* it was cut out of a text */
+    bool boundary;          /* the next content begins a block */
+    uint32_t *map;          /* by number coming in: 1 + number going out, 0 if not seen */
+    size_t map_max;
+    uint32_t calls; /* read from markup */
+};
+
+void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);
+void pipe_release(struct pipe *p);
+void pipe_begin(struct pipe *p);
+void pipe_feed(struct pipe *p, const struct chat_event *ev);
+/* The text is over (or goes on in another call): what was held back comes out. */
+void pipe_flush(struct pipe *p);
+/* A second call goes on where the first was cut: its text begins outside reasoning. */
+void pipe_continue(struct pipe *p);
+/* Tokens of reasoning that came through, seen or hidden. */
+int64_t pipe_tokens(struct pipe *p);

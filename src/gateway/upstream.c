@@ -1,0 +1,273 @@
+/* upstream.c - a provider's replies, live or recorded.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/upstream.h"
+
+#include "gateway/retry.h"
+
+#define TAPE_MAX ((size_t)64 << 20)
+#define TAPE_PIECES_MAX 200000
+
+/* ---- recording ---- */
+
+/* Held whole until the reply has ended: only recordings of whole replies are of use. */
+struct upstream_tape {
+    struct upstream_request copy;
+    struct arena arena;
+    struct buf bytes;
+    struct cassette_piece *pieces; /* their bytes are lengths until the end */
+    size_t count, cap;
+    uint64_t last_ns;
+    int status;
+    str type;
+};
+
+static struct upstream_tape *tape_new(struct loop *l, const struct upstream_request *r)
+{
+    struct upstream_tape *t = base_alloc(sizeof *t);
+
+    *t = (struct upstream_tape){.copy = *r, .last_ns = loop_now_ns(l), .type = STR("")};
+    arena_init(&t->arena, 1 << 20);
+    buf_init(&t->bytes, TAPE_MAX);
+    return t;
+}
+
+static void tape_free(struct upstream_tape *t)
+{
+    if (!t)
+        return;
+    arena_release(&t->arena);
+    buf_release(&t->bytes);
+    free(t->pieces);
+    free(t);
+}
+
+static void tape_bytes(struct upstream *u, str bytes)
+{
+    struct upstream_tape *t = u->tape;
+    uint64_t now = loop_now_ns(u->loop);
+
+    if (t->count == TAPE_PIECES_MAX)
+        return;
+    if (t->count == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 64;
+        t->pieces = base_realloc(t->pieces, t->cap * sizeof *t->pieces);
+    }
+    buf_add(&t->bytes, bytes);
+    t->pieces[t->count++] = (struct cassette_piece){
+        .after_ms = (now - t->last_ns) / CLOCK_NS_PER_MS, .bytes = {"", bytes.n}};
+    t->last_ns = now;
+}
+
+static void tape_end(struct upstream_tape *t)
+{
+    const struct config_provider *p = t->copy.provider;
+    str target = t->copy.target;
+    struct cassette_call call = {.path = str_slice(target, p->url.path.n, target.n),
+                                 .body = t->copy.body,
+                                 .status = t->status,
+                                 .type = t->type,
+                                 .pieces = t->pieces,
+                                 .piece_count = t->count};
+    struct buf head, line;
+    size_t at = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        size_t n = t->pieces[i].bytes.n;
+
+        t->pieces[i].bytes = str_slice(buf_str(&t->bytes), at, at + n);
+        at += n;
+    }
+    buf_init(&head, 4096);
+    buf_init(&line, 3 * TAPE_MAX);
+    cassette_head(p->dialect, &head);
+    cassette_line(&call, &line);
+    if (!buf_full(&t->bytes) && !buf_full(&line))
+        scribe_add(t->copy.scribe, p->record, buf_str(&head), buf_str(&line));
+    buf_release(&head);
+    buf_release(&line);
+}
+
+/* ---- over the network ---- */
+
+static str without_parameters(str type)
+{
+    size_t n = 0;
+
+    while (n < type.n && type.p[n] != ';')
+        n++;
+    return str_trim(str_slice(type, 0, n));
+}
+
+static void net_head(void *ctx, const struct http1_head *h)
+{
+    struct upstream *u = ctx;
+    str id = http1_find(h, STR("x-request-id"));
+    struct upstream_head head = {
+        .status = h->status,
+        .type = without_parameters(http1_find(h, STR("content-type"))),
+        .retry_after_ms = retry_after_ms(
+            http1_find(h, STR("retry-after")), http1_find(h, STR("retry-after-ms")), u->wall_ms),
+        .request_id = id.n ? id : http1_find(h, STR("request-id")),
+    };
+
+    if (u->tape) {
+        u->tape->status = head.status;
+        u->tape->type = arena_dup(&u->tape->arena, str_slice(head.type, 0, 256));
+    }
+    u->handler->on_head(u->ctx, &head);
+}
+
+static void net_bytes(void *ctx, str bytes)
+{
+    struct upstream *u = ctx;
+
+    if (u->tape)
+        tape_bytes(u, bytes);
+    u->handler->on_bytes(u->ctx, bytes);
+}
+
+static void net_end(void *ctx)
+{
+    struct upstream *u = ctx;
+
+    u->call = NULL;
+    if (u->tape)
+        tape_end(u->tape);
+    tape_free(u->tape);
+    u->tape = NULL;
+    u->handler->on_end(u->ctx);
+}
+
+static void net_error(void *ctx, const struct err *e, bool sent)
+{
+    struct upstream *u = ctx;
+
+    (void)sent; /* a model call may be made twice: nothing but tokens is lost by it */
+    u->call = NULL;
+    tape_free(u->tape);
+    u->tape = NULL;
+    u->handler->on_error(u->ctx, e);
+}
+
+static const struct client_handler net_handler = {net_head, net_bytes, net_end, net_error};
+
+static void net_start(struct upstream *u, struct client *c, const struct upstream_request *r)
+{
+    const struct config_provider *p = r->provider;
+    struct client_request request = {
+        .url = &p->url,
+        .method = STR("POST"),
+        .target = r->target,
+        .headers = r->headers,
+        .body = r->body,
+        .connect_ms = p->connect_ms,
+        .first_ms = p->first_ms,
+        .stall_ms = p->stall_ms,
+    };
+
+    if (p->record.n && r->scribe)
+        u->tape = tape_new(u->loop, r);
+    u->call = client_start(c, &request, &net_handler, u);
+}
+
+/* ---- from a cassette ---- */
+
+static void play(void *ctx);
+
+/* Pieces that come at once are played in one go; the others wait for their time. */
+static void play_next(struct upstream *u)
+{
+    const struct cassette_call *call = u->played;
+
+    if (u->piece < call->piece_count && call->pieces[u->piece].after_ms > 0) {
+        u->waiting = true;
+        loop_timer_set(u->loop, &u->timer, call->pieces[u->piece].after_ms);
+    } else {
+        loop_timer_set(u->loop, &u->timer, 0);
+    }
+}
+
+static void play(void *ctx)
+{
+    struct upstream *u = ctx;
+    const struct cassette_call *call = u->played;
+    struct upstream_head head;
+
+    if (u->paused)
+        return;
+    if (!call) {
+        u->handler->on_error(u->ctx, &u->miss);
+        return;
+    }
+    if (!u->headed) {
+        u->headed = true;
+        head = (struct upstream_head){.status = call->status,
+                                      .type = call->type,
+                                      .retry_after_ms = -1,
+                                      .request_id = STR("")};
+        play_next(u);
+        u->handler->on_head(u->ctx, &head);
+        return;
+    }
+    if (u->piece == call->piece_count) {
+        u->played = NULL;
+        u->handler->on_end(u->ctx);
+        return;
+    }
+    u->piece++;
+    play_next(u);
+    u->handler->on_bytes(u->ctx, call->pieces[u->piece - 1].bytes);
+}
+
+static void play_start(struct upstream *u, const struct upstream_request *r)
+{
+    loop_timer_init(&u->timer, play, u);
+    u->played = NULL;
+    if (!cassette_find(r->cassette, r->target, r->body, r->nth, &u->played, &u->miss))
+        u->played = NULL;
+    loop_timer_set(u->loop, &u->timer, 0);
+}
+
+/* ---- both ---- */
+
+void upstream_start(struct upstream *u, struct loop *l, struct client *c,
+                    const struct upstream_request *r, const struct upstream_handler *h, void *ctx)
+{
+    *u = (struct upstream){.handler = h, .ctx = ctx, .loop = l, .wall_ms = r->wall_ms};
+    if (r->cassette)
+        play_start(u, r);
+    else
+        net_start(u, c, r);
+}
+
+void upstream_cancel(struct upstream *u)
+{
+    if (u->call)
+        client_cancel(u->call);
+    u->call = NULL;
+    tape_free(u->tape);
+    u->tape = NULL;
+    if (u->timer.fn)
+        loop_timer_clear(u->loop, &u->timer);
+    u->played = NULL;
+}
+
+void upstream_pause(struct upstream *u)
+{
+    u->paused = true;
+    if (u->call)
+        client_pause(u->call);
+}
+
+void upstream_resume(struct upstream *u)
+{
+    if (!u->paused)
+        return;
+    u->paused = false;
+    if (u->call)
+        client_resume(u->call);
+    else if (u->timer.fn && !u->timer.slot)
+        loop_timer_set(u->loop, &u->timer, 0);
+}

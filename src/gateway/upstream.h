@@ -1,0 +1,61 @@
+/* upstream.h - one exchange with a provider, over the network or from a cassette.
+ *
+ * The caller sees the same either way: a head, bytes, an end or an error. Nothing calls back before
+ * upstream_start returns, and nothing after upstream_cancel.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/cassette.h"
+#include "gateway/config.h"
+#include "gateway/scribe.h"
+#include "net/client.h"
+#include "net/loop.h"
+
+struct upstream_head {
+    int status;
+    str type; /* Content-Type, without its parameters */
+    int64_t retry_after_ms;
+    str request_id; /* the provider's, or "" */
+};
+
+struct upstream_handler {
+    void (*on_head)(void *ctx, const struct upstream_head *head);
+    void (*on_bytes)(void *ctx, str bytes);
+    void (*on_end)(void *ctx);
+    void (*on_error)(void *ctx, const struct err *e);
+};
+
+struct upstream_tape; /* a reply being recorded */
+
+struct upstream {
+    const struct upstream_handler *handler;
+    void *ctx;
+    struct loop *loop;
+    int64_t wall_ms;
+
+    struct client_call *call;   /* over the network */
+    struct upstream_tape *tape; /* or NULL */
+
+    const struct cassette_call *played; /* from a cassette */
+    struct err miss;                    /* or why not */
+    size_t piece;
+    struct loop_timer timer;
+    bool headed, paused, waiting;
+};
+
+struct upstream_request {
+    const struct config_provider *provider;
+    const struct cassette *cassette; /* of a replay provider */
+    size_t nth;                      /* which of equal recordings */
+    str target, headers, body;       /* lent until the end */
+    struct scribe *scribe;           /* takes a recording, if the provider wants one */
+    int64_t wall_ms;
+};
+
+void upstream_start(struct upstream *u, struct loop *l, struct client *c,
+                    const struct upstream_request *r, const struct upstream_handler *h, void *ctx);
+void upstream_cancel(struct upstream *u);
+void upstream_pause(struct upstream *u);
+void upstream_resume(struct upstream *u);

@@ -1,0 +1,569 @@
+/* conn.c - sockets on the loop: what is ready is remembered, one function does what is due.
+ *
+ * The loop is edge-triggered, so an event only sets a flag (readable, not blocked any more, ended,
+ * gone), and work() looks at the flags: hands shaken, queue sent, bytes read, news told. Whoever
+ * changes a flag elsewhere (a write, a resume, a failed send) defers work() to the end of the
+ * round. So there is one place where callbacks are called, and it looks after each of them whether
+ * the connection was closed meanwhile.
+ *
+ * A closed connection gives back everything at once but its own struct, which work() frees at the
+ * end of the round: those further up the stack may still look at its flags.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn.h"
+
+#include "base/buf.h"
+#include "net/tls_link.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define READ_TURN_MAX (256 * 1024) /* bytes read before it is the others' turn */
+#define DIRECT_SIZE (32 * 1024)    /* from here on a write does not wait for the round to end */
+#define RECORD_SIZE 16384          /* the most a TLS record takes */
+#define KEEPALIVE_S 60
+
+struct conn {
+    struct loop *loop;
+    struct loop_watch watch;
+    struct loop_task task;
+    const struct conn_handler *handler;
+    void *ctx;
+    struct tls_link *link; /* or NULL: plain */
+    struct buf out;
+    size_t out_at; /* of out, sent already */
+    uint64_t sent;
+    struct err *fault; /* a write failed: told when nothing is left to read */
+    bool connecting, shaking;
+    bool readable, blocked; /* there may be bytes; the socket takes none */
+    bool ended, gone;       /* epoll has said that the peer closed its side; that it broke */
+    bool hangup_told, end_told;
+    bool paused, was_full;
+    bool finishing, finished;
+    bool dead, closed; /* on_error was called; conn_close was */
+};
+
+static const struct {
+    int number;
+    const char *what;
+} reasons[] = {
+    {ECONNREFUSED, "the connection was refused"},
+    {ECONNRESET, "the connection was reset by the peer"},
+    {EPIPE, "the connection was closed by the peer"},
+    {ETIMEDOUT, "the peer does not answer any more"},
+    {EHOSTUNREACH, "there is no route to it"},
+    {ENETUNREACH, "there is no route to its network"},
+};
+
+static bool say_errno(int number, struct err *e)
+{
+    const char *what = strerrordesc_np(number);
+
+    for (size_t i = 0; i < COUNT_OF(reasons); i++)
+        if (reasons[i].number == number)
+            return err_set(e, ERR_UPSTREAM, "%s", reasons[i].what);
+    return err_set(e, ERR_UPSTREAM, "the connection failed: %s", what ? what : "unknown error");
+}
+
+static size_t queued(const struct conn *c)
+{
+    return c->out.n - c->out_at;
+}
+
+static bool is_open(const struct conn *c)
+{
+    return !c->connecting && !c->shaking && !c->closed && !c->dead && !c->fault;
+}
+
+static void release_queue(struct conn *c)
+{
+    buf_release(&c->out);
+    c->out_at = 0;
+}
+
+/* Nothing more can be written. What has arrived is read first: work() tells when it is. */
+static void set_fault(struct conn *c, const struct err *e)
+{
+    if (c->fault)
+        return;
+    c->fault = base_alloc(sizeof *c->fault);
+    *c->fault = *e;
+    c->readable = true;
+    release_queue(c);
+    loop_defer(c->loop, &c->task);
+}
+
+/* Writing. */
+
+static void queue_add(struct conn *c, str bytes)
+{
+    struct err e;
+
+    if (c->out_at > DIRECT_SIZE && c->out_at >= c->out.n / 2) {
+        buf_drop(&c->out, c->out_at);
+        c->out_at = 0;
+    }
+    buf_add(&c->out, bytes);
+    if (!buf_full(&c->out))
+        return;
+    err_set(&e, ERR_LIMIT, "more than %zu bytes wait to be sent", CONN_QUEUE_MAX);
+    set_fault(c, &e);
+}
+
+static void queue_sent(struct conn *c, size_t n)
+{
+    c->out_at += n;
+    if (queued(c) == 0)
+        release_queue(c);
+}
+
+static void send_plain(struct conn *c, str *more)
+{
+    while (queued(c) + more->n > 0 && !c->blocked) {
+        size_t first = queued(c);
+        struct iovec iov[2] = {
+            {c->out.p ? c->out.p + c->out_at : NULL, first},
+            {(void *)(uintptr_t)more->p, more->n},
+        };
+        struct msghdr msg = {.msg_iov = first ? iov : iov + 1,
+                             .msg_iovlen = (first > 0) + (size_t)(more->n > 0)};
+        ssize_t n = sendmsg(c->watch.fd, &msg, MSG_NOSIGNAL);
+        struct err e;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN) {
+            c->blocked = true;
+            return;
+        }
+        if (n < 0) {
+            say_errno(errno, &e);
+            set_fault(c, &e);
+            return;
+        }
+        c->sent += (size_t)n;
+        queue_sent(c, (size_t)n < first ? (size_t)n : first);
+        *more = str_slice(*more, (size_t)n < first ? 0 : (size_t)n - first, more->n);
+    }
+}
+
+/* Bytes to TLS; how many were taken. */
+static size_t send_records(struct conn *c, str bytes)
+{
+    struct err e;
+    size_t n = 0;
+
+    if (bytes.n == 0 || c->blocked || c->fault)
+        return 0;
+    switch (tls_link_write(c->link, bytes, &n, &e)) {
+    case TLS_AGAIN:
+        c->blocked = true;
+        break;
+    case TLS_FAILED:
+        set_fault(c, &e);
+        break;
+    default:
+        break;
+    }
+    c->sent += n;
+    return n;
+}
+
+static void send_tls(struct conn *c, str *more)
+{
+    size_t fill, n;
+
+    /* The head and what follows it share a record. */
+    if (queued(c) > 0 && queued(c) < RECORD_SIZE && more->n > 0) {
+        fill = RECORD_SIZE - queued(c);
+        queue_add(c, str_slice(*more, 0, fill));
+        *more = str_slice(*more, fill, more->n);
+    }
+    if (queued(c) > 0) {
+        n = send_records(c, (str){c->out.p + c->out_at, queued(c)});
+        if (!c->fault)
+            queue_sent(c, n);
+    }
+    if (queued(c) == 0) {
+        n = send_records(c, *more);
+        *more = str_slice(*more, n, more->n);
+    }
+}
+
+/* The queue, then these bytes, as far as the socket takes them; the rest is queued. */
+static void send_now(struct conn *c, str more)
+{
+    if (!c->blocked && c->link)
+        send_tls(c, &more);
+    else if (!c->blocked)
+        send_plain(c, &more);
+    if (more.n > 0 && !c->fault)
+        queue_add(c, more);
+}
+
+static void flush(struct conn *c)
+{
+    if (!is_open(c))
+        return;
+    send_now(c, STR(""));
+    if (!c->finishing || c->finished || queued(c) > 0 || c->fault)
+        return;
+    if (c->link)
+        tls_link_end(c->link);
+    shutdown(c->watch.fd, SHUT_WR);
+    c->finished = true;
+}
+
+void conn_write(struct conn *c, str bytes)
+{
+    if (bytes.n == 0 || c->closed || c->dead || c->fault || c->finishing)
+        return;
+    if (is_open(c) && queued(c) + bytes.n >= DIRECT_SIZE)
+        send_now(c, bytes);
+    else
+        queue_add(c, bytes);
+    if (queued(c) > 0 && !c->blocked)
+        loop_defer(c->loop, &c->task);
+    if (conn_full(c))
+        c->was_full = true;
+}
+
+bool conn_full(const struct conn *c)
+{
+    return queued(c) >= CONN_HIGH;
+}
+
+size_t conn_queued(const struct conn *c)
+{
+    return queued(c);
+}
+
+uint64_t conn_sent(const struct conn *c)
+{
+    return c->sent;
+}
+
+void conn_flush(struct conn *c)
+{
+    flush(c);
+    if (c->was_full)
+        loop_defer(c->loop, &c->task); /* on_room may be due */
+}
+
+void conn_finish(struct conn *c)
+{
+    c->finishing = true;
+    loop_defer(c->loop, &c->task);
+}
+
+/* Reading. */
+
+static enum tls_result take(struct conn *c, size_t *n, struct err *e)
+{
+    char *bytes = loop_scratch(c->loop);
+    ssize_t got;
+
+    *n = 0;
+    if (c->link)
+        return tls_link_read(c->link, bytes, LOOP_SCRATCH_SIZE, n, e);
+    do
+        got = recv(c->watch.fd, bytes, LOOP_SCRATCH_SIZE, 0);
+    while (got < 0 && errno == EINTR);
+    if (got == 0)
+        return TLS_END;
+    if (got < 0 && errno == EAGAIN)
+        return TLS_AGAIN;
+    if (got < 0) {
+        say_errno(errno, e);
+        return TLS_FAILED;
+    }
+    *n = (size_t)got;
+    /* Less than we asked for: the socket is empty, and says so when it is not any more. But the
+     * end of it, if that was told already, is not told again. */
+    return *n < LOOP_SCRATCH_SIZE && !c->ended && !c->gone && !c->fault ? TLS_AGAIN : TLS_DONE;
+}
+
+static void tell_error(struct conn *c, const struct err *e)
+{
+    struct err copy = *e;
+
+    c->dead = true;
+    release_queue(c);
+    c->handler->on_error(c->ctx, &copy);
+}
+
+static bool reads(const struct conn *c)
+{
+    return c->readable && !c->paused && !c->closed && !c->dead && !c->end_told;
+}
+
+static void read_turn(struct conn *c)
+{
+    size_t taken = 0;
+
+    while (reads(c)) {
+        enum tls_result result;
+        struct err e;
+        size_t n;
+
+        if (taken >= READ_TURN_MAX) {
+            loop_defer(c->loop, &c->task);
+            return;
+        }
+        result = take(c, &n, &e);
+        taken += n;
+        if (result != TLS_DONE)
+            c->readable = false;
+        if (n > 0) {
+            c->handler->on_bytes(c->ctx, (str){loop_scratch(c->loop), n});
+        } else if (result == TLS_END) {
+            c->end_told = true;
+            c->handler->on_end(c->ctx);
+        } else if (result == TLS_FAILED) {
+            tell_error(c, &e);
+        }
+    }
+}
+
+void conn_pause(struct conn *c)
+{
+    c->paused = true;
+    if (c->ended || c->gone)
+        loop_defer(c->loop, &c->task);
+}
+
+void conn_resume(struct conn *c)
+{
+    c->paused = false;
+    if (c->readable)
+        loop_defer(c->loop, &c->task);
+}
+
+/* What is known of the socket beside its bytes, where no read would find it out. */
+static void look_for_error(struct conn *c)
+{
+    int number = 0;
+    socklen_t size = sizeof number;
+    struct err e;
+
+    if (!c->gone || c->fault || (!c->paused && !c->end_told))
+        return;
+    c->gone = false;
+    if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) == 0 && number != 0) {
+        say_errno(number, &e);
+        set_fault(c, &e);
+    }
+}
+
+/* Opening. */
+
+static void set_open(struct conn *c)
+{
+    c->connecting = c->shaking = false;
+    loop_defer(c->loop, &c->task); /* what was written meanwhile */
+    if (c->handler->on_open)
+        c->handler->on_open(c->ctx);
+}
+
+static void shake(struct conn *c)
+{
+    struct err e;
+
+    switch (tls_link_shake(c->link, &e)) {
+    case TLS_DONE:
+        set_open(c);
+        break;
+    case TLS_AGAIN:
+        break;
+    default:
+        tell_error(c, &e);
+    }
+}
+
+static void connected(struct conn *c)
+{
+    int number = 0;
+    socklen_t size = sizeof number;
+    struct err e;
+
+    if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) < 0)
+        number = errno;
+    if (number != 0) {
+        say_errno(number, &e);
+        tell_error(c, &e);
+        return;
+    }
+    c->connecting = false;
+    if (c->link)
+        c->shaking = true;
+    else
+        set_open(c);
+}
+
+/* All that is due. */
+static void work(struct conn *c)
+{
+    if (c->shaking)
+        shake(c);
+    if (c->connecting || c->shaking || c->closed || c->dead)
+        return;
+    flush(c);
+    read_turn(c);
+    if (c->closed || c->dead)
+        return;
+    look_for_error(c);
+    if (c->was_full && queued(c) <= CONN_LOW && !c->fault) {
+        c->was_full = false;
+        if (c->handler->on_room)
+            c->handler->on_room(c->ctx);
+    }
+    if (!c->closed && c->paused && c->ended && !c->hangup_told) {
+        c->hangup_told = true;
+        if (c->handler->on_hangup)
+            c->handler->on_hangup(c->ctx);
+    }
+    if (!c->closed && c->fault && !reads(c))
+        tell_error(c, c->fault);
+}
+
+static void on_task(void *ctx)
+{
+    struct conn *c = ctx;
+
+    if (c->closed)
+        free(c);
+    else
+        work(c);
+}
+
+static void on_ready(void *ctx, unsigned ready)
+{
+    struct conn *c = ctx;
+
+    if (c->dead)
+        return;
+    if (c->connecting) {
+        if ((ready & (LOOP_OUT | LOOP_GONE)) == 0)
+            return;
+        connected(c);
+        if (c->closed || c->dead)
+            return;
+    }
+    if (ready & LOOP_OUT)
+        c->blocked = false;
+    /* TLS may have to write before it reads on. */
+    if ((ready & (LOOP_IN | LOOP_END | LOOP_GONE)) || c->link)
+        c->readable = true;
+    if (ready & (LOOP_END | LOOP_GONE))
+        c->ended = true;
+    if (ready & LOOP_GONE)
+        c->gone = true;
+    work(c);
+}
+
+static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *h, void *ctx)
+{
+    struct conn *c = base_alloc(sizeof *c);
+
+    *c = (struct conn){.loop = l, .handler = h, .ctx = ctx};
+    buf_init(&c->out, CONN_QUEUE_MAX);
+    loop_watch_init(&c->watch, fd, on_ready, c);
+    loop_task_init(&c->task, on_task, c);
+    return c;
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+    /* A socket of another family has no such option, and does without. */
+    (void)setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* The rest of making one; if it fails, nothing is left, the descriptor neither. */
+static struct conn *start(struct conn *c, struct tls *tls, str host, struct err *e)
+{
+    set_option(c->watch.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (tls) {
+        c->link = tls_link_new(tls, c->watch.fd, host, e);
+        if (!c->link)
+            goto failed;
+    }
+    if (loop_watch_add(c->loop, &c->watch, LOOP_IN | LOOP_OUT, e))
+        return c;
+failed:
+    tls_link_free(c->link);
+    close(c->watch.fd);
+    free(c);
+    return NULL;
+}
+
+struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct conn_handler *h,
+                         void *ctx, struct err *e)
+{
+    struct conn *c = conn_new(l, fd, h, ctx);
+
+    c->shaking = tls != NULL;
+    return start(c, tls, STR(""), e);
+}
+
+struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned addr_size,
+                          struct tls *tls, str host, const struct conn_handler *h, void *ctx,
+                          struct err *e)
+{
+    int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct conn *c;
+
+    if (fd < 0) {
+        err_sys(e, "cannot make a socket");
+        return NULL;
+    }
+    /* A call may be silent for minutes while a model thinks, and some boxes on the way forget. */
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 4);
+    if (connect(fd, addr, addr_size) < 0 && errno != EINPROGRESS) {
+        say_errno(errno, e);
+        close(fd);
+        return NULL;
+    }
+    c = conn_new(l, fd, h, ctx);
+    c->connecting = true;
+    return start(c, tls, host, e);
+}
+
+void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx)
+{
+    c->handler = h;
+    c->ctx = ctx;
+}
+
+void conn_close(struct conn *c)
+{
+    if (!c || c->closed)
+        return;
+    c->closed = true;
+    loop_watch_remove(c->loop, &c->watch);
+    if (c->link && !c->dead && !c->fault)
+        tls_link_end(c->link);
+    tls_link_free(c->link);
+    c->link = NULL;
+    close(c->watch.fd);
+    release_queue(c);
+    free(c->fault);
+    c->fault = NULL;
+    loop_defer(c->loop, &c->task);
+}
+
+bool conn_reached(const struct conn *c)
+{
+    return !c->connecting;
+}
+
+bool conn_resumed(const struct conn *c)
+{
+    return c->link && tls_link_resumed(c->link);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/gzip.h"
+
+#include "net/http1.h"
+
+#include <zlib.h>
+
+#define LEVEL 3 /* most of what can be saved of text, at half the time of 6 */
+#define GZIP_BITS (15 + 16)
+#define ROOM_MIN 256
+#define PIECE_MAX (1u << 30) /* zlib counts in unsigned int */
+
+struct gzip {
+    z_stream z;
+};
+
+struct gzip *gzip_new(void)
+{
+    struct gzip *g = base_alloc(sizeof *g);
+
+    g->z = (z_stream){0};
+    if (deflateInit2(&g->z, LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        base_die("gzip: no memory");
+    return g;
+}
+
+void gzip_free(struct gzip *g)
+{
+    if (!g)
+        return;
+    deflateEnd(&g->z);
+    free(g);
+}
+
+void gzip_begin(struct gzip *g)
+{
+    deflateReset(&g->z);
+}
+
+/* zlib does not write through next_in, but does not say so either. */
+static void set_input(z_stream *z, str s)
+{
+    assert(s.n <= PIECE_MAX);
+    memcpy(&z->next_in, &s.p, sizeof s.p);
+    z->avail_in = (uInt)s.n;
+}
+
+static void pump(struct gzip *g, str piece, int flush, struct buf *out)
+{
+    set_input(&g->z, piece);
+    do {
+        size_t want = g->z.avail_in / 4 + ROOM_MIN;
+        char *p = buf_room(out, want);
+
+        if (!p)
+            return;
+        g->z.next_out = (Bytef *)p;
+        g->z.avail_out = (uInt)want;
+        deflate(&g->z, flush);
+        buf_wrote(out, want - g->z.avail_out);
+    } while (g->z.avail_out == 0);
+}
+
+void gzip_feed(struct gzip *g, str piece, struct buf *out)
+{
+    if (piece.n > 0)
+        pump(g, piece, Z_SYNC_FLUSH, out);
+}
+
+void gzip_finish(struct gzip *g, struct buf *out)
+{
+    pump(g, STR(""), Z_FINISH, out);
+}
+
+void gzip_pack(struct gzip *g, str body, struct buf *out)
+{
+    gzip_begin(g);
+    pump(g, body, Z_FINISH, out);
+}
+
+/* How much room to ask for next: as much again as there is, but never past the ceiling. */
+static size_t room_for(const struct buf *out, size_t packed)
+{
+    size_t left = out->size_max - out->n;
+    size_t want = out->n > packed * 3 ? out->n : packed * 3 + ROOM_MIN;
+
+    want = want < PIECE_MAX ? want : PIECE_MAX;
+    return want < left ? want : left;
+}
+
+/* One more byte than the ceiling allows tells a body that just fits from one that does not. */
+static bool is_over(z_stream *z)
+{
+    Bytef one;
+
+    z->next_out = &one;
+    z->avail_out = 1;
+    (void)inflate(z, Z_NO_FLUSH);
+    return z->avail_out == 0;
+}
+
+static bool unpack(z_stream *z, size_t packed, struct buf *out, struct err *e)
+{
+    for (;;) {
+        size_t want = room_for(out, packed);
+        char *p;
+        int got;
+
+        if (want == 0 && is_over(z))
+            return err_set(e, ERR_LIMIT, "the body, unpacked, is over %zu bytes", out->size_max);
+        p = buf_room(out, want);
+        assert(p);
+        z->next_out = (Bytef *)p;
+        z->avail_out = (uInt)want;
+        got = inflate(z, Z_NO_FLUSH);
+        buf_wrote(out, want - z->avail_out);
+        if (got == Z_STREAM_END && z->avail_in == 0)
+            return true;
+        if (got == Z_STREAM_END)
+            inflateReset(z);
+        else if (got != Z_OK || (z->avail_in == 0 && z->avail_out > 0))
+            return err_set(e, ERR_INPUT, "the body is not whole gzip");
+    }
+}
+
+bool gzip_unpack(str packed, struct buf *out, struct err *e)
+{
+    z_stream z = {0};
+    bool ok;
+
+    if (packed.n > PIECE_MAX)
+        return err_set(e, ERR_LIMIT, "the body is too large to be unpacked");
+    if (inflateInit2(&z, GZIP_BITS) != Z_OK)
+        base_die("gzip: no memory");
+    set_input(&z, packed);
+    ok = unpack(&z, packed.n, out, e);
+    inflateEnd(&z);
+    return ok;
+}
+
+/* "q=0.25" in thousandths, 1000 if there is none, -1 if it is wrong. */
+static int quality(str item, str *name)
+{
+    size_t semicolon = str_find(item, STR(";"));
+    str q = semicolon == STR_NONE ? STR("q=1") : str_trim(str_slice(item, semicolon + 1, item.n));
+    int value, unit = 100;
+
+    *name = str_trim(str_slice(item, 0, semicolon));
+    if (q.n < 3 || (q.p[0] | 0x20) != 'q' || q.p[1] != '=' || (q.p[2] != '0' && q.p[2] != '1'))
+        return -1;
+    value = (q.p[2] - '0') * 1000;
+    if (q.n > 7 || (q.n > 3 && q.p[3] != '.'))
+        return -1;
+    for (size_t i = 4; i < q.n; i++, unit /= 10) {
+        if (q.p[i] < '0' || q.p[i] > '9')
+            return -1;
+        value += (q.p[i] - '0') * unit;
+    }
+    return value <= 1000 ? value : -1;
+}
+
+bool gzip_accepted(str accept_encoding)
+{
+    int gzip = -1, any = -1, plain = -1;
+    str item, name;
+
+    while (http1_list_next(&accept_encoding, &item)) {
+        int q = quality(item, &name);
+
+        if (q < 0)
+            continue;
+        if (http1_same(name, STR("gzip")) || http1_same(name, STR("x-gzip")))
+            gzip = q;
+        else if (http1_same(name, STR("identity")))
+            plain = q;
+        else if (str_eq(name, STR("*")))
+            any = q;
+    }
+    if (gzip < 0)
+        gzip = any;
+    return gzip > 0 && gzip >= plain;
+}

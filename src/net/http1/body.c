@@ -1,0 +1,256 @@
+/* body.c - framing taken off: lengths counted, chunks joined.
+ *
+ * All of a chunked body but its data is read by one table: the state, the kind of byte, the next
+ * state. Data is handed on in the pieces it came in.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/http1/internal.h"
+
+#define DIGITS_MAX 15 /* of a chunk's size, leading zeros too */
+#define EXTRA_MAX (64 * 1024)
+
+enum kind {
+    K_BAD, /* control characters */
+    K_HEX,
+    K_TOKEN, /* what else may stand in a token */
+    K_SEMICOLON,
+    K_COLON,
+    K_EQUALS,
+    K_QUOTE,
+    K_BACKSLASH,
+    K_SPACE,
+    K_CR,
+    K_LF,
+    K_OTHER,
+    K_COUNT
+};
+
+enum state {
+    S_BAD, /* so that what the table does not name is refused */
+    S_SIZE_BEGIN,
+    S_SIZE,
+    S_SIZE_SPACE,
+    S_NAME_BEGIN, /* of an extension */
+    S_NAME,
+    S_NAME_SPACE,
+    S_VALUE_BEGIN,
+    S_VALUE,
+    S_VALUE_SPACE,
+    S_QUOTED,
+    S_ESCAPED,
+    S_QUOTED_END,
+    S_SIZE_LF,
+    S_DATA,
+    S_DATA_CR,
+    S_DATA_LF,
+    S_LINE_BEGIN, /* of a trailer */
+    S_LINE_NAME,
+    S_LINE_VALUE,
+    S_LINE_LF,
+    S_END_LF,
+    S_END,
+    S_COUNT
+};
+
+static const uint8_t next[S_COUNT][K_COUNT] = {
+    [S_SIZE_BEGIN] = {[K_HEX] = S_SIZE},
+    [S_SIZE] = {[K_HEX] = S_SIZE,
+                [K_SPACE] = S_SIZE_SPACE,
+                [K_SEMICOLON] = S_NAME_BEGIN,
+                [K_CR] = S_SIZE_LF},
+    [S_SIZE_SPACE] = {[K_SPACE] = S_SIZE_SPACE, [K_SEMICOLON] = S_NAME_BEGIN},
+    [S_NAME_BEGIN] = {[K_SPACE] = S_NAME_BEGIN, [K_HEX] = S_NAME, [K_TOKEN] = S_NAME},
+    [S_NAME] = {[K_HEX] = S_NAME,
+                [K_TOKEN] = S_NAME,
+                [K_SPACE] = S_NAME_SPACE,
+                [K_EQUALS] = S_VALUE_BEGIN,
+                [K_SEMICOLON] = S_NAME_BEGIN,
+                [K_CR] = S_SIZE_LF},
+    [S_NAME_SPACE] =
+        {[K_SPACE] = S_NAME_SPACE, [K_EQUALS] = S_VALUE_BEGIN, [K_SEMICOLON] = S_NAME_BEGIN},
+    [S_VALUE_BEGIN] =
+        {[K_SPACE] = S_VALUE_BEGIN, [K_HEX] = S_VALUE, [K_TOKEN] = S_VALUE, [K_QUOTE] = S_QUOTED},
+    [S_VALUE] = {[K_HEX] = S_VALUE,
+                 [K_TOKEN] = S_VALUE,
+                 [K_SPACE] = S_VALUE_SPACE,
+                 [K_SEMICOLON] = S_NAME_BEGIN,
+                 [K_CR] = S_SIZE_LF},
+    [S_VALUE_SPACE] = {[K_SPACE] = S_VALUE_SPACE, [K_SEMICOLON] = S_NAME_BEGIN},
+    [S_QUOTED] = {[K_HEX] = S_QUOTED,
+                  [K_TOKEN] = S_QUOTED,
+                  [K_SEMICOLON] = S_QUOTED,
+                  [K_COLON] = S_QUOTED,
+                  [K_EQUALS] = S_QUOTED,
+                  [K_SPACE] = S_QUOTED,
+                  [K_OTHER] = S_QUOTED,
+                  [K_BACKSLASH] = S_ESCAPED,
+                  [K_QUOTE] = S_QUOTED_END},
+    [S_ESCAPED] = {[K_HEX] = S_QUOTED,
+                   [K_TOKEN] = S_QUOTED,
+                   [K_SEMICOLON] = S_QUOTED,
+                   [K_COLON] = S_QUOTED,
+                   [K_EQUALS] = S_QUOTED,
+                   [K_SPACE] = S_QUOTED,
+                   [K_OTHER] = S_QUOTED,
+                   [K_BACKSLASH] = S_QUOTED,
+                   [K_QUOTE] = S_QUOTED},
+    [S_QUOTED_END] = {[K_SPACE] = S_VALUE_SPACE, [K_SEMICOLON] = S_NAME_BEGIN, [K_CR] = S_SIZE_LF},
+    [S_SIZE_LF] = {[K_LF] = S_DATA}, /* or the trailers, if the size is 0 */
+    [S_DATA_CR] = {[K_CR] = S_DATA_LF},
+    [S_DATA_LF] = {[K_LF] = S_SIZE_BEGIN},
+    [S_LINE_BEGIN] = {[K_HEX] = S_LINE_NAME, [K_TOKEN] = S_LINE_NAME, [K_CR] = S_END_LF},
+    [S_LINE_NAME] = {[K_HEX] = S_LINE_NAME, [K_TOKEN] = S_LINE_NAME, [K_COLON] = S_LINE_VALUE},
+    [S_LINE_VALUE] = {[K_HEX] = S_LINE_VALUE,
+                      [K_TOKEN] = S_LINE_VALUE,
+                      [K_SEMICOLON] = S_LINE_VALUE,
+                      [K_COLON] = S_LINE_VALUE,
+                      [K_EQUALS] = S_LINE_VALUE,
+                      [K_QUOTE] = S_LINE_VALUE,
+                      [K_BACKSLASH] = S_LINE_VALUE,
+                      [K_SPACE] = S_LINE_VALUE,
+                      [K_OTHER] = S_LINE_VALUE,
+                      [K_CR] = S_LINE_LF},
+    [S_LINE_LF] = {[K_LF] = S_LINE_BEGIN},
+    [S_END_LF] = {[K_LF] = S_END},
+};
+
+static enum kind kind_of(char c)
+{
+    switch (c) {
+    case ';':
+        return K_SEMICOLON;
+    case ':':
+        return K_COLON;
+    case '=':
+        return K_EQUALS;
+    case '"':
+        return K_QUOTE;
+    case '\\':
+        return K_BACKSLASH;
+    case ' ':
+    case '\t':
+        return K_SPACE;
+    case '\r':
+        return K_CR;
+    case '\n':
+        return K_LF;
+    default:
+        return http1_is(c, HTTP1_HEX)     ? K_HEX
+               : http1_is(c, HTTP1_TOKEN) ? K_TOKEN
+               : http1_is(c, HTTP1_TEXT)  ? K_OTHER
+                                          : K_BAD;
+    }
+}
+
+static void fail(struct http1_body *b, const char *why)
+{
+    b->fault = (struct http1_fault){400, why};
+    b->state = S_BAD;
+}
+
+static const char *why_bad(enum state s)
+{
+    return s <= S_SIZE      ? "a chunk's size is no hexadecimal number"
+           : s <= S_SIZE_LF ? "a chunk's extension is bad"
+           : s <= S_DATA_LF ? "a chunk's data is not followed by CRLF"
+                            : "a trailer is bad";
+}
+
+static unsigned hex(char c)
+{
+    return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
+}
+
+static bool is_extra(enum state s)
+{
+    return (s >= S_SIZE_SPACE && s < S_SIZE_LF) || (s >= S_LINE_NAME && s <= S_LINE_LF);
+}
+
+/* One byte that is not data. */
+static void step(struct http1_body *b, char c)
+{
+    enum state was = b->state;
+
+    b->state = next[was][kind_of(c)];
+    if (b->state == S_BAD) {
+        fail(b, why_bad(was));
+    } else if (b->state == S_SIZE) {
+        b->left = b->left << 4 | hex(c);
+        if (++b->digits > DIGITS_MAX)
+            fail(b, "a chunk's size is too large");
+    } else if (b->state == S_DATA) {
+        b->digits = 0;
+        if (b->left == 0)
+            b->state = S_LINE_BEGIN;
+    } else if (b->state == S_END) {
+        b->done = true;
+    }
+    if (is_extra(b->state) && ++b->extra > EXTRA_MAX)
+        fail(b, "too much beside the data of a chunked body");
+}
+
+/* As much of the bytes as the length or the chunk still has. */
+static size_t take_data(struct http1_body *b, str bytes, struct http1_sink sink)
+{
+    size_t n = bytes.n < b->left ? bytes.n : (size_t)b->left;
+
+    b->left -= n;
+    if (n > 0)
+        sink.on_bytes(sink.ctx, str_slice(bytes, 0, n));
+    return n;
+}
+
+static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink sink)
+{
+    size_t at = 0;
+
+    while (at < bytes.n && !b->done && !b->fault.status) {
+        if (b->state != S_DATA) {
+            step(b, bytes.p[at++]);
+            continue;
+        }
+        at += take_data(b, str_slice(bytes, at, bytes.n), sink);
+        if (b->left == 0)
+            b->state = S_DATA_CR;
+    }
+    return at;
+}
+
+void http1_body_init(struct http1_body *b, const struct http1_head *h)
+{
+    *b = (struct http1_body){.framing = h->framing, .state = S_SIZE_BEGIN};
+    if (h->framing == HTTP1_LENGTH)
+        b->left = h->content_length;
+    b->done = h->framing == HTTP1_NONE || (h->framing == HTTP1_LENGTH && b->left == 0);
+}
+
+size_t http1_body_feed(struct http1_body *b, str bytes, struct http1_sink sink)
+{
+    size_t used;
+
+    if (b->done || b->fault.status)
+        return 0;
+    switch (b->framing) {
+    case HTTP1_NONE:
+        return 0;
+    case HTTP1_LENGTH:
+        used = take_data(b, bytes, sink);
+        b->done = b->left == 0;
+        return used;
+    case HTTP1_CHUNKED:
+        return feed_chunked(b, bytes, sink);
+    case HTTP1_TO_CLOSE:
+        if (bytes.n > 0)
+            sink.on_bytes(sink.ctx, bytes);
+        return bytes.n;
+    }
+    return 0;
+}
+
+bool http1_body_finish(struct http1_body *b)
+{
+    if (b->framing == HTTP1_TO_CLOSE)
+        b->done = true;
+    return b->done;
+}

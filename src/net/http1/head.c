@@ -1,0 +1,286 @@
+/* head.c - the lines of a head: one pass, in place.
+ *
+ * A line is found by looking for the first byte that may not stand in a value, 16 at a time; that
+ * must be its end. So no control character is left in any span.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/http1/internal.h"
+
+struct cursor {
+    const char *p, *end;
+    bool over; /* the end is the ceiling's: what is not whole by then never will be */
+};
+
+bool http1_bad(struct http1_reading *r, int status, const char *why)
+{
+    *r->fault = (struct http1_fault){r->head->is_request ? status : 502, why};
+    return false;
+}
+
+/* DONE: the line without its end. */
+static enum http1_result take_line(struct cursor *c, str *line)
+{
+    const char *q = http1_text_end(c->p, c->end);
+
+    if (q == c->end)
+        return HTTP1_MORE;
+    *line = (str){c->p, (size_t)(q - c->p)};
+    if (*q == '\r' && ++q == c->end)
+        return HTTP1_MORE;
+    if (*q != '\n')
+        return HTTP1_BAD;
+    c->p = q + 1;
+    return HTTP1_DONE;
+}
+
+static str trim(str s)
+{
+    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s.p++, s.n--;
+    return s;
+}
+
+static bool take_field(struct http1_reading *r, str line)
+{
+    struct http1_head *h = r->head;
+    struct http1_field *f;
+    size_t colon = 0;
+
+    if (line.p[0] == ' ' || line.p[0] == '\t')
+        return http1_bad(r, 400, "a header line begins with white space");
+    while (colon < line.n && http1_is(line.p[colon], HTTP1_TOKEN))
+        colon++;
+    if (colon == line.n)
+        return http1_bad(r, 400, "a header line has no colon");
+    if (line.p[colon] != ':')
+        return http1_bad(r, 400, "a header's name has a character that may not be there");
+    if (colon == 0)
+        return http1_bad(r, 400, "a header has no name");
+    if (h->field_count == HTTP1_FIELDS_MAX)
+        return http1_bad(r, 431, "too many header fields");
+    f = &h->fields[h->field_count++];
+    *f = (struct http1_field){{line.p, colon}, trim(str_slice(line, colon + 1, line.n))};
+    return http1_field_read(r, f);
+}
+
+static enum http1_result take_fields(struct http1_reading *r, struct cursor *c)
+{
+    for (;;) {
+        str line;
+
+        switch (take_line(c, &line)) {
+        case HTTP1_MORE:
+            if (!c->over)
+                return HTTP1_MORE;
+            http1_bad(r, 431, "the head is too large");
+            return HTTP1_BAD;
+        case HTTP1_BAD:
+            http1_bad(r, 400, "a header has a control character");
+            return HTTP1_BAD;
+        case HTTP1_DONE:
+            break;
+        }
+        if (line.n == 0)
+            return HTTP1_DONE;
+        if (!take_field(r, line))
+            return HTTP1_BAD;
+    }
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "HTTP/1.1" */
+static bool read_version(struct http1_reading *r, str s)
+{
+    if (s.n != 8 || !str_starts(s, STR("HTTP/")) || !is_digit(s.p[5]) || s.p[6] != '.' ||
+        !is_digit(s.p[7]))
+        return http1_bad(r, 400, "the first line is not HTTP/1.1");
+    if (s.p[5] != '1' || s.p[7] > '1')
+        return http1_bad(r, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+    r->head->minor = s.p[7] - '0';
+    return true;
+}
+
+static bool read_request_line(struct http1_reading *r, str line)
+{
+    struct http1_head *h = r->head;
+    const char *first = memchr(line.p, ' ', line.n);
+    const char *last = first ? memrchr(line.p, ' ', line.n) : NULL;
+
+    if (!first || first == last)
+        return http1_bad(r, 400, "the request line is not METHOD TARGET VERSION");
+    h->method = (str){line.p, (size_t)(first - line.p)};
+    h->target = (str){first + 1, (size_t)(last - first - 1)};
+    if (!http1_is_token(h->method))
+        return http1_bad(r, 400, "the method is none");
+    if (!read_version(r, (str){last + 1, (size_t)(line.p + line.n - last - 1)}))
+        return false;
+    return http1_target(r);
+}
+
+/* Not whole yet: but what does not even begin with a method need not be waited for. */
+static bool may_be_request(str bytes)
+{
+    size_t n = 0;
+
+    while (n < bytes.n && http1_is(bytes.p[n], HTTP1_TOKEN))
+        n++;
+    return n == bytes.n || (n > 0 && bytes.p[n] == ' ');
+}
+
+static struct cursor cursor_of(str bytes, size_t size_max)
+{
+    bool over = bytes.n >= size_max;
+
+    return (struct cursor){bytes.p, bytes.p + (over ? size_max : bytes.n), over};
+}
+
+static void head_init(struct http1_head *h, bool is_request)
+{
+    memset(h, 0, offsetof(struct http1_head, fields));
+    h->is_request = is_request;
+    h->method = h->target = h->path = h->query = h->host = h->reason = STR("");
+}
+
+enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *out, size_t *used,
+                                struct http1_fault *fault)
+{
+    struct http1_reading r = {.head = out, .fault = fault};
+    struct cursor c = cursor_of(bytes, size_max);
+    enum http1_result got;
+    str line;
+
+    head_init(out, true);
+    do
+        got = take_line(&c, &line);
+    while (got == HTTP1_DONE && line.n == 0);
+    if (got == HTTP1_BAD) {
+        http1_bad(&r, 400, "the request line has a control character");
+        return HTTP1_BAD;
+    }
+    if (got == HTTP1_MORE && !may_be_request((str){c.p, (size_t)(c.end - c.p)}) && c.p < c.end &&
+        *c.p != '\r') {
+        http1_bad(&r, 400, "the request line does not begin with a method");
+        return HTTP1_BAD;
+    }
+    if (got == HTTP1_MORE && c.over)
+        http1_bad(&r, 414, "the request line is too long");
+    if (got == HTTP1_MORE)
+        return c.over ? HTTP1_BAD : HTTP1_MORE;
+    if (!read_request_line(&r, line))
+        return HTTP1_BAD;
+    got = take_fields(&r, &c);
+    if (got != HTTP1_DONE)
+        return got;
+    *used = (size_t)(c.p - bytes.p);
+    return http1_request_done(&r) ? HTTP1_DONE : HTTP1_BAD;
+}
+
+/* "HTTP/1.1 200 OK", "HTTP/1.1 200 ", "HTTP/1.1 200" */
+static bool read_status_line(struct http1_reading *r, str line)
+{
+    const char *p = line.p + 9;
+
+    if (!read_version(r, str_slice(line, 0, 8)))
+        return false;
+    if (line.n < 12 || line.p[8] != ' ' || p[0] < '1' || !is_digit(p[0]) || !is_digit(p[1]) ||
+        !is_digit(p[2]) || (line.n > 12 && p[3] != ' '))
+        return http1_bad(r, 502, "the status line has no status");
+    r->head->status = (p[0] - '0') * 100 + (p[1] - '0') * 10 + (p[2] - '0');
+    r->head->reason = str_slice(line, 13, line.n);
+    return true;
+}
+
+enum http1_result http1_reply(str bytes, size_t size_max, bool no_body, struct http1_head *out,
+                              size_t *used, struct http1_fault *fault)
+{
+    struct http1_reading r = {.head = out, .fault = fault};
+    struct cursor c = cursor_of(bytes, size_max);
+    enum http1_result got;
+    str line;
+
+    head_init(out, false);
+    if (bytes.n > 0 && memcmp(bytes.p, "HTTP/", bytes.n < 5 ? bytes.n : 5) != 0) {
+        http1_bad(&r, 502, "the reply is not HTTP");
+        return HTTP1_BAD;
+    }
+    got = take_line(&c, &line);
+    if (got == HTTP1_BAD)
+        http1_bad(&r, 502, "the status line has a control character");
+    if (got == HTTP1_MORE && c.over) {
+        http1_bad(&r, 502, "the status line is too long");
+        return HTTP1_BAD;
+    }
+    if (got != HTTP1_DONE)
+        return got;
+    if (!read_status_line(&r, line))
+        return HTTP1_BAD;
+    got = take_fields(&r, &c);
+    if (got != HTTP1_DONE)
+        return got;
+    *used = (size_t)(c.p - bytes.p);
+    return http1_reply_done(&r, no_body) ? HTTP1_DONE : HTTP1_BAD;
+}
+
+/* A head ends behind the first empty line that is not at the very front. */
+size_t http1_head_end(str bytes, size_t from)
+{
+    size_t front = 0;
+
+    while (front < bytes.n && (bytes.p[front] == '\r' || bytes.p[front] == '\n'))
+        front++;
+    from = from > 3 ? from - 3 : 0;
+    if (from < front)
+        from = front;
+    while (from < bytes.n) {
+        const char *lf = memchr(bytes.p + from, '\n', bytes.n - from);
+        size_t next = lf ? (size_t)(lf - bytes.p) + 1 : bytes.n;
+
+        if (next < bytes.n && bytes.p[next] == '\r')
+            next++;
+        if (next < bytes.n && bytes.p[next] == '\n')
+            return next + 1;
+        from = lf ? (size_t)(lf - bytes.p) + 1 : bytes.n;
+    }
+    return STR_NONE;
+}
+
+static void move(str *s, str from, const char *to)
+{
+    if (s->p >= from.p && s->p <= from.p + from.n)
+        s->p = to + (s->p - from.p);
+}
+
+void http1_head_move(struct http1_head *h, str from, const char *to)
+{
+    str *const spans[] = {&h->method, &h->target, &h->path, &h->query, &h->host, &h->reason};
+
+    for (size_t i = 0; i < COUNT_OF(spans); i++)
+        move(spans[i], from, to);
+    for (size_t i = 0; i < h->field_count; i++) {
+        move(&h->fields[i].name, from, to);
+        move(&h->fields[i].value, from, to);
+    }
+}
+
+str http1_find(const struct http1_head *h, str name)
+{
+    for (size_t i = 0; i < h->field_count; i++)
+        if (http1_same(h->fields[i].name, name))
+            return h->fields[i].value;
+    return STR("");
+}
+
+bool http1_has(const struct http1_head *h, str name)
+{
+    for (size_t i = 0; i < h->field_count; i++)
+        if (http1_same(h->fields[i].name, name))
+            return true;
+    return false;
+}

@@ -1,0 +1,41 @@
+/* internal.h - what the files of http1 share: what bytes may stand where.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "net/http1.h"
+
+#define HTTP1_TOKEN 1u  /* tchar of RFC 9110 */
+#define HTTP1_HEX 2u    /* a hex digit */
+#define HTTP1_TARGET 4u /* may stand in a request's target */
+#define HTTP1_HOST 8u   /* may stand in a registered name */
+#define HTTP1_TEXT 16u  /* may stand in a value */
+
+extern const uint8_t http1_chars[256];
+
+static inline bool http1_is(char c, unsigned kind)
+{
+    return http1_chars[(unsigned char)c] & kind;
+}
+
+/* The first byte that may not stand in a value, or the end. */
+const char *http1_text_end(const char *p, const char *end);
+
+/* What is known of a head while its fields come in. */
+struct http1_reading {
+    struct http1_head *head;
+    struct http1_fault *fault;
+    bool host, length, chunked; /* seen */
+    bool close, keep, upgrade_option, upgrade_field;
+};
+
+/* Always false: the head is bad. */
+bool http1_bad(struct http1_reading *r, int status, const char *why);
+
+bool http1_target(struct http1_reading *r) MUST_USE;
+bool http1_is_host(str s);
+/* One field, which counts if its name is known; and what all of them mean together. */
+bool http1_field_read(struct http1_reading *r, const struct http1_field *f) MUST_USE;
+bool http1_request_done(struct http1_reading *r) MUST_USE;
+bool http1_reply_done(struct http1_reading *r, bool no_body) MUST_USE;

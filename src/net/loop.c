@@ -1,0 +1,395 @@
+/* loop.c - one epoll, a heap of timers, a list of tasks, a stack of posts.
+ *
+ * How nothing that was removed is called: the events of a round lie in an array of the loop, and
+ * removing a watch takes it out of those not looked at yet. Deferred tasks hang in a ring, the ones
+ * of this round in a second ring, and dropping unlinks from whichever it is. A timer knows its slot
+ * of the heap.
+ *
+ * Posts are a stack that any thread pushes to and only the loop takes, all at once, so the usual
+ * trouble of such stacks (a head that went away and came back) cannot arise. Whoever pushes onto an
+ * empty one wakes the loop; the others know that it will look.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/loop.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 128
+#define TIMERS_MAX ((size_t)1 << 26)
+
+struct loop {
+    const struct clock *clock;
+    uint64_t now_ns;
+    int epoll_fd, wake_fd;
+    struct epoll_event events[EVENTS_MAX]; /* of the round under way */
+    int event_at, event_count;
+    struct loop_timer **heap;
+    size_t timer_count, timer_cap;
+    uint64_t timer_order;
+    struct loop_task deferred; /* a ring; this is its head */
+    _Atomic(struct loop_task *) posted;
+    atomic_bool stop;
+    char scratch[LOOP_SCRATCH_SIZE];
+};
+
+static void ring_init(struct loop_task *ring)
+{
+    ring->next = ring->prev = ring;
+}
+
+static bool ring_empty(const struct loop_task *ring)
+{
+    return ring->next == ring;
+}
+
+struct loop *loop_new(const struct clock *clock, struct err *e)
+{
+    struct loop *l = base_alloc(sizeof *l);
+    struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
+
+    memset(l, 0, sizeof *l);
+    l->clock = clock;
+    l->now_ns = clock_mono_ns(clock);
+    atomic_init(&l->posted, NULL);
+    atomic_init(&l->stop, false);
+    ring_init(&l->deferred);
+    l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (l->epoll_fd >= 0 && l->wake_fd >= 0 &&
+        epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->wake_fd, &wake) == 0)
+        return l;
+    err_sys(e, "cannot make an event loop");
+    if (l->epoll_fd >= 0)
+        close(l->epoll_fd);
+    if (l->wake_fd >= 0)
+        close(l->wake_fd);
+    free(l);
+    return NULL;
+}
+
+const struct clock *loop_clock(const struct loop *l)
+{
+    return l->clock;
+}
+
+uint64_t loop_now_ns(const struct loop *l)
+{
+    return l->now_ns;
+}
+
+char *loop_scratch(struct loop *l)
+{
+    return l->scratch;
+}
+
+/* Watches. */
+
+void loop_watch_init(struct loop_watch *w, int fd, void (*fn)(void *, unsigned), void *ctx)
+{
+    *w = (struct loop_watch){.fd = fd, .fn = fn, .ctx = ctx};
+}
+
+bool loop_watch_add(struct loop *l, struct loop_watch *w, unsigned want, struct err *e)
+{
+    struct epoll_event event = {.events = EPOLLET | EPOLLRDHUP, .data.ptr = w};
+
+    assert(w->want == 0 && (want & (LOOP_IN | LOOP_OUT)) != 0);
+    if (want & LOOP_IN)
+        event.events |= EPOLLIN;
+    if (want & LOOP_OUT)
+        event.events |= EPOLLOUT;
+    if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, w->fd, &event) < 0)
+        return err_sys(e, "cannot watch a descriptor");
+    w->want = want;
+    return true;
+}
+
+void loop_watch_remove(struct loop *l, struct loop_watch *w)
+{
+    if (w->want == 0)
+        return;
+    w->want = 0;
+    if (epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL) < 0)
+        base_die("a watch was removed after its descriptor was closed");
+    for (int i = l->event_at; i < l->event_count; i++)
+        if (l->events[i].data.ptr == w)
+            l->events[i].data.ptr = l; /* no watch: skipped */
+}
+
+static unsigned ready_of(uint32_t events)
+{
+    unsigned ready = 0;
+
+    if (events & EPOLLIN)
+        ready |= LOOP_IN;
+    if (events & EPOLLOUT)
+        ready |= LOOP_OUT;
+    if (events & EPOLLRDHUP)
+        ready |= LOOP_END;
+    if (events & (EPOLLERR | EPOLLHUP))
+        ready |= LOOP_GONE;
+    return ready;
+}
+
+static void wake_taken(struct loop *l)
+{
+    uint64_t count;
+
+    /* The count itself says nothing; nobody else reads it, so it is there. */
+    if (read(l->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+        base_die("an eventfd cannot be read");
+}
+
+static void call_watches(struct loop *l)
+{
+    while (l->event_at < l->event_count) {
+        struct epoll_event event = l->events[l->event_at++];
+        struct loop_watch *w = event.data.ptr;
+
+        if (!w)
+            wake_taken(l);
+        else if (event.data.ptr != l)
+            w->fn(w->ctx, ready_of(event.events));
+    }
+}
+
+/* Timers: a binary heap, the soonest at its root. */
+
+static bool sooner(const struct loop_timer *a, const struct loop_timer *b)
+{
+    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+}
+
+static void put(struct loop *l, size_t i, struct loop_timer *t)
+{
+    l->heap[i] = t;
+    t->slot = i + 1;
+}
+
+static void move_up(struct loop *l, size_t i, struct loop_timer *t)
+{
+    while (i > 0 && sooner(t, l->heap[(i - 1) / 2])) {
+        put(l, i, l->heap[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+    put(l, i, t);
+}
+
+static void move_down(struct loop *l, size_t i, struct loop_timer *t)
+{
+    for (;;) {
+        size_t child = 2 * i + 1;
+
+        if (child >= l->timer_count)
+            break;
+        if (child + 1 < l->timer_count && sooner(l->heap[child + 1], l->heap[child]))
+            child++;
+        if (!sooner(l->heap[child], t))
+            break;
+        put(l, i, l->heap[child]);
+        i = child;
+    }
+    put(l, i, t);
+}
+
+static void settle(struct loop *l, size_t i, struct loop_timer *t)
+{
+    if (i > 0 && sooner(t, l->heap[(i - 1) / 2]))
+        move_up(l, i, t);
+    else
+        move_down(l, i, t);
+}
+
+void loop_timer_init(struct loop_timer *t, void (*fn)(void *), void *ctx)
+{
+    *t = (struct loop_timer){.fn = fn, .ctx = ctx};
+}
+
+void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms)
+{
+    uint64_t ms_max = (CLOCK_NEVER - 1 - l->now_ns) / CLOCK_NS_PER_MS;
+
+    t->at_ns = l->now_ns + (ms < ms_max ? ms : ms_max) * CLOCK_NS_PER_MS;
+    t->order = l->timer_order++;
+    if (t->slot > 0) {
+        settle(l, t->slot - 1, t);
+        return;
+    }
+    if (l->timer_count == l->timer_cap) {
+        l->timer_cap = l->timer_cap ? l->timer_cap * 2 : 64;
+        if (l->timer_cap > TIMERS_MAX)
+            base_die("more than %zu timers are set", TIMERS_MAX);
+        l->heap = base_realloc(l->heap, l->timer_cap * sizeof *l->heap);
+    }
+    move_up(l, l->timer_count++, t);
+}
+
+void loop_timer_clear(struct loop *l, struct loop_timer *t)
+{
+    size_t i = t->slot - 1;
+    struct loop_timer *last;
+
+    if (t->slot == 0)
+        return;
+    assert(i < l->timer_count && l->heap[i] == t);
+    t->slot = 0;
+    last = l->heap[--l->timer_count];
+    if (last != t)
+        settle(l, i, last);
+}
+
+static void call_timers(struct loop *l)
+{
+    uint64_t order = l->timer_order;
+
+    /* Those that are set from here on stand behind all that are due now. */
+    while (l->timer_count > 0) {
+        struct loop_timer *t = l->heap[0];
+
+        if (t->at_ns > l->now_ns || t->order >= order)
+            break;
+        loop_timer_clear(l, t);
+        t->fn(t->ctx);
+    }
+}
+
+/* Tasks. */
+
+void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx)
+{
+    *t = (struct loop_task){.fn = fn, .ctx = ctx};
+}
+
+void loop_defer(struct loop *l, struct loop_task *t)
+{
+    if (t->queued)
+        return;
+    t->queued = true;
+    t->next = &l->deferred;
+    t->prev = l->deferred.prev;
+    t->prev->next = t;
+    l->deferred.prev = t;
+}
+
+void loop_drop(struct loop *l, struct loop_task *t)
+{
+    (void)l;
+    if (!t->queued)
+        return;
+    t->queued = false;
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+}
+
+static void call_deferred(struct loop *l)
+{
+    struct loop_task now;
+
+    if (ring_empty(&l->deferred))
+        return;
+    now = l->deferred;
+    now.next->prev = now.prev->next = &now;
+    ring_init(&l->deferred);
+    while (!ring_empty(&now)) {
+        struct loop_task *t = now.next;
+
+        loop_drop(l, t);
+        t->fn(t->ctx);
+    }
+}
+
+static void wake(struct loop *l)
+{
+    uint64_t one = 1;
+
+    if (write(l->wake_fd, &one, sizeof one) < 0 && errno != EAGAIN)
+        base_die("an eventfd cannot be written");
+}
+
+void loop_post(struct loop *l, struct loop_task *t)
+{
+    struct loop_task *top = atomic_load_explicit(&l->posted, memory_order_relaxed);
+
+    do
+        t->next = top;
+    while (!atomic_compare_exchange_weak_explicit(
+        &l->posted, &top, t, memory_order_acq_rel, memory_order_relaxed));
+    if (!top)
+        wake(l);
+}
+
+static void call_posted(struct loop *l)
+{
+    struct loop_task *t, *next, *first = NULL;
+
+    if (!atomic_load_explicit(&l->posted, memory_order_relaxed))
+        return;
+    for (t = atomic_exchange_explicit(&l->posted, NULL, memory_order_acquire); t; t = next) {
+        next = t->next;
+        t->next = first;
+        first = t;
+    }
+    for (t = first; t; t = next) {
+        next = t->next;
+        t->fn(t->ctx);
+    }
+}
+
+void loop_stop(struct loop *l)
+{
+    atomic_store_explicit(&l->stop, true, memory_order_release);
+    wake(l);
+}
+
+static int wait_ms(const struct loop *l)
+{
+    int ms;
+
+    if (!ring_empty(&l->deferred))
+        return 0;
+    ms = l->timer_count == 0 ? -1 : clock_left_ms(l->clock, l->heap[0]->at_ns);
+    /* Nobody wakes us when a fake clock is moved. */
+    return l->clock->fake && (ms < 0 || ms > 1) ? 1 : ms;
+}
+
+static void turn(struct loop *l)
+{
+    int n = epoll_wait(l->epoll_fd, l->events, EVENTS_MAX, wait_ms(l));
+
+    if (n < 0 && errno != EINTR)
+        base_die("epoll_wait: %s", strerrordesc_np(errno));
+    l->now_ns = clock_mono_ns(l->clock);
+    l->event_at = 0;
+    l->event_count = n < 0 ? 0 : n;
+    call_watches(l);
+    l->event_at = l->event_count = 0;
+    call_timers(l);
+    call_posted(l);
+    call_deferred(l);
+}
+
+void loop_run(struct loop *l)
+{
+    l->now_ns = clock_mono_ns(l->clock);
+    while (!atomic_exchange_explicit(&l->stop, false, memory_order_acquire))
+        turn(l);
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l)
+        return;
+    while (!ring_empty(&l->deferred) || atomic_load_explicit(&l->posted, memory_order_acquire)) {
+        call_posted(l);
+        call_deferred(l);
+    }
+    close(l->epoll_fd);
+    close(l->wake_fd);
+    free(l->heap);
+    free(l);
+}

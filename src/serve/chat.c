@@ -1,0 +1,274 @@
+/* chat.c - model calls: a request in any dialect, its call, and the reply as it comes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "serve/internal.h"
+#include "wire/generate.h"
+
+static bool sse(const struct exchange *ex)
+{
+    return ex->request.stream && ex->wire->stream_framing == WIRE_SSE;
+}
+
+/* ---- the reply ---- */
+
+static str usage_words(struct exchange *ex)
+{
+    struct call_facts f;
+    char cap[24] = "none";
+
+    call_facts(ex->call, &f);
+    if (f.cap >= 0)
+        (void)snprintf(cap, sizeof cap, "%lld", (long long)f.cap);
+    return arena_printf(server_arena(ex->x),
+                        "reasoning_tokens=%lld; cap=%s; cut=%s%s",
+                        (long long)f.reasoning_tokens,
+                        cap,
+                        f.cut ? "budget" : "none",
+                        f.repaired  ? "; starved=repaired"
+                        : f.starved ? "; starved=yes"
+                                    : "");
+}
+
+static void head(struct exchange *ex)
+{
+    if (ex->headed)
+        return;
+    ex->headed = true;
+    ex->status = 200;
+    exchange_header(ex, STR("content-type"), str_c(ex->wire->stream_type));
+    exchange_header(ex, STR("cache-control"), STR("no-cache"));
+    exchange_header(ex, STR("x-accel-buffering"), STR("no"));
+    server_head(ex->x, 200, ex->headers, ex->header_count);
+}
+
+static void flush(struct exchange *ex)
+{
+    if (!ex->out.n)
+        return;
+    head(ex);
+    server_write(ex->x, buf_str(&ex->out));
+    buf_reset(&ex->out);
+    ex->last_ns = loop_now_ns(ex->worker->gl.loop);
+    if (server_full(ex->x) && ex->call)
+        call_pause(ex->call);
+}
+
+static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
+                     size_t n, bool touched, bool last)
+{
+    struct exchange *ex = ctx;
+
+    if (last)
+        wire_encode_comment(&ex->encoder, usage_words(ex));
+    if (frame)
+        wire_relay(&ex->encoder, frame, events, n, touched);
+    for (size_t i = 0; !frame && i < n; i++)
+        wire_encode(&ex->encoder, &events[i]);
+    if (ex->request.stream && !last)
+        flush(ex);
+}
+
+static void on_error(void *ctx, const struct chat_error *error)
+{
+    struct exchange *ex = ctx;
+
+    ex->failed = true;
+    ex->error = *error;
+    if (ex->headed) /* too late for a status: the stream says it */
+        wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = error});
+    else
+        buf_reset(&ex->out);
+}
+
+static void end_stream(struct exchange *ex)
+{
+    struct server_exchange *x = ex->x;
+
+    flush(ex);
+    head(ex);
+    exchange_done(ex);
+    server_end(x);
+}
+
+static void on_end(void *ctx, const struct err *e)
+{
+    struct exchange *ex = ctx;
+    struct chat_error unstored = {.status = 503,
+                                  .type = STR(""),
+                                  .code = STR("not_recorded"),
+                                  .param = STR(""),
+                                  .raw = STR(""),
+                                  .retry_after_ms = 1000};
+
+    if (e && !ex->failed) {
+        unstored.message =
+            arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
+        buf_reset(&ex->out);
+        on_error(ex, &unstored);
+    }
+    if (!ex->failed && !ex->request.stream)
+        exchange_header(ex, STR("x-rationale-usage"), usage_words(ex));
+    ex->call = NULL;
+    if (ex->failed && !ex->headed)
+        exchange_error(ex, &ex->error);
+    else if (ex->request.stream)
+        end_stream(ex);
+    else
+        exchange_reply(ex, 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
+}
+
+static const struct call_sink sink = {on_frame, on_error, on_end};
+
+/* While the model thinks in silence the client hears something now and then, or a proxy on the way
+ * would cut the stream. */
+static void keep_alive(void *ctx)
+{
+    struct exchange *ex = ctx;
+    uint64_t every_ms = ex->setup->config->keepalive_ms;
+    uint64_t quiet_ms = (loop_now_ns(ex->worker->gl.loop) - ex->last_ns) / CLOCK_NS_PER_MS;
+
+    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0) {
+        call_commit(ex->call);
+        wire_encode_comment(&ex->encoder, STR("thinking"));
+        flush(ex);
+        quiet_ms = 0;
+    }
+    if (quiet_ms > every_ms)
+        quiet_ms = 0;
+    loop_timer_set(ex->worker->gl.loop, &ex->keepalive, every_ms - quiet_ms);
+}
+
+/* ---- the request ---- */
+
+static enum config_show asked_to_show(str value)
+{
+    return str_eq(value, STR("show"))   ? CONFIG_SHOW
+           : str_eq(value, STR("hide")) ? CONFIG_HIDE
+                                        : CONFIG_SHOW_UNSET;
+}
+
+/* Headers that mean something to a provider of the same dialect. */
+static str forwarded(struct exchange *ex)
+{
+    static const str names[] = {STR_INIT("anthropic-version"),
+                                STR_INIT("anthropic-beta"),
+                                STR_INIT("openai-beta"),
+                                STR_INIT("openai-organization"),
+                                STR_INIT("openai-project"),
+                                STR_INIT("http-referer"),
+                                STR_INIT("x-title")};
+    const struct http1_head *h = server_request(ex->x);
+    str lines = STR("");
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        str value = http1_find(h, names[i]);
+
+        if (value.n)
+            lines = arena_printf(server_arena(ex->x),
+                                 STR_FMT STR_FMT ": " STR_FMT "\r\n",
+                                 STR_ARG(lines),
+                                 STR_ARG(names[i]),
+                                 STR_ARG(value));
+    }
+    return lines;
+}
+
+static str level_header(const struct http1_head *h)
+{
+    static const str names[] = {STR_INIT("x-rationale-level"),
+                                STR_INIT("x-rationale-reasoning-effort"),
+                                STR_INIT("x-reasoning-effort")};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (http1_has(h, names[i]))
+            return http1_find(h, names[i]);
+    return STR("");
+}
+
+static void start(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+    struct call_request r = {
+        .wire = ex->wire,
+        .request = &ex->request,
+        .body = server_body(ex->x),
+        .route = str_c(ex->route->path),
+        .id = ex->id,
+        .session = str_slice(http1_find(h, STR("x-rationale-session")), 0, 256),
+        .key = ex->key,
+        .setup = ex->setup,
+        .show = asked_to_show(http1_find(h, STR("x-rationale-reasoning"))),
+        .level = level_header(h),
+        .forward = forwarded(ex),
+        .start_ns = ex->start_ns,
+    };
+    struct chat_error error;
+
+    (void)otlp_trace_parse(http1_find(h, STR("traceparent")), &r.trace);
+    if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
+        exchange_error(ex, &error);
+        return;
+    }
+    wire_encoder_init(
+        &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
+    ex->encoder.id = ex->id;
+    ex->encoder.created_s = clock_wall_ms(ex->worker->daemon->gateway.clock) / 1000;
+    if (ex->wire->dialect == CHAT_GENERATE)
+        wire_generate_options(&ex->encoder,
+                              ex->setup->config->delta,
+                              !ex->setup->config->drop_from_history || !call_hides(ex->call));
+    ex->last_ns = loop_now_ns(ex->worker->gl.loop);
+    if (sse(ex) && ex->setup->config->keepalive_ms) {
+        loop_timer_init(&ex->keepalive, keep_alive, ex);
+        loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
+    }
+}
+
+static bool read_request(struct exchange *ex)
+{
+    struct err e;
+
+    if (!exchange_json(ex))
+        return false;
+    if (ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e))
+        return true;
+    exchange_fail(ex, 400, "invalid_request", "%s", e.text);
+    return false;
+}
+
+void chat_handle(struct exchange *ex)
+{
+    if (read_request(ex))
+        start(ex);
+}
+
+/* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */
+void gemini_handle(struct exchange *ex)
+{
+    str verb = STR(""), model = ex->rest;
+
+    for (size_t i = 0; i < ex->rest.n; i++)
+        if (ex->rest.p[i] == ':') {
+            model = str_slice(ex->rest, 0, i);
+            verb = str_slice(ex->rest, i + 1, ex->rest.n);
+        }
+    if (!str_eq(verb, STR("generateContent")) && !str_eq(verb, STR("streamGenerateContent"))) {
+        exchange_fail(ex,
+                      404,
+                      "not_found",
+                      "the method \"" STR_FMT "\" is not known: generateContent or "
+                      "streamGenerateContent",
+                      STR_ARG(str_slice(verb, 0, 60)));
+        return;
+    }
+    if (!read_request(ex))
+        return;
+    ex->request.model = model;
+    ex->request.stream = verb.p[0] == 's';
+    start(ex);
+    if (ex->call && ex->request.stream &&
+        str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE)
+        wire_gemini_array(&ex->encoder);
+}

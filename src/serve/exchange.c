@@ -1,0 +1,217 @@
+/* exchange.c - one request: who asks, what for; errors in the words of the client's dialect.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "base/sha256.h"
+#include "serve/internal.h"
+
+void exchange_header(struct exchange *ex, str name, str value)
+{
+    assert(ex->header_count < SERVE_HEADERS_MAX);
+    ex->headers[ex->header_count++] = (struct server_header){name, value};
+}
+
+void exchange_done(struct exchange *ex)
+{
+    uint64_t ns = clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns;
+
+    log_info("request",
+             LOG_STR("id", ex->id),
+             LOG_STR("method", server_request(ex->x)->method),
+             LOG_STR("path", server_request(ex->x)->path),
+             LOG_I64("status", ex->status),
+             LOG_U64("us", ns / 1000),
+             LOG_STR("key", ex->key ? ex->key->name : STR("")),
+             LOG_STR("model", str_slice(ex->request.model, 0, 100)));
+    loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
+    json_release(&ex->doc);
+    buf_release(&ex->out);
+    setup_release(ex->setup);
+    ex->ended = true;
+}
+
+void exchange_reply(struct exchange *ex, int status, str type, str body)
+{
+    struct server_exchange *x = ex->x;
+    struct server_header headers[SERVE_HEADERS_MAX];
+    struct buf out;
+    size_t n;
+
+    ex->status = status;
+    exchange_header(ex, STR("content-type"), type);
+    n = ex->header_count;
+    memcpy(headers, ex->headers, sizeof headers);
+    out = ex->out; /* the body may be in it, and ex goes with the exchange */
+    buf_init(&ex->out, 0);
+    exchange_done(ex);
+    server_reply(x, status, headers, n, body);
+    buf_release(&out);
+}
+
+void exchange_error(struct exchange *ex, const struct chat_error *error)
+{
+    struct buf body;
+    char after[32];
+
+    if (error->retry_after_ms >= 0) {
+        int n = snprintf(
+            after, sizeof after, "%lld", (long long)((error->retry_after_ms + 999) / 1000));
+
+        exchange_header(
+            ex, STR("retry-after"), arena_dup(server_arena(ex->x), (str){after, (size_t)n}));
+    }
+    buf_init(&body, 1 << 20);
+    if (error->raw.n)
+        buf_add(&body, error->raw);
+    else
+        ex->wire->write_error(error, &body);
+    exchange_reply(ex, error->status, STR("application/json"), buf_str(&body));
+    buf_release(&body);
+}
+
+void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
+{
+    struct chat_error error = {.status = status,
+                               .type = STR(""),
+                               .code = str_c(code),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+    char text[512];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    error.message = str_c(text);
+    exchange_error(ex, &error);
+}
+
+bool exchange_json(struct exchange *ex)
+{
+    struct err e;
+
+    if (json_parse(&ex->doc, server_body(ex->x), &e))
+        return true;
+    exchange_fail(ex, 400, "invalid_json", "the body is no JSON: %s", e.text);
+    return false;
+}
+
+/* ---- who asks ---- */
+
+static str presented_key(const struct http1_head *h)
+{
+    str auth = http1_find(h, STR("authorization"));
+    str key;
+
+    if (auth.n > 7 && strncasecmp(auth.p, "bearer ", 7) == 0)
+        return str_trim(str_slice(auth, 7, auth.n));
+    key = http1_find(h, STR("x-api-key"));
+    return key.n ? key : http1_find(h, STR("x-goog-api-key"));
+}
+
+static bool authenticated(struct exchange *ex)
+{
+    const struct config *c = ex->setup->config;
+    uint8_t digest[32];
+    str key;
+
+    if (c->key_count == 0)
+        return true; /* only on loopback, see serve.c */
+    key = presented_key(server_request(ex->x));
+    if (key.n) {
+        sha256_of(key, digest);
+        ex->key = config_key_find(c, digest);
+    }
+    if (ex->key || ex->route->open)
+        return true;
+    exchange_fail(ex,
+                  401,
+                  "invalid_api_key",
+                  key.n ? "the key is not known here"
+                        : "a key is needed: Authorization: Bearer, x-api-key or x-goog-api-key");
+    return false;
+}
+
+/* ---- from the server ---- */
+
+static const struct route unknown = {"", "", CHAT_OPENAI, true, NULL};
+
+static bool routed(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+    bool path_known;
+
+    ex->route = route_find(h->method, h->path, &ex->rest, &path_known);
+    if (ex->route) {
+        ex->wire = wire_get(ex->route->dialect);
+        return true;
+    }
+    ex->route = &unknown;
+    ex->wire = wire_get(CHAT_OPENAI);
+    if (path_known) {
+        exchange_header(ex, STR("allow"), route_methods(h->path, server_arena(ex->x)));
+        exchange_fail(ex,
+                      405,
+                      "method_not_allowed",
+                      STR_FMT " does not take " STR_FMT,
+                      STR_ARG(str_slice(h->path, 0, 200)),
+                      STR_ARG(str_slice(h->method, 0, 20)));
+    } else {
+        exchange_fail(ex,
+                      404,
+                      "unknown_url",
+                      "there is nothing at " STR_FMT,
+                      STR_ARG(str_slice(h->path, 0, 200)));
+    }
+    return false;
+}
+
+static void on_request(void *ctx, struct server_exchange *x)
+{
+    struct worker *w = ctx;
+    struct arena *a = server_arena(x);
+    struct exchange *ex = arena_zero(a, 1, sizeof *ex);
+    char *id = arena_alloc(a, RAND_ID_SIZE);
+
+    ex->x = x;
+    ex->worker = w;
+    ex->start_ns = clock_mono_ns(w->daemon->gateway.clock);
+    ex->id = rand_id(&w->daemon->gateway.ids, id);
+    ex->setup = gateway_setup(&w->daemon->gateway);
+    ex->rest = ex->request.model = STR("");
+    json_init(&ex->doc);
+    buf_init(&ex->out, (size_t)64 << 20);
+    server_user_set(x, ex);
+    exchange_header(ex, STR("x-rationale-id"), ex->id);
+    if (routed(ex) && authenticated(ex))
+        ex->route->handle(ex);
+}
+
+static void on_gone(void *ctx, struct server_exchange *x)
+{
+    struct exchange *ex = server_user(x);
+
+    (void)ctx;
+    if (!ex || ex->ended)
+        return;
+    if (ex->call)
+        call_cancel(ex->call);
+    else if (ex->on_gone)
+        ex->on_gone(ex);
+    ex->call = NULL;
+    ex->status = 499;
+    exchange_done(ex);
+}
+
+static void on_room(void *ctx, struct server_exchange *x)
+{
+    struct exchange *ex = server_user(x);
+
+    (void)ctx;
+    if (ex && !ex->ended && ex->call)
+        call_resume(ex->call);
+}
+
+const struct server_handler exchange_handler = {on_request, on_gone, on_room};

@@ -1,0 +1,122 @@
+/* internal.h - what the files of serve share.
+ *
+ *   serve.c      the process: threads, signals, reload, drain
+ *   listen.c     sockets: our own, or systemd's
+ *   routes.c     the table: method, path, who answers
+ *   exchange.c   one request: who asks, what for, the reply's head
+ *   chat.c       model calls in any dialect
+ *   models.c     lists of models
+ *   count.c      count_tokens
+ *   status.c     health, readiness, metrics
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/call.h"
+#include "gateway/gateway.h"
+#include "net/server.h"
+#include "serve/serve.h"
+
+#define SERVE_HEADERS_MAX 12
+
+/* One loop and its thread. */
+struct worker {
+    struct gateway_loop gl;
+    struct server *server;
+    struct resolver *resolver;
+    struct daemon *daemon;
+    pthread_t thread;
+    struct loop_task drain;
+    _Atomic size_t conns;
+};
+
+struct daemon {
+    struct gateway gateway;
+    struct worker *workers;
+    unsigned worker_count;
+    _Atomic bool draining;
+    struct tls *tls_client, *tls_server;
+    struct resolver *resolver;
+    struct log *log;
+};
+
+struct exchange;
+
+struct route {
+    const char *method;
+    const char *path;          /* a trailing '*' takes the rest */
+    enum chat_dialect dialect; /* of its errors and, for calls, of the request */
+    bool open;                 /* no key is needed */
+    void (*handle)(struct exchange *ex);
+};
+
+/* The request at hand; in the exchange's arena. */
+struct exchange {
+    struct server_exchange *x;
+    struct worker *worker;
+    const struct route *route;
+    const struct wire *wire;
+    struct setup *setup; /* held */
+    const struct config_key *key;
+    str id, rest; /* rest: what the route's '*' stands for */
+    uint64_t start_ns;
+    int status;
+    struct server_header headers[SERVE_HEADERS_MAX]; /* of the reply */
+    size_t header_count;
+
+    /* Of a model call. */
+    struct json doc;
+    struct chat_request request;
+    struct call *call;
+    struct wire_encoder encoder;
+    struct buf out;
+    bool encoding, headed, failed, ended;
+    struct chat_error error;
+    struct loop_timer keepalive;
+    uint64_t last_ns;
+    /* Of whatever else runs: called when the client leaves. */
+    void (*on_gone)(struct exchange *ex);
+    void *job;
+};
+
+/* routes.c: 404 and 405 are answered here; NULL then. */
+const struct route *route_find(str method, str path, str *rest, bool *path_known);
+str route_methods(str path, struct arena *a);
+
+/* exchange.c */
+extern const struct server_handler exchange_handler;
+void exchange_header(struct exchange *ex, str name, str value);
+/* A whole reply, and the end of the exchange. */
+void exchange_reply(struct exchange *ex, int status, str type, str body);
+void exchange_error(struct exchange *ex, const struct chat_error *error);
+void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* What is left when the reply has gone out: the access log, and all that was held. */
+void exchange_done(struct exchange *ex);
+/* Parses the body as JSON; false after answering 400. */
+bool exchange_json(struct exchange *ex) MUST_USE;
+
+/* chat.c */
+void chat_handle(struct exchange *ex);
+void gemini_handle(struct exchange *ex);
+void chat_room(struct exchange *ex);
+
+/* models.c, count.c, status.c */
+void models_handle(struct exchange *ex);
+void model_handle(struct exchange *ex);
+void gemini_models_handle(struct exchange *ex);
+void ollama_tags_handle(struct exchange *ex);
+void ollama_version_handle(struct exchange *ex);
+void count_handle(struct exchange *ex);
+void health_handle(struct exchange *ex);
+void ready_handle(struct exchange *ex);
+void metrics_handle(struct exchange *ex);
+
+/* listen.c: listening sockets, one a worker; `address` is what the first is bound to. */
+bool listen_open(str host, unsigned port, unsigned count, int *fds, char address[96],
+                 struct err *e) MUST_USE;
+/* Sockets that systemd hands over; 0 if none. */
+size_t listen_inherit(int *fds, size_t max);
+bool listen_parse(str text, str *host, unsigned *port, struct err *e) MUST_USE;
+void notify_systemd(const char *state);

@@ -1,0 +1,65 @@
+/* routes.c - the table of everything a client can reach.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/internal.h"
+
+static const struct route routes[] = {
+    {"POST", "/v1/chat/completions", CHAT_OPENAI, false, chat_handle},
+    {"POST", "/v1/responses", CHAT_RESPONSES, false, chat_handle},
+    {"POST", "/v1/messages", CHAT_ANTHROPIC, false, chat_handle},
+    {"POST", "/v1/messages/count_tokens", CHAT_ANTHROPIC, false, count_handle},
+    {"GET", "/v1/models", CHAT_OPENAI, false, models_handle},
+    {"GET", "/v1/models/*", CHAT_OPENAI, false, model_handle},
+    {"GET", "/v1beta/models", CHAT_GEMINI, false, gemini_models_handle},
+    {"POST", "/v1beta/models/*", CHAT_GEMINI, false, gemini_handle},
+    {"POST", "/api/chat", CHAT_OLLAMA, false, chat_handle},
+    {"GET", "/api/tags", CHAT_OLLAMA, false, ollama_tags_handle},
+    {"GET", "/api/version", CHAT_OLLAMA, false, ollama_version_handle},
+    {"POST", "/generate", CHAT_GENERATE, false, chat_handle},
+    {"GET", "/health", CHAT_OPENAI, true, health_handle},
+    {"GET", "/ready", CHAT_OPENAI, true, ready_handle},
+    {"GET", "/metrics", CHAT_OPENAI, false, metrics_handle},
+};
+
+static bool matches(const struct route *r, str path, str *rest)
+{
+    str want = str_c(r->path);
+
+    *rest = STR("");
+    if (!str_ends(want, STR("*")))
+        return str_eq(path, want);
+    want.n--;
+    *rest = str_slice(path, want.n, path.n);
+    return str_starts(path, want) && rest->n > 0;
+}
+
+static bool serves(const struct route *r, str method)
+{
+    return str_eq(method, str_c(r->method)) ||
+           (str_eq(method, STR("HEAD")) && strcmp(r->method, "GET") == 0);
+}
+
+const struct route *route_find(str method, str path, str *rest, bool *path_known)
+{
+    *path_known = false;
+    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+        if (!matches(&routes[i], path, rest))
+            continue;
+        *path_known = true;
+        if (serves(&routes[i], method))
+            return &routes[i];
+    }
+    return NULL;
+}
+
+str route_methods(str path, struct arena *a)
+{
+    str all = STR(""), rest;
+
+    for (size_t i = 0; i < COUNT_OF(routes); i++)
+        if (matches(&routes[i], path, &rest))
+            all =
+                arena_printf(a, STR_FMT "%s%s", STR_ARG(all), all.n ? ", " : "", routes[i].method);
+    return all;
+}

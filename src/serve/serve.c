@@ -1,0 +1,312 @@
+/* serve.c - the process: a loop a core, signals in the main thread, reload and drain.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/serve.h"
+
+#include "base/log.h"
+#include "serve/internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define WORKERS_MAX 64
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct log_scope scope;
+
+    log_scope_enter(&scope, w->daemon->log, STR(""));
+    loop_run(w->gl.loop);
+    log_scope_leave(&scope);
+    return NULL;
+}
+
+/* ---- drain ---- */
+
+static void on_idle(void *ctx)
+{
+    struct worker *w = ctx;
+
+    loop_stop(w->gl.loop);
+}
+
+static void drain(void *ctx)
+{
+    struct worker *w = ctx;
+
+    server_drain(w->server, on_idle, w);
+}
+
+static void drain_all(struct daemon *d)
+{
+    d->draining = true;
+    for (unsigned i = 0; i < d->worker_count; i++) {
+        loop_task_init(&d->workers[i].drain, drain, &d->workers[i]);
+        loop_post(d->workers[i].gl.loop, &d->workers[i].drain);
+    }
+}
+
+/* ---- setting up ---- */
+
+static unsigned core_count(void)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    return (unsigned)CPU_COUNT(&set);
+}
+
+static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int fd, struct err *e)
+{
+    const struct config *c = d->gateway.setup->config;
+    struct server_options o = {.body_max = c->body_max,
+                               .header_ms = c->header_ms,
+                               .body_ms = c->body_ms,
+                               .idle_ms = c->idle_ms,
+                               .tls = d->tls_server};
+
+    w->daemon = d;
+    w->gl.gateway = &d->gateway;
+    w->gl.loop = loop_new(d->gateway.clock, e);
+    if (!w->gl.loop)
+        return false;
+    w->gl.metrics = metrics_shard(d->gateway.metrics, index);
+    rand_init_os(&w->gl.rand);
+    w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
+    if (!w->gl.client)
+        return false;
+    w->server = server_new(w->gl.loop, &o, &exchange_handler, w, e);
+    return w->server && server_listen(w->server, fd, e);
+}
+
+static void worker_release(struct worker *w)
+{
+    if (w->server)
+        server_free(w->server);
+    if (w->gl.client)
+        client_free(w->gl.client);
+    if (w->gl.loop)
+        loop_free(w->gl.loop);
+}
+
+/* Without keys nobody but this machine may come in, whatever the file says. */
+static str allowed_host(const struct config *c, str host)
+{
+    if (c->key_count || config_is_loopback(host))
+        return host;
+    log_warn("no keys are configured: listening on loopback only", LOG_STR("asked", host));
+    return STR("127.0.0.1");
+}
+
+static void say_warnings(const struct config *c)
+{
+    for (size_t i = 0; i < c->warning_count; i++)
+        log_warn("config", LOG_STR("what", c->warnings[i]));
+}
+
+static bool sockets(struct daemon *d, const struct serve_options *o, int *fds, char address[96],
+                    struct err *e)
+{
+    const struct config *c = d->gateway.setup->config;
+    size_t inherited = listen_inherit(fds, WORKERS_MAX);
+    str host = c->listen_host;
+    unsigned port = c->listen_port;
+
+    d->worker_count = c->threads ? c->threads : core_count();
+    if (d->worker_count > WORKERS_MAX)
+        d->worker_count = WORKERS_MAX;
+    if (inherited) {
+        for (unsigned i = (unsigned)inherited; i < d->worker_count; i++)
+            fds[i] = dup(fds[i % inherited]);
+        (void)snprintf(address, 96, "systemd");
+        return true;
+    }
+    if (o->listen && !listen_parse(str_c(o->listen), &host, &port, e))
+        return false;
+    return listen_open(allowed_host(c, host), port, d->worker_count, fds, address, e);
+}
+
+static bool daemon_init(struct daemon *d, const struct serve_options *o, char address[96],
+                        struct err *e)
+{
+    const struct config *c = d->gateway.setup->config;
+    int fds[WORKERS_MAX];
+
+    if (c->tls_cert.n) {
+        d->tls_server = tls_server_new(c->tls_cert.p, c->tls_key.p, e);
+        if (!d->tls_server)
+            return false;
+    }
+    d->tls_client = tls_client_new(c->ca_file.n ? c->ca_file.p : NULL, e);
+    if (!d->tls_client)
+        return false;
+    d->resolver = resolver_new(2, e);
+    if (!d->resolver || !sockets(d, o, fds, address, e))
+        return false;
+    d->workers = base_alloc(d->worker_count * sizeof *d->workers);
+    memset(d->workers, 0, d->worker_count * sizeof *d->workers);
+    for (unsigned i = 0; i < d->worker_count; i++)
+        if (!worker_init(&d->workers[i], d, i, fds[i], e))
+            return false;
+    return true;
+}
+
+static void daemon_release(struct daemon *d)
+{
+    for (unsigned i = 0; d->workers && i < d->worker_count; i++)
+        worker_release(&d->workers[i]);
+    free(d->workers);
+    if (d->resolver)
+        resolver_free(d->resolver);
+    if (d->tls_client)
+        tls_free(d->tls_client);
+    if (d->tls_server)
+        tls_free(d->tls_server);
+}
+
+/* ---- signals ---- */
+
+static void reload(struct daemon *d, const struct serve_options *o)
+{
+    struct config *c;
+    struct setup *s;
+    struct err e;
+
+    notify_systemd("RELOADING=1");
+    if (!config_load(o->config, &c, &e) || !setup_new(c, &s, &e)) {
+        log_error("the configuration is bad; the old one stays in force", LOG_ERR(&e));
+    } else {
+        say_warnings(c);
+        gateway_setup_set(&d->gateway, s);
+        log_info("configuration read again", LOG_TEXT("file", o->config));
+    }
+    notify_systemd("READY=1");
+}
+
+static bool workers_idle(struct daemon *d, const struct timespec *deadline)
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < d->worker_count; i++)
+        if (pthread_clockjoin_np(d->workers[i].thread, NULL, CLOCK_MONOTONIC, deadline) != 0) {
+            loop_stop(d->workers[i].gl.loop);
+            pthread_join(d->workers[i].thread, NULL);
+            all = false;
+        }
+    return all;
+}
+
+/* Runs beside the drain: a second signal ends it at once. */
+static void *impatience(void *arg)
+{
+    const sigset_t *set = arg;
+    int sig;
+
+    do
+        (void)sigwait(set, &sig);
+    while (sig == SIGHUP);
+    log_warn("stopped at once");
+    _exit(1);
+}
+
+static void wait_for_end(struct daemon *d, const struct serve_options *o, const sigset_t *set)
+{
+    uint64_t drain_ms = d->gateway.setup->config->drain_ms;
+    struct timespec deadline;
+    pthread_t hurry;
+    int sig;
+
+    while (sigwait(set, &sig) == 0 && sig == SIGHUP)
+        reload(d, o);
+    log_info("draining", LOG_U64("deadline_ms", drain_ms));
+    notify_systemd("STOPPING=1");
+    if (pthread_create(&hurry, NULL, impatience, (void *)(uintptr_t)set) == 0)
+        pthread_detach(hurry);
+    drain_all(d);
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += (time_t)(drain_ms / 1000);
+    deadline.tv_nsec += (long)(drain_ms % 1000) * 1000000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_nsec -= 1000000000;
+        deadline.tv_sec++;
+    }
+    if (!workers_idle(d, &deadline))
+        log_warn("calls were still running at the deadline");
+}
+
+static void block_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+static void limits_up(void)
+{
+    struct rlimit files, core = {0, 0};
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+    (void)setrlimit(RLIMIT_CORE, &core); /* what is in memory is not for a file */
+}
+
+static bool run(struct daemon *d, const struct serve_options *o, struct err *e)
+{
+    char address[96];
+    sigset_t set;
+    bool ok;
+
+    block_signals(&set);
+    ok = daemon_init(d, o, address, e);
+    for (unsigned i = 0; ok && i < d->worker_count; i++)
+        if (pthread_create(&d->workers[i].thread, NULL, work, &d->workers[i]) != 0)
+            base_die("no thread could be started");
+    if (ok) {
+        log_info("listening", LOG_TEXT("address", address), LOG_U64("loops", d->worker_count));
+        notify_systemd("READY=1");
+        if (o->on_ready)
+            o->on_ready(o->ctx, str_c(address));
+        wait_for_end(d, o, &set);
+    }
+    daemon_release(d);
+    return ok;
+}
+
+bool serve_run(const struct serve_options *o, struct err *e)
+{
+    struct daemon d = {0};
+    struct config *c;
+    struct setup *s;
+    struct log log;
+    struct log_scope scope;
+    bool ok;
+
+    limits_up();
+    if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
+        return false;
+    log_init(&log, STDERR_FILENO, c->log_level, &clock_real);
+    log_scope_enter(&scope, &log, STR(""));
+    d.log = &log;
+    say_warnings(c);
+    ok = gateway_init(&d.gateway,
+                      &(struct gateway_options){
+                          .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},
+                      e);
+    if (ok) {
+        ok = run(&d, o, e);
+        gateway_release(&d.gateway);
+    }
+    log_scope_leave(&scope);
+    return ok;
+}

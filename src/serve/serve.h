@@ -1,0 +1,24 @@
+/* serve.h - the daemon: loops, listeners, signals, and everything a client can reach.
+ *
+ *     serve_run(&options, e)            until SIGTERM or SIGINT has drained it
+ *
+ * SIGTERM and SIGINT: /ready says no, nothing new is accepted, calls end until the deadline; a
+ * second one ends it now. SIGHUP: the configuration is read again; a bad one changes nothing. Under
+ * systemd it takes the sockets it is given (LISTEN_FDS) and tells when it is ready (NOTIFY_SOCKET).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct serve_options {
+    const char *config; /* the file */
+    const char *listen; /* ADDR:PORT, or NULL for the file's */
+    /* Called once it accepts connections, with the address it is bound to; may be NULL. */
+    void (*on_ready)(void *ctx, str address);
+    void *ctx;
+};
+
+bool serve_run(const struct serve_options *o, struct err *e) MUST_USE;

@@ -1,0 +1,73 @@
+/* status.c - health, readiness, metrics.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/internal.h"
+
+void health_handle(struct exchange *ex)
+{
+    exchange_reply(ex,
+                   200,
+                   STR("application/json"),
+                   STR("{\"status\":\"ok\",\"version\":\"" RATIONALE_VERSION "\"}"));
+}
+
+void ready_handle(struct exchange *ex)
+{
+    struct store_health h;
+    struct buf body;
+
+    store_health(ex->worker->daemon->gateway.store, &h);
+    buf_init(&body, 4096);
+    if (ex->worker->daemon->draining) {
+        buf_add(&body, STR("{\"ready\":false,\"why\":\"draining\"}"));
+    } else if (!h.ok) {
+        buf_add(&body, STR("{\"ready\":false,\"why\":"));
+        (void)json_quote(&body, str_c(h.why));
+        buf_add_c(&body, '}');
+    } else {
+        buf_add(&body, STR("{\"ready\":true}"));
+    }
+    exchange_reply(ex,
+                   h.ok && !ex->worker->daemon->draining ? 200 : 503,
+                   STR("application/json"),
+                   buf_str(&body));
+    buf_release(&body);
+}
+
+static void gauges(struct daemon *d, struct metrics_gauges *g)
+{
+    struct store_health h;
+
+    *g = (struct metrics_gauges){0};
+    store_health(d->gateway.store, &h);
+    g->queue_depth = h.queue_bytes;
+    g->history_pending = h.journal_bytes;
+    g->history_free = h.free_bytes;
+    g->history_errors = h.errors;
+    g->history_dropped = h.dropped;
+    g->history_commits = h.commits;
+    g->history_commit_seconds = (double)h.commit_ns / 1e9;
+    if (d->gateway.otlp)
+        otlp_counts(d->gateway.otlp, &g->export_depth, &g->export_sent, &g->export_dropped);
+    for (unsigned i = 0; i < d->worker_count; i++)
+        g->connections += d->workers[i].conns;
+}
+
+void metrics_handle(struct exchange *ex)
+{
+    str accept = http1_find(server_request(ex->x), STR("accept"));
+    bool open = str_find(accept, STR("application/openmetrics-text")) != STR_NONE;
+    struct metrics_gauges g;
+    struct buf body;
+
+    gauges(ex->worker->daemon, &g);
+    buf_init(&body, (size_t)16 << 20);
+    metrics_render(ex->worker->daemon->gateway.metrics, &g, open, &body);
+    exchange_reply(ex,
+                   200,
+                   open ? STR("application/openmetrics-text; version=1.0.0; charset=utf-8")
+                        : STR("text/plain; version=0.0.4; charset=utf-8"),
+                   buf_str(&body));
+    buf_release(&body);
+}

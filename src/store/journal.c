@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/journal.h"
+
+#include "store/journal_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* ---- opening ---- */
+
+static bool take_lock(struct journal *j, struct err *e)
+{
+    char path[FILE_PATH_MAX + 8], text[32] = "";
+    ssize_t n;
+
+    (void)snprintf(path, sizeof path, "%s/lock", j->dir);
+    j->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (j->lock_fd < 0)
+        return err_sys(e, "open %s", path);
+    if (flock(j->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return err_sys(e, "lock %s", path);
+        n = read(j->lock_fd, text, sizeof text - 1);
+        text[n > 0 ? n : 0] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        return err_set(e,
+                       ERR_SYSTEM,
+                       "%s is in use by process %s: a store has one owner",
+                       j->dir,
+                       text[0] ? text : "(unknown)");
+    }
+    n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n)
+        return err_sys(e, "write %s", path);
+    return true;
+}
+
+/* The versions are looked at before anything is changed. */
+static bool check_versions(struct journal *j, struct err *e)
+{
+    struct segment_reader r;
+    bool ok = true;
+
+    segment_reader_init(&r, j->dir);
+    for (size_t i = 0; ok && i < j->segments.count; i++)
+        ok = segment_reader_open(&r, j->segments.items[i].number, 0, e);
+    segment_reader_release(&r);
+    return ok;
+}
+
+static bool look_around(struct journal *j, struct err *e)
+{
+    struct segment_list *l = &j->segments;
+
+    if (!file_mkdirs(j->dir, 0700, e) || !take_lock(j, e) || !segment_list_read(j->dir, l, e) ||
+        !check_versions(j, e))
+        return false;
+    if (l->count > 0 && !segment_repair(j->dir, &l->items[l->count - 1], e))
+        return false;
+    /* One number is left out: what is taken is at the end of the old segments before it is at the
+     * beginning of the new ones, and the taker has something to do in between. */
+    j->next_number = l->count > 0 ? l->items[l->count - 1].number + 2 : 1;
+    return true;
+}
+
+void journal_group_init(struct journal_group *g, size_t size)
+{
+    *g = (struct journal_group){.p = base_alloc(size)};
+    g->last = &g->first;
+}
+
+bool journal_open(const struct journal_options *o, struct journal **out, struct err *e)
+{
+    struct journal *j = base_alloc(sizeof *j);
+    pthread_condattr_t attr;
+
+    assert(o->queue_size_max > 0 && o->queue_size_max <= FRAME_BODY_MAX);
+    *j = (struct journal){.o = *o, .lock_fd = -1, .fd = -1};
+    if (!j->o.segment_size)
+        j->o.segment_size = JOURNAL_SEGMENT_SIZE;
+    (void)snprintf(j->dir, sizeof j->dir, "%s", o->dir);
+    j->o.dir = j->dir;
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&j->work, &attr);
+    pthread_cond_init(&j->news, &attr);
+    pthread_condattr_destroy(&attr);
+    if (!look_around(j, e)) {
+        journal_free(j);
+        return false;
+    }
+    *out = j;
+    return true;
+}
+
+bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
+{
+    sigset_t all, before;
+    int why;
+
+    if (taken.segment >= j->next_number)
+        j->next_number = taken.segment + 1;
+    j->first_new = j->next_number;
+    j->taken = taken;
+    j->end = (struct journal_place){j->next_number, 0};
+    for (size_t i = 0; i < j->segments.count; i++) {
+        const struct segment *s = &j->segments.items[i];
+        uint64_t from = s->number == taken.segment ? taken.offset : 0;
+
+        if (s->number >= taken.segment && s->size > from)
+            j->waiting += s->size - from;
+    }
+    journal_group_init(&j->front, j->o.queue_size_max);
+    journal_group_init(&j->back, j->o.queue_size_max);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    why = pthread_create(&j->thread, NULL, journal_writer, j);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    if (why)
+        return err_sys(e, "start a thread");
+    j->started = true;
+    return true;
+}
+
+void journal_stop(struct journal *j)
+{
+    if (!j->started)
+        return;
+    pthread_mutex_lock(&j->lock);
+    j->stop = true;
+    pthread_cond_signal(&j->work);
+    pthread_mutex_unlock(&j->lock);
+    pthread_join(j->thread, NULL);
+    j->started = false;
+}
+
+void journal_free(struct journal *j)
+{
+    journal_stop(j);
+    if (j->lock_fd >= 0)
+        close(j->lock_fd);
+    segment_list_release(&j->segments);
+    free(j->front.p);
+    free(j->back.p);
+    pthread_cond_destroy(&j->work);
+    pthread_cond_destroy(&j->news);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
+}
+
+/* ---- producers ---- */
+
+/* Why a record cannot be taken; seldom, so it is kept out of the way. */
+static NOINLINE bool refuse(struct journal *j, size_t size, struct err *e)
+{
+    char text[sizeof e->text];
+
+    j->dropped++;
+    if (j->mode != JOURNAL_RUNNING) {
+        memcpy(text, j->why.text, sizeof text);
+        return err_set(e, j->why.code, "%s", text);
+    }
+    if (j->stop)
+        return err_set(e, ERR_CANCELLED, "the store is closed");
+    if (size > j->o.queue_size_max)
+        return err_set(
+            e, ERR_LIMIT, "a record of %zu bytes, the limit is %zu", size, j->o.queue_size_max);
+    if (j->waiting + size > j->o.size_max)
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the journal is at its limit of %llu bytes: the tables do "
+                       "not follow",
+                       (unsigned long long)j->o.size_max);
+    return err_set(e, ERR_LIMIT, "more than %zu bytes wait for the disk", j->o.queue_size_max);
+}
+
+static bool fits(const struct journal *j, size_t size)
+{
+    return j->mode == JOURNAL_RUNNING && !j->stop &&
+           size <= j->o.queue_size_max - j->front.n - j->writing &&
+           j->waiting + j->front.n + j->writing + size <= j->o.size_max;
+}
+
+void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t)
+{
+    size_t size = item->size > FRAME_BODY_MAX ? SIZE_MAX / 2 : FRAME_HEAD_SIZE + item->size;
+    struct journal_group *g = &j->front;
+    bool sync = j->o.durable && item->type == FRAME_CALL, wake, ok = true;
+    struct err e;
+
+    pthread_mutex_lock(&j->lock);
+    if (!fits(j, size)) {
+        ok = refuse(j, size, &e);
+        wake = false;
+    } else {
+        frame_put(g->p + g->n, item->type, item->size);
+        item->put(item->row, g->p + g->n + FRAME_HEAD_SIZE);
+        g->n += size;
+        g->count++;
+        g->sync |= sync;
+        if (t && j->o.durable) {
+            t->next = NULL;
+            *g->last = t;
+            g->last = &t->next;
+        }
+        wake = j->sleep == JOURNAL_SLEEPS ||
+               (j->sleep == JOURNAL_LINGERS && (sync || g->n >= JOURNAL_LINGER_SIZE));
+        if (wake)
+            j->sleep = JOURNAL_AWAKE;
+    }
+    pthread_mutex_unlock(&j->lock);
+    if (wake)
+        pthread_cond_signal(&j->work);
+    if (t && (!ok || !j->o.durable))
+        t->fn(t, ok ? NULL : &e);
+}
+
+/* ---- the taker ---- */
+
+bool journal_wait_until(struct journal *j, pthread_cond_t *cond, uint64_t deadline_ns)
+{
+    struct timespec at = {(time_t)(deadline_ns / 1000000000), (long)(deadline_ns % 1000000000)};
+
+    return pthread_cond_timedwait(cond, &j->lock, &at) != ETIMEDOUT;
+}
+
+static uint64_t deadline_ns(uint64_t ms)
+{
+    return clock_deadline_ns(&clock_real, (int64_t)ms);
+}
+
+/* The first segment that has something behind place, or is over. */
+static const struct segment *behind(struct journal *j, struct journal_place *place)
+{
+    for (size_t i = 0; i < j->segments.count; i++) {
+        const struct segment *s = &j->segments.items[i];
+
+        if (s->number < place->segment)
+            continue;
+        if (s->number > place->segment)
+            *place = (struct journal_place){s->number, 0};
+        return s->sealed || s->size > place->offset ? s : NULL;
+    }
+    return NULL;
+}
+
+static bool little(const struct journal *j, const struct segment *s, struct journal_place place)
+{
+    return !s->sealed && s->size - place.offset < JOURNAL_GATHER_SIZE && !j->settling && !j->woken;
+}
+
+bool journal_next(struct journal *j, struct journal_place *place, struct journal_part *out,
+                  uint64_t wait_ms)
+{
+    uint64_t until = deadline_ns(wait_ms);
+    const struct segment *s;
+    bool in_time = true;
+
+    pthread_mutex_lock(&j->lock);
+    j->taker_waits = true;
+    while (!(s = behind(j, place)) && !j->woken && in_time)
+        in_time = journal_wait_until(j, &j->news, until);
+    j->taker_waits = false;
+    until = deadline_ns(JOURNAL_GATHER_MS);
+    in_time = true;
+    while (s && little(j, s, *place) && in_time) {
+        in_time = journal_wait_until(j, &j->news, until);
+        s = behind(j, place);
+    }
+    if (j->woken)
+        s = NULL;
+    if (s)
+        *out = (struct journal_part){s->number, s->size, s->sealed};
+    pthread_mutex_unlock(&j->lock);
+    return s != NULL;
+}
+
+static void remove_segment(const struct journal *j, uint64_t number, bool damaged)
+{
+    char path[FILE_PATH_MAX], aside[FILE_PATH_MAX + 16];
+
+    segment_path(j->dir, number, path);
+    (void)snprintf(aside, sizeof aside, "%s.damaged", path);
+    if ((damaged ? rename(path, aside) : unlink(path)) < 0)
+        log_warn("journal: cannot remove a segment",
+                 LOG_TEXT("file", path),
+                 LOG_TEXT("why", strerror(errno)));
+}
+
+/* How many bytes there are between two places. */
+static uint64_t between(const struct journal *j, struct journal_place a, struct journal_place b)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < j->segments.count; i++) {
+        const struct segment *s = &j->segments.items[i];
+        uint64_t from = s->number == a.segment ? a.offset : 0;
+        uint64_t to = s->number == b.segment && b.offset < s->size ? b.offset : s->size;
+
+        if (s->number >= a.segment && s->number <= b.segment && to > from)
+            n += to - from;
+    }
+    return n;
+}
+
+/* The oldest segment, if it is wholly before place, off the list. */
+static bool pop_segment(struct journal *j, struct journal_place place, uint64_t *number)
+{
+    struct segment_list *l = &j->segments;
+    bool over;
+
+    pthread_mutex_lock(&j->lock);
+    over = l->count > 0 && l->items[0].sealed && l->items[0].number < place.segment;
+    if (over) {
+        *number = l->items[0].number;
+        memmove(l->items, l->items + 1, --l->count * sizeof l->items[0]);
+    }
+    pthread_mutex_unlock(&j->lock);
+    return over;
+}
+
+void journal_taken(struct journal *j, struct journal_place place, bool damaged)
+{
+    uint64_t n;
+
+    pthread_mutex_lock(&j->lock);
+    n = between(j, j->taken, place);
+    j->waiting -= n < j->waiting ? n : j->waiting;
+    j->taken = place;
+    pthread_mutex_unlock(&j->lock);
+    while (pop_segment(j, place, &n))
+        remove_segment(j, n, damaged); /* which takes a while, and nobody waits for it */
+    pthread_mutex_lock(&j->lock);
+    pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
+}
+
+uint64_t journal_first_new(const struct journal *j)
+{
+    return j->first_new;
+}
+
+static bool reached(const struct journal *j, struct journal_place end)
+{
+    return j->taken.segment > end.segment ||
+           (j->taken.segment == end.segment && j->taken.offset >= end.offset);
+}
+
+bool journal_settle(struct journal *j, uint64_t timeout_ms)
+{
+    uint64_t until = deadline_ns(timeout_ms), group;
+    struct journal_place end;
+    bool in_time = true;
+
+    pthread_mutex_lock(&j->lock);
+    j->settling++;
+    group = j->groups_put + (j->front.n > 0);
+    if (j->sleep != JOURNAL_AWAKE)
+        pthread_cond_signal(&j->work);
+    pthread_cond_broadcast(&j->news);
+    while (j->groups_done < group && !j->stopped && in_time)
+        in_time = journal_wait_until(j, &j->news, until);
+    end = j->end;
+    while (!reached(j, end) && in_time)
+        in_time = journal_wait_until(j, &j->news, until);
+    j->settling--;
+    in_time = reached(j, end);
+    pthread_mutex_unlock(&j->lock);
+    return in_time;
+}
+
+void journal_wake(struct journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    j->woken = true;
+    pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
+}
+
+void journal_health(struct journal *j, struct store_health *out)
+{
+    pthread_mutex_lock(&j->lock);
+    *out = (struct store_health){
+        .ok = j->mode == JOURNAL_RUNNING && j->waiting < j->o.size_max,
+        .stored = j->stored,
+        .dropped = j->dropped,
+        .errors = j->errors,
+        .queue_bytes = j->front.n + j->writing,
+        .journal_bytes = j->waiting,
+        .commits = j->commits,
+        .commit_ns = j->commit_ns,
+    };
+    if (j->mode != JOURNAL_RUNNING)
+        memcpy(out->why, j->why.text, sizeof out->why);
+    else if (!out->ok)
+        (void)snprintf(out->why,
+                       sizeof out->why,
+                       "the journal is at its limit of %llu bytes",
+                       (unsigned long long)j->o.size_max);
+    pthread_mutex_unlock(&j->lock);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/row.h"
+
+#define TEXT_MAX ((size_t)UINT32_MAX)
+
+#define FIELD(column, kind, member)                                                                \
+    {                                                                                              \
+        column, kind, offsetof(struct store_call, member)                                          \
+    }
+
+/* Only ever added to, at the end. */
+const struct row_field row_fields[] = {
+    FIELD("interaction_id", ROW_TEXT, id),
+    FIELD("session_id", ROW_TEXT, session_id),
+    FIELD("parent_id", ROW_TEXT, parent_id),
+    FIELD("key_name", ROW_TEXT, key_name),
+    FIELD("route", ROW_TEXT, route),
+    FIELD("provider", ROW_TEXT, provider),
+    FIELD("model", ROW_TEXT, model),
+    FIELD("upstream_model", ROW_TEXT, upstream_model),
+    FIELD("dialect", ROW_TEXT, dialect),
+    FIELD("upstream_dialect", ROW_TEXT, upstream_dialect),
+    FIELD("started_ms", ROW_I64, started_ms),
+    FIELD("first_ms", ROW_KNOWN, first_ms),
+    FIELD("reasoning_ms", ROW_KNOWN, reasoning_ms),
+    FIELD("answer_ms", ROW_KNOWN, answer_ms),
+    FIELD("ended_ms", ROW_KNOWN, ended_ms),
+    FIELD("status", ROW_INT, status),
+    FIELD("stop", ROW_TEXT, stop),
+    FIELD("error_code", ROW_TEXT, error_code),
+    FIELD("error_message", ROW_TEXT, error_message),
+    FIELD("stream", ROW_BOOL, stream),
+    FIELD("complete", ROW_BOOL, complete),
+    FIELD("has_reasoning", ROW_BOOL, has_reasoning),
+    FIELD("reasoning_level", ROW_TEXT, level),
+    FIELD("reasoning_cut", ROW_TEXT, cut),
+    FIELD("reasoning_state", ROW_TEXT, state),
+    FIELD("cap_tokens", ROW_KNOWN, cap_tokens),
+    FIELD("input_tokens", ROW_KNOWN, input_tokens),
+    FIELD("output_tokens", ROW_KNOWN, output_tokens),
+    FIELD("reasoning_tokens", ROW_KNOWN, reasoning_tokens),
+    FIELD("cache_read_tokens", ROW_KNOWN, cache_read_tokens),
+    FIELD("cache_write_tokens", ROW_KNOWN, cache_write_tokens),
+    FIELD("reasoning_exact", ROW_BOOL, reasoning_exact),
+    FIELD("cost_usd", ROW_COST, cost_usd),
+    FIELD("reasoning_source", ROW_TEXT, source),
+    FIELD("request", ROW_BODY, request),
+    FIELD("reply", ROW_BODY, reply),
+    FIELD("reasoning_content", ROW_TEXT, reasoning),
+    FIELD("reasoning_summary", ROW_TEXT, reasoning_summary),
+    FIELD("answer", ROW_TEXT, answer),
+    FIELD("tool_calls", ROW_TEXT, tool_calls),
+    FIELD("attempts", ROW_TEXT, attempts),
+};
+const size_t row_field_count = COUNT_OF(row_fields);
+
+#define NO_TEXT STR_INIT("")
+
+const struct store_call store_call_none = {
+    .id = NO_TEXT,
+    .session_id = NO_TEXT,
+    .parent_id = NO_TEXT,
+    .key_name = NO_TEXT,
+    .route = NO_TEXT,
+    .provider = NO_TEXT,
+    .model = NO_TEXT,
+    .upstream_model = NO_TEXT,
+    .dialect = NO_TEXT,
+    .upstream_dialect = NO_TEXT,
+    .started_ms = -1,
+    .first_ms = -1,
+    .reasoning_ms = -1,
+    .answer_ms = -1,
+    .ended_ms = -1,
+    .stop = NO_TEXT,
+    .error_code = NO_TEXT,
+    .error_message = NO_TEXT,
+    .level = NO_TEXT,
+    .cut = NO_TEXT,
+    .state = NO_TEXT,
+    .cap_tokens = -1,
+    .input_tokens = -1,
+    .output_tokens = -1,
+    .reasoning_tokens = -1,
+    .cache_read_tokens = -1,
+    .cache_write_tokens = -1,
+    .cost_usd = -1,
+    .source = NO_TEXT,
+    .request = NO_TEXT,
+    .reply = NO_TEXT,
+    .reasoning = NO_TEXT,
+    .reasoning_summary = NO_TEXT,
+    .answer = NO_TEXT,
+    .tool_calls = NO_TEXT,
+    .attempts = NO_TEXT,
+};
+
+static char *put_u32(char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        *p++ = (char)(v >> (8 * i));
+    return p;
+}
+
+static char *put_u64(char *p, uint64_t v)
+{
+    return put_u32(put_u32(p, (uint32_t)v), (uint32_t)(v >> 32));
+}
+
+static char *put_text(char *p, str s)
+{
+    p = put_u32(p, (uint32_t)s.n);
+    if (s.n > 0)
+        memcpy(p, s.p, s.n);
+    return p + s.n;
+}
+
+/* What has been read of some bytes; once they end too early it stays so. */
+struct cursor {
+    const char *p, *end;
+    bool short_;
+};
+
+static const char *take(struct cursor *c, size_t n)
+{
+    const char *p = c->p;
+
+    if (c->short_ || (size_t)(c->end - c->p) < n) {
+        c->short_ = true;
+        return NULL;
+    }
+    c->p += n;
+    return p;
+}
+
+static uint64_t take_number(struct cursor *c, size_t size)
+{
+    const char *p = take(c, size);
+    uint64_t v = 0;
+
+    for (size_t i = 0; p && i < size; i++)
+        v |= (uint64_t)(unsigned char)p[i] << (8 * i);
+    return v;
+}
+
+static str take_text(struct cursor *c)
+{
+    size_t n = (size_t)take_number(c, 4);
+    const char *p = n > 0 ? take(c, n) : "";
+
+    return p ? (str){p, n} : STR("");
+}
+
+static const void *member(const struct store_call *c, const struct row_field *f)
+{
+    return (const char *)c + f->at;
+}
+
+/* The bytes of a field that is not text. */
+static size_t fixed_size(enum row_kind kind)
+{
+    return kind == ROW_BOOL ? 1 : kind == ROW_INT ? 4 : 8;
+}
+
+size_t row_call_size(const struct store_call *c)
+{
+    size_t size = 2;
+
+    for (size_t i = 0; i < COUNT_OF(row_fields); i++) {
+        const struct row_field *f = &row_fields[i];
+        size_t n = f->kind <= ROW_BODY ? ((const str *)member(c, f))->n : 0;
+
+        if (n > TEXT_MAX)
+            return SIZE_MAX;
+        size += f->kind <= ROW_BODY ? 4 + n : fixed_size(f->kind);
+    }
+    return size;
+}
+
+void row_call_put(const struct store_call *c, char *p)
+{
+    *p++ = (char)COUNT_OF(row_fields);
+    *p++ = 0;
+    for (size_t i = 0; i < COUNT_OF(row_fields); i++) {
+        const void *from = member(c, &row_fields[i]);
+        uint64_t bits = 0;
+
+        switch (row_fields[i].kind) {
+        case ROW_TEXT:
+        case ROW_BODY:
+            p = put_text(p, *(const str *)from);
+            break;
+        case ROW_INT:
+            p = put_u32(p, (uint32_t) * (const int *)from);
+            break;
+        case ROW_BOOL:
+            *p++ = (char)*(const bool *)from;
+            break;
+        case ROW_I64:
+        case ROW_KNOWN:
+        case ROW_COST:
+            memcpy(&bits, from, sizeof bits);
+            p = put_u64(p, bits);
+            break;
+        }
+    }
+}
+
+static void take_field(struct cursor *c, const struct row_field *f, struct store_call *out)
+{
+    void *to = (char *)out + f->at;
+    uint64_t bits;
+
+    switch (f->kind) {
+    case ROW_TEXT:
+    case ROW_BODY:
+        *(str *)to = take_text(c);
+        break;
+    case ROW_INT:
+        *(int *)to = (int)(uint32_t)take_number(c, 4);
+        break;
+    case ROW_BOOL:
+        *(bool *)to = take_number(c, 1) != 0;
+        break;
+    case ROW_I64:
+    case ROW_KNOWN:
+    case ROW_COST:
+        bits = take_number(c, 8);
+        memcpy(to, &bits, sizeof bits);
+        break;
+    }
+}
+
+bool row_call_get(str bytes, struct store_call *out)
+{
+    struct cursor c = {bytes.p, bytes.p + bytes.n, false};
+    struct store_call got = store_call_none;
+    size_t count = (size_t)take_number(&c, 2);
+
+    for (size_t i = 0; i < count && i < COUNT_OF(row_fields); i++)
+        take_field(&c, &row_fields[i], &got);
+    if (c.short_ || got.id.n == 0 || (count <= COUNT_OF(row_fields) && c.p != c.end))
+        return false;
+    *out = got;
+    return true;
+}
+
+size_t row_piece_size(const struct store_piece *piece)
+{
+    if (piece->id.n > TEXT_MAX || piece->kind.n > TEXT_MAX || piece->bytes.n > TEXT_MAX)
+        return SIZE_MAX;
+    return 4 + 12 + piece->id.n + piece->kind.n + piece->bytes.n;
+}
+
+void row_piece_put(const struct store_piece *piece, char *p)
+{
+    p = put_u32(p, piece->n);
+    p = put_text(p, piece->id);
+    p = put_text(p, piece->kind);
+    (void)put_text(p, piece->bytes);
+}
+
+bool row_piece_get(str bytes, struct store_piece *out)
+{
+    struct cursor c = {bytes.p, bytes.p + bytes.n, false};
+    struct store_piece got;
+
+    got.n = (uint32_t)take_number(&c, 4);
+    got.id = take_text(&c);
+    got.kind = take_text(&c);
+    got.bytes = take_text(&c);
+    if (c.short_ || c.p != c.end || got.id.n == 0)
+        return false;
+    *out = got;
+    return true;
+}

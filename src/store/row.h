@@ -1,0 +1,47 @@
+/* row.h - the rows of store.h as bytes and as columns: one table says both.
+ *
+ *     size_t size = row_call_size(&call);
+ *     row_call_put(&call, p);                    writes exactly that many bytes
+ *     if (!row_call_get(bytes, &back)) ...       texts lent from bytes
+ *
+ * A call is the number of its fields and then the fields in the order of the table. Fields are only
+ * ever added at the end, so that a journal written before they were known, or after, can be read:
+ * those missing are empty, those beyond are ignored.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "store/store.h"
+
+enum row_kind {
+    ROW_TEXT,
+    ROW_BODY, /* text that the tables may hold compressed, beside its size */
+    ROW_INT,
+    ROW_BOOL,
+    ROW_I64,
+    ROW_KNOWN, /* a number that is not known if it is -1 */
+    ROW_COST   /* a double that is not known if it is negative */
+};
+
+struct row_field {
+    const char *column;
+    enum row_kind kind;
+    size_t at; /* in struct store_call */
+};
+
+extern const struct row_field row_fields[];
+extern const size_t row_field_count;
+
+static inline str *row_text(struct store_call *c, const struct row_field *f)
+{
+    return (str *)(void *)((char *)c + f->at);
+}
+
+size_t row_call_size(const struct store_call *c);
+void row_call_put(const struct store_call *c, char *p);
+bool row_call_get(str bytes, struct store_call *out) MUST_USE;
+
+size_t row_piece_size(const struct store_piece *piece);
+void row_piece_put(const struct store_piece *piece, char *p);
+bool row_piece_get(str bytes, struct store_piece *out) MUST_USE;

@@ -1,0 +1,19 @@
+/* schema.h - the steps from an empty database to today's tables: schema/NNN_why.sql, in order.
+ *
+ * The table is made from those files by tools/embed-sql. A step that was released is never edited;
+ * a change is a new one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/str.h"
+
+struct schema_step {
+    int version; /* NNN */
+    const char *name;
+    const char *sql;
+};
+
+extern const struct schema_step schema_steps[];
+extern const size_t schema_step_count;

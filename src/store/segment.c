@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/segment.h"
+
+#include "base/log.h"
+#include "base/rand.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COUNT_MAX 1000000u
+#define READ_SIZE ((size_t)256 << 10)
+
+static const str suffix = STR_INIT(".seg");
+
+const char *segment_path(const char *dir, uint64_t number, char out[FILE_PATH_MAX])
+{
+    (void)snprintf(out, FILE_PATH_MAX, "%s/%016llu.seg", dir, (unsigned long long)number);
+    return out;
+}
+
+void segment_list_add(struct segment_list *l, struct segment s)
+{
+    if (l->count == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        l->items = base_realloc(l->items, l->cap * sizeof l->items[0]);
+    }
+    l->items[l->count++] = s;
+}
+
+void segment_list_release(struct segment_list *l)
+{
+    free(l->items);
+    *l = (struct segment_list){0};
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = ((const struct segment *)a)->number, y = ((const struct segment *)b)->number;
+
+    return x < y ? -1 : x > y;
+}
+
+static bool list_one(const char *dir, const char *name, struct segment_list *l, struct err *e)
+{
+    str s = str_c(name);
+    struct segment one = {.sealed = true};
+    char path[FILE_PATH_MAX];
+    struct stat st;
+
+    if (!str_ends(s, suffix) || !str_u64(str_slice(s, 0, s.n - suffix.n), &one.number))
+        return true;
+    if (l->count == COUNT_MAX)
+        return err_set(e, ERR_LIMIT, "%s has more than %u segments", dir, COUNT_MAX);
+    if (stat(segment_path(dir, one.number, path), &st) < 0)
+        return err_sys(e, "stat %s", path);
+    one.size = (uint64_t)st.st_size;
+    segment_list_add(l, one);
+    return true;
+}
+
+bool segment_list_read(const char *dir, struct segment_list *out, struct err *e)
+{
+    struct segment_list l = {0};
+    struct dirent *entry;
+    bool ok = true;
+    DIR *d = opendir(dir);
+
+    if (!d)
+        return err_sys(e, "open %s", dir);
+    while (ok && (entry = readdir(d)))
+        ok = list_one(dir, entry->d_name, &l, e);
+    closedir(d);
+    if (!ok) {
+        segment_list_release(&l);
+        return false;
+    }
+    if (l.count > 0)
+        qsort(l.items, l.count, sizeof l.items[0], by_number);
+    *out = l;
+    return true;
+}
+
+bool segment_sync_dir(const char *dir, struct err *e)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int why;
+
+    if (fd < 0)
+        return err_sys(e, "open %s", dir);
+    why = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    errno = why;
+    if (why == 0)
+        return true;
+    err_sys(e, "sync %s", dir);
+    errno = why;
+    return false;
+}
+
+bool segment_write(int fd, str bytes)
+{
+    while (bytes.n > 0) {
+        ssize_t n = write(fd, bytes.p, bytes.n);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC; /* a file that takes nothing and says nothing */
+        if (n <= 0)
+            return false;
+        bytes = str_slice(bytes, (size_t)n, bytes.n);
+    }
+    return true;
+}
+
+bool segment_create(const char *dir, uint64_t number, int *out, uint32_t *salt, struct err *e)
+{
+    struct frame_segment head = {.version = FRAME_VERSION, .number = number};
+    char bytes[FRAME_SEGMENT_HEAD_SIZE], path[FILE_PATH_MAX];
+    int fd, why;
+
+    segment_path(dir, number, path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        why = errno;
+        err_sys(e, "create %s", path);
+        errno = why;
+        return false;
+    }
+    rand_os(&head.salt, sizeof head.salt);
+    frame_segment_put(bytes, &head);
+    errno = 0;
+    if (segment_write(fd, (str){bytes, sizeof bytes}) && segment_sync_dir(dir, e)) {
+        *out = fd;
+        *salt = head.salt;
+        return true;
+    }
+    why = errno;
+    err_sys(e, "begin %s", path);
+    close(fd);
+    unlink(path);
+    errno = why;
+    return false;
+}
+
+void segment_reader_init(struct segment_reader *r, const char *dir)
+{
+    *r = (struct segment_reader){.dir = dir, .fd = -1};
+}
+
+void segment_reader_release(struct segment_reader *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    free(r->buf);
+    segment_reader_init(r, r->dir);
+}
+
+/* Makes buf hold as many bytes from r->at on as the file has, up to `need`. */
+static bool fill(struct segment_reader *r, size_t need, struct err *e)
+{
+    size_t skip = (size_t)(r->at - r->buf_at), size;
+
+    if (r->at < r->buf_at || r->at > r->buf_at + r->buf_n) {
+        r->buf_n = skip = 0;
+        r->buf_at = r->at;
+    }
+    if (r->buf_n - skip >= need)
+        return true;
+    if (skip > 0)
+        memmove(r->buf, r->buf + skip, r->buf_n - skip);
+    r->buf_n -= skip;
+    r->buf_at = r->at;
+    size = need > READ_SIZE ? need : READ_SIZE;
+    if (size > r->buf_cap) {
+        r->buf = base_realloc(r->buf, size);
+        r->buf_cap = size;
+    }
+    while (r->buf_n < need) {
+        ssize_t n =
+            pread(r->fd, r->buf + r->buf_n, r->buf_cap - r->buf_n, (off_t)(r->buf_at + r->buf_n));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, "read segment %llu of %s", (unsigned long long)r->number, r->dir);
+        if (n == 0)
+            break;
+        r->buf_n += (size_t)n;
+    }
+    return true;
+}
+
+static str window(const struct segment_reader *r, uint64_t size)
+{
+    size_t skip = (size_t)(r->at - r->buf_at), n = r->buf_n - skip;
+
+    if (n > size - r->at)
+        n = (size_t)(size - r->at);
+    return (str){n ? r->buf + skip : "", n};
+}
+
+bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at, struct err *e)
+{
+    char path[FILE_PATH_MAX];
+
+    if (r->fd >= 0)
+        close(r->fd);
+    r->number = number;
+    r->at = r->buf_at = 0;
+    r->buf_n = 0;
+    r->fd = open(segment_path(r->dir, number, path), O_RDONLY | O_CLOEXEC);
+    if (r->fd < 0)
+        return err_sys(e, "open %s", path);
+    if (!fill(r, FRAME_SEGMENT_HEAD_SIZE, e))
+        return false;
+    r->readable = frame_segment_get((str){r->buf, r->buf_n}, &r->head);
+    if (r->readable && r->head.version != FRAME_VERSION)
+        return err_set(e,
+                       ERR_INPUT,
+                       "%s was written by a newer version (%u, this is %u)",
+                       path,
+                       r->head.version,
+                       FRAME_VERSION);
+    r->at = at > FRAME_SEGMENT_HEAD_SIZE ? at : r->readable ? FRAME_SEGMENT_HEAD_SIZE : 0;
+    return true;
+}
+
+/* From a place where there is no frame: on to the next with a good head, or to the end. */
+static bool skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e)
+{
+    r->at++;
+    while (r->at + FRAME_HEAD_SIZE <= size) {
+        str bytes;
+        size_t n;
+
+        if (!fill(r, FRAME_HEAD_SIZE, e))
+            return false;
+        bytes = window(r, size);
+        if (bytes.n < FRAME_HEAD_SIZE)
+            break;
+        n = frame_find(bytes, r->head.salt, r->at);
+        r->at += n;
+        if (n + FRAME_HEAD_SIZE <= bytes.n)
+            return true;
+    }
+    r->at = size;
+    return true;
+}
+
+/* The frame at r->at; SHORT only if it is longer than what there is. */
+static bool look(struct segment_reader *r, uint64_t size, enum frame_got *got, struct frame *f,
+                 struct err *e)
+{
+    if (!fill(r, FRAME_HEAD_SIZE, e))
+        return false;
+    *got = frame_get(window(r, size), r->head.salt, r->at, f);
+    if (*got != FRAME_SHORT || f->size > size - r->at)
+        return true;
+    if (!fill(r, f->size, e))
+        return false;
+    *got = frame_get(window(r, size), r->head.salt, r->at, f);
+    return true;
+}
+
+enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct frame *out,
+                              struct segment_hole *hole, struct err *e)
+{
+    uint64_t from = r->at;
+
+    if (!r->readable && r->at < size) {
+        *hole = (struct segment_hole){r->at, size};
+        r->at = size;
+        return SEGMENT_HOLE;
+    }
+    while (r->at < size) {
+        enum frame_got got;
+
+        if (!look(r, size, &got, out, e))
+            return SEGMENT_ERROR;
+        if (got == FRAME_GOOD && r->at > from)
+            break;
+        if (got == FRAME_GOOD) {
+            r->at += out->size;
+            return SEGMENT_FRAME;
+        }
+        if (got == FRAME_BAD_BODY)
+            r->at += out->size;
+        else if (!skip_to_frame(r, size, e))
+            return SEGMENT_ERROR;
+    }
+    if (r->at == from)
+        return SEGMENT_END;
+    *hole = (struct segment_hole){from, r->at};
+    return SEGMENT_HOLE;
+}
+
+/* Where what verifies ends. A hole with good frames behind it is damage, and the reader's to tell;
+ * one at the very end is what was being written when the process or the machine stopped. */
+static bool good_size(const char *dir, const struct segment *s, uint64_t *out, struct err *e)
+{
+    struct segment_hole hole;
+    struct segment_reader r;
+    struct frame frame;
+    enum segment_got got = SEGMENT_ERROR;
+
+    *out = s->size;
+    segment_reader_init(&r, dir);
+    if (segment_reader_open(&r, s->number, 0, e))
+        while ((got = segment_read(&r, s->size, &frame, &hole, e)) < SEGMENT_END)
+            if (got == SEGMENT_HOLE && hole.to == s->size &&
+                (r.readable || s->size <= FRAME_SEGMENT_HEAD_SIZE))
+                *out = hole.from;
+    segment_reader_release(&r);
+    return got == SEGMENT_END;
+}
+
+bool segment_repair(const char *dir, struct segment *s, struct err *e)
+{
+    char path[FILE_PATH_MAX];
+    uint64_t size;
+
+    if (!good_size(dir, s, &size, e))
+        return false;
+    if (size == s->size)
+        return true;
+    segment_path(dir, s->number, path);
+    log_warn("journal: dropped what was half written at the end",
+             LOG_TEXT("file", path),
+             LOG_U64("at", size),
+             LOG_U64("bytes", s->size - size));
+    if (truncate(path, (off_t)size) < 0)
+        return err_sys(e, "truncate %s", path);
+    s->size = size;
+    return true;
+}

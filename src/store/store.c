@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/store.h"
+
+#include "store/engine.h"
+#include "store/row.h"
+#include "store/take.h"
+
+#include <sys/statvfs.h>
+
+#define QUEUE_SIZE ((size_t)16 << 20)
+#define QUEUE_SIZE_MIN 4096u
+#define JOURNAL_SIZE ((uint64_t)1 << 30)
+#define CLOSE_MS 5000u
+#define PATH_SIZE_MAX (FILE_PATH_MAX - 64) /* names are made of it */
+
+static const struct engine_ops *const engines[] = {
+    &engine_sqlite,
+};
+
+/* With "none" all of it is NULL. */
+struct store {
+    struct journal *journal;
+    const struct engine_ops *ops;
+    struct engine *engine;
+    struct take *take;
+    char path[FILE_PATH_MAX], dir[FILE_PATH_MAX];
+};
+
+/* ---- where ---- */
+
+static bool find_engine(str url, const struct engine_ops **ops, str *path, struct err *e)
+{
+    size_t colon = str_find(url, STR(":"));
+    str scheme = str_slice(url, 0, colon == STR_NONE ? 0 : colon);
+
+    for (size_t i = 0; i < COUNT_OF(engines); i++)
+        if (str_eq(scheme, str_c(engines[i]->scheme))) {
+            *ops = engines[i];
+            *path = str_slice(url, colon + 1, url.n);
+            if (str_starts(*path, STR("//")))
+                *path = str_slice(*path, 2, path->n);
+            return true;
+        }
+    if (str_eq(scheme, STR("postgres")) || str_eq(scheme, STR("postgresql")))
+        return err_set(e,
+                       ERR_INPUT,
+                       "this build has no PostgreSQL engine yet: use \"sqlite:PATH\" or \"none\"");
+    return err_set(e,
+                   ERR_INPUT,
+                   "a store is \"sqlite:PATH\" or \"none\", not \"" STR_FMT "\"",
+                   STR_ARG(str_slice(url, 0, 80)));
+}
+
+static bool find_place(struct store *s, str url, struct err *e)
+{
+    str path = STR("");
+
+    if (!find_engine(url, &s->ops, &path, e))
+        return false;
+    if (path.n == 0)
+        return err_set(e, ERR_INPUT, "a store needs a path: \"%s:PATH\"", s->ops->scheme);
+    if (str_eq(path, STR(":memory:")))
+        return err_set(e,
+                       ERR_INPUT,
+                       "a store in memory would lose what it acknowledged: name a file, or use "
+                       "\"none\"");
+    if (path.n > PATH_SIZE_MAX || memchr(path.p, '\0', path.n))
+        return err_set(e, ERR_INPUT, "the path of the store is too long or holds a NUL");
+    (void)snprintf(s->path, sizeof s->path, STR_FMT, STR_ARG(path));
+    (void)snprintf(s->dir, sizeof s->dir, STR_FMT ".spool", STR_ARG(path));
+    return true;
+}
+
+/* ---- open and close ---- */
+
+static bool start(struct store *s, const struct store_options *o, struct err *e)
+{
+    size_t queue = o->queue_size_max ? o->queue_size_max : QUEUE_SIZE;
+    struct journal_options jo = {
+        .dir = s->dir,
+        .durable = o->durability == STORE_DURABLE,
+        .queue_size_max = queue < QUEUE_SIZE_MIN   ? QUEUE_SIZE_MIN
+                          : queue > FRAME_BODY_MAX ? FRAME_BODY_MAX
+                                                   : queue,
+        .size_max = o->journal_size_max ? o->journal_size_max : JOURNAL_SIZE,
+        .clock = o->clock,
+        .log = o->log,
+    };
+    struct take_options to = {.dir = s->dir, .ops = s->ops, .log = o->log};
+
+    /* The journal first: its lock keeps others off the tables too. */
+    if (!journal_open(&jo, &s->journal, e) || !s->ops->open(s->path, &s->engine, e) ||
+        !s->ops->place(s->engine, &to.place, e) || !journal_start(s->journal, to.place, e))
+        return false;
+    to.journal = s->journal;
+    to.engine = s->engine;
+    return take_start(&to, &s->take, e);
+}
+
+bool store_open(const struct store_options *o, struct store **out, struct err *e)
+{
+    struct store *s = base_alloc(sizeof *s);
+
+    *s = (struct store){0};
+    if (!str_eq(o->url, STR("none")) && (!find_place(s, o->url, e) || !start(s, o, e))) {
+        store_close(s);
+        return err_prefix(e, "store: ");
+    }
+    *out = s;
+    return true;
+}
+
+void store_close(struct store *s)
+{
+    struct store_health health;
+
+    if (s->journal)
+        journal_stop(s->journal);
+    if (s->take) {
+        if (!journal_settle(s->journal, CLOSE_MS)) {
+            journal_health(s->journal, &health);
+            log_warn("store: closed before all was in the tables; the next start takes it in",
+                     LOG_U64("bytes", health.journal_bytes));
+        }
+        take_stop(s->take);
+    }
+    if (s->engine)
+        s->ops->close(s->engine);
+    if (s->journal)
+        journal_free(s->journal);
+    free(s);
+}
+
+/* ---- rows in ---- */
+
+static void put_call(const void *row, char *body)
+{
+    row_call_put(row, body);
+}
+
+static void put_piece(const void *piece, char *body)
+{
+    row_piece_put(piece, body);
+}
+
+void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t)
+{
+    struct journal_item item = {FRAME_CALL, row_call_size(row), put_call, row};
+
+    assert(row->id.n > 0);
+    if (s->journal)
+        journal_put(s->journal, &item, t);
+    else if (t)
+        t->fn(t, NULL);
+}
+
+void store_call_begin(struct store *s, const struct store_call *row)
+{
+    struct journal_item item = {FRAME_BEGIN, row_call_size(row), put_call, row};
+
+    assert(row->id.n > 0);
+    if (s->journal)
+        journal_put(s->journal, &item, NULL);
+}
+
+void store_piece_put(struct store *s, const struct store_piece *piece)
+{
+    struct journal_item item = {FRAME_PIECE, row_piece_size(piece), put_piece, piece};
+
+    assert(piece->id.n > 0);
+    if (s->journal)
+        journal_put(s->journal, &item, NULL);
+}
+
+/* ---- how it is ---- */
+
+void store_health(struct store *s, struct store_health *out)
+{
+    struct statvfs st;
+    struct err why;
+    uint64_t errors;
+
+    *out = (struct store_health){.ok = true, .tables_ok = true};
+    if (!s->journal)
+        return;
+    journal_health(s->journal, out);
+    out->tables_ok = take_health(s->take, &why, &errors);
+    out->errors += errors;
+    if (!out->tables_ok)
+        (void)snprintf(out->why + strlen(out->why),
+                       sizeof out->why - strlen(out->why),
+                       "%s%.100s",
+                       out->why[0] ? "; " : "",
+                       why.text);
+    if (statvfs(s->dir, &st) == 0)
+        out->free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
+}
+
+bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
+{
+    struct store_health health;
+
+    if (!s->journal || journal_settle(s->journal, timeout_ms))
+        return true;
+    store_health(s, &health);
+    return err_set(e,
+                   ERR_TIMEOUT,
+                   "%llu bytes are not in the tables after %llu ms%s%s",
+                   (unsigned long long)health.journal_bytes,
+                   (unsigned long long)timeout_ms,
+                   health.why[0] ? ": " : "",
+                   health.why);
+}
+
+/* ---- rows out ---- */
+
+bool store_call_get(struct store *s, str id, struct store_row_sink sink, struct err *e)
+{
+    if (!s->engine)
+        return err_set(e, ERR_NOT_FOUND, "there is no history: the store is \"none\"");
+    return s->ops->get(s->engine, id, sink, e);
+}
+
+bool store_call_list(struct store *s, str before_id, size_t n_max, struct store_row_sink sink,
+                     struct err *e)
+{
+    return !s->engine || s->ops->list(s->engine, before_id, n_max, sink, e);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/take.h"
+
+#include "store/row.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BATCH_ROWS_MAX 100u
+#define WAIT_MS 60000u
+#define RETRY_MS_MIN 50u
+#define RETRY_MS_MAX 5000u
+#define NICE 10
+
+struct take {
+    struct take_options o;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t stopping;
+    /* Under the lock: */
+    bool stop, failing;
+    struct err why;
+    uint64_t errors;
+    /* The thread's own: */
+    struct segment_reader reader;
+    struct journal_place place, told; /* taken; damage up to there was told */
+    bool caught_up;                   /* what earlier processes left is taken */
+    bool damaged;                     /* this segment is */
+};
+
+static bool stopping(struct take *t)
+{
+    bool stop;
+
+    pthread_mutex_lock(&t->lock);
+    stop = t->stop;
+    pthread_mutex_unlock(&t->lock);
+    return stop;
+}
+
+static void count_error(struct take *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->errors++;
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool before(struct journal_place a, struct journal_place b)
+{
+    return a.segment < b.segment || (a.segment == b.segment && a.offset < b.offset);
+}
+
+/* Damage is told once, however often the batch is tried. */
+static void tell_hole(struct take *t, const struct segment_hole *hole)
+{
+    struct journal_place to = {t->reader.number, hole->to};
+    char path[FILE_PATH_MAX];
+
+    t->damaged = true;
+    if (!before(t->told, to))
+        return;
+    t->told = to;
+    count_error(t);
+    log_error("journal: damaged bytes were stepped over",
+              LOG_TEXT("file", segment_path(t->o.dir, t->reader.number, path)),
+              LOG_U64("at", hole->from),
+              LOG_U64("bytes", hole->to - hole->from));
+}
+
+static bool put_frame(struct take *t, const struct frame *f, struct err *e)
+{
+    struct store_piece piece;
+    struct store_call row;
+
+    if (f->type == FRAME_CALL && row_call_get(f->body, &row))
+        return t->o.ops->put_call(t->o.engine, &row, e);
+    if (f->type == FRAME_PIECE && row_piece_get(f->body, &piece))
+        return t->o.ops->put_piece(t->o.engine, &piece, e);
+    if (f->type == FRAME_BEGIN && row_call_get(f->body, &row)) {
+        piece = (struct store_piece){row.id, 0, ENGINE_BEGIN_KIND, f->body};
+        return t->o.ops->put_piece(t->o.engine, &piece, e);
+    }
+    return err_set(e, ERR_INPUT, "a record of a kind (%u) that is not known", f->type);
+}
+
+/* A row that the tables will never take must not hold up those behind it. */
+static bool put_or_skip(struct take *t, const struct frame *f, struct err *e)
+{
+    if (put_frame(t, f, e))
+        return true;
+    if (e->code != ERR_INPUT)
+        return false;
+    count_error(t);
+    log_error("store: a record was left out", LOG_U64("at", t->reader.at - f->size), LOG_ERR(e));
+    return true;
+}
+
+static bool put_frames(struct take *t, uint64_t size, struct err *e)
+{
+    for (unsigned n = 0; n < BATCH_ROWS_MAX; n++) {
+        struct segment_hole hole;
+        struct frame frame;
+
+        switch (segment_read(&t->reader, size, &frame, &hole, e)) {
+        case SEGMENT_FRAME:
+            if (!put_or_skip(t, &frame, e))
+                return false;
+            break;
+        case SEGMENT_HOLE:
+            tell_hole(t, &hole);
+            break;
+        case SEGMENT_END:
+            return true;
+        case SEGMENT_ERROR:
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool commit(struct take *t, struct journal_place place, struct err *e)
+{
+    if (!t->o.ops->commit(t->o.engine, place, e))
+        return false;
+    t->place = place;
+    journal_taken(t->o.journal, place, t->damaged);
+    return true;
+}
+
+/* The reader to where the tables are. */
+static bool stand(struct take *t, const struct journal_part *part, struct err *e)
+{
+    struct segment_reader *r = &t->reader;
+
+    if (r->fd < 0 || r->number != part->number) {
+        if (!segment_reader_open(r, part->number, t->place.offset, e))
+            return false;
+        t->damaged = false;
+    } else if (t->place.offset > FRAME_SEGMENT_HEAD_SIZE) {
+        r->at = t->place.offset;
+    } else {
+        r->at = r->readable ? FRAME_SEGMENT_HEAD_SIZE : 0;
+    }
+    return true;
+}
+
+static bool take_part(struct take *t, const struct journal_part *part, struct err *e)
+{
+    struct journal_place next = {part->number + 1, 0};
+
+    if (t->place.offset < part->size) {
+        if (!stand(t, part, e) || !t->o.ops->begin(t->o.engine, false, e) ||
+            !put_frames(t, part->size, e) ||
+            !commit(t, (struct journal_place){part->number, t->reader.at}, e))
+            return false;
+    }
+    if (!part->sealed || t->place.offset < part->size)
+        return true;
+    /* The file goes, so what came from it must be on disk for good. */
+    if (!t->o.ops->begin(t->o.engine, true, e) || !commit(t, next, e))
+        return false;
+    t->damaged = false;
+    return true;
+}
+
+/* All that earlier processes left is in the tables: calls of which there are only pieces by now
+ * will never end. */
+static bool catch_up(struct take *t, struct err *e)
+{
+    struct journal_place place = {journal_first_new(t->o.journal), 0};
+    size_t count;
+
+    if (!t->o.ops->begin(t->o.engine, true, e) || !t->o.ops->put_orphans(t->o.engine, &count, e) ||
+        !commit(t, place, e))
+        return false;
+    t->caught_up = true;
+    if (count > 0)
+        log_warn("store: calls were cut off when the last process ended", LOG_U64("calls", count));
+    return true;
+}
+
+static bool step(struct take *t, struct err *e)
+{
+    struct journal_place place = t->place;
+    struct journal_part part;
+    bool some = journal_next(t->o.journal, &place, &part, t->caught_up ? WAIT_MS : 0);
+
+    if (stopping(t))
+        return true;
+    if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
+        return catch_up(t, e);
+    t->place = place;
+    return !some || take_part(t, &part, e);
+}
+
+/* Remembers how it went; says so when that changes. */
+static void note(struct take *t, bool ok, const struct err *e)
+{
+    bool news;
+
+    pthread_mutex_lock(&t->lock);
+    news = t->failing == ok;
+    t->failing = !ok;
+    if (!ok) {
+        t->why = *e;
+        t->errors++;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (news && ok)
+        log_info("store: the tables follow again");
+    else if (news)
+        log_error("store: the tables do not follow, the journal grows", LOG_ERR(e));
+}
+
+static void wait_ms(struct take *t, uint64_t ms)
+{
+    uint64_t at_ns = clock_deadline_ns(&clock_real, (int64_t)ms);
+    struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+
+    pthread_mutex_lock(&t->lock);
+    while (!t->stop && pthread_cond_timedwait(&t->stopping, &t->lock, &at) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void *run(void *take)
+{
+    struct take *t = take;
+    uint64_t retry_ms = RETRY_MS_MIN;
+    struct log_scope scope;
+    struct err e;
+
+    log_scope_enter(&scope, t->o.log, STR(""));
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    while (!stopping(t)) {
+        bool ok = step(t, &e);
+
+        note(t, ok, &e);
+        if (ok) {
+            retry_ms = RETRY_MS_MIN;
+            continue;
+        }
+        t->o.ops->rollback(t->o.engine);
+        wait_ms(t, retry_ms);
+        retry_ms = 2 * retry_ms < RETRY_MS_MAX ? 2 * retry_ms : RETRY_MS_MAX;
+    }
+    log_scope_leave(&scope);
+    return NULL;
+}
+
+bool take_start(const struct take_options *o, struct take **out, struct err *e)
+{
+    struct take *t = base_alloc(sizeof *t);
+    pthread_condattr_t attr;
+    sigset_t all, was;
+    int why;
+
+    *t = (struct take){.o = *o, .place = o->place};
+    segment_reader_init(&t->reader, o->dir);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->stopping, &attr);
+    pthread_condattr_destroy(&attr);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    why = pthread_create(&t->thread, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    if (why) {
+        free(t);
+        errno = why;
+        return err_sys(e, "start a thread");
+    }
+    *out = t;
+    return true;
+}
+
+void take_stop(struct take *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->stop = true;
+    pthread_cond_signal(&t->stopping);
+    pthread_mutex_unlock(&t->lock);
+    journal_wake(t->o.journal);
+    pthread_join(t->thread, NULL);
+    segment_reader_release(&t->reader);
+    pthread_cond_destroy(&t->stopping);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+bool take_health(struct take *t, struct err *why, uint64_t *errors)
+{
+    bool ok;
+
+    pthread_mutex_lock(&t->lock);
+    ok = !t->failing;
+    *why = t->why;
+    *errors = t->errors;
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}

@@ -1,0 +1,32 @@
+/* take.h - the thread that takes rows from the journal into an engine's tables.
+ *
+ *     if (!take_start(&options, &t, e)) ...
+ *     take_stop(t);                             after journal_stop, and not before
+ *
+ * Rows go in by batches, each with the place it reaches in one transaction: whatever is
+ * interrupted, each record is in the tables once. What fails is tried again from the last such
+ * place, more and more slowly; meanwhile the journal grows.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "store/engine.h"
+
+struct take;
+
+struct take_options {
+    struct journal *journal;
+    const char *dir; /* of the journal */
+    const struct engine_ops *ops;
+    struct engine *engine;
+    struct journal_place place; /* where to go on */
+    struct log *log;
+};
+
+/* All of the options is lent until the stop. */
+bool take_start(const struct take_options *o, struct take **out, struct err *e) MUST_USE;
+void take_stop(struct take *t);
+
+/* Whether the last batch went in; why not if not. errors grows. */
+bool take_health(struct take *t, struct err *why, uint64_t *errors);

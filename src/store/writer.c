@@ -1,0 +1,273 @@
+/* writer.c - the journal's writer thread: takes all that is queued, brings it to disk, tells.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/journal_state.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* What a failed step means for the journal. */
+enum outcome { DONE, NO_ROOM, BROKEN };
+
+static enum outcome by_errno(void)
+{
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? NO_ROOM : BROKEN;
+}
+
+static uint64_t now_ns(void)
+{
+    return clock_mono_ns(&clock_real);
+}
+
+static enum outcome sync_now(struct journal *j, struct err *e)
+{
+    if (fdatasync(j->fd) < 0) {
+        err_sys(e, "sync the journal in %s", j->dir);
+        return BROKEN; /* also for want of room: what is on disk is not known */
+    }
+    j->unsynced_ns = 0;
+    return DONE;
+}
+
+/* Nothing more goes to the segment; the taker may step over its end. */
+static void end_segment(struct journal *j)
+{
+    struct segment *last;
+
+    if (j->fd < 0)
+        return;
+    close(j->fd);
+    j->fd = -1;
+    j->unsynced_ns = 0;
+    pthread_mutex_lock(&j->lock);
+    assert(j->segments.count > 0);
+    last = &j->segments.items[j->segments.count - 1];
+    last->sealed = true;
+    j->end = (struct journal_place){last->number + 1, 0};
+    if (j->taker_waits)
+        pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
+}
+
+static enum outcome begin_segment(struct journal *j, struct err *e)
+{
+    uint64_t number = j->next_number;
+
+    if (!segment_create(j->dir, number, &j->fd, &j->salt, e))
+        return by_errno();
+    j->size = FRAME_SEGMENT_HEAD_SIZE;
+    pthread_mutex_lock(&j->lock);
+    j->next_number = number + 1;
+    j->waiting += j->size;
+    segment_list_add(&j->segments, (struct segment){number, j->size, false});
+    pthread_mutex_unlock(&j->lock);
+    return DONE;
+}
+
+/* What was written of a group that did not fit is taken off again, so that nobody reads what was
+ * refused, and the segment ends where it was good. */
+static enum outcome cut_back(struct journal *j, struct err *e)
+{
+    if (ftruncate(j->fd, (off_t)j->size) < 0) {
+        err_sys(e, "cut the journal in %s back", j->dir);
+        return BROKEN;
+    }
+    if (j->unsynced_ns && sync_now(j, e) != DONE)
+        return BROKEN;
+    end_segment(j);
+    return NO_ROOM;
+}
+
+static enum outcome write_group(struct journal *j, struct err *e)
+{
+    struct journal_group *g = &j->back;
+    enum outcome got;
+
+    if (j->fd < 0 && (got = begin_segment(j, e)) != DONE)
+        return got;
+    for (size_t i = 0; i < g->n;)
+        i += frame_seal(g->p + i, j->salt, j->size + i);
+    if (!segment_write(j->fd, (str){g->p, g->n})) {
+        got = by_errno();
+        err_sys(e, "write to the journal in %s", j->dir);
+        return got == NO_ROOM ? cut_back(j, e) : got;
+    }
+    if (!j->unsynced_ns)
+        j->unsynced_ns = now_ns();
+    return g->sync ? sync_now(j, e) : DONE;
+}
+
+/* From now on every ticket is told why, until there is room if that is all. */
+static void go_down(struct journal *j, enum outcome how, const struct err *e)
+{
+    bool news = j->mode != JOURNAL_FAILED && (j->mode == JOURNAL_RUNNING || how == BROKEN);
+
+    pthread_mutex_lock(&j->lock);
+    j->errors++;
+    if (news) {
+        j->mode = how == BROKEN ? JOURNAL_FAILED : JOURNAL_FULL;
+        j->why = *e;
+    }
+    pthread_mutex_unlock(&j->lock);
+    if (news && how == BROKEN)
+        log_error("journal failed: nothing is recorded until a restart", LOG_ERR(e));
+    else if (news)
+        log_error("journal: no room on disk, nothing is recorded", LOG_ERR(e));
+}
+
+/* The end moves, and with it what the taker may read. Under the lock. */
+static void advance(struct journal *j, uint64_t took_ns)
+{
+    struct journal_group *g = &j->back;
+    struct segment *s = &j->segments.items[j->segments.count - 1];
+
+    j->waiting += g->n;
+    j->size += g->n;
+    s->size = j->size;
+    j->end = (struct journal_place){s->number, j->size};
+    j->stored += g->count;
+    j->commits++;
+    j->commit_ns += took_ns;
+}
+
+static void call_tickets(struct store_ticket *t, const struct err *e)
+{
+    while (t) {
+        struct store_ticket *next = t->next;
+
+        t->fn(t, e); /* which may free it */
+        t = next;
+    }
+}
+
+static void clear_group(struct journal_group *g)
+{
+    g->n = 0;
+    g->count = 0;
+    g->sync = false;
+    g->first = NULL;
+    g->last = &g->first;
+}
+
+static void do_group(struct journal *j)
+{
+    uint64_t began_ns = now_ns();
+    struct err e = j->why; /* only this thread changes it, or the mode */
+    enum outcome got = j->mode == JOURNAL_RUNNING ? write_group(j, &e)
+                       : j->mode == JOURNAL_FULL  ? NO_ROOM
+                                                  : BROKEN;
+
+    if (got != DONE)
+        go_down(j, got, &e);
+    pthread_mutex_lock(&j->lock);
+    if (got == DONE)
+        advance(j, now_ns() - began_ns);
+    else
+        j->dropped += j->back.count;
+    j->writing = 0;
+    j->groups_done++;
+    if (j->taker_waits || j->settling)
+        pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
+    call_tickets(j->back.first, got == DONE ? NULL : &e);
+    clear_group(&j->back);
+}
+
+/* What was acknowledged before it was synced, or goes with a segment that ends. */
+static void sync_late(struct journal *j)
+{
+    struct err e;
+
+    if (j->mode != JOURNAL_FAILED && j->fd >= 0 && j->unsynced_ns && sync_now(j, &e) != DONE)
+        go_down(j, BROKEN, &e);
+}
+
+/* A full disk has room again once a new segment can be made. */
+static void try_again(struct journal *j)
+{
+    struct statvfs st;
+    struct err e;
+    enum outcome got;
+
+    if (statvfs(j->dir, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < JOURNAL_ROOM_MIN)
+        return;
+    got = begin_segment(j, &e);
+    if (got != DONE) {
+        go_down(j, got, &e);
+        return;
+    }
+    pthread_mutex_lock(&j->lock);
+    j->mode = JOURNAL_RUNNING;
+    pthread_mutex_unlock(&j->lock);
+    log_info("journal: there is room again", LOG_TEXT("dir", j->dir));
+}
+
+/* Sleeps until there is a group to write, which becomes the back one, or until something else is
+ * due; false at the end. */
+static bool next_group(struct journal *j)
+{
+    struct journal_group *g = &j->front, taken;
+    uint64_t until = CLOCK_NEVER;
+    bool more;
+
+    pthread_mutex_lock(&j->lock);
+    if (j->mode == JOURNAL_FULL)
+        until = now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+    else if (j->unsynced_ns)
+        until = j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS;
+    j->sleep = JOURNAL_SLEEPS;
+    while (g->n == 0 && !j->stop) {
+        if (until == CLOCK_NEVER)
+            pthread_cond_wait(&j->work, &j->lock);
+        else if (!journal_wait_until(j, &j->work, until))
+            break;
+        j->sleep = JOURNAL_SLEEPS;
+    }
+    until = now_ns() + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
+    while (g->n > 0 && g->n < JOURNAL_LINGER_SIZE && !g->sync && !j->stop && !j->settling) {
+        j->sleep = JOURNAL_LINGERS;
+        if (!journal_wait_until(j, &j->work, until))
+            break;
+    }
+    j->sleep = JOURNAL_AWAKE;
+    taken = j->back;
+    j->back = *g;
+    *g = taken;
+    g->last = &g->first;
+    j->writing = j->back.n;
+    j->groups_put += j->back.n > 0;
+    more = j->back.n > 0 || !j->stop;
+    j->stopped = !more;
+    pthread_mutex_unlock(&j->lock);
+    return more;
+}
+
+void *journal_writer(void *journal)
+{
+    struct journal *j = journal;
+    struct log_scope scope;
+
+    log_scope_enter(&scope, j->o.log, STR(""));
+    while (next_group(j)) {
+        if (j->back.n > 0)
+            do_group(j);
+        else if (j->mode == JOURNAL_FULL)
+            try_again(j);
+        if (j->unsynced_ns &&
+            now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
+            sync_late(j);
+        if (j->fd >= 0 && j->size >= j->o.segment_size) {
+            sync_late(j);
+            end_segment(j);
+        }
+    }
+    sync_late(j);
+    end_segment(j);
+    pthread_mutex_lock(&j->lock);
+    pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
+    log_scope_leave(&scope);
+    return NULL;
+}

@@ -1,0 +1,246 @@
+/* What the configuration refuses, and in which words.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config.h"
+#include "test.h"
+
+#define P "providers: {a: {kind: openai, base_url: http://h/v1, format: think}}\n"
+#define DIGEST "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
+
+/* clang-format off */
+static const struct {
+    const char *yaml, *error;
+} bad[] = {
+    /* YAML itself */
+    {"", "c.yaml:1: there is nothing in it"},
+    {"# only a comment\n", "c.yaml:1: there is nothing in it"},
+    {"a: [1\n", "c.yaml:2: column 1: did not find expected ',' or ']' while parsing a flow"},
+    {"a: 1\n b: 2\n", "c.yaml:2: column 3: mapping values are not allowed in this context"},
+    {"\ta: 1\n", "c.yaml:1: column 1: found character that cannot start any token"},
+    {"a: \"\xff\"\n", "c.yaml:1: byte 4: "},
+    {"a: \"\\0\"\n", "c.yaml:1: a text may not have a NUL in it"},
+    {P "---\n" P, "c.yaml:2: a second document: there may be only one in the file"},
+    {P "listen: x\nstore: none\nlisten: y\n",
+     "c.yaml:4: \"listen\" stands here twice, first in "
+     "line 2"},
+    {"providers:\n  a: {kind: openai}\n  a: {kind: gemini}\n",
+     "c.yaml:3: \"a\" stands here twice, first in line 2"},
+    {"\"li\\x73ten\": x\nlisten: y\n", "c.yaml:2: \"listen\" stands here twice, first in line 1"},
+    {"a: &x 1\n", "c.yaml:1: anchors and aliases are not taken: write the value out"},
+    {"a: &x [*x, *x]\n", "c.yaml:1: anchors and aliases are not taken: write the value out"},
+    {"a: *x\n", "c.yaml:1: anchors and aliases are not taken: write the value out"},
+    {"a: !!str 1\n", "c.yaml:1: tags (!...) are not taken: write the value alone"},
+    {"a: !x {}\n", "c.yaml:1: tags (!...) are not taken: write the value alone"},
+    {"reasoning:\n  <<: {show: true}\n",
+     "c.yaml:2: merge keys (<<) are not taken: write the "
+     "values out"},
+    {"[a]: 1\n", "c.yaml:1: a key must be a plain name, not a list or a mapping"},
+    {"a: .inf\n", "c.yaml:1: .inf is no number that can be used"},
+    {"a: ${NOT_SET_ANYWHERE}\n", "c.yaml:1: the environment variable NOT_SET_ANYWHERE is not set"},
+    {"a: ${1}\n", "c.yaml:1: ${ must be followed by the name of an environment variable and }"},
+    {"a: ${\n", "c.yaml:1: ${ must be followed by the name of an environment variable and }"},
+    /* shape */
+    {"- a\n", "c.yaml:1: expected object, got array"},
+    {"listen: 127.0.0.1:1\n", "c.yaml:1: the property \"providers\" is required"},
+    {"providers: {}\n", "c.yaml:1: providers: "},
+    {"providers:\n",
+     "c.yaml:1: providers: expected object, got null: it is empty; leave it out or "
+     "give it a value"},
+    {P "lisen: x\n", "c.yaml:2: lisen: unknown property \"lisen\", did you mean \"listen\"?"},
+    {"providers:\n  a:\n    kind: openai\n    api_key: sk-verysecret\n",
+     "c.yaml:4: providers.a.api_key: unknown property \"api_key\": use api_key_env or "
+     "api_key_file"},
+    {P "keys: [{name: n, key: rk-verysecret}]\n",
+     "c.yaml:2: keys.0.key: unknown property \"key\": use sha256 or key_env"},
+    {"providers:\n  a: {kind: opnai}\n", "c.yaml:2: providers.a.kind: "},
+    {P "reasoning: {show: no}\n",
+     "c.yaml:2: reasoning.show: expected boolean, got string: write true or false"},
+    {P "reasoning: {show: Off}\n",
+     "c.yaml:2: reasoning.show: expected boolean, got string: write true or false"},
+    {P "reasoning: {keep: all}\n", "c.yaml:2: reasoning.keep: "},
+    {P "threads: many\n", "c.yaml:2: threads: expected integer, got string"},
+    {P "threads: 1.5\n", "c.yaml:2: threads: "},
+    {P "threads: -1\n", "c.yaml:2: threads: must be 0 to 256"},
+    {P "threads: 999999999999999999999\n", "c.yaml:2: threads: must be 0 to 256"},
+    {P "store: 12\n", "c.yaml:2: store: expected string, got number: put it in quotes"},
+    /* values */
+    {P "store: mysql:x\n", "c.yaml:2: store: must be sqlite:PATH, postgres://USER@HOST/DB or none"},
+    {P "store: 'sqlite:'\n", "c.yaml:2: store: must be sqlite:PATH"},
+    {P "listen: 8484\n", "c.yaml:2: listen: expected string, got number: put it in quotes"},
+    {P "listen: localhost\n", "c.yaml:2: listen: must be ADDRESS:PORT, such as 127.0.0.1:8484"},
+    {P "listen: 127.0.0.1:65536\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
+    {P "listen: ::1:80\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
+    {P "listen: '[::1]80'\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
+    {P "listen: 0.0.0.0:80\n",
+     "c.yaml:2: listen: without keys only a loopback address is listened "
+     "on"},
+    {P "listen: '[::]:80'\n", "c.yaml:2: listen: without keys only a loopback address"},
+    {P "listen: 128.0.0.1:80\n", "c.yaml:2: listen: without keys only a loopback address"},
+    {P "tls: {cert: a.pem}\n", "c.yaml:2: tls: cert and key belong together"},
+    {P "timeouts: {idle: soon}\n", "c.yaml:2: timeouts.idle: must be a duration such as 500ms"},
+    {P "timeouts: {idle: 10 parsecs}\n", "c.yaml:2: timeouts.idle: must be a duration"},
+    {P "timeouts: {idle: -3}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
+    {P "timeouts: {idle: 0}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
+    {P "timeouts: {idle: 25h}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
+    {P "timeouts: {idle: 1e999}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
+    {P "body_max: 2GiB\n", "c.yaml:2: body_max: must be 1KiB to 1GiB"},
+    {P "body_max: lots\n", "c.yaml:2: body_max: must be a size such as 32MiB"},
+    {P "breaker: {failures: 0}\n", "c.yaml:2: breaker.failures: must be 1 to 1000"},
+    {P "otlp: {endpoint: ftp://x}\n", "c.yaml:2: otlp.endpoint: "},
+    {P "otlp: {endpoint: http://x, headers: {'a b': c}}\n",
+     "c.yaml:2: otlp.headers.a b: this is no header that could be sent"},
+    {P "otlp: {headers: {a: \"b\\r\\nc: d\"}}\n", "c.yaml:2: otlp.headers.a: this is no header"},
+    /* presets */
+    {P "llm: {reasoning_presets: {low: {reasoning_max_tokens: 256}}}\n",
+     "c.yaml:2: llm.reasoning_presets.low: reasoning_max_tokens must rise: low has 256 and medium "
+     "256"},
+    {P "llm:\n  reasoning_presets:\n    low: {reasoning_max_tokens: 1}\n    high: "
+       "{reasoning_max_tokens: 200}\n",
+     "c.yaml:5: llm.reasoning_presets.high: reasoning_max_tokens must rise: medium has 256 and "
+     "high "
+     "200"},
+    {P "llm: {reasoning_presets: {low: {reasoning_max_tokens: 0}}}\n",
+     "c.yaml:2: llm.reasoning_presets.low.reasoning_max_tokens: must be 1 to "},
+    {P "llm: {reasoning_presets: {low: {temperature: 2.1}}}\n",
+     "c.yaml:2: llm.reasoning_presets.low.temperature: must be 0 to 2"},
+    {P "llm: {reasoning_presets: {low: {top_p: -0.1}}}\n",
+     "c.yaml:2: llm.reasoning_presets.low.top_p: must be 0 to 1"},
+    {P "llm: {reasoning_presets: {max: {}}}\n", "c.yaml:2: llm.reasoning_presets.max: unknown "},
+    /* providers */
+    {"providers: {a b: {kind: openai}}\n", "c.yaml:1: providers.a b: a name has 1 to 64 letters"},
+    {"providers: {a/b: {kind: openai}}\n", "c.yaml:1: providers.a/b: a name has 1 to 64 letters"},
+    {"providers: {mine: {}}\n", "c.yaml:1: providers.mine: \"kind\" is missing: openai, "},
+    {"providers: {azure: {kind: openai}}\n", "c.yaml:1: providers.azure: \"base_url\" is missing"},
+    {"providers: {a: {kind: openai, base_url: 'h:80'}}\n", "c.yaml:1: providers.a.base_url: "},
+    {"providers: {a: {kind: openai, base_url: 'http://u:p@h/'}}\n",
+     "c.yaml:1: providers.a.base_url: "},
+    {"providers: {a: {kind: openai, base_url: http://h, format: deepseek_r}}\n",
+     "c.yaml:1: providers.a.format: no format \"deepseek_r\", did you mean \"deepseek_r1\"?"},
+    {"providers: {a: {kind: openai, base_url: http://h, format: zzzzzzzzz}}\n",
+     "c.yaml:1: providers.a.format: no format \"zzzzzzzzz\"; `rationale split --formats` lists "
+     "them"},
+    {"providers: {a: {kind: openai, base_url: http://h, open: <x>}}\n",
+     "c.yaml:1: providers.a.open: open and close belong together"},
+    {"providers: {a: {kind: openai, format: think, open: <x>, close: </x>}}\n",
+     "c.yaml:1: providers.a.open: give either format or open and close"},
+    {"providers: {a: {kind: openai, open: <x>, close: <x>}}\n", "c.yaml:1: providers.a.open: "},
+    {"providers: {a: {kind: openai, models: []}}\n",
+     "c.yaml:1: providers.a.models: must name 1 to 4096 models; leave it out to serve any"},
+    {"providers: {a: {kind: openai, models: [x, x]}}\n",
+     "c.yaml:1: providers.a.models.1: this model is listed twice"},
+    {"providers: {a: {kind: openai, models: [4]}}\n",
+     "c.yaml:1: providers.a.models.0: expected string, got number: put it in quotes"},
+    {"providers: {a: {kind: openai, models: {x: ''}}}\n", "c.yaml:1: providers.a.models.x: "},
+    {"providers: {a: {kind: openai, api_key_env: sk-verysecret-1}}\n",
+     "c.yaml:1: providers.a.api_key_env: must be the name of an environment variable, not the key "
+     "itself"},
+    {"providers: {a: {kind: openai, api_key_env: A, api_key_file: b}}\n",
+     "c.yaml:1: providers.a.api_key_file: api_key_env says it already"},
+    {"providers: {a: {kind: openai, retries: 4}}\n",
+     "c.yaml:1: providers.a.retries: must be 0 to "
+     "3"},
+    {"providers: {a: {kind: openai, cassette: x}}\n",
+     "c.yaml:1: providers.a.cassette: is for kind replay; to make recordings, use record"},
+    {"providers: {a: {kind: replay}}\n",
+     "c.yaml:1: providers.a: of kind replay \"cassette\" must name the file of recordings"},
+    {"providers: {a: {kind: replay, cassette: x, base_url: y}}\n",
+     "c.yaml:1: providers.a.base_url"},
+    {"providers: {a: {kind: replay, base_url: http://x}}\n",
+     "c.yaml:1: providers.a.base_url: must be a file"},
+    {"providers: {a: {kind: openai, prices: {m: {input: -1}}}}\n",
+     "c.yaml:1: providers.a.prices.m.input: must be 0 to 1000000"},
+    {"providers: {a: {kind: openai, fallback: [a]}}\n",
+     "c.yaml:1: providers.a.fallback.0: a provider cannot be its own fallback"},
+    {"providers:\n  alpha: {kind: openai}\n  b: {kind: openai, fallback: [alhpa]}\n",
+     "c.yaml:3: providers.b.fallback.0: no provider \"alhpa\", did you mean \"alpha\"?"},
+    {"providers:\n  a: {kind: openai}\n  b: {kind: openai, fallback: [a, a]}\n",
+     "c.yaml:3: providers.b.fallback.1: this fallback is listed twice"},
+    {"providers:\n  a: {kind: openai, fallback: [b]}\n  b: {kind: openai, fallback: [a]}\n",
+     "c.yaml:2: providers.a.fallback: these fallbacks lead back to \"a\""},
+    /* keys */
+    {P "keys: [{name: x}]\n", "c.yaml:2: keys.0: a key has either sha256 or key_env"},
+    {P "keys: [{sha256: '" DIGEST "'}]\n", "c.yaml:2: keys.0: the property \"name\" is required"},
+    {P "keys: [{name: x, sha256: rk-verysecret}]\n",
+     "c.yaml:2: keys.0.sha256: must be 64 hex digits: see `rationale keys hash`"},
+    {P "keys: [{name: x, sha256: '" DIGEST "0'}]\n", "c.yaml:2: keys.0.sha256: must be 64 hex"},
+    {P "keys: [{name: x, key_env: rk-verysecret}]\n",
+     "c.yaml:2: keys.0.key_env: must be the name of an environment variable"},
+    {P "keys: [{name: x, key_env: NOT_SET_ANYWHERE}]\n",
+     "c.yaml:2: keys.0.key_env: the environment variable NOT_SET_ANYWHERE is not set"},
+    {P "keys: [{name: x, sha256: '" DIGEST "', rpm: 0}]\n",
+     "c.yaml:2: keys.0.rpm: must be 1 to 1000000000"},
+    {P "keys: [{name: x, sha256: '" DIGEST "', spend_usd: -1}]\n", "c.yaml:2: keys.0.spend_usd: "},
+    {P "keys: [{name: x, sha256: '" DIGEST "', levels: [loud]}]\n", "c.yaml:2: keys.0.levels.0: "},
+    {P "keys:\n- {name: x, sha256: '" DIGEST "'}\n- {name: x, sha256: '" DIGEST "'}\n",
+     "c.yaml:4: keys.1: there are two keys with this name"},
+    {P "keys:\n- {name: x, sha256: '" DIGEST "'}\n- {name: y, sha256: '" DIGEST "'}\n",
+     "c.yaml:4: keys.1: the same key as that of \"x\""},
+};
+/* clang-format on */
+
+TEST(errors_name_file_line_path_and_what_is_allowed)
+{
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct config *c = NULL;
+        struct err e = {.text = "nothing"};
+
+        if (config_parse(str_c(bad[i].yaml), "c.yaml", &c, &e) ||
+            strncmp(e.text, bad[i].error, strlen(bad[i].error)) != 0) {
+            print_error("%s gave: %s\n not:  %s\n", bad[i].yaml, e.text, bad[i].error);
+            wrong++;
+        }
+        CHECK_F(!strstr(e.text, "verysecret"), "%s", e.text);
+    }
+    CHECK_INT(wrong, 0);
+}
+
+TEST(a_value_of_the_environment_is_not_quoted)
+{
+    static const char *const yaml[] = {P "durability: ${THE_SECRET}\n",
+                                       P "store: ${THE_SECRET}\n",
+                                       P "threads: ${THE_SECRET}\n",
+                                       P "listen: ${THE_SECRET}\n",
+                                       P "body_max: ${THE_SECRET}\n",
+                                       "providers: {a: {kind: openai, base_url: '${THE_SECRET}'}}",
+                                       "providers: {a: {kind: '${THE_SECRET}'}}"};
+
+    setenv("THE_SECRET", "hunter2-hunter2", 1);
+    for (size_t i = 0; i < COUNT_OF(yaml); i++) {
+        struct config *c;
+        struct err e = {0};
+
+        CHECK_F(!config_parse(str_c(yaml[i]), "c.yaml", &c, &e), "%s", yaml[i]);
+        CHECK_F(!strstr(e.text, "hunter2"), "%s", e.text);
+    }
+}
+
+TEST(depth_and_size_have_a_ceiling)
+{
+    struct buf b;
+    struct config *c;
+    struct err e = {0};
+
+    buf_init(&b, 4 << 20);
+    for (int i = 0; i < 100; i++)
+        buf_add_c(&b, '[');
+    CHECK(!config_parse(buf_str(&b), "c.yaml", &c, &e));
+    CHECK_STR(str_c(e.text), "c.yaml:1: nested deeper than 64 levels");
+    buf_reset(&b);
+    while (b.n <= 1 << 20)
+        buf_add(&b, STR("# and so on and on\n"));
+    CHECK(!config_parse(buf_str(&b), "c.yaml", &c, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    setenv("LONG_VALUE", "0123456789012345678901234567890123456789012345678901234567890123", 1);
+    buf_reset(&b);
+    buf_add(&b, STR("a:\n"));
+    while (b.n < 1000000)
+        buf_add(&b, STR("- ${LONG_VALUE}${LONG_VALUE}${LONG_VALUE}${LONG_VALUE}\n"));
+    (void)!config_parse(buf_str(&b), "c.yaml", &c, &e);
+    buf_release(&b);
+}
+
+TEST_MAIN(T(errors_name_file_line_path_and_what_is_allowed),
+          T(a_value_of_the_environment_is_not_quoted), T(depth_and_size_have_a_ceiling))

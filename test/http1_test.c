@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http1.h"
+
+#include "base/buf.h"
+#include "base/rand.h"
+#include "test.h"
+
+#define HEAD_MAX 2048
+#define H "Host: a\r\n"
+
+static struct http1_head head;
+
+/* 0 if it is whole and good, -1 if there must be more, else the status. */
+static int request(const char *text, size_t n)
+{
+    struct http1_fault fault = {0};
+    size_t used = 0;
+    enum http1_result got = http1_request((str){text, n}, HEAD_MAX, &head, &used, &fault);
+
+    CHECK(got != HTTP1_BAD || (fault.status >= 400 && fault.why[0]));
+    CHECK(got != HTTP1_DONE || used <= n);
+    return got == HTTP1_DONE ? 0 : got == HTTP1_MORE ? -1 : fault.status;
+}
+
+#define TEXT(lit) lit, sizeof(lit) - 1
+
+static const struct {
+    const char *text;
+    size_t n;
+    int status;
+} requests[] = {
+    {TEXT("GET / HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET / HTTP/1.1\nHost: a\n\n"), 0},
+    {TEXT("\r\n\nGET / HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET / HTTP/1.0\r\n\r\n"), 0},
+    {TEXT("GET / HTTP/1.1\r\n" H "X:\r\nY: \t \r\nZ: a\tb \xC3\xA4\t\r\n\r\n"), 0},
+    {TEXT("OPTIONS * HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET * HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET http://b:80/c?d HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET HTTPS://b HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET http://b/ HTTP/1.1\r\n\r\n"), 400},
+    {TEXT("GET http://u@b/ HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET http:///x HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET ftp://b/ HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET b:80 HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET b HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("CONNECT b:80 HTTP/1.1\r\n" H "\r\n"), 501},
+    {TEXT("GET //x//y HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET /%00{}|\"<> HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET /a#b HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET /a\tb HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET /a\0b HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET /a\x7F HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET /\xC3\xA4 HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET /a b HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET  / HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET /  HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET / HTTP/1.1 \r\n" H "\r\n"), 400},
+    {TEXT(" GET / HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r" H "\r\n"), 400},
+    {TEXT("GET\t/ HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET /\r\n" H "\r\n"), 400},
+    {TEXT("GET\r\n\r\n"), 400},
+    {TEXT("G(T / HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("G\xC3T / HTTP/1.1\r\n" H "\r\n"), 400},
+    {TEXT("get-it! / HTTP/1.1\r\n" H "\r\n"), 0},
+    {TEXT("GET / HTTP/9.9\r\n" H "\r\n"), 505},
+    {TEXT("GET / HTTP/2.0\r\n" H "\r\n"), 505},
+    {TEXT("GET / HTTP/1.2\r\n" H "\r\n"), 505},
+    {TEXT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505},
+    {TEXT("GET / HTTP/1.10\r\n" H "\r\n"), 400},
+    {TEXT("GET / HTTP/1\r\n" H "\r\n"), 400},
+    {TEXT("GET / http/1.1\r\n" H "\r\n"), 400},
+    {TEXT("GET / HTTP/1,1\r\n" H "\r\n"), 400},
+    {TEXT("\x16\x03\x01\x02"), 400},
+    {TEXT("{\"a\": 1}"), 400},
+    /* fields */
+    {TEXT("GET / HTTP/1.1\r\n" H "X : 1\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X\t: 1\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H " X: 1\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n X: 1\r\n" H "\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: 1\r\n 2\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: 1\r\n\t2\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: a\0b\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: a\rb\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: a\x01\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: a\x7F\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: a\x0B\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X\0: a\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X: a\r\n\rb\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H ": a\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X[]: a\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H "X\xC3: a\r\n\r\n"), 400},
+    /* Host */
+    {TEXT("GET / HTTP/1.1\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\n" H H "\r\n"), 400},
+    {TEXT("GET / HTTP/1.0\r\n" H "host: b\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost:\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: a b\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: u@b\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: a:b\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: a:99999\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: :80\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: a:\r\n\r\n"), 0},
+    {TEXT("GET / HTTP/1.1\r\nHost: a_b.c-d:8080\r\n\r\n"), 0},
+    {TEXT("GET / HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n"), 0},
+    {TEXT("GET / HTTP/1.1\r\nHost: [::1\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: [::1]x\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: a::1\r\n\r\n"), 400},
+    {TEXT("GET / HTTP/1.1\r\nHost: a\\b\r\n\r\n"), 400},
+    /* framing */
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 7\r\n\r\n"), 0},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 007\r\n\r\n"), 0},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: +7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: -7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 0x7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 7 7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 7, 7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 7;\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length:\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length : 7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 7\r\nContent-Length: 7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 7\r\ncontent-length: 8\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 99999999999999999999\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 18446744073709551616\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 0000000000000000000000007\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"), 0},
+    {TEXT("POST / HTTP/1.1\r\n" H "transfer-encoding:\tChunked \r\n\r\n"), 0},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: xchunked\r\n\r\n"), 501},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked, chunked\r\n\r\n"), 501},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: gzip, chunked\r\n\r\n"), 501},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: identity\r\n\r\n"), 501},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: \"chunked\"\r\n\r\n"), 501},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked;\r\n\r\n"), 501},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding:\r\n\r\n"), 501},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n"),
+     400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\nContent-Length: 7\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.0\r\n" H "Transfer-Encoding: chunked\r\n\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Expect: 100-Continue\r\n\r\n"), 0},
+    {TEXT("POST / HTTP/1.1\r\n" H "Expect: gold\r\n\r\n"), 417},
+    /* not whole */
+    {TEXT(""), -1},
+    {TEXT("\r"), -1},
+    {TEXT("\r\n"), -1},
+    {TEXT("GET"), -1},
+    {TEXT("GET / HTTP/1.1"), -1},
+    {TEXT("GET / HTTP/1.1\r\n" H "\r"), -1},
+};
+
+TEST(http1_requests_are_taken_or_refused_as_the_table_says)
+{
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        int got = request(requests[i].text, requests[i].n);
+
+        CHECK_F(got == requests[i].status,
+                "%zu: %d, not %d: %s",
+                i,
+                got,
+                requests[i].status,
+                requests[i].text);
+    }
+}
+
+/* A front of a message is refused with the same status or not yet; and where the head's end is not
+ * found, it is not whole. */
+TEST(http1_requests_in_part_wait_or_are_refused_but_never_taken)
+{
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        size_t end = http1_head_end((str){requests[i].text, requests[i].n}, 0);
+
+        CHECK((end != STR_NONE) >= (requests[i].status == 0));
+        for (size_t n = 0; n < requests[i].n; n++) {
+            char *copy = base_alloc(n + 1);
+            int got;
+
+            memcpy(copy, requests[i].text, n);
+            got = request(copy, n);
+            CHECK(got == -1 || got == requests[i].status ||
+                  (got == 0 && n >= end)); /* the one that has another behind it */
+            CHECK((http1_head_end((str){copy, n}, n / 2) == STR_NONE) >= (got == -1 && n < end));
+            free(copy);
+        }
+    }
+}
+
+TEST(http1_requests_say_what_they_mean)
+{
+    const char *text = "POST /v1/chat?a=b?c HTTP/1.1\r\nHost: api.x:80\r\nConnection: Keep-Alive, "
+                       "UPGRADE\r\nUpgrade: websocket\r\nExpect: 100-continue\r\nContent-Length: "
+                       "12\r\nX-Y:  z \r\n\r\nbody";
+    struct http1_fault fault;
+    size_t used;
+
+    CHECK(http1_request(str_c(text), HEAD_MAX, &head, &used, &fault) == HTTP1_DONE);
+    CHECK_INT(used, strlen(text) - 4);
+    CHECK_STR(head.method, "POST");
+    CHECK_STR(head.target, "/v1/chat?a=b?c");
+    CHECK_STR(head.path, "/v1/chat");
+    CHECK_STR(head.query, "a=b?c");
+    CHECK_STR(head.host, "api.x:80");
+    CHECK(head.keep_alive && head.upgrade && head.expect_continue && head.minor == 1);
+    CHECK(head.framing == HTTP1_LENGTH && head.content_length == 12);
+    CHECK_STR(http1_find(&head, STR("x-y")), "z");
+    CHECK_STR(http1_find(&head, STR("x-z")), "");
+    CHECK(http1_has(&head, STR("UPGRADE")) && !http1_has(&head, STR("nope")));
+    CHECK_INT(request(TEXT("GET http://b:1?q HTTP/1.1\r\n" H "\r\n")), 0);
+    CHECK_STR(head.path, "/");
+    CHECK_STR(head.query, "q");
+    CHECK_STR(head.host, "b:1");
+}
+
+TEST(http1_connections_are_kept_by_version_and_options)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+        bool kept;
+    } table[] = {
+        {TEXT("GET / HTTP/1.1\r\n" H "\r\n"), true},
+        {TEXT("GET / HTTP/1.1\r\n" H "Connection: close\r\n\r\n"), false},
+        {TEXT("GET / HTTP/1.1\r\n" H "Connection: x, ,CLOSE ,y\r\n\r\n"), false},
+        {TEXT("GET / HTTP/1.1\r\n" H "Connection: x\r\nConnection: close\r\n\r\n"), false},
+        {TEXT("GET / HTTP/1.1\r\n" H "Connection: closed\r\n\r\n"), true},
+        {TEXT("GET / HTTP/1.0\r\n\r\n"), false},
+        {TEXT("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"), true},
+        {TEXT("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n"), false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        CHECK_INT(request(table[i].text, table[i].n), 0);
+        CHECK(head.keep_alive == table[i].kept);
+    }
+}
+
+TEST(http1_heads_have_ceilings)
+{
+    struct http1_fault fault = {0};
+    struct buf b;
+    size_t used;
+
+    buf_init(&b, 1 << 16);
+    buf_add(&b, STR("GET /"));
+    while (b.n < HEAD_MAX - 1)
+        buf_add_c(&b, 'x');
+    CHECK_INT(request(b.p, b.n), -1);
+    buf_add_c(&b, 'x');
+    CHECK_INT(request(b.p, b.n), 414);
+    buf_add(&b, STR(" HTTP/1.1\r\n" H "\r\n"));
+    CHECK_INT(request(b.p, b.n), 414);
+
+    buf_reset(&b);
+    buf_add(&b, STR("GET / HTTP/1.1\r\n" H "X: "));
+    while (b.n < HEAD_MAX - 4)
+        buf_add_c(&b, 'x');
+    buf_add(&b, STR("\r\n\r\nmore"));
+    CHECK(http1_request(buf_str(&b), HEAD_MAX, &head, &used, &fault) == HTTP1_DONE);
+    CHECK_INT(used, HEAD_MAX);
+    CHECK(http1_request(buf_str(&b), HEAD_MAX - 1, &head, &used, &fault) == HTTP1_BAD);
+    CHECK_INT(fault.status, 431);
+
+    for (int count = HTTP1_FIELDS_MAX - 1; count <= HTTP1_FIELDS_MAX; count++) {
+        buf_reset(&b);
+        buf_add(&b, STR("GET / HTTP/1.1\r\n" H));
+        for (int i = 0; i < count; i++)
+            buf_add(&b, STR("A: b\r\n"));
+        buf_add(&b, STR("\r\n"));
+        CHECK_INT(request(b.p, b.n), count < HTTP1_FIELDS_MAX ? 0 : 431);
+    }
+    buf_release(&b);
+}
+
+TEST(http1_heads_can_be_moved)
+{
+    static const char text[] = "GET http://b HTTP/1.1\r\n" H "X: y\r\n\r\n";
+    char copy[sizeof text];
+    str from = {text, sizeof text - 1};
+
+    CHECK_INT(request(from.p, from.n), 0);
+    memcpy(copy, text, sizeof text);
+    http1_head_move(&head, from, copy);
+    CHECK(head.method.p == copy && head.host.p == copy + 11);
+    CHECK_STR(head.path, "/");
+    CHECK_STR(http1_find(&head, STR("X")), "y");
+    CHECK(http1_find(&head, STR("X")).p > copy && http1_find(&head, STR("X")).p < copy + from.n);
+}
+
+static const struct {
+    const char *text;
+    size_t n;
+    int status; /* 0: bad; -1: more */
+    enum http1_framing framing;
+    bool kept;
+} replies[] = {
+    {TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), 200, HTTP1_LENGTH, true},
+    {TEXT("HTTP/1.1 200 \r\nTransfer-Encoding: chunked\r\n\r\n"), 200, HTTP1_CHUNKED, true},
+    {TEXT("HTTP/1.1 200\r\n\r\n"), 200, HTTP1_TO_CLOSE, false},
+    {TEXT("HTTP/1.1 200 Na \xC3\xA4\tja\r\n\r\n"), 200, HTTP1_TO_CLOSE, false},
+    {TEXT("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n"), 200, HTTP1_LENGTH, false},
+    {TEXT("HTTP/1.1 200 OK\nContent-Length: 5\nConnection: close\n\n"), 200, HTTP1_LENGTH, false},
+    {TEXT("HTTP/1.1 100 Continue\r\n\r\n"), 100, HTTP1_NONE, true},
+    {TEXT("HTTP/1.1 204 x\r\nContent-Length: 5\r\n\r\n"), 204, HTTP1_NONE, true},
+    {TEXT("HTTP/1.1 304 x\r\nTransfer-Encoding: chunked\r\n\r\n"), 304, HTTP1_NONE, true},
+    {TEXT("HTTP/1.1 529 x\r\nContent-Length: 0\r\n\r\n"), 529, HTTP1_LENGTH, true},
+    {TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 20 OK\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 2000 OK\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 099 OK\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1  200 OK\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/2.0 200 OK\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 200 O\0K\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 200 OK\rX\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTTP/1.1 200 OK\r\n X: 1\r\n\r\n"), 0, 0, 0},
+    {TEXT("<html>"), 0, 0, 0},
+    {TEXT("\r\nHTTP/1.1 200 OK\r\n\r\n"), 0, 0, 0},
+    {TEXT("HTT"), -1, 0, 0},
+    {TEXT("HTTP/1.1 200 OK\r\nA: b\r\n"), -1, 0, 0},
+};
+
+TEST(http1_replies_are_taken_or_refused_as_the_table_says)
+{
+    for (size_t i = 0; i < COUNT_OF(replies); i++) {
+        struct http1_fault fault = {0};
+        size_t used;
+        str text = {replies[i].text, replies[i].n};
+        enum http1_result got = http1_reply(text, HEAD_MAX, false, &head, &used, &fault);
+
+        CHECK_F(got == (replies[i].status > 0    ? HTTP1_DONE
+                        : replies[i].status == 0 ? HTTP1_BAD
+                                                 : HTTP1_MORE),
+                "%zu: %d %s",
+                i,
+                got,
+                text.p);
+        if (got != HTTP1_DONE)
+            continue;
+        CHECK_INT(head.status, replies[i].status);
+        CHECK_INT(head.framing, replies[i].framing);
+        CHECK(head.keep_alive == replies[i].kept);
+        CHECK(http1_reply(text, HEAD_MAX, true, &head, &used, &fault) == HTTP1_DONE);
+        CHECK_INT(head.framing, HTTP1_NONE);
+    }
+}
+
+static void on_bytes(void *ctx, str bytes)
+{
+    CHECK(bytes.n > 0);
+    buf_add(ctx, bytes);
+}
+
+/* ok: the bytes; else NULL. rest: what is not the body's. */
+static const struct {
+    const char *text, *want, *rest;
+} chunked[] = {
+    {"0\r\n\r\n", "", ""},
+    {"5\r\nhello\r\n0\r\n\r\nGET /", "hello", "GET /"},
+    {"5\r\nhello\r\n00006\r\n world\r\n000\r\n\r\n", "hello world", ""},
+    {"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789", ""},
+    {"1;a\r\nx\r\n0\r\n\r\n", "x", ""},
+    {"1;a=b;c=\"d;\\\"e\r\"\r\nx\r\n0\r\n\r\n", NULL, ""},
+    {"1;a=b;c=\"d;\\\"e \t\"\r\nx\r\n0\r\n\r\n", "x", ""},
+    {"1 ; a = b ;c\r\nx\r\n0;z\r\n\r\n", "x", ""},
+    {"0\r\nX: y\r\nZ:\r\n\r\nmore", "", "more"},
+    {"5\r\nhello\n0\r\n\r\n", NULL, ""},
+    {"5\r\nhello0\r\n\r\n", NULL, ""},
+    {"5\r\nhelloX\r\n0\r\n\r\n", NULL, ""},
+    {"5\nhello\r\n0\r\n\r\n", NULL, ""},
+    {"5\rhello\r\n0\r\n\r\n", NULL, ""},
+    {"\r\n", NULL, ""},
+    {"g\r\n", NULL, ""},
+    {"0x5\r\nhello\r\n", NULL, ""},
+    {"+5\r\nhello\r\n", NULL, ""},
+    {"-5\r\nhello\r\n", NULL, ""},
+    {" 5\r\nhello\r\n", NULL, ""},
+    {"5 \r\nhello\r\n", NULL, ""},
+    {"5;\r\nhello\r\n", NULL, ""},
+    {"5;a=\r\nhello\r\n", NULL, ""},
+    {"5;a\nhello\r\n", NULL, ""},
+    {"5;a\x01\r\nhello\r\n", NULL, ""},
+    {"5;a b\r\nhello\r\n", NULL, ""},
+    {"5,a\r\nhello\r\n", NULL, ""},
+    {"ffffffffffffffff\r\n", NULL, ""},
+    {"10000000000000005\r\nhello\r\n", NULL, ""},
+    {"0000000000000005\r\nhello\r\n", NULL, ""},
+    {"0\r\n\n", NULL, ""},
+    {"0\r\nX: y\n\r\n", NULL, ""},
+    {"0\r\n X: y\r\n\r\n", NULL, ""},
+    {"0\r\nX : y\r\n\r\n", NULL, ""},
+    {"0\r\nX\r\n\r\n", NULL, ""},
+    {"0\r\nX: y\x01\r\n\r\n", NULL, ""},
+};
+
+TEST(http1_chunks_are_joined_or_refused_at_every_pair_of_cuts)
+{
+    struct buf got;
+
+    head = (struct http1_head){.framing = HTTP1_CHUNKED};
+    buf_init(&got, 1 << 12);
+    for (size_t c = 0; c < COUNT_OF(chunked); c++) {
+        str text = str_c(chunked[c].text);
+
+        for (size_t i = 0; i <= text.n; i++)
+            for (size_t j = i; j <= text.n; j++) {
+                size_t ends[] = {i, j, text.n}, used = 0;
+                struct http1_body b;
+
+                http1_body_init(&b, &head);
+                buf_reset(&got);
+                for (size_t k = 0; k < COUNT_OF(ends); k++)
+                    if (ends[k] >= used)
+                        used += http1_body_feed(&b,
+                                                str_slice(text, used, ends[k]),
+                                                (struct http1_sink){on_bytes, &got});
+                CHECK_F(b.done == (chunked[c].want != NULL), "%zu: %s", c, text.p);
+                CHECK((b.fault.status == 400) == !b.done);
+                CHECK(http1_body_finish(&b) == b.done);
+                if (!b.done)
+                    continue;
+                CHECK_STR(buf_str(&got), chunked[c].want);
+                CHECK_STR(str_slice(text, used, text.n), chunked[c].rest);
+            }
+    }
+    buf_release(&got);
+}
+
+TEST(http1_chunks_may_not_have_endless_extensions_or_trailers)
+{
+    static const char *const floods[][2] = {
+        {"1;", "a"}, {"0\r\nx:", "a"}, {"0\r\n", "a: b\r\n"}, {"", "1;abcdefgh\r\nx\r\n"}};
+    struct buf sum;
+
+    buf_init(&sum, 1 << 20);
+    head = (struct http1_head){.framing = HTTP1_CHUNKED};
+    for (size_t i = 0; i < COUNT_OF(floods); i++) {
+        struct http1_sink sink = {on_bytes, &sum};
+        struct http1_body b;
+        size_t n = 0;
+
+        http1_body_init(&b, &head);
+        for (http1_body_feed(&b, str_c(floods[i][0]), sink); !b.fault.status && n < 200000; n++)
+            http1_body_feed(&b, str_c(floods[i][1]), sink);
+        CHECK(b.fault.status == 400 && n < 200000);
+    }
+    buf_release(&sum);
+}
+
+TEST(http1_bodies_end_where_the_head_says)
+{
+    static const struct {
+        enum http1_framing framing;
+        uint64_t length;
+        const char *text, *body;
+        bool done, finished;
+    } table[] = {
+        {HTTP1_NONE, 0, "x", "", true, true},
+        {HTTP1_LENGTH, 0, "x", "", true, true},
+        {HTTP1_LENGTH, 3, "abcd", "abc", true, true},
+        {HTTP1_LENGTH, 3, "ab", "ab", false, false},
+        {HTTP1_CHUNKED, 0, "3\r\nab", "ab", false, false},
+        {HTTP1_TO_CLOSE, 0, "ab", "ab", false, true},
+    };
+    struct buf got;
+
+    buf_init(&got, 64);
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct http1_body b;
+
+        head.framing = table[i].framing;
+        head.content_length = table[i].length;
+        buf_reset(&got);
+        http1_body_init(&b, &head);
+        http1_body_feed(&b, str_c(table[i].text), (struct http1_sink){on_bytes, &got});
+        CHECK_STR(buf_str(&got), table[i].body);
+        CHECK(b.done == table[i].done);
+        CHECK(http1_body_finish(&b) == table[i].finished);
+    }
+    buf_release(&got);
+}
+
+TEST(http1_lists_and_reasons)
+{
+    str list = STR(" a,, b;q=0.5 ,\t,c"), item;
+
+    CHECK(http1_list_next(&list, &item) && str_eq(item, STR("a")));
+    CHECK(http1_list_next(&list, &item) && str_eq(item, STR("b;q=0.5")));
+    CHECK(http1_list_next(&list, &item) && str_eq(item, STR("c")));
+    CHECK(!http1_list_next(&list, &item));
+    CHECK_STR(str_c(http1_reason(200)), "OK");
+    CHECK_STR(str_c(http1_reason(799)), "");
+}
+
+TEST_MAIN(T(http1_requests_are_taken_or_refused_as_the_table_says),
+          T(http1_requests_in_part_wait_or_are_refused_but_never_taken),
+          T(http1_requests_say_what_they_mean),
+          T(http1_connections_are_kept_by_version_and_options), T(http1_heads_have_ceilings),
+          T(http1_heads_can_be_moved), T(http1_replies_are_taken_or_refused_as_the_table_says),
+          T(http1_chunks_are_joined_or_refused_at_every_pair_of_cuts),
+          T(http1_chunks_may_not_have_endless_extensions_or_trailers),
+          T(http1_bodies_end_where_the_head_says), T(http1_lists_and_reasons))

@@ -1,0 +1,767 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/rand.h"
+#include "store/crc32c.h"
+#include "store/journal.h"
+#include "store/row.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- a disk that fails when it is told to ---- */
+
+/* Of the calls on segments: the Nth from now on fails, and how. 0: none does. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t released;
+    unsigned write_nth, sync_nth, writes, syncs;
+    int error;
+    size_t write_size_max; /* 0: no bound; else writes are cut short */
+    bool hold;             /* syncs wait */
+} disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
+
+ssize_t __real_write(int fd, const void *p, size_t n);
+ssize_t __wrap_write(int fd, const void *p, size_t n);
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+
+static bool is_segment(int fd)
+{
+    char link[64], path[4096];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof path);
+    return n > 0 && str_ends((str){path, (size_t)n}, STR(".seg"));
+}
+
+ssize_t __wrap_write(int fd, const void *p, size_t n)
+{
+    bool fails;
+
+    if (!is_segment(fd))
+        return __real_write(fd, p, n);
+    pthread_mutex_lock(&disk.lock);
+    fails = ++disk.writes == disk.write_nth;
+    if (disk.write_size_max && n > disk.write_size_max)
+        n = disk.write_size_max;
+    pthread_mutex_unlock(&disk.lock);
+    if (!fails)
+        return __real_write(fd, p, n);
+    n = (size_t)__real_write(fd, p, n / 2); /* as a disk that is full half way */
+    (void)n;
+    errno = disk.error;
+    return -1;
+}
+
+int __wrap_fdatasync(int fd)
+{
+    bool fails;
+
+    pthread_mutex_lock(&disk.lock);
+    fails = ++disk.syncs == disk.sync_nth;
+    while (disk.hold)
+        pthread_cond_wait(&disk.released, &disk.lock);
+    pthread_mutex_unlock(&disk.lock);
+    if (!fails)
+        return __real_fdatasync(fd);
+    errno = EIO;
+    return -1;
+}
+
+static void disk_set(unsigned write_nth, int error, unsigned sync_nth)
+{
+    pthread_mutex_lock(&disk.lock);
+    disk.write_nth = write_nth;
+    disk.error = error;
+    disk.sync_nth = sync_nth;
+    disk.writes = disk.syncs = 0;
+    disk.write_size_max = 0;
+    disk.hold = false;
+    pthread_cond_broadcast(&disk.released);
+    pthread_mutex_unlock(&disk.lock);
+}
+
+static unsigned disk_syncs(void)
+{
+    unsigned n;
+
+    pthread_mutex_lock(&disk.lock);
+    n = disk.syncs;
+    pthread_mutex_unlock(&disk.lock);
+    return n;
+}
+
+/* ---- a journal, and what is in it ---- */
+
+#define RECORDS_MAX 4096
+
+struct place {
+    char dir[64];
+    struct log quiet;
+    struct log_scope scope;
+};
+
+static void place_init(struct place *p)
+{
+    snprintf(p->dir, sizeof p->dir, "/tmp/journal_test.XXXXXX");
+    CHECK(mkdtemp(p->dir));
+    log_init(&p->quiet, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
+    log_scope_enter(&p->scope, &p->quiet, STR(""));
+    disk_set(0, 0, 0);
+}
+
+static void place_release(struct place *p)
+{
+    char rm[96];
+
+    log_scope_leave(&p->scope);
+    close(p->quiet.fd);
+    snprintf(rm, sizeof rm, "rm -rf %s", p->dir);
+    CHECK_INT(system(rm), 0);
+}
+
+static struct journal *open_journal(struct place *p, bool durable, uint64_t segment_size)
+{
+    struct journal_options o = {.dir = p->dir,
+                                .durable = durable,
+                                .queue_size_max = 1 << 20,
+                                .size_max = 64 << 20,
+                                .segment_size = segment_size,
+                                .clock = &clock_real,
+                                .log = &p->quiet};
+    struct journal *j = NULL;
+    struct err e;
+
+    CHECK_F(journal_open(&o, &j, &e), "%s", e.text);
+    CHECK_F(journal_start(j, (struct journal_place){0, 0}, &e), "%s", e.text);
+    return j;
+}
+
+struct record {
+    struct store_ticket ticket; /* first */
+    unsigned n;
+    _Atomic int told; /* 0: not yet, 1: stored, -1: refused */
+    enum err_code code;
+    _Atomic unsigned *order; /* counts the tickets that were called */
+    unsigned at;
+};
+
+static void on_stored(struct store_ticket *t, const struct err *e)
+{
+    struct record *r = (struct record *)(void *)t;
+
+    assert(r->told == 0);
+    r->code = e ? e->code : ERR_NONE;
+    r->at = atomic_fetch_add(r->order, 1);
+    r->told = e ? -1 : 1;
+}
+
+static size_t text_of(unsigned n, char out[128])
+{
+    static const char filler[] = "................................................................";
+
+    return (size_t)snprintf(out, 128, "record %u %.*s", n, (int)(n * 7 % 60), filler);
+}
+
+static void put_text(const void *row, char *body)
+{
+    char text[128];
+    size_t size = text_of(*(const unsigned *)row, text);
+
+    memcpy(body, text, size);
+}
+
+static void put(struct journal *j, struct record *r, unsigned n, _Atomic unsigned *order)
+{
+    char text[128];
+    struct journal_item item = {FRAME_CALL, text_of(n, text), put_text, &r->n};
+
+    *r = (struct record){.ticket = {on_stored, NULL}, .n = n, .order = order};
+    journal_put(j, &item, &r->ticket);
+}
+
+static bool wait_told(struct record *r)
+{
+    for (int ms = 0; ms < 10000 && r->told == 0; ms++)
+        usleep(1000);
+    return r->told != 0;
+}
+
+struct found {
+    unsigned n[RECORDS_MAX];
+    unsigned count, holes, foreign;
+};
+
+static void find_in(const char *dir, const struct segment *s, struct found *f)
+{
+    struct segment_reader r;
+    struct segment_hole hole;
+    struct frame frame;
+    enum segment_got got;
+    struct err e;
+
+    segment_reader_init(&r, dir);
+    CHECK_F(segment_reader_open(&r, s->number, 0, &e), "%s", e.text);
+    while ((got = segment_read(&r, s->size, &frame, &hole, &e)) < SEGMENT_END) {
+        char text[128], *end;
+        unsigned n;
+
+        if (got == SEGMENT_HOLE) {
+            f->holes++;
+            continue;
+        }
+        snprintf(text, sizeof text, STR_FMT, STR_ARG(frame.body));
+        n = (unsigned)strtoul(text + 7, &end, 10);
+        f->foreign += !str_eq(frame.body, (str){text, text_of(n, text)});
+        CHECK(f->count < RECORDS_MAX);
+        f->n[f->count++] = n;
+    }
+    CHECK(got == SEGMENT_END);
+    segment_reader_release(&r);
+}
+
+static void find_all(const char *dir, struct found *f)
+{
+    struct segment_list l;
+    struct err e;
+
+    *f = (struct found){0};
+    CHECK_F(segment_list_read(dir, &l, &e), "%s", e.text);
+    for (size_t i = 0; i < l.count; i++)
+        find_in(dir, &l.items[i], f);
+    segment_list_release(&l);
+}
+
+static unsigned times(const struct found *f, unsigned n)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < f->count; i++)
+        count += f->n[i] == n;
+    return count;
+}
+
+/* The bytes of a journal of `count` records in one segment. */
+static size_t short_journal(struct place *p, unsigned count, char *out, size_t size_max)
+{
+    static struct record records[64];
+    _Atomic unsigned order = 0;
+    struct journal *j = open_journal(p, true, 0);
+    char path[FILE_PATH_MAX];
+    ssize_t n;
+    int fd;
+
+    for (unsigned i = 0; i < count; i++)
+        put(j, &records[i], i, &order);
+    journal_free(j);
+    CHECK_INT(order, count);
+    fd = open(segment_path(p->dir, 1, path), O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    n = read(fd, out, size_max);
+    CHECK(n > 0 && (size_t)n < size_max);
+    close(fd);
+    return (size_t)n;
+}
+
+static void write_segment(struct place *p, const char *bytes, size_t n)
+{
+    char path[FILE_PATH_MAX];
+    int fd = open(segment_path(p->dir, 1, path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    CHECK(fd >= 0);
+    CHECK(__real_write(fd, bytes, n) == (ssize_t)n);
+    close(fd);
+}
+
+/* What recovery makes of the folder, twice: the second time there is nothing left to do. */
+static void recover(struct place *p, struct found *f)
+{
+    struct journal_options o = {
+        .dir = p->dir, .queue_size_max = 4096, .size_max = 1 << 20, .clock = &clock_real};
+    struct found again;
+    struct journal *j;
+    struct err e;
+
+    CHECK_F(journal_open(&o, &j, &e), "%s", e.text);
+    journal_free(j);
+    find_all(p->dir, f);
+    CHECK_F(journal_open(&o, &j, &e), "%s", e.text);
+    journal_free(j);
+    find_all(p->dir, &again);
+    CHECK(memcmp(f, &again, sizeof again) == 0);
+}
+
+/* ---- sums and frames ---- */
+
+TEST(crc32c_is_the_one_of_rfc_3720)
+{
+    char zeros[32] = {0}, ones[32], up[32], text[200];
+    struct rand r;
+
+    memset(ones, 0xFF, sizeof ones);
+    for (int i = 0; i < 32; i++)
+        up[i] = (char)i;
+    CHECK(crc32c(0, (str){zeros, 32}) == 0x8A9136AA);
+    CHECK(crc32c(0, (str){ones, 32}) == 0x62A8AB43);
+    CHECK(crc32c(0, (str){up, 32}) == 0x46DD794E);
+    CHECK(crc32c(0, STR("123456789")) == 0xE3069283);
+    rand_init(&r, 7);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)rand_u64(&r);
+    for (size_t n = 0; n <= sizeof text; n++) {
+        str whole = {text, n};
+        uint32_t sum = crc32c(0, str_slice(whole, 0, n / 3));
+
+        CHECK(crc32c(0, whole) == crc32c_plain(0, whole));
+        CHECK(crc32c(sum, str_slice(whole, n / 3, n)) == crc32c(0, whole));
+    }
+}
+
+TEST(a_frame_is_good_only_where_it_was_sealed)
+{
+    char bytes[FRAME_HEAD_SIZE + 5];
+    struct frame f;
+
+    frame_put(bytes, FRAME_CALL, 5);
+    memcpy(bytes + FRAME_HEAD_SIZE, "hello", 5);
+    CHECK_INT(frame_seal(bytes, 99, 640), sizeof bytes);
+    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 99, 640, &f), FRAME_GOOD);
+    CHECK(f.type == FRAME_CALL && f.size == sizeof bytes);
+    CHECK_STR(f.body, "hello");
+    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 98, 640, &f), FRAME_BAD_HEAD);
+    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 99, 641, &f), FRAME_BAD_HEAD);
+    for (size_t n = 0; n < sizeof bytes; n++)
+        CHECK_INT(frame_get((str){bytes, n}, 99, 640, &f), FRAME_SHORT);
+    bytes[FRAME_HEAD_SIZE] ^= 1;
+    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 99, 640, &f), FRAME_BAD_BODY);
+}
+
+static struct store_call full_call(void)
+{
+    struct store_call c = store_call_none;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t n = 0;
+
+    for (size_t i = 0; i < row_field_count; i++)
+        if (row_fields[i].kind <= ROW_BODY)
+            *row_text(&c, &row_fields[i]) = (str){letters + n, 1 + n++ % 5};
+    c.started_ms = 1;
+    c.first_ms = 2;
+    c.ended_ms = INT64_MAX;
+    c.status = -7;
+    c.complete = c.reasoning_exact = true;
+    c.cost_usd = 0.125;
+    return c;
+}
+
+TEST(a_row_is_read_as_it_was_written_or_not_at_all)
+{
+    struct store_call c = full_call(), back;
+    struct store_piece piece = {STR("id"), 7, STR("answer"), STR("some text")}, piece_back;
+    char bytes[1024], more[1024];
+    size_t size = row_call_size(&c);
+
+    CHECK(size < sizeof bytes);
+    row_call_put(&c, bytes);
+    CHECK(row_call_get((str){bytes, size}, &back));
+    CHECK_INT(row_call_size(&back), size);
+    row_call_put(&back, more);
+    CHECK(memcmp(bytes, more, size) == 0);
+    CHECK(back.status == -7 && back.complete && !back.stream && back.ended_ms == INT64_MAX);
+    for (size_t n = 0; n < size; n++)
+        CHECK(!row_call_get((str){bytes, n}, &back));
+    CHECK(!row_call_get((str){bytes, size + 1}, &back));
+
+    size = row_piece_size(&piece);
+    row_piece_put(&piece, bytes);
+    CHECK(row_piece_get((str){bytes, size}, &piece_back));
+    CHECK(piece_back.n == 7 && str_eq(piece_back.bytes, piece.bytes));
+    for (size_t n = 0; n < size; n++)
+        CHECK(!row_piece_get((str){bytes, n}, &piece_back));
+}
+
+/* A journal of before a field was added, and one of after. */
+TEST(a_row_with_fewer_or_more_fields_is_read)
+{
+    struct store_call c = full_call(), back;
+    char bytes[1024];
+    size_t size = row_call_size(&c), last = 4 + c.attempts.n;
+
+    row_call_put(&c, bytes);
+    bytes[0] = (char)(row_field_count - 1);
+    CHECK(row_call_get((str){bytes, size - last}, &back));
+    CHECK(back.attempts.n == 0 && str_eq(back.tool_calls, c.tool_calls));
+    bytes[0] = (char)(row_field_count + 1);
+    CHECK(row_call_get((str){bytes, size + 9}, &back));
+    CHECK(str_eq(back.attempts, c.attempts));
+}
+
+/* ---- what a crash and a bad disk leave ---- */
+
+TEST(a_torn_end_at_every_byte_loses_only_what_is_torn)
+{
+    struct place p;
+    static char bytes[4096], path[FILE_PATH_MAX];
+    static struct found f;
+    size_t size, ends[9];
+    struct stat st;
+
+    place_init(&p);
+    size = short_journal(&p, 8, bytes, sizeof bytes);
+    ends[0] = FRAME_SEGMENT_HEAD_SIZE;
+    for (unsigned i = 0; i < 8; i++) {
+        char text[128];
+
+        ends[i + 1] = ends[i] + FRAME_HEAD_SIZE + text_of(i, text);
+    }
+    CHECK_INT(ends[8], size);
+    for (size_t cut = 0; cut <= size; cut++) {
+        unsigned whole = 0;
+
+        while (whole < 8 && ends[whole + 1] <= cut)
+            whole++;
+        write_segment(&p, bytes, cut);
+        recover(&p, &f);
+        CHECK_F(f.count == whole && !f.foreign && !f.holes, "cut at %zu: %u", cut, f.count);
+        for (unsigned i = 0; i < whole; i++)
+            CHECK_INT(f.n[i], i);
+        CHECK(stat(segment_path(p.dir, 1, path), &st) == 0);
+        if (cut >= ends[0])
+            CHECK_INT(st.st_size, ends[whole]);
+    }
+    place_release(&p);
+}
+
+TEST(a_flipped_bit_costs_at_most_the_record_it_is_in)
+{
+    struct place p;
+    static char bytes[4096];
+    static struct found f;
+    size_t size;
+
+    place_init(&p);
+    size = short_journal(&p, 6, bytes, sizeof bytes);
+    for (size_t at = 0; at < size; at++)
+        for (int bit = 0; bit < 8; bit += at % 3 == 0 ? 1 : 3) {
+            bytes[at] ^= (char)(1 << bit);
+            write_segment(&p, bytes, size);
+            find_all(p.dir, &f);
+            bytes[at] ^= (char)(1 << bit);
+            CHECK_INT(f.foreign, 0);
+            if (at < FRAME_SEGMENT_HEAD_SIZE)
+                CHECK(f.count == 6 && !f.holes);
+            else
+                CHECK_F(f.count == 5 && f.holes == 1, "%zu.%d: %u", at, bit, f.count);
+        }
+    place_release(&p);
+}
+
+/* A body may hold what looks like a frame; only one sealed for that very place would be one. */
+TEST(a_frame_inside_a_body_is_no_record)
+{
+    char segment[512] = {0}, *outer = segment + FRAME_SEGMENT_HEAD_SIZE, text[128];
+    char *inner = outer + FRAME_HEAD_SIZE + 10;
+    struct frame_segment head = {FRAME_VERSION, 4711, 1};
+    size_t size = text_of(3, text), n;
+    struct place p;
+    static struct found f;
+
+    place_init(&p);
+    frame_segment_put(segment, &head);
+    frame_put(outer, FRAME_CALL, 200);
+    frame_put(inner, FRAME_CALL, size);
+    memcpy(inner + FRAME_HEAD_SIZE, text, size);
+    frame_seal(inner, 4712, (uint64_t)(inner - segment));
+    n = FRAME_SEGMENT_HEAD_SIZE + frame_seal(outer, head.salt, FRAME_SEGMENT_HEAD_SIZE);
+    outer[5] ^= 1; /* so that the reader has to look for the next one */
+    write_segment(&p, segment, n);
+    find_all(p.dir, &f);
+    CHECK(f.count == 0 && f.holes == 1);
+    frame_seal(inner, head.salt, (uint64_t)(inner - segment) + 1);
+    write_segment(&p, segment, n);
+    find_all(p.dir, &f);
+    CHECK_INT(f.count, 0);
+    frame_seal(inner, head.salt, (uint64_t)(inner - segment));
+    write_segment(&p, segment, n);
+    find_all(p.dir, &f);
+    CHECK(f.count == 1 && f.n[0] == 3); /* else this test would prove nothing */
+    place_release(&p);
+}
+
+TEST(a_segment_of_a_newer_version_is_refused)
+{
+    char bytes[FRAME_SEGMENT_HEAD_SIZE];
+    struct frame_segment head = {FRAME_VERSION + 1, 1, 1};
+    struct journal_options o = {.queue_size_max = 4096, .size_max = 1 << 20};
+    struct journal *j;
+    struct place p;
+    struct err e;
+
+    place_init(&p);
+    frame_segment_put(bytes, &head);
+    write_segment(&p, bytes, sizeof bytes);
+    o.dir = p.dir;
+    CHECK(!journal_open(&o, &j, &e));
+    CHECK_F(strstr(e.text, "newer version"), "%s", e.text);
+    place_release(&p);
+}
+
+/* ---- the writer ---- */
+
+TEST(tickets_are_called_in_order_across_segments)
+{
+    static struct record records[2000];
+    static struct found f;
+    _Atomic unsigned order = 0;
+    struct store_health h;
+    struct place p;
+    struct journal *j;
+
+    place_init(&p);
+    j = open_journal(&p, true, 8192);
+    for (unsigned i = 0; i < 2000; i++)
+        put(j, &records[i], i, &order);
+    journal_stop(j);
+    journal_health(j, &h);
+    CHECK(h.ok && h.stored == 2000 && h.dropped == 0 && h.commits >= 1);
+    journal_free(j);
+    find_all(p.dir, &f);
+    CHECK_INT(f.count, 2000);
+    for (unsigned i = 0; i < 2000; i++) {
+        CHECK_INT(records[i].told, 1);
+        CHECK_INT(records[i].at, i);
+        CHECK_INT(f.n[i], i);
+    }
+    place_release(&p);
+}
+
+TEST(what_waits_for_the_disk_is_bounded_and_no_caller_waits)
+{
+    static struct record records[RECORDS_MAX * 8];
+    _Atomic unsigned order = 0;
+    unsigned refused = 0, n = 0;
+    struct store_health h;
+    struct place p;
+    struct journal *j;
+
+    place_init(&p);
+    pthread_mutex_lock(&disk.lock);
+    disk.hold = true;
+    pthread_mutex_unlock(&disk.lock);
+    j = open_journal(&p, true, 0);
+    while (refused < 10) {
+        CHECK(n < COUNT_OF(records));
+        put(j, &records[n], n, &order);
+        refused += records[n].told == -1 && records[n].code == ERR_LIMIT;
+        n++;
+    }
+    journal_health(j, &h);
+    CHECK(h.queue_bytes <= 1 << 20 && h.queue_bytes > (1 << 20) - 256);
+    CHECK_INT(h.dropped, 10);
+    disk_set(0, 0, 0);
+    journal_stop(j);
+    CHECK_INT(order, n);
+    journal_health(j, &h);
+    CHECK_INT(h.stored, n - 10);
+    journal_free(j);
+    place_release(&p);
+}
+
+TEST(after_a_failed_sync_nothing_is_acknowledged)
+{
+    static struct record records[40];
+    _Atomic unsigned order = 0;
+    struct store_health h;
+    struct place p;
+    struct journal *j;
+
+    place_init(&p);
+    disk_set(0, 0, 6);
+    j = open_journal(&p, true, 0);
+    for (unsigned i = 0; i < 40; i++) {
+        put(j, &records[i], i, &order);
+        CHECK(wait_told(&records[i]));
+        CHECK_INT(records[i].told, i < 5 ? 1 : -1);
+    }
+    CHECK_INT(disk_syncs(), 6); /* and it is not asked again */
+    journal_health(j, &h);
+    CHECK(!h.ok && h.stored == 5 && h.dropped == 35);
+    CHECK_F(strstr(h.why, "sync"), "%s", h.why);
+    journal_free(j);
+    CHECK_INT(disk_syncs(), 6);
+    place_release(&p);
+}
+
+TEST(a_full_disk_is_told_and_got_over)
+{
+    static const int errors[] = {ENOSPC, EDQUOT, EFBIG};
+    static struct record records[200];
+    static struct found f;
+
+    for (size_t k = 0; k < COUNT_OF(errors); k++) {
+        _Atomic unsigned order = 0;
+        struct store_health h = {0};
+        struct place p;
+        struct journal *j;
+
+        place_init(&p);
+        disk_set(12, errors[k], 0);
+        j = open_journal(&p, true, 0);
+        for (unsigned i = 0; i < 100; i++) {
+            put(j, &records[i], i, &order);
+            CHECK(wait_told(&records[i]));
+            CHECK_INT(records[i].told, i < 10 ? 1 : -1);
+        }
+        journal_health(j, &h);
+        CHECK(!h.ok && h.why[0]);
+        for (int ms = 0; ms < 5000 && !h.ok; ms++) {
+            usleep(1000);
+            journal_health(j, &h);
+        }
+        CHECK(h.ok);
+        for (unsigned i = 100; i < 200; i++)
+            put(j, &records[i], i, &order);
+        journal_free(j);
+        recover(&p, &f);
+        CHECK(f.holes == 0 && f.foreign == 0);
+        for (unsigned i = 0; i < 200; i++)
+            CHECK_INT(times(&f, i), records[i].told == 1);
+        CHECK_INT(f.count, 110);
+        place_release(&p);
+    }
+}
+
+TEST(short_writes_are_gone_on_with)
+{
+    static struct record records[100];
+    static struct found f;
+    _Atomic unsigned order = 0;
+    struct place p;
+    struct journal *j;
+
+    place_init(&p);
+    disk.write_size_max = 7;
+    j = open_journal(&p, true, 0);
+    for (unsigned i = 0; i < 100; i++)
+        put(j, &records[i], i, &order);
+    journal_free(j);
+    find_all(p.dir, &f);
+    CHECK(f.count == 100 && f.holes == 0 && f.foreign == 0);
+    place_release(&p);
+}
+
+/* Each write and each sync of a short run fails in turn, until none is left to fail. */
+TEST(whatever_fails_all_that_was_acknowledged_is_there_once)
+{
+    static struct record records[30];
+    static struct found f;
+
+    for (unsigned nth = 1, kind = 0; kind < 2; nth++) {
+        _Atomic unsigned order = 0;
+        unsigned calls;
+        struct place p;
+        struct journal *j;
+
+        place_init(&p);
+        disk_set(kind == 0 ? nth : 0, EIO, kind == 1 ? nth : 0);
+        j = open_journal(&p, true, 500);
+        for (unsigned i = 0; i < 30; i++) {
+            put(j, &records[i], i, &order);
+            CHECK(wait_told(&records[i]));
+        }
+        journal_free(j);
+        calls = kind == 0 ? disk.writes : disk.syncs;
+        recover(&p, &f);
+        CHECK_INT(f.foreign, 0);
+        for (unsigned i = 0; i < 30; i++) {
+            if (records[i].told == 1)
+                CHECK_INT(times(&f, i), 1);
+            CHECK(times(&f, i) <= 1);
+            CHECK(i == 0 || records[i].told <= records[i - 1].told); /* it stops for good */
+        }
+        place_release(&p);
+        if (calls < nth) {
+            CHECK_INT(records[29].told, 1);
+            kind++;
+            nth = 0;
+        }
+    }
+}
+
+TEST(fast_tickets_do_not_wait_and_the_disk_follows)
+{
+    static struct record records[20];
+    static struct found f;
+    _Atomic unsigned order = 0;
+    struct place p;
+    struct journal *j;
+    int ms = 0;
+
+    place_init(&p);
+    j = open_journal(&p, false, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        put(j, &records[i], i, &order);
+        CHECK_INT(records[i].told, 1);
+    }
+    for (; ms < 5000 && disk_syncs() == 0; ms++)
+        usleep(1000);
+    CHECK(disk_syncs() >= 1);
+    find_all(p.dir, &f);
+    CHECK_INT(f.count, 20);
+    journal_free(j);
+    place_release(&p);
+}
+
+TEST(the_taker_sees_what_is_committed_and_segments_go)
+{
+    static struct record records[200];
+    _Atomic unsigned order = 0;
+    struct journal_place place = {0, 0};
+    struct journal_part part;
+    struct segment_list l;
+    struct store_health h;
+    struct place p;
+    struct journal *j;
+    struct err e;
+
+    place_init(&p);
+    j = open_journal(&p, true, 2000);
+    CHECK(!journal_next(j, &place, &part, 0));
+    for (unsigned i = 0; i < 200; i++) {
+        put(j, &records[i], i, &order);
+        CHECK(wait_told(&records[i]));
+    }
+    journal_stop(j);
+    CHECK(!journal_settle(j, 1));
+    while (journal_next(j, &place, &part, 0)) {
+        CHECK(part.sealed && part.number == place.segment);
+        place = (struct journal_place){part.number + 1, 0};
+        journal_taken(j, place, false);
+    }
+    CHECK(journal_settle(j, 1));
+    journal_health(j, &h);
+    CHECK_INT(h.journal_bytes, 0);
+    journal_free(j);
+    CHECK(segment_list_read(p.dir, &l, &e));
+    CHECK_INT(l.count, 0);
+    segment_list_release(&l);
+    place_release(&p);
+}
+
+TEST_MAIN(T(crc32c_is_the_one_of_rfc_3720), T(a_frame_is_good_only_where_it_was_sealed),
+          T(a_row_is_read_as_it_was_written_or_not_at_all),
+          T(a_row_with_fewer_or_more_fields_is_read),
+          T(a_torn_end_at_every_byte_loses_only_what_is_torn),
+          T(a_flipped_bit_costs_at_most_the_record_it_is_in), T(a_frame_inside_a_body_is_no_record),
+          T(a_segment_of_a_newer_version_is_refused),
+          T(tickets_are_called_in_order_across_segments),
+          T(what_waits_for_the_disk_is_bounded_and_no_caller_waits),
+          T(after_a_failed_sync_nothing_is_acknowledged), T(a_full_disk_is_told_and_got_over),
+          T(short_writes_are_gone_on_with),
+          T(whatever_fails_all_that_was_acknowledged_is_there_once),
+          T(fast_tickets_do_not_wait_and_the_disk_follows),
+          T(the_taker_sees_what_is_committed_and_segments_go))

@@ -1,0 +1,267 @@
+/* pipe_test.c - split, counted, capped and hidden, whatever the pieces.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/pipe.h"
+#include "test.h"
+
+/* All that comes out, as one text: kinds in brackets where they change, blocks numbered. */
+struct run {
+    struct pipe pipe;
+    struct arena arena;
+    struct buf out;
+    int last;
+    uint32_t block;
+    bool touched;
+};
+
+static void begin(struct run *r, const struct pipe_options *o)
+{
+    struct pipe_options full = *o;
+
+    full.vocab = tokens_vocab_find(STR("o200k_base"));
+    if (!full.id.p)
+        full.id = STR("x");
+    *r = (struct run){.last = -1};
+    arena_init(&r->arena, 1 << 24);
+    buf_init(&r->out, 1 << 24);
+    pipe_init(&r->pipe, &full, &r->arena);
+}
+
+static void end(struct run *r)
+{
+    pipe_release(&r->pipe);
+    arena_release(&r->arena);
+    buf_release(&r->out);
+}
+
+static void drain(struct run *r)
+{
+    for (size_t i = 0; i < r->pipe.count; i++) {
+        const struct chat_event *ev = &r->pipe.events[i];
+
+        if ((int)ev->kind != r->last || ev->block != r->block)
+            buf_printf(&r->out, "[%s%u]", chat_event_name(ev->kind), ev->block);
+        if (ev->kind == CHAT_CALL)
+            buf_add(&r->out, ev->name);
+        buf_add(&r->out, ev->text);
+        r->last = (int)ev->kind;
+        r->block = ev->block;
+    }
+    r->touched |= r->pipe.touched;
+}
+
+static void feed(struct run *r, enum chat_event_kind kind, uint32_t block, str text)
+{
+    pipe_begin(&r->pipe);
+    pipe_feed(&r->pipe,
+              &(struct chat_event){
+                  .kind = kind, .block = block, .text = text, .id = STR("i"), .name = STR("n")});
+    drain(r);
+}
+
+static void finish(struct run *r)
+{
+    pipe_begin(&r->pipe);
+    pipe_flush(&r->pipe);
+    drain(r);
+}
+
+static bool gives(struct run *r, const char *want)
+{
+    bool same = str_eq(buf_str(&r->out), str_c(want));
+
+    if (!same)
+        print_message("got  " STR_FMT "\nwant %s\n", STR_ARG(buf_str(&r->out)), want);
+    return same;
+}
+
+static const struct {
+    const char *format, *text, *shown, *hidden;
+    bool inside;
+} texts[] = {
+    {"think",
+     "<think>\nlet me see\n</think>\n\nfour",
+     "[reasoning0]let me see[text1]four",
+     "[text0]four",
+     false},
+    {"think", "no tags at all\n", "[text0]no tags at all\n", "[text0]no tags at all\n", false},
+    {"think", "inside \n</think> out", "[reasoning0]inside[text1]out", "[text0]out", true},
+    {"think", "  spaces  kept  ", "[text0]  spaces  kept  ", "[text0]  spaces  kept  ", false},
+    {"thinking",
+     "<thinking>a b</thinking>c\n\n<thinking>d</thinking>\ne",
+     "[reasoning0]a b[text1]c[reasoning2]d[text3]e",
+     "[text0]c[text1]e",
+     false},
+    {"qwen3",
+     "<think>call it</think>\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"k\": 1}}\n"
+     "</tool_call>",
+     "[reasoning0]call it[call1]f[arguments1]{\"k\": 1}",
+     "[call0]f[arguments0]{\"k\": 1}",
+     false},
+    {"think", "<think>never closed ", "[reasoning0]never closed ", "", false},
+};
+
+static void cut_at(size_t t, bool hide, size_t i, size_t j)
+{
+    struct pipe_options o = {.format = split_format_find(str_c(texts[t].format)),
+                             .inside = texts[t].inside,
+                             .hide = hide,
+                             .cap = -1};
+    str text = str_c(texts[t].text);
+    struct run r;
+
+    begin(&r, &o);
+    feed(&r, CHAT_TEXT, 0, str_slice(text, 0, i));
+    feed(&r, CHAT_TEXT, 0, str_slice(text, i, j));
+    feed(&r, CHAT_TEXT, 0, str_slice(text, j, text.n));
+    finish(&r);
+    CHECK(gives(&r, hide ? texts[t].hidden : texts[t].shown));
+    end(&r);
+}
+
+TEST(the_pipe_does_not_see_the_cuts)
+{
+    for (size_t t = 0; t < COUNT_OF(texts); t++)
+        for (size_t i = 0; i <= strlen(texts[t].text); i++)
+            for (size_t j = i; j <= strlen(texts[t].text); j += 3) {
+                cut_at(t, false, i, j);
+                cut_at(t, true, i, j);
+            }
+}
+
+TEST(what_the_provider_split_keeps_its_white_space_and_its_blocks)
+{
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = -1});
+    feed(&r, CHAT_REASONING, 0, STR(" one "));
+    feed(&r, CHAT_REASONING, 0, STR("two\n"));
+    feed(&r, CHAT_TEXT, 1, STR("\n<think>"));
+    feed(&r, CHAT_REASONING, 2, STR("three"));
+    feed(&r, CHAT_CALL, 3, STR(""));
+    feed(&r, CHAT_CALL, 4, STR(""));
+    feed(&r, CHAT_ARGUMENTS, 3, STR("{}"));
+    CHECK(gives(&r,
+                "[reasoning0] one two\n[text1]\n<think>[reasoning2]three[call3]n[call4]n"
+                "[arguments3]{}"));
+    CHECK(!r.touched);
+    end(&r);
+}
+
+TEST(a_reply_without_reasoning_is_never_touched)
+{
+    struct run r;
+
+    begin(
+        &r,
+        &(struct pipe_options){.format = split_format_find(STR("think")), .hide = true, .cap = 10});
+    feed(&r, CHAT_TEXT, 0, STR("Hello"));
+    feed(&r, CHAT_TEXT, 0, STR(" there,"));
+    feed(&r, CHAT_TEXT, 0, STR(" 1 < 2."));
+    finish(&r);
+    CHECK(!r.touched);
+    CHECK(r.pipe.answered && !r.pipe.reasoned);
+    end(&r);
+}
+
+/* The cap is exact: so many tokens come through and not one more, at every piece size. */
+TEST(reasoning_ends_right_at_the_cap)
+{
+    str word = STR(" alpha beta gamma");
+    const struct tokens_vocab *v = tokens_vocab_find(STR("o200k_base"));
+    struct buf text;
+
+    buf_init(&text, 1 << 20);
+    for (int i = 0; i < 60; i++)
+        buf_add(&text, word);
+    for (int64_t cap = 0; cap < 200; cap += 7)
+        for (size_t size = 1; size < 60; size += 6) {
+            struct run r;
+            str shown;
+
+            begin(&r, &(struct pipe_options){.cap = cap});
+            for (size_t at = 0; at < text.n && !r.pipe.over; at += size)
+                feed(&r, CHAT_REASONING, 0, str_slice(buf_str(&text), at, at + size));
+            shown = buf_str(&r.out);
+            if (str_starts(shown, STR("[reasoning0]")))
+                shown = str_slice(shown, 12, shown.n);
+            CHECK(str_starts(buf_str(&text), shown));
+            CHECK(r.pipe.over == (tokens_count(v, buf_str(&text)) > (size_t)cap));
+            if (r.pipe.over) {
+                CHECK(tokens_count(v, shown) == (size_t)cap);
+                CHECK(pipe_tokens(&r.pipe) == cap);
+            }
+            end(&r);
+        }
+    buf_release(&text);
+}
+
+TEST(reasoning_of_exactly_the_cap_is_not_cut)
+{
+    str text = STR("one two three four");
+    int64_t n = (int64_t)tokens_count(tokens_vocab_find(STR("o200k_base")), text);
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = n});
+    feed(&r, CHAT_REASONING, 0, text);
+    feed(&r, CHAT_TEXT, 1, STR("answer"));
+    CHECK(!r.pipe.over);
+    CHECK(gives(&r, "[reasoning0]one two three four[text1]answer"));
+    end(&r);
+}
+
+TEST(behind_a_cut_there_is_no_reasoning_any_more)
+{
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = 1});
+    feed(&r, CHAT_REASONING, 0, STR("one two three"));
+    CHECK(r.pipe.over);
+    pipe_continue(&r.pipe);
+    feed(&r, CHAT_REASONING, 0, STR("still thinking"));
+    feed(&r, CHAT_TEXT, 1, STR("done"));
+    CHECK(gives(&r, "[reasoning0]one[text1]done"));
+    end(&r);
+}
+
+TEST(hidden_means_no_text_no_signature_no_data)
+{
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = -1, .hide = true});
+    feed(&r, CHAT_REASONING, 0, STR("secret"));
+    feed(&r, CHAT_SIGNATURE, 0, STR("c2ln"));
+    feed(&r, CHAT_REDACTED, 1, STR("ZGF0YQ"));
+    feed(&r, CHAT_TEXT, 2, STR("open"));
+    CHECK(gives(&r, "[text0]open"));
+    CHECK(r.touched && r.pipe.reasoned && pipe_tokens(&r.pipe) == 1);
+    end(&r);
+}
+
+TEST(usage_gets_the_count_that_the_provider_did_not_make)
+{
+    struct chat_usage u = {.input = 5,
+                           .output = 9,
+                           .reasoning = -1,
+                           .cache_read = -1,
+                           .cache_write = -1,
+                           .raw = STR_INIT("{}")};
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = -1});
+    feed(&r, CHAT_REASONING, 0, STR("one two three"));
+    pipe_begin(&r.pipe);
+    pipe_feed(&r.pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    CHECK(r.pipe.count == 1 && r.pipe.touched);
+    CHECK(r.pipe.events[0].usage->reasoning == 3 && r.pipe.events[0].usage->output == 9);
+    end(&r);
+}
+
+TEST_MAIN(T(the_pipe_does_not_see_the_cuts),
+          T(what_the_provider_split_keeps_its_white_space_and_its_blocks),
+          T(a_reply_without_reasoning_is_never_touched), T(reasoning_ends_right_at_the_cap),
+          T(reasoning_of_exactly_the_cap_is_not_cut),
+          T(behind_a_cut_there_is_no_reasoning_any_more),
+          T(hidden_means_no_text_no_signature_no_data),
+          T(usage_gets_the_count_that_the_provider_did_not_make))
