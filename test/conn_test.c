@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 
-#include "base/buf.h"
 #include "net_peer.h"
+#include "net_side.h"
 #include "test.h"
 
 #include <malloc.h>
@@ -10,144 +10,6 @@
 #include <unistd.h>
 
 #define FLOOD_SIZE ((size_t)8 << 20)
-
-/* Our side: a connection, and a letter for each thing that happened to it. Each stops the loop. */
-struct side {
-    struct loop *loop;
-    struct conn *conn;
-    struct buf in, log;
-    struct err err;
-    char close_at, pause_at;        /* the letter at which it does so */
-    size_t flood_left, queued_most; /* still to write; seen in the queue */
-    uint64_t got;
-    bool keep; /* what came, in `in` */
-};
-
-static void happened(struct side *s, char what)
-{
-    if (what != 'b' || s->log.n == 0 || s->log.p[s->log.n - 1] != 'b')
-        buf_add_c(&s->log, what); /* bytes in a row are one */
-    if (what == s->pause_at)
-        conn_pause(s->conn);
-    if (what == s->close_at)
-        conn_close(s->conn);
-    loop_stop(s->loop);
-}
-
-static void flood(struct side *s)
-{
-    static const char bytes[40000];
-
-    while (s->flood_left > 0 && !conn_full(s->conn)) {
-        size_t n = s->flood_left < sizeof bytes ? s->flood_left : sizeof bytes;
-
-        conn_write(s->conn, (str){bytes, n});
-        s->flood_left -= n;
-        if (conn_queued(s->conn) > s->queued_most)
-            s->queued_most = conn_queued(s->conn);
-    }
-}
-
-static void on_open(void *ctx)
-{
-    happened(ctx, 'o');
-}
-
-static void on_bytes(void *ctx, str bytes)
-{
-    struct side *s = ctx;
-
-    s->got += bytes.n;
-    if (s->keep)
-        buf_add(&s->in, bytes);
-    happened(s, 'b');
-}
-
-static void on_room(void *ctx)
-{
-    struct side *s = ctx;
-
-    happened(s, 'r');
-    if (s->close_at != 'r')
-        flood(s);
-}
-
-static void on_hangup(void *ctx)
-{
-    happened(ctx, 'h');
-}
-
-static void on_end(void *ctx)
-{
-    happened(ctx, 'e');
-}
-
-static void on_error(void *ctx, const struct err *e)
-{
-    struct side *s = ctx;
-
-    s->err = *e;
-    happened(s, 'x');
-}
-
-static const struct conn_handler handler = {
-    on_open, on_bytes, on_room, on_hangup, on_end, on_error};
-
-static void side_init(struct side *s)
-{
-    struct err e;
-
-    *s = (struct side){.loop = loop_new(&clock_real, &e), .keep = true};
-    CHECK(s->loop);
-    buf_init(&s->in, 1 << 20);
-    buf_init(&s->log, 1000);
-}
-
-static void side_release(struct side *s)
-{
-    if (!s->close_at || !memchr(s->log.p ? s->log.p : "", s->close_at, s->log.n))
-        conn_close(s->conn);
-    loop_free(s->loop);
-    buf_release(&s->in);
-    buf_release(&s->log);
-}
-
-/* A side that has accepted; the other end is a plain socket of the test's. */
-static int side_accept(struct side *s)
-{
-    unsigned port;
-    int listener = peer_listen(&port), peer = peer_connect(port), fd;
-    struct err e;
-
-    side_init(s);
-    fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    close(listener);
-    s->conn = conn_accept(s->loop, fd, NULL, &handler, s, &e);
-    CHECK_F(s->conn, "%s", e.text);
-    return peer;
-}
-
-static void run_until(struct side *s, const char *log)
-{
-    while (s->log.n < strlen(log))
-        loop_run(s->loop);
-    CHECK_STR(buf_str(&s->log), log);
-}
-
-static void stop(void *ctx)
-{
-    loop_stop(ctx);
-}
-
-/* A round in which nothing has to happen. */
-static void run_once(struct side *s)
-{
-    struct loop_task t;
-
-    loop_task_init(&t, stop, s->loop);
-    loop_defer(s->loop, &t);
-    loop_run(s->loop);
-}
 
 static size_t recv_now(int fd, char *bytes, size_t size)
 {
@@ -168,7 +30,7 @@ TEST(conn_sends_what_a_round_wrote_in_one_piece)
     conn_write(s.conn, STR("and event"));
     CHECK_INT(conn_queued(s.conn), 14);
     CHECK(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT) < 0);
-    run_once(&s);
+    side_run_once(&s);
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 14);
     CHECK_INT(conn_queued(s.conn), 0);
     CHECK_INT(conn_sent(s.conn), 14);
@@ -187,12 +49,12 @@ TEST(conn_hands_on_bytes_then_the_end_and_may_still_write)
 
     peer_send(peer, STR("hello"));
     shutdown(peer, SHUT_WR);
-    run_until(&s, "be");
+    side_run_until(&s, "be");
     CHECK_STR(buf_str(&s.in), "hello");
     conn_write(s.conn, STR("goodbye"));
     conn_finish(s.conn);
     conn_write(s.conn, STR("too late"));
-    run_once(&s);
+    side_run_once(&s);
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 7);
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 0);
     close(peer);
@@ -210,7 +72,7 @@ TEST(conn_takes_bytes_that_drip)
             loop_run(s.loop);
     }
     close(peer);
-    run_until(&s, "be");
+    side_run_until(&s, "be");
     CHECK_INT(s.in.n, 50);
     side_release(&s);
 }
@@ -222,11 +84,11 @@ TEST(conn_paused_hands_on_nothing_until_it_is_resumed)
 
     conn_pause(s.conn);
     peer_send(peer, STR("hello"));
-    run_once(&s);
-    run_once(&s);
+    side_run_once(&s);
+    side_run_once(&s);
     CHECK_INT(s.log.n, 0);
     conn_resume(s.conn);
-    run_until(&s, "b");
+    side_run_until(&s, "b");
     CHECK_STR(buf_str(&s.in), "hello");
     close(peer);
     side_release(&s);
@@ -239,16 +101,16 @@ TEST(conn_paused_hears_at_once_that_the_peer_left)
 
     s.pause_at = 'b';
     peer_send(peer, STR("request"));
-    run_until(&s, "b");
+    side_run_until(&s, "b");
     peer_send(peer, STR("more"));
-    run_once(&s);
+    side_run_once(&s);
     close(peer);
-    run_until(&s, "bh");
-    run_once(&s);
-    run_until(&s, "bh"); /* once */
+    side_run_until(&s, "bh");
+    side_run_once(&s);
+    side_run_until(&s, "bh"); /* once */
     s.pause_at = 0;
     conn_resume(s.conn);
-    run_until(&s, "bhbe");
+    side_run_until(&s, "bhbe");
     CHECK_STR(buf_str(&s.in), "requestmore");
     side_release(&s);
 }
@@ -261,9 +123,9 @@ TEST(conn_hears_of_a_peer_that_left_before_the_pause)
     s.pause_at = 'b';
     peer_send(peer, STR("request"));
     close(peer);
-    run_until(&s, "bh");
+    side_run_until(&s, "bh");
     conn_resume(s.conn);
-    run_until(&s, "bhe");
+    side_run_until(&s, "bhe");
     side_release(&s);
 }
 
@@ -274,15 +136,15 @@ TEST(conn_tells_of_a_reset_whether_it_reads_or_not)
 
     for (int paused = 0; paused < 2; paused++) {
         peer = side_accept(&s);
-        run_once(&s);
+        side_run_once(&s);
         if (paused)
             conn_pause(s.conn);
         peer_reset(peer);
-        run_until(&s, paused ? "hx" : "x");
+        side_run_until(&s, paused ? "hx" : "x");
         CHECK_STR(str_c(s.err.text), "the connection was reset by the peer");
         CHECK_INT(s.err.code, ERR_UPSTREAM);
         conn_write(s.conn, STR("nobody"));
-        run_once(&s);
+        side_run_once(&s);
         CHECK_STR(buf_str(&s.log), paused ? "hx" : "x"); /* and nothing after it */
         side_release(&s);
     }
@@ -294,9 +156,9 @@ TEST(conn_tells_of_a_reset_after_the_end_though_nobody_writes)
     int peer = side_accept(&s);
 
     shutdown(peer, SHUT_WR);
-    run_until(&s, "e");
+    side_run_until(&s, "e");
     peer_reset(peer);
-    run_until(&s, "ex");
+    side_run_until(&s, "ex");
     side_release(&s);
 }
 
@@ -307,7 +169,7 @@ TEST(conn_hands_on_a_reply_that_came_before_the_peer_stopped_listening)
 
     conn_pause(s.conn);
     conn_write(s.conn, STR("a request of which nothing is read"));
-    run_once(&s);
+    side_run_once(&s);
     peer_send(peer, STR("413"));
     close(peer); /* with bytes unread: a RST */
     conn_resume(s.conn);
@@ -327,9 +189,9 @@ TEST(conn_holds_no_more_than_its_mark_for_a_slow_reader)
     size_t got = 0;
 
     s.flood_left = FLOOD_SIZE;
-    flood(&s);
+    side_flood(&s);
     CHECK(conn_full(s.conn));
-    run_once(&s);
+    side_run_once(&s);
     CHECK_INT(s.log.n, 0);
     while (got < FLOOD_SIZE) {
         ssize_t n = recv(peer, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -337,7 +199,7 @@ TEST(conn_holds_no_more_than_its_mark_for_a_slow_reader)
         if (n > 0)
             got += (size_t)n;
         else
-            run_once(&s);
+            side_run_once(&s);
     }
     CHECK(s.flood_left == 0);
     CHECK(memchr(s.log.p, 'r', s.log.n));
@@ -366,7 +228,7 @@ TEST(conn_finishes_when_all_that_was_queued_has_gone_out)
         if (n > 0)
             got += (size_t)n;
         else
-            run_once(&s);
+            side_run_once(&s);
     }
     CHECK_INT(got, FLOOD_SIZE + 4);
     free(much);
@@ -384,7 +246,7 @@ TEST(conn_refuses_to_queue_without_end)
         conn_write(s.conn, (str){much, 1 << 20});
     for (int i = 0; i < 10; i++)
         conn_write(s.conn, (str){much, 1 << 20});
-    run_until(&s, "x");
+    side_run_until(&s, "x");
     CHECK_INT(s.err.code, ERR_LIMIT);
     free(much);
     close(peer);
@@ -402,27 +264,27 @@ TEST(conn_may_be_closed_in_any_callback)
         s.pause_at = *at == 'h' ? 'b' : 0;
         peer_send(peer, STR("hello"));
         if (*at == 'x') {
-            run_until(&s, "b");
+            side_run_until(&s, "b");
             peer_reset(peer);
         } else {
             close(peer);
         }
         while (!memchr(s.log.p ? s.log.p : "", *at, s.log.n))
             loop_run(s.loop);
-        run_once(&s);
-        run_once(&s);
+        side_run_once(&s);
+        side_run_once(&s);
         CHECK_INT(s.log.p[s.log.n - 1], *at);
         side_release(&s);
     }
     peer = side_accept(&s);
     s.close_at = 'r';
     s.flood_left = FLOOD_SIZE;
-    flood(&s);
+    side_flood(&s);
     while (s.log.n == 0) {
         char bytes[65536];
 
         if (recv(peer, bytes, sizeof bytes, MSG_DONTWAIT) <= 0)
-            run_once(&s);
+            side_run_once(&s);
     }
     CHECK_STR(buf_str(&s.log), "r");
     CHECK(peer_read_all(peer) >= 0);
@@ -437,21 +299,10 @@ TEST(conn_close_is_seen_by_the_peer_before_the_round_is_over)
     char byte;
 
     s.close_at = 'c'; /* closed by us: side_release must not */
-    happened(&s, 'c');
+    side_happened(&s, 'c');
     CHECK_INT(recv(peer, &byte, 1, MSG_DONTWAIT), 0);
     close(peer);
     side_release(&s);
-}
-
-static void connect_to(struct side *s, unsigned port)
-{
-    struct sockaddr_in a = peer_address(port);
-    struct err e;
-
-    side_init(s);
-    s->conn = conn_connect(
-        s->loop, (struct sockaddr *)&a, sizeof a, NULL, STR("127.0.0.1"), &handler, s, &e);
-    CHECK_F(s->conn, "%s", e.text);
 }
 
 TEST(conn_connects_and_sends_what_was_written_before)
@@ -461,30 +312,33 @@ TEST(conn_connects_and_sends_what_was_written_before)
     char bytes[100];
     struct side s;
 
-    connect_to(&s, port);
+    side_connect(&s, NULL, "", port);
     conn_write(s.conn, STR("early"));
-    run_until(&s, "o");
+    side_run_until(&s, "o");
     peer = peer_accept(listener);
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 5);
     close(peer);
     close(listener);
-    run_until(&s, "oe");
+    side_run_until(&s, "oe");
     side_release(&s);
 }
 
 TEST(conn_says_that_it_was_refused)
 {
+    unsigned port;
+    int held = peer_refuse(&port);
     struct side s;
 
-    connect_to(&s, peer_free_port());
-    run_until(&s, "x");
+    side_connect(&s, NULL, "", port);
+    side_run_until(&s, "x");
     CHECK_STR(str_c(s.err.text), "the connection was refused");
     side_release(&s);
-    connect_to(&s, peer_free_port());
+    side_connect(&s, NULL, "", port);
     s.close_at = 'x';
-    run_until(&s, "x");
-    run_once(&s);
+    side_run_until(&s, "x");
+    side_run_once(&s);
     side_release(&s);
+    close(held);
 }
 
 /* SIGPIPE is not ignored here: one would end the test. */
@@ -497,7 +351,7 @@ TEST(conn_raises_no_signal_when_nobody_listens)
     close(peer);
     for (int i = 0; i < 10 && s.err.text[0] == 0; i++) {
         conn_write(s.conn, STR("hello?"));
-        run_once(&s);
+        side_run_once(&s);
     }
     CHECK(s.err.text[0] != 0);
     side_release(&s);
@@ -519,7 +373,7 @@ static void quiet_bytes(void *ctx, str bytes)
 
 TEST(conn_that_gets_bytes_without_end_leaves_others_their_turn)
 {
-    struct conn_handler quiet_handler = handler;
+    struct conn_handler quiet_handler = side_handler;
     static char much[4 << 20];
     struct turns t = {.got_before = UINT64_MAX};
     int peer = side_accept(&t.flooded), other, pair[2];
@@ -559,7 +413,7 @@ TEST(conn_idle_takes_little_memory)
     s.keep = false;
     for (int i = 0; i < CONNS; i++) {
         CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
-        conns[i] = conn_accept(s.loop, pair[0], NULL, &handler, &s, &e);
+        conns[i] = conn_accept(s.loop, pair[0], NULL, &side_handler, &s, &e);
         CHECK(conns[i]);
         peers[i] = pair[1];
         CHECK(write(peers[i], "request", 7) == 7);
@@ -567,7 +421,7 @@ TEST(conn_idle_takes_little_memory)
     }
     while (s.got < CONNS * 7)
         loop_run(s.loop);
-    run_once(&s);
+    side_run_once(&s);
     each = (mallinfo2().uordblks - before) / CONNS;
     CHECK_F(each < 512, "%zu", each);
     for (int i = 0; i < CONNS; i++) {

@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
+    &cli_serve,
     &cli_split,
     &cli_count,
+    &cli_keys,
+    &cli_config,
     &cli_completion,
     &cli_manpage,
     &cli_help,

@@ -6,8 +6,11 @@
  *      "pieces": [[ms, "text"], ...]}
  *
  * Keys and headers are not in it. A reply is found by the canonical form of the request: members
- * sorted, numbers by value, without `user`, `metadata` and stream options. A miss is an error that
- * names the nearest recording and the first place where it differs.
+ * sorted, numbers by value, without `user`, `metadata`, `store` and stream options. A miss is an
+ * error that names the nearest recording and the first place where it differs.
+ *
+ * Bytes of a piece that are not UTF-8 are {"b64": "..."} in place of the text. A body that is no
+ * JSON is one JSON string. Once loaded a cassette is read only: any thread may search it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -41,7 +44,8 @@ void cassette_free(struct cassette *c);
 enum chat_dialect cassette_dialect(const struct cassette *c);
 size_t cassette_count(const struct cassette *c);
 const struct cassette_call *cassette_at(const struct cassette *c, size_t index);
-/* ERR_NOT_FOUND on a miss. The same request recorded n times is played in turn by `nth`. */
+/* ERR_NOT_FOUND on a miss. The same request recorded n times is played in turn by `nth`, from 0,
+ * and then again from the first. */
 bool cassette_find(const struct cassette *c, str path, str body, size_t nth,
                    const struct cassette_call **out, struct err *e) MUST_USE;
 

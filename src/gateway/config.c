@@ -198,7 +198,8 @@ static bool read_otlp(struct config_build *b, const struct json_node *root)
     if (ok && buf_full(&lines))
         ok = config_wrong(b, headers, "these headers are too long");
     b->c->otlp_headers = arena_dup(&b->c->arena, buf_str(&lines));
-    secret_wipe(lines.p, lines.n);
+    if (lines.n > 0)
+        secret_wipe(lines.p, lines.n);
     buf_release(&lines);
     return ok;
 }

@@ -202,7 +202,7 @@ static void put_key(struct printer *p, const struct config_key *k, const struct 
     char hex[SHA256_HEX_SIZE];
 
     sha256_hex(k->sha256, hex);
-    buf_printf(&p->line, "- name: " STR_FMT, STR_ARG(k->name));
+    buf_printf(&p->line, "- name: \"" STR_FMT "\"", STR_ARG(k->name));
     put_line(p, 1, member(p, v, "name"));
     if (member(p, v, "key_env")) {
         put_as_given(p, v, "key_env", 2);

@@ -4,10 +4,6 @@
  */
 #include "gateway/config_build.h"
 
-#include "base/utf8.h"
-
-#include <math.h>
-
 #define TOP(member) offsetof(struct config, member)
 #define PROVIDER(member) offsetof(struct config_provider, member)
 #define KEY(member) offsetof(struct config_key, member)
@@ -174,6 +170,12 @@ static bool out_of_bounds(struct config_build *b, const struct config_row *row,
     return false;
 }
 
+/* Rounded towards zero, as far as doubles have fractions at all. */
+static double whole(double v)
+{
+    return v > -1e15 && v < 1e15 ? (double)(int64_t)v : v;
+}
+
 static bool to_number(struct config_build *b, const struct config_row *row, const struct given *g,
                       double *out)
 {
@@ -185,11 +187,11 @@ static bool to_number(struct config_build *b, const struct config_row *row, cons
         else if (!measure(g->text, durations, COUNT_OF(durations), &value))
             return config_wrong(
                 b, g->v, "must be a duration such as 500ms, 30s, 5m or a number of seconds");
-        value = value > 0 && value < 1 ? 1 : floor(value + 0.5);
+        value = value > 0 && value < 1 ? 1 : whole(value + 0.5);
     } else if (row->type == CONFIG_IS_SIZE) {
         if (!g->is_number && !measure(g->text, sizes, COUNT_OF(sizes), &value))
             return config_wrong(b, g->v, "must be a size such as 32MiB, or a number of bytes");
-        value = floor(value);
+        value = whole(value);
     }
     /* Written so that a NaN is refused too. */
     if (!(value >= row->min && value <= row->max))

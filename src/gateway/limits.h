@@ -15,11 +15,13 @@ struct limits *limits_new(const struct clock *clock);
 void limits_free(struct limits *l);
 
 /* Takes one request from the key's minute, and `tokens` (an estimate of the input) from its token
- * minute. False: ERR_LIMIT with what ran out, and when to come back. Token buckets: a minute's
- * worth may be used at once, and flows back evenly. */
+ * minute. False: ERR_LIMIT with what ran out, and when to come back (-1: waiting does not help).
+ * Token buckets: a minute's worth may be used at once, and flows back evenly. */
 bool limits_take(struct limits *l, const struct config_key *key, int64_t tokens,
                  int64_t *retry_after_ms, struct err *e) MUST_USE;
 /* What it really was: corrects the tokens and adds to the spend. */
 void limits_settle(struct limits *l, const struct config_key *key, int64_t estimated_tokens,
                    int64_t tokens, double cost_usd);
 double limits_spent(struct limits *l, str key_name);
+/* What the records say was spent before this process began. */
+void limits_spent_add(struct limits *l, str key_name, double usd);

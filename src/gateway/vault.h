@@ -16,7 +16,8 @@ struct vault;
 struct vault *vault_new(const struct clock *clock, size_t size_max);
 void vault_free(struct vault *v);
 
-/* `origin` names provider and model; fragments of one call in the order they came. */
+/* `origin` names provider and model, and whoever's calls these are; fragments of one call in the
+ * order they came, a fragment that is there already once. What does not fit is not half kept. */
 void vault_put(struct vault *v, str origin, str call_id, str name, str text);
 /* Copies into the arena. Fragments of another origin are not there. */
 size_t vault_find(struct vault *v, str origin, str call_id, struct arena *a, struct wire_kept *out,

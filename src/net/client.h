@@ -9,6 +9,14 @@
  * a new one, unseen. Replies: strict framing, bodies unchunked; gzip is not asked for. Interim
  * replies (1xx) are skipped.
  *
+ * Promises:
+ *   - A connection is kept only if the reply was whole, the request was sent whole, nothing came
+ *     behind the reply and the server did not say that it closes. The one that was used last is
+ *     used first; idle ones are closed after CLIENT_IDLE_MS or when the server closes them.
+ *   - No number of connections is too high; what the caller does not start does not wait.
+ *   - A body goes out as the server takes it: no more than CONN_HIGH bytes of it are copied.
+ *   - An error is one sentence that names the upstream: "upstream api.example.com:443: ...".
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
@@ -31,40 +39,55 @@ struct client_url {
     str path;      /* "" or "/v1"; never ends in a slash */
 };
 
+#define CLIENT_IDLE_MS 60000
+#define CLIENT_CONNECT_MS 10000
+#define CLIENT_HEAD_MAX (64 * 1024) /* bytes of a reply's head */
+
 /* Only http and https; user info, query and fragment are refused. Texts point into `text`. */
 bool client_url_parse(str text, struct client_url *out, struct err *e) MUST_USE;
 
+/* All of it is lent for client_start only, but for the body. */
 struct client_request {
-    const struct client_url *url; /* lent until the call ends */
+    const struct client_url *url;
     str method;
     str target;          /* path and query, from the slash: url->path is not put before it */
     str headers;         /* ready lines "name: value\r\n", without Host and Content-Length */
     str body;            /* lent until the call ends: it may be sent twice */
-    uint64_t connect_ms; /* 0: 10 s */
-    uint64_t first_ms;   /* until the reply's head: 0 for none */
-    uint64_t stall_ms;   /* between two pieces of the body: 0 for none */
+    uint64_t connect_ms; /* name, connection and TLS together; 0: CLIENT_CONNECT_MS */
+    /* From then, or from when the server last took some of the body, until the reply's head is
+     * there: 0 for none. */
+    uint64_t first_ms;
+    uint64_t stall_ms; /* between two pieces of the body, unless paused: 0 for none */
 };
 
 struct client_handler {
-    void (*on_head)(void *ctx, const struct http1_head *head);
+    void (*on_head)(void *ctx, const struct http1_head *head); /* lent for the call, as is */
     void (*on_bytes)(void *ctx, str bytes);
     void (*on_end)(void *ctx); /* the reply is whole; the call is gone when this returns */
-    /* ERR_TIMEOUT, ERR_UPSTREAM (refused, reset, cut short, not HTTP, bad certificate). `sent` is
-     * whether the request may have reached it. The call is gone when this returns. */
+    /* ERR_TIMEOUT, ERR_UPSTREAM (not found, refused, reset, cut short, not HTTP, bad certificate),
+     * ERR_INPUT (the request cannot be sent as it is), ERR_SYSTEM, ERR_LIMIT. `sent` is whether
+     * the request may have reached it. The call is gone when this returns. */
     void (*on_error)(void *ctx, const struct err *e, bool sent);
 };
 
+/* The resolver and the TLS context are lent; without the latter, https is an error. */
 struct client *client_new(struct loop *l, struct resolver *r, struct tls *tls,
                           struct err *e) MUST_USE;
+/* Calls that are under way are cancelled. Not in a callback. */
 void client_free(struct client *c);
 /* Never calls back before it returns. */
 struct client_call *client_start(struct client *c, const struct client_request *r,
                                  const struct client_handler *h, void *ctx);
-void client_cancel(struct client_call *call); /* no callback after it; may be called in one */
-void client_pause(struct client_call *call);  /* back-pressure: the socket is not read */
+/* No callback after it, and the connection is closed when it returns. May be called in any
+ * callback of the call. */
+void client_cancel(struct client_call *call);
+/* Back-pressure: the socket is not read. What was read already still comes: at most
+ * LOOP_SCRATCH_SIZE bytes, and the end if it stood there. */
+void client_pause(struct client_call *call);
 void client_resume(struct client_call *call);
 size_t client_idle_count(const struct client *c);
 
 /* Names to addresses on a few threads, with a short memory (30 s); shared by all loops. */
 struct resolver *resolver_new(unsigned threads, struct err *e) MUST_USE;
+/* After all clients that use it. Does not wait for a name that is being looked up. */
 void resolver_free(struct resolver *r);

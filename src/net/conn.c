@@ -558,6 +558,11 @@ void conn_close(struct conn *c)
     loop_defer(c->loop, &c->task);
 }
 
+bool conn_reached(const struct conn *c)
+{
+    return !c->connecting;
+}
+
 bool conn_resumed(const struct conn *c)
 {
     return c->link && tls_link_resumed(c->link);

@@ -50,7 +50,7 @@ struct conn_handler {
 #define CONN_LOW (64 * 1024)
 #define CONN_QUEUE_MAX ((size_t)64 * 1024 * 1024) /* more is an error */
 
-/* Takes the descriptor, also if it fails. tls may be NULL. */
+/* Takes the descriptor, which must be non-blocking, also if it fails. tls may be NULL. */
 struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct conn_handler *h,
                          void *ctx, struct err *e) MUST_USE;
 /* host is for SNI and verification; tls NULL means plain. */
@@ -71,5 +71,7 @@ void conn_resume(struct conn *c);
 void conn_finish(struct conn *c);
 /* At once; what is queued is lost. May be called in a callback. NULL is fine. */
 void conn_close(struct conn *c);
+/* Whether the peer has taken the connection, though hands may not be shaken yet. */
+bool conn_reached(const struct conn *c);
 /* Whether TLS took up an earlier session. */
 bool conn_resumed(const struct conn *c);

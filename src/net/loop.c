@@ -72,6 +72,11 @@ struct loop *loop_new(const struct clock *clock, struct err *e)
     return NULL;
 }
 
+const struct clock *loop_clock(const struct loop *l)
+{
+    return l->clock;
+}
+
 uint64_t loop_now_ns(const struct loop *l)
 {
     return l->now_ns;

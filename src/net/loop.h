@@ -67,6 +67,7 @@ void loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 /* The monotonic time at which this round began. */
 uint64_t loop_now_ns(const struct loop *l);
+const struct clock *loop_clock(const struct loop *l);
 
 void loop_watch_init(struct loop_watch *w, int fd, void (*fn)(void *, unsigned), void *ctx);
 bool loop_watch_add(struct loop *l, struct loop_watch *w, unsigned want, struct err *e) MUST_USE;

@@ -119,6 +119,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     if (d->deaf || f->data.n == 0)
         return;
     if (d->wire->stream_framing == WIRE_SSE && str_eq(str_trim(f->data), STR("[DONE]"))) {
+        d->done = true;
         if (d->wire->decode_end)
             d->wire->decode_end(d);
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
@@ -134,6 +135,7 @@ void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
     if (d->deaf || !parse(d, f))
         return;
     d->wire->decode_whole(d, f);
+    d->done = true;
     if (!d->deaf && d->wire->decode_end)
         d->wire->decode_end(d);
     wire_emit(d, &(struct chat_event){.kind = CHAT_END});

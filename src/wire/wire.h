@@ -154,6 +154,7 @@ struct wire_decoder {
     struct arena scratch;               /* for the frame at hand */
     void *state;                        /* zeroed, decoder_size bytes */
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
+    bool done;                          /* it ended as it should: [DONE], or a whole body */
     uint32_t blocks;                    /* begun so far, in choice 0 */
 };
 
@@ -200,3 +201,9 @@ void wire_encode_comment(struct wire_encoder *en, str words);
 /* A signature of ours for a reasoning block, and whether one is ours. */
 #define WIRE_SIGNATURE_PREFIX "rationale."
 bool wire_signature_ours(str signature);
+
+/* A count_tokens request: as a Messages request, but without max_tokens. */
+bool wire_anthropic_read_count(const struct json *doc, struct arena *a, struct chat_request *out,
+                               struct err *e) MUST_USE;
+/* A Gemini stream without alt=sse is a JSON array. */
+void wire_gemini_array(struct wire_encoder *en);

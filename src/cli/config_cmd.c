@@ -1,0 +1,128 @@
+/* `rationale config`: what is in force and where each value came from; or whether a file is good.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+#include "cli/cli.h"
+#include "gateway/config.h"
+
+#define OUT_MAX ((size_t)64 << 20)
+
+enum { CONFIG, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the file (default: rationale.yaml)"},
+    [JSON] = {"json", 0, NULL, NULL, "of check: an object with ok, error and warnings"},
+};
+
+static const char *verb(size_t index)
+{
+    return index == 0 ? "check" : NULL;
+}
+
+static void put_json(struct cli *cli, const struct config *c, const struct err *e)
+{
+    struct json_out o;
+    struct buf b;
+
+    buf_init(&b, OUT_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("ok"));
+    json_out_bool(&o, c != NULL);
+    json_out_key(&o, STR("error"));
+    if (c)
+        json_out_null(&o);
+    else
+        json_out_str(&o, str_c(e->text));
+    json_out_key(&o, STR("warnings"));
+    json_out_array(&o);
+    for (size_t i = 0; c && i < c->warning_count; i++)
+        json_out_str(&o, c->warnings[i]);
+    json_out_end(&o);
+    json_out_end(&o);
+    buf_add_c(&b, '\n');
+    file_out_add(&cli->out, buf_str(&b));
+    buf_release(&b);
+}
+
+static void warn(const struct config *c)
+{
+    for (size_t i = 0; i < c->warning_count; i++)
+        cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(c->warnings[i]));
+}
+
+static int check(struct cli *cli, const char *path, bool json)
+{
+    struct config *c = NULL;
+    struct err e;
+    bool ok = config_load(path, &c, &e);
+
+    if (json)
+        put_json(cli, ok ? c : NULL, &e);
+    else if (ok)
+        file_out_printf(&cli->out, "%s: ok\n", path);
+    if (ok && !json)
+        warn(c);
+    config_release(c);
+    if (!ok && !json)
+        cli_complain(CLI_CONFIG, "%s", e.text);
+    return ok ? CLI_OK : CLI_CONFIG;
+}
+
+static int show(struct cli *cli, const char *path)
+{
+    struct config *c;
+    struct buf b;
+    struct err e;
+
+    if (!config_load(path, &c, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    warn(c);
+    buf_init(&b, OUT_MAX);
+    config_print(c, &b);
+    file_out_add(&cli->out, buf_str(&b));
+    buf_release(&b);
+    config_release(c);
+    return CLI_OK;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *path = args->value[CONFIG];
+    str word = str_c(args->word_count ? args->words[0] : "");
+
+    if (word.n > 0 && !str_eq(word, STR("check")))
+        return cli_complain(
+            CLI_USAGE,
+            "config knows no \"%s\"%s",
+            word.p,
+            cli_guess(word, verb, "the file is given by --config, or behind check").text);
+    if (args->word_count == 2 && path)
+        return cli_complain(CLI_USAGE, "the file is given twice: by --config and behind check");
+    if (args->word_count == 2)
+        path = args->words[1];
+    if (!path)
+        path = CLI_CONFIG_FILE;
+    if (word.n > 0)
+        return check(cli, path, args->value[JSON] != NULL);
+    if (args->value[JSON])
+        return cli_complain(CLI_USAGE, "--json is for config check");
+    return show(cli, path);
+}
+
+const struct cli_command cli_config = {
+    .name = "config",
+    .summary = "show what is configured, or check a file",
+    .words = "[check [FILE]]",
+    .about =
+        "Prints every setting that is in force, as YAML, and behind each whether it is a default "
+        "or in which line of the file it stands. Keys and passwords are not shown. With check it "
+        "only says whether the file is good; if it is not, the exit code is 3.",
+    .examples = "  rationale config --config rationale.yaml\n"
+                "  rationale config check rationale.yaml\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 2,
+    .run = run,
+};

@@ -1,0 +1,134 @@
+/* breaker.c - one mutex, and an entry only for those that have failed since they last went well.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/breaker.h"
+
+#include "base/map.h"
+
+#include <pthread.h>
+
+#define NAMES_MAX 4096 /* beyond it the one that has been failing for longest is forgotten */
+
+struct entry {
+    unsigned failures; /* in a row */
+    bool open, trying; /* trying: the one call that was let through is under way */
+    uint64_t until_ns; /* while open; while trying, when another may be tried if nothing is heard */
+    char name[];
+};
+
+struct breaker {
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    struct map entries;
+    unsigned failures_max; /* as last asked with */
+    uint64_t open_ns;
+};
+
+struct breaker *breaker_new(const struct clock *clock)
+{
+    struct breaker *b = base_alloc(sizeof *b);
+
+    *b = (struct breaker){.clock = clock, .failures_max = 5, .open_ns = 30000000000};
+    pthread_mutex_init(&b->lock, NULL);
+    map_init(&b->entries, NULL, NAMES_MAX);
+    return b;
+}
+
+void breaker_free(struct breaker *b)
+{
+    if (!b)
+        return;
+    for (struct map_entry *i = map_next(&b->entries, NULL); i; i = map_next(&b->entries, i))
+        free(i->value.ptr);
+    map_release(&b->entries);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+static struct entry *find(struct breaker *b, str name)
+{
+    struct map_entry *found = map_find(&b->entries, name);
+
+    return found ? found->value.ptr : NULL;
+}
+
+static void forget(struct breaker *b, str name)
+{
+    struct entry *e = find(b, name);
+
+    if (e && map_remove(&b->entries, name))
+        free(e);
+}
+
+static struct entry *add(struct breaker *b, str name)
+{
+    struct entry *e = base_alloc(sizeof *e + name.n + 1);
+    struct err full;
+
+    *e = (struct entry){0};
+    memcpy(e->name, name.p, name.n);
+    e->name[name.n] = '\0';
+    if (map_count(&b->entries) == NAMES_MAX)
+        forget(b, map_next(&b->entries, NULL)->key);
+    if (!map_set(&b->entries, (str){e->name, name.n}, MAP_PTR(e), &full))
+        base_die("breaker: %s", full.text);
+    return e;
+}
+
+bool breaker_pass(struct breaker *b, str name, unsigned failures_max, uint64_t open_ms,
+                  uint64_t *left_ms)
+{
+    uint64_t now = clock_mono_ns(b->clock);
+    struct entry *e;
+    bool pass = true;
+
+    pthread_mutex_lock(&b->lock);
+    b->failures_max = failures_max;
+    b->open_ns = open_ms * CLOCK_NS_PER_MS;
+    e = find(b, name);
+    if (e && e->open && now < e->until_ns) {
+        pass = false;
+        *left_ms = (e->until_ns - now + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+    } else if (e && e->open) {
+        e->trying = true;
+        e->until_ns = now + b->open_ns;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return pass;
+}
+
+void breaker_done(struct breaker *b, str name, bool ok)
+{
+    struct entry *e;
+
+    pthread_mutex_lock(&b->lock);
+    e = find(b, name);
+    if (e && e->open && !e->trying) {
+        /* A call from before it opened: the one that will be let through decides. */
+    } else if (ok) {
+        forget(b, name);
+    } else {
+        e = e ? e : add(b, name);
+        e->failures += e->failures < UINT32_MAX;
+        if (e->trying || e->failures >= b->failures_max) {
+            e->open = true;
+            e->trying = false;
+            e->until_ns = clock_mono_ns(b->clock) + b->open_ns;
+        }
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+void breaker_undecided(struct breaker *b, str name)
+{
+    struct entry *e;
+
+    pthread_mutex_lock(&b->lock);
+    e = find(b, name);
+    if (e && e->trying) {
+        e->trying = false;
+        e->until_ns = 0;
+    }
+    pthread_mutex_unlock(&b->lock);
+}

@@ -1,0 +1,207 @@
+/* limits.c - token buckets and a purse for each key name, under one mutex.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/limits.h"
+
+#include "base/map.h"
+
+#include <float.h>
+#include <pthread.h>
+
+#define NAMES_MAX 65536
+#define MINUTE_NS 60e9
+#define TOKENS_MAX 1e15 /* nobody counts further, and a double still counts in ones */
+
+/* What is left of a minute's worth; below zero after a call that was larger than it seemed. */
+struct bucket {
+    double left;
+    uint64_t at_ns;
+    bool begun;
+};
+
+struct entry {
+    struct bucket requests, tokens;
+    double spent_usd;
+    char name[];
+};
+
+struct limits {
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    struct map entries;
+};
+
+struct limits *limits_new(const struct clock *clock)
+{
+    struct limits *l = base_alloc(sizeof *l);
+
+    l->clock = clock;
+    pthread_mutex_init(&l->lock, NULL);
+    map_init(&l->entries, NULL, NAMES_MAX);
+    return l;
+}
+
+void limits_free(struct limits *l)
+{
+    if (!l)
+        return;
+    for (struct map_entry *i = map_next(&l->entries, NULL); i; i = map_next(&l->entries, i))
+        free(i->value.ptr);
+    map_release(&l->entries);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+static struct entry *find(struct limits *l, str name)
+{
+    struct map_entry *found = map_find(&l->entries, name);
+
+    return found ? found->value.ptr : NULL;
+}
+
+/* NULL if there are too many names, which only years of reloads can bring about. */
+static struct entry *get(struct limits *l, str name)
+{
+    struct entry *e = find(l, name);
+    struct err full;
+
+    if (e)
+        return e;
+    e = base_alloc(sizeof *e + name.n + 1);
+    memset(e, 0, sizeof *e);
+    memcpy(e->name, name.p, name.n);
+    e->name[name.n] = '\0';
+    if (map_set(&l->entries, (str){e->name, name.n}, MAP_PTR(e), &full))
+        return e;
+    free(e);
+    return NULL;
+}
+
+/* What has flowed back since; a limit that was changed by a reload counts from now on. */
+static void refill(struct bucket *b, double per_minute, uint64_t now)
+{
+    if (!b->begun)
+        *b = (struct bucket){per_minute, now, true};
+    b->left += per_minute * (double)(now - b->at_ns) / MINUTE_NS;
+    b->left = b->left > per_minute ? per_minute : b->left;
+    b->at_ns = now;
+}
+
+static int64_t wait_ms(const struct bucket *b, double per_minute, double want)
+{
+    double ms = (want - b->left) / per_minute * 60e3;
+    int64_t whole = ms < TOKENS_MAX ? (int64_t)ms : (int64_t)TOKENS_MAX;
+
+    return whole + ((double)whole < ms);
+}
+
+static bool out(const struct config_key *key, const char *what, int64_t wait, struct err *e)
+{
+    return err_set(e,
+                   ERR_LIMIT,
+                   "the key \"" STR_FMT "\" has used up its %s: try again in %lld s",
+                   STR_ARG(key->name),
+                   what,
+                   (long long)(wait + 999) / 1000);
+}
+
+/* Looks at all of them before it takes from any. */
+static bool take(struct entry *s, const struct config_key *key, double tokens, uint64_t now,
+                 int64_t *retry_after_ms, struct err *e)
+{
+    char what[64];
+
+    *retry_after_ms = -1;
+    if (key->spend_usd >= 0 && s->spent_usd >= key->spend_usd)
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the key \"" STR_FMT "\" has spent the %.15g USD it may spend",
+                       STR_ARG(key->name),
+                       key->spend_usd);
+    if (key->rpm >= 0) {
+        refill(&s->requests, (double)key->rpm, now);
+        snprintf(what, sizeof what, "%lld requests a minute", (long long)key->rpm);
+        if (s->requests.left < 1) {
+            *retry_after_ms = wait_ms(&s->requests, (double)key->rpm, 1);
+            return out(key, what, *retry_after_ms, e);
+        }
+    }
+    if (key->tpm >= 0) {
+        refill(&s->tokens, (double)key->tpm, now);
+        snprintf(what, sizeof what, "%lld tokens a minute", (long long)key->tpm);
+        if (tokens > (double)key->tpm)
+            return err_set(e,
+                           ERR_LIMIT,
+                           "some %.0f tokens are more than the %s of the key \"" STR_FMT "\"",
+                           tokens,
+                           what,
+                           STR_ARG(key->name));
+        if (s->tokens.left < tokens || s->tokens.left <= 0) {
+            *retry_after_ms = wait_ms(&s->tokens, (double)key->tpm, tokens > 1 ? tokens : 1);
+            return out(key, what, *retry_after_ms, e);
+        }
+    }
+    s->requests.left -= key->rpm >= 0;
+    s->tokens.left -= key->tpm >= 0 ? tokens : 0;
+    return true;
+}
+
+static double count(int64_t tokens)
+{
+    return tokens < 0 ? 0 : (double)tokens > TOKENS_MAX ? TOKENS_MAX : (double)tokens;
+}
+
+bool limits_take(struct limits *l, const struct config_key *key, int64_t tokens,
+                 int64_t *retry_after_ms, struct err *e)
+{
+    struct entry *s;
+    bool ok;
+
+    pthread_mutex_lock(&l->lock);
+    s = get(l, key->name);
+    ok = s ? take(s, key, count(tokens), clock_mono_ns(l->clock), retry_after_ms, e)
+           : err_set(e, ERR_LIMIT, "too many keys to keep count of");
+    pthread_mutex_unlock(&l->lock);
+    return ok;
+}
+
+void limits_settle(struct limits *l, const struct config_key *key, int64_t estimated_tokens,
+                   int64_t tokens, double cost_usd)
+{
+    struct entry *s;
+
+    pthread_mutex_lock(&l->lock);
+    s = get(l, key->name);
+    if (s && key->tpm >= 0 && s->tokens.begun) {
+        s->tokens.left += count(estimated_tokens) - count(tokens);
+        if (s->tokens.left > (double)key->tpm)
+            s->tokens.left = (double)key->tpm;
+    }
+    if (s && cost_usd > 0 && cost_usd <= DBL_MAX)
+        s->spent_usd += cost_usd;
+    pthread_mutex_unlock(&l->lock);
+}
+
+double limits_spent(struct limits *l, str key_name)
+{
+    struct entry *s;
+    double spent;
+
+    pthread_mutex_lock(&l->lock);
+    s = find(l, key_name);
+    spent = s ? s->spent_usd : 0;
+    pthread_mutex_unlock(&l->lock);
+    return spent;
+}
+
+void limits_spent_add(struct limits *l, str key_name, double usd)
+{
+    struct entry *s;
+
+    pthread_mutex_lock(&l->lock);
+    s = get(l, key_name);
+    if (s && usd > 0 && usd <= DBL_MAX)
+        s->spent_usd += usd;
+    pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,263 @@
+/* vault.c - calls by their id, in each the origins that gave something; least used out first.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/vault.h"
+
+#include "base/map.h"
+
+#include <pthread.h>
+
+#define AGE_MAX_NS ((uint64_t)86400 * 1000000000)
+#define SWEEP_NS ((uint64_t)600 * 1000000000)
+#define FRAGMENTS_MAX 256 /* of one call */
+#define CALLS_MAX ((size_t)1 << 24)
+
+struct fragment {
+    struct fragment *next;
+    str name, text;
+    char bytes[];
+};
+
+struct call {
+    struct held *held; /* one for each origin */
+    str id;
+    char bytes[];
+};
+
+/* What one origin gave for one call; all of them are in one list, the latest used first. */
+struct held {
+    struct call *call;
+    struct held *sibling; /* the same call, another origin */
+    struct held *newer, *older;
+    struct fragment *first, *last;
+    size_t count, size; /* of its fragments; size is of all it takes */
+    uint64_t put_ns;    /* when the last of them came */
+    str origin;
+    char bytes[];
+};
+
+struct vault {
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    struct map calls;
+    struct held *newest, *oldest;
+    size_t size, size_max;
+    uint64_t swept_ns;
+};
+
+struct vault *vault_new(const struct clock *clock, size_t size_max)
+{
+    struct vault *v = base_alloc(sizeof *v);
+
+    *v = (struct vault){.clock = clock, .size_max = size_max, .swept_ns = clock_mono_ns(clock)};
+    pthread_mutex_init(&v->lock, NULL);
+    map_init(&v->calls, NULL, CALLS_MAX);
+    return v;
+}
+
+/* ---- the list ---- */
+
+static void unlink_held(struct vault *v, struct held *h)
+{
+    *(h->newer ? &h->newer->older : &v->newest) = h->older;
+    *(h->older ? &h->older->newer : &v->oldest) = h->newer;
+}
+
+static void link_newest(struct vault *v, struct held *h)
+{
+    h->newer = NULL;
+    h->older = v->newest;
+    *(v->newest ? &v->newest->newer : &v->oldest) = h;
+    v->newest = h;
+}
+
+static void remove_held(struct vault *v, struct held *h)
+{
+    struct call *call = h->call;
+    struct held **at = &call->held;
+
+    unlink_held(v, h);
+    while (*at != h)
+        at = &(*at)->sibling;
+    *at = h->sibling;
+    assert(v->size >= h->size);
+    v->size -= h->size;
+    for (struct fragment *f = h->first, *next; f; f = next) {
+        next = f->next;
+        free(f);
+    }
+    free(h);
+    if (!call->held && map_remove(&v->calls, call->id))
+        free(call);
+}
+
+void vault_free(struct vault *v)
+{
+    if (!v)
+        return;
+    while (v->oldest)
+        remove_held(v, v->oldest);
+    map_release(&v->calls);
+    pthread_mutex_destroy(&v->lock);
+    free(v);
+}
+
+static bool is_old(const struct vault *v, const struct held *h)
+{
+    return clock_mono_ns(v->clock) - h->put_ns > AGE_MAX_NS;
+}
+
+static void sweep(struct vault *v)
+{
+    uint64_t now = clock_mono_ns(v->clock);
+
+    if (now - v->swept_ns < SWEEP_NS)
+        return;
+    v->swept_ns = now;
+    for (struct held *h = v->oldest, *newer; h; h = newer) {
+        newer = h->newer;
+        if (is_old(v, h))
+            remove_held(v, h);
+    }
+}
+
+/* ---- in and out ---- */
+
+static struct held *find(struct vault *v, str origin, str call_id)
+{
+    struct map_entry *found = map_find(&v->calls, call_id);
+    struct call *call = found ? found->value.ptr : NULL;
+
+    for (struct held *h = call ? call->held : NULL; h; h = h->sibling)
+        if (str_eq(h->origin, origin)) {
+            if (!is_old(v, h))
+                return h;
+            remove_held(v, h);
+            return NULL;
+        }
+    return NULL;
+}
+
+static struct call *get_call(struct vault *v, str id)
+{
+    struct map_entry *found = map_find(&v->calls, id);
+    struct call *call;
+    struct err e;
+
+    if (found)
+        return found->value.ptr;
+    call = base_alloc(sizeof *call + id.n + 1);
+    call->held = NULL;
+    call->id = (str){call->bytes, id.n};
+    memcpy(call->bytes, id.p, id.n);
+    if (map_set(&v->calls, call->id, MAP_PTR(call), &e))
+        return call;
+    free(call);
+    return NULL;
+}
+
+static struct held *add_held(struct vault *v, str origin, str call_id)
+{
+    struct call *call = get_call(v, call_id);
+    struct held *h;
+
+    if (!call)
+        return NULL;
+    h = base_alloc(sizeof *h + origin.n + 1);
+    *h = (struct held){.call = call, .sibling = call->held};
+    h->size = sizeof *h + origin.n + sizeof *call + call_id.n + sizeof(struct map_entry) * 2;
+    h->origin = (str){h->bytes, origin.n};
+    memcpy(h->bytes, origin.p, origin.n);
+    call->held = h;
+    v->size += h->size;
+    link_newest(v, h);
+    return h;
+}
+
+static bool has(const struct held *h, str name, str text)
+{
+    for (const struct fragment *f = h->first; f; f = f->next)
+        if (str_eq(f->name, name) && str_eq(f->text, text))
+            return true;
+    return false;
+}
+
+static void append(struct vault *v, struct held *h, str name, str text)
+{
+    size_t size = sizeof(struct fragment) + name.n + text.n;
+    struct fragment *f = base_alloc(size + 1);
+
+    f->next = NULL;
+    f->name = (str){f->bytes, name.n};
+    f->text = (str){f->bytes + name.n, text.n};
+    memcpy(f->bytes, name.p, name.n);
+    memcpy(f->bytes + name.n, text.p, text.n);
+    *(h->last ? &h->last->next : &h->first) = f;
+    h->last = f;
+    h->count++;
+    h->size += size;
+    v->size += size;
+}
+
+void vault_put(struct vault *v, str origin, str call_id, str name, str text)
+{
+    struct held *h;
+
+    pthread_mutex_lock(&v->lock);
+    sweep(v);
+    h = find(v, origin, call_id);
+    h = h ? h : add_held(v, origin, call_id);
+    if (h && !has(h, name, text)) {
+        h->put_ns = clock_mono_ns(v->clock);
+        unlink_held(v, h);
+        link_newest(v, h);
+        /* Half of what must go back is worse than nothing. */
+        if (h->count == FRAGMENTS_MAX || text.n > v->size_max || name.n > v->size_max ||
+            h->size + name.n + text.n + sizeof(struct fragment) > v->size_max)
+            remove_held(v, h);
+        else
+            append(v, h, name, text);
+    } else if (h) {
+        h->put_ns = clock_mono_ns(v->clock);
+    }
+    while (v->size > v->size_max && v->oldest)
+        remove_held(v, v->oldest);
+    pthread_mutex_unlock(&v->lock);
+}
+
+size_t vault_find(struct vault *v, str origin, str call_id, struct arena *a, struct wire_kept *out,
+                  size_t n_max)
+{
+    struct held *h;
+    size_t n = 0;
+
+    pthread_mutex_lock(&v->lock);
+    h = find(v, origin, call_id);
+    /* Alignment and NULs of the copies are in it. */
+    if (h && arena_left(a) < h->size + h->count * 64)
+        h = NULL;
+    for (const struct fragment *f = h ? h->first : NULL; f && n < n_max; f = f->next, n++)
+        out[n] = (struct wire_kept){arena_dup(a, f->name), arena_dup(a, f->text)};
+    if (h) {
+        n = h->count;
+        unlink_held(v, h);
+        link_newest(v, h);
+    }
+    pthread_mutex_unlock(&v->lock);
+    return n;
+}
+
+bool vault_knows(struct vault *v, str call_id)
+{
+    struct map_entry *found;
+    bool known = false;
+
+    pthread_mutex_lock(&v->lock);
+    found = map_find(&v->calls, call_id);
+    if (found)
+        for (const struct held *h = ((struct call *)found->value.ptr)->held; h; h = h->sibling)
+            known |= !is_old(v, h);
+    pthread_mutex_unlock(&v->lock);
+    return known;
+}

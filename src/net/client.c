@@ -1,0 +1,566 @@
+/* client.c - calls: a request out, a reply in, the connection kept.
+ *
+ *     START --kept--> SENT --head--> BODY --whole--> over
+ *       \--dial--open--^
+ *
+ * A call is over when its last callback is about to be called, or when it was cancelled. It is then
+ * out of everything (list, timer, dial, connection), and its memory is freed at the end of the
+ * round, so that the functions it was called from can see that it is over.
+ *
+ * One timer a call. Bytes only leave a stamp; the timer, when it fires, looks at the stamp and goes
+ * on for what is left.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/client.h"
+
+#include "base/buf.h"
+#include "net/conn.h"
+#include "net/dial.h"
+#include "net/pool.h"
+
+#define PIECE_SIZE ((size_t)128 * 1024) /* of a request's body, given to the connection at once */
+#define INTERIM_MAX 16                  /* replies of 1xx before the real one */
+#define TIMEOUT_MS_MAX ((uint64_t)1000 * 3600 * 24)
+
+struct client {
+    struct loop *loop;
+    struct resolver *resolver;
+    struct tls *tls;
+    struct pool *pool;
+    struct client_call *calls;
+};
+
+struct client_call {
+    struct client *client;
+    struct client_call *next, **at; /* in the list of all; at is what points here */
+    const struct client_handler *handler;
+    void *ctx;
+    struct loop_timer timer;
+    struct loop_task task; /* to fail at the start; to be freed at the end */
+    struct dial *dial;
+    struct conn *conn;
+
+    /* The request. All texts but the body lie in `text`. */
+    char *text;
+    str key;   /* 's' for TLS or 'p', then the place */
+    str place; /* host:port, for people */
+    str host, head, body;
+    unsigned port;
+    bool tls, no_body; /* it is a HEAD */
+    uint64_t connect_ms, first_ms, stall_ms;
+    size_t body_at;       /* given to the connection */
+    uint64_t sent_before; /* by others on the same connection */
+
+    /* The reply. */
+    struct buf in; /* a head that is not whole */
+    struct http1_body framing;
+    uint64_t raw_count, body_count; /* bytes of it; those handed on */
+    uint64_t last_ns;
+    int interim;
+    bool in_body, keep_alive;
+    bool kept, retried, may_have_sent, paused, over;
+    struct err *early; /* why it fails at the start */
+};
+
+static void dial(struct client_call *call);
+
+/* The end. */
+
+static bool some_was_sent(const struct client_call *call)
+{
+    return call->may_have_sent || (call->conn && conn_sent(call->conn) > call->sent_before);
+}
+
+static void set_over(struct client_call *call)
+{
+    assert(!call->over);
+    call->over = true;
+    if (call->dial)
+        dial_cancel(call->dial);
+    conn_close(call->conn);
+    call->dial = NULL;
+    call->conn = NULL;
+    loop_timer_clear(call->client->loop, &call->timer);
+    *call->at = call->next;
+    if (call->next)
+        call->next->at = call->at;
+    loop_defer(call->client->loop, &call->task);
+}
+
+static void fail(struct client_call *call, const struct err *e)
+{
+    struct err copy = *e;
+    bool sent = some_was_sent(call);
+
+    err_prefix(&copy, "upstream " STR_FMT ": ", STR_ARG(call->place));
+    set_over(call);
+    call->handler->on_error(call->ctx, &copy, sent);
+}
+
+/* The connection is of no more use, and the reply is not whole. */
+static void fail_cut(struct client_call *call, const struct err *why)
+{
+    const char *what = why ? why->text : "it closed the connection";
+    struct err e;
+
+    if (why && why->code != ERR_UPSTREAM)
+        e = *why;
+    else if (call->in_body)
+        err_set(&e,
+                ERR_UPSTREAM,
+                "%s after %llu bytes, before the end of its reply",
+                what,
+                (unsigned long long)call->body_count);
+    else if (call->raw_count > 0)
+        err_set(&e, ERR_UPSTREAM, "%s in the middle of its reply's head", what);
+    else
+        err_set(&e, ERR_UPSTREAM, "%s before it replied", what);
+    fail(call, &e);
+}
+
+static void finish(struct client_call *call, bool clean)
+{
+    struct conn *c = call->conn;
+    bool keep = clean && call->keep_alive && call->framing.framing != HTTP1_TO_CLOSE &&
+                call->body_at == call->body.n && conn_queued(c) == 0;
+
+    if (keep) {
+        call->conn = NULL;
+        if (call->paused)
+            conn_resume(c);
+        pool_put(call->client->pool, call->key, c);
+    }
+    set_over(call);
+    call->handler->on_end(call->ctx);
+}
+
+/* Sent on a connection that the server had closed meanwhile: on a new one it may fare better. */
+static bool try_again(struct client_call *call)
+{
+    if (!call->kept || call->retried || call->raw_count > 0)
+        return false;
+    call->retried = true;
+    call->kept = false;
+    call->may_have_sent = some_was_sent(call);
+    call->body_at = 0;
+    conn_close(call->conn);
+    call->conn = NULL;
+    loop_timer_clear(call->client->loop, &call->timer);
+    dial(call);
+    return true;
+}
+
+static void on_task(void *ctx)
+{
+    struct client_call *call = ctx;
+
+    if (!call->over) {
+        fail(call, call->early);
+        return;
+    }
+    buf_release(&call->in);
+    free(call->early);
+    free(call->text);
+    free(call);
+}
+
+/* Time. */
+
+static void arm(struct client_call *call, uint64_t ms)
+{
+    call->last_ns = loop_now_ns(call->client->loop);
+    if (ms == 0)
+        loop_timer_clear(call->client->loop, &call->timer);
+    else
+        loop_timer_set(call->client->loop, &call->timer, ms);
+}
+
+static void on_timer(void *ctx)
+{
+    struct client_call *call = ctx;
+    uint64_t limit_ns = (call->in_body ? call->stall_ms : call->first_ms) * CLOCK_NS_PER_MS;
+    uint64_t idle_ns = loop_now_ns(call->client->loop) - call->last_ns;
+    char took[CLOCK_DURATION_SIZE];
+    struct err e;
+
+    if (call->paused && call->in_body)
+        idle_ns = 0; /* it is not the server that we wait for */
+    if (idle_ns < limit_ns) {
+        loop_timer_set(call->client->loop,
+                       &call->timer,
+                       (limit_ns - idle_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS);
+        return;
+    }
+    clock_duration(limit_ns, took);
+    if (call->in_body)
+        err_set(&e,
+                ERR_TIMEOUT,
+                "nothing came for %s after %llu bytes of its reply",
+                took,
+                (unsigned long long)call->body_count);
+    else
+        err_set(&e, ERR_TIMEOUT, "no reply within %s", took);
+    fail(call, &e);
+}
+
+/* The reply. */
+
+static void on_body_bytes(void *ctx, str bytes)
+{
+    struct client_call *call = ctx;
+
+    if (call->over)
+        return;
+    call->body_count += bytes.n;
+    call->handler->on_bytes(call->ctx, bytes);
+}
+
+static void feed_body(struct client_call *call, str bytes)
+{
+    struct http1_body *f = &call->framing;
+    struct err e;
+    size_t used = 0;
+
+    if (!f->done)
+        used = http1_body_feed(f, bytes, (struct http1_sink){on_body_bytes, call});
+    if (call->over)
+        return;
+    if (f->fault.status != 0) {
+        err_set(&e,
+                ERR_UPSTREAM,
+                "its reply breaks HTTP/1.1 after %llu bytes: %s",
+                (unsigned long long)call->body_count,
+                f->fault.why);
+        fail(call, &e);
+    } else if (f->done) {
+        finish(call, used == bytes.n);
+    }
+}
+
+static void begin_body(struct client_call *call, const struct http1_head *head, str rest)
+{
+    http1_body_init(&call->framing, head);
+    call->keep_alive = head->keep_alive;
+    call->in_body = true;
+    arm(call, call->stall_ms);
+    call->handler->on_head(call->ctx, head);
+    if (!call->over)
+        feed_body(call, rest);
+}
+
+static void fail_head(struct client_call *call, const char *why)
+{
+    struct err e;
+
+    err_set(&e, ERR_UPSTREAM, "it did not answer in HTTP/1.1: %s", why);
+    fail(call, &e);
+}
+
+/* The bytes are all that came since the last head. False if the head needs more. */
+static bool take_head(struct client_call *call, str *bytes)
+{
+    struct http1_fault fault = {0};
+    struct http1_head head;
+    size_t used;
+
+    switch (http1_reply(*bytes, CLIENT_HEAD_MAX, call->no_body, &head, &used, &fault)) {
+    case HTTP1_MORE:
+        return false;
+    case HTTP1_BAD:
+        fail_head(call, fault.why);
+        return true;
+    case HTTP1_DONE:
+        break;
+    }
+    *bytes = str_slice(*bytes, used, bytes->n);
+    if (head.status >= 200)
+        begin_body(call, &head, *bytes);
+    else if (head.status == 101)
+        fail_head(call, "it switched to another protocol, which nobody asked for");
+    else if (++call->interim > INTERIM_MAX)
+        fail_head(call, "its interim replies have no end");
+    return true;
+}
+
+static void feed_head(struct client_call *call, str bytes)
+{
+    bool held = call->in.n > 0, line = memchr(bytes.p, '\n', bytes.n) != NULL;
+
+    if (held) {
+        buf_add(&call->in, bytes);
+        /* Only the end of a line can end a head; so one that drips is not read again and again. */
+        if (!line && call->in.n < CLIENT_HEAD_MAX)
+            return;
+        bytes = buf_str(&call->in);
+    }
+    while (!call->over && !call->in_body && bytes.n > 0)
+        if (!take_head(call, &bytes))
+            break;
+    if (call->over || call->in_body) {
+        if (!call->over)
+            buf_release(&call->in);
+        return;
+    }
+    if (held)
+        buf_drop(&call->in, call->in.n - bytes.n);
+    else
+        buf_add(&call->in, bytes);
+}
+
+static void on_bytes(void *ctx, str bytes)
+{
+    struct client_call *call = ctx;
+
+    call->raw_count += bytes.n;
+    if (!call->in_body) {
+        feed_head(call, bytes);
+        return;
+    }
+    call->last_ns = loop_now_ns(call->client->loop);
+    feed_body(call, bytes);
+}
+
+static void on_end(void *ctx)
+{
+    struct client_call *call = ctx;
+
+    if (call->in_body && http1_body_finish(&call->framing))
+        finish(call, false);
+    else if (!try_again(call))
+        fail_cut(call, NULL);
+}
+
+static void on_error(void *ctx, const struct err *e)
+{
+    struct client_call *call = ctx;
+
+    if (!try_again(call))
+        fail_cut(call, e);
+}
+
+/* The request. */
+
+static void send_body(struct client_call *call)
+{
+    while (call->body_at < call->body.n && !conn_full(call->conn)) {
+        str piece = str_slice(call->body, call->body_at, call->body_at + PIECE_SIZE);
+
+        conn_write(call->conn, piece);
+        call->body_at += piece.n;
+    }
+}
+
+static void on_room(void *ctx)
+{
+    struct client_call *call = ctx;
+
+    if (!call->in_body)
+        call->last_ns = loop_now_ns(call->client->loop);
+    send_body(call);
+}
+
+static const struct conn_handler handler = {
+    .on_bytes = on_bytes, .on_room = on_room, .on_end = on_end, .on_error = on_error};
+
+static void begin(struct client_call *call, struct conn *c)
+{
+    call->conn = c;
+    call->sent_before = conn_sent(c);
+    conn_handler_set(c, &handler, call);
+    if (call->paused)
+        conn_pause(c);
+    arm(call, call->first_ms);
+    conn_write(c, call->head);
+    send_body(call);
+}
+
+static void on_dialed(void *ctx, struct conn *c, const struct err *e)
+{
+    struct client_call *call = ctx;
+
+    call->dial = NULL;
+    if (c)
+        begin(call, c);
+    else
+        fail(call, e);
+}
+
+static void dial(struct client_call *call)
+{
+    struct client *c = call->client;
+
+    call->dial = dial_start(&(struct dial_to){.loop = c->loop,
+                                              .resolver = c->resolver,
+                                              .tls = call->tls ? c->tls : NULL,
+                                              .host = call->host,
+                                              .port = call->port,
+                                              .timeout_ms = call->connect_ms},
+                            on_dialed,
+                            call);
+}
+
+static void start(struct client_call *call)
+{
+    struct conn *c = pool_take(call->client->pool, call->key);
+
+    if (c) {
+        call->kept = true;
+        begin(call, c);
+    } else {
+        dial(call);
+    }
+}
+
+void client_cancel(struct client_call *call)
+{
+    if (!call->over)
+        set_over(call);
+}
+
+void client_pause(struct client_call *call)
+{
+    call->paused = true;
+    if (call->conn)
+        conn_pause(call->conn);
+}
+
+void client_resume(struct client_call *call)
+{
+    if (!call->paused)
+        return;
+    call->paused = false;
+    if (call->in_body)
+        call->last_ns = loop_now_ns(call->client->loop);
+    if (call->conn)
+        conn_resume(call->conn);
+}
+
+/* What is sent must be what was meant: one request, its head ended where we end it. */
+static bool check_request(const struct client *c, const struct client_request *r, struct err *e)
+{
+    if (r->url->tls && !c->tls)
+        return err_set(e, ERR_INPUT, "there is no TLS here for https");
+    if (r->method.n == 0)
+        return err_set(e, ERR_INPUT, "the request has no method");
+    for (size_t i = 0; i < r->method.n; i++)
+        if (r->method.p[i] < 'A' || r->method.p[i] > 'Z')
+            return err_set(e, ERR_INPUT, "the request's method is no word of capital letters");
+    if (r->target.n == 0 || r->target.p[0] != '/')
+        return err_set(e, ERR_INPUT, "the request's target does not begin with a slash");
+    for (size_t i = 0; i < r->target.n; i++)
+        if ((unsigned char)r->target.p[i] <= ' ' || r->target.p[i] == 0x7f)
+            return err_set(e, ERR_INPUT, "the request's target holds a space or a control");
+    if (r->headers.n > 0 && !str_ends(r->headers, STR("\r\n")))
+        return err_set(e, ERR_INPUT, "the request's headers do not end in CRLF");
+    for (size_t i = 0; i < r->headers.n; i++) {
+        char before = i == 0 ? '\n' : r->headers.p[i - 1], now = r->headers.p[i];
+
+        if (now == 0 || (now == '\n') != (before == '\r' && i > 0) ||
+            (before == '\n' && (now == '\r' || now == ' ' || now == '\t' || now == ':')))
+            return err_set(e, ERR_INPUT, "the request's headers are no lines of name and value");
+    }
+    return true;
+}
+
+/* The head and the texts that the call keeps, in one piece of memory. */
+static void keep_texts(struct client_call *call, const struct client_request *r)
+{
+    bool with_length = r->body.n > 0 || str_eq(r->method, STR("POST")) ||
+                       str_eq(r->method, STR("PUT")) || str_eq(r->method, STR("PATCH"));
+    bool bracket = memchr(r->url->host.p, ':', r->url->host.n) != NULL;
+    size_t key_size, head_at;
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    buf_printf(&b,
+               "%c%s" STR_FMT "%s:%u",
+               r->url->tls ? 's' : 'p',
+               bracket ? "[" : "",
+               STR_ARG(r->url->host),
+               bracket ? "]" : "",
+               r->url->port);
+    key_size = b.n;
+    head_at = key_size;
+    buf_add(&b, r->method);
+    buf_add_c(&b, ' ');
+    buf_add(&b, r->target);
+    buf_add(&b, STR(" HTTP/1.1\r\nHost: "));
+    buf_add(&b, r->url->authority);
+    buf_add(&b, STR("\r\n"));
+    buf_add(&b, r->headers);
+    if (with_length)
+        buf_printf(&b, "Content-Length: %zu\r\n", r->body.n);
+    buf_add(&b, STR("\r\n"));
+    call->text = b.p;
+    call->key = str_slice(buf_str(&b), 0, key_size);
+    call->place = str_slice(call->key, 1, key_size);
+    call->host = str_slice(call->key, bracket ? 2 : 1, r->url->host.n + (bracket ? 2 : 1));
+    call->head = str_slice(buf_str(&b), head_at, b.n);
+}
+
+static uint64_t at_most_a_day(uint64_t ms)
+{
+    return ms < TIMEOUT_MS_MAX ? ms : TIMEOUT_MS_MAX;
+}
+
+struct client_call *client_start(struct client *c, const struct client_request *r,
+                                 const struct client_handler *h, void *ctx)
+{
+    struct client_call *call = base_alloc(sizeof *call);
+    struct err e;
+
+    *call = (struct client_call){
+        .client = c,
+        .next = c->calls,
+        .at = &c->calls,
+        .handler = h,
+        .ctx = ctx,
+        .body = r->body,
+        .port = r->url->port,
+        .tls = r->url->tls,
+        .no_body = str_eq(r->method, STR("HEAD")),
+        .connect_ms = at_most_a_day(r->connect_ms ? r->connect_ms : CLIENT_CONNECT_MS),
+        .first_ms = at_most_a_day(r->first_ms),
+        .stall_ms = at_most_a_day(r->stall_ms),
+    };
+    if (c->calls)
+        c->calls->at = &call->next;
+    c->calls = call;
+    buf_init(&call->in, CLIENT_HEAD_MAX + LOOP_SCRATCH_SIZE);
+    loop_timer_init(&call->timer, on_timer, call);
+    loop_task_init(&call->task, on_task, call);
+    keep_texts(call, r);
+    if (check_request(c, r, &e)) {
+        start(call);
+        return call;
+    }
+    call->early = base_alloc(sizeof e);
+    *call->early = e;
+    loop_defer(c->loop, &call->task);
+    return call;
+}
+
+struct client *client_new(struct loop *l, struct resolver *r, struct tls *tls, struct err *e)
+{
+    struct client *c = base_alloc(sizeof *c);
+
+    (void)e; /* for the day when something here can fail */
+    *c = (struct client){.loop = l, .resolver = r, .tls = tls, .pool = pool_new(l, CLIENT_IDLE_MS)};
+    return c;
+}
+
+void client_free(struct client *c)
+{
+    if (!c)
+        return;
+    while (c->calls)
+        client_cancel(c->calls);
+    pool_free(c->pool);
+    free(c);
+}
+
+size_t client_idle_count(const struct client *c)
+{
+    return pool_count(c->pool);
+}

@@ -1,0 +1,209 @@
+/* pool.c - see pool.h.
+ *
+ * Each kept connection hangs in two lists: a stack of its key, from which it is taken, and a queue
+ * of all, whose first is the one that has been idle longest. So one timer does for all, and only
+ * moves when it fires.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/pool.h"
+
+#include "base/map.h"
+
+#define PLACES_MAX ((size_t)1 << 20)
+#define PLACES_EMPTY_MAX 256 /* more than so many, and those without a connection go */
+
+struct place;
+
+struct kept {
+    struct pool *pool;
+    struct place *place;
+    struct conn *conn;
+    uint64_t since_ns;
+    struct kept *above, *below; /* in the stack of its place */
+    struct kept *older, *newer; /* in the queue of all */
+};
+
+struct place {
+    struct kept *top;
+    str key; /* behind the struct */
+};
+
+struct pool {
+    struct loop *loop;
+    uint64_t idle_ns;
+    struct loop_timer timer;
+    struct map places;
+    size_t count;
+    struct kept *oldest, *newest;
+};
+
+static void on_timer(void *ctx);
+
+struct pool *pool_new(struct loop *l, uint64_t idle_ms)
+{
+    struct pool *p = base_alloc(sizeof *p);
+
+    *p = (struct pool){.loop = l, .idle_ns = idle_ms * CLOCK_NS_PER_MS};
+    loop_timer_init(&p->timer, on_timer, p);
+    map_init(&p->places, NULL, PLACES_MAX);
+    return p;
+}
+
+/* Out of both lists; the connection is the caller's. */
+static struct conn *unlink_kept(struct kept *k)
+{
+    struct pool *p = k->pool;
+    struct conn *c = k->conn;
+
+    if (k->above)
+        k->above->below = k->below;
+    else
+        k->place->top = k->below;
+    if (k->below)
+        k->below->above = k->above;
+    if (k->older)
+        k->older->newer = k->newer;
+    else
+        p->oldest = k->newer;
+    if (k->newer)
+        k->newer->older = k->older;
+    else
+        p->newest = k->older;
+    p->count--;
+    free(k);
+    return c;
+}
+
+static void drop(struct kept *k)
+{
+    conn_close(unlink_kept(k));
+}
+
+/* Why nothing is asked: whatever comes on a connection that nobody uses, it is no more use. */
+static void on_bytes(void *ctx, str bytes)
+{
+    (void)bytes;
+    drop(ctx);
+}
+
+static void on_end(void *ctx)
+{
+    drop(ctx);
+}
+
+static void on_error(void *ctx, const struct err *e)
+{
+    (void)e;
+    drop(ctx);
+}
+
+static const struct conn_handler handler = {
+    .on_bytes = on_bytes, .on_end = on_end, .on_error = on_error};
+
+static void arm(struct pool *p)
+{
+    uint64_t idle_ns = loop_now_ns(p->loop) - p->oldest->since_ns;
+    uint64_t left_ns = idle_ns < p->idle_ns ? p->idle_ns - idle_ns : 0;
+
+    loop_timer_set(p->loop, &p->timer, left_ns / CLOCK_NS_PER_MS + 1);
+}
+
+static void on_timer(void *ctx)
+{
+    struct pool *p = ctx;
+
+    while (p->oldest && loop_now_ns(p->loop) - p->oldest->since_ns >= p->idle_ns)
+        drop(p->oldest);
+    if (p->oldest)
+        arm(p);
+}
+
+static void drop_empty_places(struct pool *p)
+{
+    for (struct map_entry *i = map_next(&p->places, NULL); i; i = map_next(&p->places, i)) {
+        struct place *place = i->value.ptr;
+
+        if (place->top)
+            continue;
+        map_remove(&p->places, place->key);
+        free(place);
+    }
+}
+
+/* NULL if there are too many. */
+static struct place *get_place(struct pool *p, str key)
+{
+    struct map_entry *found = map_find(&p->places, key);
+    struct place *place;
+    char *text;
+    struct err e;
+
+    if (found)
+        return found->value.ptr;
+    if (map_count(&p->places) >= PLACES_EMPTY_MAX)
+        drop_empty_places(p);
+    place = base_alloc(sizeof *place + key.n);
+    text = (char *)(place + 1);
+    memcpy(text, key.p, key.n);
+    *place = (struct place){.key = {text, key.n}};
+    if (map_set(&p->places, place->key, MAP_PTR(place), &e))
+        return place;
+    free(place);
+    return NULL;
+}
+
+struct conn *pool_take(struct pool *p, str key)
+{
+    struct map_entry *found = map_find(&p->places, key);
+    struct place *place = found ? found->value.ptr : NULL;
+
+    return place && place->top ? unlink_kept(place->top) : NULL;
+}
+
+void pool_put(struct pool *p, str key, struct conn *c)
+{
+    struct place *place = get_place(p, key);
+    struct kept *k;
+
+    if (!place) {
+        conn_close(c);
+        return;
+    }
+    k = base_alloc(sizeof *k);
+    *k = (struct kept){.pool = p,
+                       .place = place,
+                       .conn = c,
+                       .since_ns = loop_now_ns(p->loop),
+                       .below = place->top,
+                       .older = p->newest};
+    if (place->top)
+        place->top->above = k;
+    place->top = k;
+    if (p->newest)
+        p->newest->newer = k;
+    else
+        p->oldest = k;
+    p->newest = k;
+    p->count++;
+    conn_handler_set(c, &handler, k);
+    if (p->timer.slot == 0)
+        arm(p);
+}
+
+size_t pool_count(const struct pool *p)
+{
+    return p->count;
+}
+
+void pool_free(struct pool *p)
+{
+    if (!p)
+        return;
+    while (p->oldest)
+        drop(p->oldest);
+    drop_empty_places(p);
+    loop_timer_clear(p->loop, &p->timer);
+    map_release(&p->places);
+    free(p);
+}

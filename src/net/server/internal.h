@@ -1,0 +1,113 @@
+/* internal.h - what the files of the server share: a connection and the exchange on it.
+ *
+ *     HEAD --whole head--> BODY --whole body--> ANSWER --end--> HEAD ...
+ *                                                  \--upgrade--> SOCKET
+ *     any --the last reply is written--> LINGER --the client closes--> CLOSED
+ *
+ * A connection is one struct for all its exchanges. It is freed by its own task, at the end of a
+ * round, so nobody further up the stack holds a dead one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "net/conn.h"
+#include "net/gzip.h"
+#include "net/server.h"
+#include "net/ws.h"
+
+#include <netinet/in.h>
+
+#define SERVER_KEEP_MAX 16384      /* bytes of a buffer kept for the next request */
+#define SERVER_LINGER_MS 2000      /* after the last byte that came */
+#define SERVER_LINGER_MS_MAX 30000 /* in all */
+#define SERVER_LINGER_BYTES_MAX (64 << 20)
+#define SERVER_PEER_SIZE 48
+
+enum server_state { ST_HEAD, ST_BODY, ST_ANSWER, ST_SOCKET, ST_LINGER, ST_CLOSED };
+
+struct server_listener {
+    struct server_listener *next;
+    struct server *server;
+    struct loop_watch watch;
+    struct loop_task task; /* there may be more to accept */
+};
+
+struct server {
+    struct loop *loop;
+    struct server_options o;
+    const struct server_handler *handler;
+    void *ctx;
+    struct server_listener *listeners;
+    struct server_exchange *first; /* all connections, closed ones not yet freed among them */
+    size_t count;
+    struct loop_timer sweep;
+    uint64_t sweep_ms;
+    bool draining;
+    struct loop_task idle_task;
+    void (*on_idle)(void *);
+    void *on_idle_ctx;
+    uint64_t date_s; /* of the loop's time, when the text below was made */
+    char date[48];
+    struct gzip *gzip;      /* made when first needed */
+    struct buf out;         /* a head being written */
+    struct http1_head head; /* a head being read */
+};
+
+struct server_exchange {
+    struct server *server;
+    struct server_exchange *next, *prev;
+    struct conn *conn;
+    struct loop_task task;
+    int fd;
+    enum server_state state;
+    bool open; /* hands are shaken */
+    bool busy; /* on_bytes is at work on it */
+    bool keep; /* the connection, after this reply */
+    bool head_sent, chunked, no_body;
+    bool loopback;
+    uint64_t since_ns;      /* of the state, or the last byte that came */
+    uint64_t sent, sent_ns; /* how much was taken by the client, and when that was seen */
+    struct buf in;          /* of a head that is not whole, or of requests that wait */
+    size_t scanned;         /* of it, known to hold no end of a head */
+    struct http1_head *request;
+    struct http1_body framing;
+    struct buf large;   /* a body that is not in the arena */
+    size_t lingered;    /* bytes thrown away */
+    uint64_t linger_ns; /* when it began to */
+    bool ended;         /* the client sends no more */
+    str body;
+    struct arena arena;
+    void *user;
+    struct server_ws *ws;
+    char peer[SERVER_PEER_SIZE];
+};
+
+uint64_t server_now(const struct server_exchange *x);
+
+/* read.c */
+extern const struct conn_handler server_conn_handler;
+void server_take(struct server_exchange *x, str bytes);
+void server_take_waiting(struct server_exchange *x);
+
+/* reply.c: an error of ours, after which the connection is closed. */
+void server_refuse(struct server_exchange *x, int status, const char *why);
+str server_date(struct server *s);
+
+/* life.c */
+void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage *from);
+/* The reply is written: the next request, or the end. */
+void server_exchange_end(struct server_exchange *x);
+/* What is queued goes out, what comes in is thrown away until the client closes. */
+void server_exchange_linger(struct server_exchange *x);
+void server_exchange_close(struct server_exchange *x);
+/* The client is gone: tells whoever is at work on it. */
+void server_exchange_gone(struct server_exchange *x);
+
+/* socket.c */
+void server_ws_feed(struct server_exchange *x, str bytes);
+void server_ws_gone(struct server_exchange *x, int code);
+void server_ws_sweep(struct server_exchange *x, uint64_t now_ns);
+void server_ws_room(struct server_exchange *x);
+void server_ws_free(struct server_exchange *x);

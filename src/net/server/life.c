@@ -1,0 +1,221 @@
+/* life.c - a connection's life, and what a handler may ask of the exchange on it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/server/internal.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+/* What a handler makes of a request is larger than the request, but not without bounds. */
+#define ARENA_FACTOR 8
+#define ARENA_MIN ((size_t)64 << 20)
+
+uint64_t server_now(const struct server_exchange *x)
+{
+    return loop_now_ns(x->server->loop);
+}
+
+static void set_peer(struct server_exchange *x, const struct sockaddr_storage *from)
+{
+    static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    const unsigned char *quad = (const unsigned char *)&v4.sin_addr;
+
+    memcpy(&v4, from, sizeof v4);
+    memcpy(&v6, from, sizeof v6);
+    if (from->ss_family == AF_INET6 && memcmp(&v6.sin6_addr, mapped, sizeof mapped) == 0)
+        quad = (const unsigned char *)&v6.sin6_addr + 12;
+    else if (from->ss_family == AF_INET6)
+        quad = NULL;
+    if (from->ss_family != AF_INET && from->ss_family != AF_INET6) {
+        snprintf(x->peer, sizeof x->peer, "unix");
+        x->loopback = true;
+    } else if (quad) {
+        inet_ntop(AF_INET, quad, x->peer, sizeof x->peer);
+        x->loopback = quad[0] == 127;
+    } else {
+        inet_ntop(AF_INET6, &v6.sin6_addr, x->peer, sizeof x->peer);
+        x->loopback = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+    }
+}
+
+static void unlink_and_free(struct server_exchange *x)
+{
+    struct server *s = x->server;
+
+    if (x->prev)
+        x->prev->next = x->next;
+    else
+        s->first = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    loop_drop(s->loop, &x->task);
+    server_ws_free(x);
+    arena_release(&x->arena);
+    buf_release(&x->in);
+    buf_release(&x->large);
+    free(x);
+}
+
+static void on_task(void *ctx)
+{
+    struct server_exchange *x = ctx;
+
+    if (x->state == ST_CLOSED)
+        unlink_and_free(x);
+    else
+        server_take_waiting(x);
+}
+
+void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage *from)
+{
+    struct server_exchange *x = base_alloc(sizeof *x);
+    size_t arena_max = s->o.body_max * ARENA_FACTOR;
+    struct err e;
+
+    *x = (struct server_exchange){.server = s, .fd = fd, .open = !s->o.tls, .body = STR("")};
+    loop_task_init(&x->task, on_task, x);
+    arena_init(&x->arena, arena_max > ARENA_MIN ? arena_max : ARENA_MIN);
+    buf_init(&x->in, s->o.head_max + LOOP_SCRATCH_SIZE);
+    buf_init(&x->large, s->o.body_max);
+    set_peer(x, from);
+    x->since_ns = x->sent_ns = server_now(x);
+    x->conn = conn_accept(s->loop, fd, s->o.tls, &server_conn_handler, x, &e);
+    if (!x->conn) {
+        free(x);
+        return;
+    }
+    x->next = s->first;
+    if (s->first)
+        s->first->prev = x;
+    s->first = x;
+    if (s->count++ >= s->o.conns_max)
+        server_refuse(x, 503, "too many connections");
+}
+
+void server_exchange_close(struct server_exchange *x)
+{
+    struct server *s = x->server;
+
+    if (x->state == ST_CLOSED)
+        return;
+    x->state = ST_CLOSED;
+    conn_close(x->conn);
+    loop_defer(s->loop, &x->task);
+    assert(s->count > 0);
+    if (--s->count == 0 && s->draining)
+        loop_defer(s->loop, &s->idle_task);
+}
+
+void server_exchange_gone(struct server_exchange *x)
+{
+    if (x->state == ST_ANSWER)
+        x->server->handler->on_gone(x->server->ctx, x);
+    else if (x->state == ST_SOCKET)
+        server_ws_gone(x, 1006);
+    server_exchange_close(x);
+}
+
+void server_exchange_linger(struct server_exchange *x)
+{
+    if (x->state == ST_CLOSED)
+        return;
+    x->state = ST_LINGER;
+    x->since_ns = x->linger_ns = server_now(x);
+    arena_release(&x->arena);
+    buf_release(&x->large);
+    buf_release(&x->in);
+    conn_finish(x->conn);
+    conn_resume(x->conn);
+}
+
+/* What one request leaves behind. */
+static void clean(struct server_exchange *x)
+{
+    arena_reset(&x->arena);
+    if (x->large.cap > SERVER_KEEP_MAX)
+        buf_release(&x->large);
+    else
+        buf_reset(&x->large);
+    x->request = NULL;
+    x->body = STR("");
+    x->user = NULL;
+    x->head_sent = x->chunked = x->no_body = false;
+}
+
+void server_exchange_end(struct server_exchange *x)
+{
+    assert(x->state == ST_ANSWER);
+    clean(x);
+    if (!x->keep || x->server->draining) {
+        server_exchange_linger(x);
+        return;
+    }
+    x->state = ST_HEAD;
+    x->since_ns = server_now(x);
+    if (x->busy)
+        return;
+    if (x->in.n > 0)
+        loop_defer(x->server->loop, &x->task);
+    else
+        conn_resume(x->conn);
+}
+
+void server_abort(struct server_exchange *x)
+{
+    struct linger now = {.l_onoff = 1};
+
+    assert(x->state == ST_ANSWER);
+    /* What has no length and no chunks would look whole if it ended in peace. */
+    if (x->head_sent && !x->chunked) {
+        conn_flush(x->conn);
+        (void)setsockopt(x->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        server_exchange_close(x);
+        return;
+    }
+    server_exchange_linger(x);
+}
+
+const struct http1_head *server_request(const struct server_exchange *x)
+{
+    assert(x->state == ST_ANSWER);
+    return x->request;
+}
+
+str server_body(const struct server_exchange *x)
+{
+    return x->body;
+}
+
+void server_body_drop(struct server_exchange *x)
+{
+    x->body = STR("");
+    buf_release(&x->large);
+}
+
+str server_peer(const struct server_exchange *x)
+{
+    return str_c(x->peer);
+}
+
+bool server_peer_loopback(const struct server_exchange *x)
+{
+    return x->loopback;
+}
+
+struct arena *server_arena(struct server_exchange *x)
+{
+    return &x->arena;
+}
+
+void *server_user(const struct server_exchange *x)
+{
+    return x->user;
+}
+
+void server_user_set(struct server_exchange *x, void *user)
+{
+    x->user = user;
+}

@@ -1,0 +1,305 @@
+/* read.c - bytes that come in, made into requests.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/server/internal.h"
+
+#define SMALL_MAX 2048 /* bytes of a body that is put into the arena, if it is there at once */
+
+/* ---- the body ---- */
+
+static void on_body(void *ctx, str bytes)
+{
+    struct server_exchange *x = ctx;
+
+    buf_add(&x->large, bytes);
+}
+
+static bool is_gzip(str coding)
+{
+    return http1_same(coding, STR("gzip")) || http1_same(coding, STR("x-gzip"));
+}
+
+/* The body as the handler sees it. */
+static bool unpack(struct server_exchange *x)
+{
+    struct buf plain;
+    struct err e;
+
+    if (x->body.n == 0 || !is_gzip(http1_find(x->request, STR("content-encoding"))))
+        return true;
+    buf_init(&plain, x->server->o.body_max);
+    if (!gzip_unpack(x->body, &plain, &e)) {
+        buf_release(&plain);
+        server_refuse(x, e.code == ERR_LIMIT ? 413 : 400, e.text);
+        return false;
+    }
+    buf_release(&x->large);
+    x->large = plain;
+    x->body = buf_str(&x->large);
+    return true;
+}
+
+/* A request that is whole. */
+static void dispatch(struct server_exchange *x)
+{
+    struct server *s = x->server;
+
+    x->state = ST_ANSWER;
+    if (!unpack(x))
+        return;
+    x->keep = x->request->keep_alive;
+    s->handler->on_request(s->ctx, x);
+}
+
+static size_t take_body(struct server_exchange *x, str bytes)
+{
+    size_t used = http1_body_feed(&x->framing, bytes, (struct http1_sink){on_body, x});
+
+    x->since_ns = server_now(x);
+    if (buf_full(&x->large)) {
+        server_refuse(x, 413, "the body is too large");
+    } else if (x->framing.fault.status) {
+        server_refuse(x, x->framing.fault.status, x->framing.fault.why);
+    } else if (x->framing.done) {
+        x->body = buf_str(&x->large);
+        dispatch(x);
+    }
+    return used;
+}
+
+/* ---- the head ---- */
+
+/* What can be said against a body before it comes. */
+static bool body_welcome(struct server_exchange *x)
+{
+    const struct http1_head *h = x->request;
+
+    if (h->framing == HTTP1_NONE)
+        return true;
+    if (h->framing == HTTP1_LENGTH && h->content_length > x->server->o.body_max) {
+        server_refuse(x, 413, "the body is too large");
+        return false;
+    }
+    for (size_t i = 0, codings = 0; i < h->field_count; i++) {
+        if (!http1_same(h->fields[i].name, STR("content-encoding")))
+            continue;
+        if (codings++ ||
+            (!is_gzip(h->fields[i].value) && !http1_same(h->fields[i].value, STR("identity")))) {
+            server_refuse(x, 415, "the only content coding taken is gzip");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The head is kept in the arena, with as many fields as it has. */
+static void keep_head(struct server_exchange *x, str bytes)
+{
+    const struct http1_head *h = &x->server->head;
+    size_t size = offsetof(struct http1_head, fields) + h->field_count * sizeof h->fields[0];
+
+    x->request = arena_alloc(&x->arena, size);
+    memcpy(x->request, h, size);
+    http1_head_move(x->request, bytes, arena_dup(&x->arena, bytes).p);
+}
+
+/* The head is there: what follows it is the body. Returns how much of that was taken. */
+static size_t begin_body(struct server_exchange *x, str rest)
+{
+    const struct http1_head *h = x->request;
+
+    if (!body_welcome(x))
+        return rest.n;
+    http1_body_init(&x->framing, h);
+    if (x->framing.done) {
+        dispatch(x);
+        return 0;
+    }
+    if (h->framing == HTTP1_LENGTH && h->content_length <= rest.n &&
+        h->content_length <= SMALL_MAX) {
+        size_t size = (size_t)h->content_length;
+
+        x->body = arena_dup(&x->arena, str_slice(rest, 0, size));
+        dispatch(x);
+        return size; /* the head may be gone by now */
+    }
+    x->state = ST_BODY;
+    if (rest.n > 0)
+        return take_body(x, rest);
+    if (h->expect_continue) {
+        conn_write(x->conn, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+        conn_flush(x->conn);
+    }
+    return 0;
+}
+
+/* How much was taken: nothing while the head is not whole. */
+static size_t take_head(struct server_exchange *x, str bytes)
+{
+    struct server *s = x->server;
+    struct http1_fault fault;
+    size_t used;
+
+    switch (http1_request(bytes, s->o.head_max, &s->head, &used, &fault)) {
+    case HTTP1_MORE:
+        return 0;
+    case HTTP1_BAD:
+        server_refuse(x, fault.status, fault.why);
+        return bytes.n;
+    case HTTP1_DONE:
+        break;
+    }
+    x->since_ns = server_now(x);
+    keep_head(x, str_slice(bytes, 0, used));
+    return used + begin_body(x, str_slice(bytes, used, bytes.n));
+}
+
+/* ---- both ---- */
+
+static bool is_reading(const struct server_exchange *x)
+{
+    return x->state == ST_HEAD || x->state == ST_BODY;
+}
+
+/* What cannot be dealt with now. */
+static void wait_with(struct server_exchange *x, str bytes)
+{
+    if (bytes.n > 0) {
+        buf_add(&x->in, bytes);
+        assert(!buf_full(&x->in)); /* nothing is read while something waits */
+    }
+    x->scanned = x->in.n;
+}
+
+static void run(struct server_exchange *x, str bytes)
+{
+    x->busy = true;
+    while (bytes.n > 0 && is_reading(x) && !conn_full(x->conn)) {
+        size_t used = x->state == ST_HEAD ? take_head(x, bytes) : take_body(x, bytes);
+
+        if (used == 0 && x->state == ST_HEAD)
+            break;
+        bytes = str_slice(bytes, used, bytes.n);
+    }
+    x->busy = false;
+    if (x->state == ST_LINGER || x->state == ST_CLOSED)
+        return;
+    if (x->state == ST_SOCKET) {
+        server_ws_feed(x, bytes);
+        return;
+    }
+    wait_with(x, bytes);
+    if (!is_reading(x) || conn_full(x->conn))
+        conn_pause(x->conn);
+}
+
+/* What waited, with what has come since. */
+static void run_waiting(struct server_exchange *x)
+{
+    struct buf got = x->in;
+
+    buf_init(&x->in, got.size_max);
+    run(x, buf_str(&got));
+    buf_release(&got);
+}
+
+void server_take(struct server_exchange *x, str bytes)
+{
+    if (x->in.n == 0) {
+        if (x->state == ST_HEAD)
+            x->since_ns = server_now(x);
+        run(x, bytes);
+        return;
+    }
+    assert(x->state == ST_HEAD);
+    buf_add(&x->in, bytes);
+    if (http1_head_end(buf_str(&x->in), x->scanned) == STR_NONE && x->in.n < x->server->o.head_max)
+        x->scanned = x->in.n;
+    else
+        run_waiting(x);
+}
+
+void server_take_waiting(struct server_exchange *x)
+{
+    if (x->in.n > 0 && (x->state == ST_SOCKET || (is_reading(x) && !conn_full(x->conn))))
+        run_waiting(x);
+    if (x->state == ST_SOCKET || (is_reading(x) && !conn_full(x->conn)))
+        conn_resume(x->conn);
+}
+
+/* ---- what the connection says ---- */
+
+static void on_open(void *ctx)
+{
+    struct server_exchange *x = ctx;
+
+    x->open = true;
+    x->since_ns = server_now(x);
+}
+
+static void on_bytes(void *ctx, str bytes)
+{
+    struct server_exchange *x = ctx;
+
+    switch (x->state) {
+    case ST_HEAD:
+    case ST_BODY:
+        server_take(x, bytes);
+        break;
+    case ST_SOCKET:
+        server_ws_feed(x, bytes);
+        break;
+    case ST_LINGER:
+        x->since_ns = server_now(x);
+        x->lingered += bytes.n;
+        if (x->lingered > SERVER_LINGER_BYTES_MAX)
+            server_exchange_close(x);
+        break;
+    case ST_ANSWER:
+        wait_with(x, bytes);
+        conn_pause(x->conn);
+        break;
+    case ST_CLOSED:
+        break;
+    }
+}
+
+static void on_room(void *ctx)
+{
+    struct server_exchange *x = ctx;
+
+    if (x->state == ST_ANSWER)
+        x->server->handler->on_room(x->server->ctx, x);
+    else if (x->state == ST_SOCKET)
+        server_ws_room(x);
+    else if (is_reading(x))
+        server_take_waiting(x);
+}
+
+/* The client will send no more. What it was answered still goes out. */
+static void on_end(void *ctx)
+{
+    struct server_exchange *x = ctx;
+
+    x->ended = true;
+    if (is_reading(x) && conn_queued(x->conn) > 0)
+        server_exchange_linger(x);
+    else if (x->state != ST_LINGER || conn_queued(x->conn) == 0)
+        server_exchange_gone(x);
+}
+
+static void on_error(void *ctx, const struct err *e)
+{
+    (void)e;
+    server_exchange_gone(ctx);
+}
+
+const struct conn_handler server_conn_handler = {
+    .on_open = on_open,
+    .on_bytes = on_bytes,
+    .on_room = on_room,
+    .on_hangup = on_end,
+    .on_end = on_end,
+    .on_error = on_error,
+};

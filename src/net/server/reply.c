@@ -1,0 +1,310 @@
+/* reply.c - replies written: head and body go out together.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+#include "net/server/internal.h"
+
+#define GZIP_SIZE_MAX ((size_t)1 << 20) /* more would keep the other connections waiting */
+
+/* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", made once a second. */
+str server_date(struct server *s)
+{
+    static const char days[] = "SunMonTueWedThuFriSat";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    uint64_t second = loop_now_ns(s->loop) / 1000000000u;
+    time_t wall;
+    struct tm t;
+
+    if (second == s->date_s)
+        return str_c(s->date);
+    wall = (time_t)(clock_wall_ms(loop_clock(s->loop)) / 1000);
+    gmtime_r(&wall, &t);
+    snprintf(s->date,
+             sizeof s->date,
+             "Date: %.3s, %02d %.3s %04d %02d:%02d:%02d GMT\r\n",
+             days + (ptrdiff_t)t.tm_wday * 3,
+             t.tm_mday % 100,
+             months + (ptrdiff_t)t.tm_mon * 3,
+             (t.tm_year + 1900) % 10000,
+             t.tm_hour % 100,
+             t.tm_min % 100,
+             t.tm_sec % 100);
+    s->date_s = second;
+    return str_c(s->date);
+}
+
+/* ---- heads ---- */
+
+/* What is ours to say. */
+static bool is_ours(str name)
+{
+    static const str ours[] = {
+        STR_INIT("connection"),
+        STR_INIT("content-length"),
+        STR_INIT("date"),
+        STR_INIT("keep-alive"),
+        STR_INIT("proxy-connection"),
+        STR_INIT("te"),
+        STR_INIT("trailer"),
+        STR_INIT("transfer-encoding"),
+    };
+
+    for (size_t i = 0; i < COUNT_OF(ours); i++)
+        if (http1_same(name, ours[i]))
+            return true;
+    return false;
+}
+
+static void put_header(struct buf *out, str name, str value)
+{
+    char *p;
+
+    if (!http1_is_token(name) || is_ours(name))
+        return;
+    p = buf_room(out, name.n + value.n + 4);
+    if (!p)
+        return;
+    memcpy(p, name.p, name.n);
+    p += name.n;
+    *p++ = ':';
+    *p++ = ' ';
+    for (size_t i = 0; i < value.n; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+
+        *p++ = (c < 0x20 && c != '\t') || c == 0x7F ? ' ' : (char)c;
+    }
+    *p++ = '\r';
+    *p++ = '\n';
+    buf_wrote(out, name.n + value.n + 4);
+}
+
+static void put_number(struct buf *out, uint64_t n)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    buf_add(out, (str){digits + at, sizeof digits - at});
+}
+
+static bool has_no_body(int status)
+{
+    return status < 200 || status == 204 || status == 304;
+}
+
+/* Up to, and without, the empty line. */
+static struct buf *begin_head(struct server_exchange *x, int status, const struct server_header *h,
+                              size_t n)
+{
+    struct server *s = x->server;
+    struct buf *out = &s->out;
+
+    assert(status >= 100 && status <= 999);
+    if (s->draining)
+        x->keep = false;
+    buf_reset(out);
+    buf_add(out, STR("HTTP/1.1 "));
+    put_number(out, (uint64_t)status);
+    buf_add_c(out, ' ');
+    buf_add(out, str_c(http1_reason(status)));
+    buf_add(out, STR("\r\n"));
+    buf_add(out, server_date(s));
+    for (size_t i = 0; i < n; i++)
+        put_header(out, h[i].name, h[i].value);
+    if (!x->keep)
+        buf_add(out, STR("Connection: close\r\n"));
+    else if (x->request && x->request->minor == 0)
+        buf_add(out, STR("Connection: keep-alive\r\n"));
+    return out;
+}
+
+static void put_length(struct buf *out, size_t size)
+{
+    buf_add(out, STR("Content-Length: "));
+    put_number(out, size);
+    buf_add(out, STR("\r\n"));
+}
+
+/* A small body shares the write, a large one does not have to be copied for that. */
+static void send_head(struct server_exchange *x, struct buf *out, str body)
+{
+    bool together = body.n <= SERVER_KEEP_MAX / 2;
+
+    buf_add(out, STR("\r\n"));
+    if (together)
+        buf_add(out, body);
+    assert(!buf_full(out)); /* the handler's headers are bounded where they come from */
+    conn_write(x->conn, buf_str(out));
+    if (!together)
+        conn_write(x->conn, body);
+    if (out->cap > SERVER_KEEP_MAX)
+        buf_release(out);
+}
+
+/* ---- whole replies ---- */
+
+static bool is_text(str type)
+{
+    static const str types[] = {
+        STR_INIT("text/"),
+        STR_INIT("application/json"),
+        STR_INIT("application/javascript"),
+        STR_INIT("application/problem+json"),
+        STR_INIT("application/xml"),
+        STR_INIT("application/x-ndjson"),
+        STR_INIT("application/yaml"),
+        STR_INIT("image/svg+xml"),
+    };
+
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (http1_same(str_slice(type, 0, types[i].n), types[i]))
+            return true;
+    return false;
+}
+
+static str header_of(const struct server_header *h, size_t n, str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (http1_same(h[i].name, name))
+            return h[i].value;
+    return STR("");
+}
+
+/* Whether the reply may differ by what the client takes, and then whether this one does. */
+static bool may_pack(const struct server_exchange *x, int status, const struct server_header *h,
+                     size_t n, str body)
+{
+    const struct server_options *o = &x->server->o;
+
+    return body.n >= o->gzip_min && body.n <= GZIP_SIZE_MAX && status != 206 &&
+           is_text(header_of(h, n, STR("content-type"))) &&
+           header_of(h, n, STR("content-encoding")).n == 0;
+}
+
+static bool wants_packed(const struct server_exchange *x)
+{
+    return gzip_accepted(http1_find(x->request, STR("accept-encoding")));
+}
+
+static void pack(struct server *s, str body, struct buf *packed)
+{
+    if (!s->gzip)
+        s->gzip = gzip_new();
+    gzip_pack(s->gzip, body, packed);
+}
+
+void server_reply(struct server_exchange *x, int status, const struct server_header *h, size_t n,
+                  str body)
+{
+    bool packable = may_pack(x, status, h, n, body);
+    struct buf packed, *out;
+
+    assert(x->state == ST_ANSWER && !x->head_sent);
+    buf_init(&packed, body.n);
+    if (packable && wants_packed(x))
+        pack(x->server, body, &packed);
+    if (buf_full(&packed))
+        buf_release(&packed); /* it grew: send it as it is */
+    out = begin_head(x, status, h, n);
+    if (packable)
+        buf_add(out, STR("Vary: Accept-Encoding\r\n"));
+    if (packed.n > 0) {
+        buf_add(out, STR("Content-Encoding: gzip\r\n"));
+        body = buf_str(&packed);
+    }
+    if (!has_no_body(status))
+        put_length(out, body.n);
+    if (has_no_body(status) || str_eq(x->request->method, STR("HEAD")))
+        body = STR("");
+    send_head(x, out, body);
+    buf_release(&packed);
+    server_exchange_end(x);
+}
+
+static void put_error(struct buf *out, int status, const char *why)
+{
+    struct json_out json;
+
+    json_out_init(&json, out);
+    json_out_object(&json);
+    json_out_key(&json, STR("error"));
+    json_out_object(&json);
+    json_out_key(&json, STR("message"));
+    json_out_str(&json, str_c(why));
+    json_out_key(&json, STR("type"));
+    json_out_str(&json, status < 500 ? STR("invalid_request_error") : STR("server_error"));
+    json_out_end(&json);
+    json_out_end(&json);
+}
+
+void server_refuse(struct server_exchange *x, int status, const char *why)
+{
+    const struct server_header type = {STR("Content-Type"), STR("application/json")};
+    struct buf body, *out;
+
+    buf_init(&body, 4096);
+    put_error(&body, status, why);
+    x->keep = false;
+    out = begin_head(x, status, &type, 1);
+    put_length(out, body.n);
+    send_head(x, out, buf_str(&body));
+    buf_release(&body);
+    server_exchange_linger(x);
+}
+
+/* ---- replies in pieces ---- */
+
+void server_head(struct server_exchange *x, int status, const struct server_header *h, size_t n)
+{
+    struct buf *out;
+
+    assert(x->state == ST_ANSWER && !x->head_sent);
+    x->head_sent = true;
+    x->no_body = has_no_body(status) || str_eq(x->request->method, STR("HEAD"));
+    x->chunked = x->request->minor > 0 && !has_no_body(status);
+    if (x->request->minor == 0 && !x->no_body)
+        x->keep = false; /* the end of the connection is the end of the reply */
+    out = begin_head(x, status, h, n);
+    if (x->chunked)
+        buf_add(out, STR("Transfer-Encoding: chunked\r\n"));
+    send_head(x, out, STR(""));
+}
+
+void server_write(struct server_exchange *x, str bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    char size[20];
+    size_t at = sizeof size;
+
+    assert(x->state == ST_ANSWER && x->head_sent);
+    if (bytes.n == 0 || x->no_body)
+        return;
+    if (!x->chunked) {
+        conn_write(x->conn, bytes);
+        return;
+    }
+    size[--at] = '\n';
+    size[--at] = '\r';
+    for (size_t n = bytes.n; n > 0; n >>= 4)
+        size[--at] = digits[n & 15];
+    conn_write(x->conn, (str){size + at, sizeof size - at});
+    conn_write(x->conn, bytes);
+    conn_write(x->conn, STR("\r\n"));
+}
+
+bool server_full(const struct server_exchange *x)
+{
+    return conn_full(x->conn);
+}
+
+void server_end(struct server_exchange *x)
+{
+    assert(x->state == ST_ANSWER && x->head_sent);
+    if (x->chunked && !x->no_body)
+        conn_write(x->conn, STR("0\r\n\r\n"));
+    server_exchange_end(x);
+}

@@ -1,0 +1,197 @@
+/* socket.c - a connection that has become a WebSocket.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/server/internal.h"
+
+#define MESSAGE_MAX ((size_t)1 << 20)
+#define FRAME_MAX ((size_t)64 << 20)
+
+enum { CLOSE_GOING = 1001, CLOSE_BROKEN = 1006 };
+
+struct server_ws {
+    struct server_exchange *x;
+    const struct server_ws_handler *handler;
+    void *ctx;
+    struct ws codec;
+    uint64_t heard_ns;
+    bool pinged;
+    bool over; /* nothing more is told */
+};
+
+static void send_frame(struct server_ws *w, enum ws_op op, str payload)
+{
+    struct buf frame;
+
+    if (w->x->state != ST_SOCKET)
+        return;
+    buf_init(&frame, FRAME_MAX);
+    ws_encode(&frame, op, payload);
+    conn_write(w->x->conn, buf_str(&frame));
+    buf_release(&frame);
+}
+
+/* Our close frame, and no more after it. */
+static void send_close(struct server_ws *w, int code, str reason)
+{
+    struct buf frame;
+
+    buf_init(&frame, WS_CONTROL_MAX + 16);
+    ws_encode_close(&frame, code, reason);
+    conn_write(w->x->conn, buf_str(&frame));
+    buf_release(&frame);
+    server_exchange_linger(w->x);
+}
+
+static void tell_over(struct server_ws *w, int code)
+{
+    if (w->over)
+        return;
+    w->over = true;
+    w->handler->on_close(w->ctx, w, code);
+}
+
+static void on_message(void *ctx, enum ws_op op, str payload)
+{
+    struct server_ws *w = ctx;
+    int code;
+
+    if (w->over)
+        return;
+    switch (op) {
+    case WS_PING:
+        /* One that does not read what it asks for gets no answer. */
+        if (!conn_full(w->x->conn))
+            send_frame(w, WS_PONG, payload);
+        break;
+    case WS_CLOSE:
+        code = ws_close_code(payload);
+        send_close(w, code, STR(""));
+        tell_over(w, code);
+        break;
+    case WS_TEXT:
+    case WS_BINARY:
+        w->handler->on_message(w->ctx, w, op == WS_TEXT, payload);
+        break;
+    case WS_PONG:
+    case WS_MORE:
+        break;
+    }
+}
+
+void server_ws_feed(struct server_exchange *x, str bytes)
+{
+    struct server_ws *w = x->ws;
+
+    w->heard_ns = server_now(x);
+    w->pinged = false;
+    ws_feed(&w->codec, bytes);
+    if (w->codec.fault && x->state == ST_SOCKET) {
+        int code = w->codec.fault;
+
+        send_close(w, code, STR(""));
+        tell_over(w, code);
+    }
+}
+
+void server_ws_gone(struct server_exchange *x, int code)
+{
+    struct server_ws *w = x->ws;
+
+    if (code != CLOSE_BROKEN && x->state == ST_SOCKET)
+        send_close(w, code, STR(""));
+    tell_over(w, code);
+}
+
+void server_ws_sweep(struct server_exchange *x, uint64_t now_ns)
+{
+    struct server_ws *w = x->ws;
+    uint64_t silent_ms = (now_ns - w->heard_ns) / CLOCK_NS_PER_MS;
+
+    if (silent_ms >= x->server->o.idle_ms) {
+        server_exchange_gone(x);
+    } else if (silent_ms >= x->server->o.idle_ms / 2 && !w->pinged) {
+        w->pinged = true;
+        send_frame(w, WS_PING, STR(""));
+    }
+}
+
+void server_ws_room(struct server_exchange *x)
+{
+    if (x->ws->handler->on_room)
+        x->ws->handler->on_room(x->ws->ctx, x->ws);
+}
+
+void server_ws_free(struct server_exchange *x)
+{
+    if (!x->ws)
+        return;
+    ws_release(&x->ws->codec);
+    free(x->ws);
+}
+
+static void refuse(struct server_exchange *x, const struct http1_fault *fault)
+{
+    const struct server_header headers[] = {
+        {STR("Content-Type"), STR("text/plain")},
+        {STR("Sec-WebSocket-Version"), STR("13")},
+        {STR("Upgrade"), STR("websocket")},
+    };
+
+    server_reply(x, fault->status, headers, fault->status == 426 ? 3 : 1, str_c(fault->why));
+}
+
+struct server_ws *server_upgrade(struct server_exchange *x, const struct server_ws_handler *h,
+                                 void *ctx)
+{
+    char accept[WS_KEY_SIZE];
+    struct http1_fault fault;
+    struct server_ws *w;
+
+    if (!ws_handshake(x->request, accept, &fault)) {
+        refuse(x, &fault);
+        return NULL;
+    }
+    conn_write(x->conn,
+               STR("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                   "Connection: Upgrade\r\nSec-WebSocket-Accept: "));
+    conn_write(x->conn, str_c(accept));
+    conn_write(x->conn, STR("\r\n\r\n"));
+    w = base_alloc(sizeof *w);
+    *w = (struct server_ws){.x = x, .handler = h, .ctx = ctx, .heard_ns = server_now(x)};
+    ws_init(&w->codec,
+            WS_FROM_CLIENT,
+            h->message_max ? h->message_max : MESSAGE_MAX,
+            (struct ws_sink){on_message, w});
+    x->ws = w;
+    x->state = ST_SOCKET;
+    x->request = NULL;
+    arena_release(&x->arena);
+    buf_release(&x->large);
+    /* What came behind the handshake is fed when the handler is set up. */
+    loop_defer(x->server->loop, &x->task);
+    return w;
+}
+
+void server_ws_send(struct server_ws *w, bool text, str data)
+{
+    send_frame(w, text ? WS_TEXT : WS_BINARY, data);
+}
+
+void server_ws_send_frames(struct server_ws *w, str frames)
+{
+    if (w->x->state == ST_SOCKET)
+        conn_write(w->x->conn, frames);
+}
+
+bool server_ws_full(const struct server_ws *w)
+{
+    return conn_full(w->x->conn);
+}
+
+void server_ws_close(struct server_ws *w, int code, str reason)
+{
+    w->over = true;
+    if (w->x->state == ST_SOCKET)
+        send_close(w, code, reason);
+}

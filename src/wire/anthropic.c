@@ -1,0 +1,166 @@
+/* anthropic.c - the Anthropic Messages dialect: its row, its stop reasons and its errors.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/anthropic.h"
+
+/* The first row of a kind is how we spell it. */
+static const struct {
+    const char *name;
+    enum chat_stop stop;
+} stops[] = {
+    {"end_turn", CHAT_STOP_END},
+    {"max_tokens", CHAT_STOP_LENGTH},
+    {"model_context_window_exceeded", CHAT_STOP_LENGTH},
+    {"tool_use", CHAT_STOP_TOOL},
+    {"stop_sequence", CHAT_STOP_SEQUENCE},
+    {"refusal", CHAT_STOP_REFUSED},
+    {"pause_turn", CHAT_STOP_PAUSE},
+    {"compaction", CHAT_STOP_PAUSE},
+};
+
+enum chat_stop anthropic_stop_of(str name)
+{
+    for (size_t i = 0; i < COUNT_OF(stops); i++)
+        if (str_eq(name, str_c(stops[i].name)))
+            return stops[i].stop;
+    return CHAT_STOP_OTHER;
+}
+
+str anthropic_stop_name(enum chat_stop stop, str name)
+{
+    for (size_t i = 0; stop != CHAT_STOP_SEQUENCE && i < COUNT_OF(stops); i++)
+        if (stops[i].stop == stop && str_eq(name, str_c(stops[i].name)))
+            return str_c(stops[i].name);
+    for (size_t i = 0; i < COUNT_OF(stops); i++)
+        if (stops[i].stop == stop)
+            return str_c(stops[i].name);
+    return STR("end_turn");
+}
+
+/* ---- errors ---- */
+
+static const struct {
+    const char *type;
+    int status;
+} errors[] = {
+    {"invalid_request_error", 400},
+    {"authentication_error", 401},
+    {"billing_error", 402},
+    {"permission_error", 403},
+    {"not_found_error", 404},
+    {"request_too_large", 413},
+    {"rate_limit_error", 429},
+    {"api_error", 500},
+    {"timeout_error", 504},
+    {"overloaded_error", 529},
+};
+
+static int status_of(str type)
+{
+    for (size_t i = 0; i < COUNT_OF(errors); i++)
+        if (str_eq(type, str_c(errors[i].type)))
+            return errors[i].status;
+    return 500;
+}
+
+/* Clients switch on the type, so it is one of theirs: the provider's if it is, else by status. */
+static const char *type_of(const struct chat_error *error)
+{
+    for (size_t i = 0; i < COUNT_OF(errors); i++)
+        if (str_eq(error->type, str_c(errors[i].type)))
+            return errors[i].type;
+    for (size_t i = 0; i < COUNT_OF(errors); i++)
+        if (error->status == errors[i].status)
+            return errors[i].type;
+    if (error->status == 503)
+        return "overloaded_error";
+    if (error->status == 408)
+        return "timeout_error";
+    return error->status >= 400 && error->status < 500 ? "invalid_request_error" : "api_error";
+}
+
+void anthropic_error_body(const struct chat_error *error, struct json_out *o)
+{
+    json_out_object(o);
+    piece_put(o, "type", str_c(type_of(error)));
+    json_out_key(o, STR("message"));
+    json_out_str(o, error->message);
+    json_out_end(o);
+}
+
+/* The number under which the provider knows the request, if it told one. */
+static void put_request_id(str raw, struct json_out *o)
+{
+    const struct json_node *id;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (raw.n && json_parse(&doc, raw, &e)) {
+        id = json_find(&doc, json_root(&doc), STR("request_id"));
+        if (id && id->kind == JSON_STRING)
+            piece_put_raw(o, "request_id", json_raw(&doc, id));
+    }
+    json_release(&doc);
+}
+
+void anthropic_write_error(const struct chat_error *error, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    piece_put(&o, "type", STR("error"));
+    json_out_key(&o, STR("error"));
+    anthropic_error_body(error, &o);
+    put_request_id(error->raw, &o);
+    json_out_end(&o);
+}
+
+void anthropic_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *error = json_find(doc, root, STR("error"));
+    str text;
+
+    if (json_text(doc, json_find(doc, error, STR("type")), a, &text))
+        out->type = text;
+    if (json_text(doc, json_find(doc, error, STR("message")), a, &text))
+        out->message = text;
+    else if (json_text(doc, json_find(doc, root, STR("message")), a, &text) ||
+             json_text(doc, error, a, &text))
+        out->message = text;
+    if (out->status <= 0)
+        out->status = status_of(out->type);
+    if (error)
+        out->raw = json_raw(doc, root);
+}
+
+static void path(str model, bool stream, struct buf *out)
+{
+    (void)model;
+    (void)stream;
+    buf_add(out, STR("/v1/messages"));
+}
+
+const struct wire wire_anthropic = {
+    .dialect = CHAT_ANTHROPIC,
+    .name = "anthropic",
+    .stream_framing = WIRE_SSE,
+    .whole_type = "application/json",
+    .stream_type = "text/event-stream",
+    .read = anthropic_read,
+    .write = anthropic_write,
+    .patch = anthropic_patch,
+    .path = path,
+    .decoder_size = sizeof(struct anthropic_decoder),
+    .encoder_size = sizeof(struct anthropic_encoder),
+    .decode = anthropic_decode,
+    .decode_whole = anthropic_decode_whole,
+    .decode_end = anthropic_decode_end,
+    .encode = anthropic_encode,
+    .relay = anthropic_relay,
+    .write_error = anthropic_write_error,
+    .read_error = anthropic_read_error,
+};

@@ -1,0 +1,425 @@
+/* anthropic_blocks.c - content blocks of replies of /v1/messages, into events.
+ *
+ * Every block has a slot while it is open, found by the provider's index, so that servers which
+ * begin the next block before they end the last are read right. A delta says by its own type what
+ * it is: one that does not fit its block begins another.
+ *
+ * Blocks that only Anthropic understands come out whole when they end, with what was streamed into
+ * them. What was thought before a call is held as long as the reply lives, so that it can go back
+ * with the call; KEEP_SIZE_MAX bounds it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/anthropic.h"
+
+#define KEEP_SIZE_MAX ((size_t)1 << 20)  /* thinking held for the vault, in one reply */
+#define KEEP_GIVEN_MAX ((size_t)8 << 20) /* and handed out, for all its calls */
+
+static struct anthropic_decoder *state(struct wire_decoder *d)
+{
+    return d->state;
+}
+
+/* ---- blocks ---- */
+
+struct anthropic_block *anthropic_block_find(struct wire_decoder *d, int64_t index)
+{
+    struct anthropic_decoder *s = state(d);
+
+    for (size_t i = 0; i < ANTHROPIC_OPEN_MAX; i++)
+        if (s->open[i].used && s->open[i].index == index)
+            return &s->open[i];
+    return NULL;
+}
+
+static bool take_number(struct wire_decoder *d, struct anthropic_block *b)
+{
+    if (d->blocks >= WIRE_BLOCKS_MAX) {
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many blocks");
+        return false;
+    }
+    b->block = d->blocks++;
+    b->fed = false;
+    b->thought = NULL;
+    piece_reset(&b->held);
+    piece_reset(&b->more);
+    return true;
+}
+
+/* A slot for a block that begins: a free one, or the one that has been open longest. */
+static struct anthropic_block *begin(struct wire_decoder *d, int64_t index,
+                                     enum anthropic_kind kind)
+{
+    struct anthropic_decoder *s = state(d);
+    struct anthropic_block *b = anthropic_block_find(d, index);
+
+    for (size_t i = 0; !b && i < ANTHROPIC_OPEN_MAX; i++)
+        if (!s->open[i].used)
+            b = &s->open[i];
+    if (!b) {
+        b = &s->open[0];
+        for (size_t i = 1; i < ANTHROPIC_OPEN_MAX; i++)
+            if (s->open[i].block < b->block)
+                b = &s->open[i];
+        anthropic_block_end(d, b);
+    }
+    b->used = true;
+    b->index = index;
+    b->kind = kind;
+    return take_number(d, b) ? b : NULL;
+}
+
+static void emit_text(struct wire_decoder *d, enum chat_event_kind kind,
+                      const struct anthropic_block *b, str text, const struct json_node *node)
+{
+    wire_emit(d,
+              &(struct chat_event){.kind = kind,
+                                   .block = b->block,
+                                   .text = text,
+                                   .id = STR(""),
+                                   .name = STR(""),
+                                   .dialect = CHAT_ANTHROPIC,
+                                   .node = node});
+}
+
+void anthropic_emit(struct wire_decoder *d, enum chat_event_kind kind, uint32_t block, str id,
+                    str name, str text)
+{
+    wire_emit(d,
+              &(struct chat_event){.kind = kind,
+                                   .block = block,
+                                   .text = text,
+                                   .id = id,
+                                   .name = name,
+                                   .dialect = CHAT_ANTHROPIC});
+}
+
+/* ---- what must go back with a call ---- */
+
+static struct anthropic_thought *add_thought(struct wire_decoder *d, bool redacted)
+{
+    struct anthropic_decoder *s = state(d);
+    struct anthropic_thought *t;
+
+    if (s->after_call) {
+        s->first = s->last = NULL;
+        s->after_call = false;
+    }
+    if (s->kept_size > KEEP_SIZE_MAX || !piece_room(d->arena, sizeof *t))
+        return NULL;
+    t = arena_zero(d->arena, 1, sizeof *t);
+    t->redacted = redacted;
+    if (s->last)
+        s->last->next = t;
+    else
+        s->first = t;
+    s->last = t;
+    return t;
+}
+
+/* A thought that is not whole would be refused: it is better to have none. */
+static void keep(struct wire_decoder *d, struct anthropic_thought *t, bool signature, str text)
+{
+    struct anthropic_decoder *s = state(d);
+    struct piece *p;
+
+    if (!t || t->lost)
+        return;
+    p = signature ? &t->signature : &t->text;
+    s->kept_size += text.n;
+    if (s->kept_size <= KEEP_SIZE_MAX)
+        piece_add(p, d->arena, text);
+    t->lost = s->kept_size > KEEP_SIZE_MAX || p->full;
+}
+
+static void give_thought(struct wire_decoder *d, const struct anthropic_thought *t, str call_id)
+{
+    str type = t->redacted ? STR("redacted_thinking") : STR("thinking");
+    struct json_out o;
+    struct buf b;
+
+    buf_init(&b, KEEP_SIZE_MAX * 6 + 256);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("type"));
+    json_out_str(&o, type);
+    json_out_key(&o, t->redacted ? STR("data") : type);
+    json_out_str(&o, piece_str(&t->text));
+    piece_put(&o, "signature", piece_str(&t->signature));
+    json_out_end(&o);
+    state(d)->kept_given += b.n;
+    if (!buf_full(&b) && state(d)->kept_given <= KEEP_GIVEN_MAX)
+        anthropic_emit(d, CHAT_KEEP, 0, call_id, type, buf_str(&b));
+    buf_release(&b);
+}
+
+static void give_thoughts(struct wire_decoder *d, str call_id)
+{
+    struct anthropic_decoder *s = state(d);
+
+    for (const struct anthropic_thought *t = s->first; t; t = t->next)
+        if (t->lost)
+            return;
+    for (const struct anthropic_thought *t = s->first; t; t = t->next)
+        if (t->redacted || t->signature.n)
+            give_thought(d, t, call_id);
+    s->after_call = true;
+}
+
+/* ---- beginnings ---- */
+
+static void begin_call(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
+                       const struct json_node *v)
+{
+    const struct json_node *input = json_find(doc, v, STR("input"));
+    str id = piece_text(doc, v, STR("id"), &d->scratch);
+
+    anthropic_emit(
+        d, CHAT_CALL, b->block, id, piece_text(doc, v, STR("name"), &d->scratch), STR(""));
+    give_thoughts(d, id);
+    if (state(d)->whole) {
+        b->fed = true;
+        emit_text(d, CHAT_ARGUMENTS, b, input ? json_raw(doc, input) : STR("{}"), NULL);
+    } else if (input && json_count(doc, input) > 0) {
+        piece_add(&b->held, d->arena, json_raw(doc, input));
+    }
+}
+
+static void begin_think(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
+                        const struct json_node *v)
+{
+    const struct json_node *text = json_find(doc, v, STR("thinking"));
+    const struct json_node *signature = json_find(doc, v, STR("signature"));
+    str s;
+
+    b->thought = add_thought(d, false);
+    if (!json_text(doc, text, &d->scratch, &s)) {
+        s = STR("");
+        text = NULL;
+    }
+    keep(d, b->thought, false, s);
+    /* Said even if it is empty: whoever hides thinking must know that a block of it begins. */
+    emit_text(d, CHAT_REASONING, b, s, text);
+    if (json_text(doc, signature, &d->scratch, &s) && s.n) {
+        keep(d, b->thought, true, s);
+        emit_text(d, CHAT_SIGNATURE, b, s, signature);
+    }
+}
+
+static void begin_redacted(struct wire_decoder *d, struct anthropic_block *b,
+                           const struct json *doc, const struct json_node *v)
+{
+    const struct json_node *data = json_find(doc, v, STR("data"));
+    str s;
+
+    if (!json_text(doc, data, &d->scratch, &s))
+        return;
+    keep(d, add_thought(d, true), false, s);
+    emit_text(d, CHAT_REDACTED, b, s, data);
+}
+
+static void emit_citations(struct wire_decoder *d, struct anthropic_block *b,
+                           const struct json *doc, const struct json_node *v)
+{
+    const struct json_node *list = json_find(doc, v, STR("citations"));
+
+    for (const struct json_node *c = list && list->kind == JSON_ARRAY ? json_first(doc, list)
+                                                                      : NULL;
+         c;
+         c = json_next(doc, list, c))
+        anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR("citation"), json_raw(doc, c));
+}
+
+static void begin_text(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
+                       const struct json_node *v)
+{
+    const struct json_node *text = json_find(doc, v, STR("text"));
+    str s;
+
+    if (json_text(doc, text, &d->scratch, &s) && s.n)
+        emit_text(d, CHAT_TEXT, b, s, text);
+    emit_citations(d, b, doc, v);
+}
+
+static void begin_opaque(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
+                         const struct json_node *v)
+{
+    if (!state(d)->whole)
+        piece_add(&b->held, d->arena, json_raw(doc, v));
+    if (state(d)->whole || b->held.full) { /* or too large to wait for its end */
+        anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR(""), json_raw(doc, v));
+        b->used = false;
+    }
+}
+
+static const struct {
+    const char *type;
+    enum anthropic_kind kind;
+    void (*begin)(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
+                  const struct json_node *v);
+} kinds[] = {
+    {"text", KIND_TEXT, begin_text},
+    {"thinking", KIND_THINK, begin_think},
+    {"redacted_thinking", KIND_REDACTED, begin_redacted},
+    {"tool_use", KIND_CALL, begin_call},
+    {NULL, KIND_OPAQUE, begin_opaque},
+};
+
+struct anthropic_block *anthropic_block_begin(struct wire_decoder *d, const struct json *doc,
+                                              const struct json_node *v, int64_t index)
+{
+    const struct json_node *type = json_find(doc, v, STR("type"));
+    struct anthropic_block *b;
+    size_t i = 0;
+
+    while (kinds[i].type && !json_is(doc, type, str_c(kinds[i].type)))
+        i++;
+    b = begin(d, index, kinds[i].kind);
+    if (b)
+        kinds[i].begin(d, b, doc, v);
+    return b;
+}
+
+/* ---- ends ---- */
+
+static void end_opaque(struct wire_decoder *d, struct anthropic_block *b)
+{
+    str raw = piece_str(&b->held), with = piece_str(&b->more);
+    struct buf quoted, out;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    buf_init(&quoted, PIECE_SIZE_MAX * 2);
+    buf_init(&out, PIECE_SIZE_MAX * 4);
+    if (b->more_text) {
+        (void)json_quote(&quoted, with);
+        with = buf_str(&quoted);
+    }
+    if (b->more.n && (b->more_text || json_parse(&doc, with, &e)) && json_parse(&doc, raw, &e)) {
+        json_splice_set(
+            &doc, json_root(&doc), b->more_text ? STR("content") : STR("input"), with, &out);
+        raw = buf_str(&out);
+    }
+    anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR(""), raw);
+    buf_release(&quoted);
+    buf_release(&out);
+    json_release(&doc);
+}
+
+void anthropic_block_end(struct wire_decoder *d, struct anthropic_block *b)
+{
+    b->used = false;
+    if (b->kind == KIND_CALL && !b->fed)
+        emit_text(d, CHAT_ARGUMENTS, b, b->held.n ? piece_str(&b->held) : STR("{}"), NULL);
+    else if (b->kind == KIND_OPAQUE)
+        end_opaque(d, b);
+}
+
+/* All that is open ends, in the order in which it began. */
+void anthropic_blocks_end(struct wire_decoder *d)
+{
+    struct anthropic_decoder *s = state(d);
+
+    for (;;) {
+        struct anthropic_block *b = NULL;
+
+        for (size_t i = 0; i < ANTHROPIC_OPEN_MAX; i++)
+            if (s->open[i].used && (!b || s->open[i].block < b->block))
+                b = &s->open[i];
+        if (!b)
+            return;
+        anthropic_block_end(d, b);
+    }
+}
+
+/* ---- deltas ---- */
+
+static const struct {
+    const char *type, *member;
+    enum anthropic_kind kind;
+    enum chat_event_kind event;
+} deltas[] = {
+    {"text_delta", "text", KIND_TEXT, CHAT_TEXT},
+    {"thinking_delta", "thinking", KIND_THINK, CHAT_REASONING},
+    {"signature_delta", "signature", KIND_THINK, CHAT_SIGNATURE},
+    {"input_json_delta", "partial_json", KIND_CALL, CHAT_ARGUMENTS},
+};
+
+/* The block a delta belongs to: that of its index if it is of the kind, else one that begins now.
+ * Arguments without a call have no place. */
+static struct anthropic_block *block_for(struct wire_decoder *d, int64_t index,
+                                         enum anthropic_kind kind)
+{
+    struct anthropic_block *b = anthropic_block_find(d, index);
+
+    if (b && b->kind == kind)
+        return b;
+    if (kind == KIND_CALL)
+        return NULL;
+    b = begin(d, index, kind);
+    if (b && kind == KIND_THINK)
+        b->thought = add_thought(d, false);
+    return b;
+}
+
+static void feed_opaque(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
+                        const struct json_node *delta)
+{
+    str text = piece_text(doc, delta, STR("partial_json"), &d->scratch);
+
+    if (text.n == 0) {
+        text = piece_text(doc, delta, STR("content"), &d->scratch);
+        b->more_text = text.n > 0;
+    } else {
+        b->more_text = false;
+    }
+    piece_add(&b->more, d->arena, text);
+}
+
+static void feed(struct wire_decoder *d, const struct json *doc, const struct json_node *delta,
+                 int64_t index, size_t row)
+{
+    const struct json_node *node = json_find(doc, delta, str_c(deltas[row].member));
+    struct anthropic_block *b;
+    str text;
+
+    if (!json_text(doc, node, &d->scratch, &text) || text.n == 0)
+        return;
+    b = block_for(d, index, deltas[row].kind);
+    if (!b)
+        return;
+    b->fed = true;
+    if (deltas[row].kind == KIND_THINK)
+        keep(d, b->thought, deltas[row].event == CHAT_SIGNATURE, text);
+    emit_text(d, deltas[row].event, b, text, node);
+}
+
+void anthropic_block_delta(struct wire_decoder *d, const struct json *doc,
+                           const struct json_node *root)
+{
+    const struct json_node *delta = json_find(doc, root, STR("delta"));
+    const struct json_node *type = json_find(doc, delta, STR("type"));
+    int64_t index = piece_count(doc, root, STR("index"));
+    struct anthropic_block *b = anthropic_block_find(d, index);
+
+    if (b && b->kind == KIND_OPAQUE) {
+        feed_opaque(d, b, doc, delta);
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(deltas); i++)
+        if (json_is(doc, type, str_c(deltas[i].type))) {
+            feed(d, doc, delta, index, i);
+            return;
+        }
+    if (json_is(doc, type, STR("citations_delta"))) {
+        const struct json_node *c = json_find(doc, delta, STR("citation"));
+
+        b = block_for(d, index, KIND_TEXT);
+        if (b && c)
+            anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR("citation"), json_raw(doc, c));
+        return;
+    }
+    if (delta)
+        anthropic_emit(d, CHAT_EXTRA, 0, STR(""), STR("delta"), json_raw(doc, delta));
+}

@@ -1,0 +1,245 @@
+/* anthropic_decode.c - replies of /v1/messages, streamed and whole, into events: the message around
+ * the blocks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/anthropic.h"
+
+static struct anthropic_decoder *state(struct wire_decoder *d)
+{
+    return d->state;
+}
+
+void anthropic_decode_end(struct wire_decoder *d)
+{
+    if (d->stopped)
+        anthropic_blocks_end(d);
+}
+
+static bool one_of(str key, const char *const *list)
+{
+    for (; *list; list++)
+        if (str_eq(key, str_c(*list)))
+            return true;
+    return false;
+}
+
+/* Members that nothing else says. */
+static void emit_extras(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
+                        const char *const *known)
+{
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+        str key;
+
+        if (json_text(doc, k, &d->scratch, &key) && !one_of(key, known) &&
+            json_value(k)->kind != JSON_NULL)
+            anthropic_emit(d, CHAT_EXTRA, 0, STR(""), key, json_raw(doc, json_value(k)));
+    }
+}
+
+static void know(int64_t *to, int64_t n)
+{
+    if (n >= 0)
+        *to = n;
+}
+
+static void emit_usage(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+{
+    struct anthropic_decoder *s = state(d);
+    struct chat_usage u = chat_usage_none;
+
+    if (!v || v->kind != JSON_OBJECT)
+        return;
+    if (!s->usage_begun)
+        s->input = s->cache_read = s->cache_write = -1;
+    s->usage_begun = true;
+    know(&s->input, piece_count(doc, v, STR("input_tokens")));
+    know(&s->cache_read, piece_count(doc, v, STR("cache_read_input_tokens")));
+    know(&s->cache_write, piece_count(doc, v, STR("cache_creation_input_tokens")));
+    if (s->input >= 0)
+        u.input = s->input + (s->cache_read > 0 ? s->cache_read : 0) +
+                  (s->cache_write > 0 ? s->cache_write : 0);
+    u.cache_read = s->cache_read;
+    u.cache_write = s->cache_write;
+    u.output = piece_count(doc, v, STR("output_tokens"));
+    u.reasoning =
+        piece_count(doc, json_find(doc, v, STR("output_tokens_details")), STR("thinking_tokens"));
+    u.raw = json_raw(doc, v);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+}
+
+static void emit_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+{
+    str name = piece_text(doc, v, STR("stop_reason"), &d->scratch);
+    enum chat_stop stop = anthropic_stop_of(name);
+
+    if (name.n == 0)
+        return;
+    if (stop == CHAT_STOP_SEQUENCE)
+        name = piece_text(doc, v, STR("stop_sequence"), &d->scratch);
+    wire_emit(d,
+              &(struct chat_event){.kind = CHAT_STOP,
+                                   .stop = stop,
+                                   .name = name,
+                                   .text = STR(""),
+                                   .id = STR(""),
+                                   .dialect = CHAT_ANTHROPIC});
+}
+
+static const char *const message_known[] = {
+    "id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage", NULL};
+
+static void emit_start(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+{
+    if (!d->started)
+        anthropic_emit(d,
+                       CHAT_START,
+                       0,
+                       piece_text(doc, v, STR("id"), &d->scratch),
+                       piece_text(doc, v, STR("model"), &d->scratch),
+                       STR(""));
+}
+
+/* A provider that lost its place may begin again: what is open ends, and indexes count anew. */
+static void on_message_start(struct wire_decoder *d, const struct json *doc,
+                             const struct json_node *root)
+{
+    const struct json_node *message = json_find(doc, root, STR("message"));
+
+    anthropic_blocks_end(d);
+    emit_start(d, doc, message);
+    emit_extras(d, doc, message, message_known);
+    emit_usage(d, doc, json_find(doc, message, STR("usage")));
+}
+
+static void on_block_start(struct wire_decoder *d, const struct json *doc,
+                           const struct json_node *root)
+{
+    const struct json_node *block = json_find(doc, root, STR("content_block"));
+    int64_t index = piece_count(doc, root, STR("index"));
+    struct anthropic_block *open = anthropic_block_find(d, index);
+
+    if (open)
+        anthropic_block_end(d, open);
+    if (block && block->kind == JSON_OBJECT)
+        (void)anthropic_block_begin(d, doc, block, index);
+}
+
+static void on_block_stop(struct wire_decoder *d, const struct json *doc,
+                          const struct json_node *root)
+{
+    struct anthropic_block *b = anthropic_block_find(d, piece_count(doc, root, STR("index")));
+
+    if (b)
+        anthropic_block_end(d, b);
+}
+
+static void on_message_delta(struct wire_decoder *d, const struct json *doc,
+                             const struct json_node *root)
+{
+    static const char *const known[] = {"type", "delta", "usage", NULL};
+    static const char *const known_inside[] = {"stop_reason", "stop_sequence", NULL};
+    const struct json_node *delta = json_find(doc, root, STR("delta"));
+
+    anthropic_blocks_end(d);
+    if (delta && delta->kind == JSON_OBJECT)
+        emit_extras(d, doc, delta, known_inside);
+    emit_extras(d, doc, root, known);
+    emit_usage(d, doc, json_find(doc, root, STR("usage")));
+    emit_stop(d, doc, delta);
+}
+
+static void on_message_stop(struct wire_decoder *d, const struct json *doc,
+                            const struct json_node *root)
+{
+    (void)doc;
+    (void)root;
+    anthropic_blocks_end(d);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_END});
+}
+
+static void on_error(struct wire_decoder *d, const struct json *doc, const struct json_node *root)
+{
+    struct chat_error error = {.type = STR("api_error"),
+                               .message = STR("the provider reported an error"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    (void)root;
+    anthropic_read_error(doc, &d->scratch, &error);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+}
+
+static void on_ping(struct wire_decoder *d, const struct json *doc, const struct json_node *root)
+{
+    (void)d;
+    (void)doc;
+    (void)root;
+}
+
+static const struct {
+    const char *type;
+    void (*on)(struct wire_decoder *d, const struct json *doc, const struct json_node *root);
+} frames[] = {
+    {"content_block_delta", anthropic_block_delta},
+    {"content_block_start", on_block_start},
+    {"content_block_stop", on_block_stop},
+    {"ping", on_ping},
+    {"message_start", on_message_start},
+    {"message_delta", on_message_delta},
+    {"message_stop", on_message_stop},
+    {"error", on_error},
+};
+
+void anthropic_decode(struct wire_decoder *d, const struct wire_frame *f)
+{
+    const struct json_node *root = json_root(f->doc);
+    const struct json_node *type = json_find(f->doc, root, STR("type"));
+
+    for (size_t i = 0; i < COUNT_OF(frames); i++)
+        if (json_is(f->doc, type, str_c(frames[i].type)) ||
+            (!type && str_eq(f->name, str_c(frames[i].type)))) {
+            frames[i].on(d, f->doc, root);
+            return;
+        }
+    if (json_find(f->doc, root, STR("error")))
+        on_error(d, f->doc, root);
+    else if (type)
+        anthropic_emit(d,
+                       CHAT_EXTRA,
+                       0,
+                       STR(""),
+                       piece_text(f->doc, root, STR("type"), &d->scratch),
+                       json_raw(f->doc, root));
+}
+
+void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
+{
+    const struct json_node *root = json_root(f->doc);
+    const struct json_node *content = json_find(f->doc, root, STR("content"));
+    int64_t index = 0;
+
+    if (json_is(f->doc, json_find(f->doc, root, STR("type")), STR("error")) ||
+        (!content && json_find(f->doc, root, STR("error")))) {
+        on_error(d, f->doc, root);
+        return;
+    }
+    if (!content || content->kind != JSON_ARRAY) {
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");
+        return;
+    }
+    state(d)->whole = true;
+    emit_start(d, f->doc, root);
+    for (const struct json_node *b = json_first(f->doc, content); b && !d->deaf;
+         b = json_next(f->doc, content, b)) {
+        struct anthropic_block *open = anthropic_block_begin(d, f->doc, b, index++);
+
+        if (open && open->used)
+            anthropic_block_end(d, open);
+    }
+    emit_extras(d, f->doc, root, message_known);
+    emit_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
+    emit_stop(d, f->doc, root);
+}

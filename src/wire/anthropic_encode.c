@@ -1,0 +1,538 @@
+/* anthropic_encode.c - events into replies of /v1/messages, streamed and whole.
+ *
+ * A stream has one block open at a time: it ends when an event of another kind or another block
+ * comes. Thinking ends with a signature, because clients send it back with one: the provider's if
+ * it was Anthropic, else one of ours, which we know again and take out.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/sha256.h"
+#include "wire/anthropic.h"
+
+static struct anthropic_encoder *state(const struct wire_encoder *en)
+{
+    return en->state;
+}
+
+/* ---- small things ---- */
+
+void anthropic_signature(const struct wire_encoder *en, uint32_t index, struct buf *out)
+{
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+    struct sha256 h;
+    char number[16];
+
+    sha256_init(&h);
+    sha256_feed(&h, STR("thinking "));
+    sha256_feed(&h, en->id);
+    (void)snprintf(number, sizeof number, " %u", index);
+    sha256_feed(&h, str_c(number));
+    sha256_finish(&h, digest);
+    buf_add(out, STR(WIRE_SIGNATURE_PREFIX));
+    buf_add(out, str_slice(sha256_hex(digest, hex), 0, 48));
+}
+
+static void put_count(struct json_out *o, const char *key, int64_t n)
+{
+    json_out_key(o, str_c(key));
+    json_out_i64(o, n > 0 ? n : 0);
+}
+
+/* Anthropic counts cached tokens beside the input, not in it. */
+static void put_usage(struct json_out *o, const struct chat_usage *u)
+{
+    int64_t fresh = u->input - (u->cache_read > 0 ? u->cache_read : 0) -
+                    (u->cache_write > 0 ? u->cache_write : 0);
+
+    json_out_key(o, STR("usage"));
+    json_out_object(o);
+    put_count(o, "input_tokens", fresh);
+    put_count(o, "cache_creation_input_tokens", u->cache_write);
+    put_count(o, "cache_read_input_tokens", u->cache_read);
+    put_count(o, "output_tokens", u->output);
+    if (u->reasoning >= 0) {
+        json_out_key(o, STR("output_tokens_details"));
+        json_out_object(o);
+        put_count(o, "thinking_tokens", u->reasoning);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+static void put_stop(struct json_out *o, const struct gather *g)
+{
+    enum chat_stop stop = g->stopped ? g->stop : CHAT_STOP_END;
+    str name;
+
+    if (g->called && (stop == CHAT_STOP_END || stop == CHAT_STOP_OTHER))
+        stop = CHAT_STOP_TOOL;
+    else if (g->refused && stop == CHAT_STOP_END)
+        stop = CHAT_STOP_REFUSED;
+    name = anthropic_stop_name(stop, g->begun ? g->stop_name : STR(""));
+    piece_put(o, "stop_reason", name);
+    json_out_key(o, STR("stop_sequence"));
+    if (stop == CHAT_STOP_SEQUENCE && g->stop_name.n)
+        json_out_str(o, g->stop_name);
+    else
+        json_out_null(o);
+}
+
+static void put_head(struct json_out *o, const struct wire_encoder *en, const struct gather *g)
+{
+    str id = en->id.n ? en->id : g->id;
+    str model = en->model.n ? en->model : g->model;
+
+    json_out_key(o, STR("id"));
+    json_out_str(o, id.n ? id : STR("msg"));
+    piece_put(o, "type", STR("message"));
+    piece_put(o, "role", STR("assistant"));
+    json_out_key(o, STR("model"));
+    json_out_str(o, model);
+}
+
+static void put_null(struct json_out *o, const char *key)
+{
+    json_out_key(o, str_c(key));
+    json_out_null(o);
+}
+
+/* ---- one event of a stream ---- */
+
+/* JSON of the provider's: it may have line ends in it, which may not stand in an SSE event. */
+static void put_json(struct json_out *o, str json)
+{
+    sse_data(o->buf, json);
+    o->after_key = false;
+}
+
+static void event_begin(struct wire_encoder *en, struct json_out *o, const char *type)
+{
+    wire_sse_begin(en->out, str_c(type));
+    json_out_init(o, en->out);
+    json_out_object(o);
+    piece_put(o, "type", str_c(type));
+}
+
+static void event_end(struct wire_encoder *en, struct json_out *o)
+{
+    json_out_end(o);
+    wire_sse_end(en->out);
+}
+
+static void start(struct wire_encoder *en)
+{
+    struct anthropic_encoder *s = state(en);
+    struct json_out o;
+
+    if (s->started)
+        return;
+    s->started = true;
+    event_begin(en, &o, "message_start");
+    json_out_key(&o, STR("message"));
+    json_out_object(&o);
+    put_head(&o, en, &s->gather);
+    json_out_key(&o, STR("content"));
+    json_out_raw(&o, STR("[]"));
+    put_null(&o, "stop_reason");
+    put_null(&o, "stop_sequence");
+    put_usage(&o, &s->gather.usage);
+    json_out_end(&o);
+    event_end(en, &o);
+}
+
+/* A delta of the block at an index; what is written for `member` is text, or JSON if raw. */
+static void delta(struct wire_encoder *en, uint32_t index, const char *type, const char *member,
+                  str text, bool raw)
+{
+    struct json_out o;
+
+    event_begin(en, &o, "content_block_delta");
+    json_out_key(&o, STR("index"));
+    json_out_u64(&o, index);
+    json_out_key(&o, STR("delta"));
+    json_out_object(&o);
+    piece_put(&o, "type", str_c(type));
+    json_out_key(&o, str_c(member));
+    if (raw)
+        put_json(&o, text);
+    else
+        json_out_str(&o, text);
+    json_out_end(&o);
+    event_end(en, &o);
+}
+
+static void stop_block(struct wire_encoder *en, uint32_t index)
+{
+    struct json_out o;
+
+    event_begin(en, &o, "content_block_stop");
+    json_out_key(&o, STR("index"));
+    json_out_u64(&o, index);
+    event_end(en, &o);
+}
+
+void anthropic_close(struct wire_encoder *en)
+{
+    struct anthropic_encoder *s = state(en);
+
+    if (s->open == OPEN_NONE)
+        return;
+    if (s->open == OPEN_THINK && !s->is_signed) {
+        struct buf b;
+
+        buf_init(&b, 256);
+        anthropic_signature(en, s->open_index, &b);
+        delta(en, s->open_index, "signature_delta", "signature", buf_str(&b), false);
+        buf_release(&b);
+    }
+    stop_block(en, s->open_index);
+    s->open = OPEN_NONE;
+}
+
+/* content_block_start, up to the members that the caller adds. */
+static void block_begin(struct wire_encoder *en, struct json_out *o)
+{
+    struct anthropic_encoder *s = state(en);
+
+    start(en);
+    anthropic_close(en);
+    event_begin(en, o, "content_block_start");
+    json_out_key(o, STR("index"));
+    json_out_u64(o, s->next);
+    json_out_key(o, STR("content_block"));
+}
+
+static void block_open(struct wire_encoder *en, enum anthropic_open kind,
+                       const struct chat_event *ev)
+{
+    struct anthropic_encoder *s = state(en);
+
+    s->open = kind;
+    s->open_block = ev->block;
+    s->open_index = s->next++;
+    s->open_relayed = false;
+    s->is_signed = false;
+}
+
+static void need(struct wire_encoder *en, enum anthropic_open kind, const struct chat_event *ev)
+{
+    struct anthropic_encoder *s = state(en);
+    struct json_out o;
+
+    if (s->open == kind && s->open_block == ANTHROPIC_ANY_BLOCK)
+        s->open_block = ev->block;
+    if (s->open == kind && s->open_block == ev->block)
+        return;
+    block_begin(en, &o);
+    json_out_object(&o);
+    piece_put(&o, "type", kind == OPEN_TEXT ? STR("text") : STR("thinking"));
+    json_out_key(&o, kind == OPEN_TEXT ? STR("text") : STR("thinking"));
+    json_out_str(&o, STR(""));
+    if (kind == OPEN_THINK) {
+        json_out_key(&o, STR("signature"));
+        json_out_str(&o, STR(""));
+    }
+    json_out_end(&o);
+    event_end(en, &o);
+    block_open(en, kind, ev);
+}
+
+/* ---- what events do to a stream ---- */
+
+static void on_call(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct anthropic_encoder *s = state(en);
+    struct json_out o;
+
+    block_begin(en, &o);
+    json_out_object(&o);
+    piece_put(&o, "type", STR("tool_use"));
+    json_out_key(&o, STR("id"));
+    json_out_str(&o, ev->id);
+    json_out_key(&o, STR("name"));
+    json_out_str(&o, ev->name);
+    json_out_key(&o, STR("input"));
+    json_out_raw(&o, STR("{}"));
+    json_out_end(&o);
+    event_end(en, &o);
+    block_open(en, OPEN_CALL, ev);
+    s->calls[s->call_count % ANTHROPIC_CALLS_MAX].block = ev->block;
+    s->calls[s->call_count++ % ANTHROPIC_CALLS_MAX].index = s->open_index;
+}
+
+/* Mostly for the open call; some providers mix the arguments of parallel ones. */
+static void on_arguments(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct anthropic_encoder *s = state(en);
+    size_t n = s->call_count < ANTHROPIC_CALLS_MAX ? s->call_count : ANTHROPIC_CALLS_MAX;
+
+    if (s->open == OPEN_CALL &&
+        (s->open_block == ev->block || s->open_block == ANTHROPIC_ANY_BLOCK)) {
+        s->open_block = ev->block;
+        delta(en, s->open_index, "input_json_delta", "partial_json", ev->text, false);
+        return;
+    }
+    for (size_t i = n; i-- > 0;)
+        if (s->calls[i].block == ev->block) {
+            delta(en, s->calls[i].index, "input_json_delta", "partial_json", ev->text, false);
+            return;
+        }
+}
+
+static void on_redacted(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct json_out o;
+
+    block_begin(en, &o);
+    json_out_object(&o);
+    piece_put(&o, "type", STR("redacted_thinking"));
+    json_out_key(&o, STR("data"));
+    json_out_str(&o, ev->text);
+    json_out_end(&o);
+    event_end(en, &o);
+    stop_block(en, state(en)->next++);
+}
+
+static void on_opaque(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct json_out o;
+
+    if (str_eq(ev->name, STR("citation"))) {
+        need(en, OPEN_TEXT, ev);
+        delta(en, state(en)->open_index, "citations_delta", "citation", ev->text, true);
+        return;
+    }
+    block_begin(en, &o);
+    put_json(&o, ev->text);
+    event_end(en, &o);
+    stop_block(en, state(en)->next++);
+}
+
+static void on_error(struct wire_encoder *en, const struct chat_error *error)
+{
+    struct json_out o;
+
+    if (!en->stream) {
+        anthropic_write_error(error, en->out);
+        return;
+    }
+    event_begin(en, &o, "error");
+    json_out_key(&o, STR("error"));
+    anthropic_error_body(error, &o);
+    piece_put(&o, "request_id", en->id);
+    event_end(en, &o);
+}
+
+/* Extras stand where Anthropic has them: in the delta, but for context_management. */
+static void put_extras(struct json_out *o, const struct gather *g, bool inside)
+{
+    for (const struct gather_extra *x = g->extras; x; x = x->next) {
+        bool outside = str_eq(x->name, STR("context_management"));
+
+        if (inside == outside || x->json.n == 0 || str_eq(x->name, STR("delta")))
+            continue;
+        json_out_key(o, x->name);
+        put_json(o, x->json);
+    }
+}
+
+static void finish(struct wire_encoder *en)
+{
+    struct anthropic_encoder *s = state(en);
+    struct json_out o;
+
+    if (s->finished)
+        return;
+    s->finished = true;
+    start(en);
+    anthropic_close(en);
+    event_begin(en, &o, "message_delta");
+    json_out_key(&o, STR("delta"));
+    json_out_object(&o);
+    put_stop(&o, &s->gather);
+    put_extras(&o, &s->gather, true);
+    json_out_end(&o);
+    put_usage(&o, &s->gather.usage);
+    put_extras(&o, &s->gather, false);
+    event_end(en, &o);
+    event_begin(en, &o, "message_stop");
+    event_end(en, &o);
+}
+
+static void stream_event(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct anthropic_encoder *s = state(en);
+    bool ours = ev->dialect == CHAT_ANTHROPIC;
+
+    switch (ev->kind) {
+    case CHAT_START:
+        start(en);
+        break;
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        if (ev->text.n) {
+            need(en, OPEN_TEXT, ev);
+            delta(en, s->open_index, "text_delta", "text", ev->text, false);
+        }
+        break;
+    case CHAT_REASONING:
+        if (ev->text.n) {
+            need(en, OPEN_THINK, ev);
+            delta(en, s->open_index, "thinking_delta", "thinking", ev->text, false);
+        }
+        break;
+    case CHAT_SIGNATURE:
+        if (ours && ev->text.n) {
+            need(en, OPEN_THINK, ev);
+            s->is_signed = true;
+            delta(en, s->open_index, "signature_delta", "signature", ev->text, false);
+        }
+        break;
+    case CHAT_REDACTED:
+        if (ours)
+            on_redacted(en, ev);
+        break;
+    case CHAT_CALL:
+        on_call(en, ev);
+        break;
+    case CHAT_ARGUMENTS:
+        if (ev->text.n)
+            on_arguments(en, ev);
+        break;
+    case CHAT_OPAQUE:
+        if (ours)
+            on_opaque(en, ev);
+        break;
+    case CHAT_END:
+        finish(en);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- whole ---- */
+
+static void put_think(const struct wire_encoder *en, const struct gather_block *b, uint32_t index,
+                      struct json_out *o)
+{
+    struct buf ours;
+
+    json_out_key(o, STR("thinking"));
+    json_out_str(o, piece_str(&b->text));
+    json_out_key(o, STR("signature"));
+    if (b->extra.n) {
+        json_out_str(o, piece_str(&b->extra));
+        return;
+    }
+    buf_init(&ours, 256);
+    anthropic_signature(en, index, &ours);
+    json_out_str(o, buf_str(&ours));
+    buf_release(&ours);
+}
+
+void anthropic_block_json(const struct wire_encoder *en, const struct gather_block *b,
+                          uint32_t index, struct json_out *o)
+{
+    static const char *const types[] = {[GATHER_TEXT] = "text",
+                                        [GATHER_THINK] = "thinking",
+                                        [GATHER_REDACTED] = "redacted_thinking",
+                                        [GATHER_CALL] = "tool_use"};
+
+    if (b->kind == GATHER_OPAQUE) {
+        json_out_raw(o, piece_str(&b->text));
+        return;
+    }
+    json_out_object(o);
+    piece_put(o, "type", str_c(types[b->kind]));
+    if (b->kind == GATHER_TEXT) {
+        json_out_key(o, STR("text"));
+        json_out_str(o, piece_str(&b->text));
+        if (b->extra.n) {
+            json_out_key(o, STR("citations"));
+            json_out_array(o);
+            json_out_raw(o, piece_str(&b->extra));
+            json_out_end(o);
+        }
+    } else if (b->kind == GATHER_THINK) {
+        put_think(en, b, index, o);
+    } else if (b->kind == GATHER_REDACTED) {
+        piece_put(o, "data", piece_str(&b->text));
+    } else {
+        json_out_key(o, STR("id"));
+        json_out_str(o, b->id);
+        json_out_key(o, STR("name"));
+        json_out_str(o, b->name);
+        json_out_key(o, STR("input"));
+        piece_object(o, piece_str(&b->text));
+    }
+    json_out_end(o);
+}
+
+static void write_whole(struct wire_encoder *en)
+{
+    const struct gather *g = &state(en)->gather;
+    uint32_t index = 0;
+    struct json_out o;
+
+    json_out_init(&o, en->out);
+    json_out_object(&o);
+    put_head(&o, en, g);
+    json_out_key(&o, STR("content"));
+    json_out_array(&o);
+    for (const struct gather_block *b = g->first; b; b = b->next)
+        if (b->choice == 0)
+            anthropic_block_json(en, b, index++, &o);
+    json_out_end(&o);
+    put_stop(&o, g);
+    put_extras(&o, g, true);
+    put_usage(&o, &g->usage);
+    put_extras(&o, g, false);
+    json_out_end(&o);
+}
+
+static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct anthropic_encoder *s = state(en);
+    struct chat_error error = {.status = 502,
+                               .type = STR("api_error"),
+                               .message = STR("the reply is too large to be given as a whole"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    if (ev->kind != CHAT_END || s->finished)
+        return;
+    s->finished = true;
+    if (s->gather.full)
+        on_error(en, &error);
+    else
+        write_whole(en);
+}
+
+void anthropic_encode(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct anthropic_encoder *s = state(en);
+    bool meta = ev->kind == CHAT_START || ev->kind == CHAT_USAGE || ev->kind == CHAT_STOP ||
+                ev->kind == CHAT_EXTRA;
+
+    if (ev->choice != 0) /* there is one answer here */
+        return;
+    if (ev->kind == CHAT_ERROR) {
+        on_error(en, ev->error);
+        return;
+    }
+    if (ev->kind == CHAT_CALL)
+        s->gather.called = true;
+    if (ev->kind == CHAT_REFUSAL)
+        s->gather.refused = true;
+    gather_begin(&s->gather);
+    if (!en->stream || meta)
+        gather_event(&s->gather, en->arena, ev, CHAT_ANTHROPIC);
+    if (en->stream)
+        stream_event(en, ev);
+    else
+        whole_event(en, ev);
+}

@@ -1,0 +1,260 @@
+/* anthropic_think.c - which model is told how to think, and the thinking of a body changed.
+ *
+ * Up to Claude 4.5 a budget is given; from 4.6 the model adapts and is told an effort, and later
+ * ones refuse a budget; the Fable and Mythos lines refuse to be told not to think.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/anthropic.h"
+
+#define BUDGET_TOKENS_MIN 1024
+#define ANSWER_TOKENS_MIN 1024 /* room that stays for the answer */
+#define MAX_TOKENS_DEFAULT 4096
+
+/* What a family of models is from a version on. The first row that fits holds. */
+static const struct {
+    const char *family; /* a word in the name; "" for any */
+    int from;           /* version times 100, or 0 for any */
+    struct anthropic_model is;
+} models[] = {
+    {"fable", 0, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"mythos", 0, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"claude", 407, {ANTHROPIC_ADAPTIVE, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"claude", 406, {ANTHROPIC_ADAPTIVE, .xhigh = false}},
+    {"claude", 307, {ANTHROPIC_BUDGET, .xhigh = false}},
+    {"claude", 1, {ANTHROPIC_NEVER, .xhigh = false}},
+    {"claude", 0, {ANTHROPIC_ADAPTIVE, .xhigh = true}}, /* an alias without a number is new */
+    {"", 0, {ANTHROPIC_BUDGET, .xhigh = false}}, /* other makers with this API know budgets */
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A run of one or two digits at *at, or -1: longer runs are dates. */
+static int small_number(str s, size_t *at)
+{
+    size_t from = *at;
+    int n = 0;
+
+    while (*at < s.n && is_digit(s.p[*at]))
+        n = *at - from < 3 ? n * 10 + (s.p[*at] - '0') : n, (*at)++;
+    return *at > from && *at - from <= 2 ? n : -1;
+}
+
+/* claude-3-7-sonnet-20250219: 307; claude-opus-4-5@20251101: 405; anthropic.claude-sonnet-5: 500.
+ * The numbers stand behind "claude". 0 if there are none. */
+static int version_of(str model)
+{
+    size_t at = str_find(model, STR("claude"));
+
+    if (at == STR_NONE)
+        return 0;
+    for (at += 6; at < model.n; at++) {
+        int major, minor;
+
+        if (!is_digit(model.p[at]))
+            continue;
+        major = small_number(model, &at);
+        if (major < 0)
+            continue;
+        if (at >= model.n || (model.p[at] != '-' && model.p[at] != '.'))
+            return major * 100;
+        at++;
+        minor = at < model.n && is_digit(model.p[at]) ? small_number(model, &at) : -1;
+        return major * 100 + (minor > 0 ? minor : 0);
+    }
+    return 0;
+}
+
+struct anthropic_model anthropic_model_of(str model)
+{
+    int version = version_of(model);
+
+    for (size_t i = 0; i < COUNT_OF(models); i++)
+        if (str_find(model, str_c(models[i].family)) != STR_NONE && version >= models[i].from)
+            return models[i].is;
+    return models[COUNT_OF(models) - 1].is;
+}
+
+static str model_of(const struct json *doc, const struct wire_plan *plan, struct arena *a)
+{
+    return plan->model.n ? plan->model : piece_text(doc, json_root(doc), STR("model"), a);
+}
+
+/* A budget for a level where none was told in tokens. */
+static int64_t level_budget(enum chat_level level)
+{
+    static const int64_t tokens[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_ON] = 8192,
+                                                     [CHAT_LEVEL_MINIMAL] = 1024,
+                                                     [CHAT_LEVEL_LOW] = 2048,
+                                                     [CHAT_LEVEL_MEDIUM] = 8192,
+                                                     [CHAT_LEVEL_HIGH] = 16384,
+                                                     [CHAT_LEVEL_XHIGH] = 24576,
+                                                     [CHAT_LEVEL_MAX] = 32768};
+
+    return tokens[level];
+}
+
+static int64_t max_tokens_of(const struct json *doc, const struct wire_plan *plan)
+{
+    int64_t now = piece_count(doc, json_root(doc), STR("max_tokens"));
+    uint64_t told;
+
+    if (str_u64(plan->max_tokens, &told) && told < INT64_MAX / 4)
+        return (int64_t)told;
+    return now > 0 && now < INT64_MAX / 4 ? now : MAX_TOKENS_DEFAULT;
+}
+
+static void set_budget(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
+{
+    int64_t max = max_tokens_of(doc, plan);
+    int64_t budget = plan->budget_tokens > 0 ? plan->budget_tokens : level_budget(plan->level);
+
+    if (budget < BUDGET_TOKENS_MIN)
+        budget = BUDGET_TOKENS_MIN;
+    if (budget > INT64_MAX / 4)
+        budget = INT64_MAX / 4;
+    json_edit_set(ed,
+                  json_root(doc),
+                  STR("thinking"),
+                  arena_printf(ed->arena,
+                               "{\"type\":\"enabled\",\"budget_tokens\":%lld}",
+                               (long long)budget));
+    if (max < budget + ANSWER_TOKENS_MIN)
+        json_edit_set(ed,
+                      json_root(doc),
+                      STR("max_tokens"),
+                      arena_printf(ed->arena, "%lld", (long long)(budget + max)));
+}
+
+/* The effort for a level, or for a budget where no level was told. */
+static const char *effort_of(const struct wire_plan *plan, struct anthropic_model m)
+{
+    enum chat_level level = plan->level;
+
+    if (level <= CHAT_LEVEL_ON && plan->budget_tokens > 0)
+        level = plan->budget_tokens <= 2048    ? CHAT_LEVEL_LOW
+                : plan->budget_tokens <= 8192  ? CHAT_LEVEL_MEDIUM
+                : plan->budget_tokens <= 24576 ? CHAT_LEVEL_HIGH
+                                               : CHAT_LEVEL_MAX;
+    if (level == CHAT_LEVEL_NONE || level == CHAT_LEVEL_MINIMAL)
+        level = CHAT_LEVEL_LOW;
+    if (level == CHAT_LEVEL_XHIGH && !m.xhigh)
+        level = CHAT_LEVEL_HIGH;
+    return chat_level_name(level <= CHAT_LEVEL_ON ? CHAT_LEVEL_MEDIUM : level);
+}
+
+static void set_effort(const struct json *doc, const struct wire_plan *plan,
+                       struct anthropic_model m, struct json_edits *ed)
+{
+    static const str path[] = {STR_INIT("output_config"), STR_INIT("effort")};
+
+    json_edit_set_path(ed,
+                       json_root(doc),
+                       path,
+                       COUNT_OF(path),
+                       arena_printf(ed->arena, "\"%s\"", effort_of(plan, m)));
+}
+
+/* The client's own words on whether it wants to see the thoughts stay. */
+static void set_adaptive(const struct json *doc, const struct wire_plan *plan,
+                         struct anthropic_model m, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *display =
+        json_find(doc, json_find(doc, root, STR("thinking")), STR("display"));
+    str shown = display ? json_raw(doc, display) : m.omits ? STR("\"summarized\"") : STR("");
+
+    json_edit_set(ed,
+                  root,
+                  STR("thinking"),
+                  arena_printf(ed->arena,
+                               "{\"type\":\"adaptive\"%s" STR_FMT "}",
+                               shown.n ? ",\"display\":" : "",
+                               STR_ARG(shown)));
+    set_effort(doc, plan, m, ed);
+}
+
+static void remove_effort(const struct json *doc, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *config = json_find(doc, root, STR("output_config"));
+
+    if (config && json_find(doc, config, STR("effort")) && json_count(doc, config) == 1)
+        json_edit_remove(ed, root, STR("output_config"));
+    else if (config)
+        json_edit_remove(ed, config, STR("effort"));
+}
+
+static void set_off(const struct json *doc, const struct wire_plan *plan, struct anthropic_model m,
+                    struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+
+    if (m.think == ANTHROPIC_ALWAYS) {
+        json_edit_remove(ed, root, STR("thinking"));
+        set_effort(doc, plan, m, ed);
+    } else if (m.think == ANTHROPIC_NEVER) {
+        json_edit_remove(ed, root, STR("thinking"));
+    } else {
+        json_edit_set(ed, root, STR("thinking"), STR("{\"type\":\"disabled\"}"));
+        remove_effort(doc, ed);
+    }
+}
+
+/* A client that forces a call depends on it; with a budget Anthropic takes only one of the two. */
+bool anthropic_forced(const struct json *doc, const struct wire_plan *plan)
+{
+    const struct json_node *choice = json_find(doc, json_root(doc), STR("tool_choice"));
+    const struct json_node *type = json_find(doc, choice, STR("type"));
+
+    return !plan->drop_tools && (json_is(doc, type, STR("any")) || json_is(doc, type, STR("tool")));
+}
+
+void anthropic_patch_thinking(const struct json *doc, const struct wire_plan *plan,
+                              struct json_edits *ed)
+{
+    struct anthropic_model m = anthropic_model_of(model_of(doc, plan, ed->arena));
+
+    if (plan->drop_reasoning) {
+        json_edit_remove(ed, json_root(doc), STR("thinking"));
+        remove_effort(doc, ed);
+        return;
+    }
+    if (!plan->set_level || plan->think == WIRE_THINK_NONE)
+        return;
+    if (plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0 ||
+        (m.think == ANTHROPIC_BUDGET && anthropic_forced(doc, plan)))
+        set_off(doc, plan, m, ed);
+    else if (m.think == ANTHROPIC_BUDGET) {
+        set_budget(doc, plan, ed);
+        remove_effort(doc, ed);
+    } else if (m.think != ANTHROPIC_NEVER)
+        set_adaptive(doc, plan, m, ed);
+}
+
+bool anthropic_will_think(const struct json *doc, const struct wire_plan *plan)
+{
+    const struct json_node *thinking = json_find(doc, json_root(doc), STR("thinking"));
+
+    if (plan->drop_reasoning)
+        return false;
+    if (plan->set_level && plan->think != WIRE_THINK_NONE)
+        return !anthropic_told_off(doc, plan);
+    return thinking && !json_is(doc, json_find(doc, thinking, STR("type")), STR("disabled"));
+}
+
+bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan)
+{
+    const struct json_node *thinking = json_find(doc, json_root(doc), STR("thinking"));
+    str model = plan->model;
+
+    if (plan->drop_reasoning)
+        return true;
+    if (plan->set_level && plan->think != WIRE_THINK_NONE)
+        return plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0 ||
+               (anthropic_model_of(model).think == ANTHROPIC_BUDGET && anthropic_forced(doc, plan));
+    return json_is(doc, json_find(doc, thinking, STR("type")), STR("disabled"));
+}

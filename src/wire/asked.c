@@ -1,0 +1,137 @@
+/* asked.c - members of a client's body, checked.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/asked.h"
+
+#define ROOM_SPARE ((size_t)65536)
+
+static void write_path(struct buf *b, const struct asked_at *at)
+{
+    if (!at)
+        return;
+    write_path(b, at->up);
+    if (b->n)
+        buf_add_c(b, '.');
+    if (at->key)
+        buf_add(b, str_c(at->key));
+    else
+        buf_printf(b, "%zu", at->index);
+}
+
+bool asked_bad(const struct asked *r, const struct asked_at *at, const char *key, const char *what)
+{
+    struct buf b;
+
+    buf_init(&b, 4096);
+    write_path(&b, at);
+    if (key)
+        buf_printf(&b, "%s%s", b.n ? "." : "", key);
+    err_set(r->e, ERR_INPUT, STR_FMT "%s%s", STR_ARG(buf_str(&b)), b.n ? ": " : "", what);
+    buf_release(&b);
+    return false;
+}
+
+bool asked_alloc(const struct asked *r, size_t n, size_t size, void *out)
+{
+    void *p;
+
+    /* Room is left for every text of the body to be unescaped once. */
+    if (n > 0 && (arena_left(r->a) < r->doc->src.n + ROOM_SPARE ||
+                  (arena_left(r->a) - r->doc->src.n - ROOM_SPARE) / size < n))
+        return err_set(r->e, ERR_LIMIT, "the request has too many parts");
+    p = arena_zero(r->a, n ? n : 1, size);
+    memcpy(out, &p, sizeof p);
+    return true;
+}
+
+const struct json_node *asked_find(const struct asked *r, const struct json_node *v,
+                                   const char *key)
+{
+    const struct json_node *found = json_find(r->doc, v, str_c(key));
+
+    return found && found->kind != JSON_NULL ? found : NULL;
+}
+
+bool asked_text(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                const char *key, str *out)
+{
+    const struct json_node *m = asked_find(r, v, key);
+
+    if (m && !json_text(r->doc, m, r->a, out))
+        return asked_bad(r, at, key, "Input should be a valid string");
+    return true;
+}
+
+bool asked_need_text(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                     const char *key, str *out)
+{
+    if (!json_find(r->doc, v, str_c(key)))
+        return asked_bad(r, at, key, "Field required");
+    if (!json_text(r->doc, json_find(r->doc, v, str_c(key)), r->a, out))
+        return asked_bad(r, at, key, "Input should be a valid string");
+    return true;
+}
+
+bool asked_bool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                const char *key, bool *out, bool *given)
+{
+    const struct json_node *m = asked_find(r, v, key);
+
+    if (m && !json_bool(m, out))
+        return asked_bad(r, at, key, "Input should be a valid boolean");
+    if (m && given)
+        *given = true;
+    return true;
+}
+
+bool asked_number(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                  const char *key, double min, double max, bool whole, str *out)
+{
+    const struct json_node *m = asked_find(r, v, key);
+    char what[80];
+    double x;
+    int64_t i;
+
+    if (!m)
+        return true;
+    if (!json_double(r->doc, m, &x))
+        return asked_bad(r, at, key, "Input should be a valid number");
+    if (whole && !json_i64(r->doc, m, &i))
+        return asked_bad(r, at, key, "Input should be a valid integer");
+    if (!(x >= min) || !(x <= max)) {
+        bool low = !(x >= min);
+
+        (void)snprintf(what,
+                       sizeof what,
+                       "Input should be %s than or equal to %g",
+                       low ? "greater" : "less",
+                       low ? min : max);
+        return asked_bad(r, at, key, what);
+    }
+    *out = json_raw(r->doc, m);
+    return true;
+}
+
+bool asked_texts(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                 const char *key, str **out, size_t *count)
+{
+    const struct json_node *m = asked_find(r, v, key);
+    struct asked_at here = {.up = at, .key = key};
+    size_t n = 0;
+
+    if (!m)
+        return true;
+    if (m->kind != JSON_ARRAY)
+        return asked_bad(r, at, key, "Input should be a valid list");
+    if (!asked_alloc(r, json_count(r->doc, m), sizeof **out, out))
+        return false;
+    for (const struct json_node *x = json_first(r->doc, m); x; x = json_next(r->doc, m, x), n++) {
+        struct asked_at item = {.up = &here, .index = n};
+
+        if (!json_text(r->doc, x, r->a, &(*out)[n]))
+            return asked_bad(r, &item, NULL, "Input should be a valid string");
+    }
+    *count = n;
+    return true;
+}

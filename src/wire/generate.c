@@ -1,0 +1,446 @@
+/* generate.c - /generate, our own: one prompt in, named events out.
+ *
+ * Asked with a JSON object:
+ *
+ *     prompt            a string, or messages as in Chat Completions, one of the two
+ *     model             a string; the gateway's first if it is left out
+ *     system            a string
+ *     reasoning_effort  none to max; medium if nothing else says how much to think
+ *     stream            true if it is left out
+ *     max_tokens, temperature, top_p, stop, seed, tools, tool_choice, response_format, thinking,
+ *     reasoning         as in Chat Completions
+ *
+ * Answered with server-sent events, each with a name and one JSON object:
+ *
+ *     analysis         {"state": "started"}, and "ended" when reasoning is over; no text of it
+ *     reasoning_delta  {"text"}: reasoning as it comes, if that is switched on
+ *     reasoning        {"text"}: reasoning as a whole, when it is over and before the next token
+ *     token            {"text"}: more of the answer
+ *     commentary       {"state": "started", "tool"}: a call is being written
+ *     tool_call        {"id", "name", "arguments"}: the call, whole
+ *     usage            {"input_tokens", "output_tokens", "reasoning_tokens", "final_tokens",
+ *                       "reasoning_ratio"}: once, before the end
+ *     error            {"message", "type", "status"}: nothing comes behind it
+ *     end              {"stop": end, length, tool, sequence, refused, pause or other}
+ *
+ * Without stream, one object: {"id", "model", "text", "reasoning"?, "tool_calls"?, "usage",
+ * "stop"}.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/generate.h"
+
+#include "wire/openai.h"
+
+/* ---- asked ---- */
+
+static void one_text(struct arena *a, enum chat_role role, str text, struct chat_message *out)
+{
+    struct chat_part *part = arena_zero(a, 1, sizeof *part);
+
+    *part = (struct chat_part){.kind = CHAT_PART_TEXT,
+                               .text = text,
+                               .signature = STR(""),
+                               .id = STR(""),
+                               .name = STR(""),
+                               .json = STR(""),
+                               .mime = STR(""),
+                               .url = STR(""),
+                               .data = STR(""),
+                               .dialect = CHAT_GENERATE};
+    *out = (struct chat_message){.role = role, .name = STR(""), .parts = part, .part_count = 1};
+}
+
+static bool read_prompt(struct openai_reader *r, const struct json_node *root)
+{
+    const struct json_node *prompt = openai_member(r->doc, root, "prompt");
+    const struct json_node *messages = openai_member(r->doc, root, "messages");
+    str text;
+
+    if (prompt && messages)
+        return err_set(r->e, ERR_INPUT, "prompt: expected it or messages, not both");
+    if (messages)
+        return openai_read_messages(r, messages);
+    if (!json_text(r->doc, prompt, r->a, &text))
+        return err_set(r->e, ERR_INPUT, "prompt: expected a string");
+    r->out->messages = arena_zero(r->a, 1, sizeof(struct chat_message));
+    r->out->message_count = 1;
+    one_text(r->a, CHAT_USER, text, &r->out->messages[0]);
+    return true;
+}
+
+static bool read_system(struct openai_reader *r, const struct json_node *root)
+{
+    const struct json_node *v = openai_member(r->doc, root, "system");
+    struct chat_request *q = r->out;
+    struct chat_message *all;
+    str text;
+
+    if (!v)
+        return true;
+    if (!json_text(r->doc, v, r->a, &text))
+        return err_set(r->e, ERR_INPUT, "system: expected a string");
+    all = arena_zero(r->a, q->message_count + 1, sizeof *all);
+    one_text(r->a, CHAT_SYSTEM, text, &all[0]);
+    memcpy(all + 1, q->messages, q->message_count * sizeof *all);
+    q->messages = all;
+    q->message_count++;
+    return true;
+}
+
+static bool read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *model = openai_member(doc, root, "model");
+    struct chat_request q;
+    struct openai_reader r = {doc, a, &q, e};
+
+    openai_request_init(&q, CHAT_GENERATE, doc);
+    q.stream = true;
+    if (!root || root->kind != JSON_OBJECT)
+        return err_set(e, ERR_INPUT, "the body: expected a JSON object");
+    if (model && !json_text(doc, model, a, &q.model))
+        return err_set(e, ERR_INPUT, "model: expected a string, the name of a model");
+    if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, root) ||
+        !openai_read_thinking(&r, root))
+        return false;
+    if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
+        q.level = CHAT_LEVEL_MEDIUM;
+    *out = q;
+    return true;
+}
+
+/* ---- answered ---- */
+
+struct call {
+    uint32_t block;
+    str id, name;
+    struct openai_text arguments;
+    bool told;
+    struct call *next;
+};
+
+struct state {
+    bool chosen, delta, whole; /* what wire_generate_options said */
+    bool thinking;
+    struct openai_text thought; /* of the reasoning at hand; all of it, if not streamed */
+    struct openai_text text;
+    struct call *calls, *last;
+    struct chat_usage usage;
+    bool usage_known;
+    str id, model;
+    const char *stop;
+};
+
+void wire_generate_options(struct wire_encoder *en, bool delta, bool whole)
+{
+    struct state *s = en->state;
+
+    s->chosen = true;
+    s->delta = delta;
+    s->whole = whole;
+}
+
+static bool wants_whole(const struct state *s)
+{
+    return s->chosen ? s->whole : true;
+}
+
+static void text_event(struct wire_encoder *en, const char *name, str text)
+{
+    wire_sse_begin(en->out, str_c(name));
+    buf_add(en->out, STR("{\"text\":"));
+    (void)json_quote(en->out, text);
+    buf_add_c(en->out, '}');
+    wire_sse_end(en->out);
+}
+
+static void write_call(const struct call *call, struct buf *out)
+{
+    str arguments = call->arguments.n ? openai_text_str(&call->arguments) : STR("{}");
+    struct json doc;
+    struct err e;
+
+    buf_add(out, STR("{\"id\":"));
+    (void)json_quote(out, call->id);
+    buf_add(out, STR(",\"name\":"));
+    (void)json_quote(out, call->name);
+    buf_add(out, STR(",\"arguments\":"));
+    json_init(&doc);
+    /* What the model wrote may be no JSON: then it is a string. An event is one line. */
+    if (json_parse(&doc, arguments, &e) && !memchr(arguments.p, '\n', arguments.n) &&
+        !memchr(arguments.p, '\r', arguments.n))
+        buf_add(out, arguments);
+    else if (doc.n > 0)
+        for (size_t i = 0; i < arguments.n; i++)
+            buf_add_c(out, arguments.p[i] == '\n' || arguments.p[i] == '\r' ? ' ' : arguments.p[i]);
+    else
+        (void)json_quote(out, arguments);
+    json_release(&doc);
+    buf_add_c(out, '}');
+}
+
+static void tell_calls(struct wire_encoder *en)
+{
+    struct state *s = en->state;
+
+    for (struct call *call = s->calls; call; call = call->next) {
+        if (call->told)
+            continue;
+        wire_sse_begin(en->out, STR("tool_call"));
+        write_call(call, en->out);
+        wire_sse_end(en->out);
+        call->told = true;
+    }
+}
+
+/* Something else than reasoning comes. */
+static void end_thinking(struct wire_encoder *en)
+{
+    struct state *s = en->state;
+
+    if (!s->thinking)
+        return;
+    s->thinking = false;
+    wire_sse_begin(en->out, STR("analysis"));
+    buf_add(en->out, STR("{\"state\":\"ended\""));
+    if (s->usage_known && s->usage.reasoning >= 0)
+        buf_printf(en->out, ",\"tokens\":%lld", (long long)s->usage.reasoning);
+    buf_add_c(en->out, '}');
+    wire_sse_end(en->out);
+    if (wants_whole(s))
+        text_event(en, "reasoning", openai_text_str(&s->thought));
+    s->thought.n = 0;
+}
+
+static void begin_thinking(struct wire_encoder *en)
+{
+    struct state *s = en->state;
+
+    if (s->thinking)
+        return;
+    s->thinking = true;
+    wire_sse_begin(en->out, STR("analysis"));
+    buf_add(en->out, STR("{\"state\":\"started\"}"));
+    wire_sse_end(en->out);
+}
+
+static struct call *call_at(struct state *s, uint32_t block)
+{
+    struct call *call = s->calls;
+
+    if (s->last && s->last->block == block)
+        return s->last;
+    while (call && call->block != block)
+        call = call->next;
+    return call;
+}
+
+static void take_call(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct state *s = en->state;
+    struct call *call = arena_zero(en->arena, 1, sizeof *call);
+
+    call->block = ev->block;
+    call->id = arena_dup(en->arena, ev->id);
+    call->name = arena_dup(en->arena, ev->name);
+    if (s->last)
+        s->last->next = call;
+    else
+        s->calls = call;
+    s->last = call;
+}
+
+static void write_usage(const struct chat_usage *u, struct buf *out)
+{
+    int64_t output = u->output > 0 ? u->output : 0;
+    int64_t reasoning = u->reasoning > 0 ? u->reasoning : 0;
+    int64_t final = output > reasoning ? output - reasoning : 0;
+
+    buf_printf(out,
+               "{\"input_tokens\":%lld,\"output_tokens\":%lld,\"reasoning_tokens\":%lld,"
+               "\"final_tokens\":%lld,\"reasoning_ratio\":%.4f}",
+               (long long)(u->input > 0 ? u->input : 0),
+               (long long)output,
+               (long long)reasoning,
+               (long long) final,
+               output > 0 ? (double)reasoning / (double)output : 0.0);
+}
+
+static void write_error(const struct chat_error *error, struct buf *out)
+{
+    buf_add(out, STR("{\"message\":"));
+    (void)json_quote(out, error->message.n ? error->message : STR("the request failed"));
+    buf_add(out, STR(",\"type\":"));
+    (void)json_quote(out, error->type.n ? error->type : STR("error"));
+    buf_printf(out, ",\"status\":%d}", error->status);
+}
+
+static void write_error_body(const struct chat_error *error, struct buf *out)
+{
+    buf_add(out, STR("{\"error\":"));
+    write_error(error, out);
+    buf_add_c(out, '}');
+}
+
+static void end_stream(struct wire_encoder *en)
+{
+    struct state *s = en->state;
+
+    end_thinking(en);
+    tell_calls(en);
+    if (s->usage_known) {
+        wire_sse_begin(en->out, STR("usage"));
+        write_usage(&s->usage, en->out);
+        wire_sse_end(en->out);
+    }
+    wire_sse_begin(en->out, STR("end"));
+    buf_printf(en->out, "{\"stop\":\"%s\"}", s->stop ? s->stop : "end");
+    wire_sse_end(en->out);
+}
+
+static void end_whole(struct wire_encoder *en)
+{
+    struct state *s = en->state;
+    struct buf *out = en->out;
+
+    buf_add(out, STR("{\"id\":"));
+    (void)json_quote(out, en->id.n ? en->id : s->id.p ? s->id : STR(""));
+    buf_add(out, STR(",\"model\":"));
+    (void)json_quote(out, en->model.n ? en->model : s->model.p ? s->model : STR(""));
+    buf_add(out, STR(",\"text\":"));
+    (void)json_quote(out, openai_text_str(&s->text));
+    if (s->thought.n && (wants_whole(s) || s->delta)) {
+        buf_add(out, STR(",\"reasoning\":"));
+        (void)json_quote(out, openai_text_str(&s->thought));
+    }
+    for (const struct call *call = s->calls; call; call = call->next) {
+        buf_add(out, call == s->calls ? STR(",\"tool_calls\":[") : STR(","));
+        write_call(call, out);
+    }
+    if (s->calls)
+        buf_add_c(out, ']');
+    buf_add(out, STR(",\"usage\":"));
+    write_usage(s->usage_known ? &s->usage : &chat_usage_none, out);
+    buf_printf(out, ",\"stop\":\"%s\"}", s->stop ? s->stop : "end");
+}
+
+/* What is only gathered, streamed or not. */
+static void take(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct state *s = en->state;
+    struct call *call;
+
+    switch (ev->kind) {
+    case CHAT_START:
+        s->id = arena_dup(en->arena, ev->id);
+        s->model = arena_dup(en->arena, ev->name);
+        break;
+    case CHAT_REASONING:
+        if (!en->stream || wants_whole(s))
+            openai_text_add(&s->thought, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        break;
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        if (!en->stream)
+            openai_text_add(&s->text, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        break;
+    case CHAT_CALL:
+        take_call(en, ev);
+        break;
+    case CHAT_ARGUMENTS:
+        call = call_at(s, ev->block);
+        if (call)
+            openai_text_add(&call->arguments, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        break;
+    case CHAT_USAGE:
+        if (!s->usage_known)
+            s->usage = chat_usage_none;
+        chat_usage_merge(&s->usage, ev->usage);
+        s->usage.raw = STR("");
+        s->usage_known = true;
+        break;
+    case CHAT_STOP:
+        s->stop = chat_stop_name(ev->stop);
+        break;
+    default:
+        break;
+    }
+}
+
+static void tell(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct state *s = en->state;
+
+    switch (ev->kind) {
+    case CHAT_REASONING:
+        begin_thinking(en);
+        if (s->delta && ev->text.n)
+            text_event(en, "reasoning_delta", ev->text);
+        break;
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        if (ev->text.n == 0)
+            break;
+        end_thinking(en);
+        tell_calls(en);
+        text_event(en, "token", ev->text);
+        break;
+    case CHAT_CALL:
+        end_thinking(en);
+        wire_sse_begin(en->out, STR("commentary"));
+        buf_add(en->out, STR("{\"state\":\"started\",\"tool\":"));
+        (void)json_quote(en->out, ev->name);
+        buf_add_c(en->out, '}');
+        wire_sse_end(en->out);
+        break;
+    case CHAT_STOP:
+        end_thinking(en);
+        tell_calls(en);
+        break;
+    case CHAT_ERROR:
+        wire_sse_begin(en->out, STR("error"));
+        write_error(ev->error, en->out);
+        wire_sse_end(en->out);
+        break;
+    case CHAT_END:
+        end_stream(en);
+        break;
+    default:
+        break;
+    }
+}
+
+static void encode(struct wire_encoder *en, const struct chat_event *ev)
+{
+    if (ev->choice != 0)
+        return;
+    take(en, ev);
+    if (en->stream)
+        tell(en, ev);
+    else if (ev->kind == CHAT_ERROR)
+        write_error_body(ev->error, en->out);
+    else if (ev->kind == CHAT_END)
+        end_whole(en);
+}
+
+static void path(str model, bool stream, struct buf *out)
+{
+    (void)model;
+    (void)stream;
+    buf_add(out, STR("/generate"));
+}
+
+const struct wire wire_generate = {
+    .dialect = CHAT_GENERATE,
+    .name = "generate",
+    .stream_framing = WIRE_SSE,
+    .whole_type = "application/json",
+    .stream_type = "text/event-stream",
+    .read = read,
+    .path = path,
+    .encoder_size = sizeof(struct state),
+    .encode = encode,
+    .write_error = write_error_body,
+    .read_error = openai_read_error,
+};

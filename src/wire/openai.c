@@ -1,0 +1,234 @@
+/* openai.c - OpenAI's Chat Completions, as its clients and two dozen hosts speak it: the row, and
+ * its errors.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+#include "wire/openai_encode.h"
+
+/* ---- errors out ---- */
+
+static const struct {
+    int from, to;
+    const char *type, *code;
+} kinds[] = {
+    {400, 400, "invalid_request_error", ""},
+    {401, 401, "authentication_error", "invalid_api_key"},
+    {402, 402, "insufficient_quota", "insufficient_quota"},
+    {403, 403, "permission_error", ""},
+    {404, 404, "not_found_error", "model_not_found"},
+    {429, 429, "rate_limit_error", "rate_limit_exceeded"},
+    {408, 408, "timeout_error", ""},
+    {405, 499, "invalid_request_error", ""},
+    {504, 504, "timeout_error", ""},
+    {500, 599, "server_error", ""},
+};
+
+static const char *kind_of(int status, bool code)
+{
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (status >= kinds[i].from && status <= kinds[i].to)
+            return code ? kinds[i].code : kinds[i].type;
+    return code ? "" : "api_error";
+}
+
+static void text_or_null(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    if (text.n)
+        json_out_str(o, text);
+    else
+        json_out_null(o);
+}
+
+void openai_write_error(const struct chat_error *error, struct buf *out)
+{
+    str code = error->code.n ? error->code : str_c(kind_of(error->status, true));
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("error"));
+    json_out_object(&o);
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, error->message.n ? error->message : STR("the request failed"));
+    json_out_key(&o, STR("type"));
+    json_out_str(&o, error->type.n ? error->type : str_c(kind_of(error->status, false)));
+    text_or_null(&o, "param", error->param);
+    text_or_null(&o, "code", code);
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+/* ---- errors in ---- */
+
+static void take(const struct json *doc, const struct json_node *v, const char *key,
+                 struct arena *a, str *out)
+{
+    const struct json_node *m = openai_member(doc, v, key);
+
+    if (m && m->kind == JSON_NUMBER)
+        *out = json_raw(doc, m);
+    else if (openai_member_text(doc, v, key, a).n)
+        *out = openai_member_text(doc, v, key, a);
+}
+
+static void take_status(const struct json *doc, const struct json_node *v, struct chat_error *out)
+{
+    static const char *const members[] = {
+        "status_code", "status", "code", "http_status", "statusCode"};
+
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const struct json_node *m = openai_member(doc, v, members[i]);
+        int64_t status;
+        uint64_t number;
+        bool given = json_i64(doc, m, &status);
+
+        if (!given && m && m->kind == JSON_STRING && m->size == 5 &&
+            str_u64(str_slice(json_raw(doc, m), 1, 4), &number)) {
+            status = (int64_t)number;
+            given = true;
+        }
+        if (given && status >= 400 && status <= 599) {
+            out->status = (int)status;
+            return;
+        }
+    }
+}
+
+/* FastAPI's {"detail": "..."} or {"detail": [{"loc": [...], "msg": "..."}]}. */
+static void take_detail(const struct json *doc, const struct json_node *v, struct arena *a,
+                        struct chat_error *out)
+{
+    const struct json_node *first = v && v->kind == JSON_ARRAY ? json_first(doc, v) : v;
+    const struct json_node *loc = json_find(doc, first, STR("loc"));
+    str text = STR("");
+
+    if (json_text(doc, first, a, &text)) {
+        out->message = text;
+        return;
+    }
+    take(doc, first, "msg", a, &out->message);
+    take(doc, first, "message", a, &out->message);
+    take(doc, first, "type", a, &out->type);
+    for (const struct json_node *p = json_first(doc, loc); p; p = json_next(doc, loc, p))
+        out->param = out->param.n
+                         ? arena_printf(a,
+                                        STR_FMT "." STR_FMT,
+                                        STR_ARG(out->param),
+                                        STR_ARG(str_slice(json_raw(doc, p),
+                                                          p->kind == JSON_STRING,
+                                                          p->size - (p->kind == JSON_STRING))))
+                         : str_slice(json_raw(doc, p),
+                                     p->kind == JSON_STRING,
+                                     p->size - (p->kind == JSON_STRING));
+}
+
+static void take_members(const struct json *doc, const struct json_node *v, struct arena *a,
+                         struct chat_error *out)
+{
+    const struct json_node *message = openai_member(doc, v, "message");
+
+    if (message && message->kind == JSON_OBJECT) /* Mistral's {"message": {"detail": [...]}} */
+        take_detail(doc, openai_member(doc, message, "detail"), a, out);
+    take_detail(doc, openai_member(doc, v, "detail"), a, out);
+    take(doc, v, "msg", a, &out->message);
+    take(doc, v, "message", a, &out->message);
+    take(doc, v, "type", a, &out->type);
+    take(doc, v, "code", a, &out->code);
+    take(doc, v, "param", a, &out->param);
+    take_status(doc, v, out);
+}
+
+void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *error, *raw;
+
+    if (root && root->kind == JSON_ARRAY) /* Google's endpoint puts it into a list */
+        root = json_first(doc, root);
+    if (!root)
+        return;
+    error = openai_member(doc, root, "error");
+    take(doc, root, "error", a, &out->message);
+    if (!error || error->kind != JSON_OBJECT) {
+        take_members(doc, root, a, out);
+        return;
+    }
+    take_status(doc, root, out);
+    take_members(doc, error, a, out);
+    /* OpenRouter: the words of the provider behind it say more. */
+    raw = json_find(doc, json_find(doc, error, STR("metadata")), STR("raw"));
+    if (raw && raw->kind == JSON_STRING && raw->size > 2)
+        out->message = arena_printf(
+            a,
+            STR_FMT ": " STR_FMT,
+            STR_ARG(out->message),
+            STR_ARG(openai_member_text(doc, json_find(doc, error, STR("metadata")), "raw", a)));
+}
+
+/* What a type says about the status, where nothing else does. */
+static int status_of(str type)
+{
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (kinds[i].from == kinds[i].to &&
+            (str_eq(type, str_c(kinds[i].type)) ||
+             (kinds[i].code[0] && str_eq(type, str_c(kinds[i].code)))))
+            return kinds[i].from;
+    return 502;
+}
+
+void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise)
+{
+    struct chat_event ev = openai_event(d, NULL, CHAT_ERROR);
+    struct chat_error error = {.status = 0,
+                               .type = STR(""),
+                               .message = STR(""),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    openai_read_error(doc, &d->scratch, &error);
+    if (error.message.n)
+        error.raw = doc->src;
+    else
+        error.message = str_c(otherwise);
+    if (error.status == 0)
+        error.status = status_of(error.type.n ? error.type : error.code);
+    if (error.type.n == 0)
+        error.type = error.raw.n ? str_c(kind_of(error.status, false)) : STR("upstream_error");
+    ev.error = &error;
+    wire_emit(d, &ev);
+}
+
+/* ---- the row ---- */
+
+static void path(str model, bool stream, struct buf *out)
+{
+    (void)model;
+    (void)stream;
+    buf_add(out, STR("/chat/completions"));
+}
+
+const struct wire wire_openai = {
+    .dialect = CHAT_OPENAI,
+    .name = "openai",
+    .stream_framing = WIRE_SSE,
+    .whole_type = "application/json",
+    .stream_type = "text/event-stream",
+    .read = openai_read,
+    .write = openai_write,
+    .patch = openai_patch,
+    .path = path,
+    .decoder_size = sizeof(struct openai_decoding),
+    .encoder_size = sizeof(struct openai_encoding),
+    .decode = openai_decode,
+    .decode_whole = openai_decode_whole,
+    .decode_end = openai_decode_end,
+    .encode = openai_encode,
+    .relay = openai_relay,
+    .write_error = openai_write_error,
+    .read_error = openai_read_error,
+};

@@ -1,0 +1,189 @@
+/* openai.h - what the files of Chat Completions share, with each other and with the dialects that
+ * are kin to it (mistral, cohere, generate).
+ *
+ *   openai.c          the row, paths, errors
+ *   openai_read.c     a client's body: messages; openai_options.c: all its other members
+ *   openai_write.c    a request as a body
+ *   openai_patch.c    the gateway's wishes as edits; openai_think.c: how much to think
+ *   openai_decode.c   replies into events; openai_calls.c: tool calls, openai_keep.c: what must go
+ *                     back, openai_usage.c: counts and ends
+ *   openai_encode.c   events into streams, openai_whole.c into bodies; openai_relay.c: frames
+ *                     passed on
+ *
+ * What has no event of its own comes as EXTRA, whose name says the place: "citations" is a member
+ * of the reply, "choice.logprobs" of the choice, "message.annotations" of its message (or delta),
+ * and "call.extra_content" of the tool call in its block. OPAQUE is a content chunk (its name is
+ * "content") or a tool call that is no function ("tool_calls"). KEEP has a JSON value: its name is
+ * a member of the message ("reasoning_content", "reasoning_details") or, with "call." before it, of
+ * the call; "thinking" is a list of Mistral's chunks.
+ *
+ * USAGE may come behind STOP: finish_reason goes out with the frame that says it, so that a frame
+ * that is passed on can be changed with what the events say.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/internal.h"
+
+#define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
+#define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
+#define OPENAI_CHOICES_MAX 128
+#define OPENAI_DETAILS_MAX 256
+
+/* Text gathered in an arena. What would pass the ceiling, or the arena's, is not taken: full. */
+struct openai_text {
+    char *p;
+    size_t n, cap;
+    bool full;
+};
+
+void openai_text_add(struct openai_text *t, struct arena *a, str s, size_t size_max);
+str openai_text_str(const struct openai_text *t);
+
+/* A member, or NULL also where it is null. */
+const struct json_node *openai_member(const struct json *doc, const struct json_node *v,
+                                      const char *key);
+/* A member's text, or "". */
+str openai_member_text(const struct json *doc, const struct json_node *v, const char *key,
+                       struct arena *a);
+/* Null, "", [], {} or an object of such. */
+bool openai_empty(const struct json *doc, const struct json_node *v);
+/* ---- requests ---- */
+
+struct openai_reader {
+    const struct json *doc;
+    struct arena *a;
+    struct chat_request *out;
+    struct err *e;
+};
+
+void openai_request_init(struct chat_request *out, enum chat_dialect dialect,
+                         const struct json *doc);
+bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
+bool openai_read_messages(struct openai_reader *r, const struct json_node *list) MUST_USE;
+bool openai_read_options(struct openai_reader *r, const struct json_node *root) MUST_USE;
+bool openai_read_thinking(struct openai_reader *r, const struct json_node *root) MUST_USE;
+/* "data:image/png;base64,..." into mime and data; anything else into url. */
+void openai_data_url(str url, struct chat_part *out);
+
+void openai_write(const struct chat_request *r, struct buf *out);
+void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out);
+/* One message; images of tool results that no tool message can hold are written behind the last
+ * result. `ids` are mapped where the provider wants its own shape of them. */
+void openai_write_messages(const struct chat_request *r, bool mistral, struct json_out *o);
+
+void openai_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits);
+void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool mistral,
+                      struct json_edits *edits);
+void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan, bool mistral,
+                           struct json_edits *edits);
+/* Every spelling of a wish to think that a body may have goes out of it. */
+void openai_drop_thinking(const struct json *doc, struct json_edits *edits);
+
+/* ---- replies ---- */
+
+enum openai_now { OPENAI_NOTHING, OPENAI_TEXT, OPENAI_THOUGHT, OPENAI_REFUSAL, OPENAI_CALL };
+
+struct openai_call {
+    int64_t index; /* as the provider counts; -1 if it does not */
+    uint32_t block;
+    bool said;   /* CALL has gone out */
+    bool argued; /* and some of its ARGUMENTS */
+    str id;
+    struct openai_text name;
+    struct openai_call *next;
+};
+
+struct openai_detail {
+    str first; /* the first piece, as it came */
+    str type, signature;
+    int64_t index;
+    size_t pieces;
+    struct openai_text text;
+    struct openai_detail *next;
+};
+
+/* Details of reasoning that come in pieces, merged as they must go back. */
+struct openai_details {
+    struct openai_detail *first, *last;
+    size_t count;
+    bool full;
+};
+
+struct openai_choice {
+    uint32_t index, blocks, block;
+    enum openai_now now;
+    struct openai_call *calls, *last;
+    bool called; /* a call of any kind was made */
+    bool stopping, stopped;
+    enum chat_stop stop;
+    str stop_name;
+    const char *spelling; /* of its reasoning, or NULL */
+    struct openai_text thought, signature;
+    struct openai_details details[2];
+    struct openai_choice *next;
+};
+
+struct openai_extra {
+    uint64_t name, value; /* hashes */
+};
+
+struct openai_decoding {
+    struct openai_choice *choices, *last;
+    size_t count;
+    struct openai_extra extras[32];
+    struct chat_usage usage;
+    bool usage_known;
+    str id;
+};
+
+void openai_decode(struct wire_decoder *d, const struct wire_frame *f);
+void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f);
+void openai_decode_end(struct wire_decoder *d);
+
+struct chat_event openai_event(const struct wire_decoder *d, const struct openai_choice *c,
+                               enum chat_event_kind kind);
+/* The block for content of this kind: the one at hand, or a new one. False if there are too many.
+ */
+bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now) MUST_USE;
+void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
+                const struct json_node *text, bool summary);
+void openai_content(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
+void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
+/* The choice that v is about, by its index; NULL after an error. */
+struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *v);
+void openai_decode_call(struct wire_decoder *d, struct openai_choice *c,
+                        const struct json_node *call);
+void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
+                            const struct json_node *call);
+/* A call's CALL goes out if it has not yet; all that are open, if NULL. */
+void openai_say_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only);
+
+void openai_details_add(struct openai_details *list, const struct json *doc,
+                        const struct json_node *detail, struct arena *a, struct arena *scratch);
+void openai_details_write(const struct openai_details *list, struct arena *a, struct buf *out);
+/* All that must go back with the calls of this choice, as KEEP. */
+void openai_keep(struct wire_decoder *d, struct openai_choice *c);
+/* Members of v without an event of their own: EXTRA, and KEEP for those that hold a signature.
+ * `place` is "", "choice.", "message." or, with the call, "call.". */
+void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+                   const char *place, struct openai_call *call);
+/* Whether it says reasoning in words. */
+bool openai_details_visible(const struct json *doc, const struct json_node *list);
+extern const char *const openai_detail_members[2]; /* reasoning_details, thinking_blocks */
+extern const char *const openai_thought_members[4];
+
+void openai_usage(const struct json *doc, const struct json_node *v, struct chat_usage *out);
+void openai_emit_usage(struct wire_decoder *d, struct chat_usage *last, bool *known,
+                       const struct chat_usage *now);
+enum chat_stop openai_stop(str name);
+uint64_t openai_hash(uint64_t h, str s);
+#define OPENAI_HASH_SEED 14695981039346656037ull
+
+/* ---- errors ---- */
+
+void openai_write_error(const struct chat_error *error, struct buf *out);
+void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
+/* A body or a frame that is an error: says so. */
+void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise);

@@ -1,0 +1,193 @@
+/* openai_calls.c - tool calls of a reply, put together from what each host makes of them.
+ *
+ * OpenAI counts calls by `index`, names them in the first piece and sends arguments in later ones.
+ * Others send whole calls, leave out the index or the id, repeat the name in every piece, give
+ * parallel calls the same index, or send arguments as an object. A piece belongs to the call with
+ * its index, unless it has a name and another id; without an index, to the call with its id, or to
+ * the last one. A call's name is over when its arguments begin, so CALL waits for them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+#define NAME_MAX_SIZE 4096
+
+/* An id for a call that has none: the same for the same reply. */
+static str made_up_id(struct wire_decoder *d, const struct openai_choice *c,
+                      const struct openai_call *call)
+{
+    const struct openai_decoding *s = d->state;
+    uint64_t h = openai_hash(OPENAI_HASH_SEED, s->id.p ? s->id : STR(""));
+
+    h = openai_hash(h, openai_text_str(&call->name));
+    return arena_printf(d->arena,
+                        "call_%016llx%02x%03x",
+                        (unsigned long long)h,
+                        c->index & 0xff,
+                        call->block & 0xfff);
+}
+
+static void say_call(struct wire_decoder *d, struct openai_choice *c, struct openai_call *call)
+{
+    struct chat_event ev = openai_event(d, c, CHAT_CALL);
+
+    if (call->said)
+        return;
+    if (call->id.n == 0)
+        call->id = made_up_id(d, c, call);
+    call->said = true;
+    ev.block = call->block;
+    ev.id = call->id;
+    ev.name = openai_text_str(&call->name);
+    wire_emit(d, &ev);
+}
+
+void openai_say_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only)
+{
+    if (only)
+        say_call(d, c, only);
+    else if (c->last)
+        say_call(d, c, c->last); /* those before it went out when it began */
+}
+
+static struct openai_call *new_call(struct wire_decoder *d, struct openai_choice *c, int64_t index,
+                                    str id)
+{
+    struct openai_call *call;
+
+    if (!openai_block(d, c, OPENAI_CALL))
+        return NULL;
+    call = arena_zero(d->arena, 1, sizeof *call);
+    call->index = index;
+    call->block = c->block;
+    call->id = wire_keep(d, str_slice(id, 0, NAME_MAX_SIZE));
+    if (c->last)
+        c->last->next = call;
+    else
+        c->calls = call;
+    c->called = true;
+    return c->last = call;
+}
+
+/* Parallel calls may share one index: then the last of them is meant. */
+static struct openai_call *by_index(struct openai_choice *c, int64_t index)
+{
+    struct openai_call *found = NULL;
+
+    if (c->last && c->last->index == index)
+        return c->last;
+    for (struct openai_call *call = c->calls; call; call = call->next)
+        if (call->index == index)
+            found = call;
+    return found;
+}
+
+static struct openai_call *by_id(struct openai_choice *c, str id)
+{
+    if (c->last && str_eq(c->last->id, id))
+        return c->last;
+    for (struct openai_call *call = c->calls; call; call = call->next)
+        if (str_eq(call->id, id))
+            return call;
+    return NULL;
+}
+
+static struct openai_call *call_of(struct wire_decoder *d, struct openai_choice *c, int64_t index,
+                                   str id, bool named)
+{
+    struct openai_call *call = NULL;
+
+    if (index >= 0) {
+        call = by_index(c, index);
+        if (call && named && id.n && call->id.n && !str_eq(id, call->id))
+            call = by_id(c, id);
+    } else if (id.n) {
+        call = by_id(c, id);
+        if (!call && !named)
+            call = c->last;
+    } else if (!named) {
+        call = c->last;
+    }
+    return call ? call : new_call(d, c, index, id);
+}
+
+static void arguments(struct wire_decoder *d, struct openai_choice *c, struct openai_call *call,
+                      const struct json_node *v)
+{
+    struct chat_event ev = openai_event(d, c, CHAT_ARGUMENTS);
+
+    if (!v || v->kind == JSON_NULL)
+        return;
+    if (json_text(&d->doc, v, &d->scratch, &ev.text))
+        ev.node = v;
+    else
+        ev.text = json_raw(&d->doc, v);
+    /* No arguments are an empty object, which "null" is some models' word for. */
+    if (ev.text.n == 0 || (!call->argued && str_eq(ev.text, STR("null"))))
+        return;
+    call->argued = true;
+    openai_say_calls(d, c, call);
+    ev.block = call->block;
+    wire_emit(d, &ev);
+}
+
+static void name_piece(struct wire_decoder *d, struct openai_call *call, str name)
+{
+    if (!call->said && !str_eq(openai_text_str(&call->name), name))
+        openai_text_add(&call->name, d->arena, name, NAME_MAX_SIZE);
+}
+
+/* A call that is no function: one piece of it, as it came. */
+static void odd_call(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
+{
+    struct chat_event ev;
+
+    if (!openai_block(d, c, OPENAI_CALL))
+        return;
+    c->now = OPENAI_NOTHING;
+    c->called = true;
+    ev = openai_event(d, c, CHAT_OPAQUE);
+    ev.name = STR("tool_calls");
+    ev.text = json_raw(&d->doc, v);
+    wire_emit(d, &ev);
+}
+
+void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
+{
+    const struct json_node *function = openai_member(&d->doc, v, "function");
+    const struct json_node *custom = openai_member(&d->doc, v, "custom");
+    str id = openai_member_text(&d->doc, v, "id", &d->scratch), name;
+    struct openai_call *call;
+    int64_t index;
+
+    if (custom && !function && !openai_empty(&d->doc, custom)) {
+        odd_call(d, c, v);
+        return;
+    }
+    if (!json_i64(&d->doc, json_find(&d->doc, v, STR("index")), &index) || index < 0)
+        index = -1;
+    if (!function)
+        function = v; /* name and arguments without a box around them */
+    name = openai_member_text(&d->doc, function, "name", &d->scratch);
+    call = call_of(d, c, index, id, name.n > 0);
+    if (!call)
+        return;
+    if (call->id.n == 0 && !call->said)
+        call->id = wire_keep(d, str_slice(id, 0, NAME_MAX_SIZE));
+    name_piece(d, call, name);
+    arguments(d, c, call, json_find(&d->doc, function, STR("arguments")));
+    openai_extras(d, c, v, "call.", call);
+}
+
+/* The old way: one call, no id. */
+void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
+                            const struct json_node *v)
+{
+    str name = openai_member_text(&d->doc, v, "name", &d->scratch);
+    struct openai_call *call = c->last ? c->last : new_call(d, c, -1, STR(""));
+
+    if (!call)
+        return;
+    name_piece(d, call, name);
+    arguments(d, c, call, json_find(&d->doc, v, STR("arguments")));
+}

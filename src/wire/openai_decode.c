@@ -1,0 +1,427 @@
+/* openai_decode.c - replies of Chat Completions into events, streamed or whole.
+ *
+ * Two dozen hosts speak this dialect and each spells something in its own way: reasoning has four
+ * names and two lists, content may be a list of chunks, a call may come whole or in pieces, usage
+ * in every chunk or in the last. All spellings are read wherever they stand. What a delta says goes
+ * out in one order: reasoning, content, refusal, calls, and then the members that have no event.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+const char *const openai_thought_members[4] = {
+    "reasoning_content", "reasoning", "reasoning_text", "thinking"};
+const char *const openai_detail_members[2] = {"reasoning_details", "thinking_blocks"};
+
+struct chat_event openai_event(const struct wire_decoder *d, const struct openai_choice *c,
+                               enum chat_event_kind kind)
+{
+    return (struct chat_event){.kind = kind,
+                               .choice = c ? c->index : 0,
+                               .block = c ? c->block : 0,
+                               .text = STR(""),
+                               .id = STR(""),
+                               .name = STR(""),
+                               .dialect = d->wire->dialect};
+}
+
+bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now)
+{
+    if (c->now == now && now != OPENAI_CALL)
+        return true;
+    openai_say_calls(d, c, NULL);
+    if (c->blocks >= WIRE_BLOCKS_MAX) {
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many parts");
+        return false;
+    }
+    c->now = now;
+    c->block = c->blocks++;
+    if (c->index == 0)
+        d->blocks = c->blocks;
+    return true;
+}
+
+void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
+                const struct json_node *node, bool summary)
+{
+    static const enum chat_event_kind kinds[] = {[OPENAI_TEXT] = CHAT_TEXT,
+                                                 [OPENAI_THOUGHT] = CHAT_REASONING,
+                                                 [OPENAI_REFUSAL] = CHAT_REFUSAL};
+    struct chat_event ev;
+    str text;
+
+    if (!json_text(&d->doc, node, &d->scratch, &text) || text.n == 0)
+        return;
+    if (!openai_block(d, c, now))
+        return;
+    ev = openai_event(d, c, kinds[now]);
+    ev.text = text;
+    ev.node = node;
+    ev.summary = summary;
+    wire_emit(d, &ev);
+}
+
+/* Words of reasoning, and a copy for the vault. */
+static void think(struct wire_decoder *d, struct openai_choice *c, const struct json_node *node,
+                  const char *spelling, bool summary)
+{
+    str text;
+
+    if (!json_text(&d->doc, node, &d->scratch, &text))
+        return;
+    if (!c->spelling)
+        c->spelling = spelling;
+    openai_text_add(&c->thought, d->arena, text, OPENAI_HELD_MAX);
+    openai_say(d, c, OPENAI_THOUGHT, node, summary);
+}
+
+/* The words of one detail: which member they are in depends on its type. */
+static const struct json_node *detail_words(const struct json *doc, const struct json_node *detail,
+                                            bool *summary)
+{
+    static const char *const members[] = {"text", "summary", "thinking"};
+
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const struct json_node *v = json_find(doc, detail, str_c(members[i]));
+
+        *summary = i == 1;
+        if (v && v->kind == JSON_STRING && v->size > 2)
+            return v;
+    }
+    return NULL;
+}
+
+bool openai_details_visible(const struct json *doc, const struct json_node *list)
+{
+    bool summary;
+
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+        if (detail_words(doc, v, &summary))
+            return true;
+    return false;
+}
+
+/* A list of details: kept for the vault, and said in words if nothing else said them. */
+static void details(struct wire_decoder *d, struct openai_choice *c, const struct json_node *list,
+                    size_t which, bool silent)
+{
+    struct chat_event ev = openai_event(d, c, CHAT_EXTRA);
+
+    if (!list || list->kind != JSON_ARRAY || list->span == 1)
+        return;
+    for (const struct json_node *v = json_first(&d->doc, list); v;
+         v = json_next(&d->doc, list, v)) {
+        bool summary = false;
+        const struct json_node *words = detail_words(&d->doc, v, &summary);
+
+        openai_details_add(&c->details[which], &d->doc, v, d->arena, &d->scratch);
+        if (words && !silent)
+            openai_say(d, c, OPENAI_THOUGHT, words, summary);
+    }
+    ev.block = c->block;
+    ev.name = which ? STR("message.thinking_blocks") : STR("message.reasoning_details");
+    ev.text = json_raw(&d->doc, list);
+    wire_emit(d, &ev);
+}
+
+/* Hosts that know two names for reasoning send the same text under both. */
+static bool said_before(const struct json *doc, const struct json_node *delta, size_t n)
+{
+    const struct json_node *v = json_find(doc, delta, str_c(openai_thought_members[n]));
+
+    for (size_t i = 0; i < n; i++) {
+        const struct json_node *u = json_find(doc, delta, str_c(openai_thought_members[i]));
+
+        if (u && u->kind == JSON_STRING && json_equal(doc, u, doc, v))
+            return true;
+    }
+    return false;
+}
+
+static void thoughts(struct wire_decoder *d, struct openai_choice *c, const struct json_node *delta)
+{
+    bool worded = c->thought.n > 0; /* once said in words, the details only repeat it */
+
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++) {
+        const struct json_node *v = json_find(&d->doc, delta, str_c(openai_thought_members[i]));
+
+        if (!v || v->kind != JSON_STRING || said_before(&d->doc, delta, i))
+            continue;
+        think(d, c, v, openai_thought_members[i], false);
+        worded = worded || v->size > 2;
+    }
+    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++) {
+        const struct json_node *v = json_find(&d->doc, delta, str_c(openai_detail_members[i]));
+
+        details(d, c, v, i, worded);
+        worded = worded || (v && openai_details_visible(&d->doc, v));
+    }
+}
+
+static void odd_chunk(struct wire_decoder *d, struct openai_choice *c,
+                      const struct json_node *chunk)
+{
+    struct chat_event ev;
+
+    if (openai_empty(&d->doc, chunk) || !openai_block(d, c, OPENAI_CALL))
+        return;
+    c->now = OPENAI_NOTHING;
+    ev = openai_event(d, c, CHAT_OPAQUE);
+    ev.name = STR("content");
+    ev.text = json_raw(&d->doc, chunk);
+    wire_emit(d, &ev);
+}
+
+/* Mistral's {type: thinking, thinking: [{type: text, text}], signature?}. */
+static void thinking_chunk(struct wire_decoder *d, struct openai_choice *c,
+                           const struct json_node *chunk)
+{
+    const struct json_node *list = json_find(&d->doc, chunk, STR("thinking"));
+    const struct json_node *signature = json_find(&d->doc, chunk, STR("signature"));
+    struct chat_event ev;
+    str text;
+
+    if (list && list->kind == JSON_STRING)
+        think(d, c, list, "thinking", false);
+    for (const struct json_node *v = json_first(&d->doc, list); v && list->kind == JSON_ARRAY;
+         v = json_next(&d->doc, list, v)) {
+        const struct json_node *words =
+            v->kind == JSON_STRING ? v : json_find(&d->doc, v, STR("text"));
+
+        if (words && words->kind == JSON_STRING)
+            think(d, c, words, "thinking", false);
+        else
+            odd_chunk(d, c, v);
+    }
+    if (!json_text(&d->doc, signature, &d->scratch, &text) || text.n == 0 ||
+        !openai_block(d, c, OPENAI_THOUGHT))
+        return;
+    openai_text_add(&c->signature, d->arena, text, OPENAI_HELD_MAX);
+    ev = openai_event(d, c, CHAT_SIGNATURE);
+    ev.text = text;
+    wire_emit(d, &ev);
+}
+
+static void content_chunk(struct wire_decoder *d, struct openai_choice *c,
+                          const struct json_node *chunk)
+{
+    const struct json_node *type = json_find(&d->doc, chunk, STR("type"));
+    const struct json_node *text = json_find(&d->doc, chunk, STR("text"));
+    const struct json_node *refusal = json_find(&d->doc, chunk, STR("refusal"));
+
+    if (chunk->kind == JSON_STRING)
+        openai_say(d, c, OPENAI_TEXT, chunk, false);
+    else if (json_is(&d->doc, type, STR("thinking")))
+        thinking_chunk(d, c, chunk);
+    else if (refusal && refusal->kind == JSON_STRING)
+        openai_say(d, c, OPENAI_REFUSAL, refusal, false);
+    else if (text && text->kind == JSON_STRING)
+        openai_say(d, c, OPENAI_TEXT, text, false);
+    else
+        odd_chunk(d, c, chunk);
+}
+
+void openai_content(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
+{
+    if (!v || v->kind == JSON_NULL)
+        return;
+    if (v->kind != JSON_ARRAY) {
+        content_chunk(d, c, v);
+        return;
+    }
+    for (const struct json_node *chunk = json_first(&d->doc, v); chunk;
+         chunk = json_next(&d->doc, v, chunk))
+        content_chunk(d, c, chunk);
+}
+
+void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
+{
+    if (v && v->kind == JSON_OBJECT)
+        openai_decode_call(d, c, v);
+    if (!v || v->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *call = json_first(&d->doc, v); call;
+         call = json_next(&d->doc, v, call))
+        if (call->kind == JSON_OBJECT)
+            openai_decode_call(d, c, call);
+}
+
+static void delta(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
+{
+    const struct json_node *function = json_find(&d->doc, v, STR("function_call"));
+
+    thoughts(d, c, v);
+    openai_content(d, c, json_find(&d->doc, v, STR("content")));
+    openai_say(d, c, OPENAI_REFUSAL, json_find(&d->doc, v, STR("refusal")), false);
+    openai_calls(d, c, json_find(&d->doc, v, STR("tool_calls")));
+    if (function && function->kind == JSON_OBJECT && !openai_empty(&d->doc, function))
+        openai_decode_function(d, c, function);
+    openai_extras(d, c, v, "message.", NULL);
+}
+
+struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *v)
+{
+    struct openai_decoding *s = d->state;
+    struct openai_choice *c;
+    int64_t index = 0;
+
+    if (!json_i64(&d->doc, json_find(&d->doc, v, STR("index")), &index) || index < 0)
+        index = 0;
+    for (c = s->choices; c; c = c->next)
+        if (c->index == index)
+            return c;
+    if (s->count >= OPENAI_CHOICES_MAX || index > UINT32_MAX) {
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");
+        return NULL;
+    }
+    c = arena_zero(d->arena, 1, sizeof *c);
+    c->index = (uint32_t)index;
+    c->stop_name = STR("");
+    s->count++;
+    if (s->last)
+        s->last->next = c;
+    else
+        s->choices = c;
+    return s->last = c;
+}
+
+/* finish_reason, and what vLLM and SGLang say about the sequence that was met. */
+static void ending(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+                   bool whole)
+{
+    static const char *const matched[] = {"stop_reason", "matched_stop"};
+    str name = openai_member_text(&d->doc, v, "finish_reason", &d->scratch);
+
+    if (name.n == 0 && !(whole && !c->stopping))
+        return;
+    c->stopping = true;
+    c->stop = name.n ? openai_stop(name) : CHAT_STOP_END;
+    c->stop_name = wire_keep(d, str_slice(name, 0, 256));
+    for (size_t i = 0; i < COUNT_OF(matched) && c->stop == CHAT_STOP_END; i++) {
+        str sequence = openai_member_text(&d->doc, v, matched[i], &d->scratch);
+
+        if (sequence.n && sequence.n <= 4096) {
+            c->stop = CHAT_STOP_SEQUENCE;
+            c->stop_name = wire_keep(d, sequence);
+        }
+    }
+}
+
+static void usage(struct wire_decoder *d, const struct json_node *v)
+{
+    struct openai_decoding *s = d->state;
+    struct chat_usage now;
+
+    if (!v || v->kind != JSON_OBJECT || v->span == 1)
+        return;
+    openai_usage(&d->doc, v, &now);
+    openai_emit_usage(d, &s->usage, &s->usage_known, &now);
+}
+
+static void one_choice(struct wire_decoder *d, const struct json_node *v, bool whole)
+{
+    const struct json_node *said = openai_member(&d->doc, v, whole ? "message" : "delta");
+    const struct json_node *text = json_find(&d->doc, v, STR("text"));
+    struct openai_choice *c = openai_choice(d, v);
+
+    if (!c)
+        return;
+    if (!said)
+        said = openai_member(&d->doc, v, whole ? "delta" : "message");
+    /* A stream that ends with the whole message says nothing new with it. */
+    if (said && !whole && !json_find(&d->doc, v, STR("delta")) && c->blocks > 0)
+        said = NULL;
+    if (said && said->kind == JSON_OBJECT)
+        delta(d, c, said);
+    else if (text)
+        openai_say(d, c, OPENAI_TEXT, text, false);
+    openai_extras(d, c, v, "choice.", NULL);
+    ending(d, c, v, whole);
+    usage(d, json_find(&d->doc, v, STR("usage")));
+}
+
+static void start(struct wire_decoder *d, const struct json_node *root)
+{
+    struct openai_decoding *s = d->state;
+    struct chat_event ev = openai_event(d, NULL, CHAT_START);
+
+    if (d->started)
+        return;
+    ev.id = openai_member_text(&d->doc, root, "id", &d->scratch);
+    ev.name = openai_member_text(&d->doc, root, "model", &d->scratch);
+    s->id = wire_keep(d, str_slice(ev.id, 0, 256));
+    wire_emit(d, &ev);
+}
+
+/* The ends that have been told by now. */
+static void stops(struct wire_decoder *d)
+{
+    struct openai_decoding *s = d->state;
+
+    for (struct openai_choice *c = s->choices; c; c = c->next) {
+        struct chat_event ev;
+
+        if (!c->stopping || c->stopped)
+            continue;
+        openai_say_calls(d, c, NULL);
+        openai_keep(d, c);
+        ev = openai_event(d, c, CHAT_STOP);
+        ev.stop = c->stop == CHAT_STOP_END && c->called ? CHAT_STOP_TOOL : c->stop;
+        ev.name = c->stop_name;
+        wire_emit(d, &ev);
+        c->stopped = true;
+    }
+}
+
+static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole)
+{
+    const struct json_node *root = json_root(&d->doc);
+    const struct json_node *choices = openai_member(&d->doc, root, "choices");
+    bool failed = openai_member(&d->doc, root, "error") || str_eq(f->name, STR("error")) ||
+                  json_is(&d->doc, json_find(&d->doc, root, STR("object")), STR("error"));
+
+    if ((failed && !choices) || root->kind != JSON_OBJECT || (whole && !choices)) {
+        openai_emit_error(d, &d->doc, "the provider's reply is no chat completion");
+        return;
+    }
+    start(d, root);
+    openai_extras(d, NULL, root, "", NULL);
+    for (const struct json_node *v = json_first(&d->doc, choices); v && choices->kind == JSON_ARRAY;
+         v = json_next(&d->doc, choices, v))
+        if (v->kind == JSON_OBJECT)
+            one_choice(d, v, whole);
+    if (openai_member(&d->doc, root, "usage"))
+        usage(d, openai_member(&d->doc, root, "usage"));
+    else
+        usage(d, openai_member(&d->doc, openai_member(&d->doc, root, "x_groq"), "usage"));
+    if (!failed)
+        stops(d);
+    else
+        openai_emit_error(d, &d->doc, "the provider failed");
+}
+
+void openai_decode(struct wire_decoder *d, const struct wire_frame *f)
+{
+    frame(d, f, false);
+}
+
+void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
+{
+    frame(d, f, true);
+}
+
+/* [DONE] is reason enough to stop; without it, a choice that was not told to stop is cut off. */
+void openai_decode_end(struct wire_decoder *d)
+{
+    struct openai_decoding *s = d->state;
+    bool cut = s->count == 0;
+
+    for (struct openai_choice *c = s->choices; c; c = c->next) {
+        openai_say_calls(d, c, NULL);
+        c->stopping = c->stopping || d->done;
+        cut = cut || !c->stopping;
+    }
+    stops(d);
+    if (cut)
+        d->stopped = false; /* of several choices not all were told */
+}

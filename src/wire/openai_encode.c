@@ -1,0 +1,438 @@
+/* openai_encode.c - events as a stream of chat.completion.chunk objects.
+ *
+ * Reasoning goes out under both of its names: half of the clients read one, half the other.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai_encode.h"
+
+/* ---- what was told ---- */
+
+struct openai_said *openai_said(struct wire_encoder *en, uint32_t choice)
+{
+    struct openai_encoding *s = en->state;
+    struct openai_said **at = &s->choices;
+
+    while (*at && (*at)->index != choice)
+        at = &(*at)->next;
+    if (!*at) {
+        *at = arena_zero(en->arena, 1, sizeof **at);
+        (*at)->index = choice;
+        (*at)->finish = STR("");
+    }
+    return *at;
+}
+
+struct openai_said_call *openai_said_call(struct openai_said *c, uint32_t block)
+{
+    struct openai_said_call *call = c->calls;
+
+    if (c->last && c->last->block == block)
+        return c->last;
+    while (call && call->block != block)
+        call = call->next;
+    return call;
+}
+
+struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct openai_said *c,
+                                              const struct chat_event *ev)
+{
+    struct openai_said_call *call = arena_zero(en->arena, 1, sizeof *call);
+
+    call->block = ev->block;
+    call->index = c->call_count++;
+    call->id = arena_dup(en->arena, ev->id.p ? ev->id : STR(""));
+    call->name = arena_dup(en->arena, ev->name.p ? ev->name : STR(""));
+    if (c->last)
+        c->last->next = call;
+    else
+        c->calls = call;
+    return c->last = call;
+}
+
+void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json)
+{
+    while (*list && !str_eq((*list)->name, name))
+        list = &(*list)->next;
+    if (!*list) {
+        *list = arena_zero(en->arena, 1, sizeof **list);
+        (*list)->name = arena_dup(en->arena, name);
+    }
+    if ((*list)->count++)
+        openai_text_add(&(*list)->json, en->arena, STR(","), OPENAI_WHOLE_MAX);
+    openai_text_add(&(*list)->json, en->arena, json, OPENAI_WHOLE_MAX);
+}
+
+const char *openai_finish(const struct chat_event *stop)
+{
+    static const char *const names[] = {[CHAT_STOP_END] = "stop",
+                                        [CHAT_STOP_LENGTH] = "length",
+                                        [CHAT_STOP_TOOL] = "tool_calls",
+                                        [CHAT_STOP_SEQUENCE] = "stop",
+                                        [CHAT_STOP_REFUSED] = "content_filter",
+                                        [CHAT_STOP_PAUSE] = "stop",
+                                        [CHAT_STOP_OTHER] = "stop"};
+
+    return names[stop->stop];
+}
+
+void openai_usage_write(const struct chat_usage *u, struct buf *out)
+{
+    int64_t input = u->input < 0 ? 0 : u->input, output = u->output < 0 ? 0 : u->output;
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("prompt_tokens"));
+    json_out_i64(&o, input);
+    json_out_key(&o, STR("completion_tokens"));
+    json_out_i64(&o, output);
+    json_out_key(&o, STR("total_tokens"));
+    json_out_i64(&o, input <= INT64_MAX - output ? input + output : INT64_MAX);
+    json_out_key(&o, STR("prompt_tokens_details"));
+    json_out_object(&o);
+    json_out_key(&o, STR("cached_tokens"));
+    json_out_i64(&o, u->cache_read < 0 ? 0 : u->cache_read);
+    if (u->cache_write > 0) {
+        json_out_key(&o, STR("cache_write_tokens"));
+        json_out_i64(&o, u->cache_write);
+    }
+    json_out_end(&o);
+    json_out_key(&o, STR("completion_tokens_details"));
+    json_out_object(&o);
+    json_out_key(&o, STR("reasoning_tokens"));
+    json_out_i64(&o, u->reasoning < 0 ? 0 : u->reasoning);
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+/* Usage as the provider gave it says more than ours, if the client can read it. */
+static void take_usage(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_encoding *s = en->state;
+    struct buf b;
+
+    buf_init(&b, 1 << 16);
+    if (ev->dialect == CHAT_OPENAI && ev->usage->raw.n)
+        buf_add(&b, ev->usage->raw);
+    if (b.n == 0)
+        openai_usage_write(ev->usage, &b);
+    s->usage_text.n = 0;
+    openai_text_add(&s->usage_text, en->arena, buf_str(&b), 1 << 16);
+    s->usage = openai_text_str(&s->usage_text);
+    buf_release(&b);
+}
+
+/* ---- chunks ---- */
+
+void openai_sse_end(struct buf *out, size_t from)
+{
+    for (size_t i = from; i < out->n; i++) /* in JSON, only ever white space between values */
+        if (out->p[i] == '\n' || out->p[i] == '\r')
+            out->p[i] = ' ';
+    wire_sse_end(out);
+}
+
+static void head(struct wire_encoder *en, const struct chat_event *start)
+{
+    struct openai_encoding *s = en->state;
+    str id = en->id, model = en->model;
+    struct buf b;
+
+    if (s->head.n)
+        return;
+    if (id.n == 0)
+        id = start && start->id.n ? start->id : STR("chatcmpl-0");
+    if (model.n == 0)
+        model = start && start->name.n ? start->name : STR("");
+    buf_init(&b, 6 * (id.n + model.n) + 256);
+    buf_add(&b, STR("{\"id\":"));
+    (void)json_quote(&b, id);
+    buf_printf(&b,
+               ",\"object\":\"chat.completion%s\",\"created\":%lld,\"model\":",
+               en->stream ? ".chunk" : "",
+               (long long)en->created_s);
+    (void)json_quote(&b, model);
+    s->head = arena_dup(en->arena, buf_str(&b));
+    buf_release(&b);
+}
+
+static void chunk_begin(struct wire_encoder *en)
+{
+    struct openai_encoding *s = en->state;
+
+    head(en, NULL);
+    wire_sse_begin(en->out, STR(""));
+    s->chunk_at = en->out->n;
+    buf_add(en->out, s->head);
+    if (s->extras)
+        openai_pieces_write(s->extras, en->arena, en->out);
+    s->extras = NULL;
+}
+
+static void chunk_delta(struct wire_encoder *en, const struct openai_said *c)
+{
+    chunk_begin(en);
+    if (c->index == 0)
+        buf_add(en->out, STR(",\"choices\":[{\"index\":0,\"delta\":"));
+    else
+        buf_printf(en->out, ",\"choices\":[{\"index\":%u,\"delta\":", c->index);
+}
+
+static void chunk_end(struct wire_encoder *en, const char *finish)
+{
+    const struct openai_encoding *s = en->state;
+
+    if (finish)
+        buf_printf(en->out, ",\"finish_reason\":\"%s\"}]}", finish);
+    else
+        buf_add(en->out, STR(",\"finish_reason\":null}]}"));
+    openai_sse_end(en->out, s->chunk_at);
+}
+
+static void chunk(struct wire_encoder *en, const struct openai_said *c, str delta,
+                  const char *finish)
+{
+    chunk_delta(en, c);
+    buf_add(en->out, delta);
+    chunk_end(en, finish);
+}
+
+static struct openai_said *begun(struct wire_encoder *en, uint32_t choice)
+{
+    struct openai_said *c = openai_said(en, choice);
+
+    if (!c->role)
+        chunk(en, c, STR("{\"role\":\"assistant\",\"content\":\"\"}"), NULL);
+    c->role = true;
+    return c;
+}
+
+static void delta_call(const struct openai_said_call *call, struct buf *out)
+{
+    buf_printf(out, "{\"tool_calls\":[{\"index\":%u,\"id\":", call->index);
+    (void)json_quote(out, call->id);
+    buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
+    (void)json_quote(out, call->name);
+    buf_add(out, STR(",\"arguments\":\"\"}}]}"));
+}
+
+static void delta_arguments(struct openai_said_call *call, str text, struct buf *out)
+{
+    call->argued = true;
+    buf_printf(out, "{\"tool_calls\":[{\"index\":%u,\"function\":{\"arguments\":", call->index);
+    (void)json_quote(out, text);
+    buf_add(out, STR("}}]}"));
+}
+
+static void delta_text(const char *key, const char *also, str text, struct buf *out)
+{
+    size_t from = out->n;
+
+    buf_printf(out, "{\"%s\":", key);
+    from = out->n;
+    (void)json_quote(out, text);
+    if (also && !buf_full(out)) {
+        size_t size = out->n - from;
+        char *room;
+
+        buf_printf(out, ",\"%s\":", also);
+        room = buf_room(out, size);
+        if (room) {
+            memcpy(room, out->p + from, size);
+            buf_wrote(out, size);
+        }
+    }
+    buf_add_c(out, '}');
+}
+
+bool openai_says(struct openai_said *c, const struct chat_event *ev)
+{
+    switch (ev->kind) {
+    case CHAT_TEXT:
+    case CHAT_REASONING:
+    case CHAT_REFUSAL:
+        return ev->text.n > 0;
+    case CHAT_CALL:
+        return true;
+    case CHAT_ARGUMENTS:
+        return ev->text.n > 0 && openai_said_call(c, ev->block);
+    case CHAT_OPAQUE:
+        return ev->dialect == CHAT_OPENAI && str_eq(ev->name, STR("tool_calls"));
+    default:
+        return false;
+    }
+}
+
+void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct chat_event *ev,
+                  struct buf *out)
+{
+    struct openai_encoding *s = en->state;
+
+    switch (ev->kind) {
+    case CHAT_TEXT:
+        delta_text("content", NULL, ev->text, out);
+        break;
+    case CHAT_REASONING:
+        s->shown = true;
+        delta_text("reasoning", "reasoning_content", ev->text, out);
+        break;
+    case CHAT_REFUSAL:
+        delta_text("refusal", NULL, ev->text, out);
+        break;
+    case CHAT_CALL:
+        delta_call(openai_said_call_new(en, c, ev), out);
+        break;
+    case CHAT_ARGUMENTS:
+        delta_arguments(openai_said_call(c, ev->block), ev->text, out);
+        break;
+    default:
+        buf_add(out, STR("{\"tool_calls\":["));
+        buf_add(out, ev->text);
+        buf_add(out, STR("]}"));
+        break;
+    }
+}
+
+/* A call whose arguments never came takes none: clients parse what they get. */
+static void close_calls(struct wire_encoder *en, struct openai_said *c)
+{
+    for (struct openai_said_call *call = c->calls; call; call = call->next) {
+        if (call->argued)
+            continue;
+        chunk_delta(en, c);
+        delta_arguments(call, STR("{}"), en->out);
+        chunk_end(en, NULL);
+    }
+}
+
+/* Details that say reasoning in words may only follow words that were shown. */
+static bool may_show(struct wire_encoder *en, const struct chat_event *ev)
+{
+    const struct openai_encoding *s = en->state;
+
+    return s->shown || (!str_eq(ev->name, STR("message.reasoning_details")) &&
+                        !str_eq(ev->name, STR("message.thinking_blocks")));
+}
+
+static str after_dot(str name)
+{
+    return str_slice(name, str_find(name, STR(".")) + 1, name.n);
+}
+
+static void member(struct buf *out, str name, str json)
+{
+    (void)json_quote(out, name);
+    buf_add_c(out, ':');
+    buf_add(out, json);
+}
+
+static void extra(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_encoding *s = en->state;
+    struct openai_said_call *call;
+    struct openai_said *c;
+
+    if (ev->dialect != CHAT_OPENAI || !may_show(en, ev))
+        return;
+    if (str_find(ev->name, STR(".")) == STR_NONE) {
+        openai_piece_add(en, &s->extras, ev->name, ev->text);
+        return;
+    }
+    c = begun(en, ev->choice);
+    call = openai_said_call(c, ev->block);
+    if (str_starts(ev->name, STR("call.")) && !call)
+        return;
+    chunk_delta(en, c);
+    if (str_starts(ev->name, STR("call."))) {
+        buf_printf(en->out, "{\"tool_calls\":[{\"index\":%u,", call->index);
+        member(en->out, after_dot(ev->name), ev->text);
+        buf_add(en->out, STR("}]}"));
+    } else if (str_starts(ev->name, STR("choice."))) {
+        buf_add(en->out, STR("{},"));
+        member(en->out, after_dot(ev->name), ev->text);
+    } else {
+        buf_add_c(en->out, '{');
+        member(en->out, after_dot(ev->name), ev->text);
+        buf_add_c(en->out, '}');
+    }
+    chunk_end(en, NULL);
+}
+
+static void stop(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_said *c = openai_said(en, ev->choice);
+
+    if (c->finished)
+        return;
+    begun(en, ev->choice);
+    close_calls(en, c);
+    chunk(en, c, STR("{}"), openai_finish(ev));
+    c->finished = true;
+}
+
+static void end(struct wire_encoder *en)
+{
+    struct openai_encoding *s = en->state;
+    bool usage = s->usage.n && en->request->stream_usage && !s->relayed;
+
+    if (usage || s->extras) {
+        chunk_begin(en);
+        buf_add(en->out, STR(",\"choices\":[]"));
+        if (usage) {
+            buf_add(en->out, STR(",\"usage\":"));
+            buf_add(en->out, s->usage);
+        }
+        buf_add_c(en->out, '}');
+        openai_sse_end(en->out, s->chunk_at);
+    }
+    buf_add(en->out, STR("data: [DONE]\n\n"));
+}
+
+static void content(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_said *c = openai_said(en, ev->choice);
+
+    if (!openai_says(c, ev))
+        return;
+    begun(en, ev->choice);
+    if (ev->kind == CHAT_CALL)
+        close_calls(en, c);
+    chunk_delta(en, c);
+    openai_delta(en, c, ev, en->out);
+    chunk_end(en, NULL);
+}
+
+void openai_encode(struct wire_encoder *en, const struct chat_event *ev)
+{
+    if (ev->kind == CHAT_USAGE)
+        take_usage(en, ev);
+    if (ev->kind == CHAT_START || ev->kind == CHAT_END)
+        head(en, ev);
+    if (!en->stream) {
+        openai_encode_whole(en, ev);
+        return;
+    }
+    switch (ev->kind) {
+    case CHAT_START:
+        begun(en, 0);
+        break;
+    case CHAT_EXTRA:
+        extra(en, ev);
+        break;
+    case CHAT_STOP:
+        stop(en, ev);
+        break;
+    case CHAT_ERROR:
+        wire_sse_begin(en->out, STR(""));
+        openai_write_error(ev->error, en->out);
+        wire_sse_end(en->out);
+        break;
+    case CHAT_END:
+        end(en);
+        break;
+    default:
+        content(en, ev);
+        break;
+    }
+}

@@ -1,0 +1,69 @@
+/* openai_encode.h - what encoding and relaying Chat Completions share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/openai.h"
+
+/* A member that has no event of its own; in pieces if the reply was streamed. */
+struct openai_piece {
+    str name;
+    struct openai_text json; /* the pieces, commas between them */
+    size_t count;
+    struct openai_piece *next;
+};
+
+struct openai_said_call {
+    uint32_t block, index;
+    bool argued; /* its arguments have begun */
+    str id, name;
+    struct openai_text arguments;
+    struct openai_piece *members;
+    struct openai_said_call *next;
+};
+
+/* One choice, as far as it was told to the client. */
+struct openai_said {
+    uint32_t index;
+    bool role, finished;
+    struct openai_said_call *calls, *last;
+    uint32_t call_count;
+    /* Only for a whole reply. */
+    struct openai_text text, thought, refusal, odd_calls;
+    struct openai_piece *message, *members;
+    str finish;
+    struct openai_said *next;
+};
+
+struct openai_encoding {
+    str head; /* of every chunk: up to its choices */
+    struct openai_said *choices;
+    struct openai_piece *extras; /* not told yet, in a stream */
+    str usage;                   /* JSON, or "" */
+    struct openai_text usage_text;
+    size_t chunk_at; /* where the JSON of the chunk at hand begins */
+    bool shown;      /* reasoning was */
+    bool relayed;    /* frames were passed on */
+};
+
+void openai_encode(struct wire_encoder *en, const struct chat_event *ev);
+void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
+                  const struct chat_event *events, size_t n, bool touched);
+
+struct openai_said *openai_said(struct wire_encoder *en, uint32_t choice);
+struct openai_said_call *openai_said_call(struct openai_said *c, uint32_t block);
+struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct openai_said *c,
+                                              const struct chat_event *ev);
+void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json);
+/* `,"name":value` for each, pieces put together. */
+void openai_pieces_write(const struct openai_piece *list, struct arena *a, struct buf *out);
+/* The end of an event whose JSON began there: members of others may have come on several lines. */
+void openai_sse_end(struct buf *out, size_t from);
+const char *openai_finish(const struct chat_event *stop);
+void openai_usage_write(const struct chat_usage *u, struct buf *out);
+/* Whether a delta can say this event, and the delta, with its braces. */
+bool openai_says(struct openai_said *c, const struct chat_event *ev);
+void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct chat_event *ev,
+                  struct buf *out);
+void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev);

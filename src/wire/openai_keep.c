@@ -1,0 +1,283 @@
+/* openai_keep.c - what has no event of its own, and what must go back with a tool call.
+ *
+ * DeepSeek refuses a history whose tool calls have lost their reasoning_content, even an empty one;
+ * OpenRouter wants reasoning_details back as they were, merged from their pieces; Google's endpoint
+ * its thought signatures.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+/* ---- members ---- */
+
+struct place {
+    const char *name;
+    const char *known[12];
+};
+
+/* Members with an event of their own. */
+static const struct place places[] = {
+    {"", {"id", "object", "created", "model", "choices", "usage", "error", "obfuscation"}},
+    {"choice.", {"index", "delta", "message", "text", "finish_reason", "usage"}},
+    {"message.",
+     {"role",
+      "content",
+      "refusal",
+      "tool_calls",
+      "function_call",
+      "reasoning_details",
+      "thinking_blocks",
+      "index"}},
+    {"call.", {"index", "id", "type", "function", "custom", "name", "arguments"}},
+};
+
+static bool known(const struct json *doc, const struct json_node *key, const char *place)
+{
+    bool message = str_eq(str_c(place), STR("message."));
+
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        if (!str_eq(str_c(places[i].name), str_c(place)))
+            continue;
+        for (size_t k = 0; k < COUNT_OF(places[i].known) && places[i].known[k]; k++)
+            if (json_is(doc, key, str_c(places[i].known[k])))
+                return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members) && message; i++)
+        if (json_is(doc, key, str_c(openai_thought_members[i])))
+            return json_value(key)->kind == JSON_STRING;
+    return false;
+}
+
+/* Members that carry a signature of some host: without them the next turn fails or forgets. */
+static bool must_return(str name)
+{
+    static const char *const members[] = {"extra_content",
+                                          "thought_signature",
+                                          "provider_specific_fields",
+                                          "reasoning_opaque",
+                                          "reasoning_signature",
+                                          "encrypted_content"};
+
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (str_eq(name, str_c(members[i])))
+            return true;
+    return false;
+}
+
+/* A stream repeats its members in every chunk: only one that is new or has changed is told. Lists
+ * and objects inside a choice are pieces, each of them told. */
+static bool told(struct openai_decoding *s, const struct chat_event *ev,
+                 const struct json_node *value)
+{
+    struct openai_extra e = {openai_hash(OPENAI_HASH_SEED, ev->name) + ev->choice,
+                             openai_hash(OPENAI_HASH_SEED, ev->text)};
+    size_t i = 0;
+
+    if (str_find(ev->name, STR(".")) != STR_NONE && value->kind >= JSON_ARRAY)
+        return false;
+    while (i < COUNT_OF(s->extras) && s->extras[i].name && s->extras[i].name != e.name)
+        i++;
+    if (i == COUNT_OF(s->extras))
+        return false;
+    if (s->extras[i].name == e.name && s->extras[i].value == e.value)
+        return true;
+    s->extras[i] = e;
+    return false;
+}
+
+void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+                   const char *place, struct openai_call *call)
+{
+    for (const struct json_node *k = json_first(&d->doc, v); k; k = json_next(&d->doc, v, k)) {
+        const struct json_node *value = json_value(k);
+        struct chat_event ev = openai_event(d, c, CHAT_EXTRA);
+        str name;
+
+        if (known(&d->doc, k, place) || openai_empty(&d->doc, value) ||
+            !json_text(&d->doc, k, &d->scratch, &name) || name.n > 256)
+            continue;
+        if (call) {
+            openai_say_calls(d, c, call);
+            ev.id = call->id;
+            ev.block = call->block;
+        }
+        ev.name = arena_printf(&d->scratch, "%s" STR_FMT, place, STR_ARG(name));
+        ev.text = json_raw(&d->doc, value);
+        if (!told(d->state, &ev, value))
+            wire_emit(d, &ev);
+        if (!must_return(name))
+            continue;
+        ev.kind = CHAT_KEEP;
+        if (!call) {
+            ev.name = name;
+            ev.id = c && c->calls ? c->calls->id : STR("");
+        }
+        wire_emit(d, &ev);
+    }
+}
+
+/* ---- details ---- */
+
+/* The member of a detail that comes in pieces, by its type. */
+static const char *pieces_member(str type)
+{
+    if (str_eq(type, STR("reasoning.text")))
+        return "text";
+    if (str_eq(type, STR("reasoning.summary")))
+        return "summary";
+    return str_eq(type, STR("thinking")) ? "thinking" : NULL;
+}
+
+static struct openai_detail *detail_of(struct openai_details *list, str type, int64_t index)
+{
+    if (!pieces_member(type))
+        return NULL;
+    for (struct openai_detail *e = list->first; e; e = e->next)
+        if (e->index == index && str_eq(e->type, type))
+            return e;
+    return NULL;
+}
+
+static struct openai_detail *detail_new(struct openai_details *list, struct arena *a)
+{
+    struct openai_detail *e;
+
+    if (list->count >= OPENAI_DETAILS_MAX)
+        return NULL;
+    e = arena_zero(a, 1, sizeof *e);
+    list->count++;
+    if (list->last)
+        list->last->next = e;
+    else
+        list->first = e;
+    return list->last = e;
+}
+
+void openai_details_add(struct openai_details *list, const struct json *doc,
+                        const struct json_node *detail, struct arena *a, struct arena *scratch)
+{
+    str type = openai_member_text(doc, detail, "type", scratch);
+    str raw = json_raw(doc, detail), text;
+    const char *member = pieces_member(type);
+    struct openai_detail *e;
+    int64_t index = -1;
+
+    if (list->full || raw.n > OPENAI_HELD_MAX || raw.n * 4 > arena_left(a)) {
+        list->full = true;
+        return;
+    }
+    if (!json_i64(doc, json_find(doc, detail, STR("index")), &index))
+        index = -1;
+    e = detail_of(list, type, index);
+    if (!e) {
+        e = detail_new(list, a);
+        if (!e) {
+            list->full = true;
+            return;
+        }
+        *e = (struct openai_detail){
+            .first = arena_dup(a, raw), .type = arena_dup(a, type), .index = index};
+        e->signature = STR("");
+    }
+    e->pieces++;
+    if (member && json_text(doc, json_find(doc, detail, str_c(member)), scratch, &text))
+        openai_text_add(&e->text, a, text, OPENAI_HELD_MAX);
+    if (json_text(doc, json_find(doc, detail, STR("signature")), scratch, &text) && text.n)
+        e->signature = arena_dup(a, text);
+    list->full = list->full || e->text.full;
+}
+
+/* The first piece with the whole text and the last signature in it. */
+static void detail_write(const struct openai_detail *e, struct arena *a, struct buf *out)
+{
+    struct json_edits edits;
+    struct buf text, signature;
+    struct json doc;
+    struct err err;
+
+    if (e->pieces == 1) {
+        buf_add(out, e->first);
+        return;
+    }
+    json_init(&doc);
+    buf_init(&text, 8 * OPENAI_HELD_MAX);
+    buf_init(&signature, 8 * OPENAI_HELD_MAX);
+    if (json_parse(&doc, e->first, &err)) {
+        json_edits_init(&edits, &doc, a);
+        (void)json_quote(&text, openai_text_str(&e->text));
+        (void)json_quote(&signature, e->signature);
+        if (pieces_member(e->type) && e->text.n)
+            json_edit_set(&edits, json_root(&doc), str_c(pieces_member(e->type)), buf_str(&text));
+        if (e->signature.n)
+            json_edit_set(&edits, json_root(&doc), STR("signature"), buf_str(&signature));
+        json_edits_apply(&edits, out);
+    }
+    buf_release(&signature);
+    buf_release(&text);
+    json_release(&doc);
+}
+
+void openai_details_write(const struct openai_details *list, struct arena *a, struct buf *out)
+{
+    buf_add_c(out, '[');
+    for (const struct openai_detail *e = list->first; e; e = e->next) {
+        if (e != list->first)
+            buf_add_c(out, ',');
+        detail_write(e, a, out);
+    }
+    buf_add_c(out, ']');
+}
+
+static void keep(struct wire_decoder *d, struct openai_choice *c, const char *name, str json)
+{
+    struct chat_event ev = openai_event(d, c, CHAT_KEEP);
+
+    ev.id = c->calls->id;
+    ev.name = str_c(name);
+    ev.text = json;
+    wire_emit(d, &ev);
+}
+
+static void keep_thought(struct wire_decoder *d, struct openai_choice *c, struct buf *b)
+{
+    bool chunks = d->wire->dialect == CHAT_MISTRAL;
+
+    if (!c->spelling || c->thought.full)
+        return;
+    if (chunks)
+        buf_add(b, STR("[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":"));
+    (void)json_quote(b, openai_text_str(&c->thought));
+    if (chunks) {
+        buf_add(b, STR("}]"));
+        if (c->signature.n) {
+            buf_add(b, STR(",\"signature\":"));
+            (void)json_quote(b, openai_text_str(&c->signature));
+        }
+        buf_add(b, STR("}]"));
+    }
+    if (!buf_full(b))
+        keep(d, c, chunks ? "thinking" : c->spelling, buf_str(b));
+}
+
+void openai_keep(struct wire_decoder *d, struct openai_choice *c)
+{
+    bool detailed = false;
+    struct buf b;
+
+    if (!c->calls || c->index != 0)
+        return;
+    buf_init(&b, 16 * OPENAI_HELD_MAX);
+    for (size_t i = 0; i < COUNT_OF(c->details); i++) {
+        if (!c->details[i].first || c->details[i].full)
+            continue;
+        buf_reset(&b);
+        openai_details_write(&c->details[i], &d->scratch, &b);
+        if (!buf_full(&b))
+            keep(d, c, openai_detail_members[i], buf_str(&b));
+        detailed = true;
+    }
+    buf_reset(&b);
+    if (!detailed)
+        keep_thought(d, c, &b);
+    buf_release(&b);
+}

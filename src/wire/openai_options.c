@@ -1,0 +1,406 @@
+/* openai_options.c - a client's Chat Completions body: everything but its messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+/* ---- numbers ---- */
+
+struct number {
+    const char *name;
+    size_t at;
+    double least, most;
+    bool whole;
+};
+
+#define NUMBER(name, field, least, most, whole)                                                    \
+    {                                                                                              \
+        name, offsetof(struct chat_request, field), least, most, whole                             \
+    }
+
+static const struct number numbers[] = {
+    NUMBER("temperature", temperature, 0, 2, false),
+    NUMBER("top_p", top_p, 0, 1, false),
+    NUMBER("top_k", top_k, -1, 1e9, true),
+    NUMBER("seed", seed, -9.3e18, 1.9e19, true),
+    NUMBER("frequency_penalty", frequency_penalty, -2, 2, false),
+    NUMBER("presence_penalty", presence_penalty, -2, 2, false),
+    NUMBER("n", n, 1, OPENAI_CHOICES_MAX, true),
+    NUMBER("max_tokens", max_tokens, 1, 1e9, true),
+    NUMBER("max_completion_tokens", max_tokens, 1, 1e9, true),
+};
+
+static bool read_number(struct openai_reader *r, const struct json_node *root,
+                        const struct number *row)
+{
+    const struct json_node *v = openai_member(r->doc, root, row->name);
+    str *field = (str *)(void *)((char *)r->out + row->at);
+    double value;
+    bool ok;
+
+    if (!v)
+        return true;
+    ok = json_double(r->doc, v, &value) && value >= row->least && value <= row->most &&
+         (!row->whole || value > 9e15 || value < -9e15 || (double)(int64_t)value == value);
+    if (!ok && row->most > 1e8)
+        return err_set(r->e,
+                       ERR_INPUT,
+                       "%s: expected an integer%s",
+                       row->name,
+                       row->least == 1 ? " of at least 1" : "");
+    if (!ok)
+        return err_set(r->e,
+                       ERR_INPUT,
+                       "%s: expected %s from %g to %g",
+                       row->name,
+                       row->whole ? "an integer" : "a number",
+                       row->least,
+                       row->most);
+    *field = json_raw(r->doc, v);
+    return true;
+}
+
+static bool read_flag(struct openai_reader *r, const struct json_node *root, const char *name,
+                      bool *out, bool *given)
+{
+    const struct json_node *v = openai_member(r->doc, root, name);
+
+    if (!v)
+        return true;
+    if (!json_bool(v, out))
+        return err_set(r->e, ERR_INPUT, "%s: expected true or false", name);
+    if (given)
+        *given = true;
+    return true;
+}
+
+static bool is_true(const struct json_node *v)
+{
+    return v && v->kind == JSON_TRUE;
+}
+
+static bool read_stops(struct openai_reader *r, const struct json_node *v)
+{
+    size_t n = v && v->kind == JSON_ARRAY ? json_count(r->doc, v) : 1, i = 0;
+
+    if (!v)
+        return true;
+    r->out->stops = arena_zero(r->a, n, sizeof(str));
+    if (json_text(r->doc, v, r->a, &r->out->stops[0])) {
+        r->out->stop_count = 1;
+        return true;
+    }
+    if (v->kind != JSON_ARRAY)
+        return err_set(r->e, ERR_INPUT, "stop: expected a string or a list of strings");
+    for (const struct json_node *s = json_first(r->doc, v); s; s = json_next(r->doc, v, s), i++)
+        if (!json_text(r->doc, s, r->a, &r->out->stops[i]))
+            return err_set(r->e, ERR_INPUT, "stop[%zu]: expected a string", i);
+    r->out->stop_count = n;
+    return true;
+}
+
+/* ---- tools ---- */
+
+static bool read_tool(struct openai_reader *r, const struct json_node *v,
+                      const struct json_node *function, const char *path, struct chat_tool *out)
+{
+    const struct json_node *schema = openai_member(r->doc, function, "parameters");
+    const struct json_node *strict = openai_member(r->doc, function, "strict");
+
+    *out = (struct chat_tool){.description = STR(""), .schema = STR(""), .opaque = STR("")};
+    out->dialect = CHAT_OPENAI;
+    if (!function) {
+        out->opaque = json_raw(r->doc, v);
+        out->name = openai_member_text(r->doc, v, "name", r->a);
+        return true;
+    }
+    if (!json_text(r->doc, json_find(r->doc, function, STR("name")), r->a, &out->name) ||
+        out->name.n == 0)
+        return err_set(r->e, ERR_INPUT, "%s.name: expected a string, the tool's name", path);
+    out->description = openai_member_text(r->doc, function, "description", r->a);
+    if (schema && schema->kind != JSON_OBJECT)
+        return err_set(r->e, ERR_INPUT, "%s.parameters: expected a JSON Schema", path);
+    if (schema)
+        out->schema = json_raw(r->doc, schema);
+    if (strict && !json_bool(strict, &out->strict))
+        return err_set(r->e, ERR_INPUT, "%s.strict: expected true or false", path);
+    out->strict_given = strict != NULL;
+    return true;
+}
+
+static bool read_tools(struct openai_reader *r, const struct json_node *list, bool old)
+{
+    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0, i = 0;
+    char path[64];
+
+    if (!list)
+        return true;
+    if (list->kind != JSON_ARRAY)
+        return err_set(r->e, ERR_INPUT, "%s: expected a list", old ? "functions" : "tools");
+    r->out->tools = arena_zero(r->a, n, sizeof(struct chat_tool));
+    r->out->tool_count = n;
+    for (const struct json_node *v = json_first(r->doc, list); v;
+         v = json_next(r->doc, list, v), i++) {
+        const struct json_node *function = old ? v : openai_member(r->doc, v, "function");
+        const struct json_node *type = json_find(r->doc, v, STR("type"));
+        bool is_function = old || json_is(r->doc, type, STR("function"));
+
+        snprintf(path,
+                 sizeof path,
+                 old ? "functions[%zu]" : "tools[%zu]%s",
+                 i,
+                 is_function ? ".function" : "");
+        if (v->kind != JSON_OBJECT || (!old && (!type || type->kind != JSON_STRING)))
+            return err_set(r->e, ERR_INPUT, "tools[%zu].type: expected \"function\"", i);
+        if (is_function && (!function || function->kind != JSON_OBJECT))
+            return err_set(r->e, ERR_INPUT, "%s: expected an object", path);
+        if (!read_tool(r, v, is_function ? function : NULL, path, &r->out->tools[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool tool_known(const struct chat_request *q, str name)
+{
+    for (size_t i = 0; i < q->tool_count; i++)
+        if (q->tools[i].opaque.n || str_eq(q->tools[i].name, name))
+            return true;
+    return false;
+}
+
+static bool choice_word(struct openai_reader *r, const struct json_node *v)
+{
+    static const struct {
+        const char *name;
+        enum chat_choice_kind kind;
+    } words[] = {{"auto", CHAT_CHOICE_AUTO},
+                 {"none", CHAT_CHOICE_NONE},
+                 {"required", CHAT_CHOICE_REQUIRED},
+                 {"any", CHAT_CHOICE_REQUIRED}};
+
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (json_is(r->doc, v, str_c(words[i].name))) {
+            r->out->choice = words[i].kind;
+            return true;
+        }
+    return false;
+}
+
+static bool read_choice(struct openai_reader *r, const struct json_node *v, const char *member)
+{
+    const struct json_node *named = json_find(r->doc, v, STR("function"));
+    const struct json_node *allowed = json_find(r->doc, v, STR("allowed_tools"));
+    str name;
+
+    if (!v || choice_word(r, v))
+        return true;
+    if (!named)
+        named = json_find(r->doc, v, STR("custom"));
+    if (!named && v->kind == JSON_OBJECT && json_find(r->doc, v, STR("name")))
+        named = v;
+    if (v->kind == JSON_OBJECT &&
+        json_text(r->doc, json_find(r->doc, named, STR("name")), r->a, &name)) {
+        if (!tool_known(r->out, name))
+            return err_set(r->e,
+                           ERR_INPUT,
+                           "%s: the tool \"" STR_FMT "\" is not in tools",
+                           member,
+                           STR_ARG(str_slice(name, 0, 64)));
+        r->out->choice = CHAT_CHOICE_TOOL;
+        r->out->choice_name = name;
+        return true;
+    }
+    if (allowed && choice_word(r, json_find(r->doc, allowed, STR("mode"))))
+        return true;
+    return err_set(r->e,
+                   ERR_INPUT,
+                   "%s: expected auto, none, required, or an object that names a function",
+                   member);
+}
+
+/* ---- format ---- */
+
+static bool read_format(struct openai_reader *r, const struct json_node *v)
+{
+    const struct json_node *type = json_find(r->doc, v, STR("type"));
+    const struct json_node *box = openai_member(r->doc, v, "json_schema");
+    const struct json_node *schema = openai_member(r->doc, box, "schema");
+
+    if (!v)
+        return true;
+    if (json_is(r->doc, type, STR("text"))) {
+        r->out->format = CHAT_FORMAT_TEXT;
+        return true;
+    }
+    if (json_is(r->doc, type, STR("json_object"))) {
+        r->out->format = CHAT_FORMAT_JSON;
+        return true;
+    }
+    /* Hosts' own: passed on to them, and to nobody else. */
+    if (json_is(r->doc, type, STR("structural_tag")) || json_is(r->doc, type, STR("grammar")) ||
+        json_is(r->doc, type, STR("regex")))
+        return true;
+    if (!json_is(r->doc, type, STR("json_schema")))
+        return err_set(
+            r->e, ERR_INPUT, "response_format.type: expected text, json_object or json_schema");
+    if (!box || box->kind != JSON_OBJECT)
+        return err_set(r->e, ERR_INPUT, "response_format.json_schema: expected an object");
+    if (!json_text(r->doc, json_find(r->doc, box, STR("name")), r->a, &r->out->format_name))
+        return err_set(r->e, ERR_INPUT, "response_format.json_schema.name: expected a string");
+    if (schema && schema->kind != JSON_OBJECT)
+        return err_set(
+            r->e, ERR_INPUT, "response_format.json_schema.schema: expected a JSON Schema");
+    r->out->format = CHAT_FORMAT_SCHEMA;
+    r->out->format_schema = schema ? json_raw(r->doc, schema) : STR("{}");
+    r->out->format_strict = is_true(json_find(r->doc, box, STR("strict")));
+    return true;
+}
+
+bool openai_read_options(struct openai_reader *r, const struct json_node *root)
+{
+    const struct json_node *stream = openai_member(r->doc, root, "stream_options");
+    struct chat_request *q = r->out;
+
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        if (!read_number(r, root, &numbers[i]))
+            return false;
+    if (!read_flag(r, root, "stream", &q->stream, NULL) ||
+        !read_flag(r, root, "parallel_tool_calls", &q->parallel, &q->parallel_given))
+        return false;
+    if (stream && stream->kind != JSON_OBJECT)
+        return err_set(r->e, ERR_INPUT, "stream_options: expected an object");
+    q->stream_usage = is_true(json_find(r->doc, stream, STR("include_usage")));
+    q->user = openai_member_text(r->doc, root, "user", r->a);
+    if (!read_stops(r, openai_member(r->doc, root, "stop")) ||
+        !read_tools(r, openai_member(r->doc, root, "functions"), true) ||
+        !read_tools(r, openai_member(r->doc, root, "tools"), false))
+        return false;
+    return read_choice(r, openai_member(r->doc, root, "function_call"), "function_call") &&
+           read_choice(r, openai_member(r->doc, root, "tool_choice"), "tool_choice") &&
+           read_format(r, openai_member(r->doc, root, "response_format"));
+}
+
+/* ---- thinking ---- */
+
+static void give_level(struct openai_reader *r, enum chat_level level)
+{
+    if (r->out->level == CHAT_LEVEL_NOT_GIVEN)
+        r->out->level = level;
+}
+
+static void give_switch(struct openai_reader *r, const struct json_node *v)
+{
+    bool on;
+
+    if (json_bool(v, &on))
+        give_level(r, on ? CHAT_LEVEL_ON : CHAT_LEVEL_NONE);
+}
+
+/* A word from none to max; Groq's "default" is a plain yes. */
+static bool read_level(struct openai_reader *r, const struct json_node *v, const char *path)
+{
+    enum chat_level level = CHAT_LEVEL_ON;
+    str name;
+
+    if (!v)
+        return true;
+    if (!json_text(r->doc, v, r->a, &name) ||
+        (!chat_level_parse(name, &level) && !str_eq(name, STR("default"))))
+        return err_set(
+            r->e, ERR_INPUT, "%s: expected none, minimal, low, medium, high, xhigh or max", path);
+    give_level(r, level);
+    return true;
+}
+
+static bool read_budget(struct openai_reader *r, const struct json_node *v, const char *path)
+{
+    int64_t budget;
+
+    if (!v)
+        return true;
+    if (!json_i64(r->doc, v, &budget) || budget < -1)
+        return err_set(r->e, ERR_INPUT, "%s: expected a number of tokens", path);
+    if (r->out->budget_tokens < 0)
+        r->out->budget_tokens = budget;
+    return true;
+}
+
+/* OpenRouter's reasoning: {effort, max_tokens, exclude, enabled}. */
+static bool read_reasoning(struct openai_reader *r, const struct json_node *v)
+{
+    bool exclude = false;
+
+    if (!v)
+        return true;
+    give_switch(r, v);
+    if (v->kind != JSON_OBJECT)
+        return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
+               err_set(r->e, ERR_INPUT, "reasoning: expected an object");
+    if (!read_level(r, openai_member(r->doc, v, "effort"), "reasoning.effort") ||
+        !read_budget(r, openai_member(r->doc, v, "max_tokens"), "reasoning.max_tokens"))
+        return false;
+    give_switch(r, json_find(r->doc, v, STR("enabled")));
+    if (json_bool(json_find(r->doc, v, STR("exclude")), &exclude)) {
+        r->out->no_thoughts = exclude;
+        r->out->thoughts = !exclude;
+    }
+    return true;
+}
+
+/* Anthropic's thinking: {type, budget_tokens, display}. */
+static bool read_anthropic(struct openai_reader *r, const struct json_node *v)
+{
+    const struct json_node *type = json_find(r->doc, v, STR("type"));
+
+    if (!v)
+        return true;
+    give_switch(r, v);
+    if (v->kind != JSON_OBJECT)
+        return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
+               err_set(r->e, ERR_INPUT, "thinking: expected an object");
+    if (!read_budget(r, openai_member(r->doc, v, "budget_tokens"), "thinking.budget_tokens"))
+        return false;
+    if (json_is(r->doc, type, STR("disabled")))
+        give_level(r, CHAT_LEVEL_NONE);
+    else if (json_is(r->doc, type, STR("enabled")) || json_is(r->doc, type, STR("adaptive")) ||
+             json_is(r->doc, type, STR("auto")))
+        give_level(r, CHAT_LEVEL_ON);
+    else if (type)
+        return err_set(r->e, ERR_INPUT, "thinking.type: expected enabled, disabled or adaptive");
+    if (json_is(r->doc, json_find(r->doc, v, STR("display")), STR("omitted")))
+        r->out->no_thoughts = true;
+    return true;
+}
+
+bool openai_read_thinking(struct openai_reader *r, const struct json_node *root)
+{
+    static const char *const budgets[] = {"thinking_token_budget",
+                                          "thinking_budget_tokens",
+                                          "reasoning_budget_tokens",
+                                          "thinking_budget"};
+    const struct json_node *kwargs = openai_member(r->doc, root, "chat_template_kwargs");
+    const struct json_node *think = openai_member(r->doc, root, "think");
+    bool include;
+
+    if (!read_level(r, openai_member(r->doc, root, "reasoning_effort"), "reasoning_effort") ||
+        !read_reasoning(r, openai_member(r->doc, root, "reasoning")) ||
+        !read_anthropic(r, openai_member(r->doc, root, "thinking")))
+        return false;
+    give_switch(r, think);
+    if (think && think->kind == JSON_STRING && !read_level(r, think, "think"))
+        return false;
+    r->out->thoughts = r->out->thoughts || (think && think->kind != JSON_FALSE);
+    give_switch(r, json_find(r->doc, root, STR("enable_thinking")));
+    give_switch(r, json_find(r->doc, kwargs, STR("enable_thinking")));
+    give_switch(r, json_find(r->doc, kwargs, STR("thinking")));
+    for (size_t i = 0; i < COUNT_OF(budgets); i++)
+        if (!read_budget(r, openai_member(r->doc, root, budgets[i]), budgets[i]))
+            return false;
+    if (json_bool(json_find(r->doc, root, STR("include_reasoning")), &include)) {
+        r->out->no_thoughts = !include;
+        r->out->thoughts = include;
+    }
+    if (json_is(r->doc, json_find(r->doc, root, STR("reasoning_format")), STR("hidden")))
+        r->out->no_thoughts = true;
+    return true;
+}

@@ -1,0 +1,429 @@
+/* openai_patch.c - what the gateway wants of a Chat Completions body, as edits.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+#define KEPT_MAX 16
+
+struct patch {
+    const struct json *doc;
+    const struct json_node *root;
+    const struct wire_plan *plan;
+    struct json_edits *ed;
+    struct arena *a;
+    bool mistral;
+};
+
+/* Text as a JSON string, in the edits' arena. */
+static str quoted(struct patch *p, str text)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, 6 * text.n + 16);
+    (void)json_quote(&b, text);
+    out = arena_dup(p->a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* Texts joined; they may hold a NUL. */
+static str joined(struct patch *p, str a, str b, str c)
+{
+    char *text = arena_alloc(p->a, a.n + b.n + c.n + 1);
+
+    memcpy(text, a.p, a.n);
+    memcpy(text + a.n, b.p, b.n);
+    memcpy(text + a.n + b.n, c.p, c.n);
+    return (str){text, a.n + b.n + c.n};
+}
+
+static void set(struct patch *p, const char *key, str json)
+{
+    json_edit_set(p->ed, p->root, str_c(key), json);
+}
+
+/* ---- parameters ---- */
+
+static void patch_max_tokens(struct patch *p)
+{
+    bool old = openai_member(p->doc, p->root, "max_tokens") != NULL;
+    bool new = openai_member(p->doc, p->root, "max_completion_tokens") != NULL;
+    /* Hosts that know only the old name. */
+    bool only_old = p->mistral || p->plan->think == WIRE_THINK_DEEPSEEK ||
+                    p->plan->think == WIRE_THINK_LLAMACPP;
+    str value = p->plan->max_tokens;
+
+    if (value.n == 0 && !(only_old && new && !old))
+        return;
+    if (value.n == 0)
+        value = json_raw(p->doc, openai_member(p->doc, p->root, "max_completion_tokens"));
+    if (only_old && new) {
+        json_edit_remove(p->ed, p->root, STR("max_completion_tokens"));
+        new = false;
+        old = true;
+    }
+    if (old)
+        set(p, "max_tokens", value);
+    if (new)
+        set(p, "max_completion_tokens", value);
+    if (!old && !new)
+        set(p,
+            p->plan->think == WIRE_THINK_DEFAULT && !p->mistral ? "max_completion_tokens"
+                                                                : "max_tokens",
+            value);
+}
+
+static void patch_stream(struct patch *p)
+{
+    const struct json_node *options = openai_member(p->doc, p->root, "stream_options");
+    str path[2] = {STR("stream_options"), STR("include_usage")};
+    bool streams = json_find(p->doc, p->root, STR("stream")) &&
+                   json_find(p->doc, p->root, STR("stream"))->kind == JSON_TRUE;
+
+    if (p->plan->set_stream) {
+        set(p, "stream", p->plan->stream ? STR("true") : STR("false"));
+        streams = p->plan->stream;
+    }
+    if (!streams || p->mistral) {
+        if (options && (p->mistral || p->plan->set_stream))
+            json_edit_remove(p->ed, p->root, STR("stream_options"));
+        return;
+    }
+    if (p->plan->want_usage)
+        json_edit_set_path(p->ed, p->root, path, 2, STR("true"));
+}
+
+static void patch_tools(struct patch *p)
+{
+    const struct json_node *tools = openai_member(p->doc, p->root, "tools");
+
+    if (!p->plan->drop_tools)
+        return;
+    if (tools && tools->span > 1)
+        set(p, "tool_choice", STR("\"none\""));
+    if (openai_member(p->doc, p->root, "functions"))
+        set(p, "function_call", STR("\"none\""));
+}
+
+static void patch_merge(struct patch *p)
+{
+    struct json from;
+    struct err e;
+
+    if (p->plan->merge.n == 0 || p->plan->drop_reasoning)
+        return;
+    json_init(&from);
+    if (json_parse(&from, p->plan->merge, &e))
+        json_edit_merge(p->ed, p->root, &from, json_root(&from));
+    json_release(&from);
+}
+
+/* ---- system prompt ---- */
+
+static bool is_system(struct patch *p, const struct json_node *m)
+{
+    const struct json_node *role = json_find(p->doc, m, STR("role"));
+
+    return json_is(p->doc, role, STR("system")) || json_is(p->doc, role, STR("developer"));
+}
+
+static bool says(struct patch *p, const struct json_node *content, str extra)
+{
+    str text;
+
+    if (json_text(p->doc, content, p->a, &text))
+        return str_find(text, extra) != STR_NONE;
+    for (const struct json_node *v = json_first(p->doc, content); v;
+         v = json_next(p->doc, content, v))
+        if (json_text(p->doc, json_find(p->doc, v, STR("text")), p->a, &text) &&
+            str_find(text, extra) != STR_NONE)
+            return true;
+    return false;
+}
+
+static void append_system(struct patch *p, const struct json_node *m)
+{
+    const struct json_node *content = json_find(p->doc, m, STR("content"));
+    str extra = p->plan->system_extra, text;
+
+    if (says(p, content, extra))
+        return;
+    if (json_text(p->doc, content, p->a, &text))
+        json_edit_replace(
+            p->ed, content, quoted(p, joined(p, text, text.n ? STR("\n\n") : STR(""), extra)));
+    else if (content && content->kind == JSON_ARRAY)
+        json_edit_insert(p->ed,
+                         content,
+                         NULL,
+                         arena_printf(p->a,
+                                      "{\"type\":\"text\",\"text\":" STR_FMT "}",
+                                      STR_ARG(quoted(p, joined(p, STR("\n\n"), extra, STR(""))))));
+    else
+        json_edit_set(p->ed, m, STR("content"), quoted(p, extra));
+}
+
+static void patch_system(struct patch *p, const struct json_node *messages)
+{
+    if (p->plan->system_extra.n == 0)
+        return;
+    for (const struct json_node *m = json_first(p->doc, messages); m;
+         m = json_next(p->doc, messages, m))
+        if (m->kind == JSON_OBJECT && is_system(p, m)) {
+            append_system(p, m);
+            return;
+        }
+    json_edit_insert(p->ed,
+                     messages,
+                     json_first(p->doc, messages),
+                     arena_printf(p->a,
+                                  "{\"role\":\"system\",\"content\":" STR_FMT "}",
+                                  STR_ARG(quoted(p, p->plan->system_extra))));
+}
+
+/* ---- messages behind those of the client ---- */
+
+/* Engines that render a template go on inside the message when they are told to. */
+static str engine_text(struct patch *p, const struct wire_tail *t)
+{
+    if (t->reasoning.n == 0 && !t->closed)
+        return t->text;
+    return joined(p,
+                  joined(p, STR("<think>\n"), t->reasoning, STR("")),
+                  t->closed ? STR("\n</think>\n\n") : STR(""),
+                  t->text);
+}
+
+static str mistral_prefill(struct patch *p, const struct wire_tail *t)
+{
+    str text = t->text.n ? arena_printf(p->a,
+                                        ",{\"type\":\"text\",\"text\":" STR_FMT "}",
+                                        STR_ARG(quoted(p, t->text)))
+                         : STR("");
+
+    if (t->reasoning.n == 0)
+        return arena_printf(p->a,
+                            "{\"role\":\"assistant\",\"content\":" STR_FMT ",\"prefix\":true}",
+                            STR_ARG(quoted(p, t->text)));
+    return arena_printf(p->a,
+                        "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":["
+                        "{\"type\":\"text\",\"text\":" STR_FMT "}],\"closed\":%s}" STR_FMT
+                        "],\"prefix\":true}",
+                        STR_ARG(quoted(p, t->reasoning)),
+                        t->closed ? "true" : "false",
+                        STR_ARG(text));
+}
+
+static str prefill(struct patch *p, const struct wire_tail *t)
+{
+    if (p->mistral)
+        return mistral_prefill(p, t);
+    switch (p->plan->think) {
+    case WIRE_THINK_VLLM:
+    case WIRE_THINK_SGLANG:
+        set(p, "continue_final_message", STR("true"));
+        set(p, "add_generation_prompt", STR("false"));
+        break;
+    case WIRE_THINK_LLAMACPP:
+        break;
+    case WIRE_THINK_DEEPSEEK:
+        return arena_printf(p->a,
+                            "{\"role\":\"assistant\",\"content\":" STR_FMT
+                            ",\"reasoning_content\":" STR_FMT ",\"prefix\":true}",
+                            STR_ARG(quoted(p, t->text)),
+                            STR_ARG(quoted(p, t->reasoning)));
+    default:
+        return arena_printf(
+            p->a, "{\"role\":\"assistant\",\"content\":" STR_FMT "}", STR_ARG(quoted(p, t->text)));
+    }
+    return arena_printf(p->a,
+                        "{\"role\":\"assistant\",\"content\":" STR_FMT "}",
+                        STR_ARG(quoted(p, engine_text(p, t))));
+}
+
+static void patch_tails(struct patch *p, const struct json_node *messages)
+{
+    static const char *const roles[] = {[CHAT_SYSTEM] = "system",
+                                        [CHAT_USER] = "user",
+                                        [CHAT_ASSISTANT] = "assistant",
+                                        [CHAT_TOOL] = "user"};
+
+    for (size_t i = 0; i < p->plan->tail_count; i++) {
+        const struct wire_tail *t = &p->plan->tails[i];
+
+        json_edit_insert(p->ed,
+                         messages,
+                         NULL,
+                         t->prefill ? prefill(p, t)
+                                    : arena_printf(p->a,
+                                                   "{\"role\":\"%s\",\"content\":" STR_FMT "}",
+                                                   roles[t->role],
+                                                   STR_ARG(quoted(p, t->text))));
+    }
+}
+
+/* ---- the vault ---- */
+
+/* JSON as it was kept; text that is none is a string. */
+static str as_json(struct patch *p, str kept)
+{
+    struct json doc;
+    struct err e;
+    bool good;
+
+    json_init(&doc);
+    good = kept.n > 0 && json_parse(&doc, kept, &e);
+    json_release(&doc);
+    return good ? arena_dup(p->a, kept) : quoted(p, kept);
+}
+
+static bool has_thoughts(struct patch *p, const struct json_node *m)
+{
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
+        if (openai_member(p->doc, m, openai_thought_members[i]))
+            return true;
+    return false;
+}
+
+/* Mistral's thinking goes before the content, in one list with it. */
+static void put_chunks(struct patch *p, const struct json_node *m, str chunks)
+{
+    const struct json_node *content = openai_member(p->doc, m, "content");
+    str inner = str_slice(str_trim(chunks), 1, str_trim(chunks).n - 1);
+
+    if (content && content->kind == JSON_ARRAY)
+        return; /* the client kept its chunks */
+    json_edit_set(p->ed,
+                  m,
+                  STR("content"),
+                  content && content->size > 2
+                      ? arena_printf(p->a,
+                                     "[" STR_FMT ",{\"type\":\"text\",\"text\":" STR_FMT "}]",
+                                     STR_ARG(inner),
+                                     STR_ARG(json_raw(p->doc, content)))
+                      : arena_dup(p->a, chunks));
+}
+
+static void put_back(struct patch *p, const struct json_node *m, const struct json_node *call,
+                     const struct wire_kept *kept)
+{
+    bool words = false;
+
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
+        words = words || str_eq(kept->name, str_c(openai_thought_members[i]));
+    if (p->mistral) {
+        if (str_eq(kept->name, STR("thinking")) && str_starts(kept->text, STR("[")))
+            put_chunks(p, m, kept->text);
+        return;
+    }
+    if (str_starts(kept->name, STR("call."))) {
+        str name = str_slice(kept->name, 5, kept->name.n);
+
+        if (!json_find(p->doc, call, name))
+            json_edit_set(p->ed, call, arena_dup(p->a, name), as_json(p, kept->text));
+        return;
+    }
+    /* Clients drop or shorten what they do not know; what the provider gave is whole. */
+    if (words ? has_thoughts(p, m)
+              : json_find(p->doc, m, kept->name) && !str_eq(kept->name, STR("reasoning_details")))
+        return;
+    json_edit_set(p->ed, m, arena_dup(p->a, kept->name), as_json(p, kept->text));
+}
+
+static void restore(struct patch *p, const struct json_node *m)
+{
+    const struct json_node *calls = openai_member(p->doc, m, "tool_calls");
+    struct wire_kept kept[KEPT_MAX];
+    str id;
+
+    if (!calls || calls->kind != JSON_ARRAY || p->plan->foreign_kept)
+        return;
+    for (const struct json_node *c = json_first(p->doc, calls); c;
+         c = json_next(p->doc, calls, c)) {
+        size_t n;
+
+        if (c->kind != JSON_OBJECT ||
+            !json_text(p->doc, json_find(p->doc, c, STR("id")), p->a, &id))
+            continue;
+        n = p->plan->vault->find(p->plan->vault->ctx, id, kept, KEPT_MAX);
+        for (size_t i = 0; i < n && i < KEPT_MAX; i++)
+            put_back(p, m, c, &kept[i]);
+    }
+}
+
+/* What another model, or this gateway, has signed is no use to this one. */
+static void unsign(struct patch *p, const struct json_node *m)
+{
+    static const char *const signed_members[] = {"reasoning_details",
+                                                 "thinking_blocks",
+                                                 "extra_content",
+                                                 "thought_signature",
+                                                 "reasoning_opaque",
+                                                 "reasoning_signature",
+                                                 "encrypted_content"};
+    const struct json_node *calls = openai_member(p->doc, m, "tool_calls");
+    const struct json_node *details = openai_member(p->doc, m, "reasoning_details");
+    bool ours = false;
+
+    for (const struct json_node *v = json_first(p->doc, details); v;
+         v = json_next(p->doc, details, v))
+        ours = ours || wire_signature_ours(openai_member_text(p->doc, v, "signature", p->a)) ||
+               wire_signature_ours(openai_member_text(p->doc, v, "data", p->a));
+    if (!p->plan->foreign_kept) {
+        if (ours)
+            json_edit_remove(p->ed, m, STR("reasoning_details"));
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(signed_members); i++)
+        json_edit_remove(p->ed, m, str_c(signed_members[i]));
+    for (const struct json_node *c = json_first(p->doc, calls); c; c = json_next(p->doc, calls, c))
+        if (c->kind == JSON_OBJECT)
+            json_edit_remove(p->ed, c, STR("extra_content"));
+}
+
+static void patch_history(struct patch *p, const struct json_node *messages)
+{
+    if (!p->plan->vault && !p->plan->foreign_kept)
+        return;
+    for (const struct json_node *m = json_first(p->doc, messages); m;
+         m = json_next(p->doc, messages, m)) {
+        if (m->kind != JSON_OBJECT ||
+            !json_is(p->doc, json_find(p->doc, m, STR("role")), STR("assistant")))
+            continue;
+        unsign(p, m);
+        if (p->plan->vault)
+            restore(p, m);
+    }
+}
+
+void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool mistral,
+                      struct json_edits *edits)
+{
+    struct patch p = {doc, json_root(doc), plan, edits, edits->arena, mistral};
+    const struct json_node *messages = json_find(doc, p.root, STR("messages"));
+
+    if (!p.root || p.root->kind != JSON_OBJECT)
+        return;
+    if (plan->model.n)
+        set(&p, "model", quoted(&p, plan->model));
+    patch_stream(&p);
+    if (plan->temperature.n && !openai_member(doc, p.root, "temperature"))
+        set(&p, "temperature", plan->temperature);
+    if (plan->top_p.n && !openai_member(doc, p.root, "top_p"))
+        set(&p, "top_p", plan->top_p);
+    patch_max_tokens(&p);
+    patch_tools(&p);
+    openai_patch_thinking(doc, plan, mistral, edits);
+    if (messages && messages->kind == JSON_ARRAY) {
+        patch_system(&p, messages);
+        patch_history(&p, messages);
+        patch_tails(&p, messages);
+    }
+    patch_merge(&p);
+}
+
+void openai_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)
+{
+    openai_patch_kin(doc, plan, false, edits);
+}

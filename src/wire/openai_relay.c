@@ -1,0 +1,399 @@
+/* openai_relay.c - frames of a provider passed on to a client of the same dialect.
+ *
+ * An untouched frame leaves as it came. Of a touched one, each text and each piece of reasoning
+ * that is to be said becomes a chunk of its own, made from the frame with the choice put in anew;
+ * what else the frame carries (role, calls, an end, usage, members nobody knows) follows in one
+ * more. In a whole body the texts are changed where they stand.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai_encode.h"
+
+#define EDIT_MAX ((size_t)256 << 20)
+
+struct relay {
+    struct wire_encoder *en;
+    const struct wire_frame *f;
+    const struct json *doc;
+    const struct json_node *root, *choices;
+    const struct chat_event *events;
+    size_t n;
+    struct arena a; /* for the edits of this frame */
+    bool role;      /* has been said with a text of this frame */
+};
+
+static uint32_t index_of(const struct json *doc, const struct json_node *choice)
+{
+    int64_t index;
+
+    if (!json_i64(doc, json_find(doc, choice, STR("index")), &index) || index < 0)
+        return 0;
+    return (uint32_t)index;
+}
+
+static const struct json_node *choice_of(const struct relay *r, uint32_t index)
+{
+    for (const struct json_node *c = json_first(r->doc, r->choices); c;
+         c = json_next(r->doc, r->choices, c))
+        if (c->kind == JSON_OBJECT && index_of(r->doc, c) == index)
+            return c;
+    return NULL;
+}
+
+static const struct json_node *message_of(const struct relay *r, const struct json_node *choice)
+{
+    const struct json_node *m = openai_member(r->doc, choice, r->en->stream ? "delta" : "message");
+
+    return m && m->kind == JSON_OBJECT ? m : NULL;
+}
+
+static bool has_calls(const struct relay *r, const struct json_node *message)
+{
+    return !openai_empty(r->doc, json_find(r->doc, message, STR("tool_calls"))) ||
+           !openai_empty(r->doc, json_find(r->doc, message, STR("function_call")));
+}
+
+/* What the events of one kind say in one choice, joined; NULL in p if there are none. */
+static str said(struct relay *r, uint32_t choice, enum chat_event_kind kind, bool *any)
+{
+    struct openai_text t = {0};
+
+    *any = false;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->events[i].kind == kind && r->events[i].choice == choice) {
+            openai_text_add(&t, &r->a, r->events[i].text, OPENAI_WHOLE_MAX);
+            *any = true;
+        }
+    return openai_text_str(&t);
+}
+
+static str quoted(struct relay *r, str text)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, 6 * text.n + 16);
+    (void)json_quote(&b, text);
+    out = arena_dup(&r->a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* Whether the details of a message say no more than what is to be said of it. */
+static bool details_fit(struct relay *r, const struct json_node *message, uint32_t choice)
+{
+    bool any;
+    str now = said(r, choice, CHAT_REASONING, &any);
+
+    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++) {
+        const struct json_node *list = openai_member(r->doc, message, openai_detail_members[i]);
+
+        if (!list || !openai_details_visible(r->doc, list))
+            continue;
+        if (!any)
+            return false;
+        for (size_t k = 0; k < COUNT_OF(openai_thought_members); k++) {
+            str was = openai_member_text(r->doc, message, openai_thought_members[k], &r->a);
+
+            if (was.n && was.n != now.n)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void drop_thoughts(struct relay *r, struct json_edits *ed, const struct json_node *message,
+                          uint32_t choice)
+{
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
+        json_edit_remove(ed, message, str_c(openai_thought_members[i]));
+    if (details_fit(r, message, choice))
+        return;
+    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++)
+        json_edit_remove(ed, message, str_c(openai_detail_members[i]));
+}
+
+/* ---- ends and counts, the same in a stream and whole ---- */
+
+static void edit_finish(struct relay *r, struct json_edits *ed, const struct json_node *choice)
+{
+    const struct json_node *was = openai_member(r->doc, choice, "finish_reason");
+    uint32_t index = index_of(r->doc, choice);
+    str name;
+
+    for (size_t i = 0; i < r->n && was; i++) {
+        const struct chat_event *ev = &r->events[i];
+
+        if (ev->kind != CHAT_STOP || ev->choice != index || !json_text(r->doc, was, &r->a, &name))
+            continue;
+        /* What the decoder itself reads into it (calls in a reply that "stop"s) stays as told. */
+        if (openai_stop(name) != ev->stop && ev->stop == CHAT_STOP_TOOL)
+            json_edit_set(ed, choice, STR("finish_reason"), STR("\"tool_calls\""));
+    }
+}
+
+/* Counted here, since the provider did not say. */
+static void edit_usage(struct relay *r, struct json_edits *ed)
+{
+    const struct json_node *usage = openai_member(r->doc, r->root, "usage");
+    str path[2] = {STR("completion_tokens_details"), STR("reasoning_tokens")};
+
+    for (size_t i = 0; i < r->n && usage && usage->kind == JSON_OBJECT; i++) {
+        const struct chat_event *ev = &r->events[i];
+
+        if (ev->kind == CHAT_USAGE && ev->usage->raw.n == 0 && ev->usage->reasoning >= 0)
+            json_edit_set_path(
+                ed, usage, path, 2, arena_printf(&r->a, "%lld", (long long)ev->usage->reasoning));
+    }
+}
+
+/* ---- streams ---- */
+
+static void write_frame(struct relay *r, struct json_edits *ed)
+{
+    size_t from;
+
+    wire_sse_begin(r->en->out, r->f->name);
+    from = r->en->out->n;
+    json_edits_apply(ed, r->en->out);
+    openai_sse_end(r->en->out, from);
+}
+
+static void write_chunk(struct relay *r, const struct chat_event *ev)
+{
+    const struct json_node *choice = choice_of(r, ev->choice);
+    const struct json_node *role = openai_member(r->doc, message_of(r, choice), "role");
+    struct openai_said *c = openai_said(r->en, ev->choice);
+    struct json_edits ed;
+    struct buf b;
+
+    buf_init(&b, OPENAI_WHOLE_MAX);
+    buf_printf(&b, "[{\"index\":%u,\"delta\":", ev->choice);
+    openai_delta(r->en, c, ev, &b);
+    if (role && !r->role && b.n > 1) {
+        b.n--; /* the brace */
+        buf_add(&b, STR(",\"role\":"));
+        buf_add(&b, json_raw(r->doc, role));
+        buf_add_c(&b, '}');
+        r->role = true;
+    }
+    buf_add(&b, STR(",\"finish_reason\":null}]"));
+    json_edits_init(&ed, r->doc, &r->a);
+    json_edit_set(&ed, r->root, STR("choices"), buf_str(&b));
+    json_edit_remove(&ed, r->root, STR("usage"));
+    write_frame(r, &ed);
+    buf_release(&b);
+}
+
+/* Whether a delta without its texts still says something. */
+static bool carries(struct relay *r, const struct json_node *choice, bool details)
+{
+    static const char *const told[] = {
+        "content", "reasoning_content", "reasoning", "reasoning_text", "thinking", "index"};
+    const struct json_node *delta = message_of(r, choice);
+
+    if (openai_member(r->doc, choice, "finish_reason"))
+        return true;
+    for (const struct json_node *k = json_first(r->doc, delta); k;
+         k = json_next(r->doc, delta, k)) {
+        bool skip =
+            openai_empty(r->doc, json_value(k)) || (r->role && json_is(r->doc, k, STR("role")));
+
+        for (size_t i = 0; i < COUNT_OF(told); i++)
+            skip = skip || json_is(r->doc, k, str_c(told[i]));
+        for (size_t i = 0; i < COUNT_OF(openai_detail_members) && !details; i++)
+            skip = skip || json_is(r->doc, k, str_c(openai_detail_members[i]));
+        if (!skip)
+            return true;
+    }
+    return false;
+}
+
+/* The frame without what was said already. */
+static void write_rest(struct relay *r)
+{
+    bool any = openai_member(r->doc, r->root, "usage") || openai_member(r->doc, r->root, "error");
+    struct json_edits ed;
+
+    json_edits_init(&ed, r->doc, &r->a);
+    for (const struct json_node *c = json_first(r->doc, r->choices); c;
+         c = json_next(r->doc, r->choices, c)) {
+        const struct json_node *delta = message_of(r, c);
+        const struct json_node *content = json_find(r->doc, delta, STR("content"));
+
+        any = any || carries(r, c, details_fit(r, delta, index_of(r->doc, c)));
+        edit_finish(r, &ed, c);
+        if (!delta) {
+            json_edit_remove(&ed, c, STR("text"));
+            continue;
+        }
+        drop_thoughts(r, &ed, delta, index_of(r->doc, c));
+        if (content && !openai_empty(r->doc, content))
+            json_edit_remove(&ed, delta, STR("content"));
+        if (r->role)
+            json_edit_remove(&ed, delta, STR("role"));
+    }
+    edit_usage(r, &ed);
+    if (any)
+        write_frame(r, &ed);
+}
+
+static void relay_chunks(struct relay *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const struct chat_event *ev = &r->events[i];
+        const struct json_node *choice = choice_of(r, ev->choice);
+        bool call = ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS;
+
+        if (call && has_calls(r, message_of(r, choice))) {
+            if (ev->kind == CHAT_CALL)
+                openai_said_call_new(r->en, openai_said(r->en, ev->choice), ev);
+            continue;
+        }
+        if ((ev->kind == CHAT_TEXT || ev->kind == CHAT_REASONING || call) &&
+            openai_says(openai_said(r->en, ev->choice), ev))
+            write_chunk(r, ev);
+    }
+    write_rest(r);
+}
+
+/* ---- whole ---- */
+
+static void edit_calls(struct relay *r, struct json_edits *ed, const struct json_node *message,
+                       uint32_t choice)
+{
+    struct openai_said *c = openai_said(r->en, choice);
+    struct buf b;
+
+    if (has_calls(r, message))
+        return;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct chat_event *ev = &r->events[i];
+
+        if (ev->choice == choice && ev->kind == CHAT_CALL)
+            openai_said_call_new(r->en, c, ev);
+        else if (ev->choice == choice && ev->kind == CHAT_ARGUMENTS &&
+                 openai_said_call(c, ev->block))
+            openai_text_add(
+                &openai_said_call(c, ev->block)->arguments, &r->a, ev->text, OPENAI_WHOLE_MAX);
+    }
+    if (!c->calls)
+        return;
+    buf_init(&b, OPENAI_WHOLE_MAX);
+    for (const struct openai_said_call *call = c->calls; call; call = call->next) {
+        buf_add(&b, call == c->calls ? STR("[{\"id\":") : STR(",{\"id\":"));
+        (void)json_quote(&b, call->id);
+        buf_add(&b, STR(",\"type\":\"function\",\"function\":{\"name\":"));
+        (void)json_quote(&b, call->name);
+        buf_add(&b, STR(",\"arguments\":"));
+        (void)json_quote(&b, call->arguments.n ? openai_text_str(&call->arguments) : STR("{}"));
+        buf_add(&b, STR("}}"));
+    }
+    buf_add_c(&b, ']');
+    json_edit_set(ed, message, STR("tool_calls"), arena_dup(&r->a, buf_str(&b)));
+    buf_release(&b);
+}
+
+static void edit_message(struct relay *r, struct json_edits *ed, const struct json_node *choice)
+{
+    const struct json_node *message = message_of(r, choice);
+    const struct json_node *content = json_find(r->doc, message, STR("content"));
+    uint32_t index = index_of(r->doc, choice);
+    bool texts, thoughts;
+    str text = said(r, index, CHAT_TEXT, &texts);
+    str thought = said(r, index, CHAT_REASONING, &thoughts), was;
+
+    edit_finish(r, ed, choice);
+    if (!message)
+        return;
+    drop_thoughts(r, ed, message, index);
+    if (thoughts) {
+        json_edit_set(ed, message, STR("reasoning"), quoted(r, thought));
+        json_edit_set(ed, message, STR("reasoning_content"), quoted(r, thought));
+    }
+    edit_calls(r, ed, message, index);
+    if (!texts && (!content || content->kind == JSON_NULL))
+        return;
+    if (json_text(r->doc, content, &r->a, &was) && str_eq(was, text))
+        return;
+    json_edit_set(ed, message, STR("content"), quoted(r, text));
+}
+
+static void relay_whole(struct relay *r)
+{
+    struct json_edits ed;
+
+    json_edits_init(&ed, r->doc, &r->a);
+    for (const struct json_node *c = json_first(r->doc, r->choices); c;
+         c = json_next(r->doc, r->choices, c))
+        edit_message(r, &ed, c);
+    edit_usage(r, &ed);
+    json_edits_apply(&ed, r->en->out);
+}
+
+/* ---- frames ---- */
+
+/* The head of chunks that no frame stands behind: as the provider's own. */
+static void take_head(struct wire_encoder *en, const struct json *doc)
+{
+    struct openai_encoding *s = en->state;
+    const struct json_node *root = json_root(doc);
+    const struct json_node *id = openai_member(doc, root, "id");
+    const struct json_node *created = openai_member(doc, root, "created");
+    const struct json_node *model = openai_member(doc, root, "model");
+
+    s->relayed = true;
+    if (s->head.n || !id || !root || root->kind != JSON_OBJECT)
+        return;
+    s->head =
+        arena_printf(en->arena,
+                     "{\"id\":" STR_FMT ",\"object\":\"chat.completion.chunk\",\"created\":" STR_FMT
+                     ",\"model\":" STR_FMT,
+                     STR_ARG(json_raw(doc, id)),
+                     STR_ARG(created ? json_raw(doc, created) : STR("0")),
+                     STR_ARG(model ? json_raw(doc, model) : STR("\"\"")));
+}
+
+static void take_notes(struct wire_encoder *en, const struct wire_frame *f)
+{
+    const struct json_node *choices = openai_member(f->doc, json_root(f->doc), "choices");
+
+    for (const struct json_node *c = json_first(f->doc, choices); c;
+         c = json_next(f->doc, choices, c)) {
+        struct openai_said *said = openai_said(en, index_of(f->doc, c));
+
+        said->role = true;
+        if (openai_member(f->doc, c, "finish_reason"))
+            said->finished = true;
+    }
+}
+
+void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
+                  const struct chat_event *events, size_t n, bool touched)
+{
+    const struct json_node *root = f->doc ? json_root(f->doc) : NULL;
+    struct relay r = {en, f, f->doc, root, NULL, events, n, {0}, false};
+
+    if (root && root->kind == JSON_OBJECT) {
+        r.choices = openai_member(f->doc, root, "choices");
+        if (en->stream)
+            take_head(en, f->doc);
+    }
+    if (touched && r.choices && r.choices->kind == JSON_ARRAY) {
+        arena_init(&r.a, EDIT_MAX);
+        if (en->stream)
+            relay_chunks(&r);
+        else
+            relay_whole(&r);
+        arena_release(&r.a);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            if (touched && !root && events[i].kind != CHAT_END && events[i].kind != CHAT_START)
+                openai_encode(en, &events[i]);
+            else if (events[i].kind == CHAT_CALL)
+                openai_said_call_new(en, openai_said(en, events[i].choice), &events[i]);
+        buf_add(en->out, f->raw);
+    }
+    if (en->stream && r.choices && r.choices->kind == JSON_ARRAY)
+        take_notes(en, f);
+}

@@ -1,0 +1,233 @@
+/* openai_think.c - how much to think, said in the way of each host.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+/* All that some client may have asked in; kwargs are members of chat_template_kwargs. */
+static const char *const members[] = {"reasoning_effort",
+                                      "reasoning",
+                                      "thinking",
+                                      "think",
+                                      "enable_thinking",
+                                      "thinking_budget",
+                                      "thinking_token_budget",
+                                      "thinking_budget_tokens",
+                                      "reasoning_budget_tokens",
+                                      "include_reasoning",
+                                      "reasoning_format",
+                                      "prompt_mode"};
+static const char *const kwargs[] = {
+    "enable_thinking", "thinking", "thinking_budget", "reasoning_effort"};
+
+static void drop(const struct json *doc, struct json_edits *ed, const char *const *names, size_t n)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *template = json_find(doc, root, STR("chat_template_kwargs"));
+    const struct json_node *custom = json_find(doc, root, STR("custom_params"));
+
+    for (size_t i = 0; i < n; i++)
+        json_edit_remove(ed, root, str_c(names[i]));
+    for (size_t i = 0; i < COUNT_OF(kwargs) && template && template->kind == JSON_OBJECT; i++)
+        json_edit_remove(ed, template, str_c(kwargs[i]));
+    if (custom && custom->kind == JSON_OBJECT)
+        json_edit_remove(ed, custom, STR("thinking_budget"));
+}
+
+void openai_drop_thinking(const struct json *doc, struct json_edits *edits)
+{
+    drop(doc, edits, members, COUNT_OF(members));
+}
+
+/* ---- the wish ---- */
+
+struct wish {
+    const struct json *doc;
+    struct json_edits *ed;
+    enum chat_level level; /* never ON */
+    int64_t budget;
+};
+
+static void set(struct wish *w, const char *member, const char *inner, str json)
+{
+    str path[2] = {str_c(member), str_c(inner ? inner : "")};
+
+    json_edit_set_path(w->ed, json_root(w->doc), path, inner ? 2 : 1, json);
+}
+
+static void set_word(struct wish *w, const char *member, const char *inner, const char *word)
+{
+    set(w, member, inner, arena_printf(w->ed->arena, "\"%s\"", word));
+}
+
+static void set_budget(struct wish *w, const char *member, const char *inner)
+{
+    if (w->budget >= 0)
+        set(w, member, inner, arena_printf(w->ed->arena, "%lld", (long long)w->budget));
+}
+
+/* Qwen's templates ask for one name, DeepSeek's and Granite's for the other. */
+static void set_template(struct wish *w)
+{
+    str on = w->level == CHAT_LEVEL_NONE ? STR("false") : STR("true");
+
+    if (w->level == CHAT_LEVEL_NOT_GIVEN)
+        return;
+    set(w, "chat_template_kwargs", "enable_thinking", on);
+    set(w, "chat_template_kwargs", "thinking", on);
+}
+
+static enum chat_level level_of(int64_t budget)
+{
+    static const struct {
+        int64_t most;
+        enum chat_level level;
+    } steps[] = {{0, CHAT_LEVEL_NONE},
+                 {512, CHAT_LEVEL_MINIMAL},
+                 {1024, CHAT_LEVEL_LOW},
+                 {2048, CHAT_LEVEL_MEDIUM},
+                 {INT64_MAX, CHAT_LEVEL_HIGH}};
+    size_t i = 0;
+
+    if (budget < 0)
+        return CHAT_LEVEL_NOT_GIVEN;
+    while (budget > steps[i].most)
+        i++;
+    return steps[i].level;
+}
+
+/* ---- each host's way ---- */
+
+static void think_default(struct wish *w)
+{
+    enum chat_level level = w->level ? w->level : level_of(w->budget);
+
+    if (level)
+        set_word(w, "reasoning_effort", NULL, chat_level_name(level));
+}
+
+static void think_deepseek(struct wish *w)
+{
+    static const char *const words[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_MINIMAL] = "low",
+                                                        [CHAT_LEVEL_LOW] = "low",
+                                                        [CHAT_LEVEL_MEDIUM] = "high",
+                                                        [CHAT_LEVEL_HIGH] = "high",
+                                                        [CHAT_LEVEL_XHIGH] = "max",
+                                                        [CHAT_LEVEL_MAX] = "max"};
+    enum chat_level level = w->level ? w->level : level_of(w->budget);
+
+    if (level == CHAT_LEVEL_NOT_GIVEN)
+        return;
+    set_word(w, "thinking", "type", level == CHAT_LEVEL_NONE ? "disabled" : "enabled");
+    if (words[level])
+        set_word(w, "reasoning_effort", NULL, words[level]);
+}
+
+/* One of effort and max_tokens; a client's `exclude` stays. */
+static void think_openrouter(struct wish *w)
+{
+    const struct json_node *given = json_find(w->doc, json_root(w->doc), STR("reasoning"));
+
+    if (given && given->kind == JSON_OBJECT) {
+        json_edit_remove(w->ed, given, STR("effort"));
+        json_edit_remove(w->ed, given, STR("max_tokens"));
+        json_edit_remove(w->ed, given, STR("enabled"));
+    }
+    if (w->level == CHAT_LEVEL_NONE)
+        set_word(w, "reasoning", "effort", "none");
+    else if (w->budget >= 0)
+        set_budget(w, "reasoning", "max_tokens");
+    else if (w->level)
+        set_word(w,
+                 "reasoning",
+                 "effort",
+                 w->level == CHAT_LEVEL_MAX ? "xhigh" : chat_level_name(w->level));
+}
+
+static void think_vllm(struct wish *w)
+{
+    if (w->level)
+        set_word(w, "reasoning_effort", NULL, chat_level_name(w->level));
+    set_template(w);
+    if (w->level != CHAT_LEVEL_NONE)
+        set_budget(w, "thinking_token_budget", NULL);
+}
+
+static void think_sglang(struct wish *w)
+{
+    static const char *const words[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_MINIMAL] = "low",
+                                                        [CHAT_LEVEL_LOW] = "low",
+                                                        [CHAT_LEVEL_MEDIUM] = "medium",
+                                                        [CHAT_LEVEL_HIGH] = "high",
+                                                        [CHAT_LEVEL_XHIGH] = "high",
+                                                        [CHAT_LEVEL_MAX] = "high"};
+
+    if (words[w->level])
+        set_word(w, "reasoning_effort", NULL, words[w->level]);
+    set_template(w);
+    if (w->level != CHAT_LEVEL_NONE)
+        set_budget(w, "custom_params", "thinking_budget");
+}
+
+static void think_llamacpp(struct wish *w)
+{
+    if (w->level)
+        set_word(w, "reasoning_effort", NULL, chat_level_name(w->level));
+    if (w->level)
+        set(w,
+            "chat_template_kwargs",
+            "enable_thinking",
+            w->level == CHAT_LEVEL_NONE ? STR("false") : STR("true"));
+    if (w->level == CHAT_LEVEL_NONE)
+        return;
+    set_budget(w, "thinking_budget_tokens", NULL);
+    set_budget(w, "reasoning_budget_tokens", NULL);
+}
+
+static void think_none(struct wish *w)
+{
+    (void)w;
+}
+
+static void think_mistral(struct wish *w)
+{
+    enum chat_level level = w->level ? w->level : level_of(w->budget);
+
+    if (level)
+        set_word(w, "reasoning_effort", NULL, level == CHAT_LEVEL_NONE ? "none" : "high");
+}
+
+void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan, bool mistral,
+                           struct json_edits *edits)
+{
+    static void (*const ways[])(struct wish *) = {[WIRE_THINK_DEFAULT] = think_default,
+                                                  [WIRE_THINK_DEEPSEEK] = think_deepseek,
+                                                  [WIRE_THINK_OPENROUTER] = think_openrouter,
+                                                  [WIRE_THINK_VLLM] = think_vllm,
+                                                  [WIRE_THINK_SGLANG] = think_sglang,
+                                                  [WIRE_THINK_LLAMACPP] = think_llamacpp,
+                                                  [WIRE_THINK_NONE] = think_none};
+    struct wish w = {doc, edits, plan->level, plan->budget_tokens};
+
+    if (plan->drop_reasoning) {
+        openai_drop_thinking(doc, edits);
+        return;
+    }
+    if (!plan->set_level)
+        return;
+    if (w.level == CHAT_LEVEL_ON)
+        w.level = CHAT_LEVEL_MEDIUM;
+    if (plan->think == WIRE_THINK_OPENROUTER && !mistral) {
+        static const char *const kept[] = {
+            "reasoning_effort", "thinking", "think", "enable_thinking"};
+
+        drop(doc, edits, kept, COUNT_OF(kept));
+    } else {
+        /* What shows reasoning or hides it is not what asks for it. */
+        drop(doc, edits, members, COUNT_OF(members) - 3);
+    }
+    if (mistral)
+        think_mistral(&w);
+    else
+        ways[plan->think](&w);
+}

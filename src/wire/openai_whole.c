@@ -1,0 +1,362 @@
+/* openai_whole.c - events as one chat.completion, and pieces of members put together for it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai_encode.h"
+
+#define PIECES_MAX ((size_t)1 << 16)
+
+/* ---- pieces ---- */
+
+struct pieces {
+    const struct json *doc;
+    const struct json_node **v;
+    size_t n;
+};
+
+/* Texts of a streamed member that go on from piece to piece; all others replace. */
+static bool goes_on(str key)
+{
+    static const char *const keys[] = {"transcript", "data", "input", "arguments"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        if (str_eq(key, str_c(keys[i])))
+            return true;
+    return false;
+}
+
+static bool all_kind(const struct pieces *p, enum json_kind kind)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->v[i]->kind != kind)
+            return false;
+    return p->n > 0;
+}
+
+static void merge(const struct pieces *p, str key, struct arena *a, unsigned depth,
+                  struct buf *out);
+
+static void merge_arrays(const struct pieces *p, struct buf *out)
+{
+    bool first = true;
+
+    buf_add_c(out, '[');
+    for (size_t i = 0; i < p->n; i++)
+        for (const struct json_node *v = json_first(p->doc, p->v[i]); v;
+             v = json_next(p->doc, p->v[i], v)) {
+            if (!first)
+                buf_add_c(out, ',');
+            buf_add(out, json_raw(p->doc, v));
+            first = false;
+        }
+    buf_add_c(out, ']');
+}
+
+/* Whether a piece before piece i has the key too. */
+static bool seen(const struct pieces *p, size_t i, str key)
+{
+    for (size_t k = 0; k < i; k++)
+        if (json_find(p->doc, p->v[k], key))
+            return true;
+    return false;
+}
+
+static void merge_key(const struct pieces *p, size_t from, str key, struct arena *a, unsigned depth,
+                      struct buf *out)
+{
+    struct pieces inner = {p->doc, NULL, 0};
+
+    inner.v = arena_alloc(a, (p->n - from) * sizeof *inner.v);
+    for (size_t i = from; i < p->n; i++) {
+        const struct json_node *v = json_find(p->doc, p->v[i], key);
+
+        if (v && (v->kind != JSON_NULL || i == from))
+            inner.v[inner.n++] = v;
+    }
+    if (inner.n > 1 && inner.v[0]->kind == JSON_NULL) {
+        inner.v++;
+        inner.n--;
+    }
+    (void)json_quote(out, key);
+    buf_add_c(out, ':');
+    merge(&inner, key, a, depth + 1, out);
+}
+
+static void merge_objects(const struct pieces *p, struct arena *a, unsigned depth, struct buf *out)
+{
+    bool first = true;
+    str key;
+
+    buf_add_c(out, '{');
+    for (size_t i = 0; i < p->n; i++)
+        for (const struct json_node *k = json_first(p->doc, p->v[i]); k;
+             k = json_next(p->doc, p->v[i], k)) {
+            if (!json_text(p->doc, k, a, &key) || seen(p, i, key))
+                continue;
+            if (!first)
+                buf_add_c(out, ',');
+            merge_key(p, i, key, a, depth, out);
+            first = false;
+        }
+    buf_add_c(out, '}');
+}
+
+static void merge_texts(const struct pieces *p, struct arena *a, struct buf *out)
+{
+    struct buf text;
+    str piece;
+
+    buf_init(&text, OPENAI_WHOLE_MAX);
+    for (size_t i = 0; i < p->n; i++)
+        if (json_text(p->doc, p->v[i], a, &piece))
+            buf_add(&text, piece);
+    (void)json_quote(out, buf_str(&text));
+    buf_release(&text);
+}
+
+static void merge(const struct pieces *p, str key, struct arena *a, unsigned depth, struct buf *out)
+{
+    if (p->n > 1 && all_kind(p, JSON_ARRAY))
+        merge_arrays(p, out);
+    else if (p->n > 1 && depth < 8 && all_kind(p, JSON_OBJECT))
+        merge_objects(p, a, depth, out);
+    else if (p->n > 1 && goes_on(key) && all_kind(p, JSON_STRING))
+        merge_texts(p, a, out);
+    else
+        buf_add(out, p->n ? json_raw(p->doc, p->v[p->n - 1]) : STR("null"));
+}
+
+static void write_details(const struct pieces *p, struct arena *a, struct buf *out)
+{
+    struct openai_details list = {0};
+
+    for (size_t i = 0; i < p->n; i++)
+        for (const struct json_node *v = json_first(p->doc, p->v[i]);
+             v && p->v[i]->kind == JSON_ARRAY;
+             v = json_next(p->doc, p->v[i], v))
+            openai_details_add(&list, p->doc, v, a, a);
+    openai_details_write(&list, a, out);
+}
+
+static void write_piece(const struct openai_piece *m, struct arena *a, struct buf *out)
+{
+    struct pieces p = {0};
+    struct json doc;
+    struct buf list;
+    struct err e;
+
+    if (m->count == 1) {
+        buf_add(out, openai_text_str(&m->json));
+        return;
+    }
+    buf_init(&list, OPENAI_WHOLE_MAX);
+    buf_add_c(&list, '[');
+    buf_add(&list, openai_text_str(&m->json));
+    buf_add_c(&list, ']');
+    json_init(&doc);
+    if (m->count <= PIECES_MAX && json_parse(&doc, buf_str(&list), &e)) {
+        const struct json_node *root = json_root(&doc);
+
+        p = (struct pieces){&doc, arena_alloc(a, m->count * sizeof *p.v), 0};
+        for (const struct json_node *v = json_first(&doc, root); v; v = json_next(&doc, root, v))
+            p.v[p.n++] = v;
+        if (str_eq(m->name, STR("reasoning_details")) || str_eq(m->name, STR("thinking_blocks")))
+            write_details(&p, a, out);
+        else
+            merge(&p, m->name, a, 0, out);
+    } else {
+        buf_add(out, STR("null"));
+    }
+    json_release(&doc);
+    buf_release(&list);
+}
+
+void openai_pieces_write(const struct openai_piece *list, struct arena *a, struct buf *out)
+{
+    for (; list; list = list->next) {
+        if (list->json.full)
+            continue;
+        buf_add_c(out, ',');
+        (void)json_quote(out, list->name);
+        buf_add_c(out, ':');
+        write_piece(list, a, out);
+    }
+}
+
+/* ---- the whole reply ---- */
+
+static void take_extra(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_encoding *s = en->state;
+    struct openai_said *c = openai_said(en, ev->choice);
+    size_t dot = str_find(ev->name, STR("."));
+    str name = dot == STR_NONE ? ev->name : str_slice(ev->name, dot + 1, ev->name.n);
+    bool details = str_eq(name, STR("reasoning_details")) || str_eq(name, STR("thinking_blocks"));
+
+    if (ev->dialect != CHAT_OPENAI || (details && !s->shown))
+        return;
+    if (dot == STR_NONE) {
+        struct openai_piece **at = &s->extras;
+
+        while (*at && !str_eq((*at)->name, name))
+            at = &(*at)->next;
+        if (*at) { /* a top-level member that changed: the last word counts */
+            (*at)->json.n = 0;
+            (*at)->count = 0;
+        }
+        openai_piece_add(en, at, name, ev->text);
+    } else if (str_starts(ev->name, STR("choice."))) {
+        openai_piece_add(en, &c->members, name, ev->text);
+    } else if (str_starts(ev->name, STR("message."))) {
+        openai_piece_add(en, &c->message, name, ev->text);
+    } else if (openai_said_call(c, ev->block)) {
+        openai_piece_add(en, &openai_said_call(c, ev->block)->members, name, ev->text);
+    }
+}
+
+static void write_text(struct buf *out, const char *key, const struct openai_text *t)
+{
+    buf_printf(out, ",\"%s\":", key);
+    (void)json_quote(out, openai_text_str(t));
+}
+
+static void write_calls(struct wire_encoder *en, const struct openai_said *c)
+{
+    struct buf *out = en->out;
+    bool first = true;
+
+    if (!c->calls && c->odd_calls.n == 0)
+        return;
+    buf_add(out, STR(",\"tool_calls\":["));
+    for (const struct openai_said_call *call = c->calls; call; call = call->next) {
+        buf_add(out, first ? STR("{\"id\":") : STR(",{\"id\":"));
+        (void)json_quote(out, call->id);
+        buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
+        (void)json_quote(out, call->name);
+        buf_add(out, STR(",\"arguments\":"));
+        (void)json_quote(out, call->arguments.n ? openai_text_str(&call->arguments) : STR("{}"));
+        buf_add_c(out, '}');
+        openai_pieces_write(call->members, en->arena, out);
+        buf_add_c(out, '}');
+        first = false;
+    }
+    if (c->odd_calls.n && !first)
+        buf_add_c(out, ',');
+    buf_add(out, openai_text_str(&c->odd_calls));
+    buf_add_c(out, ']');
+}
+
+static void write_choice(struct wire_encoder *en, const struct openai_said *c)
+{
+    struct buf *out = en->out;
+
+    buf_printf(out, "{\"index\":%u,\"message\":{\"role\":\"assistant\"", c->index);
+    if (c->text.n || !(c->calls || c->odd_calls.n || c->refusal.n))
+        write_text(out, "content", &c->text);
+    else
+        buf_add(out, STR(",\"content\":null"));
+    if (c->thought.n) {
+        write_text(out, "reasoning", &c->thought);
+        write_text(out, "reasoning_content", &c->thought);
+    }
+    if (c->refusal.n)
+        write_text(out, "refusal", &c->refusal);
+    write_calls(en, c);
+    openai_pieces_write(c->message, en->arena, out);
+    buf_add_c(out, '}');
+    openai_pieces_write(c->members, en->arena, out);
+    buf_add(out, STR(",\"finish_reason\":\""));
+    buf_add(out, c->finish.n ? c->finish : STR("stop"));
+    buf_add(out, STR("\"}"));
+}
+
+static void write_whole(struct wire_encoder *en)
+{
+    struct openai_encoding *s = en->state;
+    bool full = false;
+
+    openai_said(en, 0);
+    for (struct openai_said *c = s->choices; c; c = c->next)
+        full = full || c->text.full || c->thought.full || c->refusal.full ||
+               (c->last && c->last->arguments.full);
+    if (full) {
+        struct chat_error error = {.status = 502,
+                                   .type = STR("upstream_error"),
+                                   .message = STR("the provider's reply is too large"),
+                                   .code = STR(""),
+                                   .param = STR(""),
+                                   .retry_after_ms = -1,
+                                   .raw = STR("")};
+
+        openai_write_error(&error, en->out);
+        return;
+    }
+    buf_add(en->out, s->head);
+    buf_add(en->out, STR(",\"choices\":["));
+    for (struct openai_said *c = s->choices; c; c = c->next) {
+        if (c != s->choices)
+            buf_add_c(en->out, ',');
+        write_choice(en, c);
+    }
+    buf_add_c(en->out, ']');
+    if (s->usage.n) {
+        buf_add(en->out, STR(",\"usage\":"));
+        buf_add(en->out, s->usage);
+    }
+    openai_pieces_write(s->extras, en->arena, en->out);
+    buf_add_c(en->out, '}');
+}
+
+static void take_odd_call(struct wire_encoder *en, struct openai_said *c,
+                          const struct chat_event *ev)
+{
+    if (ev->dialect != CHAT_OPENAI || !str_eq(ev->name, STR("tool_calls")))
+        return;
+    if (c->odd_calls.n)
+        openai_text_add(&c->odd_calls, en->arena, STR(","), OPENAI_WHOLE_MAX);
+    openai_text_add(&c->odd_calls, en->arena, ev->text, OPENAI_WHOLE_MAX);
+}
+
+void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_encoding *s = en->state;
+    struct openai_said *c = openai_said(en, ev->choice);
+
+    switch (ev->kind) {
+    case CHAT_TEXT:
+        openai_text_add(&c->text, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        break;
+    case CHAT_REASONING:
+        s->shown = true;
+        openai_text_add(&c->thought, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        break;
+    case CHAT_REFUSAL:
+        openai_text_add(&c->refusal, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        break;
+    case CHAT_CALL:
+        openai_said_call_new(en, c, ev);
+        break;
+    case CHAT_ARGUMENTS:
+        if (openai_said_call(c, ev->block))
+            openai_text_add(
+                &openai_said_call(c, ev->block)->arguments, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        break;
+    case CHAT_OPAQUE:
+        take_odd_call(en, c, ev);
+        break;
+    case CHAT_EXTRA:
+        take_extra(en, ev);
+        break;
+    case CHAT_STOP:
+        c->finish = str_c(openai_finish(ev));
+        break;
+    case CHAT_ERROR:
+        openai_write_error(ev->error, en->out);
+        break;
+    case CHAT_END:
+        write_whole(en);
+        break;
+    default:
+        break;
+    }
+}

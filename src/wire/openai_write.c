@@ -1,0 +1,518 @@
+/* openai_write.c - a request as a Chat Completions body, OpenAI's or Mistral's.
+ *
+ * Two things have no place in a message of this dialect. Several tool results in one message become
+ * several messages. An image in a tool result stays behind as a note, and comes in a message of the
+ * user behind the last result of its turn.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai.h"
+
+struct writer {
+    const struct chat_request *r;
+    struct json_out *o;
+    bool mistral;
+    size_t images_from; /* the message whose results have images still to be shown, or NONE */
+};
+
+#define NO_MESSAGE ((size_t)-1)
+
+static void text_member(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+static void raw_member(struct json_out *o, const char *key, str json)
+{
+    if (json.n == 0)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_raw(o, json);
+}
+
+/* ---- ids ---- */
+
+/* Mistral takes ids of nine letters and digits only: any other becomes one, always the same. */
+static void call_id(struct writer *w, const char *key, str id)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    uint64_t h = openai_hash(OPENAI_HASH_SEED, id);
+    bool good = id.n == 9;
+    char made[9];
+
+    for (size_t i = 0; i < id.n && good; i++)
+        good = memchr(digits, id.p[i], sizeof digits - 1) != NULL;
+    for (size_t i = 0; i < sizeof made; i++, h /= 62)
+        made[i] = digits[h % 62];
+    text_member(w->o, key, w->mistral && !good ? (str){made, sizeof made} : id);
+}
+
+/* ---- parts ---- */
+
+static void data_url(struct json_out *o, const char *key, const struct chat_part *p)
+{
+    struct buf b;
+
+    if (p->data.n == 0) {
+        text_member(o, key, p->url);
+        return;
+    }
+    buf_init(&b, p->data.n + p->mime.n + 64);
+    buf_add(&b, STR("data:"));
+    buf_add(&b, p->mime.n ? p->mime : STR("application/octet-stream"));
+    buf_add(&b, STR(";base64,"));
+    buf_add(&b, p->data);
+    text_member(o, key, buf_str(&b));
+    buf_release(&b);
+}
+
+static void write_url_part(struct json_out *o, const char *type, const struct chat_part *p)
+{
+    text_member(o, "type", str_c(type));
+    json_out_key(o, str_c(type));
+    json_out_object(o);
+    data_url(o, "url", p);
+    json_out_end(o);
+}
+
+static void write_file(struct writer *w, const struct chat_part *p)
+{
+    struct json_out *o = w->o;
+
+    if (str_starts(p->mime, STR("audio/")) && p->data.n) {
+        str format = str_slice(p->mime, 6, p->mime.n);
+
+        text_member(o, "type", STR("input_audio"));
+        json_out_key(o, STR("input_audio"));
+        json_out_object(o);
+        text_member(o, "data", p->data);
+        text_member(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
+        json_out_end(o);
+    } else if (str_starts(p->mime, STR("video/"))) {
+        write_url_part(o, "video_url", p);
+    } else if (w->mistral) {
+        text_member(o, "type", STR("document_url"));
+        data_url(o, "document_url", p);
+    } else {
+        text_member(o, "type", STR("file"));
+        json_out_key(o, STR("file"));
+        json_out_object(o);
+        text_member(o, "filename", p->name.n ? p->name : STR("document"));
+        data_url(o, "file_data", p);
+        json_out_end(o);
+    }
+}
+
+static void write_part(struct writer *w, const struct chat_part *p)
+{
+    enum chat_dialect own = w->mistral ? CHAT_MISTRAL : CHAT_OPENAI;
+
+    if (p->kind == CHAT_PART_OPAQUE) {
+        if (p->dialect == own)
+            json_out_raw(w->o, p->json);
+        return;
+    }
+    if (p->kind != CHAT_PART_TEXT && p->kind != CHAT_PART_IMAGE && p->kind != CHAT_PART_FILE)
+        return;
+    json_out_object(w->o);
+    if (p->kind == CHAT_PART_IMAGE)
+        write_url_part(w->o, "image_url", p);
+    else if (p->kind == CHAT_PART_FILE)
+        write_file(w, p);
+    else {
+        text_member(w->o, "type", STR("text"));
+        text_member(w->o, "text", p->text);
+    }
+    json_out_end(w->o);
+}
+
+/* The texts of one kind of part, joined. */
+static void joined(const struct chat_part *parts, size_t n, enum chat_part_kind kind,
+                   const char *between, struct buf *out)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].kind != kind || parts[i].redacted)
+            continue;
+        if (!first)
+            buf_add(out, str_c(between));
+        buf_add(out, parts[i].text);
+        first = false;
+    }
+}
+
+static size_t count_of(const struct chat_part *parts, size_t n, enum chat_part_kind kind)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += parts[i].kind == kind;
+    return count;
+}
+
+static void write_joined(struct writer *w, const struct chat_message *m, enum chat_part_kind kind,
+                         const char *key, const char *between)
+{
+    size_t size = 64;
+    struct buf b;
+
+    for (size_t i = 0; i < m->part_count; i++)
+        size += m->parts[i].text.n + 2;
+    buf_init(&b, size);
+    joined(m->parts, m->part_count, kind, between, &b);
+    text_member(w->o, key, buf_str(&b));
+    buf_release(&b);
+}
+
+/* ---- messages ---- */
+
+static void role(struct writer *w, const char *name)
+{
+    json_out_object(w->o);
+    text_member(w->o, "role", str_c(name));
+}
+
+static bool shown(const struct chat_part *p)
+{
+    return p->kind == CHAT_PART_IMAGE || p->kind == CHAT_PART_FILE;
+}
+
+/* The images that tool results left behind. */
+static void write_images(struct writer *w, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        for (size_t k = 0; k < w->r->messages[i].part_count; k++) {
+            const struct chat_part *result = &w->r->messages[i].parts[k];
+
+            for (size_t j = 0; j < result->part_count; j++)
+                if (result->kind == CHAT_PART_TOOL_RESULT && shown(&result->parts[j]))
+                    write_part(w, &result->parts[j]);
+        }
+}
+
+static void flush_images(struct writer *w, size_t to)
+{
+    if (w->images_from == NO_MESSAGE)
+        return;
+    role(w, "user");
+    json_out_key(w->o, STR("content"));
+    json_out_array(w->o);
+    write_images(w, w->images_from, to);
+    json_out_end(w->o);
+    json_out_end(w->o);
+    w->images_from = NO_MESSAGE;
+}
+
+static void write_result(struct writer *w, const struct chat_part *p, size_t message)
+{
+    size_t images = 0, size = 64;
+    struct buf b;
+
+    for (size_t i = 0; i < p->part_count; i++) {
+        images += shown(&p->parts[i]);
+        size += p->parts[i].text.n + 2;
+    }
+    buf_init(&b, size);
+    joined(p->parts, p->part_count, CHAT_PART_TEXT, "\n", &b);
+    if (images)
+        buf_add(&b, b.n ? STR("\n(see the image below)") : STR("(see the image below)"));
+    role(w, "tool");
+    call_id(w, "tool_call_id", p->id);
+    if (w->mistral && p->name.n)
+        text_member(w->o, "name", p->name);
+    text_member(w->o, "content", buf_str(&b));
+    json_out_end(w->o);
+    buf_release(&b);
+    if (images && w->images_from == NO_MESSAGE)
+        w->images_from = message;
+}
+
+static void write_calls(struct writer *w, const struct chat_message *m)
+{
+    if (count_of(m->parts, m->part_count, CHAT_PART_TOOL_CALL) == 0)
+        return;
+    json_out_key(w->o, STR("tool_calls"));
+    json_out_array(w->o);
+    for (size_t i = 0; i < m->part_count; i++) {
+        const struct chat_part *p = &m->parts[i];
+
+        if (p->kind != CHAT_PART_TOOL_CALL)
+            continue;
+        json_out_object(w->o);
+        call_id(w, "id", p->id);
+        text_member(w->o, "type", STR("function"));
+        json_out_key(w->o, STR("function"));
+        json_out_object(w->o);
+        text_member(w->o, "name", p->name);
+        text_member(w->o, "arguments", p->json.n ? p->json : STR("{}"));
+        json_out_end(w->o);
+        json_out_end(w->o);
+    }
+    json_out_end(w->o);
+}
+
+/* Mistral's list: reasoning is a chunk like any other. */
+static void write_chunks(struct writer *w, const struct chat_message *m)
+{
+    json_out_array(w->o);
+    for (size_t i = 0; i < m->part_count; i++) {
+        const struct chat_part *p = &m->parts[i];
+
+        if (p->kind != CHAT_PART_REASONING) {
+            write_part(w, p);
+            continue;
+        }
+        if (p->redacted)
+            continue;
+        json_out_object(w->o);
+        text_member(w->o, "type", STR("thinking"));
+        json_out_key(w->o, STR("thinking"));
+        json_out_array(w->o);
+        json_out_object(w->o);
+        text_member(w->o, "type", STR("text"));
+        text_member(w->o, "text", p->text);
+        json_out_end(w->o);
+        json_out_end(w->o);
+        if (p->signature.n && p->dialect == CHAT_MISTRAL)
+            text_member(w->o, "signature", p->signature);
+        json_out_end(w->o);
+    }
+    json_out_end(w->o);
+}
+
+static void write_assistant(struct writer *w, const struct chat_message *m)
+{
+    bool thought = count_of(m->parts, m->part_count, CHAT_PART_REASONING) > 0;
+    bool refused = count_of(m->parts, m->part_count, CHAT_PART_REFUSAL) > 0;
+
+    role(w, "assistant");
+    if (m->name.n && !w->mistral)
+        text_member(w->o, "name", m->name);
+    if (w->mistral && thought) {
+        json_out_key(w->o, STR("content"));
+        write_chunks(w, m);
+    } else if (count_of(m->parts, m->part_count, CHAT_PART_TEXT) > 0) {
+        write_joined(w, m, CHAT_PART_TEXT, "content", "");
+    } else if (refused && w->mistral) {
+        write_joined(w, m, CHAT_PART_REFUSAL, "content", "");
+    } else if (count_of(m->parts, m->part_count, CHAT_PART_TOOL_CALL) > 0 && !w->mistral) {
+        json_out_key(w->o, STR("content"));
+        json_out_null(w->o);
+    } else {
+        text_member(w->o, "content", STR(""));
+    }
+    if (!w->mistral && thought)
+        write_joined(w, m, CHAT_PART_REASONING, "reasoning_content", "\n\n");
+    if (!w->mistral && refused)
+        write_joined(w, m, CHAT_PART_REFUSAL, "refusal", "");
+    write_calls(w, m);
+    json_out_end(w->o);
+}
+
+/* What a user said; images of tool results before it come with it. */
+static void write_user(struct writer *w, const struct chat_message *m, size_t at)
+{
+    size_t texts = count_of(m->parts, m->part_count, CHAT_PART_TEXT);
+    size_t results = count_of(m->parts, m->part_count, CHAT_PART_TOOL_RESULT);
+
+    for (size_t i = 0; i < m->part_count; i++)
+        if (m->parts[i].kind == CHAT_PART_TOOL_RESULT)
+            write_result(w, &m->parts[i], at);
+    if (m->part_count > 0 && results == m->part_count)
+        return;
+    role(w, "user");
+    if (m->name.n && !w->mistral)
+        text_member(w->o, "name", m->name);
+    if (w->images_from == NO_MESSAGE && texts == m->part_count - results && texts <= 1) {
+        write_joined(w, m, CHAT_PART_TEXT, "content", "");
+    } else {
+        json_out_key(w->o, STR("content"));
+        json_out_array(w->o);
+        if (w->images_from != NO_MESSAGE)
+            write_images(w, w->images_from, at + 1);
+        w->images_from = NO_MESSAGE;
+        for (size_t i = 0; i < m->part_count; i++)
+            write_part(w, &m->parts[i]);
+        json_out_end(w->o);
+    }
+    json_out_end(w->o);
+}
+
+static void write_message(struct writer *w, size_t at)
+{
+    const struct chat_message *m = &w->r->messages[at];
+
+    if (m->role == CHAT_TOOL || m->role == CHAT_USER) {
+        if (count_of(m->parts, m->part_count, CHAT_PART_TOOL_RESULT) == 0 && m->role == CHAT_TOOL)
+            return;
+        write_user(w, m, at);
+        return;
+    }
+    flush_images(w, at);
+    if (m->role == CHAT_ASSISTANT) {
+        write_assistant(w, m);
+        return;
+    }
+    role(w, "system");
+    write_joined(w, m, CHAT_PART_TEXT, "content", "\n\n");
+    json_out_end(w->o);
+}
+
+void openai_write_messages(const struct chat_request *r, bool mistral, struct json_out *o)
+{
+    struct writer w = {r, o, mistral, NO_MESSAGE};
+
+    json_out_array(o);
+    for (size_t i = 0; i < r->message_count; i++)
+        write_message(&w, i);
+    flush_images(&w, r->message_count);
+    json_out_end(o);
+}
+
+/* ---- the rest of the body ---- */
+
+static void write_tools(const struct chat_request *r, bool mistral, struct json_out *o)
+{
+    enum chat_dialect own = mistral ? CHAT_MISTRAL : CHAT_OPENAI;
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->tool_count; i++)
+        n += r->tools[i].opaque.n == 0 || r->tools[i].dialect == own;
+    if (n == 0)
+        return;
+    json_out_key(o, STR("tools"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->tool_count; i++) {
+        const struct chat_tool *t = &r->tools[i];
+
+        if (t->opaque.n) {
+            if (t->dialect == own)
+                json_out_raw(o, t->opaque);
+            continue;
+        }
+        json_out_object(o);
+        text_member(o, "type", STR("function"));
+        json_out_key(o, STR("function"));
+        json_out_object(o);
+        text_member(o, "name", t->name);
+        if (t->description.n)
+            text_member(o, "description", t->description);
+        raw_member(o,
+                   "parameters",
+                   t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}"));
+        if (t->strict_given)
+            raw_member(o, "strict", t->strict ? STR("true") : STR("false"));
+        json_out_end(o);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+static void write_choice(const struct chat_request *r, bool mistral, struct json_out *o)
+{
+    static const char *const words[] = {[CHAT_CHOICE_AUTO] = "auto",
+                                        [CHAT_CHOICE_NONE] = "none",
+                                        [CHAT_CHOICE_REQUIRED] = "required"};
+
+    if (r->tool_count == 0 || r->choice == CHAT_CHOICE_NONE_GIVEN)
+        return;
+    json_out_key(o, STR("tool_choice"));
+    if (r->choice != CHAT_CHOICE_TOOL) {
+        bool any = mistral && r->choice == CHAT_CHOICE_REQUIRED;
+
+        json_out_str(o, any ? STR("any") : str_c(words[r->choice]));
+        return;
+    }
+    json_out_object(o);
+    text_member(o, "type", STR("function"));
+    json_out_key(o, STR("function"));
+    json_out_object(o);
+    text_member(o, "name", r->choice_name);
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void write_format(const struct chat_request *r, struct json_out *o)
+{
+    static const char *const types[] = {[CHAT_FORMAT_TEXT] = "text",
+                                        [CHAT_FORMAT_JSON] = "json_object",
+                                        [CHAT_FORMAT_SCHEMA] = "json_schema"};
+
+    if (r->format == CHAT_FORMAT_NONE)
+        return;
+    json_out_key(o, STR("response_format"));
+    json_out_object(o);
+    text_member(o, "type", str_c(types[r->format]));
+    if (r->format == CHAT_FORMAT_SCHEMA) {
+        json_out_key(o, STR("json_schema"));
+        json_out_object(o);
+        text_member(o, "name", r->format_name.n ? r->format_name : STR("answer"));
+        raw_member(o, "schema", r->format_schema);
+        if (r->format_strict)
+            raw_member(o, "strict", STR("true"));
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+static void write_stops(const struct chat_request *r, struct json_out *o)
+{
+    if (r->stop_count == 0)
+        return;
+    json_out_key(o, STR("stop"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->stop_count; i++)
+        json_out_str(o, r->stops[i]);
+    json_out_end(o);
+}
+
+static void write_effort(const struct chat_request *r, bool mistral, struct json_out *o)
+{
+    enum chat_level level = r->level == CHAT_LEVEL_ON ? CHAT_LEVEL_MEDIUM : r->level;
+
+    if (level == CHAT_LEVEL_NOT_GIVEN)
+        return;
+    if (mistral)
+        level = level == CHAT_LEVEL_NONE ? CHAT_LEVEL_NONE : CHAT_LEVEL_HIGH;
+    text_member(o, "reasoning_effort", str_c(chat_level_name(level)));
+}
+
+void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out)
+{
+    struct json_out out_, *o = &out_;
+
+    json_out_init(o, out);
+    json_out_object(o);
+    text_member(o, "model", r->model);
+    json_out_key(o, STR("messages"));
+    openai_write_messages(r, mistral, o);
+    write_tools(r, mistral, o);
+    write_choice(r, mistral, o);
+    if (r->parallel_given && r->tool_count)
+        raw_member(o, "parallel_tool_calls", r->parallel ? STR("true") : STR("false"));
+    raw_member(o, mistral ? "max_tokens" : "max_completion_tokens", r->max_tokens);
+    raw_member(o, "temperature", r->temperature);
+    raw_member(o, "top_p", r->top_p);
+    raw_member(o, mistral ? "random_seed" : "seed", r->seed);
+    raw_member(o, "frequency_penalty", r->frequency_penalty);
+    raw_member(o, "presence_penalty", r->presence_penalty);
+    raw_member(o, "n", r->n);
+    write_stops(r, o);
+    write_format(r, o);
+    write_effort(r, mistral, o);
+    if (r->user.n && !mistral)
+        text_member(o, "user", r->user);
+    if (r->stream) {
+        raw_member(o, "stream", STR("true"));
+        if (r->stream_usage && !mistral)
+            raw_member(o, "stream_options", STR("{\"include_usage\":true}"));
+    }
+    json_out_end(o);
+}
+
+void openai_write(const struct chat_request *r, struct buf *out)
+{
+    openai_write_kin(r, false, out);
+}

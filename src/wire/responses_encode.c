@@ -1,0 +1,572 @@
+/* responses_encode.c - chat events as a stream of Responses events, or as one response object.
+ *
+ * SDKs put a response together by output_index and content_index, and many take the texts from the
+ * `done` events or from the final response instead of the deltas. So every item is written once
+ * into a rope as the JSON it will be in the end, text by text as it arrives, and the `done` events
+ * and the final response are copies out of the rope. One item is open at a time, but for calls,
+ * whose arguments may come by turns: they wait in ropes of their own and are put in order when they
+ * close.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/responses_encode.h"
+
+#include "wire/internal.h"
+
+static struct responses_encoder *state_of(struct wire_encoder *en)
+{
+    return en->state;
+}
+
+static void hold(struct wire_encoder *en, str s)
+{
+    rope_add(&state_of(en)->done, en->arena, s);
+}
+
+static void hold_c(struct wire_encoder *en, const char *z)
+{
+    hold(en, str_c(z));
+}
+
+/* What must be said again later, in the arena; a reply that fills it is too large. */
+static str kept(struct wire_encoder *en, str s)
+{
+    if (s.n <= ROPE_SIZE_MAX && arena_left(en->arena) > s.n + ((size_t)128 << 10))
+        return arena_dup(en->arena, s);
+    state_of(en)->done.full = true;
+    return STR("");
+}
+
+/* ---- events ---- */
+
+static bool event_begin(struct wire_encoder *en, const char *type)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (!en->stream)
+        return false;
+    wire_sse_begin(en->out, str_c(type));
+    buf_printf(en->out,
+               "{\"type\":\"%s\",\"sequence_number\":%llu",
+               type,
+               (unsigned long long)s->sequence++);
+    if (s->relaying)
+        s->shift++;
+    return true;
+}
+
+static void event_end(struct wire_encoder *en)
+{
+    buf_add_c(en->out, '}');
+    wire_sse_end(en->out);
+}
+
+static str base_id(const struct wire_encoder *en)
+{
+    return str_starts(en->id, STR("resp_")) ? str_slice(en->id, 5, en->id.n) : en->id;
+}
+
+/* "msg_rationale_ID_0", quoted: so that an item of ours is known when it comes back. */
+static str item_id(struct wire_encoder *en, const char *prefix, uint32_t index, char out[256])
+{
+    str base = str_slice(base_id(en), 0, 200);
+
+    for (size_t i = 0; i < base.n; i++)
+        if (base.p[i] < ' ' || base.p[i] == '"' || base.p[i] == '\\' || base.p[i] == 0x7f)
+            base.n = i;
+    snprintf(out, 256, "\"%s" RESPONSES_OWN STR_FMT "_%u\"", prefix, STR_ARG(base), index);
+    return str_c(out);
+}
+
+static const char *open_prefix(const struct responses_encoder *s)
+{
+    return s->open == OPEN_REASONING ? "rs" : "msg";
+}
+
+static void where(struct wire_encoder *en, const char *prefix, uint32_t index)
+{
+    char id[256];
+
+    buf_add(en->out, STR(",\"item_id\":"));
+    buf_add(en->out, item_id(en, prefix, index, id));
+    buf_printf(en->out, ",\"output_index\":%u", index);
+}
+
+static void where_part(struct wire_encoder *en)
+{
+    const struct responses_encoder *s = state_of(en);
+
+    where(en, open_prefix(s), s->index);
+    buf_printf(en->out,
+               ",\"%s\":%u",
+               s->open == OPEN_REASONING ? "summary_index" : "content_index",
+               s->part);
+}
+
+str responses_escape(struct buf *out, str text)
+{
+    size_t at = out->n;
+
+    json_quote(out, text);
+    if (out->n < at + 2)
+        return STR("");
+    return (str){out->p + at + 1, out->n - at - 2};
+}
+
+/* ---- items ---- */
+
+uint32_t responses_item_index(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (!s->relaying)
+        return s->items++;
+    s->items++;
+    return (uint32_t)(s->seen_max + 1) + (uint32_t)s->insert_count;
+}
+
+/* In a relay an item is remembered with its place among those of the upstream. */
+static void item_begin(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (s->done.n && !s->relaying)
+        hold(en, STR(","));
+    s->item_at = rope_end(&s->done);
+}
+
+static void item_end(struct wire_encoder *en, uint32_t index)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (event_begin(en, "response.output_item.done")) {
+        buf_printf(en->out, ",\"output_index\":%u,\"item\":", index);
+        rope_copy(&s->done, s->item_at, en->out);
+        event_end(en);
+    }
+    for (size_t i = 0; i < s->insert_count; i++)
+        if ((int64_t)index == s->inserts[i].after + 1 + (int64_t)i) {
+            s->inserts[i].from = s->item_at;
+            s->inserts[i].to = rope_end(&s->done);
+        }
+}
+
+static bool insert_note(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (!s->relaying)
+        return true;
+    if (s->insert_count == RESPONSES_INSERTS_MAX)
+        return false;
+    if (!s->inserts)
+        s->inserts = arena_zero(en->arena, RESPONSES_INSERTS_MAX, sizeof *s->inserts);
+    s->inserts[s->insert_count++] = (struct responses_insert){.after = s->seen_max};
+    return true;
+}
+
+static const char *status_now(const struct responses_encoder *s)
+{
+    bool cut = s->has_stop && (s->stop == CHAT_STOP_LENGTH || s->stop == CHAT_STOP_REFUSED);
+
+    return cut ? "incomplete" : "completed";
+}
+
+static bool open_item(struct wire_encoder *en, enum responses_open kind, const char *rest)
+{
+    struct responses_encoder *s = state_of(en);
+    uint32_t index = responses_item_index(en);
+    char id[256];
+
+    if (!insert_note(en))
+        return false;
+    s->open = kind;
+    s->index = index;
+    s->part = 0;
+    s->part_open = false;
+    s->sealed = STR("");
+    item_begin(en);
+    if (event_begin(en, "response.output_item.added")) {
+        buf_printf(en->out, ",\"output_index\":%u,\"item\":{\"id\":", index);
+        buf_add(en->out, item_id(en, open_prefix(s), index, id));
+        buf_add(en->out, str_c(rest));
+        buf_add_c(en->out, '}');
+        event_end(en);
+    }
+    return true;
+}
+
+/* ---- parts of messages and reasoning ---- */
+
+static const char *part_type(const struct responses_encoder *s)
+{
+    return s->open == OPEN_REASONING ? "summary_text" : s->refusal ? "refusal" : "output_text";
+}
+
+static const char *part_key(const struct responses_encoder *s)
+{
+    return s->refusal ? "refusal" : "text";
+}
+
+static void part_begin(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+    bool plain = s->open == OPEN_MESSAGE && !s->refusal;
+
+    if (event_begin(en,
+                    s->open == OPEN_REASONING ? "response.reasoning_summary_part.added"
+                                              : "response.content_part.added")) {
+        where_part(en);
+        buf_printf(en->out,
+                   ",\"part\":{\"type\":\"%s\",\"%s\":\"\"%s}",
+                   part_type(s),
+                   part_key(s),
+                   plain ? ",\"annotations\":[],\"logprobs\":[]" : "");
+        event_end(en);
+    }
+    if (s->part > 0)
+        hold(en, STR(","));
+    s->part_at = rope_end(&s->done);
+    hold_c(en, "{\"type\":\"");
+    hold_c(en, part_type(s));
+    hold_c(en, "\",\"");
+    hold_c(en, part_key(s));
+    hold_c(en, "\":\"");
+    s->text_at = rope_end(&s->done);
+    s->part_open = true;
+    s->notes = STR("");
+}
+
+static void part_text(struct wire_encoder *en, str text)
+{
+    struct responses_encoder *s = state_of(en);
+    size_t at = en->out->n;
+
+    if (event_begin(en,
+                    s->open == OPEN_REASONING ? "response.reasoning_summary_text.delta"
+                    : s->refusal              ? "response.refusal.delta"
+                                              : "response.output_text.delta")) {
+        where_part(en);
+        buf_add(en->out, STR(",\"delta\":"));
+        hold(en, responses_escape(en->out, text));
+        if (s->open == OPEN_MESSAGE && !s->refusal)
+            buf_add(en->out, STR(",\"logprobs\":[]"));
+        event_end(en);
+    } else {
+        hold(en, responses_escape(en->out, text));
+        en->out->n = at;
+    }
+}
+
+static void part_end(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+    bool reasoning = s->open == OPEN_REASONING, plain = !reasoning && !s->refusal;
+
+    if (!s->part_open)
+        return;
+    s->part_open = false;
+    if (event_begin(en,
+                    reasoning    ? "response.reasoning_summary_text.done"
+                    : s->refusal ? "response.refusal.done"
+                                 : "response.output_text.done")) {
+        where_part(en);
+        buf_printf(en->out, ",\"%s\":\"", part_key(s));
+        rope_copy(&s->done, s->text_at, en->out);
+        buf_add(en->out, plain ? STR("\",\"logprobs\":[]") : STR("\""));
+        event_end(en);
+    }
+    hold_c(en, "\"");
+    if (plain) {
+        hold_c(en, ",\"annotations\":");
+        hold(en, s->notes.n ? s->notes : STR("[]"));
+        hold_c(en, ",\"logprobs\":[]");
+    }
+    hold_c(en, "}");
+    if (event_begin(en,
+                    reasoning ? "response.reasoning_summary_part.done"
+                              : "response.content_part.done")) {
+        where_part(en);
+        buf_add(en->out, STR(",\"part\":"));
+        rope_copy(&s->done, s->part_at, en->out);
+        event_end(en);
+    }
+    s->part++;
+}
+
+/* The raw item that its host signed has the id that the encrypted content is bound to. */
+static void hold_sealed(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+    const struct json_node *id, *sealed;
+    struct json doc;
+    struct err e;
+    char own[256];
+
+    json_init(&doc);
+    if (!s->sealed.n || !json_parse(&doc, s->sealed, &e)) {
+        hold_c(en, ",\"id\":");
+        hold(en, item_id(en, "rs", s->index, own));
+        json_release(&doc);
+        return;
+    }
+    id = json_find(&doc, json_root(&doc), STR("id"));
+    sealed = json_find(&doc, json_root(&doc), STR("encrypted_content"));
+    hold_c(en, ",\"id\":");
+    hold(en, id ? json_raw(&doc, id) : item_id(en, "rs", s->index, own));
+    if (sealed) {
+        hold_c(en, ",\"encrypted_content\":");
+        hold(en, json_raw(&doc, sealed));
+    }
+    json_release(&doc);
+}
+
+static void close_item(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+    char id[256];
+
+    if (s->open == OPEN_NONE)
+        return;
+    part_end(en);
+    if (s->open == OPEN_REASONING) {
+        hold_c(en, "]");
+        hold_sealed(en);
+    } else {
+        hold_c(en, "],\"id\":");
+        hold(en, item_id(en, "msg", s->index, id));
+        hold_c(en, ",\"status\":\"");
+        hold_c(en, status_now(s));
+        hold_c(en, "\"");
+    }
+    hold_c(en, "}");
+    item_end(en, s->index);
+    s->open = OPEN_NONE;
+}
+
+/* ---- calls ---- */
+
+static void hold_quoted(struct wire_encoder *en, str text)
+{
+    size_t at = en->out->n;
+
+    hold_c(en, "\"");
+    hold(en, responses_escape(en->out, text));
+    hold_c(en, "\"");
+    en->out->n = at;
+}
+
+/* A call without arguments has the empty object: clients parse it. */
+static void close_call(struct wire_encoder *en, struct responses_call *c)
+{
+    struct responses_encoder *s = state_of(en);
+    struct rope_mark start = {NULL, 0};
+    char id[256];
+    size_t at;
+
+    if (event_begin(en, "response.function_call_arguments.done")) {
+        where(en, "fc", c->index);
+        buf_add(en->out, STR(",\"arguments\":\""));
+        rope_copy(&c->arguments, start, en->out);
+        buf_add(en->out, c->arguments.n ? STR("\"") : STR("{}\""));
+        event_end(en);
+    }
+    item_begin(en);
+    hold_c(en, "{\"type\":\"function_call\",\"id\":");
+    hold(en, item_id(en, "fc", c->index, id));
+    hold_c(en, ",\"call_id\":");
+    hold_quoted(en, c->id);
+    hold_c(en, ",\"name\":");
+    hold_quoted(en, c->name);
+    hold_c(en, ",\"arguments\":\"");
+    at = en->out->n;
+    rope_copy(&c->arguments, start, en->out);
+    hold(en, c->arguments.n ? (str){en->out->p + at, en->out->n - at} : STR("{}"));
+    en->out->n = at;
+    hold_c(en, "\",\"status\":\"");
+    hold_c(en, status_now(s));
+    hold_c(en, "\"}");
+    item_end(en, c->index);
+}
+
+static void close_calls(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+
+    for (struct responses_call *c = s->calls; c; c = c->next)
+        close_call(en, c);
+    s->calls = NULL;
+    s->calls_end = NULL;
+}
+
+void responses_close_all(struct wire_encoder *en)
+{
+    close_item(en);
+    close_calls(en);
+}
+
+static void on_call(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = state_of(en);
+    struct responses_call *c;
+    char id[256];
+
+    close_item(en);
+    c = arena_zero(en->arena, 1, sizeof *c);
+    c->block = ev->block;
+    c->index = responses_item_index(en);
+    c->id = kept(en, ev->id);
+    c->name = kept(en, ev->name);
+    if (!insert_note(en))
+        return;
+    *(s->calls_end ? s->calls_end : &s->calls) = c;
+    s->calls_end = &c->next;
+    if (!event_begin(en, "response.output_item.added"))
+        return;
+    buf_printf(en->out,
+               ",\"output_index\":%u,\"item\":{\"type\":\"function_call\",\"status\":"
+               "\"in_progress\",\"arguments\":\"\",\"id\":",
+               c->index);
+    buf_add(en->out, item_id(en, "fc", c->index, id));
+    buf_add(en->out, STR(",\"call_id\":"));
+    json_quote(en->out, ev->id);
+    buf_add(en->out, STR(",\"name\":"));
+    json_quote(en->out, ev->name);
+    buf_add_c(en->out, '}');
+    event_end(en);
+}
+
+static void on_arguments(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_call *c = state_of(en)->calls;
+    size_t at = en->out->n;
+
+    while (c && c->block != ev->block)
+        c = c->next;
+    if (!c || !ev->text.n)
+        return;
+    if (event_begin(en, "response.function_call_arguments.delta")) {
+        where(en, "fc", c->index);
+        buf_add(en->out, STR(",\"delta\":"));
+        rope_add(&c->arguments, en->arena, responses_escape(en->out, ev->text));
+        event_end(en);
+    } else {
+        rope_add(&c->arguments, en->arena, responses_escape(en->out, ev->text));
+        en->out->n = at;
+    }
+    if (c->arguments.full)
+        state_of(en)->done.full = true;
+}
+
+/* ---- content ---- */
+
+static void on_text(struct wire_encoder *en, const struct chat_event *ev, bool refusal)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (!ev->text.n)
+        return;
+    close_calls(en);
+    if (s->open == OPEN_REASONING)
+        close_item(en);
+    if (s->open == OPEN_NONE) {
+        if (!open_item(en,
+                       OPEN_MESSAGE,
+                       ",\"type\":\"message\",\"status\":\"in_progress\",\"role\":\"assistant\","
+                       "\"content\":[]"))
+            return;
+        hold_c(en, "{\"type\":\"message\",\"role\":\"assistant\",\"content\":[");
+    }
+    if (s->part_open && (s->block != ev->block || s->refusal != refusal))
+        part_end(en);
+    if (!s->part_open) {
+        s->block = ev->block;
+        s->refusal = refusal;
+        part_begin(en);
+    }
+    part_text(en, ev->text);
+}
+
+static bool reasoning_open(struct wire_encoder *en, uint32_t block)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (s->open == OPEN_REASONING && s->block == block)
+        return true;
+    responses_close_all(en);
+    s->refusal = false;
+    if (!open_item(en, OPEN_REASONING, ",\"type\":\"reasoning\",\"summary\":[]"))
+        return false;
+    s->block = block;
+    hold_c(en, "{\"type\":\"reasoning\",\"summary\":[");
+    return true;
+}
+
+static void on_reasoning(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (!ev->text.n || !reasoning_open(en, ev->block))
+        return;
+    if (!s->part_open)
+        part_begin(en);
+    part_text(en, ev->text);
+}
+
+static void on_opaque(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = state_of(en);
+    uint32_t index;
+
+    if (ev->dialect != CHAT_RESPONSES || !ev->text.n)
+        return;
+    if (str_eq(ev->name, STR("annotations"))) {
+        if (s->part_open && s->block == ev->block)
+            s->notes = kept(en, ev->text);
+        return;
+    }
+    responses_close_all(en);
+    index = responses_item_index(en);
+    if (!insert_note(en))
+        return;
+    item_begin(en);
+    if (event_begin(en, "response.output_item.added")) {
+        buf_printf(en->out, ",\"output_index\":%u,\"item\":", index);
+        buf_add(en->out, ev->text);
+        event_end(en);
+    }
+    hold(en, ev->text);
+    item_end(en, index);
+}
+
+void responses_content(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (ev->choice != 0)
+        return;
+    switch (ev->kind) {
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        on_text(en, ev, ev->kind == CHAT_REFUSAL);
+        break;
+    case CHAT_REASONING:
+        on_reasoning(en, ev);
+        break;
+    case CHAT_SIGNATURE:
+        if (ev->dialect == CHAT_RESPONSES && reasoning_open(en, ev->block))
+            s->sealed = kept(en, ev->text);
+        break;
+    case CHAT_CALL:
+        on_call(en, ev);
+        break;
+    case CHAT_ARGUMENTS:
+        on_arguments(en, ev);
+        break;
+    case CHAT_OPAQUE:
+        on_opaque(en, ev);
+        break;
+    default:
+        break;
+    }
+}

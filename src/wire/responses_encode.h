@@ -1,0 +1,84 @@
+/* responses_encode.h - the state of a Responses encoder, which its relay goes on from.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/responses.h"
+#include "wire/rope.h"
+
+#define RESPONSES_EXTRAS_MAX 32
+#define RESPONSES_INSERTS_MAX 256
+
+enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_REASONING };
+
+/* A function call that is open; several may be, as their arguments may come by turns. */
+struct responses_call {
+    struct responses_call *next;
+    uint32_t block, index;
+    str id, name;
+    struct rope arguments; /* as the inside of a JSON string */
+};
+
+/* A text that a relay has passed on, from deltas. */
+struct responses_sent {
+    struct responses_sent *next;
+    uint32_t index, part; /* of the item upstream, of the text in it */
+    int kind;
+    str item_id; /* of the deltas, as JSON */
+    bool touched;
+    size_t same;      /* bytes that went out as they came, before the first that did not */
+    struct rope text; /* what went out behind them, as the inside of a JSON string */
+};
+
+/* An item of ours among those of the upstream: behind the upstream's item `after`. */
+struct responses_insert {
+    int64_t after;
+    struct rope_mark from, to;
+};
+
+struct responses_encoder {
+    struct rope done;         /* items, with commas between; the last may be open */
+    uint32_t items;           /* begun so far */
+    uint64_t sequence;        /* the next event's number */
+    bool begun;               /* response.created has gone out */
+    enum responses_open open; /* and its place in `done` */
+    uint32_t index;           /* its output_index */
+    struct rope_mark item_at; /* where it begins */
+    struct rope_mark part_at; /* where its open part begins, and its text */
+    struct rope_mark text_at;
+    uint32_t block, part;
+    bool part_open, refusal;
+    str notes;  /* annotations of the open part */
+    str sealed; /* the raw item that the upstream signed, or "" */
+    struct responses_call *calls, **calls_end;
+    struct chat_usage usage;
+    bool has_usage, has_stop;
+    enum chat_stop stop;
+    struct {
+        str name, json;
+    } extras[RESPONSES_EXTRAS_MAX];
+    size_t extra_count;
+
+    /* Of a relay. */
+    bool relaying, hidden;
+    int64_t shift;    /* how far our event numbers are from the upstream's */
+    int64_t seen_max; /* the highest output_index of the upstream */
+    struct responses_sent *sent;
+    struct responses_insert *inserts;
+    size_t insert_count;
+    char *held; /* a frame that begins a part of reasoning, which may yet be hidden */
+    size_t held_size, held_cap;
+};
+
+/* A new item's output_index: the encoder's own count, or the next free one of a relay. */
+uint32_t responses_item_index(struct wire_encoder *en);
+void responses_close_all(struct wire_encoder *en);
+void responses_content(struct wire_encoder *en, const struct chat_event *ev);
+/* The reply is larger than we hold: said as an error, once. */
+bool responses_full(struct wire_encoder *en);
+/* The response object, its output from `done`. */
+void responses_object(struct wire_encoder *en, const char *status, const struct chat_error *error,
+                      struct buf *out);
+/* Text as the inside of a JSON string, behind what is in `out`; the answer is that part of it. */
+str responses_escape(struct buf *out, str text);

@@ -1,0 +1,291 @@
+/* responses_object.c - the response object around the items, and the events that carry it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/internal.h"
+#include "wire/responses_encode.h"
+
+static struct responses_encoder *state_of(struct wire_encoder *en)
+{
+    return en->state;
+}
+
+static void add_id(const struct wire_encoder *en, struct buf *out)
+{
+    size_t at = out->n;
+
+    json_quote(out, en->id);
+    if (str_starts(en->id, STR("resp_")))
+        return;
+    out->n = at;
+    buf_add(out, STR("\"resp_"));
+    responses_escape(out, en->id);
+    memmove(out->p + at + 6, out->p + at + 7, out->n - at - 7);
+    out->n--;
+}
+
+/* What was asked stands in every response, as it was asked or as it is when nobody asks. */
+static void add_asked(const struct wire_encoder *en, struct buf *out)
+{
+    static const struct {
+        str key;
+        const char *if_none;
+    } rows[] = {
+        {STR_INIT("instructions"), "null"},
+        {STR_INIT("max_output_tokens"), "null"},
+        {STR_INIT("max_tool_calls"), "null"},
+        {STR_INIT("metadata"), "{}"},
+        {STR_INIT("parallel_tool_calls"), "true"},
+        {STR_INIT("previous_response_id"), "null"},
+        {STR_INIT("prompt_cache_key"), "null"},
+        {STR_INIT("reasoning"), "{\"effort\":null,\"summary\":null}"},
+        {STR_INIT("safety_identifier"), "null"},
+        {STR_INIT("store"), "false"},
+        {STR_INIT("temperature"), "null"},
+        {STR_INIT("text"), "{\"format\":{\"type\":\"text\"}}"},
+        {STR_INIT("tool_choice"), "\"auto\""},
+        {STR_INIT("tools"), "[]"},
+        {STR_INIT("top_logprobs"), "0"},
+        {STR_INIT("top_p"), "null"},
+        {STR_INIT("truncation"), "\"disabled\""},
+        {STR_INIT("user"), "null"},
+    };
+    const struct json *doc = en->request->dialect == CHAT_RESPONSES ? en->request->doc : NULL;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct json_node *v = doc ? json_find(doc, json_root(doc), rows[i].key) : NULL;
+
+        buf_add(out, STR(",\""));
+        buf_add(out, rows[i].key);
+        buf_add(out, STR("\":"));
+        buf_add(out, v && v->kind != JSON_NULL ? json_raw(doc, v) : str_c(rows[i].if_none));
+    }
+}
+
+static void add_usage(struct wire_encoder *en, struct buf *out)
+{
+    const struct chat_usage *u = &state_of(en)->usage;
+    int64_t in = u->input > 0 ? u->input : 0, made = u->output > 0 ? u->output : 0;
+
+    if (!state_of(en)->has_usage) {
+        buf_add(out, STR(",\"usage\":null"));
+        return;
+    }
+    buf_printf(out,
+               ",\"usage\":{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld}"
+               ",\"output_tokens\":%lld,\"output_tokens_details\":{\"reasoning_tokens\":%lld}"
+               ",\"total_tokens\":%lld}",
+               (long long)in,
+               (long long)(u->cache_read > 0 ? u->cache_read : 0),
+               (long long)made,
+               (long long)(u->reasoning > 0 ? u->reasoning : 0),
+               (long long)in + (long long)made);
+}
+
+static void add_error(const struct chat_error *error, struct buf *out)
+{
+    if (!error) {
+        buf_add(out, STR(",\"error\":null"));
+        return;
+    }
+    buf_add(out, STR(",\"error\":{\"code\":"));
+    json_quote(out,
+               error->code.n   ? error->code
+               : error->type.n ? error->type
+                               : STR("server_error"));
+    buf_add(out, STR(",\"message\":"));
+    json_quote(out, error->message);
+    buf_add_c(out, '}');
+}
+
+static void add_incomplete(const struct responses_encoder *s, const char *status, struct buf *out)
+{
+    buf_add(out, STR(",\"incomplete_details\":"));
+    if (strcmp(status, "incomplete") != 0)
+        buf_add(out, STR("null"));
+    else
+        buf_printf(out,
+                   "{\"reason\":\"%s\"}",
+                   s->stop == CHAT_STOP_REFUSED ? "content_filter" : "max_output_tokens");
+}
+
+void responses_object(struct wire_encoder *en, const char *status, const struct chat_error *error,
+                      struct buf *out)
+{
+    struct responses_encoder *s = state_of(en);
+
+    buf_add(out, STR("{\"id\":"));
+    add_id(en, out);
+    buf_printf(out,
+               ",\"object\":\"response\",\"created_at\":%lld,\"status\":\"%s\","
+               "\"background\":false",
+               (long long)en->created_s,
+               status);
+    add_error(error, out);
+    add_incomplete(s, status, out);
+    buf_add(out, STR(",\"model\":"));
+    json_quote(out, en->model);
+    buf_add(out, STR(",\"output\":["));
+    if (strcmp(status, "in_progress") != 0)
+        rope_copy(&s->done, (struct rope_mark){NULL, 0}, out);
+    buf_add(out, STR("]"));
+    add_asked(en, out);
+    add_usage(en, out);
+    for (size_t i = 0; i < s->extra_count; i++) {
+        buf_add_c(out, ',');
+        json_quote(out, s->extras[i].name);
+        buf_add_c(out, ':');
+        buf_add(out, s->extras[i].json);
+    }
+    buf_add_c(out, '}');
+}
+
+static void event(struct wire_encoder *en, const char *type, const char *status,
+                  const struct chat_error *error)
+{
+    struct responses_encoder *s = state_of(en);
+
+    wire_sse_begin(en->out, str_c(type));
+    buf_printf(en->out,
+               "{\"type\":\"%s\",\"sequence_number\":%llu,\"response\":",
+               type,
+               (unsigned long long)s->sequence++);
+    responses_object(en, status, error, en->out);
+    buf_add_c(en->out, '}');
+    wire_sse_end(en->out);
+}
+
+static void begin(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (s->begun)
+        return;
+    s->begun = true;
+    s->usage = chat_usage_none;
+    if (!en->stream)
+        return;
+    event(en, "response.created", "in_progress", NULL);
+    event(en, "response.in_progress", "in_progress", NULL);
+}
+
+/* As the API does: an error event for those who watch for one, then the failed response. */
+static void say_error(struct wire_encoder *en, const struct chat_error *error)
+{
+    struct responses_encoder *s = state_of(en);
+    struct buf *out = en->out;
+
+    if (!en->stream) {
+        responses_write_error(error, out);
+        return;
+    }
+    wire_sse_begin(out, STR("error"));
+    buf_printf(out,
+               "{\"type\":\"error\",\"sequence_number\":%llu,\"code\":",
+               (unsigned long long)s->sequence++);
+    json_quote(out, error->code.n ? error->code : error->type);
+    buf_add(out, STR(",\"message\":"));
+    json_quote(out, error->message);
+    buf_add(out, STR(",\"param\":"));
+    if (error->param.n)
+        json_quote(out, error->param);
+    else
+        buf_add(out, STR("null"));
+    buf_add_c(out, ',');
+    {
+        size_t at = out->n;
+
+        /* The error object of a whole body, without its outer braces. */
+        responses_write_error(error, out);
+        if (out->n > at + 2) {
+            memmove(out->p + at, out->p + at + 1, out->n - at - 1);
+            out->n--;
+        }
+    }
+    wire_sse_end(out);
+    responses_close_all(en);
+    event(en, "response.failed", "failed", error);
+}
+
+bool responses_full(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+    struct chat_error error = {.status = 502,
+                               .type = STR("server_error"),
+                               .message = STR("the reply is larger than this API lets us repeat"),
+                               .code = STR("response_too_large"),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    if (!s->done.full)
+        return false;
+    if (!en->failed) {
+        en->failed = true;
+        s->done = (struct rope){.full = true};
+        s->open = OPEN_NONE;
+        s->calls = NULL;
+        s->calls_end = NULL;
+        say_error(en, &error);
+    }
+    return true;
+}
+
+static void finish(struct wire_encoder *en)
+{
+    struct responses_encoder *s = state_of(en);
+    bool cut = s->has_stop && (s->stop == CHAT_STOP_LENGTH || s->stop == CHAT_STOP_REFUSED);
+
+    responses_close_all(en);
+    if (responses_full(en))
+        return;
+    if (en->stream)
+        event(en,
+              cut ? "response.incomplete" : "response.completed",
+              cut ? "incomplete" : "completed",
+              NULL);
+    else
+        responses_object(en, cut ? "incomplete" : "completed", NULL, en->out);
+}
+
+static void keep_extra(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = state_of(en);
+
+    if (ev->dialect != CHAT_RESPONSES || s->extra_count == RESPONSES_EXTRAS_MAX ||
+        arena_left(en->arena) < ev->text.n + ROPE_SIZE_MAX / 8)
+        return;
+    s->extras[s->extra_count].name = arena_dup(en->arena, ev->name);
+    s->extras[s->extra_count++].json = arena_dup(en->arena, ev->text);
+}
+
+void responses_encode(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = state_of(en);
+
+    begin(en);
+    switch (ev->kind) {
+    case CHAT_USAGE:
+        chat_usage_merge(&s->usage, ev->usage);
+        s->usage.raw = STR("");
+        s->has_usage = true;
+        break;
+    case CHAT_STOP:
+        s->has_stop = true;
+        s->stop = ev->stop;
+        break;
+    case CHAT_EXTRA:
+        keep_extra(en, ev);
+        break;
+    case CHAT_ERROR:
+        say_error(en, ev->error);
+        break;
+    case CHAT_END:
+        finish(en);
+        break;
+    default:
+        responses_content(en, ev);
+        responses_full(en);
+        break;
+    }
+}

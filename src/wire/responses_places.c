@@ -1,0 +1,203 @@
+/* responses_places.c - the places where a Responses reply says a text again.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/responses_relay.h"
+
+bool responses_at_reasoning(enum responses_place_kind kind)
+{
+    return kind == AT_SUMMARY || kind == AT_THOUGHT;
+}
+
+enum chat_event_kind responses_at_event(enum responses_place_kind kind)
+{
+    static const enum chat_event_kind kinds[] = {
+        CHAT_TEXT, CHAT_REFUSAL, CHAT_REASONING, CHAT_REASONING};
+
+    return kinds[kind];
+}
+
+enum responses_place_kind responses_part_kind(const struct responses_relay *r,
+                                              const struct json_node *part,
+                                              enum responses_place_kind or_else)
+{
+    const struct json_node *type = json_find(r->doc, part, STR("type"));
+
+    if (json_is(r->doc, type, STR("reasoning_text")))
+        return AT_THOUGHT;
+    if (json_is(r->doc, type, STR("refusal")))
+        return AT_REFUSAL;
+    return or_else;
+}
+
+/* ---- what went out ---- */
+
+static struct responses_sent *sent_find(struct responses_relay *r, uint32_t index,
+                                        enum responses_place_kind kind, uint32_t part)
+{
+    for (struct responses_sent *t = r->s->sent; t; t = t->next)
+        if (t->index == index && t->part == part && t->kind == (int)kind)
+            return t;
+    return NULL;
+}
+
+struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t index,
+                                          enum responses_place_kind kind, uint32_t part)
+{
+    struct responses_sent *t = sent_find(r, index, kind, part);
+
+    if (t)
+        return t;
+    t = arena_zero(r->en->arena, 1, sizeof *t);
+    *t = (struct responses_sent){
+        .next = r->s->sent, .index = index, .part = part, .kind = (int)kind};
+    r->s->sent = t;
+    return t;
+}
+
+void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str text)
+{
+    size_t at = r->en->out->n;
+
+    rope_add(&t->text, r->en->arena, responses_escape(r->en->out, text));
+    r->en->out->n = at;
+    if (t->text.full)
+        r->s->done.full = true;
+}
+
+bool responses_sent_nothing(const struct responses_sent *t)
+{
+    return t->touched && t->same == 0 && t->text.n == 0;
+}
+
+bool responses_is_joint(const struct chat_event *ev)
+{
+    return ev->kind == CHAT_REASONING && !ev->node && str_eq(ev->text, STR(RESPONSES_JOINT));
+}
+
+/* ---- places that say it again ---- */
+
+static void by_events(const struct responses_relay *r, const struct json_node *node,
+                      enum responses_place_kind kind, struct buf *out)
+{
+    const struct json_node *now = kind == AT_TEXT ? r->first_text : NULL;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct chat_event *ev = &r->events[i];
+
+        if (ev->kind != responses_at_event(kind) || responses_is_joint(ev))
+            continue;
+        now = ev->node ? ev->node : now;
+        if (now == node)
+            buf_add(out, ev->text);
+    }
+}
+
+static void replace_sent(struct responses_relay *r, const struct responses_sent *t,
+                         const struct json_node *node)
+{
+    struct buf b;
+    str old;
+
+    if (!json_text(r->doc, node, r->arena, &old))
+        return;
+    buf_init(&b, JSON_SIZE_MAX);
+    json_quote(&b, str_slice(old, 0, t->same));
+    b.n -= b.n ? 1 : 0;
+    rope_copy(&t->text, (struct rope_mark){NULL, 0}, &b);
+    buf_add_c(&b, '"');
+    json_edit_replace(&r->ed, node, arena_dup(r->arena, buf_str(&b)));
+    buf_release(&b);
+}
+
+bool responses_fix_place(struct responses_relay *r, const struct json_node *node, uint32_t index,
+                         enum responses_place_kind kind, uint32_t part)
+{
+    struct responses_sent *t = sent_find(r, index, kind, part);
+    struct buf b;
+
+    if (!node || node->kind != JSON_STRING)
+        return true;
+    if (!t) {
+        t = responses_sent_get(r, index, kind, part);
+        t->touched = r->touched || (r->s->hidden && responses_at_reasoning(kind));
+        if (r->touched) {
+            buf_init(&b, JSON_SIZE_MAX);
+            by_events(r, node, kind, &b);
+            responses_sent_add(r, t, buf_str(&b));
+            buf_release(&b);
+        }
+    }
+    if (!t->touched)
+        return true;
+    if (responses_sent_nothing(t) && responses_at_reasoning(kind)) {
+        r->s->hidden = r->s->hidden || node->size > 2;
+        return false;
+    }
+    replace_sent(r, t, node);
+    return true;
+}
+
+static void fix_list(struct responses_relay *r, const struct json_node *list, uint32_t index,
+                     enum responses_place_kind kind)
+{
+    uint32_t i = 0;
+
+    if (list && list->kind == JSON_STRING && kind == AT_TEXT)
+        (void)responses_fix_place(r, list, index, kind, 0);
+    if (!list || list->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *p = json_first(r->doc, list); p;
+         p = json_next(r->doc, list, p), i++) {
+        enum responses_place_kind pk = responses_part_kind(r, p, kind);
+        const struct json_node *text =
+            json_find(r->doc, p, pk == AT_REFUSAL ? STR("refusal") : STR("text"));
+
+        if (!responses_fix_place(r, text, index, pk, i))
+            json_edit_drop(&r->ed, list, p);
+    }
+}
+
+void responses_fix_item(struct responses_relay *r, const struct json_node *item, uint32_t index)
+{
+    const struct json_node *type = json_find(r->doc, item, STR("type"));
+    const struct json_node *content = json_find(r->doc, item, STR("content"));
+
+    if (json_is(r->doc, type, STR("message"))) {
+        fix_list(r, content, index, AT_TEXT);
+    } else if (json_is(r->doc, type, STR("reasoning"))) {
+        fix_list(r, json_find(r->doc, item, STR("summary")), index, AT_SUMMARY);
+        fix_list(r, content, index, AT_THOUGHT);
+    }
+}
+
+static str insert_json(struct responses_relay *r, const struct responses_insert *in)
+{
+    struct buf b;
+    str s;
+
+    buf_init(&b, JSON_SIZE_MAX);
+    rope_copy_between(&r->s->done, in->from, in->to, &b);
+    s = arena_dup(r->arena, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
+void responses_fix_response(struct responses_relay *r, const struct json_node *response)
+{
+    const struct json_node *list = json_find(r->doc, response, STR("output"));
+    uint32_t i = 0;
+
+    if (!list || list->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v))
+        responses_fix_item(r, v, i++);
+    for (size_t k = 0; k < r->s->insert_count; k++)
+        if (r->s->inserts[k].to.piece)
+            json_edit_insert(&r->ed,
+                             list,
+                             json_at(r->doc, list, (size_t)(r->s->inserts[k].after + 1)),
+                             insert_json(r, &r->s->inserts[k]));
+    if (r->ed.n)
+        json_edit_remove(&r->ed, response, STR("output_text"));
+}

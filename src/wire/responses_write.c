@@ -1,0 +1,346 @@
+/* responses_write.c - a chat request as a client of the Responses API would write it.
+ *
+ * Nothing is left on the host: store is false, and reasoning comes back sealed, so that it can go
+ * with the next turn.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/responses.h"
+
+static void member(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+static void raw(struct json_out *o, const char *key, str json)
+{
+    if (!json.n)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_raw(o, json);
+}
+
+static void typed(struct json_out *o, const char *type)
+{
+    json_out_object(o);
+    member(o, "type", str_c(type));
+}
+
+/* "data:MIME;base64,DATA", or the address. */
+static void url_member(struct json_out *o, const char *key, const struct chat_part *p)
+{
+    struct buf url;
+
+    if (!p->data.n) {
+        member(o, key, p->url);
+        return;
+    }
+    buf_init(&url, JSON_SIZE_MAX);
+    buf_add(&url, STR("data:"));
+    buf_add(&url, p->mime.n ? p->mime : STR("application/octet-stream"));
+    buf_add(&url, STR(";base64,"));
+    buf_add(&url, p->data);
+    member(o, key, buf_str(&url));
+    buf_release(&url);
+}
+
+static void file(struct json_out *o, const struct chat_part *p)
+{
+    typed(o, "input_file");
+    if (p->data.n)
+        member(o, "filename", p->name.n ? p->name : STR("file"));
+    url_member(o, p->data.n ? "file_data" : "file_url", p);
+    json_out_end(o);
+}
+
+/* A part of what a user or a tool says. */
+static void input_part(struct json_out *o, const struct chat_part *p)
+{
+    switch (p->kind) {
+    case CHAT_PART_TEXT:
+    case CHAT_PART_REFUSAL:
+        typed(o, "input_text");
+        member(o, "text", p->text);
+        json_out_end(o);
+        break;
+    case CHAT_PART_IMAGE:
+        typed(o, "input_image");
+        url_member(o, "image_url", p);
+        json_out_end(o);
+        break;
+    case CHAT_PART_FILE:
+        file(o, p);
+        break;
+    case CHAT_PART_OPAQUE:
+        if (p->dialect == CHAT_RESPONSES)
+            json_out_raw(o, p->json);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool all_text(const struct chat_part *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (parts[i].kind != CHAT_PART_TEXT)
+            return false;
+    return true;
+}
+
+static void content(struct json_out *o, const char *key, const struct chat_part *parts, size_t n)
+{
+    json_out_key(o, str_c(key));
+    if (n == 1 && parts[0].kind == CHAT_PART_TEXT) {
+        json_out_str(o, parts[0].text);
+        return;
+    }
+    if (n == 0) {
+        json_out_str(o, STR(""));
+        return;
+    }
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        input_part(o, &parts[i]);
+    json_out_end(o);
+}
+
+static void plain_message(struct json_out *o, const char *role, const struct chat_part *parts,
+                          size_t n)
+{
+    json_out_object(o);
+    member(o, "role", str_c(role));
+    content(o, "content", parts, n);
+    json_out_end(o);
+}
+
+static void said(struct json_out *o, const struct chat_part *p)
+{
+    bool refusal = p->kind == CHAT_PART_REFUSAL;
+
+    if (!p->text.n)
+        return;
+    typed(o, "message");
+    member(o, "role", STR("assistant"));
+    json_out_key(o, STR("content"));
+    json_out_array(o);
+    typed(o, refusal ? "refusal" : "output_text");
+    member(o, refusal ? "refusal" : "text", p->text);
+    json_out_end(o);
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void call(struct json_out *o, const struct chat_part *p)
+{
+    typed(o, "function_call");
+    member(o, "call_id", p->id);
+    member(o, "name", p->name);
+    member(o, "arguments", p->json.n ? p->json : STR("{}"));
+    json_out_end(o);
+}
+
+static void result(struct json_out *o, const struct chat_part *p)
+{
+    typed(o, "function_call_output");
+    member(o, "call_id", p->id);
+    content(o, "output", p->parts, p->part_count);
+    json_out_end(o);
+}
+
+static void own_item(struct json_out *o, const struct chat_part *p)
+{
+    str json = p->kind == CHAT_PART_REASONING ? p->signature : p->json;
+
+    if (p->dialect == CHAT_RESPONSES && str_starts(json, STR("{")))
+        json_out_raw(o, json);
+}
+
+static void items(struct json_out *o, const struct chat_message *m)
+{
+    for (size_t i = 0; i < m->part_count; i++) {
+        const struct chat_part *p = &m->parts[i];
+
+        switch (p->kind) {
+        case CHAT_PART_TEXT:
+        case CHAT_PART_REFUSAL:
+            said(o, p);
+            break;
+        case CHAT_PART_TOOL_CALL:
+            call(o, p);
+            break;
+        case CHAT_PART_TOOL_RESULT:
+            result(o, p);
+            break;
+        case CHAT_PART_REASONING:
+        case CHAT_PART_OPAQUE:
+            own_item(o, p);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* Results of tools may stand in a user's message, as one dialect has it: they come first. */
+static void user(struct json_out *o, const struct chat_message *m)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i <= m->part_count; i++) {
+        bool here = i < m->part_count && m->parts[i].kind == CHAT_PART_TOOL_RESULT;
+
+        if (i < m->part_count && !here)
+            continue;
+        if (i > from)
+            plain_message(o, "user", m->parts + from, i - from);
+        if (here)
+            result(o, &m->parts[i]);
+        from = i + 1;
+    }
+}
+
+static size_t instructions(struct json_out *o, const struct chat_request *r)
+{
+    const struct chat_message *m = r->messages;
+    struct buf text;
+
+    if (!r->message_count || m->role != CHAT_SYSTEM || !all_text(m->parts, m->part_count))
+        return 0;
+    buf_init(&text, JSON_SIZE_MAX);
+    for (size_t i = 0; i < m->part_count; i++) {
+        if (i)
+            buf_add(&text, STR("\n\n"));
+        buf_add(&text, m->parts[i].text);
+    }
+    member(o, "instructions", buf_str(&text));
+    buf_release(&text);
+    return 1;
+}
+
+static void input(struct json_out *o, const struct chat_request *r, size_t from)
+{
+    json_out_key(o, STR("input"));
+    json_out_array(o);
+    for (size_t i = from; i < r->message_count; i++) {
+        const struct chat_message *m = &r->messages[i];
+
+        if (m->role == CHAT_SYSTEM)
+            plain_message(o, "developer", m->parts, m->part_count);
+        else if (m->role == CHAT_USER)
+            user(o, m);
+        else
+            items(o, m);
+    }
+    json_out_end(o);
+}
+
+/* ---- settings ---- */
+
+/* Without `strict` this API takes true, which changes what a schema means. */
+static void tools(struct json_out *o, const struct chat_request *r)
+{
+    if (!r->tool_count)
+        return;
+    json_out_key(o, STR("tools"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->tool_count; i++) {
+        const struct chat_tool *t = &r->tools[i];
+
+        if (t->opaque.n) {
+            if (t->dialect == CHAT_RESPONSES)
+                json_out_raw(o, t->opaque);
+            continue;
+        }
+        typed(o, "function");
+        member(o, "name", t->name);
+        if (t->description.n)
+            member(o, "description", t->description);
+        raw(o,
+            "parameters",
+            t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}"));
+        json_out_key(o, STR("strict"));
+        json_out_bool(o, t->strict_given && t->strict);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+static void choice(struct json_out *o, const struct chat_request *r)
+{
+    static const char *const words[] = {"", "auto", "none", "required"};
+
+    if (r->choice == CHAT_CHOICE_NONE_GIVEN)
+        return;
+    json_out_key(o, STR("tool_choice"));
+    if (r->choice != CHAT_CHOICE_TOOL) {
+        json_out_str(o, str_c(words[r->choice]));
+        return;
+    }
+    typed(o, "function");
+    member(o, "name", r->choice_name);
+    json_out_end(o);
+}
+
+static void format(struct json_out *o, const struct chat_request *r)
+{
+    if (r->format == CHAT_FORMAT_NONE || r->format == CHAT_FORMAT_TEXT)
+        return;
+    json_out_key(o, STR("text"));
+    json_out_object(o);
+    json_out_key(o, STR("format"));
+    typed(o, r->format == CHAT_FORMAT_JSON ? "json_object" : "json_schema");
+    if (r->format == CHAT_FORMAT_SCHEMA) {
+        member(o, "name", r->format_name.n ? r->format_name : STR("response"));
+        raw(o, "schema", r->format_schema);
+        json_out_key(o, STR("strict"));
+        json_out_bool(o, r->format_strict);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void reasoning(struct json_out *o, const struct chat_request *r)
+{
+    const char *effort = chat_level_name(r->level);
+
+    if (!*effort && !r->thoughts)
+        return;
+    json_out_key(o, STR("reasoning"));
+    json_out_object(o);
+    if (*effort)
+        member(o, "effort", str_c(effort));
+    if (r->thoughts && !r->no_thoughts)
+        member(o, "summary", STR("auto"));
+    json_out_end(o);
+}
+
+void responses_write(const struct chat_request *r, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    member(&o, "model", r->model);
+    input(&o, r, instructions(&o, r));
+    tools(&o, r);
+    choice(&o, r);
+    if (r->parallel_given) {
+        json_out_key(&o, STR("parallel_tool_calls"));
+        json_out_bool(&o, r->parallel);
+    }
+    format(&o, r);
+    reasoning(&o, r);
+    raw(&o, "max_output_tokens", r->max_tokens);
+    raw(&o, "temperature", r->temperature);
+    raw(&o, "top_p", r->top_p);
+    if (r->user.n)
+        member(&o, "user", r->user);
+    json_out_key(&o, STR("stream"));
+    json_out_bool(&o, r->stream);
+    json_out_key(&o, STR("store"));
+    json_out_bool(&o, false);
+    raw(&o, "include", STR("[\"reasoning.encrypted_content\"]"));
+    json_out_end(&o);
+}

@@ -1,0 +1,193 @@
+"""A gateway in front of the test provider, both real processes on ports of their own.
+
+    with Provider() as provider, Gateway(BINARY, config(provider)) as gateway: ...
+
+A configuration is a dict; JSON is YAML.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from pathlib import Path
+
+PROVIDER_PY = Path(__file__).resolve().parents[1] / "provider" / "provider.py"
+START_SECONDS = 30
+# The path behind the provider's root for each kind of upstream.
+BASES = {"openai": "/v1", "responses": "/v1", "anthropic": "", "gemini": "", "mistral": "/mistral/v1",
+         "ollama": ""}
+
+
+def can_serve(binary):
+    """Whether this binary has the gateway in it."""
+    try:
+        return subprocess.run([binary, "serve", "--help"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=30, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+class Process:
+    """A child that is ended whatever happens."""
+    child = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        if self.child and self.child.poll() is None:
+            self.child.kill()
+        if self.child:
+            self.child.wait()
+
+
+class Provider(Process):
+    def __init__(self, key=""):
+        self.key = key
+        self.port, self.root = 0, ""
+
+    def start(self):
+        self.child = subprocess.Popen([sys.executable, "-B", str(PROVIDER_PY), "--key", self.key],
+                                      stdout=subprocess.PIPE, text=True)
+        line = self.child.stdout.readline()
+        if not line.startswith("port "):
+            raise RuntimeError("the test provider did not start")
+        self.port = int(line.split()[1])
+        self.root = f"http://127.0.0.1:{self.port}"
+
+    def stop(self):
+        super().stop()
+        if self.child:
+            self.child.stdout.close()
+
+    def log(self, text=""):
+        """What it was asked, oldest first; only what has this text in its body."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        c.request("GET", f"/__log?has={urllib.parse.quote(text)}")
+        entries = json.loads(c.getresponse().read())
+        c.close()
+        for e in entries:
+            e["fields"] = {k.lower(): v for k, v in e["headers"]}
+        return entries
+
+    def forget(self):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        c.request("DELETE", "/__log")
+        c.getresponse().read()
+        c.close()
+
+
+class Gateway(Process):
+    """`rationale serve` with a configuration of its own, in a folder of its own."""
+
+    def __init__(self, binary, config, client_key="", env=None):
+        self.binary = binary
+        self.folder = Path(tempfile.mkdtemp(prefix="rationale-"))
+        self.path = self.folder / "rationale.yaml"
+        self.port, self.root = 0, ""
+        self.config = {"store": f"sqlite:{self.folder / 'history.db'}",
+                       "breaker": {"failures": 1000}, **config}
+        if client_key:
+            self.config.setdefault("keys", [{"name": "tests", "sha256": digest(client_key)}])
+        self.env = {**os.environ, "UPSTREAM_KEY": "upstream-key", **(env or {})}
+        self.log = self.folder / "log"
+
+    def write(self, config=None):
+        self.config = config or self.config
+        self.path.write_text(json.dumps(self.config, ensure_ascii=False, indent=1))
+
+    def start(self):
+        self.write()
+        with open(self.log, "ab") as log:
+            before = log.tell()
+            self.child = subprocess.Popen(
+                [self.binary, "serve", "--config", str(self.path), "--listen", "127.0.0.1:0"],
+                stdout=log, stderr=log, env=self.env, cwd=self.folder)
+        until = time.monotonic() + START_SECONDS
+        while not self.answers(before):
+            if self.child.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"the gateway did not start:\n{self.log_tail()}")
+            time.sleep(0.02)
+
+    def answers(self, before):
+        """Whether it has said where it listens, in the log from there on, and does so."""
+        found = re.search(rb"listening on http://127\.0\.0\.1:(\d+)", self.log.read_bytes()[before:])
+        if not found:
+            return False
+        self.port = int(found[1])
+        self.root = f"http://127.0.0.1:{self.port}"
+        try:
+            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            c.request("GET", "/health")
+            good = c.getresponse().status == 200
+            c.close()
+            return good
+        except OSError:
+            return False
+
+    def signal(self, number):
+        self.child.send_signal(number)
+
+    def reload(self, config):
+        """A new configuration by SIGHUP; the gateway is given a moment to take it."""
+        self.write(config)
+        self.signal(signal.SIGHUP)
+
+    def log_tail(self, size=6000):
+        try:
+            return self.log.read_text(errors="replace")[-size:]
+        except OSError:
+            return ""
+
+    def stop(self):
+        if self.child and self.child.poll() is None:
+            self.child.terminate()
+            try:
+                self.child.wait(5)
+            except subprocess.TimeoutExpired:
+                pass
+        super().stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def digest(key):
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def upstream(provider, kind, models, **more):
+    """One provider of the configuration; models is alias -> behaviour."""
+    out = {"kind": kind, "base_url": provider.root + BASES[kind], "models": models,
+           "backoff": "20ms", **more}
+    if kind != "ollama":
+        out["api_key_env"] = "UPSTREAM_KEY"
+    return out
+
+
+def providers_of(provider, key, good, bad, **more):
+    """All kinds, each with every behaviour as KIND-NAME. What fails, and what speaks in tags, has a
+    provider of its own, so that the one's state does not touch the other's."""
+    out = {}
+    for kind in BASES:
+        tags = {n: b for n, b in good.items() if b.startswith("tags")}
+        rest = {n: b for n, b in good.items() if n not in tags}
+        named = lambda table: {f"{kind}-{n}": b for n, b in table.items()}  # noqa: E731
+        out[f"test-{kind}"] = upstream(provider, kind, named(rest))
+        out[f"tags-{kind}"] = upstream(provider, kind, named(tags), format="think")
+        out[f"bad-{kind}"] = upstream(provider, kind, named(bad), retries=1)
+    return {"providers": out, **more}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""The test provider itself: strict about what it is asked, bad exactly as told.
+
+    test/e2e/provider_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import gzip
+import http.client
+import json
+import socket
+import time
+import unittest
+
+from command import main
+from gateway import Provider
+
+ANSWER = "You said: hi Grüße, 世界 🌍."
+FIELDS = {"authorization": "Bearer k", "x-api-key": "k", "x-goog-api-key": "k",
+          "anthropic-version": "2023-06-01", "content-type": "application/json"}
+PATHS = {"openai": "/v1/chat/completions", "mistral": "/mistral/v1/chat/completions",
+         "responses": "/v1/responses", "anthropic": "/v1/messages", "ollama": "/api/chat"}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+USER = {"role": "user", "content": "hi"}
+
+provider = None
+
+
+def setUpModule():
+    global provider
+    provider = Provider(key="k").__enter__()
+
+
+def tearDownModule():
+    provider.stop()
+
+
+def body_of(kind, model, stream=False, **more):
+    """The least that each dialect takes."""
+    out = {"model": model, "stream": stream}
+    if kind == "responses":
+        out["input"] = "hi"
+    else:
+        out["messages"] = [USER]
+    if kind == "anthropic":
+        out["max_tokens"] = 5000
+    if kind == "gemini":
+        out = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+    return {**out, **more}
+
+
+def ask(kind, model, stream=False, headers=None, **more):
+    path = PATHS.get(kind) or f"/v1beta/models/{model}:" + \
+        ("streamGenerateContent?alt=sse" if stream else "generateContent")
+    c = http.client.HTTPConnection("127.0.0.1", provider.port, timeout=20)
+    c.request("POST", path, json.dumps(body_of(kind, model, stream, **more)),
+              {**FIELDS, **(headers or {})})
+    r = c.getresponse()
+    try:
+        return r.status, r.headers, r.read()
+    finally:
+        c.close()
+
+
+# What a real service refuses, by dialect: the members that are wrong.
+REFUSED = {
+    "openai": [
+        {"messages": []}, {"messages": [{"role": "nobody", "content": "x"}]},
+        {"messages": [USER, {"role": "assistant", "content": None, "tool_calls": [CALL]}]},
+        {"messages": [USER, {"role": "assistant", "tool_calls": [CALL]}, USER]},
+        {"messages": [USER, {"role": "tool", "tool_call_id": "c1", "content": "x"}]},
+        {"messages": [USER, {"role": "assistant", "content": None}]},
+        {"tools": [{"name": "f"}]}, {"tool_choice": "auto"}, {"temperature": 3},
+        {"max_tokens": 1, "max_completion_tokens": 1}, {"reasoning_effort": "lots"},
+        {"stream_options": {"include_usage": True}}],
+    "mistral": [
+        {"stream_options": {}}, {"reasoning_content": "x"}, {"max_completion_tokens": 5},
+        {"messages": [USER, {"role": "assistant", "content": "x"}]},
+        {"messages": [{"role": "user", "content": "x", "reasoning_content": "y"}]}],
+    "responses": [
+        {"messages": [USER]}, {"input": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]},
+        {"tools": [TOOL]}, {"max_output_tokens": 5}, {"reasoning_effort": "low"},
+        {"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]},
+        {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
+        {"input": [USER, {"type": "reasoning", "summary": []}]}],
+    "anthropic": [
+        {"max_tokens": None}, {"messages": [USER, USER]}, {"frequency_penalty": 1},
+        {"messages": [{"role": "system", "content": "x"}]},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]},
+        {"messages": [USER, {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "a", "name": "f", "input": {}}]}, USER]},
+        {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]},
+        {"messages": [USER, {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "x", "signature": "forged"}]}, USER]},
+        {"thinking": {"type": "enabled", "budget_tokens": 100}},
+        {"thinking": {"type": "enabled", "budget_tokens": 5000}},
+        {"thinking": {"type": "enabled", "budget_tokens": 1024}, "temperature": 0.6},
+        {"tools": [TOOL]}, {"tool_choice": "auto"}],
+    "gemini": [
+        {"contents": []}, {"messages": []}, {"contents": [{"role": "assistant", "parts": [{}]}]},
+        {"contents": [{"role": "user", "parts": []}]},
+        {"tools": [{"functionDeclarations": [{"name": "f", "parameters": {
+            "type": "object", "$schema": "x"}}]}]},
+        {"generationConfig": {"thinkingConfig": {"thinkingBudget": 1, "thinkingLevel": "LOW"}}},
+        {"generationConfig": {"max_tokens": 5}},
+        {"contents": [{"role": "user", "parts": [{"text": "x"}]}, {"role": "model", "parts": [
+            {"functionCall": {"name": "f", "args": {}}}]}, {"role": "user", "parts": [
+                {"text": "x"}]}]}],
+    "ollama": [
+        {"messages": []}, {"think": "lots"}, {"messages": [{"role": "user", "content": [1]}]},
+        {"messages": [USER, {"role": "assistant", "content": "", "tool_calls": [CALL]}]}],
+}
+
+
+class Strict(unittest.TestCase):
+    def test_the_least_request_is_taken_by_each(self):
+        for kind in REFUSED:
+            for stream in (False, True):
+                with self.subTest(kind, stream=stream):
+                    status, _, body = ask(kind, "plain", stream)
+                    self.assertEqual(status, 200, body)
+
+    def test_what_the_real_ones_refuse_is_refused(self):
+        for kind, cases in REFUSED.items():
+            for more in cases:
+                with self.subTest(kind, more=more):
+                    status, _, body = ask(kind, "plain", **more)
+                    self.assertIn(status, (400, 422), body)
+                    self.assertIn(b"essage" if kind != "ollama" else b"error", body)
+
+    def test_a_wrong_key_is_refused(self):
+        wrong = {"authorization": "Bearer x", "x-api-key": "x", "x-goog-api-key": "x"}
+        for kind in REFUSED:
+            self.assertEqual(ask(kind, "plain", headers=wrong)[0], 401, kind)
+
+    def test_anthropic_wants_its_version(self):
+        self.assertEqual(ask("anthropic", "plain", headers={"anthropic-version": ""})[0], 400)
+
+    def test_a_model_that_is_no_script_is_not_found(self):
+        for kind in REFUSED:
+            self.assertEqual(ask(kind, "gpt-99")[0], 404, kind)
+
+
+class Says(unittest.TestCase):
+    def test_a_model_told_not_to_think_answers_at_once(self):
+        off = {"openai": {"reasoning_effort": "none"}, "mistral": {"reasoning_effort": "none"},
+               "responses": {"reasoning": {"effort": "none"}},
+               "anthropic": {"thinking": {"type": "disabled"}}, "ollama": {"think": False},
+               "gemini": {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}}}
+        for kind, more in off.items():
+            with self.subTest(kind):
+                self.assertIn(b"ponder", ask(kind, "long-think:300+loud")[2])
+                self.assertNotIn(b"ponder", ask(kind, "long-think:300+loud", **more)[2])
+
+    def test_a_starved_model_says_nothing(self):
+        doc = json.loads(ask("openai", "starve", max_tokens=50)[2])
+        self.assertEqual((doc["choices"][0]["message"]["content"],
+                          doc["choices"][0]["finish_reason"]), ("", "length"))
+
+    def test_parameters_are_rejected_by_name(self):
+        self.assertEqual(ask("openai", "reject-reasoning")[0], 200)
+        status, _, body = ask("openai", "reject-reasoning", reasoning_effort="low")
+        self.assertEqual((status, json.loads(body)["error"]["param"]), (400, "reasoning_effort"))
+
+
+class Fails(unittest.TestCase):
+    def test_errors_come_as_often_as_told(self):
+        provider.forget()
+        got = [ask("openai", "plain+error:500:times=2")[0] for _ in range(3)]
+        self.assertEqual(got, [500, 500, 200])
+        status, headers, _ = ask("openai", "error:429:retry-after=3")
+        self.assertEqual((status, headers["retry-after"]), (429, "3"))
+
+    def test_odd_streams_hold_the_same_events(self):
+        for odd in ("drip", "random-cuts", "split-utf8", "crlf", "cr", "bom", "comments", "no-space",
+                    "until-close", "wrong-type"):
+            with self.subTest(odd):
+                text = ask("openai", f"plain+{odd}", True)[2].decode("utf-8-sig")
+                text = text.replace("\r\n", "\n").replace("\r", "\n")
+                data = [line[5:].strip() for line in text.split("\n") if line.startswith("data:")]
+                self.assertEqual(data.pop(), "[DONE]")
+                said = "".join(json.loads(d)["choices"][0]["delta"].get("content") or ""
+                               for d in data)
+                self.assertEqual(said, ANSWER)
+
+    def test_a_cut_is_a_cut(self):
+        with self.assertRaises(http.client.IncompleteRead) as cut:
+            ask("openai", "long:100+cut:300", True)
+        self.assertLessEqual(len(cut.exception.partial), 300)
+        with self.assertRaises((ConnectionResetError, http.client.IncompleteRead)):
+            ask("openai", "long:100+rst:300", True)
+
+    def test_other_mishaps(self):
+        self.assertIn(b"<html>", ask("openai", "html")[2])
+        self.assertEqual(ask("openai", "empty-body")[2], b"")
+        self.assertNotIn(b"[DONE]", ask("openai", "plain+no-done", True)[2])
+        self.assertEqual(ask("openai", "plain+double-done", True)[2].count(b"[DONE]"), 2)
+        with self.assertRaises(ValueError):
+            json.loads(ask("openai", "plain+badjson")[2])
+        body = ask("openai", "plain+gzip", headers={"accept-encoding": "gzip"})[2]
+        self.assertIn(ANSWER, json.loads(gzip.decompress(body))["choices"][0]["message"]["content"])
+
+    def test_a_client_that_leaves_is_noticed_at_once(self):
+        for model in ("long:500+slow:20", "plain+silent:60000", "plain+hush:60000",
+                      "plain+stall:60000"):
+            with self.subTest(model):
+                body = json.dumps(body_of("openai", model, True)).encode()
+                s = socket.create_connection(("127.0.0.1", provider.port))
+                s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer k"
+                          b"\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+                until = time.monotonic() + 10
+                while not (found := provider.log(model)) and time.monotonic() < until:
+                    time.sleep(0.01)
+                time.sleep(0.05)
+                left = time.time() * 1000
+                s.close()
+                while not (entry := provider.log(model)[-1])["closed_ms"]:
+                    self.assertLess(time.monotonic(), until)
+                    time.sleep(0.01)
+                self.assertTrue(found)
+                self.assertLess(entry["closed_ms"] - left, 500)
+
+    def test_what_was_asked_is_told(self):
+        provider.forget()
+        self.assertEqual(provider.log(), [])
+        ask("openai", "plain", metadata={"mark": "xyzzy"})
+        [entry] = provider.log("xyzzy")
+        self.assertEqual((entry["model"], entry["status"], entry["done"]), ("plain", 200, True))
+        self.assertIn("You said", entry["reply"])
+        self.assertEqual(provider.log("plugh"), [])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+/* How often and for how much a key may call.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/limits.h"
+
+#include "test.h"
+
+#include <math.h> /* NAN */
+#include <pthread.h>
+
+static struct config_key key_of(int64_t rpm, int64_t tpm, double usd)
+{
+    return (struct config_key){.name = STR("ci"), .rpm = rpm, .tpm = tpm, .spend_usd = usd};
+}
+
+static bool take(struct limits *l, const struct config_key *k, int64_t tokens, int64_t *wait)
+{
+    struct err e = {0};
+    bool ok = limits_take(l, k, tokens, wait, &e);
+
+    CHECK(ok || (e.code == ERR_LIMIT && strstr(e.text, "\"ci\"")));
+    return ok;
+}
+
+TEST(a_key_without_limits_is_never_stopped)
+{
+    struct config_key k = key_of(-1, -1, -1);
+    struct limits *l = limits_new(&clock_real);
+    int64_t wait;
+
+    for (int i = 0; i < 1000; i++)
+        CHECK(take(l, &k, INT64_MAX, &wait));
+    limits_settle(l, &k, INT64_MAX, INT64_MIN, 1e9);
+    CHECK(take(l, &k, -5, &wait));
+    limits_free(l);
+}
+
+TEST(a_minutes_requests_may_come_at_once_and_flow_back_evenly)
+{
+    struct config_key k = key_of(60, -1, -1);
+    struct clock clock;
+    struct limits *l;
+    int64_t wait = 0;
+
+    clock_fake_init(&clock, 0);
+    l = limits_new(&clock);
+    for (int i = 0; i < 60; i++)
+        CHECK(take(l, &k, 1, &wait));
+    CHECK(!take(l, &k, 1, &wait));
+    CHECK_INT(wait, 1000);
+    clock_fake_advance_ms(&clock, 400);
+    CHECK(!take(l, &k, 1, &wait));
+    CHECK_INT(wait, 600);
+    clock_fake_advance_ms(&clock, 600);
+    CHECK(take(l, &k, 1, &wait));
+    CHECK(!take(l, &k, 1, &wait));
+    clock_fake_advance_ms(&clock, 3600000);
+    for (int i = 0; i < 60; i++)
+        CHECK(take(l, &k, 1, &wait));
+    CHECK(!take(l, &k, 1, &wait));
+    limits_free(l);
+}
+
+TEST(what_a_wait_says_is_enough)
+{
+    for (int64_t rpm = 1; rpm < 5000; rpm = rpm * 3 + 1) {
+        struct config_key k = key_of(rpm, -1, -1);
+        struct clock clock;
+        struct limits *l;
+        int64_t wait = 0;
+
+        clock_fake_init(&clock, 0);
+        l = limits_new(&clock);
+        while (take(l, &k, 1, &wait))
+            ;
+        CHECK(wait > 0 && wait <= 60000);
+        clock_fake_advance_ms(&clock, (uint64_t)wait);
+        CHECK(take(l, &k, 1, &wait));
+        limits_free(l);
+    }
+}
+
+TEST(tokens_are_corrected_when_they_are_known)
+{
+    struct config_key k = key_of(-1, 6000, -1);
+    struct clock clock;
+    struct limits *l;
+    int64_t wait = 0;
+
+    clock_fake_init(&clock, 0);
+    l = limits_new(&clock);
+    CHECK(take(l, &k, 1000, &wait));
+    limits_settle(l, &k, 1000, 7000, 0); /* 1000 more than there were */
+    CHECK(!take(l, &k, 100, &wait));
+    CHECK_INT(wait, 11000);
+    clock_fake_advance_ms(&clock, 11000);
+    CHECK(take(l, &k, 100, &wait));
+    CHECK(!take(l, &k, 1, &wait));
+    limits_settle(l, &k, 100, 0, 0);
+    CHECK(take(l, &k, 100, &wait));
+    limits_settle(l, &k, 1000000, 0, 0); /* never more than a minute's worth */
+    CHECK(take(l, &k, 6000, &wait));
+    CHECK(!take(l, &k, 1, &wait));
+    limits_free(l);
+}
+
+TEST(a_request_larger_than_a_minute_is_told_that_waiting_does_not_help)
+{
+    struct config_key k = key_of(-1, 6000, -1);
+    struct limits *l = limits_new(&clock_real);
+    int64_t wait = 0;
+
+    CHECK(!take(l, &k, 6001, &wait));
+    CHECK_INT(wait, -1);
+    CHECK(take(l, &k, 6000, &wait));
+    limits_free(l);
+}
+
+TEST(a_refusal_takes_nothing)
+{
+    struct config_key k = key_of(2, 100, -1);
+    struct clock clock;
+    struct limits *l;
+    int64_t wait = 0;
+
+    clock_fake_init(&clock, 0);
+    l = limits_new(&clock);
+    for (int i = 0; i < 10; i++)
+        CHECK(!take(l, &k, 101, &wait));
+    CHECK(take(l, &k, 50, &wait));
+    CHECK(take(l, &k, 50, &wait));
+    CHECK(!take(l, &k, 1, &wait));
+    limits_free(l);
+}
+
+TEST(what_was_spent_adds_up_and_ends_it)
+{
+    struct config_key k = key_of(-1, -1, 1.0), none = key_of(-1, -1, 0);
+    struct limits *l = limits_new(&clock_real);
+    int64_t wait = 0;
+
+    CHECK(take(l, &k, 1, &wait));
+    limits_settle(l, &k, 1, 1, 0.6);
+    limits_settle(l, &k, 1, 1, -1); /* not known */
+    limits_settle(l, &k, 1, 1, (double)NAN);
+    CHECK(take(l, &k, 1, &wait));
+    limits_spent_add(l, STR("ci"), 0.5);
+    CHECK(limits_spent(l, STR("ci")) > 1.09 && limits_spent(l, STR("ci")) < 1.11);
+    CHECK(!take(l, &k, 1, &wait));
+    CHECK_INT(wait, -1);
+    CHECK(limits_spent(l, STR("other")) < 0.001);
+    CHECK(!take(l, &none, 1, &wait));
+    limits_free(l);
+}
+
+TEST(a_reload_changes_the_limit_and_keeps_the_count)
+{
+    struct config_key k = key_of(10, -1, -1), more = key_of(60, -1, -1);
+    struct clock clock;
+    struct limits *l;
+    int64_t wait = 0;
+
+    clock_fake_init(&clock, 0);
+    l = limits_new(&clock);
+    for (int i = 0; i < 10; i++)
+        CHECK(take(l, &k, 1, &wait));
+    CHECK(!take(l, &more, 1, &wait));
+    CHECK_INT(wait, 1000);
+    limits_free(l);
+    limits_free(NULL);
+}
+
+struct job {
+    struct limits *l;
+    int taken;
+};
+
+static void *work(void *arg)
+{
+    struct job *j = arg;
+    struct config_key k = key_of(1000, -1, -1);
+
+    for (int i = 0; i < 1000; i++) {
+        struct err e;
+        int64_t wait;
+
+        j->taken += limits_take(j->l, &k, 1, &wait, &e);
+        limits_settle(j->l, &k, 1, 1, 0.5);
+    }
+    return NULL;
+}
+
+TEST(threads_together_get_no_more_than_one)
+{
+    struct clock clock;
+    struct job jobs[4];
+    pthread_t threads[4];
+    int taken = 0;
+
+    clock_fake_init(&clock, 0);
+    jobs[0].l = limits_new(&clock);
+    for (size_t i = 0; i < COUNT_OF(threads); i++) {
+        jobs[i] = (struct job){jobs[0].l, 0};
+        CHECK(pthread_create(&threads[i], NULL, work, &jobs[i]) == 0);
+    }
+    for (size_t i = 0; i < COUNT_OF(threads); i++) {
+        pthread_join(threads[i], NULL);
+        taken += jobs[i].taken;
+    }
+    CHECK_INT(taken, 1000);
+    CHECK_INT(limits_spent(jobs[0].l, STR("ci")), 2000);
+    limits_free(jobs[0].l);
+}
+
+TEST_MAIN(T(a_key_without_limits_is_never_stopped),
+          T(a_minutes_requests_may_come_at_once_and_flow_back_evenly),
+          T(what_a_wait_says_is_enough), T(tokens_are_corrected_when_they_are_known),
+          T(a_request_larger_than_a_minute_is_told_that_waiting_does_not_help),
+          T(a_refusal_takes_nothing), T(what_was_spent_adds_up_and_ends_it),
+          T(a_reload_changes_the_limit_and_keeps_the_count),
+          T(threads_together_get_no_more_than_one))
