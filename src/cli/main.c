@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
+    &cli_serve,
     &cli_split,
     &cli_count,
     &cli_keys,

@@ -4,6 +4,7 @@
  */
 #include "base/log.h"
 #include "serve/internal.h"
+#include "wire/generate.h"
 
 static bool sse(const struct exchange *ex)
 {

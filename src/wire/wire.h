@@ -201,3 +201,9 @@ void wire_encode_comment(struct wire_encoder *en, str words);
 /* A signature of ours for a reasoning block, and whether one is ours. */
 #define WIRE_SIGNATURE_PREFIX "rationale."
 bool wire_signature_ours(str signature);
+
+/* A count_tokens request: as a Messages request, but without max_tokens. */
+bool wire_anthropic_read_count(const struct json *doc, struct arena *a, struct chat_request *out,
+                               struct err *e) MUST_USE;
+/* A Gemini stream without alt=sse is a JSON array. */
+void wire_gemini_array(struct wire_encoder *en);
