@@ -241,7 +241,8 @@ static bool settle(struct call *c, const struct wire_frame *f)
     }
     if (c->pipe.over && c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE) {
         drop_ending(&c->pipe);
-        deliver(c, f);
+        c->relay = false; /* the frame as it came says more than is to be said now */
+        deliver(c, NULL);
         c->sum.cut = true;
         hang_up(c);
         call_again(c, CALL_CUT);
@@ -254,7 +255,8 @@ static bool settle(struct call *c, const struct wire_frame *f)
         c->sum.starved = true;
         if (repairs(c)) {
             drop_ending(&c->pipe);
-            deliver(c, f);
+            c->relay = false;
+            deliver(c, NULL);
             c->sum.repaired = true;
             hang_up(c);
             call_again(c, CALL_REPAIR);
