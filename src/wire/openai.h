@@ -143,6 +143,7 @@ struct openai_decoding {
     struct openai_extra extras[32];
     struct chat_usage usage;
     bool usage_known;
+    bool whole; /* no stream: each call is a call of its own */
     str id;
 };
 
