@@ -90,7 +90,7 @@ void notes_release(struct notes *n)
     buf_release(&n->cites);
 }
 
-static void on_frame(void *ctx, const struct frames_frame *frame)
+void feed_frame(void *ctx, const struct frames_frame *frame)
 {
     struct feed *f = ctx;
     struct wire_frame w = {.name = frame->name, .data = frame->data, .raw = frame->raw};
@@ -108,7 +108,7 @@ void feed_bytes(struct feed *f, str bytes, enum frames_kind kind, size_t piece)
     struct frames fr;
 
     f->whole = kind == FRAMES_WHOLE;
-    frames_init(&fr, kind, HELP_SIZE_MAX, (struct frames_sink){on_frame, f});
+    frames_init(&fr, kind, HELP_SIZE_MAX, (struct frames_sink){feed_frame, f});
     for (size_t at = 0; at < bytes.n || (at == 0 && bytes.n == 0);) {
         size_t to = piece ? at + piece : bytes.n;
 

@@ -40,6 +40,9 @@ struct feed {
     void *ctx;
 };
 
+/* A frame into the decoder; the context is a struct feed. */
+void feed_frame(void *ctx, const struct frames_frame *frame);
+
 /* The bytes in pieces of a size (0: all at once) through frames into the decoder. */
 void feed_bytes(struct feed *f, str bytes, enum frames_kind kind, size_t piece);
 

@@ -163,7 +163,10 @@ static void say_usage(struct wire_decoder *d, const struct json *doc, const stru
             input + (u.cache_read > 0 ? u.cache_read : 0) + (u.cache_write > 0 ? u.cache_write : 0);
     u.output = piece_count(doc, v, STR("outputTokens"));
     u.raw = json_raw(doc, v);
-    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
 }
 
 static void note_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
@@ -242,7 +245,12 @@ static bool say_exception(struct wire_decoder *d, const struct json *doc,
             continue;
         if (json_find(doc, v, STR("message")))
             error.message = piece_text(doc, v, STR("message"), &d->scratch);
-        wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+        wire_emit(d,
+                  &(struct chat_event){.kind = CHAT_ERROR,
+                                       .text = STR(""),
+                                       .id = STR(""),
+                                       .name = STR(""),
+                                       .error = &error});
         return true;
     }
     return false;
