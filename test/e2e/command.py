@@ -123,7 +123,8 @@ def main():
     suite = loader.loadTestsFromNames(names, module) if names else \
         loader.loadTestsFromModule(module)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
-    lost = len(result.failures) + len(result.errors)
+    # A test that fails for several of its cases is one test that failed.
+    lost = len({getattr(t, "test_case", t).id() for t, _ in result.failures + result.errors})
     for test, why in result.skipped:
         print(f"not tried: {test.id().split('.')[-1]}: {why}")
     print(f"[  PASSED  ] {result.testsRun - lost - len(result.skipped)} test(s).")

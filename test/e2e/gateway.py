@@ -9,9 +9,9 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -33,12 +33,6 @@ def can_serve(binary):
                               stderr=subprocess.DEVNULL, timeout=30, check=False).returncode == 0
     except OSError:
         return False
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Process:
@@ -106,8 +100,7 @@ class Gateway(Process):
         self.binary = binary
         self.folder = Path(tempfile.mkdtemp(prefix="rationale-"))
         self.path = self.folder / "rationale.yaml"
-        self.port = free_port()
-        self.root = f"http://127.0.0.1:{self.port}"
+        self.port, self.root = 0, ""
         self.config = {"store": f"sqlite:{self.folder / 'history.db'}",
                        "breaker": {"failures": 1000}, **config}
         if client_key:
@@ -122,16 +115,23 @@ class Gateway(Process):
     def start(self):
         self.write()
         with open(self.log, "ab") as log:
+            before = log.tell()
             self.child = subprocess.Popen(
-                [self.binary, "serve", "--config", str(self.path), "--listen",
-                 f"127.0.0.1:{self.port}"], stdout=log, stderr=log, env=self.env, cwd=self.folder)
+                [self.binary, "serve", "--config", str(self.path), "--listen", "127.0.0.1:0"],
+                stdout=log, stderr=log, env=self.env, cwd=self.folder)
         until = time.monotonic() + START_SECONDS
-        while not self.answers():
+        while not self.answers(before):
             if self.child.poll() is not None or time.monotonic() > until:
                 raise RuntimeError(f"the gateway did not start:\n{self.log_tail()}")
             time.sleep(0.02)
 
-    def answers(self):
+    def answers(self, before):
+        """Whether it has said where it listens, in the log from there on, and does so."""
+        found = re.search(rb"listening on http://127\.0\.0\.1:(\d+)", self.log.read_bytes()[before:])
+        if not found:
+            return False
+        self.port = int(found[1])
+        self.root = f"http://127.0.0.1:{self.port}"
         try:
             c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
             c.request("GET", "/health")

@@ -42,7 +42,8 @@ What goes wrong.
     cut:BYTES, rst:BYTES    the connection ends there, politely or not
     silent:MS           not a byte for so long; hush:MS: the head at once, then nothing for so long
     stall:MS            a pause in the middle; slow:MS: a pause before each event
-    badjson, html, wrong-type, empty-body     no JSON, a web page, a wrong Content-Type, nothing
+    badjson, html, empty-body   no JSON, a web page, nothing
+    wrong-type[:json]   a stream, or a reply, that calls itself text/plain, or application/json
     no-done, double-done, after-done          the end of the stream missing, twice, not the end
     huge-line[:BYTES]   one event of 1 MiB
     drip, random-cuts, split-utf8   one byte a write; odd pieces; writes that end inside a letter
@@ -493,8 +494,10 @@ class Provider:
         steps = turn.script
         kind = "application/x-ndjson" if dialect.framing == "ndjson" else "text/event-stream"
         array = dialect.name == "gemini" and "alt=sse" not in target
-        if array or "wrong-type" in steps:
+        if array or steps.arg("wrong-type") == "json":
             kind = "application/json"
+        elif "wrong-type" in steps:
+            kind = "text/plain"
         reply = Reply(c, entry, steps)
         await reply.head(200, kind)
         if "hush" in steps:
