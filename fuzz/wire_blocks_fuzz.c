@@ -1,6 +1,6 @@
 /* Any bytes as replies and bodies of Anthropic, Gemini and Converse: decoding ends, says so once,
- * and is the same at every cut; what was decoded can be encoded, passed on and decoded again; what was
- * read can be written and read again.
+ * and is the same at every cut; what was decoded can be encoded, passed on and decoded again; what
+ * was read can be written and read again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
