@@ -241,7 +241,8 @@ TEST(a_request_is_written_as_a_client_would)
         "\"arguments\":\"{}\"},{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":"
         "\"s\"},{\"role\":\"developer\",\"content\":\"s\"}],\"tools\":[{\"type\":\"function\","
         "\"name\":\"f\",\"parameters\":{\"type\":\"object\",\"properties\":{}},\"strict\":false}],"
-        "\"tool_choice\":\"required\",\"reasoning\":{\"effort\":\"high\"},\"temperature\":0.70,"
+        "\"tool_choice\":\"required\",\"reasoning\":{\"effort\":\"high\",\"summary\":\"auto\"},"
+        "\"temperature\":0.70,"
         "\"stream\":false,\"store\":false,\"include\":[\"reasoning.encrypted_content\"]}");
     buf_release(&out);
 }

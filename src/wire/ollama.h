@@ -3,7 +3,8 @@
  * A reply is lines of JSON, each with a piece of thinking, of content, or whole tool calls; the
  * last has done: true. Older servers give calls no ids: they are call_0, call_1... in the order in
  * which they come. Thinking before a call goes back with it, where the server gave the call an id:
- * ids of ours are the same in every reply, so nothing can be kept by them. The shape of /api/generate (response, thinking) is read too.
+ * ids of ours are the same in every reply, so nothing can be kept by them. The shape of
+ * /api/generate (response, thinking) is read too.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
