@@ -163,6 +163,14 @@ def system_text(entry):
 class GatewayCase(unittest.TestCase):
     maxDiff = 4000
 
+    def setUp(self):
+        if world.gateway.child.poll() is not None:
+            world.gateway.start()
+
+    def tearDown(self):
+        code = world.gateway.child.poll()
+        self.assertIsNone(code, f"the gateway died of {code}:\n{world.gateway.log_tail(2000)}")
+
     def ok(self, reply):
         self.assertEqual(reply.status, 200, reply.body[:2000])
         return reply

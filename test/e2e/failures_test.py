@@ -122,7 +122,9 @@ class Failures(GatewayCase):
                           % (KEY.encode(), len(body), body))
                 have = b""
                 while b"You" not in have:
-                    have += s.recv(65536)
+                    piece = s.recv(65536)
+                    self.assertTrue(piece, have)
+                    have += piece
                 left = time.time() * 1000
                 s.close()
                 until = time.monotonic() + 5

@@ -65,7 +65,7 @@ class Ask:
     returned: dict = field(default_factory=dict)  # call id -> (reasoning text, signature) come back
     usage: bool = True      # usage is wanted at the end of a stream
     input_tokens: int = 0
-    turns: int = 1
+    call_prefix: str = "call_"
 
 
 @dataclass
@@ -271,7 +271,7 @@ def compose(script, ask):
     calls = wants_calls(script, ask)
     for i in range(calls):
         name = ask.forced if ask.forced and ask.forced != "any" else ask.tools[i % len(ask.tools)]
-        block = Block("call", id=f"call_{next(counter):08d}", name=name,
+        block = Block("call", id=f"{ask.call_prefix}{next(counter):08d}", name=name,
                       args=arguments(name, ask, i))
         issued[block.id] = (reasoning, sign(reasoning) if reasoning else "")
         blocks.append(block)
