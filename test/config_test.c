@@ -277,6 +277,38 @@ TEST(models_find_their_provider)
     config_release(c);
 }
 
+TEST(a_version_that_the_dialect_says_itself_is_not_said_twice)
+{
+    static const struct {
+        const char *kind, *url, *path;
+    } cases[] = {
+        {"anthropic", "http://h/v1", ""},
+        {"anthropic", "http://h/v1/", ""},
+        {"anthropic", "http://h", ""},
+        {"anthropic", "http://h/x/v1", "/x"},
+        {"anthropic", "http://h/x", "/x"},
+        {"gemini", "http://h/v1beta", ""},
+        {"ollama", "http://h/api", ""},
+        {"openai", "http://h/v1", "/v1"},
+        {"responses", "http://h/v1", "/v1"},
+        {"mistral", "http://h/v1", "/v1"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char yaml[200];
+        struct config *c;
+
+        snprintf(yaml,
+                 sizeof yaml,
+                 "providers: {a: {kind: %s, base_url: '%s'}}",
+                 cases[i].kind,
+                 cases[i].url);
+        c = parse(yaml);
+        CHECK_STR(c->providers[0].url.path, cases[i].path);
+        config_release(c);
+    }
+}
+
 TEST(levels_have_presets)
 {
     struct config *c = parse(P);
@@ -400,6 +432,7 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
 TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(every_setting_of_a_key_arrives), T(every_setting_of_a_provider_arrives),
           T(a_provider_without_its_key_is_a_warning), T(no_word_about_reasoning_is_one_warning),
-          T(models_find_their_provider), T(levels_have_presets),
+          T(models_find_their_provider),
+          T(a_version_that_the_dialect_says_itself_is_not_said_twice), T(levels_have_presets),
           T(scalars_are_those_of_the_core_schema),
           T(what_is_printed_can_be_read_again_and_tells_no_secret))

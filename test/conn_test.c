@@ -325,17 +325,20 @@ TEST(conn_connects_and_sends_what_was_written_before)
 
 TEST(conn_says_that_it_was_refused)
 {
+    unsigned port;
+    int held = peer_refuse(&port);
     struct side s;
 
-    side_connect(&s, NULL, "", peer_free_port());
+    side_connect(&s, NULL, "", port);
     side_run_until(&s, "x");
     CHECK_STR(str_c(s.err.text), "the connection was refused");
     side_release(&s);
-    side_connect(&s, NULL, "", peer_free_port());
+    side_connect(&s, NULL, "", port);
     s.close_at = 'x';
     side_run_until(&s, "x");
     side_run_once(&s);
     side_release(&s);
+    close(held);
 }
 
 /* SIGPIPE is not ignored here: one would end the test. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/rand.h"
-#include "store/crc32c.h"
+#include "disk.h"
 #include "store/journal.h"
-#include "store/row.h"
 #include "test.h"
 
 #include <errno.h>
@@ -10,90 +8,6 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- a disk that fails when it is told to ---- */
-
-/* Of the calls on segments: the Nth from now on fails, and how. 0: none does. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t released;
-    unsigned write_nth, sync_nth, writes, syncs;
-    int error;
-    size_t write_size_max; /* 0: no bound; else writes are cut short */
-    bool hold;             /* syncs wait */
-} disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
-
-ssize_t __real_write(int fd, const void *p, size_t n);
-ssize_t __wrap_write(int fd, const void *p, size_t n);
-int __real_fdatasync(int fd);
-int __wrap_fdatasync(int fd);
-
-static bool is_segment(int fd)
-{
-    char link[64], path[4096];
-    ssize_t n;
-
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    n = readlink(link, path, sizeof path);
-    return n > 0 && str_ends((str){path, (size_t)n}, STR(".seg"));
-}
-
-ssize_t __wrap_write(int fd, const void *p, size_t n)
-{
-    bool fails;
-
-    if (!is_segment(fd))
-        return __real_write(fd, p, n);
-    pthread_mutex_lock(&disk.lock);
-    fails = ++disk.writes == disk.write_nth;
-    if (disk.write_size_max && n > disk.write_size_max)
-        n = disk.write_size_max;
-    pthread_mutex_unlock(&disk.lock);
-    if (!fails)
-        return __real_write(fd, p, n);
-    n = (size_t)__real_write(fd, p, n / 2); /* as a disk that is full half way */
-    (void)n;
-    errno = disk.error;
-    return -1;
-}
-
-int __wrap_fdatasync(int fd)
-{
-    bool fails;
-
-    pthread_mutex_lock(&disk.lock);
-    fails = ++disk.syncs == disk.sync_nth;
-    while (disk.hold)
-        pthread_cond_wait(&disk.released, &disk.lock);
-    pthread_mutex_unlock(&disk.lock);
-    if (!fails)
-        return __real_fdatasync(fd);
-    errno = EIO;
-    return -1;
-}
-
-static void disk_set(unsigned write_nth, int error, unsigned sync_nth)
-{
-    pthread_mutex_lock(&disk.lock);
-    disk.write_nth = write_nth;
-    disk.error = error;
-    disk.sync_nth = sync_nth;
-    disk.writes = disk.syncs = 0;
-    disk.write_size_max = 0;
-    disk.hold = false;
-    pthread_cond_broadcast(&disk.released);
-    pthread_mutex_unlock(&disk.lock);
-}
-
-static unsigned disk_syncs(void)
-{
-    unsigned n;
-
-    pthread_mutex_lock(&disk.lock);
-    n = disk.syncs;
-    pthread_mutex_unlock(&disk.lock);
-    return n;
-}
 
 /* ---- a journal, and what is in it ---- */
 
@@ -295,111 +209,6 @@ static void recover(struct place *p, struct found *f)
     CHECK(memcmp(f, &again, sizeof again) == 0);
 }
 
-/* ---- sums and frames ---- */
-
-TEST(crc32c_is_the_one_of_rfc_3720)
-{
-    char zeros[32] = {0}, ones[32], up[32], text[200];
-    struct rand r;
-
-    memset(ones, 0xFF, sizeof ones);
-    for (int i = 0; i < 32; i++)
-        up[i] = (char)i;
-    CHECK(crc32c(0, (str){zeros, 32}) == 0x8A9136AA);
-    CHECK(crc32c(0, (str){ones, 32}) == 0x62A8AB43);
-    CHECK(crc32c(0, (str){up, 32}) == 0x46DD794E);
-    CHECK(crc32c(0, STR("123456789")) == 0xE3069283);
-    rand_init(&r, 7);
-    for (size_t i = 0; i < sizeof text; i++)
-        text[i] = (char)rand_u64(&r);
-    for (size_t n = 0; n <= sizeof text; n++) {
-        str whole = {text, n};
-        uint32_t sum = crc32c(0, str_slice(whole, 0, n / 3));
-
-        CHECK(crc32c(0, whole) == crc32c_plain(0, whole));
-        CHECK(crc32c(sum, str_slice(whole, n / 3, n)) == crc32c(0, whole));
-    }
-}
-
-TEST(a_frame_is_good_only_where_it_was_sealed)
-{
-    char bytes[FRAME_HEAD_SIZE + 5];
-    struct frame f;
-
-    frame_put(bytes, FRAME_CALL, 5);
-    memcpy(bytes + FRAME_HEAD_SIZE, "hello", 5);
-    CHECK_INT(frame_seal(bytes, 99, 640), sizeof bytes);
-    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 99, 640, &f), FRAME_GOOD);
-    CHECK(f.type == FRAME_CALL && f.size == sizeof bytes);
-    CHECK_STR(f.body, "hello");
-    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 98, 640, &f), FRAME_BAD_HEAD);
-    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 99, 641, &f), FRAME_BAD_HEAD);
-    for (size_t n = 0; n < sizeof bytes; n++)
-        CHECK_INT(frame_get((str){bytes, n}, 99, 640, &f), FRAME_SHORT);
-    bytes[FRAME_HEAD_SIZE] ^= 1;
-    CHECK_INT(frame_get((str){bytes, sizeof bytes}, 99, 640, &f), FRAME_BAD_BODY);
-}
-
-static struct store_call full_call(void)
-{
-    struct store_call c = store_call_none;
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    size_t n = 0;
-
-    for (size_t i = 0; i < row_field_count; i++)
-        if (row_fields[i].kind <= ROW_BODY)
-            *row_text(&c, &row_fields[i]) = (str){letters + n, 1 + n++ % 5};
-    c.started_ms = 1;
-    c.first_ms = 2;
-    c.ended_ms = INT64_MAX;
-    c.status = -7;
-    c.complete = c.reasoning_exact = true;
-    c.cost_usd = 0.125;
-    return c;
-}
-
-TEST(a_row_is_read_as_it_was_written_or_not_at_all)
-{
-    struct store_call c = full_call(), back;
-    struct store_piece piece = {STR("id"), 7, STR("answer"), STR("some text")}, piece_back;
-    char bytes[1024], more[1024];
-    size_t size = row_call_size(&c);
-
-    CHECK(size < sizeof bytes);
-    row_call_put(&c, bytes);
-    CHECK(row_call_get((str){bytes, size}, &back));
-    CHECK_INT(row_call_size(&back), size);
-    row_call_put(&back, more);
-    CHECK(memcmp(bytes, more, size) == 0);
-    CHECK(back.status == -7 && back.complete && !back.stream && back.ended_ms == INT64_MAX);
-    for (size_t n = 0; n < size; n++)
-        CHECK(!row_call_get((str){bytes, n}, &back));
-    CHECK(!row_call_get((str){bytes, size + 1}, &back));
-
-    size = row_piece_size(&piece);
-    row_piece_put(&piece, bytes);
-    CHECK(row_piece_get((str){bytes, size}, &piece_back));
-    CHECK(piece_back.n == 7 && str_eq(piece_back.bytes, piece.bytes));
-    for (size_t n = 0; n < size; n++)
-        CHECK(!row_piece_get((str){bytes, n}, &piece_back));
-}
-
-/* A journal of before a field was added, and one of after. */
-TEST(a_row_with_fewer_or_more_fields_is_read)
-{
-    struct store_call c = full_call(), back;
-    char bytes[1024];
-    size_t size = row_call_size(&c), last = 4 + c.attempts.n;
-
-    row_call_put(&c, bytes);
-    bytes[0] = (char)(row_field_count - 1);
-    CHECK(row_call_get((str){bytes, size - last}, &back));
-    CHECK(back.attempts.n == 0 && str_eq(back.tool_calls, c.tool_calls));
-    bytes[0] = (char)(row_field_count + 1);
-    CHECK(row_call_get((str){bytes, size + 9}, &back));
-    CHECK(str_eq(back.attempts, c.attempts));
-}
-
 /* ---- what a crash and a bad disk leave ---- */
 
 TEST(a_torn_end_at_every_byte_loses_only_what_is_torn)
@@ -549,9 +358,7 @@ TEST(what_waits_for_the_disk_is_bounded_and_no_caller_waits)
     struct journal *j;
 
     place_init(&p);
-    pthread_mutex_lock(&disk.lock);
-    disk.hold = true;
-    pthread_mutex_unlock(&disk.lock);
+    disk_hold();
     j = open_journal(&p, true, 0);
     while (refused < 10) {
         CHECK(n < COUNT_OF(records));
@@ -644,7 +451,7 @@ TEST(short_writes_are_gone_on_with)
     struct journal *j;
 
     place_init(&p);
-    disk.write_size_max = 7;
+    disk_cut(7);
     j = open_journal(&p, true, 0);
     for (unsigned i = 0; i < 100; i++)
         put(j, &records[i], i, &order);
@@ -674,7 +481,7 @@ TEST(whatever_fails_all_that_was_acknowledged_is_there_once)
             CHECK(wait_told(&records[i]));
         }
         journal_free(j);
-        calls = kind == 0 ? disk.writes : disk.syncs;
+        calls = kind == 0 ? disk_writes() : disk_syncs();
         recover(&p, &f);
         CHECK_INT(f.foreign, 0);
         for (unsigned i = 0; i < 30; i++) {
@@ -752,10 +559,7 @@ TEST(the_taker_sees_what_is_committed_and_segments_go)
     place_release(&p);
 }
 
-TEST_MAIN(T(crc32c_is_the_one_of_rfc_3720), T(a_frame_is_good_only_where_it_was_sealed),
-          T(a_row_is_read_as_it_was_written_or_not_at_all),
-          T(a_row_with_fewer_or_more_fields_is_read),
-          T(a_torn_end_at_every_byte_loses_only_what_is_torn),
+TEST_MAIN(T(a_torn_end_at_every_byte_loses_only_what_is_torn),
           T(a_flipped_bit_costs_at_most_the_record_it_is_in), T(a_frame_inside_a_body_is_no_record),
           T(a_segment_of_a_newer_version_is_refused),
           T(tickets_are_called_in_order_across_segments),

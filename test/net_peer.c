@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ struct sockaddr_in peer_address(unsigned port)
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-int peer_listen(unsigned *port)
+int peer_refuse(unsigned *port)
 {
     struct sockaddr_in a = peer_address(0);
     socklen_t size = sizeof a;
@@ -30,18 +31,17 @@ int peer_listen(unsigned *port)
 
     MUST(fd >= 0);
     MUST(bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
-    MUST(listen(fd, 1024) == 0);
     MUST(getsockname(fd, (struct sockaddr *)&a, &size) == 0);
     *port = ntohs(a.sin_port);
     return fd;
 }
 
-unsigned peer_free_port(void)
+int peer_listen(unsigned *port)
 {
-    unsigned port;
+    int fd = peer_refuse(port);
 
-    close(peer_listen(&port));
-    return port;
+    MUST(listen(fd, 1024) == 0);
+    return fd;
 }
 
 static void no_delay(int fd)
@@ -114,6 +114,15 @@ long peer_read_all(int fd)
     while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0)
         sum += n;
     return n < 0 ? -1 : sum;
+}
+
+void peer_no_sigpipe(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    MUST(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
 }
 
 void peer_reset(int fd)

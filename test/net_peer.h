@@ -16,8 +16,9 @@
 
 /* On 127.0.0.1, on a port that was free. */
 int peer_listen(unsigned *port);
-/* A port that nobody listens on. */
-unsigned peer_free_port(void);
+/* The same, but it refuses who connects. The port stays taken, so that no socket can get it and
+ * connect to itself. */
+int peer_refuse(unsigned *port);
 struct sockaddr_in peer_address(unsigned port);
 int peer_accept(int listener);
 int peer_connect(unsigned port);
@@ -28,6 +29,8 @@ void peer_drip(int fd, str bytes);
 size_t peer_read_until(int fd, const char *end, char *bytes, size_t size);
 /* Reads until the other side closes; how many bytes, or -1 if it was reset. */
 long peer_read_all(int fd);
+/* For threads that leave their sockets to OpenSSL, which writes without care. */
+void peer_no_sigpipe(void);
 /* Closes with a RST. */
 void peer_reset(int fd);
 

@@ -130,6 +130,7 @@ void side_run_once(struct side *s)
     loop_task_init(&t, stop, s->loop);
     loop_defer(s->loop, &t);
     loop_run(s->loop);
+    loop_drop(s->loop, &t); /* it may have been stopped before */
 }
 
 void side_connect(struct side *s, struct tls *tls, const char *host, unsigned port)

@@ -1,7 +1,7 @@
 /* server_peer.h - a server on a thread of its own, and plain clients that talk to it.
  *
- * The clock stands still until a test moves it, so no timeout comes by itself. The handler does what
- * the path says; see server_peer.c.
+ * The clock stands still until a test moves it, so no timeout comes by itself. The handler does
+ * what the path says; see server_peer.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

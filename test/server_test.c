@@ -2,8 +2,10 @@
 #include "server_peer.h"
 #include "test.h"
 
+#include "base/rand.h"
 #include "net/gzip.h"
 
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -390,6 +392,9 @@ TEST(server_holds_a_large_reply_back_until_there_is_room)
     begin(&small);
     fd = served_connect(&served);
     served_send(fd, STR("GET /flood HTTP/1.1\r\n" H CLOSE "\r\n"));
+    CHECK(served_reached(&served.requests, 1));
+    served_pass(&served, 100);
+    CHECK(served.flood_left > 0);
     CHECK(served_read_all(fd, &out));
     CHECK(out.n > 6 << 20 && served.rooms > 0);
     CHECK(str_ends(buf_str(&out), STR("\r\n0\r\n\r\n")));
@@ -525,6 +530,79 @@ TEST(server_drains_idle_ones_at_once_and_lets_the_others_end)
     end();
 }
 
+/* One byte of a good request changed, taken out or put in, and the connection closed halfway or
+ * not: whatever that is, the next client is served. */
+TEST(server_lives_on_after_any_mutated_request)
+{
+    str good = STR("POST /a HTTP/1.1\r\n" H CLOSE "Transfer-Encoding: chunked\r\n\r\n"
+                   "5;x=\"y\"\r\nhello\r\n0\r\nT: u\r\n\r\nGET /b HTTP/1.1\r\n" H CLOSE "\r\n");
+    static const char spice[] = "\0\r\n\t :;,\"\x7F\xFF"
+                                "A0/";
+    struct rand chance;
+    struct buf text;
+
+    begin(&small);
+    rand_init(&chance, 300);
+    buf_init(&text, 4096);
+    for (int i = 0; i < 300; i++) {
+        size_t at = rand_below(&chance, good.n);
+        uint64_t how = rand_below(&chance, 3);
+        int fd = served_connect(&served);
+
+        buf_reset(&text);
+        buf_add(&text, str_slice(good, 0, at));
+        if (how < 2)
+            buf_add_c(&text, spice[rand_below(&chance, sizeof spice - 1)]);
+        buf_add(&text, str_slice(good, how == 1 ? at : at + 1, good.n));
+        served_send(fd, buf_str(&text));
+        if (i % 2)
+            shutdown(fd, SHUT_WR);
+        if (i % 3 == 0)
+            leave(fd, true);
+        else
+            close(fd);
+    }
+    served_ask(&served, STR("GET /alive HTTP/1.1\r\n" H CLOSE "\r\n"), &out);
+    CHECK(has("GET /alive"));
+    buf_release(&text);
+    end();
+}
+
+#define STREAMS 200
+
+/* Beside the exchange's arena, whose first block is 4 KiB, and what the connection itself is. */
+TEST(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection)
+{
+    int fds[STREAMS];
+    size_t before, streaming;
+
+    mallopt(M_ARENA_MAX, 1);
+    begin(&small);
+    before = mallinfo2().uordblks;
+    for (int i = 0; i < STREAMS; i++) {
+        fds[i] = served_connect(&served);
+        served_send(fds[i], STR("GET /silent HTTP/1.1\r\n" H "\r\n"));
+    }
+    CHECK(served_reached(&served.requests, STREAMS));
+    served_pass(&served, 2000);
+    streaming = mallinfo2().uordblks - before;
+    CHECK_F(streaming / STREAMS < 4096 + 2048, "%zu bytes a stream", streaming / STREAMS);
+    for (int i = 0; i < STREAMS; i++)
+        close(fds[i]);
+    CHECK(served_reached(&served.gone, STREAMS));
+    for (int i = 0; i < STREAMS; i++) {
+        fds[i] = served_connect(&served);
+        served_send(fds[i], STR("GET /idle HTTP/1.1\r\n" H "\r\n"));
+    }
+    CHECK(served_reached(&served.requests, 2 * STREAMS));
+    served_pass(&served, 3000);
+    streaming = mallinfo2().uordblks - before;
+    CHECK_F(streaming / STREAMS < 2048, "%zu bytes a connection", streaming / STREAMS);
+    for (int i = 0; i < STREAMS; i++)
+        close(fds[i]);
+    end();
+}
+
 TEST(server_can_be_freed_while_exchanges_are_under_way)
 {
     int a, b, c;
@@ -553,4 +631,6 @@ TEST_MAIN(T(server_answers_whole_and_in_pieces), T(server_refuses_bad_input_in_w
           T(server_packs_text_for_who_takes_it), T(server_unpacks_bodies_but_no_bombs),
           T(server_says_that_it_is_full),
           T(server_drains_idle_ones_at_once_and_lets_the_others_end),
+          T(server_lives_on_after_any_mutated_request),
+          T(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection),
           T(server_can_be_freed_while_exchanges_are_under_way))

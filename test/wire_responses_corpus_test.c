@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/internal.h"
 #include "wire/responses.h"
 #include "wire_run.h"
 

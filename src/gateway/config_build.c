@@ -201,6 +201,24 @@ static bool read_cassette(struct config_build *b, struct config_provider *p,
     return true;
 }
 
+/* Some dialects say the version in their own paths; a base URL that says it too is common. */
+static void drop_version(struct config_provider *p)
+{
+    static const struct {
+        enum chat_dialect dialect;
+        const char *end;
+    } ends[] = {{CHAT_ANTHROPIC, "/v1"},
+                {CHAT_GEMINI, "/v1beta"},
+                {CHAT_GEMINI, "/v1"},
+                {CHAT_OLLAMA, "/api"}};
+
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        if (p->dialect == ends[i].dialect && str_ends(p->url.path, str_c(ends[i].end))) {
+            p->url.path.n -= strlen(ends[i].end);
+            return;
+        }
+}
+
 static bool read_url(struct config_build *b, struct config_provider *p, const struct json_node *v)
 {
     const struct json_node *at = find(b, v, "base_url"), *cassette = find(b, v, "cassette");
@@ -215,6 +233,7 @@ static bool read_url(struct config_build *b, struct config_provider *p, const st
     p->base_url = at ? text_of(b, at) : str_c(row->base_url);
     if (!client_url_parse(p->base_url, &p->url, &e))
         return config_wrong(b, at ? at : v, "%s", e.text);
+    drop_version(p);
     if (!p->url.tls && p->key.page && !config_is_loopback(p->url.host))
         config_warn(b, at, "the key goes to " STR_FMT " unencrypted", STR_ARG(p->url.host));
     return true;

@@ -255,12 +255,17 @@ static void put_top(struct printer *p, const struct json_node *root)
     const struct json_node *listen = member(p, root, "listen");
     bool six = str_find(p->c->listen_host, STR(":")) != STR_NONE;
 
-    buf_printf(&p->line,
-               "listen: \"%s" STR_FMT "%s:%u\"",
-               six ? "[" : "",
-               STR_ARG(p->c->listen_host),
-               six ? "]" : "",
-               p->c->listen_port);
+    if (raw_of(p, listen).n > 0) {
+        buf_add(&p->line, STR("listen: "));
+        json_quote(&p->line, raw_of(p, listen));
+    } else {
+        buf_printf(&p->line,
+                   "listen: \"%s" STR_FMT "%s:%u\"",
+                   six ? "[" : "",
+                   STR_ARG(p->c->listen_host),
+                   six ? "]" : "",
+                   p->c->listen_port);
+    }
     put_line(p, 0, listen);
     for (size_t i = 0; i < config_top_rows.n; i++) {
         size_t n = 1;

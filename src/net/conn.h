@@ -50,7 +50,7 @@ struct conn_handler {
 #define CONN_LOW (64 * 1024)
 #define CONN_QUEUE_MAX ((size_t)64 * 1024 * 1024) /* more is an error */
 
-/* Takes the descriptor, also if it fails. tls may be NULL. */
+/* Takes the descriptor, which must be non-blocking, also if it fails. tls may be NULL. */
 struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct conn_handler *h,
                          void *ctx, struct err *e) MUST_USE;
 /* host is for SNI and verification; tls NULL means plain. */

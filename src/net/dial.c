@@ -58,6 +58,7 @@ static void on_open(void *ctx)
     done(d, d->conn, NULL);
 }
 
+/* Neither comes before on_open, which puts another handler in this one's place. */
 static void on_bytes(void *ctx, str bytes)
 {
     (void)ctx;

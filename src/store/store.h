@@ -111,7 +111,8 @@ struct store_health {
 };
 void store_health(struct store *s, struct store_health *out);
 
-/* Waits until all that was put before is in the tables; for readers that must see it. */
+/* Waits until all that was put before is in the tables and its tickets are called; for readers that
+ * must see it. */
 bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e) MUST_USE;
 
 /* Rows by id (ERR_NOT_FOUND) or the newest first, those before the one with before_id if that is

@@ -167,12 +167,16 @@ static void do_group(struct journal *j)
     else
         j->dropped += j->back.count;
     j->writing = 0;
-    j->groups_done++;
-    if (j->taker_waits || j->settling)
+    if (j->taker_waits)
         pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
     call_tickets(j->back.first, got == DONE ? NULL : &e);
     clear_group(&j->back);
+    pthread_mutex_lock(&j->lock);
+    j->groups_done++; /* who settles finds the tickets called */
+    if (j->settling)
+        pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
 }
 
 /* What was acknowledged before it was synced, or goes with a segment that ends. */

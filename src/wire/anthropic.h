@@ -108,7 +108,9 @@ enum anthropic_open { OPEN_NONE, OPEN_TEXT, OPEN_THINK, OPEN_CALL };
 struct anthropic_slot {
     int64_t in; /* the provider's index */
     uint32_t out;
-    bool used, dropped, own; /* own: what is open for it now was opened by us */
+    enum anthropic_open kind; /* OPEN_NONE: one that only Anthropic understands */
+    bool used, dropped, own;  /* own: what is open for it now was opened by us */
+    bool cut;                 /* some of it was left out */
 };
 
 struct anthropic_encoder {
@@ -132,6 +134,8 @@ struct anthropic_encoder {
 };
 
 void anthropic_close(struct wire_encoder *en);
+/* Our signature for the thinking that is open. */
+void anthropic_sign(struct wire_encoder *en);
 void anthropic_signature(const struct wire_encoder *en, uint32_t index, struct buf *out);
 /* A block as it stands in a whole body. */
 void anthropic_block_json(const struct wire_encoder *en, const struct gather_block *b,

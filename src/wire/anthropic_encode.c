@@ -99,13 +99,6 @@ static void put_null(struct json_out *o, const char *key)
 
 /* ---- one event of a stream ---- */
 
-/* JSON of the provider's: it may have line ends in it, which may not stand in an SSE event. */
-static void put_json(struct json_out *o, str json)
-{
-    sse_data(o->buf, json);
-    o->after_key = false;
-}
-
 static void event_begin(struct wire_encoder *en, struct json_out *o, const char *type)
 {
     wire_sse_begin(en->out, str_c(type));
@@ -155,7 +148,7 @@ static void delta(struct wire_encoder *en, uint32_t index, const char *type, con
     piece_put(&o, "type", str_c(type));
     json_out_key(&o, str_c(member));
     if (raw)
-        put_json(&o, text);
+        piece_value(&o, text, true);
     else
         json_out_str(&o, text);
     json_out_end(&o);
@@ -172,20 +165,26 @@ static void stop_block(struct wire_encoder *en, uint32_t index)
     event_end(en, &o);
 }
 
+void anthropic_sign(struct wire_encoder *en)
+{
+    struct anthropic_encoder *s = state(en);
+    struct buf b;
+
+    buf_init(&b, 256);
+    anthropic_signature(en, s->open_index, &b);
+    delta(en, s->open_index, "signature_delta", "signature", buf_str(&b), false);
+    buf_release(&b);
+    s->is_signed = true;
+}
+
 void anthropic_close(struct wire_encoder *en)
 {
     struct anthropic_encoder *s = state(en);
 
     if (s->open == OPEN_NONE)
         return;
-    if (s->open == OPEN_THINK && !s->is_signed) {
-        struct buf b;
-
-        buf_init(&b, 256);
-        anthropic_signature(en, s->open_index, &b);
-        delta(en, s->open_index, "signature_delta", "signature", buf_str(&b), false);
-        buf_release(&b);
-    }
+    if (s->open == OPEN_THINK && !s->is_signed)
+        anthropic_sign(en);
     stop_block(en, s->open_index);
     s->open = OPEN_NONE;
 }
@@ -304,7 +303,7 @@ static void on_opaque(struct wire_encoder *en, const struct chat_event *ev)
         return;
     }
     block_begin(en, &o);
-    put_json(&o, ev->text);
+    piece_value(&o, ev->text, true);
     event_end(en, &o);
     stop_block(en, state(en)->next++);
 }
@@ -325,7 +324,7 @@ static void on_error(struct wire_encoder *en, const struct chat_error *error)
 }
 
 /* Extras stand where Anthropic has them: in the delta, but for context_management. */
-static void put_extras(struct json_out *o, const struct gather *g, bool inside)
+static void put_extras(struct json_out *o, const struct gather *g, bool inside, bool sse)
 {
     for (const struct gather_extra *x = g->extras; x; x = x->next) {
         bool outside = str_eq(x->name, STR("context_management"));
@@ -333,7 +332,7 @@ static void put_extras(struct json_out *o, const struct gather *g, bool inside)
         if (inside == outside || x->json.n == 0 || str_eq(x->name, STR("delta")))
             continue;
         json_out_key(o, x->name);
-        put_json(o, x->json);
+        piece_value(o, x->json, sse);
     }
 }
 
@@ -351,10 +350,10 @@ static void finish(struct wire_encoder *en)
     json_out_key(&o, STR("delta"));
     json_out_object(&o);
     put_stop(&o, &s->gather);
-    put_extras(&o, &s->gather, true);
+    put_extras(&o, &s->gather, true, true);
     json_out_end(&o);
     put_usage(&o, &s->gather.usage);
-    put_extras(&o, &s->gather, false);
+    put_extras(&o, &s->gather, false, true);
     event_end(en, &o);
     event_begin(en, &o, "message_stop");
     event_end(en, &o);
@@ -465,7 +464,7 @@ void anthropic_block_json(const struct wire_encoder *en, const struct gather_blo
         json_out_key(o, STR("name"));
         json_out_str(o, b->name);
         json_out_key(o, STR("input"));
-        piece_object(o, piece_str(&b->text));
+        piece_object(o, piece_str(&b->text), false);
     }
     json_out_end(o);
 }
@@ -486,9 +485,9 @@ static void write_whole(struct wire_encoder *en)
             anthropic_block_json(en, b, index++, &o);
     json_out_end(&o);
     put_stop(&o, g);
-    put_extras(&o, g, true);
+    put_extras(&o, g, true, false);
     put_usage(&o, &g->usage);
-    put_extras(&o, g, false);
+    put_extras(&o, g, false, false);
     json_out_end(&o);
 }
 

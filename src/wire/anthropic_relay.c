@@ -168,6 +168,7 @@ static void on_start(struct wire_encoder *en, const struct wire_frame *f,
     if (kind == OPEN_CALL)
         s->gather.called = true;
     slot->out = s->next++;
+    slot->kind = kind;
     s->open = kind;
     s->open_index = slot->out;
     s->open_block = n ? events[0].block : ANTHROPIC_ANY_BLOCK;
@@ -250,6 +251,7 @@ static void on_delta(struct wire_encoder *en, const struct wire_frame *f,
     }
     if (n == 0 && touched) {
         s->held_emptied |= s->holding && s->held_index == slot->in;
+        slot->cut = true;
         return;
     }
     if (slot->dropped || slot->own) {
@@ -261,13 +263,31 @@ static void on_delta(struct wire_encoder *en, const struct wire_frame *f,
     }
     if (!touched) {
         hold_flush(en);
-        if (n)
-            s->open_block = s->open_index == slot->out ? events[0].block : s->open_block;
+        if (n && s->open_index == slot->out) {
+            s->open_block = events[0].block;
+            s->is_signed |= events[0].kind == CHAT_SIGNATURE;
+        }
         write_indexed(en, f, slot->out);
     } else if (!(n == 1 && s->open_index == slot->out && replace_text(en, f, &events[0]))) {
         take_over(en, slot, &events[0]);
         encode_all(en, events, n);
     }
+}
+
+/* A block of the provider's ends as it came; thinking that was cut short lost its signature, and
+ * gets one of ours. */
+static void stop_theirs(struct wire_encoder *en, const struct wire_frame *f,
+                        const struct anthropic_slot *slot)
+{
+    struct anthropic_encoder *s = state(en);
+
+    hold_flush(en);
+    if (s->open != OPEN_NONE && s->open_index == slot->out) {
+        if (slot->cut && slot->kind == OPEN_THINK && !s->is_signed)
+            anthropic_sign(en);
+        s->open = OPEN_NONE;
+    }
+    write_indexed(en, f, slot->out);
 }
 
 static void on_stop(struct wire_encoder *en, const struct wire_frame *f,
@@ -278,27 +298,34 @@ static void on_stop(struct wire_encoder *en, const struct wire_frame *f,
         slot_find(s, piece_count(f->doc, json_root(f->doc), STR("index")));
     bool held = slot && s->holding && s->held_index == slot->in;
 
+    if (!slot) {
+        if (touched)
+            encode_all(en, events, n);
+        else
+            buf_add(en->out, f->raw);
+        return;
+    }
+    slot->used = false;
+    if (slot->kind == OPEN_NONE && !slot->own && !slot->dropped) {
+        /* What it is was passed on already: only what else is to be said follows. */
+        stop_theirs(en, f, slot);
+        for (size_t i = 0; touched && i < n; i++)
+            if (events[i].kind != CHAT_OPAQUE)
+                wire_encode(en, &events[i]);
+        return;
+    }
     if (touched && n) {
-        if (slot && !slot->dropped)
+        if (!slot->dropped)
             take_over(en, slot, &events[0]);
         encode_all(en, events, n);
         held = false;
     }
-    if (!slot) {
-        buf_add(en->out, f->raw);
-        return;
-    }
-    slot->used = false;
     if (held && s->held_emptied)
         hold_drop(en);
     else if (slot->own)
         settle(en);
-    else if (!slot->dropped) {
-        hold_flush(en);
-        write_indexed(en, f, slot->out);
-        if (s->open_index == slot->out)
-            s->open = OPEN_NONE;
-    }
+    else if (!slot->dropped)
+        stop_theirs(en, f, slot);
 }
 
 /* ---- the message around them ---- */
@@ -345,7 +372,7 @@ static void on_message_delta(struct wire_encoder *en, const struct wire_frame *f
     const struct json_node *reason =
         json_find(f->doc, json_find(f->doc, root, STR("delta")), STR("stop_reason"));
     struct patchwork list[PATCHWORK_MAX];
-    char text[32];
+    char text[96];
     size_t k = 0;
 
     settle(en);
@@ -356,7 +383,18 @@ static void on_message_delta(struct wire_encoder *en, const struct wire_frame *f
             !json_is(f->doc, reason, anthropic_stop_name(events[i].stop, events[i].name)))
             quote_into(list, &k, reason, anthropic_stop_name(events[i].stop, events[i].name));
         if (events[i].kind == CHAT_USAGE && output && events[i].usage->output >= 0) {
-            (void)snprintf(text, sizeof text, "%lld", (long long)events[i].usage->output);
+            bool more =
+                events[i].usage->reasoning >= 0 && !json_find(f->doc,
+                                                              json_find(f->doc, root, STR("usage")),
+                                                              STR("output_tokens_details"));
+
+            /* Counted by us: another member behind the one that is there. */
+            (void)snprintf(text,
+                           sizeof text,
+                           more ? "%lld,\"output_tokens_details\":{\"thinking_tokens\":%lld}"
+                                : "%lld",
+                           (long long)events[i].usage->output,
+                           (long long)events[i].usage->reasoning);
             list[k++] = (struct patchwork){.node = output, .with = str_c(text)};
             output = NULL;
         }

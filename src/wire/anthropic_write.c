@@ -138,7 +138,7 @@ static void put_call(struct turn *t, const struct chat_part *p)
     json_out_key(t->o, STR("name"));
     json_out_str(t->o, p->name);
     json_out_key(t->o, STR("input"));
-    piece_object(t->o, p->json);
+    piece_object(t->o, p->json, false);
     json_out_end(t->o);
 }
 
@@ -214,27 +214,49 @@ static void put_parts(struct turn *t, const struct chat_message *m, enum which w
     }
 }
 
-static bool is_assistant(const struct chat_message *m)
+/* Who speaks, as Anthropic has it. Words of the system between turns stand there only if they came
+ * from a client of this dialect; else all of them are gathered at the top. */
+enum side { SIDE_TOP, SIDE_USER, SIDE_ASSISTANT, SIDE_SYSTEM };
+
+static enum side side_of(const struct chat_request *r, size_t i)
 {
-    return m->role == CHAT_ASSISTANT;
+    if (r->messages[i].role == CHAT_ASSISTANT)
+        return SIDE_ASSISTANT;
+    if (r->messages[i].role != CHAT_SYSTEM)
+        return SIDE_USER;
+    return i > 0 && r->dialect == CHAT_ANTHROPIC ? SIDE_SYSTEM : SIDE_TOP;
+}
+
+/* Where the messages of one side end that begin at i. */
+static size_t run_end(const struct chat_request *r, size_t i)
+{
+    enum side side = side_of(r, i);
+    size_t end = i + 1;
+
+    while (end < r->message_count && (side_of(r, end) == side || side_of(r, end) == SIDE_TOP) &&
+           side != SIDE_TOP)
+        end++;
+    return end;
 }
 
 static void put_messages(const struct chat_request *r, struct json_out *o)
 {
+    static const char *const roles[] = {
+        [SIDE_USER] = "user", [SIDE_ASSISTANT] = "assistant", [SIDE_SYSTEM] = "system"};
+
     json_out_key(o, STR("messages"));
     json_out_array(o);
     for (size_t i = 0, end; i < r->message_count; i = end) {
-        bool assistant = is_assistant(&r->messages[i]);
-        struct turn t = {.o = o, .role = assistant ? "assistant" : "user"};
+        enum side side = side_of(r, i);
+        struct turn t = {.o = o, .role = roles[side]};
 
-        for (end = i; end < r->message_count; end++)
-            if (r->messages[end].role != CHAT_SYSTEM &&
-                is_assistant(&r->messages[end]) != assistant)
-                break;
-        for (int pass = 0; pass < 2; pass++)
-            for (size_t k = i; k < end; k++)
-                if (r->messages[k].role != CHAT_SYSTEM && !(assistant && pass == 1))
-                    put_parts(&t, &r->messages[k], assistant ? ALL : pass == 0 ? RESULTS : OTHERS);
+        end = run_end(r, i);
+        for (size_t k = i; k < end && side == SIDE_USER; k++)
+            if (side_of(r, k) == side)
+                put_parts(&t, &r->messages[k], RESULTS);
+        for (size_t k = i; k < end && side != SIDE_TOP; k++)
+            if (side_of(r, k) == side)
+                put_parts(&t, &r->messages[k], side == SIDE_USER ? OTHERS : ALL);
         turn_end(&t);
     }
     json_out_end(o);
@@ -246,8 +268,7 @@ static void put_system(const struct chat_request *r, struct json_out *o)
     bool any = false;
 
     for (size_t i = 0; i < r->message_count; i++)
-        for (size_t k = 0; r->messages[i].role == CHAT_SYSTEM && k < r->messages[i].part_count;
-             k++) {
+        for (size_t k = 0; side_of(r, i) == SIDE_TOP && k < r->messages[i].part_count; k++) {
             const struct chat_part *p = &r->messages[i].parts[k];
 
             if (p->kind != CHAT_PART_TEXT || p->text.n == 0)

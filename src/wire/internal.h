@@ -6,10 +6,8 @@
 
 #include "wire/wire.h"
 
-/* Weak while some are still being written: a dialect that is not linked is NULL in the table. */
-extern const struct wire wire_responses, wire_anthropic;
-extern __attribute__((weak)) const struct wire wire_gemini, wire_ollama, wire_converse;
-extern const struct wire wire_openai, wire_mistral, wire_generate, wire_cohere;
+extern const struct wire wire_openai, wire_responses, wire_anthropic, wire_gemini, wire_mistral,
+    wire_ollama, wire_generate, wire_converse, wire_cohere;
 
 /* Text that must outlive its frame. */
 str wire_keep(struct wire_decoder *d, str text);

@@ -7,13 +7,14 @@
  *   openai_patch.c    the gateway's wishes as edits; openai_think.c: how much to think
  *   openai_decode.c   replies into events; openai_calls.c: tool calls, openai_keep.c: what must go
  *                     back, openai_usage.c: counts and ends
- *   openai_encode.c   events into replies; openai_relay.c: frames passed on
+ *   openai_encode.c   events into streams, openai_whole.c into bodies; openai_relay.c: frames
+ *                     passed on
  *
  * What has no event of its own comes as EXTRA, whose name says the place: "citations" is a member
  * of the reply, "choice.logprobs" of the choice, "message.annotations" of its message (or delta),
  * and "call.extra_content" of the tool call in its block. OPAQUE is a content chunk (its name is
- * "content") or a tool call that is no function ("tool_calls"). KEEP has a JSON value: its name is a
- * member of the message ("reasoning_content", "reasoning_details") or, with "call." before it, of
+ * "content") or a tool call that is no function ("tool_calls"). KEEP has a JSON value: its name is
+ * a member of the message ("reasoning_content", "reasoning_details") or, with "call." before it, of
  * the call; "thinking" is a list of Mistral's chunks.
  *
  * USAGE may come behind STOP: finish_reason goes out with the frame that says it, so that a frame

@@ -140,7 +140,7 @@ static bool said_before(const struct json *doc, const struct json_node *delta, s
 
 static void thoughts(struct wire_decoder *d, struct openai_choice *c, const struct json_node *delta)
 {
-    bool worded = false;
+    bool worded = c->thought.n > 0; /* once said in words, the details only repeat it */
 
     for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++) {
         const struct json_node *v = json_find(&d->doc, delta, str_c(openai_thought_members[i]));

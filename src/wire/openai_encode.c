@@ -125,6 +125,14 @@ static void take_usage(struct wire_encoder *en, const struct chat_event *ev)
 
 /* ---- chunks ---- */
 
+void openai_sse_end(struct buf *out, size_t from)
+{
+    for (size_t i = from; i < out->n; i++) /* in JSON, only ever white space between values */
+        if (out->p[i] == '\n' || out->p[i] == '\r')
+            out->p[i] = ' ';
+    wire_sse_end(out);
+}
+
 static void head(struct wire_encoder *en, const struct chat_event *start)
 {
     struct openai_encoding *s = en->state;
@@ -155,6 +163,7 @@ static void chunk_begin(struct wire_encoder *en)
 
     head(en, NULL);
     wire_sse_begin(en->out, STR(""));
+    s->chunk_at = en->out->n;
     buf_add(en->out, s->head);
     if (s->extras)
         openai_pieces_write(s->extras, en->arena, en->out);
@@ -172,11 +181,13 @@ static void chunk_delta(struct wire_encoder *en, const struct openai_said *c)
 
 static void chunk_end(struct wire_encoder *en, const char *finish)
 {
+    const struct openai_encoding *s = en->state;
+
     if (finish)
         buf_printf(en->out, ",\"finish_reason\":\"%s\"}]}", finish);
     else
         buf_add(en->out, STR(",\"finish_reason\":null}]}"));
-    wire_sse_end(en->out);
+    openai_sse_end(en->out, s->chunk_at);
 }
 
 static void chunk(struct wire_encoder *en, const struct openai_said *c, str delta,
@@ -373,7 +384,7 @@ static void end(struct wire_encoder *en)
             buf_add(en->out, s->usage);
         }
         buf_add_c(en->out, '}');
-        wire_sse_end(en->out);
+        openai_sse_end(en->out, s->chunk_at);
     }
     buf_add(en->out, STR("data: [DONE]\n\n"));
 }

@@ -42,8 +42,9 @@ struct openai_encoding {
     struct openai_piece *extras; /* not told yet, in a stream */
     str usage;                   /* JSON, or "" */
     struct openai_text usage_text;
-    bool shown;   /* reasoning was */
-    bool relayed; /* frames were passed on */
+    size_t chunk_at; /* where the JSON of the chunk at hand begins */
+    bool shown;      /* reasoning was */
+    bool relayed;    /* frames were passed on */
 };
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev);
@@ -57,6 +58,8 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json);
 /* `,"name":value` for each, pieces put together. */
 void openai_pieces_write(const struct openai_piece *list, struct arena *a, struct buf *out);
+/* The end of an event whose JSON began there: members of others may have come on several lines. */
+void openai_sse_end(struct buf *out, size_t from);
 const char *openai_finish(const struct chat_event *stop);
 void openai_usage_write(const struct chat_usage *u, struct buf *out);
 /* Whether a delta can say this event, and the delta, with its braces. */

@@ -151,9 +151,12 @@ static void edit_usage(struct relay *r, struct json_edits *ed)
 
 static void write_frame(struct relay *r, struct json_edits *ed)
 {
+    size_t from;
+
     wire_sse_begin(r->en->out, r->f->name);
+    from = r->en->out->n;
     json_edits_apply(ed, r->en->out);
-    wire_sse_end(r->en->out);
+    openai_sse_end(r->en->out, from);
 }
 
 static void write_chunk(struct relay *r, const struct chat_event *ev)
@@ -220,8 +223,10 @@ static void write_rest(struct relay *r)
 
         any = any || carries(r, c, details_fit(r, delta, index_of(r->doc, c)));
         edit_finish(r, &ed, c);
-        if (!delta)
+        if (!delta) {
+            json_edit_remove(&ed, c, STR("text"));
             continue;
+        }
         drop_thoughts(r, &ed, delta, index_of(r->doc, c));
         if (content && !openai_empty(r->doc, content))
             json_edit_remove(&ed, delta, STR("content"));

@@ -130,12 +130,16 @@ static void add_text(struct gather *g, struct arena *a, enum gather_kind kind,
     g->full |= b->text.full;
 }
 
+/* Of thinking; Gemini signs text as well. */
 static void add_signature(struct gather *g, struct arena *a, const struct chat_event *ev)
 {
     struct gather_block *b = find_block(g, GATHER_THINK, ev);
+    bool text = ev->dialect == CHAT_GEMINI;
 
+    if (!b && text)
+        b = find_block(g, GATHER_TEXT, ev);
     if (!b)
-        b = add_block(g, a, GATHER_THINK, ev);
+        b = add_block(g, a, text ? GATHER_TEXT : GATHER_THINK, ev);
     if (b)
         piece_add(&b->extra, a, ev->text);
 }
@@ -309,6 +313,8 @@ void patchwork_write(const struct json *doc, struct patchwork *list, size_t n, b
             break;
         if (list[i].quote)
             (void)json_quote(out, list[i].with);
+        else if (sse)
+            sse_data(out, list[i].with);
         else
             buf_add(out, list[i].with);
         at = (size_t)list[i].node->at + list[i].node->size;

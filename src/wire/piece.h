@@ -70,7 +70,7 @@ struct patchwork {
     bool quote;
 };
 
-#define PATCHWORK_MAX 8
+#define PATCHWORK_MAX 16
 
 /* The source with those values replaced, in the order of their places. With `sse`, line ends in it
  * go on as further data lines. */
@@ -88,7 +88,7 @@ str piece_text(const struct json *doc, const struct json_node *v, str key, struc
 /* ---- writing requests ---- */
 
 /* An object written as JSON: the text if it is one, {} if it is empty, else {"arguments": text}. */
-void piece_object(struct json_out *o, str json);
+void piece_object(struct json_out *o, str json, bool sse);
 /* A schema for a tool's arguments: an object with a type in any case. */
 void piece_schema(struct json_out *o, str schema);
 /* "data:MIME;base64,DATA" taken apart; false if it is no such thing. */
@@ -99,5 +99,7 @@ bool piece_base64(str data, struct buf *out) MUST_USE;
 void piece_put(struct json_out *o, const char *key, str text);
 /* The same for a JSON value that is already written. */
 void piece_put_raw(struct json_out *o, const char *key, str json);
+/* A value of the provider's as it stands; in an SSE event its line ends need care. */
+void piece_value(struct json_out *o, str json, bool sse);
 /* What a JSON number says; 0 if it is none. */
 double piece_number(str json);

@@ -20,7 +20,17 @@ void piece_put_raw(struct json_out *o, const char *key, str json)
     json_out_raw(o, json);
 }
 
-void piece_object(struct json_out *o, str json)
+void piece_value(struct json_out *o, str json, bool sse)
+{
+    if (!sse || !memchr(json.p, '\n', json.n)) {
+        json_out_raw(o, json);
+        return;
+    }
+    json_out_raw(o, STR("")); /* the comma, if there must be one */
+    sse_data(o->buf, json);
+}
+
+void piece_object(struct json_out *o, str json, bool sse)
 {
     struct json doc;
     struct err e;
@@ -29,7 +39,7 @@ void piece_object(struct json_out *o, str json)
     if (str_trim(json).n == 0) {
         json_out_raw(o, STR("{}"));
     } else if (json_parse(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT) {
-        json_out_raw(o, json_raw(&doc, json_root(&doc)));
+        piece_value(o, json_raw(&doc, json_root(&doc)), sse);
     } else {
         json_out_object(o);
         piece_put(o, "arguments", json);

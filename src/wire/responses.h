@@ -23,6 +23,8 @@
 #define RESPONSES_JOINT "\n\n"
 #define RESPONSES_INDEX_MAX (1 << 20) /* of items and parts; what lies beyond is taken as 0 */
 
+extern const struct wire wire_responses;
+
 /* The id of the response that the request goes on from, or "": only its own host can resolve it. */
 str wire_responses_previous(const struct json *doc);
 

@@ -144,10 +144,10 @@ static void outputs(struct responses_at *at, const struct json_node *response)
     }
 }
 
-static void failed(struct responses_at *at, const struct json_node *v, const char *type)
+static void failed(struct responses_at *at, const struct json_node *v, str type)
 {
     struct chat_error error = {.status = 0,
-                               .type = str_c(type),
+                               .type = type,
                                .message = STR("the provider says that the response failed"),
                                .code = STR(""),
                                .param = STR(""),
@@ -184,7 +184,7 @@ static void finish(struct responses_at *at, const struct json_node *response, st
     if (str_eq(status, STR("failed")) || str_eq(status, STR("cancelled")) ||
         (error && error->kind != JSON_NULL && !status.n)) {
         usage(at, json_find(at->doc, response, STR("usage")));
-        failed(at, error, status.n ? status.p : "error");
+        failed(at, error, status.n ? status : STR("error"));
         return;
     }
     outputs(at, response);
@@ -218,7 +218,7 @@ static void on_error(struct responses_at *at)
 {
     const struct json_node *inner = json_find(at->doc, at->root, STR("error"));
 
-    failed(at, inner && inner->kind == JSON_OBJECT ? inner : at->root, "error");
+    failed(at, inner && inner->kind == JSON_OBJECT ? inner : at->root, STR("error"));
 }
 
 static const struct {

@@ -44,6 +44,39 @@ const char *http1_text_end(const char *p, const char *end)
     return p;
 }
 
+#if SIMD_HAS_16
+/* A bit for each byte that is no letter, digit or hyphen: what nearly all names are made of. */
+static uint32_t not_plain(simd16 v)
+{
+    simd16 upper = simd_and(simd_from(v, 'A'), simd_below(v, 'Z' + 1));
+    simd16 lower = simd_and(simd_from(v, 'a'), simd_below(v, 'z' + 1));
+    simd16 digit = simd_and(simd_from(v, '0'), simd_below(v, '9' + 1));
+
+    return ~simd_bits(simd_or(simd_or(upper, lower), simd_or(digit, simd_eq(v, '-')))) & 0xFFFF;
+}
+#endif
+
+const char *http1_token_end(const char *p, const char *end)
+{
+#if SIMD_HAS_16
+    while (end - p >= 16) {
+        uint32_t hit = not_plain(simd_load(p));
+
+        if (hit == 0) {
+            p += 16;
+            continue;
+        }
+        p += __builtin_ctz(hit);
+        if (!http1_is(*p, HTTP1_TOKEN))
+            return p;
+        p++;
+    }
+#endif
+    while (p < end && http1_is(*p, HTTP1_TOKEN))
+        p++;
+    return p;
+}
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
@@ -61,10 +94,7 @@ bool http1_same(str a, str b)
 
 bool http1_is_token(str s)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if (!http1_is(s.p[i], HTTP1_TOKEN))
-            return false;
-    return s.n > 0;
+    return s.n > 0 && http1_token_end(s.p, s.p + s.n) == s.p + s.n;
 }
 
 bool http1_list_next(str *list, str *item)

@@ -19,8 +19,9 @@ static inline bool http1_is(char c, unsigned kind)
     return http1_chars[(unsigned char)c] & kind;
 }
 
-/* The first byte that may not stand in a value, or the end. */
+/* The first byte that may not stand in a value, or in a token, or the end. */
 const char *http1_text_end(const char *p, const char *end);
+const char *http1_token_end(const char *p, const char *end);
 
 /* What is known of a head while its fields come in. */
 struct http1_reading {

@@ -19,9 +19,10 @@
 
 #include <netinet/in.h>
 
-#define SERVER_KEEP_MAX 16384 /* bytes of a buffer kept for the next request */
-#define SERVER_LINGER_MS 2000
-#define SERVER_LINGER_BYTES_MAX (4 << 20)
+#define SERVER_KEEP_MAX 16384      /* bytes of a buffer kept for the next request */
+#define SERVER_LINGER_MS 2000      /* after the last byte that came */
+#define SERVER_LINGER_MS_MAX 30000 /* in all */
+#define SERVER_LINGER_BYTES_MAX (64 << 20)
 #define SERVER_PEER_SIZE 48
 
 enum server_state { ST_HEAD, ST_BODY, ST_ANSWER, ST_SOCKET, ST_LINGER, ST_CLOSED };
@@ -72,8 +73,10 @@ struct server_exchange {
     size_t scanned;         /* of it, known to hold no end of a head */
     struct http1_head *request;
     struct http1_body framing;
-    struct buf large; /* a body that is not in the arena */
-    size_t lingered;  /* bytes thrown away */
+    struct buf large;   /* a body that is not in the arena */
+    size_t lingered;    /* bytes thrown away */
+    uint64_t linger_ns; /* when it began to */
+    bool ended;         /* the client sends no more */
     str body;
     struct arena arena;
     void *user;

@@ -123,7 +123,7 @@ void server_exchange_linger(struct server_exchange *x)
     if (x->state == ST_CLOSED)
         return;
     x->state = ST_LINGER;
-    x->since_ns = server_now(x);
+    x->since_ns = x->linger_ns = server_now(x);
     arena_release(&x->arena);
     buf_release(&x->large);
     buf_release(&x->in);

@@ -118,9 +118,11 @@ static size_t begin_body(struct server_exchange *x, str rest)
     }
     if (h->framing == HTTP1_LENGTH && h->content_length <= rest.n &&
         h->content_length <= SMALL_MAX) {
-        x->body = arena_dup(&x->arena, str_slice(rest, 0, (size_t)h->content_length));
+        size_t size = (size_t)h->content_length;
+
+        x->body = arena_dup(&x->arena, str_slice(rest, 0, size));
         dispatch(x);
-        return (size_t)h->content_length;
+        return size; /* the head may be gone by now */
     }
     x->state = ST_BODY;
     if (rest.n > 0)
@@ -249,6 +251,7 @@ static void on_bytes(void *ctx, str bytes)
         server_ws_feed(x, bytes);
         break;
     case ST_LINGER:
+        x->since_ns = server_now(x);
         x->lingered += bytes.n;
         if (x->lingered > SERVER_LINGER_BYTES_MAX)
             server_exchange_close(x);
@@ -279,6 +282,7 @@ static void on_end(void *ctx)
 {
     struct server_exchange *x = ctx;
 
+    x->ended = true;
     if (is_reading(x) && conn_queued(x->conn) > 0)
         server_exchange_linger(x);
     else if (x->state != ST_LINGER || conn_queued(x->conn) == 0)

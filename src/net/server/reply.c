@@ -129,11 +129,18 @@ static void put_length(struct buf *out, size_t size)
     buf_add(out, STR("\r\n"));
 }
 
-static void send_head(struct server_exchange *x, struct buf *out)
+/* A small body shares the write, a large one does not have to be copied for that. */
+static void send_head(struct server_exchange *x, struct buf *out, str body)
 {
+    bool together = body.n <= SERVER_KEEP_MAX / 2;
+
     buf_add(out, STR("\r\n"));
+    if (together)
+        buf_add(out, body);
     assert(!buf_full(out)); /* the handler's headers are bounded where they come from */
     conn_write(x->conn, buf_str(out));
+    if (!together)
+        conn_write(x->conn, body);
     if (out->cap > SERVER_KEEP_MAX)
         buf_release(out);
 }
@@ -211,9 +218,9 @@ void server_reply(struct server_exchange *x, int status, const struct server_hea
     }
     if (!has_no_body(status))
         put_length(out, body.n);
-    send_head(x, out);
-    if (!has_no_body(status) && !str_eq(x->request->method, STR("HEAD")))
-        conn_write(x->conn, body);
+    if (has_no_body(status) || str_eq(x->request->method, STR("HEAD")))
+        body = STR("");
+    send_head(x, out, body);
     buf_release(&packed);
     server_exchange_end(x);
 }
@@ -244,8 +251,7 @@ void server_refuse(struct server_exchange *x, int status, const char *why)
     x->keep = false;
     out = begin_head(x, status, &type, 1);
     put_length(out, body.n);
-    send_head(x, out);
-    conn_write(x->conn, buf_str(&body));
+    send_head(x, out, buf_str(&body));
     buf_release(&body);
     server_exchange_linger(x);
 }
@@ -265,7 +271,7 @@ void server_head(struct server_exchange *x, int status, const struct server_head
     out = begin_head(x, status, h, n);
     if (x->chunked)
         buf_add(out, STR("Transfer-Encoding: chunked\r\n"));
-    send_head(x, out);
+    send_head(x, out, STR(""));
 }
 
 void server_write(struct server_exchange *x, str bytes)

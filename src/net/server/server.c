@@ -71,6 +71,15 @@ static void sweep_head(struct server_exchange *x, uint64_t waited_ms)
     }
 }
 
+static void sweep_linger(struct server_exchange *x, uint64_t now_ns)
+{
+    if (conn_queued(x->conn) > 0)
+        x->since_ns = x->linger_ns = now_ns; /* what it was answered has not gone out yet */
+    else if (x->ended || ms_of(now_ns - x->since_ns) >= SERVER_LINGER_MS ||
+             ms_of(now_ns - x->linger_ns) >= SERVER_LINGER_MS_MAX)
+        server_exchange_close(x);
+}
+
 /* Whether the client has taken nothing of what waits for it for too long. */
 static bool is_stuck(struct server_exchange *x, uint64_t now_ns)
 {
@@ -104,10 +113,7 @@ static void sweep_one(struct server_exchange *x, uint64_t now_ns)
         server_ws_sweep(x, now_ns);
         break;
     case ST_LINGER:
-        if (conn_queued(x->conn) > 0)
-            x->since_ns = now_ns;
-        else if (waited_ms >= SERVER_LINGER_MS)
-            server_exchange_close(x);
+        sweep_linger(x, now_ns);
         break;
     case ST_ANSWER:
     case ST_CLOSED:

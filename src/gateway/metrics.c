@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/metrics.h"
+
+#include "base/map.h"
+#include "base/rand.h"
+#include "gateway/metrics_cells.h"
+
+#define ID_MAX (METRICS_LABELS_MAX * (METRICS_LABEL_MAX + 1))
+#define ARENA_MAX ((size_t)8 << 20)
+#define SHARDS_MAX 4096u
+#define CELL_COUNT(type) (sizeof(struct type) / sizeof(uint64_t))
+#define MS 1000000ull
+
+static const char *const names[METRICS_SET_COUNT][METRICS_LABELS_MAX] = {
+    [METRICS_BY_ROUTE_MODEL] = {"route", "provider", "model"},
+    [METRICS_BY_MODEL] = {"provider", "model"},
+    [METRICS_BY_ROUTE] = {"route"},
+};
+
+const size_t metrics_cell_counts[METRICS_SET_COUNT] = {
+    [METRICS_BY_ROUTE_MODEL] = CELL_COUNT(metrics_route_model),
+    [METRICS_BY_MODEL] = CELL_COUNT(metrics_model),
+    [METRICS_BY_ROUTE] = CELL_COUNT(metrics_route),
+};
+
+const struct metrics_bounds metrics_seconds = {1000 * MS,
+                                               16,
+                                               {50 * MS,
+                                                100 * MS,
+                                                250 * MS,
+                                                500 * MS,
+                                                1000 * MS,
+                                                2000 * MS,
+                                                3000 * MS,
+                                                5000 * MS,
+                                                10000 * MS,
+                                                20000 * MS,
+                                                30000 * MS,
+                                                60000 * MS,
+                                                120000 * MS,
+                                                180000 * MS,
+                                                300000 * MS,
+                                                600000 * MS}};
+const struct metrics_bounds metrics_overhead = {1000 * MS,
+                                                13,
+                                                {MS / 20,
+                                                 MS / 10,
+                                                 MS / 4,
+                                                 MS / 2,
+                                                 MS,
+                                                 5 * MS / 2,
+                                                 5 * MS,
+                                                 10 * MS,
+                                                 25 * MS,
+                                                 50 * MS,
+                                                 100 * MS,
+                                                 250 * MS,
+                                                 1000 * MS}};
+const struct metrics_bounds metrics_tokens = {
+    1, 13, {32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072}};
+const struct metrics_bounds metrics_ratio = {
+    10000, 10, {1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10000}};
+
+const char *const metrics_cut_actions[METRICS_CUT_ACTIONS] = {
+    "prefill", "restate", "control", "native", "none"};
+
+/* ---- label sets ---- */
+
+static void show(enum metrics_set set, const str values[METRICS_LABELS_MAX], struct buf *labels)
+{
+    buf_init(labels, 8 * ID_MAX);
+    for (size_t i = 0; i < METRICS_LABELS_MAX && names[set][i]; i++)
+        metrics_label(labels, names[set][i], values[i]);
+    assert(!buf_full(labels));
+}
+
+static void add_key(struct metrics *m, enum metrics_set set, uint64_t hash, str id, str labels)
+{
+    struct metrics_registry *r = &m->registries[set];
+    size_t at = atomic_load_explicit(&r->count, memory_order_relaxed);
+
+    assert(at <= METRICS_SERIES_MAX);
+    r->keys[at] =
+        (struct metrics_key){hash, arena_dup(&m->arena, id), arena_dup(&m->arena, labels).p};
+    atomic_store_explicit(&r->count, at + 1, memory_order_release);
+}
+
+/* Values that are not the same may look the same, once cut and cleaned: then they are one. */
+static bool find_key(const struct metrics_registry *r, str labels, size_t *at, size_t *count)
+{
+    *count = atomic_load_explicit(&r->count, memory_order_acquire);
+    for (*at = 0; *at < *count; (*at)++)
+        if (str_eq(str_c(r->keys[*at].labels), labels))
+            return true;
+    *at = 0;
+    return false;
+}
+
+/* The index of a set of labels that this thread has not met; 0, "other", once there are too many.
+ */
+static size_t meet_key(struct metrics *m, enum metrics_set set, uint64_t hash, str id,
+                       const str values[METRICS_LABELS_MAX])
+{
+    struct metrics_registry *r = &m->registries[set];
+    struct buf labels;
+    size_t count, at;
+
+    show(set, values, &labels);
+    if (!find_key(r, buf_str(&labels), &at, &count) && count <= METRICS_SERIES_MAX) {
+        pthread_mutex_lock(&m->lock);
+        if (!find_key(r, buf_str(&labels), &at, &count) && count <= METRICS_SERIES_MAX) {
+            add_key(m, set, hash, id, buf_str(&labels));
+            at = count;
+        }
+        pthread_mutex_unlock(&m->lock);
+    }
+    buf_release(&labels);
+    return at;
+}
+
+static void *cell_at(struct metrics_table *t, enum metrics_set set, size_t at)
+{
+    _Atomic uint64_t *cell = atomic_load_explicit(&t->cells[at], memory_order_relaxed);
+    size_t count = metrics_cell_counts[set];
+
+    if (cell)
+        return cell;
+    cell = base_alloc(count * sizeof cell[0]);
+    for (size_t i = 0; i < count; i++)
+        atomic_init(&cell[i], 0);
+    atomic_store_explicit(&t->cells[at], cell, memory_order_release);
+    return cell;
+}
+
+static NOINLINE void *meet(struct metrics_shard *s, enum metrics_set set, uint64_t hash, str id,
+                           const str values[METRICS_LABELS_MAX])
+{
+    struct metrics_table *t = &s->tables[set];
+    size_t at = meet_key(s->all, set, hash, id, values), slot = hash % METRICS_SLOTS;
+
+    /* What has no entry of its own is looked up again the next time. */
+    if (at > 0 && str_eq(s->all->registries[set].keys[at].id, id)) {
+        while (t->slots[slot])
+            slot = (slot + 1) % METRICS_SLOTS;
+        t->slots[slot] = (uint16_t)(at + 1);
+    }
+    return cell_at(t, set, at);
+}
+
+/* The counters of this thread for a set of labels. */
+static void *cell(struct metrics_shard *s, enum metrics_set set, const str *values)
+{
+    const struct metrics_registry *r = &s->all->registries[set];
+    struct metrics_table *t = &s->tables[set];
+    char bytes[ID_MAX];
+    str id = {bytes, 0};
+    uint64_t hash;
+
+    for (size_t i = 0; i < METRICS_LABELS_MAX && names[set][i]; i++) {
+        size_t n = values[i].n < METRICS_LABEL_MAX ? values[i].n : METRICS_LABEL_MAX;
+
+        memcpy(bytes + id.n, n ? values[i].p : "", n);
+        id.n += n;
+        bytes[id.n++] = '\0';
+    }
+    hash = map_hash(s->all->seed, id);
+    for (size_t i = hash % METRICS_SLOTS; t->slots[i]; i = (i + 1) % METRICS_SLOTS) {
+        size_t at = t->slots[i] - 1u;
+
+        if (r->keys[at].hash == hash && str_eq(r->keys[at].id, id))
+            return cell_at(t, set, at);
+    }
+    return meet(s, set, hash, id, values);
+}
+
+/* ---- counting ---- */
+
+/* Nobody else writes it. */
+static void add(_Atomic uint64_t *at, uint64_t n)
+{
+    atomic_store_explicit(
+        at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static uint64_t known(int64_t n)
+{
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void count_request(struct metrics_route_model *m, const struct summary *c)
+{
+    int class = c->status / 100;
+
+    if (class < 0 || class >= METRICS_CLASSES)
+        class = 0;
+    add(&m->requests[class][c->stream], 1);
+    metrics_observe(&m->duration, &metrics_seconds, less(c->end_ns, c->start_ns));
+}
+
+static void count_tokens(struct metrics_model *m, const struct chat_usage *u)
+{
+    uint64_t read = known(u->cache_read), write = known(u->cache_write);
+
+    add(&m->tokens[METRICS_INPUT], less(known(u->input), read + write));
+    add(&m->tokens[METRICS_CACHE_READ], read);
+    add(&m->tokens[METRICS_CACHE_WRITE], write);
+    add(&m->tokens[METRICS_ANSWER], less(known(u->output), known(u->reasoning)));
+    add(&m->tokens[METRICS_REASONING], known(u->reasoning));
+}
+
+static void count_model(struct metrics_model *m, const struct summary *c)
+{
+    size_t level = (size_t)c->level < CHAT_LEVEL_COUNT ? (size_t)c->level : 0;
+    uint64_t tokens = known(c->usage.reasoning);
+
+    count_tokens(m, &c->usage);
+    if (c->cost_usd > 0 && c->cost_usd < 1e9)
+        add(&m->cost[c->cost_from_provider], (uint64_t)(c->cost_usd * 1e9 + 0.5));
+    if (c->starved)
+        add(&m->starved[c->repaired], 1);
+    if (c->reasoning_ns && c->reasoning_end_ns)
+        metrics_observe(
+            &m->reasoning[level], &metrics_seconds, less(c->reasoning_end_ns, c->reasoning_ns));
+    if (c->usage.reasoning >= 0 && (tokens > 0 || c->source != SUMMARY_NONE))
+        metrics_observe(&m->reasoning_tokens[level], &metrics_tokens, tokens);
+    if (c->usage.reasoning >= 0 && c->cap > 0)
+        metrics_observe(&m->cap_ratio[level],
+                        &metrics_ratio,
+                        (uint64_t)((double)tokens / (double)c->cap * 10000));
+}
+
+static void count_totals(struct metrics_totals *t, const struct summary *c)
+{
+    size_t action = 0;
+
+    if (c->stream && c->reasoning_ns)
+        metrics_observe(&t->first[0], &metrics_seconds, less(c->reasoning_ns, c->start_ns));
+    if (c->stream && c->answer_ns)
+        metrics_observe(&t->first[1], &metrics_seconds, less(c->answer_ns, c->start_ns));
+    while (action + 1 < METRICS_CUT_ACTIONS &&
+           !str_eq(c->cut_action, str_c(metrics_cut_actions[action])))
+        action++;
+    if (c->cut)
+        add(&t->cut[0][action], 1);
+    if (c->cut_upstream)
+        add(&t->cut[1][action], 1);
+    if ((size_t)c->source < SUMMARY_SOURCE_COUNT)
+        add(&t->source[c->source], 1);
+    for (size_t i = 0; i < SPLIT_FLAG_COUNT; i++)
+        if (c->anomalies >> i & 1)
+            add(&t->anomalies[i], 1);
+}
+
+void metrics_begin(struct metrics_shard *s)
+{
+    add(&s->totals.begun, 1);
+}
+
+void metrics_done(struct metrics_shard *s, const struct summary *c)
+{
+    /* A model that led nowhere is only what somebody wrote: it is no label. */
+    bool served = c->provider.n > 0;
+    str provider = served ? c->provider : STR("none"), model = served ? c->model : STR("none");
+    uint64_t took_ns = less(c->end_ns, c->start_ns);
+    struct metrics_route *route = cell(s, METRICS_BY_ROUTE, &c->route);
+
+    add(&s->totals.done, 1);
+    count_request(cell(s, METRICS_BY_ROUTE_MODEL, (const str[]){c->route, provider, model}), c);
+    metrics_observe(&route->overhead, &metrics_overhead, less(took_ns, c->upstream_wait_ns));
+    if (served)
+        count_model(cell(s, METRICS_BY_MODEL, (const str[]){provider, model}), c);
+    count_totals(&s->totals, c);
+}
+
+void metrics_reject(struct metrics_shard *s, enum metrics_rejected why)
+{
+    assert(why < METRICS_REJECTED_COUNT);
+    add(&s->totals.rejected[why], 1);
+}
+
+/* ---- the whole ---- */
+
+struct metrics *metrics_new(unsigned shards)
+{
+    static const str other[METRICS_LABELS_MAX] = {
+        STR_INIT("other"), STR_INIT("other"), STR_INIT("other")};
+    struct metrics *m;
+    size_t size;
+
+    assert(shards > 0 && shards <= SHARDS_MAX);
+    size = sizeof *m + shards * sizeof m->shards[0];
+    m = base_alloc(size);
+    memset(m, 0, size);
+    pthread_mutex_init(&m->lock, NULL);
+    arena_init(&m->arena, ARENA_MAX);
+    rand_os(m->seed, sizeof m->seed);
+    m->start_ms = metrics_process_start();
+    m->shard_count = shards;
+    for (unsigned i = 0; i < shards; i++)
+        m->shards[i].all = m;
+    for (size_t set = 0; set < METRICS_SET_COUNT; set++) {
+        struct buf labels;
+
+        show((enum metrics_set)set, other, &labels);
+        add_key(m, (enum metrics_set)set, 0, STR(""), buf_str(&labels));
+        buf_release(&labels);
+    }
+    return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+    if (!m)
+        return;
+    for (unsigned i = 0; i < m->shard_count; i++)
+        for (size_t set = 0; set < METRICS_SET_COUNT; set++)
+            for (size_t k = 0; k <= METRICS_SERIES_MAX; k++)
+                free(atomic_load(&m->shards[i].tables[set].cells[k]));
+    arena_release(&m->arena);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+struct metrics_shard *metrics_shard(struct metrics *m, unsigned index)
+{
+    assert(index < m->shard_count);
+    return &m->shards[index];
+}

@@ -1,0 +1,95 @@
+/* metrics_cells.h - what is counted, and for whom: one cell of numbers for each set of labels.
+ *
+ *     metrics.c writes cells, metrics_render.c adds them up.
+ *
+ * A set of labels that is seen for the first time is entered in the registry, which all threads
+ * share, under its lock; from then on each thread finds it in a table of its own, and its cell too.
+ * Whoever reads takes no lock: entries and cells are only ever added, and are whole before they can
+ * be seen. Cells hold nothing but 64-bit counters, so that adding two up needs no knowledge of
+ * them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "gateway/metrics.h"
+#include "gateway/metrics_text.h"
+#include "split/split.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define METRICS_SLOTS 512u /* of a thread's table; a power of two, more than twice the series */
+#define METRICS_LABELS_MAX 3
+#define METRICS_CLASSES 6 /* 0: no status; 1xx to 5xx */
+
+enum metrics_set { METRICS_BY_ROUTE_MODEL, METRICS_BY_MODEL, METRICS_BY_ROUTE, METRICS_SET_COUNT };
+
+enum { METRICS_INPUT, METRICS_CACHE_READ, METRICS_CACHE_WRITE, METRICS_ANSWER, METRICS_REASONING };
+enum { METRICS_TOKEN_KINDS = METRICS_REASONING + 1 };
+enum { METRICS_CUT_ACTIONS = 5 };
+
+struct metrics_route_model {
+    _Atomic uint64_t requests[METRICS_CLASSES][2]; /* by whether it was streamed */
+    struct metrics_hist duration;
+};
+
+struct metrics_model {
+    _Atomic uint64_t tokens[METRICS_TOKEN_KINDS];
+    _Atomic uint64_t cost[2];    /* local, from the provider; in 1e-9 USD */
+    _Atomic uint64_t starved[2]; /* not repaired, repaired */
+    struct metrics_hist reasoning[CHAT_LEVEL_COUNT], reasoning_tokens[CHAT_LEVEL_COUNT],
+        cap_ratio[CHAT_LEVEL_COUNT];
+};
+
+struct metrics_route {
+    struct metrics_hist overhead;
+};
+
+/* What has no labels that a stranger chooses. */
+struct metrics_totals {
+    _Atomic uint64_t begun, done;
+    _Atomic uint64_t rejected[METRICS_REJECTED_COUNT];
+    struct metrics_hist first[2];                 /* reasoning, answer */
+    _Atomic uint64_t cut[2][METRICS_CUT_ACTIONS]; /* gateway, upstream */
+    _Atomic uint64_t source[SUMMARY_SOURCE_COUNT];
+    _Atomic uint64_t anomalies[SPLIT_FLAG_COUNT];
+};
+
+struct metrics_key {
+    uint64_t hash;
+    str id;             /* the values, a NUL behind each */
+    const char *labels; /* as they are shown */
+};
+
+struct metrics_registry {
+    _Atomic size_t count;
+    struct metrics_key keys[METRICS_SERIES_MAX + 1]; /* the first is "other" */
+};
+
+struct metrics_table {
+    uint16_t slots[METRICS_SLOTS]; /* 1 + an index of the registry's keys; the owner's alone */
+    _Atomic(void *) cells[METRICS_SERIES_MAX + 1];
+};
+
+struct metrics_shard {
+    struct metrics *all;
+    struct metrics_totals totals;
+    struct metrics_table tables[METRICS_SET_COUNT];
+};
+
+struct metrics {
+    pthread_mutex_t lock; /* of adding to the registries */
+    struct arena arena;   /* of their texts; under the lock */
+    uint64_t seed[2];
+    uint64_t start_ms;
+    struct metrics_registry registries[METRICS_SET_COUNT];
+    unsigned shard_count;
+    struct metrics_shard shards[];
+};
+
+/* The cell's size in counters. */
+extern const size_t metrics_cell_counts[METRICS_SET_COUNT];
+extern const struct metrics_bounds metrics_seconds, metrics_overhead, metrics_tokens, metrics_ratio;
+extern const char *const metrics_cut_actions[METRICS_CUT_ACTIONS];

@@ -1,0 +1,344 @@
+/* metrics_render.c - adds up the shards and writes the page.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/metrics_cells.h"
+
+#define PREFIX "rationale_"
+#define LABELS_MAX 4096u
+#define USD 1000000000u
+
+static uint64_t value(const _Atomic uint64_t *at)
+{
+    return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+/* The sum of all shards for each set of labels, in the order of the registry. */
+struct sums {
+    struct metrics *m;
+    struct metrics_text *t;
+    const struct metrics_registry *registry;
+    size_t count, each;
+    void *memory;
+    _Atomic uint64_t *cells; /* in it */
+    bool *used;              /* "other" is shown only once it is needed */
+};
+
+static void add_cells(_Atomic uint64_t *to, const _Atomic uint64_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        atomic_store_explicit(&to[i], value(&to[i]) + value(&from[i]), memory_order_relaxed);
+}
+
+static void sums_init(struct sums *s, struct metrics *m, enum metrics_set set,
+                      struct metrics_text *t)
+{
+    const struct metrics_registry *r = &m->registries[set];
+
+    *s = (struct sums){.m = m, .t = t, .registry = r, .each = metrics_cell_counts[set]};
+    s->count = atomic_load_explicit(&r->count, memory_order_acquire);
+    s->cells = s->memory = base_alloc(s->count * s->each * sizeof s->cells[0]);
+    s->used = base_alloc(s->count);
+    memset(s->used, 0, s->count);
+    for (size_t i = 0; i < s->count * s->each; i++)
+        atomic_init(&s->cells[i], 0);
+    for (unsigned k = 0; k < m->shard_count; k++)
+        for (size_t i = 0; i < s->count; i++) {
+            const _Atomic uint64_t *from =
+                atomic_load_explicit(&m->shards[k].tables[set].cells[i], memory_order_acquire);
+
+            if (from)
+                add_cells(s->cells + i * s->each, from, s->each);
+            s->used[i] |= from != NULL;
+        }
+}
+
+static void sums_release(struct sums *s)
+{
+    free(s->memory);
+    free(s->used);
+}
+
+/* The next used set of labels behind `at`, from 0 on; NULL at the end. */
+static const void *sums_next(const struct sums *s, size_t *at, const char **labels)
+{
+    while (*at < s->count && !s->used[*at])
+        (*at)++;
+    if (*at == s->count)
+        return NULL;
+    *labels = s->registry->keys[*at].labels;
+    return s->cells + (*at)++ * s->each;
+}
+
+/* Labels with one or two more; the text returned is the one in out. */
+static const char *with(char out[LABELS_MAX], const char *labels, const char *name,
+                        const char *text)
+{
+    int n = snprintf(out, LABELS_MAX, "%s%s%s=\"%s\"", labels, labels[0] ? "," : "", name, text);
+
+    assert(n > 0 && n < (int)LABELS_MAX);
+    return out;
+}
+
+/* ---- by labels that calls bring ---- */
+
+static void request_lines(struct sums *s)
+{
+    static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+    const struct metrics_route_model *c;
+    const char *labels;
+
+    metrics_family(s->t, PREFIX "requests", METRICS_COUNTER, "Calls that ended.");
+    for (size_t at = 0; (c = sums_next(s, &at, &labels));)
+        for (size_t class = 0; class < METRICS_CLASSES; class ++)
+            for (size_t stream = 0; stream < 2; stream++) {
+                char one[LABELS_MAX], both[LABELS_MAX];
+                uint64_t n = value(&c->requests[class][stream]);
+
+                if (n == 0 && class != 2 && class != 4 && class != 5)
+                    continue; /* the others begin at 0, so that their first call is a rise */
+                with(one, labels, "status_class", classes[class]);
+                metrics_line(s->t, "", with(both, one, "stream", stream ? "true" : "false"), n, 1);
+            }
+    metrics_family(s->t,
+                   PREFIX "request_duration_seconds",
+                   METRICS_HISTOGRAM,
+                   "From the request to the last byte of the reply.");
+    for (size_t at = 0; (c = sums_next(s, &at, &labels));)
+        metrics_hist_lines(s->t, labels, &c->duration, &metrics_seconds);
+}
+
+static void overhead_lines(struct sums *s)
+{
+    const struct metrics_route *c;
+    const char *labels;
+
+    metrics_family(s->t,
+                   PREFIX "overhead_seconds",
+                   METRICS_HISTOGRAM,
+                   "Time spent here, waiting for upstream left out.");
+    for (size_t at = 0; (c = sums_next(s, &at, &labels));)
+        metrics_hist_lines(s->t, labels, &c->overhead, &metrics_overhead);
+}
+
+/* One family of counters, `count` side by side in each cell. */
+static void counter_lines(struct sums *s, size_t offset, const char *label,
+                          const char *const *values, size_t count, uint64_t unit)
+{
+    const char *cell, *labels;
+
+    for (size_t at = 0; (cell = sums_next(s, &at, &labels));)
+        for (size_t i = 0; i < count; i++) {
+            const _Atomic uint64_t *from = (const _Atomic uint64_t *)(const void *)(cell + offset);
+            char all[LABELS_MAX];
+
+            metrics_line(s->t, "", with(all, labels, label, values[i]), value(&from[i]), unit);
+        }
+}
+
+/* One family of histograms by level; levels that were never asked for are left out. */
+static void level_lines(struct sums *s, size_t offset, const struct metrics_bounds *b)
+{
+    const char *cell, *labels;
+
+    for (size_t at = 0; (cell = sums_next(s, &at, &labels));)
+        for (size_t i = 0; i < CHAT_LEVEL_COUNT; i++) {
+            const struct metrics_hist *h = (const void *)(cell + offset);
+            const char *name = i == CHAT_LEVEL_NOT_GIVEN ? "default"
+                               : i == CHAT_LEVEL_ON      ? "on"
+                                                         : chat_level_name((enum chat_level)i);
+            char all[LABELS_MAX];
+
+            if (metrics_hist_count(&h[i]) > 0)
+                metrics_hist_lines(s->t, with(all, labels, "level", name), &h[i], b);
+        }
+}
+
+static void model_lines(struct sums *s)
+{
+    static const char *const kinds[METRICS_TOKEN_KINDS] = {
+        "input_uncached", "cache_read", "cache_write", "answer", "reasoning"};
+    static const char *const sources[] = {"local", "provider"};
+    static const char *const repaired[] = {"false", "true"};
+
+    metrics_family(s->t,
+                   PREFIX "tokens",
+                   METRICS_COUNTER,
+                   "Tokens; no kind has another in it, so they may be added up.");
+    counter_lines(s, offsetof(struct metrics_model, tokens), "kind", kinds, METRICS_TOKEN_KINDS, 1);
+    metrics_family(s->t, PREFIX "cost_usd", METRICS_COUNTER, "Cost, and who worked it out.");
+    counter_lines(s, offsetof(struct metrics_model, cost), "source", sources, 2, USD);
+    metrics_family(s->t,
+                   PREFIX "starved_answers",
+                   METRICS_COUNTER,
+                   "Calls whose reasoning left no room for an answer.");
+    counter_lines(s, offsetof(struct metrics_model, starved), "repaired", repaired, 2, 1);
+    metrics_family(s->t,
+                   PREFIX "reasoning_duration_seconds",
+                   METRICS_HISTOGRAM,
+                   "From the first to the last byte of reasoning.");
+    level_lines(s, offsetof(struct metrics_model, reasoning), &metrics_seconds);
+    metrics_family(
+        s->t, PREFIX "reasoning_tokens", METRICS_HISTOGRAM, "Tokens of reasoning of a call.");
+    level_lines(s, offsetof(struct metrics_model, reasoning_tokens), &metrics_tokens);
+    metrics_family(s->t,
+                   PREFIX "reasoning_cap_ratio",
+                   METRICS_HISTOGRAM,
+                   "Tokens of reasoning by those that were allowed.");
+    level_lines(s, offsetof(struct metrics_model, cap_ratio), &metrics_ratio);
+}
+
+/* ---- by labels of our own ---- */
+
+static void total_lines(struct metrics_text *t, const char *labels, const char *label,
+                        const char *const *values, const _Atomic uint64_t *from, size_t count)
+{
+    char all[LABELS_MAX];
+
+    for (size_t i = 0; i < count; i++)
+        metrics_line(t, "", with(all, labels, label, values[i]), value(&from[i]), 1);
+}
+
+static void totals_render(struct metrics_text *t, const struct metrics_totals *sum)
+{
+    static const char *const reasons[METRICS_REJECTED_COUNT] = {
+        "queue_full", "rate", "budget", "memory", "draining", "too_large"};
+    static const char *const sources[SUMMARY_SOURCE_COUNT] = {
+        "none", "field", "tag", "channel", "summary", "opaque"};
+    static const char *const kinds[SPLIT_FLAG_COUNT] = {"ambiguous_close",
+                                                        "reclassified",
+                                                        "malformed",
+                                                        "invalid_utf8",
+                                                        "stray_close",
+                                                        "implicit_end",
+                                                        "cut_tool",
+                                                        "unopened_close"};
+    uint64_t begun = value(&sum->begun), done = value(&sum->done);
+
+    metrics_family(t, PREFIX "inflight_requests", METRICS_GAUGE, "Calls that run now.");
+    metrics_line(t, "", "", begun > done ? begun - done : 0, 1);
+    metrics_family(t, PREFIX "rejected", METRICS_COUNTER, "Requests turned away before a call.");
+    total_lines(t, "", "reason", reasons, sum->rejected, METRICS_REJECTED_COUNT);
+    metrics_family(t,
+                   PREFIX "time_to_first_token_seconds",
+                   METRICS_HISTOGRAM,
+                   "Until the first byte of reasoning, and of the answer, of a stream.");
+    metrics_hist_lines(t, "phase=\"reasoning\"", &sum->first[0], &metrics_seconds);
+    metrics_hist_lines(t, "phase=\"answer\"", &sum->first[1], &metrics_seconds);
+    metrics_family(t, PREFIX "reasoning_cut", METRICS_COUNTER, "Reasoning ended at its cap.");
+    total_lines(
+        t, "by=\"gateway\"", "action", metrics_cut_actions, sum->cut[0], METRICS_CUT_ACTIONS);
+    total_lines(
+        t, "by=\"upstream\"", "action", metrics_cut_actions, sum->cut[1], METRICS_CUT_ACTIONS);
+    metrics_family(t, PREFIX "reasoning_source", METRICS_COUNTER, "Where reasoning was found.");
+    total_lines(t, "", "source", sources, sum->source, SUMMARY_SOURCE_COUNT);
+    metrics_family(t,
+                   PREFIX "reasoning_parse_anomalies",
+                   METRICS_COUNTER,
+                   "What was odd in text that reasoning was told from.");
+    total_lines(t, "", "kind", kinds, sum->anomalies, SPLIT_FLAG_COUNT);
+}
+
+static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
+{
+    const struct {
+        const char *name;
+        enum metrics_type type;
+        const char *help, *labels;
+        uint64_t value;
+    } rows[] = {
+        {PREFIX "queue_depth",
+         METRICS_GAUGE,
+         "What waits in a queue.",
+         "queue=\"history\"",
+         g->queue_depth},
+        {PREFIX "queue_capacity",
+         METRICS_GAUGE,
+         "What a queue can hold.",
+         "queue=\"history\"",
+         g->queue_capacity},
+        {PREFIX "connections", METRICS_GAUGE, "Open connections of clients.", "", g->connections},
+        {PREFIX "history_pending_bytes",
+         METRICS_GAUGE,
+         "In the journal, not in the tables yet.",
+         "",
+         g->history_pending},
+        {PREFIX "history_bytes", METRICS_GAUGE, "Size of the history.", "", g->history_bytes},
+        {PREFIX "history_free_bytes",
+         METRICS_GAUGE,
+         "Free where the history is.",
+         "",
+         g->history_free},
+        {PREFIX "history_errors",
+         METRICS_COUNTER,
+         "Failures of the history.",
+         "",
+         g->history_errors},
+        {PREFIX "history_dropped",
+         METRICS_COUNTER,
+         "Records that were not kept.",
+         "",
+         g->history_dropped},
+        {PREFIX "export_queue_depth",
+         METRICS_GAUGE,
+         "Spans that wait.",
+         "exporter=\"otlp\"",
+         g->export_depth},
+        {PREFIX "export_sent",
+         METRICS_COUNTER,
+         "Spans that were sent.",
+         "exporter=\"otlp\"",
+         g->export_sent},
+        {PREFIX "export_dropped",
+         METRICS_COUNTER,
+         "Spans that were not sent.",
+         "exporter=\"otlp\"",
+         g->export_dropped},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        metrics_family(t, rows[i].name, rows[i].type, rows[i].help);
+        metrics_line(t, "", rows[i].labels, rows[i].value, 1);
+    }
+    metrics_family(t,
+                   PREFIX "history_commit_seconds",
+                   METRICS_SUMMARY,
+                   "Bringing a group of records to disk.");
+    metrics_line(t,
+                 "_sum",
+                 "",
+                 g->history_commit_seconds > 0 ? (uint64_t)(g->history_commit_seconds * 1e9) : 0,
+                 1000000000);
+    metrics_line(t, "_count", "", g->history_commits, 1);
+}
+
+void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool openmetrics,
+                    struct buf *out)
+{
+    static void (*const render[METRICS_SET_COUNT])(struct sums *) = {
+        [METRICS_BY_ROUTE_MODEL] = request_lines,
+        [METRICS_BY_MODEL] = model_lines,
+        [METRICS_BY_ROUTE] = overhead_lines,
+    };
+    struct metrics_text t = {.out = out, .open = openmetrics};
+    struct metrics_totals totals;
+
+    metrics_family(&t, PREFIX "build_info", METRICS_GAUGE, "What is running.");
+    metrics_line(&t, "", "version=\"" RATIONALE_VERSION "\"", 1, 1);
+    for (size_t set = 0; set < METRICS_SET_COUNT; set++) {
+        struct sums s;
+
+        sums_init(&s, m, (enum metrics_set)set, &t);
+        render[set](&s);
+        sums_release(&s);
+    }
+    memset(&totals, 0, sizeof totals);
+    for (unsigned i = 0; i < m->shard_count; i++)
+        add_cells((_Atomic uint64_t *)(void *)&totals,
+                  (const _Atomic uint64_t *)(const void *)&m->shards[i].totals,
+                  sizeof totals / sizeof(uint64_t));
+    totals_render(&t, &totals);
+    gauge_lines(&t, g);
+    metrics_process(&t, m->start_ms);
+    metrics_end(&t);
+}

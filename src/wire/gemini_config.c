@@ -1,0 +1,225 @@
+/* gemini_config.c - tools and generationConfig of a body of generateContent.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/asked.h"
+#include "wire/gemini.h"
+
+/* ---- tools ---- */
+
+static bool read_declaration(const struct asked *r, const struct asked_at *at,
+                             const struct json_node *v, struct chat_tool *out)
+{
+    const struct json_node *schema = gemini_find(r->doc, v, "parametersJsonSchema");
+    const struct json_node *old = gemini_find(r->doc, v, "parameters");
+
+    if (v->kind != JSON_OBJECT)
+        return asked_bad(r, at, NULL, "should be an object");
+    if (!asked_need_text(r, at, v, "name", &out->name) ||
+        !asked_text(r, at, v, "description", &out->description))
+        return false;
+    if (schema)
+        out->schema = json_raw(r->doc, schema);
+    else if (old && old->kind == JSON_OBJECT)
+        out->schema = gemini_schema(r->doc, old, r->a);
+    return true;
+}
+
+/* What a tool of Google's is: an object with that one member. */
+static void read_builtin(const struct asked *r, const struct json_node *key, struct chat_tool *out)
+{
+    str name = json_raw(r->doc, key);
+
+    out->dialect = CHAT_GEMINI;
+    out->name = str_slice(name, 1, name.n - 1);
+    out->opaque = arena_printf(r->a,
+                               "{" STR_FMT ":" STR_FMT "}",
+                               STR_ARG(name),
+                               STR_ARG(json_raw(r->doc, json_value(key))));
+}
+
+static bool read_tool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                      struct chat_request *out)
+{
+    const struct json_node *list = gemini_find(r->doc, v, "functionDeclarations");
+    struct asked_at here = {.up = at, .key = "functionDeclarations"};
+    size_t n = 0;
+
+    if (v->kind != JSON_OBJECT)
+        return asked_bad(r, at, NULL, "should be an object");
+    if (list && list->kind != JSON_ARRAY)
+        return asked_bad(r, &here, NULL, "should be a list");
+    for (const struct json_node *k = json_first(r->doc, v); k; k = json_next(r->doc, v, k))
+        if (json_value(k) != list)
+            read_builtin(r, k, &out->tools[out->tool_count++]);
+    for (const struct json_node *f = list ? json_first(r->doc, list) : NULL; f;
+         f = json_next(r->doc, list, f), n++) {
+        struct asked_at item = {.up = &here, .index = n};
+
+        if (!read_declaration(r, &item, f, &out->tools[out->tool_count++]))
+            return false;
+    }
+    return true;
+}
+
+static size_t count_tools(const struct asked *r, const struct json_node *tools)
+{
+    size_t n = 0;
+
+    for (const struct json_node *t = json_first(r->doc, tools); t; t = json_next(r->doc, tools, t))
+        n += json_count(r->doc, t) +
+             json_count(r->doc, gemini_find(r->doc, t, "functionDeclarations"));
+    return n;
+}
+
+static bool read_choice(const struct asked *r, const struct json_node *root,
+                        struct chat_request *out)
+{
+    const struct json_node *config =
+        gemini_find(r->doc, gemini_find(r->doc, root, "toolConfig"), "functionCallingConfig");
+    struct asked_at here = {.key = "toolConfig"},
+                    inner = {.up = &here, .key = "functionCallingConfig"};
+    const struct json_node *mode = gemini_find(r->doc, config, "mode");
+    const struct json_node *names = gemini_find(r->doc, config, "allowedFunctionNames");
+
+    if (!mode || json_is(r->doc, mode, STR("MODE_UNSPECIFIED")))
+        return true;
+    if (json_is(r->doc, mode, STR("AUTO")) || json_is(r->doc, mode, STR("VALIDATED")))
+        out->choice = CHAT_CHOICE_AUTO;
+    else if (json_is(r->doc, mode, STR("NONE")))
+        out->choice = CHAT_CHOICE_NONE;
+    else if (json_is(r->doc, mode, STR("ANY")))
+        out->choice = CHAT_CHOICE_REQUIRED;
+    else
+        return asked_bad(r, &inner, "mode", "should be AUTO, ANY, NONE or VALIDATED");
+    if (out->choice == CHAT_CHOICE_REQUIRED && names && names->kind == JSON_ARRAY &&
+        json_count(r->doc, names) == 1 &&
+        json_text(r->doc, json_first(r->doc, names), r->a, &out->choice_name))
+        out->choice = CHAT_CHOICE_TOOL;
+    return true;
+}
+
+bool gemini_read_tools(const struct asked *r, const struct json_node *root,
+                       struct chat_request *out)
+{
+    const struct json_node *tools = gemini_find(r->doc, root, "tools");
+    struct asked_at here = {.key = "tools"};
+    size_t n, i = 0;
+
+    if (!tools)
+        return read_choice(r, root, out);
+    if (tools->kind != JSON_ARRAY && tools->kind != JSON_OBJECT)
+        return asked_bad(r, &here, NULL, "should be a list");
+    n = tools->kind == JSON_ARRAY
+            ? count_tools(r, tools)
+            : json_count(r->doc, tools) +
+                  json_count(r->doc, gemini_find(r->doc, tools, "functionDeclarations"));
+    if (!asked_alloc(r, n, sizeof *out->tools, &out->tools))
+        return false;
+    for (size_t k = 0; k < n; k++)
+        out->tools[k].name = out->tools[k].description = out->tools[k].schema =
+            out->tools[k].opaque = STR("");
+    if (tools->kind == JSON_OBJECT) {
+        if (!read_tool(r, &here, tools, out))
+            return false;
+    } else {
+        for (const struct json_node *t = json_first(r->doc, tools); t;
+             t = json_next(r->doc, tools, t), i++) {
+            struct asked_at item = {.up = &here, .index = i};
+
+            if (!read_tool(r, &item, t, out))
+                return false;
+        }
+    }
+    return read_choice(r, root, out);
+}
+
+/* ---- generationConfig ---- */
+
+static bool number(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                   const char *camel, bool whole, str *out)
+{
+    const struct json_node *m = gemini_find(r->doc, v, camel);
+    int64_t i;
+
+    if (!m)
+        return true;
+    if (m->kind != JSON_NUMBER || (whole && !json_i64(r->doc, m, &i)))
+        return asked_bad(r, at, camel, whole ? "should be a whole number" : "should be a number");
+    *out = json_raw(r->doc, m);
+    return true;
+}
+
+static bool read_thinking(const struct asked *r, const struct asked_at *at,
+                          const struct json_node *config, struct chat_request *out)
+{
+    struct asked_at here = {.up = at, .key = "thinkingConfig"};
+    const struct json_node *v = gemini_find(r->doc, config, "thinkingConfig");
+    const struct json_node *budget = gemini_find(r->doc, v, "thinkingBudget");
+    const struct json_node *level = gemini_find(r->doc, v, "thinkingLevel");
+    const struct json_node *shown = gemini_find(r->doc, v, "includeThoughts");
+    str name = STR("");
+    int64_t n;
+
+    if (budget) {
+        if (!json_i64(r->doc, budget, &n) || n < -1)
+            return asked_bad(r, &here, "thinkingBudget", "should be -1, 0 or a number of tokens");
+        out->level = n == 0 ? CHAT_LEVEL_NONE : CHAT_LEVEL_ON;
+        if (n > 0)
+            out->budget_tokens = n;
+    }
+    if (level && (!json_text(r->doc, level, r->a, &name) ||
+                  (!chat_level_parse(name, &out->level) &&
+                   !str_eq(name, STR("THINKING_LEVEL_UNSPECIFIED")))))
+        return asked_bad(r, &here, "thinkingLevel", "should be MINIMAL, LOW, MEDIUM or HIGH");
+    if (shown && !json_bool(shown, &out->thoughts))
+        return asked_bad(r, &here, "includeThoughts", "should be true or false");
+    out->no_thoughts = shown && !out->thoughts;
+    return true;
+}
+
+static bool read_format(const struct asked *r, const struct json_node *v, struct chat_request *out)
+{
+    const struct json_node *mime = gemini_find(r->doc, v, "responseMimeType");
+    const struct json_node *schema = gemini_find(r->doc, v, "responseJsonSchema");
+    const struct json_node *old = gemini_find(r->doc, v, "responseSchema");
+
+    if (!json_is(r->doc, mime, STR("application/json")))
+        return true;
+    out->format = schema || old ? CHAT_FORMAT_SCHEMA : CHAT_FORMAT_JSON;
+    if (schema)
+        out->format_schema = json_raw(r->doc, schema);
+    else if (old)
+        out->format_schema = gemini_schema(r->doc, old, r->a);
+    return true;
+}
+
+static bool read_stops(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                       struct chat_request *out)
+{
+    const char *key =
+        json_find(r->doc, v, STR("stop_sequences")) ? "stop_sequences" : "stopSequences";
+
+    return asked_texts(r, at, v, key, &out->stops, &out->stop_count);
+}
+
+bool gemini_read_config(const struct asked *r, const struct json_node *root,
+                        struct chat_request *out)
+{
+    const struct json_node *v = gemini_find(r->doc, root, "generationConfig");
+    struct asked_at at = {.key = "generationConfig"};
+
+    if (!v)
+        return true;
+    if (v->kind != JSON_OBJECT)
+        return asked_bad(r, &at, NULL, "should be an object");
+    return number(r, &at, v, "temperature", false, &out->temperature) &&
+           number(r, &at, v, "topP", false, &out->top_p) &&
+           number(r, &at, v, "topK", false, &out->top_k) &&
+           number(r, &at, v, "maxOutputTokens", true, &out->max_tokens) &&
+           number(r, &at, v, "candidateCount", true, &out->n) &&
+           number(r, &at, v, "seed", true, &out->seed) &&
+           number(r, &at, v, "presencePenalty", false, &out->presence_penalty) &&
+           number(r, &at, v, "frequencyPenalty", false, &out->frequency_penalty) &&
+           read_stops(r, &at, v, out) && read_thinking(r, &at, v, out) && read_format(r, v, out);
+}

@@ -1,0 +1,380 @@
+/* gemini_decode.c - replies of generateContent and streamGenerateContent, into events.
+ *
+ * A chunk has the shape of a whole reply. Parts of one kind that follow each other are one block,
+ * from chunk to chunk. The reason to stop is said at the end of the stream, because some models
+ * send one with every chunk. Calls without an id get one from the reply's.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/gemini.h"
+
+#define ARGS_SIZE_MAX ((size_t)32 << 20)
+
+/* What a part, a chunk and its frame have in common. */
+struct at {
+    struct wire_decoder *d;
+    const struct json *doc;
+    struct gemini_candidate *c;
+    uint32_t choice;
+};
+
+static struct gemini_decoder *state(struct wire_decoder *d)
+{
+    return d->state;
+}
+
+static str text_of(const struct at *at, const struct json_node *v, const char *camel)
+{
+    str text;
+
+    return json_text(at->doc, gemini_find(at->doc, v, camel), &at->d->scratch, &text) ? text
+                                                                                      : STR("");
+}
+
+static void emit(const struct at *at, struct chat_event ev)
+{
+    ev.choice = at->choice;
+    ev.dialect = CHAT_GEMINI;
+    if (!ev.text.p)
+        ev.text = STR("");
+    if (!ev.id.p)
+        ev.id = STR("");
+    if (!ev.name.p)
+        ev.name = STR("");
+    wire_emit(at->d, &ev);
+}
+
+static bool begin(const struct at *at, enum gemini_kind kind)
+{
+    struct gemini_candidate *c = at->c;
+
+    if (c->blocks >= WIRE_BLOCKS_MAX) {
+        wire_emit_error(at->d, 502, "upstream_error", "the provider's reply has too many blocks");
+        return false;
+    }
+    c->open = kind;
+    c->block = c->blocks++;
+    if (at->choice == 0)
+        at->d->blocks = c->blocks;
+    return true;
+}
+
+static bool go_on(const struct at *at, enum gemini_kind kind)
+{
+    return at->c->open == kind || begin(at, kind);
+}
+
+/* ---- calls ---- */
+
+static void end_args(const struct at *at)
+{
+    struct buf b;
+
+    if (!at->c->in_args)
+        return;
+    at->c->in_args = false;
+    buf_init(&b, ARGS_SIZE_MAX);
+    gemini_args_write(&at->c->args, &b);
+    emit(at,
+         (struct chat_event){.kind = CHAT_ARGUMENTS, .block = at->c->block, .text = buf_str(&b)});
+    buf_release(&b);
+    at->c->open = GEMINI_OTHER;
+}
+
+static str call_id(const struct at *at, const struct json_node *call)
+{
+    struct gemini_decoder *s = state(at->d);
+    str id = text_of(at, call, "id");
+
+    if (id.n)
+        return id;
+    return arena_printf(
+        &at->d->scratch, "call_" STR_FMT "%s%u", STR_ARG(s->id), s->id.n ? "_" : "", s->calls);
+}
+
+static void begin_call(const struct at *at, const struct json_node *call, str signature)
+{
+    const struct json_node *args = gemini_find(at->doc, call, "args");
+    str id = call_id(at, call);
+    bool more = false;
+
+    end_args(at);
+    if (!begin(at, GEMINI_CALL))
+        return;
+    state(at->d)->calls++;
+    at->c->called = true;
+    emit(
+        at,
+        (struct chat_event){
+            .kind = CHAT_CALL, .block = at->c->block, .id = id, .name = text_of(at, call, "name")});
+    if (signature.n)
+        emit(at,
+             (struct chat_event){
+                 .kind = CHAT_KEEP, .id = id, .name = STR("thoughtSignature"), .text = signature});
+    if (!json_bool(gemini_find(at->doc, call, "willContinue"), &more))
+        more = false;
+    if (more || gemini_find(at->doc, call, "partialArgs")) {
+        at->c->in_args = true;
+        at->c->args = (struct gemini_args){.root = NULL};
+        return;
+    }
+    emit(at,
+         (struct chat_event){.kind = CHAT_ARGUMENTS,
+                             .block = at->c->block,
+                             .text = args ? json_raw(at->doc, args) : STR("{}")});
+    at->c->open = GEMINI_OTHER;
+}
+
+static void on_call(const struct at *at, const struct json_node *call, str signature)
+{
+    const struct json_node *partial = gemini_find(at->doc, call, "partialArgs");
+    bool more = false;
+
+    if (gemini_find(at->doc, call, "name") || !at->c->in_args)
+        begin_call(at, call, signature);
+    if (!at->c->in_args)
+        return;
+    for (const struct json_node *p = partial ? json_first(at->doc, partial) : NULL; p;
+         p = json_next(at->doc, partial, p))
+        gemini_args_add(&at->c->args, at->d->arena, at->doc, p, &at->d->scratch);
+    if (!json_bool(gemini_find(at->doc, call, "willContinue"), &more))
+        more = false;
+    if (!more)
+        end_args(at);
+}
+
+/* ---- parts ---- */
+
+static void on_text(const struct at *at, const struct json_node *text, bool thought,
+                    const struct json_node *signature)
+{
+    str s, sig;
+
+    if (!json_text(at->doc, text, &at->d->scratch, &s))
+        return;
+    end_args(at);
+    if (s.n && go_on(at, thought ? GEMINI_THINK : GEMINI_TEXT))
+        emit(at,
+             (struct chat_event){.kind = thought ? CHAT_REASONING : CHAT_TEXT,
+                                 .block = at->c->block,
+                                 .text = s,
+                                 .summary = thought,
+                                 .node = text});
+    if (!json_text(at->doc, signature, &at->d->scratch, &sig) || sig.n == 0)
+        return;
+    if (at->c->open != GEMINI_TEXT && at->c->open != GEMINI_THINK && !begin(at, GEMINI_TEXT))
+        return;
+    emit(at,
+         (struct chat_event){
+             .kind = CHAT_SIGNATURE, .block = at->c->block, .text = sig, .node = signature});
+}
+
+static void on_part(const struct at *at, const struct json_node *part)
+{
+    const struct json_node *call = gemini_find(at->doc, part, "functionCall");
+    const struct json_node *text = gemini_find(at->doc, part, "text");
+    const struct json_node *signature = gemini_find(at->doc, part, "thoughtSignature");
+    bool thought = false;
+
+    if (part->kind != JSON_OBJECT || json_count(at->doc, part) == 0)
+        return;
+    if (!json_bool(gemini_find(at->doc, part, "thought"), &thought))
+        thought = false;
+    if (call && call->kind == JSON_OBJECT) {
+        on_call(at, call, text_of(at, part, "thoughtSignature"));
+    } else if (text && text->kind == JSON_STRING) {
+        on_text(at, text, thought, signature);
+    } else {
+        end_args(at);
+        if (begin(at, GEMINI_OTHER))
+            emit(at,
+                 (struct chat_event){
+                     .kind = CHAT_OPAQUE, .block = at->c->block, .text = json_raw(at->doc, part)});
+    }
+}
+
+/* ---- around them ---- */
+
+static bool one_of(str key, const char *const *list)
+{
+    for (; *list; list++)
+        if (str_eq(key, str_c(*list)))
+            return true;
+    return false;
+}
+
+static void emit_extras(const struct at *at, const struct json_node *v, const char *const *known)
+{
+    for (const struct json_node *k = json_first(at->doc, v); k; k = json_next(at->doc, v, k)) {
+        str key;
+
+        if (json_text(at->doc, k, &at->d->scratch, &key) && !one_of(key, known))
+            emit(at,
+                 (struct chat_event){
+                     .kind = CHAT_EXTRA, .name = key, .text = json_raw(at->doc, json_value(k))});
+    }
+}
+
+static void note_stop(const struct at *at, const struct json_node *candidate)
+{
+    struct gemini_candidate *c = at->c;
+    str name = text_of(at, candidate, "finishReason");
+
+    if (name.n == 0 || str_eq(name, STR("FINISH_REASON_UNSPECIFIED")))
+        return;
+    c->stop = gemini_stop_of(name);
+    c->stop_name =
+        c->stopped && str_eq(c->stop_name, name) ? c->stop_name : piece_dup(at->d->arena, name);
+    c->stopped = true;
+}
+
+static void on_candidate(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
+                         int64_t place)
+{
+    static const char *const known[] = {"content", "finishReason", "finish_reason", "index", NULL};
+    int64_t index = piece_count(doc, v, STR("index"));
+    const struct json_node *parts;
+    struct at at = {.d = d, .doc = doc};
+
+    if (index < 0)
+        index = place;
+    if (index >= GEMINI_CHOICES_MAX || v->kind != JSON_OBJECT)
+        return;
+    at.choice = (uint32_t)index;
+    at.c = &state(d)->candidates[index];
+    parts = gemini_find(doc, gemini_find(doc, v, "content"), "parts");
+    if (parts && parts->kind == JSON_ARRAY)
+        for (const struct json_node *p = json_first(doc, parts); p && !d->deaf;
+             p = json_next(doc, parts, p))
+            on_part(&at, p);
+    emit_extras(&at, v, known);
+    note_stop(&at, v);
+}
+
+static void emit_usage(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+{
+    struct chat_usage u = chat_usage_none;
+    int64_t prompt, tools, answer, thoughts;
+
+    if (!v || v->kind != JSON_OBJECT)
+        return;
+    prompt = piece_count(doc, v, STR("promptTokenCount"));
+    tools = piece_count(doc, v, STR("toolUsePromptTokenCount"));
+    answer = piece_count(doc, v, STR("candidatesTokenCount"));
+    thoughts = piece_count(doc, v, STR("thoughtsTokenCount"));
+    if (prompt < 0 && answer < 0 && thoughts < 0)
+        return;
+    if (prompt >= 0)
+        u.input = prompt + (tools > 0 ? tools : 0);
+    if (answer >= 0 || thoughts >= 0)
+        u.output = (answer > 0 ? answer : 0) + (thoughts > 0 ? thoughts : 0);
+    u.reasoning = thoughts;
+    u.cache_read = piece_count(doc, v, STR("cachedContentTokenCount"));
+    u.raw = json_raw(doc, v);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+}
+
+static void on_feedback(const struct at *at, const struct json_node *feedback)
+{
+    str reason = text_of(at, feedback, "blockReason");
+
+    if (reason.n == 0 || at->c->stopped)
+        return;
+    at->c->stopped = true;
+    at->c->stop = CHAT_STOP_REFUSED;
+    at->c->stop_name = piece_dup(at->d->arena, reason);
+}
+
+static void on_error(struct wire_decoder *d, const struct json *doc)
+{
+    struct chat_error error = {.type = STR("INTERNAL"),
+                               .message = STR("the provider reported an error"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    gemini_read_error(doc, &d->scratch, &error);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+}
+
+static void on_chunk(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+{
+    static const char *const known[] = {"candidates",
+                                        "usageMetadata",
+                                        "usage_metadata",
+                                        "modelVersion",
+                                        "model_version",
+                                        "responseId",
+                                        "response_id",
+                                        NULL};
+    struct gemini_decoder *s = state(d);
+    struct at at = {.d = d, .doc = doc, .c = &s->candidates[0]};
+    const struct json_node *list = gemini_find(doc, v, "candidates");
+    int64_t place = 0;
+
+    if (gemini_find(doc, v, "error")) {
+        on_error(d, doc);
+        return;
+    }
+    if (!d->started) {
+        str id = text_of(&at, v, "responseId");
+
+        s->id = id.n <= 128 ? piece_dup(d->arena, id) : STR("");
+        emit(&at,
+             (struct chat_event){
+                 .kind = CHAT_START, .id = id, .name = text_of(&at, v, "modelVersion")});
+    }
+    if (list && list->kind == JSON_ARRAY)
+        for (const struct json_node *c = json_first(doc, list); c && !d->deaf;
+             c = json_next(doc, list, c))
+            on_candidate(d, doc, c, place++);
+    if (v->kind == JSON_OBJECT && !s->extras_said)
+        emit_extras(&at, v, known);
+    s->extras_said = true;
+    on_feedback(&at, gemini_find(doc, v, "promptFeedback"));
+    emit_usage(d, doc, gemini_find(doc, v, "usageMetadata"));
+}
+
+void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
+{
+    const struct json_node *root = json_root(f->doc);
+
+    if (root->kind == JSON_OBJECT)
+        on_chunk(d, f->doc, root);
+    else if (root->kind == JSON_ARRAY)
+        for (const struct json_node *v = json_first(f->doc, root); v && !d->deaf;
+             v = json_next(f->doc, root, v))
+            on_chunk(d, f->doc, v);
+    else
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply is no object");
+}
+
+/* A whole body may be the array that a stream without alt=sse is. */
+void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
+{
+    const struct gemini_candidate *c = &state(d)->candidates[0];
+
+    gemini_decode(d, f);
+    if (!d->deaf && c->blocks == 0 && !c->stopped)
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
+}
+
+void gemini_decode_end(struct wire_decoder *d)
+{
+    struct gemini_decoder *s = state(d);
+
+    for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++) {
+        struct gemini_candidate *c = &s->candidates[i];
+        struct at at = {.d = d, .c = c, .choice = i};
+
+        if (!c->stopped)
+            continue;
+        end_args(&at);
+        emit(&at,
+             (struct chat_event){.kind = CHAT_STOP,
+                                 .stop = c->called && c->stop == CHAT_STOP_END ? CHAT_STOP_TOOL
+                                                                               : c->stop,
+                                 .name = c->stop_name});
+    }
+}

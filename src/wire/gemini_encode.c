@@ -1,0 +1,387 @@
+/* gemini_encode.c - events into replies of generateContent and streamGenerateContent.
+ *
+ * Arguments of a call are an object here, not text: calls of a stream are held until something else
+ * comes, and go out whole.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/gemini.h"
+
+static struct gemini_encoder *state(const struct wire_encoder *en)
+{
+    return en->state;
+}
+
+/* ---- chunks ---- */
+
+void gemini_chunk_begin(struct wire_encoder *en)
+{
+    struct gemini_encoder *s = state(en);
+
+    if (!en->stream)
+        return;
+    if (s->array)
+        buf_add(en->out, s->begun ? STR(",\n") : STR("["));
+    else
+        wire_sse_begin(en->out, STR(""));
+    s->begun = true;
+}
+
+void gemini_chunk_end(struct wire_encoder *en)
+{
+    if (en->stream && !state(en)->array)
+        wire_sse_end(en->out);
+}
+
+static bool is_sse(const struct wire_encoder *en)
+{
+    return en->stream && !state(en)->array;
+}
+
+static void open_candidate(struct json_out *o)
+{
+    json_out_object(o);
+    json_out_key(o, STR("candidates"));
+    json_out_array(o);
+    json_out_object(o);
+    json_out_key(o, STR("content"));
+    json_out_object(o);
+    json_out_key(o, STR("parts"));
+    json_out_array(o);
+}
+
+static void close_parts(struct json_out *o)
+{
+    json_out_end(o);
+    piece_put(o, "role", STR("model"));
+    json_out_end(o);
+}
+
+static void put_index(struct json_out *o, uint32_t choice)
+{
+    json_out_key(o, STR("index"));
+    json_out_u64(o, choice);
+}
+
+static void put_tail(const struct wire_encoder *en, struct json_out *o)
+{
+    const struct gather *g = &state(en)->gather;
+    str id = en->id.n ? en->id : g->id;
+
+    piece_put(o, "modelVersion", en->model.n ? en->model : g->model);
+    piece_put(o, "responseId", id);
+}
+
+static void put_count(struct json_out *o, const char *key, int64_t n)
+{
+    if (n < 0)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_i64(o, n);
+}
+
+/* Thoughts are counted beside the answer here, not in it. */
+static void put_usage(struct json_out *o, const struct chat_usage *u)
+{
+    int64_t answer = u->output;
+
+    if (u->input < 0 && u->output < 0)
+        return;
+    if (answer >= 0 && u->reasoning > 0)
+        answer = answer > u->reasoning ? answer - u->reasoning : 0;
+    json_out_key(o, STR("usageMetadata"));
+    json_out_object(o);
+    put_count(o, "promptTokenCount", u->input);
+    put_count(o, "candidatesTokenCount", answer);
+    put_count(
+        o, "totalTokenCount", (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0));
+    put_count(o, "cachedContentTokenCount", u->cache_read);
+    put_count(o, "thoughtsTokenCount", u->reasoning);
+    json_out_end(o);
+}
+
+/* ---- parts ---- */
+
+void gemini_part_json(const struct gather_block *b, bool sse, struct json_out *o)
+{
+    if (b->kind == GATHER_OPAQUE) {
+        piece_value(o, piece_str(&b->text), sse);
+        return;
+    }
+    json_out_object(o);
+    if (b->kind == GATHER_CALL) {
+        json_out_key(o, STR("functionCall"));
+        json_out_object(o);
+        piece_put(o, "id", b->id);
+        json_out_key(o, STR("name"));
+        json_out_str(o, b->name);
+        json_out_key(o, STR("args"));
+        piece_object(o, piece_str(&b->text), sse);
+        json_out_end(o);
+    } else {
+        json_out_key(o, STR("text"));
+        json_out_str(o, piece_str(&b->text));
+        if (b->kind == GATHER_THINK) {
+            json_out_key(o, STR("thought"));
+            json_out_bool(o, true);
+        }
+    }
+    piece_put(o, "thoughtSignature", piece_str(&b->extra));
+    json_out_end(o);
+}
+
+/* ---- a stream ---- */
+
+static void flush_calls(struct wire_encoder *en)
+{
+    struct gemini_encoder *s = state(en);
+    struct json_out o;
+
+    if (!s->pending.first)
+        return;
+    gemini_chunk_begin(en);
+    json_out_init(&o, en->out);
+    open_candidate(&o);
+    for (const struct gather_block *b = s->pending.first; b; b = b->next)
+        gemini_part_json(b, is_sse(en), &o);
+    close_parts(&o);
+    put_index(&o, s->pending.first->choice);
+    json_out_end(&o);
+    json_out_end(&o);
+    put_tail(en, &o);
+    json_out_end(&o);
+    gemini_chunk_end(en);
+    s->pending.first = s->pending.last = NULL;
+    s->pending.count = 0;
+}
+
+static void put_part(struct wire_encoder *en, const struct chat_event *ev)
+{
+    bool thought =
+        ev->kind == CHAT_REASONING || (ev->kind == CHAT_SIGNATURE && state(en)->thinking);
+    struct json_out o;
+
+    flush_calls(en);
+    gemini_chunk_begin(en);
+    json_out_init(&o, en->out);
+    open_candidate(&o);
+    if (ev->kind == CHAT_OPAQUE) {
+        piece_value(&o, ev->text, is_sse(en));
+    } else {
+        json_out_object(&o);
+        json_out_key(&o, STR("text"));
+        json_out_str(&o, ev->kind == CHAT_SIGNATURE ? STR("") : ev->text);
+        if (thought) {
+            json_out_key(&o, STR("thought"));
+            json_out_bool(&o, true);
+        }
+        if (ev->kind == CHAT_SIGNATURE)
+            piece_put(&o, "thoughtSignature", ev->text);
+        json_out_end(&o);
+    }
+    close_parts(&o);
+    put_index(&o, ev->choice);
+    json_out_end(&o);
+    json_out_end(&o);
+    put_tail(en, &o);
+    json_out_end(&o);
+    gemini_chunk_end(en);
+    state(en)->thinking = thought;
+}
+
+static bool is_top(str name)
+{
+    return str_eq(name, STR("createTime")) || str_eq(name, STR("promptFeedback")) ||
+           str_eq(name, STR("modelStatus"));
+}
+
+static void put_extras(struct json_out *o, const struct gather *g, bool top, bool sse)
+{
+    for (const struct gather_extra *x = g->extras; x; x = x->next)
+        if (is_top(x->name) == top && x->json.n) {
+            json_out_key(o, x->name);
+            piece_value(o, x->json, sse);
+        }
+}
+
+static void put_finish(struct json_out *o, const struct gather *g)
+{
+    enum chat_stop stop = g->stopped ? g->stop : CHAT_STOP_END;
+
+    if (g->refused && stop == CHAT_STOP_END)
+        stop = CHAT_STOP_REFUSED;
+    piece_put(o, "finishReason", gemini_stop_name(stop, g->stop_name));
+}
+
+static void finish(struct wire_encoder *en)
+{
+    struct gemini_encoder *s = state(en);
+    struct json_out o;
+
+    if (s->finished)
+        return;
+    s->finished = true;
+    flush_calls(en);
+    if (!s->relayed) {
+        gemini_chunk_begin(en);
+        json_out_init(&o, en->out);
+        open_candidate(&o);
+        json_out_raw(&o, STR("{\"text\":\"\"}"));
+        close_parts(&o);
+        put_finish(&o, &s->gather);
+        put_index(&o, 0);
+        put_extras(&o, &s->gather, false, is_sse(en));
+        json_out_end(&o);
+        json_out_end(&o);
+        put_usage(&o, &s->gather.usage);
+        put_extras(&o, &s->gather, true, is_sse(en));
+        put_tail(en, &o);
+        json_out_end(&o);
+        gemini_chunk_end(en);
+    }
+    if (s->array)
+        buf_add(en->out, s->begun ? STR("]\n") : STR("[]\n"));
+}
+
+static void keep_signature(struct gemini_encoder *s, struct arena *a, const struct chat_event *ev)
+{
+    if (ev->dialect != CHAT_GEMINI || !str_eq(ev->name, STR("thoughtSignature")))
+        return;
+    for (struct gather_block *b = s->pending.first; b; b = b->next)
+        if (str_eq(b->id, ev->id) && b->extra.n == 0)
+            piece_add(&b->extra, a, ev->text);
+}
+
+static void stream_event(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct gemini_encoder *s = state(en);
+
+    switch (ev->kind) {
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+    case CHAT_REASONING:
+        if (ev->text.n)
+            put_part(en, ev);
+        break;
+    case CHAT_SIGNATURE:
+    case CHAT_OPAQUE:
+        if (ev->dialect == CHAT_GEMINI && ev->text.n)
+            put_part(en, ev);
+        break;
+    case CHAT_CALL:
+    case CHAT_ARGUMENTS:
+        gather_event(&s->pending, en->arena, ev, CHAT_GEMINI);
+        break;
+    case CHAT_KEEP:
+        keep_signature(s, en->arena, ev);
+        break;
+    case CHAT_END:
+        finish(en);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- whole ---- */
+
+static bool has_choice(const struct gather *g, uint32_t choice)
+{
+    for (const struct gather_block *b = g->first; b; b = b->next)
+        if (b->choice == choice)
+            return true;
+    return choice == 0;
+}
+
+static void write_candidate(const struct gather *g, uint32_t choice, struct json_out *o)
+{
+    json_out_object(o);
+    json_out_key(o, STR("content"));
+    json_out_object(o);
+    json_out_key(o, STR("parts"));
+    json_out_array(o);
+    for (const struct gather_block *b = g->first; b; b = b->next)
+        if (b->choice == choice && b->kind != GATHER_REDACTED)
+            gemini_part_json(b, false, o);
+    close_parts(o);
+    put_finish(o, g);
+    put_index(o, choice);
+    if (choice == 0)
+        put_extras(o, g, false, false);
+    json_out_end(o);
+}
+
+static void write_whole(struct wire_encoder *en)
+{
+    const struct gather *g = &state(en)->gather;
+    struct json_out o;
+
+    json_out_init(&o, en->out);
+    json_out_object(&o);
+    json_out_key(&o, STR("candidates"));
+    json_out_array(&o);
+    for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++)
+        if (has_choice(g, i))
+            write_candidate(g, i, &o);
+    json_out_end(&o);
+    put_usage(&o, &g->usage);
+    put_extras(&o, g, true, false);
+    put_tail(en, &o);
+    json_out_end(&o);
+}
+
+static void on_error(struct wire_encoder *en, const struct chat_error *error)
+{
+    gemini_chunk_begin(en);
+    gemini_write_error(error, en->out);
+    gemini_chunk_end(en);
+    if (en->stream && state(en)->array)
+        buf_add(en->out, STR("]\n"));
+}
+
+static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct gemini_encoder *s = state(en);
+    struct chat_error error = {.status = 502,
+                               .type = STR("UNAVAILABLE"),
+                               .message = STR("the reply is too large to be given as a whole"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    if (ev->kind == CHAT_KEEP && ev->dialect == CHAT_GEMINI &&
+        str_eq(ev->name, STR("thoughtSignature")))
+        for (struct gather_block *b = s->gather.first; b; b = b->next)
+            if (b->kind == GATHER_CALL && str_eq(b->id, ev->id) && b->extra.n == 0)
+                piece_add(&b->extra, en->arena, ev->text);
+    if (ev->kind != CHAT_END || s->finished)
+        return;
+    s->finished = true;
+    if (s->gather.full)
+        on_error(en, &error);
+    else
+        write_whole(en);
+}
+
+void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct gemini_encoder *s = state(en);
+    bool meta = ev->kind == CHAT_START || ev->kind == CHAT_USAGE || ev->kind == CHAT_STOP ||
+                ev->kind == CHAT_EXTRA;
+
+    if (ev->kind == CHAT_ERROR) {
+        on_error(en, ev->error);
+        return;
+    }
+    gather_begin(&s->gather);
+    gather_begin(&s->pending);
+    if (ev->kind == CHAT_REFUSAL)
+        s->gather.refused = true;
+    if (!en->stream || meta)
+        gather_event(&s->gather, en->arena, ev, CHAT_GEMINI);
+    if (en->stream)
+        stream_event(en, ev);
+    else
+        whole_event(en, ev);
+}

@@ -1,0 +1,365 @@
+/* gemini_patch.c - the gateway's wishes, as edits of a body of generateContent.
+ *
+ * Gemini 2.5 is told a budget of tokens, from 3 on a level; older models are told nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/gemini.h"
+
+#define ANSWER_TOKENS_MIN 1024
+#define KEPT_MAX 16
+/* What Google has clients send in place of a signature that another model's call never had. */
+#define NO_SIGNATURE "\"skip_thought_signature_validator\""
+
+enum think { THINK_NOT, THINK_BUDGET, THINK_LEVEL };
+
+/* The first row whose words are all in the name holds. */
+static const struct {
+    const char *family, *size;
+    enum think think;
+    int64_t min, max; /* of a budget; min > 0: it cannot be off */
+    bool no_minimal, no_medium;
+} models[] = {
+    {"gemini-2.5", "pro", THINK_BUDGET, 128, 32768, false, false},
+    {"gemini-2.5", "lite", THINK_BUDGET, 0, 24576, false, false},
+    {"gemini-2.5", "", THINK_BUDGET, 0, 24576, false, false},
+    {"gemini-1", "", THINK_NOT, 0, 0, false, false},
+    {"gemini-2", "", THINK_NOT, 0, 0, false, false},
+    {"gemini-3-pro", "", THINK_LEVEL, 0, 0, true, true},
+    {"gemini", "pro", THINK_LEVEL, 0, 0, true, false},
+    {"gemini", "", THINK_LEVEL, 0, 0, false, false},
+    {"", "", THINK_NOT, 0, 0, false, false},
+};
+
+static size_t model_row(str model)
+{
+    size_t i = 0;
+
+    while (str_find(model, str_c(models[i].family)) == STR_NONE ||
+           str_find(model, str_c(models[i].size)) == STR_NONE)
+        i++;
+    return i;
+}
+
+static str quoted(struct arena *a, str text)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, text.n * 6 + 16);
+    (void)json_quote(&b, text);
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+static str text_part(struct arena *a, str text)
+{
+    str q = quoted(a, text);
+
+    return arena_printf(a, "{\"text\":" STR_FMT "}", STR_ARG(q));
+}
+
+/* ---- generationConfig ---- */
+
+static void set_config(const struct json *doc, const char *camel, str with, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    str path[2];
+
+    path[0] = gemini_key(doc, root, "generationConfig", ed->arena);
+    path[1] = gemini_key(doc, json_find(doc, root, path[0]), camel, ed->arena);
+    json_edit_set_path(ed, root, path, 2, with);
+}
+
+static int64_t level_budget(enum chat_level level)
+{
+    static const int64_t tokens[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_ON] = 8192,
+                                                     [CHAT_LEVEL_MINIMAL] = 512,
+                                                     [CHAT_LEVEL_LOW] = 2048,
+                                                     [CHAT_LEVEL_MEDIUM] = 8192,
+                                                     [CHAT_LEVEL_HIGH] = 16384,
+                                                     [CHAT_LEVEL_XHIGH] = 24576,
+                                                     [CHAT_LEVEL_MAX] = 32768};
+
+    return tokens[level];
+}
+
+static bool is_off(const struct wire_plan *plan)
+{
+    return plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0;
+}
+
+static int64_t budget_of(const struct wire_plan *plan, size_t row)
+{
+    int64_t n = is_off(plan)              ? 0
+                : plan->budget_tokens > 0 ? plan->budget_tokens
+                                          : level_budget(plan->level);
+
+    if (n < models[row].min)
+        n = models[row].min;
+    return n > models[row].max ? models[row].max : n;
+}
+
+static const char *level_of(const struct wire_plan *plan, size_t row)
+{
+    enum chat_level level = plan->level;
+
+    if (is_off(plan))
+        level = CHAT_LEVEL_MINIMAL;
+    else if (level <= CHAT_LEVEL_ON && plan->budget_tokens > 0)
+        level = plan->budget_tokens <= 2048   ? CHAT_LEVEL_LOW
+                : plan->budget_tokens <= 8192 ? CHAT_LEVEL_MEDIUM
+                                              : CHAT_LEVEL_HIGH;
+    else if (level <= CHAT_LEVEL_ON)
+        level = CHAT_LEVEL_MEDIUM;
+    if (level == CHAT_LEVEL_MINIMAL)
+        return models[row].no_minimal ? "LOW" : "MINIMAL";
+    if (level == CHAT_LEVEL_LOW)
+        return "LOW";
+    return level == CHAT_LEVEL_MEDIUM && !models[row].no_medium ? "MEDIUM" : "HIGH";
+}
+
+/* Thinking counts as output: room for the answer stays. */
+static void keep_room(const struct json *doc, const struct wire_plan *plan, int64_t budget,
+                      struct json_edits *ed)
+{
+    const struct json_node *config = gemini_find(doc, json_root(doc), "generationConfig");
+    int64_t max = -1;
+    uint64_t told;
+
+    if (!json_i64(doc, gemini_find(doc, config, "maxOutputTokens"), &max))
+        max = -1;
+    if (str_u64(plan->max_tokens, &told) && told < INT64_MAX / 4)
+        max = (int64_t)told;
+    if (max > 0 && max < INT64_MAX / 4 && budget > 0 && max < budget + ANSWER_TOKENS_MIN)
+        set_config(
+            doc, "maxOutputTokens", arena_printf(ed->arena, "%lld", (long long)(max + budget)), ed);
+}
+
+static void patch_thinking(const struct json *doc, const struct wire_plan *plan,
+                           struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *config = gemini_find(doc, root, "generationConfig");
+    const struct json_node *now = gemini_find(doc, config, "thinkingConfig");
+    const struct json_node *shown = gemini_find(doc, now, "includeThoughts");
+    size_t row = model_row(plan->model);
+    const char *include = "true";
+
+    if (plan->drop_reasoning || (plan->set_level && models[row].think == THINK_NOT)) {
+        json_edit_remove(ed, config ? config : root, STR("thinkingConfig"));
+        json_edit_remove(ed, config ? config : root, STR("thinking_config"));
+        return;
+    }
+    if (!plan->set_level || plan->think == WIRE_THINK_NONE)
+        return;
+    if (is_off(plan) || (shown && shown->kind == JSON_FALSE))
+        include = "false";
+    if (models[row].think == THINK_BUDGET) {
+        int64_t budget = budget_of(plan, row);
+
+        set_config(doc,
+                   "thinkingConfig",
+                   arena_printf(ed->arena,
+                                "{\"thinkingBudget\":%lld,\"includeThoughts\":%s}",
+                                (long long)budget,
+                                include),
+                   ed);
+        keep_room(doc, plan, budget, ed);
+    } else {
+        set_config(doc,
+                   "thinkingConfig",
+                   arena_printf(ed->arena,
+                                "{\"thinkingLevel\":\"%s\",\"includeThoughts\":%s}",
+                                level_of(plan, row),
+                                include),
+                   ed);
+    }
+}
+
+static void patch_config(const struct json *doc, const struct wire_plan *plan,
+                         struct json_edits *ed)
+{
+    const struct json_node *config = gemini_find(doc, json_root(doc), "generationConfig");
+
+    if (plan->temperature.n && !gemini_find(doc, config, "temperature"))
+        set_config(doc, "temperature", plan->temperature, ed);
+    if (plan->top_p.n && !gemini_find(doc, config, "topP"))
+        set_config(doc, "topP", plan->top_p, ed);
+    if (plan->max_tokens.n)
+        set_config(doc, "maxOutputTokens", plan->max_tokens, ed);
+    patch_thinking(doc, plan, ed);
+}
+
+/* ---- texts ---- */
+
+static void add_system(const struct json *doc, str extra, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *system = gemini_find(doc, root, "systemInstruction");
+    const struct json_node *parts = gemini_find(doc, system, "parts");
+    str part = text_part(ed->arena, extra);
+
+    if (parts && parts->kind == JSON_ARRAY)
+        json_edit_insert(ed, parts, NULL, part);
+    else if (parts && parts->kind == JSON_OBJECT)
+        json_edit_replace(ed,
+                          parts,
+                          arena_printf(ed->arena,
+                                       "[" STR_FMT "," STR_FMT "]",
+                                       STR_ARG(json_raw(doc, parts)),
+                                       STR_ARG(part)));
+    else if (system && system->kind == JSON_STRING)
+        json_edit_replace(ed,
+                          system,
+                          arena_printf(ed->arena,
+                                       "{\"parts\":[{\"text\":" STR_FMT "}," STR_FMT "]}",
+                                       STR_ARG(json_raw(doc, system)),
+                                       STR_ARG(part)));
+    else
+        json_edit_set(ed,
+                      root,
+                      gemini_key(doc, root, "systemInstruction", ed->arena),
+                      arena_printf(ed->arena, "{\"parts\":[" STR_FMT "]}", STR_ARG(part)));
+}
+
+static void add_tails(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
+{
+    const struct json_node *contents = gemini_find(doc, json_root(doc), "contents");
+    const struct json_node *last = NULL, *parts;
+
+    if (!contents || contents->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *c = json_first(doc, contents); c; c = json_next(doc, contents, c))
+        last = c;
+    parts = json_is(doc, gemini_find(doc, last, "role"), STR("model"))
+                ? NULL
+                : gemini_find(doc, last, "parts");
+    for (size_t i = 0; i < plan->tail_count; i++) {
+        const struct wire_tail *t = &plan->tails[i];
+        str part;
+
+        if (t->prefill || t->role == CHAT_ASSISTANT || t->text.n == 0)
+            continue;
+        part = text_part(ed->arena, t->text);
+        if (parts && parts->kind == JSON_ARRAY)
+            json_edit_insert(ed, parts, NULL, part);
+        else
+            json_edit_insert(ed,
+                             contents,
+                             NULL,
+                             arena_printf(ed->arena,
+                                          "{\"role\":\"user\",\"parts\":[" STR_FMT "]}",
+                                          STR_ARG(part)));
+    }
+}
+
+static void drop_tools(const struct json *doc, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *config;
+    str path[3];
+
+    if (!gemini_find(doc, root, "tools"))
+        return;
+    path[0] = gemini_key(doc, root, "toolConfig", ed->arena);
+    config = json_find(doc, root, path[0]);
+    path[1] = gemini_key(doc, config, "functionCallingConfig", ed->arena);
+    config = json_find(doc, config, path[1]);
+    if (gemini_find(doc, config, "allowedFunctionNames"))
+        json_edit_set_path(ed, root, path, 2, STR("{\"mode\":\"NONE\"}"));
+    else {
+        path[2] = STR("mode");
+        json_edit_set_path(ed, root, path, 3, STR("\"NONE\""));
+    }
+}
+
+/* ---- signatures ---- */
+
+/* What the vault has for a call, quoted; empty if nothing. */
+static str kept_for(const struct json *doc, const struct json_node *call,
+                    const struct wire_plan *plan, struct arena *a)
+{
+    struct wire_kept kept[KEPT_MAX];
+    str id = piece_text(doc, call, STR("id"), a);
+    size_t n;
+
+    if (!plan->vault || plan->foreign_kept || id.n == 0)
+        return STR("");
+    n = plan->vault->find(plan->vault->ctx, id, kept, KEPT_MAX);
+    for (size_t i = 0; i < n && i < KEPT_MAX; i++)
+        if (str_eq(kept[i].name, STR("thoughtSignature")))
+            return quoted(a, kept[i].text);
+    return STR("");
+}
+
+/* Signatures that may not go are taken out; a call that must have one gets it. Of calls in
+ * parallel only the first has one. */
+static void patch_part(const struct json *doc, const struct json_node *part, bool first_call,
+                       const struct wire_plan *plan, struct json_edits *ed)
+{
+    const struct json_node *call = gemini_find(doc, part, "functionCall");
+    const struct json_node *signature = gemini_find(doc, part, "thoughtSignature");
+    bool needs = models[model_row(plan->model)].think == THINK_LEVEL;
+    str text = STR(""), with;
+
+    if (signature && json_text(doc, signature, ed->arena, &text) && !wire_signature_ours(text) &&
+        !plan->foreign_kept)
+        return;
+    with = call ? kept_for(doc, call, plan, ed->arena) : STR("");
+    if (with.n == 0 && call && first_call && needs)
+        with = STR(NO_SIGNATURE);
+    if (with.n)
+        json_edit_set(ed, part, gemini_key(doc, part, "thoughtSignature", ed->arena), with);
+    else if (signature)
+        json_edit_remove(ed, part, gemini_key(doc, part, "thoughtSignature", ed->arena));
+}
+
+static void patch_history(const struct json *doc, const struct wire_plan *plan,
+                          struct json_edits *ed)
+{
+    const struct json_node *contents = gemini_find(doc, json_root(doc), "contents");
+
+    if (!contents || contents->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *c = json_first(doc, contents); c;
+         c = json_next(doc, contents, c)) {
+        const struct json_node *parts = gemini_find(doc, c, "parts");
+        bool first = true;
+
+        if (!parts || parts->kind != JSON_ARRAY ||
+            !json_is(doc, gemini_find(doc, c, "role"), STR("model")))
+            continue;
+        for (const struct json_node *p = json_first(doc, parts); p; p = json_next(doc, parts, p)) {
+            if (p->kind == JSON_OBJECT)
+                patch_part(doc, p, first, plan, ed);
+            first = first && !gemini_find(doc, p, "functionCall");
+        }
+    }
+}
+
+void gemini_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    struct json merge;
+    struct err e;
+
+    if (!root || root->kind != JSON_OBJECT)
+        return;
+    if (plan->system_extra.n)
+        add_system(doc, plan->system_extra, ed);
+    patch_config(doc, plan, ed);
+    if (plan->vault || plan->foreign_kept)
+        patch_history(doc, plan, ed);
+    if (plan->tail_count)
+        add_tails(doc, plan, ed);
+    if (plan->drop_tools)
+        drop_tools(doc, ed);
+    if (plan->merge.n) {
+        json_init(&merge);
+        if (json_parse(&merge, plan->merge, &e))
+            json_edit_merge(ed, root, &merge, json_root(&merge));
+        json_release(&merge);
+    }
+}

@@ -1,0 +1,342 @@
+/* gemini_read.c - a body of generateContent, checked and read.
+ *
+ * The model and whether the reply is streamed are in the address, not in the body: the caller sets
+ * them. Calls may have no id here: they get one by their order, and results find theirs by name.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/asked.h"
+#include "wire/gemini.h"
+
+#define LOOK_MAX 4096 /* calls without a result that one is looked for in */
+
+/* A reading, and the calls that wait for their results. */
+struct reading {
+    struct asked r;
+    struct chat_request *out;
+    size_t message_max;
+    struct {
+        str id, name;
+        bool answered;
+    } * calls;
+    size_t call_count, call_max;
+    size_t answered; /* those before it all are */
+};
+
+static bool text_member(struct reading *g, const struct asked_at *at, const struct json_node *v,
+                        const char *camel, str *out)
+{
+    const struct json_node *m = gemini_find(g->r.doc, v, camel);
+
+    if (m && !json_text(g->r.doc, m, g->r.a, out))
+        return asked_bad(&g->r, at, camel, "should be a string");
+    return true;
+}
+
+static bool flag_member(struct reading *g, const struct asked_at *at, const struct json_node *v,
+                        const char *camel, bool *out)
+{
+    const struct json_node *m = gemini_find(g->r.doc, v, camel);
+
+    if (m && !json_bool(m, out))
+        return asked_bad(&g->r, at, camel, "should be true or false");
+    return true;
+}
+
+static void empty_part(struct chat_part *p)
+{
+    p->text = p->signature = p->id = p->name = p->json = p->mime = p->url = p->data = STR("");
+}
+
+/* ---- parts ---- */
+
+static bool read_media(struct reading *g, const struct asked_at *at, const struct json_node *v,
+                       bool inline_data, struct chat_part *out)
+{
+    struct asked_at here = {.up = at, .key = inline_data ? "inlineData" : "fileData"};
+
+    if (v->kind != JSON_OBJECT)
+        return asked_bad(&g->r, &here, NULL, "should be an object");
+    if (!text_member(g, &here, v, "mimeType", &out->mime) ||
+        !text_member(g, &here, v, "displayName", &out->name) ||
+        !text_member(
+            g, &here, v, inline_data ? "data" : "fileUri", inline_data ? &out->data : &out->url))
+        return false;
+    if (out->data.n == 0 && out->url.n == 0)
+        return asked_bad(&g->r, &here, inline_data ? "data" : "fileUri", "is missing");
+    out->kind = str_starts(out->mime, STR("image/")) ? CHAT_PART_IMAGE : CHAT_PART_FILE;
+    return true;
+}
+
+static bool read_call(struct reading *g, const struct asked_at *at, const struct json_node *v,
+                      struct chat_part *out)
+{
+    struct asked_at here = {.up = at, .key = "functionCall"};
+    const struct json_node *args = gemini_find(g->r.doc, v, "args");
+
+    out->kind = CHAT_PART_TOOL_CALL;
+    if (!text_member(g, &here, v, "id", &out->id) || !text_member(g, &here, v, "name", &out->name))
+        return false;
+    if (out->name.n == 0)
+        return asked_bad(&g->r, &here, "name", "is missing");
+    if (args && args->kind != JSON_OBJECT)
+        return asked_bad(&g->r, &here, "args", "should be an object");
+    if (out->id.n == 0)
+        out->id = arena_printf(g->r.a, "call_%zu", g->call_count);
+    out->json = args ? json_raw(g->r.doc, args) : STR("{}");
+    assert(g->call_count < g->call_max);
+    g->calls[g->call_count].id = out->id;
+    g->calls[g->call_count++].name = out->name;
+    return true;
+}
+
+/* The call a result without an id belongs to: the first of its name that has none yet. */
+static str call_for(struct reading *g, str id, str name)
+{
+    while (g->answered < g->call_count && g->calls[g->answered].answered)
+        g->answered++;
+    for (size_t i = g->answered; i < g->call_count && i - g->answered < LOOK_MAX; i++)
+        if (!g->calls[i].answered &&
+            (id.n ? str_eq(g->calls[i].id, id) : str_eq(g->calls[i].name, name))) {
+            g->calls[i].answered = true;
+            return g->calls[i].id;
+        }
+    return id.n ? id : name;
+}
+
+/* {"output": "text"} is that text; anything else is given as the JSON that it is. */
+static str result_text(struct reading *g, const struct json_node *response, bool *is_error)
+{
+    static const char *const keys[] = {"output", "result", "error"};
+    str text;
+
+    for (size_t i = 0; json_count(g->r.doc, response) == 1 && i < COUNT_OF(keys); i++)
+        if (json_text(g->r.doc, json_find(g->r.doc, response, str_c(keys[i])), g->r.a, &text)) {
+            *is_error = i == 2;
+            return text;
+        }
+    return json_raw(g->r.doc, response);
+}
+
+static bool read_response(struct reading *g, const struct asked_at *at, const struct json_node *v,
+                          struct chat_part *out)
+{
+    struct asked_at here = {.up = at, .key = "functionResponse"};
+    const struct json_node *response = gemini_find(g->r.doc, v, "response");
+    str id = STR("");
+
+    out->kind = CHAT_PART_TOOL_RESULT;
+    if (!text_member(g, &here, v, "id", &id) || !text_member(g, &here, v, "name", &out->name))
+        return false;
+    if (response && response->kind != JSON_OBJECT)
+        return asked_bad(&g->r, &here, "response", "should be an object");
+    out->id = call_for(g, id, out->name);
+    if (!response)
+        return true;
+    if (!asked_alloc(&g->r, 1, sizeof *out->parts, &out->parts))
+        return false;
+    empty_part(out->parts);
+    out->part_count = 1;
+    out->parts->text = result_text(g, response, &out->is_error);
+    return true;
+}
+
+static bool read_text(struct reading *g, const struct asked_at *at, const struct json_node *v,
+                      struct chat_part *out)
+{
+    bool thought = false;
+
+    if (!flag_member(g, at, v, "thought", &thought) || !text_member(g, at, v, "text", &out->text))
+        return false;
+    out->kind = thought ? CHAT_PART_REASONING : CHAT_PART_TEXT;
+    return true;
+}
+
+static bool read_part(struct reading *g, const struct asked_at *at, const struct json_node *v,
+                      struct chat_part *out)
+{
+    const struct json *doc = g->r.doc;
+    const struct json_node *m;
+
+    empty_part(out);
+    if (v->kind != JSON_OBJECT)
+        return asked_bad(&g->r, at, NULL, "should be an object");
+    out->dialect = CHAT_GEMINI;
+    if (!text_member(g, at, v, "thoughtSignature", &out->signature))
+        return false;
+    if (gemini_find(doc, v, "text"))
+        return read_text(g, at, v, out);
+    if ((m = gemini_find(doc, v, "functionCall")))
+        return read_call(g, at, m, out);
+    if ((m = gemini_find(doc, v, "functionResponse")))
+        return read_response(g, at, m, out);
+    if ((m = gemini_find(doc, v, "inlineData")))
+        return read_media(g, at, m, true, out);
+    if ((m = gemini_find(doc, v, "fileData")) && !gemini_find(doc, v, "videoMetadata"))
+        return read_media(g, at, m, false, out);
+    empty_part(out);
+    out->kind = CHAT_PART_OPAQUE;
+    out->json = json_raw(doc, v);
+    return true;
+}
+
+static bool read_parts(struct reading *g, const struct asked_at *at, const struct json_node *list,
+                       struct chat_part **out, size_t *count)
+{
+    struct asked_at here = {.up = at, .key = "parts"};
+    size_t n = 0;
+
+    if (!list || list->kind == JSON_OBJECT) { /* one part may stand alone */
+        if (!asked_alloc(&g->r, 1, sizeof **out, out))
+            return false;
+        *count = list ? 1 : 0;
+        return !list || read_part(g, &here, list, *out);
+    }
+    if (list->kind != JSON_ARRAY)
+        return asked_bad(&g->r, &here, NULL, "should be a list");
+    if (!asked_alloc(&g->r, json_count(g->r.doc, list), sizeof **out, out))
+        return false;
+    for (const struct json_node *p = json_first(g->r.doc, list); p;
+         p = json_next(g->r.doc, list, p), n++) {
+        struct asked_at item = {.up = &here, .index = n};
+
+        if (!read_part(g, &item, p, &(*out)[n]))
+            return false;
+    }
+    *count = n;
+    return true;
+}
+
+/* ---- contents ---- */
+
+/* Results of tools are messages of their own. */
+static void add_runs(struct reading *g, enum chat_role role, struct chat_part *parts, size_t n)
+{
+    size_t i = 0;
+
+    do {
+        bool tool = i < n && parts[i].kind == CHAT_PART_TOOL_RESULT;
+        size_t from = i;
+
+        while (i < n && (parts[i].kind == CHAT_PART_TOOL_RESULT) == tool)
+            i++;
+        assert(g->out->message_count < g->message_max);
+        g->out->messages[g->out->message_count++] =
+            (struct chat_message){.role = tool ? CHAT_TOOL : role,
+                                  .name = STR(""),
+                                  .parts = parts + from,
+                                  .part_count = i - from};
+    } while (i < n);
+}
+
+static bool read_content(struct reading *g, const struct asked_at *at, const struct json_node *v)
+{
+    const struct json_node *role = gemini_find(g->r.doc, v, "role");
+    struct chat_part *parts = NULL;
+    enum chat_role who = CHAT_USER;
+    size_t n = 0;
+
+    if (v->kind != JSON_OBJECT)
+        return asked_bad(&g->r, at, NULL, "should be an object");
+    if (json_is(g->r.doc, role, STR("model")))
+        who = CHAT_ASSISTANT;
+    else if (json_is(g->r.doc, role, STR("system")))
+        who = CHAT_SYSTEM;
+    else if (role && !json_is(g->r.doc, role, STR("user")) &&
+             !json_is(g->r.doc, role, STR("function")) && !json_is(g->r.doc, role, STR("")))
+        return asked_bad(&g->r, at, "role", "should be 'user' or 'model'");
+    if (!read_parts(g, at, gemini_find(g->r.doc, v, "parts"), &parts, &n))
+        return false;
+    add_runs(g, who, parts, n);
+    return true;
+}
+
+static bool read_system(struct reading *g, const struct json_node *root)
+{
+    struct asked_at here = {.key = "systemInstruction"};
+    const struct json_node *v = gemini_find(g->r.doc, root, "systemInstruction");
+    struct chat_part *parts = NULL;
+    size_t n = 0;
+
+    if (!v)
+        return true;
+    if (v->kind == JSON_STRING) {
+        if (!asked_alloc(&g->r, 1, sizeof *parts, &parts))
+            return false;
+        empty_part(parts);
+        n = 1;
+        if (!json_text(g->r.doc, v, g->r.a, &parts->text))
+            return false;
+    } else if (v->kind != JSON_OBJECT) {
+        return asked_bad(&g->r, &here, NULL, "should be an object");
+    } else if (!read_parts(g, &here, gemini_find(g->r.doc, v, "parts"), &parts, &n)) {
+        return false;
+    }
+    if (n)
+        add_runs(g, CHAT_SYSTEM, parts, n);
+    return true;
+}
+
+/* Room for every part to be a message, and for every part to be a call. */
+static bool make_room(struct reading *g, const struct json_node *contents)
+{
+    size_t n = 16;
+
+    for (const struct json_node *c = json_first(g->r.doc, contents); c;
+         c = json_next(g->r.doc, contents, c)) {
+        const struct json_node *parts = gemini_find(g->r.doc, c, "parts");
+
+        n += 2 + (parts && parts->kind == JSON_ARRAY ? json_count(g->r.doc, parts) : 0);
+    }
+    n += json_count(g->r.doc,
+                    gemini_find(g->r.doc,
+                                gemini_find(g->r.doc, json_root(g->r.doc), "systemInstruction"),
+                                "parts"));
+    g->message_max = g->call_max = n;
+    return asked_alloc(&g->r, n, sizeof *g->out->messages, &g->out->messages) &&
+           asked_alloc(&g->r, n, sizeof *g->calls, &g->calls);
+}
+
+static bool read_contents(struct reading *g, const struct json_node *root)
+{
+    struct asked_at here = {.key = "contents"};
+    const struct json_node *contents = gemini_find(g->r.doc, root, "contents");
+    size_t i = 0;
+
+    if (!contents)
+        return asked_bad(&g->r, NULL, "contents", "contents is not specified");
+    if (contents->kind != JSON_ARRAY && contents->kind != JSON_OBJECT)
+        return asked_bad(&g->r, &here, NULL, "should be a list");
+    if (contents->kind == JSON_ARRAY && !json_first(g->r.doc, contents))
+        return asked_bad(&g->r, NULL, "contents", "contents is not specified");
+    if (!make_room(g, contents) || !read_system(g, root))
+        return false;
+    if (contents->kind == JSON_OBJECT)
+        return read_content(g, &here, contents);
+    for (const struct json_node *c = json_first(g->r.doc, contents); c;
+         c = json_next(g->r.doc, contents, c), i++) {
+        struct asked_at item = {.up = &here, .index = i};
+
+        if (!read_content(g, &item, c))
+            return false;
+    }
+    return true;
+}
+
+bool gemini_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
+{
+    const struct json_node *root = json_root(doc);
+    struct chat_request q = {.dialect = CHAT_GEMINI, .budget_tokens = -1, .doc = doc};
+    struct reading g = {.r = {.doc = doc, .a = a, .e = e}, .out = &q};
+
+    q.model = q.choice_name = q.max_tokens = q.temperature = q.top_p = q.top_k = STR("");
+    q.seed = q.frequency_penalty = q.presence_penalty = q.n = q.user = STR("");
+    q.format_name = q.format_schema = STR("");
+    if (!root || root->kind != JSON_OBJECT)
+        return err_set(e, ERR_INPUT, "the body should be a JSON object");
+    if (!read_contents(&g, root) || !gemini_read_tools(&g.r, root, &q) ||
+        !gemini_read_config(&g.r, root, &q))
+        return false;
+    *out = q;
+    return true;
+}

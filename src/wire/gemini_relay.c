@@ -1,0 +1,265 @@
+/* gemini_relay.c - replies of Gemini passed on to a client of the same dialect.
+ *
+ * A chunk that nobody touched leaves as it came. In one that was, the parts are written anew: each
+ * event finds its part by the place of its text, by the call it names or by being that part's JSON;
+ * such a part keeps all its members but the text.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/gemini.h"
+
+struct relay {
+    struct wire_encoder *en;
+    const struct json *doc;
+    const struct json_node *parts, *from;
+    uint32_t choice;
+    struct buf *out;
+
+    const struct json_node *part; /* that the text at hand belongs to, or NULL: ours */
+    struct gather_block block;
+    bool pending;
+};
+
+static struct gemini_encoder *state(const struct wire_encoder *en)
+{
+    return en->state;
+}
+
+static bool inside(const struct json_node *outer, const struct json_node *node)
+{
+    return node >= outer && node < outer + outer->span;
+}
+
+static bool is_thought(const struct relay *r, const struct json_node *part)
+{
+    const struct json_node *v = gemini_find(r->doc, part, "thought");
+
+    return v && v->kind == JSON_TRUE;
+}
+
+static bool speaks_of(const struct relay *r, const struct chat_event *ev,
+                      const struct json_node *part)
+{
+    const struct json_node *call = gemini_find(r->doc, part, "functionCall");
+    const struct json_node *text = gemini_find(r->doc, part, "text");
+    const struct json_node *id = gemini_find(r->doc, call, "id");
+
+    switch (ev->kind) {
+    case CHAT_CALL:
+        return call && (id ? json_is(r->doc, id, ev->id)
+                           : json_is(r->doc, gemini_find(r->doc, call, "name"), ev->name));
+    case CHAT_OPAQUE:
+        return str_eq(json_raw(r->doc, part), ev->text);
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        return text && !is_thought(r, part) && (!ev->node || inside(part, ev->node));
+    case CHAT_REASONING:
+        return text && is_thought(r, part) && (!ev->node || inside(part, ev->node));
+    case CHAT_SIGNATURE:
+        return ev->node && inside(part, ev->node);
+    default:
+        return false;
+    }
+}
+
+static const struct json_node *part_of(const struct relay *r, const struct chat_event *ev)
+{
+    for (const struct json_node *p = r->from; p; p = json_next(r->doc, r->parts, p))
+        if (speaks_of(r, ev, p))
+            return p;
+    return NULL;
+}
+
+static void write_theirs(struct relay *r)
+{
+    const struct json_node *text = gemini_find(r->doc, r->part, "text");
+    str raw = json_raw(r->doc, r->part);
+    size_t from = text ? text->at - r->part->at : 0;
+
+    if (!text || json_is(r->doc, text, piece_str(&r->block.text))) {
+        buf_add(r->out, raw);
+        return;
+    }
+    buf_add(r->out, str_slice(raw, 0, from));
+    (void)json_quote(r->out, piece_str(&r->block.text));
+    buf_add(r->out, str_slice(raw, from + text->size, raw.n));
+}
+
+static void comma(struct relay *r)
+{
+    if (r->out->n > 1)
+        buf_add_c(r->out, ',');
+}
+
+static void flush(struct relay *r)
+{
+    struct json_out o;
+
+    if (!r->pending)
+        return;
+    r->pending = false;
+    comma(r);
+    if (r->part) {
+        write_theirs(r);
+        return;
+    }
+    json_out_init(&o, r->out);
+    gemini_part_json(&r->block, false, &o);
+}
+
+/* Pieces of a call's arguments say nothing by themselves, and stay. */
+static void keep_pieces(struct relay *r, const struct json_node *to)
+{
+    for (const struct json_node *p = r->from; p && p != to; p = json_next(r->doc, r->parts, p)) {
+        const struct json_node *call = gemini_find(r->doc, p, "functionCall");
+
+        if (call && !gemini_find(r->doc, call, "name")) {
+            comma(r);
+            buf_add(r->out, json_raw(r->doc, p));
+        }
+    }
+}
+
+static void begin(struct relay *r, enum gather_kind kind, const struct chat_event *ev)
+{
+    const struct json_node *part = part_of(r, ev);
+
+    flush(r);
+    if (part) {
+        keep_pieces(r, part);
+        r->from = json_next(r->doc, r->parts, part);
+    }
+    r->part = part;
+    r->block =
+        (struct gather_block){.kind = kind, .block = ev->block, .id = ev->id, .name = ev->name};
+    r->pending = true;
+}
+
+static void add_text(struct relay *r, enum gather_kind kind, const struct chat_event *ev)
+{
+    bool same = r->pending && r->block.kind == kind && r->block.block == ev->block;
+
+    /* Two parts may be of one block: the next one begins where its own text does. */
+    if (!same || (ev->node && r->part && !inside(r->part, ev->node)))
+        begin(r, kind, ev);
+    piece_add(&r->block.text, r->en->arena, ev->text);
+}
+
+static void take(struct relay *r, const struct chat_event *ev)
+{
+    switch (ev->kind) {
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        if (ev->text.n)
+            add_text(r, GATHER_TEXT, ev);
+        break;
+    case CHAT_REASONING:
+        if (ev->text.n)
+            add_text(r, GATHER_THINK, ev);
+        break;
+    case CHAT_SIGNATURE:
+        if (r->pending && r->part && ev->node && inside(r->part, ev->node))
+            break;
+        if (part_of(r, ev))
+            begin(r, GATHER_TEXT, ev);
+        break;
+    case CHAT_CALL:
+        begin(r, GATHER_CALL, ev);
+        break;
+    case CHAT_ARGUMENTS:
+        if (r->pending && r->block.kind == GATHER_CALL)
+            piece_add(&r->block.text, r->en->arena, ev->text);
+        break;
+    case CHAT_OPAQUE:
+        if (ev->dialect == CHAT_GEMINI) {
+            begin(r, GATHER_OPAQUE, ev);
+            piece_add(&r->block.text, r->en->arena, ev->text);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* The parts of one candidate as they are to be now. */
+static void write_parts(struct relay *r, const struct chat_event *events, size_t n)
+{
+    r->from = json_first(r->doc, r->parts);
+    buf_add_c(r->out, '[');
+    for (size_t i = 0; i < n; i++)
+        if (events[i].choice == r->choice)
+            take(r, &events[i]);
+    flush(r);
+    keep_pieces(r, NULL);
+    if (r->out->n == 1)
+        buf_add(r->out, STR("{\"text\":\"\"}"));
+    buf_add_c(r->out, ']');
+}
+
+static bool says_more(const struct json *doc, const struct json_node *root)
+{
+    const struct json_node *list = gemini_find(doc, root, "candidates");
+
+    if (!list || gemini_find(doc, root, "promptFeedback"))
+        return true;
+    for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
+        if (gemini_find(doc, c, "finishReason") || gemini_find(doc, c, "groundingMetadata"))
+            return true;
+    return false;
+}
+
+static void rewrite(struct wire_encoder *en, const struct wire_frame *f,
+                    const struct chat_event *events, size_t n)
+{
+    const struct json_node *list = gemini_find(f->doc, json_root(f->doc), "candidates");
+    struct buf texts[GEMINI_CHOICES_MAX];
+    struct patchwork edits[PATCHWORK_MAX];
+    size_t k = 0, place = 0;
+
+    for (const struct json_node *c = list && list->kind == JSON_ARRAY ? json_first(f->doc, list)
+                                                                      : NULL;
+         c && k < GEMINI_CHOICES_MAX;
+         c = json_next(f->doc, list, c), place++) {
+        int64_t index = piece_count(f->doc, c, STR("index"));
+        struct relay r = {
+            .en = en, .doc = f->doc, .choice = (uint32_t)(index < 0 ? (int64_t)place : index)};
+
+        r.parts = gemini_find(f->doc, gemini_find(f->doc, c, "content"), "parts");
+        if (!r.parts || r.parts->kind != JSON_ARRAY)
+            continue;
+        buf_init(&texts[k], f->data.n * 6 + ((size_t)1 << 20));
+        r.out = &texts[k];
+        write_parts(&r, events, n);
+        edits[k] = (struct patchwork){.node = r.parts, .with = buf_str(&texts[k])};
+        k++;
+    }
+    gemini_chunk_begin(en);
+    patchwork_write(f->doc, edits, k, en->stream && !state(en)->array, en->out);
+    gemini_chunk_end(en);
+    for (size_t i = 0; i < k; i++)
+        buf_release(&texts[i]);
+}
+
+void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
+                  const struct chat_event *events, size_t n, bool touched)
+{
+    struct gemini_encoder *s = state(en);
+
+    gather_begin(&s->gather);
+    gather_begin(&s->pending);
+    s->relayed = true;
+    if (!en->stream)
+        s->finished = true;
+    if (touched && n == 1 && events[0].kind == CHAT_ERROR) {
+        wire_encode(en, &events[0]);
+    } else if (touched && f->doc) {
+        if (n > 0 || !en->stream || says_more(f->doc, json_root(f->doc)))
+            rewrite(en, f, events, n);
+    } else if (!s->array) {
+        buf_add(en->out, f->raw.n ? f->raw : f->data);
+        s->begun = true;
+    } else if (f->doc) {
+        gemini_chunk_begin(en);
+        buf_add(en->out, f->data);
+    }
+}

@@ -1,0 +1,426 @@
+/* gemini_write.c - a request as a body of generateContent.
+ *
+ * Schemas go out as parametersJsonSchema and responseJsonSchema, which take JSON Schema as it is.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/gemini.h"
+
+#define LOOK_MAX 4096 /* messages back in which the name of a call is looked for */
+
+struct turn {
+    const struct chat_request *r;
+    struct json_out *o;
+    const char *role;
+    size_t at; /* the message at hand */
+    bool open;
+};
+
+static void turn_begin(struct turn *t)
+{
+    if (!t->open) {
+        json_out_object(t->o);
+        piece_put(t->o, "role", str_c(t->role));
+        json_out_key(t->o, STR("parts"));
+        json_out_array(t->o);
+        t->open = true;
+    }
+}
+
+static void part_begin(struct turn *t)
+{
+    turn_begin(t);
+    json_out_object(t->o);
+}
+
+static void turn_end(struct turn *t)
+{
+    if (t->open) {
+        json_out_end(t->o);
+        json_out_end(t->o);
+    }
+}
+
+static bool is_signed(const struct chat_part *p)
+{
+    return p->dialect == CHAT_GEMINI && p->signature.n && !wire_signature_ours(p->signature);
+}
+
+static void put_signature(struct json_out *o, const struct chat_part *p)
+{
+    if (is_signed(p))
+        piece_put(o, "thoughtSignature", p->signature);
+}
+
+static void put_text(struct turn *t, const struct chat_part *p, bool thought)
+{
+    if (p->text.n == 0 && !is_signed(p))
+        return;
+    part_begin(t);
+    json_out_key(t->o, STR("text"));
+    json_out_str(t->o, p->text);
+    if (thought) {
+        json_out_key(t->o, STR("thought"));
+        json_out_bool(t->o, true);
+    }
+    put_signature(t->o, p);
+    json_out_end(t->o);
+}
+
+static void put_media(struct turn *t, const struct chat_part *p)
+{
+    str mime = p->mime, data = p->data, url = p->url;
+
+    if (url.n && piece_data_url(url, &mime, &data))
+        url = STR("");
+    if (url.n == 0 && data.n == 0)
+        return;
+    if (mime.n == 0)
+        mime = p->kind == CHAT_PART_IMAGE ? STR("image/png") : STR("application/pdf");
+    part_begin(t);
+    json_out_key(t->o, url.n ? STR("fileData") : STR("inlineData"));
+    json_out_object(t->o);
+    if (url.n == 0 || p->mime.n)
+        piece_put(t->o, "mimeType", mime);
+    if (url.n)
+        piece_put(t->o, "fileUri", url);
+    else
+        piece_put(t->o, "data", data);
+    json_out_end(t->o);
+    put_signature(t->o, p);
+    json_out_end(t->o);
+}
+
+static void put_call(struct turn *t, const struct chat_part *p)
+{
+    part_begin(t);
+    json_out_key(t->o, STR("functionCall"));
+    json_out_object(t->o);
+    piece_put(t->o, "id", p->id);
+    piece_put(t->o, "name", p->name);
+    json_out_key(t->o, STR("args"));
+    piece_object(t->o, p->json, false);
+    json_out_end(t->o);
+    put_signature(t->o, p);
+    json_out_end(t->o);
+}
+
+/* The name of the tool that was called, which other dialects do not say again. */
+static str name_of(const struct turn *t, const struct chat_part *result)
+{
+    if (result->name.n)
+        return result->name;
+    for (size_t i = t->at + 1, look = 0; i-- > 0 && look < LOOK_MAX; look++)
+        for (size_t k = 0; k < t->r->messages[i].part_count; k++) {
+            const struct chat_part *p = &t->r->messages[i].parts[k];
+
+            if (p->kind == CHAT_PART_TOOL_CALL && str_eq(p->id, result->id))
+                return p->name;
+        }
+    return result->id;
+}
+
+static void join_text(const struct chat_part *p, struct buf *out)
+{
+    for (size_t i = 0; i < p->part_count; i++)
+        if (p->parts[i].kind == CHAT_PART_TEXT) {
+            if (out->n)
+                buf_add_c(out, '\n');
+            buf_add(out, p->parts[i].text);
+        }
+}
+
+/* An object goes as it is, all else as {"output": text}. */
+static void put_response(struct json_out *o, str text, bool is_error)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (!is_error && json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT) {
+        json_out_raw(o, text);
+    } else {
+        json_out_object(o);
+        json_out_key(o, is_error ? STR("error") : STR("output"));
+        json_out_str(o, text);
+        json_out_end(o);
+    }
+    json_release(&doc);
+}
+
+static void put_result(struct turn *t, const struct chat_part *p)
+{
+    struct buf text;
+
+    buf_init(&text, (size_t)256 << 20);
+    join_text(p, &text);
+    part_begin(t);
+    json_out_key(t->o, STR("functionResponse"));
+    json_out_object(t->o);
+    piece_put(t->o, "id", p->id);
+    piece_put(t->o, "name", name_of(t, p));
+    json_out_key(t->o, STR("response"));
+    put_response(t->o, buf_str(&text), p->is_error);
+    json_out_end(t->o);
+    json_out_end(t->o);
+    buf_release(&text);
+    for (size_t i = 0; i < p->part_count; i++)
+        if (p->parts[i].kind == CHAT_PART_IMAGE || p->parts[i].kind == CHAT_PART_FILE)
+            put_media(t, &p->parts[i]);
+}
+
+static void put_part(struct turn *t, const struct chat_part *p)
+{
+    switch (p->kind) {
+    case CHAT_PART_TEXT:
+    case CHAT_PART_REFUSAL:
+        put_text(t, p, false);
+        break;
+    case CHAT_PART_REASONING:
+        if (p->dialect == CHAT_GEMINI && !p->redacted)
+            put_text(t, p, true);
+        break;
+    case CHAT_PART_IMAGE:
+    case CHAT_PART_FILE:
+        put_media(t, p);
+        break;
+    case CHAT_PART_TOOL_CALL:
+        put_call(t, p);
+        break;
+    case CHAT_PART_TOOL_RESULT:
+        put_result(t, p);
+        break;
+    case CHAT_PART_OPAQUE:
+        if (p->dialect == CHAT_GEMINI && p->json.n) {
+            turn_begin(t);
+            json_out_raw(t->o, p->json);
+        }
+        break;
+    }
+}
+
+static bool is_assistant(const struct chat_message *m)
+{
+    return m->role == CHAT_ASSISTANT;
+}
+
+/* Results stand first in the turn behind the calls. */
+static void put_run(struct turn *t, size_t from, size_t to, bool assistant)
+{
+    for (int pass = 0; pass < (assistant ? 1 : 2); pass++)
+        for (t->at = from; t->at < to; t->at++) {
+            const struct chat_message *m = &t->r->messages[t->at];
+
+            for (size_t k = 0; m->role != CHAT_SYSTEM && k < m->part_count; k++)
+                if (assistant || (m->parts[k].kind == CHAT_PART_TOOL_RESULT) == (pass == 0))
+                    put_part(t, &m->parts[k]);
+        }
+}
+
+static void put_contents(const struct chat_request *r, struct json_out *o)
+{
+    json_out_key(o, STR("contents"));
+    json_out_array(o);
+    for (size_t i = 0, end; i < r->message_count; i = end) {
+        bool assistant = is_assistant(&r->messages[i]);
+        struct turn t = {.r = r, .o = o, .role = assistant ? "model" : "user"};
+
+        for (end = i; end < r->message_count; end++)
+            if (r->messages[end].role != CHAT_SYSTEM &&
+                is_assistant(&r->messages[end]) != assistant)
+                break;
+        put_run(&t, i, end, assistant);
+        if (!t.open && !assistant && r->messages[end - 1].role != CHAT_SYSTEM) {
+            part_begin(&t); /* an empty turn of the user's is one */
+            json_out_key(o, STR("text"));
+            json_out_str(o, STR(""));
+            json_out_end(o);
+        }
+        turn_end(&t);
+    }
+    json_out_end(o);
+}
+
+static void put_system(const struct chat_request *r, struct json_out *o)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < r->message_count; i++)
+        for (size_t k = 0; r->messages[i].role == CHAT_SYSTEM && k < r->messages[i].part_count;
+             k++) {
+            const struct chat_part *p = &r->messages[i].parts[k];
+
+            if (p->kind != CHAT_PART_TEXT || p->text.n == 0)
+                continue;
+            if (!any) {
+                json_out_key(o, STR("systemInstruction"));
+                json_out_object(o);
+                json_out_key(o, STR("parts"));
+                json_out_array(o);
+            }
+            any = true;
+            json_out_object(o);
+            piece_put(o, "text", p->text);
+            json_out_end(o);
+        }
+    if (any) {
+        json_out_end(o);
+        json_out_end(o);
+    }
+}
+
+/* ---- tools ---- */
+
+static size_t count_functions(const struct chat_request *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->tool_count; i++)
+        n += r->tools[i].opaque.n == 0;
+    return n;
+}
+
+static void put_functions(const struct chat_request *r, struct json_out *o)
+{
+    json_out_object(o);
+    json_out_key(o, STR("functionDeclarations"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->tool_count; i++) {
+        const struct chat_tool *t = &r->tools[i];
+
+        if (t->opaque.n)
+            continue;
+        json_out_object(o);
+        piece_put(o, "name", t->name);
+        piece_put(o, "description", t->description);
+        if (t->schema.n) {
+            json_out_key(o, STR("parametersJsonSchema"));
+            json_out_raw(o, t->schema);
+        }
+        json_out_end(o);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void put_choice(const struct chat_request *r, struct json_out *o)
+{
+    static const char *const modes[] = {[CHAT_CHOICE_AUTO] = "AUTO",
+                                        [CHAT_CHOICE_NONE] = "NONE",
+                                        [CHAT_CHOICE_REQUIRED] = "ANY",
+                                        [CHAT_CHOICE_TOOL] = "ANY"};
+
+    if (r->choice == CHAT_CHOICE_NONE_GIVEN)
+        return;
+    json_out_key(o, STR("toolConfig"));
+    json_out_object(o);
+    json_out_key(o, STR("functionCallingConfig"));
+    json_out_object(o);
+    piece_put(o, "mode", str_c(modes[r->choice]));
+    if (r->choice == CHAT_CHOICE_TOOL) {
+        json_out_key(o, STR("allowedFunctionNames"));
+        json_out_array(o);
+        json_out_str(o, r->choice_name);
+        json_out_end(o);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void put_tools(const struct chat_request *r, struct json_out *o)
+{
+    size_t functions = count_functions(r), others = 0;
+
+    for (size_t i = 0; i < r->tool_count; i++)
+        others += r->tools[i].opaque.n && r->tools[i].dialect == CHAT_GEMINI;
+    if (functions + others > 0) {
+        json_out_key(o, STR("tools"));
+        json_out_array(o);
+        for (size_t i = 0; i < r->tool_count; i++)
+            if (r->tools[i].opaque.n && r->tools[i].dialect == CHAT_GEMINI)
+                json_out_raw(o, r->tools[i].opaque);
+        if (functions)
+            put_functions(r, o);
+        json_out_end(o);
+    }
+    if (functions || r->dialect == CHAT_GEMINI)
+        put_choice(r, o);
+}
+
+/* ---- generationConfig ---- */
+
+static void put_format(const struct chat_request *r, struct json_out *o)
+{
+    if (r->format != CHAT_FORMAT_JSON && r->format != CHAT_FORMAT_SCHEMA)
+        return;
+    piece_put(o, "responseMimeType", STR("application/json"));
+    if (r->format == CHAT_FORMAT_SCHEMA)
+        piece_put_raw(o, "responseJsonSchema", r->format_schema);
+}
+
+/* As a client would ask: which of them the model knows is the plan's to say. */
+static void put_thinking(const struct chat_request *r, struct json_out *o)
+{
+    static const char *const levels[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_MINIMAL] = "MINIMAL",
+                                                         [CHAT_LEVEL_LOW] = "LOW",
+                                                         [CHAT_LEVEL_MEDIUM] = "MEDIUM",
+                                                         [CHAT_LEVEL_HIGH] = "HIGH",
+                                                         [CHAT_LEVEL_XHIGH] = "HIGH",
+                                                         [CHAT_LEVEL_MAX] = "HIGH"};
+
+    if (r->level == CHAT_LEVEL_NOT_GIVEN && r->budget_tokens < 0 && !r->thoughts && !r->no_thoughts)
+        return;
+    json_out_key(o, STR("thinkingConfig"));
+    json_out_object(o);
+    if (r->level == CHAT_LEVEL_NONE || r->budget_tokens >= 0 || r->level == CHAT_LEVEL_ON) {
+        json_out_key(o, STR("thinkingBudget"));
+        json_out_i64(o,
+                     r->level == CHAT_LEVEL_NONE ? 0
+                     : r->budget_tokens > 0      ? r->budget_tokens
+                                                 : -1);
+    } else if (levels[r->level]) {
+        piece_put(o, "thinkingLevel", str_c(levels[r->level]));
+    }
+    if (r->thoughts || r->no_thoughts) {
+        json_out_key(o, STR("includeThoughts"));
+        json_out_bool(o, r->thoughts);
+    }
+    json_out_end(o);
+}
+
+static void put_config(const struct chat_request *r, struct json_out *o)
+{
+    json_out_key(o, STR("generationConfig"));
+    json_out_object(o);
+    piece_put_raw(o, "temperature", r->temperature);
+    piece_put_raw(o, "topP", r->top_p);
+    piece_put_raw(o, "topK", r->top_k);
+    piece_put_raw(o, "maxOutputTokens", r->max_tokens);
+    piece_put_raw(o, "candidateCount", r->n);
+    piece_put_raw(o, "seed", r->seed);
+    piece_put_raw(o, "presencePenalty", r->presence_penalty);
+    piece_put_raw(o, "frequencyPenalty", r->frequency_penalty);
+    if (r->stop_count) {
+        json_out_key(o, STR("stopSequences"));
+        json_out_array(o);
+        for (size_t i = 0; i < r->stop_count; i++)
+            json_out_str(o, r->stops[i]);
+        json_out_end(o);
+    }
+    put_format(r, o);
+    put_thinking(r, o);
+    json_out_end(o);
+}
+
+void gemini_write(const struct chat_request *r, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    put_system(r, &o);
+    put_contents(r, &o);
+    put_tools(r, &o);
+    put_config(r, &o);
+    json_out_end(&o);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store_help.h"
+
+#include "base/rand.h"
+#include "store/row.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+struct count {
+    struct store_ticket ticket; /* first */
+    _Atomic unsigned *stored, *refused;
+    _Atomic enum err_code *code;
+};
+
+void place_init(struct place *p)
+{
+    snprintf(p->dir, sizeof p->dir, "/tmp/store_test.XXXXXX");
+    CHECK(mkdtemp(p->dir));
+    snprintf(p->path, sizeof p->path, "%s/rationale.db", p->dir);
+    snprintf(p->url, sizeof p->url, "sqlite:%s", p->path);
+    log_init(&p->quiet, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
+    log_scope_enter(&p->scope, &p->quiet, STR(""));
+}
+
+void place_release(struct place *p)
+{
+    char rm[96];
+
+    log_scope_leave(&p->scope);
+    close(p->quiet.fd);
+    snprintf(rm, sizeof rm, "rm -rf %s", p->dir);
+    CHECK_INT(system(rm), 0);
+}
+
+struct store_options options(struct place *p)
+{
+    return (struct store_options){.url = str_c(p->url), .clock = &clock_real, .log = &p->quiet};
+}
+
+struct store *open_store(struct place *p)
+{
+    struct store_options o = options(p);
+    struct store *s = NULL;
+    struct err e;
+
+    CHECK_F(store_open(&o, &s, &e), "%s", e.text);
+    return s;
+}
+
+void settle(struct store *s)
+{
+    struct err e;
+
+    CHECK_F(store_settle(s, SETTLE_MS, &e), "%s", e.text);
+}
+
+long long ask(struct place *p, const char *sql)
+{
+    long long out = -1;
+    sqlite3_stmt *st;
+    sqlite3 *db;
+
+    CHECK_INT(sqlite3_open(p->path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
+    CHECK_F(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    if (sqlite3_step(st) == SQLITE_ROW)
+        out = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return out;
+}
+
+void do_sql(struct place *p, const char *sql)
+{
+    char *why = NULL;
+    sqlite3 *db;
+
+    CHECK_INT(sqlite3_open(p->path, &db), SQLITE_OK);
+    CHECK_F(sqlite3_exec(db, sql, NULL, NULL, &why) == SQLITE_OK, "%s", why);
+    sqlite3_close(db);
+}
+
+static void on_stored(struct store_ticket *t, const struct err *e)
+{
+    struct count *c = (struct count *)(void *)t;
+
+    if (e && c->code)
+        *c->code = e->code;
+    atomic_fetch_add(e ? c->refused : c->stored, 1);
+    free(c);
+}
+
+void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned *stored,
+                 _Atomic unsigned *refused)
+{
+    struct count *c = base_alloc(sizeof *c);
+
+    *c = (struct count){{on_stored, NULL}, stored, refused, NULL};
+    store_call_put(s, row, &c->ticket);
+}
+
+void sample_fill(struct sample *m, unsigned who, unsigned n)
+{
+    size_t size = 100 + (who * 131 + n * 37) % 2500;
+    struct rand r;
+
+    rand_init(&r, who * 1000003ull + n);
+    for (size_t i = 0; i < size; i++)
+        m->body[i] = (char)('a' + rand_below(&r, n % 2 ? 3 : 26));
+    snprintf(m->id, sizeof m->id, "%u-%u", who, n);
+    snprintf(m->session, sizeof m->session, "s%u", who % 5);
+    m->row = store_call_none;
+    m->row.id = str_c(m->id);
+    m->row.session_id = str_c(m->session);
+    m->row.started_ms = 1000 + n;
+    m->row.complete = true;
+    m->row.request = (str){m->body, size};
+    m->row.reply = (str){m->body, size / 2};
+    m->row.reasoning = (str){m->body, size / 3};
+}
+
+/* Whether a row is just as sample_fill made it. */
+static bool is_sample(const struct store_call *row)
+{
+    static struct sample m;
+    unsigned who, n;
+    char id[32];
+
+    snprintf(id, sizeof id, STR_FMT, STR_ARG(row->id));
+    if (sscanf(id, "%u-%u", &who, &n) != 2)
+        return false;
+    sample_fill(&m, who, n);
+    return str_eq(m.row.id, row->id) && str_eq(m.row.request, row->request) &&
+           str_eq(m.row.reply, row->reply) && str_eq(m.row.reasoning, row->reasoning) &&
+           str_eq(m.row.session_id, row->session_id) && m.row.started_ms == row->started_ms &&
+           row->complete;
+}
+
+bool check_sample(void *ctx, const struct store_call *row)
+{
+    CHECK_F(is_sample(row), STR_FMT, STR_ARG(row->id));
+    (*(unsigned *)ctx)++;
+    return true;
+}
+
+unsigned samples_in(struct store *s)
+{
+    unsigned count = 0;
+    struct err e;
+
+    CHECK_F(store_call_list(s, STR(""), 10000, (struct store_row_sink){check_sample, &count}, &e),
+            "%s",
+            e.text);
+    return count;
+}
+
+bool same_row(void *ctx, const struct store_call *got)
+{
+    struct expected *x = ctx;
+
+    for (size_t i = 0; i < row_field_count; i++) {
+        const struct row_field *f = &row_fields[i];
+        const char *a = (const char *)x->row + f->at, *b = (const char *)got + f->at;
+        bool same = f->kind <= ROW_BODY
+                        ? str_eq(*(const str *)(const void *)a, *(const str *)(const void *)b)
+                    : f->kind == ROW_BOOL ? *(const bool *)a == *(const bool *)b
+                    : f->kind == ROW_INT  ? memcmp(a, b, sizeof(int)) == 0
+                                          : memcmp(a, b, 8) == 0;
+
+        CHECK_F(same, "%s", f->column);
+    }
+    x->seen++;
+    return true;
+}

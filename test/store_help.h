@@ -1,0 +1,51 @@
+/* store_help.h - what the tests of the store share: a folder, samples, a look from outside.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "store/store.h"
+#include "test.h"
+
+#define SETTLE_MS 60000
+
+struct place {
+    char dir[64], path[96], url[128];
+    struct log quiet;
+    struct log_scope scope;
+};
+
+void place_init(struct place *p);
+void place_release(struct place *p);
+
+struct store_options options(struct place *p);
+struct store *open_store(struct place *p);
+void settle(struct store *s);
+
+/* One number, or any statement, by a connection of its own. */
+long long ask(struct place *p, const char *sql);
+void do_sql(struct place *p, const char *sql);
+
+/* Counts how its ticket went. */
+void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned *stored,
+                 _Atomic unsigned *refused);
+
+/* A row that can be told from its number alone. */
+struct sample {
+    char id[32], session[16], body[3000];
+    struct store_call row;
+};
+
+void sample_fill(struct sample *m, unsigned who, unsigned n);
+
+/* Sinks: each row must be just as sample_fill made it, and is counted in the unsigned ctx; */
+bool check_sample(void *ctx, const struct store_call *row);
+unsigned samples_in(struct store *s);
+
+/* each row must be this one. */
+struct expected {
+    const struct store_call *row;
+    unsigned seen;
+};
+
+bool same_row(void *ctx, const struct store_call *got);

@@ -1,0 +1,359 @@
+/* Bodies of /v1/messages: what is refused and with which words, what is read, and what the gateway's
+ * plan does to one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire_help.h"
+
+#include "wire/anthropic.h"
+
+#define USER "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
+#define BODY(more) "{\"model\":\"m\",\"max_tokens\":100," USER more "}"
+
+TEST(a_body_that_is_wrong_is_refused_with_its_member)
+{
+    static const struct {
+        const char *body, *why;
+    } cases[] = {
+        {"[]", "the body should be a JSON object"},
+        {"{}", "model: Field required"},
+        {"{\"model\":\"m\"," USER "}", "max_tokens: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":0," USER "}",
+         "max_tokens: Input should be greater than or equal to 1"},
+        {"{\"model\":\"m\",\"max_tokens\":1.5," USER "}",
+         "max_tokens: Input should be a valid integer"},
+        {"{\"model\":\"m\",\"max_tokens\":1}", "messages: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[]}",
+         "messages: at least one message is required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"x\",\"content\":\"\"}]}",
+         "messages.0.role: Input should be 'user' or 'assistant'"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\"}]}",
+         "messages.0.content: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
+         "\"type\":"
+         "\"text\"}]}]}",
+         "messages.0.content.0.text: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
+         "\"type\":"
+         "\"tool_result\",\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_use\"}]}]}]}",
+         "messages.0.content.0.content.0.type: this block may not stand in a tool result"},
+        {BODY(",\"temperature\":1.1"), "temperature: Input should be less than or equal to 1"},
+        {BODY(",\"tools\":[{\"name\":\"f\"}]"), "tools.0.input_schema: Field required"},
+        {BODY(",\"tool_choice\":{\"type\":\"tool\"}"), "tool_choice.name: Field required"},
+        {BODY(",\"tool_choice\":{\"type\":\"some\"}"),
+         "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'"},
+        {BODY(",\"thinking\":{\"type\":\"enabled\"}"), "thinking.budget_tokens: Field required"},
+        {BODY(",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1000}"),
+         "thinking.budget_tokens: Input should be greater than or equal to 1024"},
+        {BODY(",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}"),
+         "max_tokens: must be greater than `thinking.budget_tokens`"},
+        {BODY(",\"stop_sequences\":[1]"), "stop_sequences.0: Input should be a valid string"},
+        {BODY(",\"stream\":1"), "stream: Input should be a valid boolean"},
+        {BODY(",\"output_config\":{\"effort\":\"huge\"}"),
+         "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct buf out;
+        char want[300];
+
+        buf_init(&out, HELP_SIZE_MAX);
+        read_to(&wire_anthropic, str_c(cases[i].body), &out, NULL);
+        snprintf(want, sizeof want, "! %s", cases[i].why);
+        CHECK_STR(buf_str(&out), want);
+        buf_release(&out);
+    }
+}
+
+TEST(counting_needs_no_max_tokens)
+{
+    struct chat_request r;
+    struct json doc;
+    struct arena a;
+    struct err e;
+
+    json_init(&doc);
+    arena_init(&a, HELP_SIZE_MAX);
+    CHECK(json_parse(&doc, STR("{\"model\":\"m\"," USER "}"), &e));
+    CHECK(wire_anthropic_read_count(&doc, &a, &r, &e));
+    CHECK(r.max_tokens.n == 0);
+    CHECK_INT(r.message_count, 1);
+    json_release(&doc);
+    arena_release(&a);
+}
+
+TEST(a_body_too_large_for_its_arena_is_refused)
+{
+    struct chat_request r;
+    struct json doc;
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, HELP_SIZE_MAX);
+    buf_add(
+        &b,
+        STR("{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":["));
+    for (int i = 0; i < 20000; i++)
+        buf_add(&b,
+                i ? STR(",{\"type\":\"text\",\"text\":\"\"}")
+                  : STR("{\"type\":\"text\",\"text\":\"\"}"));
+    buf_add(&b, STR("]}]}"));
+    json_init(&doc);
+    arena_init(&a, (size_t)1 << 20);
+    CHECK(json_parse(&doc, buf_str(&b), &e));
+    CHECK(!wire_anthropic.read(&doc, &a, &r, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    json_release(&doc);
+    arena_release(&a);
+    buf_release(&b);
+}
+
+TEST(tool_results_stand_apart_and_come_together_again)
+{
+    struct buf first, body, second;
+
+    buf_init(&first, HELP_SIZE_MAX);
+    buf_init(&body, HELP_SIZE_MAX);
+    buf_init(&second, HELP_SIZE_MAX);
+    read_to(
+        &wire_anthropic,
+        STR("{\"model\":\"m\",\"max_tokens\":5,\"system\":\"be\",\"messages\":[{\"role\":\"user\","
+            "\"content\":\"q\"},{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\","
+            "\"thinking\":\"t\",\"signature\":\"S\"},{\"type\":\"thinking\",\"thinking\":\"u\","
+            "\"signature\":\"rationale.1\"},{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\","
+            "\"input\":{\"x\":1}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+            "\"tool_use_id\":\"a\",\"content\":\"r\",\"is_error\":true},{\"type\":\"text\","
+            "\"text\":\"go\"}]}]}"),
+        &first,
+        &body);
+    CHECK_STR(
+        buf_str(&body),
+        "{\"model\":\"m\",\"max_tokens\":5,\"system\":[{\"type\":\"text\",\"text\":\"be\"}],"
+        "\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"q\"}]},"
+        "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"t\","
+        "\"signature\":\"S\"},{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":"
+        "{\"x\":1}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\""
+        ":\"a\",\"content\":[{\"type\":\"text\",\"text\":\"r\"}],\"is_error\":true},{\"type\":"
+        "\"text\",\"text\":\"go\"}]}]}");
+    CHECK_HAS(buf_str(&first), "message 3\n  part 5 10 [||a|");
+    buf_release(&first);
+    buf_release(&body);
+    buf_release(&second);
+}
+
+static void check_patch(const char *body, const struct wire_plan *plan, const char *want)
+{
+    struct buf out;
+
+    buf_init(&out, HELP_SIZE_MAX);
+    patch_to(&wire_anthropic, body, plan, &out);
+    CHECK_STR(buf_str(&out), want);
+    buf_release(&out);
+}
+
+TEST(a_plan_without_wishes_changes_nothing)
+{
+    struct wire_plan p = no_plan();
+
+    check_patch("{ \"model\" : \"m\", \"system\":\"s\" , \"messages\":[ ]}",
+                &p,
+                "{ \"model\" : \"m\", \"system\":\"s\" , \"messages\":[ ]}");
+}
+
+TEST(thinking_is_told_as_the_model_knows_it)
+{
+    static const struct {
+        const char *model;
+        enum chat_level level;
+        int64_t budget;
+        const char *want;
+    } cases[] = {
+        {"claude-3-7-sonnet-20250219",
+         CHAT_LEVEL_LOW,
+         -1,
+         "\"max_tokens\":2148,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2048}}"},
+        {"claude-sonnet-4-20250514",
+         CHAT_LEVEL_ON,
+         500,
+         "\"max_tokens\":1124,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}}"},
+        {"claude-opus-4-1-20250805",
+         CHAT_LEVEL_NONE,
+         -1,
+         "\"max_tokens\":100,\"thinking\":{\"type\":\"disabled\"}}"},
+        {"us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+         CHAT_LEVEL_ON,
+         3000,
+         "\"max_tokens\":3100,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":3000}}"},
+        {"claude-sonnet-4-6",
+         CHAT_LEVEL_XHIGH,
+         -1,
+         "\"max_tokens\":100,\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":"
+         "\"high\"}}"},
+        {"claude-opus-4-7",
+         CHAT_LEVEL_XHIGH,
+         -1,
+         "\"max_tokens\":100,\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"},"
+         "\"output_config\":{\"effort\":\"xhigh\"}}"},
+        {"claude-sonnet-5",
+         CHAT_LEVEL_MINIMAL,
+         -1,
+         "\"max_tokens\":100,\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"},"
+         "\"output_config\":{\"effort\":\"low\"}}"},
+        {"claude-fable-5",
+         CHAT_LEVEL_NONE,
+         -1,
+         "\"max_tokens\":100,\"output_config\":{\"effort\":\"low\"}}"},
+        {"claude-3-haiku-20240307", CHAT_LEVEL_HIGH, -1, "\"max_tokens\":100}"},
+        {"glm-4.7",
+         CHAT_LEVEL_LOW,
+         -1,
+         "\"max_tokens\":2148,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2048}}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct wire_plan p = no_plan();
+        char want[400];
+
+        p.model = str_c(cases[i].model);
+        p.set_level = true;
+        p.level = cases[i].level;
+        p.budget_tokens = cases[i].budget;
+        snprintf(want, sizeof want, "{\"model\":\"%s\",%s", cases[i].model, cases[i].want);
+        check_patch("{\"model\":\"x\",\"max_tokens\":100}", &p, want);
+    }
+}
+
+TEST(wishes_for_the_rest_of_the_body_are_edits)
+{
+    struct wire_tail tail = {.role = CHAT_USER, .text = STR("say it"), .reasoning = STR("")};
+    struct wire_plan p = no_plan();
+
+    p.system_extra = STR("more");
+    p.set_stream = p.stream = true;
+    p.temperature = STR("1.7");
+    p.tails = &tail;
+    p.tail_count = 1;
+    p.drop_tools = true;
+    p.merge = STR("{\"metadata\":{\"a\":1}}");
+    check_patch(
+        "{\"system\":[{\"type\":\"text\",\"text\":\"s\",\"cache_control\":{\"type\":\"ephemeral\"}}"
+        "],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[],\"metadata\":{\"b\":"
+        "2}}",
+        &p,
+        "{\"system\":[{\"type\":\"text\",\"text\":\"s\",\"cache_control\":{\"type\":\"ephemeral\"}}"
+        ","
+        "{\"type\":\"text\",\"text\":\"more\"}],\"messages\":[{\"role\":\"user\",\"content\":[{"
+        "\"type\":"
+        "\"text\",\"text\":\"hi\"},{\"type\":\"text\",\"text\":\"say it\"}]}],\"tools\":[],"
+        "\"metadata\":{\"b\":2,\"a\":1},\"stream\":true,\"temperature\":1,\"tool_choice\":{"
+        "\"type\":"
+        "\"none\"}}");
+    p = no_plan();
+    p.system_extra = STR("more");
+    p.tails = &tail;
+    p.tail_count = 1;
+    check_patch(
+        "{\"system\":\"s\\n\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}",
+        &p,
+        "{\"system\":\"s\\n\\n\\nmore\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"},"
+        "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"say it\"}]}]}");
+}
+
+static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
+{
+    (void)ctx;
+    if (n_max < 2 || id.n != 1)
+        return 0;
+    out[0] = (struct wire_kept){STR("thinking"), STR("{\"type\":\"thinking\",\"k\":1}")};
+    out[1] = (struct wire_kept){STR("thinking"), STR("{\"type\":\"thinking\",\"k\":2}")};
+    if (id.p[0] == 'b')
+        out[0] = (struct wire_kept){STR("redacted_thinking"), STR("{\"k\":3}")};
+    return id.p[0] == 'a' ? 2 : id.p[0] == 'b' ? 1 : 0;
+}
+
+TEST(thinking_that_the_client_dropped_is_put_back)
+{
+    struct wire_vault vault = {.find = find_kept};
+    struct wire_plan p = no_plan();
+
+    p.vault = &vault;
+    check_patch(
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"x\"},"
+        "{\"type\":\"tool_use\",\"id\":\"a\"},{\"type\":\"tool_use\",\"id\":\"a\"},{\"type\":"
+        "\"tool_use\",\"id\":\"b\"}]}]}",
+        &p,
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"k\":1},"
+        "{\"type\":\"thinking\",\"k\":2},{\"type\":\"text\",\"text\":\"x\"},{\"type\":\"tool_use\","
+        "\"id\":\"a\"},{\"type\":\"tool_use\",\"id\":\"a\"},{\"k\":3},{\"type\":\"tool_use\","
+        "\"id\":"
+        "\"b\"}]}]}");
+    /* What the client sends itself stays. */
+    check_patch(
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
+        "\"S\"},{\"type\":\"tool_use\",\"id\":\"a\"}]}]}",
+        &p,
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
+        "\"S\"},{\"type\":\"tool_use\",\"id\":\"a\"}]}]}");
+}
+
+TEST(signatures_that_anthropic_does_not_know_are_taken_out)
+{
+    static const char body[] =
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
+        "\"rationale.x\"},{\"type\":\"thinking\"},{\"type\":\"thinking\",\"signature\":\"S\"},"
+        "{\"type\":\"text\"}]},{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\","
+        "\"thinking\":"
+        "\"\",\"signature\":\"rationale.y\"}]}]}";
+    struct wire_plan p = no_plan();
+
+    check_patch(
+        body,
+        &p,
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
+        "\"S\"},{\"type\":\"text\"}]}]}");
+    p.foreign_kept = true;
+    check_patch(
+        body, &p, "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"text\"}]}]}");
+}
+
+TEST(thinking_takes_no_temperature_and_gives_way_to_a_forced_call)
+{
+    struct wire_plan p = no_plan();
+
+    p.model = STR("claude-sonnet-4-5");
+    p.set_level = true;
+    p.level = CHAT_LEVEL_MINIMAL;
+    p.temperature = STR("0.2");
+    check_patch(
+        "{\"model\":\"m\",\"max_tokens\":9000,\"temperature\":0.5,\"top_p\":0.9,\"top_k\":4}",
+        &p,
+        "{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":9000,\"thinking\":{\"type\":\"enabled\","
+        "\"budget_tokens\":1024}}");
+    check_patch(
+        "{\"model\":\"m\",\"max_tokens\":9000,\"tool_choice\":{\"type\":\"any\"}}",
+        &p,
+        "{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":9000,\"tool_choice\":{\"type\":\"any\"},"
+        "\"thinking\":{\"type\":\"disabled\"},\"temperature\":0.2}");
+}
+
+TEST(reasoning_parameters_can_be_taken_out)
+{
+    struct wire_plan p = no_plan();
+
+    p.drop_reasoning = true;
+    check_patch(
+        "{\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":\"low\"},\"x\":1}",
+        &p,
+        "{\"x\":1}");
+}
+
+TEST_MAIN(T(a_body_that_is_wrong_is_refused_with_its_member), T(counting_needs_no_max_tokens),
+          T(a_body_too_large_for_its_arena_is_refused),
+          T(tool_results_stand_apart_and_come_together_again),
+          T(a_plan_without_wishes_changes_nothing), T(thinking_is_told_as_the_model_knows_it),
+          T(wishes_for_the_rest_of_the_body_are_edits),
+          T(thinking_that_the_client_dropped_is_put_back),
+          T(signatures_that_anthropic_does_not_know_are_taken_out),
+          T(thinking_takes_no_temperature_and_gives_way_to_a_forced_call),
+          T(reasoning_parameters_can_be_taken_out))

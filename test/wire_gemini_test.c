@@ -1,0 +1,5 @@
+#include "wire_help.h"
+TEST(x)
+{
+}
+TEST_MAIN(T(x))

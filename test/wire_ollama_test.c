@@ -1,0 +1,345 @@
+/* Ollama's /api/chat, both sides: what is read, written, changed, and how lines go through.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/ollama.h"
+#include "wire_run.h"
+
+#define SIZE_LIMIT ((size_t)1 << 20)
+
+static const char stream[] =
+    "{\"model\":\"qwen3\",\"created_at\":\"2025-10-17T23:14:07.414671Z\",\"message\":{\"role\":"
+    "\"assistant\",\"content\":\"\",\"thinking\":\"Two \"},\"done\":false}\n"
+    "{\"model\":\"qwen3\",\"created_at\":\"2025-10-17T23:14:07.414671Z\",\"message\":{\"role\":"
+    "\"assistant\",\"content\":\"\",\"thinking\":\"and \\u00fc\"},\"done\":false}\n"
+    "{\"model\":\"qwen3\",\"created_at\":\"2025-10-17T23:14:07.414671Z\",\"message\":{\"role\":"
+    "\"assistant\",\"content\":\"It is \"},\"done\":false}\n"
+    "{\"model\":\"qwen3\",\"created_at\":\"2025-10-17T23:14:07.414671Z\",\"message\":{\"role\":"
+    "\"assistant\",\"content\":\"four\"},\"done\":false}\n"
+    "{\"model\":\"qwen3\",\"created_at\":\"2025-10-17T23:14:07.414671Z\",\"message\":{\"role\":"
+    "\"assistant\",\"content\":\"\",\"tool_calls\":[{\"function\":{\"name\":\"add\",\"arguments\":"
+    "{\"a\": 2}}},{\"id\":\"x\",\"function\":{\"name\":\"sub\",\"arguments\":{}}}]},\"done\":false}"
+    "\n"
+    "{\"model\":\"qwen3\",\"created_at\":\"2025-10-17T23:14:08Z\",\"message\":{\"role\":"
+    "\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"total_duration\":17,"
+    "\"load_duration\":3,\"prompt_eval_count\":13,\"eval_count\":18,\"eval_duration\":5}\n";
+
+static const char events[] = "start \"qwen3\"\n"
+                             "reasoning 0 \"Two and \xC3\xBC\"\n"
+                             "text 1 \"It is four\"\n"
+                             "call 2 \"call_0\" \"add\"\n"
+                             "arguments 2 \"{\\\"a\\\": 2}\"\n"
+                             "call 3 \"x\" \"sub\"\n"
+                             "arguments 3 \"{}\"\n"
+                             "extra \"total_duration\" \"17\"\n"
+                             "extra \"load_duration\" \"3\"\n"
+                             "extra \"eval_duration\" \"5\"\n"
+                             "usage 13 18 -1 -1\n"
+                             "stop tool \"stop\"\n"
+                             "end\n";
+
+TEST(lines_become_events_however_they_are_cut)
+{
+    static struct run r;
+
+    for (size_t piece = 0; piece < sizeof stream; piece++) {
+        run_init(&r, &wire_ollama, true);
+        run_feed(&r, str_c(stream), piece);
+        CHECK_STR(buf_str(&r.events), events);
+        CHECK_STR(buf_str(&r.relayed), stream);
+        run_release(&r);
+    }
+}
+
+TEST(events_encoded_and_read_again_are_the_same)
+{
+    static struct run r, again;
+
+    run_init(&r, &wire_ollama, true);
+    run_feed(&r, str_c(stream), 0);
+    run_init(&again, &wire_ollama, true);
+    run_feed(&again, buf_str(&r.encoded), 0);
+    CHECK(str_eq(buf_str(&again.content), buf_str(&r.content)));
+    CHECK(str_find(buf_str(&again.events), STR("usage 13 18")) != STR_NONE);
+    run_release(&again);
+    run_release(&r);
+}
+
+TEST(a_stream_encoded_whole_is_one_object)
+{
+    static struct run r;
+    struct wire_encoder en;
+    struct buf out;
+
+    run_init(&r, &wire_ollama, true);
+    buf_init(&out, SIZE_LIMIT);
+    wire_encoder_init(&en, &wire_ollama, &r.request, false, &r.arena, &out);
+    en.created_s = 1700000000;
+    r.encode = en;
+    r.encode.out = &out;
+    run_feed(&r, str_c(stream), 0);
+    CHECK_STR(buf_str(&out),
+              "{\"model\":\"asked\",\"created_at\":\"2023-11-14T22:13:20.000000000Z\",\"message\":{"
+              "\"role\":\"assistant\",\"content\":\"It is four\",\"thinking\":\"Two and \xC3\xBC\","
+              "\"tool_calls\":[{\"id\":\"call_0\",\"function\":{\"index\":0,\"name\":\"add\","
+              "\"arguments\":{\"a\": 2}}},{\"id\":\"x\",\"function\":{\"index\":1,\"name\":\"sub\","
+              "\"arguments\":{}}}]},\"done\":true,\"done_reason\":\"stop\",\"total_duration\":17,"
+              "\"load_duration\":3,\"prompt_eval_count\":13,\"prompt_eval_duration\":0,"
+              "\"eval_count\":18,\"eval_duration\":5}");
+    buf_release(&out);
+    run_release(&r);
+}
+
+TEST(hidden_thinking_leaves_no_line)
+{
+    static struct run r, seen;
+
+    run_init(&r, &wire_ollama, true);
+    r.hide = true;
+    run_feed(&r, str_c(stream), 0);
+    CHECK(str_find(buf_str(&r.relayed), STR("thinking")) == STR_NONE);
+    CHECK(str_find(buf_str(&r.relayed), STR("Two")) == STR_NONE);
+    run_init(&seen, &wire_ollama, true);
+    run_feed(&seen, buf_str(&r.relayed), 0);
+    CHECK(str_find(buf_str(&seen.events), STR("text 0 \"It is four\"")) != STR_NONE);
+    run_release(&seen);
+    run_release(&r);
+}
+
+TEST(whole_and_generate_bodies_are_read)
+{
+    static const struct {
+        const char *body, *events;
+    } cases[] = {
+        {"{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"a\",\"thinking\":"
+         "\"b\"},\"done\":true,\"done_reason\":\"length\"}",
+         "start \"m\"\nreasoning 0 \"b\"\ntext 1 \"a\"\nstop length \"length\"\nend\n"},
+        {"{\"model\":\"m\",\"response\":\"a\",\"thinking\":\"b\",\"done\":true}",
+         "start \"m\"\nreasoning 0 \"b\"\ntext 1 \"a\"\nstop end\nend\n"},
+        {"{\"error\":\"model 'x' not found\"}", "error 500 api_error: model 'x' not found\n"},
+        {"[]", "error 502 upstream_error: the reply is no JSON object\n"},
+        {"{\"model\":\"m\",\"message\":{\"tool_calls\":[{}]},\"done\":true}",
+         "start \"m\"\ncall 0 \"call_0\"\narguments 0 \"{}\"\nstop tool\nend\n"},
+    };
+    static struct run r;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        run_init(&r, &wire_ollama, false);
+        run_feed(&r, str_c(cases[i].body), 0);
+        CHECK_STR(buf_str(&r.events), cases[i].events);
+        CHECK_STR(buf_str(&r.relayed), cases[i].body);
+        run_release(&r);
+    }
+}
+
+TEST(an_error_in_the_middle_and_a_cut_end_are_errors)
+{
+    static struct run r;
+
+    run_init(&r, &wire_ollama, true);
+    run_feed(&r,
+             STR("{\"model\":\"m\",\"message\":{\"content\":\"a\"},\"done\":false}\n"
+                 "{\"error\":\"out of memory\"}\n"),
+             0);
+    CHECK_STR(buf_str(&r.events),
+              "start \"m\"\ntext 0 \"a\"\nerror 500 api_error: out of memory\n");
+    CHECK(str_ends(buf_str(&r.encoded), STR("{\"error\":\"out of memory\"}\n")));
+    run_release(&r);
+    run_init(&r, &wire_ollama, true);
+    run_feed(&r, STR("{\"model\":\"m\",\"message\":{\"content\":\"a\"},\"done\":false}\n"), 0);
+    CHECK_INT(r.error_status, 502);
+    run_release(&r);
+}
+
+TEST(touched_lines_say_what_they_are_told)
+{
+    static struct run r;
+    struct json doc;
+    struct err e;
+    str line = STR("{\"model\":\"m\",\"x\":1,\"message\":{\"role\":\"assistant\",\"content\":"
+                   "\"<think>a</think>b\"},\"done\":false}");
+    struct wire_frame f = {.name = STR(""), .data = line, .raw = line};
+    struct chat_event told[] = {
+        {.kind = CHAT_REASONING, .text = STR("a"), .id = STR(""), .name = STR("")},
+        {.kind = CHAT_TEXT, .block = 1, .text = STR("b"), .id = STR(""), .name = STR("")},
+        {.kind = CHAT_CALL, .block = 2, .text = STR(""), .id = STR("c1"), .name = STR("f")},
+        {.kind = CHAT_ARGUMENTS,
+         .block = 2,
+         .text = STR("{\"q\":1}"),
+         .id = STR(""),
+         .name = STR("")},
+    };
+
+    run_init(&r, &wire_ollama, true);
+    json_init(&doc);
+    CHECK(json_parse(&doc, line, &e));
+    f.doc = &doc;
+    wire_relay(&r.relay, &f, told, 2, true);
+    CHECK_STR(buf_str(&r.relayed),
+              "{\"model\":\"m\",\"x\":1,\"message\":{\"role\":\"assistant\",\"content\":\"b\","
+              "\"thinking\":\"a\"},\"done\":false}\n");
+    buf_reset(&r.relayed);
+    wire_relay(&r.relay, &f, told + 2, 2, true);
+    CHECK_STR(buf_str(&r.relayed), "");
+    f.data = f.raw = line = STR("{\"model\":\"m\",\"message\":{\"content\":\"\"},\"done\":true}");
+    CHECK(json_parse(&doc, line, &e));
+    wire_relay(&r.relay, &f, NULL, 0, false);
+    CHECK(str_find(buf_str(&r.relayed), STR("\"name\":\"f\",\"arguments\":{\"q\":1}")) != STR_NONE);
+    CHECK(str_ends(buf_str(&r.relayed), line));
+    json_release(&doc);
+    run_release(&r);
+}
+
+/* ---- requests ---- */
+
+static bool read(const char *body, struct json *doc, struct arena *a, struct chat_request *q,
+                 struct err *e)
+{
+    json_init(doc);
+    arena_init(a, SIZE_LIMIT);
+    return json_parse(doc, str_c(body), e) && ollama_read(doc, a, q, e);
+}
+
+TEST(a_request_is_read_and_written_again)
+{
+    static const char body[] =
+        "{\"model\":\"qwen3\",\"messages\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":"
+        "\"user\",\"content\":\"u\",\"images\":[\"iVBORw0\"]},{\"role\":\"assistant\",\"content\":"
+        "\"\",\"thinking\":\"t\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\""
+        ":1}}},{\"function\":{\"name\":\"g\",\"arguments\":{}}}]},{\"role\":\"tool\",\"content\":"
+        "\"G\",\"tool_name\":\"g\"},{\"role\":\"tool\",\"content\":\"F\",\"tool_name\":\"f\"}],"
+        "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":\"d\","
+        "\"parameters\":{\"type\":\"object\"}}}],\"think\":\"high\",\"format\":{\"type\":"
+        "\"object\"},\"options\":{\"temperature\":0.70,\"num_predict\":5,\"stop\":[\"x\"]}}";
+    struct chat_request q;
+    struct arena a;
+    struct json doc;
+    struct buf out;
+    struct err e;
+
+    CHECK_F(read(body, &doc, &a, &q, &e), "%s", e.text);
+    CHECK(q.stream && q.thoughts);
+    CHECK_INT(q.level, CHAT_LEVEL_HIGH);
+    CHECK_STR(q.temperature, "0.70");
+    CHECK_STR(q.max_tokens, "5");
+    CHECK_INT(q.message_count, 5);
+    CHECK_STR(q.messages[1].parts[1].mime, "image/png");
+    CHECK_STR(q.messages[2].parts[1].id, "call_0");
+    CHECK_STR(q.messages[3].parts[0].id, "call_1");
+    CHECK_STR(q.messages[4].parts[0].id, "call_0");
+    buf_init(&out, SIZE_LIMIT);
+    ollama_write(&q, &out);
+    CHECK(str_find(buf_str(&out), STR("\"tool_name\":\"g\"")) != STR_NONE);
+    CHECK(str_find(buf_str(&out), STR("\"think\":true")) != STR_NONE);
+    CHECK(str_find(buf_str(&out), STR("\"images\":[\"iVBORw0\"]")) != STR_NONE);
+    CHECK(str_find(buf_str(&out), STR("\"stop\":[\"x\"]")) != STR_NONE);
+    buf_release(&out);
+    json_release(&doc);
+    arena_release(&a);
+}
+
+TEST(a_bad_request_is_told_its_member)
+{
+    static const struct {
+        const char *body, *says;
+    } cases[] = {
+        {"[]", "the body must be a JSON object"},
+        {"{}", "model: is missing"},
+        {"{\"model\":1}", "model: must be a string that is not empty"},
+        {"{\"model\":\"m\"}", "messages: is missing"},
+        {"{\"model\":\"m\",\"messages\":{}}", "messages: must be a list"},
+        {"{\"model\":\"m\",\"messages\":[1]}", "messages[0]: must be an object"},
+        {"{\"model\":\"m\",\"messages\":[{\"role\":\"x\"}]}",
+         "messages[0].role: must be system, user, assistant or tool"},
+        {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[]}]}",
+         "messages[0].content: must be a string"},
+        {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"images\":[1]}]}",
+         "messages[0].images[0]: must be a string of base64"},
+        {"{\"model\":\"m\",\"messages\":[],\"think\":3}",
+         "think: must be true, false, low, medium, high or max"},
+        {"{\"model\":\"m\",\"messages\":[],\"options\":{\"top_p\":\"x\"}}",
+         "options.top_p: must be a number"},
+        {"{\"model\":\"m\",\"messages\":[],\"format\":3}",
+         "format: must be \"json\" or a JSON Schema, an object"},
+        {"{\"model\":\"m\",\"messages\":[],\"stream\":3}", "stream: must be true or false"},
+        {"{\"model\":\"m\",\"messages\":[],\"tools\":[{}]}",
+         "tools[0].function.name: must be a string that is not empty"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct chat_request q;
+        struct arena a;
+        struct json doc;
+        struct err e;
+
+        CHECK_F(!read(cases[i].body, &doc, &a, &q, &e), "%s", cases[i].body);
+        CHECK_STR(str_c(e.text), cases[i].says);
+        json_release(&doc);
+        arena_release(&a);
+    }
+}
+
+static void check_patch(const char *body, const struct wire_plan *plan, const char *want)
+{
+    struct json_edits ed;
+    struct arena a;
+    struct json doc;
+    struct buf out;
+    struct err e;
+
+    arena_init(&a, SIZE_LIMIT);
+    buf_init(&out, SIZE_LIMIT);
+    json_init(&doc);
+    CHECK(json_parse(&doc, str_c(body), &e));
+    json_edits_init(&ed, &doc, &a);
+    ollama_patch(&doc, plan, &ed);
+    json_edits_apply(&ed, &out);
+    CHECK_STR(buf_str(&out), want);
+    json_release(&doc);
+    buf_release(&out);
+    arena_release(&a);
+}
+
+#define PLAN(...)                                                                                  \
+    &(struct wire_plan)                                                                            \
+    {                                                                                              \
+        .budget_tokens = -1, __VA_ARGS__                                                           \
+    }
+
+TEST(a_plan_becomes_edits)
+{
+    static const char body[] =
+        "{\"model\":\"m\", \"messages\":[{\"role\":\"user\",\"content\":\"u\"}]}";
+    struct wire_tail tail = {.role = CHAT_USER, .text = STR("t")};
+
+    check_patch(body, PLAN(.set_level = false), body);
+    check_patch(body,
+                PLAN(.model = STR("gpt-oss:20b"), .set_level = true, .level = CHAT_LEVEL_MAX),
+                "{\"model\":\"gpt-oss:20b\", \"messages\":[{\"role\":\"user\",\"content\":\"u\"}],"
+                "\"think\":\"high\"}");
+    check_patch(body,
+                PLAN(.set_level = true, .level = CHAT_LEVEL_NONE),
+                "{\"model\":\"m\", \"messages\":[{\"role\":\"user\",\"content\":\"u\"}],"
+                "\"think\":false}");
+    check_patch(body,
+                PLAN(.system_extra = STR("s"), .tails = &tail, .tail_count = 1),
+                "{\"model\":\"m\", \"messages\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":"
+                "\"user\",\"content\":\"u\"},{\"role\":\"user\",\"content\":\"t\"}]}");
+    check_patch("{\"messages\":[{\"role\":\"system\",\"content\":\"a\"}],\"tools\":[],\"think\":1,"
+                "\"options\":{\"top_p\":1}}",
+                PLAN(.system_extra = STR("s"),
+                     .drop_reasoning = true,
+                     .drop_tools = true,
+                     .top_p = STR("2"),
+                     .temperature = STR("0.1"),
+                     .max_tokens = STR("9")),
+                "{\"messages\":[{\"role\":\"system\",\"content\":\"a\\n\\ns\"}],\"options\":{"
+                "\"top_p\":1,\"temperature\":0.1,\"num_predict\":9}}");
+}
+
+TEST_MAIN(T(lines_become_events_however_they_are_cut),
+          T(events_encoded_and_read_again_are_the_same), T(a_stream_encoded_whole_is_one_object),
+          T(hidden_thinking_leaves_no_line), T(whole_and_generate_bodies_are_read),
+          T(an_error_in_the_middle_and_a_cut_end_are_errors),
+          T(touched_lines_say_what_they_are_told), T(a_request_is_read_and_written_again),
+          T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits))

@@ -1,0 +1,193 @@
+/* Chat Completions passed on: bytes stay, what is touched says what the events say.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire_openai_help.h"
+
+#define HEAD "\"id\":\"r\",\"created\":1,\"model\":\"m\","
+
+/* One frame, the events it is to say now, and what leaves. */
+static void relay(bool stream, const char *data, const struct chat_event *events, size_t n,
+                  const char *want)
+{
+    struct wire_frame f = {STR(""), str_c(data), STR("raw"), NULL};
+    struct telling t;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (json_parse(&doc, f.data, &e))
+        f.doc = &doc;
+    telling_init(&t, &wire_openai, stream);
+    wire_relay(&t.en, &f, events, n, true);
+    CHECK_STR(buf_str(&t.out), want);
+    telling_release(&t);
+    json_release(&doc);
+}
+
+#define EV(k, t)                                                                                   \
+    {                                                                                              \
+        .kind = k, .text = STR_INIT(t), .id = STR_INIT(""), .name = STR_INIT("")                   \
+    }
+#define RELAY(stream, data, want, ...)                                                             \
+    do {                                                                                           \
+        const struct chat_event events_[] = {__VA_ARGS__};                                         \
+                                                                                                   \
+        relay(stream, data, events_, COUNT_OF(events_), want);                                     \
+    } while (0)
+#define OUT(delta, more)                                                                           \
+    "data: {" HEAD "\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":null}]" more   \
+    "}\n\n"
+
+TEST(reasoning_goes_out_under_both_names)
+{
+    RELAY(
+        true,
+        "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"reasoning\":\"a\"},"
+        "\"finish_reason\":null}],\"x\":1}",
+        OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\",\"role\":\"assistant\"}", ",\"x\":1"),
+        EV(CHAT_REASONING, "a"));
+}
+
+TEST(text_that_became_two_things_is_two_chunks)
+{
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<think>a</think>b\"}}]}",
+          OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", "")
+              OUT("{\"content\":\"b\"}", ""),
+          EV(CHAT_REASONING, "a"),
+          EV(CHAT_TEXT, "b"));
+}
+
+TEST(what_else_a_frame_carries_follows)
+{
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\",\"reasoning\":\"a\","
+          "\"audio\":{\"id\":1}},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}",
+          OUT("{\"content\":\"b\"}",
+              "") "data: {" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"audio\":{\"id\":1}},"
+                  "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}\n\n",
+          EV(CHAT_TEXT, "b"));
+}
+
+TEST(a_frame_that_only_had_hidden_reasoning_is_gone)
+{
+    relay(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\",\"reasoning\":\"a\","
+          "\"reasoning_content\":\"a\",\"reasoning_details\":[{\"type\":\"reasoning.text\","
+          "\"text\":\"a\"}]}}]}",
+          NULL,
+          0,
+          "");
+}
+
+TEST(details_stay_with_the_words_they_repeat)
+{
+    RELAY(true,
+          "{" HEAD
+          "\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"a\",\"reasoning_details\":[{"
+          "\"type\":\"reasoning.text\",\"text\":\"a\"}]}}]}",
+          OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}",
+              "") "data: {" HEAD
+                  "\"choices\":[{\"index\":0,\"delta\":{\"reasoning_details\":[{\"type\":"
+                  "\"reasoning.text\",\"text\":\"a\"}]}}]}\n\n",
+          EV(CHAT_REASONING, "a"));
+    RELAY(true, /* cut short by a budget */
+          "{" HEAD
+          "\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"ab\",\"reasoning_details\":[{"
+          "\"type\":\"reasoning.text\",\"text\":\"ab\"}]}}]}",
+          OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", ""),
+          EV(CHAT_REASONING, "a"));
+}
+
+TEST(calls_found_in_the_text_become_calls)
+{
+    static const struct chat_event call = {
+        .kind = CHAT_CALL, .id = STR_INIT("c"), .name = STR_INIT("f"), .text = STR_INIT("")};
+
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<call>\"},"
+          "\"finish_reason\":\"stop\"}]}",
+          OUT("{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"type\":\"function\",\"function\":{"
+              "\"name\":\"f\",\"arguments\":\"\"}}]}",
+              "")
+              OUT("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{}\"}}]}",
+                  "") "data: {" HEAD
+                      "\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}"
+                      "\n\n",
+          call,
+          EV(CHAT_ARGUMENTS, "{}"),
+          {.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
+    RELAY(false,
+          "{\"choices\":[{\"index\":0,\"message\":{\"content\":\"<call>\"},\"finish_reason\":"
+          "\"stop\"}]}",
+          "{\"choices\":[{\"index\":0,\"message\":{\"content\":\"\",\"tool_calls\":[{\"id\":\"c\","
+          "\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},"
+          "\"finish_reason\":\"tool_calls\"}]}",
+          call,
+          EV(CHAT_ARGUMENTS, "{}"),
+          {.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
+}
+
+TEST(counts_made_here_go_into_the_usage)
+{
+    static const struct chat_usage usage = {1, 9, 4, -1, -1, STR_INIT("")};
+
+    RELAY(true,
+          "{" HEAD "\"choices\":[],\"usage\":{\"completion_tokens\":9}}",
+          "data: {" HEAD "\"choices\":[],\"usage\":{\"completion_tokens\":9,"
+          "\"completion_tokens_details\":{\"reasoning_tokens\":4}}}\n\n",
+          {.kind = CHAT_USAGE, .usage = &usage});
+}
+
+TEST(a_body_is_changed_where_it_must_be)
+{
+    RELAY(
+        false,
+        "{ \"choices\": [{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"<t>a</t>b\""
+        ",\"refusal\":null},\"finish_reason\":\"stop\"}], \"x\": 1 }",
+        "{ \"choices\": "
+        "[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"b\",\"refusal"
+        "\":null,\"reasoning\":\"a\",\"reasoning_content\":\"a\"},\"finish_reason\":\"stop\"}], "
+        "\"x\": 1 }",
+        EV(CHAT_REASONING, "a"),
+        EV(CHAT_TEXT, "b"));
+    RELAY(false,
+          "{\"choices\":[{\"index\":0,\"message\":{\"content\":\"b\",\"reasoning\":\"a\"}}]}",
+          "{\"choices\":[{\"index\":0,\"message\":{\"content\":\"b\"}}]}",
+          EV(CHAT_TEXT, "b"));
+}
+
+TEST(what_was_held_back_comes_before_done)
+{
+    struct wire_frame first = {
+        STR(""),
+        STR("{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}"),
+        STR("data: first\n\n"),
+        NULL};
+    struct wire_frame done = {STR(""), STR("[DONE]"), STR("data: [DONE]\n\n"), NULL};
+    const struct chat_event late[] = {EV(CHAT_TEXT, "<"), {.kind = CHAT_END}};
+    struct telling t;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    CHECK(json_parse(&doc, first.data, &e));
+    first.doc = &doc;
+    telling_init(&t, &wire_openai, true);
+    wire_relay(&t.en, &first, late, 0, false);
+    wire_relay(&t.en, &done, late, 2, true);
+    CHECK_STR(
+        buf_str(&t.out),
+        "data: first\n\ndata: {\"id\":\"r\",\"object\":\"chat.completion.chunk\",\"created\":1,"
+        "\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<\"},"
+        "\"finish_reason\":null}]}\n\ndata: [DONE]\n\n");
+    telling_release(&t);
+    json_release(&doc);
+}
+
+TEST_MAIN(T(reasoning_goes_out_under_both_names), T(text_that_became_two_things_is_two_chunks),
+          T(what_else_a_frame_carries_follows), T(a_frame_that_only_had_hidden_reasoning_is_gone),
+          T(details_stay_with_the_words_they_repeat), T(calls_found_in_the_text_become_calls),
+          T(counts_made_here_go_into_the_usage), T(a_body_is_changed_where_it_must_be),
+          T(what_was_held_back_comes_before_done))
