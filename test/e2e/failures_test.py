@@ -73,8 +73,10 @@ class Failures(GatewayCase):
         for kind in KINDS:
             for name in ODD:
                 name = name.split(":")[0]
-                if kind == "ollama" and name in ("cr", "crlf", "bom", "after-done", "double-done"):
-                    continue
+                if kind == "ollama" and name in ("cr", "crlf", "bom"):
+                    continue  # there are no events in its stream
+                if kind in ("gemini", "ollama") and name == "after-done":
+                    continue  # nothing says that it is done but what it said last
                 with self.subTest(kind, odd=name):
                     said = question()
                     text, thought = said_in(self.ok(chat(f"{kind}-odd-{name}", said, stream=True,

@@ -244,7 +244,7 @@ def common(body, script, usage):
     messages = body["messages"]
     last = messages[-1]
     ask = Ask(body["model"], bool(body.get("stream")), usage=usage, input_tokens=estimate(body))
-    ask.user = question(text_of(m["content"]) for m in messages if m["role"] == "user")
+    ask.user = question(m["content"] for m in messages if m["role"] == "user")
     ask.system = "\n".join(text_of(m["content"]) for m in messages
                            if m["role"] in ("system", "developer"))
     ask.tail = text_of(last.get("content")) + (reasoning_text(last) or "" if last["role"] != "tool"
