@@ -260,6 +260,10 @@ static bool breaker_lets(struct call *c)
                          c->config->breaker_ms,
                          &left_ms)) {
             c->breaker_open = true;
+            c->origin = arena_printf(&c->arena,
+                                     STR_FMT "/" STR_FMT,
+                                     STR_ARG(c->in.key ? c->in.key->name : STR("")),
+                                     STR_ARG(c->breaker_name));
             return true;
         }
         call_note(c, "skipped", STR("circuit open"));

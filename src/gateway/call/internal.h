@@ -80,7 +80,8 @@ struct call {
 
     struct summary sum;
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
-    str breaker_name;
+    str breaker_name;  /* provider and model */
+    str origin;        /* the same for whom: what the vault keeps things under */
     int64_t estimated_tokens;
     int status; /* for the record */
 };

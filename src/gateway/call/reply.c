@@ -70,10 +70,24 @@ static void keep_text(struct call *c, const struct chat_event *ev)
     }
 }
 
+#define USAGE_MAX ((int64_t)1 << 40) /* nobody counts so many tokens */
+
+static int64_t believable(int64_t count)
+{
+    return count >= 0 && count <= USAGE_MAX ? count : -1;
+}
+
 /* Usage of a second call: what the first one thought comes on top. */
 static void usage_in(struct call *c, const struct chat_event *ev, struct chat_usage *u)
 {
     *u = *ev->usage;
+    u->input = believable(u->input);
+    u->output = believable(u->output);
+    u->reasoning = believable(u->reasoning);
+    u->cache_read = believable(u->cache_read);
+    u->cache_write = believable(u->cache_write);
+    if (u->output >= 0 && u->reasoning > u->output)
+        u->reasoning = -1; /* more than there was in all: we count ourselves */
     if (u->raw.n)
         u->raw = arena_dup(&c->arena, u->raw);
     if (c->phase != CALL_FIRST) {
@@ -101,7 +115,7 @@ static void on_event(void *ctx, const struct chat_event *ev)
         break;
     case CHAT_KEEP:
         if (ev->id.n)
-            vault_put(c->gl->gateway->vault, c->breaker_name, ev->id, ev->name, ev->text);
+            vault_put(c->gl->gateway->vault, c->origin, ev->id, ev->name, ev->text);
         return;
     case CHAT_EXTRA:
         if (c->phase != CALL_FIRST)
