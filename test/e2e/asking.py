@@ -58,6 +58,10 @@ def config(**more):
     """Every kind with every behaviour, and a few providers for one test each."""
     p = {f"test-{k}": upstream(world.provider, k, {f"{k}-{n}": b for n, b in MODELS.items()})
          for k in KINDS}
+    p["new-anthropic"] = upstream(world.provider, "anthropic", {
+        "new-claude": "claude-opus-4-7+think+as:adaptive"})
+    p["new-gemini"] = upstream(world.provider, "gemini", {
+        "new-gemini": "gemini-3-pro+think+as:gemini3"})
     p["exact-openai"] = upstream(world.provider, "openai", ["plain"])
     p["exact-anthropic"] = upstream(world.provider, "anthropic", ["think+loud"])
     p["tags"] = upstream(world.provider, "openai", {"in-tags": "tags:think", "in-qwen": "tags:qwen3"},

@@ -140,7 +140,7 @@ class Strict(unittest.TestCase):
 
     def test_a_model_that_is_no_script_is_not_found(self):
         for kind in REFUSED:
-            self.assertEqual(ask(kind, "gpt-99")[0], 404, kind)
+            self.assertEqual(ask(kind, "mystery-99")[0], 404, kind)
 
 
 class Says(unittest.TestCase):

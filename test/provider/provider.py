@@ -37,6 +37,7 @@ How it is said.
     redacted            a redacted_thinking block before the thinking (Anthropic)
     no-usage, bad-usage, same-id
     tag:TEXT            nothing: makes the name, and so its counters, one's own
+    claude-X, gemini-X, gpt-X   nothing: for a gateway that knows models by their names
 What goes wrong.
     error:STATUS[:times=N][:retry-after=S][:body=html|empty]   that status, the first N times
     error-mid           an error event in the middle of the stream
