@@ -88,8 +88,8 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     u->cache_write = believable(u->cache_write);
     if (u->output >= 0 && u->reasoning > u->output)
         u->reasoning = -1; /* more than there was in all: we count ourselves */
-    if (u->raw.n)
-        u->raw = arena_dup(&c->arena, u->raw);
+    if (u->raw.n)          /* in words that only its own dialect knows */
+        u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
     if (c->phase != CALL_FIRST) {
         int64_t thought = pipe_tokens(&c->pipe);
 
