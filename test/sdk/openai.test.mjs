@@ -103,7 +103,8 @@ run({
                 for (const stream of [false, true]) {
                     const r = await ask({model: t.model(slug), prompt: prompt(), show: true, stream});
                     assert.match(r.reasoning, /^Let me ponder this\..*So I know\.$/s, slug);
-                    assert.ok(r.usage.reasoning <= r.usage.output, slug);
+                    /* xAI counts reasoning beside the completion, and its words go through. */
+                    assert.ok(slug === 'xai' || r.usage.reasoning <= r.usage.output, slug);
                 }
         },
     },
