@@ -25,6 +25,7 @@ void pipe_release(struct pipe *p)
 
 void pipe_begin(struct pipe *p)
 {
+    p->ever_touched |= p->touched;
     arena_reset(&p->frame);
     p->events = NULL;
     p->count = p->events_max = 0;
@@ -399,7 +400,8 @@ static void usage(struct pipe *p, const struct chat_event *ev)
 
     *u = *ev->usage;
     out->usage = u;
-    if (u->reasoning < 0 && p->reasoning_size > 0) {
+    if (u->reasoning < 0 && p->reasoning_size > 0 &&
+        !(p->options.as_it_is && !p->ever_touched && !p->touched)) {
         u->reasoning = pipe_tokens(p);
         u->raw = STR("");
         p->touched = true;

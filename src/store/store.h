@@ -41,7 +41,7 @@ struct store_options {
     enum store_durability durability;
     size_t queue_size_max;     /* bytes waiting for the writer; 0 is 16 MiB: more is ERR_LIMIT */
     uint64_t journal_size_max; /* bytes on disk not yet in the tables; 0 is 1 GiB */
-    const struct clock *clock; /* lent until the close */
+    const struct clock *clock; /* measures commits, lent until the close; NULL: the real one */
     struct log *log;           /* for the store's threads, lent; NULL: stderr */
 };
 

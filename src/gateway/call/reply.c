@@ -139,7 +139,7 @@ static void on_event(void *ctx, const struct chat_event *ev)
         c->error.type = arena_dup(&c->arena, ev->error->type);
         c->error.code = arena_dup(&c->arena, ev->error->code);
         c->error.param = arena_dup(&c->arena, ev->error->param);
-        c->error.raw = arena_dup(&c->arena, ev->error->raw);
+        c->error.raw = STR(""); /* an event, not a body of its own */
         return;
     case CHAT_REASONING:
     case CHAT_REDACTED:
@@ -353,6 +353,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->decoding = true;
     c->pipe.options.on_thought = on_thought;
     c->pipe.options.ctx = c;
+    c->pipe.options.as_it_is = c->relay;
     if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole */
 }
