@@ -408,8 +408,9 @@ static void on_error_reply(struct call *c)
         error.type = arena_dup(&c->arena, error.type);
         error.code = arena_dup(&c->arena, error.code);
         error.param = arena_dup(&c->arena, error.param);
-        if (c->wire->dialect == c->in.wire->dialect)
-            error.raw = arena_dup(&c->arena, buf_str(&c->error_body));
+        error.raw = c->wire->dialect == c->in.wire->dialect
+                        ? arena_dup(&c->arena, buf_str(&c->error_body))
+                        : STR("");
     }
     json_release(&doc);
     if (!error.message.n)
