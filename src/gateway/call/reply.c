@@ -158,7 +158,7 @@ static void on_thought(void *ctx, str text)
     struct call *c = ctx;
 
     buf_add(&c->thought, text);
-    if (c->config->keep == CONFIG_KEEP_TEXT)
+    if (c->gl->gateway->records && c->config->keep == CONFIG_KEEP_TEXT)
         buf_add(&c->reasoning, text);
 }
 
@@ -214,8 +214,12 @@ static void deliver(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
-    for (size_t i = 0; i < p->count; i++)
-        keep_text(c, &p->events[i]);
+    if (c->gl->gateway->records) {
+        for (size_t i = 0; i < p->count; i++)
+            keep_text(c, &p->events[i]);
+        if (!c->end_seen)
+            call_record_some(c);
+    }
     if (!c->sink || (p->count == 0 && !(f && c->relay)))
         return;
     if (p->count && !c->sum.first_byte_ns)
