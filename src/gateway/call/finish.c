@@ -62,6 +62,10 @@ static void summarize(struct call *c)
     chat_usage_merge(&s->usage, &c->phase_usage);
     s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
+    if (s->usage.output < 0 && s->first_byte_ns) { /* nobody told: about four bytes a token */
+        s->usage.input = s->usage.input < 0 ? (int64_t)(c->in.body.n / 4) : s->usage.input;
+        s->usage.output = facts.reasoning_tokens + (int64_t)((c->pipe.answer_size + 3) / 4);
+    }
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");

@@ -162,6 +162,21 @@ static void on_thought(void *ctx, str text)
         buf_add(&c->reasoning, text);
 }
 
+/* Medium that doubts itself becomes high, once, if the configuration wants it. */
+static int64_t on_cap(void *ctx)
+{
+    struct call *c = ctx;
+    const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
+
+    if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
+        !level_uncertain(buf_str(&c->thought)))
+        return c->level.cap;
+    c->level.asked = CHAT_LEVEL_HIGH;
+    c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);
+    call_note(c, "raised to high", STR("the reasoning was uncertain at its cap"));
+    return c->level.cap;
+}
+
 /* ---- from frame to client ---- */
 
 /* Reasoning took all the room there was, and the answer is empty. */
@@ -356,6 +371,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){on_event, c});
     c->decoding = true;
     c->pipe.options.on_thought = on_thought;
+    c->pipe.options.on_cap = on_cap;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->relay;
     if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
