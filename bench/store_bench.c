@@ -1,4 +1,4 @@
-/* How fast records go through the journal, and what one costs its caller, beside a bare memcpy.
+/* How fast records go through the journal, and what one costs its caller.
  *
  *     store_bench [FOLDER]              on the disk that is to be measured; /tmp if not told
  *

@@ -97,6 +97,19 @@ static void fuzz_release(struct fuzz *z)
     arena_release(&z->arena);
 }
 
+/* Another call goes on where the frames ended. */
+static void fuzz_go_on(struct fuzz *z)
+{
+    static const struct chat_event more[] = {
+        {.kind = CHAT_TEXT, .block = 9, .text = {"x", 1}, .id = {"", 0}, .name = {"", 0}},
+        {.kind = CHAT_STOP, .text = {"", 0}, .id = {"", 0}, .name = {"", 0}},
+        {.kind = CHAT_END, .text = {"", 0}, .id = {"", 0}, .name = {"", 0}},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(more); i++)
+        wire_encode(&z->relay, &more[i]);
+}
+
 static void fuzz_reply(const struct wire *w, str bytes, bool stream, unsigned hide)
 {
     static struct fuzz a, b, c;
@@ -109,6 +122,7 @@ static void fuzz_reply(const struct wire *w, str bytes, bool stream, unsigned hi
     fuzz_run(&a, w, bytes, bytes.n ? bytes.n : 1);
     fuzz_run(&b, w, bytes, 3);
     assert(str_eq(buf_str(&a.events), buf_str(&b.events)));
+    fuzz_go_on(&b);
     fuzz_run(&c, w, buf_str(&a.encoded), 1000);
     if (!a.encode.failed && a.ended && buf_str(&a.encoded).n)
         assert(c.ended && !c.encode.failed);

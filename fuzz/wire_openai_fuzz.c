@@ -7,7 +7,7 @@
 #include "wire/internal.h"
 
 #define LIMIT ((size_t)64 << 20)
-#define EVENTS_MAX 4096
+#define EVENTS_MAX 256
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,11 +30,11 @@ static void on_event(void *ctx, const struct chat_event *ev)
     buf_printf(&r->lines, "%d %u.%u %d ", (int)ev->kind, ev->choice, ev->block, (int)ev->stop);
     buf_add(&r->lines, ev->text);
     buf_add_c(&r->lines, '\n');
-    if (ev->kind == CHAT_TEXT)
+    if (ev->kind == CHAT_TEXT && ev->choice == 0)
         buf_add(&r->text, ev->text);
-    if (ev->kind == CHAT_REASONING)
+    if (ev->kind == CHAT_REASONING && ev->choice == 0)
         buf_add(&r->thought, ev->text);
-    if (ev->kind == CHAT_CALL) {
+    if (ev->kind == CHAT_CALL && ev->choice == 0) {
         buf_add(&r->calls, ev->id);
         buf_add(&r->calls, ev->name);
     }

@@ -349,3 +349,61 @@ str served_ask(const struct served *s, str bytes, struct buf *out)
     close(fd);
     return buf_str(out);
 }
+
+int served_status(str reply)
+{
+    return str_starts(reply, STR("HTTP/1.1 ")) && reply.n > 12
+               ? (reply.p[9] - '0') * 100 + (reply.p[10] - '0') * 10 + reply.p[11] - '0'
+               : 0;
+}
+
+str served_body(str reply)
+{
+    size_t at = str_find(reply, STR("\r\n\r\n"));
+
+    return at == STR_NONE ? STR("") : str_slice(reply, at + 4, reply.n);
+}
+
+bool served_has(const struct buf *text, const char *what)
+{
+    return str_find(buf_str(text), str_c(what)) != STR_NONE;
+}
+
+size_t served_count(const struct buf *text, const char *what)
+{
+    str rest = buf_str(text);
+    size_t n = 0;
+
+    for (size_t at; (at = str_find(rest, str_c(what))) != STR_NONE; n++)
+        rest = str_slice(rest, at + strlen(what), rest.n);
+    return n;
+}
+
+void served_leave(int fd, bool reset)
+{
+    struct linger now = {.l_onoff = 1};
+
+    if (reset)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(fd);
+}
+
+struct counting {
+    const struct server *server;
+    size_t count;
+};
+
+static void on_count(void *ctx)
+{
+    struct counting *c = ctx;
+
+    c->count = server_count(c->server);
+}
+
+size_t served_connections(struct served *s)
+{
+    struct counting c = {s->server, 0};
+
+    served_call(s, on_count, &c);
+    return c.count;
+}

@@ -21,10 +21,9 @@ struct served {
     unsigned port;
     struct server_exchange *waiting; /* the last one that /wait or /silent got */
     struct loop_task task;
-    size_t flood_left;
+    atomic_size_t flood_left;
     struct server_ws *ws;
     atomic_int requests, gone, rooms, idle, ws_closed, posted;
-    atomic_size_t most; /* ever queued by /flood */
 };
 
 void served_begin(struct served *s, const struct server_options *o);
@@ -44,3 +43,11 @@ bool served_read_all(int fd, struct buf *out);
 bool served_read_until(int fd, struct buf *out, const char *what);
 /* A connection, these bytes, all that comes back until it closes. */
 str served_ask(const struct served *s, str bytes, struct buf *out);
+
+/* Of a reply: its status, what is behind its head. */
+int served_status(str reply);
+str served_body(str reply);
+bool served_has(const struct buf *text, const char *what);
+size_t served_count(const struct buf *text, const char *what);
+void served_leave(int fd, bool reset);
+size_t served_connections(struct served *s);

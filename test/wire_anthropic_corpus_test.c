@@ -1,4 +1,4 @@
-/* Recorded traffic of Anthropic's, where it is at hand: read whole and in pieces, written again, and
+/* Recorded traffic of Anthropic, where it is at hand: read whole and in pieces, written again, and
  * passed on.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
-/* Bodies of /v1/messages: what is refused and with which words, what is read, and what the gateway's
- * plan does to one.
+/* Bodies of /v1/messages: what is refused and with which words, what is read, and what a plan of
+ * the gateway does to one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

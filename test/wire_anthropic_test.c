@@ -415,6 +415,38 @@ TEST(a_touched_delta_keeps_its_other_members)
     arena_release(&a);
 }
 
+TEST(a_relay_may_end_in_words_of_our_own)
+{
+    static const struct {
+        const char *bytes, *want;
+    } cases[] = {
+        {START BEGIN("0", TEXT_BLOCK) PING, START PING BEGIN("0", THINK_BLOCK) THINK("0", "so")},
+        {START BEGIN("0", TEXT_BLOCK) TEXT("0", "a"),
+         START BEGIN("0", TEXT_BLOCK) TEXT("0", "a") STOP("0") BEGIN("1", THINK_BLOCK)
+             THINK("1", "so")},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct chat_event list[] = {event(CHAT_REASONING, 5, "so"), event(CHAT_END, 0, "")};
+        struct pass *p = malloc(sizeof *p);
+        struct frames fr;
+
+        assert(p);
+        pass_init(p, &wire_anthropic, &wire_anthropic, true);
+        p->relay = true;
+        frames_init(&fr, FRAMES_SSE, HELP_SIZE_MAX, (struct frames_sink){feed_frame, &p->feed});
+        frames_feed(&fr, str_c(cases[i].bytes));
+        wire_encode(&p->en, &list[0]);
+        wire_encode(&p->en, &list[1]);
+        CHECK(str_starts(buf_str(&p->out), str_c(cases[i].want)));
+        CHECK_HAS(buf_str(&p->out), "rationale.");
+        CHECK(str_ends(buf_str(&p->out), STR("{\"type\":\"message_stop\"}\n\n")));
+        frames_release(&fr);
+        pass_release(p);
+        free(p);
+    }
+}
+
 TEST(a_whole_reply_keeps_what_is_not_hidden)
 {
     struct pass *p = malloc(sizeof *p);
@@ -449,4 +481,5 @@ TEST_MAIN(T(a_stream_is_decoded_block_by_block), T(blocks_that_overlap_are_told_
           T(an_encoded_stream_is_the_sequence_that_clients_expect),
           T(an_error_is_told_in_anthropics_words), T(hidden_thinking_leaves_no_gap_in_the_indexes),
           T(thinking_in_a_text_becomes_a_block_of_its_own),
-          T(a_touched_delta_keeps_its_other_members), T(a_whole_reply_keeps_what_is_not_hidden))
+          T(a_touched_delta_keeps_its_other_members), T(a_relay_may_end_in_words_of_our_own),
+          T(a_whole_reply_keeps_what_is_not_hidden))

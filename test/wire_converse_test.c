@@ -1,5 +1,107 @@
+/* Bedrock's Converse replies by cases of our own, and recorded ones where they are at hand.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #include "wire_help.h"
-TEST(x)
+
+static const char *const keys[] = {"text", "signature", "input", NULL};
+
+static void check_events(const char *bytes, enum frames_kind kind, const char *want)
 {
+    for (size_t piece = 0; piece < 10; piece++) {
+        struct notes n;
+
+        notes_init(&n);
+        decode_to(&wire_converse, str_c(bytes), kind, piece, &n);
+        CHECK_STR(buf_str(&n.all), want);
+        notes_release(&n);
+    }
 }
-TEST_MAIN(T(x))
+
+TEST(a_whole_reply_is_decoded)
+{
+    check_events(
+        "{\"output\":{\"message\":{\"content\":[{\"reasoningContent\":{\"reasoningText\":{"
+        "\"text\":\"hm\",\"signature\":\"S\"}}},{\"reasoningContent\":{\"redactedContent\":"
+        "\"XX\"}},{\"text\":\"a\"},{\"toolUse\":{\"toolUseId\":\"t\",\"name\":\"f\",\"input\":{"
+        "\"x\":1}}},{\"image\":{}}]}},\"stopReason\":\"tool_use\",\"usage\":{\"inputTokens\":"
+        "3,\"outputTokens\":4,\"cacheReadInputTokens\":2}}",
+        FRAMES_WHOLE,
+        "\nstart\nreasoning 0.0: hm\nsignature 0.0: S\nredacted 0.1: XX\ntext 0.2: a\ncall "
+        "0.3 t f\narguments 0.3: {\"x\":1}\nopaque 0.4: {\"image\":{}}\nusage 5 4 -1 2 -1"
+        "\nstop tool tool_use\nend");
+}
+
+TEST(a_stream_says_the_stop_behind_its_usage)
+{
+    check_events(
+        "{\"messageStart\":{\"role\":\"assistant\"}}\n"
+        "{\"contentBlockDelta\":{\"contentBlockIndex\":0,\"delta\":{\"reasoningContent\":{\"text\":"
+        "\"h\"}}}}\n"
+        "{\"contentBlockDelta\":{\"contentBlockIndex\":0,\"delta\":{\"reasoningContent\":{"
+        "\"signature\":\"S\"}}}}\n"
+        "{\"contentBlockStop\":{\"contentBlockIndex\":0}}\n"
+        "{\"contentBlockStart\":{\"contentBlockIndex\":1,\"start\":{\"toolUse\":{\"toolUseId\":"
+        "\"t\","
+        "\"name\":\"f\"}}}}\n"
+        "{\"contentBlockStop\":{\"contentBlockIndex\":1}}\n"
+        "{\"messageStop\":{\"stopReason\":\"end_turn\"}}\n"
+        "{\"metadata\":{\"usage\":{\"inputTokens\":1,\"outputTokens\":2},\"metrics\":{\"l\":1}}}\n",
+        FRAMES_LINES,
+        "\nstart\nreasoning 0.0: h\nsignature 0.0: S\ncall 0.1 t f\narguments 0.1: {}\nusage 1 2 "
+        "-1 -1 -1"
+        "\nextra metrics: {\"l\":1}\nstop end end_turn\nend");
+}
+
+TEST(an_exception_is_an_error)
+{
+    check_events(
+        "{\"throttlingException\":{\"message\":\"slow\"}}\n", FRAMES_LINES, "\nerror 429 slow");
+    check_events(
+        "{\"message\":\"x\"}", FRAMES_WHOLE, "\nerror 502 the provider's reply has no content");
+}
+
+static size_t on_chunks(const char *id, str body)
+{
+    struct notes n;
+
+    notes_init(&n);
+    decode_to(&wire_converse, body, FRAMES_LINES, 0, &n);
+    CHECK_F(n.errors == 0, "%s: " STR_FMT, id, STR_ARG(buf_str(&n.all)));
+    notes_release(&n);
+    check_decoding(&wire_converse, id, body, FRAMES_LINES, keys);
+    return 1;
+}
+
+static size_t on_whole(const char *id, str body)
+{
+    if (str_find(body, STR("\"output\"")) == STR_NONE)
+        return 0;
+    check_decoding(&wire_converse, id, body, FRAMES_WHOLE, keys);
+    return 1;
+}
+
+static size_t on_exchange(const struct exchange *x)
+{
+    char id[256];
+
+    if (!str_ends(x->uri, STR("/converse")) || x->status != 200)
+        return 0;
+    snprintf(id, sizeof id, STR_FMT, STR_ARG(x->id));
+    check_decoding(&wire_converse, id, x->reply, FRAMES_WHOLE, keys);
+    return 1;
+}
+
+TEST(recorded_replies_lose_nothing)
+{
+    static const char *const files[] = {"cache", "output", "thinking", "tool-choice", "tools"};
+    size_t n = each_file("amazon-bedrock", ".chunks.txt", on_chunks) +
+               each_file("amazon-bedrock", ".json", on_whole);
+
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        n += each_exchange(files[i], on_exchange);
+    print_message("%zu replies\n", n);
+}
+
+TEST_MAIN(T(a_whole_reply_is_decoded), T(a_stream_says_the_stop_behind_its_usage),
+          T(an_exception_is_an_error), T(recorded_replies_lose_nothing))

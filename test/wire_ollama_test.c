@@ -337,9 +337,42 @@ TEST(a_plan_becomes_edits)
                 "\"top_p\":1,\"temperature\":0.1,\"num_predict\":9}}");
 }
 
+static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
+{
+    (void)ctx;
+    (void)n_max;
+    out[0] = (struct wire_kept){.name = STR(OLLAMA_KEEP), .text = STR("t\n")};
+    return str_eq(id, STR("x"));
+}
+
+TEST(thinking_goes_back_with_its_call)
+{
+    struct wire_vault vault = {.find = find_kept};
+    static struct run r;
+
+    run_init(&r, &wire_ollama, false);
+    run_feed(&r,
+             STR("{\"model\":\"m\",\"message\":{\"thinking\":\"t\\n\",\"tool_calls\":[{\"id\":"
+                 "\"x\",\"function\":{\"name\":\"f\"}},{\"id\":\"y\",\"function\":{\"name\":"
+                 "\"g\"}}]},\"done\":true}"),
+             0);
+    CHECK_STR(buf_str(&r.events),
+              "start \"m\"\nreasoning 0 \"t\\n\"\nkeep \"x\" \"ollama_thinking\" \"t\\n\"\n"
+              "call 1 \"x\" \"f\"\narguments 1 \"{}\"\ncall 2 \"y\" \"g\"\narguments 2 \"{}\"\n"
+              "stop tool\nend\n");
+    run_release(&r);
+    check_patch("{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"x\"}]},{"
+                "\"role\":\"assistant\",\"thinking\":\"k\",\"tool_calls\":[{\"id\":\"x\"}]}]}",
+                PLAN(.vault = &vault),
+                "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"x\"}],"
+                "\"thinking\":\"t\\n\"},{\"role\":\"assistant\",\"thinking\":\"k\","
+                "\"tool_calls\":[{\"id\":\"x\"}]}]}");
+}
+
 TEST_MAIN(T(lines_become_events_however_they_are_cut),
           T(events_encoded_and_read_again_are_the_same), T(a_stream_encoded_whole_is_one_object),
           T(hidden_thinking_leaves_no_line), T(whole_and_generate_bodies_are_read),
           T(an_error_in_the_middle_and_a_cut_end_are_errors),
           T(touched_lines_say_what_they_are_told), T(a_request_is_read_and_written_again),
-          T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits))
+          T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits),
+          T(thinking_goes_back_with_its_call))

@@ -308,87 +308,87 @@ TEST(a_plan_sets_what_it_names)
           BODY(",\"a\":{\"c\":2,\"b\":1},\"stream\":true"));
 }
 
+static const struct {
+    enum wire_think think;
+    enum chat_level level;
+    int64_t budget;
+    const char *in, *out;
+} ways[] = {
+    {WIRE_THINK_DEFAULT, CHAT_LEVEL_HIGH, -1, "", ",\"reasoning_effort\":\"high\""},
+    {WIRE_THINK_DEFAULT, CHAT_LEVEL_NONE, -1, "", ",\"reasoning_effort\":\"none\""},
+    {WIRE_THINK_DEFAULT, CHAT_LEVEL_ON, -1, "", ",\"reasoning_effort\":\"medium\""},
+    {WIRE_THINK_DEFAULT,
+     CHAT_LEVEL_LOW,
+     -1,
+     ",\"thinking\":{\"type\":\"enabled\"}",
+     ",\"reasoning_effort\":\"low\""},
+    {WIRE_THINK_DEEPSEEK,
+     CHAT_LEVEL_MINIMAL,
+     -1,
+     "",
+     ",\"thinking\":{\"type\":\"enabled\"},\"reasoning_effort\":\"low\""},
+    {WIRE_THINK_DEEPSEEK,
+     CHAT_LEVEL_MEDIUM,
+     -1,
+     "",
+     ",\"thinking\":{\"type\":\"enabled\"},\"reasoning_effort\":\"high\""},
+    {WIRE_THINK_DEEPSEEK,
+     CHAT_LEVEL_XHIGH,
+     -1,
+     "",
+     ",\"thinking\":{\"type\":\"enabled\"},\"reasoning_effort\":\"max\""},
+    {WIRE_THINK_DEEPSEEK,
+     CHAT_LEVEL_NONE,
+     -1,
+     ",\"reasoning_effort\":\"high\"",
+     ",\"thinking\":{\"type\":\"disabled\"}"},
+    {WIRE_THINK_OPENROUTER, CHAT_LEVEL_HIGH, -1, "", ",\"reasoning\":{\"effort\":\"high\"}"},
+    {WIRE_THINK_OPENROUTER,
+     CHAT_LEVEL_HIGH,
+     500,
+     ",\"reasoning\":{\"effort\":\"low\",\"exclude\":true}",
+     ",\"reasoning\":{\"exclude\":true,\"max_tokens\":500}"},
+    {WIRE_THINK_OPENROUTER, CHAT_LEVEL_NONE, -1, "", ",\"reasoning\":{\"effort\":\"none\"}"},
+    {WIRE_THINK_VLLM,
+     CHAT_LEVEL_LOW,
+     128,
+     ",\"chat_template_kwargs\":{\"x\":1}",
+     ",\"chat_template_kwargs\":{\"x\":1,\"enable_thinking\":true,\"thinking\":true},"
+     "\"reasoning_effort\":\"low\",\"thinking_token_budget\":128"},
+    {WIRE_THINK_VLLM,
+     CHAT_LEVEL_NONE,
+     -1,
+     ",\"thinking_token_budget\":5",
+     ",\"reasoning_effort\":\"none\",\"chat_template_kwargs\":{\"enable_thinking\":false,"
+     "\"thinking\":false}"},
+    {WIRE_THINK_SGLANG,
+     CHAT_LEVEL_MEDIUM,
+     64,
+     "",
+     ",\"reasoning_effort\":\"medium\",\"chat_template_kwargs\":{\"enable_thinking\":true,"
+     "\"thinking\":true},\"custom_params\":{\"thinking_budget\":64}"},
+    {WIRE_THINK_LLAMACPP,
+     CHAT_LEVEL_HIGH,
+     64,
+     "",
+     ",\"reasoning_effort\":\"high\",\"chat_template_kwargs\":{\"enable_thinking\":true},"
+     "\"thinking_budget_tokens\":64,\"reasoning_budget_tokens\":64"},
+    {WIRE_THINK_LLAMACPP,
+     CHAT_LEVEL_NONE,
+     64,
+     "",
+     ",\"reasoning_effort\":\"none\",\"chat_template_kwargs\":{\"enable_thinking\":false}"},
+    {WIRE_THINK_NONE, CHAT_LEVEL_HIGH, 64, ",\"reasoning_effort\":\"low\"", ""},
+};
+
 TEST(each_host_is_told_to_think_in_its_way)
 {
-    static const struct {
-        enum wire_think think;
-        enum chat_level level;
-        int64_t budget;
-        const char *in, *out;
-    } cases[] = {
-        {WIRE_THINK_DEFAULT, CHAT_LEVEL_HIGH, -1, "", ",\"reasoning_effort\":\"high\""},
-        {WIRE_THINK_DEFAULT, CHAT_LEVEL_NONE, -1, "", ",\"reasoning_effort\":\"none\""},
-        {WIRE_THINK_DEFAULT, CHAT_LEVEL_ON, -1, "", ",\"reasoning_effort\":\"medium\""},
-        {WIRE_THINK_DEFAULT,
-         CHAT_LEVEL_LOW,
-         -1,
-         ",\"thinking\":{\"type\":\"enabled\"}",
-         ",\"reasoning_effort\":\"low\""},
-        {WIRE_THINK_DEEPSEEK,
-         CHAT_LEVEL_MINIMAL,
-         -1,
-         "",
-         ",\"thinking\":{\"type\":\"enabled\"},\"reasoning_effort\":\"low\""},
-        {WIRE_THINK_DEEPSEEK,
-         CHAT_LEVEL_MEDIUM,
-         -1,
-         "",
-         ",\"thinking\":{\"type\":\"enabled\"},\"reasoning_effort\":\"high\""},
-        {WIRE_THINK_DEEPSEEK,
-         CHAT_LEVEL_XHIGH,
-         -1,
-         "",
-         ",\"thinking\":{\"type\":\"enabled\"},\"reasoning_effort\":\"max\""},
-        {WIRE_THINK_DEEPSEEK,
-         CHAT_LEVEL_NONE,
-         -1,
-         ",\"reasoning_effort\":\"high\"",
-         ",\"thinking\":{\"type\":\"disabled\"}"},
-        {WIRE_THINK_OPENROUTER, CHAT_LEVEL_HIGH, -1, "", ",\"reasoning\":{\"effort\":\"high\"}"},
-        {WIRE_THINK_OPENROUTER,
-         CHAT_LEVEL_HIGH,
-         500,
-         ",\"reasoning\":{\"effort\":\"low\",\"exclude\":true}",
-         ",\"reasoning\":{\"exclude\":true,\"max_tokens\":500}"},
-        {WIRE_THINK_OPENROUTER, CHAT_LEVEL_NONE, -1, "", ",\"reasoning\":{\"effort\":\"none\"}"},
-        {WIRE_THINK_VLLM,
-         CHAT_LEVEL_LOW,
-         128,
-         ",\"chat_template_kwargs\":{\"x\":1}",
-         ",\"chat_template_kwargs\":{\"x\":1,\"enable_thinking\":true,\"thinking\":true},"
-         "\"reasoning_effort\":\"low\",\"thinking_token_budget\":128"},
-        {WIRE_THINK_VLLM,
-         CHAT_LEVEL_NONE,
-         -1,
-         ",\"thinking_token_budget\":5",
-         ",\"reasoning_effort\":\"none\",\"chat_template_kwargs\":{\"enable_thinking\":false,"
-         "\"thinking\":false}"},
-        {WIRE_THINK_SGLANG,
-         CHAT_LEVEL_MEDIUM,
-         64,
-         "",
-         ",\"reasoning_effort\":\"medium\",\"chat_template_kwargs\":{\"enable_thinking\":true,"
-         "\"thinking\":true},\"custom_params\":{\"thinking_budget\":64}"},
-        {WIRE_THINK_LLAMACPP,
-         CHAT_LEVEL_HIGH,
-         64,
-         "",
-         ",\"reasoning_effort\":\"high\",\"chat_template_kwargs\":{\"enable_thinking\":true},"
-         "\"thinking_budget_tokens\":64,\"reasoning_budget_tokens\":64"},
-        {WIRE_THINK_LLAMACPP,
-         CHAT_LEVEL_NONE,
-         64,
-         "",
-         ",\"reasoning_effort\":\"none\",\"chat_template_kwargs\":{\"enable_thinking\":false}"},
-        {WIRE_THINK_NONE, CHAT_LEVEL_HIGH, 64, ",\"reasoning_effort\":\"low\"", ""},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct wire_plan p = LEVEL(cases[i].think, cases[i].level, cases[i].budget);
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        struct wire_plan p = LEVEL(ways[i].think, ways[i].level, ways[i].budget);
         char in[1024], out[1024];
 
-        snprintf(in, sizeof in, BODY("%s"), cases[i].in);
-        snprintf(out, sizeof out, BODY("%s"), cases[i].out);
+        snprintf(in, sizeof in, BODY("%s"), ways[i].in);
+        snprintf(out, sizeof out, BODY("%s"), ways[i].out);
         apply(&wire_openai, in, &p, out);
     }
 }

@@ -6,6 +6,7 @@
 #include "wire/responses.h"
 
 #include "wire/rope.h"
+#include "wire_responses_items.h"
 #include "wire_run.h"
 
 #define SIZE_LIMIT ((size_t)1 << 20)
@@ -14,16 +15,6 @@
 #define CREATED                                                                                    \
     DATA("{\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_1\","   \
          "\"model\":\"gpt-5\",\"output\":[],\"store\":false}}")
-#define REASONING_ITEM                                                                             \
-    "{\"id\":\"rs_1\",\"type\":\"reasoning\",\"encrypted_content\":\"SEALED\",\"summary\":[{"      \
-    "\"type\":\"summary_text\",\"text\":\"First \\u00e4.\"},{\"type\":\"summary_text\",\"text\":"  \
-    "\"Second.\"}]}"
-#define MESSAGE_ITEM                                                                               \
-    "{\"id\":\"msg_1\",\"type\":\"message\",\"status\":\"completed\",\"role\":\"assistant\","      \
-    "\"content\":[{\"type\":\"output_text\",\"annotations\":[],\"text\":\"Hello you\"}]}"
-#define CALL_ITEM                                                                                  \
-    "{\"id\":\"fc_1\",\"type\":\"function_call\",\"call_id\":\"call_9\",\"name\":\"f\","           \
-    "\"arguments\":\"{\\\"a\\\":1}\"}"
 #define USAGE                                                                                      \
     "{\"input_tokens\":7,\"input_tokens_details\":{\"cached_tokens\":2},\"output_tokens\":9,"      \
     "\"output_tokens_details\":{\"reasoning_tokens\":4},\"total_tokens\":16}"
@@ -532,243 +523,57 @@ TEST(a_whole_text_that_was_split_gets_its_reasoning_item)
     run_release(&r);
 }
 
-/* ---- requests ---- */
-
-static bool read(const char *body, struct json *doc, struct arena *a, struct chat_request *q,
-                 struct err *e)
+/* A reply that is cut in its reasoning, and answered by another call. */
+TEST(events_go_on_where_frames_ended)
 {
-    json_init(doc);
-    arena_init(a, SIZE_LIMIT);
-    return json_parse(doc, str_c(body), e) && responses_read(doc, a, q, e);
+    static struct run r, seen;
+    size_t cut =
+        str_find(str_c(stream), STR("data: {\"type\":\"response.reasoning_summary_part.done"));
+    size_t final;
+
+    run_init(&r, &wire_responses, true);
+    run_feed(&r, str_slice(str_c(stream), 0, cut), 0);
+    tell(&r.relay, (struct chat_event){.kind = CHAT_START});
+    tell(&r.relay, (struct chat_event){.kind = CHAT_TEXT, .block = 1, .text = STR("Hm.")});
+    tell(&r.relay, (struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_END});
+    tell(&r.relay, (struct chat_event){.kind = CHAT_END});
+    check_numbers(buf_str(&r.relayed), NULL);
+    run_init(&seen, &wire_responses, true);
+    run_feed(&seen, buf_str(&r.relayed), 0);
+    CHECK_STR(buf_str(&seen.content), "reasoning 0 \"First \xC3\xA4.\"\ntext 1 \"Hm.\"\n");
+    CHECK(seen.ended);
+    final = str_find(buf_str(&r.relayed), STR("event: response.completed"));
+    CHECK(final != STR_NONE);
+    run_release(&seen);
+    run_init(&seen, &wire_responses, true);
+    run_feed(&seen, str_slice(buf_str(&r.relayed), final, r.relayed.n), 0);
+    CHECK_STR(buf_str(&seen.content), "reasoning 0 \"First \xC3\xA4.\"\ntext 1 \"Hm.\"\n");
+    CHECK(str_find(buf_str(&seen.events), STR("start \"resp_1\"")) != STR_NONE);
+    run_release(&seen);
+    run_release(&r);
 }
 
-TEST(a_request_is_read_whole)
+TEST(tokens_that_we_counted_are_said_where_the_host_does_not)
 {
-    static const char body[] =
-        "{\"model\":\"gpt-5\",\"instructions\":\"sys\",\"input\":[{\"role\":\"user\",\"content\":"
-        "[{\"type\":\"input_text\",\"text\":\"u\"},{\"type\":\"input_image\",\"image_url\":"
-        "\"data:image/"
-        "png;base64,AA\"},{\"type\":\"input_file\",\"file_id\":\"f\"}]}," REASONING_ITEM
-        "," CALL_ITEM ",{\"type\":\"function_call_output\",\"call_id\":\"call_9\","
-        "\"output\":\"out\"},{\"type\":\"item_reference\",\"id\":\"x\"}],\"tools\":[{\"type\":"
-        "\"function\",\"name\":\"f\",\"parameters\":{},\"strict\":true},{\"type\":\"web_search\"}],"
-        "\"tool_choice\":{\"type\":\"function\",\"name\":\"f\"},\"reasoning\":{\"effort\":"
-        "\"xhigh\",\"summary\":\"auto\"},\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":"
-        "\"n\",\"schema\":{},\"strict\":true}},\"max_output_tokens\":50,\"stream\":true,"
-        "\"previous_response_id\":\"resp_0\"}";
-    struct chat_request q;
-    struct arena a;
-    struct json doc;
-    struct err e;
+    static struct run r;
+    static const struct chat_usage usage = {.input = 1, .output = 2, .reasoning = 5};
+    static const struct chat_event told[] = {{.kind = CHAT_USAGE,
+                                              .usage = &usage,
+                                              .text = STR_INIT(""),
+                                              .id = STR_INIT(""),
+                                              .name = STR_INIT("")}};
 
-    CHECK_F(read(body, &doc, &a, &q, &e), "%s", e.text);
-    CHECK_INT(q.message_count, 5);
-    CHECK_INT(q.messages[0].role, CHAT_SYSTEM);
-    CHECK_INT(q.messages[1].part_count, 3);
-    CHECK_STR(q.messages[1].parts[1].mime, "image/png");
-    CHECK_STR(q.messages[1].parts[1].data, "AA");
-    CHECK_INT(q.messages[1].parts[2].kind, CHAT_PART_OPAQUE);
-    CHECK_INT(q.messages[2].role, CHAT_ASSISTANT);
-    CHECK_STR(q.messages[2].parts[0].text, "First \xC3\xA4.\n\nSecond.");
-    CHECK_STR(q.messages[2].parts[0].signature, REASONING_ITEM);
-    CHECK_STR(q.messages[2].parts[1].json, "{\"a\":1}");
-    CHECK_STR(q.messages[3].parts[0].name, "f");
-    CHECK_INT(q.tool_count, 2);
-    CHECK(q.tools[0].strict && q.tools[1].opaque.n > 0);
-    CHECK_INT(q.choice, CHAT_CHOICE_TOOL);
-    CHECK_INT(q.level, CHAT_LEVEL_XHIGH);
-    CHECK(q.thoughts && q.stream && q.format_strict);
-    CHECK_STR(q.max_tokens, "50");
-    CHECK_STR(wire_responses_previous(&doc), "resp_0");
-    json_release(&doc);
-    arena_release(&a);
-}
-
-TEST(a_bad_request_is_told_its_member)
-{
-    static const struct {
-        const char *body, *says;
-    } cases[] = {
-        {"3", "the body must be a JSON object"},
-        {"{}", "model: is missing"},
-        {"{\"model\":\"\"}", "model: must be a string that is not empty"},
-        {"{\"model\":\"m\"}", "input: is missing: give a string or a list of items"},
-        {"{\"model\":\"m\",\"input\":3}", "input: must be a string or a list of items"},
-        {"{\"model\":\"m\",\"input\":[3]}", "input[0]: must be an object"},
-        {"{\"model\":\"m\",\"input\":[{}]}", "input[0]: needs a type or a role"},
-        {"{\"model\":\"m\",\"input\":[{\"role\":\"x\"}]}",
-         "input[0].role: must be user, assistant, system or developer"},
-        {"{\"model\":\"m\",\"input\":[{\"role\":\"user\"}]}",
-         "input[0].content: must be a string or a list of parts"},
-        {"{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_text\"}]}]"
-         "}",
-         "input[0].content[0].text: must be a string"},
-        {"{\"model\":\"m\",\"input\":[{\"type\":\"function_call\",\"name\":\"f\"}]}",
-         "input[0].call_id: must be a string"},
-        {"{\"model\":\"m\",\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"c\"}]}",
-         "input[0].output: must be a string or a list of parts"},
-        {"{\"model\":\"m\",\"input\":\"\",\"reasoning\":{\"effort\":\"huge\"}}",
-         "reasoning.effort: must be none, minimal, low, medium, high, xhigh or max"},
-        {"{\"model\":\"m\",\"input\":\"\",\"max_output_tokens\":1.5}",
-         "max_output_tokens: must be an integer"},
-        {"{\"model\":\"m\",\"input\":\"\",\"temperature\":\"x\"}", "temperature: must be a number"},
-        {"{\"model\":\"m\",\"input\":\"\",\"stream\":1}", "stream: must be true or false"},
-        {"{\"model\":\"m\",\"input\":\"\",\"tools\":[{\"type\":\"function\"}]}",
-         "tools[0].name: must be a string that is not empty"},
-        {"{\"model\":\"m\",\"input\":\"\",\"tool_choice\":\"x\"}",
-         "tool_choice: must be none, auto, required or an object with a type"},
-        {"{\"model\":\"m\",\"input\":\"\",\"text\":{\"format\":{\"type\":\"x\"}}}",
-         "text.format.type: must be text, json_object or json_schema"},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct chat_request q;
-        struct arena a;
-        struct json doc;
-        struct err e;
-
-        CHECK_F(!read(cases[i].body, &doc, &a, &q, &e), "%s", cases[i].body);
-        CHECK_STR(str_c(e.text), cases[i].says);
-        json_release(&doc);
-        arena_release(&a);
-    }
-}
-
-static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
-{
-    (void)ctx;
-    if (!str_eq(id, STR("call_9")) || n_max == 0)
-        return 0;
-    out[0] = (struct wire_kept){.name = STR(RESPONSES_KEEP), .text = STR(REASONING_ITEM)};
-    return 1;
-}
-
-static void check_patch(const char *body, const struct wire_plan *plan, const char *want)
-{
-    struct json_edits ed;
-    struct arena a;
-    struct json doc;
-    struct buf out;
-    struct err e;
-
-    arena_init(&a, SIZE_LIMIT);
-    buf_init(&out, SIZE_LIMIT);
-    json_init(&doc);
-    CHECK(json_parse(&doc, str_c(body), &e));
-    json_edits_init(&ed, &doc, &a);
-    responses_patch(&doc, plan, &ed);
-    json_edits_apply(&ed, &out);
-    CHECK_STR(buf_str(&out), want);
-    json_release(&doc);
-    buf_release(&out);
-    arena_release(&a);
-}
-
-#define PLAN(...)                                                                                  \
-    &(struct wire_plan)                                                                            \
-    {                                                                                              \
-        .budget_tokens = -1, __VA_ARGS__                                                           \
-    }
-
-TEST(a_plan_becomes_edits)
-{
-    struct wire_tail tail = {.role = CHAT_USER, .text = STR("t")};
-
-    check_patch("{\"model\":\"m\", \"input\":\"u\"}",
-                PLAN(.model = STR("M"), .set_stream = true, .stream = true),
-                "{\"model\":\"M\", \"input\":\"u\",\"stream\":true}");
-    check_patch("{\"input\":\"u\",\"instructions\":\"a\\n\"}",
-                PLAN(.system_extra = STR("b"), .tails = &tail, .tail_count = 1),
-                "{\"input\":[{\"role\":\"user\",\"content\":\"u\"},{\"role\":\"user\",\"content\":"
-                "\"t\"}],\"instructions\":\"a\\n\\n\\nb\"}");
-    check_patch("{\"input\":[],\"temperature\":1}",
-                PLAN(.temperature = STR("0"),
-                     .top_p = STR("0.5"),
-                     .max_tokens = STR("9"),
-                     .set_level = true,
-                     .level = CHAT_LEVEL_ON),
-                "{\"input\":[],\"temperature\":1,\"top_p\":0.5,\"max_output_tokens\":9,"
-                "\"reasoning\":{\"effort\":\"medium\"}}");
-    check_patch("{\"reasoning\":{\"summary\":\"auto\"},\"tools\":[]}",
-                PLAN(.set_level = true, .level = CHAT_LEVEL_LOW, .drop_tools = true),
-                "{\"reasoning\":{\"summary\":\"auto\",\"effort\":\"low\"},\"tools\":[],"
-                "\"tool_choice\":\"none\"}");
-    check_patch("{\"reasoning\":{},\"include\":[\"reasoning.encrypted_content\"],\"x\":1}",
-                PLAN(.drop_reasoning = true),
-                "{\"x\":1}");
-    check_patch("{\"include\":[\"a\",\"reasoning.encrypted_content\"]}",
-                PLAN(.drop_reasoning = true, .merge = STR("{\"a\":{\"b\":1}}")),
-                "{\"include\":[\"a\"],\"a\":{\"b\":1}}");
-}
-
-TEST(kept_reasoning_goes_back_before_its_call_once)
-{
-    struct wire_vault vault = {.find = find_kept};
-
-    check_patch("{\"input\":[{\"role\":\"user\",\"content\":\"u\"}," CALL_ITEM "]}",
-                PLAN(.vault = &vault),
-                "{\"input\":[{\"role\":\"user\",\"content\":\"u\"}," REASONING_ITEM "," CALL_ITEM
-                "]}");
-    check_patch("{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}",
-                PLAN(.vault = &vault),
-                "{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}");
-    check_patch("{\"input\":[" REASONING_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}",
-                PLAN(.vault = &vault),
-                "{\"input\":[" REASONING_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}");
-    check_patch("{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}",
-                PLAN(.vault = &vault, .foreign_kept = true),
-                "{\"input\":[" CALL_ITEM "]}");
-    check_patch("{\"input\":[{\"type\":\"reasoning\",\"id\":\"rs_rationale_x_0\",\"summary\":[]},"
-                "3]}",
-                PLAN(.vault = &vault),
-                "{\"input\":[3]}");
-}
-
-TEST(a_request_is_written_as_a_client_would)
-{
-    struct chat_part said = {.kind = CHAT_PART_TEXT, .text = STR("s")};
-    struct chat_part parts[] = {
-        {.kind = CHAT_PART_REASONING,
-         .dialect = CHAT_ANTHROPIC,
-         .text = STR("r"),
-         .signature = STR("sig")},
-        {.kind = CHAT_PART_TEXT, .text = STR("t")},
-        {.kind = CHAT_PART_TOOL_CALL, .id = STR("c"), .name = STR("f"), .json = STR("{}")},
-    };
-    struct chat_part result = {
-        .kind = CHAT_PART_TOOL_RESULT, .id = STR("c"), .parts = &said, .part_count = 1};
-    struct chat_message messages[] = {
-        {.role = CHAT_SYSTEM, .parts = &said, .part_count = 1},
-        {.role = CHAT_USER, .parts = &said, .part_count = 1},
-        {.role = CHAT_ASSISTANT, .parts = parts, .part_count = 3},
-        {.role = CHAT_TOOL, .parts = &result, .part_count = 1},
-        {.role = CHAT_SYSTEM, .parts = &said, .part_count = 1},
-    };
-    struct chat_tool tool = {.name = STR("f"), .opaque = STR("")};
-    struct chat_request q = {.model = STR("m"),
-                             .messages = messages,
-                             .message_count = 5,
-                             .tools = &tool,
-                             .tool_count = 1,
-                             .choice = CHAT_CHOICE_REQUIRED,
-                             .level = CHAT_LEVEL_HIGH,
-                             .temperature = STR("0.70"),
-                             .budget_tokens = -1};
-    struct buf out;
-
-    buf_init(&out, SIZE_LIMIT);
-    responses_write(&q, &out);
-    CHECK_STR(
-        buf_str(&out),
-        "{\"model\":\"m\",\"instructions\":\"s\",\"input\":[{\"role\":\"user\",\"content\":\"s\"},{"
-        "\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\","
-        "\"text\":\"t\"}]},{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"f\","
-        "\"arguments\":\"{}\"},{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":"
-        "\"s\"},{\"role\":\"developer\",\"content\":\"s\"}],\"tools\":[{\"type\":\"function\","
-        "\"name\":\"f\",\"parameters\":{\"type\":\"object\",\"properties\":{}},\"strict\":false}],"
-        "\"tool_choice\":\"required\",\"reasoning\":{\"effort\":\"high\"},\"temperature\":0.70,"
-        "\"stream\":false,\"store\":false,\"include\":[\"reasoning.encrypted_content\"]}");
-    buf_release(&out);
+    run_init(&r, &wire_responses, true);
+    relay_one(&r,
+              "{\"type\":\"response.completed\",\"response\":{\"output\":[],\"usage\":{"
+              "\"output_tokens\":2}}}",
+              told,
+              1,
+              true);
+    CHECK_STR(buf_str(&r.relayed),
+              DATA("{\"type\":\"response.completed\",\"response\":{\"output\":[],\"usage\":{"
+                   "\"output_tokens\":2,\"output_tokens_details\":{\"reasoning_tokens\":5}}}}"));
+    run_release(&r);
 }
 
 TEST_MAIN(T(a_stream_becomes_events_however_it_is_cut), T(a_whole_reply_says_the_same),
@@ -779,7 +584,6 @@ TEST_MAIN(T(a_stream_becomes_events_however_it_is_cut), T(a_whole_reply_says_the
           T(hidden_reasoning_keeps_only_what_is_sealed),
           T(hidden_reasoning_of_a_whole_reply_goes_too),
           T(text_that_was_split_is_the_same_in_every_place),
-          T(a_whole_text_that_was_split_gets_its_reasoning_item), T(a_request_is_read_whole),
-          T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits),
-          T(kept_reasoning_goes_back_before_its_call_once),
-          T(a_request_is_written_as_a_client_would))
+          T(a_whole_text_that_was_split_gets_its_reasoning_item),
+          T(events_go_on_where_frames_ended),
+          T(tokens_that_we_counted_are_said_where_the_host_does_not))

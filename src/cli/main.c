@@ -11,6 +11,7 @@ static const struct cli_command *const commands[] = {
     &cli_serve,
     &cli_split,
     &cli_count,
+    &cli_decode,
     &cli_keys,
     &cli_config,
     &cli_completion,

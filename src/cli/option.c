@@ -275,6 +275,26 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
     return true;
 }
 
+/* The values an option may have, in as many lines as a terminal needs. */
+static void write_choices(struct cli *cli, const char *choices)
+{
+    size_t column = 34;
+
+    file_out_printf(&cli->out, "  %-24s one of:", "");
+    for (const char *at = choices; *at;) {
+        size_t n = strcspn(at, " ");
+
+        if (column + 1 + n > 79) {
+            file_out_printf(&cli->out, "\n  %-24s", "");
+            column = 26;
+        }
+        file_out_printf(&cli->out, " %.*s", (int)n, at);
+        column += 1 + n;
+        at += n + strspn(at + n, " ");
+    }
+    file_out_add(&cli->out, STR("\n"));
+}
+
 /* ---- help ---- */
 
 static void option_line(struct cli *cli, const struct cli_option *o)
@@ -292,7 +312,7 @@ static void option_line(struct cli *cli, const struct cli_option *o)
              o->value ? o->value : "");
     file_out_printf(&cli->out, "  %-24s %s\n", left, o->help);
     if (o->choices)
-        file_out_printf(&cli->out, "  %-24s one of: %s\n", "", o->choices);
+        write_choices(cli, o->choices);
 }
 
 /* Paragraphs broken into lines that fit a terminal. */

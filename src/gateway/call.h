@@ -9,7 +9,7 @@
  * client has seen nothing yet, and puts the call on record before on_end.
  *
  *     waiting --head 2xx--> reading --end--> recording --stored--> on_end
- *        |  ^ backoff, fallback  | cut, starved: a second upstream call goes on where this one ended
+ *        |  ^ backoff, fallback  | cut, starved: a second call goes on where this one ended
  *        +--+--------------------+
  *
  * SPDX-License-Identifier: Apache-2.0

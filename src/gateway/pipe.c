@@ -25,6 +25,7 @@ void pipe_release(struct pipe *p)
 
 void pipe_begin(struct pipe *p)
 {
+    p->ever_touched |= p->touched;
     arena_reset(&p->frame);
     p->events = NULL;
     p->count = p->events_max = 0;
@@ -179,6 +180,10 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
     if (!p->counter || (next && p->reasoned))
         count_new_block(p);
     n = fits(p, ev->text);
+    if (n < ev->text.n && p->options.on_cap) {
+        p->options.cap = p->options.on_cap(p->options.ctx);
+        n += fits(p, str_slice(ev->text, n, ev->text.n));
+    }
     if (n < ev->text.n) {
         p->over = p->muted = p->touched = true;
         part.text = str_slice(ev->text, 0, n);
@@ -399,7 +404,8 @@ static void usage(struct pipe *p, const struct chat_event *ev)
 
     *u = *ev->usage;
     out->usage = u;
-    if (u->reasoning < 0 && p->reasoning_size > 0) {
+    if (u->reasoning < 0 && p->reasoning_size > 0 &&
+        !(p->options.as_it_is && !p->ever_touched && !p->touched)) {
         u->reasoning = pipe_tokens(p);
         u->raw = STR("");
         p->touched = true;

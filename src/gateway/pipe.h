@@ -37,11 +37,14 @@ struct pipe_options {
     bool inside;                       /* the text begins inside reasoning */
     bool hide;
     bool both_names; /* reasoning frames are never untouched: the client wants two spellings */
+    bool as_it_is;   /* usage stays as the provider gave it, as long as nothing else was touched */
     int64_t cap;     /* tokens of reasoning; -1: no cap */
     str id;          /* goes into the ids of calls read from markup; lent */
     const struct tokens_vocab *vocab;
     /* Reasoning under the cap, seen or hidden; may be NULL. */
     void (*on_thought)(void *ctx, str text);
+    /* The cap is reached: a higher one if it is to be raised. May be NULL. */
+    int64_t (*on_cap)(void *ctx);
     void *ctx;
 };
 
@@ -55,6 +58,7 @@ struct pipe {
     bool touched;
 
     /* What is known so far. */
+    bool ever_touched;
     bool over, muted;
     bool reasoned, answered, called;    /* something of it came, white space apart */
     bool opaque;                        /* reasoning that nobody can read came */

@@ -29,6 +29,7 @@ struct worker {
     pthread_t thread;
     struct loop_task drain;
     _Atomic size_t conns;
+    char refusal_id[RAND_ID_SIZE];
 };
 
 struct daemon {
@@ -86,6 +87,8 @@ str route_methods(str path, struct arena *a);
 
 /* exchange.c */
 extern const struct server_handler exchange_handler;
+/* What the server refuses by itself has an id too, and is logged and counted. */
+size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out);
 void exchange_header(struct exchange *ex, str name, str value);
 /* A whole reply, and the end of the exchange. */
 void exchange_reply(struct exchange *ex, int status, str type, str body);

@@ -82,7 +82,10 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     if (!w->gl.client)
         return false;
     w->server = server_new(w->gl.loop, &o, &exchange_handler, w, e);
-    return w->server && server_listen(w->server, fd, e);
+    if (!w->server)
+        return false;
+    server_on_refusal(w->server, exchange_refusal);
+    return server_listen(w->server, fd, e);
 }
 
 static void worker_release(struct worker *w)

@@ -81,6 +81,8 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     *j = (struct journal){.o = *o, .lock_fd = -1, .fd = -1};
     if (!j->o.segment_size)
         j->o.segment_size = JOURNAL_SEGMENT_SIZE;
+    if (!j->o.clock)
+        j->o.clock = &clock_real;
     (void)snprintf(j->dir, sizeof j->dir, "%s", o->dir);
     j->o.dir = j->dir;
     pthread_mutex_init(&j->lock, NULL);

@@ -45,9 +45,9 @@ struct journal_options {
     bool durable;
     size_t queue_size_max;
     uint64_t size_max;
-    uint64_t segment_size; /* a segment is ended once it is larger; 0: JOURNAL_SEGMENT_SIZE */
-    const struct clock *clock;
-    struct log *log; /* NULL: stderr */
+    uint64_t segment_size;     /* a segment is ended once it is larger; 0: JOURNAL_SEGMENT_SIZE */
+    const struct clock *clock; /* measures commits; NULL: the real one. Waits are always real */
+    struct log *log;           /* NULL: stderr */
 };
 
 struct journal_place {

@@ -159,8 +159,9 @@ void segment_reader_release(struct segment_reader *r)
     segment_reader_init(r, r->dir);
 }
 
-/* Makes buf hold as many bytes from r->at on as the file has, up to `need`. */
-static bool fill(struct segment_reader *r, size_t need, struct err *e)
+/* Makes buf hold as many bytes from r->at on as the file has, up to `need`. Nothing behind the
+ * first `limit` bytes of the file is read: the writer may be at work there. */
+static bool fill(struct segment_reader *r, size_t need, uint64_t limit, struct err *e)
 {
     size_t skip = (size_t)(r->at - r->buf_at), size;
 
@@ -179,9 +180,10 @@ static bool fill(struct segment_reader *r, size_t need, struct err *e)
         r->buf = base_realloc(r->buf, size);
         r->buf_cap = size;
     }
-    while (r->buf_n < need) {
-        ssize_t n =
-            pread(r->fd, r->buf + r->buf_n, r->buf_cap - r->buf_n, (off_t)(r->buf_at + r->buf_n));
+    while (r->buf_n < need && r->buf_at + r->buf_n < limit) {
+        uint64_t from = r->buf_at + r->buf_n, left = limit - from;
+        size_t room = r->buf_cap - r->buf_n;
+        ssize_t n = pread(r->fd, r->buf + r->buf_n, room < left ? room : (size_t)left, (off_t)from);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -215,7 +217,7 @@ bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
     r->fd = open(segment_path(r->dir, number, path), O_RDONLY | O_CLOEXEC);
     if (r->fd < 0)
         return err_sys(e, "open %s", path);
-    if (!fill(r, FRAME_SEGMENT_HEAD_SIZE, e))
+    if (!fill(r, FRAME_SEGMENT_HEAD_SIZE, FRAME_SEGMENT_HEAD_SIZE, e))
         return false;
     r->readable = frame_segment_get((str){r->buf, r->buf_n}, &r->head);
     if (r->readable && r->head.version != FRAME_VERSION)
@@ -237,7 +239,7 @@ static bool skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e
         str bytes;
         size_t n;
 
-        if (!fill(r, FRAME_HEAD_SIZE, e))
+        if (!fill(r, FRAME_HEAD_SIZE, size, e))
             return false;
         bytes = window(r, size);
         if (bytes.n < FRAME_HEAD_SIZE)
@@ -255,12 +257,12 @@ static bool skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e
 static bool look(struct segment_reader *r, uint64_t size, enum frame_got *got, struct frame *f,
                  struct err *e)
 {
-    if (!fill(r, FRAME_HEAD_SIZE, e))
+    if (!fill(r, FRAME_HEAD_SIZE, size, e))
         return false;
     *got = frame_get(window(r, size), r->head.salt, r->at, f);
     if (*got != FRAME_SHORT || f->size > size - r->at)
         return true;
-    if (!fill(r, f->size, e))
+    if (!fill(r, f->size, size, e))
         return false;
     *got = frame_get(window(r, size), r->head.salt, r->at, f);
     return true;

@@ -73,6 +73,18 @@ static bool find_place(struct store *s, str url, struct err *e)
 
 /* ---- open and close ---- */
 
+/* The names of the database and of the spool must outlive the power too. */
+static bool sync_parent(const char *path, struct err *e)
+{
+    char dir[FILE_PATH_MAX];
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return segment_sync_dir(".", e);
+    (void)snprintf(dir, sizeof dir, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return segment_sync_dir(dir, e);
+}
+
 static bool start(struct store *s, const struct store_options *o, struct err *e)
 {
     size_t queue = o->queue_size_max ? o->queue_size_max : QUEUE_SIZE;
@@ -90,7 +102,8 @@ static bool start(struct store *s, const struct store_options *o, struct err *e)
 
     /* The journal first: its lock keeps others off the tables too. */
     if (!journal_open(&jo, &s->journal, e) || !s->ops->open(s->path, &s->engine, e) ||
-        !s->ops->place(s->engine, &to.place, e) || !journal_start(s->journal, to.place, e))
+        !sync_parent(s->path, e) || !s->ops->place(s->engine, &to.place, e) ||
+        !journal_start(s->journal, to.place, e))
         return false;
     to.journal = s->journal;
     to.engine = s->engine;

@@ -41,7 +41,7 @@ struct store_options {
     enum store_durability durability;
     size_t queue_size_max;     /* bytes waiting for the writer; 0 is 16 MiB: more is ERR_LIMIT */
     uint64_t journal_size_max; /* bytes on disk not yet in the tables; 0 is 1 GiB */
-    const struct clock *clock; /* lent until the close */
+    const struct clock *clock; /* measures commits, lent until the close; NULL: the real one */
     struct log *log;           /* for the store's threads, lent; NULL: stderr */
 };
 
@@ -77,6 +77,10 @@ struct store_call {
 
 /* Empty texts, unknown numbers. */
 extern const struct store_call store_call_none;
+
+/* A piece of this kind says that the final row will have only the rest of the texts: what is in
+ * pieces goes before it. Without one the row has them whole. */
+#define STORE_CONTINUED "continued"
 
 /* Part of a call that still runs, so that one that is cut is on record up to its last byte. */
 struct store_piece {

@@ -153,7 +153,7 @@ static void clear_group(struct journal_group *g)
 
 static void do_group(struct journal *j)
 {
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = clock_mono_ns(j->o.clock);
     struct err e = j->why; /* only this thread changes it, or the mode */
     enum outcome got = j->mode == JOURNAL_RUNNING ? write_group(j, &e)
                        : j->mode == JOURNAL_FULL  ? NO_ROOM
@@ -163,7 +163,7 @@ static void do_group(struct journal *j)
         go_down(j, got, &e);
     pthread_mutex_lock(&j->lock);
     if (got == DONE)
-        advance(j, now_ns() - began_ns);
+        advance(j, clock_mono_ns(j->o.clock) - began_ns);
     else
         j->dropped += j->back.count;
     j->writing = 0;

@@ -43,6 +43,8 @@ struct anthropic_model {
     bool omits;       /* leaves the text of thinking out unless asked for it */
 };
 struct anthropic_model anthropic_model_of(str model);
+/* Of the plan's model, or the body's if the plan has none. */
+struct anthropic_model anthropic_model_for(const struct json *doc, const struct wire_plan *plan);
 void anthropic_patch_thinking(const struct json *doc, const struct wire_plan *plan,
                               struct json_edits *ed);
 /* Whether the body will have thinking on after the plan. */
@@ -134,6 +136,8 @@ struct anthropic_encoder {
 };
 
 void anthropic_close(struct wire_encoder *en);
+/* An event comes while the start of a text block is held back: it goes out, or never was. */
+void anthropic_settle_held(struct wire_encoder *en, const struct chat_event *ev);
 /* Our signature for the thinking that is open. */
 void anthropic_sign(struct wire_encoder *en);
 void anthropic_signature(const struct wire_encoder *en, uint32_t index, struct buf *out);

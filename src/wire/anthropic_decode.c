@@ -65,7 +65,10 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
     u.reasoning =
         piece_count(doc, json_find(doc, v, STR("output_tokens_details")), STR("thinking_tokens"));
     u.raw = json_raw(doc, v);
-    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
 }
 
 static void emit_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
@@ -155,7 +158,7 @@ static void on_message_stop(struct wire_decoder *d, const struct json *doc,
     (void)doc;
     (void)root;
     anthropic_blocks_end(d);
-    wire_emit(d, &(struct chat_event){.kind = CHAT_END});
+    anthropic_emit(d, CHAT_END, 0, STR(""), STR(""), STR(""));
 }
 
 static void on_error(struct wire_decoder *d, const struct json *doc, const struct json_node *root)
@@ -169,7 +172,10 @@ static void on_error(struct wire_decoder *d, const struct json *doc, const struc
 
     (void)root;
     anthropic_read_error(doc, &d->scratch, &error);
-    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_ERROR, .text = STR(""), .id = STR(""), .name = STR(""), .error = &error});
 }
 
 static void on_ping(struct wire_decoder *d, const struct json *doc, const struct json_node *root)

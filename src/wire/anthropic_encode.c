@@ -519,6 +519,8 @@ void anthropic_encode(struct wire_encoder *en, const struct chat_event *ev)
 
     if (ev->choice != 0) /* there is one answer here */
         return;
+    if (s->holding)
+        anthropic_settle_held(en, ev);
     if (ev->kind == CHAT_ERROR) {
         on_error(en, ev->error);
         return;

@@ -48,8 +48,7 @@ static void add_sampling(const struct json *doc, const struct wire_plan *plan,
 {
     const struct json_node *root = json_root(doc);
     bool has = json_find(doc, root, STR("temperature")) || json_find(doc, root, STR("top_p"));
-    struct anthropic_model m = anthropic_model_of(
-        plan->model.n ? plan->model : piece_text(doc, root, STR("model"), ed->arena));
+    struct anthropic_model m = anthropic_model_for(doc, plan);
 
     if (m.no_sampling || anthropic_will_think(doc, plan)) {
         const struct json_node *t = json_find(doc, root, STR("temperature"));
@@ -89,7 +88,7 @@ static void fix_choice(const struct json *doc, const struct wire_plan *plan, str
         return;
     }
     if (plan->set_level && anthropic_forced(doc, plan) &&
-        anthropic_model_of(plan->model).think == ANTHROPIC_ALWAYS) {
+        anthropic_model_for(doc, plan).think == ANTHROPIC_ALWAYS) {
         json_edit_remove(ed, choice, STR("name"));
         json_edit_replace(ed, json_find(doc, choice, STR("type")), STR("\"auto\""));
     }

@@ -96,6 +96,14 @@ static void hold_drop(struct wire_encoder *en)
     s->open = OPEN_NONE;
 }
 
+void anthropic_settle_held(struct wire_encoder *en, const struct chat_event *ev)
+{
+    if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL)
+        hold_flush(en);
+    else if ((ev->kind >= CHAT_REASONING && ev->kind <= CHAT_OPAQUE) || ev->kind >= CHAT_ERROR)
+        hold_drop(en);
+}
+
 static void hold(struct wire_encoder *en, const struct wire_frame *f, struct anthropic_slot *slot)
 {
     struct anthropic_encoder *s = state(en);

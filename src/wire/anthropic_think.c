@@ -78,9 +78,13 @@ struct anthropic_model anthropic_model_of(str model)
     return models[COUNT_OF(models) - 1].is;
 }
 
-static str model_of(const struct json *doc, const struct wire_plan *plan, struct arena *a)
+struct anthropic_model anthropic_model_for(const struct json *doc, const struct wire_plan *plan)
 {
-    return plan->model.n ? plan->model : piece_text(doc, json_root(doc), STR("model"), a);
+    const struct json_node *model = json_find(doc, json_root(doc), STR("model"));
+
+    if (plan->model.n || !model)
+        return anthropic_model_of(plan->model);
+    return anthropic_model_of(json_raw(doc, model)); /* its quotes do not matter */
 }
 
 /* A budget for a level where none was told in tokens. */
@@ -216,7 +220,7 @@ bool anthropic_forced(const struct json *doc, const struct wire_plan *plan)
 void anthropic_patch_thinking(const struct json *doc, const struct wire_plan *plan,
                               struct json_edits *ed)
 {
-    struct anthropic_model m = anthropic_model_of(model_of(doc, plan, ed->arena));
+    struct anthropic_model m = anthropic_model_for(doc, plan);
 
     if (plan->drop_reasoning) {
         json_edit_remove(ed, json_root(doc), STR("thinking"));
@@ -249,12 +253,12 @@ bool anthropic_will_think(const struct json *doc, const struct wire_plan *plan)
 bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan)
 {
     const struct json_node *thinking = json_find(doc, json_root(doc), STR("thinking"));
-    str model = plan->model;
 
     if (plan->drop_reasoning)
         return true;
     if (plan->set_level && plan->think != WIRE_THINK_NONE)
         return plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0 ||
-               (anthropic_model_of(model).think == ANTHROPIC_BUDGET && anthropic_forced(doc, plan));
+               (anthropic_model_for(doc, plan).think == ANTHROPIC_BUDGET &&
+                anthropic_forced(doc, plan));
     return json_is(doc, json_find(doc, thinking, STR("type")), STR("disabled"));
 }

@@ -141,8 +141,10 @@ static void decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
     const struct json_node *root = json_root(&d->doc);
     const struct json_node *m = find(d, root, "message");
+    struct openai_decoding *s = d->state;
 
     (void)f;
+    s->whole = true;
     if (!m || m->kind != JSON_OBJECT) {
         openai_emit_error(d, &d->doc, "the provider's reply is no chat");
         return;

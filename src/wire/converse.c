@@ -18,7 +18,9 @@ struct open {
 
 struct converse_decoder {
     struct open open[OPEN_MAX];
-    size_t next; /* the slot that goes first if all are taken */
+    size_t next;            /* the slot that goes first if all are taken */
+    struct chat_event stop; /* said last: the usage comes behind it */
+    bool stopped;
 };
 
 static struct converse_decoder *state(struct wire_decoder *d)
@@ -161,10 +163,13 @@ static void say_usage(struct wire_decoder *d, const struct json *doc, const stru
             input + (u.cache_read > 0 ? u.cache_read : 0) + (u.cache_write > 0 ? u.cache_write : 0);
     u.output = piece_count(doc, v, STR("outputTokens"));
     u.raw = json_raw(doc, v);
-    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
 }
 
-static void say_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+static void note_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
 {
     static const struct {
         const char *name;
@@ -183,9 +188,10 @@ static void say_stop(struct wire_decoder *d, const struct json *doc, const struc
     for (size_t i = 0; i < COUNT_OF(stops); i++)
         if (str_eq(ev.name, str_c(stops[i].name)))
             ev.stop = stops[i].stop;
-    if (ev.stop == CHAT_STOP_SEQUENCE)
-        ev.name = STR("");
-    emit(d, ev);
+    ev.name = ev.stop == CHAT_STOP_SEQUENCE ? STR("") : piece_dup(d->arena, ev.name);
+    if (!state(d)->stopped)
+        state(d)->stop = ev;
+    state(d)->stopped = true;
 }
 
 static void say_extra(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
@@ -239,7 +245,12 @@ static bool say_exception(struct wire_decoder *d, const struct json *doc,
             continue;
         if (json_find(doc, v, STR("message")))
             error.message = piece_text(doc, v, STR("message"), &d->scratch);
-        wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+        wire_emit(d,
+                  &(struct chat_event){.kind = CHAT_ERROR,
+                                       .text = STR(""),
+                                       .id = STR(""),
+                                       .name = STR(""),
+                                       .error = &error});
         return true;
     }
     return false;
@@ -308,7 +319,7 @@ static void decode(struct wire_decoder *d, const struct wire_frame *f)
     if ((v = json_find(f->doc, root, STR("messageStop")))) {
         end_all(d);
         say_extra(d, f->doc, v, "additionalModelResponseFields");
-        say_stop(d, f->doc, v);
+        note_stop(d, f->doc, v);
     }
     if ((v = json_find(f->doc, root, STR("metadata")))) {
         say_usage(d, f->doc, json_find(f->doc, v, STR("usage")));
@@ -365,13 +376,15 @@ static void decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     say_extra(d, f->doc, root, "metrics");
     say_extra(d, f->doc, root, "trace");
     say_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
-    say_stop(d, f->doc, root);
+    note_stop(d, f->doc, root);
 }
 
 static void decode_end(struct wire_decoder *d)
 {
-    if (d->stopped)
-        end_all(d);
+    if (!state(d)->stopped)
+        return;
+    end_all(d);
+    emit(d, state(d)->stop);
 }
 
 const struct wire wire_converse = {

@@ -271,7 +271,10 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
     u.reasoning = thoughts;
     u.cache_read = piece_count(doc, v, STR("cachedContentTokenCount"));
     u.raw = json_raw(doc, v);
-    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
 }
 
 static void on_feedback(const struct at *at, const struct json_node *feedback)
@@ -295,7 +298,10 @@ static void on_error(struct wire_decoder *d, const struct json *doc)
                                .raw = STR("")};
 
     gemini_read_error(doc, &d->scratch, &error);
-    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_ERROR, .text = STR(""), .id = STR(""), .name = STR(""), .error = &error});
 }
 
 static void on_chunk(struct wire_decoder *d, const struct json *doc, const struct json_node *v)

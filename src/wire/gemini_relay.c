@@ -196,6 +196,15 @@ static void write_parts(struct relay *r, const struct chat_event *events, size_t
     buf_add_c(r->out, ']');
 }
 
+static bool has_content(const struct chat_event *events, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (events[i].kind >= CHAT_TEXT && events[i].kind <= CHAT_OPAQUE)
+            return true;
+    return false;
+}
+
+/* Whether a chunk without parts would still tell something. */
 static bool says_more(const struct json *doc, const struct json_node *root)
 {
     const struct json_node *list = gemini_find(doc, root, "candidates");
@@ -253,7 +262,7 @@ void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
     if (touched && n == 1 && events[0].kind == CHAT_ERROR) {
         wire_encode(en, &events[0]);
     } else if (touched && f->doc) {
-        if (n > 0 || !en->stream || says_more(f->doc, json_root(f->doc)))
+        if (has_content(events, n) || !en->stream || says_more(f->doc, json_root(f->doc)))
             rewrite(en, f, events, n);
     } else if (!s->array) {
         buf_add(en->out, f->raw.n ? f->raw : f->data);

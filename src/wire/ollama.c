@@ -6,6 +6,8 @@
 
 #include "wire/internal.h"
 
+#define THOUGHT_SIZE_MAX ((size_t)1 << 20)
+
 static void path(str model, bool stream, struct buf *out)
 {
     (void)model;
@@ -63,6 +65,39 @@ static bool block_new(struct wire_decoder *d, uint32_t *out)
     return true;
 }
 
+static void think(struct wire_decoder *d, str text)
+{
+    struct ollama_decoder *s = d->state;
+
+    if (s->thought_size + text.n > THOUGHT_SIZE_MAX) {
+        s->thought_size = THOUGHT_SIZE_MAX; /* too much to keep */
+        return;
+    }
+    if (s->thought_size + text.n > s->thought_cap) {
+        size_t cap = 2 * (s->thought_size + text.n) + 512;
+        char *more = arena_alloc(d->arena, cap);
+
+        if (s->thought_size)
+            memcpy(more, s->thought, s->thought_size);
+        s->thought = more;
+        s->thought_cap = cap;
+    }
+    memcpy(s->thought + s->thought_size, text.p, text.n);
+    s->thought_size += text.n;
+}
+
+static void keep(struct wire_decoder *d, str call_id)
+{
+    struct ollama_decoder *s = d->state;
+
+    if (s->thought_size && s->thought_size < THOUGHT_SIZE_MAX)
+        emit(d,
+             (struct chat_event){.kind = CHAT_KEEP,
+                                 .text = {s->thought, s->thought_size},
+                                 .id = call_id,
+                                 .name = STR(OLLAMA_KEEP)});
+}
+
 static void piece(struct wire_decoder *d, const struct json *doc, const struct json_node *node,
                   enum chat_event_kind kind)
 {
@@ -76,6 +111,8 @@ static void piece(struct wire_decoder *d, const struct json *doc, const struct j
             return;
         s->kind = 1 + (int)kind;
     }
+    if (kind == CHAT_REASONING)
+        think(d, text);
     emit(d, (struct chat_event){.kind = kind, .block = s->block, .text = text, .node = node});
 }
 
@@ -91,6 +128,9 @@ static void call(struct wire_decoder *d, const struct json *doc, const struct js
         return;
     if (!json_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || !id.n)
         id = arena_printf(&d->scratch, "call_%u", s->calls);
+    else
+        keep(d, id);
+    s->thought_size = 0;
     s->calls++;
     if (!json_text(doc, json_find(doc, f, STR("name")), &d->scratch, &name))
         name = STR("");

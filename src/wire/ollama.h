@@ -2,7 +2,9 @@
  *
  * A reply is lines of JSON, each with a piece of thinking, of content, or whole tool calls; the
  * last has done: true. Older servers give calls no ids: they are call_0, call_1... in the order in
- * which they come. The shape of /api/generate (response, thinking) is read too.
+ * which they come. Thinking before a call goes back with it, where the server gave the call an id:
+ * ids of ours are the same in every reply, so nothing can be kept by them. The shape of
+ * /api/generate (response, thinking) is read too.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,6 +14,7 @@
 #include "wire/wire.h"
 
 #define OLLAMA_EXTRAS_MAX 16
+#define OLLAMA_KEEP "ollama_thinking" /* what KEEP calls the thinking before a call */
 
 extern const struct wire wire_ollama;
 
@@ -19,6 +22,8 @@ struct ollama_decoder {
     int kind; /* 1 + the kind of the block at hand, or 0 */
     uint32_t block;
     uint32_t calls; /* so far */
+    char *thought;  /* since the last call: it goes back with the next */
+    size_t thought_size, thought_cap;
 };
 
 struct ollama_call {

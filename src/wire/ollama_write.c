@@ -5,6 +5,7 @@
 #include "wire/ollama.h"
 
 #define CALLS_BACK_MAX 1024
+#define KEPT_MAX 8
 
 static void member(struct json_out *o, const char *key, str text)
 {
@@ -343,6 +344,28 @@ static void patch_system(struct patch *p, const struct json_node *list)
     json_edit_insert(p->ed, list, first, message_json(p, "system", extra, STR("")));
 }
 
+/* What was thought before the calls of a message, if its client did not bring it back. */
+static void put_back(struct patch *p, const struct json_node *m)
+{
+    const struct json_node *list = get(p, m, "tool_calls"), *had = get(p, m, "thinking");
+    struct wire_kept kept[KEPT_MAX];
+    str id;
+
+    if (!list || list->kind != JSON_ARRAY || (had && had->size > 2))
+        return;
+    for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v)) {
+        size_t n = 0;
+
+        if (json_text(p->doc, get(p, v, "id"), p->ed->arena, &id) && id.n)
+            n = p->plan->vault->find(p->plan->vault->ctx, id, kept, KEPT_MAX);
+        for (size_t i = 0; i < n && i < KEPT_MAX; i++)
+            if (str_eq(kept[i].name, STR(OLLAMA_KEEP))) {
+                json_edit_set(p->ed, m, STR("thinking"), quoted(p, kept[i].text));
+                return;
+            }
+    }
+}
+
 static void patch_messages(struct patch *p)
 {
     static const char *const roles[] = {"system", "user", "assistant", "tool"};
@@ -353,6 +376,10 @@ static void patch_messages(struct patch *p)
         return;
     if (plan->system_extra.n)
         patch_system(p, list);
+    if (plan->vault && !plan->foreign_kept)
+        for (const struct json_node *m = json_first(p->doc, list); m;
+             m = json_next(p->doc, list, m))
+            put_back(p, m);
     for (size_t i = 0; i < plan->tail_count; i++)
         json_edit_insert(
             p->ed,

@@ -111,6 +111,12 @@ struct openai_details {
     bool full;
 };
 
+/* A member that must go back with a call that has not come yet. */
+struct openai_owed {
+    str name, json;
+    struct openai_owed *next;
+};
+
 struct openai_choice {
     uint32_t index, blocks, block;
     enum openai_now now;
@@ -122,6 +128,8 @@ struct openai_choice {
     const char *spelling; /* of its reasoning, or NULL */
     struct openai_text thought, signature;
     struct openai_details details[2];
+    struct openai_owed *owed;
+    size_t owed_size;
     struct openai_choice *next;
 };
 
@@ -135,6 +143,7 @@ struct openai_decoding {
     struct openai_extra extras[32];
     struct chat_usage usage;
     bool usage_known;
+    bool whole; /* no stream: each call is a call of its own */
     str id;
 };
 

@@ -95,8 +95,11 @@ static struct openai_call *by_id(struct openai_choice *c, str id)
 static struct openai_call *call_of(struct wire_decoder *d, struct openai_choice *c, int64_t index,
                                    str id, bool named)
 {
+    const struct openai_decoding *s = d->state;
     struct openai_call *call = NULL;
 
+    if (s->whole)
+        return new_call(d, c, index, id);
     if (index >= 0) {
         call = by_index(c, index);
         if (call && named && id.n && call->id.n && !str_eq(id, call->id))

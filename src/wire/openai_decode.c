@@ -407,6 +407,9 @@ void openai_decode(struct wire_decoder *d, const struct wire_frame *f)
 
 void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
+    struct openai_decoding *s = d->state;
+
+    s->whole = true;
     frame(d, f, true);
 }
 

@@ -374,7 +374,7 @@ static void stop(struct wire_encoder *en, const struct chat_event *ev)
 static void end(struct wire_encoder *en)
 {
     struct openai_encoding *s = en->state;
-    bool usage = s->usage.n && en->request->stream_usage && !s->relayed;
+    bool usage = s->usage.n && en->request->stream_usage && !s->usage_told;
 
     if (usage || s->extras) {
         chunk_begin(en);

@@ -44,7 +44,7 @@ struct openai_encoding {
     struct openai_text usage_text;
     size_t chunk_at; /* where the JSON of the chunk at hand begins */
     bool shown;      /* reasoning was */
-    bool relayed;    /* frames were passed on */
+    bool usage_told; /* by a frame that was passed on */
 };
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev);

@@ -85,6 +85,23 @@ static bool told(struct openai_decoding *s, const struct chat_event *ev,
     return false;
 }
 
+/* Of a member that comes again, the last counts. */
+static void owe(struct wire_decoder *d, struct openai_choice *c, str name, str json)
+{
+    struct openai_owed **at = &c->owed;
+
+    if (c->owed_size + json.n > OPENAI_HELD_MAX || json.n > arena_left(d->arena) / 4)
+        return;
+    c->owed_size += json.n;
+    while (*at && !str_eq((*at)->name, name))
+        at = &(*at)->next;
+    if (!*at) {
+        *at = arena_zero(d->arena, 1, sizeof **at);
+        (*at)->name = arena_dup(d->arena, name);
+    }
+    (*at)->json = arena_dup(d->arena, json);
+}
+
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
                    const char *place, struct openai_call *call)
 {
@@ -107,12 +124,12 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
             wire_emit(d, &ev);
         if (!must_return(name))
             continue;
-        ev.kind = CHAT_KEEP;
-        if (!call) {
-            ev.name = name;
-            ev.id = c && c->calls ? c->calls->id : STR("");
+        if (call) {
+            ev.kind = CHAT_KEEP;
+            wire_emit(d, &ev);
+        } else if (c) {
+            owe(d, c, name, ev.text);
         }
-        wire_emit(d, &ev);
     }
 }
 
@@ -228,12 +245,12 @@ void openai_details_write(const struct openai_details *list, struct arena *a, st
     buf_add_c(out, ']');
 }
 
-static void keep(struct wire_decoder *d, struct openai_choice *c, const char *name, str json)
+static void keep(struct wire_decoder *d, struct openai_choice *c, str name, str json)
 {
     struct chat_event ev = openai_event(d, c, CHAT_KEEP);
 
     ev.id = c->calls->id;
-    ev.name = str_c(name);
+    ev.name = name;
     ev.text = json;
     wire_emit(d, &ev);
 }
@@ -256,7 +273,7 @@ static void keep_thought(struct wire_decoder *d, struct openai_choice *c, struct
         buf_add(b, STR("}]"));
     }
     if (!buf_full(b))
-        keep(d, c, chunks ? "thinking" : c->spelling, buf_str(b));
+        keep(d, c, chunks ? STR("thinking") : str_c(c->spelling), buf_str(b));
 }
 
 void openai_keep(struct wire_decoder *d, struct openai_choice *c)
@@ -266,6 +283,8 @@ void openai_keep(struct wire_decoder *d, struct openai_choice *c)
 
     if (!c->calls || c->index != 0)
         return;
+    for (const struct openai_owed *o = c->owed; o; o = o->next)
+        keep(d, c, o->name, o->json);
     buf_init(&b, 16 * OPENAI_HELD_MAX);
     for (size_t i = 0; i < COUNT_OF(c->details); i++) {
         if (!c->details[i].first || c->details[i].full)
@@ -273,7 +292,7 @@ void openai_keep(struct wire_decoder *d, struct openai_choice *c)
         buf_reset(&b);
         openai_details_write(&c->details[i], &d->scratch, &b);
         if (!buf_full(&b))
-            keep(d, c, openai_detail_members[i], buf_str(&b));
+            keep(d, c, str_c(openai_detail_members[i]), buf_str(&b));
         detailed = true;
     }
     buf_reset(&b);

@@ -342,7 +342,6 @@ static void take_head(struct wire_encoder *en, const struct json *doc)
     const struct json_node *created = openai_member(doc, root, "created");
     const struct json_node *model = openai_member(doc, root, "model");
 
-    s->relayed = true;
     if (s->head.n || !id || !root || root->kind != JSON_OBJECT)
         return;
     s->head =
@@ -357,6 +356,8 @@ static void take_head(struct wire_encoder *en, const struct json *doc)
 static void take_notes(struct wire_encoder *en, const struct wire_frame *f)
 {
     const struct json_node *choices = openai_member(f->doc, json_root(f->doc), "choices");
+    bool last = choices->span == 1;
+    struct openai_encoding *s = en->state;
 
     for (const struct json_node *c = json_first(f->doc, choices); c;
          c = json_next(f->doc, choices, c)) {
@@ -364,8 +365,10 @@ static void take_notes(struct wire_encoder *en, const struct wire_frame *f)
 
         said->role = true;
         if (openai_member(f->doc, c, "finish_reason"))
-            said->finished = true;
+            said->finished = last = true;
     }
+    if (last && openai_member(f->doc, json_root(f->doc), "usage"))
+        s->usage_told = true;
 }
 
 void openai_relay(struct wire_encoder *en, const struct wire_frame *f,

@@ -125,16 +125,34 @@ uint32_t responses_item_index(struct wire_encoder *en)
     return (uint32_t)(s->seen_max + 1) + (uint32_t)s->insert_count;
 }
 
-/* In a relay an item is remembered with its place among those of the upstream. */
 static void item_begin(struct wire_encoder *en)
 {
     struct responses_encoder *s = state_of(en);
 
-    if (s->done.n && !s->relaying)
-        hold(en, STR(","));
     s->item_at = rope_end(&s->done);
 }
 
+void responses_entry_add(struct wire_encoder *en, struct responses_entry entry)
+{
+    struct responses_encoder *s = state_of(en);
+    uint32_t at = s->entry_count;
+
+    if (at == s->entry_cap) {
+        uint32_t cap = at ? 2 * at : 8;
+        struct responses_entry *more = arena_zero(en->arena, cap, sizeof *more);
+
+        if (at)
+            memcpy(more, s->entries, at * sizeof *more);
+        s->entries = more;
+        s->entry_cap = cap;
+    }
+    for (; at > 0 && s->entries[at - 1].index > entry.index; at--)
+        s->entries[at] = s->entries[at - 1];
+    s->entries[at] = entry;
+    s->entry_count++;
+}
+
+/* In a relay an item is remembered with its place among those of the upstream. */
 static void item_end(struct wire_encoder *en, uint32_t index)
 {
     struct responses_encoder *s = state_of(en);
@@ -144,6 +162,10 @@ static void item_end(struct wire_encoder *en, uint32_t index)
         rope_copy(&s->done, s->item_at, en->out);
         event_end(en);
     }
+    responses_entry_add(
+        en,
+        (struct responses_entry){
+            .index = index, .rope = &s->done, .from = s->item_at, .to = rope_end(&s->done)});
     for (size_t i = 0; i < s->insert_count; i++)
         if ((int64_t)index == s->inserts[i].after + 1 + (int64_t)i) {
             s->inserts[i].from = s->item_at;

@@ -20,6 +20,13 @@ struct responses_call {
     struct rope arguments; /* as the inside of a JSON string */
 };
 
+/* An item that is done, as it stands in the final response. */
+struct responses_entry {
+    uint32_t index; /* its output_index */
+    const struct rope *rope;
+    struct rope_mark from, to;
+};
+
 /* A text that a relay has passed on, from deltas. */
 struct responses_sent {
     struct responses_sent *next;
@@ -27,8 +34,8 @@ struct responses_sent {
     int kind;
     str item_id; /* of the deltas, as JSON */
     bool touched;
-    size_t same;      /* bytes that went out as they came, before the first that did not */
-    struct rope text; /* what went out behind them, as the inside of a JSON string */
+    bool whole;       /* not by deltas, and as it came: `text` is empty */
+    struct rope text; /* what went out, as the inside of a JSON string */
 };
 
 /* An item of ours among those of the upstream: behind the upstream's item `after`. */
@@ -38,7 +45,9 @@ struct responses_insert {
 };
 
 struct responses_encoder {
-    struct rope done;         /* items, with commas between; the last may be open */
+    struct rope done;                /* items, one behind the other; the last may be open */
+    struct responses_entry *entries; /* by output_index */
+    uint32_t entry_count, entry_cap;
     uint32_t items;           /* begun so far */
     uint64_t sequence;        /* the next event's number */
     bool begun;               /* response.created has gone out */
@@ -62,6 +71,14 @@ struct responses_encoder {
 
     /* Of a relay. */
     bool relaying, hidden;
+    bool took_over;      /* events go on where frames ended */
+    str response_id;     /* of the upstream, as JSON */
+    struct rope relayed; /* its items that are done */
+    struct {
+        bool open, reasoning;
+        uint32_t index;
+        str id;       /* as JSON */
+    } item;           /* of the upstream, the one spoken of last */
     int64_t shift;    /* how far our event numbers are from the upstream's */
     int64_t seen_max; /* the highest output_index of the upstream */
     struct responses_sent *sent;
@@ -71,6 +88,11 @@ struct responses_encoder {
     size_t held_size, held_cap;
 };
 
+/* An item that is done: what the rope holds between the marks. */
+void responses_entry_add(struct wire_encoder *en, struct responses_entry entry);
+/* The frames of a relay are over, but the reply is not: what is open is closed, and the encoder
+ * goes on from there. */
+void responses_take_over(struct wire_encoder *en);
 /* A new item's output_index: the encoder's own count, or the next free one of a relay. */
 uint32_t responses_item_index(struct wire_encoder *en);
 void responses_close_all(struct wire_encoder *en);

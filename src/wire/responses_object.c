@@ -12,8 +12,13 @@ static struct responses_encoder *state_of(struct wire_encoder *en)
 
 static void add_id(const struct wire_encoder *en, struct buf *out)
 {
+    const struct responses_encoder *s = en->state;
     size_t at = out->n;
 
+    if (s->response_id.n) {
+        buf_add(out, s->response_id);
+        return;
+    }
     json_quote(out, en->id);
     if (str_starts(en->id, STR("resp_")))
         return;
@@ -126,8 +131,11 @@ void responses_object(struct wire_encoder *en, const char *status, const struct 
     buf_add(out, STR(",\"model\":"));
     json_quote(out, en->model);
     buf_add(out, STR(",\"output\":["));
-    if (strcmp(status, "in_progress") != 0)
-        rope_copy(&s->done, (struct rope_mark){NULL, 0}, out);
+    for (uint32_t i = 0; i < s->entry_count; i++) {
+        if (i)
+            buf_add_c(out, ',');
+        rope_copy_between(s->entries[i].rope, s->entries[i].from, s->entries[i].to, out);
+    }
     buf_add(out, STR("]"));
     add_asked(en, out);
     add_usage(en, out);
@@ -163,6 +171,10 @@ static void begin(struct wire_encoder *en)
         return;
     s->begun = true;
     s->usage = chat_usage_none;
+    if (s->relaying) {
+        responses_take_over(en);
+        return;
+    }
     if (!en->stream)
         return;
     event(en, "response.created", "in_progress", NULL);
@@ -223,6 +235,7 @@ bool responses_full(struct wire_encoder *en)
     if (!en->failed) {
         en->failed = true;
         s->done = (struct rope){.full = true};
+        s->entry_count = 0;
         s->open = OPEN_NONE;
         s->calls = NULL;
         s->calls_end = NULL;

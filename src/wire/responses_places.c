@@ -61,13 +61,13 @@ void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str
 
     rope_add(&t->text, r->en->arena, responses_escape(r->en->out, text));
     r->en->out->n = at;
-    if (t->text.full)
+    if (t->text.full && t->touched)
         r->s->done.full = true;
 }
 
 bool responses_sent_nothing(const struct responses_sent *t)
 {
-    return t->touched && t->same == 0 && t->text.n == 0;
+    return t->touched && t->text.n == 0;
 }
 
 bool responses_is_joint(const struct chat_event *ev)
@@ -97,13 +97,9 @@ static void replace_sent(struct responses_relay *r, const struct responses_sent 
                          const struct json_node *node)
 {
     struct buf b;
-    str old;
 
-    if (!json_text(r->doc, node, r->arena, &old))
-        return;
     buf_init(&b, JSON_SIZE_MAX);
-    json_quote(&b, str_slice(old, 0, t->same));
-    b.n -= b.n ? 1 : 0;
+    buf_add_c(&b, '"');
     rope_copy(&t->text, (struct rope_mark){NULL, 0}, &b);
     buf_add_c(&b, '"');
     json_edit_replace(&r->ed, node, arena_dup(r->arena, buf_str(&b)));
@@ -121,6 +117,7 @@ bool responses_fix_place(struct responses_relay *r, const struct json_node *node
     if (!t) {
         t = responses_sent_get(r, index, kind, part);
         t->touched = r->touched || (r->s->hidden && responses_at_reasoning(kind));
+        t->whole = !t->touched;
         if (r->touched) {
             buf_init(&b, JSON_SIZE_MAX);
             by_events(r, node, kind, &b);
@@ -200,4 +197,23 @@ void responses_fix_response(struct responses_relay *r, const struct json_node *r
                              insert_json(r, &r->s->inserts[k]));
     if (r->ed.n)
         json_edit_remove(&r->ed, response, STR("output_text"));
+}
+
+void responses_fix_usage(struct responses_relay *r, const struct json_node *response)
+{
+    static const str path[] = {
+        STR_INIT("usage"), STR_INIT("output_tokens_details"), STR_INIT("reasoning_tokens")};
+    const struct json_node *usage = json_find(r->doc, response, path[0]);
+    const struct json_node *told = json_find(r->doc, json_find(r->doc, usage, path[1]), path[2]);
+
+    if (!r->touched || !usage || usage->kind != JSON_OBJECT || (told && told->kind != JSON_NULL))
+        return;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->events[i].kind == CHAT_USAGE && r->events[i].usage->reasoning >= 0)
+            json_edit_set_path(
+                &r->ed,
+                response,
+                path,
+                COUNT_OF(path),
+                arena_printf(r->arena, "%lld", (long long)r->events[i].usage->reasoning));
 }

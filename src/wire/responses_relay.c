@@ -17,6 +17,7 @@
 #include "wire/internal.h"
 
 #define HELD_SIZE_MAX ((size_t)64 << 10)
+#define ID_SIZE_MAX 256
 
 enum frame_kind {
     FRAME_OTHER,
@@ -178,8 +179,8 @@ static struct responses_sent *delta_sent(struct responses_relay *r, const struct
         responses_index(r->doc, r->root, summary ? "summary_index" : "content_index", 0));
 
     if (!t->item_id.n)
-        t->item_id =
-            arena_dup(r->en->arena, id && id->size <= 256 ? json_raw(r->doc, id) : STR("\"\""));
+        t->item_id = arena_dup(r->en->arena,
+                               id && id->size <= ID_SIZE_MAX ? json_raw(r->doc, id) : STR("\"\""));
     return t;
 }
 
@@ -206,6 +207,7 @@ static void delta_touched(struct responses_relay *r, const struct row *row)
     bool out = false;
 
     t->touched = true;
+    r->s->done.full |= t->text.full;
     buf_init(&text, JSON_SIZE_MAX);
     for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
@@ -237,15 +239,10 @@ static void delta(struct responses_relay *r, const struct row *row)
         return;
     }
     t = delta_sent(r, row);
-    for (size_t i = 0; i < r->n; i++) {
-        if (r->events[i].kind != responses_at_event(row->place) ||
-            responses_is_joint(&r->events[i]))
-            continue;
-        if (t->touched)
+    for (size_t i = 0; i < r->n; i++)
+        if (r->events[i].kind == responses_at_event(row->place) &&
+            !responses_is_joint(&r->events[i]))
             responses_sent_add(r, t, r->events[i].text);
-        else
-            t->same += r->events[i].text.n;
-    }
     frame_out(r);
 }
 
@@ -268,7 +265,7 @@ static void late_text(struct responses_relay *r, const struct chat_event *ev)
     struct responses_sent *t = r->s->sent;
     struct buf *out = r->en->out;
 
-    while (t && t->kind != AT_TEXT)
+    while (t && (t->kind != AT_TEXT || t->whole))
         t = t->next;
     if (!t || !ev->text.n)
         return;
@@ -333,11 +330,62 @@ static void again(struct responses_relay *r, const struct row *row)
             responses_fix_item(r, v, index);
     } else {
         responses_fix_response(r, v);
+        responses_fix_usage(r, v);
     }
     if (stays)
         frame_out(r);
     else
         frame_drop(r);
+}
+
+/* The item as it left: out of the frame that was written. */
+static void keep_item(struct responses_relay *r, uint32_t index, str frame)
+{
+    struct responses_encoder *s = r->s;
+    size_t from = str_find(frame, STR("data:"));
+    struct rope_mark at = rope_end(&s->relayed);
+    const struct json_node *item;
+    struct json doc;
+    struct err e;
+
+    if (r->ed.n == 0) {
+        rope_add(
+            &s->relayed, r->en->arena, json_raw(r->doc, json_find(r->doc, r->root, STR("item"))));
+    } else {
+        json_init(&doc);
+        if (from != STR_NONE && json_parse(&doc, str_slice(frame, from + 5, frame.n), &e)) {
+            item = json_find(&doc, json_root(&doc), STR("item"));
+            if (item)
+                rope_add(&s->relayed, r->en->arena, json_raw(&doc, item));
+        }
+        json_release(&doc);
+    }
+    if (!s->relayed.full && s->entry_count < WIRE_BLOCKS_MAX)
+        responses_entry_add(r->en,
+                            (struct responses_entry){.index = moved(r, index),
+                                                     .rope = &s->relayed,
+                                                     .from = at,
+                                                     .to = rope_end(&s->relayed)});
+}
+
+/* What would have to be said again if no more frames came. */
+static void note_item(struct responses_relay *r, const struct row *row, size_t out_at)
+{
+    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
+    const struct json_node *id = json_find(r->doc, item, STR("id"));
+    const struct json_node *type = json_find(r->doc, item, STR("type"));
+    uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
+    struct responses_encoder *s = r->s;
+
+    s->item.open = !str_ends(row->type, STR("done")) && (json_is(r->doc, type, STR("message")) ||
+                                                         json_is(r->doc, type, STR("reasoning")));
+    s->item.reasoning = json_is(r->doc, type, STR("reasoning"));
+    s->item.index = index;
+    s->item.id = STR("\"\"");
+    if (id && id->size <= ID_SIZE_MAX)
+        s->item.id = arena_dup(r->en->arena, json_raw(r->doc, id));
+    if (str_ends(row->type, STR("done")) && item)
+        keep_item(r, index, (str){r->en->out->p + out_at, r->en->out->n - out_at});
 }
 
 static const struct row *row_of(const struct responses_relay *r)
@@ -405,15 +453,31 @@ static void stream_frame(struct responses_relay *r, const struct row *row)
         again(r, row);
 }
 
+static void note_response(struct responses_relay *r)
+{
+    const struct json_node *id =
+        json_find(r->doc, json_find(r->doc, r->root, STR("response")), STR("id"));
+
+    if (!r->s->response_id.n && id && id->kind == JSON_STRING && id->size <= ID_SIZE_MAX)
+        r->s->response_id = arena_dup(r->en->arena, json_raw(r->doc, id));
+}
+
 static void relay_stream(struct responses_relay *r)
 {
     const struct row *row = row_of(r);
-    int64_t n;
+    size_t out_at = r->en->out->n;
+    int64_t n = 0;
+    bool numbered = json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n) &&
+                    n < INT64_MAX / 2;
 
-    if (json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n) &&
-        n + r->s->shift >= 0)
+    if (numbered && n + r->s->shift >= 0)
         r->s->sequence = (uint64_t)(n + r->s->shift);
     stream_frame(r, row);
+    if (row->frame == FRAME_ITEM)
+        note_item(r, row, out_at);
+    note_response(r);
+    r->s->sequence =
+        numbered && n + 1 + r->s->shift >= 0 ? (uint64_t)(n + 1 + r->s->shift) : r->s->sequence;
     if (json_find(r->doc, r->root, STR("output_index")) &&
         responses_index(r->doc, r->root, "output_index", 0) > r->s->seen_max)
         r->s->seen_max = responses_index(r->doc, r->root, "output_index", 0);
@@ -496,6 +560,7 @@ static void relay_whole(struct responses_relay *r)
     r->first_text = find_first_text(r, list);
     whole_rest(r, list);
     responses_fix_response(r, r->root);
+    responses_fix_usage(r, r->root);
     json_edits_apply(&r->ed, r->en->out);
 }
 

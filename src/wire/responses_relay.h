@@ -44,3 +44,5 @@ bool responses_fix_place(struct responses_relay *r, const struct json_node *node
 void responses_fix_item(struct responses_relay *r, const struct json_node *item, uint32_t index);
 /* The same for all items of a response, and ours among them. */
 void responses_fix_response(struct responses_relay *r, const struct json_node *response);
+/* How many tokens the reasoning had, where we counted them and the host did not say. */
+void responses_fix_usage(struct responses_relay *r, const struct json_node *response);

@@ -301,17 +301,20 @@ static void format(struct json_out *o, const struct chat_request *r)
     json_out_end(o);
 }
 
+/* Other dialects show what was thought unasked; this one must be asked for summaries. */
 static void reasoning(struct json_out *o, const struct chat_request *r)
 {
     const char *effort = chat_level_name(r->level);
+    bool thinks = r->level != CHAT_LEVEL_NOT_GIVEN && r->level != CHAT_LEVEL_NONE;
+    bool shows = (thinks || r->thoughts) && !r->no_thoughts;
 
-    if (!*effort && !r->thoughts)
+    if (!*effort && !shows)
         return;
     json_out_key(o, STR("reasoning"));
     json_out_object(o);
     if (*effort)
         member(o, "effort", str_c(effort));
-    if (r->thoughts && !r->no_thoughts)
+    if (shows)
         member(o, "summary", STR("auto"));
     json_out_end(o);
 }

@@ -76,7 +76,16 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
     default:
         break;
     }
-    d->sink.on_event(d->sink.ctx, ev);
+    if (ev->text.p && ev->id.p && ev->name.p) {
+        d->sink.on_event(d->sink.ctx, ev);
+    } else { /* an empty str never points at NULL */
+        struct chat_event whole = *ev;
+
+        whole.text = ev->text.p ? ev->text : STR("");
+        whole.id = ev->id.p ? ev->id : STR("");
+        whole.name = ev->name.p ? ev->name : STR("");
+        d->sink.on_event(d->sink.ctx, &whole);
+    }
 }
 
 void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message)

@@ -31,7 +31,7 @@ numbers = itertools.count(1)
 # Every behaviour of the provider that is asked for here, as KIND-NAME.
 MODELS = {
     "plain": "plain", "think": "think+loud", "quiet": "think", "tools": "tools",
-    "keeps": "refuse-signature", "lengthy": "long-think:600+loud", "starved": "starve+loud",
+    "keeps": "refuse-signature", "lengthy": "long-think:600+loud+slow:2", "starved": "starve+loud",
     "rejects": "reject-reasoning", "stalls": "long:50+stall:60000", "slow": "long:40+slow:50",
     "twice500": "plain+error:500:times=2", "once429": "plain+error:429:times=1:retry-after=1",
     "never": "error:500", "full": "error:429:retry-after=7", "cut": "long:300+cut:6000",
@@ -58,6 +58,10 @@ def config(**more):
     """Every kind with every behaviour, and a few providers for one test each."""
     p = {f"test-{k}": upstream(world.provider, k, {f"{k}-{n}": b for n, b in MODELS.items()})
          for k in KINDS}
+    p["new-anthropic"] = upstream(world.provider, "anthropic", {
+        "new-claude": "claude-opus-4-7+think+as:adaptive"})
+    p["new-gemini"] = upstream(world.provider, "gemini", {
+        "new-gemini": "gemini-3-pro+think+as:gemini3"})
     p["exact-openai"] = upstream(world.provider, "openai", ["plain"])
     p["exact-anthropic"] = upstream(world.provider, "anthropic", ["think+loud"])
     p["tags"] = upstream(world.provider, "openai", {"in-tags": "tags:think", "in-qwen": "tags:qwen3"},
@@ -162,6 +166,14 @@ def system_text(entry):
 
 class GatewayCase(unittest.TestCase):
     maxDiff = 4000
+
+    def setUp(self):
+        if world.gateway.child.poll() is not None:
+            world.gateway.start()
+
+    def tearDown(self):
+        code = world.gateway.child.poll()
+        self.assertIsNone(code, f"the gateway died of {code}:\n{world.gateway.log_tail(2000)}")
 
     def ok(self, reply):
         self.assertEqual(reply.status, 200, reply.body[:2000])

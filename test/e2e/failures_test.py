@@ -73,8 +73,10 @@ class Failures(GatewayCase):
         for kind in KINDS:
             for name in ODD:
                 name = name.split(":")[0]
-                if kind == "ollama" and name in ("cr", "crlf", "bom", "after-done", "double-done"):
-                    continue
+                if kind == "ollama" and name in ("cr", "crlf", "bom"):
+                    continue  # there are no events in its stream
+                if kind in ("gemini", "ollama") and name == "after-done":
+                    continue  # nothing says that it is done but what it said last
                 with self.subTest(kind, odd=name):
                     said = question()
                     text, thought = said_in(self.ok(chat(f"{kind}-odd-{name}", said, stream=True,
@@ -122,7 +124,9 @@ class Failures(GatewayCase):
                           % (KEY.encode(), len(body), body))
                 have = b""
                 while b"You" not in have:
-                    have += s.recv(65536)
+                    piece = s.recv(65536)
+                    self.assertTrue(piece, have)
+                    have += piece
                 left = time.time() * 1000
                 s.close()
                 until = time.monotonic() + 5

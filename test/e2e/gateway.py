@@ -25,6 +25,9 @@ START_SECONDS = 30
 BASES = {"openai": "/v1", "responses": "/v1", "anthropic": "", "gemini": "", "mistral": "/mistral/v1",
          "ollama": ""}
 
+# What a model can be asked for is known by its name, where there are generations of them.
+FAMILIES = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}
+
 
 def can_serve(binary):
     """Whether this binary has the gateway in it."""
@@ -171,7 +174,10 @@ def digest(key):
 
 
 def upstream(provider, kind, models, **more):
-    """One provider of the configuration; models is alias -> behaviour."""
+    """One provider of the configuration; models is alias -> behaviour, or a list of behaviours."""
+    if isinstance(models, dict) and kind in FAMILIES:
+        models = {a: b if b.startswith(("claude", "gemini")) else f"{FAMILIES[kind]}+{b}"
+                  for a, b in models.items()}
     out = {"kind": kind, "base_url": provider.root + BASES[kind], "models": models,
            "backoff": "20ms", **more}
     if kind != "ollama":

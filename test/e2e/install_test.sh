@@ -40,7 +40,7 @@ pass "meson install --destdir"
 # ---- where things are ----
 
 for file in bin/rationale include/rationale.h share/man/man1/rationale.1 \
-    share/man/man1/rationale-split.1 share/man/man1/rationale-count.1 \
+    share/man/man1/rationale-split.1 share/man/man1/rationale-count.1 share/man/man1/rationale-decode.1 \
     share/man/man1/rationale-completion.1 share/man/man1/rationale-manpage.1 \
     share/man/man1/rationale-help.1 share/zsh/site-functions/_rationale \
     share/fish/vendor_completions.d/rationale.fish \

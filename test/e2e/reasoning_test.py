@@ -35,6 +35,16 @@ class Reasoning(GatewayCase):
                     self.assertEqual(r.body.count(b'"reasoning"'),
                                      r.body.count(b'"reasoning_content"'))
 
+    def test_what_is_to_be_shown_is_asked_for_in_the_models_own_way(self):
+        models = [f"{kind}-quiet" for kind in KINDS] + ["new-claude", "new-gemini"]
+        for model in models:
+            for level in ("low", "high"):
+                with self.subTest(model, level=level):
+                    said = question()
+                    r = self.ok(chat(model, said, headers=SHOW, reasoning_effort=level))
+                    self.assertIn(MARK, said_in(r)[1])
+                    self.upstream(said, 1)
+
     def test_a_key_that_hides_is_stronger_than_a_header_that_shows(self):
         r = self.ok(chat("openai-plain", question(),
                          headers={"authorization": "Bearer sk-few", **SHOW}))

@@ -175,7 +175,7 @@ def read(body, headers, path, script):
 def ask_of(body, script):
     messages, last = body["messages"], body["messages"][-1]
     ask = Ask(body["model"], bool(body.get("stream")), input_tokens=estimate(body))
-    ask.user = question(text_of(blocks_of(m["content"])) for m in messages if m["role"] == "user")
+    ask.user = question(m["content"] for m in messages if m["role"] == "user")
     ask.system = text_of(body.get("system"))
     ask.tail = "".join(b.get("text", "") + b.get("thinking", "") for b in blocks_of(last["content"]))
     ask.prefill = last["role"] == "assistant"

@@ -56,10 +56,12 @@ def estimate(body):
     return max(1, len(json.dumps(body, ensure_ascii=False).split()))
 
 
-def question(texts):
-    """What the user asks: the last text that is not the model's own reasoning given back to it."""
-    texts = [t for t in texts if t]
-    own = [t for t in texts if MARK not in t]
-    if own:
-        return own[-1]
-    return texts[-1].splitlines()[0] if texts else ""
+def question(contents):
+    """What the user asks: the last text that is not the model's own reasoning given back to it. A
+    content is a text or a list of parts; each part is looked at by itself."""
+    texts = []
+    for content in contents:
+        parts = [content] if isinstance(content, str) else content or []
+        texts += [p if isinstance(p, str) else p.get("text") or "" for p in parts]
+    own = [t for t in texts if t and MARK not in t]
+    return own[-1] if own else next(iter(texts), "").partition("\n")[0]

@@ -150,7 +150,7 @@ def read(body, headers, path, script):
         if body.get("systemInstruction") else {"parts": []}
     ask = Ask(path_model(path), "streamGenerateContent" in path, input_tokens=estimate(body))
     last = contents[-1]
-    ask.user = question(texts(c) for c in contents if c["role"] == "user")
+    ask.user = question(c["parts"] for c in contents if c["role"] == "user")
     ask.system = texts(system)
     ask.tail = texts(last, thoughts=True)
     ask.prefill = last["role"] == "model"

@@ -3,7 +3,7 @@
 import datetime
 
 from checks import estimate, need, question
-from script import Ask, pieces, sign
+from script import Ask, pieces
 
 STOPS = {"end": "stop", "length": "length", "tool": "stop"}
 
@@ -63,11 +63,6 @@ def read(body, headers, path, script):
     ask.think = "off" if think is False else "on" if think else "unset"
     ask.wishes = [w for w in ("think",) if body.get(w) is not None]
     ask.wishes += [w for w in ("temperature", "top_p") if options.get(w) is not None]
-    for m in messages:
-        for c in m.get("tool_calls") or []:
-            text = m.get("thinking", "")
-            ask.returned[c.get("id") or c["function"].get("id", "")] = (
-                text, sign(text) if text else "")
     return ask
 
 

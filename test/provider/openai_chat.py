@@ -1,6 +1,7 @@
 """OpenAI Chat Completions as OpenAI and its many followers speak it, and Mistral's own variety."""
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
 import time
 
 from checks import (estimate, is_int, is_json_object, known_names, need, number_in, question,
@@ -223,6 +224,9 @@ def read_mistral(body, headers, path, script):
         for name in m:
             need(name in MISTRAL_MESSAGE[m["role"]],
                  f"messages.{i}.{m['role']}.{name}: Extra inputs are not permitted", status=422)
+        for call in [c["id"] for c in m.get("tool_calls") or []] + [m.get("tool_call_id")]:
+            need(call is None or re.fullmatch(r"[a-zA-Z0-9]{9}", call), f"Tool call id was {call} "
+                 "but must be a-z, A-Z, 0-9, with a length of 9.")
     last = body["messages"][-1]
     need(last["role"] in ("user", "tool") or last.get("prefix"),
          "Expected last role User or Tool (or Assistant with prefix True) for serving but got "
@@ -231,14 +235,16 @@ def read_mistral(body, headers, path, script):
     check_numbers(body)
     need(body.get("reasoning_effort") in (None, *EFFORTS[:6]), "reasoning_effort: bad value",
          status=422)
-    return common(body, script, usage=True)
+    ask = common(body, script, usage=True)
+    ask.call_prefix = "c"  # nine letters and digits in all
+    return ask
 
 
 def common(body, script, usage):
     messages = body["messages"]
     last = messages[-1]
     ask = Ask(body["model"], bool(body.get("stream")), usage=usage, input_tokens=estimate(body))
-    ask.user = question(text_of(m["content"]) for m in messages if m["role"] == "user")
+    ask.user = question(m["content"] for m in messages if m["role"] == "user")
     ask.system = "\n".join(text_of(m["content"]) for m in messages
                            if m["role"] in ("system", "developer"))
     ask.tail = text_of(last.get("content")) + (reasoning_text(last) or "" if last["role"] != "tool"

@@ -28,7 +28,8 @@ always has the word "ponder" in it, answers never.
     echo, empty, long:N the question; nothing at all; N more words of answer
     refuse-signature    like think-tools, but a tool result is refused with 400 unless the reasoning of
                         the call comes back exactly: Anthropic's signed block, Gemini's
-                        thoughtSignature, Responses' encrypted item, reasoning_content, thinking
+                        thoughtSignature, Responses' encrypted item, reasoning_content, Mistral's
+                        thinking chunk; Ollama refuses nothing
     reject-reasoning    400 naming the parameter if there is any for reasoning or sampling
 How it is said.
     as:NAME             OpenAI chat as deepseek (default), xai, openrouter, vllm, sglang, llamacpp,
@@ -36,6 +37,7 @@ How it is said.
     redacted            a redacted_thinking block before the thinking (Anthropic)
     no-usage, bad-usage, same-id
     tag:TEXT            nothing: makes the name, and so its counters, one's own
+    claude-X, gemini-X, gpt-X   nothing: for a gateway that knows models by their names
 What goes wrong.
     error:STATUS[:times=N][:retry-after=S][:body=html|empty]   that status, the first N times
     error-mid           an error event in the middle of the stream

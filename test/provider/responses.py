@@ -138,7 +138,7 @@ def read(body, headers, path, script):
 def ask_of(body, items, tools, script):
     ask = Ask(body["model"], bool(body.get("stream")), input_tokens=estimate(body))
     messages = [i for i in items if i.get("type", "message") == "message"]
-    ask.user = question(text_of(m["content"]) for m in messages if m["role"] == "user")
+    ask.user = question(m["content"] for m in messages if m["role"] == "user")
     ask.system = "\n".join([body.get("instructions") or ""] + [
         text_of(m["content"]) for m in messages if m["role"] in ("system", "developer")])
     last = items[-1]

@@ -1,6 +1,8 @@
 /* mistral.test.mjs - Mistral's SDK, which finds a gateway's /v1/chat/completions at its usual place.
  *
- * It reads thinking chunks and knows no reasoning_content, so through the gateway it shows none.
+ * It reads thinking chunks and knows no reasoning_content, so through the gateway it shows none. Of
+ * streamed tool calls it wants the name in every piece, and it does not ask for usage as OpenAI's
+ * dialect demands: what it can have through that is text, streamed or whole, and whole tool calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -79,6 +81,8 @@ run({
     keeps: DIRECT,
     blind: !DIRECT,
     reasoningUsage: false,
+    noStreamTools: !DIRECT,
+    noStreamUsage: !DIRECT,
     ask,
     answer: (r, results) => [...r.history, ...r.calls.map((c, i) => ({
         role: 'tool', toolCallId: c.id, name: c.name, content: results[i]}))],

@@ -63,6 +63,8 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
+    if (r->wire->dialect == CHAT_GENERATE && !c->drop_from_history)
+        policy = CONFIG_SHOW; /* the route's own word for it */
     if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)
         policy = level->preset->show;
     if (r->key && r->key->reasoning != CONFIG_SHOW_UNSET)
@@ -260,6 +262,10 @@ static bool breaker_lets(struct call *c)
                          c->config->breaker_ms,
                          &left_ms)) {
             c->breaker_open = true;
+            c->origin = arena_printf(&c->arena,
+                                     STR_FMT "/" STR_FMT,
+                                     STR_ARG(c->in.key ? c->in.key->name : STR("")),
+                                     STR_ARG(c->breaker_name));
             return true;
         }
         call_note(c, "skipped", STR("circuit open"));

@@ -69,7 +69,9 @@ struct call {
     bool done;  /* on its way to the record */
     bool paused;
     struct buf thought;           /* reasoning so far, for a second call */
-    struct buf answer, reasoning; /* for the record, as far as policy allows */
+    struct buf answer, reasoning; /* for the record, as far as policy allows and not put yet */
+    uint32_t pieces;              /* put so far */
+    uint64_t pieces_ns;           /* when the last was */
     struct buf calls;             /* JSON of tool calls, for the record */
     struct buf attempts;          /* JSON of what was tried */
     struct loop_timer timer;
@@ -80,7 +82,8 @@ struct call {
 
     struct summary sum;
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
-    str breaker_name;
+    str breaker_name;  /* provider and model */
+    str origin;        /* the same for whom: what the vault keeps things under */
     int64_t estimated_tokens;
     int status; /* for the record */
 };
@@ -101,4 +104,6 @@ void call_reply_release(struct call *c);
 
 /* finish.c */
 void call_finish(struct call *c);
+/* Puts what has come since on record, if it is much or long ago. */
+void call_record_some(struct call *c);
 void call_free(struct call *c);

@@ -19,7 +19,7 @@ static size_t vault_lookup(void *ctx, str call_id, struct wire_kept *out, size_t
 {
     struct call *c = ctx;
 
-    return vault_find(c->gl->gateway->vault, c->breaker_name, call_id, &c->arena, out, n_max);
+    return vault_find(c->gl->gateway->vault, c->origin, call_id, &c->arena, out, n_max);
 }
 
 /* Whether the history holds calls that another model made. */

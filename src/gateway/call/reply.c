@@ -70,12 +70,26 @@ static void keep_text(struct call *c, const struct chat_event *ev)
     }
 }
 
+#define USAGE_MAX ((int64_t)1 << 40) /* nobody counts so many tokens */
+
+static int64_t believable(int64_t count)
+{
+    return count >= 0 && count <= USAGE_MAX ? count : -1;
+}
+
 /* Usage of a second call: what the first one thought comes on top. */
 static void usage_in(struct call *c, const struct chat_event *ev, struct chat_usage *u)
 {
     *u = *ev->usage;
-    if (u->raw.n)
-        u->raw = arena_dup(&c->arena, u->raw);
+    u->input = believable(u->input);
+    u->output = believable(u->output);
+    u->reasoning = believable(u->reasoning);
+    u->cache_read = believable(u->cache_read);
+    u->cache_write = believable(u->cache_write);
+    if (u->output >= 0 && u->reasoning > u->output)
+        u->reasoning = -1; /* more than there was in all: we count ourselves */
+    if (u->raw.n)          /* in words that only its own dialect knows */
+        u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
     if (c->phase != CALL_FIRST) {
         int64_t thought = pipe_tokens(&c->pipe);
 
@@ -101,7 +115,7 @@ static void on_event(void *ctx, const struct chat_event *ev)
         break;
     case CHAT_KEEP:
         if (ev->id.n)
-            vault_put(c->gl->gateway->vault, c->breaker_name, ev->id, ev->name, ev->text);
+            vault_put(c->gl->gateway->vault, c->origin, ev->id, ev->name, ev->text);
         return;
     case CHAT_EXTRA:
         if (c->phase != CALL_FIRST)
@@ -125,7 +139,7 @@ static void on_event(void *ctx, const struct chat_event *ev)
         c->error.type = arena_dup(&c->arena, ev->error->type);
         c->error.code = arena_dup(&c->arena, ev->error->code);
         c->error.param = arena_dup(&c->arena, ev->error->param);
-        c->error.raw = arena_dup(&c->arena, ev->error->raw);
+        c->error.raw = STR(""); /* an event, not a body of its own */
         return;
     case CHAT_REASONING:
     case CHAT_REDACTED:
@@ -144,8 +158,23 @@ static void on_thought(void *ctx, str text)
     struct call *c = ctx;
 
     buf_add(&c->thought, text);
-    if (c->config->keep == CONFIG_KEEP_TEXT)
+    if (c->gl->gateway->records && c->config->keep == CONFIG_KEEP_TEXT)
         buf_add(&c->reasoning, text);
+}
+
+/* Medium that doubts itself becomes high, once, if the configuration wants it. */
+static int64_t on_cap(void *ctx)
+{
+    struct call *c = ctx;
+    const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
+
+    if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
+        !level_uncertain(buf_str(&c->thought)))
+        return c->level.cap;
+    c->level.asked = CHAT_LEVEL_HIGH;
+    c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);
+    call_note(c, "raised to high", STR("the reasoning was uncertain at its cap"));
+    return c->level.cap;
 }
 
 /* ---- from frame to client ---- */
@@ -200,8 +229,12 @@ static void deliver(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
-    for (size_t i = 0; i < p->count; i++)
-        keep_text(c, &p->events[i]);
+    if (c->gl->gateway->records) {
+        for (size_t i = 0; i < p->count; i++)
+            keep_text(c, &p->events[i]);
+        if (!c->end_seen)
+            call_record_some(c);
+    }
     if (!c->sink || (p->count == 0 && !(f && c->relay)))
         return;
     if (p->count && !c->sum.first_byte_ns)
@@ -338,7 +371,9 @@ static void on_head(void *ctx, const struct upstream_head *head)
     wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){on_event, c});
     c->decoding = true;
     c->pipe.options.on_thought = on_thought;
+    c->pipe.options.on_cap = on_cap;
     c->pipe.options.ctx = c;
+    c->pipe.options.as_it_is = c->relay;
     if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole */
 }
@@ -393,8 +428,9 @@ static void on_error_reply(struct call *c)
         error.type = arena_dup(&c->arena, error.type);
         error.code = arena_dup(&c->arena, error.code);
         error.param = arena_dup(&c->arena, error.param);
-        if (c->wire->dialect == c->in.wire->dialect)
-            error.raw = arena_dup(&c->arena, buf_str(&c->error_body));
+        error.raw = c->wire->dialect == c->in.wire->dialect
+                        ? arena_dup(&c->arena, buf_str(&c->error_body))
+                        : STR("");
     }
     json_release(&doc);
     if (!error.message.n)

@@ -134,13 +134,30 @@ static size_t begin_body(struct server_exchange *x, str rest)
     return 0;
 }
 
+/* Some clients send an empty line behind a body. It begins no request, so nobody waits for one. */
+static size_t empty_lines(str bytes)
+{
+    size_t n = 0;
+
+    for (;;) {
+        if (n < bytes.n && bytes.p[n] == '\n')
+            n++;
+        else if (n + 1 < bytes.n && bytes.p[n] == '\r' && bytes.p[n + 1] == '\n')
+            n += 2;
+        else
+            return n;
+    }
+}
+
 /* How much was taken: nothing while the head is not whole. */
 static size_t take_head(struct server_exchange *x, str bytes)
 {
     struct server *s = x->server;
     struct http1_fault fault;
-    size_t used;
+    size_t used = empty_lines(bytes);
 
+    if (used > 0)
+        return used;
     switch (http1_request(bytes, s->o.head_max, &s->head, &used, &fault)) {
     case HTTP1_MORE:
         return 0;

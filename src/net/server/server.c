@@ -162,6 +162,12 @@ struct server *server_new(struct loop *l, const struct server_options *o,
     return s;
 }
 
+void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct server_refusal *r,
+                                                      struct server_header *out))
+{
+    s->on_refusal = fn;
+}
+
 static void stop_listening(struct server *s)
 {
     while (s->listeners) {

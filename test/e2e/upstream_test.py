@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The test provider itself: strict about what it is asked, bad exactly as told.
 
-    test/e2e/provider_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+    test/e2e/upstream_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
 import gzip
@@ -74,6 +74,8 @@ REFUSED = {
         {"max_tokens": 1, "max_completion_tokens": 1}, {"reasoning_effort": "lots"},
         {"stream_options": {"include_usage": True}}],
     "mistral": [
+        {"messages": [USER, {"role": "assistant", "content": "", "tool_calls": [CALL]},
+                      {"role": "tool", "tool_call_id": "c1", "content": "x"}]},
         {"stream_options": {}}, {"reasoning_content": "x"}, {"max_completion_tokens": 5},
         {"messages": [USER, {"role": "assistant", "content": "x"}]},
         {"messages": [{"role": "user", "content": "x", "reasoning_content": "y"}]}],
@@ -138,7 +140,7 @@ class Strict(unittest.TestCase):
 
     def test_a_model_that_is_no_script_is_not_found(self):
         for kind in REFUSED:
-            self.assertEqual(ask(kind, "gpt-99")[0], 404, kind)
+            self.assertEqual(ask(kind, "mystery-99")[0], 404, kind)
 
 
 class Says(unittest.TestCase):

@@ -1,0 +1,216 @@
+/* `rationale decode`: what a recorded reply of a provider says, one chat event a line.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+#include "cli/cli.h"
+#include "net/frames.h"
+#include "wire/wire.h"
+
+#define READ_SIZE ((size_t)64 << 10)
+#define FRAME_SIZE_MAX ((size_t)64 << 20)
+#define ARENA_SIZE_MAX ((size_t)512 << 20)
+#define LINE_SIZE_MAX ((size_t)512 << 20)
+
+enum { DIALECT, STREAM };
+
+static const struct cli_option options[] = {
+    [DIALECT] = {"dialect",
+                 'd',
+                 "NAME",
+                 "openai responses anthropic gemini mistral ollama converse cohere",
+                 "whose reply it is; must be given"},
+    [STREAM] = {"stream", 's', NULL, NULL, "it was streamed: SSE events, or lines of JSON"},
+};
+
+struct decode {
+    struct cli *cli;
+    struct wire_decoder decoder;
+    struct buf line;
+    bool stream, failed;
+};
+
+static void member(struct json_out *o, const char *key, str text)
+{
+    if (!text.n)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+static void number(struct json_out *o, const char *key, int64_t n)
+{
+    if (n < 0)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_i64(o, n);
+}
+
+static void add_usage(struct json_out *o, const struct chat_usage *u)
+{
+    number(o, "input", u->input);
+    number(o, "output", u->output);
+    number(o, "reasoning", u->reasoning);
+    number(o, "cache_read", u->cache_read);
+    number(o, "cache_write", u->cache_write);
+}
+
+static void add_error(struct json_out *o, const struct chat_error *error)
+{
+    number(o, "status", error->status);
+    member(o, "type", error->type);
+    member(o, "code", error->code);
+    member(o, "param", error->param);
+    member(o, "message", error->message);
+}
+
+/* Whether events of this kind belong to a block. */
+static bool has_block(enum chat_event_kind kind)
+{
+    return kind >= CHAT_TEXT && kind <= CHAT_OPAQUE;
+}
+
+static void add_members(struct json_out *o, const struct chat_event *ev)
+{
+    if (ev->choice)
+        number(o, "choice", ev->choice);
+    if (has_block(ev->kind))
+        number(o, "block", ev->block);
+    member(o, "id", ev->id);
+    member(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
+    if (ev->kind == CHAT_REASONING && ev->summary) {
+        json_out_key(o, STR("summary"));
+        json_out_bool(o, true);
+    }
+    if (ev->kind == CHAT_STOP)
+        member(o, "stop", str_c(chat_stop_name(ev->stop)));
+    if (ev->kind == CHAT_OPAQUE || ev->kind == CHAT_SIGNATURE)
+        member(o, "dialect", str_c(chat_dialect_name(ev->dialect)));
+    if (ev->usage)
+        add_usage(o, ev->usage);
+    if (ev->error)
+        add_error(o, ev->error);
+    member(o, "text", ev->text);
+}
+
+static void on_event(void *ctx, const struct chat_event *given)
+{
+    struct decode *d = ctx;
+    struct chat_event ev = *given;
+    struct json_out o;
+
+    ev.text = ev.text.p ? ev.text : STR("");
+    ev.id = ev.id.p ? ev.id : STR("");
+    ev.name = ev.name.p ? ev.name : STR("");
+    buf_reset(&d->line);
+    json_out_init(&o, &d->line);
+    json_out_object(&o);
+    member(&o, "event", str_c(chat_event_name(ev.kind)));
+    add_members(&o, &ev);
+    json_out_end(&o);
+    buf_add_c(&d->line, '\n');
+    file_out_add(&d->cli->out, buf_str(&d->line));
+    if (ev.kind == CHAT_ERROR)
+        d->failed = true;
+}
+
+static void on_frame(void *ctx, const struct frames_frame *frame)
+{
+    struct decode *d = ctx;
+    struct wire_frame f = {.name = frame->name, .data = frame->data, .raw = frame->raw};
+
+    if (d->stream)
+        wire_decode(&d->decoder, &f);
+    else
+        wire_decode_whole(&d->decoder, &f);
+    file_out_flush(&d->cli->out);
+}
+
+static bool pump(struct decode *d, const struct cli_input *in, struct frames *f, struct err *e)
+{
+    char *piece = base_alloc(READ_SIZE);
+    size_t n = 1, seen = 0;
+    bool ok = true;
+
+    while (n > 0 && ok && !f->full) {
+        ok = cli_read(in, piece, READ_SIZE, &n, e);
+        if (ok)
+            frames_feed(f, (str){piece, n});
+        seen += ok ? n : 0;
+    }
+    free(piece);
+    if (!ok)
+        return false;
+    if (f->full)
+        return err_set(e, ERR_LIMIT, "%s: an event of more than 64 MiB", in->name);
+    if (seen == 0)
+        return err_set(e, ERR_INPUT, "%s: there is nothing in it", in->name);
+    frames_finish(f);
+    if (d->stream)
+        wire_decode_end(&d->decoder);
+    return true;
+}
+
+static int decode(struct cli *cli, const struct wire *w, const struct cli_input *in, bool stream)
+{
+    struct decode d = {.cli = cli, .stream = stream};
+    enum frames_kind kind = !stream                            ? FRAMES_WHOLE
+                            : w->stream_framing == WIRE_NDJSON ? FRAMES_LINES
+                                                               : FRAMES_SSE;
+    struct frames frames;
+    struct arena arena;
+    struct err e;
+    bool ok;
+
+    arena_init(&arena, ARENA_SIZE_MAX);
+    buf_init(&d.line, LINE_SIZE_MAX);
+    frames_init(&frames, kind, FRAME_SIZE_MAX, (struct frames_sink){on_frame, &d});
+    wire_decoder_init(&d.decoder, w, &arena, (struct chat_sink){on_event, &d});
+    ok = pump(&d, in, &frames, &e);
+    wire_decoder_release(&d.decoder);
+    frames_release(&frames);
+    buf_release(&d.line);
+    arena_release(&arena);
+    if (!ok)
+        return cli_fail(&e);
+    return d.failed ? CLI_NEGATIVE : CLI_OK;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *name = args->value[DIALECT];
+    const struct wire *w;
+    struct cli_input in;
+    struct err e;
+    int code;
+
+    if (!name)
+        return cli_complain(CLI_USAGE, "decode needs --dialect NAME; `rationale decode --help`");
+    w = wire_find(str_c(name));
+    if (!w || !w->decode)
+        return cli_complain(CLI_USAGE, "there is no dialect \"%s\" in this build", name);
+    if (!cli_open(args, &in, &e))
+        return cli_fail(&e);
+    code = decode(cli, w, &in, args->value[STREAM] != NULL);
+    cli_close(&in);
+    return code;
+}
+
+const struct cli_command cli_decode = {
+    .name = "decode",
+    .summary = "show what a recorded reply says",
+    .words = "[FILE]",
+    .about =
+        "Reads a provider's reply, as it came over the wire, from FILE or standard input, and "
+        "prints what it says in the one vocabulary that all dialects share: an object a line, "
+        "with the event (start, text, reasoning, signature, redacted, refusal, call, arguments, "
+        "opaque, keep, extra, usage, stop, error, end), the number of its block and its text.\n\n"
+        "The exit code is 1 if the reply is, or ends in, an error.",
+    .examples = "  rationale decode --dialect anthropic --stream reply.sse\n"
+                "  curl -sN $URL -d @body.json | rationale decode -d responses -s\n"
+                "  rationale decode -d gemini reply.json | jq -r 'select(.event==\"text\").text'\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};
