@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/log.h"
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "net/server.h"
@@ -28,6 +29,8 @@ struct worker {
     struct daemon *daemon;
     pthread_t thread;
     struct loop_task drain;
+    struct loop_task log_out; /* at the end of a round: its lines of the access log */
+    struct log_batch log;
     _Atomic size_t conns;
     char refusal_id[RAND_ID_SIZE];
 };

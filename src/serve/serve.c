@@ -20,9 +20,16 @@ static void *work(void *arg)
     struct log_scope scope;
 
     log_scope_enter(&scope, w->daemon->log, STR(""));
+    log_scope_batch(&scope, &w->log);
     loop_run(w->gl.loop);
     log_scope_leave(&scope);
     return NULL;
+}
+
+static void log_out(void *ctx)
+{
+    (void)ctx;
+    log_flush();
 }
 
 /* ---- drain ---- */
@@ -76,6 +83,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     w->gl.loop = loop_new(d->gateway.clock, e);
     if (!w->gl.loop)
         return false;
+    loop_task_init(&w->log_out, log_out, w);
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
