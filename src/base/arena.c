@@ -78,20 +78,34 @@ str arena_dup(struct arena *a, str s)
     return (str){p, s.n};
 }
 
+str arena_join(struct arena *a, str x, str y, str z)
+{
+    char *p = arena_alloc(a, x.n + y.n + z.n + 1);
+
+    memcpy(p, x.p, x.n);
+    memcpy(p + x.n, y.p, y.n);
+    memcpy(p + x.n + y.n, z.p, z.n);
+    p[x.n + y.n + z.n] = '\0';
+    return (str){p, x.n + y.n + z.n};
+}
+
 str arena_printf(struct arena *a, const char *fmt, ...)
 {
+    char small[256], *p;
     va_list ap, again;
     int n;
-    char *p;
 
     assert(fmt);
     va_start(ap, fmt);
     va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
     assert(n >= 0);
     p = arena_alloc(a, (size_t)n + 1);
-    vsnprintf(p, (size_t)n + 1, fmt, again);
+    if ((size_t)n < sizeof small)
+        memcpy(p, small, (size_t)n + 1);
+    else
+        vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return (str){p, (size_t)n};
 }
