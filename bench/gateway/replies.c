@@ -8,7 +8,7 @@
 
 #define BODY_MAX 65536
 #define ZEROS "0000000000000000"
-#define STAMP "@" ZEROS " "
+#define STAMP " @" ZEROS " "
 
 static void add(struct bytes *b, const char *p, size_t n)
 {
@@ -114,9 +114,9 @@ static void whole_init(struct replies *r, enum size size, bool anthropic)
 static void openai_events(struct replies *r)
 {
     add_chunk(&r->first, CHUNK "\"role\":\"assistant\",\"content\":\"<think>\"" CHUNK_END);
-    add_chunk(&r->think, CHUNK "\"content\":\"" STAMP "two walls and the wind \"" CHUNK_END);
+    add_chunk(&r->think, CHUNK "\"content\":\"" STAMP "two walls and the wind\"" CHUNK_END);
     add_chunk(&r->turn, CHUNK "\"content\":\"</think>\"" CHUNK_END);
-    add_chunk(&r->text, CHUNK "\"content\":\"" STAMP "the wall was built twice \"" CHUNK_END);
+    add_chunk(&r->text, CHUNK "\"content\":\"" STAMP "the wall was built twice\"" CHUNK_END);
     add_chunk(&r->last,
               "data: {\"id\":\"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT\",\"object\":"
               "\"chat.completion.chunk\",\"created\":1741569952,\"model\":\"bench\",\"choices\":[{"
@@ -149,13 +149,13 @@ static void anthropic_events(struct replies *r)
     add_chunk(&r->think,
               DELTA("0",
                     "\"type\":\"thinking_delta\",\"thinking\":\"" STAMP
-                    "two walls and the wind \""));
+                    "two walls and the wind\""));
     add_chunk(&r->turn, DELTA("0", "\"type\":\"signature_delta\",\"signature\":\"c2lnbmF0dXJl\""));
     add_chunk(&r->turn, STOP("0"));
     add_chunk(&r->turn, BLOCK("1", "\"type\":\"text\",\"text\":\"\""));
     add_chunk(
         &r->text,
-        DELTA("1", "\"type\":\"text_delta\",\"text\":\"" STAMP "the wall was built twice \""));
+        DELTA("1", "\"type\":\"text_delta\",\"text\":\"" STAMP "the wall was built twice\""));
     add_chunk(&r->last, STOP("1"));
     add_chunk(&r->last,
               "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+/* Many arenas hold next to nothing for as long as a stream is open: the first block is small (and of
+ * a size that malloc keeps at hand), the second is not. */
+#define ARENA_BLOCK_FIRST 992
 #define ARENA_BLOCK_MIN 4096
 
 struct arena_block {
@@ -22,12 +25,14 @@ size_t arena_left(const struct arena *a)
 /* Blocks double, so that a large arena is few of them, but never past the ceiling. */
 static void grow(struct arena *a, size_t need)
 {
-    size_t size = a->block ? a->block->size * 2 : ARENA_BLOCK_MIN;
+    size_t size = a->block ? a->block->size * 2 : ARENA_BLOCK_FIRST;
     size_t left = a->size_max - a->size;
     struct arena_block *b;
 
     if (need > left)
         base_die("arena: %zu bytes asked for, %zu left of %zu", need, left, a->size_max);
+    if (a->block && size < ARENA_BLOCK_MIN)
+        size = ARENA_BLOCK_MIN;
     if (size > left)
         size = left;
     if (size < need)

@@ -7,33 +7,6 @@ const struct json_node *json_root(const struct json *doc)
     return doc->n > 0 ? doc->nodes : NULL;
 }
 
-static bool holds_others(const struct json_node *v)
-{
-    return v && (v->kind == JSON_ARRAY || v->kind == JSON_OBJECT);
-}
-
-const struct json_node *json_first(const struct json *doc, const struct json_node *v)
-{
-    (void)doc;
-    return holds_others(v) && v->span > 1 ? v + 1 : NULL;
-}
-
-const struct json_node *json_next(const struct json *doc, const struct json_node *v,
-                                  const struct json_node *child)
-{
-    const struct json_node *next = v->kind == JSON_OBJECT ? child + 1 : child;
-
-    (void)doc;
-    assert(holds_others(v) && child > v && child < v + v->span);
-    next += next->span;
-    return next < v + v->span ? next : NULL;
-}
-
-const struct json_node *json_value(const struct json_node *key)
-{
-    return key + 1;
-}
-
 size_t json_count(const struct json *doc, const struct json_node *v)
 {
     size_t n = 0;
