@@ -208,6 +208,7 @@ static void start(struct exchange *ex)
     };
     struct chat_error error;
 
+    buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);

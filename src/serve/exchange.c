@@ -27,13 +27,14 @@ void exchange_done(struct exchange *ex)
     loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
     loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
     json_release(&ex->doc);
-    buf_release(&ex->out);
+    buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
     setup_release(ex->setup);
     ex->ended = true;
 }
 
 void exchange_reply(struct exchange *ex, int status, str type, str body)
 {
+    struct buf_pool *bufs = loop_bufs(ex->worker->gl.loop);
     struct server_exchange *x = ex->x;
     struct server_header headers[SERVE_HEADERS_MAX];
     struct buf out;
@@ -47,7 +48,7 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
     buf_init(&ex->out, 0);
     exchange_done(ex);
     server_reply(x, status, headers, n, body);
-    buf_release(&out);
+    buf_give(bufs, &out);
 }
 
 void exchange_error(struct exchange *ex, const struct chat_error *error)

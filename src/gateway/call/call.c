@@ -125,6 +125,9 @@ static void bufs_init(struct call *c)
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     buf_init(&c->attempts, 16384);
+    buf_take(loop_bufs(c->gl->loop), &c->body);
+    buf_take(loop_bufs(c->gl->loop), &c->headers);
+    buf_take(loop_bufs(c->gl->loop), &c->answer);
 }
 
 static void pipe_up(struct call *c)

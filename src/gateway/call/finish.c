@@ -265,21 +265,22 @@ void call_finish(struct call *c)
 
 void call_free(struct call *c)
 {
+    struct buf_pool *bufs = loop_bufs(c->gl->loop);
     struct setup *setup = c->in.setup;
 
     call_reply_release(c);
     if (c->frames_live)
         frames_release(&c->frames);
     pipe_release(&c->pipe);
-    buf_release(&c->body);
-    buf_release(&c->headers);
-    buf_release(&c->target);
-    buf_release(&c->error_body);
-    buf_release(&c->thought);
-    buf_release(&c->answer);
-    buf_release(&c->reasoning);
-    buf_release(&c->calls);
-    buf_release(&c->attempts);
+    buf_give(bufs, &c->body);
+    buf_give(bufs, &c->headers);
+    buf_give(bufs, &c->target);
+    buf_give(bufs, &c->error_body);
+    buf_give(bufs, &c->thought);
+    buf_give(bufs, &c->answer);
+    buf_give(bufs, &c->reasoning);
+    buf_give(bufs, &c->calls);
+    buf_give(bufs, &c->attempts);
     arena_release(&c->arena);
     free(c);
     setup_release(setup);
