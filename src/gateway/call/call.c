@@ -374,7 +374,7 @@ static void breaker_tell(struct call *c, bool ok)
 void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
-    bool transient = retry_transient(error.status);
+    bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
     const struct config_provider *p = c->chain[c->at];
     uint64_t wait_ms;
 

@@ -21,6 +21,7 @@
 #define CALL_THOUGHT_MAX 65536             /* reasoning that a second call is given */
 #define CALL_THOUGHT_SOME 8192             /* the same without a cap */
 #define CALL_CHAIN_MAX 16
+#define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
 enum call_phase {
     CALL_FIRST,

@@ -327,6 +327,8 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!c->decoding || c->end_seen)
         return;
     pipe_begin(&c->pipe);
+    if (c->timer.slot && f.data.n)
+        loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     if (c->frames.kind == FRAMES_WHOLE)
         wire_decode_whole(&c->decoder, &f);
     else
@@ -349,6 +351,34 @@ static enum frames_kind framing(const struct call *c)
     if (!c->stream_up || str_eq(c->head.type, STR("application/json")))
         return c->stream_up && c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_WHOLE;
     return c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
+}
+
+static void fail(struct call *c, int status, const char *code, const char *message)
+{
+    struct chat_error error = {.status = status,
+                               .type = STR(""),
+                               .message = arena_dup(&c->arena, str_c(message)),
+                               .code = str_c(code),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    call_failed(c, &error);
+}
+
+/* A head alone is no sign of life: something must be said in time. */
+static void no_first_token(void *ctx)
+{
+    struct call *c = ctx;
+    struct err e;
+
+    hang_up(c);
+    err_set(&e,
+            ERR_TIMEOUT,
+            "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
+            STR_ARG(c->chain[c->at]->name),
+            (unsigned long long)c->chain[c->at]->first_ms);
+    fail(c, 504, "upstream_timeout", e.text);
 }
 
 static void on_head(void *ctx, const struct upstream_head *head)
@@ -376,19 +406,10 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->pipe.options.as_it_is = c->relay;
     if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole */
-}
-
-static void fail(struct call *c, int status, const char *code, const char *message)
-{
-    struct chat_error error = {.status = status,
-                               .type = STR(""),
-                               .message = arena_dup(&c->arena, str_c(message)),
-                               .code = str_c(code),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
-
-    call_failed(c, &error);
+    if (c->stream_up) {
+        loop_timer_init(&c->timer, no_first_token, c);
+        loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at]->first_ms);
+    }
 }
 
 static void on_bytes(void *ctx, str bytes)
@@ -465,6 +486,16 @@ static void on_end(void *ctx)
     call_finish(c);
 }
 
+static const struct {
+    enum err_code err;
+    int status;
+    const char *code;
+} failures[] = {
+    {ERR_TIMEOUT, 504, "upstream_timeout"},
+    {ERR_NOT_FOUND, 501, CALL_NO_RECORDING},
+    {ERR_NONE, 502, "upstream_error"}, /* all else */
+};
+
 static void on_error(void *ctx, const struct err *e)
 {
     struct call *c = ctx;
@@ -476,12 +507,11 @@ static void on_error(void *ctx, const struct err *e)
         call_finish(c);
         return;
     }
-    fail(c,
-         e->code == ERR_TIMEOUT     ? 504
-         : e->code == ERR_NOT_FOUND ? 501
-                                    : 502,
-         e->code == ERR_TIMEOUT ? "upstream_timeout" : "upstream_error",
-         e->text);
+    for (size_t i = 0; i < COUNT_OF(failures); i++)
+        if (failures[i].err == e->code || failures[i].err == ERR_NONE) {
+            fail(c, failures[i].status, failures[i].code, e->text);
+            return;
+        }
 }
 
 const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error};
