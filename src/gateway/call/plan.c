@@ -82,7 +82,7 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
     plan->system_extra = level_words(c->in.request, preset);
     if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->phase == CALL_FIRST)
         plan->system_extra = join(&c->arena, plan->system_extra, level_convention(c->in.request));
-    if (preset && !c->plain) {
+    if (preset && !c->plain && !c->unsampled) {
         plan->temperature = preset->temperature;
         plan->top_p = preset->top_p;
     }
