@@ -7,6 +7,7 @@
  *   chat.c       model calls in any dialect
  *   models.c     lists of models
  *   count.c      count_tokens
+ *   page.c       the first page, for a browser
  *   status.c     health, readiness, metrics
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -39,6 +40,7 @@ struct daemon {
     struct tls *tls_client, *tls_server;
     struct resolver *resolver;
     struct log *log;
+    str questions; /* lent, or empty */
 };
 
 struct exchange;
@@ -101,6 +103,9 @@ bool exchange_json(struct exchange *ex) MUST_USE;
 void chat_handle(struct exchange *ex);
 void gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
+
+/* page.c */
+void page_handle(struct exchange *ex);
 
 /* models.c, count.c, status.c */
 void models_handle(struct exchange *ex);
