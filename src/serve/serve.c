@@ -267,13 +267,11 @@ static void limits_up(void)
     (void)setrlimit(RLIMIT_CORE, &core); /* what is in memory is not for a file */
 }
 
-static bool run(struct daemon *d, const struct serve_options *o, struct err *e)
+static bool run(struct daemon *d, const struct serve_options *o, const sigset_t *set, struct err *e)
 {
     char address[96];
-    sigset_t set;
     bool ok;
 
-    block_signals(&set);
     ok = daemon_init(d, o, address, e);
     for (unsigned i = 0; ok && i < d->worker_count; i++)
         if (pthread_create(&d->workers[i].thread, NULL, work, &d->workers[i]) != 0)
@@ -283,7 +281,7 @@ static bool run(struct daemon *d, const struct serve_options *o, struct err *e)
         notify_systemd("READY=1");
         if (o->on_ready)
             o->on_ready(o->ctx, str_c(address));
-        wait_for_end(d, o, &set);
+        wait_for_end(d, o, set);
     }
     daemon_release(d);
     return ok;
@@ -296,8 +294,10 @@ bool serve_run(const struct serve_options *o, struct err *e)
     struct setup *s;
     struct log log;
     struct log_scope scope;
+    sigset_t set;
     bool ok;
 
+    block_signals(&set); /* before there is any other thread that a signal could go to */
     limits_up();
     if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
         return false;
@@ -311,7 +311,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
                           .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},
                       e);
     if (ok) {
-        ok = run(&d, o, e);
+        ok = run(&d, o, &set, e);
         gateway_release(&d.gateway);
     }
     log_scope_leave(&scope);

@@ -372,7 +372,8 @@ static void breaker_tell(struct call *c, bool ok)
 void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
-    bool transient = retry_transient(error.status);
+    bool miss = str_eq(error.code, STR(CALL_MISS)); /* no recording comes of trying again */
+    bool transient = retry_transient(error.status) && !miss;
     const struct config_provider *p = c->chain[c->at];
     uint64_t wait_ms;
 
@@ -399,7 +400,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         loop_timer_set(c->gl->loop, &c->timer, wait_ms);
         return;
     }
-    if (transient && elsewhere(c)) {
+    if ((transient || miss) && elsewhere(c)) {
         call_attempt(c);
         return;
     }

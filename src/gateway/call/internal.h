@@ -14,6 +14,7 @@
 #include "gateway/upstream.h"
 #include "net/frames.h"
 
+#define CALL_MISS "no_recording"           /* the code of what a cassette does not have */
 #define CALL_ARENA_MAX ((size_t)256 << 20) /* bodies are bounded where they enter */
 #define CALL_BODY_MAX ((size_t)64 << 20)   /* written for the upstream */
 #define CALL_FRAME_MAX ((size_t)32 << 20)  /* one event, or one whole reply */

@@ -447,6 +447,7 @@ static void on_end(void *ctx)
 static void on_error(void *ctx, const struct err *e)
 {
     struct call *c = ctx;
+    bool miss = c->chain[c->at]->replay && e->code == ERR_NOT_FOUND;
 
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
@@ -456,10 +457,12 @@ static void on_error(void *ctx, const struct err *e)
         return;
     }
     fail(c,
-         e->code == ERR_TIMEOUT     ? 504
-         : e->code == ERR_NOT_FOUND ? 501
-                                    : 502,
-         e->code == ERR_TIMEOUT ? "upstream_timeout" : "upstream_error",
+         miss                     ? 501
+         : e->code == ERR_TIMEOUT ? 504
+                                  : 502,
+         miss                     ? CALL_MISS
+         : e->code == ERR_TIMEOUT ? "upstream_timeout"
+                                  : "upstream_error",
          e->text);
 }
 

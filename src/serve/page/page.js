@@ -43,6 +43,7 @@ class Reply {
     this.summary.addEventListener("click", () => {
       const open = this.thinking.classList.toggle("open");
       this.summary.setAttribute("aria-expanded", String(open));
+      this.tail.scrollTop = 0;
     });
     root.setAttribute("aria-busy", "true");
     $("replies").prepend(root);
@@ -81,6 +82,7 @@ class Reply {
     this.thought = performance.now() - this.began;
     this.flush();
     this.thinking.className = "thinking settled";
+    this.tail.scrollTop = 0;
     this.summary.disabled = this.tail.textContent === "";
     this.settle();
   }
