@@ -137,6 +137,14 @@ TEST(the_words_are_added_once)
     config_release(c);
 }
 
+TEST(doubt_is_heard_when_it_comes_twice)
+{
+    CHECK(!level_uncertain(STR("")));
+    CHECK(!level_uncertain(STR("I am not sure, but it is four.")));
+    CHECK(level_uncertain(STR("I am NOT SURE. It is unclear.")));
+    CHECK(level_uncertain(STR("but wait... But wait")));
+}
+
 TEST(transient_failures_are_told_from_permanent_ones)
 {
     static const int transient[] = {0, 408, 409, 425, 429, 500, 502, 503, 504, 529};
@@ -177,6 +185,6 @@ TEST(retry_after_is_read_in_all_its_forms)
 TEST_MAIN(T(a_level_is_asked_for_in_three_ways), T(what_nobody_serves_and_what_is_no_level_is_said),
           T(names_that_only_look_like_levels_stay_whole), T(an_amount_is_a_cap_without_a_preset),
           T(room_is_kept_for_the_answer), T(the_words_are_added_once),
-          T(transient_failures_are_told_from_permanent_ones),
+          T(doubt_is_heard_when_it_comes_twice), T(transient_failures_are_told_from_permanent_ones),
           T(the_wait_doubles_with_jitter_and_honours_the_provider),
           T(retry_after_is_read_in_all_its_forms))

@@ -258,7 +258,25 @@ TEST(usage_gets_the_count_that_the_provider_did_not_make)
     end(&r);
 }
 
-TEST_MAIN(T(the_pipe_does_not_see_the_cuts),
+static int64_t to_four(void *ctx)
+{
+    ++*(int *)ctx;
+    return 4;
+}
+
+TEST(a_cap_may_be_raised_when_it_is_reached)
+{
+    struct run r;
+    int asked = 0;
+
+    begin(&r, &(struct pipe_options){.cap = 2, .on_cap = to_four, .ctx = &asked});
+    feed(&r, CHAT_REASONING, 0, STR("one two three four five"));
+    CHECK(gives(&r, "[reasoning0]one two three four"));
+    CHECK(r.pipe.over && asked == 1 && pipe_tokens(&r.pipe) == 4);
+    end(&r);
+}
+
+TEST_MAIN(T(a_cap_may_be_raised_when_it_is_reached), T(the_pipe_does_not_see_the_cuts),
           T(what_the_provider_split_keeps_its_white_space_and_its_blocks),
           T(a_reply_without_reasoning_is_never_touched), T(reasoning_ends_right_at_the_cap),
           T(reasoning_of_exactly_the_cap_is_not_cut),

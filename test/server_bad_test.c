@@ -212,7 +212,36 @@ TEST(server_does_not_take_an_empty_line_for_a_request)
     end();
 }
 
-TEST_MAIN(T(server_does_not_take_an_empty_line_for_a_request),
+static size_t on_refusal(void *ctx, const struct server_refusal *r, struct server_header *headers)
+{
+    struct served *s = ctx;
+
+    atomic_fetch_add(&s->idle, 1);
+    headers[0] = (struct server_header){STR("X-Id"), r->request ? r->request->path : STR("none")};
+    headers[1] = (struct server_header){STR("X-Why"), str_c(r->why)};
+    return 2;
+}
+
+static void set_on_refusal(void *ctx)
+{
+    server_on_refusal(((struct served *)ctx)->server, on_refusal);
+}
+
+TEST(server_tells_of_what_it_refuses_and_takes_headers_for_it)
+{
+    begin(&small);
+    served_call(&served, set_on_refusal, &served);
+    served_ask(&served, STR("POST /big HTTP/1.1\r\n" H "Content-Length: 9999999\r\n\r\n"), &out);
+    CHECK(served_has(&out, "413 ") && served_has(&out, "X-Id: /big\r\n"));
+    CHECK(served_has(&out, "X-Why: the body is too large\r\n"));
+    served_ask(&served, STR("GET / HTTP/1.1\r\n\r\n"), &out);
+    CHECK(served_has(&out, "400 ") && served_has(&out, "X-Id: none\r\n"));
+    CHECK_INT(served.idle, 2);
+    end();
+}
+
+TEST_MAIN(T(server_tells_of_what_it_refuses_and_takes_headers_for_it),
+          T(server_does_not_take_an_empty_line_for_a_request),
           T(server_refuses_bad_input_in_words_and_closes),
           T(server_has_a_ceiling_for_heads_and_bodies),
           T(server_answers_what_it_refuses_though_the_body_is_still_coming),

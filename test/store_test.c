@@ -95,6 +95,36 @@ static bool add_id(void *ctx, const struct store_call *row)
     return --ids->n_max > 0;
 }
 
+TEST(texts_that_began_in_pieces_are_whole_in_the_row)
+{
+    struct store_call row = store_call_none, want;
+    struct place p;
+    struct store *s;
+    struct err e;
+    struct expected x = {&want, 0};
+
+    place_init(&p);
+    s = open_store(&p);
+    row.id = STR("one");
+    store_call_begin(s, &row);
+    store_piece_put(s, &(struct store_piece){row.id, 0, STR(STORE_CONTINUED), STR("")});
+    store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("to be, ")});
+    store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("hm")});
+    store_piece_put(s, &(struct store_piece){row.id, 3, STR("answer"), STR("or not ")});
+    row.answer = STR("to be");
+    row.complete = true;
+    store_call_put(s, &row, NULL);
+    settle(s);
+    want = row;
+    want.answer = STR("to be, or not to be");
+    want.reasoning = STR("hm");
+    CHECK(store_call_get(s, row.id, (struct store_row_sink){same_row, &x}, &e));
+    CHECK_INT(x.seen, 1);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);
+    store_close(s);
+    place_release(&p);
+}
+
 TEST(the_newest_are_listed_first_and_page_by_page)
 {
     static const struct {
@@ -379,7 +409,9 @@ TEST(a_record_that_is_too_large_is_refused_and_the_next_is_not)
     place_release(&p);
 }
 
-TEST_MAIN(T(every_field_comes_back_as_it_was_put), T(the_newest_are_listed_first_and_page_by_page),
+TEST_MAIN(T(every_field_comes_back_as_it_was_put),
+          T(texts_that_began_in_pieces_are_whole_in_the_row),
+          T(the_newest_are_listed_first_and_page_by_page),
           T(a_call_put_twice_is_one_row_and_counts_once), T(what_many_threads_put_is_there_once),
           T(a_store_of_version_1_is_migrated_and_read),
           T(what_is_not_ours_is_refused_and_left_alone), T(a_store_is_named_by_its_url),

@@ -54,6 +54,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};
     g->vocab = tokens_vocab_find(STR("o200k_base"));
+    g->records = !str_eq(c->store_url, STR("none"));
     if (!store_open(&so, &g->store, e)) {
         setup_release(g->setup);
         return false;

@@ -38,6 +38,7 @@ struct gateway {
     struct breaker *breaker;
     struct limits *limits;
     struct store *store;
+    bool records; /* the store keeps something */
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
     struct scribe *scribe;

@@ -4,6 +4,8 @@
  */
 #include "gateway/level.h"
 
+#include <strings.h>
+
 #define ROOM_MAX 512
 
 #define GUIDE                                                                                      \
@@ -131,4 +133,30 @@ str level_words(const struct chat_request *r, const struct config_preset *preset
 str level_convention(const struct chat_request *r)
 {
     return system_has(r, STR(CONVENTION_MARK)) ? STR("") : convention;
+}
+
+bool level_uncertain(str thought)
+{
+    static const char *const doubts[] = {"not sure",
+                                         "unsure",
+                                         "uncertain",
+                                         "unclear",
+                                         "ambiguous",
+                                         "i don't know",
+                                         "might be wrong",
+                                         "but wait",
+                                         "alternatively",
+                                         "on the other hand",
+                                         "contradict",
+                                         "hard to tell"};
+    unsigned found = 0;
+
+    for (size_t i = 0; i < thought.n; i++)
+        for (size_t d = 0; d < COUNT_OF(doubts); d++) {
+            size_t n = strlen(doubts[d]);
+
+            if (thought.n - i >= n && strncasecmp(thought.p + i, doubts[d], n) == 0 && ++found == 2)
+                return true;
+        }
+    return false;
 }

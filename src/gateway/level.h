@@ -32,3 +32,6 @@ int64_t level_room(int64_t cap, str max_tokens);
 str level_words(const struct chat_request *r, const struct config_preset *preset);
 /* The words that ask a model without reasoning of its own to think between tags. */
 str level_convention(const struct chat_request *r);
+
+/* Whether a thought sounds as if more of it would help: it doubts itself more than once. */
+bool level_uncertain(str thought);

@@ -180,6 +180,10 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
     if (!p->counter || (next && p->reasoned))
         count_new_block(p);
     n = fits(p, ev->text);
+    if (n < ev->text.n && p->options.on_cap) {
+        p->options.cap = p->options.on_cap(p->options.ctx);
+        n += fits(p, str_slice(ev->text, n, ev->text.n));
+    }
     if (n < ev->text.n) {
         p->over = p->muted = p->touched = true;
         part.text = str_slice(ev->text, 0, n);

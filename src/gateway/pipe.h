@@ -43,6 +43,8 @@ struct pipe_options {
     const struct tokens_vocab *vocab;
     /* Reasoning under the cap, seen or hidden; may be NULL. */
     void (*on_thought)(void *ctx, str text);
+    /* The cap is reached: a higher one if it is to be raised. May be NULL. */
+    int64_t (*on_cap)(void *ctx);
     void *ctx;
 };
 

@@ -45,6 +45,10 @@ struct server_options {
     struct tls *tls;    /* or NULL */
 };
 
+struct server_header {
+    str name, value;
+};
+
 struct server_handler {
     void (*on_request)(void *ctx, struct server_exchange *x);
     /* The client has left, or the connection broke; x is gone when this returns. Called at most
@@ -58,18 +62,35 @@ struct server *server_new(struct loop *l, const struct server_options *o,
                           const struct server_handler *h, void *ctx, struct err *e) MUST_USE;
 /* Closes all connections at once, without on_gone. Not in a handler's callback, but in on_idle. */
 void server_free(struct server *s);
+
+/* What is refused before a handler sees it. */
+struct server_refusal {
+    int status;
+    const char *why;
+    const struct http1_head *request; /* NULL if there was no proper head */
+    str peer;
+};
+
+#define SERVER_REFUSAL_HEADERS_MAX 8
+
+/* Told before it is answered, for logs and counts; `out` has room for SERVER_REFUSAL_HEADERS_MAX
+ * headers to put on the answer, lent until the next call. Returns how many. The handler's ctx. */
+void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct server_refusal *r,
+                                                      struct server_header *out));
 /* Takes the listening descriptor. */
 bool server_listen(struct server *s, int fd, struct err *e) MUST_USE;
 /* Accepts nothing more, closes idle connections, lets exchanges end; on_idle when none is left. */
 void server_drain(struct server *s, void (*on_idle)(void *ctx), void *ctx);
-size_t server_count(const struct server *s); /* connections */
+/* A drain has taken long enough: closes all connections; on_gone tells who is at work on one. */
+void server_cut(struct server *s);
+size_t server_count(const struct server *s); /* connections; any thread may ask */
 
 /* The request; lent until the reply ends or on_gone. Only so many fields as it has are there: it
  * may be looked at, not copied as a struct. */
 const struct http1_head *server_request(const struct server_exchange *x);
 str server_body(const struct server_exchange *x);
-void server_body_drop(
-    struct server_exchange *x); /* it is not needed any more, a long reply begins */
+/* It is not needed any more: a long reply begins. */
+void server_body_drop(struct server_exchange *x);
 /* The peer's address as text, for the access log. */
 str server_peer(const struct server_exchange *x);
 bool server_peer_loopback(const struct server_exchange *x);
@@ -77,10 +98,6 @@ bool server_peer_loopback(const struct server_exchange *x);
 struct arena *server_arena(struct server_exchange *x);
 void *server_user(const struct server_exchange *x);
 void server_user_set(struct server_exchange *x, void *user);
-
-struct server_header {
-    str name, value;
-};
 
 /* A whole reply. Content-Length, Date and Connection are put in here, and those and their like
  * among the headers given are left out; control characters in values become spaces. gzip if the

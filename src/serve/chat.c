@@ -6,6 +6,8 @@
 #include "serve/internal.h"
 #include "wire/generate.h"
 
+#define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
+
 static bool sse(const struct exchange *ex)
 {
     return ex->request.stream && ex->wire->stream_framing == WIRE_SSE;
@@ -242,6 +244,10 @@ static bool read_request(struct exchange *ex)
 
     if (!exchange_json(ex))
         return false;
+    if (ex->doc.n > arena_left(server_arena(ex->x)) / VALUE_SIZE) {
+        exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);
+        return false;
+    }
     if (ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e))
         return true;
     exchange_fail(ex, 400, "invalid_request", "%s", e.text);

@@ -214,4 +214,20 @@ static void on_room(void *ctx, struct server_exchange *x)
         call_resume(ex->call);
 }
 
+size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out)
+{
+    struct worker *w = ctx;
+    str id = rand_id(&w->daemon->gateway.ids, w->refusal_id);
+
+    log_info("refused",
+             LOG_STR("id", id),
+             LOG_I64("status", r->status),
+             LOG_TEXT("why", r->why),
+             LOG_STR("path", r->request ? str_slice(r->request->path, 0, 200) : STR("")));
+    if (r->status == 413)
+        metrics_reject(w->gl.metrics, METRICS_TOO_LARGE);
+    out[0] = (struct server_header){STR("x-rationale-id"), id};
+    return 1;
+}
+
 const struct server_handler exchange_handler = {on_request, on_gone, on_room};

@@ -1,6 +1,7 @@
 /* internal.h - what the files of serve share.
  *
  *   serve.c      the process: threads, signals, reload, drain
+ *   drain.c      the end of the loops
  *   listen.c     sockets: our own, or systemd's
  *   routes.c     the table: method, path, who answers
  *   exchange.c   one request: who asks, what for, the reply's head
@@ -28,8 +29,9 @@ struct worker {
     struct resolver *resolver;
     struct daemon *daemon;
     pthread_t thread;
-    struct loop_task drain;
-    _Atomic size_t conns;
+    struct loop_task drain, cut;
+    struct loop_timer look; /* whether it is done, while draining */
+    char refusal_id[RAND_ID_SIZE];
 };
 
 struct daemon {
@@ -41,6 +43,9 @@ struct daemon {
     struct resolver *resolver;
     struct log *log;
     str questions; /* lent, or empty */
+    pthread_mutex_t lock; /* of working */
+    pthread_cond_t ended;
+    unsigned working; /* threads of workers */
 };
 
 struct exchange;
@@ -88,6 +93,8 @@ str route_methods(str path, struct arena *a);
 
 /* exchange.c */
 extern const struct server_handler exchange_handler;
+/* What the server refuses by itself has an id too, and is logged and counted. */
+size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out);
 void exchange_header(struct exchange *ex, str name, str value);
 /* A whole reply, and the end of the exchange. */
 void exchange_reply(struct exchange *ex, int status, str type, str body);
@@ -117,6 +124,12 @@ void count_handle(struct exchange *ex);
 void health_handle(struct exchange *ex);
 void ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);
+
+/* drain.c: the thread of a worker, and the end of all: they are joined when drain_all returns. */
+void drain_init(struct daemon *d);
+void drain_release(struct daemon *d);
+void *drain_work(void *arg);
+void drain_all(struct daemon *d, uint64_t ms);
 
 /* listen.c: listening sockets, one a worker; `address` is what the first is bound to. */
 bool listen_open(str host, unsigned port, unsigned count, int *fds, char address[96],

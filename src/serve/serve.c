@@ -14,42 +14,6 @@
 
 #define WORKERS_MAX 64
 
-static void *work(void *arg)
-{
-    struct worker *w = arg;
-    struct log_scope scope;
-
-    log_scope_enter(&scope, w->daemon->log, STR(""));
-    loop_run(w->gl.loop);
-    log_scope_leave(&scope);
-    return NULL;
-}
-
-/* ---- drain ---- */
-
-static void on_idle(void *ctx)
-{
-    struct worker *w = ctx;
-
-    loop_stop(w->gl.loop);
-}
-
-static void drain(void *ctx)
-{
-    struct worker *w = ctx;
-
-    server_drain(w->server, on_idle, w);
-}
-
-static void drain_all(struct daemon *d)
-{
-    d->draining = true;
-    for (unsigned i = 0; i < d->worker_count; i++) {
-        loop_task_init(&d->workers[i].drain, drain, &d->workers[i]);
-        loop_post(d->workers[i].gl.loop, &d->workers[i].drain);
-    }
-}
-
 /* ---- setting up ---- */
 
 static unsigned core_count(void)
@@ -82,7 +46,10 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     if (!w->gl.client)
         return false;
     w->server = server_new(w->gl.loop, &o, &exchange_handler, w, e);
-    return w->server && server_listen(w->server, fd, e);
+    if (!w->server)
+        return false;
+    server_on_refusal(w->server, exchange_refusal);
+    return server_listen(w->server, fd, e);
 }
 
 static void worker_release(struct worker *w)
@@ -195,19 +162,6 @@ static void reload(struct daemon *d, const struct serve_options *o)
     notify_systemd("READY=1");
 }
 
-static bool workers_idle(struct daemon *d, const struct timespec *deadline)
-{
-    bool all = true;
-
-    for (unsigned i = 0; i < d->worker_count; i++)
-        if (pthread_clockjoin_np(d->workers[i].thread, NULL, CLOCK_MONOTONIC, deadline) != 0) {
-            loop_stop(d->workers[i].gl.loop);
-            pthread_join(d->workers[i].thread, NULL);
-            all = false;
-        }
-    return all;
-}
-
 /* Runs beside the drain: a second signal ends it at once. */
 static void *impatience(void *arg)
 {
@@ -223,27 +177,18 @@ static void *impatience(void *arg)
 
 static void wait_for_end(struct daemon *d, const struct serve_options *o, const sigset_t *set)
 {
-    uint64_t drain_ms = d->gateway.setup->config->drain_ms;
-    struct timespec deadline;
+    uint64_t drain_ms;
     pthread_t hurry;
     int sig;
 
     while (sigwait(set, &sig) == 0 && sig == SIGHUP && !o->hangup_ends)
         reload(d, o);
+    drain_ms = d->gateway.setup->config->drain_ms;
     log_info("draining", LOG_U64("deadline_ms", drain_ms));
     notify_systemd("STOPPING=1");
     if (pthread_create(&hurry, NULL, impatience, (void *)(uintptr_t)set) == 0)
         pthread_detach(hurry);
-    drain_all(d);
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += (time_t)(drain_ms / 1000);
-    deadline.tv_nsec += (long)(drain_ms % 1000) * 1000000;
-    if (deadline.tv_nsec >= 1000000000) {
-        deadline.tv_nsec -= 1000000000;
-        deadline.tv_sec++;
-    }
-    if (!workers_idle(d, &deadline))
-        log_warn("calls were still running at the deadline");
+    drain_all(d, drain_ms);
 }
 
 static void block_signals(sigset_t *set)
@@ -272,9 +217,11 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
     char address[96];
     bool ok;
 
+    drain_init(d);
     ok = daemon_init(d, o, address, e);
+    d->working = d->worker_count;
     for (unsigned i = 0; ok && i < d->worker_count; i++)
-        if (pthread_create(&d->workers[i].thread, NULL, work, &d->workers[i]) != 0)
+        if (pthread_create(&d->workers[i].thread, NULL, drain_work, &d->workers[i]) != 0)
             base_die("no thread could be started");
     if (ok) {
         log_info("listening", LOG_TEXT("address", address), LOG_U64("loops", d->worker_count));
@@ -284,6 +231,7 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
         wait_for_end(d, o, set);
     }
     daemon_release(d);
+    drain_release(d);
     return ok;
 }
 
@@ -297,7 +245,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     sigset_t set;
     bool ok;
 
-    block_signals(&set); /* before there is any other thread that a signal could go to */
+    block_signals(&set); /* before there is any other thread */
     limits_up();
     if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
         return false;

@@ -242,7 +242,7 @@ static bool drop_pieces(struct engine *en, str id, struct err *e)
     return sqlite_run(en->writer, en->write[DROP_PIECES], e);
 }
 
-static bool engine_put_call(struct engine *en, const struct store_call *row, struct err *e)
+static bool put_row(struct engine *en, const struct store_call *row, struct err *e)
 {
     sqlite3_stmt *session = en->write[PUT_SESSION];
 
@@ -301,6 +301,7 @@ static const struct {
 
 struct orphan {
     struct arena arena;
+    bool continued; /* the final row has only the rest of the texts */
     struct store_call row;
     struct buf text[COUNT_OF(piece_kinds)];
 };
@@ -309,6 +310,7 @@ static void orphan_add(struct orphan *o, str kind, str bytes)
 {
     struct store_call begun;
 
+    o->continued |= str_eq(kind, STR(STORE_CONTINUED));
     if (str_eq(kind, ENGINE_BEGIN_KIND) && row_call_get(arena_dup(&o->arena, bytes), &begun))
         o->row = begun;
     for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
@@ -335,26 +337,60 @@ static void orphan_finish(struct orphan *o, str id)
     }
 }
 
-static bool orphan_put(struct engine *en, str id, struct err *e)
+/* What there is of a call; orphan_release in any case. */
+static bool orphan_read(struct engine *en, str id, struct orphan *o, struct err *e)
 {
     sqlite3_stmt *st = en->write[ORPHAN_PIECES];
-    struct orphan o = {.row = store_call_none};
     bool ok;
     int got;
 
-    arena_init(&o.arena, ROW_ARENA_MAX);
-    for (size_t i = 0; i < COUNT_OF(o.text); i++)
-        buf_init(&o.text[i], PIECES_SIZE_MAX);
+    *o = (struct orphan){.row = store_call_none};
+    arena_init(&o->arena, ROW_ARENA_MAX);
+    for (size_t i = 0; i < COUNT_OF(o->text); i++)
+        buf_init(&o->text[i], PIECES_SIZE_MAX);
     sqlite_bind_str(st, 1, id);
     while ((got = sqlite3_step(st)) == SQLITE_ROW)
-        orphan_add(&o, sqlite_str(st, 0), sqlite_str(st, 1));
+        orphan_add(o, sqlite_str(st, 0), sqlite_str(st, 1));
     ok = got == SQLITE_DONE || sqlite_err(en->writer, "read pieces", e);
     sqlite3_reset(st);
+    return ok;
+}
+
+static void orphan_release(struct orphan *o)
+{
+    for (size_t i = 0; i < COUNT_OF(o->text); i++)
+        buf_release(&o->text[i]);
+    arena_release(&o->arena);
+}
+
+static bool orphan_put(struct engine *en, str id, struct err *e)
+{
+    struct orphan o;
+    bool ok = orphan_read(en, id, &o, e);
+
     orphan_finish(&o, id);
-    ok = ok && engine_put_call(en, &o.row, e);
-    for (size_t i = 0; i < COUNT_OF(o.text); i++)
-        buf_release(&o.text[i]);
-    arena_release(&o.arena);
+    ok = ok && put_row(en, &o.row, e);
+    orphan_release(&o);
+    return ok;
+}
+
+/* A row whose texts began in pieces gets them in front. */
+static bool engine_put_call(struct engine *en, const struct store_call *row, struct err *e)
+{
+    struct orphan o;
+    struct store_call whole = *row;
+    bool ok = orphan_read(en, row->id, &o, e);
+
+    for (size_t i = 0; ok && o.continued && i < COUNT_OF(piece_kinds); i++) {
+        str *text = (str *)(void *)((char *)&whole + piece_kinds[i].at);
+
+        if (o.text[i].n > 0) {
+            buf_add(&o.text[i], *text);
+            *text = buf_str(&o.text[i]);
+        }
+    }
+    ok = ok && put_row(en, &whole, e);
+    orphan_release(&o);
     return ok;
 }
 

@@ -78,6 +78,10 @@ struct store_call {
 /* Empty texts, unknown numbers. */
 extern const struct store_call store_call_none;
 
+/* A piece of this kind says that the final row will have only the rest of the texts: what is in
+ * pieces goes before it. Without one the row has them whole. */
+#define STORE_CONTINUED "continued"
+
 /* Part of a call that still runs, so that one that is cut is on record up to its last byte. */
 struct store_piece {
     str id;     /* of the call */

@@ -103,7 +103,9 @@ run({
                 for (const stream of [false, true]) {
                     const r = await ask({model: t.model(slug), prompt: prompt(), show: true, stream});
                     assert.match(r.reasoning, /^Let me ponder this\..*So I know\.$/s, slug);
-                    assert.ok(r.usage.reasoning <= r.usage.output, slug);
+                    /* Counts go through as they are: xAI's stands beside the completion, and some
+                     * have none where the SDK looks. */
+                    assert.ok(slug === 'xai' || (r.usage.reasoning ?? 0) <= r.usage.output, slug);
                 }
         },
     },

@@ -63,6 +63,8 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
+    if (r->wire->dialect == CHAT_GENERATE && !c->drop_from_history)
+        policy = CONFIG_SHOW; /* the route's own word for it */
     if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)
         policy = level->preset->show;
     if (r->key && r->key->reasoning != CONFIG_SHOW_UNSET)
@@ -372,8 +374,7 @@ static void breaker_tell(struct call *c, bool ok)
 void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
-    bool miss = str_eq(error.code, STR(CALL_MISS)); /* no recording comes of trying again */
-    bool transient = retry_transient(error.status) && !miss;
+    bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
     const struct config_provider *p = c->chain[c->at];
     uint64_t wait_ms;
 
@@ -400,7 +401,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         loop_timer_set(c->gl->loop, &c->timer, wait_ms);
         return;
     }
-    if ((transient || miss) && elsewhere(c)) {
+    if (transient && elsewhere(c)) {
         call_attempt(c);
         return;
     }

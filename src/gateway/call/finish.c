@@ -6,6 +6,9 @@
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 
+#define PIECE_SIZE 8192
+#define PIECE_NS 1000000000u
+
 void call_facts(struct call *c, struct call_facts *out)
 {
     int64_t counted = pipe_tokens(&c->pipe);
@@ -59,6 +62,10 @@ static void summarize(struct call *c)
     chat_usage_merge(&s->usage, &c->phase_usage);
     s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
+    if (s->usage.output < 0 && s->first_byte_ns) { /* nobody told: about four bytes a token */
+        s->usage.input = s->usage.input < 0 ? (int64_t)(c->in.body.n / 4) : s->usage.input;
+        s->usage.output = facts.reasoning_tokens + (int64_t)((c->pipe.answer_size + 3) / 4);
+    }
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");
@@ -104,7 +111,7 @@ static int64_t wall_of(const struct call *c, uint64_t ns)
     return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
 }
 
-static void record(struct call *c)
+static void row_of(const struct call *c, struct store_call *out)
 {
     const struct summary *s = &c->sum;
     struct store_call row = {
@@ -154,7 +161,47 @@ static void record(struct call *c)
         "", "field", "tag", "channel", "summary", "opaque"};
 
     row.source = str_c(sources[s->source]);
-    store_call_put(c->gl->gateway->store, &row, &c->ticket);
+    *out = row;
+}
+
+/* What a running call has said so far goes on record piece by piece, so that no whole reply is held
+ * and one that is cut off is there up to its last second. */
+static void put_piece(struct call *c, str kind, struct buf *text)
+{
+    struct store_piece piece = {c->in.id, c->pieces++, kind, buf_str(text)};
+
+    store_piece_put(c->gl->gateway->store, &piece);
+    buf_reset(text);
+}
+
+void call_record_some(struct call *c)
+{
+    uint64_t now = loop_now_ns(c->gl->loop);
+    struct store_call row;
+    struct buf none;
+
+    if (!c->pieces_ns)
+        c->pieces_ns = now;
+    if (c->answer.n + c->reasoning.n < PIECE_SIZE &&
+        (now - c->pieces_ns < PIECE_NS || c->answer.n + c->reasoning.n == 0))
+        return;
+    c->pieces_ns = now;
+    if (c->pieces == 0) {
+        struct buf answer = c->answer, reasoning = c->reasoning;
+
+        buf_init(&none, 0);
+        c->answer = c->reasoning = none; /* they come as pieces */
+        summarize(c);
+        row_of(c, &row);
+        store_call_begin(c->gl->gateway->store, &row);
+        put_piece(c, STR(STORE_CONTINUED), &none);
+        c->answer = answer;
+        c->reasoning = reasoning;
+    }
+    if (c->reasoning.n)
+        put_piece(c, STR("reasoning"), &c->reasoning);
+    if (c->answer.n)
+        put_piece(c, STR("answer"), &c->answer);
 }
 
 static void over(void *ctx)
@@ -183,6 +230,7 @@ static void stored(struct store_ticket *t, const struct err *e)
 void call_finish(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
+    struct store_call row;
 
     assert(!c->done);
     c->done = true;
@@ -211,7 +259,8 @@ void call_finish(struct call *c)
     loop_drop(c->gl->loop, &c->task);
     loop_task_init(&c->task, over, c);
     c->ticket.fn = stored;
-    record(c);
+    row_of(c, &row);
+    store_call_put(g->store, &row, &c->ticket);
 }
 
 void call_free(struct call *c)

@@ -14,7 +14,6 @@
 #include "gateway/upstream.h"
 #include "net/frames.h"
 
-#define CALL_MISS "no_recording"           /* the code of what a cassette does not have */
 #define CALL_ARENA_MAX ((size_t)256 << 20) /* bodies are bounded where they enter */
 #define CALL_BODY_MAX ((size_t)64 << 20)   /* written for the upstream */
 #define CALL_FRAME_MAX ((size_t)32 << 20)  /* one event, or one whole reply */
@@ -22,6 +21,7 @@
 #define CALL_THOUGHT_MAX 65536             /* reasoning that a second call is given */
 #define CALL_THOUGHT_SOME 8192             /* the same without a cap */
 #define CALL_CHAIN_MAX 16
+#define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
 enum call_phase {
     CALL_FIRST,
@@ -70,7 +70,9 @@ struct call {
     bool done;  /* on its way to the record */
     bool paused;
     struct buf thought;           /* reasoning so far, for a second call */
-    struct buf answer, reasoning; /* for the record, as far as policy allows */
+    struct buf answer, reasoning; /* for the record, as far as policy allows and not put yet */
+    uint32_t pieces;              /* put so far */
+    uint64_t pieces_ns;           /* when the last was */
     struct buf calls;             /* JSON of tool calls, for the record */
     struct buf attempts;          /* JSON of what was tried */
     struct loop_timer timer;
@@ -103,4 +105,6 @@ void call_reply_release(struct call *c);
 
 /* finish.c */
 void call_finish(struct call *c);
+/* Puts what has come since on record, if it is much or long ago. */
+void call_record_some(struct call *c);
 void call_free(struct call *c);

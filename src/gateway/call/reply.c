@@ -88,8 +88,8 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     u->cache_write = believable(u->cache_write);
     if (u->output >= 0 && u->reasoning > u->output)
         u->reasoning = -1; /* more than there was in all: we count ourselves */
-    if (u->raw.n)
-        u->raw = arena_dup(&c->arena, u->raw);
+    if (u->raw.n)          /* in words that only its own dialect knows */
+        u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
     if (c->phase != CALL_FIRST) {
         int64_t thought = pipe_tokens(&c->pipe);
 
@@ -158,8 +158,23 @@ static void on_thought(void *ctx, str text)
     struct call *c = ctx;
 
     buf_add(&c->thought, text);
-    if (c->config->keep == CONFIG_KEEP_TEXT)
+    if (c->gl->gateway->records && c->config->keep == CONFIG_KEEP_TEXT)
         buf_add(&c->reasoning, text);
+}
+
+/* Medium that doubts itself becomes high, once, if the configuration wants it. */
+static int64_t on_cap(void *ctx)
+{
+    struct call *c = ctx;
+    const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
+
+    if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
+        !level_uncertain(buf_str(&c->thought)))
+        return c->level.cap;
+    c->level.asked = CHAT_LEVEL_HIGH;
+    c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);
+    call_note(c, "raised to high", STR("the reasoning was uncertain at its cap"));
+    return c->level.cap;
 }
 
 /* ---- from frame to client ---- */
@@ -214,8 +229,12 @@ static void deliver(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
-    for (size_t i = 0; i < p->count; i++)
-        keep_text(c, &p->events[i]);
+    if (c->gl->gateway->records) {
+        for (size_t i = 0; i < p->count; i++)
+            keep_text(c, &p->events[i]);
+        if (!c->end_seen)
+            call_record_some(c);
+    }
     if (!c->sink || (p->count == 0 && !(f && c->relay)))
         return;
     if (p->count && !c->sum.first_byte_ns)
@@ -308,6 +327,8 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!c->decoding || c->end_seen)
         return;
     pipe_begin(&c->pipe);
+    if (c->timer.slot && f.data.n)
+        loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     if (c->frames.kind == FRAMES_WHOLE)
         wire_decode_whole(&c->decoder, &f);
     else
@@ -332,6 +353,34 @@ static enum frames_kind framing(const struct call *c)
     return c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
 
+static void fail(struct call *c, int status, const char *code, const char *message)
+{
+    struct chat_error error = {.status = status,
+                               .type = STR(""),
+                               .message = arena_dup(&c->arena, str_c(message)),
+                               .code = str_c(code),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    call_failed(c, &error);
+}
+
+/* A head alone is no sign of life: something must be said in time. */
+static void no_first_token(void *ctx)
+{
+    struct call *c = ctx;
+    struct err e;
+
+    hang_up(c);
+    err_set(&e,
+            ERR_TIMEOUT,
+            "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
+            STR_ARG(c->chain[c->at]->name),
+            (unsigned long long)c->chain[c->at]->first_ms);
+    fail(c, 504, "upstream_timeout", e.text);
+}
+
 static void on_head(void *ctx, const struct upstream_head *head)
 {
     struct call *c = ctx;
@@ -352,23 +401,15 @@ static void on_head(void *ctx, const struct upstream_head *head)
     wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){on_event, c});
     c->decoding = true;
     c->pipe.options.on_thought = on_thought;
+    c->pipe.options.on_cap = on_cap;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->relay;
     if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole */
-}
-
-static void fail(struct call *c, int status, const char *code, const char *message)
-{
-    struct chat_error error = {.status = status,
-                               .type = STR(""),
-                               .message = arena_dup(&c->arena, str_c(message)),
-                               .code = str_c(code),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
-
-    call_failed(c, &error);
+    if (c->stream_up) {
+        loop_timer_init(&c->timer, no_first_token, c);
+        loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at]->first_ms);
+    }
 }
 
 static void on_bytes(void *ctx, str bytes)
@@ -408,8 +449,9 @@ static void on_error_reply(struct call *c)
         error.type = arena_dup(&c->arena, error.type);
         error.code = arena_dup(&c->arena, error.code);
         error.param = arena_dup(&c->arena, error.param);
-        if (c->wire->dialect == c->in.wire->dialect)
-            error.raw = arena_dup(&c->arena, buf_str(&c->error_body));
+        error.raw = c->wire->dialect == c->in.wire->dialect
+                        ? arena_dup(&c->arena, buf_str(&c->error_body))
+                        : STR("");
     }
     json_release(&doc);
     if (!error.message.n)
@@ -444,10 +486,19 @@ static void on_end(void *ctx)
     call_finish(c);
 }
 
+static const struct {
+    enum err_code err;
+    int status;
+    const char *code;
+} failures[] = {
+    {ERR_TIMEOUT, 504, "upstream_timeout"},
+    {ERR_NOT_FOUND, 501, CALL_NO_RECORDING},
+    {ERR_NONE, 502, "upstream_error"}, /* all else */
+};
+
 static void on_error(void *ctx, const struct err *e)
 {
     struct call *c = ctx;
-    bool miss = c->chain[c->at]->replay && e->code == ERR_NOT_FOUND;
 
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
@@ -456,14 +507,11 @@ static void on_error(void *ctx, const struct err *e)
         call_finish(c);
         return;
     }
-    fail(c,
-         miss                     ? 501
-         : e->code == ERR_TIMEOUT ? 504
-                                  : 502,
-         miss                     ? CALL_MISS
-         : e->code == ERR_TIMEOUT ? "upstream_timeout"
-                                  : "upstream_error",
-         e->text);
+    for (size_t i = 0; i < COUNT_OF(failures); i++)
+        if (failures[i].err == e->code || failures[i].err == ERR_NONE) {
+            fail(c, failures[i].status, failures[i].code, e->text);
+            return;
+        }
 }
 
 const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error};

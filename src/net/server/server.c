@@ -162,6 +162,12 @@ struct server *server_new(struct loop *l, const struct server_options *o,
     return s;
 }
 
+void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct server_refusal *r,
+                                                      struct server_header *out))
+{
+    s->on_refusal = fn;
+}
+
 static void stop_listening(struct server *s)
 {
     while (s->listeners) {
@@ -260,4 +266,11 @@ void server_drain(struct server *s, void (*on_idle)(void *ctx), void *ctx)
 size_t server_count(const struct server *s)
 {
     return s->count;
+}
+
+void server_cut(struct server *s)
+{
+    for (struct server_exchange *x = s->first; x; x = x->next)
+        if (x->state != ST_CLOSED)
+            server_exchange_gone(x);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The test provider itself: strict about what it is asked, bad exactly as told.
 
-    test/e2e/provider_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+    test/e2e/upstream_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
 import gzip
