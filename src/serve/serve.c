@@ -8,8 +8,10 @@
 #include "serve/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WORKERS_MAX 64
@@ -212,6 +214,17 @@ static void limits_up(void)
     (void)setrlimit(RLIMIT_CORE, &core); /* what is in memory is not for a file */
 }
 
+/* A log that nobody reads must not stop a loop: lines that do not fit are dropped and counted. */
+static void log_never_waits(void)
+{
+    struct stat st;
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+
+    if (flags >= 0 && fstat(STDERR_FILENO, &st) == 0 &&
+        (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+        (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+}
+
 static bool run(struct daemon *d, const struct serve_options *o, const sigset_t *set, struct err *e)
 {
     char address[96];
@@ -247,6 +260,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
 
     block_signals(&set); /* before there is any other thread */
     limits_up();
+    log_never_waits();
     if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
         return false;
     log_init(&log, STDERR_FILENO, c->log_level, &clock_real);
