@@ -57,11 +57,21 @@ static void flush(struct exchange *ex)
         call_pause(ex->call);
 }
 
+static void tell_counts(struct exchange *ex)
+{
+    struct call_facts f;
+
+    call_facts(ex->call, &f);
+    wire_generate_counts(&ex->encoder, f.reasoning_tokens, f.cap);
+}
+
 static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
 
+    if (ex->wire->dialect == CHAT_GENERATE)
+        tell_counts(ex);
     if (last)
         wire_encode_comment(&ex->encoder, usage_words(ex));
     if (frame)

@@ -8,6 +8,7 @@
  *   chat.c       model calls in any dialect
  *   models.c     lists of models
  *   count.c      count_tokens
+ *   page.c       the first page, for a browser
  *   status.c     health, readiness, metrics
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -41,6 +42,7 @@ struct daemon {
     struct tls *tls_client, *tls_server;
     struct resolver *resolver;
     struct log *log;
+    str questions; /* lent, or empty */
     pthread_mutex_t lock; /* of working */
     pthread_cond_t ended;
     unsigned working; /* threads of workers */
@@ -108,6 +110,9 @@ bool exchange_json(struct exchange *ex) MUST_USE;
 void chat_handle(struct exchange *ex);
 void gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
+
+/* page.c */
+void page_handle(struct exchange *ex);
 
 /* models.c, count.c, status.c */
 void models_handle(struct exchange *ex);
