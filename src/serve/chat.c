@@ -72,7 +72,7 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
 
     if (ex->wire->dialect == CHAT_GENERATE)
         tell_counts(ex);
-    if (last)
+    if (last && sse(ex))
         wire_encode_comment(&ex->encoder, usage_words(ex));
     if (frame)
         wire_relay(&ex->encoder, frame, events, n, touched);
@@ -218,7 +218,7 @@ static void start(struct exchange *ex)
     };
     struct chat_error error;
 
-    (void)otlp_trace_parse(http1_find(h, STR("traceparent")), &r.trace);
+    (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
         return;

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/log.h"
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "net/server.h"
@@ -31,6 +32,8 @@ struct worker {
     pthread_t thread;
     struct loop_task drain, cut;
     struct loop_timer look; /* whether it is done, while draining */
+    struct loop_task log_out; /* at the end of a round: its lines of the access log */
+    struct log_batch log;
     char refusal_id[RAND_ID_SIZE];
 };
 

@@ -16,6 +16,12 @@
 
 #define WORKERS_MAX 64
 
+static void log_out(void *ctx)
+{
+    (void)ctx;
+    log_flush();
+}
+
 /* ---- setting up ---- */
 
 static unsigned core_count(void)
@@ -42,6 +48,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     w->gl.loop = loop_new(d->gateway.clock, e);
     if (!w->gl.loop)
         return false;
+    loop_task_init(&w->log_out, log_out, w);
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);

@@ -252,10 +252,8 @@ static bool breaker_lets(struct call *c)
                                .retry_after_ms = -1};
 
     for (;;) {
-        c->breaker_name = arena_printf(&c->arena,
-                                       STR_FMT "/" STR_FMT,
-                                       STR_ARG(c->chain[c->at]->name),
-                                       STR_ARG(c->chain_model[c->at]->upstream));
+        c->breaker_name =
+            arena_join(&c->arena, c->chain[c->at]->name, STR("/"), c->chain_model[c->at]->upstream);
         if (breaker_pass(c->gl->gateway->breaker,
                          c->breaker_name,
                          c->config->breaker_failures,
