@@ -106,6 +106,8 @@ void gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
 
 /* models.c, count.c, status.c */
+/* Whether its key allows this model. */
+bool exchange_may_use(const struct exchange *ex, str model);
 void models_handle(struct exchange *ex);
 void model_handle(struct exchange *ex);
 void gemini_models_handle(struct exchange *ex);
