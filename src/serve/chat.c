@@ -254,10 +254,22 @@ static bool read_request(struct exchange *ex)
     return false;
 }
 
+/* The first model there is, for our own route, where none need be named. */
+static str first_model(const struct config *c)
+{
+    for (size_t i = 0; i < c->provider_count; i++)
+        if (c->providers[i].model_count)
+            return c->providers[i].models[0].alias;
+    return STR("");
+}
+
 void chat_handle(struct exchange *ex)
 {
-    if (read_request(ex))
-        start(ex);
+    if (!read_request(ex))
+        return;
+    if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
+        ex->request.model = first_model(ex->setup->config);
+    start(ex);
 }
 
 /* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */

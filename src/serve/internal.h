@@ -118,6 +118,8 @@ void chat_room(struct exchange *ex);
 void page_handle(struct exchange *ex);
 
 /* models.c, count.c, status.c */
+/* Whether its key allows this model. */
+bool exchange_may_use(const struct exchange *ex, str model);
 void models_handle(struct exchange *ex);
 void model_handle(struct exchange *ex);
 void gemini_models_handle(struct exchange *ex);

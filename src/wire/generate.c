@@ -286,7 +286,7 @@ static void write_error(const struct chat_error *error, struct buf *out)
     buf_add(out, STR("{\"message\":"));
     (void)json_quote(out, error->message.n ? error->message : STR("the request failed"));
     buf_add(out, STR(",\"type\":"));
-    (void)json_quote(out, error->type.n ? error->type : STR("error"));
+    (void)json_quote(out, openai_error_type(error));
     buf_printf(out, ",\"status\":%d}", error->status);
 }
 

@@ -64,8 +64,8 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
         return;
     plan->set_level = true;
     plan->level = c->level.asked == CHAT_LEVEL_NOT_GIVEN ? CHAT_LEVEL_MEDIUM : c->level.asked;
-    if ((row->levers & PROVIDER_NATIVE) && budget >= row->native_min)
-        plan->budget_tokens = budget;
+    if (row->levers & PROVIDER_NATIVE) /* the smallest it takes, if the cap is less: we cut */
+        plan->budget_tokens = budget < row->native_min ? row->native_min : budget;
 }
 
 static str join(struct arena *a, str x, str y)
