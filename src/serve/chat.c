@@ -199,7 +199,8 @@ static str level_header(const struct http1_head *h)
     return STR("");
 }
 
-static void start(struct exchange *ex)
+/* False: it has been answered, and ex is gone. */
+static bool start(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
     struct call_request r = {
@@ -221,7 +222,7 @@ static void start(struct exchange *ex)
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
-        return;
+        return false;
     }
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
@@ -236,6 +237,7 @@ static void start(struct exchange *ex)
         loop_timer_init(&ex->keepalive, keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }
+    return true;
 }
 
 static bool read_request(struct exchange *ex)
@@ -295,8 +297,7 @@ void gemini_handle(struct exchange *ex)
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';
-    start(ex);
-    if (ex->call && ex->request.stream &&
+    if (start(ex) && ex->request.stream &&
         str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE)
         wire_gemini_array(&ex->encoder);
 }
