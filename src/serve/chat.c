@@ -57,12 +57,22 @@ static void flush(struct exchange *ex)
         call_pause(ex->call);
 }
 
+static void tell_counts(struct exchange *ex)
+{
+    struct call_facts f;
+
+    call_facts(ex->call, &f);
+    wire_generate_counts(&ex->encoder, f.reasoning_tokens, f.cap);
+}
+
 static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
 
-    if (last)
+    if (ex->wire->dialect == CHAT_GENERATE)
+        tell_counts(ex);
+    if (last && sse(ex))
         wire_encode_comment(&ex->encoder, usage_words(ex));
     if (frame)
         wire_relay(&ex->encoder, frame, events, n, touched);
@@ -208,7 +218,7 @@ static void start(struct exchange *ex)
     };
     struct chat_error error;
 
-    (void)otlp_trace_parse(http1_find(h, STR("traceparent")), &r.trace);
+    (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
         return;

@@ -51,7 +51,7 @@ static void gauges(struct daemon *d, struct metrics_gauges *g)
     if (d->gateway.otlp)
         otlp_counts(d->gateway.otlp, &g->export_depth, &g->export_sent, &g->export_dropped);
     for (unsigned i = 0; i < d->worker_count; i++)
-        g->connections += d->workers[i].conns;
+        g->connections += server_count(d->workers[i].server);
 }
 
 void metrics_handle(struct exchange *ex)

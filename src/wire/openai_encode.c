@@ -127,9 +127,14 @@ static void take_usage(struct wire_encoder *en, const struct chat_event *ev)
 
 void openai_sse_end(struct buf *out, size_t from)
 {
-    for (size_t i = from; i < out->n; i++) /* in JSON, only ever white space between values */
-        if (out->p[i] == '\n' || out->p[i] == '\r')
-            out->p[i] = ' ';
+    static const char breaks[] = "\n\r";
+
+    for (size_t k = 0; k < 2 && out->n > from; k++) {
+        char *end = out->p + out->n, *p = out->p + from;
+
+        while ((p = memchr(p, breaks[k], (size_t)(end - p))) != NULL)
+            *p = ' '; /* in JSON, only ever white space between values */
+    }
     wire_sse_end(out);
 }
 

@@ -337,12 +337,14 @@ static void relay_whole(struct relay *r)
 static void take_head(struct wire_encoder *en, const struct json *doc)
 {
     struct openai_encoding *s = en->state;
-    const struct json_node *root = json_root(doc);
-    const struct json_node *id = openai_member(doc, root, "id");
-    const struct json_node *created = openai_member(doc, root, "created");
-    const struct json_node *model = openai_member(doc, root, "model");
+    const struct json_node *root = json_root(doc), *id, *created, *model;
 
-    if (s->head.n || !id || !root || root->kind != JSON_OBJECT)
+    if (s->head.n) /* told by an earlier frame */
+        return;
+    id = openai_member(doc, root, "id");
+    created = openai_member(doc, root, "created");
+    model = openai_member(doc, root, "model");
+    if (!id || !root || root->kind != JSON_OBJECT)
         return;
     s->head =
         arena_printf(en->arena,
@@ -353,9 +355,9 @@ static void take_head(struct wire_encoder *en, const struct json *doc)
                      STR_ARG(model ? json_raw(doc, model) : STR("\"\"")));
 }
 
-static void take_notes(struct wire_encoder *en, const struct wire_frame *f)
+static void take_notes(struct wire_encoder *en, const struct wire_frame *f,
+                       const struct json_node *choices)
 {
-    const struct json_node *choices = openai_member(f->doc, json_root(f->doc), "choices");
     bool last = choices->span == 1;
     struct openai_encoding *s = en->state;
 
@@ -398,5 +400,5 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
         buf_add(en->out, f->raw);
     }
     if (en->stream && r.choices && r.choices->kind == JSON_ARRAY)
-        take_notes(en, f);
+        take_notes(en, f, r.choices);
 }

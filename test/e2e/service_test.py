@@ -113,6 +113,24 @@ class Service(unittest.TestCase):
         self.assertEqual(status, 200)
         self.assertTrue(body.endswith(b"data: [DONE]\n\n"))
 
+    def test_a_log_that_nobody_reads_stops_nothing(self):
+        self.file.write_text(json.dumps(config(self.provider)))
+        child = subprocess.Popen([BINARY, "serve", "--config", str(self.file), "--listen",
+                                  "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env={**os.environ, "UPSTREAM_KEY": "upstream-key"}, text=True)
+        self.addCleanup(child.stderr.close)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        port = int(child.stdout.readline().rsplit(":", 1)[1])
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        for _ in range(1500):  # far more lines than a pipe holds
+            c.request("GET", "/v1/models")
+            reply = c.getresponse()
+            reply.read()
+            self.assertEqual(reply.status, 200)
+        c.close()
+
     def test_a_running_stream_is_finished_before_it_leaves(self):
         with Gateway(BINARY, config(self.provider)) as gateway:
             c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
