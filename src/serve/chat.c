@@ -259,7 +259,7 @@ static bool start(struct exchange *ex)
     if (ex->wire->dialect == CHAT_GENERATE)
         wire_generate_options(&ex->encoder,
                               ex->setup->config->delta,
-                              !ex->setup->config->drop_from_history || !call_hides(ex->call));
+                              !call_hides(ex->call));
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (sse(ex) && ex->setup->config->keepalive_ms) {
         loop_timer_init(&ex->keepalive, keep_alive, ex);

@@ -7,6 +7,7 @@
  *     system            a string
  *     reasoning_effort  none to max; medium if nothing else says how much to think
  *     stream            true if it is left out
+ *     drop_from_history false asks for the reasoning as well, true for none of it
  *     max_tokens, temperature, top_p, stop, seed, tools, tool_choice, response_format, thinking,
  *     reasoning         as in Chat Completions
  *
@@ -89,6 +90,20 @@ static bool read_system(struct openai_reader *r, const struct json_node *root)
     return true;
 }
 
+static bool read_drop(struct openai_reader *r, const struct json_node *root)
+{
+    const struct json_node *v = openai_member(r->doc, root, "drop_from_history");
+    bool drop;
+
+    if (!v)
+        return true;
+    if (!json_bool(v, &drop))
+        return err_set(r->e, ERR_INPUT, "drop_from_history: expected true or false");
+    r->out->keep_thoughts = !drop;
+    r->out->no_thoughts |= drop;
+    return true;
+}
+
 static bool read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
@@ -103,7 +118,7 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
     if (model && !json_text(doc, model, a, &q.model))
         return err_set(e, ERR_INPUT, "model: expected a string, the name of a model");
     if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, root) ||
-        !openai_read_thinking(&r, root))
+        !openai_read_thinking(&r, root) || !read_drop(&r, root))
         return false;
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
         q.level = CHAT_LEVEL_MEDIUM;

@@ -65,8 +65,8 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
-    if (r->wire->dialect == CHAT_GENERATE && !c->drop_from_history)
-        policy = CONFIG_SHOW; /* the route's own word for it */
+    if (r->wire->dialect == CHAT_GENERATE && (!c->drop_from_history || r->request->keep_thoughts))
+        policy = CONFIG_SHOW; /* the route's own words for it */
     if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)
         policy = level->preset->show;
     if (r->key && r->key->reasoning != CONFIG_SHOW_UNSET)
@@ -158,7 +158,7 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
         return true;
     refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms;
-    metrics_reject(c->gl->metrics, METRICS_RATE);
+    metrics_reject(c->gl->metrics, retry_ms < 0 ? METRICS_BUDGET : METRICS_RATE);
     return false;
 }
 

@@ -15,7 +15,7 @@ void call_facts(struct call *c, struct call_facts *out)
 {
     int64_t counted = pipe_tokens(&c->pipe);
     int64_t told = c->phase_usage.reasoning;
-    bool ours = c->sum.cut || told < 0 || c->phase != CALL_FIRST;
+    bool ours = c->sum.cut || told < 0;
 
     *out = (struct call_facts){.reasoning_tokens = ours ? counted : told,
                                .cap = c->level.cap,
