@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #define VAULT_MAX ((size_t)64 << 20)
+#define QUEUE_MAX ((size_t)64 << 20) /* records that wait for the disk: many large ones at once */
 
 bool setup_new(struct config *c, struct setup **out, struct err *e)
 {
@@ -15,8 +16,15 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     s->config = c;
     s->refs = 1;
     s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
-    for (size_t i = 0; i <= c->provider_count; i++)
+    s->no_sampling = base_alloc((c->provider_count + 1) * sizeof(_Atomic bool *));
+    for (size_t i = 0; i <= c->provider_count; i++) {
+        size_t n = i < c->provider_count ? c->providers[i].model_count : 0;
+
         s->cassettes[i] = NULL;
+        s->no_sampling[i] = base_alloc(n + 1);
+        for (size_t m = 0; m <= n; m++)
+            atomic_init(&s->no_sampling[i][m], false);
+    }
     for (size_t i = 0; i < c->provider_count; i++)
         if (c->providers[i].replay) {
             if (!cassette_load(c->providers[i].cassette.p, &s->cassettes[i], e)) {
@@ -27,6 +35,14 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
         }
     *out = s;
     return true;
+}
+
+_Atomic bool *setup_no_sampling(struct setup *s, const struct config_provider *p, str upstream)
+{
+    for (size_t i = 0; i < p->model_count; i++)
+        if (str_eq(p->models[i].upstream, upstream))
+            return &s->no_sampling[p - s->config->providers][i];
+    return NULL;
 }
 
 struct setup *setup_retain(struct setup *s)
@@ -42,6 +58,9 @@ void setup_release(struct setup *s)
     for (size_t i = 0; i < s->config->provider_count; i++)
         if (s->cassettes[i])
             cassette_free(s->cassettes[i]);
+    for (size_t i = 0; i <= s->config->provider_count; i++)
+        free((void *)(uintptr_t)s->no_sampling[i]);
+    free((void *)(uintptr_t)s->no_sampling);
     free(s->cassettes);
     config_release(s->config);
     free(s);
@@ -50,7 +69,10 @@ void setup_release(struct setup *s)
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
 {
     const struct config *c = o->setup->config;
-    struct store_options so = {.url = c->store_url, .durability = c->durability, .clock = o->clock};
+    struct store_options so = {.url = c->store_url,
+                               .durability = c->durability,
+                               .queue_size_max = QUEUE_MAX,
+                               .clock = o->clock};
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};
     g->vocab = tokens_vocab_find(STR("o200k_base"));

@@ -81,7 +81,9 @@ void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct se
 bool server_listen(struct server *s, int fd, struct err *e) MUST_USE;
 /* Accepts nothing more, closes idle connections, lets exchanges end; on_idle when none is left. */
 void server_drain(struct server *s, void (*on_idle)(void *ctx), void *ctx);
-size_t server_count(const struct server *s); /* connections */
+/* A drain has taken long enough: closes all connections; on_gone tells who is at work on one. */
+void server_cut(struct server *s);
+size_t server_count(const struct server *s); /* connections; any thread may ask */
 
 /* The request; lent until the reply ends or on_gone. Only so many fields as it has are there: it
  * may be looked at, not copied as a struct. */

@@ -1,12 +1,14 @@
 /* internal.h - what the files of serve share.
  *
  *   serve.c      the process: threads, signals, reload, drain
+ *   drain.c      the end of the loops
  *   listen.c     sockets: our own, or systemd's
  *   routes.c     the table: method, path, who answers
  *   exchange.c   one request: who asks, what for, the reply's head
  *   chat.c       model calls in any dialect
  *   models.c     lists of models
  *   count.c      count_tokens
+ *   page.c       the first page, for a browser
  *   status.c     health, readiness, metrics
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -28,10 +30,10 @@ struct worker {
     struct resolver *resolver;
     struct daemon *daemon;
     pthread_t thread;
-    struct loop_task drain;
+    struct loop_task drain, cut;
+    struct loop_timer look;   /* whether it is done, while draining */
     struct loop_task log_out; /* at the end of a round: its lines of the access log */
     struct log_batch log;
-    _Atomic size_t conns;
     char refusal_id[RAND_ID_SIZE];
 };
 
@@ -43,6 +45,10 @@ struct daemon {
     struct tls *tls_client, *tls_server;
     struct resolver *resolver;
     struct log *log;
+    str questions;        /* lent, or empty */
+    pthread_mutex_t lock; /* of working */
+    pthread_cond_t ended;
+    unsigned working; /* threads of workers */
 };
 
 struct exchange;
@@ -108,7 +114,12 @@ void chat_handle(struct exchange *ex);
 void gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
 
+/* page.c */
+void page_handle(struct exchange *ex);
+
 /* models.c, count.c, status.c */
+/* Whether its key allows this model. */
+bool exchange_may_use(const struct exchange *ex, str model);
 void models_handle(struct exchange *ex);
 void model_handle(struct exchange *ex);
 void gemini_models_handle(struct exchange *ex);
@@ -118,6 +129,12 @@ void count_handle(struct exchange *ex);
 void health_handle(struct exchange *ex);
 void ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);
+
+/* drain.c: the thread of a worker, and the end of all: they are joined when drain_all returns. */
+void drain_init(struct daemon *d);
+void drain_release(struct daemon *d);
+void *drain_work(void *arg);
+void drain_all(struct daemon *d, uint64_t ms);
 
 /* listen.c: listening sockets, one a worker; `address` is what the first is bound to. */
 bool listen_open(str host, unsigned port, unsigned count, int *fds, char address[96],

@@ -8,53 +8,18 @@
 #include "serve/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WORKERS_MAX 64
-
-static void *work(void *arg)
-{
-    struct worker *w = arg;
-    struct log_scope scope;
-
-    log_scope_enter(&scope, w->daemon->log, STR(""));
-    log_scope_batch(&scope, &w->log);
-    loop_run(w->gl.loop);
-    log_scope_leave(&scope);
-    return NULL;
-}
 
 static void log_out(void *ctx)
 {
     (void)ctx;
     log_flush();
-}
-
-/* ---- drain ---- */
-
-static void on_idle(void *ctx)
-{
-    struct worker *w = ctx;
-
-    loop_stop(w->gl.loop);
-}
-
-static void drain(void *ctx)
-{
-    struct worker *w = ctx;
-
-    server_drain(w->server, on_idle, w);
-}
-
-static void drain_all(struct daemon *d)
-{
-    d->draining = true;
-    for (unsigned i = 0; i < d->worker_count; i++) {
-        loop_task_init(&d->workers[i].drain, drain, &d->workers[i]);
-        loop_post(d->workers[i].gl.loop, &d->workers[i].drain);
-    }
 }
 
 /* ---- setting up ---- */
@@ -140,7 +105,13 @@ static bool sockets(struct daemon *d, const struct serve_options *o, int *fds, c
     }
     if (o->listen && !listen_parse(str_c(o->listen), &host, &port, e))
         return false;
-    return listen_open(allowed_host(c, host), port, d->worker_count, fds, address, e);
+    host = allowed_host(c, host);
+    for (unsigned left = o->port_tries;; left--, port++) {
+        if (listen_open(host, port, d->worker_count, fds, address, e))
+            return true;
+        if (left <= 1 || port == 65535 || e->code != ERR_SYSTEM)
+            return false;
+    }
 }
 
 static bool daemon_init(struct daemon *d, const struct serve_options *o, char address[96],
@@ -200,19 +171,6 @@ static void reload(struct daemon *d, const struct serve_options *o)
     notify_systemd("READY=1");
 }
 
-static bool workers_idle(struct daemon *d, const struct timespec *deadline)
-{
-    bool all = true;
-
-    for (unsigned i = 0; i < d->worker_count; i++)
-        if (pthread_clockjoin_np(d->workers[i].thread, NULL, CLOCK_MONOTONIC, deadline) != 0) {
-            loop_stop(d->workers[i].gl.loop);
-            pthread_join(d->workers[i].thread, NULL);
-            all = false;
-        }
-    return all;
-}
-
 /* Runs beside the drain: a second signal ends it at once. */
 static void *impatience(void *arg)
 {
@@ -228,27 +186,18 @@ static void *impatience(void *arg)
 
 static void wait_for_end(struct daemon *d, const struct serve_options *o, const sigset_t *set)
 {
-    uint64_t drain_ms = d->gateway.setup->config->drain_ms;
-    struct timespec deadline;
+    uint64_t drain_ms;
     pthread_t hurry;
     int sig;
 
-    while (sigwait(set, &sig) == 0 && sig == SIGHUP)
+    while (sigwait(set, &sig) == 0 && sig == SIGHUP && !o->hangup_ends)
         reload(d, o);
+    drain_ms = d->gateway.setup->config->drain_ms;
     log_info("draining", LOG_U64("deadline_ms", drain_ms));
     notify_systemd("STOPPING=1");
     if (pthread_create(&hurry, NULL, impatience, (void *)(uintptr_t)set) == 0)
         pthread_detach(hurry);
-    drain_all(d);
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += (time_t)(drain_ms / 1000);
-    deadline.tv_nsec += (long)(drain_ms % 1000) * 1000000;
-    if (deadline.tv_nsec >= 1000000000) {
-        deadline.tv_nsec -= 1000000000;
-        deadline.tv_sec++;
-    }
-    if (!workers_idle(d, &deadline))
-        log_warn("calls were still running at the deadline");
+    drain_all(d, drain_ms);
 }
 
 static void block_signals(sigset_t *set)
@@ -272,25 +221,37 @@ static void limits_up(void)
     (void)setrlimit(RLIMIT_CORE, &core); /* what is in memory is not for a file */
 }
 
-static bool run(struct daemon *d, const struct serve_options *o, struct err *e)
+/* A log that nobody reads must not stop a loop: lines that do not fit are dropped and counted. */
+static void log_never_waits(void)
+{
+    struct stat st;
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+
+    if (flags >= 0 && fstat(STDERR_FILENO, &st) == 0 &&
+        (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+        (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+}
+
+static bool run(struct daemon *d, const struct serve_options *o, const sigset_t *set, struct err *e)
 {
     char address[96];
-    sigset_t set;
     bool ok;
 
-    block_signals(&set);
+    drain_init(d);
     ok = daemon_init(d, o, address, e);
+    d->working = d->worker_count;
     for (unsigned i = 0; ok && i < d->worker_count; i++)
-        if (pthread_create(&d->workers[i].thread, NULL, work, &d->workers[i]) != 0)
+        if (pthread_create(&d->workers[i].thread, NULL, drain_work, &d->workers[i]) != 0)
             base_die("no thread could be started");
     if (ok) {
         log_info("listening", LOG_TEXT("address", address), LOG_U64("loops", d->worker_count));
         notify_systemd("READY=1");
         if (o->on_ready)
             o->on_ready(o->ctx, str_c(address));
-        wait_for_end(d, o, &set);
+        wait_for_end(d, o, set);
     }
     daemon_release(d);
+    drain_release(d);
     return ok;
 }
 
@@ -301,21 +262,25 @@ bool serve_run(const struct serve_options *o, struct err *e)
     struct setup *s;
     struct log log;
     struct log_scope scope;
+    sigset_t set;
     bool ok;
 
+    block_signals(&set); /* before there is any other thread */
     limits_up();
+    log_never_waits();
     if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
         return false;
     log_init(&log, STDERR_FILENO, c->log_level, &clock_real);
     log_scope_enter(&scope, &log, STR(""));
     d.log = &log;
+    d.questions = o->questions;
     say_warnings(c);
     ok = gateway_init(&d.gateway,
                       &(struct gateway_options){
                           .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},
                       e);
     if (ok) {
-        ok = run(&d, o, e);
+        ok = run(&d, o, &set, e);
         gateway_release(&d.gateway);
     }
     log_scope_leave(&scope);

@@ -7,12 +7,14 @@
  *     system            a string
  *     reasoning_effort  none to max; medium if nothing else says how much to think
  *     stream            true if it is left out
+ *     drop_from_history false asks for the reasoning as well, true for none of it
  *     max_tokens, temperature, top_p, stop, seed, tools, tool_choice, response_format, thinking,
  *     reasoning         as in Chat Completions
  *
  * Answered with server-sent events, each with a name and one JSON object:
  *
- *     analysis         {"state": "started"}, and "ended" when reasoning is over; no text of it
+ *     analysis         {"state": "started"}, and "ended" when reasoning is over, with the "tokens"
+ *                      counted and their "cap" where they are known; no text of it
  *     reasoning_delta  {"text"}: reasoning as it comes, if that is switched on
  *     reasoning        {"text"}: reasoning as a whole, when it is over and before the next token
  *     token            {"text"}: more of the answer
@@ -88,6 +90,20 @@ static bool read_system(struct openai_reader *r, const struct json_node *root)
     return true;
 }
 
+static bool read_drop(struct openai_reader *r, const struct json_node *root)
+{
+    const struct json_node *v = openai_member(r->doc, root, "drop_from_history");
+    bool drop;
+
+    if (!v)
+        return true;
+    if (!json_bool(v, &drop))
+        return err_set(r->e, ERR_INPUT, "drop_from_history: expected true or false");
+    r->out->keep_thoughts = !drop;
+    r->out->no_thoughts |= drop;
+    return true;
+}
+
 static bool read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
@@ -102,7 +118,7 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
     if (model && !json_text(doc, model, a, &q.model))
         return err_set(e, ERR_INPUT, "model: expected a string, the name of a model");
     if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, root) ||
-        !openai_read_thinking(&r, root))
+        !openai_read_thinking(&r, root) || !read_drop(&r, root))
         return false;
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
         q.level = CHAT_LEVEL_MEDIUM;
@@ -127,7 +143,8 @@ struct state {
     struct openai_text text;
     struct call *calls, *last;
     struct chat_usage usage;
-    bool usage_known;
+    bool usage_known, counted;
+    int64_t tokens, cap; /* what wire_generate_counts said */
     str id, model;
     const char *stop;
 };
@@ -139,6 +156,15 @@ void wire_generate_options(struct wire_encoder *en, bool delta, bool whole)
     s->chosen = true;
     s->delta = delta;
     s->whole = whole;
+}
+
+void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap)
+{
+    struct state *s = en->state;
+
+    s->counted = true;
+    s->tokens = tokens;
+    s->cap = cap;
 }
 
 static bool wants_whole(const struct state *s)
@@ -198,14 +224,17 @@ static void tell_calls(struct wire_encoder *en)
 static void end_thinking(struct wire_encoder *en)
 {
     struct state *s = en->state;
+    int64_t tokens = s->usage_known ? s->usage.reasoning : s->counted ? s->tokens : -1;
 
     if (!s->thinking)
         return;
     s->thinking = false;
     wire_sse_begin(en->out, STR("analysis"));
     buf_add(en->out, STR("{\"state\":\"ended\""));
-    if (s->usage_known && s->usage.reasoning >= 0)
-        buf_printf(en->out, ",\"tokens\":%lld", (long long)s->usage.reasoning);
+    if (tokens >= 0)
+        buf_printf(en->out, ",\"tokens\":%lld", (long long)tokens);
+    if (s->counted && s->cap >= 0)
+        buf_printf(en->out, ",\"cap\":%lld", (long long)s->cap);
     buf_add_c(en->out, '}');
     wire_sse_end(en->out);
     if (wants_whole(s))
@@ -272,7 +301,7 @@ static void write_error(const struct chat_error *error, struct buf *out)
     buf_add(out, STR("{\"message\":"));
     (void)json_quote(out, error->message.n ? error->message : STR("the request failed"));
     buf_add(out, STR(",\"type\":"));
-    (void)json_quote(out, error->type.n ? error->type : STR("error"));
+    (void)json_quote(out, openai_error_type(error));
     buf_printf(out, ",\"status\":%d}", error->status);
 }
 
@@ -299,10 +328,32 @@ static void end_stream(struct wire_encoder *en)
     wire_sse_end(en->out);
 }
 
+static bool too_large(const struct state *s)
+{
+    bool full = s->text.full || s->thought.full;
+
+    for (const struct call *call = s->calls; call; call = call->next)
+        full = full || call->arguments.full;
+    return full;
+}
+
 static void end_whole(struct wire_encoder *en)
 {
     struct state *s = en->state;
     struct buf *out = en->out;
+    struct chat_error error = {.status = 502,
+                               .type = STR("upstream_error"),
+                               .message = STR("the reply is too large to be given as a whole"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    if (too_large(s)) {
+        write_error_body(&error, out);
+        en->failed = true;
+        return;
+    }
 
     buf_add(out, STR("{\"id\":"));
     (void)json_quote(out, en->id.n ? en->id : s->id.p ? s->id : STR(""));

@@ -127,9 +127,8 @@ static void call(struct wire_decoder *d, const struct json *doc, const struct js
     if (!block_new(d, &s->block))
         return;
     if (!json_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || !id.n)
-        id = arena_printf(&d->scratch, "call_%u", s->calls);
-    else
-        keep(d, id);
+        id = wire_call_id(d, s->calls);
+    keep(d, id);
     s->thought_size = 0;
     s->calls++;
     if (!json_text(doc, json_find(doc, f, STR("name")), &d->scratch, &name))

@@ -42,6 +42,11 @@ static void text_or_null(struct json_out *o, const char *key, str text)
         json_out_null(o);
 }
 
+str openai_error_type(const struct chat_error *error)
+{
+    return error->type.n ? error->type : str_c(kind_of(error->status, false));
+}
+
 void openai_write_error(const struct chat_error *error, struct buf *out)
 {
     str code = error->code.n ? error->code : str_c(kind_of(error->status, true));
@@ -54,7 +59,7 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_out_key(&o, STR("message"));
     json_out_str(&o, error->message.n ? error->message : STR("the request failed"));
     json_out_key(&o, STR("type"));
-    json_out_str(&o, error->type.n ? error->type : str_c(kind_of(error->status, false)));
+    json_out_str(&o, openai_error_type(error));
     text_or_null(&o, "param", error->param);
     text_or_null(&o, "code", code);
     json_out_end(&o);

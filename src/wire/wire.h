@@ -156,11 +156,14 @@ struct wire_decoder {
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
     bool done;                          /* it ended as it should: [DONE], or a whole body */
     uint32_t blocks;                    /* begun so far, in choice 0 */
+    str salt; /* makes ids of calls that came without one this reply's own; may be empty */
 };
 
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink);
 void wire_decoder_release(struct wire_decoder *d);
+/* The id of the nth call of the reply, if the provider gave none. */
+str wire_call_id(struct wire_decoder *d, uint32_t n);
 
 /* One frame of a stream. f->doc is filled in here. "[DONE]" is END for every SSE dialect; JSON that
  * does not parse is an ERROR; a frame without data gives nothing. */

@@ -9,6 +9,8 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
+#define WHY_MAX 400 /* of an error, noted of an attempt */
+
 static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                    const struct err *e)
 {
@@ -63,8 +65,8 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
-    if (r->wire->dialect == CHAT_GENERATE && !c->drop_from_history)
-        policy = CONFIG_SHOW; /* the route's own word for it */
+    if (r->wire->dialect == CHAT_GENERATE && (!c->drop_from_history || r->request->keep_thoughts))
+        policy = CONFIG_SHOW; /* the route's own words for it */
     if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)
         policy = level->preset->show;
     if (r->key && r->key->reasoning != CONFIG_SHOW_UNSET)
@@ -159,7 +161,7 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
         return true;
     refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms;
-    metrics_reject(c->gl->metrics, METRICS_RATE);
+    metrics_reject(c->gl->metrics, retry_ms < 0 ? METRICS_BUDGET : METRICS_RATE);
     return false;
 }
 
@@ -215,7 +217,7 @@ void call_note(struct call *c, const char *what, str why)
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
     buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, why);
+    (void)json_quote(&c->attempts, str_slice(why, 0, WHY_MAX));
     buf_add_c(&c->attempts, '}');
 }
 
@@ -239,7 +241,7 @@ static bool elsewhere(struct call *c)
         return false;
     c->at++;
     c->tries = 0;
-    c->plain = false;
+    c->plain = c->unsampled = false;
     pipe_anew(c);
     return true;
 }
@@ -322,6 +324,7 @@ static bool key_there(const struct config_provider *p, struct err *e)
 void call_attempt(struct call *c)
 {
     const struct config_provider *p;
+    const _Atomic bool *learnt;
     struct upstream_request r;
     struct err e;
 
@@ -331,10 +334,16 @@ void call_attempt(struct call *c)
     }
     p = c->chain[c->at];
     c->wire = wire_get(p->dialect);
+    learnt = setup_no_sampling(c->in.setup, p, c->chain_model[c->at]->upstream);
+    c->unsampled |= learnt && *learnt;
     c->tries++;
     c->sum.attempts++;
     if (!key_there(p, &e) || !call_plan(c, &e)) {
-        refuse(&c->error, &c->arena, err_http_status(e.code), "invalid_request", &e);
+        refuse(&c->error,
+               &c->arena,
+               e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
+               "invalid_request",
+               &e);
         breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
         c->breaker_open = false;
         fail_soon(c);
@@ -356,13 +365,39 @@ void call_attempt(struct call *c)
         upstream_pause(&c->upstream);
 }
 
-/* The provider does not know a parameter that thinking needs: once more without. */
-static bool refused_parameters(struct call *c, const struct chat_error *error)
+static bool mentions_sampling(str message)
 {
-    bool added = c->level.asked != CHAT_LEVEL_NOT_GIVEN || c->chain[c->at]->reasoning_params.n ||
-                 c->phase != CALL_FIRST;
+    return str_find(message, STR("temperature")) != STR_NONE ||
+           str_find(message, STR("top_p")) != STR_NONE ||
+           str_find(message, STR("topP")) != STR_NONE;
+}
 
-    return (error->status == 400 || error->status == 422) && added && !c->plain;
+/* The provider does not take what we added: once more without. Models that think often refuse
+ * sampling, which is remembered; what asks them to think goes only if that is not it. */
+static bool ask_for_less(struct call *c, const struct chat_error *error)
+{
+    const struct config_provider *p = c->chain[c->at];
+    bool refused = error->status == 400 || error->status == 422;
+    bool asked =
+        c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
+    _Atomic bool *learnt;
+
+    if (!refused || !asked || c->plain)
+        return false;
+    if (c->level.preset && !c->unsampled && mentions_sampling(error->message)) {
+        learnt = setup_no_sampling(c->in.setup, p, c->chain_model[c->at]->upstream);
+        if (learnt)
+            *learnt = true;
+        c->unsampled = true;
+        call_note(c, "sampling dropped", error->message);
+    } else {
+        c->plain = true;
+        call_note(c, "reasoning parameters dropped", error->message);
+    }
+    log_info("a provider refused parameters and is asked again without",
+             LOG_STR("provider", p->name),
+             LOG_BOOL("reasoning", !c->plain));
+    return true;
 }
 
 static void breaker_tell(struct call *c, bool ok)
@@ -375,7 +410,7 @@ static void breaker_tell(struct call *c, bool ok)
 void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
-    bool transient = retry_transient(error.status);
+    bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
     const struct config_provider *p = c->chain[c->at];
     uint64_t wait_ms;
 
@@ -388,10 +423,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         end_with(c, &error);
         return;
     }
-    if (refused_parameters(c, &error)) {
-        log_info("provider refused reasoning parameters", LOG_STR("provider", p->name));
-        call_note(c, "reasoning parameters dropped", error.message);
-        c->plain = true;
+    if (ask_for_less(c, &error)) {
         call_attempt(c);
         return;
     }

@@ -15,12 +15,14 @@
 #include "net/frames.h"
 
 #define CALL_ARENA_MAX ((size_t)256 << 20) /* bodies are bounded where they enter */
+#define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
 #define CALL_BODY_MAX ((size_t)64 << 20)   /* written for the upstream */
 #define CALL_FRAME_MAX ((size_t)32 << 20)  /* one event, or one whole reply */
 #define CALL_ERROR_MAX 65536               /* of an upstream's error body */
 #define CALL_THOUGHT_MAX 65536             /* reasoning that a second call is given */
 #define CALL_THOUGHT_SOME 8192             /* the same without a cap */
 #define CALL_CHAIN_MAX 16
+#define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
 enum call_phase {
     CALL_FIRST,
@@ -43,7 +45,8 @@ struct call {
     size_t chain_count, at; /* the provider at hand */
     enum call_phase phase;
     unsigned tries;          /* made with this provider in this phase */
-    bool plain;              /* without reasoning parameters: it refused them */
+    bool unsampled;          /* without the preset's sampling: it refused that */
+    bool plain;              /* without reasoning parameters at all: it refused them */
     const struct wire *wire; /* the upstream's dialect */
     bool stream_up;          /* the upstream was asked to stream */
     bool relay;

@@ -77,7 +77,29 @@ static int64_t believable(int64_t count)
     return count >= 0 && count <= USAGE_MAX ? count : -1;
 }
 
-/* Usage of a second call: what the first one thought comes on top. */
+static void add_known(int64_t *to, int64_t more)
+{
+    if (*to >= 0 && more > 0)
+        *to += more;
+}
+
+/* Usage of a second call: the first one's comes on top. One that was cut did not tell all of it. */
+static void usage_on_top(struct call *c, struct chat_usage *u)
+{
+    const struct chat_usage *first = &c->sum.usage;
+    int64_t thought = pipe_tokens(&c->pipe), made;
+
+    if (!c->sum.cut && first->reasoning > thought)
+        thought = first->reasoning;
+    made = !c->sum.cut && first->output > thought ? first->output : thought;
+    u->reasoning = thought;
+    u->raw = STR("");
+    add_known(&u->output, made);
+    add_known(&u->input, first->input);
+    add_known(&u->cache_read, first->cache_read);
+    add_known(&u->cache_write, first->cache_write);
+}
+
 static void usage_in(struct call *c, const struct chat_event *ev, struct chat_usage *u)
 {
     *u = *ev->usage;
@@ -90,14 +112,8 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
         u->reasoning = -1; /* more than there was in all: we count ourselves */
     if (u->raw.n)          /* in words that only its own dialect knows */
         u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
-    if (c->phase != CALL_FIRST) {
-        int64_t thought = pipe_tokens(&c->pipe);
-
-        u->reasoning = thought;
-        if (u->output >= 0)
-            u->output += thought;
-        u->raw = STR("");
-    }
+    if (c->phase != CALL_FIRST)
+        usage_on_top(c, u);
     chat_usage_merge(&c->phase_usage, u);
 }
 
@@ -275,6 +291,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
     if (c->pipe.over && c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE) {
         drop_ending(&c->pipe);
         c->relay = false; /* the frame as it came says more than is to be said now */
+        c->end_seen = false;
         deliver(c, NULL);
         c->sum.cut = true;
         hang_up(c);
@@ -287,9 +304,13 @@ static bool settle(struct call *c, const struct wire_frame *f)
     if (starved(c)) {
         c->sum.starved = true;
         if (repairs(c)) {
+            bool over = c->end_seen;
+
             drop_ending(&c->pipe);
-            c->relay = false;
+            c->relay = c->end_seen = false;
             deliver(c, NULL);
+            if (!over)
+                return true; /* what it used is told behind its end */
             c->sum.repaired = true;
             hang_up(c);
             call_again(c, CALL_REPAIR);
@@ -327,6 +348,8 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!c->decoding || c->end_seen)
         return;
     pipe_begin(&c->pipe);
+    if (c->timer.slot && f.data.n)
+        loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     if (c->frames.kind == FRAMES_WHOLE)
         wire_decode_whole(&c->decoder, &f);
     else
@@ -351,6 +374,34 @@ static enum frames_kind framing(const struct call *c)
     return c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
 
+static void fail(struct call *c, int status, const char *code, const char *message)
+{
+    struct chat_error error = {.status = status,
+                               .type = STR(""),
+                               .message = arena_dup(&c->arena, str_c(message)),
+                               .code = str_c(code),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    call_failed(c, &error);
+}
+
+/* A head alone is no sign of life: something must be said in time. */
+static void no_first_token(void *ctx)
+{
+    struct call *c = ctx;
+    struct err e;
+
+    hang_up(c);
+    err_set(&e,
+            ERR_TIMEOUT,
+            "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
+            STR_ARG(c->chain[c->at]->name),
+            (unsigned long long)c->chain[c->at]->first_ms);
+    fail(c, 504, "upstream_timeout", e.text);
+}
+
 static void on_head(void *ctx, const struct upstream_head *head)
 {
     struct call *c = ctx;
@@ -369,6 +420,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->frames_live = true;
     frames_init(&c->frames, framing(c), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
     wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){on_event, c});
+    c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoding = true;
     c->pipe.options.on_thought = on_thought;
     c->pipe.options.on_cap = on_cap;
@@ -376,19 +428,10 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->pipe.options.as_it_is = c->relay;
     if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole */
-}
-
-static void fail(struct call *c, int status, const char *code, const char *message)
-{
-    struct chat_error error = {.status = status,
-                               .type = STR(""),
-                               .message = arena_dup(&c->arena, str_c(message)),
-                               .code = str_c(code),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
-
-    call_failed(c, &error);
+    if (c->stream_up) {
+        loop_timer_init(&c->timer, no_first_token, c);
+        loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at]->first_ms);
+    }
 }
 
 static void on_bytes(void *ctx, str bytes)
@@ -400,6 +443,11 @@ static void on_bytes(void *ctx, str bytes)
         return;
     }
     frames_feed(&c->frames, bytes);
+    if (c->decoding && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
+        hang_up(c);
+        fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
+        return;
+    }
     if (c->decoding && c->frames.full) {
         hang_up(c);
         fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
@@ -465,6 +513,16 @@ static void on_end(void *ctx)
     call_finish(c);
 }
 
+static const struct {
+    enum err_code err;
+    int status;
+    const char *code;
+} failures[] = {
+    {ERR_TIMEOUT, 504, "upstream_timeout"},
+    {ERR_NOT_FOUND, 501, CALL_NO_RECORDING},
+    {ERR_NONE, 502, "upstream_error"}, /* all else */
+};
+
 static void on_error(void *ctx, const struct err *e)
 {
     struct call *c = ctx;
@@ -476,12 +534,11 @@ static void on_error(void *ctx, const struct err *e)
         call_finish(c);
         return;
     }
-    fail(c,
-         e->code == ERR_TIMEOUT     ? 504
-         : e->code == ERR_NOT_FOUND ? 501
-                                    : 502,
-         e->code == ERR_TIMEOUT ? "upstream_timeout" : "upstream_error",
-         e->text);
+    for (size_t i = 0; i < COUNT_OF(failures); i++)
+        if (failures[i].err == e->code || failures[i].err == ERR_NONE) {
+            fail(c, failures[i].status, failures[i].code, e->text);
+            return;
+        }
 }
 
 const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error};

@@ -42,7 +42,7 @@ struct server {
     size_t (*on_refusal)(void *, const struct server_refusal *, struct server_header *);
     struct server_listener *listeners;
     struct server_exchange *first; /* all connections, closed ones not yet freed among them */
-    size_t count;
+    _Atomic size_t count;
     struct loop_timer sweep;
     uint64_t sweep_ms;
     bool draining;

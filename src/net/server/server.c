@@ -267,3 +267,10 @@ size_t server_count(const struct server *s)
 {
     return s->count;
 }
+
+void server_cut(struct server *s)
+{
+    for (struct server_exchange *x = s->first; x; x = x->next)
+        if (x->state != ST_CLOSED)
+            server_exchange_gone(x);
+}

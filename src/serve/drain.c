@@ -1,0 +1,131 @@
+/* drain.c - the end of the loops: what runs may end in its own time, then it is made to.
+ *
+ * A loop is done when its last connection is closed and its last call is on record: until then the
+ * store may still post to it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "serve/internal.h"
+
+#include <unistd.h>
+
+#define LOOK_MS 2
+#define CUT_MS 10000 /* for what was cut to be put on record */
+
+void *drain_work(void *arg)
+{
+    struct worker *w = arg;
+    struct daemon *d = w->daemon;
+    struct log_scope scope;
+
+    log_scope_enter(&scope, d->log, STR(""));
+    log_scope_batch(&scope, &w->log);
+    loop_run(w->gl.loop);
+    log_scope_leave(&scope);
+    pthread_mutex_lock(&d->lock);
+    d->working--;
+    pthread_cond_signal(&d->ended);
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+/* ---- on the loops ---- */
+
+static void look(void *ctx)
+{
+    struct worker *w = ctx;
+
+    if (w->gl.calls == 0)
+        loop_stop(w->gl.loop);
+    else
+        loop_timer_set(w->gl.loop, &w->look, LOOK_MS);
+}
+
+static void on_idle(void *ctx)
+{
+    look(ctx);
+}
+
+static void drain(void *ctx)
+{
+    struct worker *w = ctx;
+
+    loop_timer_init(&w->look, look, w);
+    server_drain(w->server, on_idle, w);
+}
+
+static void cut(void *ctx)
+{
+    struct worker *w = ctx;
+
+    server_cut(w->server);
+}
+
+/* ---- in the main thread ---- */
+
+static struct timespec after(uint64_t ms)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += (time_t)(ms / 1000);
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_nsec -= 1000000000;
+        t.tv_sec++;
+    }
+    return t;
+}
+
+static bool all_ended(struct daemon *d, uint64_t ms)
+{
+    struct timespec until = after(ms);
+    bool all;
+
+    pthread_mutex_lock(&d->lock);
+    while (d->working > 0 && pthread_cond_timedwait(&d->ended, &d->lock, &until) == 0)
+        ;
+    all = d->working == 0;
+    pthread_mutex_unlock(&d->lock);
+    return all;
+}
+
+void drain_init(struct daemon *d)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->ended, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void drain_release(struct daemon *d)
+{
+    pthread_cond_destroy(&d->ended);
+    pthread_mutex_destroy(&d->lock);
+}
+
+void drain_all(struct daemon *d, uint64_t ms)
+{
+    d->draining = true;
+    for (unsigned i = 0; i < d->worker_count; i++) {
+        loop_task_init(&d->workers[i].drain, drain, &d->workers[i]);
+        loop_post(d->workers[i].gl.loop, &d->workers[i].drain);
+    }
+    if (!all_ended(d, ms)) {
+        log_warn("calls were still running at the deadline");
+        for (unsigned i = 0; i < d->worker_count; i++) {
+            loop_task_init(&d->workers[i].cut, cut, &d->workers[i]);
+            loop_post(d->workers[i].gl.loop, &d->workers[i].cut);
+        }
+        if (!all_ended(d, CUT_MS)) {
+            log_error("a loop does not end; stopped at once");
+            _exit(1);
+        }
+    }
+    for (unsigned i = 0; i < d->worker_count; i++)
+        pthread_join(d->workers[i].thread, NULL);
+}
