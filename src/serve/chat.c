@@ -227,10 +227,11 @@ static void start(struct exchange *ex)
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;
     ex->encoder.created_s = clock_wall_ms(ex->worker->daemon->gateway.clock) / 1000;
+    if (ex->wire->dialect == CHAT_GEMINI && ex->request.stream &&
+        str_find(h->query, STR("alt=sse")) == STR_NONE)
+        wire_gemini_array(&ex->encoder);
     if (ex->wire->dialect == CHAT_GENERATE)
-        wire_generate_options(&ex->encoder,
-                              ex->setup->config->delta,
-                              !call_hides(ex->call));
+        wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (sse(ex) && ex->setup->config->keepalive_ms) {
         loop_timer_init(&ex->keepalive, keep_alive, ex);
@@ -296,7 +297,4 @@ void gemini_handle(struct exchange *ex)
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';
     start(ex);
-    if (ex->call && ex->request.stream &&
-        str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE)
-        wire_gemini_array(&ex->encoder);
 }

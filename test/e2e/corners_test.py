@@ -194,6 +194,14 @@ class Corners(unittest.TestCase):
             self.assertEqual((r.status, json.loads(r.body)["error"]["type"]),
                              (404, "not_found_error"))
 
+    def test_a_gemini_stream_that_cannot_begin_harms_nobody(self):
+        for path in ("nobody:streamGenerateContent", "nobody:streamGenerateContent?alt=sse"):
+            for _ in range(20):
+                r = request(f"/v1beta/models/{path}", {"contents": [{"parts": [{"text": "hi"}]}]}, ALL)
+                self.assertEqual((r.status, json.loads(r.body)["error"]["status"]),
+                                 (404, "NOT_FOUND"))
+        self.assertEqual(request("/health").status, 200)
+
     def test_generate_takes_the_first_model_if_none_is_named(self):
         r = self.ask("/generate", {"prompt": "hi", "stream": False})
         self.assertEqual(json.loads(r.body)["model"], "chat")
