@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
-/* Many arenas hold next to nothing for as long as a stream is open: the first block is small (and of
- * a size that malloc keeps at hand), the second is not. */
+/* Many arenas hold next to nothing for as long as a stream is open: the first block is small (and
+ * of a size that malloc keeps at hand), the second is not. */
 #define ARENA_BLOCK_FIRST 992
 #define ARENA_BLOCK_MIN 4096
 

@@ -6,6 +6,8 @@
 #include "serve/internal.h"
 #include "wire/generate.h"
 
+#define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
+
 #define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
 
 static bool sse(const struct exchange *ex)
@@ -65,6 +67,29 @@ static void tell_counts(struct exchange *ex)
     wire_generate_counts(&ex->encoder, f.reasoning_tokens, f.cap);
 }
 
+static const struct chat_error too_large = {
+    .status = 502,
+    .type = STR_INIT(""),
+    .message = STR_INIT("the reply is too large to be given in this form"),
+    .code = STR_INIT("upstream_too_large"),
+    .param = STR_INIT(""),
+    .raw = STR_INIT(""),
+    .retry_after_ms = -1,
+};
+
+/* What an encoder keeps of a reply is bounded; the rest is not said, and the client is told. */
+static void check_room(struct exchange *ex)
+{
+    bool full = buf_full(&ex->out) || arena_left(server_arena(ex->x)) < ENCODE_SPARE;
+
+    if (!full || ex->encoder.failed)
+        return;
+    buf_reset(&ex->out);
+    ex->encoder.ended = false;
+    wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = &too_large});
+    ex->encoder.failed = true;
+}
+
 static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last)
 {
@@ -78,6 +103,7 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         wire_relay(&ex->encoder, frame, events, n, touched);
     for (size_t i = 0; !frame && i < n; i++)
         wire_encode(&ex->encoder, &events[i]);
+    check_room(ex);
     if (ex->request.stream && !last)
         flush(ex);
 }
@@ -118,6 +144,7 @@ static void on_end(void *ctx, const struct err *e)
         unstored.message =
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
         buf_reset(&ex->out);
+        ex->encoder.ended = false; /* its end has not left */
         on_error(ex, &unstored);
     }
     if (!ex->failed && !ex->request.stream)
@@ -128,7 +155,8 @@ static void on_end(void *ctx, const struct err *e)
     else if (ex->request.stream)
         end_stream(ex);
     else
-        exchange_reply(ex, 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
+        exchange_reply(
+            ex, ex->encoder.failed ? 502 : 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
 }
 
 static const struct call_sink sink = {on_frame, on_error, on_end};
@@ -141,7 +169,7 @@ static void keep_alive(void *ctx)
     uint64_t every_ms = ex->setup->config->keepalive_ms;
     uint64_t quiet_ms = (loop_now_ns(ex->worker->gl.loop) - ex->last_ns) / CLOCK_NS_PER_MS;
 
-    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0) {
+    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->failed) {
         call_commit(ex->call);
         wire_encode_comment(&ex->encoder, STR("thinking"));
         flush(ex);
@@ -199,7 +227,8 @@ static str level_header(const struct http1_head *h)
     return STR("");
 }
 
-static void start(struct exchange *ex)
+/* False: it has been answered, and ex is gone. */
+static bool start(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
     struct call_request r = {
@@ -221,15 +250,12 @@ static void start(struct exchange *ex)
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
-        return;
+        return false;
     }
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;
     ex->encoder.created_s = clock_wall_ms(ex->worker->daemon->gateway.clock) / 1000;
-    if (ex->wire->dialect == CHAT_GEMINI && ex->request.stream &&
-        str_find(h->query, STR("alt=sse")) == STR_NONE)
-        wire_gemini_array(&ex->encoder);
     if (ex->wire->dialect == CHAT_GENERATE)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
@@ -237,6 +263,7 @@ static void start(struct exchange *ex)
         loop_timer_init(&ex->keepalive, keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }
+    return true;
 }
 
 static bool read_request(struct exchange *ex)
@@ -270,7 +297,7 @@ void chat_handle(struct exchange *ex)
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
         ex->request.model = first_model(ex->setup->config);
-    start(ex);
+    (void)start(ex);
 }
 
 /* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */
@@ -296,5 +323,7 @@ void gemini_handle(struct exchange *ex)
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';
-    start(ex);
+    if (start(ex) && ex->request.stream &&
+        str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE)
+        wire_gemini_array(&ex->encoder);
 }

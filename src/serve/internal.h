@@ -31,7 +31,7 @@ struct worker {
     struct daemon *daemon;
     pthread_t thread;
     struct loop_task drain, cut;
-    struct loop_timer look; /* whether it is done, while draining */
+    struct loop_timer look;   /* whether it is done, while draining */
     struct loop_task log_out; /* at the end of a round: its lines of the access log */
     struct log_batch log;
     char refusal_id[RAND_ID_SIZE];
@@ -45,7 +45,7 @@ struct daemon {
     struct tls *tls_client, *tls_server;
     struct resolver *resolver;
     struct log *log;
-    str questions; /* lent, or empty */
+    str questions;        /* lent, or empty */
     pthread_mutex_t lock; /* of working */
     pthread_cond_t ended;
     unsigned working; /* threads of workers */

@@ -328,10 +328,32 @@ static void end_stream(struct wire_encoder *en)
     wire_sse_end(en->out);
 }
 
+static bool too_large(const struct state *s)
+{
+    bool full = s->text.full || s->thought.full;
+
+    for (const struct call *call = s->calls; call; call = call->next)
+        full = full || call->arguments.full;
+    return full;
+}
+
 static void end_whole(struct wire_encoder *en)
 {
     struct state *s = en->state;
     struct buf *out = en->out;
+    struct chat_error error = {.status = 502,
+                               .type = STR("upstream_error"),
+                               .message = STR("the reply is too large to be given as a whole"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    if (too_large(s)) {
+        write_error_body(&error, out);
+        en->failed = true;
+        return;
+    }
 
     buf_add(out, STR("{\"id\":"));
     (void)json_quote(out, en->id.n ? en->id : s->id.p ? s->id : STR(""));

@@ -289,6 +289,7 @@ static void write_whole(struct wire_encoder *en)
                                    .raw = STR("")};
 
         openai_write_error(&error, en->out);
+        en->failed = true;
         return;
     }
     buf_add(en->out, s->head);

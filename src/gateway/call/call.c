@@ -9,6 +9,8 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
+#define WHY_MAX 400 /* of an error, noted of an attempt */
+
 static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                    const struct err *e)
 {
@@ -212,7 +214,7 @@ void call_note(struct call *c, const char *what, str why)
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
     buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, why);
+    (void)json_quote(&c->attempts, str_slice(why, 0, WHY_MAX));
     buf_add_c(&c->attempts, '}');
 }
 
@@ -334,7 +336,11 @@ void call_attempt(struct call *c)
     c->tries++;
     c->sum.attempts++;
     if (!key_there(p, &e) || !call_plan(c, &e)) {
-        refuse(&c->error, &c->arena, err_http_status(e.code), "invalid_request", &e);
+        refuse(&c->error,
+               &c->arena,
+               e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
+               "invalid_request",
+               &e);
         breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
         c->breaker_open = false;
         fail_soon(c);

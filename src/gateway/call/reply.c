@@ -443,6 +443,11 @@ static void on_bytes(void *ctx, str bytes)
         return;
     }
     frames_feed(&c->frames, bytes);
+    if (c->decoding && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
+        hang_up(c);
+        fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
+        return;
+    }
     if (c->decoding && c->frames.full) {
         hang_up(c);
         fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
