@@ -4,7 +4,6 @@
  */
 #include "base/log.h"
 #include "serve/internal.h"
-#include "wire/generate.h"
 
 #define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
 

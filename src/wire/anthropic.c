@@ -83,7 +83,7 @@ static const char *type_of(const struct chat_error *error)
 void anthropic_error_body(const struct chat_error *error, struct json_out *o)
 {
     json_out_object(o);
-    piece_put(o, "type", str_c(type_of(error)));
+    say_some(o, "type", str_c(type_of(error)));
     json_out_key(o, STR("message"));
     json_out_str(o, error->message);
     json_out_end(o);
@@ -100,7 +100,7 @@ static void put_request_id(str raw, struct json_out *o)
     if (raw.n && json_parse(&doc, raw, &e)) {
         id = json_find(&doc, json_root(&doc), STR("request_id"));
         if (id && id->kind == JSON_STRING)
-            piece_put_raw(o, "request_id", json_raw(&doc, id));
+            say_raw(o, "request_id", json_raw(&doc, id));
     }
     json_release(&doc);
 }
@@ -111,7 +111,7 @@ void anthropic_write_error(const struct chat_error *error, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    piece_put(&o, "type", STR("error"));
+    say_some(&o, "type", STR("error"));
     json_out_key(&o, STR("error"));
     anthropic_error_body(error, &o);
     put_request_id(error->raw, &o);

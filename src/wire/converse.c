@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/piece.h"
+#include "wire/internal.h"
 
 #define OPEN_MAX 16
 
@@ -112,8 +112,8 @@ static void say_call(struct wire_decoder *d, const struct json *doc, const struc
         emit(d,
              (struct chat_event){.kind = CHAT_CALL,
                                  .block = b->block,
-                                 .id = piece_text(doc, call, STR("toolUseId"), &d->scratch),
-                                 .name = piece_text(doc, call, STR("name"), &d->scratch)});
+                                 .id = member_text(doc, call, "toolUseId", &d->scratch),
+                                 .name = member_text(doc, call, "name", &d->scratch)});
 }
 
 static void say_opaque(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
@@ -151,17 +151,17 @@ static void say_usage(struct wire_decoder *d, const struct json *doc, const stru
 
     if (!v || v->kind != JSON_OBJECT)
         return;
-    input = piece_count(doc, v, STR("inputTokens"));
-    u.cache_read = piece_count(doc, v, STR("cacheReadInputTokens"));
-    u.cache_write = piece_count(doc, v, STR("cacheWriteInputTokens"));
+    input = member_count(doc, v, "inputTokens");
+    u.cache_read = member_count(doc, v, "cacheReadInputTokens");
+    u.cache_write = member_count(doc, v, "cacheWriteInputTokens");
     if (u.cache_read < 0)
-        u.cache_read = piece_count(doc, v, STR("cacheReadInputTokenCount"));
+        u.cache_read = member_count(doc, v, "cacheReadInputTokenCount");
     if (u.cache_write < 0)
-        u.cache_write = piece_count(doc, v, STR("cacheWriteInputTokenCount"));
+        u.cache_write = member_count(doc, v, "cacheWriteInputTokenCount");
     if (input >= 0)
         u.input =
             input + (u.cache_read > 0 ? u.cache_read : 0) + (u.cache_write > 0 ? u.cache_write : 0);
-    u.output = piece_count(doc, v, STR("outputTokens"));
+    u.output = member_count(doc, v, "outputTokens");
     u.raw = json_raw(doc, v);
     wire_emit(
         d,
@@ -244,7 +244,7 @@ static bool say_exception(struct wire_decoder *d, const struct json *doc,
         if (!v)
             continue;
         if (json_find(doc, v, STR("message")))
-            error.message = piece_text(doc, v, STR("message"), &d->scratch);
+            error.message = member_text(doc, v, "message", &d->scratch);
         wire_emit(d,
                   &(struct chat_event){.kind = CHAT_ERROR,
                                        .text = STR(""),
@@ -259,7 +259,7 @@ static bool say_exception(struct wire_decoder *d, const struct json *doc,
 static void on_delta(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
 {
     const struct json_node *delta = json_find(doc, v, STR("delta"));
-    int64_t index = piece_count(doc, v, STR("contentBlockIndex"));
+    int64_t index = member_count(doc, v, "contentBlockIndex");
     const struct json_node *call = json_find(doc, delta, STR("toolUse"));
     const struct json_node *reasoning = json_find(doc, delta, STR("reasoningContent"));
 
@@ -278,7 +278,7 @@ static void on_delta(struct wire_decoder *d, const struct json *doc, const struc
 static void on_block_start(struct wire_decoder *d, const struct json *doc,
                            const struct json_node *v)
 {
-    int64_t index = piece_count(doc, v, STR("contentBlockIndex"));
+    int64_t index = member_count(doc, v, "contentBlockIndex");
     const struct json_node *start_of = json_find(doc, v, STR("start"));
     const struct json_node *call = json_find(doc, start_of, STR("toolUse"));
     struct open *old = find(d, index);
@@ -311,7 +311,7 @@ static void decode(struct wire_decoder *d, const struct wire_frame *f)
     if ((v = json_find(f->doc, root, STR("contentBlockDelta"))))
         on_delta(d, f->doc, v);
     if ((v = json_find(f->doc, root, STR("contentBlockStop")))) {
-        struct open *b = find(d, piece_count(f->doc, v, STR("contentBlockIndex")));
+        struct open *b = find(d, member_count(f->doc, v, "contentBlockIndex"));
 
         if (b)
             end(d, b);

@@ -138,7 +138,7 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
     json_out_i64(&o, error->status > 0 ? error->status : 500);
     json_out_key(&o, STR("message"));
     json_out_str(&o, error->message);
-    piece_put(&o, "status", str_c(status_name(error)));
+    say_some(&o, "status", str_c(status_name(error)));
     json_out_end(&o);
     json_out_end(&o);
 }
@@ -171,8 +171,8 @@ static void read_details(const struct json *doc, const struct json_node *details
     if (!details || details->kind != JSON_ARRAY)
         return;
     for (const struct json_node *d = json_first(doc, details); d; d = json_next(doc, details, d)) {
-        int64_t ms = delay_ms(piece_text(doc, d, STR("retryDelay"), a));
-        str reason = piece_text(doc, d, STR("reason"), a);
+        int64_t ms = delay_ms(member_text(doc, d, "retryDelay", a));
+        str reason = member_text(doc, d, "reason", a);
 
         if (ms >= 0)
             out->retry_after_ms = ms;
@@ -192,7 +192,7 @@ void gemini_read_error(const struct json *doc, struct arena *a, struct chat_erro
     error = json_find(doc, root, STR("error"));
     if (!error)
         return;
-    code = piece_count(doc, error, STR("code"));
+    code = member_count(doc, error, "code");
     if (json_text(doc, json_find(doc, error, STR("status")), a, &text))
         out->type = text;
     if (json_text(doc, json_find(doc, error, STR("message")), a, &text) ||

@@ -232,7 +232,7 @@ static void on_candidate(struct wire_decoder *d, const struct json *doc, const s
                          int64_t place)
 {
     static const char *const known[] = {"content", "finishReason", "finish_reason", "index", NULL};
-    int64_t index = piece_count(doc, v, STR("index"));
+    int64_t index = member_count(doc, v, "index");
     const struct json_node *parts;
     struct at at = {.d = d, .doc = doc};
 
@@ -258,10 +258,10 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
 
     if (!v || v->kind != JSON_OBJECT)
         return;
-    prompt = piece_count(doc, v, STR("promptTokenCount"));
-    tools = piece_count(doc, v, STR("toolUsePromptTokenCount"));
-    answer = piece_count(doc, v, STR("candidatesTokenCount"));
-    thoughts = piece_count(doc, v, STR("thoughtsTokenCount"));
+    prompt = member_count(doc, v, "promptTokenCount");
+    tools = member_count(doc, v, "toolUsePromptTokenCount");
+    answer = member_count(doc, v, "candidatesTokenCount");
+    thoughts = member_count(doc, v, "thoughtsTokenCount");
     if (prompt < 0 && answer < 0 && thoughts < 0)
         return;
     if (prompt >= 0)
@@ -269,7 +269,7 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
     if (answer >= 0 || thoughts >= 0)
         u.output = (answer > 0 ? answer : 0) + (thoughts > 0 ? thoughts : 0);
     u.reasoning = thoughts;
-    u.cache_read = piece_count(doc, v, STR("cachedContentTokenCount"));
+    u.cache_read = member_count(doc, v, "cachedContentTokenCount");
     u.raw = json_raw(doc, v);
     wire_emit(
         d,

@@ -10,13 +10,10 @@
  */
 #pragma once
 
-#include "wire/rope.h"
-#include "wire/wire.h"
+#include "wire/internal.h"
 
 #define OLLAMA_EXTRAS_MAX 16
 #define OLLAMA_KEEP "ollama_thinking" /* what KEEP calls the thinking before a call */
-
-extern const struct wire wire_ollama;
 
 struct ollama_decoder {
     int kind; /* 1 + the kind of the block at hand, or 0 */

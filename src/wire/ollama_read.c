@@ -37,22 +37,6 @@ static str text_of(struct reader *r, const struct json_node *v, const char *key)
     return json_text(r->doc, get(r, v, key), r->arena, &text) ? text : STR("");
 }
 
-static struct chat_part part_new(enum chat_part_kind kind)
-{
-    static const str none = STR_INIT("");
-
-    return (struct chat_part){.kind = kind,
-                              .dialect = CHAT_OLLAMA,
-                              .text = none,
-                              .signature = none,
-                              .id = none,
-                              .name = none,
-                              .json = none,
-                              .mime = none,
-                              .url = none,
-                              .data = none};
-}
-
 /* ---- messages ---- */
 
 /* By the first bytes, as they look in base64. */
@@ -84,7 +68,7 @@ static bool read_images(struct reader *r, const struct json_node *list, const ch
         snprintf(path, sizeof path, "%s.images[%zu]", where, i);
         if (!json_text(r->doc, v, r->arena, &data))
             return bad(r, path, "must be a string of base64");
-        *p = part_new(CHAT_PART_IMAGE);
+        *p = part_new(CHAT_PART_IMAGE, CHAT_OLLAMA);
         p->data = data;
         p->mime = image_mime(data);
         m->part_count++;
@@ -135,7 +119,7 @@ static bool read_calls(struct reader *r, const struct json_node *list, const cha
         const struct json_node *f = get(r, v, "function"), *arguments = get(r, f, "arguments");
         struct chat_part *p = &m->parts[m->part_count++];
 
-        *p = part_new(CHAT_PART_TOOL_CALL);
+        *p = part_new(CHAT_PART_TOOL_CALL, CHAT_OLLAMA);
         p->name = text_of(r, f, "name");
         snprintf(path, sizeof path, "%s.tool_calls[%zu].function.name", where, i);
         if (!p->name.n)
@@ -174,9 +158,9 @@ static void read_result(struct reader *r, const struct json_node *v, str content
 
     if (!name.n)
         name = text_of(r, v, "name");
-    *p = part_new(CHAT_PART_TOOL_RESULT);
+    *p = part_new(CHAT_PART_TOOL_RESULT, CHAT_OLLAMA);
     p->parts = arena_zero(r->arena, 1, sizeof *p->parts);
-    p->parts[0] = part_new(CHAT_PART_TEXT);
+    p->parts[0] = part_new(CHAT_PART_TEXT, CHAT_OLLAMA);
     p->parts[0].text = content;
     p->part_count = m->part_count = 1;
     call = call_of(r, id, name);
@@ -239,11 +223,11 @@ static bool read_message(struct reader *r, const struct json_node *v, size_t i,
         return true;
     }
     if (thinking.n) {
-        m->parts[m->part_count] = part_new(CHAT_PART_REASONING);
+        m->parts[m->part_count] = part_new(CHAT_PART_REASONING, CHAT_OLLAMA);
         m->parts[m->part_count++].text = thinking;
     }
     if (text.n || (!images && !calls && !thinking.n)) {
-        m->parts[m->part_count] = part_new(CHAT_PART_TEXT);
+        m->parts[m->part_count] = part_new(CHAT_PART_TEXT, CHAT_OLLAMA);
         m->parts[m->part_count++].text = text;
     }
     return read_images(r, images, where, m) && read_calls(r, calls, where, m);

@@ -66,12 +66,12 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
 static void take(const struct json *doc, const struct json_node *v, const char *key,
                  struct arena *a, str *out)
 {
-    const struct json_node *m = openai_member(doc, v, key);
+    const struct json_node *m = member_find(doc, v, key);
 
     if (m && m->kind == JSON_NUMBER)
         *out = json_raw(doc, m);
-    else if (openai_member_text(doc, v, key, a).n)
-        *out = openai_member_text(doc, v, key, a);
+    else if (member_text(doc, v, key, a).n)
+        *out = member_text(doc, v, key, a);
 }
 
 static void take_status(const struct json *doc, const struct json_node *v, struct chat_error *out)
@@ -80,7 +80,7 @@ static void take_status(const struct json *doc, const struct json_node *v, struc
         "status_code", "status", "code", "http_status", "statusCode"};
 
     for (size_t i = 0; i < COUNT_OF(members); i++) {
-        const struct json_node *m = openai_member(doc, v, members[i]);
+        const struct json_node *m = member_find(doc, v, members[i]);
         int64_t status;
         uint64_t number;
         bool given = json_i64(doc, m, &status);
@@ -128,11 +128,11 @@ static void take_detail(const struct json *doc, const struct json_node *v, struc
 static void take_members(const struct json *doc, const struct json_node *v, struct arena *a,
                          struct chat_error *out)
 {
-    const struct json_node *message = openai_member(doc, v, "message");
+    const struct json_node *message = member_find(doc, v, "message");
 
     if (message && message->kind == JSON_OBJECT) /* Mistral's {"message": {"detail": [...]}} */
-        take_detail(doc, openai_member(doc, message, "detail"), a, out);
-    take_detail(doc, openai_member(doc, v, "detail"), a, out);
+        take_detail(doc, member_find(doc, message, "detail"), a, out);
+    take_detail(doc, member_find(doc, v, "detail"), a, out);
     take(doc, v, "msg", a, &out->message);
     take(doc, v, "message", a, &out->message);
     take(doc, v, "type", a, &out->type);
@@ -150,7 +150,7 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
         root = json_first(doc, root);
     if (!root)
         return;
-    error = openai_member(doc, root, "error");
+    error = member_find(doc, root, "error");
     take(doc, root, "error", a, &out->message);
     if (!error || error->kind != JSON_OBJECT) {
         take_members(doc, root, a, out);
@@ -165,7 +165,7 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
             a,
             STR_FMT ": " STR_FMT,
             STR_ARG(out->message),
-            STR_ARG(openai_member_text(doc, json_find(doc, error, STR("metadata")), "raw", a)));
+            STR_ARG(member_text(doc, json_find(doc, error, STR("metadata")), "raw", a)));
 }
 
 /* What a type says about the status, where nothing else does. */

@@ -59,8 +59,8 @@ void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str n
         (*list)->name = arena_dup(en->arena, name);
     }
     if ((*list)->count++)
-        openai_text_add(&(*list)->json, en->arena, STR(","), OPENAI_WHOLE_MAX);
-    openai_text_add(&(*list)->json, en->arena, json, OPENAI_WHOLE_MAX);
+        piece_add(&(*list)->json, en->arena, STR(","));
+    piece_add(&(*list)->json, en->arena, json);
 }
 
 const char *openai_finish(const struct chat_event *stop)
@@ -118,20 +118,12 @@ static void take_usage(struct wire_encoder *en, const struct chat_event *ev)
     if (b.n == 0)
         openai_usage_write(ev->usage, &b);
     s->usage_text.n = 0;
-    openai_text_add(&s->usage_text, en->arena, buf_str(&b), 1 << 16);
-    s->usage = openai_text_str(&s->usage_text);
+    piece_add_max(&s->usage_text, en->arena, buf_str(&b), 1 << 16);
+    s->usage = piece_str(&s->usage_text);
     buf_release(&b);
 }
 
 /* ---- chunks ---- */
-
-void openai_sse_end(struct buf *out, size_t from)
-{
-    for (size_t i = from; i < out->n; i++) /* in JSON, only ever white space between values */
-        if (out->p[i] == '\n' || out->p[i] == '\r')
-            out->p[i] = ' ';
-    wire_sse_end(out);
-}
 
 static void head(struct wire_encoder *en, const struct chat_event *start)
 {
@@ -162,7 +154,7 @@ static void chunk_begin(struct wire_encoder *en)
     struct openai_encoding *s = en->state;
 
     head(en, NULL);
-    wire_sse_begin(en->out, STR(""));
+    say_sse_begin(en->out, STR(""));
     s->chunk_at = en->out->n;
     buf_add(en->out, s->head);
     if (s->extras)
@@ -187,7 +179,7 @@ static void chunk_end(struct wire_encoder *en, const char *finish)
         buf_printf(en->out, ",\"finish_reason\":\"%s\"}]}", finish);
     else
         buf_add(en->out, STR(",\"finish_reason\":null}]}"));
-    openai_sse_end(en->out, s->chunk_at);
+    say_sse_end_of(en->out, s->chunk_at);
 }
 
 static void chunk(struct wire_encoder *en, const struct openai_said *c, str delta,
@@ -384,7 +376,7 @@ static void end(struct wire_encoder *en)
             buf_add(en->out, s->usage);
         }
         buf_add_c(en->out, '}');
-        openai_sse_end(en->out, s->chunk_at);
+        say_sse_end_of(en->out, s->chunk_at);
     }
     buf_add(en->out, STR("data: [DONE]\n\n"));
 }
@@ -424,9 +416,9 @@ void openai_encode(struct wire_encoder *en, const struct chat_event *ev)
         stop(en, ev);
         break;
     case CHAT_ERROR:
-        wire_sse_begin(en->out, STR(""));
+        say_sse_begin(en->out, STR(""));
         openai_write_error(ev->error, en->out);
-        wire_sse_end(en->out);
+        say_sse_end(en->out);
         break;
     case CHAT_END:
         end(en);

@@ -33,7 +33,7 @@ static const struct number numbers[] = {
 static bool read_number(struct openai_reader *r, const struct json_node *root,
                         const struct number *row)
 {
-    const struct json_node *v = openai_member(r->doc, root, row->name);
+    const struct json_node *v = member_find(r->doc, root, row->name);
     str *field = (str *)(void *)((char *)r->out + row->at);
     double value;
     bool ok;
@@ -63,7 +63,7 @@ static bool read_number(struct openai_reader *r, const struct json_node *root,
 static bool read_flag(struct openai_reader *r, const struct json_node *root, const char *name,
                       bool *out, bool *given)
 {
-    const struct json_node *v = openai_member(r->doc, root, name);
+    const struct json_node *v = member_find(r->doc, root, name);
 
     if (!v)
         return true;
@@ -104,20 +104,20 @@ static bool read_stops(struct openai_reader *r, const struct json_node *v)
 static bool read_tool(struct openai_reader *r, const struct json_node *v,
                       const struct json_node *function, const char *path, struct chat_tool *out)
 {
-    const struct json_node *schema = openai_member(r->doc, function, "parameters");
-    const struct json_node *strict = openai_member(r->doc, function, "strict");
+    const struct json_node *schema = member_find(r->doc, function, "parameters");
+    const struct json_node *strict = member_find(r->doc, function, "strict");
 
     *out = (struct chat_tool){.description = STR(""), .schema = STR(""), .opaque = STR("")};
     out->dialect = CHAT_OPENAI;
     if (!function) {
         out->opaque = json_raw(r->doc, v);
-        out->name = openai_member_text(r->doc, v, "name", r->a);
+        out->name = member_text(r->doc, v, "name", r->a);
         return true;
     }
     if (!json_text(r->doc, json_find(r->doc, function, STR("name")), r->a, &out->name) ||
         out->name.n == 0)
         return err_set(r->e, ERR_INPUT, "%s.name: expected a string, the tool's name", path);
-    out->description = openai_member_text(r->doc, function, "description", r->a);
+    out->description = member_text(r->doc, function, "description", r->a);
     if (schema && schema->kind != JSON_OBJECT)
         return err_set(r->e, ERR_INPUT, "%s.parameters: expected a JSON Schema", path);
     if (schema)
@@ -141,7 +141,7 @@ static bool read_tools(struct openai_reader *r, const struct json_node *list, bo
     r->out->tool_count = n;
     for (const struct json_node *v = json_first(r->doc, list); v;
          v = json_next(r->doc, list, v), i++) {
-        const struct json_node *function = old ? v : openai_member(r->doc, v, "function");
+        const struct json_node *function = old ? v : member_find(r->doc, v, "function");
         const struct json_node *type = json_find(r->doc, v, STR("type"));
         bool is_function = old || json_is(r->doc, type, STR("function"));
 
@@ -223,8 +223,8 @@ static bool read_choice(struct openai_reader *r, const struct json_node *v, cons
 static bool read_format(struct openai_reader *r, const struct json_node *v)
 {
     const struct json_node *type = json_find(r->doc, v, STR("type"));
-    const struct json_node *box = openai_member(r->doc, v, "json_schema");
-    const struct json_node *schema = openai_member(r->doc, box, "schema");
+    const struct json_node *box = member_find(r->doc, v, "json_schema");
+    const struct json_node *schema = member_find(r->doc, box, "schema");
 
     if (!v)
         return true;
@@ -258,7 +258,7 @@ static bool read_format(struct openai_reader *r, const struct json_node *v)
 
 bool openai_read_options(struct openai_reader *r, const struct json_node *root)
 {
-    const struct json_node *stream = openai_member(r->doc, root, "stream_options");
+    const struct json_node *stream = member_find(r->doc, root, "stream_options");
     struct chat_request *q = r->out;
 
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
@@ -270,14 +270,14 @@ bool openai_read_options(struct openai_reader *r, const struct json_node *root)
     if (stream && stream->kind != JSON_OBJECT)
         return err_set(r->e, ERR_INPUT, "stream_options: expected an object");
     q->stream_usage = is_true(json_find(r->doc, stream, STR("include_usage")));
-    q->user = openai_member_text(r->doc, root, "user", r->a);
-    if (!read_stops(r, openai_member(r->doc, root, "stop")) ||
-        !read_tools(r, openai_member(r->doc, root, "functions"), true) ||
-        !read_tools(r, openai_member(r->doc, root, "tools"), false))
+    q->user = member_text(r->doc, root, "user", r->a);
+    if (!read_stops(r, member_find(r->doc, root, "stop")) ||
+        !read_tools(r, member_find(r->doc, root, "functions"), true) ||
+        !read_tools(r, member_find(r->doc, root, "tools"), false))
         return false;
-    return read_choice(r, openai_member(r->doc, root, "function_call"), "function_call") &&
-           read_choice(r, openai_member(r->doc, root, "tool_choice"), "tool_choice") &&
-           read_format(r, openai_member(r->doc, root, "response_format"));
+    return read_choice(r, member_find(r->doc, root, "function_call"), "function_call") &&
+           read_choice(r, member_find(r->doc, root, "tool_choice"), "tool_choice") &&
+           read_format(r, member_find(r->doc, root, "response_format"));
 }
 
 /* ---- thinking ---- */
@@ -336,8 +336,8 @@ static bool read_reasoning(struct openai_reader *r, const struct json_node *v)
     if (v->kind != JSON_OBJECT)
         return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
                err_set(r->e, ERR_INPUT, "reasoning: expected an object");
-    if (!read_level(r, openai_member(r->doc, v, "effort"), "reasoning.effort") ||
-        !read_budget(r, openai_member(r->doc, v, "max_tokens"), "reasoning.max_tokens"))
+    if (!read_level(r, member_find(r->doc, v, "effort"), "reasoning.effort") ||
+        !read_budget(r, member_find(r->doc, v, "max_tokens"), "reasoning.max_tokens"))
         return false;
     give_switch(r, json_find(r->doc, v, STR("enabled")));
     if (json_bool(json_find(r->doc, v, STR("exclude")), &exclude)) {
@@ -358,7 +358,7 @@ static bool read_anthropic(struct openai_reader *r, const struct json_node *v)
     if (v->kind != JSON_OBJECT)
         return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
                err_set(r->e, ERR_INPUT, "thinking: expected an object");
-    if (!read_budget(r, openai_member(r->doc, v, "budget_tokens"), "thinking.budget_tokens"))
+    if (!read_budget(r, member_find(r->doc, v, "budget_tokens"), "thinking.budget_tokens"))
         return false;
     if (json_is(r->doc, type, STR("disabled")))
         give_level(r, CHAT_LEVEL_NONE);
@@ -378,13 +378,13 @@ bool openai_read_thinking(struct openai_reader *r, const struct json_node *root)
                                           "thinking_budget_tokens",
                                           "reasoning_budget_tokens",
                                           "thinking_budget"};
-    const struct json_node *kwargs = openai_member(r->doc, root, "chat_template_kwargs");
-    const struct json_node *think = openai_member(r->doc, root, "think");
+    const struct json_node *kwargs = member_find(r->doc, root, "chat_template_kwargs");
+    const struct json_node *think = member_find(r->doc, root, "think");
     bool include;
 
-    if (!read_level(r, openai_member(r->doc, root, "reasoning_effort"), "reasoning_effort") ||
-        !read_reasoning(r, openai_member(r->doc, root, "reasoning")) ||
-        !read_anthropic(r, openai_member(r->doc, root, "thinking")))
+    if (!read_level(r, member_find(r->doc, root, "reasoning_effort"), "reasoning_effort") ||
+        !read_reasoning(r, member_find(r->doc, root, "reasoning")) ||
+        !read_anthropic(r, member_find(r->doc, root, "thinking")))
         return false;
     give_switch(r, think);
     if (think && think->kind == JSON_STRING && !read_level(r, think, "think"))
@@ -394,7 +394,7 @@ bool openai_read_thinking(struct openai_reader *r, const struct json_node *root)
     give_switch(r, json_find(r->doc, kwargs, STR("enable_thinking")));
     give_switch(r, json_find(r->doc, kwargs, STR("thinking")));
     for (size_t i = 0; i < COUNT_OF(budgets); i++)
-        if (!read_budget(r, openai_member(r->doc, root, budgets[i]), budgets[i]))
+        if (!read_budget(r, member_find(r->doc, root, budgets[i]), budgets[i]))
             return false;
     if (json_bool(json_find(r->doc, root, STR("include_reasoning")), &include)) {
         r->out->no_thoughts = !include;

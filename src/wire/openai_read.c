@@ -7,52 +7,9 @@
  */
 #include "wire/openai.h"
 
-struct parts {
-    struct chat_part *p;
-    size_t n, cap;
-};
-
 static struct chat_part *add(struct openai_reader *r, struct parts *list, enum chat_part_kind kind)
 {
-    struct chat_part *part;
-
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 2;
-        struct chat_part *grown = arena_alloc(r->a, cap * sizeof *grown);
-
-        if (list->n)
-            memcpy(grown, list->p, list->n * sizeof *grown);
-        list->p = grown;
-        list->cap = cap;
-    }
-    part = &list->p[list->n++];
-    *part = (struct chat_part){.kind = kind,
-                               .text = STR(""),
-                               .signature = STR(""),
-                               .id = STR(""),
-                               .name = STR(""),
-                               .json = STR(""),
-                               .mime = STR(""),
-                               .url = STR(""),
-                               .data = STR(""),
-                               .dialect = CHAT_OPENAI};
-    return part;
-}
-
-void openai_data_url(str url, struct chat_part *out)
-{
-    size_t comma = str_find(url, STR(","));
-    str head = str_slice(url, 5, comma == STR_NONE ? 0 : comma);
-
-    if (!str_starts(url, STR("data:")) || !str_ends(head, STR(";base64"))) {
-        out->url = url;
-        return;
-    }
-    head = str_slice(head, 0, head.n - 7);
-    if (str_find(head, STR(";")) != STR_NONE)
-        head = str_slice(head, 0, str_find(head, STR(";")));
-    out->mime = head;
-    out->data = str_slice(url, comma + 1, url.n);
+    return parts_add(list, r->a, kind, CHAT_OPENAI);
 }
 
 /* ---- parts ---- */
@@ -105,7 +62,7 @@ static bool part_image(struct openai_reader *r, const struct json_node *v, struc
                        "messages[%zu].content[%zu].image_url.url: expected the URL of an image",
                        at.message,
                        at.part);
-    openai_data_url(url, add(r, out, CHAT_PART_IMAGE));
+    part_set_url(url, add(r, out, CHAT_PART_IMAGE));
     return true;
 }
 
@@ -113,8 +70,8 @@ static bool part_audio(struct openai_reader *r, const struct json_node *v, struc
                        struct at at)
 {
     const struct json_node *audio = json_find(r->doc, v, STR("input_audio"));
-    str data = openai_member_text(r->doc, audio, "data", r->a);
-    str format = openai_member_text(r->doc, audio, "format", r->a);
+    str data = member_text(r->doc, audio, "data", r->a);
+    str format = member_text(r->doc, audio, "format", r->a);
     struct chat_part *part;
 
     if (!audio || audio->kind != JSON_OBJECT || data.n == 0 || format.n == 0)
@@ -135,7 +92,7 @@ static bool part_file(struct openai_reader *r, const struct json_node *v, struct
                       struct at at)
 {
     const struct json_node *file = json_find(r->doc, v, STR("file"));
-    str data = openai_member_text(r->doc, file, "file_data", r->a);
+    str data = member_text(r->doc, file, "file_data", r->a);
     struct chat_part *part;
 
     if (!file || file->kind != JSON_OBJECT)
@@ -145,7 +102,7 @@ static bool part_file(struct openai_reader *r, const struct json_node *v, struct
                        at.message,
                        at.part);
     if (data.n == 0) {
-        if (openai_member_text(r->doc, file, "file_id", r->a).n == 0)
+        if (member_text(r->doc, file, "file_id", r->a).n == 0)
             return err_set(r->e,
                            ERR_INPUT,
                            "messages[%zu].content[%zu].file: expected file_data or file_id",
@@ -155,8 +112,8 @@ static bool part_file(struct openai_reader *r, const struct json_node *v, struct
         return true;
     }
     part = add(r, out, CHAT_PART_FILE);
-    part->name = openai_member_text(r->doc, file, "filename", r->a);
-    openai_data_url(data, part);
+    part->name = member_text(r->doc, file, "filename", r->a);
+    part_set_url(data, part);
     if (part->url.n && str_find(part->url, STR("://")) == STR_NONE) {
         part->data = part->url; /* bare base64 */
         part->url = STR("");
@@ -181,7 +138,7 @@ static bool part_video(struct openai_reader *r, const struct json_node *v, struc
                        at.message,
                        at.part);
     part = add(r, out, CHAT_PART_FILE);
-    openai_data_url(url, part);
+    part_set_url(url, part);
     if (part->mime.n == 0)
         part->mime = STR("video/mp4");
     return true;
@@ -207,12 +164,12 @@ static bool part_thinking(struct openai_reader *r, const struct json_node *v, st
     if (json_text(r->doc, list, r->a, &text)) {
         part = add(r, out, CHAT_PART_REASONING);
         part->text = text;
-        part->signature = openai_member_text(r->doc, v, "signature", r->a);
+        part->signature = member_text(r->doc, v, "signature", r->a);
         part->dialect = CHAT_ANTHROPIC;
         return true;
     }
     for (const struct json_node *c = json_first(r->doc, list); c; c = json_next(r->doc, list, c)) {
-        text = openai_member_text(r->doc, c, "text", r->a);
+        text = member_text(r->doc, c, "text", r->a);
         if (text.n)
             add(r, out, CHAT_PART_REASONING)->text = text;
     }
@@ -288,12 +245,12 @@ static void thinking_blocks(struct openai_reader *r, const struct json_node *lis
                             struct parts *out)
 {
     for (const struct json_node *b = json_first(r->doc, list); b; b = json_next(r->doc, list, b)) {
-        str data = openai_member_text(r->doc, b, "data", r->a);
+        str data = member_text(r->doc, b, "data", r->a);
         struct chat_part *part = add(r, out, CHAT_PART_REASONING);
 
         part->dialect = CHAT_ANTHROPIC;
-        part->text = openai_member_text(r->doc, b, "thinking", r->a);
-        part->signature = openai_member_text(r->doc, b, "signature", r->a);
+        part->text = member_text(r->doc, b, "thinking", r->a);
+        part->signature = member_text(r->doc, b, "signature", r->a);
         if (data.n) {
             part->redacted = true;
             part->text = data;
@@ -309,10 +266,10 @@ static void details(struct openai_reader *r, const struct json_node *list, bool 
         return;
     for (const struct json_node *v = json_first(r->doc, list); v && !worded;
          v = json_next(r->doc, list, v)) {
-        str text = openai_member_text(r->doc, v, "text", r->a);
+        str text = member_text(r->doc, v, "text", r->a);
 
         if (text.n == 0)
-            text = openai_member_text(r->doc, v, "summary", r->a);
+            text = member_text(r->doc, v, "summary", r->a);
         if (text.n)
             add(r, out, CHAT_PART_REASONING)->text = text;
     }
@@ -322,7 +279,7 @@ static void details(struct openai_reader *r, const struct json_node *list, bool 
 
 static void thoughts(struct openai_reader *r, const struct json_node *m, struct parts *out)
 {
-    const struct json_node *blocks = openai_member(r->doc, m, "thinking_blocks");
+    const struct json_node *blocks = member_find(r->doc, m, "thinking_blocks");
     bool worded = false;
 
     if (blocks && blocks->kind == JSON_ARRAY && blocks->span > 1) {
@@ -330,32 +287,26 @@ static void thoughts(struct openai_reader *r, const struct json_node *m, struct 
         return;
     }
     for (size_t i = 0; i < COUNT_OF(openai_thought_members) && !worded; i++) {
-        str text = openai_member_text(r->doc, m, openai_thought_members[i], r->a);
+        str text = member_text(r->doc, m, openai_thought_members[i], r->a);
 
         if (text.n == 0)
             continue;
         add(r, out, CHAT_PART_REASONING)->text = text;
         worded = true;
     }
-    details(r, openai_member(r->doc, m, "reasoning_details"), worded, out);
+    details(r, member_find(r->doc, m, "reasoning_details"), worded, out);
 }
 
 /* Arguments as one JSON object: what is no JSON is what the model wrote, and goes in a string. */
 static str arguments(struct openai_reader *r, const struct json_node *v)
 {
     str text;
-    struct json doc;
-    struct err e;
-    bool good;
 
     if (v && v->kind == JSON_OBJECT)
         return json_raw(r->doc, v);
     if (!json_text(r->doc, v, r->a, &text) || str_trim(text).n == 0)
         return STR("{}");
-    json_init(&doc);
-    good = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
-    json_release(&doc);
-    if (good)
+    if (member_is_object(text))
         return text;
     return arena_printf(r->a, "{\"arguments\":" STR_FMT "}", STR_ARG(json_raw(r->doc, v)));
 }
@@ -370,8 +321,8 @@ static bool tool_calls(struct openai_reader *r, const struct json_node *list, si
             r->e, ERR_INPUT, "messages[%zu].tool_calls: expected a list of calls", message);
     for (const struct json_node *v = json_first(r->doc, list); v;
          v = json_next(r->doc, list, v), i++) {
-        const struct json_node *function = openai_member(r->doc, v, "function");
-        const struct json_node *custom = openai_member(r->doc, v, "custom");
+        const struct json_node *function = member_find(r->doc, v, "function");
+        const struct json_node *custom = member_find(r->doc, v, "custom");
         struct chat_part *part;
         str id, name;
 
@@ -403,10 +354,10 @@ static bool tool_calls(struct openai_reader *r, const struct json_node *list, si
 static bool assistant(struct openai_reader *r, const struct json_node *m, size_t i,
                       struct parts *out)
 {
-    const struct json_node *said = openai_member(r->doc, m, "content");
-    const struct json_node *calls = openai_member(r->doc, m, "tool_calls");
-    const struct json_node *function = openai_member(r->doc, m, "function_call");
-    str refusal = openai_member_text(r->doc, m, "refusal", r->a);
+    const struct json_node *said = member_find(r->doc, m, "content");
+    const struct json_node *calls = member_find(r->doc, m, "tool_calls");
+    const struct json_node *function = member_find(r->doc, m, "function_call");
+    str refusal = member_text(r->doc, m, "refusal", r->a);
     size_t before;
 
     thoughts(r, m, out);
@@ -420,11 +371,11 @@ static bool assistant(struct openai_reader *r, const struct json_node *m, size_t
     if (function) {
         struct chat_part *part = add(r, out, CHAT_PART_TOOL_CALL);
 
-        part->name = openai_member_text(r->doc, function, "name", r->a);
+        part->name = member_text(r->doc, function, "name", r->a);
         part->id = part->name;
         part->json = arguments(r, json_find(r->doc, function, STR("arguments")));
     }
-    if (out->n == before && !said && !calls && !openai_member(r->doc, m, "audio") && before == 0)
+    if (out->n == before && !said && !calls && !member_find(r->doc, m, "audio") && before == 0)
         return err_set(r->e,
                        ERR_INPUT,
                        "messages[%zu].content: expected a string or a list of parts, or tool_calls",
@@ -436,7 +387,7 @@ static bool tool_result(struct openai_reader *r, const struct json_node *m, size
                         struct parts *out)
 {
     const struct json_node *said = json_find(r->doc, m, STR("content"));
-    str id, name = openai_member_text(r->doc, m, "name", r->a);
+    str id, name = member_text(r->doc, m, "name", r->a);
     struct parts inner = {0};
     struct chat_part *part;
 
@@ -497,7 +448,7 @@ static bool message(struct openai_reader *r, const struct json_node *m, size_t i
     else
         ok = content(r, json_find(r->doc, m, STR("content")), i, &parts);
     *out = (struct chat_message){.role = roles[k].role,
-                                 .name = openai_member_text(r->doc, m, "name", r->a),
+                                 .name = member_text(r->doc, m, "name", r->a),
                                  .parts = parts.p,
                                  .part_count = parts.n};
     return ok;
@@ -519,34 +470,13 @@ bool openai_read_messages(struct openai_reader *r, const struct json_node *list)
     return true;
 }
 
-void openai_request_init(struct chat_request *out, enum chat_dialect dialect,
-                         const struct json *doc)
-{
-    *out = (struct chat_request){.dialect = dialect,
-                                 .model = STR(""),
-                                 .choice_name = STR(""),
-                                 .max_tokens = STR(""),
-                                 .temperature = STR(""),
-                                 .top_p = STR(""),
-                                 .top_k = STR(""),
-                                 .seed = STR(""),
-                                 .frequency_penalty = STR(""),
-                                 .presence_penalty = STR(""),
-                                 .n = STR(""),
-                                 .format_name = STR(""),
-                                 .format_schema = STR(""),
-                                 .budget_tokens = -1,
-                                 .user = STR(""),
-                                 .doc = doc};
-}
-
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
     struct chat_request request;
     struct openai_reader r = {doc, a, &request, e};
 
-    openai_request_init(&request, CHAT_OPENAI, doc);
+    part_request_init(&request, CHAT_OPENAI, doc);
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
     if (!json_text(doc, json_find(doc, root, STR("model")), a, &request.model) ||

@@ -146,12 +146,12 @@ static void write_piece(const struct openai_piece *m, struct arena *a, struct bu
     struct err e;
 
     if (m->count == 1) {
-        buf_add(out, openai_text_str(&m->json));
+        buf_add(out, piece_str(&m->json));
         return;
     }
     buf_init(&list, OPENAI_WHOLE_MAX);
     buf_add_c(&list, '[');
-    buf_add(&list, openai_text_str(&m->json));
+    buf_add(&list, piece_str(&m->json));
     buf_add_c(&list, ']');
     json_init(&doc);
     if (m->count <= PIECES_MAX && json_parse(&doc, buf_str(&list), &e)) {
@@ -214,10 +214,10 @@ static void take_extra(struct wire_encoder *en, const struct chat_event *ev)
     }
 }
 
-static void write_text(struct buf *out, const char *key, const struct openai_text *t)
+static void write_text(struct buf *out, const char *key, const struct piece *t)
 {
     buf_printf(out, ",\"%s\":", key);
-    (void)json_quote(out, openai_text_str(t));
+    (void)json_quote(out, piece_str(t));
 }
 
 static void write_calls(struct wire_encoder *en, const struct openai_said *c)
@@ -234,7 +234,7 @@ static void write_calls(struct wire_encoder *en, const struct openai_said *c)
         buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
         (void)json_quote(out, call->name);
         buf_add(out, STR(",\"arguments\":"));
-        (void)json_quote(out, call->arguments.n ? openai_text_str(&call->arguments) : STR("{}"));
+        (void)json_quote(out, call->arguments.n ? piece_str(&call->arguments) : STR("{}"));
         buf_add_c(out, '}');
         openai_pieces_write(call->members, en->arena, out);
         buf_add_c(out, '}');
@@ -242,7 +242,7 @@ static void write_calls(struct wire_encoder *en, const struct openai_said *c)
     }
     if (c->odd_calls.n && !first)
         buf_add_c(out, ',');
-    buf_add(out, openai_text_str(&c->odd_calls));
+    buf_add(out, piece_str(&c->odd_calls));
     buf_add_c(out, ']');
 }
 
@@ -313,8 +313,8 @@ static void take_odd_call(struct wire_encoder *en, struct openai_said *c,
     if (ev->dialect != CHAT_OPENAI || !str_eq(ev->name, STR("tool_calls")))
         return;
     if (c->odd_calls.n)
-        openai_text_add(&c->odd_calls, en->arena, STR(","), OPENAI_WHOLE_MAX);
-    openai_text_add(&c->odd_calls, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->odd_calls, en->arena, STR(","));
+    piece_add(&c->odd_calls, en->arena, ev->text);
 }
 
 void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
@@ -324,22 +324,21 @@ void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
 
     switch (ev->kind) {
     case CHAT_TEXT:
-        openai_text_add(&c->text, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->text, en->arena, ev->text);
         break;
     case CHAT_REASONING:
         s->shown = true;
-        openai_text_add(&c->thought, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->thought, en->arena, ev->text);
         break;
     case CHAT_REFUSAL:
-        openai_text_add(&c->refusal, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->refusal, en->arena, ev->text);
         break;
     case CHAT_CALL:
         openai_said_call_new(en, c, ev);
         break;
     case CHAT_ARGUMENTS:
         if (openai_said_call(c, ev->block))
-            openai_text_add(
-                &openai_said_call(c, ev->block)->arguments, en->arena, ev->text, OPENAI_WHOLE_MAX);
+            piece_add(&openai_said_call(c, ev->block)->arguments, en->arena, ev->text);
         break;
     case CHAT_OPAQUE:
         take_odd_call(en, c, ev);

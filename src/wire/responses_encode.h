@@ -102,5 +102,3 @@ bool responses_full(struct wire_encoder *en);
 /* The response object, its output from `done`. */
 void responses_object(struct wire_encoder *en, const char *status, const struct chat_error *error,
                       struct buf *out);
-/* Text as the inside of a JSON string, behind what is in `out`; the answer is that part of it. */
-str responses_escape(struct buf *out, str text);

@@ -59,7 +59,7 @@ void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str
 {
     size_t at = r->en->out->n;
 
-    rope_add(&t->text, r->en->arena, responses_escape(r->en->out, text));
+    rope_add(&t->text, r->en->arena, say_escaped(r->en->out, text));
     r->en->out->n = at;
     if (t->text.full && t->touched)
         r->s->done.full = true;

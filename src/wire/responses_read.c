@@ -37,7 +37,7 @@ static const struct json_node *get(struct reader *r, const struct json_node *v, 
 
 static str text_of(struct reader *r, const struct json_node *v, const char *key)
 {
-    return responses_text(r->doc, v, key, r->arena);
+    return member_text(r->doc, v, key, r->arena);
 }
 
 static bool need_text(struct reader *r, const struct json_node *v, const char *where,

@@ -87,9 +87,9 @@ static bool read_flags(struct reader *r)
     r->out->stream_usage = true;
     if (get(r, r->root, "instructions") && get(r, r->root, "instructions")->kind == JSON_OBJECT)
         return bad(r, "instructions", "must be a string");
-    r->out->user = responses_text(r->doc, r->root, "user", r->arena);
+    r->out->user = member_text(r->doc, r->root, "user", r->arena);
     if (!r->out->user.n)
-        r->out->user = responses_text(r->doc, r->root, "safety_identifier", r->arena);
+        r->out->user = member_text(r->doc, r->root, "safety_identifier", r->arena);
     return true;
 }
 
@@ -110,13 +110,13 @@ static bool read_tool(struct reader *r, const struct json_node *v, size_t i, str
         return bad(r, where, "must be an object with a type");
     if (!is(r, type, "function")) {
         t->opaque = json_raw(r->doc, v);
-        t->name = responses_text(r->doc, v, get(r, v, "name") ? "name" : "type", r->arena);
+        t->name = member_text(r->doc, v, get(r, v, "name") ? "name" : "type", r->arena);
         return true;
     }
     if (get(r, v, "function") && get(r, v, "function")->kind == JSON_OBJECT)
         v = get(r, v, "function"); /* as Chat Completions has it */
-    t->name = responses_text(r->doc, v, "name", r->arena);
-    t->description = responses_text(r->doc, v, "description", r->arena);
+    t->name = member_text(r->doc, v, "name", r->arena);
+    t->description = member_text(r->doc, v, "description", r->arena);
     schema = get(r, v, "parameters");
     strict = get(r, v, "strict");
     snprintf(where, sizeof where, "tools[%zu].name", i);
@@ -177,7 +177,7 @@ static void choice_allowed(struct reader *r, const struct json_node *v)
     if (r->out->choice == CHAT_CHOICE_REQUIRED && json_count(r->doc, list) == 1 &&
         is(r, get(r, only, "type"), "function")) {
         r->out->choice = CHAT_CHOICE_TOOL;
-        r->out->choice_name = responses_text(r->doc, only, "name", r->arena);
+        r->out->choice_name = member_text(r->doc, only, "name", r->arena);
     }
 }
 
@@ -195,13 +195,13 @@ static bool read_choice(struct reader *r)
         return true;
     }
     r->out->choice = CHAT_CHOICE_TOOL;
-    r->out->choice_name = responses_text(r->doc, v, "name", r->arena);
+    r->out->choice_name = member_text(r->doc, v, "name", r->arena);
     if (!r->out->choice_name.n && get(r, v, "function"))
-        r->out->choice_name = responses_text(r->doc, get(r, v, "function"), "name", r->arena);
+        r->out->choice_name = member_text(r->doc, get(r, v, "function"), "name", r->arena);
     if (is(r, type, "function") && !r->out->choice_name.n)
         return bad(r, "tool_choice.name", "must be a string that is not empty");
     if (!r->out->choice_name.n) /* a built-in tool goes by its type */
-        r->out->choice_name = responses_text(r->doc, v, "type", r->arena);
+        r->out->choice_name = member_text(r->doc, v, "type", r->arena);
     return true;
 }
 
@@ -231,7 +231,7 @@ static bool read_format(struct reader *r)
     if (!schema || schema->kind != JSON_OBJECT)
         return bad(r, "text.format.schema", "must be a JSON Schema, an object");
     r->out->format = CHAT_FORMAT_SCHEMA;
-    r->out->format_name = responses_text(r->doc, v, "name", r->arena);
+    r->out->format_name = member_text(r->doc, v, "name", r->arena);
     r->out->format_schema = json_raw(r->doc, schema);
     r->out->format_strict = json_bool(get(r, v, "strict"), &strict) && strict;
     return true;

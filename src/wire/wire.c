@@ -58,6 +58,8 @@ void wire_decoder_release(struct wire_decoder *d)
 
 void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
 {
+    struct chat_event whole = *ev;
+
     if (d->deaf)
         return;
     switch (ev->kind) {
@@ -76,27 +78,27 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
     default:
         break;
     }
-    if (ev->text.p && ev->id.p && ev->name.p) {
-        d->sink.on_event(d->sink.ctx, ev);
-    } else { /* an empty str never points at NULL */
-        struct chat_event whole = *ev;
-
-        whole.text = ev->text.p ? ev->text : STR("");
-        whole.id = ev->id.p ? ev->id : STR("");
-        whole.name = ev->name.p ? ev->name : STR("");
-        d->sink.on_event(d->sink.ctx, &whole);
-    }
+    whole.dialect = d->wire->dialect;
+    whole.text = ev->text.p ? ev->text : STR(""); /* an empty str never points at NULL */
+    whole.id = ev->id.p ? ev->id : STR("");
+    whole.name = ev->name.p ? ev->name : STR("");
+    d->sink.on_event(d->sink.ctx, &whole);
 }
 
-void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message)
+struct chat_error wire_error(int status, const char *type, const char *message)
 {
-    struct chat_error error = {.status = status,
+    return (struct chat_error){.status = status,
                                .type = str_c(type),
                                .message = str_c(message),
                                .code = STR(""),
                                .param = STR(""),
                                .retry_after_ms = -1,
                                .raw = STR("")};
+}
+
+void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message)
+{
+    struct chat_error error = wire_error(status, type, message);
 
     wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
@@ -203,19 +205,4 @@ void wire_encode_comment(struct wire_encoder *en, str words)
     buf_add(en->out, STR(": "));
     buf_add(en->out, words);
     buf_add(en->out, STR("\n\n"));
-}
-
-void wire_sse_begin(struct buf *out, str name)
-{
-    if (name.n) {
-        buf_add(out, STR("event: "));
-        buf_add(out, name);
-        buf_add_c(out, '\n');
-    }
-    buf_add(out, STR("data: "));
-}
-
-void wire_sse_end(struct buf *out)
-{
-    buf_add(out, STR("\n\n"));
 }
