@@ -84,8 +84,7 @@ void anthropic_error_body(const struct chat_error *error, struct json_out *o)
 {
     json_out_object(o);
     say_some(o, "type", str_c(type_of(error)));
-    json_out_key(o, STR("message"));
-    json_out_str(o, error->message);
+    say_text(o, "message", error->message);
     json_out_end(o);
 }
 

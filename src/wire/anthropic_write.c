@@ -125,8 +125,7 @@ static void put_reasoning(struct turn *t, const struct chat_part *p)
     if (p->signature.n == 0 || wire_signature_ours(p->signature))
         return;
     block_begin(t, "thinking");
-    json_out_key(t->o, STR("thinking"));
-    json_out_str(t->o, p->text);
+    say_text(t->o, "thinking", p->text);
     say_some(t->o, "signature", p->signature);
     json_out_end(t->o);
 }
@@ -135,8 +134,7 @@ static void put_call(struct turn *t, const struct chat_part *p)
 {
     block_begin(t, "tool_use");
     put_id(t->o, "id", p->id);
-    json_out_key(t->o, STR("name"));
-    json_out_str(t->o, p->name);
+    say_text(t->o, "name", p->name);
     json_out_key(t->o, STR("input"));
     say_object(t->o, p->json, false);
     json_out_end(t->o);
@@ -167,8 +165,7 @@ static void put_result(struct turn *t, const struct chat_part *p)
                 put_part(&inner, &p->parts[i]);
         json_out_end(t->o);
     }
-    json_out_key(t->o, STR("is_error"));
-    json_out_bool(t->o, p->is_error);
+    say_bool(t->o, "is_error", p->is_error);
     json_out_end(t->o);
 }
 
@@ -311,10 +308,8 @@ static void put_tools(const struct chat_request *r, struct json_out *o)
         say_some(o, "description", t->description);
         json_out_key(o, STR("input_schema"));
         say_schema(o, t->schema);
-        if (t->strict_given) {
-            json_out_key(o, STR("strict"));
-            json_out_bool(o, t->strict);
-        }
+        if (t->strict_given)
+            say_bool(o, "strict", t->strict);
         json_out_end(o);
     }
     json_out_end(o);
@@ -335,10 +330,8 @@ static void put_choice(const struct chat_request *r, struct json_out *o)
     say_some(o, "type", str_c(names[r->choice]));
     if (r->choice == CHAT_CHOICE_TOOL)
         say_some(o, "name", r->choice_name);
-    if (r->parallel_given && r->choice != CHAT_CHOICE_NONE) {
-        json_out_key(o, STR("disable_parallel_tool_use"));
-        json_out_bool(o, !r->parallel);
-    }
+    if (r->parallel_given && r->choice != CHAT_CHOICE_NONE)
+        say_bool(o, "disable_parallel_tool_use", !r->parallel);
     json_out_end(o);
 }
 
@@ -368,10 +361,8 @@ static void put_thinking(const struct chat_request *r, struct json_out *o)
              !thinks(r)    ? STR("disabled")
              : budget >= 0 ? STR("enabled")
                            : STR("adaptive"));
-    if (budget >= 0) {
-        json_out_key(o, STR("budget_tokens"));
-        json_out_i64(o, budget);
-    }
+    if (budget >= 0)
+        say_i64(o, "budget_tokens", budget);
     if (thinks(r) && r->no_thoughts)
         say_some(o, "display", STR("omitted"));
     json_out_end(o);
@@ -425,17 +416,6 @@ static void put_sampling(const struct chat_request *r, struct json_out *o)
         say_raw(o, "top_k", r->top_k);
 }
 
-static void put_stops(const struct chat_request *r, struct json_out *o)
-{
-    if (r->stop_count == 0)
-        return;
-    json_out_key(o, STR("stop_sequences"));
-    json_out_array(o);
-    for (size_t i = 0; i < r->stop_count; i++)
-        json_out_str(o, r->stops[i]);
-    json_out_end(o);
-}
-
 void anthropic_write(const struct chat_request *r, struct buf *out)
 {
     struct json_out o;
@@ -453,16 +433,14 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
     put_thinking(r, &o);
     put_output_config(r, &o);
     put_sampling(r, &o);
-    put_stops(r, &o);
+    say_texts(&o, "stop_sequences", r->stops, r->stop_count);
     if (r->user.n) {
         json_out_key(&o, STR("metadata"));
         json_out_object(&o);
         say_some(&o, "user_id", r->user);
         json_out_end(&o);
     }
-    if (r->stream) {
-        json_out_key(&o, STR("stream"));
-        json_out_bool(&o, true);
-    }
+    if (r->stream)
+        say_bool(&o, "stream", true);
     json_out_end(&o);
 }

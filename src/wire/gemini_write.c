@@ -6,8 +6,6 @@
  */
 #include "wire/gemini.h"
 
-#define LOOK_MAX 4096 /* messages back in which the name of a call is looked for */
-
 struct turn {
     const struct chat_request *r;
     struct json_out *o;
@@ -57,12 +55,9 @@ static void put_text(struct turn *t, const struct chat_part *p, bool thought)
     if (p->text.n == 0 && !is_signed(p))
         return;
     part_begin(t);
-    json_out_key(t->o, STR("text"));
-    json_out_str(t->o, p->text);
-    if (thought) {
-        json_out_key(t->o, STR("thought"));
-        json_out_bool(t->o, true);
-    }
+    say_text(t->o, "text", p->text);
+    if (thought)
+        say_bool(t->o, "thought", true);
     put_signature(t->o, p);
     json_out_end(t->o);
 }
@@ -108,16 +103,9 @@ static void put_call(struct turn *t, const struct chat_part *p)
 /* The name of the tool that was called, which other dialects do not say again. */
 static str name_of(const struct turn *t, const struct chat_part *result)
 {
-    if (result->name.n)
-        return result->name;
-    for (size_t i = t->at + 1, look = 0; i-- > 0 && look < LOOK_MAX; look++)
-        for (size_t k = 0; k < t->r->messages[i].part_count; k++) {
-            const struct chat_part *p = &t->r->messages[i].parts[k];
+    str name = result->name.n ? result->name : part_call_name(t->r, t->at + 1, result->id);
 
-            if (p->kind == CHAT_PART_TOOL_CALL && str_eq(p->id, result->id))
-                return p->name;
-        }
-    return result->id;
+    return name.n ? name : result->id;
 }
 
 static void join_text(const struct chat_part *p, struct buf *out)
@@ -232,8 +220,7 @@ static void put_contents(const struct chat_request *r, struct json_out *o)
         put_run(&t, i, end, assistant);
         if (!t.open && !assistant && r->messages[end - 1].role != CHAT_SYSTEM) {
             part_begin(&t); /* an empty turn of the user's is one */
-            json_out_key(o, STR("text"));
-            json_out_str(o, STR(""));
+            say_text(o, "text", STR(""));
             json_out_end(o);
         }
         turn_end(&t);
@@ -381,10 +368,8 @@ static void put_thinking(const struct chat_request *r, struct json_out *o)
     } else if (levels[r->level]) {
         say_some(o, "thinkingLevel", str_c(levels[r->level]));
     }
-    if (r->thoughts || r->no_thoughts) {
-        json_out_key(o, STR("includeThoughts"));
-        json_out_bool(o, r->thoughts);
-    }
+    if (r->thoughts || r->no_thoughts)
+        say_bool(o, "includeThoughts", r->thoughts);
     json_out_end(o);
 }
 
@@ -400,13 +385,7 @@ static void put_config(const struct chat_request *r, struct json_out *o)
     say_raw(o, "seed", r->seed);
     say_raw(o, "presencePenalty", r->presence_penalty);
     say_raw(o, "frequencyPenalty", r->frequency_penalty);
-    if (r->stop_count) {
-        json_out_key(o, STR("stopSequences"));
-        json_out_array(o);
-        for (size_t i = 0; i < r->stop_count; i++)
-            json_out_str(o, r->stops[i]);
-        json_out_end(o);
-    }
+    say_texts(o, "stopSequences", r->stops, r->stop_count);
     put_format(r, o);
     put_thinking(r, o);
     json_out_end(o);

@@ -40,25 +40,25 @@ static void one_text(struct arena *a, enum chat_role role, str text, struct chat
                                  .part_count = 1};
 }
 
-static bool read_prompt(struct openai_reader *r, const struct json_node *root)
+static bool read_prompt(const struct asked *r, const struct json_node *root)
 {
     const struct json_node *prompt = member_find(r->doc, root, "prompt");
     const struct json_node *messages = member_find(r->doc, root, "messages");
     str text;
 
     if (prompt && messages)
-        return err_set(r->e, ERR_INPUT, "prompt: expected it or messages, not both");
+        return asked_bad(r, NULL, "prompt", "expected it or messages, not both");
     if (messages)
         return openai_read_messages(r, messages);
     if (!json_text(r->doc, prompt, r->a, &text))
-        return err_set(r->e, ERR_INPUT, "prompt: expected a string");
+        return asked_bad(r, NULL, "prompt", "expected a string");
     r->out->messages = arena_zero(r->a, 1, sizeof(struct chat_message));
     r->out->message_count = 1;
     one_text(r->a, CHAT_USER, text, &r->out->messages[0]);
     return true;
 }
 
-static bool read_system(struct openai_reader *r, const struct json_node *root)
+static bool read_system(const struct asked *r, const struct json_node *root)
 {
     const struct json_node *v = member_find(r->doc, root, "system");
     struct chat_request *q = r->out;
@@ -68,7 +68,7 @@ static bool read_system(struct openai_reader *r, const struct json_node *root)
     if (!v)
         return true;
     if (!json_text(r->doc, v, r->a, &text))
-        return err_set(r->e, ERR_INPUT, "system: expected a string");
+        return asked_bad(r, NULL, "system", "expected a string");
     all = arena_zero(r->a, q->message_count + 1, sizeof *all);
     one_text(r->a, CHAT_SYSTEM, text, &all[0]);
     memcpy(all + 1, q->messages, q->message_count * sizeof *all);
@@ -82,14 +82,14 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
     const struct json_node *root = json_root(doc);
     const struct json_node *model = member_find(doc, root, "model");
     struct chat_request q;
-    struct openai_reader r = {doc, a, &q, e};
+    struct asked r = {.doc = doc, .a = a, .e = e, .out = &q, .brackets = true};
 
     part_request_init(&q, CHAT_GENERATE, doc);
     q.stream = true;
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
     if (model && !json_text(doc, model, a, &q.model))
-        return err_set(e, ERR_INPUT, "model: expected a string, the name of a model");
+        return asked_bad(&r, NULL, "model", "expected a string, the name of a model");
     if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, root) ||
         !openai_read_thinking(&r, root))
         return false;

@@ -51,10 +51,8 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_out_object(&o);
     json_out_key(&o, STR("error"));
     json_out_object(&o);
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, error->message.n ? error->message : STR("the request failed"));
-    json_out_key(&o, STR("type"));
-    json_out_str(&o, error->type.n ? error->type : str_c(kind_of(error->status, false)));
+    say_text(&o, "message", error->message.n ? error->message : STR("the request failed"));
+    say_text(&o, "type", error->type.n ? error->type : str_c(kind_of(error->status, false)));
     text_or_null(&o, "param", error->param);
     text_or_null(&o, "code", code);
     json_out_end(&o);

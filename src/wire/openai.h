@@ -24,6 +24,7 @@
  */
 #pragma once
 
+#include "wire/asked.h"
 #include "wire/internal.h"
 
 #define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
@@ -36,17 +37,10 @@ bool openai_empty(const struct json *doc, const struct json_node *v);
 
 /* ---- requests ---- */
 
-struct openai_reader {
-    const struct json *doc;
-    struct arena *a;
-    struct chat_request *out;
-    struct err *e;
-};
-
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
-bool openai_read_messages(struct openai_reader *r, const struct json_node *list) MUST_USE;
-bool openai_read_options(struct openai_reader *r, const struct json_node *root) MUST_USE;
-bool openai_read_thinking(struct openai_reader *r, const struct json_node *root) MUST_USE;
+bool openai_read_messages(const struct asked *r, const struct json_node *list) MUST_USE;
+bool openai_read_options(const struct asked *r, const struct json_node *root) MUST_USE;
+bool openai_read_thinking(const struct asked *r, const struct json_node *root) MUST_USE;
 
 void openai_write(const struct chat_request *r, struct buf *out);
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out);

@@ -83,25 +83,18 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("prompt_tokens"));
-    json_out_i64(&o, input);
-    json_out_key(&o, STR("completion_tokens"));
-    json_out_i64(&o, output);
-    json_out_key(&o, STR("total_tokens"));
-    json_out_i64(&o, input <= INT64_MAX - output ? input + output : INT64_MAX);
+    say_i64(&o, "prompt_tokens", input);
+    say_i64(&o, "completion_tokens", output);
+    say_i64(&o, "total_tokens", input <= INT64_MAX - output ? input + output : INT64_MAX);
     json_out_key(&o, STR("prompt_tokens_details"));
     json_out_object(&o);
-    json_out_key(&o, STR("cached_tokens"));
-    json_out_i64(&o, u->cache_read < 0 ? 0 : u->cache_read);
-    if (u->cache_write > 0) {
-        json_out_key(&o, STR("cache_write_tokens"));
-        json_out_i64(&o, u->cache_write);
-    }
+    say_i64(&o, "cached_tokens", u->cache_read < 0 ? 0 : u->cache_read);
+    if (u->cache_write > 0)
+        say_i64(&o, "cache_write_tokens", u->cache_write);
     json_out_end(&o);
     json_out_key(&o, STR("completion_tokens_details"));
     json_out_object(&o);
-    json_out_key(&o, STR("reasoning_tokens"));
-    json_out_i64(&o, u->reasoning < 0 ? 0 : u->reasoning);
+    say_i64(&o, "reasoning_tokens", u->reasoning < 0 ? 0 : u->reasoning);
     json_out_end(&o);
     json_out_end(&o);
 }

@@ -7,49 +7,37 @@
  */
 #include "wire/openai.h"
 
-static struct chat_part *add(struct openai_reader *r, struct parts *list, enum chat_part_kind kind)
+static struct chat_part *add(const struct asked *r, struct parts *list, enum chat_part_kind kind)
 {
     return parts_add(list, r->a, kind, CHAT_OPENAI);
 }
 
 /* ---- parts ---- */
 
-struct at {
-    size_t message, part;
-};
-
-static bool part_text(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                      struct at at)
+static bool part_text(const struct asked *r, const struct json_node *v, struct parts *out,
+                      const struct asked_at *at)
 {
     str text;
 
     if (!json_text(r->doc, json_find(r->doc, v, STR("text")), r->a, &text))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].text: expected a string",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "text", "expected a string");
     add(r, out, CHAT_PART_TEXT)->text = text;
     return true;
 }
 
-static bool part_refusal(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                         struct at at)
+static bool part_refusal(const struct asked *r, const struct json_node *v, struct parts *out,
+                         const struct asked_at *at)
 {
     str text;
 
     if (!json_text(r->doc, json_find(r->doc, v, STR("refusal")), r->a, &text))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].refusal: expected a string",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "refusal", "expected a string");
     add(r, out, CHAT_PART_REFUSAL)->text = text;
     return true;
 }
 
-static bool part_image(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                       struct at at)
+static bool part_image(const struct asked *r, const struct json_node *v, struct parts *out,
+                       const struct asked_at *at)
 {
     const struct json_node *image = json_find(r->doc, v, STR("image_url"));
     str url;
@@ -57,17 +45,13 @@ static bool part_image(struct openai_reader *r, const struct json_node *v, struc
     if (image && image->kind == JSON_OBJECT)
         image = json_find(r->doc, image, STR("url"));
     if (!json_text(r->doc, image, r->a, &url) || url.n == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].image_url.url: expected the URL of an image",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "image_url.url", "expected the URL of an image");
     part_set_url(url, add(r, out, CHAT_PART_IMAGE));
     return true;
 }
 
-static bool part_audio(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                       struct at at)
+static bool part_audio(const struct asked *r, const struct json_node *v, struct parts *out,
+                       const struct asked_at *at)
 {
     const struct json_node *audio = json_find(r->doc, v, STR("input_audio"));
     str data = member_text(r->doc, audio, "data", r->a);
@@ -75,12 +59,7 @@ static bool part_audio(struct openai_reader *r, const struct json_node *v, struc
     struct chat_part *part;
 
     if (!audio || audio->kind != JSON_OBJECT || data.n == 0 || format.n == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].input_audio: expected an object with data and "
-                       "format",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "input_audio", "expected an object with data and format");
     part = add(r, out, CHAT_PART_FILE);
     part->data = data;
     part->mime = str_eq(format, STR("mp3")) ? STR("audio/mpeg")
@@ -88,26 +67,18 @@ static bool part_audio(struct openai_reader *r, const struct json_node *v, struc
     return true;
 }
 
-static bool part_file(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                      struct at at)
+static bool part_file(const struct asked *r, const struct json_node *v, struct parts *out,
+                      const struct asked_at *at)
 {
     const struct json_node *file = json_find(r->doc, v, STR("file"));
     str data = member_text(r->doc, file, "file_data", r->a);
     struct chat_part *part;
 
     if (!file || file->kind != JSON_OBJECT)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].file: expected an object",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "file", "expected an object");
     if (data.n == 0) {
         if (member_text(r->doc, file, "file_id", r->a).n == 0)
-            return err_set(r->e,
-                           ERR_INPUT,
-                           "messages[%zu].content[%zu].file: expected file_data or file_id",
-                           at.message,
-                           at.part);
+            return asked_bad(r, at, "file", "expected file_data or file_id");
         add(r, out, CHAT_PART_OPAQUE)->json = json_raw(r->doc, v);
         return true;
     }
@@ -122,8 +93,8 @@ static bool part_file(struct openai_reader *r, const struct json_node *v, struct
     return true;
 }
 
-static bool part_video(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                       struct at at)
+static bool part_video(const struct asked *r, const struct json_node *v, struct parts *out,
+                       const struct asked_at *at)
 {
     const struct json_node *video = json_find(r->doc, v, STR("video_url"));
     struct chat_part *part;
@@ -132,11 +103,7 @@ static bool part_video(struct openai_reader *r, const struct json_node *v, struc
     if (video && video->kind == JSON_OBJECT)
         video = json_find(r->doc, video, STR("url"));
     if (!json_text(r->doc, video, r->a, &url) || url.n == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].video_url.url: expected the URL of a video",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "video_url.url", "expected the URL of a video");
     part = add(r, out, CHAT_PART_FILE);
     part_set_url(url, part);
     if (part->mime.n == 0)
@@ -144,8 +111,8 @@ static bool part_video(struct openai_reader *r, const struct json_node *v, struc
     return true;
 }
 
-static bool part_opaque(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                        struct at at)
+static bool part_opaque(const struct asked *r, const struct json_node *v, struct parts *out,
+                        const struct asked_at *at)
 {
     (void)at;
     add(r, out, CHAT_PART_OPAQUE)->json = json_raw(r->doc, v);
@@ -153,8 +120,8 @@ static bool part_opaque(struct openai_reader *r, const struct json_node *v, stru
 }
 
 /* Mistral's chunk and Anthropic's block: the same name, the words in a list or in a string. */
-static bool part_thinking(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                          struct at at)
+static bool part_thinking(const struct asked *r, const struct json_node *v, struct parts *out,
+                          const struct asked_at *at)
 {
     const struct json_node *list = json_find(r->doc, v, STR("thinking"));
     struct chat_part *part;
@@ -178,8 +145,8 @@ static bool part_thinking(struct openai_reader *r, const struct json_node *v, st
 
 static const struct {
     const char *type;
-    bool (*read)(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                 struct at at);
+    bool (*read)(const struct asked *r, const struct json_node *v, struct parts *out,
+                 const struct asked_at *at);
 } types[] = {
     {"text", part_text},
     {"image_url", part_image},
@@ -198,29 +165,23 @@ static const struct {
     {"input_video", part_opaque},
 };
 
-static bool one_part(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                     struct at at)
+static bool one_part(const struct asked *r, const struct json_node *v, struct parts *out,
+                     const struct asked_at *at)
 {
     const struct json_node *type = json_find(r->doc, v, STR("type"));
 
     if (v->kind != JSON_OBJECT)
-        return err_set(
-            r->e, ERR_INPUT, "messages[%zu].content[%zu]: expected an object", at.message, at.part);
+        return asked_bad(r, at, NULL, "expected an object");
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (json_is(r->doc, type, str_c(types[i].type)))
             return types[i].read(r, v, out, at);
-    return err_set(r->e,
-                   ERR_INPUT,
-                   "messages[%zu].content[%zu].type: expected text, image_url, input_audio, file "
-                   "or refusal",
-                   at.message,
-                   at.part);
+    return asked_bad(r, at, "type", "expected text, image_url, input_audio, file or refusal");
 }
 
-static bool content(struct openai_reader *r, const struct json_node *v, size_t message,
+static bool content(const struct asked *r, const struct json_node *v, const struct asked_at *at,
                     struct parts *out)
 {
-    struct at at = {message, 0};
+    struct asked_at here = {.up = at, .key = "content"}, item = {.up = &here};
     str text;
 
     if (json_text(r->doc, v, r->a, &text)) {
@@ -228,21 +189,17 @@ static bool content(struct openai_reader *r, const struct json_node *v, size_t m
         return true;
     }
     if (!v || v->kind != JSON_ARRAY)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content: expected a string or a list of parts",
-                       message);
+        return asked_bad(r, at, "content", "expected a string or a list of parts");
     for (const struct json_node *p = json_first(r->doc, v); p;
-         p = json_next(r->doc, v, p), at.part++)
-        if (!one_part(r, p, out, at))
+         p = json_next(r->doc, v, p), item.index++)
+        if (!one_part(r, p, out, &item))
             return false;
     return true;
 }
 
 /* ---- what an assistant said ---- */
 
-static void thinking_blocks(struct openai_reader *r, const struct json_node *list,
-                            struct parts *out)
+static void thinking_blocks(const struct asked *r, const struct json_node *list, struct parts *out)
 {
     for (const struct json_node *b = json_first(r->doc, list); b; b = json_next(r->doc, list, b)) {
         str data = member_text(r->doc, b, "data", r->a);
@@ -259,7 +216,7 @@ static void thinking_blocks(struct openai_reader *r, const struct json_node *lis
 }
 
 /* Words of details, where no member says them; the details themselves are for their own kind. */
-static void details(struct openai_reader *r, const struct json_node *list, bool worded,
+static void details(const struct asked *r, const struct json_node *list, bool worded,
                     struct parts *out)
 {
     if (!list || list->kind != JSON_ARRAY || list->span == 1)
@@ -277,7 +234,7 @@ static void details(struct openai_reader *r, const struct json_node *list, bool 
         arena_printf(r->a, "{\"reasoning_details\":" STR_FMT "}", STR_ARG(json_raw(r->doc, list)));
 }
 
-static void thoughts(struct openai_reader *r, const struct json_node *m, struct parts *out)
+static void thoughts(const struct asked *r, const struct json_node *m, struct parts *out)
 {
     const struct json_node *blocks = member_find(r->doc, m, "thinking_blocks");
     bool worded = false;
@@ -298,7 +255,7 @@ static void thoughts(struct openai_reader *r, const struct json_node *m, struct 
 }
 
 /* Arguments as one JSON object: what is no JSON is what the model wrote, and goes in a string. */
-static str arguments(struct openai_reader *r, const struct json_node *v)
+static str arguments(const struct asked *r, const struct json_node *v)
 {
     str text;
 
@@ -311,31 +268,25 @@ static str arguments(struct openai_reader *r, const struct json_node *v)
     return arena_printf(r->a, "{\"arguments\":" STR_FMT "}", STR_ARG(json_raw(r->doc, v)));
 }
 
-static bool tool_calls(struct openai_reader *r, const struct json_node *list, size_t message,
-                       struct parts *out)
+static bool tool_calls(const struct asked *r, const struct json_node *list,
+                       const struct asked_at *at, struct parts *out)
 {
-    size_t i = 0;
+    struct asked_at here = {.up = at, .key = "tool_calls"}, item = {.up = &here};
 
     if (list->kind != JSON_ARRAY)
-        return err_set(
-            r->e, ERR_INPUT, "messages[%zu].tool_calls: expected a list of calls", message);
+        return asked_bad(r, at, "tool_calls", "expected a list of calls");
     for (const struct json_node *v = json_first(r->doc, list); v;
-         v = json_next(r->doc, list, v), i++) {
+         v = json_next(r->doc, list, v), item.index++) {
         const struct json_node *function = member_find(r->doc, v, "function");
         const struct json_node *custom = member_find(r->doc, v, "custom");
         struct chat_part *part;
         str id, name;
 
         if (!json_text(r->doc, json_find(r->doc, v, STR("id")), r->a, &id))
-            return err_set(
-                r->e, ERR_INPUT, "messages[%zu].tool_calls[%zu].id: expected a string", message, i);
+            return asked_bad(r, &item, "id", "expected a string");
         if (!json_text(
                 r->doc, json_find(r->doc, function ? function : custom, STR("name")), r->a, &name))
-            return err_set(r->e,
-                           ERR_INPUT,
-                           "messages[%zu].tool_calls[%zu].function.name: expected a string",
-                           message,
-                           i);
+            return asked_bad(r, &item, "function.name", "expected a string");
         part = add(r, out, CHAT_PART_TOOL_CALL);
         part->id = id;
         part->name = name;
@@ -351,7 +302,7 @@ static bool tool_calls(struct openai_reader *r, const struct json_node *list, si
     return true;
 }
 
-static bool assistant(struct openai_reader *r, const struct json_node *m, size_t i,
+static bool assistant(const struct asked *r, const struct json_node *m, const struct asked_at *at,
                       struct parts *out)
 {
     const struct json_node *said = member_find(r->doc, m, "content");
@@ -362,11 +313,11 @@ static bool assistant(struct openai_reader *r, const struct json_node *m, size_t
 
     thoughts(r, m, out);
     before = out->n;
-    if (said && !content(r, said, i, out))
+    if (said && !content(r, said, at, out))
         return false;
     if (refusal.n)
         add(r, out, CHAT_PART_REFUSAL)->text = refusal;
-    if (calls && !tool_calls(r, calls, i, out))
+    if (calls && !tool_calls(r, calls, at, out))
         return false;
     if (function) {
         struct chat_part *part = add(r, out, CHAT_PART_TOOL_CALL);
@@ -376,15 +327,12 @@ static bool assistant(struct openai_reader *r, const struct json_node *m, size_t
         part->json = arguments(r, json_find(r->doc, function, STR("arguments")));
     }
     if (out->n == before && !said && !calls && !member_find(r->doc, m, "audio") && before == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content: expected a string or a list of parts, or tool_calls",
-                       i);
+        return asked_bad(r, at, "content", "expected a string or a list of parts, or tool_calls");
     return true;
 }
 
-static bool tool_result(struct openai_reader *r, const struct json_node *m, size_t i, bool old,
-                        struct parts *out)
+static bool tool_result(const struct asked *r, const struct json_node *m, const struct asked_at *at,
+                        bool old, struct parts *out)
 {
     const struct json_node *said = json_find(r->doc, m, STR("content"));
     str id, name = member_text(r->doc, m, "name", r->a);
@@ -394,13 +342,10 @@ static bool tool_result(struct openai_reader *r, const struct json_node *m, size
     if (old)
         id = name;
     else if (!json_text(r->doc, json_find(r->doc, m, STR("tool_call_id")), r->a, &id))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].tool_call_id: expected the id of the call this answers",
-                       i);
+        return asked_bad(r, at, "tool_call_id", "expected the id of the call this answers");
     if (old && name.n == 0)
-        return err_set(r->e, ERR_INPUT, "messages[%zu].name: expected the name of the function", i);
-    if (!(old && said && said->kind == JSON_NULL) && !content(r, said, i, &inner))
+        return asked_bad(r, at, "name", "expected the name of the function");
+    if (!(old && said && said->kind == JSON_NULL) && !content(r, said, at, &inner))
         return false;
     part = add(r, out, CHAT_PART_TOOL_RESULT);
     part->id = id;
@@ -412,7 +357,7 @@ static bool tool_result(struct openai_reader *r, const struct json_node *m, size
 
 /* ---- messages ---- */
 
-static bool message(struct openai_reader *r, const struct json_node *m, size_t i,
+static bool message(const struct asked *r, const struct json_node *m, const struct asked_at *at,
                     struct chat_message *out)
 {
     static const struct {
@@ -432,21 +377,18 @@ static bool message(struct openai_reader *r, const struct json_node *m, size_t i
     bool ok;
 
     if (m->kind != JSON_OBJECT)
-        return err_set(r->e, ERR_INPUT, "messages[%zu]: expected an object", i);
+        return asked_bad(r, at, NULL, "expected an object");
     while (k < COUNT_OF(roles) && !json_is(r->doc, role, str_c(roles[k].name)))
         k++;
     if (k == COUNT_OF(roles))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].role: expected system, developer, user, assistant, tool or "
-                       "function",
-                       i);
+        return asked_bad(
+            r, at, "role", "expected system, developer, user, assistant, tool or function");
     if (roles[k].role == CHAT_ASSISTANT)
-        ok = assistant(r, m, i, &parts);
+        ok = assistant(r, m, at, &parts);
     else if (roles[k].role == CHAT_TOOL)
-        ok = tool_result(r, m, i, roles[k].name[0] == 'f', &parts);
+        ok = tool_result(r, m, at, roles[k].name[0] == 'f', &parts);
     else
-        ok = content(r, json_find(r->doc, m, STR("content")), i, &parts);
+        ok = content(r, json_find(r->doc, m, STR("content")), at, &parts);
     *out = (struct chat_message){.role = roles[k].role,
                                  .name = member_text(r->doc, m, "name", r->a),
                                  .parts = parts.p,
@@ -454,18 +396,19 @@ static bool message(struct openai_reader *r, const struct json_node *m, size_t i
     return ok;
 }
 
-bool openai_read_messages(struct openai_reader *r, const struct json_node *list)
+bool openai_read_messages(const struct asked *r, const struct json_node *list)
 {
-    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0, i = 0;
+    struct asked_at here = {.key = "messages"}, item = {.up = &here};
+    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0;
 
     if (n == 0)
-        return err_set(
-            r->e, ERR_INPUT, "messages: expected a list of messages with at least one in it");
+        return asked_bad(
+            r, NULL, "messages", "expected a list of messages with at least one in it");
     r->out->messages = arena_zero(r->a, n, sizeof(struct chat_message));
     r->out->message_count = n;
     for (const struct json_node *m = json_first(r->doc, list); m;
-         m = json_next(r->doc, list, m), i++)
-        if (!message(r, m, i, &r->out->messages[i]))
+         m = json_next(r->doc, list, m), item.index++)
+        if (!message(r, m, &item, &r->out->messages[item.index]))
             return false;
     return true;
 }
@@ -473,18 +416,18 @@ bool openai_read_messages(struct openai_reader *r, const struct json_node *list)
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
-    struct chat_request request;
-    struct openai_reader r = {doc, a, &request, e};
+    struct chat_request q;
+    struct asked r = {.doc = doc, .a = a, .e = e, .out = &q, .brackets = true};
 
-    part_request_init(&request, CHAT_OPENAI, doc);
+    part_request_init(&q, CHAT_OPENAI, doc);
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
-    if (!json_text(doc, json_find(doc, root, STR("model")), a, &request.model) ||
-        request.model.n == 0)
-        return err_set(e, ERR_INPUT, "model: expected a string, the name of a model");
+    q.model = member_text(doc, root, "model", a);
+    if (q.model.n == 0)
+        return asked_bad(&r, NULL, "model", "expected a string, the name of a model");
     if (!openai_read_messages(&r, json_find(doc, root, STR("messages"))) ||
         !openai_read_options(&r, root) || !openai_read_thinking(&r, root))
         return false;
-    *out = request;
+    *out = q;
     return true;
 }

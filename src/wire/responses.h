@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "wire/asked.h"
 #include "wire/internal.h"
 
 #define RESPONSES_KEEP "reasoning_item"
@@ -29,8 +30,7 @@ str wire_responses_previous(const struct json *doc);
 bool responses_read(const struct json *doc, struct arena *a, struct chat_request *out,
                     struct err *e);
 /* All of it but the input. */
-bool responses_read_settings(const struct json *doc, struct arena *a, struct chat_request *out,
-                             struct err *e);
+bool responses_read_settings(const struct asked *r, const struct json_node *root) MUST_USE;
 void responses_write(const struct chat_request *r, struct buf *out);
 void responses_patch(const struct json *doc, const struct wire_plan *plan,
                      struct json_edits *edits);
