@@ -348,7 +348,20 @@ TEST(reasoning_parameters_can_be_taken_out)
         "{\"x\":1}");
 }
 
-TEST_MAIN(T(a_body_that_is_wrong_is_refused_with_its_member), T(counting_needs_no_max_tokens),
+TEST(a_system_prompt_with_a_nul_stays_whole)
+{
+    struct wire_plan plan = no_plan();
+    struct buf out;
+
+    buf_init(&out, HELP_SIZE_MAX);
+    plan.system_extra = STR("more");
+    patch_to(&wire_anthropic, "{\"system\":\"a\\u0000b\",\"messages\":[]}", &plan, &out);
+    CHECK_HAS(buf_str(&out), "a\\u0000b\\n\\nmore");
+    buf_release(&out);
+}
+
+TEST_MAIN(T(a_system_prompt_with_a_nul_stays_whole),
+          T(a_body_that_is_wrong_is_refused_with_its_member), T(counting_needs_no_max_tokens),
           T(a_body_too_large_for_its_arena_is_refused),
           T(tool_results_stand_apart_and_come_together_again),
           T(a_plan_without_wishes_changes_nothing), T(thinking_is_told_as_the_model_knows_it),

@@ -95,20 +95,27 @@ static void add_opaque(struct gather *g, struct arena *a, const struct chat_even
     piece_add(&b->extra, a, ev->text);
 }
 
+static void hold_extra(struct gather_extra *x, struct arena *a, str json)
+{
+    piece_reset(&x->held);
+    piece_add(&x->held, a, json);
+    x->json = piece_str(&x->held);
+}
+
 static void add_extra(struct gather *g, struct arena *a, const struct chat_event *ev)
 {
     struct gather_extra *x;
 
     for (x = g->extras; x; x = x->next)
         if (str_eq(x->name, ev->name)) {
-            x->json = piece_dup(a, ev->text);
+            hold_extra(x, a, ev->text);
             return;
         }
     x = g->extra_count < EXTRAS_MAX ? piece_zero(a, sizeof *x) : NULL;
     if (!x)
         return;
     x->name = piece_dup(a, ev->name);
-    x->json = piece_dup(a, ev->text);
+    hold_extra(x, a, ev->text);
     if (g->last_extra)
         g->last_extra->next = x;
     else

@@ -21,6 +21,7 @@ struct gather_block {
 struct gather_extra {
     struct gather_extra *next;
     str name, json;
+    struct piece held; /* what json is of: some say it again with every chunk */
 };
 
 struct gather {

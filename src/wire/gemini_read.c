@@ -8,7 +8,7 @@
 #include "wire/asked.h"
 #include "wire/gemini.h"
 
-#define LOOK_MAX 4096 /* calls without a result that one is looked for in */
+#define LOOK_MAX 512 /* calls without a result that one is looked for in */
 
 /* A reading, and the calls that wait for their results. */
 struct reading {

@@ -103,7 +103,7 @@ static void put_call(struct turn *t, const struct chat_part *p)
 /* The name of the tool that was called, which other dialects do not say again. */
 static str name_of(const struct turn *t, const struct chat_part *result)
 {
-    str name = result->name.n ? result->name : part_call_name(t->r, t->at + 1, result->id);
+    str name = result->name.n ? result->name : part_call_name(t->r, t->at, result->id);
 
     return name.n ? name : result->id;
 }

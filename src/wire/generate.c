@@ -231,8 +231,8 @@ static void take_call(struct wire_encoder *en, const struct chat_event *ev)
     struct call *call = arena_zero(en->arena, 1, sizeof *call);
 
     call->block = ev->block;
-    call->id = arena_dup(en->arena, ev->id);
-    call->name = arena_dup(en->arena, ev->name);
+    call->id = piece_dup(en->arena, ev->id);
+    call->name = piece_dup(en->arena, ev->name);
     if (s->last)
         s->last->next = call;
     else
@@ -322,8 +322,8 @@ static void take(struct wire_encoder *en, const struct chat_event *ev)
 
     switch (ev->kind) {
     case CHAT_START:
-        s->id = arena_dup(en->arena, ev->id);
-        s->model = arena_dup(en->arena, ev->name);
+        s->id = piece_dup(en->arena, ev->id);
+        s->model = piece_dup(en->arena, ev->name);
         break;
     case CHAT_REASONING:
         if (!en->stream || wants_whole(s))

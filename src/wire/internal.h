@@ -16,7 +16,7 @@
 extern const struct wire wire_openai, wire_responses, wire_anthropic, wire_gemini, wire_mistral,
     wire_ollama, wire_generate, wire_converse, wire_cohere;
 
-/* Text that must outlive its frame. */
+/* Text that must outlive its frame; "" if the reply has filled its arena. */
 str wire_keep(struct wire_decoder *d, str text);
 
 /* An error with these and nothing else. */

@@ -18,9 +18,8 @@
 struct ollama_decoder {
     int kind; /* 1 + the kind of the block at hand, or 0 */
     uint32_t block;
-    uint32_t calls; /* so far */
-    char *thought;  /* since the last call: it goes back with the next */
-    size_t thought_size, thought_cap;
+    uint32_t calls;       /* so far */
+    struct piece thought; /* since the last call: it goes back with the next */
 };
 
 struct ollama_call {

@@ -6,7 +6,7 @@
 #include "wire/ollama.h"
 
 #define MESSAGES_MAX 100000
-#define LOOK_MAX 4096 /* calls without a result that one is looked for in */
+#define LOOK_MAX 512 /* calls without a result that one is looked for in */
 
 struct reader {
     struct asked r;

@@ -41,8 +41,8 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 
     call->block = ev->block;
     call->index = c->call_count++;
-    call->id = arena_dup(en->arena, ev->id.p ? ev->id : STR(""));
-    call->name = arena_dup(en->arena, ev->name.p ? ev->name : STR(""));
+    call->id = piece_dup(en->arena, ev->id);
+    call->name = piece_dup(en->arena, ev->name);
     if (c->last)
         c->last->next = call;
     else
@@ -50,11 +50,16 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
     return c->last = call;
 }
 
+/* Of more members than any host has, the first are kept. */
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json)
 {
-    while (*list && !str_eq((*list)->name, name))
+    size_t n = 0;
+
+    for (; *list && !str_eq((*list)->name, name); n++)
         list = &(*list)->next;
     if (!*list) {
+        if (n >= OPENAI_MEMBERS_MAX || !piece_room(en->arena, sizeof **list + name.n))
+            return;
         *list = arena_zero(en->arena, 1, sizeof **list);
         (*list)->name = arena_dup(en->arena, name);
     }

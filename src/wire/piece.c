@@ -5,7 +5,7 @@
 #include "wire/piece.h"
 
 #define PIECE_MIN 64
-#define ROOM_SPARE ((size_t)4096)
+#define ROOM_SPARE ((size_t)64 << 10)
 
 bool piece_room(const struct arena *a, size_t size)
 {

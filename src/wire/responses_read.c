@@ -213,7 +213,7 @@ static bool read_output(struct reader *g, const struct asked_at *at, const struc
     speak(g, CHAT_TOOL);
     p = part_add(g, CHAT_PART_TOOL_RESULT);
     p->id = id;
-    p->name = part_call_name(q, q->message_count, id);
+    p->name = part_call_name(q, q->message_count - 1, id);
     p->parts = inner.parts.p;
     p->part_count = inner.parts.n;
     p->is_error = member_is(g->r.doc, v, "status", "incomplete");

@@ -383,7 +383,9 @@ static void note_item(struct responses_relay *r, const struct row *row, size_t o
     s->item.index = index;
     s->item.id = STR("\"\"");
     if (id && id->size <= ID_SIZE_MAX)
-        s->item.id = arena_dup(r->en->arena, json_raw(r->doc, id));
+        s->item.id = piece_dup(r->en->arena, json_raw(r->doc, id));
+    if (!s->item.id.n)
+        s->item.id = STR("\"\"");
     if (str_ends(row->type, STR("done")) && item)
         keep_item(r, index, (str){r->en->out->p + out_at, r->en->out->n - out_at});
 }

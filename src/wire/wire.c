@@ -105,7 +105,7 @@ void wire_emit_error(struct wire_decoder *d, int status, const char *type, const
 
 str wire_keep(struct wire_decoder *d, str text)
 {
-    return arena_dup(d->arena, text);
+    return piece_dup(d->arena, text);
 }
 
 /* Parses the frame's data; false after saying what is wrong with it. */
