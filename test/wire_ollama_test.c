@@ -369,40 +369,7 @@ TEST(thinking_goes_back_with_its_call)
                 "\"tool_calls\":[{\"id\":\"x\"}]}]}");
 }
 
-/* Calls that nobody answered are not looked through again for every result that comes. */
-TEST(a_long_history_of_open_calls_is_read_in_linear_time)
-{
-    struct chat_request q;
-    struct arena a;
-    struct json doc;
-    struct buf b, out;
-    struct err e;
-
-    buf_init(&b, (size_t)64 << 20);
-    buf_init(&out, (size_t)64 << 20);
-    buf_add(&b, STR("{\"model\":\"m\",\"messages\":[{\"role\":\"assistant\",\"tool_calls\":["));
-    for (unsigned i = 0; i < 90000; i++)
-        buf_printf(&b, "%s{\"function\":{\"name\":\"f%u\"}}", i ? "," : "", i);
-    buf_add(&b, STR("]}"));
-    for (unsigned i = 0; i < 90000; i++)
-        buf_add(&b, STR(",{\"role\":\"tool\",\"tool_name\":\"g\",\"content\":\"\"}"));
-    buf_add(&b, STR("]}"));
-    arena_init(&a, (size_t)256 << 20);
-    json_init(&doc);
-    CHECK(json_parse(&doc, buf_str(&b), &e));
-    CHECK_F(ollama_read(&doc, &a, &q, &e), "%s", e.text);
-    CHECK_INT(q.message_count, 90001);
-    CHECK_STR(q.messages[90000].parts[0].name, "g");
-    wire_gemini.write(&q, &out); /* which looks for the names of calls */
-    CHECK(!buf_full(&out));
-    json_release(&doc);
-    arena_release(&a);
-    buf_release(&b);
-    buf_release(&out);
-}
-
-TEST_MAIN(T(a_long_history_of_open_calls_is_read_in_linear_time),
-          T(lines_become_events_however_they_are_cut),
+TEST_MAIN(T(lines_become_events_however_they_are_cut),
           T(events_encoded_and_read_again_are_the_same), T(a_stream_encoded_whole_is_one_object),
           T(hidden_thinking_leaves_no_line), T(whole_and_generate_bodies_are_read),
           T(an_error_in_the_middle_and_a_cut_end_are_errors),

@@ -569,41 +569,10 @@ TEST(usage_of_another_dialect_is_said_in_ours)
     telling_release(&t);
 }
 
-/* Members that no host has, a new one with every chunk: the reply stays linear in time and bounded
- * in memory. */
-TEST(new_members_in_every_chunk_are_no_burden)
-{
-    struct telling t;
-    struct said s;
-    struct buf b;
-
-    buf_init(&b, HELP_MAX);
-    for (unsigned i = 0; i < 20000; i++)
-        buf_printf(&b,
-                   "data: {\"top%u\":1,\"choices\":[{\"index\":0,\"x\":{\"k%u\":%u},\"delta\":{"
-                   "\"content\":\"a\"}}]}\n\n",
-                   i,
-                   i,
-                   i);
-    buf_add(&b, STR("data: [DONE]\n\n"));
-    telling_init(&t, &wire_openai, false);
-    said_init(&s, &wire_openai);
-    s.d.sink = (struct chat_sink){telling_on_event, &t};
-    said_stream(&s, buf_str(&b), b.n);
-    CHECK(str_find(buf_str(&t.out), STR("\"k0\":0,\"k1\":1,")) != STR_NONE);
-    CHECK(str_find(buf_str(&t.out), STR("\"k19999\":19999}")) != STR_NONE);
-    CHECK(str_find(buf_str(&t.out), STR("\"top0\":1")) != STR_NONE);
-    CHECK(str_find(buf_str(&t.out), STR("\"top19999\"")) == STR_NONE);
-    said_release(&s);
-    telling_release(&t);
-    buf_release(&b);
-}
-
-TEST_MAIN(T(new_members_in_every_chunk_are_no_burden), T(usage_of_another_dialect_is_said_in_ours),
-          T(every_spelling_is_read), T(a_stream_that_is_cut_says_so),
-          T(an_error_in_a_stream_is_an_error), T(usage_has_the_reasoning_in_it_whoever_counts),
-          T(what_must_go_back_is_kept), T(nothing_is_kept_without_a_call),
-          T(members_without_an_event_are_extras), T(a_stream_says_reasoning_under_both_names),
-          T(a_body_has_it_all), T(usage_comes_only_if_it_was_asked_for),
-          T(an_error_ends_a_stream_without_done), T(errors_have_the_type_that_fits_their_status),
-          T(errors_of_every_host_are_read))
+TEST_MAIN(T(usage_of_another_dialect_is_said_in_ours), T(every_spelling_is_read),
+          T(a_stream_that_is_cut_says_so), T(an_error_in_a_stream_is_an_error),
+          T(usage_has_the_reasoning_in_it_whoever_counts), T(what_must_go_back_is_kept),
+          T(nothing_is_kept_without_a_call), T(members_without_an_event_are_extras),
+          T(a_stream_says_reasoning_under_both_names), T(a_body_has_it_all),
+          T(usage_comes_only_if_it_was_asked_for), T(an_error_ends_a_stream_without_done),
+          T(errors_have_the_type_that_fits_their_status), T(errors_of_every_host_are_read))

@@ -483,13 +483,8 @@ static void write_whole(struct wire_encoder *en)
 static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct anthropic_encoder *s = state(en);
-    struct chat_error error = {.status = 502,
-                               .type = STR("api_error"),
-                               .message = STR("the reply is too large to be given as a whole"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error =
+        wire_error(502, "api_error", "the reply is too large to be given as a whole");
 
     if (ev->kind != CHAT_END || s->finished)
         return;
@@ -503,8 +498,7 @@ static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 void anthropic_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct anthropic_encoder *s = state(en);
-    bool meta = ev->kind == CHAT_START || ev->kind == CHAT_USAGE || ev->kind == CHAT_STOP ||
-                ev->kind == CHAT_EXTRA;
+    bool meta = gather_is_meta(ev);
 
     if (ev->choice != 0) /* there is one answer here */
         return;

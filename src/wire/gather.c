@@ -206,3 +206,9 @@ void gather_event(struct gather *g, struct arena *a, const struct chat_event *ev
         break;
     }
 }
+
+bool gather_is_meta(const struct chat_event *ev)
+{
+    return ev->kind == CHAT_START || ev->kind == CHAT_USAGE || ev->kind == CHAT_STOP ||
+           ev->kind == CHAT_EXTRA;
+}

@@ -36,6 +36,8 @@ struct gather {
 
 /* Makes one of all zeroes ready; gather_event does so by itself. */
 void gather_begin(struct gather *g);
+/* What a streamed reply gathers too, because it is said at its end. */
+bool gather_is_meta(const struct chat_event *ev);
 /* Takes one event of a reply. Signatures, opaque blocks and extras are taken if they are of the
  * dialect; texts are copied into the arena. */
 void gather_event(struct gather *g, struct arena *a, const struct chat_event *ev,

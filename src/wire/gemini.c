@@ -45,10 +45,7 @@ str gemini_key(const struct json *doc, const struct json_node *v, const char *ca
 }
 
 /* The first row of a kind is how we spell it. */
-static const struct {
-    const char *name;
-    enum chat_stop stop;
-} stops[] = {
+static const struct word stops[] = {
     {"STOP", CHAT_STOP_END},
     {"STOP", CHAT_STOP_TOOL},
     {"STOP", CHAT_STOP_SEQUENCE},
@@ -76,54 +73,43 @@ static const struct {
 
 enum chat_stop gemini_stop_of(str name)
 {
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (str_eq(name, str_c(stops[i].name)))
-            return stops[i].stop;
-    return CHAT_STOP_OTHER;
+    return (enum chat_stop)word_is(stops, COUNT_OF(stops), name, CHAT_STOP_OTHER);
 }
 
 str gemini_stop_name(enum chat_stop stop, str name)
 {
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (stops[i].stop == stop && str_eq(name, str_c(stops[i].name)))
-            return str_c(stops[i].name);
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (stops[i].stop == stop)
-            return str_c(stops[i].name);
-    return STR("OTHER");
+    const char *word = word_for(stops, COUNT_OF(stops), (int)stop, name);
+
+    return str_c(word ? word : "OTHER");
 }
 
 /* ---- errors ---- */
 
-static const struct {
-    int status;
-    const char *name;
-} errors[] = {
-    {400, "INVALID_ARGUMENT"},
-    {401, "UNAUTHENTICATED"},
-    {403, "PERMISSION_DENIED"},
-    {404, "NOT_FOUND"},
-    {408, "DEADLINE_EXCEEDED"},
-    {409, "ABORTED"},
-    {429, "RESOURCE_EXHAUSTED"},
-    {499, "CANCELLED"},
-    {500, "INTERNAL"},
-    {501, "UNIMPLEMENTED"},
-    {502, "UNAVAILABLE"},
-    {503, "UNAVAILABLE"},
-    {504, "DEADLINE_EXCEEDED"},
-    {529, "UNAVAILABLE"},
+static const struct word errors[] = {
+    {"INVALID_ARGUMENT", 400},
+    {"UNAUTHENTICATED", 401},
+    {"PERMISSION_DENIED", 403},
+    {"NOT_FOUND", 404},
+    {"DEADLINE_EXCEEDED", 408},
+    {"ABORTED", 409},
+    {"RESOURCE_EXHAUSTED", 429},
+    {"CANCELLED", 499},
+    {"INTERNAL", 500},
+    {"UNIMPLEMENTED", 501},
+    {"UNAVAILABLE", 502},
+    {"UNAVAILABLE", 503},
+    {"DEADLINE_EXCEEDED", 504},
+    {"UNAVAILABLE", 529},
 };
 
 static const char *status_name(const struct chat_error *error)
 {
-    for (size_t i = 0; i < COUNT_OF(errors); i++)
-        if (str_eq(error->type, str_c(errors[i].name)))
-            return errors[i].name;
-    for (size_t i = 0; i < COUNT_OF(errors); i++)
-        if (errors[i].status == error->status)
-            return errors[i].name;
-    return error->status >= 400 && error->status < 500 ? "FAILED_PRECONDITION" : "INTERNAL";
+    int status = word_is(errors, COUNT_OF(errors), error->type, error->status);
+    const char *name = word_for(errors, COUNT_OF(errors), status, error->type);
+
+    if (name)
+        return name;
+    return status >= 400 && status < 500 ? "FAILED_PRECONDITION" : "INTERNAL";
 }
 
 void gemini_write_error(const struct chat_error *error, struct buf *out)

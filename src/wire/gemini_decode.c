@@ -34,13 +34,6 @@ static str text_of(const struct at *at, const struct json_node *v, const char *c
 static void emit(const struct at *at, struct chat_event ev)
 {
     ev.choice = at->choice;
-    ev.dialect = CHAT_GEMINI;
-    if (!ev.text.p)
-        ev.text = STR("");
-    if (!ev.id.p)
-        ev.id = STR("");
-    if (!ev.name.p)
-        ev.name = STR("");
     wire_emit(at->d, &ev);
 }
 
@@ -271,10 +264,7 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
     u.reasoning = thoughts;
     u.cache_read = member_count(doc, v, "cachedContentTokenCount");
     u.raw = json_raw(doc, v);
-    wire_emit(
-        d,
-        &(struct chat_event){
-            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
 }
 
 static void on_feedback(const struct at *at, const struct json_node *feedback)
@@ -290,18 +280,10 @@ static void on_feedback(const struct at *at, const struct json_node *feedback)
 
 static void on_error(struct wire_decoder *d, const struct json *doc)
 {
-    struct chat_error error = {.type = STR("INTERNAL"),
-                               .message = STR("the provider reported an error"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error = wire_error(0, "INTERNAL", "the provider reported an error");
 
     gemini_read_error(doc, &d->scratch, &error);
-    wire_emit(
-        d,
-        &(struct chat_event){
-            .kind = CHAT_ERROR, .text = STR(""), .id = STR(""), .name = STR(""), .error = &error});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
 
 static void on_chunk(struct wire_decoder *d, const struct json *doc, const struct json_node *v)

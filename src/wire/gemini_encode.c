@@ -335,13 +335,8 @@ static void on_error(struct wire_encoder *en, const struct chat_error *error)
 static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = state(en);
-    struct chat_error error = {.status = 502,
-                               .type = STR("UNAVAILABLE"),
-                               .message = STR("the reply is too large to be given as a whole"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error =
+        wire_error(502, "UNAVAILABLE", "the reply is too large to be given as a whole");
 
     if (ev->kind == CHAT_KEEP && ev->dialect == CHAT_GEMINI &&
         str_eq(ev->name, STR("thoughtSignature")))
@@ -360,8 +355,7 @@ static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = state(en);
-    bool meta = ev->kind == CHAT_START || ev->kind == CHAT_USAGE || ev->kind == CHAT_STOP ||
-                ev->kind == CHAT_EXTRA;
+    bool meta = gather_is_meta(ev);
 
     if (ev->kind == CHAT_ERROR) {
         on_error(en, ev->error);

@@ -187,13 +187,7 @@ static void line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
     str model;
 
     if (error && error->kind != JSON_NULL) {
-        struct chat_error e = {.status = 500,
-                               .type = STR("api_error"),
-                               .message = STR("the provider says that it failed"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+        struct chat_error e = wire_error(500, "api_error", "the provider says that it failed");
 
         ollama_read_error(f->doc, &d->scratch, &e);
         wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &e});

@@ -33,15 +33,6 @@ static const char *kind_of(int status, bool code)
     return code ? "" : "api_error";
 }
 
-static void text_or_null(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 void openai_write_error(const struct chat_error *error, struct buf *out)
 {
     str code = error->code.n ? error->code : str_c(kind_of(error->status, true));
@@ -53,24 +44,13 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_out_object(&o);
     say_text(&o, "message", error->message.n ? error->message : STR("the request failed"));
     say_text(&o, "type", error->type.n ? error->type : str_c(kind_of(error->status, false)));
-    text_or_null(&o, "param", error->param);
-    text_or_null(&o, "code", code);
+    say_text_or_null(&o, "param", error->param);
+    say_text_or_null(&o, "code", code);
     json_out_end(&o);
     json_out_end(&o);
 }
 
 /* ---- errors in ---- */
-
-static void take(const struct json *doc, const struct json_node *v, const char *key,
-                 struct arena *a, str *out)
-{
-    const struct json_node *m = member_find(doc, v, key);
-
-    if (m && m->kind == JSON_NUMBER)
-        *out = json_raw(doc, m);
-    else if (member_text(doc, v, key, a).n)
-        *out = member_text(doc, v, key, a);
-}
 
 static void take_status(const struct json *doc, const struct json_node *v, struct chat_error *out)
 {
@@ -107,9 +87,9 @@ static void take_detail(const struct json *doc, const struct json_node *v, struc
         out->message = text;
         return;
     }
-    take(doc, first, "msg", a, &out->message);
-    take(doc, first, "message", a, &out->message);
-    take(doc, first, "type", a, &out->type);
+    member_take(doc, first, "msg", a, &out->message);
+    member_take(doc, first, "message", a, &out->message);
+    member_take(doc, first, "type", a, &out->type);
     for (const struct json_node *p = json_first(doc, loc); p; p = json_next(doc, loc, p))
         out->param = out->param.n
                          ? arena_printf(a,
@@ -131,11 +111,11 @@ static void take_members(const struct json *doc, const struct json_node *v, stru
     if (message && message->kind == JSON_OBJECT) /* Mistral's {"message": {"detail": [...]}} */
         take_detail(doc, member_find(doc, message, "detail"), a, out);
     take_detail(doc, member_find(doc, v, "detail"), a, out);
-    take(doc, v, "msg", a, &out->message);
-    take(doc, v, "message", a, &out->message);
-    take(doc, v, "type", a, &out->type);
-    take(doc, v, "code", a, &out->code);
-    take(doc, v, "param", a, &out->param);
+    member_take(doc, v, "msg", a, &out->message);
+    member_take(doc, v, "message", a, &out->message);
+    member_take(doc, v, "type", a, &out->type);
+    member_take(doc, v, "code", a, &out->code);
+    member_take(doc, v, "param", a, &out->param);
     take_status(doc, v, out);
 }
 
@@ -149,7 +129,7 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
     if (!root)
         return;
     error = member_find(doc, root, "error");
-    take(doc, root, "error", a, &out->message);
+    member_take(doc, root, "error", a, &out->message);
     if (!error || error->kind != JSON_OBJECT) {
         take_members(doc, root, a, out);
         return;
@@ -180,13 +160,7 @@ static int status_of(str type)
 void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise)
 {
     struct chat_event ev = openai_event(d, NULL, CHAT_ERROR);
-    struct chat_error error = {.status = 0,
-                               .type = STR(""),
-                               .message = STR(""),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error = wire_error(0, "", "");
 
     openai_read_error(doc, &d->scratch, &error);
     if (error.message.n)

@@ -310,13 +310,8 @@ static void write_whole(struct wire_encoder *en)
         full = full || c->text.full || c->thought.full || c->refusal.full ||
                (c->last && c->last->arguments.full);
     if (full) {
-        struct chat_error error = {.status = 502,
-                                   .type = STR("upstream_error"),
-                                   .message = STR("the provider's reply is too large"),
-                                   .code = STR(""),
-                                   .param = STR(""),
-                                   .retry_after_ms = -1,
-                                   .raw = STR("")};
+        struct chat_error error =
+            wire_error(502, "upstream_error", "the provider's reply is too large");
 
         openai_write_error(&error, en->out);
         return;

@@ -28,12 +28,6 @@ uint32_t responses_index(const struct json *doc, const struct json_node *v, cons
 
 void responses_emit(struct responses_at *at, struct chat_event ev)
 {
-    static const str none = STR_INIT("");
-
-    ev.text = ev.text.p ? ev.text : none;
-    ev.id = ev.id.p ? ev.id : none;
-    ev.name = ev.name.p ? ev.name : none;
-    ev.dialect = CHAT_RESPONSES;
     wire_emit(at->d, &ev);
 }
 
