@@ -7,7 +7,8 @@ all: ready
 
 ready: ; @tools/setup build && tools/configure $(BUILD) --prefix $(PREFIX)
 
-demo: all ; @tools/demo $(BUILD)/rationale
+demo: all ; @$(BUILD)/rationale demo
+demo-split: all ; @tools/demo-split $(BUILD)/rationale
 test: ; @tools/setup build test && tools/test
 check: ; @tools/setup build test check && tools/check
 tsan: ; @tools/setup build test check && tools/check tsan
@@ -16,4 +17,4 @@ bench: ; @tools/setup build bench && tools/bench
 install: all ; meson install -C $(BUILD) --no-rebuild
 clean: ; rm -rf build build-*
 
-.PHONY: all ready demo test check tsan fuzz bench install clean
+.PHONY: all ready demo demo-split test check tsan fuzz bench install clean

@@ -217,7 +217,7 @@ TEST(a_bad_file_is_told_by_its_line)
 
 #define TAPE(path, body, status)                                                                   \
     "{\"request\":{\"path\":\"" path "\",\"body\":" body "},\"status\":" status ",\"pieces\":[]}"  \
-                                                                                "\n"
+    "\n"
 
 static const char tapes[] = HEAD TAPE(
     "/a", "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"one\"}]}", "201")
@@ -254,10 +254,12 @@ TEST(a_miss_names_the_nearest_and_the_first_difference)
     } cases[] = {
         {"/a",
          "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"twx\"}]}",
-         "no recording of this request; the nearest (line 3) differs first at /messages/0/content"},
+         "no recording of this request; the nearest (line 3) differs first at /messages/0/content: "
+         "there it has \"two\""},
         {"/a",
          "{\"model\":\"n\",\"messages\":[{\"role\":\"user\",\"content\":\"one\"}]}",
-         "no recording of this request; the nearest (line 2) differs first at /model"},
+         "no recording of this request; the nearest (line 2) differs first at /model: there "
+         "it has \"m\""},
         {"/a",
          "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"one\"},{}]}",
          "no recording of this request; the nearest (line 2) differs first at /messages/1"},
@@ -292,6 +294,54 @@ TEST(a_miss_names_the_nearest_and_the_first_difference)
     cassette_free(c);
 }
 
+TEST(a_miss_tells_how_a_long_text_begins)
+{
+    static const char body[] =
+        "{\"a\":\"12345678901234567890123456789012345678901234567890123456789\\u00e4 and more\"}";
+    struct cassette *c = load(HEAD TAPE("/a",
+                                        "{\"a\":\"123456789012345678901234567890123456789012345678"
+                                        "90123456789\\u00e4 and so on\"}",
+                                        "200"));
+    const struct cassette_call *call;
+    struct err e;
+
+    CHECK(!cassette_find(c, STR("/a"), str_c(body), 0, &call, &e));
+    CHECK_STR(str_c(e.text),
+              "no recording of this request; the nearest (line 2) differs first at /a: there it "
+              "has \"12345678901234567890123456789012345678901234567890123456789...\"");
+    cassette_free(c);
+}
+
+TEST(a_reply_can_be_that_of_a_line_before)
+{
+    static const char like[] = "{\"request\":{\"path\":\"/a\",\"body\":{\"n\":2}},\"like\":2}\n";
+    static const char *const bad[] = {"1", "3", "4", "0", "-1", "\"2\"", "2.5", "null"};
+    char text[1024];
+    const char *path;
+    const struct cassette_call *call;
+    struct cassette *c;
+    struct err e;
+
+    (void)snprintf(text, sizeof text, "%s%s", HEAD TAPE("/a", "{\"n\":1}", "207"), like);
+    c = load(text);
+    CHECK(cassette_find(c, STR("/a"), STR("{\"n\":2}"), 0, &call, &e));
+    CHECK_INT(call->status, 207);
+    CHECK(call->pieces == cassette_at(c, 0)->pieces);
+    CHECK_INT(call->piece_count, cassette_at(c, 0)->piece_count);
+    cassette_free(c);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        (void)snprintf(
+            text,
+            sizeof text,
+            HEAD TAPE("/a", "{}", "200") "{\"request\":{\"path\":\"/a\",\"body\":1},\"like\":%s}\n",
+            bad[i]);
+        path = write_file(text);
+        CHECK(!cassette_load(path, &c, &e));
+        unlink(path);
+        CHECK(strstr(e.text, ":3: \"like\" must be the line of a call before this one"));
+    }
+}
+
 TEST(lines_longer_than_a_read_are_whole)
 {
     struct cassette *c;
@@ -317,4 +367,5 @@ TEST_MAIN(T(what_counts_in_a_request_has_one_form), T(what_is_written_is_read_ag
           T(base64_goes_both_ways_and_only_whole), T(a_bad_file_is_told_by_its_line),
           T(a_request_is_found_however_it_is_written),
           T(a_miss_names_the_nearest_and_the_first_difference),
+          T(a_miss_tells_how_a_long_text_begins), T(a_reply_can_be_that_of_a_line_before),
           T(lines_longer_than_a_read_are_whole))

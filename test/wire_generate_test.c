@@ -124,6 +124,29 @@ TEST(events_have_names)
     telling_release(&t);
 }
 
+TEST(what_was_counted_ends_the_analysis)
+{
+    static const struct {
+        int64_t tokens, cap;
+        const char *data;
+    } cases[] = {
+        {204, 256, "{\"state\":\"ended\",\"tokens\":204,\"cap\":256}"},
+        {0, -1, "{\"state\":\"ended\",\"tokens\":0}"},
+        {-1, 128, "{\"state\":\"ended\",\"cap\":128}"},
+        {-1, -1, "{\"state\":\"ended\"}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct telling t;
+
+        telling_init(&t, &wire_generate, true);
+        wire_generate_counts(&t.en, cases[i].tokens, cases[i].cap);
+        tell(&t);
+        CHECK(str_find(buf_str(&t.out), str_c(cases[i].data)) != STR_NONE);
+        telling_release(&t);
+    }
+}
+
 TEST(without_a_stream_it_is_one_object)
 {
     struct telling t;
@@ -157,4 +180,5 @@ TEST(an_error_is_the_last_event)
 
 TEST_MAIN(T(a_prompt_streams_at_medium_unless_told_otherwise),
           T(what_is_wrong_with_a_prompt_is_said), T(events_have_names),
-          T(without_a_stream_it_is_one_object), T(an_error_is_the_last_event))
+          T(what_was_counted_ends_the_analysis), T(without_a_stream_it_is_one_object),
+          T(an_error_is_the_last_event))

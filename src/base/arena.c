@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+/* Many arenas hold next to nothing for as long as a stream is open: the first block is small (and
+ * of a size that malloc keeps at hand), the second is not. */
+#define ARENA_BLOCK_FIRST 992
 #define ARENA_BLOCK_MIN 4096
 
 struct arena_block {
@@ -22,12 +25,14 @@ size_t arena_left(const struct arena *a)
 /* Blocks double, so that a large arena is few of them, but never past the ceiling. */
 static void grow(struct arena *a, size_t need)
 {
-    size_t size = a->block ? a->block->size * 2 : ARENA_BLOCK_MIN;
+    size_t size = a->block ? a->block->size * 2 : ARENA_BLOCK_FIRST;
     size_t left = a->size_max - a->size;
     struct arena_block *b;
 
     if (need > left)
         base_die("arena: %zu bytes asked for, %zu left of %zu", need, left, a->size_max);
+    if (a->block && size < ARENA_BLOCK_MIN)
+        size = ARENA_BLOCK_MIN;
     if (size > left)
         size = left;
     if (size < need)
@@ -78,20 +83,34 @@ str arena_dup(struct arena *a, str s)
     return (str){p, s.n};
 }
 
+str arena_join(struct arena *a, str x, str y, str z)
+{
+    char *p = arena_alloc(a, x.n + y.n + z.n + 1);
+
+    memcpy(p, x.p, x.n);
+    memcpy(p + x.n, y.p, y.n);
+    memcpy(p + x.n + y.n, z.p, z.n);
+    p[x.n + y.n + z.n] = '\0';
+    return (str){p, x.n + y.n + z.n};
+}
+
 str arena_printf(struct arena *a, const char *fmt, ...)
 {
+    char small[256], *p;
     va_list ap, again;
     int n;
-    char *p;
 
     assert(fmt);
     va_start(ap, fmt);
     va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
     assert(n >= 0);
     p = arena_alloc(a, (size_t)n + 1);
-    vsnprintf(p, (size_t)n + 1, fmt, again);
+    if ((size_t)n < sizeof small)
+        memcpy(p, small, (size_t)n + 1);
+    else
+        vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return (str){p, (size_t)n};
 }

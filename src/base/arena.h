@@ -33,6 +33,8 @@ void *arena_zero(struct arena *a, size_t n, size_t size) MUST_USE;
 
 /* A copy of s, with a NUL behind it that does not count. */
 str arena_dup(struct arena *a, str s);
+/* The three behind one another, likewise. */
+str arena_join(struct arena *a, str x, str y, str z);
 str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* How much may still be asked for. */

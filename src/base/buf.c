@@ -39,6 +39,14 @@ char *buf_room(struct buf *b, size_t size)
     return b->p + b->n;
 }
 
+void buf_reserve(struct buf *b, size_t size)
+{
+    if (!b->full && size > b->cap - b->n && size <= b->size_max - b->n) {
+        b->cap = b->n + size;
+        b->p = base_realloc(b->p, b->cap);
+    }
+}
+
 void buf_wrote(struct buf *b, size_t size)
 {
     assert(size <= b->cap - b->n);
@@ -63,6 +71,18 @@ void buf_add_c(struct buf *b, char c)
         return;
     *p = c;
     b->n++;
+}
+
+void buf_add_u64(struct buf *b, uint64_t n)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    buf_add(b, (str){digits + at, sizeof digits - at});
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

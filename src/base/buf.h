@@ -32,12 +32,17 @@ void buf_reset(struct buf *b);
 
 void buf_add(struct buf *b, str s);
 void buf_add_c(struct buf *b, char c);
+/* In decimal. */
+void buf_add_u64(struct buf *b, uint64_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Room for `size` more bytes to be written at the place returned, or NULL and full. buf_wrote says
  * how many of them were. */
 char *buf_room(struct buf *b, size_t size) MUST_USE;
 void buf_wrote(struct buf *b, size_t size);
+
+/* So that as many more bytes fit without another allocation; no more than the ceiling allows. */
+void buf_reserve(struct buf *b, size_t size);
 
 /* Takes `size` bytes off the front. */
 void buf_drop(struct buf *b, size_t size);

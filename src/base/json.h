@@ -84,10 +84,27 @@ size_t json_count(const struct json *doc, const struct json_node *v);
 
 /* The first child, and the one after `child`; NULL when there is none. In an object these are keys
  * and json_value is the value that belongs to one. */
-const struct json_node *json_first(const struct json *doc, const struct json_node *v);
-const struct json_node *json_next(const struct json *doc, const struct json_node *v,
-                                  const struct json_node *child);
-const struct json_node *json_value(const struct json_node *key);
+static inline const struct json_node *json_first(const struct json *doc, const struct json_node *v)
+{
+    (void)doc;
+    return v && v->kind >= JSON_ARRAY && v->span > 1 ? v + 1 : NULL;
+}
+
+static inline const struct json_node *json_next(const struct json *doc, const struct json_node *v,
+                                                const struct json_node *child)
+{
+    const struct json_node *next = v->kind == JSON_OBJECT ? child + 1 : child;
+
+    (void)doc;
+    assert(v->kind >= JSON_ARRAY && child > v && child < v + v->span);
+    next += next->span;
+    return next < v + v->span ? next : NULL;
+}
+
+static inline const struct json_node *json_value(const struct json_node *key)
+{
+    return key + 1;
+}
 
 /* The value of a member, or NULL: v may be NULL or no object. The key is compared unescaped. */
 const struct json_node *json_find(const struct json *doc, const struct json_node *v, str key);
@@ -104,7 +121,15 @@ str json_raw(const struct json *doc, const struct json_node *v);
 bool json_text(const struct json *doc, const struct json_node *v, struct arena *a,
                str *out) MUST_USE;
 /* Whether v is a string and its text is s; allocates nothing. */
-bool json_is(const struct json *doc, const struct json_node *v, str s);
+bool json_is_escaped(const struct json *doc, const struct json_node *v, str s);
+static inline bool json_is(const struct json *doc, const struct json_node *v, str s)
+{
+    if (!v || v->kind != JSON_STRING)
+        return false;
+    if (v->escaped)
+        return json_is_escaped(doc, v, s);
+    return v->size - 2 == s.n && memcmp(doc->src.p + v->at + 1, s.p, s.n) == 0;
+}
 
 /* An integer that fits; 1.0 and 1e2 count as integers. */
 bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out) MUST_USE;

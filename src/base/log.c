@@ -55,12 +55,22 @@ void log_scope_enter(struct log_scope *scope, struct log *log, str id)
     scope->log = log ? log : outer ? outer->log : NULL;
     scope->id = id.n || !outer ? id : outer->id;
     scope->outer = outer;
+    scope->batch = outer ? outer->batch : NULL;
     scope_now = scope;
+}
+
+void log_scope_batch(struct log_scope *scope, struct log_batch *batch)
+{
+    assert(scope_now == scope);
+    batch->n = batch->lines = 0;
+    scope->batch = batch;
 }
 
 void log_scope_leave(struct log_scope *scope)
 {
     assert(scope_now == scope);
+    if (scope->batch && (!scope->outer || scope->outer->batch != scope->batch))
+        log_flush();
     scope_now = scope->outer;
 }
 
@@ -143,6 +153,19 @@ static void format_double(char *out, size_t size, double x)
         snprintf(out, size, "%.9g", x);
 }
 
+static str decimal(char out[24], uint64_t n, bool negative)
+{
+    size_t at = 24;
+
+    do {
+        out[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    if (negative)
+        out[--at] = '-';
+    return (str){out + at, 24 - at};
+}
+
 static void put_value(struct line *l, size_t *at, const struct log_field *f)
 {
     char number[32];
@@ -154,11 +177,15 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
         put_text(l, at, f->value.text);
         return;
     case LOG_IS_U64:
-        snprintf(number, sizeof number, "%llu", (unsigned long long)f->value.u64);
-        break;
+        put(l, at, decimal(number, f->value.u64, false));
+        return;
     case LOG_IS_I64:
-        snprintf(number, sizeof number, "%lld", (long long)f->value.i64);
-        break;
+        put(l,
+            at,
+            decimal(number,
+                    f->value.i64 < 0 ? -(uint64_t)f->value.i64 : (uint64_t)f->value.i64,
+                    f->value.i64 < 0));
+        return;
     case LOG_IS_F64:
         format_double(number, sizeof number, f->value.f64);
         break;
@@ -206,6 +233,37 @@ static bool send_line(int fd, str s)
     return n == (ssize_t)s.n;
 }
 
+void log_flush(void)
+{
+    struct log *log = scope_now ? scope_now->log : NULL;
+    struct log_batch *b = scope_now ? scope_now->batch : NULL;
+    int before = errno;
+
+    if (!b || b->n == 0)
+        return;
+    if (!send_line(log ? log->fd : STDERR_FILENO, (str){b->bytes, b->n}) && log)
+        atomic_fetch_add(&log->dropped, b->lines);
+    b->n = b->lines = 0;
+    errno = before;
+}
+
+/* Whether the line may wait: somebody may be waiting for those that say that something is wrong. */
+static bool batched(enum log_level level, const struct line *l)
+{
+    struct log_batch *b = scope_now ? scope_now->batch : NULL;
+
+    if (!b)
+        return false;
+    if (level > LOG_INFO || l->n > sizeof b->bytes - b->n)
+        log_flush();
+    if (level > LOG_INFO)
+        return false;
+    memcpy(b->bytes + b->n, l->bytes, l->n);
+    b->n += l->n;
+    b->lines++;
+    return true;
+}
+
 void log_write(enum log_level level, const char *message, const struct log_field *fields)
 {
     struct log *log = scope_now ? scope_now->log : NULL;
@@ -226,7 +284,8 @@ void log_write(enum log_level level, const char *message, const struct log_field
     for (; fields->kind != LOG_IS_END; fields++)
         add(&l, *fields);
     end(&l, dropped);
-    if (!send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) && log)
+    if (!batched(level, &l) && !send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) &&
+        log)
         atomic_fetch_add(&log->dropped, dropped + 1);
     errno = before;
 }

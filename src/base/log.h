@@ -19,7 +19,8 @@
  * most LOG_VALUE_MAX bytes are shown. A line that nobody would act on is log_debug.
  *
  * Promises:
- *   - A line is one write(2) of at most LOG_LINE_MAX bytes, so lines of many threads do not mix.
+ *   - A line, or a batch of them, is one write(2) of at most LOG_LINE_MAX bytes, so lines of many
+ *     threads do not mix.
  *   - Whatever a value holds, it is one value on one line of valid UTF-8: what could end it, act on
  *     a terminal or turn the writing around is escaped. One that was cut ends in U+2026; fields for
  *     which the line has no room are left out, and it ends in cut=true.
@@ -56,16 +57,29 @@ void log_set_level(struct log *log, enum log_level level);
 /* "debug", "info", "warn", "error". */
 bool log_level_parse(str name, enum log_level *out) MUST_USE;
 
+/* Lines of a thread that writes many: they wait here until the batch is full, log_flush is called
+ * or a line above LOG_INFO comes. */
+struct log_batch {
+    size_t n;
+    uint64_t lines;
+    char bytes[LOG_LINE_MAX];
+};
+
 struct log_scope {
     struct log *log;
     str id;
     struct log_scope *outer;
+    struct log_batch *batch; /* or NULL */
 };
 
 /* Both by the same thread, properly nested. The id is lent until the leave; an empty one is that of
  * the scope outside, and so is the log if it is NULL. */
 void log_scope_enter(struct log_scope *scope, struct log *log, str id);
 void log_scope_leave(struct log_scope *scope);
+/* For this scope and those inside; lent until the leave, which flushes it. */
+void log_scope_batch(struct log_scope *scope, struct log_batch *batch);
+/* Writes what waits in the thread's batch, if it has one. */
+void log_flush(void);
 
 enum log_kind { LOG_IS_END, LOG_IS_STR, LOG_IS_U64, LOG_IS_I64, LOG_IS_F64, LOG_IS_BOOL };
 

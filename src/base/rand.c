@@ -133,11 +133,22 @@ static void step(struct rand_ids *ids)
     ids->counter &= COUNTER_MAX >> 1;
 }
 
+/* The lowest digits of n, and a dash behind them if there is room for more. */
+static char *put_hex(char *at, uint64_t n, unsigned digits)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    for (unsigned i = digits; i-- > 0; n >>= 4)
+        at[i] = hex[n & 15];
+    at[digits] = '-';
+    return at + digits + 1;
+}
+
 str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE])
 {
     uint64_t ms, counter;
     uint32_t chance;
-    int n;
+    char *at;
 
     pthread_mutex_lock(&ids->lock);
     step(ids);
@@ -146,15 +157,12 @@ str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE])
     counter = ids->counter;
     pthread_mutex_unlock(&ids->lock);
 
-    n = snprintf(out,
-                 RAND_ID_SIZE,
-                 "%08x-%04x-%04x-%04x-%04x%08x",
-                 (unsigned)(ms >> 16),
-                 (unsigned)(ms & 0xFFFF),
-                 (unsigned)(0x7000 | counter >> 30),
-                 (unsigned)(0x8000 | (counter >> 16 & 0x3FFF)),
-                 (unsigned)(counter & 0xFFFF),
-                 (unsigned)chance);
-    assert(n == RAND_ID_SIZE - 1);
-    return (str){out, (size_t)n};
+    at = put_hex(out, ms >> 16, 8);
+    at = put_hex(at, ms, 4);
+    at = put_hex(at, 0x7000 | counter >> 30, 4);
+    at = put_hex(at, 0x8000 | (counter >> 16 & 0x3FFF), 4);
+    at = put_hex(at, (counter & 0xFFFF) << 32 | chance, 12);
+    assert(at == out + RAND_ID_SIZE);
+    at[-1] = '\0';
+    return (str){out, RAND_ID_SIZE - 1};
 }

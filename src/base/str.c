@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 
-str str_c(const char *z)
-{
-    return z ? (str){z, strlen(z)} : STR("");
-}
-
 int str_cmp(str a, str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;

@@ -30,7 +30,11 @@ typedef struct str {
 #define STR_NONE ((size_t)-1) /* what str_find says when there is nothing */
 
 /* The view of a C string; NULL gives the empty one. */
-str str_c(const char *z);
+/* Inline, so that the length of a literal is known when it is compiled. */
+static inline str str_c(const char *z)
+{
+    return z ? (str){z, strlen(z)} : (str){"", 0};
+}
 
 static inline bool str_eq(str a, str b)
 {

@@ -9,6 +9,7 @@
 
 static const struct cli_command *const commands[] = {
     &cli_serve,
+    &cli_demo,
     &cli_split,
     &cli_count,
     &cli_decode,

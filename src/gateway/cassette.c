@@ -5,6 +5,7 @@
 #include "gateway/cassette.h"
 
 #include "base/map.h"
+#include "base/utf8.h"
 #include "gateway/cassette_in.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #define MEMORY_MAX ((size_t)2 << 30)
 #define MEMORY_FACTOR 16 /* more than a line can become once it is taken apart */
 #define BODY_MAX ((size_t)1 << 30)
+#define SAID_MAX 60 /* bytes of a recorded text in an error */
 #define MS_MAX ((int64_t)24 * 3600 * 1000)
 
 struct tape {
@@ -150,19 +152,36 @@ static bool read_pieces(struct cassette *c, const struct json *doc, const struct
     return true;
 }
 
-static bool read_call(struct cassette *c, const struct json *doc, struct cassette_call *call,
-                      struct err *e)
+/* The reply of a line before this one, shared. */
+static bool read_like(const struct cassette *c, const struct json *doc, const struct json_node *v,
+                      struct cassette_call *call, struct err *e)
 {
-    const struct json_node *root = json_root(doc), *request = json_find(doc, root, STR("request"));
-    const struct json_node *body = json_find(doc, request, STR("body"));
+    int64_t line;
+
+    if (json_i64(doc, v, &line))
+        for (size_t i = 0; i < c->n; i++)
+            if ((int64_t)c->tapes[i].line == line) {
+                const struct cassette_call *other = &c->tapes[i].call;
+
+                call->status = other->status;
+                call->type = other->type;
+                call->pieces = other->pieces;
+                call->piece_count = other->piece_count;
+                return true;
+            }
+    return err_set(e, ERR_INPUT, "\"like\" must be the line of a call before this one");
+}
+
+static bool read_reply(struct cassette *c, const struct json *doc, struct cassette_call *call,
+                       struct err *e)
+{
+    const struct json_node *root = json_root(doc), *like = json_find(doc, root, STR("like"));
     const struct json_node *type = json_find(doc, root, STR("type"));
     int64_t status;
     str text;
 
-    if (!json_text(doc, json_find(doc, request, STR("path")), &c->arena, &text))
-        return err_set(e, ERR_INPUT, "\"request\" must have a \"path\"");
-    call->path = arena_dup(&c->arena, text);
-    call->body = body ? arena_dup(&c->arena, json_raw(doc, body)) : STR("null");
+    if (like)
+        return read_like(c, doc, like, call, e);
     if (!json_i64(doc, json_find(doc, root, STR("status")), &status) || status < 100 ||
         status > 599)
         return err_set(e, ERR_INPUT, "\"status\" must be 100 to 599");
@@ -173,6 +192,20 @@ static bool read_call(struct cassette *c, const struct json *doc, struct cassett
     if (type)
         call->type = arena_dup(&c->arena, text);
     return read_pieces(c, doc, json_find(doc, root, STR("pieces")), call, e);
+}
+
+static bool read_call(struct cassette *c, const struct json *doc, struct cassette_call *call,
+                      struct err *e)
+{
+    const struct json_node *request = json_find(doc, json_root(doc), STR("request"));
+    const struct json_node *body = json_find(doc, request, STR("body"));
+    str text;
+
+    if (!json_text(doc, json_find(doc, request, STR("path")), &c->arena, &text))
+        return err_set(e, ERR_INPUT, "\"request\" must have a \"path\"");
+    call->path = arena_dup(&c->arena, text);
+    call->body = body ? arena_dup(&c->arena, json_raw(doc, body)) : STR("null");
+    return read_reply(c, doc, call, e);
 }
 
 /* Path and canonical body, as the map has them. */
@@ -389,6 +422,32 @@ static const struct tape *nearest(const struct cassette *c, str path, str canoni
     return best;
 }
 
+/* Where they differ and, if that is a text, how the recorded one begins. */
+static void say_difference(const struct tape *t, const struct json *recorded, str pointer,
+                           struct err *e)
+{
+    const struct json_node *there = json_pointer(recorded, pointer);
+    struct arena a;
+    str text = STR("");
+
+    arena_init(&a, BODY_MAX);
+    if (pointer.n && there && !json_text(recorded, there, &a, &text))
+        text = STR("");
+    err_set(e,
+            ERR_NOT_FOUND,
+            "no recording of this request; the nearest (line %zu) differs first at %s" STR_FMT
+            "%s" STR_FMT "%s",
+            t->line,
+            pointer.n ? "" : "its root",
+            STR_ARG(str_slice(pointer, 0, 80)),
+            text.n ? ": there it has \"" : "",
+            STR_ARG(utf8_cut_size(text, SAID_MAX)),
+            text.n > SAID_MAX ? "...\""
+            : text.n          ? "\""
+                              : "");
+    arena_release(&a);
+}
+
 static bool miss(const struct cassette *c, str path, const struct json *doc, str canonical,
                  struct err *e)
 {
@@ -409,12 +468,7 @@ static bool miss(const struct cassette *c, str path, const struct json *doc, str
                 t->line,
                 STR_ARG(str_slice(t->call.path, 0, 60)));
     else
-        err_set(e,
-                ERR_NOT_FOUND,
-                "no recording of this request; the nearest (line %zu) differs first at %s" STR_FMT,
-                t->line,
-                pointer.n ? "" : "its root",
-                STR_ARG(str_slice(buf_str(&pointer), 0, 120)));
+        say_difference(t, &body, buf_str(&pointer), e);
     buf_release(&pointer);
     json_release(&body);
     return false;

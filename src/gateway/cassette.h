@@ -9,8 +9,10 @@
  * sorted, numbers by value, without `user`, `metadata`, `store` and stream options. A miss is an
  * error that names the nearest recording and the first place where it differs.
  *
- * Bytes of a piece that are not UTF-8 are {"b64": "..."} in place of the text. A body that is no
- * JSON is one JSON string. Once loaded a cassette is read only: any thread may search it.
+ * Instead of status, type and pieces there may be "like": N, the reply of the call in line N, which
+ * stands before it. Bytes of a piece that are not UTF-8 are {"b64": "..."} in place of the text. A
+ * body that is no JSON is one JSON string. Once loaded a cassette is read only: any thread may
+ * search it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -15,8 +15,15 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     s->config = c;
     s->refs = 1;
     s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
-    for (size_t i = 0; i <= c->provider_count; i++)
+    s->no_sampling = base_alloc((c->provider_count + 1) * sizeof(_Atomic bool *));
+    for (size_t i = 0; i <= c->provider_count; i++) {
+        size_t n = i < c->provider_count ? c->providers[i].model_count : 0;
+
         s->cassettes[i] = NULL;
+        s->no_sampling[i] = base_alloc(n + 1);
+        for (size_t m = 0; m <= n; m++)
+            atomic_init(&s->no_sampling[i][m], false);
+    }
     for (size_t i = 0; i < c->provider_count; i++)
         if (c->providers[i].replay) {
             if (!cassette_load(c->providers[i].cassette.p, &s->cassettes[i], e)) {
@@ -27,6 +34,14 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
         }
     *out = s;
     return true;
+}
+
+_Atomic bool *setup_no_sampling(struct setup *s, const struct config_provider *p, str upstream)
+{
+    for (size_t i = 0; i < p->model_count; i++)
+        if (str_eq(p->models[i].upstream, upstream))
+            return &s->no_sampling[p - s->config->providers][i];
+    return NULL;
 }
 
 struct setup *setup_retain(struct setup *s)
@@ -42,6 +57,9 @@ void setup_release(struct setup *s)
     for (size_t i = 0; i < s->config->provider_count; i++)
         if (s->cassettes[i])
             cassette_free(s->cassettes[i]);
+    for (size_t i = 0; i <= s->config->provider_count; i++)
+        free((void *)(uintptr_t)s->no_sampling[i]);
+    free((void *)(uintptr_t)s->no_sampling);
     free(s->cassettes);
     config_release(s->config);
     free(s);

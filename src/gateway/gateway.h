@@ -23,11 +23,14 @@
 struct setup {
     struct config *config;
     struct cassette **cassettes; /* by provider; NULL where it is none */
+    _Atomic bool **no_sampling;  /* by provider and listed model: it refused a preset's sampling */
     _Atomic unsigned refs;
 };
 
 /* Takes over the caller's hold on the configuration, also when it fails. */
 bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
+/* What was learnt of a model that its provider lists; NULL for others. */
+_Atomic bool *setup_no_sampling(struct setup *s, const struct config_provider *p, str upstream);
 struct setup *setup_retain(struct setup *s);
 void setup_release(struct setup *s);
 

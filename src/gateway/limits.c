@@ -121,23 +121,24 @@ static bool take(struct entry *s, const struct config_key *key, double tokens, u
                        key->spend_usd);
     if (key->rpm >= 0) {
         refill(&s->requests, (double)key->rpm, now);
-        snprintf(what, sizeof what, "%lld requests a minute", (long long)key->rpm);
         if (s->requests.left < 1) {
+            snprintf(what, sizeof what, "%lld requests a minute", (long long)key->rpm);
             *retry_after_ms = wait_ms(&s->requests, (double)key->rpm, 1);
             return out(key, what, *retry_after_ms, e);
         }
     }
     if (key->tpm >= 0) {
         refill(&s->tokens, (double)key->tpm, now);
-        snprintf(what, sizeof what, "%lld tokens a minute", (long long)key->tpm);
         if (tokens > (double)key->tpm)
             return err_set(e,
                            ERR_LIMIT,
-                           "some %.0f tokens are more than the %s of the key \"" STR_FMT "\"",
+                           "some %.0f tokens are more than the %lld tokens a minute of the key "
+                           "\"" STR_FMT "\"",
                            tokens,
-                           what,
+                           (long long)key->tpm,
                            STR_ARG(key->name));
         if (s->tokens.left < tokens || s->tokens.left <= 0) {
+            snprintf(what, sizeof what, "%lld tokens a minute", (long long)key->tpm);
             *retry_after_ms = wait_ms(&s->tokens, (double)key->tpm, tokens > 1 ? tokens : 1);
             return out(key, what, *retry_after_ms, e);
         }

@@ -357,10 +357,14 @@ static bool read_hex(str s, uint8_t *out)
     return true;
 }
 
-static void random_id(uint8_t *out, size_t n)
+static void random_id(struct rand *chance, uint8_t *out, size_t n)
 {
     do
-        rand_os(out, n);
+        for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
+            uint64_t x = rand_u64(chance);
+
+            memcpy(out + i, &x, sizeof x);
+        }
     while (is_zero(out, n));
 }
 
@@ -382,15 +386,23 @@ static bool read_parent(str s, struct otlp_trace *t)
 
 bool otlp_trace_parse(str traceparent, struct otlp_trace *out)
 {
+    struct rand chance;
+
+    rand_init_os(&chance);
+    return otlp_trace_begin(traceparent, &chance, out);
+}
+
+bool otlp_trace_begin(str traceparent, struct rand *chance, struct otlp_trace *out)
+{
     bool ok;
 
     *out = (struct otlp_trace){.state = STR("")};
     ok = read_parent(traceparent, out);
     if (!ok) {
         *out = (struct otlp_trace){.sampled = true, .state = STR("")};
-        random_id(out->trace_id, sizeof out->trace_id);
+        random_id(chance, out->trace_id, sizeof out->trace_id);
     }
-    random_id(out->span_id, sizeof out->span_id);
+    random_id(chance, out->span_id, sizeof out->span_id);
     return ok;
 }
 

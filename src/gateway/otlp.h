@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/rand.h"
 #include "gateway/summary.h"
 
 struct otlp;
@@ -21,6 +22,8 @@ struct otlp_trace {
 
 /* From a traceparent header; false (and a new trace) if it is not one. */
 bool otlp_trace_parse(str traceparent, struct otlp_trace *out);
+/* The same with ids by the chance of the caller: they need not be secret, only rare. */
+bool otlp_trace_begin(str traceparent, struct rand *chance, struct otlp_trace *out);
 void otlp_trace_format(const struct otlp_trace *t, char out[56]);
 
 /* An ExportTraceServiceRequest of one span; for a batch, ResourceSpans may simply be joined. */

@@ -436,6 +436,23 @@ void client_resume(struct client_call *call)
         conn_resume(call->conn);
 }
 
+/* Lines that end in CRLF, nowhere else a CR or LF, each beginning with a name. */
+static bool are_lines(str s)
+{
+    if (memchr(s.p, 0, s.n))
+        return false;
+    for (size_t at = 0; at < s.n;) {
+        const char *line = s.p + at, *end = memchr(line, '\r', s.n - at);
+        size_t size = end ? (size_t)(end - line) : 0;
+
+        if (size == 0 || at + size + 1 >= s.n || end[1] != '\n' || memchr(line, '\n', size) ||
+            *line == ' ' || *line == '\t' || *line == ':')
+            return false;
+        at += size + 2;
+    }
+    return true;
+}
+
 /* What is sent must be what was meant: one request, its head ended where we end it. */
 static bool check_request(const struct client *c, const struct client_request *r, struct err *e)
 {
@@ -453,13 +470,8 @@ static bool check_request(const struct client *c, const struct client_request *r
             return err_set(e, ERR_INPUT, "the request's target holds a space or a control");
     if (r->headers.n > 0 && !str_ends(r->headers, STR("\r\n")))
         return err_set(e, ERR_INPUT, "the request's headers do not end in CRLF");
-    for (size_t i = 0; i < r->headers.n; i++) {
-        char before = i == 0 ? '\n' : r->headers.p[i - 1], now = r->headers.p[i];
-
-        if (now == 0 || (now == '\n') != (before == '\r' && i > 0) ||
-            (before == '\n' && (now == '\r' || now == ' ' || now == '\t' || now == ':')))
-            return err_set(e, ERR_INPUT, "the request's headers are no lines of name and value");
-    }
+    if (!are_lines(r->headers))
+        return err_set(e, ERR_INPUT, "the request's headers are no lines of name and value");
     return true;
 }
 
@@ -473,13 +485,12 @@ static void keep_texts(struct client_call *call, const struct client_request *r)
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
-    buf_printf(&b,
-               "%c%s" STR_FMT "%s:%u",
-               r->url->tls ? 's' : 'p',
-               bracket ? "[" : "",
-               STR_ARG(r->url->host),
-               bracket ? "]" : "",
-               r->url->port);
+    buf_reserve(&b, 256 + r->url->host.n + r->target.n + r->headers.n);
+    buf_add(&b, r->url->tls ? STR("s") : STR("p"));
+    buf_add(&b, bracket ? STR("[") : STR(""));
+    buf_add(&b, r->url->host);
+    buf_add(&b, bracket ? STR("]:") : STR(":"));
+    buf_add_u64(&b, r->url->port);
     key_size = b.n;
     head_at = key_size;
     buf_add(&b, r->method);
@@ -489,8 +500,11 @@ static void keep_texts(struct client_call *call, const struct client_request *r)
     buf_add(&b, r->url->authority);
     buf_add(&b, STR("\r\n"));
     buf_add(&b, r->headers);
-    if (with_length)
-        buf_printf(&b, "Content-Length: %zu\r\n", r->body.n);
+    if (with_length) {
+        buf_add(&b, STR("Content-Length: "));
+        buf_add_u64(&b, r->body.n);
+        buf_add(&b, STR("\r\n"));
+    }
     buf_add(&b, STR("\r\n"));
     call->text = b.p;
     call->key = str_slice(buf_str(&b), 0, key_size);

@@ -56,12 +56,22 @@ static void flush(struct exchange *ex)
         call_pause(ex->call);
 }
 
+static void tell_counts(struct exchange *ex)
+{
+    struct call_facts f;
+
+    call_facts(ex->call, &f);
+    wire_generate_counts(&ex->encoder, f.reasoning_tokens, f.cap);
+}
+
 static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
 
-    if (last)
+    if (ex->wire->dialect == CHAT_GENERATE)
+        tell_counts(ex);
+    if (last && sse(ex))
         wire_encode_comment(&ex->encoder, usage_words(ex));
     if (frame)
         wire_relay(&ex->encoder, frame, events, n, touched);
@@ -188,7 +198,8 @@ static str level_header(const struct http1_head *h)
     return STR("");
 }
 
-static void start(struct exchange *ex)
+/* False: it has been answered, and ex is gone. */
+static bool start(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
     struct call_request r = {
@@ -207,10 +218,10 @@ static void start(struct exchange *ex)
     };
     struct chat_error error;
 
-    (void)otlp_trace_parse(http1_find(h, STR("traceparent")), &r.trace);
+    (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
-        return;
+        return false;
     }
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
@@ -225,6 +236,7 @@ static void start(struct exchange *ex)
         loop_timer_init(&ex->keepalive, keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }
+    return true;
 }
 
 static bool read_request(struct exchange *ex)
@@ -243,10 +255,22 @@ static bool read_request(struct exchange *ex)
     return false;
 }
 
+/* The first model there is, for our own route, where none need be named. */
+static str first_model(const struct config *c)
+{
+    for (size_t i = 0; i < c->provider_count; i++)
+        if (c->providers[i].model_count)
+            return c->providers[i].models[0].alias;
+    return STR("");
+}
+
 void chat_handle(struct exchange *ex)
 {
-    if (read_request(ex))
-        start(ex);
+    if (!read_request(ex))
+        return;
+    if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
+        ex->request.model = first_model(ex->setup->config);
+    start(ex);
 }
 
 /* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */
@@ -272,8 +296,7 @@ void gemini_handle(struct exchange *ex)
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';
-    start(ex);
-    if (ex->call && ex->request.stream &&
+    if (start(ex) && ex->request.stream &&
         str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE)
         wire_gemini_array(&ex->encoder);
 }

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
+#include "gateway/level.h"
 #include "gateway/provider.h"
 #include "gateway/upstream.h"
 #include "serve/internal.h"
@@ -208,7 +209,7 @@ static void remote(struct count *k, const struct config_route *route)
 void count_handle(struct exchange *ex)
 {
     struct count *k;
-    struct config_route route;
+    struct level level;
     struct err e;
 
     if (!exchange_json(ex))
@@ -217,20 +218,25 @@ void count_handle(struct exchange *ex)
         exchange_fail(ex, 400, "invalid_request", "%s", e.text);
         return;
     }
-    if (!config_find(ex->setup->config, ex->request.model, &route)) {
+    if (!level_choose(ex->setup->config, &ex->request, STR(""), &level, &e)) {
+        exchange_fail(ex, 404, "model_not_found", "%s", e.text);
+        return;
+    }
+    if (!exchange_may_use(ex, level.model)) {
         exchange_fail(ex,
-                      404,
-                      "model_not_found",
-                      "the model \"" STR_FMT "\" is not served here",
-                      STR_ARG(str_slice(ex->request.model, 0, 200)));
+                      403,
+                      "model_not_allowed",
+                      "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
+                      STR_ARG(ex->key->name),
+                      STR_ARG(str_slice(level.model, 0, 200)));
         return;
     }
     k = arena_zero(server_arena(ex->x), 1, sizeof *k);
     k->ex = ex;
     ex->job = k;
     ex->on_gone = on_gone;
-    if (route.provider->dialect == CHAT_ANTHROPIC && !route.provider->replay)
-        remote(k, &route);
+    if (level.route.provider->dialect == CHAT_ANTHROPIC && !level.route.provider->replay)
+        remote(k, &level.route);
     else
         local(k);
 }

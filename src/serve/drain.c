@@ -20,6 +20,7 @@ void *drain_work(void *arg)
     struct log_scope scope;
 
     log_scope_enter(&scope, d->log, STR(""));
+    log_scope_batch(&scope, &w->log);
     loop_run(w->gl.loop);
     log_scope_leave(&scope);
     pthread_mutex_lock(&d->lock);

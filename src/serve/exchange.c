@@ -24,6 +24,7 @@ void exchange_done(struct exchange *ex)
              LOG_U64("us", ns / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
              LOG_STR("model", str_slice(ex->request.model, 0, 100)));
+    loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
     loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
     json_release(&ex->doc);
     buf_release(&ex->out);

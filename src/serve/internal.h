@@ -8,12 +8,14 @@
  *   chat.c       model calls in any dialect
  *   models.c     lists of models
  *   count.c      count_tokens
+ *   page.c       the first page, for a browser
  *   status.c     health, readiness, metrics
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
+#include "base/log.h"
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "net/server.h"
@@ -29,7 +31,9 @@ struct worker {
     struct daemon *daemon;
     pthread_t thread;
     struct loop_task drain, cut;
-    struct loop_timer look; /* whether it is done, while draining */
+    struct loop_timer look;   /* whether it is done, while draining */
+    struct loop_task log_out; /* at the end of a round: its lines of the access log */
+    struct log_batch log;
     char refusal_id[RAND_ID_SIZE];
 };
 
@@ -41,6 +45,7 @@ struct daemon {
     struct tls *tls_client, *tls_server;
     struct resolver *resolver;
     struct log *log;
+    str questions;        /* lent, or empty */
     pthread_mutex_t lock; /* of working */
     pthread_cond_t ended;
     unsigned working; /* threads of workers */
@@ -109,7 +114,12 @@ void chat_handle(struct exchange *ex);
 void gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
 
+/* page.c */
+void page_handle(struct exchange *ex);
+
 /* models.c, count.c, status.c */
+/* Whether its key allows this model. */
+bool exchange_may_use(const struct exchange *ex, str model);
 void models_handle(struct exchange *ex);
 void model_handle(struct exchange *ex);
 void gemini_models_handle(struct exchange *ex);

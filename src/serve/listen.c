@@ -36,6 +36,20 @@ bool listen_parse(str text, str *host, unsigned *port, struct err *e)
     return true;
 }
 
+/* Sockets of our own share the port; another process of ours may not come to share it unnoticed. */
+static bool port_is_free(const struct addrinfo *ai, struct err *e)
+{
+    int on = 1, fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC, ai->ai_protocol);
+    bool ok;
+
+    if (fd < 0)
+        return err_sys(e, "socket");
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ok = bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 || err_sys(e, "listen");
+    close(fd);
+    return ok;
+}
+
 static bool bind_one(const struct addrinfo *ai, bool share, int *fd, struct err *e)
 {
     int on = 1;
@@ -89,7 +103,7 @@ bool listen_open(str host, unsigned port, unsigned count, int *fds, char address
         if (rc != 0)
             ok = err_set(e, ERR_INPUT, "listen on \"%s\": %s", name, gai_strerror(rc));
         else
-            ok = bind_one(found, count > 1, &fds[n], e);
+            ok = (n > 0 || port_is_free(found, e)) && bind_one(found, count > 1, &fds[n], e);
         if (found)
             freeaddrinfo(found);
         found = NULL;

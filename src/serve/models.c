@@ -4,7 +4,7 @@
  */
 #include "serve/internal.h"
 
-static bool may_use(const struct exchange *ex, str model)
+bool exchange_may_use(const struct exchange *ex, str model)
 {
     if (!ex->key || ex->key->model_count == 0)
         return true;
@@ -25,7 +25,7 @@ static void each(struct exchange *ex, struct json_out *o,
             str name = c->providers[p].models[m].alias;
             struct config_route first;
 
-            if (may_use(ex, name) && config_find(c, name, &first) &&
+            if (exchange_may_use(ex, name) && config_find(c, name, &first) &&
                 first.provider == &c->providers[p])
                 fn(o, name, c->providers[p].name);
         }
@@ -150,7 +150,7 @@ void model_handle(struct exchange *ex)
     struct buf body;
     struct json_out o;
 
-    if (!config_find(ex->setup->config, ex->rest, &route) || !may_use(ex, ex->rest)) {
+    if (!config_find(ex->setup->config, ex->rest, &route) || !exchange_may_use(ex, ex->rest)) {
         exchange_fail(ex,
                       404,
                       "model_not_found",

@@ -17,6 +17,8 @@ static const struct route routes[] = {
     {"GET", "/api/tags", CHAT_OLLAMA, false, ollama_tags_handle},
     {"GET", "/api/version", CHAT_OLLAMA, false, ollama_version_handle},
     {"POST", "/generate", CHAT_GENERATE, false, chat_handle},
+    {"GET", "/", CHAT_OPENAI, true, page_handle},
+    {"GET", "/page/*", CHAT_OPENAI, true, page_handle},
     {"GET", "/health", CHAT_OPENAI, true, health_handle},
     {"GET", "/ready", CHAT_OPENAI, true, ready_handle},
     {"GET", "/metrics", CHAT_OPENAI, false, metrics_handle},

@@ -16,6 +16,12 @@
 
 #define WORKERS_MAX 64
 
+static void log_out(void *ctx)
+{
+    (void)ctx;
+    log_flush();
+}
+
 /* ---- setting up ---- */
 
 static unsigned core_count(void)
@@ -42,6 +48,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     w->gl.loop = loop_new(d->gateway.clock, e);
     if (!w->gl.loop)
         return false;
+    loop_task_init(&w->log_out, log_out, w);
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
@@ -98,7 +105,13 @@ static bool sockets(struct daemon *d, const struct serve_options *o, int *fds, c
     }
     if (o->listen && !listen_parse(str_c(o->listen), &host, &port, e))
         return false;
-    return listen_open(allowed_host(c, host), port, d->worker_count, fds, address, e);
+    host = allowed_host(c, host);
+    for (unsigned left = o->port_tries;; left--, port++) {
+        if (listen_open(host, port, d->worker_count, fds, address, e))
+            return true;
+        if (left <= 1 || port == 65535 || e->code != ERR_SYSTEM)
+            return false;
+    }
 }
 
 static bool daemon_init(struct daemon *d, const struct serve_options *o, char address[96],
@@ -177,7 +190,7 @@ static void wait_for_end(struct daemon *d, const struct serve_options *o, const 
     pthread_t hurry;
     int sig;
 
-    while (sigwait(set, &sig) == 0 && sig == SIGHUP)
+    while (sigwait(set, &sig) == 0 && sig == SIGHUP && !o->hangup_ends)
         reload(d, o);
     drain_ms = d->gateway.setup->config->drain_ms;
     log_info("draining", LOG_U64("deadline_ms", drain_ms));
@@ -260,6 +273,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     log_init(&log, STDERR_FILENO, c->log_level, &clock_real);
     log_scope_enter(&scope, &log, STR(""));
     d.log = &log;
+    d.questions = o->questions;
     say_warnings(c);
     ok = gateway_init(&d.gateway,
                       &(struct gateway_options){

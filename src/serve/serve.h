@@ -14,8 +14,11 @@
 #include "base/str.h"
 
 struct serve_options {
-    const char *config; /* the file */
-    const char *listen; /* ADDR:PORT, or NULL for the file's */
+    const char *config;  /* the file */
+    const char *listen;  /* ADDR:PORT, or NULL for the file's */
+    unsigned port_tries; /* so many ports from that one on are tried while they are taken; 0: one */
+    str questions;       /* for the first page: a JSON array, lent; empty: none */
+    bool hangup_ends;    /* SIGHUP ends it too: for who has a terminal and no file to read again */
     /* Called once it accepts connections, with the address it is bound to; may be NULL. */
     void (*on_ready)(void *ctx, str address);
     void *ctx;

@@ -5,25 +5,31 @@
 #define NAME_MAX 64
 #define BLOCK 256 /* bytes looked through at a time when several first bytes are wanted */
 
+/* A marker looked for in these places begins with this byte. */
+static void index_add(struct split *sp, uint8_t byte, unsigned places)
+{
+    unsigned fresh = places & ~(unsigned)sp->first[byte];
+
+    sp->first[byte] |= (uint8_t)places;
+    for (unsigned k = 0; k < SPLIT_PLACE_COUNT; k++)
+        if (fresh >> k & 1) {
+            assert(sp->byte_count[k] < SPLIT_FIRST_MAX);
+            sp->byte[k][sp->byte_count[k]++] = byte;
+        }
+}
+
 void split_index(struct split *sp)
 {
     const struct split_format *f = sp->format;
 
     memset(sp->first, 0, 0x80);
     memset(sp->first + 0x80, SPLIT_BYTE_ABOVE, 0x80);
+    memset(sp->byte_count, 0, sizeof sp->byte_count);
     sp->first['\n'] = sp->first['`'] = SPLIT_BYTE_LINE;
     for (size_t i = 0; i < f->mark_count; i++)
-        sp->first[(uint8_t)f->marks[i].text.p[0]] |= f->marks[i].in;
+        index_add(sp, (uint8_t)f->marks[i].text.p[0], f->marks[i].in);
     if (f->header)
-        sp->first['<'] |= SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS;
-    for (unsigned k = 0; k < SPLIT_PLACE_COUNT; k++) {
-        sp->byte_count[k] = 0;
-        for (unsigned c = 0; c < 256; c++)
-            if (sp->first[c] >> k & 1) {
-                assert(sp->byte_count[k] < SPLIT_FIRST_MAX);
-                sp->byte[k][sp->byte_count[k]++] = (uint8_t)c;
-            }
-    }
+        index_add(sp, '<', SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS);
 }
 
 static bool in_name(char c)

@@ -25,7 +25,7 @@ static void add_system(const struct json *doc, str extra, struct json_edits *ed)
         return;
     }
     if (json_text(doc, system, ed->arena, &text) && text.n)
-        extra = say_joined(ed->arena, text, STR("\n\n"), extra);
+        extra = arena_join(ed->arena, text, STR("\n\n"), extra);
     json_edit_set(ed, json_root(doc), STR("system"), say_quoted(ed->arena, extra));
 }
 

@@ -369,6 +369,16 @@ static void on_message_start(struct wire_encoder *en, const struct wire_frame *f
         buf_add(en->out, f->raw);
 }
 
+/* What was held back until it was sure that nothing follows comes as a block of its own: the one it
+ * belongs to is closed by now. */
+static void settle_late(struct wire_encoder *en, const struct chat_event *events, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (events[i].kind >= CHAT_TEXT && events[i].kind <= CHAT_OPAQUE)
+            wire_encode(en, &events[i]);
+    settle(en);
+}
+
 static void on_message_delta(struct wire_encoder *en, const struct wire_frame *f,
                              const struct chat_event *events, size_t n, bool touched)
 {
@@ -384,6 +394,8 @@ static void on_message_delta(struct wire_encoder *en, const struct wire_frame *f
     settle(en);
     if (touched && n == 0)
         return;
+    if (touched)
+        settle_late(en, events, n);
     for (size_t i = 0; touched && i < n && k < 2; i++) {
         if (events[i].kind == CHAT_STOP && reason &&
             !json_is(f->doc, reason, anthropic_stop_name(events[i].stop, events[i].name)))

@@ -174,6 +174,8 @@ static bool read_thinking(const struct asked *r, const struct asked_at *at,
     if (shown && !json_bool(shown, &out->thoughts))
         return asked_bad(r, &here, "includeThoughts", "should be true or false");
     out->no_thoughts = shown && !out->thoughts;
+    if (out->thoughts && out->level == CHAT_LEVEL_NOT_GIVEN)
+        out->level = CHAT_LEVEL_ON; /* who wants to see thoughts wants thinking */
     return true;
 }
 

@@ -12,7 +12,8 @@
  *
  * Answered with server-sent events, each with a name and one JSON object:
  *
- *     analysis         {"state": "started"}, and "ended" when reasoning is over; no text of it
+ *     analysis         {"state": "started"}, and "ended" when reasoning is over, with the "tokens"
+ *                      counted and their "cap" where they are known; no text of it
  *     reasoning_delta  {"text"}: reasoning as it comes, if that is switched on
  *     reasoning        {"text"}: reasoning as a whole, when it is over and before the next token
  *     token            {"text"}: more of the answer
@@ -116,7 +117,8 @@ struct state {
     struct piece text;
     struct call *calls, *last;
     struct chat_usage usage;
-    bool usage_known;
+    bool usage_known, counted;
+    int64_t tokens, cap; /* what wire_generate_counts said */
     str id, model;
     const char *stop;
 };
@@ -128,6 +130,15 @@ void wire_generate_options(struct wire_encoder *en, bool delta, bool whole)
     s->chosen = true;
     s->delta = delta;
     s->whole = whole;
+}
+
+void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap)
+{
+    struct state *s = en->state;
+
+    s->counted = true;
+    s->tokens = tokens;
+    s->cap = cap;
 }
 
 static bool wants_whole(const struct state *s)
@@ -187,14 +198,17 @@ static void tell_calls(struct wire_encoder *en)
 static void end_thinking(struct wire_encoder *en)
 {
     struct state *s = en->state;
+    int64_t tokens = s->usage_known ? s->usage.reasoning : s->counted ? s->tokens : -1;
 
     if (!s->thinking)
         return;
     s->thinking = false;
     say_sse_begin(en->out, STR("analysis"));
     buf_add(en->out, STR("{\"state\":\"ended\""));
-    if (s->usage_known && s->usage.reasoning >= 0)
-        buf_printf(en->out, ",\"tokens\":%lld", (long long)s->usage.reasoning);
+    if (tokens >= 0)
+        buf_printf(en->out, ",\"tokens\":%lld", (long long)tokens);
+    if (s->counted && s->cap >= 0)
+        buf_printf(en->out, ",\"cap\":%lld", (long long)s->cap);
     buf_add_c(en->out, '}');
     say_sse_end(en->out);
     if (wants_whole(s))
@@ -261,7 +275,7 @@ static void write_error(const struct chat_error *error, struct buf *out)
     buf_add(out, STR("{\"message\":"));
     (void)json_quote(out, error->message.n ? error->message : STR("the request failed"));
     buf_add(out, STR(",\"type\":"));
-    (void)json_quote(out, error->type.n ? error->type : STR("error"));
+    (void)json_quote(out, openai_error_type(error));
     buf_printf(out, ",\"status\":%d}", error->status);
 }
 

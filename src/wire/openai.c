@@ -33,6 +33,11 @@ static const char *kind_of(int status, bool code)
     return code ? "" : "api_error";
 }
 
+str openai_error_type(const struct chat_error *error)
+{
+    return error->type.n ? error->type : str_c(kind_of(error->status, false));
+}
+
 void openai_write_error(const struct chat_error *error, struct buf *out)
 {
     str code = error->code.n ? error->code : str_c(kind_of(error->status, true));
@@ -43,7 +48,7 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_out_key(&o, STR("error"));
     json_out_object(&o);
     say_text(&o, "message", error->message.n ? error->message : STR("the request failed"));
-    say_text(&o, "type", error->type.n ? error->type : str_c(kind_of(error->status, false)));
+    say_text(&o, "type", openai_error_type(error));
     say_text_or_null(&o, "param", error->param);
     say_text_or_null(&o, "code", code);
     json_out_end(&o);

@@ -34,38 +34,67 @@ uint64_t openai_hash(uint64_t h, str s)
 }
 
 struct place {
-    const char *name;
-    const char *known[12];
+    str name;
+    str known[12];
+    bool thoughts; /* and those that hold reasoning */
 };
 
 /* Members with an event of their own. */
 static const struct place places[] = {
-    {"", {"id", "object", "created", "model", "choices", "usage", "error", "obfuscation"}},
-    {"choice.", {"index", "delta", "message", "text", "finish_reason", "usage"}},
-    {"message.",
-     {"role",
-      "content",
-      "refusal",
-      "tool_calls",
-      "function_call",
-      "reasoning_details",
-      "thinking_blocks",
-      "index"}},
-    {"call.", {"index", "id", "type", "function", "custom", "name", "arguments"}},
+    {STR_INIT(""),
+     {STR_INIT("id"),
+      STR_INIT("object"),
+      STR_INIT("created"),
+      STR_INIT("model"),
+      STR_INIT("choices"),
+      STR_INIT("usage"),
+      STR_INIT("error"),
+      STR_INIT("obfuscation")},
+     false},
+    {STR_INIT("choice."),
+     {STR_INIT("index"),
+      STR_INIT("delta"),
+      STR_INIT("message"),
+      STR_INIT("text"),
+      STR_INIT("finish_reason"),
+      STR_INIT("usage")},
+     false},
+    {STR_INIT("message."),
+     {STR_INIT("role"),
+      STR_INIT("content"),
+      STR_INIT("refusal"),
+      STR_INIT("tool_calls"),
+      STR_INIT("function_call"),
+      STR_INIT("reasoning_details"),
+      STR_INIT("thinking_blocks"),
+      STR_INIT("index")},
+     true},
+    {STR_INIT("call."),
+     {STR_INIT("index"),
+      STR_INIT("id"),
+      STR_INIT("type"),
+      STR_INIT("function"),
+      STR_INIT("custom"),
+      STR_INIT("name"),
+      STR_INIT("arguments")},
+     false},
 };
 
-static bool known(const struct json *doc, const struct json_node *key, const char *place)
+static const struct place *place_find(str name)
 {
-    bool message = str_eq(str_c(place), STR("message."));
+    size_t i = 0;
 
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
-        if (!str_eq(str_c(places[i].name), str_c(place)))
-            continue;
-        for (size_t k = 0; k < COUNT_OF(places[i].known) && places[i].known[k]; k++)
-            if (json_is(doc, key, str_c(places[i].known[k])))
-                return true;
-    }
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members) && message; i++)
+    while (!str_eq(places[i].name, name))
+        assert(++i < COUNT_OF(places));
+    return &places[i];
+}
+
+static bool known(const struct json *doc, const struct json_node *key, const struct place *place)
+{
+    for (size_t k = 0; k < COUNT_OF(place->known) && place->known[k].n; k++)
+        if (json_is(doc, key, place->known[k]))
+            return true;
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members) && place->thoughts; i++)
         if (json_is(doc, key, str_c(openai_thought_members[i])))
             return json_value(key)->kind == JSON_STRING;
     return false;
@@ -128,20 +157,25 @@ static void owe(struct wire_decoder *d, struct openai_choice *c, str name, str j
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
                    const char *place, struct openai_call *call)
 {
+    const struct place *p = place_find(str_c(place));
+
     for (const struct json_node *k = json_first(&d->doc, v); k; k = json_next(&d->doc, v, k)) {
         const struct json_node *value = json_value(k);
-        struct chat_event ev = openai_event(d, c, CHAT_EXTRA);
+        struct chat_event ev;
         str name;
 
-        if (known(&d->doc, k, place) || openai_empty(&d->doc, value) ||
+        if (known(&d->doc, k, p) || openai_empty(&d->doc, value) ||
             !json_text(&d->doc, k, &d->scratch, &name) || name.n > 256)
             continue;
+        ev = openai_event(d, c, CHAT_EXTRA);
         if (call) {
             openai_say_calls(d, c, call);
             ev.id = call->id;
             ev.block = call->block;
         }
-        ev.name = arena_printf(&d->scratch, "%s" STR_FMT, place, STR_ARG(name));
+        ev.name = name;
+        if (p->name.n)
+            ev.name = arena_join(&d->scratch, p->name, name, STR(""));
         ev.text = json_raw(&d->doc, value);
         if (!told(d->state, &ev, value))
             wire_emit(d, &ev);

@@ -118,7 +118,7 @@ static void append_system(struct patch *p, const struct json_node *m)
         json_edit_replace(
             p->ed,
             content,
-            say_quoted(p->a, say_joined(p->a, text, text.n ? STR("\n\n") : STR(""), extra)));
+            say_quoted(p->a, arena_join(p->a, text, text.n ? STR("\n\n") : STR(""), extra)));
     else if (content && content->kind == JSON_ARRAY)
         json_edit_insert(
             p->ed,
@@ -126,7 +126,7 @@ static void append_system(struct patch *p, const struct json_node *m)
             NULL,
             arena_printf(p->a,
                          "{\"type\":\"text\",\"text\":" STR_FMT "}",
-                         STR_ARG(say_quoted(p->a, say_joined(p->a, STR("\n\n"), extra, STR(""))))));
+                         STR_ARG(say_quoted(p->a, arena_join(p->a, STR("\n\n"), extra, STR(""))))));
     else
         json_edit_set(p->ed, m, STR("content"), say_quoted(p->a, extra));
 }
@@ -156,8 +156,8 @@ static str engine_text(struct patch *p, const struct wire_tail *t)
 {
     if (t->reasoning.n == 0 && !t->closed)
         return t->text;
-    return say_joined(p->a,
-                      say_joined(p->a, STR("<think>\n"), t->reasoning, STR("")),
+    return arena_join(p->a,
+                      arena_join(p->a, STR("<think>\n"), t->reasoning, STR("")),
                       t->closed ? STR("\n</think>\n\n") : STR(""),
                       t->text);
 }

@@ -336,12 +336,14 @@ static void relay_whole(struct relay *r)
 static void take_head(struct wire_encoder *en, const struct json *doc)
 {
     struct openai_encoding *s = en->state;
-    const struct json_node *root = json_root(doc);
-    const struct json_node *id = member_find(doc, root, "id");
-    const struct json_node *created = member_find(doc, root, "created");
-    const struct json_node *model = member_find(doc, root, "model");
+    const struct json_node *root = json_root(doc), *id, *created, *model;
 
-    if (s->head.n || !id || !root || root->kind != JSON_OBJECT)
+    if (s->head.n) /* told by an earlier frame */
+        return;
+    id = member_find(doc, root, "id");
+    created = member_find(doc, root, "created");
+    model = member_find(doc, root, "model");
+    if (!id || !root || root->kind != JSON_OBJECT)
         return;
     s->head =
         arena_printf(en->arena,
@@ -352,9 +354,9 @@ static void take_head(struct wire_encoder *en, const struct json *doc)
                      STR_ARG(model ? json_raw(doc, model) : STR("\"\"")));
 }
 
-static void take_notes(struct wire_encoder *en, const struct wire_frame *f)
+static void take_notes(struct wire_encoder *en, const struct wire_frame *f,
+                       const struct json_node *choices)
 {
-    const struct json_node *choices = member_find(f->doc, json_root(f->doc), "choices");
     bool last = choices->span == 1;
     struct openai_encoding *s = en->state;
 
@@ -397,5 +399,5 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
         buf_add(en->out, f->raw);
     }
     if (en->stream && r.choices && r.choices->kind == JSON_ARRAY)
-        take_notes(en, f);
+        take_notes(en, f, r.choices);
 }

@@ -4,6 +4,8 @@
  */
 #include "wire/responses.h"
 
+#include "wire/openai.h"
+
 #include "wire/internal.h"
 #include "wire/responses_encode.h"
 #include "wire/responses_items.h"
@@ -102,22 +104,9 @@ void responses_read_error(const struct json *doc, struct arena *a, struct chat_e
     out->raw = doc->src;
 }
 
-static void member(struct buf *out, const char *before, str text)
-{
-    buf_add(out, str_c(before));
-    if (text.n)
-        json_quote(out, text);
-    else
-        buf_add(out, STR("null"));
-}
-
 void responses_write_error(const struct chat_error *error, struct buf *out)
 {
-    member(out, "{\"error\":{\"message\":", error->message);
-    member(out, ",\"type\":", error->type);
-    member(out, ",\"param\":", error->param);
-    member(out, ",\"code\":", error->code);
-    buf_add(out, STR("}}"));
+    openai_write_error(error, out); /* the same body on both of its routes */
 }
 
 const struct wire wire_responses = {

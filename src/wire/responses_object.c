@@ -195,7 +195,10 @@ static void say_error(struct wire_encoder *en, const struct chat_error *error)
     buf_printf(out,
                "{\"type\":\"error\",\"sequence_number\":%llu,\"code\":",
                (unsigned long long)s->sequence++);
-    json_quote(out, error->code.n ? error->code : error->type);
+    json_quote(out,
+               error->code.n   ? error->code
+               : error->type.n ? error->type
+                               : STR("server_error"));
     buf_add(out, STR(",\"message\":"));
     json_quote(out, error->message);
     buf_add(out, STR(",\"param\":"));

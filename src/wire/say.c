@@ -148,16 +148,6 @@ str say_quoted(struct arena *a, str text)
     return out;
 }
 
-str say_joined(struct arena *a, str first, str second, str third)
-{
-    char *text = arena_alloc(a, first.n + second.n + third.n + 1);
-
-    memcpy(text, first.p, first.n);
-    memcpy(text + first.n, second.p, second.n);
-    memcpy(text + first.n + second.n, third.p, third.n);
-    return (str){text, first.n + second.n + third.n};
-}
-
 str say_escaped(struct buf *out, str text)
 {
     size_t at = out->n;
@@ -187,9 +177,14 @@ void say_sse_end(struct buf *out)
 
 void say_sse_end_of(struct buf *out, size_t from)
 {
-    for (size_t i = from; i < out->n; i++) /* in JSON, only ever white space between values */
-        if (out->p[i] == '\n' || out->p[i] == '\r')
-            out->p[i] = ' ';
+    static const char breaks[] = "\n\r";
+
+    for (size_t k = 0; k < 2 && out->n > from; k++) {
+        char *end = out->p + out->n, *p = out->p + from;
+
+        while ((p = memchr(p, breaks[k], (size_t)(end - p))) != NULL)
+            *p = ' '; /* in JSON, only ever white space between values */
+    }
     say_sse_end(out);
 }
 

@@ -34,8 +34,6 @@ str say_parameters(const struct chat_tool *t);
 
 /* A text as a JSON string, in the arena. */
 str say_quoted(struct arena *a, str text);
-/* Three texts as one, in the arena; unlike printed ones they may hold a NUL. */
-str say_joined(struct arena *a, str first, str second, str third);
 /* A text as the inside of a JSON string, behind what is in `out`; the answer is that part of it. */
 str say_escaped(struct buf *out, str text);
 

@@ -226,3 +226,6 @@ void wire_gemini_array(struct wire_encoder *en);
  * (reasoning_delta), and whether it goes out as one text when it is over (reasoning). Unasked, only
  * the latter. */
 void wire_generate_options(struct wire_encoder *en, bool delta, bool whole);
+/* And what has been counted so far, for the "analysis" event that ends the reasoning: tokens of
+ * reasoning, and their cap; -1 is not known, or none. */
+void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap);

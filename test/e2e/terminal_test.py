@@ -116,7 +116,7 @@ class Typing(Case):
 
 
 class Demo(Case):
-    DEMO = str(SOURCE / "tools/demo")
+    DEMO = str(SOURCE / "tools/demo-split")
 
     def check(self, out):
         self.assertRegex(out, r"reasoning: complete, \d+ bytes, \d+ tokens\n"
@@ -127,7 +127,7 @@ class Demo(Case):
         done = tool(sys.executable, self.DEMO, BINARY)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertNotIn("\x1b", done.stdout)
-        text = (SOURCE / "tools/demo.txt").read_text(encoding="utf-8")
+        text = (SOURCE / "tools/demo-split.txt").read_text(encoding="utf-8")
         reasoning, answer = text.removeprefix("<think>").split("</think>")
         self.assertIn(f"[reasoning]\n{reasoning}[answer]\n{answer}", done.stdout)
         self.check(done.stdout)
@@ -135,7 +135,7 @@ class Demo(Case):
     def test_its_numbers(self):
         done = tool(sys.executable, self.DEMO, BINARY)
         sizes = list(map(int, re.findall(r"(\d+) bytes", done.stdout)))
-        self.assertEqual(sum(sizes), (SOURCE / "tools/demo.txt").stat().st_size)
+        self.assertEqual(sum(sizes), (SOURCE / "tools/demo-split.txt").stat().st_size)
 
     def test_it_fits_a_terminal(self):
         for line in tool(sys.executable, self.DEMO, BINARY).stdout.splitlines():

@@ -75,6 +75,10 @@ bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
 
     if (!v || v->kind != JSON_NUMBER)
         return false;
+    if (v->size == 1) { /* most are: indexes, and counts of nothing */
+        *out = doc->src.p[v->at] - '0';
+        return true;
+    }
     d = decimal_of(json_raw(doc, v));
     if (d.exponent < 0 || d.exponent > 19 || d.n + (size_t)d.exponent > 19)
         return false;

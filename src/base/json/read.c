@@ -7,33 +7,6 @@ const struct json_node *json_root(const struct json *doc)
     return doc->n > 0 ? doc->nodes : NULL;
 }
 
-static bool holds_others(const struct json_node *v)
-{
-    return v && (v->kind == JSON_ARRAY || v->kind == JSON_OBJECT);
-}
-
-const struct json_node *json_first(const struct json *doc, const struct json_node *v)
-{
-    (void)doc;
-    return holds_others(v) && v->span > 1 ? v + 1 : NULL;
-}
-
-const struct json_node *json_next(const struct json *doc, const struct json_node *v,
-                                  const struct json_node *child)
-{
-    const struct json_node *next = v->kind == JSON_OBJECT ? child + 1 : child;
-
-    (void)doc;
-    assert(holds_others(v) && child > v && child < v + v->span);
-    next += next->span;
-    return next < v + v->span ? next : NULL;
-}
-
-const struct json_node *json_value(const struct json_node *key)
-{
-    return key + 1;
-}
-
 size_t json_count(const struct json *doc, const struct json_node *v)
 {
     size_t n = 0;
@@ -57,13 +30,19 @@ static const struct json_node *find(const struct json *doc, const struct json_no
 
 const struct json_node *json_find(const struct json *doc, const struct json_node *v, str key)
 {
-    const struct json_node *found = NULL;
+    const struct json_node *found = NULL, *end;
 
     if (!v || v->kind != JSON_OBJECT)
         return NULL;
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
-        if (json_is(doc, k, key))
-            found = json_value(k);
+    /* Most of what a dialect does is looking for members, nearly all of them by keys that have no
+     * escapes: one comparison of sizes tells most keys apart. */
+    end = v + v->span;
+    for (const struct json_node *k = v + 1; k < end; k += 1 + k[1].span) {
+        if (k->escaped ? !json_is(doc, k, key)
+                       : k->size != key.n + 2 || memcmp(doc->src.p + k->at + 1, key.p, key.n) != 0)
+            continue;
+        found = k + 1;
+    }
     return found;
 }
 

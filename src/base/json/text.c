@@ -221,11 +221,7 @@ bool json_text(const struct json *doc, const struct json_node *v, struct arena *
     return true;
 }
 
-bool json_is(const struct json *doc, const struct json_node *v, str s)
+bool json_is_escaped(const struct json *doc, const struct json_node *v, str s)
 {
-    if (!v || v->kind != JSON_STRING)
-        return false;
-    if (!v->escaped && v->size - 2 != s.n)
-        return false;
     return json_cursor_cmp(json_cursor_of(doc, v), (struct json_cursor){.rest = s}) == 0;
 }

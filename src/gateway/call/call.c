@@ -236,7 +236,7 @@ static bool elsewhere(struct call *c)
         return false;
     c->at++;
     c->tries = 0;
-    c->plain = false;
+    c->plain = c->unsampled = false;
     pipe_anew(c);
     return true;
 }
@@ -252,10 +252,8 @@ static bool breaker_lets(struct call *c)
                                .retry_after_ms = -1};
 
     for (;;) {
-        c->breaker_name = arena_printf(&c->arena,
-                                       STR_FMT "/" STR_FMT,
-                                       STR_ARG(c->chain[c->at]->name),
-                                       STR_ARG(c->chain_model[c->at]->upstream));
+        c->breaker_name =
+            arena_join(&c->arena, c->chain[c->at]->name, STR("/"), c->chain_model[c->at]->upstream);
         if (breaker_pass(c->gl->gateway->breaker,
                          c->breaker_name,
                          c->config->breaker_failures,
@@ -321,6 +319,7 @@ static bool key_there(const struct config_provider *p, struct err *e)
 void call_attempt(struct call *c)
 {
     const struct config_provider *p;
+    const _Atomic bool *learnt;
     struct upstream_request r;
     struct err e;
 
@@ -330,6 +329,8 @@ void call_attempt(struct call *c)
     }
     p = c->chain[c->at];
     c->wire = wire_get(p->dialect);
+    learnt = setup_no_sampling(c->in.setup, p, c->chain_model[c->at]->upstream);
+    c->unsampled |= learnt && *learnt;
     c->tries++;
     c->sum.attempts++;
     if (!key_there(p, &e) || !call_plan(c, &e)) {
@@ -355,13 +356,39 @@ void call_attempt(struct call *c)
         upstream_pause(&c->upstream);
 }
 
-/* The provider does not know a parameter that thinking needs: once more without. */
-static bool refused_parameters(struct call *c, const struct chat_error *error)
+static bool mentions_sampling(str message)
 {
-    bool added = c->level.asked != CHAT_LEVEL_NOT_GIVEN || c->chain[c->at]->reasoning_params.n ||
-                 c->phase != CALL_FIRST;
+    return str_find(message, STR("temperature")) != STR_NONE ||
+           str_find(message, STR("top_p")) != STR_NONE ||
+           str_find(message, STR("topP")) != STR_NONE;
+}
 
-    return (error->status == 400 || error->status == 422) && added && !c->plain;
+/* The provider does not take what we added: once more without. Models that think often refuse
+ * sampling, which is remembered; what asks them to think goes only if that is not it. */
+static bool ask_for_less(struct call *c, const struct chat_error *error)
+{
+    const struct config_provider *p = c->chain[c->at];
+    bool refused = error->status == 400 || error->status == 422;
+    bool asked =
+        c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
+    _Atomic bool *learnt;
+
+    if (!refused || !asked || c->plain)
+        return false;
+    if (c->level.preset && !c->unsampled && mentions_sampling(error->message)) {
+        learnt = setup_no_sampling(c->in.setup, p, c->chain_model[c->at]->upstream);
+        if (learnt)
+            *learnt = true;
+        c->unsampled = true;
+        call_note(c, "sampling dropped", error->message);
+    } else {
+        c->plain = true;
+        call_note(c, "reasoning parameters dropped", error->message);
+    }
+    log_info("a provider refused parameters and is asked again without",
+             LOG_STR("provider", p->name),
+             LOG_BOOL("reasoning", !c->plain));
+    return true;
 }
 
 static void breaker_tell(struct call *c, bool ok)
@@ -387,10 +414,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         end_with(c, &error);
         return;
     }
-    if (refused_parameters(c, &error)) {
-        log_info("provider refused reasoning parameters", LOG_STR("provider", p->name));
-        call_note(c, "reasoning parameters dropped", error.message);
-        c->plain = true;
+    if (ask_for_less(c, &error)) {
         call_attempt(c);
         return;
     }

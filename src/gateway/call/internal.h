@@ -44,7 +44,8 @@ struct call {
     size_t chain_count, at; /* the provider at hand */
     enum call_phase phase;
     unsigned tries;          /* made with this provider in this phase */
-    bool plain;              /* without reasoning parameters: it refused them */
+    bool unsampled;          /* without the preset's sampling: it refused that */
+    bool plain;              /* without reasoning parameters at all: it refused them */
     const struct wire *wire; /* the upstream's dialect */
     bool stream_up;          /* the upstream was asked to stream */
     bool relay;

@@ -64,8 +64,8 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
         return;
     plan->set_level = true;
     plan->level = c->level.asked == CHAT_LEVEL_NOT_GIVEN ? CHAT_LEVEL_MEDIUM : c->level.asked;
-    if ((row->levers & PROVIDER_NATIVE) && budget >= row->native_min)
-        plan->budget_tokens = budget;
+    if (row->levers & PROVIDER_NATIVE) /* the smallest it takes, if the cap is less: we cut */
+        plan->budget_tokens = budget < row->native_min ? row->native_min : budget;
 }
 
 static str join(struct arena *a, str x, str y)
@@ -82,7 +82,7 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
     plan->system_extra = level_words(c->in.request, preset);
     if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->phase == CALL_FIRST)
         plan->system_extra = join(&c->arena, plan->system_extra, level_convention(c->in.request));
-    if (preset && !c->plain) {
+    if (preset && !c->plain && !c->unsampled) {
         plan->temperature = preset->temperature;
         plan->top_p = preset->top_p;
     }
@@ -140,7 +140,9 @@ static void plan_headers(struct call *c, const struct config_provider *p, bool s
     if (!(same && str_find(c->in.forward, STR("anthropic-version")) != STR_NONE))
         buf_add(&c->headers, str_c(row->extra_headers));
     otlp_trace_format(&c->in.trace, trace);
-    buf_printf(&c->headers, "traceparent: %s\r\n", trace);
+    buf_add(&c->headers, STR("traceparent: "));
+    buf_add(&c->headers, (str){trace, 55});
+    buf_add(&c->headers, STR("\r\n"));
 }
 
 /* Path and query behind the host. */

@@ -272,7 +272,7 @@ void http1_head_move(struct http1_head *h, str from, const char *to)
 str http1_find(const struct http1_head *h, str name)
 {
     for (size_t i = 0; i < h->field_count; i++)
-        if (http1_same(h->fields[i].name, name))
+        if (h->fields[i].name.n == name.n && http1_same(h->fields[i].name, name))
             return h->fields[i].value;
     return STR("");
 }
@@ -280,7 +280,7 @@ str http1_find(const struct http1_head *h, str name)
 bool http1_has(const struct http1_head *h, str name)
 {
     for (size_t i = 0; i < h->field_count; i++)
-        if (http1_same(h->fields[i].name, name))
+        if (h->fields[i].name.n == name.n && http1_same(h->fields[i].name, name))
             return true;
     return false;
 }

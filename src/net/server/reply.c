@@ -51,7 +51,7 @@ static bool is_ours(str name)
     };
 
     for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (http1_same(name, ours[i]))
+        if (name.n == ours[i].n && http1_same(name, ours[i]))
             return true;
     return false;
 }
@@ -79,18 +79,6 @@ static void put_header(struct buf *out, str name, str value)
     buf_wrote(out, name.n + value.n + 4);
 }
 
-static void put_number(struct buf *out, uint64_t n)
-{
-    char digits[20];
-    size_t at = sizeof digits;
-
-    do {
-        digits[--at] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n > 0);
-    buf_add(out, (str){digits + at, sizeof digits - at});
-}
-
 static bool has_no_body(int status)
 {
     return status < 200 || status == 204 || status == 304;
@@ -108,7 +96,7 @@ static struct buf *begin_head(struct server_exchange *x, int status, const struc
         x->keep = false;
     buf_reset(out);
     buf_add(out, STR("HTTP/1.1 "));
-    put_number(out, (uint64_t)status);
+    buf_add_u64(out, (uint64_t)status);
     buf_add_c(out, ' ');
     buf_add(out, str_c(http1_reason(status)));
     buf_add(out, STR("\r\n"));
@@ -125,7 +113,7 @@ static struct buf *begin_head(struct server_exchange *x, int status, const struc
 static void put_length(struct buf *out, size_t size)
 {
     buf_add(out, STR("Content-Length: "));
-    put_number(out, size);
+    buf_add_u64(out, size);
     buf_add(out, STR("\r\n"));
 }
 

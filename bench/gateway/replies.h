@@ -1,0 +1,33 @@
+/* replies.h - what the bench's upstream says, made once: whole replies and events, in two dialects.
+ *
+ * OpenAI's chat completions have the reasoning between <think> tags in the text, for the gateway to
+ * split; Anthropic's messages have it in a block of its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define EVENT_MAX 768
+
+struct bytes {
+    char *p;
+    size_t n;
+};
+
+enum size { SMALL, LARGE, SIZES };
+
+struct replies {
+    struct bytes whole[SIZES]; /* head and body; the number at nonce_at */
+    size_t nonce_at[SIZES];
+    struct bytes head;        /* of a stream */
+    struct bytes first, last; /* before and after a stream's texts; last ends the HTTP reply */
+    struct bytes turn;        /* between reasoning and answer, if there is something to say */
+    struct bytes think, text; /* one event, the time at *_at */
+    size_t think_at, text_at;
+    struct bytes burst, flood; /* head to end, all of it */
+};
+
+void replies_init(struct replies *r, bool anthropic);

@@ -1,0 +1,22 @@
+/* embed.h - files that are part of the program.
+ *
+ *     extern const struct embed page_files[];      made by tools/embed page_files FILE...
+ *     extern const size_t page_files_count;
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/str.h"
+
+struct embed {
+    const char *name;  /* without its folder */
+    const char *bytes; /* with a NUL behind them that does not count */
+    size_t size;
+    const char *digest; /* the front of its SHA-256, in hex */
+};
+
+extern const struct embed page_files[]; /* of the first page: src/serve/page */
+extern const size_t page_files_count;
+extern const struct embed demo_files[]; /* of the demo: example/demo */
+extern const size_t demo_files_count;

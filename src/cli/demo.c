@@ -1,0 +1,205 @@
+/* demo.c - the gateway on recordings, for who wants to see it before anything is set up.
+ *
+ * The files of the demo are in the program. They are laid out in a folder of their own, read, and
+ * taken away again before the first request: nothing is left behind however the demo ends.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/embed.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "cli/cli.h"
+#include "serve/serve.h"
+
+#include <unistd.h>
+
+#define PORTS 32 /* that are tried */
+
+enum { LISTEN, OPEN };
+
+static const struct cli_option options[] = {
+    [LISTEN] = {"listen", 'l', "ADDR:PORT", NULL, "where to listen; else 8484 or the next free"},
+    [OPEN] = {"open", 'o', NULL, NULL, "open the page in a browser"},
+};
+
+struct demo {
+    struct cli *cli;
+    bool open;
+    char folder[FILE_PATH_MAX]; /* empty once it is gone */
+    struct json questions;
+};
+
+/* ---- files ---- */
+
+static void remove_files(struct demo *d)
+{
+    if (!d->folder[0])
+        return;
+    for (size_t i = 0; i < demo_files_count; i++)
+        (void)unlink(demo_files[i].name);
+    if (chdir("/") == 0)
+        (void)rmdir(d->folder);
+    d->folder[0] = '\0';
+}
+
+static bool lay_out_files(struct demo *d, struct err *e)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    (void)snprintf(
+        d->folder, sizeof d->folder, "%s/rationale-demo-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    if (!mkdtemp(d->folder) || chdir(d->folder) != 0) {
+        err_sys(e, "%s", d->folder);
+        d->folder[0] = '\0';
+        return false;
+    }
+    for (size_t i = 0; i < demo_files_count; i++)
+        if (!file_write_atomic(
+                demo_files[i].name, (str){demo_files[i].bytes, demo_files[i].size}, 0600, e))
+            return false;
+    return true;
+}
+
+static str file_text(const char *name)
+{
+    for (size_t i = 0; i < demo_files_count; i++)
+        if (strcmp(demo_files[i].name, name) == 0)
+            return (str){demo_files[i].bytes, demo_files[i].size};
+    base_die("a file of the demo is missing");
+}
+
+/* ---- words ---- */
+
+/* A member of the question with this id, as it stands in the file: JSON, quotes and all. */
+static str question(const struct demo *d, const char *id, const char *member)
+{
+    const struct json *doc = &d->questions;
+    const struct json_node *all = json_root(doc);
+
+    for (const struct json_node *q = json_first(doc, all); q; q = json_next(doc, all, q)) {
+        str raw = json_raw(doc, json_find(doc, q, STR("id")));
+
+        if (str_eq(str_slice(raw, 1, raw.n - 1), str_c(id)))
+            return json_raw(doc, json_find(doc, q, str_c(member)));
+    }
+    base_die("a question of the demo is missing");
+}
+
+static void print_curls(const struct demo *d, str at)
+{
+    struct file_out *out = &d->cli->out;
+    const char *dim = cli_dim(d->cli), *plain = cli_plain(d->cli);
+    str model = question(d, "incident", "model"), prompt = question(d, "incident", "prompt");
+
+    file_out_printf(out,
+                    "%s# as OpenAI: the reasoning is counted, and not shown unless one asks%s\n"
+                    "curl -s http://" STR_FMT "/v1/chat/completions -d '{\"model\": " STR_FMT ",\n"
+                    "  \"messages\": [{\"role\": \"user\", \"content\": " STR_FMT "}]}'\n\n",
+                    dim,
+                    plain,
+                    STR_ARG(at),
+                    STR_ARG(model),
+                    STR_ARG(prompt));
+    file_out_printf(
+        out,
+        "%s# as Anthropic, the same model; the reasoning is asked for: a thinking block%s\n"
+        "curl -s http://" STR_FMT "/v1/messages -H 'x-rationale-reasoning: show' \\\n"
+        "  -d '{\"model\": " STR_FMT ", \"max_tokens\": 1024,\n"
+        "  \"messages\": [{\"role\": \"user\", \"content\": " STR_FMT "}]}'\n\n",
+        dim,
+        plain,
+        STR_ARG(at),
+        STR_ARG(model),
+        STR_ARG(prompt));
+    model = question(d, "policy", "model");
+    prompt = question(d, "policy", "prompt");
+    file_out_printf(out,
+                    "%s# streamed: a model that prints <think> tags, held to 128 tokens of it%s\n"
+                    "curl -sN http://" STR_FMT "/generate -H 'x-rationale-reasoning: show' \\\n"
+                    "  -d '{\"model\": " STR_FMT ", \"reasoning_effort\": \"low\",\n"
+                    "  \"prompt\": " STR_FMT "}'\n\n",
+                    dim,
+                    plain,
+                    STR_ARG(at),
+                    STR_ARG(model),
+                    STR_ARG(prompt));
+}
+
+/* The browser is left to itself: it may stay when we go. */
+static void open_page(str at)
+{
+    char url[128];
+    const char *argv[] = {"xdg-open", url, NULL};
+    const struct proc_spec spec = {.argv = argv,
+                                   .env = (const char *const *)environ,
+                                   .cwd = "/",
+                                   .in = PROC_NULL,
+                                   .out = PROC_NULL,
+                                   .err = PROC_NULL};
+    struct proc p;
+    struct err e;
+
+    (void)snprintf(url, sizeof url, "http://" STR_FMT "/", STR_ARG(at));
+    if (!proc_spawn(&p, &spec, &e))
+        cli_complain(0, "no browser could be opened: %s", e.text);
+}
+
+static void on_ready(void *ctx, str at)
+{
+    struct demo *d = ctx;
+    struct file_out *out = &d->cli->out;
+
+    remove_files(d); /* all of them have been read */
+    file_out_printf(out,
+                    "The gateway, on recorded replies: no key, no network, nothing is kept.\n\n"
+                    "  %shttp://" STR_FMT "/%s\n\n"
+                    "Open it in a browser, or ask from another terminal:\n\n",
+                    cli_bold(d->cli),
+                    STR_ARG(at),
+                    cli_plain(d->cli));
+    print_curls(d, at);
+    file_out_add(out, STR("Ctrl-C ends it.\n"));
+    file_out_flush(out);
+    if (d->open)
+        open_page(at);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct demo d = {.cli = cli, .open = args->value[OPEN] != NULL};
+    struct serve_options o = {.config = "demo.yaml",
+                              .listen = args->value[LISTEN],
+                              .port_tries = args->value[LISTEN] ? 1 : PORTS,
+                              .questions = file_text("questions.json"),
+                              .hangup_ends = true,
+                              .on_ready = on_ready,
+                              .ctx = &d};
+    struct err e;
+    bool ok;
+
+    json_init(&d.questions);
+    ok = json_parse(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
+    remove_files(&d);
+    json_release(&d.questions);
+    if (ok)
+        return CLI_OK;
+    return e.code == ERR_INPUT ? cli_complain(CLI_USAGE, "%s", e.text) : cli_fail(&e);
+}
+
+const struct cli_command cli_demo = {
+    .name = "demo",
+    .summary = "see the gateway at work, without a key or a network",
+    .words = "",
+    .about =
+        "Runs the gateway on recorded replies and prints where its page is and what to ask with "
+        "curl. A question that is not among the recordings is answered with an error that names "
+        "the nearest one. Nothing is kept: its files are in a folder of their own, which is gone "
+        "before the first request.",
+    .examples = "  rationale demo\n"
+                "  rationale demo --open\n"
+                "  rationale demo --listen 127.0.0.1:0\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 0,
+    .run = run,
+};
