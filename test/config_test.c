@@ -231,6 +231,23 @@ TEST(no_word_about_reasoning_is_one_warning)
     }
 }
 
+TEST(an_address_for_all_without_keys_is_a_warning)
+{
+    static const char *const hosts[] = {"0.0.0.0:80", "'[::]:80'", "128.0.0.1:80"};
+
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        char yaml[160];
+        struct config *c;
+
+        (void)snprintf(
+            yaml, sizeof yaml, "providers: {openai: {format: think}}\nlisten: %s\n", hosts[i]);
+        c = parse(yaml);
+        CHECK_INT(c->warning_count, 1);
+        CHECK(str_find(c->warnings[0], STR("without keys only a loopback")) != STR_NONE);
+        config_release(c);
+    }
+}
+
 static void check_route(const struct config *c, const char *model, const char *want)
 {
     struct config_route r;
@@ -432,7 +449,8 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
 TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(every_setting_of_a_key_arrives), T(every_setting_of_a_provider_arrives),
           T(a_provider_without_its_key_is_a_warning), T(no_word_about_reasoning_is_one_warning),
-          T(models_find_their_provider),
+          T(an_address_for_all_without_keys_is_a_warning),
+          T(an_address_for_all_without_keys_is_a_warning), T(models_find_their_provider),
           T(a_version_that_the_dialect_says_itself_is_not_said_twice), T(levels_have_presets),
           T(scalars_are_those_of_the_core_schema),
           T(what_is_printed_can_be_read_again_and_tells_no_secret))

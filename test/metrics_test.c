@@ -313,18 +313,21 @@ TEST(an_idle_page_is_whole_and_its_counters_are_zero)
 
 TEST(the_gauges_are_shown)
 {
-    struct metrics_gauges g = {.queue_depth = 1,
-                               .queue_capacity = 2,
-                               .history_pending = 3,
-                               .history_free = 5,
-                               .history_errors = 6,
-                               .history_dropped = 7,
-                               .history_commits = 8,
-                               .history_commit_seconds = 1.5,
-                               .export_depth = 9,
-                               .export_sent = 10,
-                               .export_dropped = 11,
-                               .connections = 12};
+    struct metrics_gauges g = {
+        .queue_depth = 1,
+        .queue_capacity = 2,
+        .history_pending = 3,
+        .history_free = 5,
+        .history_errors = 6,
+        .history_dropped = 7,
+        .history_commits = 8,
+        .history_commit_seconds = 1.5,
+        .export_depth = 9,
+        .export_sent = 10,
+        .export_dropped = 11,
+        .connections = 12,
+        .keys = (struct metrics_budget[]){{STR("ci"), 0.25}, {STR("spent"), -0.5}},
+        .key_count = 2};
     struct metrics *m = metrics_new(1);
     struct buf page;
 
@@ -337,6 +340,10 @@ TEST(the_gauges_are_shown)
     CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_count", 8);
     CHECK_SAMPLE(buf_str(&page), "rationale_export_dropped_total{exporter=\"otlp\"}", 11);
     CHECK_SAMPLE(buf_str(&page), "rationale_connections", 12);
+    CHECK_SAMPLE(buf_str(&page), "rationale_key_budget_remaining_ratio{key=\"ci\"}", 0.25);
+    CHECK_SAMPLE(buf_str(&page), "rationale_key_budget_remaining_ratio{key=\"spent\"}", 0);
+    CHECK_SAMPLE(buf_str(&page), "rationale_audit_verify_failures_total", 0);
+    CHECK_SAMPLE(buf_str(&page), "rationale_live_clients{transport=\"sse\"}", 0);
     buf_release(&page);
     metrics_free(m);
 }

@@ -28,6 +28,7 @@ static const char stream[] =
 static const char events[] = "start \"qwen3\"\n"
                              "reasoning 0 \"Two and \xC3\xBC\"\n"
                              "text 1 \"It is four\"\n"
+                             "keep \"call_0\" \"ollama_thinking\" \"Two and \xC3\xBC\"\n"
                              "call 2 \"call_0\" \"add\"\n"
                              "arguments 2 \"{\\\"a\\\": 2}\"\n"
                              "call 3 \"x\" \"sub\"\n"

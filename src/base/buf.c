@@ -133,3 +133,28 @@ bool buf_ok(const struct buf *b, const char *what, struct err *e)
         return true;
     return err_set(e, ERR_LIMIT, "%s: larger than %zu bytes", what, b->size_max);
 }
+
+void buf_pool_release(struct buf_pool *pool)
+{
+    while (pool->n > 0)
+        free(pool->spare[--pool->n].p);
+}
+
+void buf_take(struct buf_pool *pool, struct buf *b)
+{
+    if (b->p || pool->n == 0)
+        return;
+    pool->n--;
+    b->p = pool->spare[pool->n].p;
+    b->cap = pool->spare[pool->n].cap;
+}
+
+void buf_give(struct buf_pool *pool, struct buf *b)
+{
+    if (b->p && b->cap <= BUF_SPARE_MAX && pool->n < BUF_POOL_MAX) {
+        pool->spare[pool->n].p = b->p;
+        pool->spare[pool->n++].cap = b->cap;
+        b->p = NULL;
+    }
+    buf_release(b);
+}

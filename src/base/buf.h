@@ -53,3 +53,22 @@ bool buf_full(const struct buf *b);
 
 /* False if it is full: `what` is "larger than SIZE_MAX bytes". */
 bool buf_ok(const struct buf *b, const char *what, struct err *e) MUST_USE;
+
+/* Memory of buffers that come and go, kept for the next. One thread at a time; at most BUF_POOL_MAX
+ * pieces, and none that grew beyond BUF_SPARE_MAX. */
+#define BUF_POOL_MAX 64
+#define BUF_SPARE_MAX 16384
+
+struct buf_pool {
+    size_t n;
+    struct {
+        char *p;
+        size_t cap;
+    } spare[BUF_POOL_MAX];
+};
+
+void buf_pool_release(struct buf_pool *pool);
+/* Gives b, which holds no memory yet, what is spare; if nothing is, it grows as any other. */
+void buf_take(struct buf_pool *pool, struct buf *b);
+/* buf_release, but for who comes next. */
+void buf_give(struct buf_pool *pool, struct buf *b);

@@ -128,9 +128,10 @@ struct chat_request {
     str format_name, format_schema; /* of SCHEMA */
     bool format_strict;
     bool stream;
-    bool stream_usage; /* OpenAI: stream_options.include_usage */
-    bool no_thoughts;  /* the client asks that reasoning be left out (exclude, display: omitted) */
-    bool thoughts;     /* the client asks to see it (includeThoughts, summary, think) */
+    bool stream_usage;  /* OpenAI: stream_options.include_usage */
+    bool no_thoughts;   /* the client asks that reasoning be left out (exclude, display: omitted) */
+    bool keep_thoughts; /* /generate: drop_from_history is false */
+    bool thoughts;      /* the client asks to see it (includeThoughts, summary, think) */
     enum chat_level level;
     int64_t budget_tokens; /* asked for by the client in tokens; -1 if not */
     str user;

@@ -117,20 +117,20 @@ static bool read_listen(struct config_build *b, const struct json_node *v)
     return true;
 }
 
-static bool check_reach(struct config_build *b, const struct json_node *root)
+/* Without keys nobody but this machine comes in, whatever is asked for: see serve.c. */
+static void check_reach(struct config_build *b, const struct json_node *root)
 {
     const struct json_node *v = config_at(&b->source->doc, root, "listen");
 
     if (config_is_loopback(b->c->listen_host))
-        return true;
+        return;
     if (b->c->key_count == 0)
-        return config_wrong(b,
-                            v,
-                            "without keys only a loopback address is listened on: add keys (see "
-                            "`rationale keys new`) or use 127.0.0.1");
-    if (b->c->tls_cert.n == 0)
+        config_warn(b,
+                    v,
+                    "without keys only a loopback address is listened on: add keys (see "
+                    "`rationale keys new`) or use 127.0.0.1");
+    else if (b->c->tls_cert.n == 0)
         config_warn(b, v, "others can reach this address and tls is not set: keys go unencrypted");
-    return true;
 }
 
 static bool check_store(struct config_build *b, const struct json_node *root)
@@ -216,8 +216,11 @@ static bool build(struct config_build *b)
         return false;
     if ((b->c->tls_cert.n > 0) != (b->c->tls_key.n > 0))
         return config_wrong(b, json_find(doc, root, STR("tls")), "cert and key belong together");
-    return config_providers_read(b, json_find(doc, root, STR("providers"))) &&
-           config_keys_read(b, json_find(doc, root, STR("keys"))) && check_reach(b, root);
+    if (!config_providers_read(b, json_find(doc, root, STR("providers"))) ||
+        !config_keys_read(b, json_find(doc, root, STR("keys"))))
+        return false;
+    check_reach(b, root);
+    return true;
 }
 
 /* ---- the schema ---- */

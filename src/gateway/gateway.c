@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #define VAULT_MAX ((size_t)64 << 20)
+#define QUEUE_MAX ((size_t)64 << 20) /* records that wait for the disk: many large ones at once */
 
 bool setup_new(struct config *c, struct setup **out, struct err *e)
 {
@@ -68,7 +69,10 @@ void setup_release(struct setup *s)
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
 {
     const struct config *c = o->setup->config;
-    struct store_options so = {.url = c->store_url, .durability = c->durability, .clock = o->clock};
+    struct store_options so = {.url = c->store_url,
+                               .durability = c->durability,
+                               .queue_size_max = QUEUE_MAX,
+                               .clock = o->clock};
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};
     g->vocab = tokens_vocab_find(STR("o200k_base"));

@@ -25,8 +25,16 @@ enum metrics_rejected {
     METRICS_REJECTED_COUNT
 };
 
+/* How much of its money a key has left: 1 is all. */
+struct metrics_budget {
+    str name;
+    double left;
+};
+
 /* Gauges that are asked for when scraped. */
 struct metrics_gauges {
+    const struct metrics_budget *keys; /* with money to spend; lent */
+    size_t key_count;
     uint64_t queue_depth, queue_capacity;
     uint64_t history_pending, history_bytes, history_free, history_errors, history_dropped,
         history_commits;

@@ -312,6 +312,44 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
     metrics_line(t, "_count", "", g->history_commits, 1);
 }
 
+/* What has nothing to count yet is there all the same, so that its first is a rise. */
+static void later_lines(struct metrics_text *t)
+{
+    static const struct {
+        const char *name;
+        enum metrics_type type;
+        const char *help, *labels;
+    } rows[] = {
+        {PREFIX "redactions", METRICS_COUNTER, "What was made unreadable.", "rule=\"none\""},
+        {PREFIX "audit_records", METRICS_COUNTER, "Records of the audit.", ""},
+        {PREFIX "audit_verify_failures", METRICS_COUNTER, "Breaks in its chain.", ""},
+        {PREFIX "live_clients", METRICS_GAUGE, "Who watches live.", "transport=\"sse\""},
+        {PREFIX "live_lag_bytes", METRICS_GAUGE, "What they are behind.", "transport=\"sse\""},
+        {PREFIX "live_dropped", METRICS_COUNTER, "What they missed.", "transport=\"sse\""},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        metrics_family(t, rows[i].name, rows[i].type, rows[i].help);
+        metrics_line(t, "", rows[i].labels, 0, 1);
+    }
+}
+
+static void key_lines(struct metrics_text *t, const struct metrics_gauges *g)
+{
+    metrics_family(t,
+                   PREFIX "key_budget_remaining_ratio",
+                   METRICS_GAUGE,
+                   "What is left of the money a key may spend; 1 is all.");
+    for (size_t i = 0; i < g->key_count && i < METRICS_SERIES_MAX; i++) {
+        char name[65], labels[LABELS_MAX];
+        double left = g->keys[i].left > 0 ? g->keys[i].left : 0;
+
+        /* A key's name has no character that would have to be escaped: see config_keys.c. */
+        (void)snprintf(name, sizeof name, STR_FMT, STR_ARG(g->keys[i].name));
+        metrics_line(t, "", with(labels, "", "key", name), (uint64_t)(left * 1e9), 1000000000);
+    }
+}
+
 void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool openmetrics,
                     struct buf *out)
 {
@@ -339,6 +377,8 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
                   sizeof totals / sizeof(uint64_t));
     totals_render(&t, &totals);
     gauge_lines(&t, g);
+    later_lines(&t);
+    key_lines(&t, g);
     metrics_process(&t, m->start_ms);
     metrics_end(&t);
 }

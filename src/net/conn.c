@@ -82,7 +82,7 @@ static bool is_open(const struct conn *c)
 
 static void release_queue(struct conn *c)
 {
-    buf_release(&c->out);
+    buf_give(loop_bufs(c->loop), &c->out);
     c->out_at = 0;
 }
 
@@ -108,6 +108,7 @@ static void queue_add(struct conn *c, str bytes)
         buf_drop(&c->out, c->out_at);
         c->out_at = 0;
     }
+    buf_take(loop_bufs(c->loop), &c->out);
     buf_add(&c->out, bytes);
     if (!buf_full(&c->out))
         return;

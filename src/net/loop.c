@@ -34,6 +34,7 @@ struct loop {
     struct loop_task deferred; /* a ring; this is its head */
     _Atomic(struct loop_task *) posted;
     atomic_bool stop;
+    struct buf_pool bufs;
     char scratch[LOOP_SCRATCH_SIZE];
 };
 
@@ -85,6 +86,11 @@ uint64_t loop_now_ns(const struct loop *l)
 char *loop_scratch(struct loop *l)
 {
     return l->scratch;
+}
+
+struct buf_pool *loop_bufs(struct loop *l)
+{
+    return &l->bufs;
 }
 
 /* Watches. */
@@ -391,5 +397,6 @@ void loop_free(struct loop *l)
     close(l->epoll_fd);
     close(l->wake_fd);
     free(l->heap);
+    buf_pool_release(&l->bufs);
     free(l);
 }

@@ -26,6 +26,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -90,3 +91,5 @@ void loop_post(struct loop *l, struct loop_task *t);
  * conn lends to on_bytes is in there. */
 #define LOOP_SCRATCH_SIZE 65536
 char *loop_scratch(struct loop *l);
+/* Memory for buffers that do not outlive the loop. */
+struct buf_pool *loop_bufs(struct loop *l);

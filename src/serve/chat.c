@@ -2,8 +2,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <strings.h>
+
 #include "base/log.h"
 #include "serve/internal.h"
+
+#define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
 
 #define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
 
@@ -64,6 +68,29 @@ static void tell_counts(struct exchange *ex)
     wire_generate_counts(&ex->encoder, f.reasoning_tokens, f.cap);
 }
 
+static const struct chat_error too_large = {
+    .status = 502,
+    .type = STR_INIT(""),
+    .message = STR_INIT("the reply is too large to be given in this form"),
+    .code = STR_INIT("upstream_too_large"),
+    .param = STR_INIT(""),
+    .raw = STR_INIT(""),
+    .retry_after_ms = -1,
+};
+
+/* What an encoder keeps of a reply is bounded; the rest is not said, and the client is told. */
+static void check_room(struct exchange *ex)
+{
+    bool full = buf_full(&ex->out) || arena_left(server_arena(ex->x)) < ENCODE_SPARE;
+
+    if (!full || ex->encoder.failed)
+        return;
+    buf_reset(&ex->out);
+    ex->encoder.ended = false;
+    wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = &too_large});
+    ex->encoder.failed = true;
+}
+
 static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last)
 {
@@ -77,6 +104,7 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         wire_relay(&ex->encoder, frame, events, n, touched);
     for (size_t i = 0; !frame && i < n; i++)
         wire_encode(&ex->encoder, &events[i]);
+    check_room(ex);
     if (ex->request.stream && !last)
         flush(ex);
 }
@@ -117,6 +145,7 @@ static void on_end(void *ctx, const struct err *e)
         unstored.message =
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
         buf_reset(&ex->out);
+        ex->encoder.ended = false; /* its end has not left */
         on_error(ex, &unstored);
     }
     if (!ex->failed && !ex->request.stream)
@@ -127,7 +156,8 @@ static void on_end(void *ctx, const struct err *e)
     else if (ex->request.stream)
         end_stream(ex);
     else
-        exchange_reply(ex, 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
+        exchange_reply(
+            ex, ex->encoder.failed ? 502 : 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
 }
 
 static const struct call_sink sink = {on_frame, on_error, on_end};
@@ -140,9 +170,9 @@ static void keep_alive(void *ctx)
     uint64_t every_ms = ex->setup->config->keepalive_ms;
     uint64_t quiet_ms = (loop_now_ns(ex->worker->gl.loop) - ex->last_ns) / CLOCK_NS_PER_MS;
 
-    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0) {
+    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->failed) {
         call_commit(ex->call);
-        wire_encode_comment(&ex->encoder, STR("thinking"));
+        wire_encode_ping(&ex->encoder);
         flush(ex);
         quiet_ms = 0;
     }
@@ -155,9 +185,9 @@ static void keep_alive(void *ctx)
 
 static enum config_show asked_to_show(str value)
 {
-    return str_eq(value, STR("show"))   ? CONFIG_SHOW
-           : str_eq(value, STR("hide")) ? CONFIG_HIDE
-                                        : CONFIG_SHOW_UNSET;
+    return value.n == 4 && strncasecmp(value.p, "show", 4) == 0   ? CONFIG_SHOW
+           : value.n == 4 && strncasecmp(value.p, "hide", 4) == 0 ? CONFIG_HIDE
+                                                                  : CONFIG_SHOW_UNSET;
 }
 
 /* Headers that mean something to a provider of the same dialect. */
@@ -218,6 +248,7 @@ static bool start(struct exchange *ex)
     };
     struct chat_error error;
 
+    buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
@@ -228,11 +259,9 @@ static bool start(struct exchange *ex)
     ex->encoder.id = ex->id;
     ex->encoder.created_s = clock_wall_ms(ex->worker->daemon->gateway.clock) / 1000;
     if (ex->wire->dialect == CHAT_GENERATE)
-        wire_generate_options(&ex->encoder,
-                              ex->setup->config->delta,
-                              !ex->setup->config->drop_from_history || !call_hides(ex->call));
+        wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
-    if (sse(ex) && ex->setup->config->keepalive_ms) {
+    if (ex->request.stream && ex->setup->config->keepalive_ms) {
         loop_timer_init(&ex->keepalive, keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }
@@ -270,7 +299,7 @@ void chat_handle(struct exchange *ex)
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
         ex->request.model = first_model(ex->setup->config);
-    start(ex);
+    (void)start(ex);
 }
 
 /* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */

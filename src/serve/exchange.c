@@ -27,13 +27,14 @@ void exchange_done(struct exchange *ex)
     loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
     loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
     json_release(&ex->doc);
-    buf_release(&ex->out);
+    buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
     setup_release(ex->setup);
     ex->ended = true;
 }
 
 void exchange_reply(struct exchange *ex, int status, str type, str body)
 {
+    struct buf_pool *bufs = loop_bufs(ex->worker->gl.loop);
     struct server_exchange *x = ex->x;
     struct server_header headers[SERVE_HEADERS_MAX];
     struct buf out;
@@ -47,7 +48,7 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
     buf_init(&ex->out, 0);
     exchange_done(ex);
     server_reply(x, status, headers, n, body);
-    buf_release(&out);
+    buf_give(bufs, &out);
 }
 
 void exchange_error(struct exchange *ex, const struct chat_error *error)
@@ -112,12 +113,48 @@ static str presented_key(const struct http1_head *h)
     return key.n ? key : http1_find(h, STR("x-goog-api-key"));
 }
 
+static str host_only(str host)
+{
+    size_t n = host.n;
+
+    if (host.n && host.p[0] == '[') {
+        for (n = 1; n < host.n && host.p[n] != ']'; n++)
+            ;
+        return str_slice(host, 1, n);
+    }
+    while (n > 0 && host.p[n - 1] != ':')
+        n--;
+    return n ? str_slice(host, 0, n - 1) : host;
+}
+
+/* Without keys whoever reaches loopback may ask, and a browser can be made to by any page it shows.
+ * So a request that comes from a page must come from a page of ours. */
+static bool from_elsewhere(const struct http1_head *h)
+{
+    str origin = http1_find(h, STR("origin")), host = http1_find(h, STR("host"));
+    size_t scheme = str_find(origin, STR("://"));
+
+    if (!http1_has(h, STR("origin")))
+        return false;
+    if (scheme == STR_NONE)
+        return true; /* "null" among them */
+    return !str_eq(str_slice(origin, scheme + 3, origin.n), host) ||
+           !config_is_loopback(host_only(host));
+}
+
 static bool authenticated(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
     uint8_t digest[32];
     str key;
 
+    if (c->key_count == 0 && from_elsewhere(server_request(ex->x))) {
+        exchange_fail(ex,
+                      403,
+                      "foreign_origin",
+                      "a page of another site may not ask here; configure keys to allow it");
+        return false;
+    }
     if (c->key_count == 0)
         return true; /* only on loopback, see serve.c */
     key = presented_key(server_request(ex->x));

@@ -35,6 +35,24 @@ void ready_handle(struct exchange *ex)
     buf_release(&body);
 }
 
+/* Keys that may spend so much and no more. */
+static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
+{
+    const struct config *c = ex->setup->config;
+    struct metrics_budget *keys = arena_zero(server_arena(ex->x), METRICS_SERIES_MAX, sizeof *keys);
+
+    for (size_t i = 0; i < c->key_count && g->key_count < METRICS_SERIES_MAX; i++) {
+        double may = c->keys[i].spend_usd;
+        double spent = limits_spent(ex->worker->daemon->gateway.limits, c->keys[i].name);
+
+        if (may < 0)
+            continue;
+        keys[g->key_count++] =
+            (struct metrics_budget){c->keys[i].name, may > 0 ? 1 - spent / may : 0};
+    }
+    g->keys = keys;
+}
+
 static void gauges(struct daemon *d, struct metrics_gauges *g)
 {
     struct store_health h;
@@ -62,6 +80,7 @@ void metrics_handle(struct exchange *ex)
     struct buf body;
 
     gauges(ex->worker->daemon, &g);
+    key_gauges(ex, &g);
     buf_init(&body, (size_t)16 << 20);
     metrics_render(ex->worker->daemon->gateway.metrics, &g, open, &body);
     exchange_reply(ex,

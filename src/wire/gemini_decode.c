@@ -81,8 +81,9 @@ static str call_id(const struct at *at, const struct json_node *call)
 
     if (id.n)
         return id;
-    return arena_printf(
-        &at->d->scratch, "call_" STR_FMT "%s%u", STR_ARG(s->id), s->id.n ? "_" : "", s->calls);
+    if (!s->id.n)
+        return wire_call_id(at->d, s->calls);
+    return arena_printf(&at->d->scratch, "call_" STR_FMT "_%u", STR_ARG(s->id), s->calls);
 }
 
 static void begin_call(const struct at *at, const struct json_node *call, str signature)

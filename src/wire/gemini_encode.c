@@ -346,10 +346,12 @@ static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
     if (ev->kind != CHAT_END || s->finished)
         return;
     s->finished = true;
-    if (s->gather.full)
+    if (s->gather.full) {
         on_error(en, &error);
-    else
+        en->failed = true;
+    } else {
         write_whole(en);
+    }
 }
 
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)

@@ -4,13 +4,16 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "wire/gemini.h"
+
+#define CALLS_MAX ((size_t)1 << 24)
 
 struct turn {
     const struct chat_request *r;
     struct json_out *o;
     const char *role;
-    size_t at; /* the message at hand */
+    struct map *calls; /* by id, the latest that has it */
     bool open;
 };
 
@@ -100,12 +103,23 @@ static void put_call(struct turn *t, const struct chat_part *p)
     json_out_end(t->o);
 }
 
+static void note_call(struct turn *t, const struct chat_part *p)
+{
+    struct err e;
+
+    if (p->id.n && !map_set(t->calls, p->id, MAP_PTR((void *)(uintptr_t)p), &e))
+        return; /* the id then stands for the name */
+}
+
 /* The name of the tool that was called, which other dialects do not say again. */
 static str name_of(const struct turn *t, const struct chat_part *result)
 {
-    str name = result->name.n ? result->name : part_call_name(t->r, t->at, result->id);
+    struct map_entry *call;
 
-    return name.n ? name : result->id;
+    if (result->name.n)
+        return result->name;
+    call = map_find(t->calls, result->id);
+    return call ? ((const struct chat_part *)call->value.ptr)->name : result->id;
 }
 
 static void join_text(const struct chat_part *p, struct buf *out)
@@ -173,6 +187,7 @@ static void put_part(struct turn *t, const struct chat_part *p)
         put_media(t, p);
         break;
     case CHAT_PART_TOOL_CALL:
+        note_call(t, p);
         put_call(t, p);
         break;
     case CHAT_PART_TOOL_RESULT:
@@ -196,8 +211,8 @@ static bool is_assistant(const struct chat_message *m)
 static void put_run(struct turn *t, size_t from, size_t to, bool assistant)
 {
     for (int pass = 0; pass < (assistant ? 1 : 2); pass++)
-        for (t->at = from; t->at < to; t->at++) {
-            const struct chat_message *m = &t->r->messages[t->at];
+        for (size_t at = from; at < to; at++) {
+            const struct chat_message *m = &t->r->messages[at];
 
             for (size_t k = 0; m->role != CHAT_SYSTEM && k < m->part_count; k++)
                 if (assistant || (m->parts[k].kind == CHAT_PART_TOOL_RESULT) == (pass == 0))
@@ -207,11 +222,14 @@ static void put_run(struct turn *t, size_t from, size_t to, bool assistant)
 
 static void put_contents(const struct chat_request *r, struct json_out *o)
 {
+    struct map calls;
+
+    map_init(&calls, NULL, CALLS_MAX);
     json_out_key(o, STR("contents"));
     json_out_array(o);
     for (size_t i = 0, end; i < r->message_count; i = end) {
         bool assistant = is_assistant(&r->messages[i]);
-        struct turn t = {.r = r, .o = o, .role = assistant ? "model" : "user"};
+        struct turn t = {.r = r, .o = o, .role = assistant ? "model" : "user", .calls = &calls};
 
         for (end = i; end < r->message_count; end++)
             if (r->messages[end].role != CHAT_SYSTEM &&
@@ -226,6 +244,7 @@ static void put_contents(const struct chat_request *r, struct json_out *o)
         turn_end(&t);
     }
     json_out_end(o);
+    map_release(&calls);
 }
 
 static void put_system(const struct chat_request *r, struct json_out *o)

@@ -7,6 +7,7 @@
  *     system            a string
  *     reasoning_effort  none to max; medium if nothing else says how much to think
  *     stream            true if it is left out
+ *     drop_from_history false asks for the reasoning as well, true for none of it
  *     max_tokens, temperature, top_p, stop, seed, tools, tool_choice, response_format, thinking,
  *     reasoning         as in Chat Completions
  *
@@ -78,6 +79,20 @@ static bool read_system(const struct asked *r, const struct json_node *root)
     return true;
 }
 
+static bool read_drop(const struct asked *r, const struct json_node *root)
+{
+    const struct json_node *v = member_find(r->doc, root, "drop_from_history");
+    bool drop;
+
+    if (!v)
+        return true;
+    if (!json_bool(v, &drop))
+        return asked_bad(r, NULL, "drop_from_history", "expected true or false");
+    r->out->keep_thoughts = !drop;
+    r->out->no_thoughts |= drop;
+    return true;
+}
+
 static bool read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
@@ -92,7 +107,7 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
     if (model && !json_text(doc, model, a, &q.model))
         return asked_bad(&r, NULL, "model", "expected a string, the name of a model");
     if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, root) ||
-        !openai_read_thinking(&r, root))
+        !openai_read_thinking(&r, root) || !read_drop(&r, root))
         return false;
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
         q.level = CHAT_LEVEL_MEDIUM;
@@ -302,10 +317,32 @@ static void end_stream(struct wire_encoder *en)
     say_sse_end(en->out);
 }
 
+static bool too_large(const struct state *s)
+{
+    bool full = s->text.full || s->thought.full;
+
+    for (const struct call *call = s->calls; call; call = call->next)
+        full = full || call->arguments.full;
+    return full;
+}
+
 static void end_whole(struct wire_encoder *en)
 {
     struct state *s = en->state;
     struct buf *out = en->out;
+    struct chat_error error = {.status = 502,
+                               .type = STR("upstream_error"),
+                               .message = STR("the reply is too large to be given as a whole"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    if (too_large(s)) {
+        write_error_body(&error, out);
+        en->failed = true;
+        return;
+    }
 
     buf_add(out, STR("{\"id\":"));
     (void)json_quote(out, en->id.n ? en->id : s->id.p ? s->id : STR(""));

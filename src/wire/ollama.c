@@ -95,9 +95,8 @@ static void call(struct wire_decoder *d, const struct json *doc, const struct js
     if (!block_new(d, &s->block))
         return;
     if (!json_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || !id.n)
-        id = arena_printf(&d->scratch, "call_%u", s->calls);
-    else
-        keep(d, id);
+        id = wire_call_id(d, s->calls);
+    keep(d, id);
     piece_reset(&s->thought);
     s->calls++;
     if (!json_text(doc, json_find(doc, f, STR("name")), &d->scratch, &name))
@@ -236,6 +235,7 @@ const struct wire wire_ollama = {
     .decode_whole = ollama_decode_whole,
     .encode = ollama_encode,
     .relay = ollama_relay,
+    .ping = ollama_ping,
     .write_error = ollama_write_error,
     .read_error = ollama_read_error,
 };

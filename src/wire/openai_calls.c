@@ -19,6 +19,8 @@ static str made_up_id(struct wire_decoder *d, const struct openai_choice *c,
     const struct openai_decoding *s = d->state;
     uint64_t h = openai_hash(OPENAI_HASH_SEED, s->id.p ? s->id : STR(""));
 
+    if (d->salt.n)
+        h = openai_hash(h, d->salt);
     h = openai_hash(h, piece_str(&call->name));
     return arena_printf(d->arena,
                         "call_%016llx%02x%03x",

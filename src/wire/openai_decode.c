@@ -240,7 +240,7 @@ void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct 
         openai_decode_call(d, c, v);
     if (!v || v->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *call = json_first(&d->doc, v); call;
+    for (const struct json_node *call = json_first(&d->doc, v); call && !d->deaf;
          call = json_next(&d->doc, v, call))
         if (call->kind == JSON_OBJECT)
             openai_decode_call(d, c, call);
@@ -386,6 +386,11 @@ static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole
     }
     start(d, root);
     openai_extras(d, NULL, root, "", NULL);
+    if (choices && choices->kind == JSON_ARRAY &&
+        json_count(&d->doc, choices) > OPENAI_CHOICES_MAX) {
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");
+        return;
+    }
     for (const struct json_node *v = json_first(&d->doc, choices); v && choices->kind == JSON_ARRAY;
          v = json_next(&d->doc, choices, v))
         if (v->kind == JSON_OBJECT)

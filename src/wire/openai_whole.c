@@ -314,6 +314,7 @@ static void write_whole(struct wire_encoder *en)
             wire_error(502, "upstream_error", "the provider's reply is too large");
 
         openai_write_error(&error, en->out);
+        en->failed = true;
         return;
     }
     buf_add(en->out, s->head);

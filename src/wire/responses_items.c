@@ -423,7 +423,7 @@ static void call_begin(struct responses_at *at, struct responses_item *it,
     if (!id.n)
         id = member_text(at->doc, node, "id", &at->d->scratch);
     if (!id.n)
-        id = arena_printf(&at->d->scratch, "call_%u", it->index);
+        id = wire_call_id(at->d, it->index);
     keep_say(at, id);
     if (!block_new(at, &it->block[0]))
         return;

@@ -44,7 +44,7 @@ bool wire_signature_ours(str signature)
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink)
 {
-    *d = (struct wire_decoder){.wire = w, .arena = a, .sink = sink};
+    *d = (struct wire_decoder){.wire = w, .arena = a, .sink = sink, .salt = STR("")};
     json_init(&d->doc);
     arena_init(&d->scratch, SCRATCH_MAX);
     d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
@@ -54,6 +54,12 @@ void wire_decoder_release(struct wire_decoder *d)
 {
     json_release(&d->doc);
     arena_release(&d->scratch);
+}
+
+str wire_call_id(struct wire_decoder *d, uint32_t n)
+{
+    return arena_printf(
+        &d->scratch, "call_" STR_FMT "%s%u", STR_ARG(d->salt), d->salt.n ? "_" : "", n);
 }
 
 void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
@@ -205,4 +211,11 @@ void wire_encode_comment(struct wire_encoder *en, str words)
     buf_add(en->out, STR(": "));
     buf_add(en->out, words);
     buf_add(en->out, STR("\n\n"));
+}
+
+void wire_encode_ping(struct wire_encoder *en)
+{
+    wire_encode_comment(en, STR("thinking"));
+    if (en->stream && en->wire->ping && !en->failed)
+        en->wire->ping(en);
 }

@@ -147,6 +147,7 @@ struct wire {
                   const struct chat_event *events, size_t n, bool touched);
 
     /* An error as a client of this dialect expects it: a whole JSON body. */
+    void (*ping)(struct wire_encoder *en); /* a sign of life, if there are no comments; or NULL */
     void (*write_error)(const struct chat_error *error, struct buf *out);
     /* What a provider's error body says; members that it does not say stay as they were. Texts are
      * in the arena or in the doc's source. */
@@ -170,11 +171,14 @@ struct wire_decoder {
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
     bool done;       /* [DONE] came, or a whole body was read: no choice is cut off */
     uint32_t blocks; /* begun so far, in choice 0 */
+    str salt;        /* makes ids of calls that came without one this reply's own; may be empty */
 };
 
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink);
 void wire_decoder_release(struct wire_decoder *d);
+/* The id of the nth call of the reply, if the provider gave none. */
+str wire_call_id(struct wire_decoder *d, uint32_t n);
 
 /* One frame of a stream. f->doc is filled in here. "[DONE]" is END for every SSE dialect; JSON that
  * does not parse is an ERROR; a frame without data gives nothing. */
@@ -211,6 +215,8 @@ void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched);
 /* A sign of life that the client's SDK ignores: an SSE comment, or the dialect's ping. `words` may
  * be empty. Nothing for whole replies and NDJSON. */
+/* A sign of life while nothing is said: a comment, or what else the dialect's readers pass over. */
+void wire_encode_ping(struct wire_encoder *en);
 void wire_encode_comment(struct wire_encoder *en, str words);
 
 /* A signature of ours for a reasoning block, and whether one is ours. */

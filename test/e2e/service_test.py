@@ -113,6 +113,32 @@ class Service(unittest.TestCase):
         self.assertEqual(status, 200)
         self.assertTrue(body.endswith(b"data: [DONE]\n\n"))
 
+    def test_without_keys_pages_of_other_sites_are_refused(self):
+        with Gateway(BINARY, config(self.provider)) as gateway:
+            ours = f"127.0.0.1:{gateway.port}"
+            for origin, host, status in (("http://evil.example", ours, 403), ("null", ours, 403),
+                                         ("http://evil.example", "evil.example", 403),
+                                         (f"http://{ours}", ours, 200), (None, ours, 200)):
+                c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=20)
+                c.putrequest("POST", "/v1/chat/completions", skip_host=True)
+                c.putheader("host", host)
+                if origin:
+                    c.putheader("origin", origin)
+                body = json.dumps(CHAT).encode()
+                c.putheader("content-length", str(len(body)))
+                c.endheaders(body)
+                self.assertEqual(c.getresponse().status, status, (origin, host))
+                c.close()
+
+    def test_a_second_one_does_not_share_the_port(self):
+        with Gateway(BINARY, config(self.provider)) as gateway:
+            self.file.write_text(json.dumps(config(self.provider)))
+            done = subprocess.run([BINARY, "serve", "--config", str(self.file), "--listen",
+                                   f"127.0.0.1:{gateway.port}"], capture_output=True, timeout=20,
+                                  env={**os.environ, "UPSTREAM_KEY": "k"}, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(b"in use", done.stderr)
+
     def test_a_log_that_nobody_reads_stops_nothing(self):
         self.file.write_text(json.dumps(config(self.provider)))
         child = subprocess.Popen([BINARY, "serve", "--config", str(self.file), "--listen",

@@ -9,6 +9,8 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
+#define WHY_MAX 400 /* of an error, noted of an attempt */
+
 static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                    const struct err *e)
 {
@@ -63,8 +65,8 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
-    if (r->wire->dialect == CHAT_GENERATE && !c->drop_from_history)
-        policy = CONFIG_SHOW; /* the route's own word for it */
+    if (r->wire->dialect == CHAT_GENERATE && (!c->drop_from_history || r->request->keep_thoughts))
+        policy = CONFIG_SHOW; /* the route's own words for it */
     if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)
         policy = level->preset->show;
     if (r->key && r->key->reasoning != CONFIG_SHOW_UNSET)
@@ -125,6 +127,9 @@ static void bufs_init(struct call *c)
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     buf_init(&c->attempts, 16384);
+    buf_take(loop_bufs(c->gl->loop), &c->body);
+    buf_take(loop_bufs(c->gl->loop), &c->headers);
+    buf_take(loop_bufs(c->gl->loop), &c->answer);
 }
 
 static void pipe_up(struct call *c)
@@ -156,7 +161,7 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
         return true;
     refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms;
-    metrics_reject(c->gl->metrics, METRICS_RATE);
+    metrics_reject(c->gl->metrics, retry_ms < 0 ? METRICS_BUDGET : METRICS_RATE);
     return false;
 }
 
@@ -212,7 +217,7 @@ void call_note(struct call *c, const char *what, str why)
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
     buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, why);
+    (void)json_quote(&c->attempts, str_slice(why, 0, WHY_MAX));
     buf_add_c(&c->attempts, '}');
 }
 
@@ -334,7 +339,11 @@ void call_attempt(struct call *c)
     c->tries++;
     c->sum.attempts++;
     if (!key_there(p, &e) || !call_plan(c, &e)) {
-        refuse(&c->error, &c->arena, err_http_status(e.code), "invalid_request", &e);
+        refuse(&c->error,
+               &c->arena,
+               e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
+               "invalid_request",
+               &e);
         breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
         c->breaker_open = false;
         fail_soon(c);

@@ -6,6 +6,8 @@
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 
+#define REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
+
 #define PIECE_SIZE 8192
 #define PIECE_NS 1000000000u
 
@@ -13,7 +15,7 @@ void call_facts(struct call *c, struct call_facts *out)
 {
     int64_t counted = pipe_tokens(&c->pipe);
     int64_t told = c->phase_usage.reasoning;
-    bool ours = c->sum.cut || told < 0 || c->phase != CALL_FIRST;
+    bool ours = c->sum.cut || told < 0;
 
     *out = (struct call_facts){.reasoning_tokens = ours ? counted : told,
                                .cap = c->level.cap,
@@ -111,7 +113,15 @@ static int64_t wall_of(const struct call *c, uint64_t ns)
     return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
 }
 
-static void row_of(const struct call *c, struct store_call *out)
+/* A record has its limits, and a call that was answered is not to fail by them. */
+static str request_of(struct call *c)
+{
+    if (c->in.body.n <= REQUEST_KEEP_MAX)
+        return c->in.body;
+    return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
+}
+
+static void row_of(struct call *c, struct store_call *out)
 {
     const struct summary *s = &c->sum;
     struct store_call row = {
@@ -149,7 +159,7 @@ static void row_of(const struct call *c, struct store_call *out)
         .reasoning_exact = s->reasoning_exact,
         .cost_usd = s->cost_usd,
         .source = STR(""),
-        .request = c->in.body,
+        .request = request_of(c),
         .reply = STR(""),
         .reasoning = buf_str(&c->reasoning),
         .reasoning_summary = STR(""),
@@ -246,6 +256,10 @@ void call_finish(struct call *c)
         buf_add(&c->calls, STR("\"}]"));
     if (c->attempts.n)
         buf_add_c(&c->attempts, ']');
+    if (buf_full(&c->calls))
+        buf_reset(&c->calls); /* half a list is none */
+    if (buf_full(&c->attempts))
+        buf_reset(&c->attempts);
     summarize(c);
     metrics_done(c->gl->metrics, &c->sum);
     if (g->otlp)
@@ -265,21 +279,22 @@ void call_finish(struct call *c)
 
 void call_free(struct call *c)
 {
+    struct buf_pool *bufs = loop_bufs(c->gl->loop);
     struct setup *setup = c->in.setup;
 
     call_reply_release(c);
     if (c->frames_live)
         frames_release(&c->frames);
     pipe_release(&c->pipe);
-    buf_release(&c->body);
-    buf_release(&c->headers);
-    buf_release(&c->target);
-    buf_release(&c->error_body);
-    buf_release(&c->thought);
-    buf_release(&c->answer);
-    buf_release(&c->reasoning);
-    buf_release(&c->calls);
-    buf_release(&c->attempts);
+    buf_give(bufs, &c->body);
+    buf_give(bufs, &c->headers);
+    buf_give(bufs, &c->target);
+    buf_give(bufs, &c->error_body);
+    buf_give(bufs, &c->thought);
+    buf_give(bufs, &c->answer);
+    buf_give(bufs, &c->reasoning);
+    buf_give(bufs, &c->calls);
+    buf_give(bufs, &c->attempts);
     arena_release(&c->arena);
     free(c);
     setup_release(setup);

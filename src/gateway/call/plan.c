@@ -209,5 +209,6 @@ bool call_plan(struct call *c, struct err *e)
         plan_tail(c, p->row, &tail, &plan);
     plan_headers(c, p, same);
     plan_target(c, p, model);
-    return plan_body(c, same, &plan, e);
+    return buf_ok(&c->headers, "the headers for the provider", e) &&
+           buf_ok(&c->target, "the model's name", e) && plan_body(c, same, &plan, e);
 }

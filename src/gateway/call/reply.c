@@ -77,7 +77,29 @@ static int64_t believable(int64_t count)
     return count >= 0 && count <= USAGE_MAX ? count : -1;
 }
 
-/* Usage of a second call: what the first one thought comes on top. */
+static void add_known(int64_t *to, int64_t more)
+{
+    if (*to >= 0 && more > 0)
+        *to += more;
+}
+
+/* Usage of a second call: the first one's comes on top. One that was cut did not tell all of it. */
+static void usage_on_top(struct call *c, struct chat_usage *u)
+{
+    const struct chat_usage *first = &c->sum.usage;
+    int64_t thought = pipe_tokens(&c->pipe), made;
+
+    if (!c->sum.cut && first->reasoning > thought)
+        thought = first->reasoning;
+    made = !c->sum.cut && first->output > thought ? first->output : thought;
+    u->reasoning = thought;
+    u->raw = STR("");
+    add_known(&u->output, made);
+    add_known(&u->input, first->input);
+    add_known(&u->cache_read, first->cache_read);
+    add_known(&u->cache_write, first->cache_write);
+}
+
 static void usage_in(struct call *c, const struct chat_event *ev, struct chat_usage *u)
 {
     *u = *ev->usage;
@@ -90,14 +112,8 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
         u->reasoning = -1; /* more than there was in all: we count ourselves */
     if (u->raw.n)          /* in words that only its own dialect knows */
         u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
-    if (c->phase != CALL_FIRST) {
-        int64_t thought = pipe_tokens(&c->pipe);
-
-        u->reasoning = thought;
-        if (u->output >= 0)
-            u->output += thought;
-        u->raw = STR("");
-    }
+    if (c->phase != CALL_FIRST)
+        usage_on_top(c, u);
     chat_usage_merge(&c->phase_usage, u);
 }
 
@@ -275,6 +291,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
     if (c->pipe.over && c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE) {
         drop_ending(&c->pipe);
         c->relay = false; /* the frame as it came says more than is to be said now */
+        c->end_seen = false;
         deliver(c, NULL);
         c->sum.cut = true;
         hang_up(c);
@@ -287,9 +304,13 @@ static bool settle(struct call *c, const struct wire_frame *f)
     if (starved(c)) {
         c->sum.starved = true;
         if (repairs(c)) {
+            bool over = c->end_seen;
+
             drop_ending(&c->pipe);
-            c->relay = false;
+            c->relay = c->end_seen = false;
             deliver(c, NULL);
+            if (!over)
+                return true; /* what it used is told behind its end */
             c->sum.repaired = true;
             hang_up(c);
             call_again(c, CALL_REPAIR);
@@ -399,6 +420,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->frames_live = true;
     frames_init(&c->frames, framing(c), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
     wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){on_event, c});
+    c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoding = true;
     c->pipe.options.on_thought = on_thought;
     c->pipe.options.on_cap = on_cap;
@@ -421,6 +443,11 @@ static void on_bytes(void *ctx, str bytes)
         return;
     }
     frames_feed(&c->frames, bytes);
+    if (c->decoding && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
+        hang_up(c);
+        fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
+        return;
+    }
     if (c->decoding && c->frames.full) {
         hang_up(c);
         fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");

@@ -9,7 +9,7 @@
 
 /* What a handler makes of a request is larger than the request, but not without bounds. */
 #define ARENA_FACTOR 8
-#define ARENA_MIN ((size_t)64 << 20)
+#define ARENA_MIN ((size_t)256 << 20)
 
 uint64_t server_now(const struct server_exchange *x)
 {

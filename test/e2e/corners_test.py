@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Corners of the gateway, against an upstream that says exactly what a test tells it to.
+
+    test/e2e/corners_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import asking
+from asking import SHOW, USAGE, comments, events, request, start
+from command import BINARY
+from gateway import Gateway, digest
+
+ALL = {"authorization": "Bearer sk-all"}
+CALL = {"function": {"name": "f", "arguments": {"x": 1}}}
+
+
+class Upstream:
+    """Answers with what `reply` says, a body and its type, and remembers what it was asked."""
+
+    def __init__(self):
+        self.asked, self.reply = [], None
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                outer.asked.append(body)
+                kind, reply = outer.reply(self.path, body)
+                self.send_response(200)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.root = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+def sse(*frames):
+    return "text/event-stream", b"".join(
+        (f"event: {f['type']}\n" if "type" in f else "").encode() + b"data: "
+        + json.dumps(f).encode() + b"\n\n" for f in frames)
+
+
+def plain(doc):
+    return "application/json", json.dumps(doc).encode()
+
+
+def chat_reply(_, body, **message):
+    usage = {"prompt_tokens": 5, "completion_tokens": 20, "total_tokens": 25,
+             "completion_tokens_details": {"reasoning_tokens": 20}}
+    said = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm.", **message}
+    why = "stop" if said["content"] else "length"
+    if body.get("stream"):
+        kind, text = sse({"id": "c", "choices": [{"index": 0, "delta": said}]},
+                         {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": why}]},
+                         {"id": "c", "choices": [], "usage": usage})
+        return kind, text + b"data: [DONE]\n\n"
+    return plain({"id": "c", "object": "chat.completion", "model": "u", "usage": usage, "choices": [
+        {"index": 0, "message": said, "finish_reason": why}]})
+
+
+def anthropic_stream(*texts):
+    return sse({"type": "message_start", "message": {
+        "id": "m", "type": "message", "role": "assistant", "model": "u", "content": [],
+        "stop_reason": None, "usage": {"input_tokens": 5, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *({"type": "content_block_delta", "index": 0,
+           "delta": {"type": "text_delta", "text": t}} for t in texts),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+        {"type": "message_stop"})
+
+
+def setUpModule():
+    up = asking.world.up = Upstream()
+    v1 = up.root + "/v1"
+    asking.world.gateway = Gateway(BINARY, {"store": "none", "timeouts": {"keepalive": "100ms"}, "providers": {
+        "chat": {"kind": "openai", "base_url": v1, "models": ["chat", "other"],
+                 "prices": {"chat": {"input": 1000000, "output": 1000000}}},
+        "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]},
+        "tags": {"kind": "anthropic", "base_url": up.root, "models": ["tags"], "format": "think"},
+        "ollama": {"kind": "ollama", "base_url": up.root, "models": ["llama"]},
+        "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
+    }, "keys": [{"name": "all", "sha256": digest("sk-all")},
+                {"name": "one", "sha256": digest("sk-one"), "models": ["chat"]},
+                {"name": "poor", "sha256": digest("sk-poor"), "spend_usd": 30}]}).__enter__()
+
+
+def tearDownModule():
+    asking.world.gateway.stop()
+    asking.world.up.server.shutdown()
+
+
+class Corners(unittest.TestCase):
+    def setUp(self):
+        self.up = asking.world.up
+        self.up.asked.clear()
+        self.up.reply = chat_reply
+
+    def ask(self, path, body, headers=ALL, **more):
+        r = request(path, body, {**ALL, **headers}, **more)
+        self.assertEqual(r.status, 200, r.body)
+        return r
+
+    def chat(self, model, headers=ALL, **more):
+        return self.ask("/v1/chat/completions", {
+            "model": model, "messages": [{"role": "user", "content": "hi"}], **more}, headers)
+
+    def test_thoughts_asked_for_without_an_amount_are_medium(self):
+        r = self.ask("/v1beta/models/chat:generateContent", {
+            "contents": [{"parts": [{"text": "hi"}]}],
+            "generationConfig": {"thinkingConfig": {"includeThoughts": True}}})
+        self.assertEqual(USAGE.search(r.headers["x-rationale-usage"])[2], "256")
+        self.assertEqual(self.up.asked[0]["reasoning_effort"], "medium")
+        self.assertIn("effort: MEDIUM", json.dumps(self.up.asked[0]))
+
+    def test_a_cap_below_the_smallest_budget_asks_for_that_one(self):
+        for level in ("low", "medium", "high"):
+            self.up.reply = lambda *_: anthropic_stream("Yes.")
+            self.chat("claude-sonnet-4-5", reasoning_effort=level)
+            self.assertEqual(self.up.asked[-1]["thinking"],
+                             {"type": "enabled", "budget_tokens": 1024})
+        self.up.reply = lambda *_: sse({"candidates": [{
+            "content": {"role": "model", "parts": [{"text": "Yes."}]}, "finishReason": "STOP"}]})
+        self.chat("gemini-2.5-flash", reasoning_effort="high")
+        thinking = self.up.asked[-1]["generationConfig"]["thinkingConfig"]
+        self.assertEqual(thinking["thinkingBudget"], 512)
+
+    def test_the_end_of_a_text_that_is_split_is_not_lost(self):
+        for text in ("Yes. \n", "Yes <thi", "<think>Hm.</think>Yes <", "<think>Hm.</think>\n\nYes "):
+            for size in (1, 4, 100):
+                with self.subTest(text, size=size):
+                    pieces = [text[i:i + size] for i in range(0, len(text), size)]
+                    self.up.reply = lambda *_, p=pieces: anthropic_stream(*p)
+                    r = self.ask("/v1/messages", {
+                        "model": "tags", "max_tokens": 99, "stream": True,
+                        "messages": [{"role": "user", "content": "hi"}]})
+                    open_, said = set(), ""
+                    for e in events(r.body):
+                        if e["type"] == "content_block_start":
+                            open_.add(e["index"])
+                        elif e["type"] == "content_block_stop":
+                            open_.remove(e["index"])
+                        elif e["type"] == "content_block_delta":
+                            self.assertIn(e["index"], open_)
+                            said += e["delta"]["text"]
+                    self.assertEqual((said, open_),
+                                     (text.replace("<think>Hm.</think>", "").lstrip(), set()))
+
+    def test_calls_without_an_id_get_one_that_no_other_turn_has(self):
+        self.up.reply = lambda *_: plain({
+            "model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True, "done_reason": "stop",
+            "message": {"role": "assistant", "content": "", "thinking": "Hm.",
+                        "tool_calls": [CALL, CALL]}})
+        seen = set()
+        for _ in range(3):
+            message = json.loads(self.chat("llama").body)["choices"][0]["message"]
+            seen |= {c["id"] for c in message["tool_calls"]}
+        self.assertEqual(len(seen), 6)
+        calls = message["tool_calls"]
+        self.chat("llama", messages=[
+            {"role": "user", "content": "hi"}, {"role": "assistant", "content": None,
+                                                "tool_calls": calls},
+            *({"role": "tool", "tool_call_id": c["id"], "content": "1"} for c in calls)])
+        self.assertEqual(self.up.asked[-1]["messages"][1]["thinking"], "Hm.")
+
+    def test_counting_keeps_to_the_models_of_a_key(self):
+        body = {"model": "other", "messages": [{"role": "user", "content": "hi"}]}
+        path = "/v1/messages/count_tokens"
+        r = request(path, body, {"x-api-key": "sk-one"})
+        self.assertEqual(r.status, 403, r.body)
+        self.assertEqual(json.loads(r.body)["error"]["type"], "permission_error")
+        r = request(path, {**body, "model": "chat-high"}, {"x-api-key": "sk-one"})
+        self.assertEqual(r.status, 200, r.body)
+        self.assertGreater(json.loads(r.body)["input_tokens"], 0)
+
+    def test_errors_of_our_own_have_a_type(self):
+        for path, body in (("/v1/responses", {"model": "nobody", "input": "hi"}),
+                           ("/v1/chat/completions", {"model": "nobody", "messages": [
+                               {"role": "user", "content": "hi"}]}),
+                           ("/generate", {"model": "nobody", "prompt": "hi"})):
+            r = request(path, body, ALL)
+            self.assertEqual((r.status, json.loads(r.body)["error"]["type"]),
+                             (404, "not_found_error"))
+
+    def test_a_gemini_stream_that_cannot_begin_harms_nobody(self):
+        for path in ("nobody:streamGenerateContent", "nobody:streamGenerateContent?alt=sse"):
+            for _ in range(20):
+                r = request(f"/v1beta/models/{path}", {"contents": [{"parts": [{"text": "hi"}]}]}, ALL)
+                self.assertEqual((r.status, json.loads(r.body)["error"]["status"]),
+                                 (404, "NOT_FOUND"))
+        self.assertEqual(request("/health").status, 200)
+
+    def test_a_stream_is_kept_alive_in_every_dialect(self):
+        self.up.reply = lambda path, body: (time.sleep(0.5), chat_reply(path, body))[1]
+        says = {"messages": [{"role": "user", "content": "hi"}], "model": "chat", "stream": True}
+        gemini = {"contents": [{"parts": [{"text": "hi"}]}]}
+        for path, body, sign in (
+                ("/v1/chat/completions", says, ": thinking"),
+                ("/v1/messages", {**says, "max_tokens": 9}, ": thinking"),
+                ("/v1/responses", {"model": "chat", "input": "hi", "stream": True}, ": thinking"),
+                ("/generate", {"model": "chat", "prompt": "hi"}, ": thinking"),
+                ("/v1beta/models/chat:streamGenerateContent?alt=sse", gemini, ": thinking"),
+                ("/v1beta/models/chat:streamGenerateContent", gemini, "\n"),
+                ("/api/chat", says, '{"model":"chat"')):
+            with self.subTest(path):
+                r = self.ask(path, body)
+                self.assertTrue(r.body.decode().startswith(sign), r.body[:200])
+                self.assertIn(b"Yes.", r.body)
+                if path == "/api/chat":
+                    lines = [json.loads(line) for line in r.body.split(b"\n") if line]
+                    self.assertEqual([m["message"]["content"] for m in lines][:2], ["", ""])
+                if "alt" not in path and "Generate" in path:
+                    self.assertIsInstance(json.loads(r.body), list)
+
+    def test_generate_takes_the_first_model_if_none_is_named(self):
+        r = self.ask("/generate", {"prompt": "hi", "stream": False})
+        self.assertEqual(json.loads(r.body)["model"], "chat")
+
+    def test_generate_tells_the_reasoning_only_if_it_is_not_dropped(self):
+        names = lambda r: [line[7:] for line in r.body.decode().split("\n")  # noqa: E731
+                           if line.startswith("event: ")]
+        ask = {"model": "chat", "prompt": "hi"}
+        self.assertNotIn("reasoning", names(self.ask("/generate", ask)))
+        self.assertIn("reasoning", names(self.ask("/generate", {**ask, "drop_from_history": False})))
+        self.assertIn("reasoning", names(self.ask("/generate", ask, SHOW)))
+        self.assertNotIn("reasoning", names(self.ask(
+            "/generate", {**ask, "drop_from_history": True}, SHOW)))
+        self.assertEqual(request("/generate", {**ask, "drop_from_history": 1}, ALL).status, 400)
+
+    def test_a_repaired_answer_tells_what_both_calls_used(self):
+        for stream in (False, True):
+            self.up.asked.clear()
+            self.up.reply = lambda path, body: chat_reply(
+                path, body, content="" if len(self.up.asked) == 1 else "Yes.")
+            r = self.chat("chat", stream=stream, stream_options={"include_usage": True}
+                          if stream else None)
+            words = r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
+            self.assertIn("reasoning_tokens=20; cap=none; cut=none; starved=repaired", words)
+            doc = events(r.body)[-1] if stream else json.loads(r.body)
+            self.assertEqual((doc["usage"]["prompt_tokens"], doc["usage"]["completion_tokens"],
+                              doc["usage"]["completion_tokens_details"]["reasoning_tokens"]),
+                             (10, 40, 20))
+
+    def test_money_that_is_spent_shows_in_the_metrics(self):
+        poor = {"authorization": "Bearer sk-poor"}
+        page = lambda: request("/metrics", None, ALL).body.decode()  # noqa: E731
+        self.assertIn('rationale_key_budget_remaining_ratio{key="poor"} 1\n', page())
+        self.chat("chat", poor)  # 5 + 20 tokens, a dollar each
+        self.assertIn('rationale_key_budget_remaining_ratio{key="poor"} 0.1666', page())
+        self.chat("chat", poor)
+        r = request("/v1/chat/completions", {"model": "chat", "messages": [
+            {"role": "user", "content": "hi"}]}, poor)
+        self.assertEqual(r.status, 429, r.body)
+        self.assertIn('rationale_key_budget_remaining_ratio{key="poor"} 0\n', page())
+        self.assertIn('rationale_rejected_total{reason="budget"} 1\n', page())
+
+
+if __name__ == "__main__":
+    start()

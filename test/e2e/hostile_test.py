@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Clients and providers that mean no good, or do not know better.
+
+    test/e2e/hostile_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+
+The providers here are bytes on a socket: what the test provider would never say.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import http.client
+import json
+import socketserver
+import threading
+import time
+import unittest
+
+from asking import BINARY, start
+from gateway import BASES, Gateway, upstream
+
+PATHS = {"openai": "/v1/chat/completions", "responses": "/v1/responses",
+         "anthropic": "/v1/messages", "ollama": "/api/chat", "generate": "/generate",
+         "gemini": "/v1beta/models/%s:generateContent"}
+HEAD = "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nConnection: close\r\n\r\n"
+# The smallest good reply of each kind, whole.
+GOOD = {
+    "openai": {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]},
+    "responses": {"id": "r", "object": "response", "status": "completed", "model": "m", "output": [
+        {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [
+            {"type": "output_text", "text": "ok", "annotations": []}]}]},
+    "anthropic": {"id": "x", "type": "message", "role": "assistant", "model": "m", "content": [
+        {"type": "text", "text": "ok"}], "stop_reason": "end_turn",
+                  "usage": {"input_tokens": 1, "output_tokens": 1}},
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "ok"}], "role": "model"},
+                               "finishReason": "STOP", "index": 0}]},
+    "ollama": {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True,
+               "message": {"role": "assistant", "content": "ok"}, "done_reason": "stop"},
+}
+GOOD["mistral"] = GOOD["openai"]
+
+
+class Upstream(socketserver.ThreadingTCPServer):
+    """Reads a request, says what it was told to, closes."""
+    allow_reuse_address = daemon_threads = True
+    says = b""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Told)
+        self.root = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def tell(self, kind, body):
+        self.says = HEAD.format(kind).encode() + (body if isinstance(body, bytes) else body.encode())
+
+    def tell_chunks(self, *deltas, end=True):
+        """A stream of OpenAI chat completions; a delta is JSON text."""
+        frame = 'data: {"id":"a","object":"chat.completion.chunk","created":1,"model":"m",' \
+            '"choices":[{"index":0,"delta":%s%s}]}\n\n'
+        text = "".join(frame % (d, "") for d in deltas)
+        text += frame % ("{}", ',"finish_reason":"stop"') + "data: [DONE]\n\n" if end else ""
+        self.tell("text/event-stream", text)
+
+
+class Told(socketserver.StreamRequestHandler):
+    def handle(self):
+        size = 0
+        while line := self.rfile.readline().strip().lower():
+            if line.startswith(b"content-length:"):
+                size = int(line[15:])
+        while size > 0:
+            got = self.rfile.read(min(size, 1 << 20))
+            if not got:
+                return
+            size -= len(got)
+        try:
+            self.request.sendall(self.server.says)
+        except OSError:
+            pass
+
+
+class Hostile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.up = Upstream()
+        cls.gateway = Gateway(BINARY, {"threads": 1, "providers": {
+            kind: upstream(cls.up, kind, {f"{kind}-m": "m"}, retries=0) for kind in BASES}})
+        cls.gateway.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.gateway.stop()
+        cls.up.shutdown()
+        cls.up.server_close()
+
+    def tearDown(self):
+        self.assertIsNone(self.gateway.child.poll(), self.gateway.log_tail(3000))
+
+    def ask(self, dialect, model, body=None, **headers):
+        """(status, bytes); the body is text with M where the model's name goes, or a dict."""
+        if body is None:
+            body = {"model": model, "stream": False}
+            if dialect == "gemini":
+                body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+            elif dialect == "responses":
+                body["input"] = "hi"
+            elif dialect == "generate":
+                body["prompt"] = "hi"
+            else:
+                body["messages"] = [{"role": "user", "content": "hi"}]
+            if dialect == "anthropic":
+                body["max_tokens"] = 100
+        data = body if isinstance(body, str) else json.dumps(body)
+        path = PATHS[dialect] % model if "%s" in PATHS[dialect] else PATHS[dialect]
+        c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+        c.request("POST", path, data.encode(), {"content-type": "application/json", **headers})
+        r = c.getresponse()
+        got = r.read()
+        c.close()
+        return r.status, got
+
+    def good(self, kind):
+        self.up.tell("application/json", json.dumps(GOOD[kind]))
+
+    # ---- clients ----
+
+    def test_an_unknown_gemini_model_is_refused_on_a_connection_that_closes(self):
+        for _ in range(3):
+            status, got = self.ask("gemini", "nobody", connection="close")
+            self.assertEqual(status, 404, got)
+
+    def test_many_calls_in_one_message_are_written_in_linear_time(self):
+        n = 20000
+        calls = [{"type": "tool_use", "id": f"call_{i}", "name": f"f{i % 7}", "input": {}}
+                 for i in range(n)]
+        results = [{"type": "tool_result", "tool_use_id": f"call_{i}", "content": "r"}
+                   for i in range(n)]
+        body = {"max_tokens": 50, "messages": [
+            {"role": "user", "content": "hi"}, {"role": "assistant", "content": calls},
+            {"role": "user", "content": results}]}
+        for kind in BASES:
+            with self.subTest(kind):
+                self.good(kind)
+                since = time.monotonic()
+                status, got = self.ask("anthropic", "", {"model": f"{kind}-m", **body})
+                self.assertEqual(status, 200, got[:300])
+                self.assertLess(time.monotonic() - since, 2.5)
+
+    def test_a_body_larger_than_a_record_is_answered_all_the_same(self):
+        self.good("openai")
+        status, got = self.ask("openai", "", {"model": "openai-m", "messages": [
+            {"role": "user", "content": "x" * (20 << 20)}]})
+        self.assertEqual(status, 200, got[:300])
+
+    def test_headers_and_names_that_are_too_long_for_a_provider_are_refused(self):
+        self.good("anthropic")
+        status, got = self.ask("anthropic", "anthropic-m", **{"anthropic-beta": "b" * 20000})
+        self.assertEqual(status, 413, got[:300])
+        self.assertIn(b"headers", got)
+        status, got = self.ask("openai", "gemini/" + "g" * 8000)
+        self.assertIn(status, (400, 404), got[:300])
+
+    # ---- providers ----
+
+    def test_a_reply_too_large_to_be_given_whole_is_no_success(self):
+        self.up.tell_chunks(*['{"content":"%s"}' % ("x" * 1000000)] * 70)
+        for dialect in PATHS:
+            with self.subTest(dialect):
+                status, got = self.ask(dialect, "openai-m", **{"x-rationale-level": "low"})
+                self.assertEqual(status, 502, got[:300])
+                self.assertIn("error", json.loads(got))
+
+    def test_a_frame_of_countless_choices_is_refused_at_once(self):
+        for delta in ('{"content":"x"}', '{"reasoning_content":"x"}'):
+            self.up.tell("text/event-stream", 'data: {"id":"a","choices":[%s]}\n\n' % ",".join(
+                ['{"index":0,"delta":%s}' % delta] * 100000))
+            since = time.monotonic()
+            status, got = self.ask("openai", "openai-m", **{"x-rationale-level": "low"})
+            self.assertEqual(status, 502, got[:300])
+            self.assertIn(b"too many choices", got)
+            self.assertLess(time.monotonic() - since, 3)
+
+    def test_members_nobody_knows_are_bounded(self):
+        many = "".join(f',"s{i}":1' for i in range(100000))
+        self.up.tell_chunks('{"content":"x"%s}' % many)
+        since = time.monotonic()
+        status, got = self.ask("openai", "openai-m", **{"x-rationale-level": "low"})
+        self.assertEqual(status, 200, got[:300])
+        self.assertLess(time.monotonic() - since, 3)
+
+    def test_a_frame_of_countless_calls_is_refused_at_once(self):
+        call = '{"index":%d,"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}'
+        self.up.tell_chunks('{"tool_calls":[%s]}' % ",".join(
+            call % (i, i) for i in range(200000)))
+        since = time.monotonic()
+        status, got = self.ask("openai", "openai-m", **{"x-rationale-level": "low"})
+        self.assertEqual(status, 502, got[:300])
+        self.assertLess(time.monotonic() - since, 3)
+
+
+if __name__ == "__main__":
+    start()
