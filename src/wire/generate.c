@@ -81,14 +81,15 @@ static bool read_system(const struct asked *r, const struct json_node *root)
 
 static bool read_drop(const struct asked *r, const struct json_node *root)
 {
-    bool drop = false, given = false;
+    const struct json_node *v = member_find(r->doc, root, "drop_from_history");
+    bool drop;
 
-    if (!asked_bool(r, NULL, root, "drop_from_history", &drop, &given))
-        return false;
-    if (given) {
-        r->out->keep_thoughts = !drop;
-        r->out->no_thoughts |= drop;
-    }
+    if (!v)
+        return true;
+    if (!json_bool(v, &drop))
+        return asked_bad(r, NULL, "drop_from_history", "expected true or false");
+    r->out->keep_thoughts = !drop;
+    r->out->no_thoughts |= drop;
     return true;
 }
 

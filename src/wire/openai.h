@@ -31,8 +31,7 @@
 #define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
 #define OPENAI_CHOICES_MAX 128
 #define OPENAI_DETAILS_MAX 256
-#define OPENAI_EXTRAS_MAX 128  /* members nobody knows: of one object, and names of them in all */
-#define OPENAI_MEMBERS_MAX 256 /* without an event of their own, in one place */
+#define OPENAI_EXTRAS_MAX 128 /* members nobody knows: of one object, and names of them in all */
 
 /* Null, "", [], {} or an object of such. */
 bool openai_empty(const struct json *doc, const struct json_node *v);

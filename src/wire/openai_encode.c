@@ -53,12 +53,13 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 /* Of more members than any host has, the first are kept. */
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json)
 {
-    size_t n = 0;
+    size_t names = 0;
 
-    for (; *list && !str_eq((*list)->name, name); n++)
-        list = &(*list)->next;
+    for (; *list && !str_eq((*list)->name, name); list = &(*list)->next)
+        if (++names == OPENAI_EXTRAS_MAX)
+            return;
     if (!*list) {
-        if (n >= OPENAI_MEMBERS_MAX || !piece_room(en->arena, sizeof **list + name.n))
+        if (!piece_room(en->arena, sizeof **list + name.n))
             return;
         *list = arena_zero(en->arena, 1, sizeof **list);
         (*list)->name = arena_dup(en->arena, name);
