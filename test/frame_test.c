@@ -55,8 +55,10 @@ static struct store_call full_call(void)
     size_t n = 0;
 
     for (size_t i = 0; i < row_field_count; i++)
-        if (row_fields[i].kind <= ROW_BODY)
-            *row_text(&c, &row_fields[i]) = (str){letters + n, 1 + n++ % 5};
+        if (row_fields[i].kind <= ROW_BODY) {
+            *row_text(&c, &row_fields[i]) = (str){letters + n, 1 + n % 5};
+            n++;
+        }
     c.started_ms = 1;
     c.first_ms = 2;
     c.ended_ms = INT64_MAX;

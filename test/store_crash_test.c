@@ -232,7 +232,7 @@ TEST(damage_in_an_older_segment_costs_one_record_and_is_kept_aside)
     struct store_health h;
     struct place p;
     struct store *s;
-    char byte;
+    char byte = 0;
     int fd;
 
     place_init(&p);

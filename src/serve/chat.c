@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <strings.h>
+
 #include "base/log.h"
 #include "serve/internal.h"
 #include "wire/generate.h"
@@ -171,7 +173,7 @@ static void keep_alive(void *ctx)
 
     if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->failed) {
         call_commit(ex->call);
-        wire_encode_comment(&ex->encoder, STR("thinking"));
+        wire_encode_ping(&ex->encoder);
         flush(ex);
         quiet_ms = 0;
     }
@@ -184,9 +186,9 @@ static void keep_alive(void *ctx)
 
 static enum config_show asked_to_show(str value)
 {
-    return str_eq(value, STR("show"))   ? CONFIG_SHOW
-           : str_eq(value, STR("hide")) ? CONFIG_HIDE
-                                        : CONFIG_SHOW_UNSET;
+    return value.n == 4 && strncasecmp(value.p, "show", 4) == 0   ? CONFIG_SHOW
+           : value.n == 4 && strncasecmp(value.p, "hide", 4) == 0 ? CONFIG_HIDE
+                                                                  : CONFIG_SHOW_UNSET;
 }
 
 /* Headers that mean something to a provider of the same dialect. */
@@ -258,11 +260,9 @@ static bool start(struct exchange *ex)
     ex->encoder.id = ex->id;
     ex->encoder.created_s = clock_wall_ms(ex->worker->daemon->gateway.clock) / 1000;
     if (ex->wire->dialect == CHAT_GENERATE)
-        wire_generate_options(&ex->encoder,
-                              ex->setup->config->delta,
-                              !call_hides(ex->call));
+        wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
-    if (sse(ex) && ex->setup->config->keepalive_ms) {
+    if (ex->request.stream && ex->setup->config->keepalive_ms) {
         loop_timer_init(&ex->keepalive, keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }

@@ -222,6 +222,15 @@ static void path(str model, bool stream, struct buf *out)
     buf_add(out, stream ? STR(":streamGenerateContent?alt=sse") : STR(":generateContent"));
 }
 
+/* White space between the values of an array. */
+static void ping(struct wire_encoder *en)
+{
+    struct gemini_encoder *s = en->state;
+
+    if (s->array)
+        buf_add_c(en->out, '\n');
+}
+
 #define ROW(framing, type)                                                                         \
     {                                                                                              \
         .dialect = CHAT_GEMINI, .name = "gemini", .stream_framing = (framing),                     \
@@ -230,8 +239,8 @@ static void path(str model, bool stream, struct buf *out)
         .decoder_size = sizeof(struct gemini_decoder),                                             \
         .encoder_size = sizeof(struct gemini_encoder), .decode = gemini_decode,                    \
         .decode_whole = gemini_decode_whole, .decode_end = gemini_decode_end,                      \
-        .encode = gemini_encode, .relay = gemini_relay, .write_error = gemini_write_error,         \
-        .read_error = gemini_read_error,                                                           \
+        .encode = gemini_encode, .relay = gemini_relay, .ping = ping,                              \
+        .write_error = gemini_write_error, .read_error = gemini_read_error,                        \
     }
 
 const struct wire wire_gemini = ROW(WIRE_SSE, "text/event-stream");

@@ -272,6 +272,7 @@ const struct wire wire_ollama = {
     .decode_whole = ollama_decode_whole,
     .encode = ollama_encode,
     .relay = ollama_relay,
+    .ping = ollama_ping,
     .write_error = ollama_write_error,
     .read_error = ollama_read_error,
 };

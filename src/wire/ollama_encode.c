@@ -44,6 +44,12 @@ static void line_end(struct wire_encoder *en, const char *rest)
         buf_add_c(en->out, '\n');
 }
 
+void ollama_ping(struct wire_encoder *en)
+{
+    line_begin(en);
+    line_end(en, ",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}");
+}
+
 static void say(struct wire_encoder *en, str text, bool thinking)
 {
     struct ollama_encoder *s = state_of(en);

@@ -30,6 +30,7 @@
 #define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
 #define OPENAI_CHOICES_MAX 128
 #define OPENAI_DETAILS_MAX 256
+#define OPENAI_EXTRAS_MAX 128 /* members nobody knows: of one object, and names of them in all */
 
 /* Text gathered in an arena. What would pass the ceiling, or the arena's, is not taken: full. */
 struct openai_text {

@@ -52,8 +52,11 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json)
 {
-    while (*list && !str_eq((*list)->name, name))
-        list = &(*list)->next;
+    size_t names = 0;
+
+    for (; *list && !str_eq((*list)->name, name); list = &(*list)->next)
+        if (++names == OPENAI_EXTRAS_MAX)
+            return;
     if (!*list) {
         *list = arena_zero(en->arena, 1, sizeof **list);
         (*list)->name = arena_dup(en->arena, name);

@@ -135,8 +135,10 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
                    const char *place, struct openai_call *call)
 {
     const struct place *p = place_find(str_c(place));
+    size_t count = 0;
 
-    for (const struct json_node *k = json_first(&d->doc, v); k; k = json_next(&d->doc, v, k)) {
+    for (const struct json_node *k = json_first(&d->doc, v); k && count < OPENAI_EXTRAS_MAX;
+         k = json_next(&d->doc, v, k)) {
         const struct json_node *value = json_value(k);
         struct chat_event ev;
         str name;
@@ -144,6 +146,7 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
         if (known(&d->doc, k, p) || openai_empty(&d->doc, value) ||
             !json_text(&d->doc, k, &d->scratch, &name) || name.n > 256)
             continue;
+        count++;
         ev = openai_event(d, c, CHAT_EXTRA);
         if (call) {
             openai_say_calls(d, c, call);

@@ -211,6 +211,13 @@ void wire_encode_comment(struct wire_encoder *en, str words)
     buf_add(en->out, STR("\n\n"));
 }
 
+void wire_encode_ping(struct wire_encoder *en)
+{
+    wire_encode_comment(en, STR("thinking"));
+    if (en->stream && en->wire->ping && !en->failed)
+        en->wire->ping(en);
+}
+
 void wire_sse_begin(struct buf *out, str name)
 {
     if (name.n) {

@@ -133,6 +133,7 @@ struct wire {
                   const struct chat_event *events, size_t n, bool touched);
 
     /* An error as a client of this dialect expects it: a whole JSON body. */
+    void (*ping)(struct wire_encoder *en); /* a sign of life, if there are no comments; or NULL */
     void (*write_error)(const struct chat_error *error, struct buf *out);
     /* What a provider's error body says; members that it does not say stay as they were. Texts are
      * in the arena or in the doc's source. */
@@ -199,6 +200,8 @@ void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched);
 /* A sign of life that the client's SDK ignores: an SSE comment, or the dialect's ping. `words` may
  * be empty. Nothing for whole replies and NDJSON. */
+/* A sign of life while nothing is said: a comment, or what else the dialect's readers pass over. */
+void wire_encode_ping(struct wire_encoder *en);
 void wire_encode_comment(struct wire_encoder *en, str words);
 
 /* A signature of ours for a reasoning block, and whether one is ours. */

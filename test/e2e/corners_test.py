@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import threading
+import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -85,7 +86,7 @@ def anthropic_stream(*texts):
 def setUpModule():
     up = asking.world.up = Upstream()
     v1 = up.root + "/v1"
-    asking.world.gateway = Gateway(BINARY, {"store": "none", "providers": {
+    asking.world.gateway = Gateway(BINARY, {"store": "none", "timeouts": {"keepalive": "100ms"}, "providers": {
         "chat": {"kind": "openai", "base_url": v1, "models": ["chat", "other"],
                  "prices": {"chat": {"input": 1000000, "output": 1000000}}},
         "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]},
@@ -193,6 +194,36 @@ class Corners(unittest.TestCase):
             r = request(path, body, ALL)
             self.assertEqual((r.status, json.loads(r.body)["error"]["type"]),
                              (404, "not_found_error"))
+
+    def test_a_gemini_stream_that_cannot_begin_harms_nobody(self):
+        for path in ("nobody:streamGenerateContent", "nobody:streamGenerateContent?alt=sse"):
+            for _ in range(20):
+                r = request(f"/v1beta/models/{path}", {"contents": [{"parts": [{"text": "hi"}]}]}, ALL)
+                self.assertEqual((r.status, json.loads(r.body)["error"]["status"]),
+                                 (404, "NOT_FOUND"))
+        self.assertEqual(request("/health").status, 200)
+
+    def test_a_stream_is_kept_alive_in_every_dialect(self):
+        self.up.reply = lambda path, body: (time.sleep(0.5), chat_reply(path, body))[1]
+        says = {"messages": [{"role": "user", "content": "hi"}], "model": "chat", "stream": True}
+        gemini = {"contents": [{"parts": [{"text": "hi"}]}]}
+        for path, body, sign in (
+                ("/v1/chat/completions", says, ": thinking"),
+                ("/v1/messages", {**says, "max_tokens": 9}, ": thinking"),
+                ("/v1/responses", {"model": "chat", "input": "hi", "stream": True}, ": thinking"),
+                ("/generate", {"model": "chat", "prompt": "hi"}, ": thinking"),
+                ("/v1beta/models/chat:streamGenerateContent?alt=sse", gemini, ": thinking"),
+                ("/v1beta/models/chat:streamGenerateContent", gemini, "\n"),
+                ("/api/chat", says, '{"model":"chat"')):
+            with self.subTest(path):
+                r = self.ask(path, body)
+                self.assertTrue(r.body.decode().startswith(sign), r.body[:200])
+                self.assertIn(b"Yes.", r.body)
+                if path == "/api/chat":
+                    lines = [json.loads(line) for line in r.body.split(b"\n") if line]
+                    self.assertEqual([m["message"]["content"] for m in lines][:2], ["", ""])
+                if "alt" not in path and "Generate" in path:
+                    self.assertIsInstance(json.loads(r.body), list)
 
     def test_generate_takes_the_first_model_if_none_is_named(self):
         r = self.ask("/generate", {"prompt": "hi", "stream": False})

@@ -178,6 +178,14 @@ class Hostile(unittest.TestCase):
             self.assertIn(b"too many choices", got)
             self.assertLess(time.monotonic() - since, 3)
 
+    def test_members_nobody_knows_are_bounded(self):
+        many = "".join(f',"s{i}":1' for i in range(100000))
+        self.up.tell_chunks('{"content":"x"%s}' % many)
+        since = time.monotonic()
+        status, got = self.ask("openai", "openai-m", **{"x-rationale-level": "low"})
+        self.assertEqual(status, 200, got[:300])
+        self.assertLess(time.monotonic() - since, 3)
+
     def test_a_frame_of_countless_calls_is_refused_at_once(self):
         call = '{"index":%d,"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}'
         self.up.tell_chunks('{"tool_calls":[%s]}' % ",".join(
