@@ -23,9 +23,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define READ_TURN_MAX (256 * 1024) /* bytes read before it is the others' turn */
-#define DIRECT_SIZE (32 * 1024)    /* from here on a write does not wait for the round to end */
-#define RECORD_SIZE 16384          /* the most a TLS record takes */
+#define READ_TURN_MAX (64 * 1024) /* bytes read before it is the others' turn */
+#define DIRECT_SIZE (32 * 1024)   /* from here on a write does not wait for the round to end */
+#define RECORD_SIZE 16384         /* the most a TLS record takes */
 #define KEEPALIVE_S 60
 
 struct conn {
