@@ -110,6 +110,7 @@ static void net_head(void *ctx, const struct http1_head *h)
         .retry_after_ms = retry_after_ms(
             http1_find(h, STR("retry-after")), http1_find(h, STR("retry-after-ms")), u->wall_ms),
         .request_id = id.n ? id : http1_find(h, STR("request-id")),
+        .coding = http1_find(h, STR("content-encoding")),
     };
 
     if (u->tape) {
@@ -206,7 +207,8 @@ static void play(void *ctx)
         head = (struct upstream_head){.status = call->status,
                                       .type = call->type,
                                       .retry_after_ms = -1,
-                                      .request_id = STR("")};
+                                      .request_id = STR(""),
+                                      .coding = STR("")};
         play_next(u);
         u->handler->on_head(u->ctx, &head);
         return;

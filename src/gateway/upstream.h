@@ -18,6 +18,7 @@ struct upstream_head {
     str type; /* Content-Type, without its parameters */
     int64_t retry_after_ms;
     str request_id; /* the provider's, or "" */
+    str coding;     /* Content-Encoding; none was asked for */
 };
 
 struct upstream_handler {

@@ -6,6 +6,7 @@
 The providers here are bytes on a socket: what the test provider would never say.
 """
 # SPDX-License-Identifier: Apache-2.0
+import gzip
 import http.client
 import json
 import socketserver
@@ -177,6 +178,35 @@ class Hostile(unittest.TestCase):
             self.assertEqual(status, 502, got[:300])
             self.assertIn(b"too many choices", got)
             self.assertLess(time.monotonic() - since, 3)
+
+    def test_what_is_no_reply_of_a_model_is_told_as_such(self):
+        ok = json.dumps(GOOD["openai"]).encode()
+        cases = {
+            b"200 OK\r\nContent-Encoding: gzip": (gzip.compress(ok), 502, "gzip"),
+            b"200 OK\r\nContent-Type: text/html": (b"<html><h1>hi</h1></html>", 502, "web page"),
+            b"200 OK\r\nContent-Type: application/json": (b"", 502, "complete"),
+            b"302 Found\r\nLocation: http://elsewhere/": (b"", 502, "302"),
+            b"999 What": (b"{}", 502, "999"),
+            b"429 Later\r\nContent-Type: application/json": (b"{}", 429, "429"),
+        }
+        for head, (body, want, word) in cases.items():
+            self.up.says = b"HTTP/1.1 %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (
+                head, len(body), body)
+            for dialect in ("openai", "anthropic"):
+                for stream in (False, True):
+                    with self.subTest(head, dialect=dialect, stream=stream):
+                        status, got = self.ask(dialect, "", {
+                            "model": "openai-m", "stream": stream, "max_tokens": 9,
+                            "messages": [{"role": "user", "content": "hi"}]})
+                        self.assertEqual(status, want, got)
+                        self.assertIn(word, json.loads(got)["error"]["message"])
+
+    def test_a_comment_before_an_error_does_not_keep_it_from_being_told(self):
+        self.up.tell("text/event-stream", ': wait\n\ndata: {"error":{"message":"boom"}}\n\n')
+        status, got = self.ask("openai", "", {"model": "openai-m", "stream": True, "messages": [
+            {"role": "user", "content": "hi"}]})
+        self.assertEqual(status, 502, got)
+        self.assertIn(b"boom", got)
 
     def test_members_nobody_knows_are_bounded(self):
         many = "".join(f',"s{i}":1' for i in range(100000))

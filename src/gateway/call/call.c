@@ -414,6 +414,7 @@ void call_failed(struct call *c, const struct chat_error *given)
     const struct config_provider *p = c->chain[c->at];
     uint64_t wait_ms;
 
+    loop_timer_clear(c->gl->loop, &c->timer);
     breaker_tell(c, !transient);
     call_reply_release(c);
     if (error.status == 0)

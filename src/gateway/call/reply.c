@@ -347,6 +347,8 @@ static void on_frame(void *ctx, const struct frames_frame *in)
 
     if (!c->decoding || c->end_seen)
         return;
+    if (!f.data.n && !c->begun && c->frames.kind == FRAMES_SSE)
+        return; /* a comment is no answer: the next attempt may still give one */
     pipe_begin(&c->pipe);
     if (c->timer.slot && f.data.n)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
@@ -402,6 +404,28 @@ static void no_first_token(void *ctx)
     fail(c, 504, "upstream_timeout", e.text);
 }
 
+/* A reply that calls itself what no model says. */
+static bool unreadable(struct call *c, const struct upstream_head *head)
+{
+    char why[120];
+
+    if (head->coding.n && !http1_same(head->coding, STR("identity"))) {
+        (void)snprintf(why,
+                       sizeof why,
+                       "the provider packed its reply, which nobody asked for: " STR_FMT,
+                       STR_ARG(str_slice(head->coding, 0, 40)));
+        hang_up(c);
+        fail(c, 502, "upstream_encoding", why);
+        return true;
+    }
+    if (http1_same(head->type, STR("text/html"))) {
+        hang_up(c);
+        fail(c, 502, "upstream_error", "the provider sent a web page in place of a reply");
+        return true;
+    }
+    return false;
+}
+
 static void on_head(void *ctx, const struct upstream_head *head)
 {
     struct call *c = ctx;
@@ -415,6 +439,8 @@ static void on_head(void *ctx, const struct upstream_head *head)
         buf_reset(&c->error_body);
         return;
     }
+    if (unreadable(c, head))
+        return;
     if (c->frames_live)
         frames_release(&c->frames);
     c->frames_live = true;
@@ -467,7 +493,7 @@ static void on_error_reply(struct call *c)
     struct json doc;
     struct err e;
 
-    if (error.status < 400)
+    if (error.status < 400 || error.status > 599)
         error.status = 502;
     json_init(&doc);
     if (json_parse(&doc, buf_str(&c->error_body), &e)) {
@@ -476,7 +502,7 @@ static void on_error_reply(struct call *c)
         error.type = arena_dup(&c->arena, error.type);
         error.code = arena_dup(&c->arena, error.code);
         error.param = arena_dup(&c->arena, error.param);
-        error.raw = c->wire->dialect == c->in.wire->dialect
+        error.raw = c->wire->dialect == c->in.wire->dialect && error.message.n
                         ? arena_dup(&c->arena, buf_str(&c->error_body))
                         : STR("");
     }
