@@ -53,16 +53,8 @@ TEST(a_body_that_is_wrong_is_refused_with_its_member)
          "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'"},
     };
 
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct buf out;
-        char want[300];
-
-        buf_init(&out, HELP_SIZE_MAX);
-        read_to(&wire_anthropic, str_c(cases[i].body), &out, NULL);
-        snprintf(want, sizeof want, "! %s", cases[i].why);
-        CHECK_STR(buf_str(&out), want);
-        buf_release(&out);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_refused(&wire_anthropic, cases[i].body, cases[i].why);
 }
 
 TEST(counting_needs_no_max_tokens)
@@ -142,21 +134,12 @@ TEST(tool_results_stand_apart_and_come_together_again)
     buf_release(&second);
 }
 
-static void check_patch(const char *body, const struct wire_plan *plan, const char *want)
-{
-    struct buf out;
-
-    buf_init(&out, HELP_SIZE_MAX);
-    patch_to(&wire_anthropic, body, plan, &out);
-    CHECK_STR(buf_str(&out), want);
-    buf_release(&out);
-}
-
 TEST(a_plan_without_wishes_changes_nothing)
 {
     struct wire_plan p = no_plan();
 
-    check_patch("{ \"model\" : \"m\", \"system\":\"s\" , \"messages\":[ ]}",
+    check_patch(&wire_anthropic,
+                "{ \"model\" : \"m\", \"system\":\"s\" , \"messages\":[ ]}",
                 &p,
                 "{ \"model\" : \"m\", \"system\":\"s\" , \"messages\":[ ]}");
 }
@@ -220,7 +203,7 @@ TEST(thinking_is_told_as_the_model_knows_it)
         p.level = cases[i].level;
         p.budget_tokens = cases[i].budget;
         snprintf(want, sizeof want, "{\"model\":\"%s\",%s", cases[i].model, cases[i].want);
-        check_patch("{\"model\":\"x\",\"max_tokens\":100}", &p, want);
+        check_patch(&wire_anthropic, "{\"model\":\"x\",\"max_tokens\":100}", &p, want);
     }
 }
 
@@ -237,6 +220,7 @@ TEST(wishes_for_the_rest_of_the_body_are_edits)
     p.drop_tools = true;
     p.merge = STR("{\"metadata\":{\"a\":1}}");
     check_patch(
+        &wire_anthropic,
         "{\"system\":[{\"type\":\"text\",\"text\":\"s\",\"cache_control\":{\"type\":\"ephemeral\"}}"
         "],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[],\"metadata\":{\"b\":"
         "2}}",
@@ -254,6 +238,7 @@ TEST(wishes_for_the_rest_of_the_body_are_edits)
     p.tails = &tail;
     p.tail_count = 1;
     check_patch(
+        &wire_anthropic,
         "{\"system\":\"s\\n\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}",
         &p,
         "{\"system\":\"s\\n\\n\\nmore\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"},"
@@ -279,6 +264,7 @@ TEST(thinking_that_the_client_dropped_is_put_back)
 
     p.vault = &vault;
     check_patch(
+        &wire_anthropic,
         "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"x\"},"
         "{\"type\":\"tool_use\",\"id\":\"a\"},{\"type\":\"tool_use\",\"id\":\"a\"},{\"type\":"
         "\"tool_use\",\"id\":\"b\"}]}]}",
@@ -290,6 +276,7 @@ TEST(thinking_that_the_client_dropped_is_put_back)
         "\"b\"}]}]}");
     /* What the client sends itself stays. */
     check_patch(
+        &wire_anthropic,
         "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
         "\"S\"},{\"type\":\"tool_use\",\"id\":\"a\"}]}]}",
         &p,
@@ -308,13 +295,16 @@ TEST(signatures_that_anthropic_does_not_know_are_taken_out)
     struct wire_plan p = no_plan();
 
     check_patch(
+        &wire_anthropic,
         body,
         &p,
         "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
         "\"S\"},{\"type\":\"text\"}]}]}");
     p.foreign_kept = true;
-    check_patch(
-        body, &p, "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"text\"}]}]}");
+    check_patch(&wire_anthropic,
+                body,
+                &p,
+                "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"text\"}]}]}");
 }
 
 TEST(thinking_takes_no_temperature_and_gives_way_to_a_forced_call)
@@ -326,11 +316,13 @@ TEST(thinking_takes_no_temperature_and_gives_way_to_a_forced_call)
     p.level = CHAT_LEVEL_MINIMAL;
     p.temperature = STR("0.2");
     check_patch(
+        &wire_anthropic,
         "{\"model\":\"m\",\"max_tokens\":9000,\"temperature\":0.5,\"top_p\":0.9,\"top_k\":4}",
         &p,
         "{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":9000,\"thinking\":{\"type\":\"enabled\","
         "\"budget_tokens\":1024}}");
     check_patch(
+        &wire_anthropic,
         "{\"model\":\"m\",\"max_tokens\":9000,\"tool_choice\":{\"type\":\"any\"}}",
         &p,
         "{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":9000,\"tool_choice\":{\"type\":\"any\"},"
@@ -343,12 +335,26 @@ TEST(reasoning_parameters_can_be_taken_out)
 
     p.drop_reasoning = true;
     check_patch(
+        &wire_anthropic,
         "{\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":\"low\"},\"x\":1}",
         &p,
         "{\"x\":1}");
 }
 
-TEST_MAIN(T(a_body_that_is_wrong_is_refused_with_its_member), T(counting_needs_no_max_tokens),
+TEST(a_system_prompt_with_a_nul_stays_whole)
+{
+    struct wire_plan plan = no_plan();
+    struct buf out;
+
+    buf_init(&out, HELP_SIZE_MAX);
+    plan.system_extra = STR("more");
+    patch_to(&wire_anthropic, "{\"system\":\"a\\u0000b\",\"messages\":[]}", &plan, &out);
+    CHECK_HAS(buf_str(&out), "a\\u0000b\\n\\nmore");
+    buf_release(&out);
+}
+
+TEST_MAIN(T(a_system_prompt_with_a_nul_stays_whole),
+          T(a_body_that_is_wrong_is_refused_with_its_member), T(counting_needs_no_max_tokens),
           T(a_body_too_large_for_its_arena_is_refused),
           T(tool_results_stand_apart_and_come_together_again),
           T(a_plan_without_wishes_changes_nothing), T(thinking_is_told_as_the_model_knows_it),

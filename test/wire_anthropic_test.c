@@ -154,16 +154,6 @@ TEST(what_is_no_reply_is_an_error)
 
 /* ---- encoding ---- */
 
-static struct chat_event event(enum chat_event_kind kind, uint32_t block, const char *text)
-{
-    return (struct chat_event){.kind = kind,
-                               .block = block,
-                               .text = str_c(text),
-                               .id = STR(""),
-                               .name = STR(""),
-                               .dialect = CHAT_OPENAI};
-}
-
 static void encode_list(const struct chat_event *list, size_t n, bool stream, struct buf *out)
 {
     struct chat_request r = {.model = STR("asked")};

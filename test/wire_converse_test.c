@@ -81,10 +81,11 @@ static size_t on_whole(const char *id, str body)
     return 1;
 }
 
-static size_t on_exchange(const struct exchange *x)
+static size_t on_exchange(void *ctx, const struct exchange *x)
 {
     char id[256];
 
+    (void)ctx;
     if (!str_ends(x->uri, STR("/converse")) || x->status != 200)
         return 0;
     snprintf(id, sizeof id, STR_FMT, STR_ARG(x->id));
@@ -99,7 +100,7 @@ TEST(recorded_replies_lose_nothing)
                each_file("amazon-bedrock", ".json", on_whole);
 
     for (size_t i = 0; i < COUNT_OF(files); i++)
-        n += each_exchange(files[i], on_exchange);
+        n += each_exchange(files[i], on_exchange, NULL);
     print_message("%zu replies\n", n);
 }
 

@@ -134,16 +134,6 @@ TEST(an_error_says_when_to_come_back)
 
 /* ---- encoding ---- */
 
-static struct chat_event event(enum chat_event_kind kind, uint32_t block, const char *text)
-{
-    return (struct chat_event){.kind = kind,
-                               .block = block,
-                               .text = str_c(text),
-                               .id = STR(""),
-                               .name = STR(""),
-                               .dialect = CHAT_OPENAI};
-}
-
 TEST(events_become_chunks_an_array_or_a_whole)
 {
     for (int how = 0; how < 3; how++) {
@@ -262,36 +252,20 @@ TEST(a_wrong_body_is_refused_with_its_member)
     static const struct {
         const char *body, *why;
     } cases[] = {
-        {"1", "! the body should be a JSON object"},
-        {"{}", "! contents: contents is not specified"},
-        {"{\"contents\":[{\"role\":\"bot\"}]}", "! contents.0.role: should be 'user' or 'model'"},
-        {"{\"contents\":[{\"parts\":[1]}]}", "! contents.0.parts.0: should be an object"},
+        {"1", "the body should be a JSON object"},
+        {"{}", "contents: contents is not specified"},
+        {"{\"contents\":[{\"role\":\"bot\"}]}", "contents.0.role: should be 'user' or 'model'"},
+        {"{\"contents\":[{\"parts\":[1]}]}", "contents.0.parts.0: should be an object"},
         {"{\"contents\":[{\"parts\":[{\"functionCall\":{}}]}]}",
-         "! contents.0.parts.0.functionCall.name: is missing"},
+         "contents.0.parts.0.functionCall.name: is missing"},
         {"{\"contents\":[{}],\"generationConfig\":{\"temperature\":\"x\"}}",
-         "! generationConfig.temperature: should be a number"},
+         "generationConfig.temperature: should be a number"},
         {"{\"contents\":[{}],\"generationConfig\":{\"thinkingConfig\":{\"thinkingBudget\":-2}}}",
-         "! generationConfig.thinkingConfig.thinkingBudget: should be -1, 0 or a number of tokens"},
+         "generationConfig.thinkingConfig.thinkingBudget: should be -1, 0 or a number of tokens"},
     };
 
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct buf out;
-
-        buf_init(&out, HELP_SIZE_MAX);
-        read_to(&wire_gemini, str_c(cases[i].body), &out, NULL);
-        CHECK_STR(buf_str(&out), cases[i].why);
-        buf_release(&out);
-    }
-}
-
-static void check_patch(const char *body, const struct wire_plan *plan, const char *want)
-{
-    struct buf out;
-
-    buf_init(&out, HELP_SIZE_MAX);
-    patch_to(&wire_gemini, body, plan, &out);
-    CHECK_STR(buf_str(&out), want);
-    buf_release(&out);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_refused(&wire_gemini, cases[i].body, cases[i].why);
 }
 
 TEST(thinking_is_told_as_the_model_knows_it)
@@ -342,7 +316,10 @@ TEST(thinking_is_told_as_the_model_knows_it)
         p.budget_tokens = cases[i].budget;
         snprintf(
             want, sizeof want, "{\"generationConfig\":{\"thinkingConfig\":%s}}", cases[i].want);
-        check_patch("{\"generationConfig\":{\"thinkingConfig\":{\"thinkingBudget\":5}}}", &p, want);
+        check_patch(&wire_gemini,
+                    "{\"generationConfig\":{\"thinkingConfig\":{\"thinkingBudget\":5}}}",
+                    &p,
+                    want);
     }
 }
 
@@ -370,6 +347,7 @@ TEST(wishes_are_edits_of_the_body)
     p.tail_count = 1;
     p.drop_tools = true;
     check_patch(
+        &wire_gemini,
         "{\"system_instruction\":{\"parts\":[{\"text\":\"s\"}]},\"contents\":[{\"role\":\"model\","
         "\"parts\":[{\"functionCall\":{\"id\":\"a\",\"name\":\"f\"}},{\"functionCall\":{\"id\":"
         "\"b\"}}"

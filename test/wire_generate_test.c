@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/generate.h"
+#include "wire/wire.h"
 #include "wire_openai_help.h"
 
 static bool ask(const char *body, struct arena *a, struct json *doc, struct chat_request *r,

@@ -155,6 +155,12 @@ void pass_event(void *ctx, const struct chat_event *ev)
         copy.text = ev->text.p ? arena_dup(&p->arena, ev->text) : STR("");
         copy.id = ev->id.p ? arena_dup(&p->arena, ev->id) : STR("");
         copy.name = ev->name.p ? arena_dup(&p->arena, ev->name) : STR("");
+        if (ev->usage) { /* lent for the call */
+            struct chat_usage *usage = arena_alloc(&p->arena, sizeof *usage);
+
+            *usage = *ev->usage;
+            copy.usage = usage;
+        }
         p->events[p->n++] = copy;
     }
 }
@@ -296,6 +302,38 @@ void patch_to(const struct wire *w, const char *body, const struct wire_plan *pl
     json_release(&doc);
     json_release(&check);
     arena_release(&a);
+}
+
+void check_refused(const struct wire *w, const char *body, const char *why)
+{
+    struct buf out;
+
+    buf_init(&out, HELP_SIZE_MAX);
+    read_to(w, str_c(body), &out, NULL);
+    CHECK_F(str_starts(buf_str(&out), STR("! ")), "%s", body);
+    CHECK_STR(str_slice(buf_str(&out), 2, out.n), why);
+    buf_release(&out);
+}
+
+void check_patch(const struct wire *w, const char *body, const struct wire_plan *plan,
+                 const char *want)
+{
+    struct buf out;
+
+    buf_init(&out, HELP_SIZE_MAX);
+    patch_to(w, body, plan, &out);
+    CHECK_STR(buf_str(&out), want);
+    buf_release(&out);
+}
+
+struct chat_event event(enum chat_event_kind kind, uint32_t block, const char *text)
+{
+    return (struct chat_event){.kind = kind,
+                               .block = block,
+                               .text = str_c(text),
+                               .id = STR(""),
+                               .name = STR(""),
+                               .dialect = CHAT_OPENAI};
 }
 
 struct wire_plan no_plan(void)
@@ -441,7 +479,7 @@ void check_passing(const struct wire *w, const char *id, str bytes, enum frames_
     }
 }
 
-size_t each_exchange(const char *name, size_t (*on)(const struct exchange *x))
+size_t each_exchange(const char *name, size_t (*on)(void *ctx, const struct exchange *x), void *ctx)
 {
     const char *path;
     char file[128];
@@ -478,7 +516,7 @@ size_t each_exchange(const char *name, size_t (*on)(const struct exchange *x))
             &doc, json_find(&doc, json_root(&doc), STR("response_body")), &a, &x.reply);
         (void)!json_text(&doc, json_find(&doc, json_root(&doc), STR("content_type")), &a, &x.type);
         (void)!json_i64(&doc, json_find(&doc, json_root(&doc), STR("status")), &x.status);
-        n += on(&x);
+        n += on(ctx, &x);
         json_release(&doc);
         arena_release(&a);
     }

@@ -81,6 +81,21 @@ void read_to(const struct wire *w, str body, struct buf *out, struct buf *again)
 void patch_to(const struct wire *w, const char *body, const struct wire_plan *plan,
               struct buf *out);
 
+/* A body read must be refused with these words. */
+void check_refused(const struct wire *w, const char *body, const char *why);
+/* What a plan makes of a body. */
+void check_patch(const struct wire *w, const char *body, const struct wire_plan *plan,
+                 const char *want);
+
+/* An event as another dialect's decoder gives it. */
+struct chat_event event(enum chat_event_kind kind, uint32_t block, const char *text);
+
+#define PLAN(...)                                                                                  \
+    &(struct wire_plan)                                                                            \
+    {                                                                                              \
+        .budget_tokens = -1, __VA_ARGS__                                                           \
+    }
+
 /* A plan that wishes nothing. */
 struct wire_plan no_plan(void);
 
@@ -111,6 +126,19 @@ void check_decoding(const struct wire *w, const char *id, str bytes, enum frames
  * reasoning it is the same but for that. */
 void check_passing(const struct wire *w, const char *id, str bytes, enum frames_kind kind);
 
+/* The dialect whose recordings are looked through: the addresses that speak it, and the members
+ * that must not be lost. */
+struct recorded {
+    const struct wire *wire;
+    bool (*speaks)(str uri);
+    const char *const *keys;
+    const char *const *files; /* of provider-traffic, then NULL */
+};
+/* Every good reply of those files is decoded and passed on; every request is read, written and read
+ * again. */
+void check_recorded_replies(const struct recorded *r);
+void check_recorded_requests(const struct recorded *r);
+
 /* A line of a recording of traffic, taken apart. */
 struct exchange {
     str id, uri, request, reply, type;
@@ -118,7 +146,8 @@ struct exchange {
 };
 
 /* Calls on for every line of provider-traffic/NAME.jsonl. */
-size_t each_exchange(const char *name, size_t (*on)(const struct exchange *x));
+size_t each_exchange(const char *name, size_t (*on)(void *ctx, const struct exchange *x),
+                     void *ctx);
 
 /* Calls on for every file of provider-streams/FOLDER whose name ends so. */
 size_t each_file(const char *folder, const char *ending, size_t (*on)(const char *id, str body));

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/ollama.h"
+#include "wire_help.h"
 #include "wire_run.h"
 
 #define SIZE_LIMIT ((size_t)1 << 20)
@@ -267,45 +268,9 @@ TEST(a_bad_request_is_told_its_member)
          "tools[0].function.name: must be a string that is not empty"},
     };
 
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct chat_request q;
-        struct arena a;
-        struct json doc;
-        struct err e;
-
-        CHECK_F(!read(cases[i].body, &doc, &a, &q, &e), "%s", cases[i].body);
-        CHECK_STR(str_c(e.text), cases[i].says);
-        json_release(&doc);
-        arena_release(&a);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_refused(&wire_ollama, cases[i].body, cases[i].says);
 }
-
-static void check_patch(const char *body, const struct wire_plan *plan, const char *want)
-{
-    struct json_edits ed;
-    struct arena a;
-    struct json doc;
-    struct buf out;
-    struct err e;
-
-    arena_init(&a, SIZE_LIMIT);
-    buf_init(&out, SIZE_LIMIT);
-    json_init(&doc);
-    CHECK(json_parse(&doc, str_c(body), &e));
-    json_edits_init(&ed, &doc, &a);
-    ollama_patch(&doc, plan, &ed);
-    json_edits_apply(&ed, &out);
-    CHECK_STR(buf_str(&out), want);
-    json_release(&doc);
-    buf_release(&out);
-    arena_release(&a);
-}
-
-#define PLAN(...)                                                                                  \
-    &(struct wire_plan)                                                                            \
-    {                                                                                              \
-        .budget_tokens = -1, __VA_ARGS__                                                           \
-    }
 
 TEST(a_plan_becomes_edits)
 {
@@ -313,20 +278,24 @@ TEST(a_plan_becomes_edits)
         "{\"model\":\"m\", \"messages\":[{\"role\":\"user\",\"content\":\"u\"}]}";
     struct wire_tail tail = {.role = CHAT_USER, .text = STR("t")};
 
-    check_patch(body, PLAN(.set_level = false), body);
-    check_patch(body,
+    check_patch(&wire_ollama, body, PLAN(.set_level = false), body);
+    check_patch(&wire_ollama,
+                body,
                 PLAN(.model = STR("gpt-oss:20b"), .set_level = true, .level = CHAT_LEVEL_MAX),
                 "{\"model\":\"gpt-oss:20b\", \"messages\":[{\"role\":\"user\",\"content\":\"u\"}],"
                 "\"think\":\"high\"}");
-    check_patch(body,
+    check_patch(&wire_ollama,
+                body,
                 PLAN(.set_level = true, .level = CHAT_LEVEL_NONE),
                 "{\"model\":\"m\", \"messages\":[{\"role\":\"user\",\"content\":\"u\"}],"
                 "\"think\":false}");
-    check_patch(body,
+    check_patch(&wire_ollama,
+                body,
                 PLAN(.system_extra = STR("s"), .tails = &tail, .tail_count = 1),
                 "{\"model\":\"m\", \"messages\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":"
                 "\"user\",\"content\":\"u\"},{\"role\":\"user\",\"content\":\"t\"}]}");
-    check_patch("{\"messages\":[{\"role\":\"system\",\"content\":\"a\"}],\"tools\":[],\"think\":1,"
+    check_patch(&wire_ollama,
+                "{\"messages\":[{\"role\":\"system\",\"content\":\"a\"}],\"tools\":[],\"think\":1,"
                 "\"options\":{\"top_p\":1}}",
                 PLAN(.system_extra = STR("s"),
                      .drop_reasoning = true,
@@ -362,7 +331,8 @@ TEST(thinking_goes_back_with_its_call)
               "call 1 \"x\" \"f\"\narguments 1 \"{}\"\ncall 2 \"y\" \"g\"\narguments 2 \"{}\"\n"
               "stop tool\nend\n");
     run_release(&r);
-    check_patch("{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"x\"}]},{"
+    check_patch(&wire_ollama,
+                "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"x\"}]},{"
                 "\"role\":\"assistant\",\"thinking\":\"k\",\"tool_calls\":[{\"id\":\"x\"}]}]}",
                 PLAN(.vault = &vault),
                 "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"x\"}],"

@@ -551,10 +551,28 @@ TEST(errors_of_every_host_are_read)
     }
 }
 
-TEST_MAIN(T(every_spelling_is_read), T(a_stream_that_is_cut_says_so),
-          T(an_error_in_a_stream_is_an_error), T(usage_has_the_reasoning_in_it_whoever_counts),
-          T(what_must_go_back_is_kept), T(nothing_is_kept_without_a_call),
-          T(members_without_an_event_are_extras), T(a_stream_says_reasoning_under_both_names),
-          T(a_body_has_it_all), T(usage_comes_only_if_it_was_asked_for),
-          T(an_error_ends_a_stream_without_done), T(errors_have_the_type_that_fits_their_status),
-          T(errors_of_every_host_are_read))
+TEST(usage_of_another_dialect_is_said_in_ours)
+{
+    struct telling t;
+    struct said s;
+
+    telling_init(&t, &wire_openai, false);
+    said_init(&s, &wire_gemini);
+    s.d.sink = (struct chat_sink){telling_on_event, &t};
+    said_whole(&s,
+               STR("{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},"
+                   "\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":3,"
+                   "\"candidatesTokenCount\":4}}"));
+    CHECK(str_find(buf_str(&t.out), STR("\"prompt_tokens\":3")) != STR_NONE);
+    CHECK(str_find(buf_str(&t.out), STR("promptTokenCount")) == STR_NONE);
+    said_release(&s);
+    telling_release(&t);
+}
+
+TEST_MAIN(T(usage_of_another_dialect_is_said_in_ours), T(every_spelling_is_read),
+          T(a_stream_that_is_cut_says_so), T(an_error_in_a_stream_is_an_error),
+          T(usage_has_the_reasoning_in_it_whoever_counts), T(what_must_go_back_is_kept),
+          T(nothing_is_kept_without_a_call), T(members_without_an_event_are_extras),
+          T(a_stream_says_reasoning_under_both_names), T(a_body_has_it_all),
+          T(usage_comes_only_if_it_was_asked_for), T(an_error_ends_a_stream_without_done),
+          T(errors_have_the_type_that_fits_their_status), T(errors_of_every_host_are_read))

@@ -4,7 +4,7 @@
  */
 #include "wire/responses.h"
 
-#include "test.h"
+#include "wire_help.h"
 #include "wire_responses_items.h"
 
 #define SIZE_LIMIT ((size_t)1 << 20)
@@ -96,17 +96,8 @@ TEST(a_bad_request_is_told_its_member)
          "text.format.type: must be text, json_object or json_schema"},
     };
 
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct chat_request q;
-        struct arena a;
-        struct json doc;
-        struct err e;
-
-        CHECK_F(!read(cases[i].body, &doc, &a, &q, &e), "%s", cases[i].body);
-        CHECK_STR(str_c(e.text), cases[i].says);
-        json_release(&doc);
-        arena_release(&a);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_refused(&wire_responses, cases[i].body, cases[i].says);
 }
 
 static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
@@ -118,45 +109,21 @@ static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
     return 1;
 }
 
-static void check_patch(const char *body, const struct wire_plan *plan, const char *want)
-{
-    struct json_edits ed;
-    struct arena a;
-    struct json doc;
-    struct buf out;
-    struct err e;
-
-    arena_init(&a, SIZE_LIMIT);
-    buf_init(&out, SIZE_LIMIT);
-    json_init(&doc);
-    CHECK(json_parse(&doc, str_c(body), &e));
-    json_edits_init(&ed, &doc, &a);
-    responses_patch(&doc, plan, &ed);
-    json_edits_apply(&ed, &out);
-    CHECK_STR(buf_str(&out), want);
-    json_release(&doc);
-    buf_release(&out);
-    arena_release(&a);
-}
-
-#define PLAN(...)                                                                                  \
-    &(struct wire_plan)                                                                            \
-    {                                                                                              \
-        .budget_tokens = -1, __VA_ARGS__                                                           \
-    }
-
 TEST(a_plan_becomes_edits)
 {
     struct wire_tail tail = {.role = CHAT_USER, .text = STR("t")};
 
-    check_patch("{\"model\":\"m\", \"input\":\"u\"}",
+    check_patch(&wire_responses,
+                "{\"model\":\"m\", \"input\":\"u\"}",
                 PLAN(.model = STR("M"), .set_stream = true, .stream = true),
                 "{\"model\":\"M\", \"input\":\"u\",\"stream\":true}");
-    check_patch("{\"input\":\"u\",\"instructions\":\"a\\n\"}",
+    check_patch(&wire_responses,
+                "{\"input\":\"u\",\"instructions\":\"a\\n\"}",
                 PLAN(.system_extra = STR("b"), .tails = &tail, .tail_count = 1),
                 "{\"input\":[{\"role\":\"user\",\"content\":\"u\"},{\"role\":\"user\",\"content\":"
                 "\"t\"}],\"instructions\":\"a\\n\\n\\nb\"}");
-    check_patch("{\"input\":[],\"temperature\":1}",
+    check_patch(&wire_responses,
+                "{\"input\":[],\"temperature\":1}",
                 PLAN(.temperature = STR("0"),
                      .top_p = STR("0.5"),
                      .max_tokens = STR("9"),
@@ -164,14 +131,17 @@ TEST(a_plan_becomes_edits)
                      .level = CHAT_LEVEL_ON),
                 "{\"input\":[],\"temperature\":1,\"top_p\":0.5,\"max_output_tokens\":9,"
                 "\"reasoning\":{\"effort\":\"medium\"}}");
-    check_patch("{\"reasoning\":{\"summary\":\"auto\"},\"tools\":[]}",
+    check_patch(&wire_responses,
+                "{\"reasoning\":{\"summary\":\"auto\"},\"tools\":[]}",
                 PLAN(.set_level = true, .level = CHAT_LEVEL_LOW, .drop_tools = true),
                 "{\"reasoning\":{\"summary\":\"auto\",\"effort\":\"low\"},\"tools\":[],"
                 "\"tool_choice\":\"none\"}");
-    check_patch("{\"reasoning\":{},\"include\":[\"reasoning.encrypted_content\"],\"x\":1}",
+    check_patch(&wire_responses,
+                "{\"reasoning\":{},\"include\":[\"reasoning.encrypted_content\"],\"x\":1}",
                 PLAN(.drop_reasoning = true),
                 "{\"x\":1}");
-    check_patch("{\"include\":[\"a\",\"reasoning.encrypted_content\"]}",
+    check_patch(&wire_responses,
+                "{\"include\":[\"a\",\"reasoning.encrypted_content\"]}",
                 PLAN(.drop_reasoning = true, .merge = STR("{\"a\":{\"b\":1}}")),
                 "{\"include\":[\"a\"],\"a\":{\"b\":1}}");
 }
@@ -180,20 +150,25 @@ TEST(kept_reasoning_goes_back_before_its_call_once)
 {
     struct wire_vault vault = {.find = find_kept};
 
-    check_patch("{\"input\":[{\"role\":\"user\",\"content\":\"u\"}," CALL_ITEM "]}",
+    check_patch(&wire_responses,
+                "{\"input\":[{\"role\":\"user\",\"content\":\"u\"}," CALL_ITEM "]}",
                 PLAN(.vault = &vault),
                 "{\"input\":[{\"role\":\"user\",\"content\":\"u\"}," REASONING_ITEM "," CALL_ITEM
                 "]}");
-    check_patch("{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}",
+    check_patch(&wire_responses,
+                "{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}",
                 PLAN(.vault = &vault),
                 "{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}");
-    check_patch("{\"input\":[" REASONING_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}",
+    check_patch(&wire_responses,
+                "{\"input\":[" REASONING_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}",
                 PLAN(.vault = &vault),
                 "{\"input\":[" REASONING_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}");
-    check_patch("{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}",
+    check_patch(&wire_responses,
+                "{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}",
                 PLAN(.vault = &vault, .foreign_kept = true),
                 "{\"input\":[" CALL_ITEM "]}");
-    check_patch("{\"input\":[{\"type\":\"reasoning\",\"id\":\"rs_rationale_x_0\",\"summary\":[]},"
+    check_patch(&wire_responses,
+                "{\"input\":[{\"type\":\"reasoning\",\"id\":\"rs_rationale_x_0\",\"summary\":[]},"
                 "3]}",
                 PLAN(.vault = &vault),
                 "{\"input\":[3]}");

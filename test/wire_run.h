@@ -29,6 +29,7 @@ struct run {
     struct chat_request request;
     struct chat_event kept[4096]; /* of the frame at hand */
     size_t kept_count;
+    struct chat_usage kept_usage;
     int last_kind;
     uint32_t last_block;
     int error_status; /* 0: none came */
@@ -98,8 +99,14 @@ static inline void run_on_event(void *ctx, const struct chat_event *ev)
     bool joins = r->last_kind == (int)ev->kind && r->last_block == ev->block && run_joins(ev->kind);
 
     assert(ev->text.p || ev->text.n == 0);
-    if (r->kept_count < COUNT_OF(r->kept))
-        r->kept[r->kept_count++] = *ev;
+    if (r->kept_count < COUNT_OF(r->kept)) {
+        r->kept[r->kept_count] = *ev;
+        if (ev->usage) { /* lent for the call */
+            r->kept_usage = *ev->usage;
+            r->kept[r->kept_count].usage = &r->kept_usage;
+        }
+        r->kept_count++;
+    }
     run_line(&r->events, ev, joins);
     if (run_joins(ev->kind) || ev->kind == CHAT_CALL || ev->kind == CHAT_OPAQUE)
         run_line(&r->content, ev, joins);

@@ -4,7 +4,10 @@
  * events; a streamed reply and a whole one give the same events, only cut differently:
  *
  *     START  (TEXT | REASONING | SIGNATURE | REDACTED | REFUSAL | CALL | ARGUMENTS | OPAQUE | ...)*
- *     USAGE* STOP END              or ERROR at any place, behind which nothing comes
+ *     STOP END                     or ERROR at any place, behind which nothing comes
+ *
+ * USAGE and EXTRA come where the provider says them: in a stream USAGE is often behind STOP, so who
+ * writes a reply writes its last words at END. There is one STOP a choice.
  *
  * Blocks keep their order: every event that carries content has the number of its block, counted
  * from 0 in the order in which blocks began in that choice. Text of one block may come in any
@@ -138,7 +141,7 @@ struct chat_request {
 /* ---- what comes back ---- */
 
 enum chat_event_kind {
-    CHAT_START,     /* id, model (either may be empty) */
+    CHAT_START,     /* id; the model in `name` (either may be empty) */
     CHAT_TEXT,      /* text */
     CHAT_REASONING, /* text; summary if it is only one */
     CHAT_SIGNATURE, /* text: the signature of the reasoning block it is in; may be in pieces */
@@ -147,10 +150,13 @@ enum chat_event_kind {
     CHAT_CALL,      /* a tool call begins: id, name; its block */
     CHAT_ARGUMENTS, /* text: more of the JSON text of the arguments of its block */
     CHAT_OPAQUE,    /* text: a whole content block as JSON that only `dialect` understands */
-    CHAT_KEEP,      /* for the vault: text must go back byte for byte with the call `id` (or, with
-                       an empty id, with the next call of this reply); `name` says what it is in
-                       its dialect, such as "thinking" or "thoughtSignature" */
-    CHAT_EXTRA,     /* a top-level member of a reply that nothing else says: name, text (JSON) */
+    CHAT_KEEP,      /* for the vault: text must go back byte for byte with the call `id`, which is
+                       never empty; `name` says what it is in its dialect. A JSON value ("thinking",
+                       "reasoning_item", "reasoning_content"), but for Gemini's "thoughtSignature"
+                       and Ollama's "ollama_thinking", which are bare text */
+    CHAT_EXTRA, /* a member of a reply that nothing else says: name, text (JSON). Chat Completions
+                       put the place into the name: "citations" is of the reply, "choice.logprobs"
+                       of the choice, "message.annotations" and "call.extra_content" likewise */
     CHAT_USAGE, /* usage: what is known by now; later ones replace earlier ones member by member */
     CHAT_STOP,  /* stop; name as the provider spelt it */
     CHAT_ERROR, /* error */

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "serve/internal.h"
-#include "wire/generate.h"
 
 #define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
 

@@ -5,10 +5,7 @@
 #include "wire/anthropic.h"
 
 /* The first row of a kind is how we spell it. */
-static const struct {
-    const char *name;
-    enum chat_stop stop;
-} stops[] = {
+static const struct word stops[] = {
     {"end_turn", CHAT_STOP_END},
     {"max_tokens", CHAT_STOP_LENGTH},
     {"model_context_window_exceeded", CHAT_STOP_LENGTH},
@@ -21,29 +18,20 @@ static const struct {
 
 enum chat_stop anthropic_stop_of(str name)
 {
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (str_eq(name, str_c(stops[i].name)))
-            return stops[i].stop;
-    return CHAT_STOP_OTHER;
+    return (enum chat_stop)word_is(stops, COUNT_OF(stops), name, CHAT_STOP_OTHER);
 }
 
 str anthropic_stop_name(enum chat_stop stop, str name)
 {
-    for (size_t i = 0; stop != CHAT_STOP_SEQUENCE && i < COUNT_OF(stops); i++)
-        if (stops[i].stop == stop && str_eq(name, str_c(stops[i].name)))
-            return str_c(stops[i].name);
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (stops[i].stop == stop)
-            return str_c(stops[i].name);
-    return STR("end_turn");
+    const char *word =
+        word_for(stops, COUNT_OF(stops), (int)stop, stop == CHAT_STOP_SEQUENCE ? STR("") : name);
+
+    return word ? str_c(word) : STR("end_turn");
 }
 
 /* ---- errors ---- */
 
-static const struct {
-    const char *type;
-    int status;
-} errors[] = {
+static const struct word errors[] = {
     {"invalid_request_error", 400},
     {"authentication_error", 401},
     {"billing_error", 402},
@@ -56,36 +44,26 @@ static const struct {
     {"overloaded_error", 529},
 };
 
-static int status_of(str type)
-{
-    for (size_t i = 0; i < COUNT_OF(errors); i++)
-        if (str_eq(type, str_c(errors[i].type)))
-            return errors[i].status;
-    return 500;
-}
-
 /* Clients switch on the type, so it is one of theirs: the provider's if it is, else by status. */
 static const char *type_of(const struct chat_error *error)
 {
-    for (size_t i = 0; i < COUNT_OF(errors); i++)
-        if (str_eq(error->type, str_c(errors[i].type)))
-            return errors[i].type;
-    for (size_t i = 0; i < COUNT_OF(errors); i++)
-        if (error->status == errors[i].status)
-            return errors[i].type;
-    if (error->status == 503)
+    int status = word_is(errors, COUNT_OF(errors), error->type, error->status);
+    const char *type = word_for(errors, COUNT_OF(errors), status, error->type);
+
+    if (type)
+        return type;
+    if (status == 503)
         return "overloaded_error";
-    if (error->status == 408)
+    if (status == 408)
         return "timeout_error";
-    return error->status >= 400 && error->status < 500 ? "invalid_request_error" : "api_error";
+    return status >= 400 && status < 500 ? "invalid_request_error" : "api_error";
 }
 
 void anthropic_error_body(const struct chat_error *error, struct json_out *o)
 {
     json_out_object(o);
-    piece_put(o, "type", str_c(type_of(error)));
-    json_out_key(o, STR("message"));
-    json_out_str(o, error->message);
+    say_some(o, "type", str_c(type_of(error)));
+    say_text(o, "message", error->message);
     json_out_end(o);
 }
 
@@ -100,7 +78,7 @@ static void put_request_id(str raw, struct json_out *o)
     if (raw.n && json_parse(&doc, raw, &e)) {
         id = json_find(&doc, json_root(&doc), STR("request_id"));
         if (id && id->kind == JSON_STRING)
-            piece_put_raw(o, "request_id", json_raw(&doc, id));
+            say_raw(o, "request_id", json_raw(&doc, id));
     }
     json_release(&doc);
 }
@@ -111,7 +89,7 @@ void anthropic_write_error(const struct chat_error *error, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    piece_put(&o, "type", STR("error"));
+    say_some(&o, "type", STR("error"));
     json_out_key(&o, STR("error"));
     anthropic_error_body(error, &o);
     put_request_id(error->raw, &o);
@@ -132,7 +110,7 @@ void anthropic_read_error(const struct json *doc, struct arena *a, struct chat_e
              json_text(doc, error, a, &text))
         out->message = text;
     if (out->status <= 0)
-        out->status = status_of(out->type);
+        out->status = word_is(errors, COUNT_OF(errors), out->type, 500);
     if (error)
         out->raw = json_raw(doc, root);
 }

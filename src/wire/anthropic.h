@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "wire/piece.h"
+#include "wire/gather.h"
+#include "wire/patchwork.h"
 
 #define ANTHROPIC_OPEN_MAX 16 /* blocks of a stream open at once */
 

@@ -141,11 +141,10 @@ static void give_thought(struct wire_decoder *d, const struct anthropic_thought 
     buf_init(&b, KEEP_SIZE_MAX * 6 + 256);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("type"));
-    json_out_str(&o, type);
+    say_text(&o, "type", type);
     json_out_key(&o, t->redacted ? STR("data") : type);
     json_out_str(&o, piece_str(&t->text));
-    piece_put(&o, "signature", piece_str(&t->signature));
+    say_some(&o, "signature", piece_str(&t->signature));
     json_out_end(&o);
     state(d)->kept_given += b.n;
     if (!buf_full(&b) && state(d)->kept_given <= KEEP_GIVEN_MAX)
@@ -172,10 +171,9 @@ static void begin_call(struct wire_decoder *d, struct anthropic_block *b, const 
                        const struct json_node *v)
 {
     const struct json_node *input = json_find(doc, v, STR("input"));
-    str id = piece_text(doc, v, STR("id"), &d->scratch);
+    str id = member_text(doc, v, "id", &d->scratch);
 
-    anthropic_emit(
-        d, CHAT_CALL, b->block, id, piece_text(doc, v, STR("name"), &d->scratch), STR(""));
+    anthropic_emit(d, CHAT_CALL, b->block, id, member_text(doc, v, "name", &d->scratch), STR(""));
     give_thoughts(d, id);
     if (state(d)->whole) {
         b->fed = true;
@@ -366,10 +364,10 @@ static struct anthropic_block *block_for(struct wire_decoder *d, int64_t index,
 static void feed_opaque(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
                         const struct json_node *delta)
 {
-    str text = piece_text(doc, delta, STR("partial_json"), &d->scratch);
+    str text = member_text(doc, delta, "partial_json", &d->scratch);
 
     if (text.n == 0) {
-        text = piece_text(doc, delta, STR("content"), &d->scratch);
+        text = member_text(doc, delta, "content", &d->scratch);
         b->more_text = text.n > 0;
     } else {
         b->more_text = false;
@@ -400,7 +398,7 @@ void anthropic_block_delta(struct wire_decoder *d, const struct json *doc,
 {
     const struct json_node *delta = json_find(doc, root, STR("delta"));
     const struct json_node *type = json_find(doc, delta, STR("type"));
-    int64_t index = piece_count(doc, root, STR("index"));
+    int64_t index = member_count(doc, root, "index");
     struct anthropic_block *b = anthropic_block_find(d, index);
 
     if (b && b->kind == KIND_OPAQUE) {

@@ -53,17 +53,17 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
     if (!s->usage_begun)
         s->input = s->cache_read = s->cache_write = -1;
     s->usage_begun = true;
-    know(&s->input, piece_count(doc, v, STR("input_tokens")));
-    know(&s->cache_read, piece_count(doc, v, STR("cache_read_input_tokens")));
-    know(&s->cache_write, piece_count(doc, v, STR("cache_creation_input_tokens")));
+    know(&s->input, member_count(doc, v, "input_tokens"));
+    know(&s->cache_read, member_count(doc, v, "cache_read_input_tokens"));
+    know(&s->cache_write, member_count(doc, v, "cache_creation_input_tokens"));
     if (s->input >= 0)
         u.input = s->input + (s->cache_read > 0 ? s->cache_read : 0) +
                   (s->cache_write > 0 ? s->cache_write : 0);
     u.cache_read = s->cache_read;
     u.cache_write = s->cache_write;
-    u.output = piece_count(doc, v, STR("output_tokens"));
+    u.output = member_count(doc, v, "output_tokens");
     u.reasoning =
-        piece_count(doc, json_find(doc, v, STR("output_tokens_details")), STR("thinking_tokens"));
+        member_count(doc, json_find(doc, v, STR("output_tokens_details")), "thinking_tokens");
     u.raw = json_raw(doc, v);
     wire_emit(
         d,
@@ -73,13 +73,13 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
 
 static void emit_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
 {
-    str name = piece_text(doc, v, STR("stop_reason"), &d->scratch);
+    str name = member_text(doc, v, "stop_reason", &d->scratch);
     enum chat_stop stop = anthropic_stop_of(name);
 
     if (name.n == 0)
         return;
     if (stop == CHAT_STOP_SEQUENCE)
-        name = piece_text(doc, v, STR("stop_sequence"), &d->scratch);
+        name = member_text(doc, v, "stop_sequence", &d->scratch);
     wire_emit(d,
               &(struct chat_event){.kind = CHAT_STOP,
                                    .stop = stop,
@@ -98,8 +98,8 @@ static void emit_start(struct wire_decoder *d, const struct json *doc, const str
         anthropic_emit(d,
                        CHAT_START,
                        0,
-                       piece_text(doc, v, STR("id"), &d->scratch),
-                       piece_text(doc, v, STR("model"), &d->scratch),
+                       member_text(doc, v, "id", &d->scratch),
+                       member_text(doc, v, "model", &d->scratch),
                        STR(""));
 }
 
@@ -119,7 +119,7 @@ static void on_block_start(struct wire_decoder *d, const struct json *doc,
                            const struct json_node *root)
 {
     const struct json_node *block = json_find(doc, root, STR("content_block"));
-    int64_t index = piece_count(doc, root, STR("index"));
+    int64_t index = member_count(doc, root, "index");
     struct anthropic_block *open = anthropic_block_find(d, index);
 
     if (open)
@@ -131,7 +131,7 @@ static void on_block_start(struct wire_decoder *d, const struct json *doc,
 static void on_block_stop(struct wire_decoder *d, const struct json *doc,
                           const struct json_node *root)
 {
-    struct anthropic_block *b = anthropic_block_find(d, piece_count(doc, root, STR("index")));
+    struct anthropic_block *b = anthropic_block_find(d, member_count(doc, root, "index"));
 
     if (b)
         anthropic_block_end(d, b);
@@ -217,7 +217,7 @@ void anthropic_decode(struct wire_decoder *d, const struct wire_frame *f)
                        CHAT_EXTRA,
                        0,
                        STR(""),
-                       piece_text(f->doc, root, STR("type"), &d->scratch),
+                       member_text(f->doc, root, "type", &d->scratch),
                        json_raw(f->doc, root));
 }
 

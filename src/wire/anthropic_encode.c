@@ -70,7 +70,7 @@ static void put_stop(struct json_out *o, const struct gather *g)
     else if (g->refused && stop == CHAT_STOP_END)
         stop = CHAT_STOP_REFUSED;
     name = anthropic_stop_name(stop, g->begun ? g->stop_name : STR(""));
-    piece_put(o, "stop_reason", name);
+    say_some(o, "stop_reason", name);
     json_out_key(o, STR("stop_sequence"));
     if (stop == CHAT_STOP_SEQUENCE && g->stop_name.n)
         json_out_str(o, g->stop_name);
@@ -83,12 +83,10 @@ static void put_head(struct json_out *o, const struct wire_encoder *en, const st
     str id = en->id.n ? en->id : g->id;
     str model = en->model.n ? en->model : g->model;
 
-    json_out_key(o, STR("id"));
-    json_out_str(o, id.n ? id : STR("msg"));
-    piece_put(o, "type", STR("message"));
-    piece_put(o, "role", STR("assistant"));
-    json_out_key(o, STR("model"));
-    json_out_str(o, model);
+    say_text(o, "id", id.n ? id : STR("msg"));
+    say_some(o, "type", STR("message"));
+    say_some(o, "role", STR("assistant"));
+    say_text(o, "model", model);
 }
 
 static void put_null(struct json_out *o, const char *key)
@@ -101,16 +99,16 @@ static void put_null(struct json_out *o, const char *key)
 
 static void event_begin(struct wire_encoder *en, struct json_out *o, const char *type)
 {
-    wire_sse_begin(en->out, str_c(type));
+    say_sse_begin(en->out, str_c(type));
     json_out_init(o, en->out);
     json_out_object(o);
-    piece_put(o, "type", str_c(type));
+    say_some(o, "type", str_c(type));
 }
 
 static void event_end(struct wire_encoder *en, struct json_out *o)
 {
     json_out_end(o);
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 static void start(struct wire_encoder *en)
@@ -145,10 +143,10 @@ static void delta(struct wire_encoder *en, uint32_t index, const char *type, con
     json_out_u64(&o, index);
     json_out_key(&o, STR("delta"));
     json_out_object(&o);
-    piece_put(&o, "type", str_c(type));
+    say_some(&o, "type", str_c(type));
     json_out_key(&o, str_c(member));
     if (raw)
-        piece_value(&o, text, true);
+        say_value(&o, text, true);
     else
         json_out_str(&o, text);
     json_out_end(&o);
@@ -225,13 +223,11 @@ static void need(struct wire_encoder *en, enum anthropic_open kind, const struct
         return;
     block_begin(en, &o);
     json_out_object(&o);
-    piece_put(&o, "type", kind == OPEN_TEXT ? STR("text") : STR("thinking"));
+    say_some(&o, "type", kind == OPEN_TEXT ? STR("text") : STR("thinking"));
     json_out_key(&o, kind == OPEN_TEXT ? STR("text") : STR("thinking"));
     json_out_str(&o, STR(""));
-    if (kind == OPEN_THINK) {
-        json_out_key(&o, STR("signature"));
-        json_out_str(&o, STR(""));
-    }
+    if (kind == OPEN_THINK)
+        say_text(&o, "signature", STR(""));
     json_out_end(&o);
     event_end(en, &o);
     block_open(en, kind, ev);
@@ -246,11 +242,9 @@ static void on_call(struct wire_encoder *en, const struct chat_event *ev)
 
     block_begin(en, &o);
     json_out_object(&o);
-    piece_put(&o, "type", STR("tool_use"));
-    json_out_key(&o, STR("id"));
-    json_out_str(&o, ev->id);
-    json_out_key(&o, STR("name"));
-    json_out_str(&o, ev->name);
+    say_some(&o, "type", STR("tool_use"));
+    say_text(&o, "id", ev->id);
+    say_text(&o, "name", ev->name);
     json_out_key(&o, STR("input"));
     json_out_raw(&o, STR("{}"));
     json_out_end(&o);
@@ -285,9 +279,8 @@ static void on_redacted(struct wire_encoder *en, const struct chat_event *ev)
 
     block_begin(en, &o);
     json_out_object(&o);
-    piece_put(&o, "type", STR("redacted_thinking"));
-    json_out_key(&o, STR("data"));
-    json_out_str(&o, ev->text);
+    say_some(&o, "type", STR("redacted_thinking"));
+    say_text(&o, "data", ev->text);
     json_out_end(&o);
     event_end(en, &o);
     stop_block(en, state(en)->next++);
@@ -303,7 +296,7 @@ static void on_opaque(struct wire_encoder *en, const struct chat_event *ev)
         return;
     }
     block_begin(en, &o);
-    piece_value(&o, ev->text, true);
+    say_value(&o, ev->text, true);
     event_end(en, &o);
     stop_block(en, state(en)->next++);
 }
@@ -319,7 +312,7 @@ static void on_error(struct wire_encoder *en, const struct chat_error *error)
     event_begin(en, &o, "error");
     json_out_key(&o, STR("error"));
     anthropic_error_body(error, &o);
-    piece_put(&o, "request_id", en->id);
+    say_some(&o, "request_id", en->id);
     event_end(en, &o);
 }
 
@@ -332,7 +325,7 @@ static void put_extras(struct json_out *o, const struct gather *g, bool inside, 
         if (inside == outside || x->json.n == 0 || str_eq(x->name, STR("delta")))
             continue;
         json_out_key(o, x->name);
-        piece_value(o, x->json, sse);
+        say_value(o, x->json, sse);
     }
 }
 
@@ -418,8 +411,7 @@ static void put_think(const struct wire_encoder *en, const struct gather_block *
 {
     struct buf ours;
 
-    json_out_key(o, STR("thinking"));
-    json_out_str(o, piece_str(&b->text));
+    say_text(o, "thinking", piece_str(&b->text));
     json_out_key(o, STR("signature"));
     if (b->extra.n) {
         json_out_str(o, piece_str(&b->extra));
@@ -444,10 +436,9 @@ void anthropic_block_json(const struct wire_encoder *en, const struct gather_blo
         return;
     }
     json_out_object(o);
-    piece_put(o, "type", str_c(types[b->kind]));
+    say_some(o, "type", str_c(types[b->kind]));
     if (b->kind == GATHER_TEXT) {
-        json_out_key(o, STR("text"));
-        json_out_str(o, piece_str(&b->text));
+        say_text(o, "text", piece_str(&b->text));
         if (b->extra.n) {
             json_out_key(o, STR("citations"));
             json_out_array(o);
@@ -457,14 +448,12 @@ void anthropic_block_json(const struct wire_encoder *en, const struct gather_blo
     } else if (b->kind == GATHER_THINK) {
         put_think(en, b, index, o);
     } else if (b->kind == GATHER_REDACTED) {
-        piece_put(o, "data", piece_str(&b->text));
+        say_some(o, "data", piece_str(&b->text));
     } else {
-        json_out_key(o, STR("id"));
-        json_out_str(o, b->id);
-        json_out_key(o, STR("name"));
-        json_out_str(o, b->name);
+        say_text(o, "id", b->id);
+        say_text(o, "name", b->name);
         json_out_key(o, STR("input"));
-        piece_object(o, piece_str(&b->text), false);
+        say_object(o, piece_str(&b->text), false);
     }
     json_out_end(o);
 }
@@ -494,13 +483,8 @@ static void write_whole(struct wire_encoder *en)
 static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct anthropic_encoder *s = state(en);
-    struct chat_error error = {.status = 502,
-                               .type = STR("api_error"),
-                               .message = STR("the reply is too large to be given as a whole"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error =
+        wire_error(502, "api_error", "the reply is too large to be given as a whole");
 
     if (ev->kind != CHAT_END || s->finished)
         return;
@@ -516,8 +500,7 @@ static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 void anthropic_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct anthropic_encoder *s = state(en);
-    bool meta = ev->kind == CHAT_START || ev->kind == CHAT_USAGE || ev->kind == CHAT_STOP ||
-                ev->kind == CHAT_EXTRA;
+    bool meta = gather_is_meta(ev);
 
     if (ev->choice != 0) /* there is one answer here */
         return;

@@ -6,21 +6,9 @@
 
 #define KEPT_MAX 64
 
-static str quoted(struct arena *a, str text)
-{
-    struct buf b;
-    str out;
-
-    buf_init(&b, text.n * 6 + 16);
-    (void)json_quote(&b, text);
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
-}
-
 static str text_block(struct arena *a, str text)
 {
-    str q = quoted(a, text);
+    str q = say_quoted(a, text);
 
     return arena_printf(a, "{\"type\":\"text\",\"text\":" STR_FMT "}", STR_ARG(q));
 }
@@ -37,8 +25,8 @@ static void add_system(const struct json *doc, str extra, struct json_edits *ed)
         return;
     }
     if (json_text(doc, system, ed->arena, &text) && text.n)
-        extra = arena_printf(ed->arena, STR_FMT "\n\n" STR_FMT, STR_ARG(text), STR_ARG(extra));
-    json_edit_set(ed, json_root(doc), STR("system"), quoted(ed->arena, extra));
+        extra = arena_join(ed->arena, text, STR("\n\n"), extra);
+    json_edit_set(ed, json_root(doc), STR("system"), say_quoted(ed->arena, extra));
 }
 
 /* With thinking on, Anthropic takes no temperature and no small top_p; and newer models take only
@@ -71,7 +59,7 @@ static void add_sampling(const struct json *doc, const struct wire_plan *plan,
         json_edit_set(ed,
                       root,
                       STR("temperature"),
-                      piece_number(plan->temperature) > 1 ? STR("1") : plan->temperature);
+                      part_number(plan->temperature) > 1 ? STR("1") : plan->temperature);
     else if (plan->top_p.n)
         json_edit_set(ed, root, STR("top_p"), plan->top_p);
 }
@@ -164,7 +152,7 @@ static bool may_go(const struct json *doc, const struct json_node *block,
         return false;
     if (json_is(doc, json_find(doc, block, STR("type")), STR("redacted_thinking")))
         return true;
-    signature = piece_text(doc, block, STR("signature"), a);
+    signature = member_text(doc, block, "signature", a);
     return signature.n > 0 && !wire_signature_ours(signature);
 }
 
@@ -198,7 +186,7 @@ static void put_back(const struct json *doc, const struct json_node *content,
         if (!json_is(doc, json_find(doc, b, STR("type")), STR("tool_use")))
             continue;
         n = plan->vault->find(
-            plan->vault->ctx, piece_text(doc, b, STR("id"), ed->arena), kept, KEPT_MAX);
+            plan->vault->ctx, member_text(doc, b, "id", ed->arena), kept, KEPT_MAX);
         for (size_t i = 0; i < n && i < KEPT_MAX; i++) {
             bool ours = str_eq(kept[i].name, STR("thinking")) ||
                         str_eq(kept[i].name, STR("redacted_thinking"));
@@ -262,15 +250,11 @@ void anthropic_patch_history(const struct json *doc, const struct wire_plan *pla
 void anthropic_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
 {
     const struct json_node *root = json_root(doc);
-    struct json merge;
-    struct err e;
+    struct plan p = {doc, root, plan, ed};
 
     if (!root || root->kind != JSON_OBJECT)
         return;
-    if (plan->model.n)
-        json_edit_set(ed, root, STR("model"), quoted(ed->arena, plan->model));
-    if (plan->set_stream)
-        json_edit_set(ed, root, STR("stream"), plan->stream ? STR("true") : STR("false"));
+    plan_head(&p);
     if (plan->system_extra.n)
         add_system(doc, plan->system_extra, ed);
     if (plan->max_tokens.n)
@@ -281,10 +265,5 @@ void anthropic_patch(const struct json *doc, const struct wire_plan *plan, struc
     anthropic_patch_history(doc, plan, ed);
     if (plan->tail_count)
         add_tails(doc, plan, ed);
-    if (plan->merge.n) {
-        json_init(&merge);
-        if (json_parse(&merge, plan->merge, &e))
-            json_edit_merge(ed, root, &merge, json_root(&merge));
-        json_release(&merge);
-    }
+    plan_merge(&p);
 }

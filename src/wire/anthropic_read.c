@@ -13,15 +13,10 @@
 
 /* ---- blocks ---- */
 
-static bool is_type(const struct asked *r, const struct json_node *v, const char *type)
-{
-    return json_is(r->doc, json_find(r->doc, v, STR("type")), str_c(type));
-}
-
 static void opaque(const struct asked *r, const struct json_node *v, struct chat_part *out)
 {
-    *out = (struct chat_part){
-        .kind = CHAT_PART_OPAQUE, .dialect = CHAT_ANTHROPIC, .json = json_raw(r->doc, v)};
+    *out = part_new(CHAT_PART_OPAQUE, CHAT_ANTHROPIC);
+    out->json = json_raw(r->doc, v);
 }
 
 static bool read_text(const struct asked *r, const struct asked_at *at, const struct json_node *v,
@@ -36,7 +31,7 @@ static bool read_source(const struct asked *r, const struct asked_at *at, const 
                         enum chat_part_kind kind, struct chat_part *out)
 {
     struct asked_at here = {.up = at, .key = "source"};
-    const struct json_node *source = asked_find(r, v, "source");
+    const struct json_node *source = member_find(r->doc, v, "source");
 
     if (!source)
         return asked_bad(r, at, "source", "Field required");
@@ -45,12 +40,12 @@ static bool read_source(const struct asked *r, const struct asked_at *at, const 
     out->kind = kind;
     if (!asked_text(r, at, v, "title", &out->name))
         return false;
-    if (is_type(r, source, "base64"))
+    if (member_is(r->doc, source, "type", "base64"))
         return asked_need_text(r, &here, source, "media_type", &out->mime) &&
                asked_need_text(r, &here, source, "data", &out->data);
-    if (is_type(r, source, "url"))
+    if (member_is(r->doc, source, "type", "url"))
         return asked_need_text(r, &here, source, "url", &out->url);
-    if (is_type(r, source, "text") && kind == CHAT_PART_FILE) {
+    if (member_is(r->doc, source, "type", "text") && kind == CHAT_PART_FILE) {
         out->kind = CHAT_PART_TEXT;
         out->name = STR("");
         return asked_need_text(r, &here, source, "data", &out->text);
@@ -92,7 +87,7 @@ static bool read_redacted(const struct asked *r, const struct asked_at *at,
 static bool read_tool_use(const struct asked *r, const struct asked_at *at,
                           const struct json_node *v, struct chat_part *out)
 {
-    const struct json_node *input = asked_find(r, v, "input");
+    const struct json_node *input = member_find(r->doc, v, "input");
 
     out->kind = CHAT_PART_TOOL_CALL;
     if (!asked_need_text(r, at, v, "id", &out->id) ||
@@ -113,7 +108,7 @@ static bool read_tool_result(const struct asked *r, const struct asked_at *at,
                              const struct json_node *v, struct chat_part *out)
 {
     struct asked_at here = {.up = at, .key = "content"};
-    const struct json_node *content = asked_find(r, v, "content");
+    const struct json_node *content = member_find(r->doc, v, "content");
 
     out->kind = CHAT_PART_TOOL_RESULT;
     return asked_need_text(r, at, v, "tool_use_id", &out->id) &&
@@ -136,17 +131,12 @@ static const struct {
     {"tool_result", read_tool_result, false},
 };
 
-static void empty_part(struct chat_part *p)
-{
-    p->text = p->signature = p->id = p->name = p->json = p->mime = p->url = p->data = STR("");
-}
-
 static bool read_block(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                        bool nested, struct chat_part *out)
 {
     str type;
 
-    empty_part(out);
+    *out = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
     if (v->kind != JSON_OBJECT)
         return asked_bad(r, at, NULL, "Input should be an object");
     if (!asked_need_text(r, at, v, "type", &type))
@@ -155,11 +145,7 @@ static bool read_block(const struct asked *r, const struct asked_at *at, const s
         if (str_eq(type, str_c(blocks[i].type))) {
             if (nested && !blocks[i].nested)
                 return asked_bad(r, at, "type", "this block may not stand in a tool result");
-            if (!blocks[i].read(r, at, v, out))
-                return false;
-            if (out->kind == CHAT_PART_OPAQUE)
-                empty_part(out), opaque(r, v, out);
-            return true;
+            return blocks[i].read(r, at, v, out);
         }
     opaque(r, v, out);
     return true;
@@ -176,7 +162,7 @@ static bool read_content(const struct asked *r, const struct asked_at *at,
     if (content->kind == JSON_STRING) {
         if (!asked_alloc(r, 1, sizeof **out, out))
             return false;
-        empty_part(*out);
+        **out = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
         *count = 1;
         return json_text(r->doc, content, r->a, &(*out)->text);
     }
@@ -219,19 +205,7 @@ static bool read_role(const struct asked *r, const struct asked_at *at, const st
 static void add_runs(struct chat_request *out, enum chat_role role, struct chat_part *parts,
                      size_t n)
 {
-    size_t i = 0;
-
-    do {
-        bool tool = i < n && parts[i].kind == CHAT_PART_TOOL_RESULT;
-        size_t from = i;
-
-        while (i < n && (parts[i].kind == CHAT_PART_TOOL_RESULT) == tool)
-            i++;
-        out->messages[out->message_count++] = (struct chat_message){.role = tool ? CHAT_TOOL : role,
-                                                                    .name = STR(""),
-                                                                    .parts = parts + from,
-                                                                    .part_count = i - from};
-    } while (i < n);
+    out->message_count += parts_to_messages(parts, n, role, &out->messages[out->message_count]);
 }
 
 static bool read_message(const struct asked *r, const struct asked_at *at,
@@ -274,7 +248,7 @@ static bool read_system(const struct asked *r, const struct json_node *root,
                         struct chat_request *out)
 {
     struct asked_at here = {.key = "system"};
-    const struct json_node *system = asked_find(r, root, "system");
+    const struct json_node *system = member_find(r->doc, root, "system");
     struct chat_part *parts = NULL;
     size_t n = 0;
 
@@ -297,7 +271,7 @@ static bool read_messages(const struct asked *r, const struct json_node *root,
                           struct chat_request *out)
 {
     struct asked_at here = {.key = "messages"};
-    const struct json_node *messages = asked_find(r, root, "messages");
+    const struct json_node *messages = member_find(r->doc, root, "messages");
     size_t i = 0;
 
     if (!messages)
@@ -327,7 +301,7 @@ static bool read_tool(const struct asked *r, const struct asked_at *at, const st
     const struct json_node *schema;
     str type = STR("custom");
 
-    out->name = out->description = out->schema = out->opaque = STR("");
+    *out = part_tool(CHAT_OPENAI);
     if (v->kind != JSON_OBJECT)
         return asked_bad(r, at, NULL, "Input should be an object");
     if (!asked_text(r, at, v, "type", &type))
@@ -343,7 +317,7 @@ static bool read_tool(const struct asked *r, const struct asked_at *at, const st
         return false;
     if (out->name.n == 0)
         return asked_bad(r, at, "name", "String should have at least 1 character");
-    schema = asked_find(r, v, "input_schema");
+    schema = member_find(r->doc, v, "input_schema");
     if (!schema)
         return asked_bad(r, at, "input_schema", "Field required");
     if (schema->kind != JSON_OBJECT)
@@ -356,7 +330,7 @@ static bool read_tools(const struct asked *r, const struct json_node *root,
                        struct chat_request *out)
 {
     struct asked_at here = {.key = "tools"};
-    const struct json_node *tools = asked_find(r, root, "tools");
+    const struct json_node *tools = member_find(r->doc, root, "tools");
     size_t n = 0;
 
     if (!tools)
@@ -387,7 +361,7 @@ static bool read_choice(const struct asked *r, const struct json_node *root,
                  {"tool", CHAT_CHOICE_TOOL},
                  {"none", CHAT_CHOICE_NONE}};
     struct asked_at here = {.key = "tool_choice"};
-    const struct json_node *choice = asked_find(r, root, "tool_choice");
+    const struct json_node *choice = member_find(r->doc, root, "tool_choice");
     bool alone = false, given = false;
 
     if (!choice)
@@ -395,7 +369,7 @@ static bool read_choice(const struct asked *r, const struct json_node *root,
     if (choice->kind != JSON_OBJECT)
         return asked_bad(r, NULL, "tool_choice", "Input should be an object");
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (is_type(r, choice, kinds[i].type))
+        if (member_is(r->doc, choice, "type", kinds[i].type))
             out->choice = kinds[i].kind;
     if (out->choice == CHAT_CHOICE_NONE_GIVEN)
         return asked_bad(r, &here, "type", "Input should be 'auto', 'any', 'tool' or 'none'");
@@ -415,7 +389,7 @@ static bool read_budget(const struct asked *r, const struct json_node *thinking,
                         struct chat_request *out)
 {
     struct asked_at here = {.key = "thinking"};
-    const struct json_node *budget = asked_find(r, thinking, "budget_tokens");
+    const struct json_node *budget = member_find(r->doc, thinking, "budget_tokens");
     uint64_t max;
 
     if (!budget)
@@ -450,22 +424,23 @@ static bool read_thinking_config(const struct asked *r, const struct json_node *
                                  struct chat_request *out)
 {
     struct asked_at here = {.key = "thinking"};
-    const struct json_node *thinking = asked_find(r, root, "thinking");
+    const struct json_node *thinking = member_find(r->doc, root, "thinking");
     str display = STR("");
 
-    if (!read_effort(r, asked_find(r, root, "output_config"), out))
+    if (!read_effort(r, member_find(r->doc, root, "output_config"), out))
         return false;
     if (!thinking)
         return true;
     if (thinking->kind != JSON_OBJECT)
         return asked_bad(r, NULL, "thinking", "Input should be an object");
-    if (is_type(r, thinking, "disabled")) {
+    if (member_is(r->doc, thinking, "type", "disabled")) {
         out->level = CHAT_LEVEL_NONE;
         return true;
     }
-    if (!is_type(r, thinking, "enabled") && !is_type(r, thinking, "adaptive"))
+    if (!member_is(r->doc, thinking, "type", "enabled") &&
+        !member_is(r->doc, thinking, "type", "adaptive"))
         return asked_bad(r, &here, "type", "Input should be 'enabled', 'adaptive' or 'disabled'");
-    if (is_type(r, thinking, "enabled") && !read_budget(r, thinking, out))
+    if (member_is(r->doc, thinking, "type", "enabled") && !read_budget(r, thinking, out))
         return false;
     if (!asked_text(r, &here, thinking, "display", &display))
         return false;
@@ -480,20 +455,20 @@ static bool read_format(const struct asked *r, const struct json_node *root,
                         struct chat_request *out)
 {
     struct asked_at here = {.key = "output_config"}, inner = {.up = &here, .key = "format"};
-    const struct json_node *config = asked_find(r, root, "output_config");
-    const struct json_node *format = asked_find(r, config, "format"), *schema;
+    const struct json_node *config = member_find(r->doc, root, "output_config");
+    const struct json_node *format = member_find(r->doc, config, "format"), *schema;
 
     if (config && config->kind != JSON_OBJECT)
         return asked_bad(r, NULL, "output_config", "Input should be an object");
     if (!format) {
-        format = asked_find(r, root, "output_format");
+        format = member_find(r->doc, root, "output_format");
         inner = (struct asked_at){.key = "output_format"};
     }
     if (!format)
         return true;
-    if (!is_type(r, format, "json_schema"))
+    if (!member_is(r->doc, format, "type", "json_schema"))
         return asked_bad(r, &inner, "type", "Input should be 'json_schema'");
-    schema = asked_find(r, format, "schema");
+    schema = member_find(r->doc, format, "schema");
     if (!schema || schema->kind != JSON_OBJECT)
         return asked_bad(
             r, &inner, "schema", schema ? "Input should be an object" : "Field required");
@@ -508,7 +483,7 @@ static bool read_format(const struct asked *r, const struct json_node *root,
 static bool read_numbers(const struct asked *r, const struct json_node *root, bool count,
                          struct chat_request *out)
 {
-    if (!count && !asked_find(r, root, "max_tokens"))
+    if (!count && !member_find(r->doc, root, "max_tokens"))
         return asked_bad(r, NULL, "max_tokens", "Field required");
     return asked_number(r, NULL, root, "max_tokens", 1, 1e12, true, &out->max_tokens) &&
            asked_number(r, NULL, root, "temperature", 0, 1, false, &out->temperature) &&
@@ -522,11 +497,9 @@ static bool read_body(const struct json *doc, struct arena *a, bool count, struc
     struct asked r = {.doc = doc, .a = a, .e = e};
     const struct json_node *root = json_root(doc);
     struct asked_at meta = {.key = "metadata"};
-    struct chat_request q = {.dialect = CHAT_ANTHROPIC, .budget_tokens = -1, .doc = doc};
+    struct chat_request q;
 
-    q.model = q.choice_name = q.max_tokens = q.temperature = q.top_p = q.top_k = STR("");
-    q.seed = q.frequency_penalty = q.presence_penalty = q.n = q.user = STR("");
-    q.format_name = q.format_schema = STR("");
+    part_request_init(&q, CHAT_ANTHROPIC, doc);
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body should be a JSON object");
     if (!asked_need_text(&r, NULL, root, "model", &q.model) || !read_numbers(&r, root, count, &q) ||
@@ -534,7 +507,7 @@ static bool read_body(const struct json *doc, struct arena *a, bool count, struc
         !read_thinking_config(&r, root, &q) || !read_format(&r, root, &q) ||
         !asked_texts(&r, NULL, root, "stop_sequences", &q.stops, &q.stop_count) ||
         !asked_bool(&r, NULL, root, "stream", &q.stream, NULL) ||
-        !asked_text(&r, &meta, asked_find(&r, root, "metadata"), "user_id", &q.user))
+        !asked_text(&r, &meta, member_find(r.doc, root, "metadata"), "user_id", &q.user))
         return false;
     if (q.model.n == 0)
         return asked_bad(&r, NULL, "model", "String should have at least 1 character");

@@ -42,9 +42,9 @@ static struct anthropic_slot *slot_add(struct anthropic_encoder *s, int64_t in)
 static void write_patched(struct wire_encoder *en, const struct wire_frame *f,
                           struct patchwork *list, size_t n)
 {
-    wire_sse_begin(en->out, f->name);
+    say_sse_begin(en->out, f->name);
     patchwork_write(f->doc, list, n, true, en->out);
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 static void add_index(const struct wire_frame *f, uint32_t out, char text[16],
@@ -52,7 +52,7 @@ static void add_index(const struct wire_frame *f, uint32_t out, char text[16],
 {
     const struct json_node *index = json_find(f->doc, json_root(f->doc), STR("index"));
 
-    if (!index || piece_count(f->doc, json_root(f->doc), STR("index")) == (int64_t)out)
+    if (!index || member_count(f->doc, json_root(f->doc), "index") == (int64_t)out)
         return;
     (void)snprintf(text, 16, "%u", out);
     list[(*n)++] = (struct patchwork){.node = index, .with = str_c(text)};
@@ -162,7 +162,7 @@ static void on_start(struct wire_encoder *en, const struct wire_frame *f,
     const struct json_node *root = json_root(f->doc);
     const struct json_node *block = json_find(f->doc, root, STR("content_block"));
     struct anthropic_encoder *s = state(en);
-    struct anthropic_slot *slot = slot_add(s, piece_count(f->doc, root, STR("index")));
+    struct anthropic_slot *slot = slot_add(s, member_count(f->doc, root, "index"));
     enum anthropic_open kind = kind_of(f);
 
     if (touched) {
@@ -246,8 +246,7 @@ static void on_delta(struct wire_encoder *en, const struct wire_frame *f,
                      const struct chat_event *events, size_t n, bool touched)
 {
     struct anthropic_encoder *s = state(en);
-    struct anthropic_slot *slot =
-        slot_find(s, piece_count(f->doc, json_root(f->doc), STR("index")));
+    struct anthropic_slot *slot = slot_find(s, member_count(f->doc, json_root(f->doc), "index"));
 
     if (!slot) {
         hold_flush(en);
@@ -302,8 +301,7 @@ static void on_stop(struct wire_encoder *en, const struct wire_frame *f,
                     const struct chat_event *events, size_t n, bool touched)
 {
     struct anthropic_encoder *s = state(en);
-    struct anthropic_slot *slot =
-        slot_find(s, piece_count(f->doc, json_root(f->doc), STR("index")));
+    struct anthropic_slot *slot = slot_find(s, member_count(f->doc, json_root(f->doc), "index"));
     bool held = slot && s->holding && s->held_index == slot->in;
 
     if (!slot) {

@@ -87,23 +87,9 @@ struct anthropic_model anthropic_model_for(const struct json *doc, const struct 
     return anthropic_model_of(json_raw(doc, model)); /* its quotes do not matter */
 }
 
-/* A budget for a level where none was told in tokens. */
-static int64_t level_budget(enum chat_level level)
-{
-    static const int64_t tokens[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_ON] = 8192,
-                                                     [CHAT_LEVEL_MINIMAL] = 1024,
-                                                     [CHAT_LEVEL_LOW] = 2048,
-                                                     [CHAT_LEVEL_MEDIUM] = 8192,
-                                                     [CHAT_LEVEL_HIGH] = 16384,
-                                                     [CHAT_LEVEL_XHIGH] = 24576,
-                                                     [CHAT_LEVEL_MAX] = 32768};
-
-    return tokens[level];
-}
-
 static int64_t max_tokens_of(const struct json *doc, const struct wire_plan *plan)
 {
-    int64_t now = piece_count(doc, json_root(doc), STR("max_tokens"));
+    int64_t now = member_count(doc, json_root(doc), "max_tokens");
     uint64_t told;
 
     if (str_u64(plan->max_tokens, &told) && told < INT64_MAX / 4)
@@ -114,7 +100,7 @@ static int64_t max_tokens_of(const struct json *doc, const struct wire_plan *pla
 static void set_budget(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
 {
     int64_t max = max_tokens_of(doc, plan);
-    int64_t budget = plan->budget_tokens > 0 ? plan->budget_tokens : level_budget(plan->level);
+    int64_t budget = plan->budget_tokens > 0 ? plan->budget_tokens : plan_level_tokens(plan->level);
 
     if (budget < BUDGET_TOKENS_MIN)
         budget = BUDGET_TOKENS_MIN;
@@ -139,10 +125,7 @@ static const char *effort_of(const struct wire_plan *plan, struct anthropic_mode
     enum chat_level level = plan->level;
 
     if (level <= CHAT_LEVEL_ON && plan->budget_tokens > 0)
-        level = plan->budget_tokens <= 2048    ? CHAT_LEVEL_LOW
-                : plan->budget_tokens <= 8192  ? CHAT_LEVEL_MEDIUM
-                : plan->budget_tokens <= 24576 ? CHAT_LEVEL_HIGH
-                                               : CHAT_LEVEL_MAX;
+        level = plan_tokens_level(plan->budget_tokens);
     if (level == CHAT_LEVEL_NONE || level == CHAT_LEVEL_MINIMAL)
         level = CHAT_LEVEL_LOW;
     if (level == CHAT_LEVEL_XHIGH && !m.xhigh)

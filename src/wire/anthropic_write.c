@@ -21,7 +21,7 @@ static void block_begin(struct turn *t, const char *type)
 {
     if (!t->open) {
         json_out_object(t->o);
-        piece_put(t->o, "role", str_c(t->role));
+        say_some(t->o, "role", str_c(t->role));
         json_out_key(t->o, STR("content"));
         json_out_array(t->o);
         t->open = true;
@@ -29,7 +29,7 @@ static void block_begin(struct turn *t, const char *type)
     if (!type)
         return;
     json_out_object(t->o);
-    piece_put(t->o, "type", str_c(type));
+    say_some(t->o, "type", str_c(type));
 }
 
 static void turn_end(struct turn *t)
@@ -62,10 +62,10 @@ static void put_source(struct json_out *o, const char *type, str mime, str data)
 {
     json_out_key(o, STR("source"));
     json_out_object(o);
-    piece_put(o, "type", str_c(type));
+    say_some(o, "type", str_c(type));
     if (mime.n)
-        piece_put(o, "media_type", mime);
-    piece_put(o, strcmp(type, "url") == 0 ? "url" : "data", data);
+        say_some(o, "media_type", mime);
+    say_some(o, strcmp(type, "url") == 0 ? "url" : "data", data);
     json_out_end(o);
 }
 
@@ -74,10 +74,10 @@ static void put_text_file(struct turn *t, str data, str name)
     struct buf text;
 
     buf_init(&text, data.n + 1);
-    if (piece_base64(data, &text) && text.n) {
+    if (part_base64(data, &text) && text.n) {
         block_begin(t, "document");
         put_source(t->o, "text", STR("text/plain"), buf_str(&text));
-        piece_put(t->o, "title", name);
+        say_some(t->o, "title", name);
         json_out_end(t->o);
     }
     buf_release(&text);
@@ -89,7 +89,7 @@ static void put_media(struct turn *t, const struct chat_part *p)
     str mime = p->mime, data = p->data, url = p->url;
     bool image;
 
-    if (url.n && piece_data_url(url, &mime, &data))
+    if (url.n && part_data_url(url, &mime, &data))
         url = STR("");
     image = p->kind == CHAT_PART_IMAGE || str_starts(mime, STR("image/"));
     if (url.n == 0 && data.n == 0)
@@ -108,7 +108,7 @@ static void put_media(struct turn *t, const struct chat_part *p)
     else
         put_source(t->o, "base64", mime, data);
     if (!image)
-        piece_put(t->o, "title", p->name);
+        say_some(t->o, "title", p->name);
     json_out_end(t->o);
 }
 
@@ -118,16 +118,15 @@ static void put_reasoning(struct turn *t, const struct chat_part *p)
         return;
     if (p->redacted) {
         block_begin(t, "redacted_thinking");
-        piece_put(t->o, "data", p->text);
+        say_some(t->o, "data", p->text);
         json_out_end(t->o);
         return;
     }
     if (p->signature.n == 0 || wire_signature_ours(p->signature))
         return;
     block_begin(t, "thinking");
-    json_out_key(t->o, STR("thinking"));
-    json_out_str(t->o, p->text);
-    piece_put(t->o, "signature", p->signature);
+    say_text(t->o, "thinking", p->text);
+    say_some(t->o, "signature", p->signature);
     json_out_end(t->o);
 }
 
@@ -135,10 +134,9 @@ static void put_call(struct turn *t, const struct chat_part *p)
 {
     block_begin(t, "tool_use");
     put_id(t->o, "id", p->id);
-    json_out_key(t->o, STR("name"));
-    json_out_str(t->o, p->name);
+    say_text(t->o, "name", p->name);
     json_out_key(t->o, STR("input"));
-    piece_object(t->o, p->json, false);
+    say_object(t->o, p->json, false);
     json_out_end(t->o);
 }
 
@@ -147,7 +145,7 @@ static void put_text(struct turn *t, str text)
     if (text.n == 0) /* an empty block is refused */
         return;
     block_begin(t, "text");
-    piece_put(t->o, "text", text);
+    say_some(t->o, "text", text);
     json_out_end(t->o);
 }
 
@@ -167,8 +165,7 @@ static void put_result(struct turn *t, const struct chat_part *p)
                 put_part(&inner, &p->parts[i]);
         json_out_end(t->o);
     }
-    json_out_key(t->o, STR("is_error"));
-    json_out_bool(t->o, p->is_error);
+    say_bool(t->o, "is_error", p->is_error);
     json_out_end(t->o);
 }
 
@@ -307,14 +304,12 @@ static void put_tools(const struct chat_request *r, struct json_out *o)
             continue;
         }
         json_out_object(o);
-        piece_put(o, "name", t->name);
-        piece_put(o, "description", t->description);
+        say_some(o, "name", t->name);
+        say_some(o, "description", t->description);
         json_out_key(o, STR("input_schema"));
-        piece_schema(o, t->schema);
-        if (t->strict_given) {
-            json_out_key(o, STR("strict"));
-            json_out_bool(o, t->strict);
-        }
+        say_schema(o, t->schema);
+        if (t->strict_given)
+            say_bool(o, "strict", t->strict);
         json_out_end(o);
     }
     json_out_end(o);
@@ -332,13 +327,11 @@ static void put_choice(const struct chat_request *r, struct json_out *o)
         return;
     json_out_key(o, STR("tool_choice"));
     json_out_object(o);
-    piece_put(o, "type", str_c(names[r->choice]));
+    say_some(o, "type", str_c(names[r->choice]));
     if (r->choice == CHAT_CHOICE_TOOL)
-        piece_put(o, "name", r->choice_name);
-    if (r->parallel_given && r->choice != CHAT_CHOICE_NONE) {
-        json_out_key(o, STR("disable_parallel_tool_use"));
-        json_out_bool(o, !r->parallel);
-    }
+        say_some(o, "name", r->choice_name);
+    if (r->parallel_given && r->choice != CHAT_CHOICE_NONE)
+        say_bool(o, "disable_parallel_tool_use", !r->parallel);
     json_out_end(o);
 }
 
@@ -363,17 +356,15 @@ static void put_thinking(const struct chat_request *r, struct json_out *o)
         return;
     json_out_key(o, STR("thinking"));
     json_out_object(o);
-    piece_put(o,
-              "type",
-              !thinks(r)    ? STR("disabled")
-              : budget >= 0 ? STR("enabled")
-                            : STR("adaptive"));
-    if (budget >= 0) {
-        json_out_key(o, STR("budget_tokens"));
-        json_out_i64(o, budget);
-    }
+    say_some(o,
+             "type",
+             !thinks(r)    ? STR("disabled")
+             : budget >= 0 ? STR("enabled")
+                           : STR("adaptive"));
+    if (budget >= 0)
+        say_i64(o, "budget_tokens", budget);
     if (thinks(r) && r->no_thoughts)
-        piece_put(o, "display", STR("omitted"));
+        say_some(o, "display", STR("omitted"));
     json_out_end(o);
 }
 
@@ -386,13 +377,13 @@ static void put_output_config(const struct chat_request *r, struct json_out *o)
     json_out_key(o, STR("output_config"));
     json_out_object(o);
     if (level >= CHAT_LEVEL_LOW)
-        piece_put(o, "effort", str_c(chat_level_name(level)));
+        say_some(o, "effort", str_c(chat_level_name(level)));
     if (r->format == CHAT_FORMAT_SCHEMA) {
         json_out_key(o, STR("format"));
         json_out_object(o);
-        piece_put(o, "type", STR("json_schema"));
+        say_some(o, "type", STR("json_schema"));
         json_out_key(o, STR("schema"));
-        piece_schema(o, r->format_schema);
+        say_schema(o, r->format_schema);
         json_out_end(o);
     }
     json_out_end(o);
@@ -418,23 +409,11 @@ static void put_sampling(const struct chat_request *r, struct json_out *o)
     bool ours = r->dialect == CHAT_ANTHROPIC;
 
     if (r->temperature.n && (ours || !thinks(r)))
-        piece_put_raw(
-            o, "temperature", piece_number(r->temperature) > 1 ? STR("1") : r->temperature);
+        say_raw(o, "temperature", part_number(r->temperature) > 1 ? STR("1") : r->temperature);
     if (r->top_p.n && (ours || (!thinks(r) && r->temperature.n == 0)))
-        piece_put_raw(o, "top_p", r->top_p);
+        say_raw(o, "top_p", r->top_p);
     if (r->top_k.n && (ours || !thinks(r)))
-        piece_put_raw(o, "top_k", r->top_k);
-}
-
-static void put_stops(const struct chat_request *r, struct json_out *o)
-{
-    if (r->stop_count == 0)
-        return;
-    json_out_key(o, STR("stop_sequences"));
-    json_out_array(o);
-    for (size_t i = 0; i < r->stop_count; i++)
-        json_out_str(o, r->stops[i]);
-    json_out_end(o);
+        say_raw(o, "top_k", r->top_k);
 }
 
 void anthropic_write(const struct chat_request *r, struct buf *out)
@@ -443,7 +422,7 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    piece_put(&o, "model", r->model);
+    say_some(&o, "model", r->model);
     put_max_tokens(r, &o);
     put_system(r, &o);
     put_messages(r, &o);
@@ -454,16 +433,14 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
     put_thinking(r, &o);
     put_output_config(r, &o);
     put_sampling(r, &o);
-    put_stops(r, &o);
+    say_texts(&o, "stop_sequences", r->stops, r->stop_count);
     if (r->user.n) {
         json_out_key(&o, STR("metadata"));
         json_out_object(&o);
-        piece_put(&o, "user_id", r->user);
+        say_some(&o, "user_id", r->user);
         json_out_end(&o);
     }
-    if (r->stream) {
-        json_out_key(&o, STR("stream"));
-        json_out_bool(&o, true);
-    }
+    if (r->stream)
+        say_bool(&o, "stream", true);
     json_out_end(&o);
 }

@@ -4,13 +4,20 @@
  */
 #include "wire/asked.h"
 
+#include "wire/member.h"
+
+#define TOOLS_MAX 4096
 #define ROOM_SPARE ((size_t)65536)
 
-static void write_path(struct buf *b, const struct asked_at *at)
+static void write_path(struct buf *b, const struct asked_at *at, bool brackets)
 {
     if (!at)
         return;
-    write_path(b, at->up);
+    write_path(b, at->up, brackets);
+    if (!at->key && brackets) {
+        buf_printf(b, "[%zu]", at->index);
+        return;
+    }
     if (b->n)
         buf_add_c(b, '.');
     if (at->key)
@@ -24,7 +31,7 @@ bool asked_bad(const struct asked *r, const struct asked_at *at, const char *key
     struct buf b;
 
     buf_init(&b, 4096);
-    write_path(&b, at);
+    write_path(&b, at, r->brackets);
     if (key)
         buf_printf(&b, "%s%s", b.n ? "." : "", key);
     err_set(r->e, ERR_INPUT, STR_FMT "%s%s", STR_ARG(buf_str(&b)), b.n ? ": " : "", what);
@@ -45,18 +52,10 @@ bool asked_alloc(const struct asked *r, size_t n, size_t size, void *out)
     return true;
 }
 
-const struct json_node *asked_find(const struct asked *r, const struct json_node *v,
-                                   const char *key)
-{
-    const struct json_node *found = json_find(r->doc, v, str_c(key));
-
-    return found && found->kind != JSON_NULL ? found : NULL;
-}
-
 bool asked_text(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                 const char *key, str *out)
 {
-    const struct json_node *m = asked_find(r, v, key);
+    const struct json_node *m = member_find(r->doc, v, key);
 
     if (m && !json_text(r->doc, m, r->a, out))
         return asked_bad(r, at, key, "Input should be a valid string");
@@ -76,7 +75,7 @@ bool asked_need_text(const struct asked *r, const struct asked_at *at, const str
 bool asked_bool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                 const char *key, bool *out, bool *given)
 {
-    const struct json_node *m = asked_find(r, v, key);
+    const struct json_node *m = member_find(r->doc, v, key);
 
     if (m && !json_bool(m, out))
         return asked_bad(r, at, key, "Input should be a valid boolean");
@@ -88,7 +87,7 @@ bool asked_bool(const struct asked *r, const struct asked_at *at, const struct j
 bool asked_number(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                   const char *key, double min, double max, bool whole, str *out)
 {
-    const struct json_node *m = asked_find(r, v, key);
+    const struct json_node *m = member_find(r->doc, v, key);
     char what[80];
     double x;
     int64_t i;
@@ -116,7 +115,7 @@ bool asked_number(const struct asked *r, const struct asked_at *at, const struct
 bool asked_texts(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                  const char *key, str **out, size_t *count)
 {
-    const struct json_node *m = asked_find(r, v, key);
+    const struct json_node *m = member_find(r->doc, v, key);
     struct asked_at here = {.up = at, .key = key};
     size_t n = 0;
 
@@ -133,5 +132,59 @@ bool asked_texts(const struct asked *r, const struct asked_at *at, const struct 
             return asked_bad(r, &item, NULL, "Input should be a valid string");
     }
     *count = n;
+    return true;
+}
+
+bool asked_head(const struct asked *r, const struct json_node *root)
+{
+    const struct json_node *model = member_find(r->doc, root, "model");
+    const struct json_node *stream = member_find(r->doc, root, "stream");
+
+    if (!model)
+        return asked_bad(r, NULL, "model", "is missing");
+    if (!json_text(r->doc, model, r->a, &r->out->model) || !r->out->model.n)
+        return asked_bad(r, NULL, "model", "must be a string that is not empty");
+    if (stream && !json_bool(stream, &r->out->stream))
+        return asked_bad(r, NULL, "stream", "must be true or false");
+    return true;
+}
+
+bool asked_function(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                    struct chat_tool *out)
+{
+    const struct json_node *schema = member_find(r->doc, v, "parameters");
+
+    out->name = member_text(r->doc, v, "name", r->a);
+    out->description = member_text(r->doc, v, "description", r->a);
+    if (!out->name.n)
+        return asked_bad(r, at, "name", "must be a string that is not empty");
+    if (schema && schema->kind != JSON_OBJECT)
+        return asked_bad(r, at, "parameters", "must be a JSON Schema, an object");
+    if (schema)
+        out->schema = json_raw(r->doc, schema);
+    return true;
+}
+
+bool asked_tools(const struct asked *r, const struct json_node *root,
+                 bool (*read)(const struct asked *r, const struct asked_at *at,
+                              const struct json_node *v, struct chat_tool *out))
+{
+    const struct json_node *list = member_find(r->doc, root, "tools");
+    struct asked_at here = {.key = "tools"}, item = {.up = &here};
+    size_t n = json_count(r->doc, list);
+
+    if (!list)
+        return true;
+    if (list->kind != JSON_ARRAY)
+        return asked_bad(r, &here, NULL, "must be a list");
+    if (n > TOOLS_MAX)
+        return asked_bad(r, &here, NULL, "has too many tools");
+    r->out->tools = arena_zero(r->a, n, sizeof *r->out->tools);
+    for (const struct json_node *v = json_first(r->doc, list); v;
+         v = json_next(r->doc, list, v), item.index++) {
+        if (!read(r, &item, v, &r->out->tools[item.index]))
+            return false;
+        r->out->tool_count = item.index + 1;
+    }
     return true;
 }

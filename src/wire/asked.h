@@ -1,10 +1,11 @@
-/* asked.h - reading a client's body: members with a path, so that an error names the one at fault.
+/* asked.h - reading a client's body: members with a path, so that an error names the one at fault,
+ * spelt as the dialect's own servers spell it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
-#include "base/json.h"
+#include "chat/chat.h"
 
 /* Where one stands in the body: a chain up to the root, on the stack of the readers. */
 struct asked_at {
@@ -17,9 +18,11 @@ struct asked {
     const struct json *doc;
     struct arena *a;
     struct err *e;
+    struct chat_request *out; /* what is being read, if the reader keeps it here */
+    bool brackets;            /* messages[0].content, not messages.0.content */
 };
 
-/* "messages.0.content.1.type: what". Always false. */
+/* "messages.0.content.1.type: what"; the key may have dots in it, or be NULL. Always false. */
 bool asked_bad(const struct asked *r, const struct asked_at *at, const char *key, const char *what);
 
 /* Zeroed things in the arena; false with ERR_LIMIT if there are too many for it. */
@@ -40,6 +43,14 @@ bool asked_texts(const struct asked *r, const struct asked_at *at, const struct 
 bool asked_need_text(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                      const char *key, str *out) MUST_USE;
 
-/* A member that is there and not null, or NULL. */
-const struct json_node *asked_find(const struct asked *r, const struct json_node *v,
-                                   const char *key);
+/* ---- what Responses and Ollama are told in the same words ---- */
+
+/* `model`, which must be there, and `stream`, into r->out. */
+bool asked_head(const struct asked *r, const struct json_node *root) MUST_USE;
+/* The name, the description and the parameters of a function. */
+bool asked_function(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                    struct chat_tool *out) MUST_USE;
+/* Each of `tools` by a reader, into r->out. */
+bool asked_tools(const struct asked *r, const struct json_node *root,
+                 bool (*read)(const struct asked *r, const struct asked_at *at,
+                              const struct json_node *v, struct chat_tool *out)) MUST_USE;

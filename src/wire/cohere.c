@@ -11,7 +11,7 @@
 static const struct json_node *find(struct wire_decoder *d, const struct json_node *v,
                                     const char *key)
 {
-    return openai_member(&d->doc, v, key);
+    return member_find(&d->doc, v, key);
 }
 
 static void usage(struct wire_decoder *d, const struct json_node *v)
@@ -40,7 +40,7 @@ static void usage(struct wire_decoder *d, const struct json_node *v)
 /* finish_reason and usage are members of the reply, or of the last event's delta. */
 static void ending(struct wire_decoder *d, const struct json_node *v)
 {
-    str name = openai_member_text(&d->doc, v, "finish_reason", &d->scratch);
+    str name = member_text(&d->doc, v, "finish_reason", &d->scratch);
     struct openai_choice *c = openai_choice(d, NULL);
     struct chat_event ev;
 
@@ -69,7 +69,7 @@ static void start(struct wire_decoder *d, const struct json_node *root)
 
     if (d->started)
         return;
-    ev.id = openai_member_text(&d->doc, root, "id", &d->scratch);
+    ev.id = member_text(&d->doc, root, "id", &d->scratch);
     s->id = wire_keep(d, str_slice(ev.id, 0, 256));
     wire_emit(d, &ev);
 }
@@ -114,7 +114,7 @@ static void decode(struct wire_decoder *d, const struct wire_frame *f)
     const struct json_node *root = json_root(&d->doc);
     const struct json_node *delta = find(d, root, "delta");
     const struct json_node *m = find(d, delta, "message");
-    str type = openai_member_text(&d->doc, root, "type", &d->scratch);
+    str type = member_text(&d->doc, root, "type", &d->scratch);
 
     if (root->kind != JSON_OBJECT || str_eq(f->name, STR("error")) ||
         (type.n == 0 && !delta && find(d, root, "message"))) {

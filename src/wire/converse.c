@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/piece.h"
+#include "wire/internal.h"
 
 #define OPEN_MAX 16
 
@@ -30,13 +30,6 @@ static struct converse_decoder *state(struct wire_decoder *d)
 
 static void emit(struct wire_decoder *d, struct chat_event ev)
 {
-    ev.dialect = CHAT_CONVERSE;
-    if (!ev.text.p)
-        ev.text = STR("");
-    if (!ev.id.p)
-        ev.id = STR("");
-    if (!ev.name.p)
-        ev.name = STR("");
     wire_emit(d, &ev);
 }
 
@@ -112,8 +105,8 @@ static void say_call(struct wire_decoder *d, const struct json *doc, const struc
         emit(d,
              (struct chat_event){.kind = CHAT_CALL,
                                  .block = b->block,
-                                 .id = piece_text(doc, call, STR("toolUseId"), &d->scratch),
-                                 .name = piece_text(doc, call, STR("name"), &d->scratch)});
+                                 .id = member_text(doc, call, "toolUseId", &d->scratch),
+                                 .name = member_text(doc, call, "name", &d->scratch)});
 }
 
 static void say_opaque(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
@@ -151,43 +144,35 @@ static void say_usage(struct wire_decoder *d, const struct json *doc, const stru
 
     if (!v || v->kind != JSON_OBJECT)
         return;
-    input = piece_count(doc, v, STR("inputTokens"));
-    u.cache_read = piece_count(doc, v, STR("cacheReadInputTokens"));
-    u.cache_write = piece_count(doc, v, STR("cacheWriteInputTokens"));
+    input = member_count(doc, v, "inputTokens");
+    u.cache_read = member_count(doc, v, "cacheReadInputTokens");
+    u.cache_write = member_count(doc, v, "cacheWriteInputTokens");
     if (u.cache_read < 0)
-        u.cache_read = piece_count(doc, v, STR("cacheReadInputTokenCount"));
+        u.cache_read = member_count(doc, v, "cacheReadInputTokenCount");
     if (u.cache_write < 0)
-        u.cache_write = piece_count(doc, v, STR("cacheWriteInputTokenCount"));
+        u.cache_write = member_count(doc, v, "cacheWriteInputTokenCount");
     if (input >= 0)
         u.input =
             input + (u.cache_read > 0 ? u.cache_read : 0) + (u.cache_write > 0 ? u.cache_write : 0);
-    u.output = piece_count(doc, v, STR("outputTokens"));
+    u.output = member_count(doc, v, "outputTokens");
     u.raw = json_raw(doc, v);
-    wire_emit(
-        d,
-        &(struct chat_event){
-            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
 }
 
 static void note_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
 {
-    static const struct {
-        const char *name;
-        enum chat_stop stop;
-    } stops[] = {{"end_turn", CHAT_STOP_END},
-                 {"tool_use", CHAT_STOP_TOOL},
-                 {"max_tokens", CHAT_STOP_LENGTH},
-                 {"model_context_window_exceeded", CHAT_STOP_LENGTH},
-                 {"stop_sequence", CHAT_STOP_SEQUENCE},
-                 {"guardrail_intervened", CHAT_STOP_REFUSED},
-                 {"content_filtered", CHAT_STOP_REFUSED}};
-    struct chat_event ev = {.kind = CHAT_STOP, .stop = CHAT_STOP_OTHER};
+    static const struct word stops[] = {{"end_turn", CHAT_STOP_END},
+                                        {"tool_use", CHAT_STOP_TOOL},
+                                        {"max_tokens", CHAT_STOP_LENGTH},
+                                        {"model_context_window_exceeded", CHAT_STOP_LENGTH},
+                                        {"stop_sequence", CHAT_STOP_SEQUENCE},
+                                        {"guardrail_intervened", CHAT_STOP_REFUSED},
+                                        {"content_filtered", CHAT_STOP_REFUSED}};
+    struct chat_event ev = {.kind = CHAT_STOP};
 
     if (!json_text(doc, json_find(doc, v, STR("stopReason")), &d->scratch, &ev.name))
         return;
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (str_eq(ev.name, str_c(stops[i].name)))
-            ev.stop = stops[i].stop;
+    ev.stop = (enum chat_stop)word_is(stops, COUNT_OF(stops), ev.name, CHAT_STOP_OTHER);
     ev.name = ev.stop == CHAT_STOP_SEQUENCE ? STR("") : piece_dup(d->arena, ev.name);
     if (!state(d)->stopped)
         state(d)->stop = ev;
@@ -221,36 +206,23 @@ static void read_error(const struct json *doc, struct arena *a, struct chat_erro
 static bool say_exception(struct wire_decoder *d, const struct json *doc,
                           const struct json_node *root)
 {
-    static const struct {
-        const char *name;
-        int status;
-    } errors[] = {{"internalServerException", 500},
-                  {"modelStreamErrorException", 424},
-                  {"serviceUnavailableException", 503},
-                  {"throttlingException", 429},
-                  {"validationException", 400},
-                  {"modelTimeoutException", 408}};
+    static const struct word errors[] = {{"internalServerException", 500},
+                                         {"modelStreamErrorException", 424},
+                                         {"serviceUnavailableException", 503},
+                                         {"throttlingException", 429},
+                                         {"validationException", 400},
+                                         {"modelTimeoutException", 408}};
 
     for (size_t i = 0; i < COUNT_OF(errors); i++) {
         const struct json_node *v = json_find(doc, root, str_c(errors[i].name));
-        struct chat_error error = {.status = errors[i].status,
-                                   .type = str_c(errors[i].name),
-                                   .message = STR("the provider reported an error"),
-                                   .code = STR(""),
-                                   .param = STR(""),
-                                   .retry_after_ms = -1,
-                                   .raw = STR("")};
+        struct chat_error error =
+            wire_error(errors[i].is, errors[i].name, "the provider reported an error");
 
         if (!v)
             continue;
         if (json_find(doc, v, STR("message")))
-            error.message = piece_text(doc, v, STR("message"), &d->scratch);
-        wire_emit(d,
-                  &(struct chat_event){.kind = CHAT_ERROR,
-                                       .text = STR(""),
-                                       .id = STR(""),
-                                       .name = STR(""),
-                                       .error = &error});
+            error.message = member_text(doc, v, "message", &d->scratch);
+        wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
         return true;
     }
     return false;
@@ -259,7 +231,7 @@ static bool say_exception(struct wire_decoder *d, const struct json *doc,
 static void on_delta(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
 {
     const struct json_node *delta = json_find(doc, v, STR("delta"));
-    int64_t index = piece_count(doc, v, STR("contentBlockIndex"));
+    int64_t index = member_count(doc, v, "contentBlockIndex");
     const struct json_node *call = json_find(doc, delta, STR("toolUse"));
     const struct json_node *reasoning = json_find(doc, delta, STR("reasoningContent"));
 
@@ -278,7 +250,7 @@ static void on_delta(struct wire_decoder *d, const struct json *doc, const struc
 static void on_block_start(struct wire_decoder *d, const struct json *doc,
                            const struct json_node *v)
 {
-    int64_t index = piece_count(doc, v, STR("contentBlockIndex"));
+    int64_t index = member_count(doc, v, "contentBlockIndex");
     const struct json_node *start_of = json_find(doc, v, STR("start"));
     const struct json_node *call = json_find(doc, start_of, STR("toolUse"));
     struct open *old = find(d, index);
@@ -311,7 +283,7 @@ static void decode(struct wire_decoder *d, const struct wire_frame *f)
     if ((v = json_find(f->doc, root, STR("contentBlockDelta"))))
         on_delta(d, f->doc, v);
     if ((v = json_find(f->doc, root, STR("contentBlockStop")))) {
-        struct open *b = find(d, piece_count(f->doc, v, STR("contentBlockIndex")));
+        struct open *b = find(d, member_count(f->doc, v, "contentBlockIndex"));
 
         if (b)
             end(d, b);

@@ -45,10 +45,7 @@ str gemini_key(const struct json *doc, const struct json_node *v, const char *ca
 }
 
 /* The first row of a kind is how we spell it. */
-static const struct {
-    const char *name;
-    enum chat_stop stop;
-} stops[] = {
+static const struct word stops[] = {
     {"STOP", CHAT_STOP_END},
     {"STOP", CHAT_STOP_TOOL},
     {"STOP", CHAT_STOP_SEQUENCE},
@@ -76,54 +73,43 @@ static const struct {
 
 enum chat_stop gemini_stop_of(str name)
 {
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (str_eq(name, str_c(stops[i].name)))
-            return stops[i].stop;
-    return CHAT_STOP_OTHER;
+    return (enum chat_stop)word_is(stops, COUNT_OF(stops), name, CHAT_STOP_OTHER);
 }
 
 str gemini_stop_name(enum chat_stop stop, str name)
 {
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (stops[i].stop == stop && str_eq(name, str_c(stops[i].name)))
-            return str_c(stops[i].name);
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (stops[i].stop == stop)
-            return str_c(stops[i].name);
-    return STR("OTHER");
+    const char *word = word_for(stops, COUNT_OF(stops), (int)stop, name);
+
+    return str_c(word ? word : "OTHER");
 }
 
 /* ---- errors ---- */
 
-static const struct {
-    int status;
-    const char *name;
-} errors[] = {
-    {400, "INVALID_ARGUMENT"},
-    {401, "UNAUTHENTICATED"},
-    {403, "PERMISSION_DENIED"},
-    {404, "NOT_FOUND"},
-    {408, "DEADLINE_EXCEEDED"},
-    {409, "ABORTED"},
-    {429, "RESOURCE_EXHAUSTED"},
-    {499, "CANCELLED"},
-    {500, "INTERNAL"},
-    {501, "UNIMPLEMENTED"},
-    {502, "UNAVAILABLE"},
-    {503, "UNAVAILABLE"},
-    {504, "DEADLINE_EXCEEDED"},
-    {529, "UNAVAILABLE"},
+static const struct word errors[] = {
+    {"INVALID_ARGUMENT", 400},
+    {"UNAUTHENTICATED", 401},
+    {"PERMISSION_DENIED", 403},
+    {"NOT_FOUND", 404},
+    {"DEADLINE_EXCEEDED", 408},
+    {"ABORTED", 409},
+    {"RESOURCE_EXHAUSTED", 429},
+    {"CANCELLED", 499},
+    {"INTERNAL", 500},
+    {"UNIMPLEMENTED", 501},
+    {"UNAVAILABLE", 502},
+    {"UNAVAILABLE", 503},
+    {"DEADLINE_EXCEEDED", 504},
+    {"UNAVAILABLE", 529},
 };
 
 static const char *status_name(const struct chat_error *error)
 {
-    for (size_t i = 0; i < COUNT_OF(errors); i++)
-        if (str_eq(error->type, str_c(errors[i].name)))
-            return errors[i].name;
-    for (size_t i = 0; i < COUNT_OF(errors); i++)
-        if (errors[i].status == error->status)
-            return errors[i].name;
-    return error->status >= 400 && error->status < 500 ? "FAILED_PRECONDITION" : "INTERNAL";
+    int status = word_is(errors, COUNT_OF(errors), error->type, error->status);
+    const char *name = word_for(errors, COUNT_OF(errors), status, error->type);
+
+    if (name)
+        return name;
+    return status >= 400 && status < 500 ? "FAILED_PRECONDITION" : "INTERNAL";
 }
 
 void gemini_write_error(const struct chat_error *error, struct buf *out)
@@ -134,11 +120,9 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
     json_out_object(&o);
     json_out_key(&o, STR("error"));
     json_out_object(&o);
-    json_out_key(&o, STR("code"));
-    json_out_i64(&o, error->status > 0 ? error->status : 500);
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, error->message);
-    piece_put(&o, "status", str_c(status_name(error)));
+    say_i64(&o, "code", error->status > 0 ? error->status : 500);
+    say_text(&o, "message", error->message);
+    say_some(&o, "status", str_c(status_name(error)));
     json_out_end(&o);
     json_out_end(&o);
 }
@@ -171,8 +155,8 @@ static void read_details(const struct json *doc, const struct json_node *details
     if (!details || details->kind != JSON_ARRAY)
         return;
     for (const struct json_node *d = json_first(doc, details); d; d = json_next(doc, details, d)) {
-        int64_t ms = delay_ms(piece_text(doc, d, STR("retryDelay"), a));
-        str reason = piece_text(doc, d, STR("reason"), a);
+        int64_t ms = delay_ms(member_text(doc, d, "retryDelay", a));
+        str reason = member_text(doc, d, "reason", a);
 
         if (ms >= 0)
             out->retry_after_ms = ms;
@@ -192,7 +176,7 @@ void gemini_read_error(const struct json *doc, struct arena *a, struct chat_erro
     error = json_find(doc, root, STR("error"));
     if (!error)
         return;
-    code = piece_count(doc, error, STR("code"));
+    code = member_count(doc, error, "code");
     if (json_text(doc, json_find(doc, error, STR("status")), a, &text))
         out->type = text;
     if (json_text(doc, json_find(doc, error, STR("message")), a, &text) ||

@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "wire/piece.h"
+#include "wire/gather.h"
+#include "wire/patchwork.h"
 
 #define GEMINI_CHOICES_MAX 8
 

@@ -117,8 +117,7 @@ bool gemini_read_tools(const struct asked *r, const struct json_node *root,
     if (!asked_alloc(r, n, sizeof *out->tools, &out->tools))
         return false;
     for (size_t k = 0; k < n; k++)
-        out->tools[k].name = out->tools[k].description = out->tools[k].schema =
-            out->tools[k].opaque = STR("");
+        out->tools[k] = part_tool(CHAT_OPENAI);
     if (tools->kind == JSON_OBJECT) {
         if (!read_tool(r, &here, tools, out))
             return false;

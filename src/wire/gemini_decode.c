@@ -34,13 +34,6 @@ static str text_of(const struct at *at, const struct json_node *v, const char *c
 static void emit(const struct at *at, struct chat_event ev)
 {
     ev.choice = at->choice;
-    ev.dialect = CHAT_GEMINI;
-    if (!ev.text.p)
-        ev.text = STR("");
-    if (!ev.id.p)
-        ev.id = STR("");
-    if (!ev.name.p)
-        ev.name = STR("");
     wire_emit(at->d, &ev);
 }
 
@@ -233,7 +226,7 @@ static void on_candidate(struct wire_decoder *d, const struct json *doc, const s
                          int64_t place)
 {
     static const char *const known[] = {"content", "finishReason", "finish_reason", "index", NULL};
-    int64_t index = piece_count(doc, v, STR("index"));
+    int64_t index = member_count(doc, v, "index");
     const struct json_node *parts;
     struct at at = {.d = d, .doc = doc};
 
@@ -259,10 +252,10 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
 
     if (!v || v->kind != JSON_OBJECT)
         return;
-    prompt = piece_count(doc, v, STR("promptTokenCount"));
-    tools = piece_count(doc, v, STR("toolUsePromptTokenCount"));
-    answer = piece_count(doc, v, STR("candidatesTokenCount"));
-    thoughts = piece_count(doc, v, STR("thoughtsTokenCount"));
+    prompt = member_count(doc, v, "promptTokenCount");
+    tools = member_count(doc, v, "toolUsePromptTokenCount");
+    answer = member_count(doc, v, "candidatesTokenCount");
+    thoughts = member_count(doc, v, "thoughtsTokenCount");
     if (prompt < 0 && answer < 0 && thoughts < 0)
         return;
     if (prompt >= 0)
@@ -270,12 +263,9 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
     if (answer >= 0 || thoughts >= 0)
         u.output = (answer > 0 ? answer : 0) + (thoughts > 0 ? thoughts : 0);
     u.reasoning = thoughts;
-    u.cache_read = piece_count(doc, v, STR("cachedContentTokenCount"));
+    u.cache_read = member_count(doc, v, "cachedContentTokenCount");
     u.raw = json_raw(doc, v);
-    wire_emit(
-        d,
-        &(struct chat_event){
-            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
 }
 
 static void on_feedback(const struct at *at, const struct json_node *feedback)
@@ -291,18 +281,10 @@ static void on_feedback(const struct at *at, const struct json_node *feedback)
 
 static void on_error(struct wire_decoder *d, const struct json *doc)
 {
-    struct chat_error error = {.type = STR("INTERNAL"),
-                               .message = STR("the provider reported an error"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error = wire_error(0, "INTERNAL", "the provider reported an error");
 
     gemini_read_error(doc, &d->scratch, &error);
-    wire_emit(
-        d,
-        &(struct chat_event){
-            .kind = CHAT_ERROR, .text = STR(""), .id = STR(""), .name = STR(""), .error = &error});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
 
 static void on_chunk(struct wire_decoder *d, const struct json *doc, const struct json_node *v)

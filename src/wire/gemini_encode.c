@@ -23,14 +23,14 @@ void gemini_chunk_begin(struct wire_encoder *en)
     if (s->array)
         buf_add(en->out, s->begun ? STR(",\n") : STR("["));
     else
-        wire_sse_begin(en->out, STR(""));
+        say_sse_begin(en->out, STR(""));
     s->begun = true;
 }
 
 void gemini_chunk_end(struct wire_encoder *en)
 {
     if (en->stream && !state(en)->array)
-        wire_sse_end(en->out);
+        say_sse_end(en->out);
 }
 
 static bool is_sse(const struct wire_encoder *en)
@@ -53,7 +53,7 @@ static void open_candidate(struct json_out *o)
 static void close_parts(struct json_out *o)
 {
     json_out_end(o);
-    piece_put(o, "role", STR("model"));
+    say_some(o, "role", STR("model"));
     json_out_end(o);
 }
 
@@ -68,8 +68,8 @@ static void put_tail(const struct wire_encoder *en, struct json_out *o)
     const struct gather *g = &state(en)->gather;
     str id = en->id.n ? en->id : g->id;
 
-    piece_put(o, "modelVersion", en->model.n ? en->model : g->model);
-    piece_put(o, "responseId", id);
+    say_some(o, "modelVersion", en->model.n ? en->model : g->model);
+    say_some(o, "responseId", id);
 }
 
 static void put_count(struct json_out *o, const char *key, int64_t n)
@@ -105,28 +105,24 @@ static void put_usage(struct json_out *o, const struct chat_usage *u)
 void gemini_part_json(const struct gather_block *b, bool sse, struct json_out *o)
 {
     if (b->kind == GATHER_OPAQUE) {
-        piece_value(o, piece_str(&b->text), sse);
+        say_value(o, piece_str(&b->text), sse);
         return;
     }
     json_out_object(o);
     if (b->kind == GATHER_CALL) {
         json_out_key(o, STR("functionCall"));
         json_out_object(o);
-        piece_put(o, "id", b->id);
-        json_out_key(o, STR("name"));
-        json_out_str(o, b->name);
+        say_some(o, "id", b->id);
+        say_text(o, "name", b->name);
         json_out_key(o, STR("args"));
-        piece_object(o, piece_str(&b->text), sse);
+        say_object(o, piece_str(&b->text), sse);
         json_out_end(o);
     } else {
-        json_out_key(o, STR("text"));
-        json_out_str(o, piece_str(&b->text));
-        if (b->kind == GATHER_THINK) {
-            json_out_key(o, STR("thought"));
-            json_out_bool(o, true);
-        }
+        say_text(o, "text", piece_str(&b->text));
+        if (b->kind == GATHER_THINK)
+            say_bool(o, "thought", true);
     }
-    piece_put(o, "thoughtSignature", piece_str(&b->extra));
+    say_some(o, "thoughtSignature", piece_str(&b->extra));
     json_out_end(o);
 }
 
@@ -166,17 +162,14 @@ static void put_part(struct wire_encoder *en, const struct chat_event *ev)
     json_out_init(&o, en->out);
     open_candidate(&o);
     if (ev->kind == CHAT_OPAQUE) {
-        piece_value(&o, ev->text, is_sse(en));
+        say_value(&o, ev->text, is_sse(en));
     } else {
         json_out_object(&o);
-        json_out_key(&o, STR("text"));
-        json_out_str(&o, ev->kind == CHAT_SIGNATURE ? STR("") : ev->text);
-        if (thought) {
-            json_out_key(&o, STR("thought"));
-            json_out_bool(&o, true);
-        }
+        say_text(&o, "text", ev->kind == CHAT_SIGNATURE ? STR("") : ev->text);
+        if (thought)
+            say_bool(&o, "thought", true);
         if (ev->kind == CHAT_SIGNATURE)
-            piece_put(&o, "thoughtSignature", ev->text);
+            say_some(&o, "thoughtSignature", ev->text);
         json_out_end(&o);
     }
     close_parts(&o);
@@ -200,7 +193,7 @@ static void put_extras(struct json_out *o, const struct gather *g, bool top, boo
     for (const struct gather_extra *x = g->extras; x; x = x->next)
         if (is_top(x->name) == top && x->json.n) {
             json_out_key(o, x->name);
-            piece_value(o, x->json, sse);
+            say_value(o, x->json, sse);
         }
 }
 
@@ -210,7 +203,7 @@ static void put_finish(struct json_out *o, const struct gather *g)
 
     if (g->refused && stop == CHAT_STOP_END)
         stop = CHAT_STOP_REFUSED;
-    piece_put(o, "finishReason", gemini_stop_name(stop, g->stop_name));
+    say_some(o, "finishReason", gemini_stop_name(stop, g->stop_name));
 }
 
 static void finish(struct wire_encoder *en)
@@ -342,13 +335,8 @@ static void on_error(struct wire_encoder *en, const struct chat_error *error)
 static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = state(en);
-    struct chat_error error = {.status = 502,
-                               .type = STR("UNAVAILABLE"),
-                               .message = STR("the reply is too large to be given as a whole"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error =
+        wire_error(502, "UNAVAILABLE", "the reply is too large to be given as a whole");
 
     if (ev->kind == CHAT_KEEP && ev->dialect == CHAT_GEMINI &&
         str_eq(ev->name, STR("thoughtSignature")))
@@ -369,8 +357,7 @@ static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = state(en);
-    bool meta = ev->kind == CHAT_START || ev->kind == CHAT_USAGE || ev->kind == CHAT_STOP ||
-                ev->kind == CHAT_EXTRA;
+    bool meta = gather_is_meta(ev);
 
     if (ev->kind == CHAT_ERROR) {
         on_error(en, ev->error);

@@ -41,21 +41,9 @@ static size_t model_row(str model)
     return i;
 }
 
-static str quoted(struct arena *a, str text)
-{
-    struct buf b;
-    str out;
-
-    buf_init(&b, text.n * 6 + 16);
-    (void)json_quote(&b, text);
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
-}
-
 static str text_part(struct arena *a, str text)
 {
-    str q = quoted(a, text);
+    str q = say_quoted(a, text);
 
     return arena_printf(a, "{\"text\":" STR_FMT "}", STR_ARG(q));
 }
@@ -72,19 +60,6 @@ static void set_config(const struct json *doc, const char *camel, str with, stru
     json_edit_set_path(ed, root, path, 2, with);
 }
 
-static int64_t level_budget(enum chat_level level)
-{
-    static const int64_t tokens[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_ON] = 8192,
-                                                     [CHAT_LEVEL_MINIMAL] = 512,
-                                                     [CHAT_LEVEL_LOW] = 2048,
-                                                     [CHAT_LEVEL_MEDIUM] = 8192,
-                                                     [CHAT_LEVEL_HIGH] = 16384,
-                                                     [CHAT_LEVEL_XHIGH] = 24576,
-                                                     [CHAT_LEVEL_MAX] = 32768};
-
-    return tokens[level];
-}
-
 static bool is_off(const struct wire_plan *plan)
 {
     return plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0;
@@ -94,7 +69,7 @@ static int64_t budget_of(const struct wire_plan *plan, size_t row)
 {
     int64_t n = is_off(plan)              ? 0
                 : plan->budget_tokens > 0 ? plan->budget_tokens
-                                          : level_budget(plan->level);
+                                          : plan_level_tokens(plan->level);
 
     if (n < models[row].min)
         n = models[row].min;
@@ -108,9 +83,7 @@ static const char *level_of(const struct wire_plan *plan, size_t row)
     if (is_off(plan))
         level = CHAT_LEVEL_MINIMAL;
     else if (level <= CHAT_LEVEL_ON && plan->budget_tokens > 0)
-        level = plan->budget_tokens <= 2048   ? CHAT_LEVEL_LOW
-                : plan->budget_tokens <= 8192 ? CHAT_LEVEL_MEDIUM
-                                              : CHAT_LEVEL_HIGH;
+        level = plan_tokens_level(plan->budget_tokens);
     else if (level <= CHAT_LEVEL_ON)
         level = CHAT_LEVEL_MEDIUM;
     if (level == CHAT_LEVEL_MINIMAL)
@@ -282,7 +255,7 @@ static str kept_for(const struct json *doc, const struct json_node *call,
                     const struct wire_plan *plan, struct arena *a)
 {
     struct wire_kept kept[KEPT_MAX];
-    str id = piece_text(doc, call, STR("id"), a);
+    str id = member_text(doc, call, "id", a);
     size_t n;
 
     if (!plan->vault || plan->foreign_kept || id.n == 0)
@@ -290,7 +263,7 @@ static str kept_for(const struct json *doc, const struct json_node *call,
     n = plan->vault->find(plan->vault->ctx, id, kept, KEPT_MAX);
     for (size_t i = 0; i < n && i < KEPT_MAX; i++)
         if (str_eq(kept[i].name, STR("thoughtSignature")))
-            return quoted(a, kept[i].text);
+            return say_quoted(a, kept[i].text);
     return STR("");
 }
 
@@ -342,8 +315,7 @@ static void patch_history(const struct json *doc, const struct wire_plan *plan,
 void gemini_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
 {
     const struct json_node *root = json_root(doc);
-    struct json merge;
-    struct err e;
+    struct plan p = {doc, root, plan, ed};
 
     if (!root || root->kind != JSON_OBJECT)
         return;
@@ -356,10 +328,5 @@ void gemini_patch(const struct json *doc, const struct wire_plan *plan, struct j
         add_tails(doc, plan, ed);
     if (plan->drop_tools)
         drop_tools(doc, ed);
-    if (plan->merge.n) {
-        json_init(&merge);
-        if (json_parse(&merge, plan->merge, &e))
-            json_edit_merge(ed, root, &merge, json_root(&merge));
-        json_release(&merge);
-    }
+    plan_merge(&p);
 }

@@ -8,7 +8,7 @@
 #include "wire/asked.h"
 #include "wire/gemini.h"
 
-#define LOOK_MAX 4096 /* calls without a result that one is looked for in */
+#define LOOK_MAX 512 /* calls without a result that one is looked for in */
 
 /* A reading, and the calls that wait for their results. */
 struct reading {
@@ -41,11 +41,6 @@ static bool flag_member(struct reading *g, const struct asked_at *at, const stru
     if (m && !json_bool(m, out))
         return asked_bad(&g->r, at, camel, "should be true or false");
     return true;
-}
-
-static void empty_part(struct chat_part *p)
-{
-    p->text = p->signature = p->id = p->name = p->json = p->mime = p->url = p->data = STR("");
 }
 
 /* ---- parts ---- */
@@ -135,7 +130,7 @@ static bool read_response(struct reading *g, const struct asked_at *at, const st
         return true;
     if (!asked_alloc(&g->r, 1, sizeof *out->parts, &out->parts))
         return false;
-    empty_part(out->parts);
+    *out->parts = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
     out->part_count = 1;
     out->parts->text = result_text(g, response, &out->is_error);
     return true;
@@ -158,10 +153,9 @@ static bool read_part(struct reading *g, const struct asked_at *at, const struct
     const struct json *doc = g->r.doc;
     const struct json_node *m;
 
-    empty_part(out);
+    *out = part_new(CHAT_PART_TEXT, CHAT_GEMINI);
     if (v->kind != JSON_OBJECT)
         return asked_bad(&g->r, at, NULL, "should be an object");
-    out->dialect = CHAT_GEMINI;
     if (!text_member(g, at, v, "thoughtSignature", &out->signature))
         return false;
     if (gemini_find(doc, v, "text"))
@@ -174,8 +168,7 @@ static bool read_part(struct reading *g, const struct asked_at *at, const struct
         return read_media(g, at, m, true, out);
     if ((m = gemini_find(doc, v, "fileData")) && !gemini_find(doc, v, "videoMetadata"))
         return read_media(g, at, m, false, out);
-    empty_part(out);
-    out->kind = CHAT_PART_OPAQUE;
+    *out = part_new(CHAT_PART_OPAQUE, CHAT_GEMINI);
     out->json = json_raw(doc, v);
     return true;
 }
@@ -212,21 +205,10 @@ static bool read_parts(struct reading *g, const struct asked_at *at, const struc
 /* Results of tools are messages of their own. */
 static void add_runs(struct reading *g, enum chat_role role, struct chat_part *parts, size_t n)
 {
-    size_t i = 0;
+    struct chat_request *q = g->out;
 
-    do {
-        bool tool = i < n && parts[i].kind == CHAT_PART_TOOL_RESULT;
-        size_t from = i;
-
-        while (i < n && (parts[i].kind == CHAT_PART_TOOL_RESULT) == tool)
-            i++;
-        assert(g->out->message_count < g->message_max);
-        g->out->messages[g->out->message_count++] =
-            (struct chat_message){.role = tool ? CHAT_TOOL : role,
-                                  .name = STR(""),
-                                  .parts = parts + from,
-                                  .part_count = i - from};
-    } while (i < n);
+    q->message_count += parts_to_messages(parts, n, role, &q->messages[q->message_count]);
+    assert(q->message_count <= g->message_max);
 }
 
 static bool read_content(struct reading *g, const struct asked_at *at, const struct json_node *v)
@@ -263,7 +245,7 @@ static bool read_system(struct reading *g, const struct json_node *root)
     if (v->kind == JSON_STRING) {
         if (!asked_alloc(&g->r, 1, sizeof *parts, &parts))
             return false;
-        empty_part(parts);
+        *parts = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
         n = 1;
         if (!json_text(g->r.doc, v, g->r.a, &parts->text))
             return false;
@@ -326,12 +308,10 @@ static bool read_contents(struct reading *g, const struct json_node *root)
 bool gemini_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
-    struct chat_request q = {.dialect = CHAT_GEMINI, .budget_tokens = -1, .doc = doc};
+    struct chat_request q;
     struct reading g = {.r = {.doc = doc, .a = a, .e = e}, .out = &q};
 
-    q.model = q.choice_name = q.max_tokens = q.temperature = q.top_p = q.top_k = STR("");
-    q.seed = q.frequency_penalty = q.presence_penalty = q.n = q.user = STR("");
-    q.format_name = q.format_schema = STR("");
+    part_request_init(&q, CHAT_GEMINI, doc);
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body should be a JSON object");
     if (!read_contents(&g, root) || !gemini_read_tools(&g.r, root, &q) ||

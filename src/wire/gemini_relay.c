@@ -229,7 +229,7 @@ static void rewrite(struct wire_encoder *en, const struct wire_frame *f,
                                                                       : NULL;
          c && k < GEMINI_CHOICES_MAX;
          c = json_next(f->doc, list, c), place++) {
-        int64_t index = piece_count(f->doc, c, STR("index"));
+        int64_t index = member_count(f->doc, c, "index");
         struct relay r = {
             .en = en, .doc = f->doc, .choice = (uint32_t)(index < 0 ? (int64_t)place : index)};
 

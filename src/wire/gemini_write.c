@@ -21,7 +21,7 @@ static void turn_begin(struct turn *t)
 {
     if (!t->open) {
         json_out_object(t->o);
-        piece_put(t->o, "role", str_c(t->role));
+        say_some(t->o, "role", str_c(t->role));
         json_out_key(t->o, STR("parts"));
         json_out_array(t->o);
         t->open = true;
@@ -50,7 +50,7 @@ static bool is_signed(const struct chat_part *p)
 static void put_signature(struct json_out *o, const struct chat_part *p)
 {
     if (is_signed(p))
-        piece_put(o, "thoughtSignature", p->signature);
+        say_some(o, "thoughtSignature", p->signature);
 }
 
 static void put_text(struct turn *t, const struct chat_part *p, bool thought)
@@ -58,12 +58,9 @@ static void put_text(struct turn *t, const struct chat_part *p, bool thought)
     if (p->text.n == 0 && !is_signed(p))
         return;
     part_begin(t);
-    json_out_key(t->o, STR("text"));
-    json_out_str(t->o, p->text);
-    if (thought) {
-        json_out_key(t->o, STR("thought"));
-        json_out_bool(t->o, true);
-    }
+    say_text(t->o, "text", p->text);
+    if (thought)
+        say_bool(t->o, "thought", true);
     put_signature(t->o, p);
     json_out_end(t->o);
 }
@@ -72,7 +69,7 @@ static void put_media(struct turn *t, const struct chat_part *p)
 {
     str mime = p->mime, data = p->data, url = p->url;
 
-    if (url.n && piece_data_url(url, &mime, &data))
+    if (url.n && part_data_url(url, &mime, &data))
         url = STR("");
     if (url.n == 0 && data.n == 0)
         return;
@@ -82,11 +79,11 @@ static void put_media(struct turn *t, const struct chat_part *p)
     json_out_key(t->o, url.n ? STR("fileData") : STR("inlineData"));
     json_out_object(t->o);
     if (url.n == 0 || p->mime.n)
-        piece_put(t->o, "mimeType", mime);
+        say_some(t->o, "mimeType", mime);
     if (url.n)
-        piece_put(t->o, "fileUri", url);
+        say_some(t->o, "fileUri", url);
     else
-        piece_put(t->o, "data", data);
+        say_some(t->o, "data", data);
     json_out_end(t->o);
     put_signature(t->o, p);
     json_out_end(t->o);
@@ -97,10 +94,10 @@ static void put_call(struct turn *t, const struct chat_part *p)
     part_begin(t);
     json_out_key(t->o, STR("functionCall"));
     json_out_object(t->o);
-    piece_put(t->o, "id", p->id);
-    piece_put(t->o, "name", p->name);
+    say_some(t->o, "id", p->id);
+    say_some(t->o, "name", p->name);
     json_out_key(t->o, STR("args"));
-    piece_object(t->o, p->json, false);
+    say_object(t->o, p->json, false);
     json_out_end(t->o);
     put_signature(t->o, p);
     json_out_end(t->o);
@@ -162,8 +159,8 @@ static void put_result(struct turn *t, const struct chat_part *p)
     part_begin(t);
     json_out_key(t->o, STR("functionResponse"));
     json_out_object(t->o);
-    piece_put(t->o, "id", p->id);
-    piece_put(t->o, "name", name_of(t, p));
+    say_some(t->o, "id", p->id);
+    say_some(t->o, "name", name_of(t, p));
     json_out_key(t->o, STR("response"));
     put_response(t->o, buf_str(&text), p->is_error);
     json_out_end(t->o);
@@ -241,8 +238,7 @@ static void put_contents(const struct chat_request *r, struct json_out *o)
         put_run(&t, i, end, assistant);
         if (!t.open && !assistant && r->messages[end - 1].role != CHAT_SYSTEM) {
             part_begin(&t); /* an empty turn of the user's is one */
-            json_out_key(o, STR("text"));
-            json_out_str(o, STR(""));
+            say_text(o, "text", STR(""));
             json_out_end(o);
         }
         turn_end(&t);
@@ -270,7 +266,7 @@ static void put_system(const struct chat_request *r, struct json_out *o)
             }
             any = true;
             json_out_object(o);
-            piece_put(o, "text", p->text);
+            say_some(o, "text", p->text);
             json_out_end(o);
         }
     if (any) {
@@ -301,8 +297,8 @@ static void put_functions(const struct chat_request *r, struct json_out *o)
         if (t->opaque.n)
             continue;
         json_out_object(o);
-        piece_put(o, "name", t->name);
-        piece_put(o, "description", t->description);
+        say_some(o, "name", t->name);
+        say_some(o, "description", t->description);
         if (t->schema.n) {
             json_out_key(o, STR("parametersJsonSchema"));
             json_out_raw(o, t->schema);
@@ -326,7 +322,7 @@ static void put_choice(const struct chat_request *r, struct json_out *o)
     json_out_object(o);
     json_out_key(o, STR("functionCallingConfig"));
     json_out_object(o);
-    piece_put(o, "mode", str_c(modes[r->choice]));
+    say_some(o, "mode", str_c(modes[r->choice]));
     if (r->choice == CHAT_CHOICE_TOOL) {
         json_out_key(o, STR("allowedFunctionNames"));
         json_out_array(o);
@@ -363,9 +359,9 @@ static void put_format(const struct chat_request *r, struct json_out *o)
 {
     if (r->format != CHAT_FORMAT_JSON && r->format != CHAT_FORMAT_SCHEMA)
         return;
-    piece_put(o, "responseMimeType", STR("application/json"));
+    say_some(o, "responseMimeType", STR("application/json"));
     if (r->format == CHAT_FORMAT_SCHEMA)
-        piece_put_raw(o, "responseJsonSchema", r->format_schema);
+        say_raw(o, "responseJsonSchema", r->format_schema);
 }
 
 /* As a client would ask: which of them the model knows is the plan's to say. */
@@ -389,12 +385,10 @@ static void put_thinking(const struct chat_request *r, struct json_out *o)
                      : r->budget_tokens > 0      ? r->budget_tokens
                                                  : -1);
     } else if (levels[r->level]) {
-        piece_put(o, "thinkingLevel", str_c(levels[r->level]));
+        say_some(o, "thinkingLevel", str_c(levels[r->level]));
     }
-    if (r->thoughts || r->no_thoughts) {
-        json_out_key(o, STR("includeThoughts"));
-        json_out_bool(o, r->thoughts);
-    }
+    if (r->thoughts || r->no_thoughts)
+        say_bool(o, "includeThoughts", r->thoughts);
     json_out_end(o);
 }
 
@@ -402,21 +396,15 @@ static void put_config(const struct chat_request *r, struct json_out *o)
 {
     json_out_key(o, STR("generationConfig"));
     json_out_object(o);
-    piece_put_raw(o, "temperature", r->temperature);
-    piece_put_raw(o, "topP", r->top_p);
-    piece_put_raw(o, "topK", r->top_k);
-    piece_put_raw(o, "maxOutputTokens", r->max_tokens);
-    piece_put_raw(o, "candidateCount", r->n);
-    piece_put_raw(o, "seed", r->seed);
-    piece_put_raw(o, "presencePenalty", r->presence_penalty);
-    piece_put_raw(o, "frequencyPenalty", r->frequency_penalty);
-    if (r->stop_count) {
-        json_out_key(o, STR("stopSequences"));
-        json_out_array(o);
-        for (size_t i = 0; i < r->stop_count; i++)
-            json_out_str(o, r->stops[i]);
-        json_out_end(o);
-    }
+    say_raw(o, "temperature", r->temperature);
+    say_raw(o, "topP", r->top_p);
+    say_raw(o, "topK", r->top_k);
+    say_raw(o, "maxOutputTokens", r->max_tokens);
+    say_raw(o, "candidateCount", r->n);
+    say_raw(o, "seed", r->seed);
+    say_raw(o, "presencePenalty", r->presence_penalty);
+    say_raw(o, "frequencyPenalty", r->frequency_penalty);
+    say_texts(o, "stopSequences", r->stops, r->stop_count);
     put_format(r, o);
     put_thinking(r, o);
     json_out_end(o);

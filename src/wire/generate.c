@@ -30,50 +30,39 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/generate.h"
-
 #include "wire/openai.h"
 
 /* ---- asked ---- */
 
 static void one_text(struct arena *a, enum chat_role role, str text, struct chat_message *out)
 {
-    struct chat_part *part = arena_zero(a, 1, sizeof *part);
-
-    *part = (struct chat_part){.kind = CHAT_PART_TEXT,
-                               .text = text,
-                               .signature = STR(""),
-                               .id = STR(""),
-                               .name = STR(""),
-                               .json = STR(""),
-                               .mime = STR(""),
-                               .url = STR(""),
-                               .data = STR(""),
-                               .dialect = CHAT_GENERATE};
-    *out = (struct chat_message){.role = role, .name = STR(""), .parts = part, .part_count = 1};
+    *out = (struct chat_message){.role = role,
+                                 .name = STR(""),
+                                 .parts = part_text_new(a, text, CHAT_GENERATE),
+                                 .part_count = 1};
 }
 
-static bool read_prompt(struct openai_reader *r, const struct json_node *root)
+static bool read_prompt(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *prompt = openai_member(r->doc, root, "prompt");
-    const struct json_node *messages = openai_member(r->doc, root, "messages");
+    const struct json_node *prompt = member_find(r->doc, root, "prompt");
+    const struct json_node *messages = member_find(r->doc, root, "messages");
     str text;
 
     if (prompt && messages)
-        return err_set(r->e, ERR_INPUT, "prompt: expected it or messages, not both");
+        return asked_bad(r, NULL, "prompt", "expected it or messages, not both");
     if (messages)
         return openai_read_messages(r, messages);
     if (!json_text(r->doc, prompt, r->a, &text))
-        return err_set(r->e, ERR_INPUT, "prompt: expected a string");
+        return asked_bad(r, NULL, "prompt", "expected a string");
     r->out->messages = arena_zero(r->a, 1, sizeof(struct chat_message));
     r->out->message_count = 1;
     one_text(r->a, CHAT_USER, text, &r->out->messages[0]);
     return true;
 }
 
-static bool read_system(struct openai_reader *r, const struct json_node *root)
+static bool read_system(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *v = openai_member(r->doc, root, "system");
+    const struct json_node *v = member_find(r->doc, root, "system");
     struct chat_request *q = r->out;
     struct chat_message *all;
     str text;
@@ -81,7 +70,7 @@ static bool read_system(struct openai_reader *r, const struct json_node *root)
     if (!v)
         return true;
     if (!json_text(r->doc, v, r->a, &text))
-        return err_set(r->e, ERR_INPUT, "system: expected a string");
+        return asked_bad(r, NULL, "system", "expected a string");
     all = arena_zero(r->a, q->message_count + 1, sizeof *all);
     one_text(r->a, CHAT_SYSTEM, text, &all[0]);
     memcpy(all + 1, q->messages, q->message_count * sizeof *all);
@@ -90,15 +79,15 @@ static bool read_system(struct openai_reader *r, const struct json_node *root)
     return true;
 }
 
-static bool read_drop(struct openai_reader *r, const struct json_node *root)
+static bool read_drop(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *v = openai_member(r->doc, root, "drop_from_history");
+    const struct json_node *v = member_find(r->doc, root, "drop_from_history");
     bool drop;
 
     if (!v)
         return true;
     if (!json_bool(v, &drop))
-        return err_set(r->e, ERR_INPUT, "drop_from_history: expected true or false");
+        return asked_bad(r, NULL, "drop_from_history", "expected true or false");
     r->out->keep_thoughts = !drop;
     r->out->no_thoughts |= drop;
     return true;
@@ -107,16 +96,16 @@ static bool read_drop(struct openai_reader *r, const struct json_node *root)
 static bool read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
-    const struct json_node *model = openai_member(doc, root, "model");
+    const struct json_node *model = member_find(doc, root, "model");
     struct chat_request q;
-    struct openai_reader r = {doc, a, &q, e};
+    struct asked r = {.doc = doc, .a = a, .e = e, .out = &q, .brackets = true};
 
-    openai_request_init(&q, CHAT_GENERATE, doc);
+    part_request_init(&q, CHAT_GENERATE, doc);
     q.stream = true;
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
     if (model && !json_text(doc, model, a, &q.model))
-        return err_set(e, ERR_INPUT, "model: expected a string, the name of a model");
+        return asked_bad(&r, NULL, "model", "expected a string, the name of a model");
     if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, root) ||
         !openai_read_thinking(&r, root) || !read_drop(&r, root))
         return false;
@@ -131,7 +120,7 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
 struct call {
     uint32_t block;
     str id, name;
-    struct openai_text arguments;
+    struct piece arguments;
     bool told;
     struct call *next;
 };
@@ -139,8 +128,8 @@ struct call {
 struct state {
     bool chosen, delta, whole; /* what wire_generate_options said */
     bool thinking;
-    struct openai_text thought; /* of the reasoning at hand; all of it, if not streamed */
-    struct openai_text text;
+    struct piece thought; /* of the reasoning at hand; all of it, if not streamed */
+    struct piece text;
     struct call *calls, *last;
     struct chat_usage usage;
     bool usage_known, counted;
@@ -174,16 +163,16 @@ static bool wants_whole(const struct state *s)
 
 static void text_event(struct wire_encoder *en, const char *name, str text)
 {
-    wire_sse_begin(en->out, str_c(name));
+    say_sse_begin(en->out, str_c(name));
     buf_add(en->out, STR("{\"text\":"));
     (void)json_quote(en->out, text);
     buf_add_c(en->out, '}');
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 static void write_call(const struct call *call, struct buf *out)
 {
-    str arguments = call->arguments.n ? openai_text_str(&call->arguments) : STR("{}");
+    str arguments = call->arguments.n ? piece_str(&call->arguments) : STR("{}");
     struct json doc;
     struct err e;
 
@@ -213,9 +202,9 @@ static void tell_calls(struct wire_encoder *en)
     for (struct call *call = s->calls; call; call = call->next) {
         if (call->told)
             continue;
-        wire_sse_begin(en->out, STR("tool_call"));
+        say_sse_begin(en->out, STR("tool_call"));
         write_call(call, en->out);
-        wire_sse_end(en->out);
+        say_sse_end(en->out);
         call->told = true;
     }
 }
@@ -229,16 +218,16 @@ static void end_thinking(struct wire_encoder *en)
     if (!s->thinking)
         return;
     s->thinking = false;
-    wire_sse_begin(en->out, STR("analysis"));
+    say_sse_begin(en->out, STR("analysis"));
     buf_add(en->out, STR("{\"state\":\"ended\""));
     if (tokens >= 0)
         buf_printf(en->out, ",\"tokens\":%lld", (long long)tokens);
     if (s->counted && s->cap >= 0)
         buf_printf(en->out, ",\"cap\":%lld", (long long)s->cap);
     buf_add_c(en->out, '}');
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
     if (wants_whole(s))
-        text_event(en, "reasoning", openai_text_str(&s->thought));
+        text_event(en, "reasoning", piece_str(&s->thought));
     s->thought.n = 0;
 }
 
@@ -249,9 +238,9 @@ static void begin_thinking(struct wire_encoder *en)
     if (s->thinking)
         return;
     s->thinking = true;
-    wire_sse_begin(en->out, STR("analysis"));
+    say_sse_begin(en->out, STR("analysis"));
     buf_add(en->out, STR("{\"state\":\"started\"}"));
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 static struct call *call_at(struct state *s, uint32_t block)
@@ -271,8 +260,8 @@ static void take_call(struct wire_encoder *en, const struct chat_event *ev)
     struct call *call = arena_zero(en->arena, 1, sizeof *call);
 
     call->block = ev->block;
-    call->id = arena_dup(en->arena, ev->id);
-    call->name = arena_dup(en->arena, ev->name);
+    call->id = piece_dup(en->arena, ev->id);
+    call->name = piece_dup(en->arena, ev->name);
     if (s->last)
         s->last->next = call;
     else
@@ -319,13 +308,13 @@ static void end_stream(struct wire_encoder *en)
     end_thinking(en);
     tell_calls(en);
     if (s->usage_known) {
-        wire_sse_begin(en->out, STR("usage"));
+        say_sse_begin(en->out, STR("usage"));
         write_usage(&s->usage, en->out);
-        wire_sse_end(en->out);
+        say_sse_end(en->out);
     }
-    wire_sse_begin(en->out, STR("end"));
+    say_sse_begin(en->out, STR("end"));
     buf_printf(en->out, "{\"stop\":\"%s\"}", s->stop ? s->stop : "end");
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 static bool too_large(const struct state *s)
@@ -360,10 +349,10 @@ static void end_whole(struct wire_encoder *en)
     buf_add(out, STR(",\"model\":"));
     (void)json_quote(out, en->model.n ? en->model : s->model.p ? s->model : STR(""));
     buf_add(out, STR(",\"text\":"));
-    (void)json_quote(out, openai_text_str(&s->text));
+    (void)json_quote(out, piece_str(&s->text));
     if (s->thought.n && (wants_whole(s) || s->delta)) {
         buf_add(out, STR(",\"reasoning\":"));
-        (void)json_quote(out, openai_text_str(&s->thought));
+        (void)json_quote(out, piece_str(&s->thought));
     }
     for (const struct call *call = s->calls; call; call = call->next) {
         buf_add(out, call == s->calls ? STR(",\"tool_calls\":[") : STR(","));
@@ -384,17 +373,17 @@ static void take(struct wire_encoder *en, const struct chat_event *ev)
 
     switch (ev->kind) {
     case CHAT_START:
-        s->id = arena_dup(en->arena, ev->id);
-        s->model = arena_dup(en->arena, ev->name);
+        s->id = piece_dup(en->arena, ev->id);
+        s->model = piece_dup(en->arena, ev->name);
         break;
     case CHAT_REASONING:
         if (!en->stream || wants_whole(s))
-            openai_text_add(&s->thought, en->arena, ev->text, OPENAI_WHOLE_MAX);
+            piece_add(&s->thought, en->arena, ev->text);
         break;
     case CHAT_TEXT:
     case CHAT_REFUSAL:
         if (!en->stream)
-            openai_text_add(&s->text, en->arena, ev->text, OPENAI_WHOLE_MAX);
+            piece_add(&s->text, en->arena, ev->text);
         break;
     case CHAT_CALL:
         take_call(en, ev);
@@ -402,7 +391,7 @@ static void take(struct wire_encoder *en, const struct chat_event *ev)
     case CHAT_ARGUMENTS:
         call = call_at(s, ev->block);
         if (call)
-            openai_text_add(&call->arguments, en->arena, ev->text, OPENAI_WHOLE_MAX);
+            piece_add(&call->arguments, en->arena, ev->text);
         break;
     case CHAT_USAGE:
         if (!s->usage_known)
@@ -439,20 +428,20 @@ static void tell(struct wire_encoder *en, const struct chat_event *ev)
         break;
     case CHAT_CALL:
         end_thinking(en);
-        wire_sse_begin(en->out, STR("commentary"));
+        say_sse_begin(en->out, STR("commentary"));
         buf_add(en->out, STR("{\"state\":\"started\",\"tool\":"));
         (void)json_quote(en->out, ev->name);
         buf_add_c(en->out, '}');
-        wire_sse_end(en->out);
+        say_sse_end(en->out);
         break;
     case CHAT_STOP:
         end_thinking(en);
         tell_calls(en);
         break;
     case CHAT_ERROR:
-        wire_sse_begin(en->out, STR("error"));
+        say_sse_begin(en->out, STR("error"));
         write_error(ev->error, en->out);
-        wire_sse_end(en->out);
+        say_sse_end(en->out);
         break;
     case CHAT_END:
         end_stream(en);

@@ -44,17 +44,6 @@ void ollama_write_error(const struct chat_error *error, struct buf *out)
 
 /* ---- replies ---- */
 
-static void emit(struct wire_decoder *d, struct chat_event ev)
-{
-    static const str none = STR_INIT("");
-
-    ev.text = ev.text.p ? ev.text : none;
-    ev.id = ev.id.p ? ev.id : none;
-    ev.name = ev.name.p ? ev.name : none;
-    ev.dialect = CHAT_OLLAMA;
-    wire_emit(d, &ev);
-}
-
 static bool block_new(struct wire_decoder *d, uint32_t *out)
 {
     if (d->blocks >= WIRE_BLOCKS_MAX) {
@@ -65,37 +54,16 @@ static bool block_new(struct wire_decoder *d, uint32_t *out)
     return true;
 }
 
-static void think(struct wire_decoder *d, str text)
-{
-    struct ollama_decoder *s = d->state;
-
-    if (s->thought_size + text.n > THOUGHT_SIZE_MAX) {
-        s->thought_size = THOUGHT_SIZE_MAX; /* too much to keep */
-        return;
-    }
-    if (s->thought_size + text.n > s->thought_cap) {
-        size_t cap = 2 * (s->thought_size + text.n) + 512;
-        char *more = arena_alloc(d->arena, cap);
-
-        if (s->thought_size)
-            memcpy(more, s->thought, s->thought_size);
-        s->thought = more;
-        s->thought_cap = cap;
-    }
-    memcpy(s->thought + s->thought_size, text.p, text.n);
-    s->thought_size += text.n;
-}
-
 static void keep(struct wire_decoder *d, str call_id)
 {
-    struct ollama_decoder *s = d->state;
+    const struct ollama_decoder *s = d->state;
 
-    if (s->thought_size && s->thought_size < THOUGHT_SIZE_MAX)
-        emit(d,
-             (struct chat_event){.kind = CHAT_KEEP,
-                                 .text = {s->thought, s->thought_size},
-                                 .id = call_id,
-                                 .name = STR(OLLAMA_KEEP)});
+    if (s->thought.n && !s->thought.full)
+        wire_emit(d,
+                  &(struct chat_event){.kind = CHAT_KEEP,
+                                       .text = piece_str(&s->thought),
+                                       .id = call_id,
+                                       .name = STR(OLLAMA_KEEP)});
 }
 
 static void piece(struct wire_decoder *d, const struct json *doc, const struct json_node *node,
@@ -112,8 +80,8 @@ static void piece(struct wire_decoder *d, const struct json *doc, const struct j
         s->kind = 1 + (int)kind;
     }
     if (kind == CHAT_REASONING)
-        think(d, text);
-    emit(d, (struct chat_event){.kind = kind, .block = s->block, .text = text, .node = node});
+        piece_add_max(&s->thought, d->arena, text, THOUGHT_SIZE_MAX);
+    wire_emit(d, &(struct chat_event){.kind = kind, .block = s->block, .text = text, .node = node});
 }
 
 static void call(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
@@ -129,16 +97,17 @@ static void call(struct wire_decoder *d, const struct json *doc, const struct js
     if (!json_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || !id.n)
         id = wire_call_id(d, s->calls);
     keep(d, id);
-    s->thought_size = 0;
+    piece_reset(&s->thought);
     s->calls++;
     if (!json_text(doc, json_find(doc, f, STR("name")), &d->scratch, &name))
         name = STR("");
-    emit(d, (struct chat_event){.kind = CHAT_CALL, .block = s->block, .id = id, .name = name});
+    wire_emit(d,
+              &(struct chat_event){.kind = CHAT_CALL, .block = s->block, .id = id, .name = name});
     if (arguments && arguments->kind == JSON_OBJECT)
         text = json_raw(doc, arguments);
     else if (!json_text(doc, arguments, &d->scratch, &text))
         text = STR("{}");
-    emit(d, (struct chat_event){.kind = CHAT_ARGUMENTS, .block = s->block, .text = text});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ARGUMENTS, .block = s->block, .text = text});
 }
 
 static void message(struct wire_decoder *d, const struct json *doc, const struct json_node *root)
@@ -179,9 +148,9 @@ static void extras(struct wire_decoder *d, const struct json *doc, const struct 
         for (size_t i = 0; i < COUNT_OF(said) && !known; i++)
             known = json_is(doc, k, said[i]);
         if (!known && json_text(doc, k, &d->scratch, &name))
-            emit(d,
-                 (struct chat_event){
-                     .kind = CHAT_EXTRA, .name = name, .text = json_raw(doc, json_value(k))});
+            wire_emit(d,
+                      &(struct chat_event){
+                          .kind = CHAT_EXTRA, .name = name, .text = json_raw(doc, json_value(k))});
     }
 }
 
@@ -198,15 +167,15 @@ static void finish(struct wire_decoder *d, const struct json *doc, const struct 
     if (json_i64(doc, json_find(doc, root, STR("eval_count")), &n) && n >= 0)
         usage.output = n;
     if (usage.input >= 0 || usage.output >= 0)
-        emit(d, (struct chat_event){.kind = CHAT_USAGE, .usage = &usage});
+        wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &usage});
     if (!json_text(doc, json_find(doc, root, STR("done_reason")), &d->scratch, &reason))
         reason = STR("");
     if (str_eq(reason, STR("length")))
         stop = CHAT_STOP_LENGTH;
     else if (reason.n && !str_eq(reason, STR("stop")) && !s->calls)
         stop = CHAT_STOP_OTHER; /* load, unload */
-    emit(d, (struct chat_event){.kind = CHAT_STOP, .stop = stop, .name = reason});
-    emit(d, (struct chat_event){.kind = CHAT_END});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_STOP, .stop = stop, .name = reason});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_END});
 }
 
 static void line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
@@ -217,16 +186,10 @@ static void line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
     str model;
 
     if (error && error->kind != JSON_NULL) {
-        struct chat_error e = {.status = 500,
-                               .type = STR("api_error"),
-                               .message = STR("the provider says that it failed"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+        struct chat_error e = wire_error(500, "api_error", "the provider says that it failed");
 
         ollama_read_error(f->doc, &d->scratch, &e);
-        emit(d, (struct chat_event){.kind = CHAT_ERROR, .error = &e});
+        wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &e});
         return;
     }
     if (root->kind != JSON_OBJECT) {
@@ -236,7 +199,7 @@ static void line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
     if (!d->started) {
         if (!json_text(f->doc, json_find(f->doc, root, STR("model")), &d->scratch, &model))
             model = STR("");
-        emit(d, (struct chat_event){.kind = CHAT_START, .name = model});
+        wire_emit(d, &(struct chat_event){.kind = CHAT_START, .name = model});
     }
     message(d, f->doc, root);
     extras(d, f->doc, root);

@@ -10,20 +10,16 @@
  */
 #pragma once
 
-#include "wire/rope.h"
-#include "wire/wire.h"
+#include "wire/internal.h"
 
 #define OLLAMA_EXTRAS_MAX 16
 #define OLLAMA_KEEP "ollama_thinking" /* what KEEP calls the thinking before a call */
 
-extern const struct wire wire_ollama;
-
 struct ollama_decoder {
     int kind; /* 1 + the kind of the block at hand, or 0 */
     uint32_t block;
-    uint32_t calls; /* so far */
-    char *thought;  /* since the last call: it goes back with the next */
-    size_t thought_size, thought_cap;
+    uint32_t calls;       /* so far */
+    struct piece thought; /* since the last call: it goes back with the next */
 };
 
 struct ollama_call {

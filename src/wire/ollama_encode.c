@@ -139,8 +139,8 @@ static void on_call(struct wire_encoder *en, const struct chat_event *ev)
     struct ollama_call *c = arena_zero(en->arena, 1, sizeof *c);
 
     c->block = ev->block;
-    c->id = arena_dup(en->arena, ev->id);
-    c->name = arena_dup(en->arena, ev->name);
+    c->id = piece_dup(en->arena, ev->id);
+    c->name = piece_dup(en->arena, ev->name);
     *(s->calls_end ? s->calls_end : &s->calls) = c;
     s->calls_end = &c->next;
 }

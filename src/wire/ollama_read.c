@@ -2,56 +2,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "wire/asked.h"
 #include "wire/ollama.h"
 
 #define MESSAGES_MAX 100000
-#define TOOLS_MAX 4096
-#define WHERE_SIZE 96
+#define LOOK_MAX 512 /* calls without a result that one is looked for in */
 
 struct reader {
-    const struct json *doc;
-    const struct json_node *root;
-    struct arena *arena;
-    struct chat_request *out;
-    struct err *e;
+    struct asked r;
     struct chat_part **calls; /* all so far; those before `answered` have their results */
     size_t call_count, call_cap, answered;
 };
-
-static bool bad(struct reader *r, const char *where, const char *want)
-{
-    return err_set(r->e, ERR_INPUT, "%s: %s", where, want);
-}
-
-static const struct json_node *get(struct reader *r, const struct json_node *v, const char *key)
-{
-    const struct json_node *m = json_find(r->doc, v, str_c(key));
-
-    return m && m->kind != JSON_NULL ? m : NULL;
-}
-
-static str text_of(struct reader *r, const struct json_node *v, const char *key)
-{
-    str text;
-
-    return json_text(r->doc, get(r, v, key), r->arena, &text) ? text : STR("");
-}
-
-static struct chat_part part_new(enum chat_part_kind kind)
-{
-    static const str none = STR_INIT("");
-
-    return (struct chat_part){.kind = kind,
-                              .dialect = CHAT_OLLAMA,
-                              .text = none,
-                              .signature = none,
-                              .id = none,
-                              .name = none,
-                              .json = none,
-                              .mime = none,
-                              .url = none,
-                              .data = none};
-}
 
 /* ---- messages ---- */
 
@@ -70,21 +31,19 @@ static str image_mime(str data)
     return STR("image/jpeg");
 }
 
-static bool read_images(struct reader *r, const struct json_node *list, const char *where,
+static bool read_images(struct reader *g, const struct asked_at *at, const struct json_node *list,
                         struct chat_message *m)
 {
-    char path[WHERE_SIZE + 32];
-    size_t i = 0;
+    struct asked_at here = {.up = at, .key = "images"}, item = {.up = &here};
     str data;
 
-    for (const struct json_node *v = json_first(r->doc, list); v;
-         v = json_next(r->doc, list, v), i++) {
+    for (const struct json_node *v = json_first(g->r.doc, list); v;
+         v = json_next(g->r.doc, list, v), item.index++) {
         struct chat_part *p = &m->parts[m->part_count];
 
-        snprintf(path, sizeof path, "%s.images[%zu]", where, i);
-        if (!json_text(r->doc, v, r->arena, &data))
-            return bad(r, path, "must be a string of base64");
-        *p = part_new(CHAT_PART_IMAGE);
+        if (!json_text(g->r.doc, v, g->r.a, &data))
+            return asked_bad(&g->r, &item, NULL, "must be a string of base64");
+        *p = part_new(CHAT_PART_IMAGE, CHAT_OLLAMA);
         p->data = data;
         p->mime = image_mime(data);
         m->part_count++;
@@ -92,240 +51,200 @@ static bool read_images(struct reader *r, const struct json_node *list, const ch
     return true;
 }
 
-static void call_note(struct reader *r, struct chat_part *p)
+static void call_note(struct reader *g, struct chat_part *p)
 {
-    if (r->call_count == r->call_cap) {
-        size_t cap = r->call_cap ? 2 * r->call_cap : 8;
-        struct chat_part **calls = arena_zero(r->arena, cap, sizeof *calls);
+    if (g->call_count == g->call_cap) {
+        size_t cap = g->call_cap ? 2 * g->call_cap : 8;
+        struct chat_part **calls = arena_zero(g->r.a, cap, sizeof *calls);
 
-        if (r->call_count)
-            memcpy(calls, r->calls, r->call_count * sizeof *calls);
-        r->calls = calls;
-        r->call_cap = cap;
+        if (g->call_count)
+            memcpy(calls, g->calls, g->call_count * sizeof *calls);
+        g->calls = calls;
+        g->call_cap = cap;
     }
-    r->calls[r->call_count++] = p;
+    g->calls[g->call_count++] = p;
 }
 
 /* An object, or the text of one. */
-static str call_arguments(struct reader *r, const struct json_node *v)
+static str call_arguments(struct reader *g, const struct json_node *v)
 {
-    struct json doc;
-    struct err e;
     str text;
-    bool object;
 
     if (v && v->kind == JSON_OBJECT)
-        return json_raw(r->doc, v);
-    if (!json_text(r->doc, v, r->arena, &text))
-        return STR("{}");
-    json_init(&doc);
-    object = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
-    json_release(&doc);
-    return object ? text : STR("{}");
+        return json_raw(g->r.doc, v);
+    return json_text(g->r.doc, v, g->r.a, &text) && member_is_object(text) ? text : STR("{}");
 }
 
-static bool read_calls(struct reader *r, const struct json_node *list, const char *where,
+static bool read_calls(struct reader *g, const struct asked_at *at, const struct json_node *list,
                        struct chat_message *m)
 {
-    char path[WHERE_SIZE + 64];
-    size_t i = 0;
+    struct asked_at here = {.up = at, .key = "tool_calls"}, item = {.up = &here};
 
-    for (const struct json_node *v = json_first(r->doc, list); v;
-         v = json_next(r->doc, list, v), i++) {
-        const struct json_node *f = get(r, v, "function"), *arguments = get(r, f, "arguments");
+    for (const struct json_node *v = json_first(g->r.doc, list); v;
+         v = json_next(g->r.doc, list, v), item.index++) {
+        const struct json_node *f = member_find(g->r.doc, v, "function");
         struct chat_part *p = &m->parts[m->part_count++];
 
-        *p = part_new(CHAT_PART_TOOL_CALL);
-        p->name = text_of(r, f, "name");
-        snprintf(path, sizeof path, "%s.tool_calls[%zu].function.name", where, i);
+        *p = part_new(CHAT_PART_TOOL_CALL, CHAT_OLLAMA);
+        p->name = member_text(g->r.doc, f, "name", g->r.a);
         if (!p->name.n)
-            return bad(r, path, "must be a string that is not empty");
-        p->id = text_of(r, v, "id");
+            return asked_bad(&g->r, &item, "function.name", "must be a string that is not empty");
+        p->id = member_text(g->r.doc, v, "id", g->r.a);
         if (!p->id.n)
-            p->id = arena_printf(r->arena, "call_%zu", r->call_count);
-        p->json = call_arguments(r, arguments);
-        call_note(r, p);
+            p->id = arena_printf(g->r.a, "call_%zu", g->call_count);
+        p->json = call_arguments(g, member_find(g->r.doc, f, "arguments"));
+        call_note(g, p);
     }
     return true;
 }
 
 /* A result belongs to the call it names by id, else to the first of its name without a result,
  * else to the first without one. */
-static struct chat_part *call_of(struct reader *r, str id, str name)
+static struct chat_part *call_of(struct reader *g, str id, str name)
 {
     struct chat_part *by_name = NULL;
 
-    for (size_t i = r->answered; i < r->call_count; i++) {
-        if (id.n && str_eq(r->calls[i]->id, id))
-            return r->calls[i];
-        if (!by_name && !r->calls[i]->is_error && name.n && str_eq(r->calls[i]->name, name))
-            by_name = r->calls[i];
+    for (size_t i = g->answered; i < g->call_count && i - g->answered < LOOK_MAX; i++) {
+        if (id.n && str_eq(g->calls[i]->id, id))
+            return g->calls[i];
+        if (!by_name && !g->calls[i]->is_error && name.n && str_eq(g->calls[i]->name, name))
+            by_name = g->calls[i];
     }
     if (by_name || id.n || name.n)
         return by_name;
-    return r->answered < r->call_count ? r->calls[r->answered] : NULL;
+    return g->answered < g->call_count ? g->calls[g->answered] : NULL;
 }
 
-static void read_result(struct reader *r, const struct json_node *v, str content,
+static void read_result(struct reader *g, const struct json_node *v, str content,
                         struct chat_message *m)
 {
     struct chat_part *p = &m->parts[0], *call;
-    str id = text_of(r, v, "tool_call_id"), name = text_of(r, v, "tool_name");
+    str id = member_text(g->r.doc, v, "tool_call_id", g->r.a),
+        name = member_text(g->r.doc, v, "tool_name", g->r.a);
 
     if (!name.n)
-        name = text_of(r, v, "name");
-    *p = part_new(CHAT_PART_TOOL_RESULT);
-    p->parts = arena_zero(r->arena, 1, sizeof *p->parts);
-    p->parts[0] = part_new(CHAT_PART_TEXT);
+        name = member_text(g->r.doc, v, "name", g->r.a);
+    *p = part_new(CHAT_PART_TOOL_RESULT, CHAT_OLLAMA);
+    p->parts = arena_zero(g->r.a, 1, sizeof *p->parts);
+    p->parts[0] = part_new(CHAT_PART_TEXT, CHAT_OLLAMA);
     p->parts[0].text = content;
     p->part_count = m->part_count = 1;
-    call = call_of(r, id, name);
+    call = call_of(g, id, name);
     p->id = id.n ? id : call ? call->id : STR("");
     p->name = name.n ? name : call ? call->name : STR("");
     if (call)
         call->is_error = true; /* for now: it has its result */
-    while (r->answered < r->call_count && r->calls[r->answered]->is_error)
-        r->calls[r->answered++]->is_error = false;
+    while (g->answered < g->call_count && g->calls[g->answered]->is_error)
+        g->calls[g->answered++]->is_error = false;
 }
 
-static bool read_role(struct reader *r, const struct json_node *v, const char *where,
+static bool read_role(struct reader *g, const struct asked_at *at, const struct json_node *v,
                       struct chat_message *m)
 {
-    static const struct {
-        const char *name;
-        enum chat_role role;
-    } roles[] = {{"system", CHAT_SYSTEM},
-                 {"developer", CHAT_SYSTEM},
-                 {"user", CHAT_USER},
-                 {"assistant", CHAT_ASSISTANT},
-                 {"tool", CHAT_TOOL}};
-    char path[WHERE_SIZE + 16];
+    static const struct word roles[] = {{"system", CHAT_SYSTEM},
+                                        {"developer", CHAT_SYSTEM},
+                                        {"user", CHAT_USER},
+                                        {"assistant", CHAT_ASSISTANT},
+                                        {"tool", CHAT_TOOL}};
+    int role = word_is(roles, COUNT_OF(roles), member_text(g->r.doc, v, "role", g->r.a), -1);
 
-    for (size_t i = 0; i < COUNT_OF(roles); i++)
-        if (json_is(r->doc, get(r, v, "role"), str_c(roles[i].name))) {
-            m->role = roles[i].role;
-            return true;
-        }
-    snprintf(path, sizeof path, "%s.role", where);
-    return bad(r, path, "must be system, user, assistant or tool");
+    if (role < 0)
+        return asked_bad(&g->r, at, "role", "must be system, user, assistant or tool");
+    m->role = (enum chat_role)role;
+    return true;
 }
 
-static bool read_message(struct reader *r, const struct json_node *v, size_t i,
+static bool read_message(struct reader *g, const struct asked_at *at, const struct json_node *v,
                          struct chat_message *m)
 {
-    const struct json_node *images = get(r, v, "images"), *calls = get(r, v, "tool_calls");
-    const struct json_node *content = get(r, v, "content");
-    str text = STR(""), thinking = text_of(r, v, "thinking");
-    char where[WHERE_SIZE];
+    const struct json *doc = g->r.doc;
+    const struct json_node *images = member_find(doc, v, "images");
+    const struct json_node *calls = member_find(doc, v, "tool_calls");
+    const struct json_node *content = member_find(doc, v, "content");
+    str text = STR(""), thinking = member_text(doc, v, "thinking", g->r.a);
 
-    snprintf(where, sizeof where, "messages[%zu]", i);
     if (v->kind != JSON_OBJECT)
-        return bad(r, where, "must be an object");
+        return asked_bad(&g->r, at, NULL, "must be an object");
     *m = (struct chat_message){.name = STR("")};
-    if (!read_role(r, v, where, m))
+    if (!read_role(g, at, v, m))
         return false;
-    if (content && !json_text(r->doc, content, r->arena, &text))
-        return err_set(r->e, ERR_INPUT, "%s.content: must be a string", where);
-    if ((images && images->kind != JSON_ARRAY) || (calls && calls->kind != JSON_ARRAY))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "%s.%s: must be a list",
-                       where,
-                       images && images->kind != JSON_ARRAY ? "images" : "tool_calls");
-    m->parts = arena_zero(
-        r->arena, 2 + json_count(r->doc, images) + json_count(r->doc, calls), sizeof *m->parts);
+    if (content && !json_text(doc, content, g->r.a, &text))
+        return asked_bad(&g->r, at, "content", "must be a string");
+    if (images && images->kind != JSON_ARRAY)
+        return asked_bad(&g->r, at, "images", "must be a list");
+    if (calls && calls->kind != JSON_ARRAY)
+        return asked_bad(&g->r, at, "tool_calls", "must be a list");
+    m->parts =
+        arena_zero(g->r.a, 2 + json_count(doc, images) + json_count(doc, calls), sizeof *m->parts);
     if (m->role == CHAT_TOOL) {
-        read_result(r, v, text, m);
+        read_result(g, v, text, m);
         return true;
     }
     if (thinking.n) {
-        m->parts[m->part_count] = part_new(CHAT_PART_REASONING);
+        m->parts[m->part_count] = part_new(CHAT_PART_REASONING, CHAT_OLLAMA);
         m->parts[m->part_count++].text = thinking;
     }
     if (text.n || (!images && !calls && !thinking.n)) {
-        m->parts[m->part_count] = part_new(CHAT_PART_TEXT);
+        m->parts[m->part_count] = part_new(CHAT_PART_TEXT, CHAT_OLLAMA);
         m->parts[m->part_count++].text = text;
     }
-    return read_images(r, images, where, m) && read_calls(r, calls, where, m);
+    return read_images(g, at, images, m) && read_calls(g, at, calls, m);
 }
 
-static bool read_messages(struct reader *r)
+static bool read_messages(struct reader *g, const struct json_node *root)
 {
-    const struct json_node *list = get(r, r->root, "messages");
-    size_t n = json_count(r->doc, list), i = 0;
+    const struct json_node *list = member_find(g->r.doc, root, "messages");
+    struct asked_at here = {.key = "messages"}, item = {.up = &here};
+    struct chat_request *q = g->r.out;
+    size_t n = json_count(g->r.doc, list);
 
     if (!list)
-        return bad(r, "messages", "is missing");
+        return asked_bad(&g->r, &here, NULL, "is missing");
     if (list->kind != JSON_ARRAY)
-        return bad(r, "messages", "must be a list");
+        return asked_bad(&g->r, &here, NULL, "must be a list");
     if (n > MESSAGES_MAX)
-        return bad(r, "messages", "has too many messages");
-    r->out->messages = arena_zero(r->arena, n, sizeof *r->out->messages);
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
-        if (!read_message(r, v, i, &r->out->messages[i]))
+        return asked_bad(&g->r, &here, NULL, "has too many messages");
+    q->messages = arena_zero(g->r.a, n, sizeof *q->messages);
+    for (const struct json_node *v = json_first(g->r.doc, list); v;
+         v = json_next(g->r.doc, list, v), item.index++) {
+        if (!read_message(g, &item, v, &q->messages[item.index]))
             return false;
-        r->out->message_count = ++i;
+        q->message_count++;
     }
-    for (i = 0; i < r->call_count; i++)
-        r->calls[i]->is_error = false;
+    for (size_t i = 0; i < g->call_count; i++)
+        g->calls[i]->is_error = false;
     return true;
 }
 
 /* ---- settings ---- */
 
-static bool read_tools(struct reader *r)
+static bool read_tool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                      struct chat_tool *out)
 {
-    const struct json_node *list = get(r, r->root, "tools");
-    size_t n = json_count(r->doc, list), i = 0;
-    char where[WHERE_SIZE];
+    struct asked_at here = {.up = at, .key = "function"};
 
-    if (!list)
-        return true;
-    if (list->kind != JSON_ARRAY)
-        return bad(r, "tools", "must be a list");
-    if (n > TOOLS_MAX)
-        return bad(r, "tools", "has too many tools");
-    r->out->tools = arena_zero(r->arena, n, sizeof *r->out->tools);
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
-        const struct json_node *f = get(r, v, "function"), *schema = get(r, f, "parameters");
-        struct chat_tool *t = &r->out->tools[i];
-
-        *t = (struct chat_tool){.name = text_of(r, f, "name"),
-                                .description = text_of(r, f, "description"),
-                                .schema = STR(""),
-                                .opaque = STR(""),
-                                .dialect = CHAT_OLLAMA};
-        snprintf(where, sizeof where, "tools[%zu].function.name", i);
-        if (!t->name.n)
-            return bad(r, where, "must be a string that is not empty");
-        snprintf(where, sizeof where, "tools[%zu].function.parameters", i);
-        if (schema && schema->kind != JSON_OBJECT)
-            return bad(r, where, "must be a JSON Schema, an object");
-        if (schema)
-            t->schema = json_raw(r->doc, schema);
-        r->out->tool_count = ++i;
-    }
-    return true;
+    *out = part_tool(CHAT_OLLAMA);
+    return asked_function(r, &here, member_find(r->doc, v, "function"), out);
 }
 
-static bool read_stops(struct reader *r, const struct json_node *v)
+static bool read_stops(const struct asked *r, const struct json_node *v)
 {
     size_t n = v && v->kind == JSON_ARRAY ? json_count(r->doc, v) : 1;
     const struct json_node *one = v && v->kind == JSON_ARRAY ? json_first(r->doc, v) : v;
 
     if (!v)
         return true;
-    r->out->stops = arena_zero(r->arena, n, sizeof *r->out->stops);
+    r->out->stops = arena_zero(r->a, n, sizeof *r->out->stops);
     for (; one; one = v->kind == JSON_ARRAY ? json_next(r->doc, v, one) : NULL)
-        if (!json_text(r->doc, one, r->arena, &r->out->stops[r->out->stop_count++]))
-            return bad(r, "options.stop", "must be a list of strings");
+        if (!json_text(r->doc, one, r->a, &r->out->stops[r->out->stop_count++]))
+            return asked_bad(r, NULL, "options.stop", "must be a list of strings");
     return true;
 }
 
-static bool read_options(struct reader *r)
+static bool read_options(const struct asked *r, const struct json_node *root)
 {
     struct chat_request *q = r->out;
-    const struct json_node *o = get(r, r->root, "options");
+    const struct json_node *o = member_find(r->doc, root, "options");
     const struct {
         const char *key;
         str *to;
@@ -340,23 +259,24 @@ static bool read_options(struct reader *r)
     };
 
     if (o && o->kind != JSON_OBJECT)
-        return bad(r, "options", "must be an object");
+        return asked_bad(r, NULL, "options", "must be an object");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const struct json_node *v = get(r, o, rows[i].key);
+        const struct json_node *v = member_find(r->doc, o, rows[i].key);
 
         if (v && v->kind != JSON_NUMBER)
-            return err_set(r->e, ERR_INPUT, "options.%s: must be a number", rows[i].key);
+            return asked_bad(
+                r, &(struct asked_at){.key = "options"}, rows[i].key, "must be a number");
         if (v)
             *rows[i].to = json_raw(r->doc, v);
     }
     if (str_starts(q->max_tokens, STR("-"))) /* as many as it likes */
         q->max_tokens = STR("");
-    return read_stops(r, get(r, o, "stop"));
+    return read_stops(r, member_find(r->doc, o, "stop"));
 }
 
-static bool read_think(struct reader *r)
+static bool read_think(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *v = get(r, r->root, "think");
+    const struct json_node *v = member_find(r->doc, root, "think");
     bool on;
     str name;
 
@@ -364,16 +284,16 @@ static bool read_think(struct reader *r)
         return true;
     if (json_bool(v, &on)) {
         r->out->level = on ? CHAT_LEVEL_ON : CHAT_LEVEL_NONE;
-    } else if (!json_text(r->doc, v, r->arena, &name) || !chat_level_parse(name, &r->out->level)) {
-        return bad(r, "think", "must be true, false, low, medium, high or max");
+    } else if (!json_text(r->doc, v, r->a, &name) || !chat_level_parse(name, &r->out->level)) {
+        return asked_bad(r, NULL, "think", "must be true, false, low, medium, high or max");
     }
     r->out->thoughts = r->out->level != CHAT_LEVEL_NONE;
     return true;
 }
 
-static bool read_format(struct reader *r)
+static bool read_format(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *v = get(r, r->root, "format");
+    const struct json_node *v = member_find(r->doc, root, "format");
 
     if (!v || json_is(r->doc, v, STR("")))
         return true;
@@ -382,51 +302,22 @@ static bool read_format(struct reader *r)
         return true;
     }
     if (v->kind != JSON_OBJECT)
-        return bad(r, "format", "must be \"json\" or a JSON Schema, an object");
+        return asked_bad(r, NULL, "format", "must be \"json\" or a JSON Schema, an object");
     r->out->format = CHAT_FORMAT_SCHEMA;
     r->out->format_schema = json_raw(r->doc, v);
     return true;
 }
 
-static bool read_head(struct reader *r)
-{
-    const struct json_node *model = get(r, r->root, "model");
-    const struct json_node *stream = get(r, r->root, "stream");
-
-    if (!model)
-        return bad(r, "model", "is missing");
-    if (!json_text(r->doc, model, r->arena, &r->out->model) || !r->out->model.n)
-        return bad(r, "model", "must be a string that is not empty");
-    if (stream && !json_bool(stream, &r->out->stream))
-        return bad(r, "stream", "must be true or false");
-    return true;
-}
-
 bool ollama_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
-    struct reader r = {.doc = doc, .root = json_root(doc), .arena = a, .out = out, .e = e};
-    static const str none = STR_INIT("");
+    const struct json_node *root = json_root(doc);
+    struct reader g = {.r = {.doc = doc, .a = a, .e = e, .out = out, .brackets = true}};
 
-    if (!r.root || r.root->kind != JSON_OBJECT)
+    if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body must be a JSON object");
-    *out = (struct chat_request){.dialect = CHAT_OLLAMA,
-                                 .model = none,
-                                 .choice_name = none,
-                                 .max_tokens = none,
-                                 .temperature = none,
-                                 .top_p = none,
-                                 .top_k = none,
-                                 .seed = none,
-                                 .frequency_penalty = none,
-                                 .presence_penalty = none,
-                                 .n = none,
-                                 .format_name = none,
-                                 .format_schema = none,
-                                 .user = none,
-                                 .budget_tokens = -1,
-                                 .stream = true,
-                                 .stream_usage = true,
-                                 .doc = doc};
-    return read_head(&r) && read_messages(&r) && read_tools(&r) && read_options(&r) &&
-           read_think(&r) && read_format(&r);
+    part_request_init(out, CHAT_OLLAMA, doc);
+    out->stream = out->stream_usage = true;
+    return asked_head(&g.r, root) && read_messages(&g, root) &&
+           asked_tools(&g.r, root, read_tool) && read_options(&g.r, root) &&
+           read_think(&g.r, root) && read_format(&g.r, root);
 }

@@ -4,22 +4,7 @@
  */
 #include "wire/ollama.h"
 
-#define CALLS_BACK_MAX 1024
 #define KEPT_MAX 8
-
-static void member(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
-static void raw(struct json_out *o, const char *key, str json)
-{
-    if (!json.n)
-        return;
-    json_out_key(o, str_c(key));
-    json_out_raw(o, json);
-}
 
 str ollama_think(str model, enum chat_level level)
 {
@@ -61,7 +46,7 @@ static void texts(struct json_out *o, const char *key, const struct chat_part *p
         some = true;
     }
     if (kind == CHAT_PART_TEXT || b.n)
-        member(o, key, buf_str(&b));
+        say_text(o, key, buf_str(&b));
     buf_release(&b);
 }
 
@@ -98,35 +83,16 @@ static void calls(struct json_out *o, const struct chat_message *m)
         }
         some = true;
         json_out_object(o);
-        if (p->id.n)
-            member(o, "id", p->id);
+        say_some(o, "id", p->id);
         json_out_key(o, STR("function"));
         json_out_object(o);
-        member(o, "name", p->name);
-        raw(o, "arguments", p->json.n ? p->json : STR("{}"));
+        say_text(o, "name", p->name);
+        say_raw(o, "arguments", p->json.n ? p->json : STR("{}"));
         json_out_end(o);
         json_out_end(o);
     }
     if (some)
         json_out_end(o);
-}
-
-/* The name of the call a result answers: the nearest before it with that id. It looks back a
- * bounded way, so that a long history stays linear. */
-static str result_name(const struct chat_request *r, size_t before, const struct chat_part *result)
-{
-    size_t left = CALLS_BACK_MAX;
-
-    if (result->name.n)
-        return result->name;
-    for (size_t i = before; i-- > 0 && left > 0;)
-        for (size_t j = r->messages[i].part_count; j-- > 0 && left > 0; left--) {
-            const struct chat_part *p = &r->messages[i].parts[j];
-
-            if (p->kind == CHAT_PART_TOOL_CALL && str_eq(p->id, result->id))
-                return p->name;
-        }
-    return STR("");
 }
 
 static void results(struct json_out *o, const struct chat_request *r, size_t at)
@@ -139,15 +105,13 @@ static void results(struct json_out *o, const struct chat_request *r, size_t at)
 
         if (p->kind != CHAT_PART_TOOL_RESULT)
             continue;
-        name = result_name(r, at, p);
+        name = p->name.n ? p->name : part_call_name(r, at, p->id);
         json_out_object(o);
-        member(o, "role", STR("tool"));
+        say_text(o, "role", STR("tool"));
         texts(o, "content", p->parts, p->part_count, CHAT_PART_TEXT);
         images(o, p->parts, p->part_count);
-        if (name.n)
-            member(o, "tool_name", name);
-        if (p->id.n)
-            member(o, "tool_call_id", p->id);
+        say_some(o, "tool_name", name);
+        say_some(o, "tool_call_id", p->id);
         json_out_end(o);
     }
 }
@@ -173,7 +137,7 @@ static void messages(struct json_out *o, const struct chat_request *r)
         if (!says_more(m))
             continue;
         json_out_object(o);
-        member(o, "role", str_c(roles[m->role]));
+        say_text(o, "role", str_c(roles[m->role]));
         texts(o, "content", m->parts, m->part_count, CHAT_PART_TEXT);
         texts(o, "thinking", m->parts, m->part_count, CHAT_PART_REASONING);
         images(o, m->parts, m->part_count);
@@ -197,14 +161,12 @@ static void tools(struct json_out *o, const struct chat_request *r)
         if (t->opaque.n)
             continue;
         json_out_object(o);
-        member(o, "type", STR("function"));
+        say_text(o, "type", STR("function"));
         json_out_key(o, STR("function"));
         json_out_object(o);
-        member(o, "name", t->name);
-        member(o, "description", t->description);
-        raw(o,
-            "parameters",
-            t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}"));
+        say_text(o, "name", t->name);
+        say_text(o, "description", t->description);
+        say_raw(o, "parameters", say_parameters(t));
         json_out_end(o);
         json_out_end(o);
     }
@@ -234,14 +196,8 @@ static void options(struct json_out *o, const struct chat_request *r)
     json_out_key(o, STR("options"));
     json_out_object(o);
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        raw(o, rows[i].key, rows[i].value);
-    if (r->stop_count) {
-        json_out_key(o, STR("stop"));
-        json_out_array(o);
-        for (size_t i = 0; i < r->stop_count; i++)
-            json_out_str(o, r->stops[i]);
-        json_out_end(o);
-    }
+        say_raw(o, rows[i].key, rows[i].value);
+    say_texts(o, "stop", r->stops, r->stop_count);
     json_out_end(o);
 }
 
@@ -251,37 +207,22 @@ void ollama_write(const struct chat_request *r, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    member(&o, "model", r->model);
+    say_text(&o, "model", r->model);
     messages(&o, r);
     tools(&o, r);
     if (r->format == CHAT_FORMAT_JSON)
-        member(&o, "format", STR("json"));
+        say_text(&o, "format", STR("json"));
     if (r->format == CHAT_FORMAT_SCHEMA)
-        raw(&o, "format", r->format_schema);
+        say_raw(&o, "format", r->format_schema);
     options(&o, r);
-    raw(&o, "think", ollama_think(r->model, r->level));
-    json_out_key(&o, STR("stream"));
-    json_out_bool(&o, r->stream);
+    say_raw(&o, "think", ollama_think(r->model, r->level));
+    say_bool(&o, "stream", r->stream);
     json_out_end(&o);
 }
 
 /* ---- patch ---- */
 
-struct patch {
-    const struct json *doc;
-    const struct json_node *root;
-    const struct wire_plan *plan;
-    struct json_edits *ed;
-};
-
-static const struct json_node *get(struct patch *p, const struct json_node *v, const char *key)
-{
-    const struct json_node *m = json_find(p->doc, v, str_c(key));
-
-    return m && m->kind != JSON_NULL ? m : NULL;
-}
-
-static str message_json(struct patch *p, const char *role, str text, str thinking)
+static str message_json(const struct plan *p, const char *role, str text, str thinking)
 {
     struct json_out o;
     struct buf b;
@@ -290,64 +231,40 @@ static str message_json(struct patch *p, const char *role, str text, str thinkin
     buf_init(&b, JSON_SIZE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    member(&o, "role", str_c(role));
-    member(&o, "content", text);
-    if (thinking.n)
-        member(&o, "thinking", thinking);
+    say_text(&o, "role", str_c(role));
+    say_text(&o, "content", text);
+    say_some(&o, "thinking", thinking);
     json_out_end(&o);
     s = arena_dup(p->ed->arena, buf_str(&b));
     buf_release(&b);
     return s;
 }
 
-static str quoted(struct patch *p, str text)
-{
-    struct buf b;
-    str s;
-
-    buf_init(&b, JSON_SIZE_MAX);
-    json_quote(&b, text);
-    s = arena_dup(p->ed->arena, buf_str(&b));
-    buf_release(&b);
-    return s;
-}
-
-static void set(struct patch *p, const char *key, str json)
-{
-    json_edit_set(p->ed, p->root, str_c(key), json);
-}
-
-static void set_option(struct patch *p, const char *key, str json)
+static void set_option(const struct plan *p, const char *key, str json)
 {
     str path[] = {STR("options"), str_c(key)};
 
     json_edit_set_path(p->ed, p->root, path, COUNT_OF(path), json);
 }
 
-static void patch_system(struct patch *p, const struct json_node *list)
+static void patch_system(const struct plan *p, const struct json_node *list)
 {
-    const struct json_node *first = json_first(p->doc, list), *text = get(p, first, "content");
-    str old, extra = p->plan->system_extra;
+    const struct json_node *first = json_first(p->doc, list);
+    const struct json_node *text = member_find(p->doc, first, "content");
 
-    if (first && json_is(p->doc, get(p, first, "role"), STR("system")) && text &&
-        json_text(p->doc, text, p->ed->arena, &old) && old.n) {
-        str raw_old = json_raw(p->doc, text), more = quoted(p, extra);
-
-        json_edit_replace(p->ed,
-                          text,
-                          arena_printf(p->ed->arena,
-                                       STR_FMT "\\n\\n" STR_FMT,
-                                       STR_ARG(str_slice(raw_old, 0, raw_old.n - 1)),
-                                       STR_ARG(str_slice(more, 1, more.n))));
-        return;
-    }
-    json_edit_insert(p->ed, list, first, message_json(p, "system", extra, STR("")));
+    if (member_is(p->doc, first, "role", "system") && text && text->kind == JSON_STRING &&
+        text->size > 2)
+        plan_append_system(p, text);
+    else
+        json_edit_insert(
+            p->ed, list, first, message_json(p, "system", p->wish->system_extra, STR("")));
 }
 
 /* What was thought before the calls of a message, if its client did not bring it back. */
-static void put_back(struct patch *p, const struct json_node *m)
+static void put_back(const struct plan *p, const struct json_node *m)
 {
-    const struct json_node *list = get(p, m, "tool_calls"), *had = get(p, m, "thinking");
+    const struct json_node *list = member_find(p->doc, m, "tool_calls"),
+                           *had = member_find(p->doc, m, "thinking");
     struct wire_kept kept[KEPT_MAX];
     str id;
 
@@ -356,21 +273,21 @@ static void put_back(struct patch *p, const struct json_node *m)
     for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v)) {
         size_t n = 0;
 
-        if (json_text(p->doc, get(p, v, "id"), p->ed->arena, &id) && id.n)
-            n = p->plan->vault->find(p->plan->vault->ctx, id, kept, KEPT_MAX);
+        if (json_text(p->doc, member_find(p->doc, v, "id"), p->ed->arena, &id) && id.n)
+            n = p->wish->vault->find(p->wish->vault->ctx, id, kept, KEPT_MAX);
         for (size_t i = 0; i < n && i < KEPT_MAX; i++)
             if (str_eq(kept[i].name, STR(OLLAMA_KEEP))) {
-                json_edit_set(p->ed, m, STR("thinking"), quoted(p, kept[i].text));
+                json_edit_set(p->ed, m, STR("thinking"), say_quoted(p->ed->arena, kept[i].text));
                 return;
             }
     }
 }
 
-static void patch_messages(struct patch *p)
+static void patch_messages(const struct plan *p)
 {
     static const char *const roles[] = {"system", "user", "assistant", "tool"};
-    const struct json_node *list = get(p, p->root, "messages");
-    const struct wire_plan *plan = p->plan;
+    const struct json_node *list = plan_find(p, "messages");
+    const struct wire_plan *plan = p->wish;
 
     if (!list || list->kind != JSON_ARRAY)
         return;
@@ -391,9 +308,9 @@ static void patch_messages(struct patch *p)
                          plan->tails[i].reasoning.p ? plan->tails[i].reasoning : STR("")));
 }
 
-static void patch_think(struct patch *p)
+static void patch_think(const struct plan *p)
 {
-    const struct wire_plan *plan = p->plan;
+    const struct wire_plan *plan = p->wish;
     str model = plan->model, think;
 
     if (plan->drop_reasoning) {
@@ -402,30 +319,25 @@ static void patch_think(struct patch *p)
     }
     if (!plan->set_level || plan->think == WIRE_THINK_NONE)
         return;
-    if (!model.n && !json_text(p->doc, get(p, p->root, "model"), p->ed->arena, &model))
+    if (!model.n && !json_text(p->doc, plan_find(p, "model"), p->ed->arena, &model))
         model = STR("");
     think = ollama_think(model, plan->level);
     if (think.n)
-        set(p, "think", think);
+        plan_set(p, "think", think);
 }
 
 void ollama_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)
 {
-    struct patch p = {.doc = doc, .root = json_root(doc), .plan = plan, .ed = edits};
-    const struct json_node *options_now;
-    struct json merge;
-    struct err e;
+    struct plan p = {doc, json_root(doc), plan, edits};
+    const struct json_node *now;
 
     if (!p.root || p.root->kind != JSON_OBJECT)
         return;
-    options_now = get(&p, p.root, "options");
-    if (plan->model.n)
-        set(&p, "model", quoted(&p, plan->model));
-    if (plan->set_stream)
-        set(&p, "stream", plan->stream ? STR("true") : STR("false"));
-    if (plan->temperature.n && !get(&p, options_now, "temperature"))
+    plan_head(&p);
+    now = plan_find(&p, "options");
+    if (plan->temperature.n && !member_find(doc, now, "temperature"))
         set_option(&p, "temperature", plan->temperature);
-    if (plan->top_p.n && !get(&p, options_now, "top_p"))
+    if (plan->top_p.n && !member_find(doc, now, "top_p"))
         set_option(&p, "top_p", plan->top_p);
     if (plan->max_tokens.n)
         set_option(&p, "num_predict", plan->max_tokens);
@@ -433,8 +345,5 @@ void ollama_patch(const struct json *doc, const struct wire_plan *plan, struct j
     patch_think(&p);
     if (plan->drop_tools)
         json_edit_remove(edits, p.root, STR("tools"));
-    json_init(&merge);
-    if (plan->merge.n && json_parse(&merge, plan->merge, &e))
-        json_edit_merge(edits, p.root, &merge, json_root(&merge));
-    json_release(&merge);
+    plan_merge(&p);
 }

@@ -33,15 +33,6 @@ static const char *kind_of(int status, bool code)
     return code ? "" : "api_error";
 }
 
-static void text_or_null(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 str openai_error_type(const struct chat_error *error)
 {
     return error->type.n ? error->type : str_c(kind_of(error->status, false));
@@ -56,28 +47,15 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_out_object(&o);
     json_out_key(&o, STR("error"));
     json_out_object(&o);
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, error->message.n ? error->message : STR("the request failed"));
-    json_out_key(&o, STR("type"));
-    json_out_str(&o, openai_error_type(error));
-    text_or_null(&o, "param", error->param);
-    text_or_null(&o, "code", code);
+    say_text(&o, "message", error->message.n ? error->message : STR("the request failed"));
+    say_text(&o, "type", openai_error_type(error));
+    say_text_or_null(&o, "param", error->param);
+    say_text_or_null(&o, "code", code);
     json_out_end(&o);
     json_out_end(&o);
 }
 
 /* ---- errors in ---- */
-
-static void take(const struct json *doc, const struct json_node *v, const char *key,
-                 struct arena *a, str *out)
-{
-    const struct json_node *m = openai_member(doc, v, key);
-
-    if (m && m->kind == JSON_NUMBER)
-        *out = json_raw(doc, m);
-    else if (openai_member_text(doc, v, key, a).n)
-        *out = openai_member_text(doc, v, key, a);
-}
 
 static void take_status(const struct json *doc, const struct json_node *v, struct chat_error *out)
 {
@@ -85,7 +63,7 @@ static void take_status(const struct json *doc, const struct json_node *v, struc
         "status_code", "status", "code", "http_status", "statusCode"};
 
     for (size_t i = 0; i < COUNT_OF(members); i++) {
-        const struct json_node *m = openai_member(doc, v, members[i]);
+        const struct json_node *m = member_find(doc, v, members[i]);
         int64_t status;
         uint64_t number;
         bool given = json_i64(doc, m, &status);
@@ -114,9 +92,9 @@ static void take_detail(const struct json *doc, const struct json_node *v, struc
         out->message = text;
         return;
     }
-    take(doc, first, "msg", a, &out->message);
-    take(doc, first, "message", a, &out->message);
-    take(doc, first, "type", a, &out->type);
+    member_take(doc, first, "msg", a, &out->message);
+    member_take(doc, first, "message", a, &out->message);
+    member_take(doc, first, "type", a, &out->type);
     for (const struct json_node *p = json_first(doc, loc); p; p = json_next(doc, loc, p))
         out->param = out->param.n
                          ? arena_printf(a,
@@ -133,16 +111,16 @@ static void take_detail(const struct json *doc, const struct json_node *v, struc
 static void take_members(const struct json *doc, const struct json_node *v, struct arena *a,
                          struct chat_error *out)
 {
-    const struct json_node *message = openai_member(doc, v, "message");
+    const struct json_node *message = member_find(doc, v, "message");
 
     if (message && message->kind == JSON_OBJECT) /* Mistral's {"message": {"detail": [...]}} */
-        take_detail(doc, openai_member(doc, message, "detail"), a, out);
-    take_detail(doc, openai_member(doc, v, "detail"), a, out);
-    take(doc, v, "msg", a, &out->message);
-    take(doc, v, "message", a, &out->message);
-    take(doc, v, "type", a, &out->type);
-    take(doc, v, "code", a, &out->code);
-    take(doc, v, "param", a, &out->param);
+        take_detail(doc, member_find(doc, message, "detail"), a, out);
+    take_detail(doc, member_find(doc, v, "detail"), a, out);
+    member_take(doc, v, "msg", a, &out->message);
+    member_take(doc, v, "message", a, &out->message);
+    member_take(doc, v, "type", a, &out->type);
+    member_take(doc, v, "code", a, &out->code);
+    member_take(doc, v, "param", a, &out->param);
     take_status(doc, v, out);
 }
 
@@ -155,8 +133,8 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
         root = json_first(doc, root);
     if (!root)
         return;
-    error = openai_member(doc, root, "error");
-    take(doc, root, "error", a, &out->message);
+    error = member_find(doc, root, "error");
+    member_take(doc, root, "error", a, &out->message);
     if (!error || error->kind != JSON_OBJECT) {
         take_members(doc, root, a, out);
         return;
@@ -170,7 +148,7 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
             a,
             STR_FMT ": " STR_FMT,
             STR_ARG(out->message),
-            STR_ARG(openai_member_text(doc, json_find(doc, error, STR("metadata")), "raw", a)));
+            STR_ARG(member_text(doc, json_find(doc, error, STR("metadata")), "raw", a)));
 }
 
 /* What a type says about the status, where nothing else does. */
@@ -187,13 +165,7 @@ static int status_of(str type)
 void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise)
 {
     struct chat_event ev = openai_event(d, NULL, CHAT_ERROR);
-    struct chat_error error = {.status = 0,
-                               .type = STR(""),
-                               .message = STR(""),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error = wire_error(0, "", "");
 
     openai_read_error(doc, &d->scratch, &error);
     if (error.message.n)

@@ -24,6 +24,7 @@
  */
 #pragma once
 
+#include "wire/asked.h"
 #include "wire/internal.h"
 
 #define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
@@ -32,41 +33,15 @@
 #define OPENAI_DETAILS_MAX 256
 #define OPENAI_EXTRAS_MAX 128 /* members nobody knows: of one object, and names of them in all */
 
-/* Text gathered in an arena. What would pass the ceiling, or the arena's, is not taken: full. */
-struct openai_text {
-    char *p;
-    size_t n, cap;
-    bool full;
-};
-
-void openai_text_add(struct openai_text *t, struct arena *a, str s, size_t size_max);
-str openai_text_str(const struct openai_text *t);
-
-/* A member, or NULL also where it is null. */
-const struct json_node *openai_member(const struct json *doc, const struct json_node *v,
-                                      const char *key);
-/* A member's text, or "". */
-str openai_member_text(const struct json *doc, const struct json_node *v, const char *key,
-                       struct arena *a);
 /* Null, "", [], {} or an object of such. */
 bool openai_empty(const struct json *doc, const struct json_node *v);
+
 /* ---- requests ---- */
 
-struct openai_reader {
-    const struct json *doc;
-    struct arena *a;
-    struct chat_request *out;
-    struct err *e;
-};
-
-void openai_request_init(struct chat_request *out, enum chat_dialect dialect,
-                         const struct json *doc);
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
-bool openai_read_messages(struct openai_reader *r, const struct json_node *list) MUST_USE;
-bool openai_read_options(struct openai_reader *r, const struct json_node *root) MUST_USE;
-bool openai_read_thinking(struct openai_reader *r, const struct json_node *root) MUST_USE;
-/* "data:image/png;base64,..." into mime and data; anything else into url. */
-void openai_data_url(str url, struct chat_part *out);
+bool openai_read_messages(const struct asked *r, const struct json_node *list) MUST_USE;
+bool openai_read_options(const struct asked *r, const struct json_node *root) MUST_USE;
+bool openai_read_thinking(const struct asked *r, const struct json_node *root) MUST_USE;
 
 void openai_write(const struct chat_request *r, struct buf *out);
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out);
@@ -92,7 +67,7 @@ struct openai_call {
     bool said;   /* CALL has gone out */
     bool argued; /* and some of its ARGUMENTS */
     str id;
-    struct openai_text name;
+    struct piece name;
     struct openai_call *next;
 };
 
@@ -101,7 +76,7 @@ struct openai_detail {
     str type, signature;
     int64_t index;
     size_t pieces;
-    struct openai_text text;
+    struct piece text;
     struct openai_detail *next;
 };
 
@@ -127,7 +102,7 @@ struct openai_choice {
     enum chat_stop stop;
     str stop_name;
     const char *spelling; /* of its reasoning, or NULL */
-    struct openai_text thought, signature;
+    struct piece thought, signature;
     struct openai_details details[2];
     struct openai_owed *owed;
     size_t owed_size;

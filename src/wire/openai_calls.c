@@ -21,7 +21,7 @@ static str made_up_id(struct wire_decoder *d, const struct openai_choice *c,
 
     if (d->salt.n)
         h = openai_hash(h, d->salt);
-    h = openai_hash(h, openai_text_str(&call->name));
+    h = openai_hash(h, piece_str(&call->name));
     return arena_printf(d->arena,
                         "call_%016llx%02x%03x",
                         (unsigned long long)h,
@@ -40,7 +40,7 @@ static void say_call(struct wire_decoder *d, struct openai_choice *c, struct ope
     call->said = true;
     ev.block = call->block;
     ev.id = call->id;
-    ev.name = openai_text_str(&call->name);
+    ev.name = piece_str(&call->name);
     wire_emit(d, &ev);
 }
 
@@ -138,8 +138,8 @@ static void arguments(struct wire_decoder *d, struct openai_choice *c, struct op
 
 static void name_piece(struct wire_decoder *d, struct openai_call *call, str name)
 {
-    if (!call->said && !str_eq(openai_text_str(&call->name), name))
-        openai_text_add(&call->name, d->arena, name, NAME_MAX_SIZE);
+    if (!call->said && !str_eq(piece_str(&call->name), name))
+        piece_add_max(&call->name, d->arena, name, NAME_MAX_SIZE);
 }
 
 /* A call that is no function: one piece of it, as it came. */
@@ -159,9 +159,9 @@ static void odd_call(struct wire_decoder *d, struct openai_choice *c, const stru
 
 void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
 {
-    const struct json_node *function = openai_member(&d->doc, v, "function");
-    const struct json_node *custom = openai_member(&d->doc, v, "custom");
-    str id = openai_member_text(&d->doc, v, "id", &d->scratch), name;
+    const struct json_node *function = member_find(&d->doc, v, "function");
+    const struct json_node *custom = member_find(&d->doc, v, "custom");
+    str id = member_text(&d->doc, v, "id", &d->scratch), name;
     struct openai_call *call;
     int64_t index;
 
@@ -173,7 +173,7 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
         index = -1;
     if (!function)
         function = v; /* name and arguments without a box around them */
-    name = openai_member_text(&d->doc, function, "name", &d->scratch);
+    name = member_text(&d->doc, function, "name", &d->scratch);
     call = call_of(d, c, index, id, name.n > 0);
     if (!call)
         return;
@@ -188,7 +188,7 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
 void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
                             const struct json_node *v)
 {
-    str name = openai_member_text(&d->doc, v, "name", &d->scratch);
+    str name = member_text(&d->doc, v, "name", &d->scratch);
     struct openai_call *call = c->last ? c->last : new_call(d, c, -1, STR(""));
 
     if (!call)

@@ -71,7 +71,7 @@ static void think(struct wire_decoder *d, struct openai_choice *c, const struct 
         return;
     if (!c->spelling)
         c->spelling = spelling;
-    openai_text_add(&c->thought, d->arena, text, OPENAI_HELD_MAX);
+    piece_add_max(&c->thought, d->arena, text, OPENAI_HELD_MAX);
     openai_say(d, c, OPENAI_THOUGHT, node, summary);
 }
 
@@ -196,7 +196,7 @@ static void thinking_chunk(struct wire_decoder *d, struct openai_choice *c,
     if (!json_text(&d->doc, signature, &d->scratch, &text) || text.n == 0 ||
         !openai_block(d, c, OPENAI_THOUGHT))
         return;
-    openai_text_add(&c->signature, d->arena, text, OPENAI_HELD_MAX);
+    piece_add_max(&c->signature, d->arena, text, OPENAI_HELD_MAX);
     ev = openai_event(d, c, CHAT_SIGNATURE);
     ev.text = text;
     wire_emit(d, &ev);
@@ -290,7 +290,7 @@ static void ending(struct wire_decoder *d, struct openai_choice *c, const struct
                    bool whole)
 {
     static const char *const matched[] = {"stop_reason", "matched_stop"};
-    str name = openai_member_text(&d->doc, v, "finish_reason", &d->scratch);
+    str name = member_text(&d->doc, v, "finish_reason", &d->scratch);
 
     if (name.n == 0 && !(whole && !c->stopping))
         return;
@@ -298,7 +298,7 @@ static void ending(struct wire_decoder *d, struct openai_choice *c, const struct
     c->stop = name.n ? openai_stop(name) : CHAT_STOP_END;
     c->stop_name = wire_keep(d, str_slice(name, 0, 256));
     for (size_t i = 0; i < COUNT_OF(matched) && c->stop == CHAT_STOP_END; i++) {
-        str sequence = openai_member_text(&d->doc, v, matched[i], &d->scratch);
+        str sequence = member_text(&d->doc, v, matched[i], &d->scratch);
 
         if (sequence.n && sequence.n <= 4096) {
             c->stop = CHAT_STOP_SEQUENCE;
@@ -320,14 +320,14 @@ static void usage(struct wire_decoder *d, const struct json_node *v)
 
 static void one_choice(struct wire_decoder *d, const struct json_node *v, bool whole)
 {
-    const struct json_node *said = openai_member(&d->doc, v, whole ? "message" : "delta");
+    const struct json_node *said = member_find(&d->doc, v, whole ? "message" : "delta");
     const struct json_node *text = json_find(&d->doc, v, STR("text"));
     struct openai_choice *c = openai_choice(d, v);
 
     if (!c)
         return;
     if (!said)
-        said = openai_member(&d->doc, v, whole ? "delta" : "message");
+        said = member_find(&d->doc, v, whole ? "delta" : "message");
     /* A stream that ends with the whole message says nothing new with it. */
     if (said && !whole && !json_find(&d->doc, v, STR("delta")) && c->blocks > 0)
         said = NULL;
@@ -347,8 +347,8 @@ static void start(struct wire_decoder *d, const struct json_node *root)
 
     if (d->started)
         return;
-    ev.id = openai_member_text(&d->doc, root, "id", &d->scratch);
-    ev.name = openai_member_text(&d->doc, root, "model", &d->scratch);
+    ev.id = member_text(&d->doc, root, "id", &d->scratch);
+    ev.name = member_text(&d->doc, root, "model", &d->scratch);
     s->id = wire_keep(d, str_slice(ev.id, 0, 256));
     wire_emit(d, &ev);
 }
@@ -376,8 +376,8 @@ static void stops(struct wire_decoder *d)
 static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole)
 {
     const struct json_node *root = json_root(&d->doc);
-    const struct json_node *choices = openai_member(&d->doc, root, "choices");
-    bool failed = openai_member(&d->doc, root, "error") || str_eq(f->name, STR("error")) ||
+    const struct json_node *choices = member_find(&d->doc, root, "choices");
+    bool failed = member_find(&d->doc, root, "error") || str_eq(f->name, STR("error")) ||
                   json_is(&d->doc, json_find(&d->doc, root, STR("object")), STR("error"));
 
     if ((failed && !choices) || root->kind != JSON_OBJECT || (whole && !choices)) {
@@ -395,10 +395,10 @@ static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole
          v = json_next(&d->doc, choices, v))
         if (v->kind == JSON_OBJECT)
             one_choice(d, v, whole);
-    if (openai_member(&d->doc, root, "usage"))
-        usage(d, openai_member(&d->doc, root, "usage"));
+    if (member_find(&d->doc, root, "usage"))
+        usage(d, member_find(&d->doc, root, "usage"));
     else
-        usage(d, openai_member(&d->doc, openai_member(&d->doc, root, "x_groq"), "usage"));
+        usage(d, member_find(&d->doc, member_find(&d->doc, root, "x_groq"), "usage"));
     if (!failed)
         stops(d);
     else

@@ -41,8 +41,8 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 
     call->block = ev->block;
     call->index = c->call_count++;
-    call->id = arena_dup(en->arena, ev->id.p ? ev->id : STR(""));
-    call->name = arena_dup(en->arena, ev->name.p ? ev->name : STR(""));
+    call->id = piece_dup(en->arena, ev->id);
+    call->name = piece_dup(en->arena, ev->name);
     if (c->last)
         c->last->next = call;
     else
@@ -50,6 +50,7 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
     return c->last = call;
 }
 
+/* Of more members than any host has, the first are kept. */
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json)
 {
     size_t names = 0;
@@ -58,12 +59,14 @@ void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str n
         if (++names == OPENAI_EXTRAS_MAX)
             return;
     if (!*list) {
+        if (!piece_room(en->arena, sizeof **list + name.n))
+            return;
         *list = arena_zero(en->arena, 1, sizeof **list);
         (*list)->name = arena_dup(en->arena, name);
     }
     if ((*list)->count++)
-        openai_text_add(&(*list)->json, en->arena, STR(","), OPENAI_WHOLE_MAX);
-    openai_text_add(&(*list)->json, en->arena, json, OPENAI_WHOLE_MAX);
+        piece_add(&(*list)->json, en->arena, STR(","));
+    piece_add(&(*list)->json, en->arena, json);
 }
 
 const char *openai_finish(const struct chat_event *stop)
@@ -86,25 +89,18 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("prompt_tokens"));
-    json_out_i64(&o, input);
-    json_out_key(&o, STR("completion_tokens"));
-    json_out_i64(&o, output);
-    json_out_key(&o, STR("total_tokens"));
-    json_out_i64(&o, input <= INT64_MAX - output ? input + output : INT64_MAX);
+    say_i64(&o, "prompt_tokens", input);
+    say_i64(&o, "completion_tokens", output);
+    say_i64(&o, "total_tokens", input <= INT64_MAX - output ? input + output : INT64_MAX);
     json_out_key(&o, STR("prompt_tokens_details"));
     json_out_object(&o);
-    json_out_key(&o, STR("cached_tokens"));
-    json_out_i64(&o, u->cache_read < 0 ? 0 : u->cache_read);
-    if (u->cache_write > 0) {
-        json_out_key(&o, STR("cache_write_tokens"));
-        json_out_i64(&o, u->cache_write);
-    }
+    say_i64(&o, "cached_tokens", u->cache_read < 0 ? 0 : u->cache_read);
+    if (u->cache_write > 0)
+        say_i64(&o, "cache_write_tokens", u->cache_write);
     json_out_end(&o);
     json_out_key(&o, STR("completion_tokens_details"));
     json_out_object(&o);
-    json_out_key(&o, STR("reasoning_tokens"));
-    json_out_i64(&o, u->reasoning < 0 ? 0 : u->reasoning);
+    say_i64(&o, "reasoning_tokens", u->reasoning < 0 ? 0 : u->reasoning);
     json_out_end(&o);
     json_out_end(&o);
 }
@@ -121,25 +117,12 @@ static void take_usage(struct wire_encoder *en, const struct chat_event *ev)
     if (b.n == 0)
         openai_usage_write(ev->usage, &b);
     s->usage_text.n = 0;
-    openai_text_add(&s->usage_text, en->arena, buf_str(&b), 1 << 16);
-    s->usage = openai_text_str(&s->usage_text);
+    piece_add_max(&s->usage_text, en->arena, buf_str(&b), 1 << 16);
+    s->usage = piece_str(&s->usage_text);
     buf_release(&b);
 }
 
 /* ---- chunks ---- */
-
-void openai_sse_end(struct buf *out, size_t from)
-{
-    static const char breaks[] = "\n\r";
-
-    for (size_t k = 0; k < 2 && out->n > from; k++) {
-        char *end = out->p + out->n, *p = out->p + from;
-
-        while ((p = memchr(p, breaks[k], (size_t)(end - p))) != NULL)
-            *p = ' '; /* in JSON, only ever white space between values */
-    }
-    wire_sse_end(out);
-}
 
 static void head(struct wire_encoder *en, const struct chat_event *start)
 {
@@ -170,7 +153,7 @@ static void chunk_begin(struct wire_encoder *en)
     struct openai_encoding *s = en->state;
 
     head(en, NULL);
-    wire_sse_begin(en->out, STR(""));
+    say_sse_begin(en->out, STR(""));
     s->chunk_at = en->out->n;
     buf_add(en->out, s->head);
     if (s->extras)
@@ -195,7 +178,7 @@ static void chunk_end(struct wire_encoder *en, const char *finish)
         buf_printf(en->out, ",\"finish_reason\":\"%s\"}]}", finish);
     else
         buf_add(en->out, STR(",\"finish_reason\":null}]}"));
-    openai_sse_end(en->out, s->chunk_at);
+    say_sse_end_of(en->out, s->chunk_at);
 }
 
 static void chunk(struct wire_encoder *en, const struct openai_said *c, str delta,
@@ -392,7 +375,7 @@ static void end(struct wire_encoder *en)
             buf_add(en->out, s->usage);
         }
         buf_add_c(en->out, '}');
-        openai_sse_end(en->out, s->chunk_at);
+        say_sse_end_of(en->out, s->chunk_at);
     }
     buf_add(en->out, STR("data: [DONE]\n\n"));
 }
@@ -432,9 +415,9 @@ void openai_encode(struct wire_encoder *en, const struct chat_event *ev)
         stop(en, ev);
         break;
     case CHAT_ERROR:
-        wire_sse_begin(en->out, STR(""));
+        say_sse_begin(en->out, STR(""));
         openai_write_error(ev->error, en->out);
-        wire_sse_end(en->out);
+        say_sse_end(en->out);
         break;
     case CHAT_END:
         end(en);

@@ -9,7 +9,7 @@
 /* A member that has no event of its own; in pieces if the reply was streamed. */
 struct openai_piece {
     str name;
-    struct openai_text json; /* the pieces, commas between them */
+    struct piece json; /* the pieces, commas between them */
     size_t count;
     struct openai_piece *next;
 };
@@ -18,7 +18,7 @@ struct openai_said_call {
     uint32_t block, index;
     bool argued; /* its arguments have begun */
     str id, name;
-    struct openai_text arguments;
+    struct piece arguments;
     struct openai_piece *members;
     struct openai_said_call *next;
 };
@@ -30,7 +30,7 @@ struct openai_said {
     struct openai_said_call *calls, *last;
     uint32_t call_count;
     /* Only for a whole reply. */
-    struct openai_text text, thought, refusal, odd_calls;
+    struct piece text, thought, refusal, odd_calls;
     struct openai_piece *message, *members;
     str finish;
     struct openai_said *next;
@@ -41,7 +41,7 @@ struct openai_encoding {
     struct openai_said *choices;
     struct openai_piece *extras; /* not told yet, in a stream */
     str usage;                   /* JSON, or "" */
-    struct openai_text usage_text;
+    struct piece usage_text;
     size_t chunk_at; /* where the JSON of the chunk at hand begins */
     bool shown;      /* reasoning was */
     bool usage_told; /* by a frame that was passed on */
@@ -58,8 +58,6 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json);
 /* `,"name":value` for each, pieces put together. */
 void openai_pieces_write(const struct openai_piece *list, struct arena *a, struct buf *out);
-/* The end of an event whose JSON began there: members of others may have come on several lines. */
-void openai_sse_end(struct buf *out, size_t from);
 const char *openai_finish(const struct chat_event *stop);
 void openai_usage_write(const struct chat_usage *u, struct buf *out);
 /* Whether a delta can say this event, and the delta, with its braces. */

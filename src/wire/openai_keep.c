@@ -10,6 +10,29 @@
 
 /* ---- members ---- */
 
+bool openai_empty(const struct json *doc, const struct json_node *v)
+{
+    if (!v || v->kind == JSON_NULL)
+        return true;
+    if (v->kind == JSON_STRING)
+        return v->size == 2;
+    if (v->kind == JSON_ARRAY)
+        return v->span == 1;
+    if (v->kind != JSON_OBJECT)
+        return false;
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+        if (!openai_empty(doc, json_value(k)))
+            return false;
+    return true;
+}
+
+uint64_t openai_hash(uint64_t h, str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (unsigned char)s.p[i]) * 1099511628211ull;
+    return (h ^ 0xff) * 1099511628211ull;
+}
+
 struct place {
     str name;
     str known[12];
@@ -210,7 +233,7 @@ static struct openai_detail *detail_new(struct openai_details *list, struct aren
 void openai_details_add(struct openai_details *list, const struct json *doc,
                         const struct json_node *detail, struct arena *a, struct arena *scratch)
 {
-    str type = openai_member_text(doc, detail, "type", scratch);
+    str type = member_text(doc, detail, "type", scratch);
     str raw = json_raw(doc, detail), text;
     const char *member = pieces_member(type);
     struct openai_detail *e;
@@ -235,7 +258,7 @@ void openai_details_add(struct openai_details *list, const struct json *doc,
     }
     e->pieces++;
     if (member && json_text(doc, json_find(doc, detail, str_c(member)), scratch, &text))
-        openai_text_add(&e->text, a, text, OPENAI_HELD_MAX);
+        piece_add_max(&e->text, a, text, OPENAI_HELD_MAX);
     if (json_text(doc, json_find(doc, detail, STR("signature")), scratch, &text) && text.n)
         e->signature = arena_dup(a, text);
     list->full = list->full || e->text.full;
@@ -258,7 +281,7 @@ static void detail_write(const struct openai_detail *e, struct arena *a, struct 
     buf_init(&signature, 8 * OPENAI_HELD_MAX);
     if (json_parse(&doc, e->first, &err)) {
         json_edits_init(&edits, &doc, a);
-        (void)json_quote(&text, openai_text_str(&e->text));
+        (void)json_quote(&text, piece_str(&e->text));
         (void)json_quote(&signature, e->signature);
         if (pieces_member(e->type) && e->text.n)
             json_edit_set(&edits, json_root(&doc), str_c(pieces_member(e->type)), buf_str(&text));
@@ -300,12 +323,12 @@ static void keep_thought(struct wire_decoder *d, struct openai_choice *c, struct
         return;
     if (chunks)
         buf_add(b, STR("[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":"));
-    (void)json_quote(b, openai_text_str(&c->thought));
+    (void)json_quote(b, piece_str(&c->thought));
     if (chunks) {
         buf_add(b, STR("}]"));
         if (c->signature.n) {
             buf_add(b, STR(",\"signature\":"));
-            (void)json_quote(b, openai_text_str(&c->signature));
+            (void)json_quote(b, piece_str(&c->signature));
         }
         buf_add(b, STR("}]"));
     }

@@ -30,10 +30,10 @@ static const struct number numbers[] = {
     NUMBER("max_completion_tokens", max_tokens, 1, 1e9, true),
 };
 
-static bool read_number(struct openai_reader *r, const struct json_node *root,
+static bool read_number(const struct asked *r, const struct json_node *root,
                         const struct number *row)
 {
-    const struct json_node *v = openai_member(r->doc, root, row->name);
+    const struct json_node *v = member_find(r->doc, root, row->name);
     str *field = (str *)(void *)((char *)r->out + row->at);
     double value;
     bool ok;
@@ -60,15 +60,15 @@ static bool read_number(struct openai_reader *r, const struct json_node *root,
     return true;
 }
 
-static bool read_flag(struct openai_reader *r, const struct json_node *root, const char *name,
-                      bool *out, bool *given)
+static bool read_flag(const struct asked *r, const struct asked_at *at, const struct json_node *of,
+                      const char *name, bool *out, bool *given)
 {
-    const struct json_node *v = openai_member(r->doc, root, name);
+    const struct json_node *v = member_find(r->doc, of, name);
 
     if (!v)
         return true;
     if (!json_bool(v, out))
-        return err_set(r->e, ERR_INPUT, "%s: expected true or false", name);
+        return asked_bad(r, at, name, "expected true or false");
     if (given)
         *given = true;
     return true;
@@ -79,7 +79,7 @@ static bool is_true(const struct json_node *v)
     return v && v->kind == JSON_TRUE;
 }
 
-static bool read_stops(struct openai_reader *r, const struct json_node *v)
+static bool read_stops(const struct asked *r, const struct json_node *v)
 {
     size_t n = v && v->kind == JSON_ARRAY ? json_count(r->doc, v) : 1, i = 0;
 
@@ -91,70 +91,71 @@ static bool read_stops(struct openai_reader *r, const struct json_node *v)
         return true;
     }
     if (v->kind != JSON_ARRAY)
-        return err_set(r->e, ERR_INPUT, "stop: expected a string or a list of strings");
+        return asked_bad(r, NULL, "stop", "expected a string or a list of strings");
     for (const struct json_node *s = json_first(r->doc, v); s; s = json_next(r->doc, v, s), i++)
         if (!json_text(r->doc, s, r->a, &r->out->stops[i]))
-            return err_set(r->e, ERR_INPUT, "stop[%zu]: expected a string", i);
+            return asked_bad(
+                r,
+                &(struct asked_at){.up = &(struct asked_at){.key = "stop"}, .index = i},
+                NULL,
+                "expected a string");
     r->out->stop_count = n;
     return true;
 }
 
 /* ---- tools ---- */
 
-static bool read_tool(struct openai_reader *r, const struct json_node *v,
-                      const struct json_node *function, const char *path, struct chat_tool *out)
+static bool read_function(const struct asked *r, const struct asked_at *at,
+                          const struct json_node *v, struct chat_tool *out)
 {
-    const struct json_node *schema = openai_member(r->doc, function, "parameters");
-    const struct json_node *strict = openai_member(r->doc, function, "strict");
+    const struct json_node *schema = member_find(r->doc, v, "parameters");
 
-    *out = (struct chat_tool){.description = STR(""), .schema = STR(""), .opaque = STR("")};
-    out->dialect = CHAT_OPENAI;
-    if (!function) {
-        out->opaque = json_raw(r->doc, v);
-        out->name = openai_member_text(r->doc, v, "name", r->a);
-        return true;
-    }
-    if (!json_text(r->doc, json_find(r->doc, function, STR("name")), r->a, &out->name) ||
-        out->name.n == 0)
-        return err_set(r->e, ERR_INPUT, "%s.name: expected a string, the tool's name", path);
-    out->description = openai_member_text(r->doc, function, "description", r->a);
+    if (!v || v->kind != JSON_OBJECT)
+        return asked_bad(r, at, NULL, "expected an object");
+    out->name = member_text(r->doc, v, "name", r->a);
+    if (out->name.n == 0)
+        return asked_bad(r, at, "name", "expected a string, the tool's name");
+    out->description = member_text(r->doc, v, "description", r->a);
     if (schema && schema->kind != JSON_OBJECT)
-        return err_set(r->e, ERR_INPUT, "%s.parameters: expected a JSON Schema", path);
+        return asked_bad(r, at, "parameters", "expected a JSON Schema");
     if (schema)
         out->schema = json_raw(r->doc, schema);
-    if (strict && !json_bool(strict, &out->strict))
-        return err_set(r->e, ERR_INPUT, "%s.strict: expected true or false", path);
-    out->strict_given = strict != NULL;
+    return read_flag(r, at, v, "strict", &out->strict, &out->strict_given);
+}
+
+static bool read_tool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                      struct chat_tool *out)
+{
+    struct asked_at here = {.up = at, .key = "function"};
+    const struct json_node *type = json_find(r->doc, v, STR("type"));
+
+    if (!type || type->kind != JSON_STRING)
+        return asked_bad(r, at, "type", "expected \"function\"");
+    if (json_is(r->doc, type, STR("function")))
+        return read_function(r, &here, member_find(r->doc, v, "function"), out);
+    out->opaque = json_raw(r->doc, v);
+    out->name = member_text(r->doc, v, "name", r->a);
     return true;
 }
 
-static bool read_tools(struct openai_reader *r, const struct json_node *list, bool old)
+/* `functions` are the old way: no box around each. */
+static bool read_tools(const struct asked *r, const struct json_node *list, bool old)
 {
-    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0, i = 0;
-    char path[64];
+    struct asked_at here = {.key = old ? "functions" : "tools"}, item = {.up = &here};
+    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0;
 
     if (!list)
         return true;
     if (list->kind != JSON_ARRAY)
-        return err_set(r->e, ERR_INPUT, "%s: expected a list", old ? "functions" : "tools");
+        return asked_bad(r, &here, NULL, "expected a list");
     r->out->tools = arena_zero(r->a, n, sizeof(struct chat_tool));
     r->out->tool_count = n;
     for (const struct json_node *v = json_first(r->doc, list); v;
-         v = json_next(r->doc, list, v), i++) {
-        const struct json_node *function = old ? v : openai_member(r->doc, v, "function");
-        const struct json_node *type = json_find(r->doc, v, STR("type"));
-        bool is_function = old || json_is(r->doc, type, STR("function"));
+         v = json_next(r->doc, list, v), item.index++) {
+        struct chat_tool *t = &r->out->tools[item.index];
 
-        snprintf(path,
-                 sizeof path,
-                 old ? "functions[%zu]" : "tools[%zu]%s",
-                 i,
-                 is_function ? ".function" : "");
-        if (v->kind != JSON_OBJECT || (!old && (!type || type->kind != JSON_STRING)))
-            return err_set(r->e, ERR_INPUT, "tools[%zu].type: expected \"function\"", i);
-        if (is_function && (!function || function->kind != JSON_OBJECT))
-            return err_set(r->e, ERR_INPUT, "%s: expected an object", path);
-        if (!read_tool(r, v, is_function ? function : NULL, path, &r->out->tools[i]))
+        *t = part_tool(CHAT_OPENAI);
+        if (!(old ? read_function(r, &item, v, t) : read_tool(r, &item, v, t)))
             return false;
     }
     return true;
@@ -168,25 +169,18 @@ static bool tool_known(const struct chat_request *q, str name)
     return false;
 }
 
-static bool choice_word(struct openai_reader *r, const struct json_node *v)
+/* Mistral's word for `required` is "any". */
+static bool choice_word(const struct asked *r, const struct json_node *v)
 {
-    static const struct {
-        const char *name;
-        enum chat_choice_kind kind;
-    } words[] = {{"auto", CHAT_CHOICE_AUTO},
-                 {"none", CHAT_CHOICE_NONE},
-                 {"required", CHAT_CHOICE_REQUIRED},
-                 {"any", CHAT_CHOICE_REQUIRED}};
-
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (json_is(r->doc, v, str_c(words[i].name))) {
-            r->out->choice = words[i].kind;
-            return true;
-        }
-    return false;
+    if (part_choice_word(r->doc, v, &r->out->choice))
+        return true;
+    if (!json_is(r->doc, v, STR("any")))
+        return false;
+    r->out->choice = CHAT_CHOICE_REQUIRED;
+    return true;
 }
 
-static bool read_choice(struct openai_reader *r, const struct json_node *v, const char *member)
+static bool read_choice(const struct asked *r, const struct json_node *v, const char *member)
 {
     const struct json_node *named = json_find(r->doc, v, STR("function"));
     const struct json_node *allowed = json_find(r->doc, v, STR("allowed_tools"));
@@ -212,19 +206,17 @@ static bool read_choice(struct openai_reader *r, const struct json_node *v, cons
     }
     if (allowed && choice_word(r, json_find(r->doc, allowed, STR("mode"))))
         return true;
-    return err_set(r->e,
-                   ERR_INPUT,
-                   "%s: expected auto, none, required, or an object that names a function",
-                   member);
+    return asked_bad(
+        r, NULL, member, "expected auto, none, required, or an object that names a function");
 }
 
 /* ---- format ---- */
 
-static bool read_format(struct openai_reader *r, const struct json_node *v)
+static bool read_format(const struct asked *r, const struct json_node *v)
 {
     const struct json_node *type = json_find(r->doc, v, STR("type"));
-    const struct json_node *box = openai_member(r->doc, v, "json_schema");
-    const struct json_node *schema = openai_member(r->doc, box, "schema");
+    const struct json_node *box = member_find(r->doc, v, "json_schema");
+    const struct json_node *schema = member_find(r->doc, box, "schema");
 
     if (!v)
         return true;
@@ -241,54 +233,53 @@ static bool read_format(struct openai_reader *r, const struct json_node *v)
         json_is(r->doc, type, STR("regex")))
         return true;
     if (!json_is(r->doc, type, STR("json_schema")))
-        return err_set(
-            r->e, ERR_INPUT, "response_format.type: expected text, json_object or json_schema");
+        return asked_bad(
+            r, NULL, "response_format.type", "expected text, json_object or json_schema");
     if (!box || box->kind != JSON_OBJECT)
-        return err_set(r->e, ERR_INPUT, "response_format.json_schema: expected an object");
+        return asked_bad(r, NULL, "response_format.json_schema", "expected an object");
     if (!json_text(r->doc, json_find(r->doc, box, STR("name")), r->a, &r->out->format_name))
-        return err_set(r->e, ERR_INPUT, "response_format.json_schema.name: expected a string");
+        return asked_bad(r, NULL, "response_format.json_schema.name", "expected a string");
     if (schema && schema->kind != JSON_OBJECT)
-        return err_set(
-            r->e, ERR_INPUT, "response_format.json_schema.schema: expected a JSON Schema");
+        return asked_bad(r, NULL, "response_format.json_schema.schema", "expected a JSON Schema");
     r->out->format = CHAT_FORMAT_SCHEMA;
     r->out->format_schema = schema ? json_raw(r->doc, schema) : STR("{}");
     r->out->format_strict = is_true(json_find(r->doc, box, STR("strict")));
     return true;
 }
 
-bool openai_read_options(struct openai_reader *r, const struct json_node *root)
+bool openai_read_options(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *stream = openai_member(r->doc, root, "stream_options");
+    const struct json_node *stream = member_find(r->doc, root, "stream_options");
     struct chat_request *q = r->out;
 
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         if (!read_number(r, root, &numbers[i]))
             return false;
-    if (!read_flag(r, root, "stream", &q->stream, NULL) ||
-        !read_flag(r, root, "parallel_tool_calls", &q->parallel, &q->parallel_given))
+    if (!read_flag(r, NULL, root, "stream", &q->stream, NULL) ||
+        !read_flag(r, NULL, root, "parallel_tool_calls", &q->parallel, &q->parallel_given))
         return false;
     if (stream && stream->kind != JSON_OBJECT)
-        return err_set(r->e, ERR_INPUT, "stream_options: expected an object");
+        return asked_bad(r, NULL, "stream_options", "expected an object");
     q->stream_usage = is_true(json_find(r->doc, stream, STR("include_usage")));
-    q->user = openai_member_text(r->doc, root, "user", r->a);
-    if (!read_stops(r, openai_member(r->doc, root, "stop")) ||
-        !read_tools(r, openai_member(r->doc, root, "functions"), true) ||
-        !read_tools(r, openai_member(r->doc, root, "tools"), false))
+    q->user = member_text(r->doc, root, "user", r->a);
+    if (!read_stops(r, member_find(r->doc, root, "stop")) ||
+        !read_tools(r, member_find(r->doc, root, "functions"), true) ||
+        !read_tools(r, member_find(r->doc, root, "tools"), false))
         return false;
-    return read_choice(r, openai_member(r->doc, root, "function_call"), "function_call") &&
-           read_choice(r, openai_member(r->doc, root, "tool_choice"), "tool_choice") &&
-           read_format(r, openai_member(r->doc, root, "response_format"));
+    return read_choice(r, member_find(r->doc, root, "function_call"), "function_call") &&
+           read_choice(r, member_find(r->doc, root, "tool_choice"), "tool_choice") &&
+           read_format(r, member_find(r->doc, root, "response_format"));
 }
 
 /* ---- thinking ---- */
 
-static void give_level(struct openai_reader *r, enum chat_level level)
+static void give_level(const struct asked *r, enum chat_level level)
 {
     if (r->out->level == CHAT_LEVEL_NOT_GIVEN)
         r->out->level = level;
 }
 
-static void give_switch(struct openai_reader *r, const struct json_node *v)
+static void give_switch(const struct asked *r, const struct json_node *v)
 {
     bool on;
 
@@ -297,7 +288,7 @@ static void give_switch(struct openai_reader *r, const struct json_node *v)
 }
 
 /* A word from none to max; Groq's "default" is a plain yes. */
-static bool read_level(struct openai_reader *r, const struct json_node *v, const char *path)
+static bool read_level(const struct asked *r, const struct json_node *v, const char *path)
 {
     enum chat_level level = CHAT_LEVEL_ON;
     str name;
@@ -306,27 +297,26 @@ static bool read_level(struct openai_reader *r, const struct json_node *v, const
         return true;
     if (!json_text(r->doc, v, r->a, &name) ||
         (!chat_level_parse(name, &level) && !str_eq(name, STR("default"))))
-        return err_set(
-            r->e, ERR_INPUT, "%s: expected none, minimal, low, medium, high, xhigh or max", path);
+        return asked_bad(r, NULL, path, "expected none, minimal, low, medium, high, xhigh or max");
     give_level(r, level);
     return true;
 }
 
-static bool read_budget(struct openai_reader *r, const struct json_node *v, const char *path)
+static bool read_budget(const struct asked *r, const struct json_node *v, const char *path)
 {
     int64_t budget;
 
     if (!v)
         return true;
     if (!json_i64(r->doc, v, &budget) || budget < -1)
-        return err_set(r->e, ERR_INPUT, "%s: expected a number of tokens", path);
+        return asked_bad(r, NULL, path, "expected a number of tokens");
     if (r->out->budget_tokens < 0)
         r->out->budget_tokens = budget;
     return true;
 }
 
 /* OpenRouter's reasoning: {effort, max_tokens, exclude, enabled}. */
-static bool read_reasoning(struct openai_reader *r, const struct json_node *v)
+static bool read_reasoning(const struct asked *r, const struct json_node *v)
 {
     bool exclude = false;
 
@@ -335,9 +325,9 @@ static bool read_reasoning(struct openai_reader *r, const struct json_node *v)
     give_switch(r, v);
     if (v->kind != JSON_OBJECT)
         return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
-               err_set(r->e, ERR_INPUT, "reasoning: expected an object");
-    if (!read_level(r, openai_member(r->doc, v, "effort"), "reasoning.effort") ||
-        !read_budget(r, openai_member(r->doc, v, "max_tokens"), "reasoning.max_tokens"))
+               asked_bad(r, NULL, "reasoning", "expected an object");
+    if (!read_level(r, member_find(r->doc, v, "effort"), "reasoning.effort") ||
+        !read_budget(r, member_find(r->doc, v, "max_tokens"), "reasoning.max_tokens"))
         return false;
     give_switch(r, json_find(r->doc, v, STR("enabled")));
     if (json_bool(json_find(r->doc, v, STR("exclude")), &exclude)) {
@@ -348,7 +338,7 @@ static bool read_reasoning(struct openai_reader *r, const struct json_node *v)
 }
 
 /* Anthropic's thinking: {type, budget_tokens, display}. */
-static bool read_anthropic(struct openai_reader *r, const struct json_node *v)
+static bool read_anthropic(const struct asked *r, const struct json_node *v)
 {
     const struct json_node *type = json_find(r->doc, v, STR("type"));
 
@@ -357,8 +347,8 @@ static bool read_anthropic(struct openai_reader *r, const struct json_node *v)
     give_switch(r, v);
     if (v->kind != JSON_OBJECT)
         return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
-               err_set(r->e, ERR_INPUT, "thinking: expected an object");
-    if (!read_budget(r, openai_member(r->doc, v, "budget_tokens"), "thinking.budget_tokens"))
+               asked_bad(r, NULL, "thinking", "expected an object");
+    if (!read_budget(r, member_find(r->doc, v, "budget_tokens"), "thinking.budget_tokens"))
         return false;
     if (json_is(r->doc, type, STR("disabled")))
         give_level(r, CHAT_LEVEL_NONE);
@@ -366,25 +356,25 @@ static bool read_anthropic(struct openai_reader *r, const struct json_node *v)
              json_is(r->doc, type, STR("auto")))
         give_level(r, CHAT_LEVEL_ON);
     else if (type)
-        return err_set(r->e, ERR_INPUT, "thinking.type: expected enabled, disabled or adaptive");
+        return asked_bad(r, NULL, "thinking.type", "expected enabled, disabled or adaptive");
     if (json_is(r->doc, json_find(r->doc, v, STR("display")), STR("omitted")))
         r->out->no_thoughts = true;
     return true;
 }
 
-bool openai_read_thinking(struct openai_reader *r, const struct json_node *root)
+bool openai_read_thinking(const struct asked *r, const struct json_node *root)
 {
     static const char *const budgets[] = {"thinking_token_budget",
                                           "thinking_budget_tokens",
                                           "reasoning_budget_tokens",
                                           "thinking_budget"};
-    const struct json_node *kwargs = openai_member(r->doc, root, "chat_template_kwargs");
-    const struct json_node *think = openai_member(r->doc, root, "think");
+    const struct json_node *kwargs = member_find(r->doc, root, "chat_template_kwargs");
+    const struct json_node *think = member_find(r->doc, root, "think");
     bool include;
 
-    if (!read_level(r, openai_member(r->doc, root, "reasoning_effort"), "reasoning_effort") ||
-        !read_reasoning(r, openai_member(r->doc, root, "reasoning")) ||
-        !read_anthropic(r, openai_member(r->doc, root, "thinking")))
+    if (!read_level(r, member_find(r->doc, root, "reasoning_effort"), "reasoning_effort") ||
+        !read_reasoning(r, member_find(r->doc, root, "reasoning")) ||
+        !read_anthropic(r, member_find(r->doc, root, "thinking")))
         return false;
     give_switch(r, think);
     if (think && think->kind == JSON_STRING && !read_level(r, think, "think"))
@@ -394,7 +384,7 @@ bool openai_read_thinking(struct openai_reader *r, const struct json_node *root)
     give_switch(r, json_find(r->doc, kwargs, STR("enable_thinking")));
     give_switch(r, json_find(r->doc, kwargs, STR("thinking")));
     for (size_t i = 0; i < COUNT_OF(budgets); i++)
-        if (!read_budget(r, openai_member(r->doc, root, budgets[i]), budgets[i]))
+        if (!read_budget(r, member_find(r->doc, root, budgets[i]), budgets[i]))
             return false;
     if (json_bool(json_find(r->doc, root, STR("include_reasoning")), &include)) {
         r->out->no_thoughts = !include;

@@ -7,6 +7,7 @@
 #define KEPT_MAX 16
 
 struct patch {
+    struct plan base;
     const struct json *doc;
     const struct json_node *root;
     const struct wire_plan *plan;
@@ -15,41 +16,17 @@ struct patch {
     bool mistral;
 };
 
-/* Text as a JSON string, in the edits' arena. */
-static str quoted(struct patch *p, str text)
-{
-    struct buf b;
-    str out;
-
-    buf_init(&b, 6 * text.n + 16);
-    (void)json_quote(&b, text);
-    out = arena_dup(p->a, buf_str(&b));
-    buf_release(&b);
-    return out;
-}
-
-/* Texts joined; they may hold a NUL. */
-static str joined(struct patch *p, str a, str b, str c)
-{
-    char *text = arena_alloc(p->a, a.n + b.n + c.n + 1);
-
-    memcpy(text, a.p, a.n);
-    memcpy(text + a.n, b.p, b.n);
-    memcpy(text + a.n + b.n, c.p, c.n);
-    return (str){text, a.n + b.n + c.n};
-}
-
 static void set(struct patch *p, const char *key, str json)
 {
-    json_edit_set(p->ed, p->root, str_c(key), json);
+    plan_set(&p->base, key, json);
 }
 
 /* ---- parameters ---- */
 
 static void patch_max_tokens(struct patch *p)
 {
-    bool old = openai_member(p->doc, p->root, "max_tokens") != NULL;
-    bool new = openai_member(p->doc, p->root, "max_completion_tokens") != NULL;
+    bool old = member_find(p->doc, p->root, "max_tokens") != NULL;
+    bool new = member_find(p->doc, p->root, "max_completion_tokens") != NULL;
     /* Hosts that know only the old name. */
     bool only_old = p->mistral || p->plan->think == WIRE_THINK_DEEPSEEK ||
                     p->plan->think == WIRE_THINK_LLAMACPP;
@@ -58,7 +35,7 @@ static void patch_max_tokens(struct patch *p)
     if (value.n == 0 && !(only_old && new && !old))
         return;
     if (value.n == 0)
-        value = json_raw(p->doc, openai_member(p->doc, p->root, "max_completion_tokens"));
+        value = json_raw(p->doc, member_find(p->doc, p->root, "max_completion_tokens"));
     if (only_old && new) {
         json_edit_remove(p->ed, p->root, STR("max_completion_tokens"));
         new = false;
@@ -77,7 +54,7 @@ static void patch_max_tokens(struct patch *p)
 
 static void patch_stream(struct patch *p)
 {
-    const struct json_node *options = openai_member(p->doc, p->root, "stream_options");
+    const struct json_node *options = member_find(p->doc, p->root, "stream_options");
     str path[2] = {STR("stream_options"), STR("include_usage")};
     bool streams = json_find(p->doc, p->root, STR("stream")) &&
                    json_find(p->doc, p->root, STR("stream"))->kind == JSON_TRUE;
@@ -97,27 +74,14 @@ static void patch_stream(struct patch *p)
 
 static void patch_tools(struct patch *p)
 {
-    const struct json_node *tools = openai_member(p->doc, p->root, "tools");
+    const struct json_node *tools = member_find(p->doc, p->root, "tools");
 
     if (!p->plan->drop_tools)
         return;
     if (tools && tools->span > 1)
         set(p, "tool_choice", STR("\"none\""));
-    if (openai_member(p->doc, p->root, "functions"))
+    if (member_find(p->doc, p->root, "functions"))
         set(p, "function_call", STR("\"none\""));
-}
-
-static void patch_merge(struct patch *p)
-{
-    struct json from;
-    struct err e;
-
-    if (p->plan->merge.n == 0 || p->plan->drop_reasoning)
-        return;
-    json_init(&from);
-    if (json_parse(&from, p->plan->merge, &e))
-        json_edit_merge(p->ed, p->root, &from, json_root(&from));
-    json_release(&from);
 }
 
 /* ---- system prompt ---- */
@@ -152,16 +116,19 @@ static void append_system(struct patch *p, const struct json_node *m)
         return;
     if (json_text(p->doc, content, p->a, &text))
         json_edit_replace(
-            p->ed, content, quoted(p, joined(p, text, text.n ? STR("\n\n") : STR(""), extra)));
+            p->ed,
+            content,
+            say_quoted(p->a, arena_join(p->a, text, text.n ? STR("\n\n") : STR(""), extra)));
     else if (content && content->kind == JSON_ARRAY)
-        json_edit_insert(p->ed,
-                         content,
-                         NULL,
-                         arena_printf(p->a,
-                                      "{\"type\":\"text\",\"text\":" STR_FMT "}",
-                                      STR_ARG(quoted(p, joined(p, STR("\n\n"), extra, STR(""))))));
+        json_edit_insert(
+            p->ed,
+            content,
+            NULL,
+            arena_printf(p->a,
+                         "{\"type\":\"text\",\"text\":" STR_FMT "}",
+                         STR_ARG(say_quoted(p->a, arena_join(p->a, STR("\n\n"), extra, STR(""))))));
     else
-        json_edit_set(p->ed, m, STR("content"), quoted(p, extra));
+        json_edit_set(p->ed, m, STR("content"), say_quoted(p->a, extra));
 }
 
 static void patch_system(struct patch *p, const struct json_node *messages)
@@ -179,7 +146,7 @@ static void patch_system(struct patch *p, const struct json_node *messages)
                      json_first(p->doc, messages),
                      arena_printf(p->a,
                                   "{\"role\":\"system\",\"content\":" STR_FMT "}",
-                                  STR_ARG(quoted(p, p->plan->system_extra))));
+                                  STR_ARG(say_quoted(p->a, p->plan->system_extra))));
 }
 
 /* ---- messages behind those of the client ---- */
@@ -189,28 +156,28 @@ static str engine_text(struct patch *p, const struct wire_tail *t)
 {
     if (t->reasoning.n == 0 && !t->closed)
         return t->text;
-    return joined(p,
-                  joined(p, STR("<think>\n"), t->reasoning, STR("")),
-                  t->closed ? STR("\n</think>\n\n") : STR(""),
-                  t->text);
+    return arena_join(p->a,
+                      arena_join(p->a, STR("<think>\n"), t->reasoning, STR("")),
+                      t->closed ? STR("\n</think>\n\n") : STR(""),
+                      t->text);
 }
 
 static str mistral_prefill(struct patch *p, const struct wire_tail *t)
 {
     str text = t->text.n ? arena_printf(p->a,
                                         ",{\"type\":\"text\",\"text\":" STR_FMT "}",
-                                        STR_ARG(quoted(p, t->text)))
+                                        STR_ARG(say_quoted(p->a, t->text)))
                          : STR("");
 
     if (t->reasoning.n == 0)
         return arena_printf(p->a,
                             "{\"role\":\"assistant\",\"content\":" STR_FMT ",\"prefix\":true}",
-                            STR_ARG(quoted(p, t->text)));
+                            STR_ARG(say_quoted(p->a, t->text)));
     return arena_printf(p->a,
                         "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":["
                         "{\"type\":\"text\",\"text\":" STR_FMT "}],\"closed\":%s}" STR_FMT
                         "],\"prefix\":true}",
-                        STR_ARG(quoted(p, t->reasoning)),
+                        STR_ARG(say_quoted(p->a, t->reasoning)),
                         t->closed ? "true" : "false",
                         STR_ARG(text));
 }
@@ -231,15 +198,16 @@ static str prefill(struct patch *p, const struct wire_tail *t)
         return arena_printf(p->a,
                             "{\"role\":\"assistant\",\"content\":" STR_FMT
                             ",\"reasoning_content\":" STR_FMT ",\"prefix\":true}",
-                            STR_ARG(quoted(p, t->text)),
-                            STR_ARG(quoted(p, t->reasoning)));
+                            STR_ARG(say_quoted(p->a, t->text)),
+                            STR_ARG(say_quoted(p->a, t->reasoning)));
     default:
-        return arena_printf(
-            p->a, "{\"role\":\"assistant\",\"content\":" STR_FMT "}", STR_ARG(quoted(p, t->text)));
+        return arena_printf(p->a,
+                            "{\"role\":\"assistant\",\"content\":" STR_FMT "}",
+                            STR_ARG(say_quoted(p->a, t->text)));
     }
     return arena_printf(p->a,
                         "{\"role\":\"assistant\",\"content\":" STR_FMT "}",
-                        STR_ARG(quoted(p, engine_text(p, t))));
+                        STR_ARG(say_quoted(p->a, engine_text(p, t))));
 }
 
 static void patch_tails(struct patch *p, const struct json_node *messages)
@@ -259,7 +227,7 @@ static void patch_tails(struct patch *p, const struct json_node *messages)
                                     : arena_printf(p->a,
                                                    "{\"role\":\"%s\",\"content\":" STR_FMT "}",
                                                    roles[t->role],
-                                                   STR_ARG(quoted(p, t->text))));
+                                                   STR_ARG(say_quoted(p->a, t->text))));
     }
 }
 
@@ -275,13 +243,13 @@ static str as_json(struct patch *p, str kept)
     json_init(&doc);
     good = kept.n > 0 && json_parse(&doc, kept, &e);
     json_release(&doc);
-    return good ? arena_dup(p->a, kept) : quoted(p, kept);
+    return good ? arena_dup(p->a, kept) : say_quoted(p->a, kept);
 }
 
 static bool has_thoughts(struct patch *p, const struct json_node *m)
 {
     for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
-        if (openai_member(p->doc, m, openai_thought_members[i]))
+        if (member_find(p->doc, m, openai_thought_members[i]))
             return true;
     return false;
 }
@@ -289,7 +257,7 @@ static bool has_thoughts(struct patch *p, const struct json_node *m)
 /* Mistral's thinking goes before the content, in one list with it. */
 static void put_chunks(struct patch *p, const struct json_node *m, str chunks)
 {
-    const struct json_node *content = openai_member(p->doc, m, "content");
+    const struct json_node *content = member_find(p->doc, m, "content");
     str inner = str_slice(str_trim(chunks), 1, str_trim(chunks).n - 1);
 
     if (content && content->kind == JSON_ARRAY)
@@ -333,7 +301,7 @@ static void put_back(struct patch *p, const struct json_node *m, const struct js
 
 static void restore(struct patch *p, const struct json_node *m)
 {
-    const struct json_node *calls = openai_member(p->doc, m, "tool_calls");
+    const struct json_node *calls = member_find(p->doc, m, "tool_calls");
     struct wire_kept kept[KEPT_MAX];
     str id;
 
@@ -362,14 +330,14 @@ static void unsign(struct patch *p, const struct json_node *m)
                                                  "reasoning_opaque",
                                                  "reasoning_signature",
                                                  "encrypted_content"};
-    const struct json_node *calls = openai_member(p->doc, m, "tool_calls");
-    const struct json_node *details = openai_member(p->doc, m, "reasoning_details");
+    const struct json_node *calls = member_find(p->doc, m, "tool_calls");
+    const struct json_node *details = member_find(p->doc, m, "reasoning_details");
     bool ours = false;
 
     for (const struct json_node *v = json_first(p->doc, details); v;
          v = json_next(p->doc, details, v))
-        ours = ours || wire_signature_ours(openai_member_text(p->doc, v, "signature", p->a)) ||
-               wire_signature_ours(openai_member_text(p->doc, v, "data", p->a));
+        ours = ours || wire_signature_ours(member_text(p->doc, v, "signature", p->a)) ||
+               wire_signature_ours(member_text(p->doc, v, "data", p->a));
     if (!p->plan->foreign_kept) {
         if (ours)
             json_edit_remove(p->ed, m, STR("reasoning_details"));
@@ -400,18 +368,21 @@ static void patch_history(struct patch *p, const struct json_node *messages)
 void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool mistral,
                       struct json_edits *edits)
 {
-    struct patch p = {doc, json_root(doc), plan, edits, edits->arena, mistral};
+    struct patch p = {{doc, json_root(doc), plan, edits},
+                      doc,
+                      json_root(doc),
+                      plan,
+                      edits,
+                      edits->arena,
+                      mistral};
     const struct json_node *messages = json_find(doc, p.root, STR("messages"));
 
     if (!p.root || p.root->kind != JSON_OBJECT)
         return;
     if (plan->model.n)
-        set(&p, "model", quoted(&p, plan->model));
+        set(&p, "model", say_quoted(p.a, plan->model));
     patch_stream(&p);
-    if (plan->temperature.n && !openai_member(doc, p.root, "temperature"))
-        set(&p, "temperature", plan->temperature);
-    if (plan->top_p.n && !openai_member(doc, p.root, "top_p"))
-        set(&p, "top_p", plan->top_p);
+    plan_sampling(&p.base);
     patch_max_tokens(&p);
     patch_tools(&p);
     openai_patch_thinking(doc, plan, mistral, edits);
@@ -420,7 +391,8 @@ void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool
         patch_history(&p, messages);
         patch_tails(&p, messages);
     }
-    patch_merge(&p);
+    if (!plan->drop_reasoning)
+        plan_merge(&p.base);
 }
 
 void openai_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)

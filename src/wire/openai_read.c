@@ -7,92 +7,37 @@
  */
 #include "wire/openai.h"
 
-struct parts {
-    struct chat_part *p;
-    size_t n, cap;
-};
-
-static struct chat_part *add(struct openai_reader *r, struct parts *list, enum chat_part_kind kind)
+static struct chat_part *add(const struct asked *r, struct parts *list, enum chat_part_kind kind)
 {
-    struct chat_part *part;
-
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 2;
-        struct chat_part *grown = arena_alloc(r->a, cap * sizeof *grown);
-
-        if (list->n)
-            memcpy(grown, list->p, list->n * sizeof *grown);
-        list->p = grown;
-        list->cap = cap;
-    }
-    part = &list->p[list->n++];
-    *part = (struct chat_part){.kind = kind,
-                               .text = STR(""),
-                               .signature = STR(""),
-                               .id = STR(""),
-                               .name = STR(""),
-                               .json = STR(""),
-                               .mime = STR(""),
-                               .url = STR(""),
-                               .data = STR(""),
-                               .dialect = CHAT_OPENAI};
-    return part;
-}
-
-void openai_data_url(str url, struct chat_part *out)
-{
-    size_t comma = str_find(url, STR(","));
-    str head = str_slice(url, 5, comma == STR_NONE ? 0 : comma);
-
-    if (!str_starts(url, STR("data:")) || !str_ends(head, STR(";base64"))) {
-        out->url = url;
-        return;
-    }
-    head = str_slice(head, 0, head.n - 7);
-    if (str_find(head, STR(";")) != STR_NONE)
-        head = str_slice(head, 0, str_find(head, STR(";")));
-    out->mime = head;
-    out->data = str_slice(url, comma + 1, url.n);
+    return parts_add(list, r->a, kind, CHAT_OPENAI);
 }
 
 /* ---- parts ---- */
 
-struct at {
-    size_t message, part;
-};
-
-static bool part_text(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                      struct at at)
+static bool part_text(const struct asked *r, const struct json_node *v, struct parts *out,
+                      const struct asked_at *at)
 {
     str text;
 
     if (!json_text(r->doc, json_find(r->doc, v, STR("text")), r->a, &text))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].text: expected a string",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "text", "expected a string");
     add(r, out, CHAT_PART_TEXT)->text = text;
     return true;
 }
 
-static bool part_refusal(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                         struct at at)
+static bool part_refusal(const struct asked *r, const struct json_node *v, struct parts *out,
+                         const struct asked_at *at)
 {
     str text;
 
     if (!json_text(r->doc, json_find(r->doc, v, STR("refusal")), r->a, &text))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].refusal: expected a string",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "refusal", "expected a string");
     add(r, out, CHAT_PART_REFUSAL)->text = text;
     return true;
 }
 
-static bool part_image(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                       struct at at)
+static bool part_image(const struct asked *r, const struct json_node *v, struct parts *out,
+                       const struct asked_at *at)
 {
     const struct json_node *image = json_find(r->doc, v, STR("image_url"));
     str url;
@@ -100,30 +45,21 @@ static bool part_image(struct openai_reader *r, const struct json_node *v, struc
     if (image && image->kind == JSON_OBJECT)
         image = json_find(r->doc, image, STR("url"));
     if (!json_text(r->doc, image, r->a, &url) || url.n == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].image_url.url: expected the URL of an image",
-                       at.message,
-                       at.part);
-    openai_data_url(url, add(r, out, CHAT_PART_IMAGE));
+        return asked_bad(r, at, "image_url.url", "expected the URL of an image");
+    part_set_url(url, add(r, out, CHAT_PART_IMAGE));
     return true;
 }
 
-static bool part_audio(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                       struct at at)
+static bool part_audio(const struct asked *r, const struct json_node *v, struct parts *out,
+                       const struct asked_at *at)
 {
     const struct json_node *audio = json_find(r->doc, v, STR("input_audio"));
-    str data = openai_member_text(r->doc, audio, "data", r->a);
-    str format = openai_member_text(r->doc, audio, "format", r->a);
+    str data = member_text(r->doc, audio, "data", r->a);
+    str format = member_text(r->doc, audio, "format", r->a);
     struct chat_part *part;
 
     if (!audio || audio->kind != JSON_OBJECT || data.n == 0 || format.n == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].input_audio: expected an object with data and "
-                       "format",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "input_audio", "expected an object with data and format");
     part = add(r, out, CHAT_PART_FILE);
     part->data = data;
     part->mime = str_eq(format, STR("mp3")) ? STR("audio/mpeg")
@@ -131,32 +67,24 @@ static bool part_audio(struct openai_reader *r, const struct json_node *v, struc
     return true;
 }
 
-static bool part_file(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                      struct at at)
+static bool part_file(const struct asked *r, const struct json_node *v, struct parts *out,
+                      const struct asked_at *at)
 {
     const struct json_node *file = json_find(r->doc, v, STR("file"));
-    str data = openai_member_text(r->doc, file, "file_data", r->a);
+    str data = member_text(r->doc, file, "file_data", r->a);
     struct chat_part *part;
 
     if (!file || file->kind != JSON_OBJECT)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].file: expected an object",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "file", "expected an object");
     if (data.n == 0) {
-        if (openai_member_text(r->doc, file, "file_id", r->a).n == 0)
-            return err_set(r->e,
-                           ERR_INPUT,
-                           "messages[%zu].content[%zu].file: expected file_data or file_id",
-                           at.message,
-                           at.part);
+        if (member_text(r->doc, file, "file_id", r->a).n == 0)
+            return asked_bad(r, at, "file", "expected file_data or file_id");
         add(r, out, CHAT_PART_OPAQUE)->json = json_raw(r->doc, v);
         return true;
     }
     part = add(r, out, CHAT_PART_FILE);
-    part->name = openai_member_text(r->doc, file, "filename", r->a);
-    openai_data_url(data, part);
+    part->name = member_text(r->doc, file, "filename", r->a);
+    part_set_url(data, part);
     if (part->url.n && str_find(part->url, STR("://")) == STR_NONE) {
         part->data = part->url; /* bare base64 */
         part->url = STR("");
@@ -165,8 +93,8 @@ static bool part_file(struct openai_reader *r, const struct json_node *v, struct
     return true;
 }
 
-static bool part_video(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                       struct at at)
+static bool part_video(const struct asked *r, const struct json_node *v, struct parts *out,
+                       const struct asked_at *at)
 {
     const struct json_node *video = json_find(r->doc, v, STR("video_url"));
     struct chat_part *part;
@@ -175,20 +103,16 @@ static bool part_video(struct openai_reader *r, const struct json_node *v, struc
     if (video && video->kind == JSON_OBJECT)
         video = json_find(r->doc, video, STR("url"));
     if (!json_text(r->doc, video, r->a, &url) || url.n == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content[%zu].video_url.url: expected the URL of a video",
-                       at.message,
-                       at.part);
+        return asked_bad(r, at, "video_url.url", "expected the URL of a video");
     part = add(r, out, CHAT_PART_FILE);
-    openai_data_url(url, part);
+    part_set_url(url, part);
     if (part->mime.n == 0)
         part->mime = STR("video/mp4");
     return true;
 }
 
-static bool part_opaque(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                        struct at at)
+static bool part_opaque(const struct asked *r, const struct json_node *v, struct parts *out,
+                        const struct asked_at *at)
 {
     (void)at;
     add(r, out, CHAT_PART_OPAQUE)->json = json_raw(r->doc, v);
@@ -196,8 +120,8 @@ static bool part_opaque(struct openai_reader *r, const struct json_node *v, stru
 }
 
 /* Mistral's chunk and Anthropic's block: the same name, the words in a list or in a string. */
-static bool part_thinking(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                          struct at at)
+static bool part_thinking(const struct asked *r, const struct json_node *v, struct parts *out,
+                          const struct asked_at *at)
 {
     const struct json_node *list = json_find(r->doc, v, STR("thinking"));
     struct chat_part *part;
@@ -207,12 +131,12 @@ static bool part_thinking(struct openai_reader *r, const struct json_node *v, st
     if (json_text(r->doc, list, r->a, &text)) {
         part = add(r, out, CHAT_PART_REASONING);
         part->text = text;
-        part->signature = openai_member_text(r->doc, v, "signature", r->a);
+        part->signature = member_text(r->doc, v, "signature", r->a);
         part->dialect = CHAT_ANTHROPIC;
         return true;
     }
     for (const struct json_node *c = json_first(r->doc, list); c; c = json_next(r->doc, list, c)) {
-        text = openai_member_text(r->doc, c, "text", r->a);
+        text = member_text(r->doc, c, "text", r->a);
         if (text.n)
             add(r, out, CHAT_PART_REASONING)->text = text;
     }
@@ -221,8 +145,8 @@ static bool part_thinking(struct openai_reader *r, const struct json_node *v, st
 
 static const struct {
     const char *type;
-    bool (*read)(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                 struct at at);
+    bool (*read)(const struct asked *r, const struct json_node *v, struct parts *out,
+                 const struct asked_at *at);
 } types[] = {
     {"text", part_text},
     {"image_url", part_image},
@@ -241,29 +165,23 @@ static const struct {
     {"input_video", part_opaque},
 };
 
-static bool one_part(struct openai_reader *r, const struct json_node *v, struct parts *out,
-                     struct at at)
+static bool one_part(const struct asked *r, const struct json_node *v, struct parts *out,
+                     const struct asked_at *at)
 {
     const struct json_node *type = json_find(r->doc, v, STR("type"));
 
     if (v->kind != JSON_OBJECT)
-        return err_set(
-            r->e, ERR_INPUT, "messages[%zu].content[%zu]: expected an object", at.message, at.part);
+        return asked_bad(r, at, NULL, "expected an object");
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (json_is(r->doc, type, str_c(types[i].type)))
             return types[i].read(r, v, out, at);
-    return err_set(r->e,
-                   ERR_INPUT,
-                   "messages[%zu].content[%zu].type: expected text, image_url, input_audio, file "
-                   "or refusal",
-                   at.message,
-                   at.part);
+    return asked_bad(r, at, "type", "expected text, image_url, input_audio, file or refusal");
 }
 
-static bool content(struct openai_reader *r, const struct json_node *v, size_t message,
+static bool content(const struct asked *r, const struct json_node *v, const struct asked_at *at,
                     struct parts *out)
 {
-    struct at at = {message, 0};
+    struct asked_at here = {.up = at, .key = "content"}, item = {.up = &here};
     str text;
 
     if (json_text(r->doc, v, r->a, &text)) {
@@ -271,29 +189,25 @@ static bool content(struct openai_reader *r, const struct json_node *v, size_t m
         return true;
     }
     if (!v || v->kind != JSON_ARRAY)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content: expected a string or a list of parts",
-                       message);
+        return asked_bad(r, at, "content", "expected a string or a list of parts");
     for (const struct json_node *p = json_first(r->doc, v); p;
-         p = json_next(r->doc, v, p), at.part++)
-        if (!one_part(r, p, out, at))
+         p = json_next(r->doc, v, p), item.index++)
+        if (!one_part(r, p, out, &item))
             return false;
     return true;
 }
 
 /* ---- what an assistant said ---- */
 
-static void thinking_blocks(struct openai_reader *r, const struct json_node *list,
-                            struct parts *out)
+static void thinking_blocks(const struct asked *r, const struct json_node *list, struct parts *out)
 {
     for (const struct json_node *b = json_first(r->doc, list); b; b = json_next(r->doc, list, b)) {
-        str data = openai_member_text(r->doc, b, "data", r->a);
+        str data = member_text(r->doc, b, "data", r->a);
         struct chat_part *part = add(r, out, CHAT_PART_REASONING);
 
         part->dialect = CHAT_ANTHROPIC;
-        part->text = openai_member_text(r->doc, b, "thinking", r->a);
-        part->signature = openai_member_text(r->doc, b, "signature", r->a);
+        part->text = member_text(r->doc, b, "thinking", r->a);
+        part->signature = member_text(r->doc, b, "signature", r->a);
         if (data.n) {
             part->redacted = true;
             part->text = data;
@@ -302,17 +216,17 @@ static void thinking_blocks(struct openai_reader *r, const struct json_node *lis
 }
 
 /* Words of details, where no member says them; the details themselves are for their own kind. */
-static void details(struct openai_reader *r, const struct json_node *list, bool worded,
+static void details(const struct asked *r, const struct json_node *list, bool worded,
                     struct parts *out)
 {
     if (!list || list->kind != JSON_ARRAY || list->span == 1)
         return;
     for (const struct json_node *v = json_first(r->doc, list); v && !worded;
          v = json_next(r->doc, list, v)) {
-        str text = openai_member_text(r->doc, v, "text", r->a);
+        str text = member_text(r->doc, v, "text", r->a);
 
         if (text.n == 0)
-            text = openai_member_text(r->doc, v, "summary", r->a);
+            text = member_text(r->doc, v, "summary", r->a);
         if (text.n)
             add(r, out, CHAT_PART_REASONING)->text = text;
     }
@@ -320,9 +234,9 @@ static void details(struct openai_reader *r, const struct json_node *list, bool 
         arena_printf(r->a, "{\"reasoning_details\":" STR_FMT "}", STR_ARG(json_raw(r->doc, list)));
 }
 
-static void thoughts(struct openai_reader *r, const struct json_node *m, struct parts *out)
+static void thoughts(const struct asked *r, const struct json_node *m, struct parts *out)
 {
-    const struct json_node *blocks = openai_member(r->doc, m, "thinking_blocks");
+    const struct json_node *blocks = member_find(r->doc, m, "thinking_blocks");
     bool worded = false;
 
     if (blocks && blocks->kind == JSON_ARRAY && blocks->span > 1) {
@@ -330,61 +244,49 @@ static void thoughts(struct openai_reader *r, const struct json_node *m, struct 
         return;
     }
     for (size_t i = 0; i < COUNT_OF(openai_thought_members) && !worded; i++) {
-        str text = openai_member_text(r->doc, m, openai_thought_members[i], r->a);
+        str text = member_text(r->doc, m, openai_thought_members[i], r->a);
 
         if (text.n == 0)
             continue;
         add(r, out, CHAT_PART_REASONING)->text = text;
         worded = true;
     }
-    details(r, openai_member(r->doc, m, "reasoning_details"), worded, out);
+    details(r, member_find(r->doc, m, "reasoning_details"), worded, out);
 }
 
 /* Arguments as one JSON object: what is no JSON is what the model wrote, and goes in a string. */
-static str arguments(struct openai_reader *r, const struct json_node *v)
+static str arguments(const struct asked *r, const struct json_node *v)
 {
     str text;
-    struct json doc;
-    struct err e;
-    bool good;
 
     if (v && v->kind == JSON_OBJECT)
         return json_raw(r->doc, v);
     if (!json_text(r->doc, v, r->a, &text) || str_trim(text).n == 0)
         return STR("{}");
-    json_init(&doc);
-    good = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
-    json_release(&doc);
-    if (good)
+    if (member_is_object(text))
         return text;
     return arena_printf(r->a, "{\"arguments\":" STR_FMT "}", STR_ARG(json_raw(r->doc, v)));
 }
 
-static bool tool_calls(struct openai_reader *r, const struct json_node *list, size_t message,
-                       struct parts *out)
+static bool tool_calls(const struct asked *r, const struct json_node *list,
+                       const struct asked_at *at, struct parts *out)
 {
-    size_t i = 0;
+    struct asked_at here = {.up = at, .key = "tool_calls"}, item = {.up = &here};
 
     if (list->kind != JSON_ARRAY)
-        return err_set(
-            r->e, ERR_INPUT, "messages[%zu].tool_calls: expected a list of calls", message);
+        return asked_bad(r, at, "tool_calls", "expected a list of calls");
     for (const struct json_node *v = json_first(r->doc, list); v;
-         v = json_next(r->doc, list, v), i++) {
-        const struct json_node *function = openai_member(r->doc, v, "function");
-        const struct json_node *custom = openai_member(r->doc, v, "custom");
+         v = json_next(r->doc, list, v), item.index++) {
+        const struct json_node *function = member_find(r->doc, v, "function");
+        const struct json_node *custom = member_find(r->doc, v, "custom");
         struct chat_part *part;
         str id, name;
 
         if (!json_text(r->doc, json_find(r->doc, v, STR("id")), r->a, &id))
-            return err_set(
-                r->e, ERR_INPUT, "messages[%zu].tool_calls[%zu].id: expected a string", message, i);
+            return asked_bad(r, &item, "id", "expected a string");
         if (!json_text(
                 r->doc, json_find(r->doc, function ? function : custom, STR("name")), r->a, &name))
-            return err_set(r->e,
-                           ERR_INPUT,
-                           "messages[%zu].tool_calls[%zu].function.name: expected a string",
-                           message,
-                           i);
+            return asked_bad(r, &item, "function.name", "expected a string");
         part = add(r, out, CHAT_PART_TOOL_CALL);
         part->id = id;
         part->name = name;
@@ -400,56 +302,50 @@ static bool tool_calls(struct openai_reader *r, const struct json_node *list, si
     return true;
 }
 
-static bool assistant(struct openai_reader *r, const struct json_node *m, size_t i,
+static bool assistant(const struct asked *r, const struct json_node *m, const struct asked_at *at,
                       struct parts *out)
 {
-    const struct json_node *said = openai_member(r->doc, m, "content");
-    const struct json_node *calls = openai_member(r->doc, m, "tool_calls");
-    const struct json_node *function = openai_member(r->doc, m, "function_call");
-    str refusal = openai_member_text(r->doc, m, "refusal", r->a);
+    const struct json_node *said = member_find(r->doc, m, "content");
+    const struct json_node *calls = member_find(r->doc, m, "tool_calls");
+    const struct json_node *function = member_find(r->doc, m, "function_call");
+    str refusal = member_text(r->doc, m, "refusal", r->a);
     size_t before;
 
     thoughts(r, m, out);
     before = out->n;
-    if (said && !content(r, said, i, out))
+    if (said && !content(r, said, at, out))
         return false;
     if (refusal.n)
         add(r, out, CHAT_PART_REFUSAL)->text = refusal;
-    if (calls && !tool_calls(r, calls, i, out))
+    if (calls && !tool_calls(r, calls, at, out))
         return false;
     if (function) {
         struct chat_part *part = add(r, out, CHAT_PART_TOOL_CALL);
 
-        part->name = openai_member_text(r->doc, function, "name", r->a);
+        part->name = member_text(r->doc, function, "name", r->a);
         part->id = part->name;
         part->json = arguments(r, json_find(r->doc, function, STR("arguments")));
     }
-    if (out->n == before && !said && !calls && !openai_member(r->doc, m, "audio") && before == 0)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].content: expected a string or a list of parts, or tool_calls",
-                       i);
+    if (out->n == before && !said && !calls && !member_find(r->doc, m, "audio") && before == 0)
+        return asked_bad(r, at, "content", "expected a string or a list of parts, or tool_calls");
     return true;
 }
 
-static bool tool_result(struct openai_reader *r, const struct json_node *m, size_t i, bool old,
-                        struct parts *out)
+static bool tool_result(const struct asked *r, const struct json_node *m, const struct asked_at *at,
+                        bool old, struct parts *out)
 {
     const struct json_node *said = json_find(r->doc, m, STR("content"));
-    str id, name = openai_member_text(r->doc, m, "name", r->a);
+    str id, name = member_text(r->doc, m, "name", r->a);
     struct parts inner = {0};
     struct chat_part *part;
 
     if (old)
         id = name;
     else if (!json_text(r->doc, json_find(r->doc, m, STR("tool_call_id")), r->a, &id))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].tool_call_id: expected the id of the call this answers",
-                       i);
+        return asked_bad(r, at, "tool_call_id", "expected the id of the call this answers");
     if (old && name.n == 0)
-        return err_set(r->e, ERR_INPUT, "messages[%zu].name: expected the name of the function", i);
-    if (!(old && said && said->kind == JSON_NULL) && !content(r, said, i, &inner))
+        return asked_bad(r, at, "name", "expected the name of the function");
+    if (!(old && said && said->kind == JSON_NULL) && !content(r, said, at, &inner))
         return false;
     part = add(r, out, CHAT_PART_TOOL_RESULT);
     part->id = id;
@@ -461,7 +357,7 @@ static bool tool_result(struct openai_reader *r, const struct json_node *m, size
 
 /* ---- messages ---- */
 
-static bool message(struct openai_reader *r, const struct json_node *m, size_t i,
+static bool message(const struct asked *r, const struct json_node *m, const struct asked_at *at,
                     struct chat_message *out)
 {
     static const struct {
@@ -481,80 +377,57 @@ static bool message(struct openai_reader *r, const struct json_node *m, size_t i
     bool ok;
 
     if (m->kind != JSON_OBJECT)
-        return err_set(r->e, ERR_INPUT, "messages[%zu]: expected an object", i);
+        return asked_bad(r, at, NULL, "expected an object");
     while (k < COUNT_OF(roles) && !json_is(r->doc, role, str_c(roles[k].name)))
         k++;
     if (k == COUNT_OF(roles))
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "messages[%zu].role: expected system, developer, user, assistant, tool or "
-                       "function",
-                       i);
+        return asked_bad(
+            r, at, "role", "expected system, developer, user, assistant, tool or function");
     if (roles[k].role == CHAT_ASSISTANT)
-        ok = assistant(r, m, i, &parts);
+        ok = assistant(r, m, at, &parts);
     else if (roles[k].role == CHAT_TOOL)
-        ok = tool_result(r, m, i, roles[k].name[0] == 'f', &parts);
+        ok = tool_result(r, m, at, roles[k].name[0] == 'f', &parts);
     else
-        ok = content(r, json_find(r->doc, m, STR("content")), i, &parts);
+        ok = content(r, json_find(r->doc, m, STR("content")), at, &parts);
     *out = (struct chat_message){.role = roles[k].role,
-                                 .name = openai_member_text(r->doc, m, "name", r->a),
+                                 .name = member_text(r->doc, m, "name", r->a),
                                  .parts = parts.p,
                                  .part_count = parts.n};
     return ok;
 }
 
-bool openai_read_messages(struct openai_reader *r, const struct json_node *list)
+bool openai_read_messages(const struct asked *r, const struct json_node *list)
 {
-    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0, i = 0;
+    struct asked_at here = {.key = "messages"}, item = {.up = &here};
+    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0;
 
     if (n == 0)
-        return err_set(
-            r->e, ERR_INPUT, "messages: expected a list of messages with at least one in it");
+        return asked_bad(
+            r, NULL, "messages", "expected a list of messages with at least one in it");
     r->out->messages = arena_zero(r->a, n, sizeof(struct chat_message));
     r->out->message_count = n;
     for (const struct json_node *m = json_first(r->doc, list); m;
-         m = json_next(r->doc, list, m), i++)
-        if (!message(r, m, i, &r->out->messages[i]))
+         m = json_next(r->doc, list, m), item.index++)
+        if (!message(r, m, &item, &r->out->messages[item.index]))
             return false;
     return true;
-}
-
-void openai_request_init(struct chat_request *out, enum chat_dialect dialect,
-                         const struct json *doc)
-{
-    *out = (struct chat_request){.dialect = dialect,
-                                 .model = STR(""),
-                                 .choice_name = STR(""),
-                                 .max_tokens = STR(""),
-                                 .temperature = STR(""),
-                                 .top_p = STR(""),
-                                 .top_k = STR(""),
-                                 .seed = STR(""),
-                                 .frequency_penalty = STR(""),
-                                 .presence_penalty = STR(""),
-                                 .n = STR(""),
-                                 .format_name = STR(""),
-                                 .format_schema = STR(""),
-                                 .budget_tokens = -1,
-                                 .user = STR(""),
-                                 .doc = doc};
 }
 
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
 {
     const struct json_node *root = json_root(doc);
-    struct chat_request request;
-    struct openai_reader r = {doc, a, &request, e};
+    struct chat_request q;
+    struct asked r = {.doc = doc, .a = a, .e = e, .out = &q, .brackets = true};
 
-    openai_request_init(&request, CHAT_OPENAI, doc);
+    part_request_init(&q, CHAT_OPENAI, doc);
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
-    if (!json_text(doc, json_find(doc, root, STR("model")), a, &request.model) ||
-        request.model.n == 0)
-        return err_set(e, ERR_INPUT, "model: expected a string, the name of a model");
+    q.model = member_text(doc, root, "model", a);
+    if (q.model.n == 0)
+        return asked_bad(&r, NULL, "model", "expected a string, the name of a model");
     if (!openai_read_messages(&r, json_find(doc, root, STR("messages"))) ||
         !openai_read_options(&r, root) || !openai_read_thinking(&r, root))
         return false;
-    *out = request;
+    *out = q;
     return true;
 }

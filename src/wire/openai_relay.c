@@ -42,7 +42,7 @@ static const struct json_node *choice_of(const struct relay *r, uint32_t index)
 
 static const struct json_node *message_of(const struct relay *r, const struct json_node *choice)
 {
-    const struct json_node *m = openai_member(r->doc, choice, r->en->stream ? "delta" : "message");
+    const struct json_node *m = member_find(r->doc, choice, r->en->stream ? "delta" : "message");
 
     return m && m->kind == JSON_OBJECT ? m : NULL;
 }
@@ -56,15 +56,15 @@ static bool has_calls(const struct relay *r, const struct json_node *message)
 /* What the events of one kind say in one choice, joined; NULL in p if there are none. */
 static str said(struct relay *r, uint32_t choice, enum chat_event_kind kind, bool *any)
 {
-    struct openai_text t = {0};
+    struct piece t = {0};
 
     *any = false;
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].kind == kind && r->events[i].choice == choice) {
-            openai_text_add(&t, &r->a, r->events[i].text, OPENAI_WHOLE_MAX);
+            piece_add(&t, &r->a, r->events[i].text);
             *any = true;
         }
-    return openai_text_str(&t);
+    return piece_str(&t);
 }
 
 static str quoted(struct relay *r, str text)
@@ -86,14 +86,14 @@ static bool details_fit(struct relay *r, const struct json_node *message, uint32
     str now = said(r, choice, CHAT_REASONING, &any);
 
     for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++) {
-        const struct json_node *list = openai_member(r->doc, message, openai_detail_members[i]);
+        const struct json_node *list = member_find(r->doc, message, openai_detail_members[i]);
 
         if (!list || !openai_details_visible(r->doc, list))
             continue;
         if (!any)
             return false;
         for (size_t k = 0; k < COUNT_OF(openai_thought_members); k++) {
-            str was = openai_member_text(r->doc, message, openai_thought_members[k], &r->a);
+            str was = member_text(r->doc, message, openai_thought_members[k], &r->a);
 
             if (was.n && was.n != now.n)
                 return false;
@@ -117,7 +117,7 @@ static void drop_thoughts(struct relay *r, struct json_edits *ed, const struct j
 
 static void edit_finish(struct relay *r, struct json_edits *ed, const struct json_node *choice)
 {
-    const struct json_node *was = openai_member(r->doc, choice, "finish_reason");
+    const struct json_node *was = member_find(r->doc, choice, "finish_reason");
     uint32_t index = index_of(r->doc, choice);
     str name;
 
@@ -135,7 +135,7 @@ static void edit_finish(struct relay *r, struct json_edits *ed, const struct jso
 /* Counted here, since the provider did not say. */
 static void edit_usage(struct relay *r, struct json_edits *ed)
 {
-    const struct json_node *usage = openai_member(r->doc, r->root, "usage");
+    const struct json_node *usage = member_find(r->doc, r->root, "usage");
     str path[2] = {STR("completion_tokens_details"), STR("reasoning_tokens")};
 
     for (size_t i = 0; i < r->n && usage && usage->kind == JSON_OBJECT; i++) {
@@ -153,16 +153,16 @@ static void write_frame(struct relay *r, struct json_edits *ed)
 {
     size_t from;
 
-    wire_sse_begin(r->en->out, r->f->name);
+    say_sse_begin(r->en->out, r->f->name);
     from = r->en->out->n;
     json_edits_apply(ed, r->en->out);
-    openai_sse_end(r->en->out, from);
+    say_sse_end_of(r->en->out, from);
 }
 
 static void write_chunk(struct relay *r, const struct chat_event *ev)
 {
     const struct json_node *choice = choice_of(r, ev->choice);
-    const struct json_node *role = openai_member(r->doc, message_of(r, choice), "role");
+    const struct json_node *role = member_find(r->doc, message_of(r, choice), "role");
     struct openai_said *c = openai_said(r->en, ev->choice);
     struct json_edits ed;
     struct buf b;
@@ -192,7 +192,7 @@ static bool carries(struct relay *r, const struct json_node *choice, bool detail
         "content", "reasoning_content", "reasoning", "reasoning_text", "thinking", "index"};
     const struct json_node *delta = message_of(r, choice);
 
-    if (openai_member(r->doc, choice, "finish_reason"))
+    if (member_find(r->doc, choice, "finish_reason"))
         return true;
     for (const struct json_node *k = json_first(r->doc, delta); k;
          k = json_next(r->doc, delta, k)) {
@@ -212,7 +212,7 @@ static bool carries(struct relay *r, const struct json_node *choice, bool detail
 /* The frame without what was said already. */
 static void write_rest(struct relay *r)
 {
-    bool any = openai_member(r->doc, r->root, "usage") || openai_member(r->doc, r->root, "error");
+    bool any = member_find(r->doc, r->root, "usage") || member_find(r->doc, r->root, "error");
     struct json_edits ed;
 
     json_edits_init(&ed, r->doc, &r->a);
@@ -274,8 +274,7 @@ static void edit_calls(struct relay *r, struct json_edits *ed, const struct json
             openai_said_call_new(r->en, c, ev);
         else if (ev->choice == choice && ev->kind == CHAT_ARGUMENTS &&
                  openai_said_call(c, ev->block))
-            openai_text_add(
-                &openai_said_call(c, ev->block)->arguments, &r->a, ev->text, OPENAI_WHOLE_MAX);
+            piece_add(&openai_said_call(c, ev->block)->arguments, &r->a, ev->text);
     }
     if (!c->calls)
         return;
@@ -286,7 +285,7 @@ static void edit_calls(struct relay *r, struct json_edits *ed, const struct json
         buf_add(&b, STR(",\"type\":\"function\",\"function\":{\"name\":"));
         (void)json_quote(&b, call->name);
         buf_add(&b, STR(",\"arguments\":"));
-        (void)json_quote(&b, call->arguments.n ? openai_text_str(&call->arguments) : STR("{}"));
+        (void)json_quote(&b, call->arguments.n ? piece_str(&call->arguments) : STR("{}"));
         buf_add(&b, STR("}}"));
     }
     buf_add_c(&b, ']');
@@ -341,9 +340,9 @@ static void take_head(struct wire_encoder *en, const struct json *doc)
 
     if (s->head.n) /* told by an earlier frame */
         return;
-    id = openai_member(doc, root, "id");
-    created = openai_member(doc, root, "created");
-    model = openai_member(doc, root, "model");
+    id = member_find(doc, root, "id");
+    created = member_find(doc, root, "created");
+    model = member_find(doc, root, "model");
     if (!id || !root || root->kind != JSON_OBJECT)
         return;
     s->head =
@@ -366,10 +365,10 @@ static void take_notes(struct wire_encoder *en, const struct wire_frame *f,
         struct openai_said *said = openai_said(en, index_of(f->doc, c));
 
         said->role = true;
-        if (openai_member(f->doc, c, "finish_reason"))
+        if (member_find(f->doc, c, "finish_reason"))
             said->finished = last = true;
     }
-    if (last && openai_member(f->doc, json_root(f->doc), "usage"))
+    if (last && member_find(f->doc, json_root(f->doc), "usage"))
         s->usage_told = true;
 }
 
@@ -380,7 +379,7 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
     struct relay r = {en, f, f->doc, root, NULL, events, n, {0}, false};
 
     if (root && root->kind == JSON_OBJECT) {
-        r.choices = openai_member(f->doc, root, "choices");
+        r.choices = member_find(f->doc, root, "choices");
         if (en->stream)
             take_head(en, f->doc);
     }

@@ -2,9 +2,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "wire/openai_encode.h"
 
 #define PIECES_MAX ((size_t)1 << 16)
+#define MEMBERS_MAX ((size_t)1 << 18) /* of all pieces that are objects */
 
 /* ---- pieces ---- */
 
@@ -33,8 +35,7 @@ static bool all_kind(const struct pieces *p, enum json_kind kind)
     return p->n > 0;
 }
 
-static void merge(const struct pieces *p, str key, struct arena *a, unsigned depth,
-                  struct buf *out);
+static void merge(const struct pieces *p, str key, unsigned depth, struct buf *out);
 
 static void merge_arrays(const struct pieces *p, struct buf *out)
 {
@@ -52,76 +53,104 @@ static void merge_arrays(const struct pieces *p, struct buf *out)
     buf_add_c(out, ']');
 }
 
-/* Whether a piece before piece i has the key too. */
-static bool seen(const struct pieces *p, size_t i, str key)
+/* The values that the pieces have for one key, in order. */
+struct group {
+    const struct json_node **v;
+    size_t n, cap;
+    size_t piece; /* the last that had one */
+};
+
+/* Of one piece the last value counts; null counts only while there is no other. */
+static void group_add(struct group *g, const struct json_node *v, size_t piece, struct arena *a)
 {
-    for (size_t k = 0; k < i; k++)
-        if (json_find(p->doc, p->v[k], key))
-            return true;
-    return false;
+    bool again = g->n > 0 && g->piece == piece;
+
+    if (again || (g->n == 1 && g->v[0]->kind == JSON_NULL))
+        g->n--;
+    else if (g->n > 0 && v->kind == JSON_NULL)
+        return;
+    if (g->n == g->cap) {
+        size_t cap = g->cap ? 2 * g->cap : 4;
+        const struct json_node **more = arena_alloc(a, cap * sizeof *more);
+
+        if (g->n)
+            memcpy(more, g->v, g->n * sizeof *more);
+        g->v = more;
+        g->cap = cap;
+    }
+    g->v[g->n++] = v;
+    g->piece = piece;
 }
 
-static void merge_key(const struct pieces *p, size_t from, str key, struct arena *a, unsigned depth,
-                      struct buf *out)
+static bool group_members(const struct pieces *p, struct map *groups, struct arena *a)
 {
-    struct pieces inner = {p->doc, NULL, 0};
-
-    inner.v = arena_alloc(a, (p->n - from) * sizeof *inner.v);
-    for (size_t i = from; i < p->n; i++) {
-        const struct json_node *v = json_find(p->doc, p->v[i], key);
-
-        if (v && (v->kind != JSON_NULL || i == from))
-            inner.v[inner.n++] = v;
-    }
-    if (inner.n > 1 && inner.v[0]->kind == JSON_NULL) {
-        inner.v++;
-        inner.n--;
-    }
-    (void)json_quote(out, key);
-    buf_add_c(out, ':');
-    merge(&inner, key, a, depth + 1, out);
-}
-
-static void merge_objects(const struct pieces *p, struct arena *a, unsigned depth, struct buf *out)
-{
-    bool first = true;
+    struct err e;
     str key;
 
-    buf_add_c(out, '{');
     for (size_t i = 0; i < p->n; i++)
         for (const struct json_node *k = json_first(p->doc, p->v[i]); k;
              k = json_next(p->doc, p->v[i], k)) {
-            if (!json_text(p->doc, k, a, &key) || seen(p, i, key))
-                continue;
-            if (!first)
-                buf_add_c(out, ',');
-            merge_key(p, i, key, a, depth, out);
-            first = false;
+            struct map_entry *found;
+
+            if (!json_text(p->doc, k, a, &key))
+                return false;
+            found = map_find(groups, key);
+            if (!found) {
+                if (!map_set(groups, key, MAP_PTR(arena_zero(a, 1, sizeof(struct group))), &e))
+                    return false;
+                found = map_find(groups, key);
+            }
+            group_add(found->value.ptr, json_value(k), i, a);
         }
-    buf_add_c(out, '}');
+    return true;
 }
 
-static void merge_texts(const struct pieces *p, struct arena *a, struct buf *out)
+static void merge_objects(const struct pieces *p, unsigned depth, struct buf *out)
 {
-    struct buf text;
-    str piece;
+    struct arena a;
+    struct map groups;
+    size_t members = 0;
+    const char *between = "{";
 
-    buf_init(&text, OPENAI_WHOLE_MAX);
     for (size_t i = 0; i < p->n; i++)
-        if (json_text(p->doc, p->v[i], a, &piece))
-            buf_add(&text, piece);
-    (void)json_quote(out, buf_str(&text));
-    buf_release(&text);
+        members += json_count(p->doc, p->v[i]);
+    arena_init(&a, p->doc->src.n + MEMBERS_MAX * 2 * sizeof(struct group));
+    map_init(&groups, NULL, MEMBERS_MAX);
+    if (members > MEMBERS_MAX || !group_members(p, &groups, &a)) {
+        buf_add(out, json_raw(p->doc, p->v[p->n - 1]));
+    } else {
+        for (struct map_entry *m = map_next(&groups, NULL); m; m = map_next(&groups, m)) {
+            const struct group *g = m->value.ptr;
+
+            buf_add(out, str_c(between));
+            between = ",";
+            (void)json_quote(out, m->key);
+            buf_add_c(out, ':');
+            merge(&(struct pieces){p->doc, g->v, g->n}, m->key, depth + 1, out);
+        }
+        buf_add(out, groups.count ? STR("}") : STR("{}"));
+    }
+    map_release(&groups);
+    arena_release(&a);
 }
 
-static void merge(const struct pieces *p, str key, struct arena *a, unsigned depth, struct buf *out)
+/* Escapes may be joined as they stand: each text is whole. */
+static void merge_texts(const struct pieces *p, struct buf *out)
+{
+    buf_add_c(out, '"');
+    for (size_t i = 0; i < p->n; i++)
+        buf_add(out, str_slice(json_raw(p->doc, p->v[i]), 1, p->v[i]->size - 1));
+    buf_add_c(out, '"');
+}
+
+static void merge(const struct pieces *p, str key, unsigned depth, struct buf *out)
 {
     if (p->n > 1 && all_kind(p, JSON_ARRAY))
         merge_arrays(p, out);
     else if (p->n > 1 && depth < 8 && all_kind(p, JSON_OBJECT))
-        merge_objects(p, a, depth, out);
+        merge_objects(p, depth, out);
     else if (p->n > 1 && goes_on(key) && all_kind(p, JSON_STRING))
-        merge_texts(p, a, out);
+        merge_texts(p, out);
     else
         buf_add(out, p->n ? json_raw(p->doc, p->v[p->n - 1]) : STR("null"));
 }
@@ -146,15 +175,16 @@ static void write_piece(const struct openai_piece *m, struct arena *a, struct bu
     struct err e;
 
     if (m->count == 1) {
-        buf_add(out, openai_text_str(&m->json));
+        buf_add(out, piece_str(&m->json));
         return;
     }
     buf_init(&list, OPENAI_WHOLE_MAX);
     buf_add_c(&list, '[');
-    buf_add(&list, openai_text_str(&m->json));
+    buf_add(&list, piece_str(&m->json));
     buf_add_c(&list, ']');
     json_init(&doc);
-    if (m->count <= PIECES_MAX && json_parse(&doc, buf_str(&list), &e)) {
+    if (m->count <= PIECES_MAX && piece_room(a, m->count * sizeof *p.v) &&
+        json_parse(&doc, buf_str(&list), &e)) {
         const struct json_node *root = json_root(&doc);
 
         p = (struct pieces){&doc, arena_alloc(a, m->count * sizeof *p.v), 0};
@@ -163,7 +193,7 @@ static void write_piece(const struct openai_piece *m, struct arena *a, struct bu
         if (str_eq(m->name, STR("reasoning_details")) || str_eq(m->name, STR("thinking_blocks")))
             write_details(&p, a, out);
         else
-            merge(&p, m->name, a, 0, out);
+            merge(&p, m->name, 0, out);
     } else {
         buf_add(out, STR("null"));
     }
@@ -204,7 +234,7 @@ static void take_extra(struct wire_encoder *en, const struct chat_event *ev)
             (*at)->json.n = 0;
             (*at)->count = 0;
         }
-        openai_piece_add(en, at, name, ev->text);
+        openai_piece_add(en, &s->extras, name, ev->text);
     } else if (str_starts(ev->name, STR("choice."))) {
         openai_piece_add(en, &c->members, name, ev->text);
     } else if (str_starts(ev->name, STR("message."))) {
@@ -214,10 +244,10 @@ static void take_extra(struct wire_encoder *en, const struct chat_event *ev)
     }
 }
 
-static void write_text(struct buf *out, const char *key, const struct openai_text *t)
+static void write_text(struct buf *out, const char *key, const struct piece *t)
 {
     buf_printf(out, ",\"%s\":", key);
-    (void)json_quote(out, openai_text_str(t));
+    (void)json_quote(out, piece_str(t));
 }
 
 static void write_calls(struct wire_encoder *en, const struct openai_said *c)
@@ -234,7 +264,7 @@ static void write_calls(struct wire_encoder *en, const struct openai_said *c)
         buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
         (void)json_quote(out, call->name);
         buf_add(out, STR(",\"arguments\":"));
-        (void)json_quote(out, call->arguments.n ? openai_text_str(&call->arguments) : STR("{}"));
+        (void)json_quote(out, call->arguments.n ? piece_str(&call->arguments) : STR("{}"));
         buf_add_c(out, '}');
         openai_pieces_write(call->members, en->arena, out);
         buf_add_c(out, '}');
@@ -242,7 +272,7 @@ static void write_calls(struct wire_encoder *en, const struct openai_said *c)
     }
     if (c->odd_calls.n && !first)
         buf_add_c(out, ',');
-    buf_add(out, openai_text_str(&c->odd_calls));
+    buf_add(out, piece_str(&c->odd_calls));
     buf_add_c(out, ']');
 }
 
@@ -280,13 +310,8 @@ static void write_whole(struct wire_encoder *en)
         full = full || c->text.full || c->thought.full || c->refusal.full ||
                (c->last && c->last->arguments.full);
     if (full) {
-        struct chat_error error = {.status = 502,
-                                   .type = STR("upstream_error"),
-                                   .message = STR("the provider's reply is too large"),
-                                   .code = STR(""),
-                                   .param = STR(""),
-                                   .retry_after_ms = -1,
-                                   .raw = STR("")};
+        struct chat_error error =
+            wire_error(502, "upstream_error", "the provider's reply is too large");
 
         openai_write_error(&error, en->out);
         en->failed = true;
@@ -314,8 +339,8 @@ static void take_odd_call(struct wire_encoder *en, struct openai_said *c,
     if (ev->dialect != CHAT_OPENAI || !str_eq(ev->name, STR("tool_calls")))
         return;
     if (c->odd_calls.n)
-        openai_text_add(&c->odd_calls, en->arena, STR(","), OPENAI_WHOLE_MAX);
-    openai_text_add(&c->odd_calls, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->odd_calls, en->arena, STR(","));
+    piece_add(&c->odd_calls, en->arena, ev->text);
 }
 
 void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
@@ -325,22 +350,21 @@ void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
 
     switch (ev->kind) {
     case CHAT_TEXT:
-        openai_text_add(&c->text, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->text, en->arena, ev->text);
         break;
     case CHAT_REASONING:
         s->shown = true;
-        openai_text_add(&c->thought, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->thought, en->arena, ev->text);
         break;
     case CHAT_REFUSAL:
-        openai_text_add(&c->refusal, en->arena, ev->text, OPENAI_WHOLE_MAX);
+        piece_add(&c->refusal, en->arena, ev->text);
         break;
     case CHAT_CALL:
         openai_said_call_new(en, c, ev);
         break;
     case CHAT_ARGUMENTS:
         if (openai_said_call(c, ev->block))
-            openai_text_add(
-                &openai_said_call(c, ev->block)->arguments, en->arena, ev->text, OPENAI_WHOLE_MAX);
+            piece_add(&openai_said_call(c, ev->block)->arguments, en->arena, ev->text);
         break;
     case CHAT_OPAQUE:
         take_odd_call(en, c, ev);

@@ -17,20 +17,6 @@ struct writer {
 
 #define NO_MESSAGE ((size_t)-1)
 
-static void text_member(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
-static void raw_member(struct json_out *o, const char *key, str json)
-{
-    if (json.n == 0)
-        return;
-    json_out_key(o, str_c(key));
-    json_out_raw(o, json);
-}
-
 /* ---- ids ---- */
 
 /* Mistral takes ids of nine letters and digits only: any other becomes one, always the same. */
@@ -45,34 +31,17 @@ static void call_id(struct writer *w, const char *key, str id)
         good = memchr(digits, id.p[i], sizeof digits - 1) != NULL;
     for (size_t i = 0; i < sizeof made; i++, h /= 62)
         made[i] = digits[h % 62];
-    text_member(w->o, key, w->mistral && !good ? (str){made, sizeof made} : id);
+    say_text(w->o, key, w->mistral && !good ? (str){made, sizeof made} : id);
 }
 
 /* ---- parts ---- */
 
-static void data_url(struct json_out *o, const char *key, const struct chat_part *p)
-{
-    struct buf b;
-
-    if (p->data.n == 0) {
-        text_member(o, key, p->url);
-        return;
-    }
-    buf_init(&b, p->data.n + p->mime.n + 64);
-    buf_add(&b, STR("data:"));
-    buf_add(&b, p->mime.n ? p->mime : STR("application/octet-stream"));
-    buf_add(&b, STR(";base64,"));
-    buf_add(&b, p->data);
-    text_member(o, key, buf_str(&b));
-    buf_release(&b);
-}
-
 static void write_url_part(struct json_out *o, const char *type, const struct chat_part *p)
 {
-    text_member(o, "type", str_c(type));
+    say_text(o, "type", str_c(type));
     json_out_key(o, str_c(type));
     json_out_object(o);
-    data_url(o, "url", p);
+    say_url(o, "url", p);
     json_out_end(o);
 }
 
@@ -83,23 +52,23 @@ static void write_file(struct writer *w, const struct chat_part *p)
     if (str_starts(p->mime, STR("audio/")) && p->data.n) {
         str format = str_slice(p->mime, 6, p->mime.n);
 
-        text_member(o, "type", STR("input_audio"));
+        say_text(o, "type", STR("input_audio"));
         json_out_key(o, STR("input_audio"));
         json_out_object(o);
-        text_member(o, "data", p->data);
-        text_member(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
+        say_text(o, "data", p->data);
+        say_text(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
         json_out_end(o);
     } else if (str_starts(p->mime, STR("video/"))) {
         write_url_part(o, "video_url", p);
     } else if (w->mistral) {
-        text_member(o, "type", STR("document_url"));
-        data_url(o, "document_url", p);
+        say_text(o, "type", STR("document_url"));
+        say_url(o, "document_url", p);
     } else {
-        text_member(o, "type", STR("file"));
+        say_text(o, "type", STR("file"));
         json_out_key(o, STR("file"));
         json_out_object(o);
-        text_member(o, "filename", p->name.n ? p->name : STR("document"));
-        data_url(o, "file_data", p);
+        say_text(o, "filename", p->name.n ? p->name : STR("document"));
+        say_url(o, "file_data", p);
         json_out_end(o);
     }
 }
@@ -121,8 +90,8 @@ static void write_part(struct writer *w, const struct chat_part *p)
     else if (p->kind == CHAT_PART_FILE)
         write_file(w, p);
     else {
-        text_member(w->o, "type", STR("text"));
-        text_member(w->o, "text", p->text);
+        say_text(w->o, "type", STR("text"));
+        say_text(w->o, "text", p->text);
     }
     json_out_end(w->o);
 }
@@ -162,7 +131,7 @@ static void write_joined(struct writer *w, const struct chat_message *m, enum ch
         size += m->parts[i].text.n + 2;
     buf_init(&b, size);
     joined(m->parts, m->part_count, kind, between, &b);
-    text_member(w->o, key, buf_str(&b));
+    say_text(w->o, key, buf_str(&b));
     buf_release(&b);
 }
 
@@ -171,7 +140,7 @@ static void write_joined(struct writer *w, const struct chat_message *m, enum ch
 static void role(struct writer *w, const char *name)
 {
     json_out_object(w->o);
-    text_member(w->o, "role", str_c(name));
+    say_text(w->o, "role", str_c(name));
 }
 
 static bool shown(const struct chat_part *p)
@@ -221,8 +190,8 @@ static void write_result(struct writer *w, const struct chat_part *p, size_t mes
     role(w, "tool");
     call_id(w, "tool_call_id", p->id);
     if (w->mistral && p->name.n)
-        text_member(w->o, "name", p->name);
-    text_member(w->o, "content", buf_str(&b));
+        say_text(w->o, "name", p->name);
+    say_text(w->o, "content", buf_str(&b));
     json_out_end(w->o);
     buf_release(&b);
     if (images && w->images_from == NO_MESSAGE)
@@ -242,11 +211,11 @@ static void write_calls(struct writer *w, const struct chat_message *m)
             continue;
         json_out_object(w->o);
         call_id(w, "id", p->id);
-        text_member(w->o, "type", STR("function"));
+        say_text(w->o, "type", STR("function"));
         json_out_key(w->o, STR("function"));
         json_out_object(w->o);
-        text_member(w->o, "name", p->name);
-        text_member(w->o, "arguments", p->json.n ? p->json : STR("{}"));
+        say_text(w->o, "name", p->name);
+        say_text(w->o, "arguments", p->json.n ? p->json : STR("{}"));
         json_out_end(w->o);
         json_out_end(w->o);
     }
@@ -266,17 +235,15 @@ static void write_chunks(struct writer *w, const struct chat_message *m)
         }
         if (p->redacted)
             continue;
-        json_out_object(w->o);
-        text_member(w->o, "type", STR("thinking"));
+        say_typed(w->o, "thinking");
         json_out_key(w->o, STR("thinking"));
         json_out_array(w->o);
-        json_out_object(w->o);
-        text_member(w->o, "type", STR("text"));
-        text_member(w->o, "text", p->text);
+        say_typed(w->o, "text");
+        say_text(w->o, "text", p->text);
         json_out_end(w->o);
         json_out_end(w->o);
         if (p->signature.n && p->dialect == CHAT_MISTRAL)
-            text_member(w->o, "signature", p->signature);
+            say_text(w->o, "signature", p->signature);
         json_out_end(w->o);
     }
     json_out_end(w->o);
@@ -289,7 +256,7 @@ static void write_assistant(struct writer *w, const struct chat_message *m)
 
     role(w, "assistant");
     if (m->name.n && !w->mistral)
-        text_member(w->o, "name", m->name);
+        say_text(w->o, "name", m->name);
     if (w->mistral && thought) {
         json_out_key(w->o, STR("content"));
         write_chunks(w, m);
@@ -301,7 +268,7 @@ static void write_assistant(struct writer *w, const struct chat_message *m)
         json_out_key(w->o, STR("content"));
         json_out_null(w->o);
     } else {
-        text_member(w->o, "content", STR(""));
+        say_text(w->o, "content", STR(""));
     }
     if (!w->mistral && thought)
         write_joined(w, m, CHAT_PART_REASONING, "reasoning_content", "\n\n");
@@ -324,7 +291,7 @@ static void write_user(struct writer *w, const struct chat_message *m, size_t at
         return;
     role(w, "user");
     if (m->name.n && !w->mistral)
-        text_member(w->o, "name", m->name);
+        say_text(w->o, "name", m->name);
     if (w->images_from == NO_MESSAGE && texts == m->part_count - results && texts <= 1) {
         write_joined(w, m, CHAT_PART_TEXT, "content", "");
     } else {
@@ -392,18 +359,14 @@ static void write_tools(const struct chat_request *r, bool mistral, struct json_
                 json_out_raw(o, t->opaque);
             continue;
         }
-        json_out_object(o);
-        text_member(o, "type", STR("function"));
+        say_typed(o, "function");
         json_out_key(o, STR("function"));
         json_out_object(o);
-        text_member(o, "name", t->name);
-        if (t->description.n)
-            text_member(o, "description", t->description);
-        raw_member(o,
-                   "parameters",
-                   t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}"));
+        say_text(o, "name", t->name);
+        say_some(o, "description", t->description);
+        say_raw(o, "parameters", say_parameters(t));
         if (t->strict_given)
-            raw_member(o, "strict", t->strict ? STR("true") : STR("false"));
+            say_bool(o, "strict", t->strict);
         json_out_end(o);
         json_out_end(o);
     }
@@ -425,11 +388,10 @@ static void write_choice(const struct chat_request *r, bool mistral, struct json
         json_out_str(o, any ? STR("any") : str_c(words[r->choice]));
         return;
     }
-    json_out_object(o);
-    text_member(o, "type", STR("function"));
+    say_typed(o, "function");
     json_out_key(o, STR("function"));
     json_out_object(o);
-    text_member(o, "name", r->choice_name);
+    say_text(o, "name", r->choice_name);
     json_out_end(o);
     json_out_end(o);
 }
@@ -444,27 +406,16 @@ static void write_format(const struct chat_request *r, struct json_out *o)
         return;
     json_out_key(o, STR("response_format"));
     json_out_object(o);
-    text_member(o, "type", str_c(types[r->format]));
+    say_text(o, "type", str_c(types[r->format]));
     if (r->format == CHAT_FORMAT_SCHEMA) {
         json_out_key(o, STR("json_schema"));
         json_out_object(o);
-        text_member(o, "name", r->format_name.n ? r->format_name : STR("answer"));
-        raw_member(o, "schema", r->format_schema);
+        say_text(o, "name", r->format_name.n ? r->format_name : STR("answer"));
+        say_raw(o, "schema", r->format_schema);
         if (r->format_strict)
-            raw_member(o, "strict", STR("true"));
+            say_bool(o, "strict", true);
         json_out_end(o);
     }
-    json_out_end(o);
-}
-
-static void write_stops(const struct chat_request *r, struct json_out *o)
-{
-    if (r->stop_count == 0)
-        return;
-    json_out_key(o, STR("stop"));
-    json_out_array(o);
-    for (size_t i = 0; i < r->stop_count; i++)
-        json_out_str(o, r->stops[i]);
     json_out_end(o);
 }
 
@@ -476,7 +427,7 @@ static void write_effort(const struct chat_request *r, bool mistral, struct json
         return;
     if (mistral)
         level = level == CHAT_LEVEL_NONE ? CHAT_LEVEL_NONE : CHAT_LEVEL_HIGH;
-    text_member(o, "reasoning_effort", str_c(chat_level_name(level)));
+    say_text(o, "reasoning_effort", str_c(chat_level_name(level)));
 }
 
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out)
@@ -485,29 +436,29 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
 
     json_out_init(o, out);
     json_out_object(o);
-    text_member(o, "model", r->model);
+    say_text(o, "model", r->model);
     json_out_key(o, STR("messages"));
     openai_write_messages(r, mistral, o);
     write_tools(r, mistral, o);
     write_choice(r, mistral, o);
     if (r->parallel_given && r->tool_count)
-        raw_member(o, "parallel_tool_calls", r->parallel ? STR("true") : STR("false"));
-    raw_member(o, mistral ? "max_tokens" : "max_completion_tokens", r->max_tokens);
-    raw_member(o, "temperature", r->temperature);
-    raw_member(o, "top_p", r->top_p);
-    raw_member(o, mistral ? "random_seed" : "seed", r->seed);
-    raw_member(o, "frequency_penalty", r->frequency_penalty);
-    raw_member(o, "presence_penalty", r->presence_penalty);
-    raw_member(o, "n", r->n);
-    write_stops(r, o);
+        say_bool(o, "parallel_tool_calls", r->parallel);
+    say_raw(o, mistral ? "max_tokens" : "max_completion_tokens", r->max_tokens);
+    say_raw(o, "temperature", r->temperature);
+    say_raw(o, "top_p", r->top_p);
+    say_raw(o, mistral ? "random_seed" : "seed", r->seed);
+    say_raw(o, "frequency_penalty", r->frequency_penalty);
+    say_raw(o, "presence_penalty", r->presence_penalty);
+    say_raw(o, "n", r->n);
+    say_texts(o, "stop", r->stops, r->stop_count);
     write_format(r, o);
     write_effort(r, mistral, o);
-    if (r->user.n && !mistral)
-        text_member(o, "user", r->user);
+    if (!mistral)
+        say_some(o, "user", r->user);
     if (r->stream) {
-        raw_member(o, "stream", STR("true"));
+        say_bool(o, "stream", true);
         if (r->stream_usage && !mistral)
-            raw_member(o, "stream_options", STR("{\"include_usage\":true}"));
+            say_raw(o, "stream_options", STR("{\"include_usage\":true}"));
     }
     json_out_end(o);
 }

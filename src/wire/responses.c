@@ -75,18 +75,6 @@ int responses_error_status(str code)
     return 502;
 }
 
-static void take(const struct json *doc, const struct json_node *v, const char *key,
-                 struct arena *a, str *to)
-{
-    const struct json_node *m = json_find(doc, v, str_c(key));
-    str text;
-
-    if (json_text(doc, m, a, &text) && text.n)
-        *to = text;
-    else if (m && m->kind == JSON_NUMBER)
-        *to = json_raw(doc, m);
-}
-
 void responses_error_members(const struct json *doc, const struct json_node *v, struct arena *a,
                              struct chat_error *out)
 {
@@ -96,10 +84,10 @@ void responses_error_members(const struct json *doc, const struct json_node *v, 
         out->message = text;
         return;
     }
-    take(doc, v, "message", a, &out->message);
-    take(doc, v, "type", a, &out->type);
-    take(doc, v, "code", a, &out->code);
-    take(doc, v, "param", a, &out->param);
+    member_take(doc, v, "message", a, &out->message);
+    member_take(doc, v, "type", a, &out->type);
+    member_take(doc, v, "code", a, &out->code);
+    member_take(doc, v, "param", a, &out->param);
 }
 
 void responses_read_error(const struct json *doc, struct arena *a, struct chat_error *out)

@@ -16,14 +16,13 @@
  */
 #pragma once
 
-#include "wire/wire.h"
+#include "wire/asked.h"
+#include "wire/internal.h"
 
 #define RESPONSES_KEEP "reasoning_item"
 #define RESPONSES_OWN "_rationale_" /* in the ids of items that we made: rs_rationale_ID_0 */
 #define RESPONSES_JOINT "\n\n"
 #define RESPONSES_INDEX_MAX (1 << 20) /* of items and parts; what lies beyond is taken as 0 */
-
-extern const struct wire wire_responses;
 
 /* The id of the response that the request goes on from, or "": only its own host can resolve it. */
 str wire_responses_previous(const struct json *doc);
@@ -31,8 +30,7 @@ str wire_responses_previous(const struct json *doc);
 bool responses_read(const struct json *doc, struct arena *a, struct chat_request *out,
                     struct err *e);
 /* All of it but the input. */
-bool responses_read_settings(const struct json *doc, struct arena *a, struct chat_request *out,
-                             struct err *e);
+bool responses_read_settings(const struct asked *r, const struct json_node *root) MUST_USE;
 void responses_write(const struct chat_request *r, struct buf *out);
 void responses_patch(const struct json *doc, const struct wire_plan *plan,
                      struct json_edits *edits);
@@ -52,8 +50,6 @@ int responses_error_status(str code);
 void responses_error_members(const struct json *doc, const struct json_node *v, struct arena *a,
                              struct chat_error *out);
 
-/* A member that is a string, else "". A member that is an integer in bounds, else `or_else`. */
-str responses_text(const struct json *doc, const struct json_node *v, const char *key,
-                   struct arena *a);
+/* A member that is an integer in bounds, else `or_else`. */
 uint32_t responses_index(const struct json *doc, const struct json_node *v, const char *key,
                          uint32_t or_else);

@@ -15,8 +15,8 @@ static void start(struct responses_at *at, const struct json_node *response)
     responses_emit(
         at,
         (struct chat_event){.kind = CHAT_START,
-                            .id = responses_text(at->doc, response, "id", &at->d->scratch),
-                            .name = responses_text(at->doc, response, "model", &at->d->scratch)});
+                            .id = member_text(at->doc, response, "id", &at->d->scratch),
+                            .name = member_text(at->doc, response, "model", &at->d->scratch)});
 }
 
 static void usage(struct responses_at *at, const struct json_node *u)
@@ -162,7 +162,7 @@ static void failed(struct responses_at *at, const struct json_node *v, str type)
 static void stop(struct responses_at *at, const struct json_node *response, str status)
 {
     const struct json_node *why = json_find(at->doc, response, STR("incomplete_details"));
-    str reason = responses_text(at->doc, why, "reason", &at->d->scratch);
+    str reason = member_text(at->doc, why, "reason", &at->d->scratch);
     enum chat_stop stop = at->s->calls ? CHAT_STOP_TOOL : CHAT_STOP_END;
 
     if (str_eq(status, STR("incomplete")))
@@ -201,7 +201,7 @@ static void on_begun(struct responses_at *at)
 static void on_finished(struct responses_at *at)
 {
     const struct json_node *response = json_find(at->doc, at->root, STR("response"));
-    str status = responses_text(at->doc, response, "status", &at->d->scratch);
+    str status = member_text(at->doc, response, "status", &at->d->scratch);
 
     if (!status.n) {
         if (json_is(at->doc, json_find(at->doc, at->root, STR("type")), STR("response.failed")))
@@ -240,7 +240,7 @@ static const struct {
 void responses_decode(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct responses_at at = {.d = d, .s = d->state, .doc = f->doc, .root = json_root(f->doc)};
-    str type = responses_text(f->doc, at.root, "type", &d->scratch);
+    str type = member_text(f->doc, at.root, "type", &d->scratch);
     const struct json_node *response = json_find(f->doc, at.root, STR("response"));
 
     if (!type.n)
@@ -264,7 +264,7 @@ void responses_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct responses_at at = {.d = d, .s = d->state, .doc = f->doc, .root = json_root(f->doc)};
     const struct json_node *error = json_find(f->doc, at.root, STR("error"));
-    str status = responses_text(f->doc, at.root, "status", &d->scratch);
+    str status = member_text(f->doc, at.root, "status", &d->scratch);
 
     if (!json_find(f->doc, at.root, STR("output")) && (!error || error->kind == JSON_NULL)) {
         responses_fail(&at, "the reply is not a response object: it has no output");

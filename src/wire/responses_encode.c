@@ -45,7 +45,7 @@ static bool event_begin(struct wire_encoder *en, const char *type)
 
     if (!en->stream)
         return false;
-    wire_sse_begin(en->out, str_c(type));
+    say_sse_begin(en->out, str_c(type));
     buf_printf(en->out,
                "{\"type\":\"%s\",\"sequence_number\":%llu",
                type,
@@ -58,7 +58,7 @@ static bool event_begin(struct wire_encoder *en, const char *type)
 static void event_end(struct wire_encoder *en)
 {
     buf_add_c(en->out, '}');
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 static str base_id(const struct wire_encoder *en)
@@ -101,16 +101,6 @@ static void where_part(struct wire_encoder *en)
                ",\"%s\":%u",
                s->open == OPEN_REASONING ? "summary_index" : "content_index",
                s->part);
-}
-
-str responses_escape(struct buf *out, str text)
-{
-    size_t at = out->n;
-
-    json_quote(out, text);
-    if (out->n < at + 2)
-        return STR("");
-    return (str){out->p + at + 1, out->n - at - 2};
 }
 
 /* ---- items ---- */
@@ -270,12 +260,12 @@ static void part_text(struct wire_encoder *en, str text)
                                               : "response.output_text.delta")) {
         where_part(en);
         buf_add(en->out, STR(",\"delta\":"));
-        hold(en, responses_escape(en->out, text));
+        hold(en, say_escaped(en->out, text));
         if (s->open == OPEN_MESSAGE && !s->refusal)
             buf_add(en->out, STR(",\"logprobs\":[]"));
         event_end(en);
     } else {
-        hold(en, responses_escape(en->out, text));
+        hold(en, say_escaped(en->out, text));
         en->out->n = at;
     }
 }
@@ -373,7 +363,7 @@ static void hold_quoted(struct wire_encoder *en, str text)
     size_t at = en->out->n;
 
     hold_c(en, "\"");
-    hold(en, responses_escape(en->out, text));
+    hold(en, say_escaped(en->out, text));
     hold_c(en, "\"");
     en->out->n = at;
 }
@@ -470,10 +460,10 @@ static void on_arguments(struct wire_encoder *en, const struct chat_event *ev)
     if (event_begin(en, "response.function_call_arguments.delta")) {
         where(en, "fc", c->index);
         buf_add(en->out, STR(",\"delta\":"));
-        rope_add(&c->arguments, en->arena, responses_escape(en->out, ev->text));
+        rope_add(&c->arguments, en->arena, say_escaped(en->out, ev->text));
         event_end(en);
     } else {
-        rope_add(&c->arguments, en->arena, responses_escape(en->out, ev->text));
+        rope_add(&c->arguments, en->arena, say_escaped(en->out, ev->text));
         en->out->n = at;
     }
     if (c->arguments.full)

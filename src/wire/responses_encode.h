@@ -82,6 +82,7 @@ struct responses_encoder {
     int64_t shift;    /* how far our event numbers are from the upstream's */
     int64_t seen_max; /* the highest output_index of the upstream */
     struct responses_sent *sent;
+    size_t sent_count;
     struct responses_insert *inserts;
     size_t insert_count;
     char *held; /* a frame that begins a part of reasoning, which may yet be hidden */
@@ -102,5 +103,3 @@ bool responses_full(struct wire_encoder *en);
 /* The response object, its output from `done`. */
 void responses_object(struct wire_encoder *en, const char *status, const struct chat_error *error,
                       struct buf *out);
-/* Text as the inside of a JSON string, behind what is in `out`; the answer is that part of it. */
-str responses_escape(struct buf *out, str text);

@@ -15,16 +15,7 @@
 #define ITEMS_MAX WIRE_BLOCKS_MAX
 #define PLACES_MAX (2 * WIRE_BLOCKS_MAX)
 #define ID_SIZE_MAX 256
-#define KEPT_SIZE_MAX ((size_t)4 << 20) /* of one reasoning item */
-
-str responses_text(const struct json *doc, const struct json_node *v, const char *key,
-                   struct arena *a)
-{
-    str text;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &text) ? text : STR("");
-}
-
+#define KEPT_SIZE_MAX ((size_t)4 << 20)
 uint32_t responses_index(const struct json *doc, const struct json_node *v, const char *key,
                          uint32_t or_else)
 {
@@ -37,12 +28,6 @@ uint32_t responses_index(const struct json *doc, const struct json_node *v, cons
 
 void responses_emit(struct responses_at *at, struct chat_event ev)
 {
-    static const str none = STR_INIT("");
-
-    ev.text = ev.text.p ? ev.text : none;
-    ev.id = ev.id.p ? ev.id : none;
-    ev.name = ev.name.p ? ev.name : none;
-    ev.dialect = CHAT_RESPONSES;
     wire_emit(at->d, &ev);
 }
 
@@ -393,7 +378,7 @@ static void keep(struct responses_at *at, str item)
 static void reasoning_done(struct responses_at *at, struct responses_item *it,
                            const struct json_node *node)
 {
-    str sealed = responses_text(at->doc, node, "encrypted_content", &at->d->scratch);
+    str sealed = member_text(at->doc, node, "encrypted_content", &at->d->scratch);
 
     reasoning_list(at, it, json_find(at->doc, node, STR("summary")), PLACE_SUMMARY);
     reasoning_list(at, it, json_find(at->doc, node, STR("content")), PLACE_THOUGHT);
@@ -430,13 +415,13 @@ static void keep_say(struct responses_at *at, str call_id)
 static void call_begin(struct responses_at *at, struct responses_item *it,
                        const struct json_node *node, bool last)
 {
-    str name = responses_text(at->doc, node, "name", &at->d->scratch);
-    str id = responses_text(at->doc, node, "call_id", &at->d->scratch);
+    str name = member_text(at->doc, node, "name", &at->d->scratch);
+    str id = member_text(at->doc, node, "call_id", &at->d->scratch);
 
     if (it->begun[0] || (!last && (!name.n || !id.n)))
         return;
     if (!id.n)
-        id = responses_text(at->doc, node, "id", &at->d->scratch);
+        id = member_text(at->doc, node, "id", &at->d->scratch);
     if (!id.n)
         id = wire_call_id(at->d, it->index);
     keep_say(at, id);
@@ -475,7 +460,7 @@ void responses_item_done(struct responses_at *at, struct responses_item *it,
         call_done(at, it, node);
         break;
     case ITEM_CUSTOM:
-        keep_say(at, responses_text(at->doc, node, "call_id", &at->d->scratch));
+        keep_say(at, member_text(at->doc, node, "call_id", &at->d->scratch));
         at->s->calls = true;
         opaque_block(at, node);
         break;
@@ -488,7 +473,7 @@ void responses_item_done(struct responses_at *at, struct responses_item *it,
 static void item_name(struct responses_at *at, struct responses_item *it,
                       const struct json_node *node)
 {
-    str id = responses_text(at->doc, node, "id", &at->d->scratch);
+    str id = member_text(at->doc, node, "id", &at->d->scratch);
 
     if (!it->id.n && id.n && id.n <= ID_SIZE_MAX)
         it->id = arena_dup(at->d->arena, id);

@@ -24,7 +24,7 @@ static void add_id(const struct wire_encoder *en, struct buf *out)
         return;
     out->n = at;
     buf_add(out, STR("\"resp_"));
-    responses_escape(out, en->id);
+    say_escaped(out, en->id);
     memmove(out->p + at + 6, out->p + at + 7, out->n - at - 7);
     out->n--;
 }
@@ -153,14 +153,14 @@ static void event(struct wire_encoder *en, const char *type, const char *status,
 {
     struct responses_encoder *s = state_of(en);
 
-    wire_sse_begin(en->out, str_c(type));
+    say_sse_begin(en->out, str_c(type));
     buf_printf(en->out,
                "{\"type\":\"%s\",\"sequence_number\":%llu,\"response\":",
                type,
                (unsigned long long)s->sequence++);
     responses_object(en, status, error, en->out);
     buf_add_c(en->out, '}');
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 static void begin(struct wire_encoder *en)
@@ -191,7 +191,7 @@ static void say_error(struct wire_encoder *en, const struct chat_error *error)
         responses_write_error(error, out);
         return;
     }
-    wire_sse_begin(out, STR("error"));
+    say_sse_begin(out, STR("error"));
     buf_printf(out,
                "{\"type\":\"error\",\"sequence_number\":%llu,\"code\":",
                (unsigned long long)s->sequence++);
@@ -217,7 +217,7 @@ static void say_error(struct wire_encoder *en, const struct chat_error *error)
             out->n--;
         }
     }
-    wire_sse_end(out);
+    say_sse_end(out);
     responses_close_all(en);
     event(en, "response.failed", "failed", error);
 }

@@ -7,22 +7,8 @@
 #define KEPT_MAX 8
 #define SEALED "reasoning.encrypted_content"
 
-struct patch {
-    const struct json *doc;
-    const struct json_node *root;
-    const struct wire_plan *plan;
-    struct json_edits *ed;
-};
-
-static const struct json_node *get(struct patch *p, const struct json_node *v, const char *key)
-{
-    const struct json_node *m = json_find(p->doc, v, str_c(key));
-
-    return m && m->kind != JSON_NULL ? m : NULL;
-}
-
 /* JSON written with a buf, kept in the edits' arena. */
-static str keep(struct patch *p, struct buf *b)
+static str keep(const struct plan *p, struct buf *b)
 {
     str s = arena_dup(p->ed->arena, buf_str(b));
 
@@ -30,50 +16,28 @@ static str keep(struct patch *p, struct buf *b)
     return s;
 }
 
-static str quoted(struct patch *p, str text)
-{
-    struct buf b;
-
-    buf_init(&b, JSON_SIZE_MAX);
-    json_quote(&b, text);
-    return keep(p, &b);
-}
-
-static void set(struct patch *p, const char *key, str json)
-{
-    json_edit_set(p->ed, p->root, str_c(key), json);
-}
-
-static void set_reasoning(struct patch *p, const char *key, str json)
+static void set_reasoning(const struct plan *p, const char *key, str json)
 {
     str path[] = {STR("reasoning"), str_c(key)};
 
     json_edit_set_path(p->ed, p->root, path, COUNT_OF(path), json);
 }
 
-static void patch_system(struct patch *p)
+static void patch_system(const struct plan *p)
 {
-    const struct json_node *old = get(p, p->root, "instructions");
-    str raw, extra = quoted(p, p->plan->system_extra);
+    const struct json_node *old = plan_find(p, "instructions");
 
-    if (!old || old->kind != JSON_STRING || old->size == 2) {
-        set(p, "instructions", extra);
-        return;
-    }
-    raw = json_raw(p->doc, old);
-    json_edit_replace(p->ed,
-                      old,
-                      arena_printf(p->ed->arena,
-                                   STR_FMT "\\n\\n" STR_FMT,
-                                   STR_ARG(str_slice(raw, 0, raw.n - 1)),
-                                   STR_ARG(str_slice(extra, 1, extra.n))));
+    if (old && old->kind == JSON_STRING && old->size > 2)
+        plan_append_system(p, old);
+    else
+        plan_set(p, "instructions", say_quoted(p->ed->arena, p->wish->system_extra));
 }
 
 /* ---- reasoning ---- */
 
-static void patch_level(struct patch *p)
+static void patch_level(const struct plan *p)
 {
-    const struct wire_plan *plan = p->plan;
+    const struct wire_plan *plan = p->wish;
     enum chat_level level = plan->level == CHAT_LEVEL_ON ? CHAT_LEVEL_MEDIUM : plan->level;
 
     if (plan->think == WIRE_THINK_NONE)
@@ -81,17 +45,17 @@ static void patch_level(struct patch *p)
     if (plan->think == WIRE_THINK_OPENROUTER && plan->budget_tokens > 0) {
         set_reasoning(
             p, "max_tokens", arena_printf(p->ed->arena, "%lld", (long long)plan->budget_tokens));
-        if (get(p, get(p, p->root, "reasoning"), "effort"))
-            json_edit_remove(p->ed, get(p, p->root, "reasoning"), STR("effort"));
+        if (member_find(p->doc, plan_find(p, "reasoning"), "effort"))
+            json_edit_remove(p->ed, plan_find(p, "reasoning"), STR("effort"));
         return;
     }
     if (level != CHAT_LEVEL_NOT_GIVEN)
-        set_reasoning(p, "effort", quoted(p, str_c(chat_level_name(level))));
+        set_reasoning(p, "effort", say_quoted(p->ed->arena, str_c(chat_level_name(level))));
 }
 
-static void patch_drop_reasoning(struct patch *p)
+static void patch_drop_reasoning(const struct plan *p)
 {
-    const struct json_node *list = get(p, p->root, "include");
+    const struct json_node *list = plan_find(p, "include");
 
     json_edit_remove(p->ed, p->root, STR("reasoning"));
     if (!list || list->kind != JSON_ARRAY)
@@ -107,14 +71,10 @@ static void patch_drop_reasoning(struct patch *p)
 
 /* ---- the vault ---- */
 
-static bool is_type(struct patch *p, const struct json_node *item, const char *type)
+static bool is_ours(const struct plan *p, const struct json_node *item)
 {
-    return json_is(p->doc, json_find(p->doc, item, STR("type")), str_c(type));
-}
-
-static bool is_ours(struct patch *p, const struct json_node *item)
-{
-    const struct json_node *id = get(p, item, "id"), *sealed = get(p, item, "encrypted_content");
+    const struct json_node *id = member_find(p->doc, item, "id"),
+                           *sealed = member_find(p->doc, item, "encrypted_content");
     str text;
 
     if (id && id->kind == JSON_STRING &&
@@ -125,7 +85,7 @@ static bool is_ours(struct patch *p, const struct json_node *item)
 }
 
 /* Whether the kept item stands among those of this turn, by its id. */
-static bool is_there(struct patch *p, const struct json_node *const *turn, size_t n, str kept)
+static bool is_there(const struct plan *p, const struct json_node *const *turn, size_t n, str kept)
 {
     const struct json_node *id;
     bool there = false;
@@ -146,8 +106,8 @@ static bool is_there(struct patch *p, const struct json_node *const *turn, size_
     return there;
 }
 
-static void put_back(struct patch *p, const struct json_node *list, const struct json_node *call,
-                     const struct json_node *const *turn, size_t n)
+static void put_back(const struct plan *p, const struct json_node *list,
+                     const struct json_node *call, const struct json_node *const *turn, size_t n)
 {
     struct wire_kept kept[KEPT_MAX];
     size_t count;
@@ -155,7 +115,7 @@ static void put_back(struct patch *p, const struct json_node *list, const struct
 
     if (!json_text(p->doc, json_find(p->doc, call, STR("call_id")), p->ed->arena, &id))
         return;
-    count = p->plan->vault->find(p->plan->vault->ctx, id, kept, KEPT_MAX);
+    count = p->wish->vault->find(p->wish->vault->ctx, id, kept, KEPT_MAX);
     for (size_t i = 0; i < count && i < KEPT_MAX; i++)
         if (str_eq(kept[i].name, STR(RESPONSES_KEEP)) && !is_there(p, turn, n, kept[i].text))
             json_edit_insert(p->ed, list, call, arena_dup(p->ed->arena, kept[i].text));
@@ -164,26 +124,27 @@ static void put_back(struct patch *p, const struct json_node *list, const struct
 /* Reasoning items since the last one that was not the model's. */
 #define TURN_MAX 64
 
-static void patch_items(struct patch *p, const struct json_node *list)
+static void patch_items(const struct plan *p, const struct json_node *list)
 {
     const struct json_node *turn[TURN_MAX], *before = NULL;
     size_t n = 0;
 
     for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v)) {
-        bool reasoning = is_type(p, v, "reasoning");
-        bool call = is_type(p, v, "function_call") || is_type(p, v, "custom_tool_call");
+        bool reasoning = member_is(p->doc, v, "type", "reasoning");
+        bool call = member_is(p->doc, v, "type", "function_call") ||
+                    member_is(p->doc, v, "type", "custom_tool_call");
 
-        if (reasoning && (p->plan->foreign_kept || is_ours(p, v))) {
+        if (reasoning && (p->wish->foreign_kept || is_ours(p, v))) {
             json_edit_drop(p->ed, list, v);
             continue;
         }
-        if (is_type(p, v, "function_call_output") ||
+        if (member_is(p->doc, v, "type", "function_call_output") ||
             json_is(p->doc, json_find(p->doc, v, STR("role")), STR("user")))
             n = 0;
         if (reasoning && n < TURN_MAX)
             turn[n++] = v;
-        if (call && p->plan->vault && !p->plan->foreign_kept &&
-            !(before && is_type(p, before, "reasoning")))
+        if (call && p->wish->vault && !p->wish->foreign_kept &&
+            !(before && member_is(p->doc, before, "type", "reasoning")))
             put_back(p, list, v, turn, n);
         before = v;
     }
@@ -191,7 +152,7 @@ static void patch_items(struct patch *p, const struct json_node *list)
 
 /* ---- tails ---- */
 
-static str tail_item(struct patch *p, const struct wire_tail *t)
+static str tail_item(const struct plan *p, const struct wire_tail *t)
 {
     static const char *const roles[] = {"developer", "user", "assistant", "user"};
     struct json_out o;
@@ -200,17 +161,15 @@ static str tail_item(struct patch *p, const struct wire_tail *t)
     buf_init(&b, JSON_SIZE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("role"));
-    json_out_str(&o, str_c(roles[t->role]));
-    json_out_key(&o, STR("content"));
-    json_out_str(&o, t->text);
+    say_text(&o, "role", str_c(roles[t->role]));
+    say_text(&o, "content", t->text);
     json_out_end(&o);
     return keep(p, &b);
 }
 
-static void patch_tails(struct patch *p, const struct json_node *input)
+static void patch_tails(const struct plan *p, const struct json_node *input)
 {
-    const struct wire_plan *plan = p->plan;
+    const struct wire_plan *plan = p->wish;
     struct buf b;
 
     if (input && input->kind == JSON_ARRAY) {
@@ -230,50 +189,32 @@ static void patch_tails(struct patch *p, const struct json_node *input)
         buf_add(&b, tail_item(p, &plan->tails[i]));
     }
     buf_add_c(&b, ']');
-    set(p, "input", keep(p, &b));
-}
-
-static void patch_merge(struct patch *p)
-{
-    struct json doc;
-    struct err e;
-
-    json_init(&doc);
-    if (json_parse(&doc, p->plan->merge, &e))
-        json_edit_merge(p->ed, p->root, &doc, json_root(&doc));
-    json_release(&doc);
+    plan_set(p, "input", keep(p, &b));
 }
 
 void responses_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)
 {
-    struct patch p = {.doc = doc, .root = json_root(doc), .plan = plan, .ed = edits};
+    struct plan p = {doc, json_root(doc), plan, edits};
     const struct json_node *input;
 
     if (!p.root || p.root->kind != JSON_OBJECT)
         return;
-    input = get(&p, p.root, "input");
-    if (plan->model.n)
-        set(&p, "model", quoted(&p, plan->model));
-    if (plan->set_stream)
-        set(&p, "stream", plan->stream ? STR("true") : STR("false"));
+    input = plan_find(&p, "input");
+    plan_head(&p);
     if (plan->system_extra.n)
         patch_system(&p);
-    if (plan->temperature.n && !get(&p, p.root, "temperature"))
-        set(&p, "temperature", plan->temperature);
-    if (plan->top_p.n && !get(&p, p.root, "top_p"))
-        set(&p, "top_p", plan->top_p);
+    plan_sampling(&p);
     if (plan->max_tokens.n)
-        set(&p, "max_output_tokens", plan->max_tokens);
+        plan_set(&p, "max_output_tokens", plan->max_tokens);
     if (plan->drop_reasoning)
         patch_drop_reasoning(&p);
     else if (plan->set_level)
         patch_level(&p);
-    if (plan->drop_tools && get(&p, p.root, "tools"))
-        set(&p, "tool_choice", STR("\"none\""));
+    if (plan->drop_tools && plan_find(&p, "tools"))
+        plan_set(&p, "tool_choice", STR("\"none\""));
     if (input && input->kind == JSON_ARRAY && (plan->vault || plan->foreign_kept))
         patch_items(&p, input);
     if (plan->tail_count)
         patch_tails(&p, input);
-    if (plan->merge.n)
-        patch_merge(&p);
+    plan_merge(&p);
 }

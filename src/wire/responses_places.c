@@ -4,6 +4,8 @@
  */
 #include "wire/responses_relay.h"
 
+#define SENT_MAX (2 * WIRE_BLOCKS_MAX)
+
 bool responses_at_reasoning(enum responses_place_kind kind)
 {
     return kind == AT_SUMMARY || kind == AT_THOUGHT;
@@ -48,6 +50,9 @@ struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t in
 
     if (t)
         return t;
+    if (r->s->sent_count >= SENT_MAX) /* more than a decoder takes: it has ended the reply */
+        return r->s->sent;
+    r->s->sent_count++;
     t = arena_zero(r->en->arena, 1, sizeof *t);
     *t = (struct responses_sent){
         .next = r->s->sent, .index = index, .part = part, .kind = (int)kind};
@@ -59,7 +64,7 @@ void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str
 {
     size_t at = r->en->out->n;
 
-    rope_add(&t->text, r->en->arena, responses_escape(r->en->out, text));
+    rope_add(&t->text, r->en->arena, say_escaped(r->en->out, text));
     r->en->out->n = at;
     if (t->text.full && t->touched)
         r->s->done.full = true;

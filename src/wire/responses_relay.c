@@ -100,13 +100,13 @@ static void frame_out(struct responses_relay *r)
         buf_add(out, r->f->raw);
         return;
     }
-    wire_sse_begin(out, r->f->name);
+    say_sse_begin(out, r->f->name);
     at = out->n;
     json_edits_apply(&r->ed, out);
     for (size_t i = at; i < out->n; i++)
         if (out->p[i] == '\n' || out->p[i] == '\r')
             out->p[i] = ' ';
-    wire_sse_end(out);
+    say_sse_end(out);
 }
 
 static void frame_drop(struct responses_relay *r)
@@ -272,7 +272,7 @@ static void late_text(struct responses_relay *r, const struct chat_event *ev)
     responses_close_all(r->en);
     t->touched = true;
     responses_sent_add(r, t, ev->text);
-    wire_sse_begin(out, STR("response.output_text.delta"));
+    say_sse_begin(out, STR("response.output_text.delta"));
     buf_printf(
         out,
         "{\"type\":\"response.output_text.delta\",\"sequence_number\":%llu,\"item_id\":" STR_FMT
@@ -284,7 +284,7 @@ static void late_text(struct responses_relay *r, const struct chat_event *ev)
     r->s->shift++;
     json_quote(out, ev->text);
     buf_add(out, STR(",\"logprobs\":[]}"));
-    wire_sse_end(out);
+    say_sse_end(out);
 }
 
 static void place_rest(struct responses_relay *r, const struct json_node *items)
@@ -383,7 +383,9 @@ static void note_item(struct responses_relay *r, const struct row *row, size_t o
     s->item.index = index;
     s->item.id = STR("\"\"");
     if (id && id->size <= ID_SIZE_MAX)
-        s->item.id = arena_dup(r->en->arena, json_raw(r->doc, id));
+        s->item.id = piece_dup(r->en->arena, json_raw(r->doc, id));
+    if (!s->item.id.n)
+        s->item.id = STR("\"\"");
     if (str_ends(row->type, STR("done")) && item)
         keep_item(r, index, (str){r->en->out->p + out_at, r->en->out->n - out_at});
 }

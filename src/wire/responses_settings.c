@@ -4,45 +4,7 @@
  */
 #include "wire/responses.h"
 
-#define TOOLS_MAX 4096
-
-struct reader {
-    const struct json *doc;
-    const struct json_node *root;
-    struct arena *arena;
-    struct chat_request *out;
-    struct err *e;
-};
-
-static const struct json_node *get(struct reader *r, const struct json_node *v, const char *key)
-{
-    const struct json_node *m = json_find(r->doc, v, str_c(key));
-
-    return m && m->kind != JSON_NULL ? m : NULL;
-}
-
-static bool is(struct reader *r, const struct json_node *v, const char *text)
-{
-    return json_is(r->doc, v, str_c(text));
-}
-
-static bool bad(struct reader *r, const char *where, const char *want)
-{
-    return err_set(r->e, ERR_INPUT, "%s: %s", where, want);
-}
-
-static bool read_model(struct reader *r)
-{
-    const struct json_node *v = get(r, r->root, "model");
-
-    if (!v)
-        return bad(r, "model", "is missing");
-    if (!json_text(r->doc, v, r->arena, &r->out->model) || !r->out->model.n)
-        return bad(r, "model", "must be a string that is not empty");
-    return true;
-}
-
-static bool read_numbers(struct reader *r)
+static bool read_numbers(const struct asked *r, const struct json_node *root)
 {
     struct chat_request *q = r->out;
     const struct {
@@ -60,232 +22,166 @@ static bool read_numbers(struct reader *r)
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const struct json_node *v = get(r, r->root, rows[i].key);
+        const struct json_node *v = member_find(r->doc, root, rows[i].key);
         int64_t n;
 
         if (!v)
             continue;
         if (rows[i].whole ? !json_i64(r->doc, v, &n) : v->kind != JSON_NUMBER)
-            return bad(r, rows[i].key, rows[i].whole ? "must be an integer" : "must be a number");
+            return asked_bad(
+                r, NULL, rows[i].key, rows[i].whole ? "must be an integer" : "must be a number");
         if (rows[i].to == &q->max_tokens && n < 1)
-            return bad(r, rows[i].key, "must be at least 1");
+            return asked_bad(r, NULL, rows[i].key, "must be at least 1");
         *rows[i].to = json_raw(r->doc, v);
     }
     return true;
 }
 
-static bool read_flags(struct reader *r)
+static bool read_flags(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *stream = get(r, r->root, "stream");
-    const struct json_node *parallel = get(r, r->root, "parallel_tool_calls");
+    const struct json_node *parallel = member_find(r->doc, root, "parallel_tool_calls");
+    const struct json_node *instructions = member_find(r->doc, root, "instructions");
 
-    if (stream && !json_bool(stream, &r->out->stream))
-        return bad(r, "stream", "must be true or false");
     if (parallel && !json_bool(parallel, &r->out->parallel))
-        return bad(r, "parallel_tool_calls", "must be true or false");
+        return asked_bad(r, NULL, "parallel_tool_calls", "must be true or false");
     r->out->parallel_given = parallel != NULL;
     r->out->stream_usage = true;
-    if (get(r, r->root, "instructions") && get(r, r->root, "instructions")->kind == JSON_OBJECT)
-        return bad(r, "instructions", "must be a string");
-    r->out->user = responses_text(r->doc, r->root, "user", r->arena);
+    if (instructions && instructions->kind == JSON_OBJECT)
+        return asked_bad(r, NULL, "instructions", "must be a string");
+    r->out->user = member_text(r->doc, root, "user", r->a);
     if (!r->out->user.n)
-        r->out->user = responses_text(r->doc, r->root, "safety_identifier", r->arena);
+        r->out->user = member_text(r->doc, root, "safety_identifier", r->a);
     return true;
 }
 
 /* ---- tools ---- */
 
-static bool read_tool(struct reader *r, const struct json_node *v, size_t i, struct chat_tool *t)
+static bool read_tool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                      struct chat_tool *t)
 {
-    const struct json_node *type = get(r, v, "type"), *schema, *strict;
-    char where[48];
+    const struct json_node *type = member_find(r->doc, v, "type");
+    const struct json_node *box = member_find(r->doc, v, "function"), *strict;
 
-    snprintf(where, sizeof where, "tools[%zu]", i);
-    *t = (struct chat_tool){.name = STR(""),
-                            .description = STR(""),
-                            .schema = STR(""),
-                            .opaque = STR(""),
-                            .dialect = CHAT_RESPONSES};
+    *t = part_tool(CHAT_RESPONSES);
     if (v->kind != JSON_OBJECT || !type || type->kind != JSON_STRING)
-        return bad(r, where, "must be an object with a type");
-    if (!is(r, type, "function")) {
+        return asked_bad(r, at, NULL, "must be an object with a type");
+    if (!json_is(r->doc, type, STR("function"))) {
         t->opaque = json_raw(r->doc, v);
-        t->name = responses_text(r->doc, v, get(r, v, "name") ? "name" : "type", r->arena);
+        t->name = member_text(r->doc, v, member_find(r->doc, v, "name") ? "name" : "type", r->a);
         return true;
     }
-    if (get(r, v, "function") && get(r, v, "function")->kind == JSON_OBJECT)
-        v = get(r, v, "function"); /* as Chat Completions has it */
-    t->name = responses_text(r->doc, v, "name", r->arena);
-    t->description = responses_text(r->doc, v, "description", r->arena);
-    schema = get(r, v, "parameters");
-    strict = get(r, v, "strict");
-    snprintf(where, sizeof where, "tools[%zu].name", i);
-    if (!t->name.n)
-        return bad(r, where, "must be a string that is not empty");
-    snprintf(where, sizeof where, "tools[%zu].parameters", i);
-    if (schema && schema->kind != JSON_OBJECT)
-        return bad(r, where, "must be a JSON Schema, an object");
-    if (schema)
-        t->schema = json_raw(r->doc, schema);
+    if (box && box->kind == JSON_OBJECT)
+        v = box; /* as Chat Completions has it */
+    strict = member_find(r->doc, v, "strict");
     t->strict_given = strict && json_bool(strict, &t->strict);
-    return true;
-}
-
-static bool read_tools(struct reader *r)
-{
-    const struct json_node *list = get(r, r->root, "tools");
-    size_t n = json_count(r->doc, list), i = 0;
-
-    if (!list)
-        return true;
-    if (list->kind != JSON_ARRAY)
-        return bad(r, "tools", "must be a list");
-    if (n > TOOLS_MAX)
-        return bad(r, "tools", "has too many tools");
-    r->out->tools = arena_zero(r->arena, n, sizeof *r->out->tools);
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
-        if (!read_tool(r, v, i, &r->out->tools[i]))
-            return false;
-        r->out->tool_count = ++i;
-    }
-    return true;
-}
-
-static bool choice_word(struct reader *r, const struct json_node *v)
-{
-    static const struct {
-        const char *word;
-        enum chat_choice_kind kind;
-    } rows[] = {
-        {"auto", CHAT_CHOICE_AUTO}, {"none", CHAT_CHOICE_NONE}, {"required", CHAT_CHOICE_REQUIRED}};
-
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (is(r, v, rows[i].word)) {
-            r->out->choice = rows[i].kind;
-            return true;
-        }
-    return false;
+    return asked_function(r, at, v, t);
 }
 
 /* Of the tools that are allowed, one that must be called can be said elsewhere; more cannot. */
-static void choice_allowed(struct reader *r, const struct json_node *v)
+static void choice_allowed(const struct asked *r, const struct json_node *v)
 {
-    const struct json_node *list = get(r, v, "tools"), *only = json_at(r->doc, list, 0);
+    const struct json_node *list = member_find(r->doc, v, "tools"),
+                           *only = json_at(r->doc, list, 0);
 
-    if (!choice_word(r, get(r, v, "mode")))
+    if (!part_choice_word(r->doc, member_find(r->doc, v, "mode"), &r->out->choice))
         r->out->choice = CHAT_CHOICE_AUTO;
     if (r->out->choice == CHAT_CHOICE_REQUIRED && json_count(r->doc, list) == 1 &&
-        is(r, get(r, only, "type"), "function")) {
+        member_is(r->doc, only, "type", "function")) {
         r->out->choice = CHAT_CHOICE_TOOL;
-        r->out->choice_name = responses_text(r->doc, only, "name", r->arena);
+        r->out->choice_name = member_text(r->doc, only, "name", r->a);
     }
 }
 
-static bool read_choice(struct reader *r)
+static bool read_choice(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *v = get(r, r->root, "tool_choice"), *type;
+    const struct json_node *v = member_find(r->doc, root, "tool_choice"), *type;
 
-    if (!v || choice_word(r, v))
+    if (!v || part_choice_word(r->doc, v, &r->out->choice))
         return true;
-    type = get(r, v, "type");
+    type = member_find(r->doc, v, "type");
     if (v->kind != JSON_OBJECT || !type || type->kind != JSON_STRING)
-        return bad(r, "tool_choice", "must be none, auto, required or an object with a type");
-    if (is(r, type, "allowed_tools")) {
+        return asked_bad(
+            r, NULL, "tool_choice", "must be none, auto, required or an object with a type");
+    if (json_is(r->doc, type, STR("allowed_tools"))) {
         choice_allowed(r, v);
         return true;
     }
     r->out->choice = CHAT_CHOICE_TOOL;
-    r->out->choice_name = responses_text(r->doc, v, "name", r->arena);
-    if (!r->out->choice_name.n && get(r, v, "function"))
-        r->out->choice_name = responses_text(r->doc, get(r, v, "function"), "name", r->arena);
-    if (is(r, type, "function") && !r->out->choice_name.n)
-        return bad(r, "tool_choice.name", "must be a string that is not empty");
+    r->out->choice_name = member_text(r->doc, v, "name", r->a);
+    if (!r->out->choice_name.n && member_find(r->doc, v, "function"))
+        r->out->choice_name = member_text(r->doc, member_find(r->doc, v, "function"), "name", r->a);
+    if (json_is(r->doc, type, STR("function")) && !r->out->choice_name.n)
+        return asked_bad(r, NULL, "tool_choice.name", "must be a string that is not empty");
     if (!r->out->choice_name.n) /* a built-in tool goes by its type */
-        r->out->choice_name = responses_text(r->doc, v, "type", r->arena);
+        r->out->choice_name = member_text(r->doc, v, "type", r->a);
     return true;
 }
 
 /* ---- format, reasoning ---- */
 
-static bool read_format(struct reader *r)
+static bool read_format(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *text = get(r, r->root, "text"), *v = get(r, text, "format");
-    const struct json_node *type = get(r, v, "type"), *schema;
+    const struct json_node *text = member_find(r->doc, root, "text"),
+                           *v = member_find(r->doc, text, "format");
+    const struct json_node *type = member_find(r->doc, v, "type"), *schema;
     bool strict;
 
     if (text && text->kind != JSON_OBJECT)
-        return bad(r, "text", "must be an object");
+        return asked_bad(r, NULL, "text", "must be an object");
     if (!v)
         return true;
-    if (is(r, type, "text")) {
+    if (json_is(r->doc, type, STR("text"))) {
         r->out->format = CHAT_FORMAT_TEXT;
         return true;
     }
-    if (is(r, type, "json_object")) {
+    if (json_is(r->doc, type, STR("json_object"))) {
         r->out->format = CHAT_FORMAT_JSON;
         return true;
     }
-    if (!is(r, type, "json_schema"))
-        return bad(r, "text.format.type", "must be text, json_object or json_schema");
-    schema = get(r, v, "schema");
+    if (!json_is(r->doc, type, STR("json_schema")))
+        return asked_bad(r, NULL, "text.format.type", "must be text, json_object or json_schema");
+    schema = member_find(r->doc, v, "schema");
     if (!schema || schema->kind != JSON_OBJECT)
-        return bad(r, "text.format.schema", "must be a JSON Schema, an object");
+        return asked_bad(r, NULL, "text.format.schema", "must be a JSON Schema, an object");
     r->out->format = CHAT_FORMAT_SCHEMA;
-    r->out->format_name = responses_text(r->doc, v, "name", r->arena);
+    r->out->format_name = member_text(r->doc, v, "name", r->a);
     r->out->format_schema = json_raw(r->doc, schema);
-    r->out->format_strict = json_bool(get(r, v, "strict"), &strict) && strict;
+    r->out->format_strict = json_bool(member_find(r->doc, v, "strict"), &strict) && strict;
     return true;
 }
 
-static bool read_reasoning(struct reader *r)
+static bool read_reasoning(const struct asked *r, const struct json_node *root)
 {
-    const struct json_node *v = get(r, r->root, "reasoning"), *effort = get(r, v, "effort");
-    const struct json_node *summary = get(r, v, "summary");
+    const struct json_node *v = member_find(r->doc, root, "reasoning"),
+                           *effort = member_find(r->doc, v, "effort");
+    const struct json_node *summary = member_find(r->doc, v, "summary");
     int64_t budget;
     bool flag;
     str name;
 
     if (!summary)
-        summary = get(r, v, "generate_summary");
+        summary = member_find(r->doc, v, "generate_summary");
     if (v && v->kind != JSON_OBJECT)
-        return bad(r, "reasoning", "must be an object");
+        return asked_bad(r, NULL, "reasoning", "must be an object");
     if (effort &&
-        (!json_text(r->doc, effort, r->arena, &name) || !chat_level_parse(name, &r->out->level)))
-        return bad(r, "reasoning.effort", "must be none, minimal, low, medium, high, xhigh or max");
+        (!json_text(r->doc, effort, r->a, &name) || !chat_level_parse(name, &r->out->level)))
+        return asked_bad(
+            r, NULL, "reasoning.effort", "must be none, minimal, low, medium, high, xhigh or max");
     if (summary && summary->kind == JSON_STRING)
         r->out->thoughts = true;
     /* OpenRouter's members, which its own Responses endpoint takes too. */
-    if (json_i64(r->doc, get(r, v, "max_tokens"), &budget) && budget >= 0)
+    if (json_i64(r->doc, member_find(r->doc, v, "max_tokens"), &budget) && budget >= 0)
         r->out->budget_tokens = budget;
-    if (json_bool(get(r, v, "exclude"), &flag))
+    if (json_bool(member_find(r->doc, v, "exclude"), &flag))
         r->out->no_thoughts = flag;
-    if (json_bool(get(r, v, "enabled"), &flag) && !effort)
+    if (json_bool(member_find(r->doc, v, "enabled"), &flag) && !effort)
         r->out->level = flag ? CHAT_LEVEL_ON : CHAT_LEVEL_NONE;
     return true;
 }
 
-bool responses_read_settings(const struct json *doc, struct arena *a, struct chat_request *out,
-                             struct err *e)
+bool responses_read_settings(const struct asked *r, const struct json_node *root)
 {
-    struct reader r = {.doc = doc, .root = json_root(doc), .arena = a, .out = out, .e = e};
-    static const str none = STR_INIT("");
-
-    *out = (struct chat_request){.dialect = CHAT_RESPONSES,
-                                 .model = none,
-                                 .choice_name = none,
-                                 .max_tokens = none,
-                                 .temperature = none,
-                                 .top_p = none,
-                                 .top_k = none,
-                                 .seed = none,
-                                 .frequency_penalty = none,
-                                 .presence_penalty = none,
-                                 .n = none,
-                                 .format_name = none,
-                                 .format_schema = none,
-                                 .user = none,
-                                 .budget_tokens = -1,
-                                 .doc = doc};
-    return read_model(&r) && read_numbers(&r) && read_flags(&r) && read_tools(&r) &&
-           read_choice(&r) && read_format(&r) && read_reasoning(&r);
+    return asked_head(r, root) && read_numbers(r, root) && read_flags(r, root) &&
+           asked_tools(r, root, read_tool) && read_choice(r, root) && read_format(r, root) &&
+           read_reasoning(r, root);
 }

@@ -27,7 +27,7 @@ static void event_begin(struct wire_encoder *en, const char *type)
 {
     struct responses_encoder *s = state_of(en);
 
-    wire_sse_begin(en->out, str_c(type));
+    say_sse_begin(en->out, str_c(type));
     buf_printf(en->out,
                "{\"type\":\"%s\",\"sequence_number\":%llu,\"output_index\":%u",
                type,
@@ -38,7 +38,7 @@ static void event_begin(struct wire_encoder *en, const char *type)
 static void event_end(struct wire_encoder *en)
 {
     buf_add_c(en->out, '}');
-    wire_sse_end(en->out);
+    say_sse_end(en->out);
 }
 
 /* A part as JSON, its text as it went out. */

@@ -7,50 +7,12 @@
  */
 #include "wire/responses.h"
 
-static void member(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
-static void raw(struct json_out *o, const char *key, str json)
-{
-    if (!json.n)
-        return;
-    json_out_key(o, str_c(key));
-    json_out_raw(o, json);
-}
-
-static void typed(struct json_out *o, const char *type)
-{
-    json_out_object(o);
-    member(o, "type", str_c(type));
-}
-
-/* "data:MIME;base64,DATA", or the address. */
-static void url_member(struct json_out *o, const char *key, const struct chat_part *p)
-{
-    struct buf url;
-
-    if (!p->data.n) {
-        member(o, key, p->url);
-        return;
-    }
-    buf_init(&url, JSON_SIZE_MAX);
-    buf_add(&url, STR("data:"));
-    buf_add(&url, p->mime.n ? p->mime : STR("application/octet-stream"));
-    buf_add(&url, STR(";base64,"));
-    buf_add(&url, p->data);
-    member(o, key, buf_str(&url));
-    buf_release(&url);
-}
-
 static void file(struct json_out *o, const struct chat_part *p)
 {
-    typed(o, "input_file");
+    say_typed(o, "input_file");
     if (p->data.n)
-        member(o, "filename", p->name.n ? p->name : STR("file"));
-    url_member(o, p->data.n ? "file_data" : "file_url", p);
+        say_text(o, "filename", p->name.n ? p->name : STR("file"));
+    say_url(o, p->data.n ? "file_data" : "file_url", p);
     json_out_end(o);
 }
 
@@ -60,13 +22,13 @@ static void input_part(struct json_out *o, const struct chat_part *p)
     switch (p->kind) {
     case CHAT_PART_TEXT:
     case CHAT_PART_REFUSAL:
-        typed(o, "input_text");
-        member(o, "text", p->text);
+        say_typed(o, "input_text");
+        say_text(o, "text", p->text);
         json_out_end(o);
         break;
     case CHAT_PART_IMAGE:
-        typed(o, "input_image");
-        url_member(o, "image_url", p);
+        say_typed(o, "input_image");
+        say_url(o, "image_url", p);
         json_out_end(o);
         break;
     case CHAT_PART_FILE:
@@ -110,7 +72,7 @@ static void plain_message(struct json_out *o, const char *role, const struct cha
                           size_t n)
 {
     json_out_object(o);
-    member(o, "role", str_c(role));
+    say_text(o, "role", str_c(role));
     content(o, "content", parts, n);
     json_out_end(o);
 }
@@ -121,12 +83,12 @@ static void said(struct json_out *o, const struct chat_part *p)
 
     if (!p->text.n)
         return;
-    typed(o, "message");
-    member(o, "role", STR("assistant"));
+    say_typed(o, "message");
+    say_text(o, "role", STR("assistant"));
     json_out_key(o, STR("content"));
     json_out_array(o);
-    typed(o, refusal ? "refusal" : "output_text");
-    member(o, refusal ? "refusal" : "text", p->text);
+    say_typed(o, refusal ? "refusal" : "output_text");
+    say_text(o, refusal ? "refusal" : "text", p->text);
     json_out_end(o);
     json_out_end(o);
     json_out_end(o);
@@ -134,17 +96,17 @@ static void said(struct json_out *o, const struct chat_part *p)
 
 static void call(struct json_out *o, const struct chat_part *p)
 {
-    typed(o, "function_call");
-    member(o, "call_id", p->id);
-    member(o, "name", p->name);
-    member(o, "arguments", p->json.n ? p->json : STR("{}"));
+    say_typed(o, "function_call");
+    say_text(o, "call_id", p->id);
+    say_text(o, "name", p->name);
+    say_text(o, "arguments", p->json.n ? p->json : STR("{}"));
     json_out_end(o);
 }
 
 static void result(struct json_out *o, const struct chat_part *p)
 {
-    typed(o, "function_call_output");
-    member(o, "call_id", p->id);
+    say_typed(o, "function_call_output");
+    say_text(o, "call_id", p->id);
     content(o, "output", p->parts, p->part_count);
     json_out_end(o);
 }
@@ -214,7 +176,7 @@ static size_t instructions(struct json_out *o, const struct chat_request *r)
             buf_add(&text, STR("\n\n"));
         buf_add(&text, m->parts[i].text);
     }
-    member(o, "instructions", buf_str(&text));
+    say_text(o, "instructions", buf_str(&text));
     buf_release(&text);
     return 1;
 }
@@ -253,15 +215,11 @@ static void tools(struct json_out *o, const struct chat_request *r)
                 json_out_raw(o, t->opaque);
             continue;
         }
-        typed(o, "function");
-        member(o, "name", t->name);
-        if (t->description.n)
-            member(o, "description", t->description);
-        raw(o,
-            "parameters",
-            t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}"));
-        json_out_key(o, STR("strict"));
-        json_out_bool(o, t->strict_given && t->strict);
+        say_typed(o, "function");
+        say_text(o, "name", t->name);
+        say_some(o, "description", t->description);
+        say_raw(o, "parameters", say_parameters(t));
+        say_bool(o, "strict", t->strict_given && t->strict);
         json_out_end(o);
     }
     json_out_end(o);
@@ -278,8 +236,8 @@ static void choice(struct json_out *o, const struct chat_request *r)
         json_out_str(o, str_c(words[r->choice]));
         return;
     }
-    typed(o, "function");
-    member(o, "name", r->choice_name);
+    say_typed(o, "function");
+    say_text(o, "name", r->choice_name);
     json_out_end(o);
 }
 
@@ -290,12 +248,11 @@ static void format(struct json_out *o, const struct chat_request *r)
     json_out_key(o, STR("text"));
     json_out_object(o);
     json_out_key(o, STR("format"));
-    typed(o, r->format == CHAT_FORMAT_JSON ? "json_object" : "json_schema");
+    say_typed(o, r->format == CHAT_FORMAT_JSON ? "json_object" : "json_schema");
     if (r->format == CHAT_FORMAT_SCHEMA) {
-        member(o, "name", r->format_name.n ? r->format_name : STR("response"));
-        raw(o, "schema", r->format_schema);
-        json_out_key(o, STR("strict"));
-        json_out_bool(o, r->format_strict);
+        say_text(o, "name", r->format_name.n ? r->format_name : STR("response"));
+        say_raw(o, "schema", r->format_schema);
+        say_bool(o, "strict", r->format_strict);
     }
     json_out_end(o);
     json_out_end(o);
@@ -313,9 +270,9 @@ static void reasoning(struct json_out *o, const struct chat_request *r)
     json_out_key(o, STR("reasoning"));
     json_out_object(o);
     if (*effort)
-        member(o, "effort", str_c(effort));
+        say_text(o, "effort", str_c(effort));
     if (shows)
-        member(o, "summary", STR("auto"));
+        say_text(o, "summary", STR("auto"));
     json_out_end(o);
 }
 
@@ -325,25 +282,20 @@ void responses_write(const struct chat_request *r, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    member(&o, "model", r->model);
+    say_text(&o, "model", r->model);
     input(&o, r, instructions(&o, r));
     tools(&o, r);
     choice(&o, r);
-    if (r->parallel_given) {
-        json_out_key(&o, STR("parallel_tool_calls"));
-        json_out_bool(&o, r->parallel);
-    }
+    if (r->parallel_given)
+        say_bool(&o, "parallel_tool_calls", r->parallel);
     format(&o, r);
     reasoning(&o, r);
-    raw(&o, "max_output_tokens", r->max_tokens);
-    raw(&o, "temperature", r->temperature);
-    raw(&o, "top_p", r->top_p);
-    if (r->user.n)
-        member(&o, "user", r->user);
-    json_out_key(&o, STR("stream"));
-    json_out_bool(&o, r->stream);
-    json_out_key(&o, STR("store"));
-    json_out_bool(&o, false);
-    raw(&o, "include", STR("[\"reasoning.encrypted_content\"]"));
+    say_raw(&o, "max_output_tokens", r->max_tokens);
+    say_raw(&o, "temperature", r->temperature);
+    say_raw(&o, "top_p", r->top_p);
+    say_some(&o, "user", r->user);
+    say_bool(&o, "stream", r->stream);
+    say_bool(&o, "store", false);
+    say_raw(&o, "include", STR("[\"reasoning.encrypted_content\"]"));
     json_out_end(&o);
 }

@@ -64,6 +64,8 @@ str wire_call_id(struct wire_decoder *d, uint32_t n)
 
 void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
 {
+    struct chat_event whole = *ev;
+
     if (d->deaf)
         return;
     switch (ev->kind) {
@@ -82,34 +84,34 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
     default:
         break;
     }
-    if (ev->text.p && ev->id.p && ev->name.p) {
-        d->sink.on_event(d->sink.ctx, ev);
-    } else { /* an empty str never points at NULL */
-        struct chat_event whole = *ev;
-
-        whole.text = ev->text.p ? ev->text : STR("");
-        whole.id = ev->id.p ? ev->id : STR("");
-        whole.name = ev->name.p ? ev->name : STR("");
-        d->sink.on_event(d->sink.ctx, &whole);
-    }
+    whole.dialect = d->wire->dialect;
+    whole.text = ev->text.p ? ev->text : STR(""); /* an empty str never points at NULL */
+    whole.id = ev->id.p ? ev->id : STR("");
+    whole.name = ev->name.p ? ev->name : STR("");
+    d->sink.on_event(d->sink.ctx, &whole);
 }
 
-void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message)
+struct chat_error wire_error(int status, const char *type, const char *message)
 {
-    struct chat_error error = {.status = status,
+    return (struct chat_error){.status = status,
                                .type = str_c(type),
                                .message = str_c(message),
                                .code = STR(""),
                                .param = STR(""),
                                .retry_after_ms = -1,
                                .raw = STR("")};
+}
+
+void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message)
+{
+    struct chat_error error = wire_error(status, type, message);
 
     wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
 
 str wire_keep(struct wire_decoder *d, str text)
 {
-    return arena_dup(d->arena, text);
+    return piece_dup(d->arena, text);
 }
 
 /* Parses the frame's data; false after saying what is wrong with it. */
@@ -216,19 +218,4 @@ void wire_encode_ping(struct wire_encoder *en)
     wire_encode_comment(en, STR("thinking"));
     if (en->stream && en->wire->ping && !en->failed)
         en->wire->ping(en);
-}
-
-void wire_sse_begin(struct buf *out, str name)
-{
-    if (name.n) {
-        buf_add(out, STR("event: "));
-        buf_add(out, name);
-        buf_add_c(out, '\n');
-    }
-    buf_add(out, STR("data: "));
-}
-
-void wire_sse_end(struct buf *out)
-{
-    buf_add(out, STR("\n\n"));
 }

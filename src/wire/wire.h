@@ -29,6 +29,20 @@
  * An untouched frame leaves as it came, byte for byte (but for numbers that count blocks, if one
  * was left out before). A touched one keeps every member that is not the text in question.
  *
+ * Where things are. For each dialect X: X.c is its row, its words and its errors; X_read.c a
+ * client's body into chat; X_write.c chat into a body; X_patch.c the plan as edits; X_decode.c
+ * replies into events; X_encode.c events into replies; X_relay.c frames passed on. Small dialects
+ * have fewer files; openai.h, anthropic.h, gemini.h, responses.h and ollama.h name the others.
+ *
+ *     wire.c                   the table of dialects, decoders and encoders
+ *     member, asked            reading: members of a body, and those a client must be told about
+ *     part                     requests put together: empty ones, lists of parts, data URLs
+ *     say                      writing: members, values, schemas, SSE frames
+ *     plan                     what patching has in common; levels and budgets
+ *     words                    tables of stops and error types
+ *     piece, rope              text that grows: in one piece, or in parts that stay where they are
+ *     gather, patchwork        a reply gathered block by block; a frame with values replaced
+ *
  * Promises: decoding never fails, never loops, is linear, holds only what its own state needs; the
  * same events come out whatever the reply's framing; nothing a provider sent in a known recording
  * is lost: what has no event of its own is OPAQUE or EXTRA.
@@ -155,9 +169,9 @@ struct wire_decoder {
     struct arena scratch;               /* for the frame at hand */
     void *state;                        /* zeroed, decoder_size bytes */
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
-    bool done;                          /* it ended as it should: [DONE], or a whole body */
-    uint32_t blocks;                    /* begun so far, in choice 0 */
-    str salt; /* makes ids of calls that came without one this reply's own; may be empty */
+    bool done;       /* [DONE] came, or a whole body was read: no choice is cut off */
+    uint32_t blocks; /* begun so far, in choice 0 */
+    str salt;        /* makes ids of calls that came without one this reply's own; may be empty */
 };
 
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
@@ -174,7 +188,8 @@ void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
  * STOP came and the dialect has no other end. */
 void wire_decode_end(struct wire_decoder *d);
 
-/* For the dialects: an event of this decoder; sets started, stopped, ended and goes deaf. */
+/* For the dialects: an event of this decoder, in its dialect; sets started, stopped, ended and goes
+ * deaf. Texts that were left out are "". */
 void wire_emit(struct wire_decoder *d, const struct chat_event *ev);
 void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message);
 
@@ -213,3 +228,10 @@ bool wire_anthropic_read_count(const struct json *doc, struct arena *a, struct c
                                struct err *e) MUST_USE;
 /* A Gemini stream without alt=sse is a JSON array. */
 void wire_gemini_array(struct wire_encoder *en);
+/* Of an encoder of /generate: whether reasoning that is shown goes out as it comes
+ * (reasoning_delta), and whether it goes out as one text when it is over (reasoning). Unasked, only
+ * the latter. */
+void wire_generate_options(struct wire_encoder *en, bool delta, bool whole);
+/* And what has been counted so far, for the "analysis" event that ends the reasoning: tokens of
+ * reasoning, and their cap; -1 is not known, or none. */
+void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap);

@@ -1,0 +1,25 @@
+/* member.h - members of JSON objects, as all dialects read them: what is null counts as not there,
+ * and what is of the wrong kind reads as nothing. Where a client must be told, see asked.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json.h"
+
+/* A member, or NULL: also where it is null. */
+const struct json_node *member_find(const struct json *doc, const struct json_node *v,
+                                    const char *key);
+/* The text of a member, or "". */
+str member_text(const struct json *doc, const struct json_node *v, const char *key,
+                struct arena *a);
+/* The integer of a member, or -1. */
+int64_t member_count(const struct json *doc, const struct json_node *v, const char *key);
+/* Whether a member is that text: {"type": "function"}. */
+bool member_is(const struct json *doc, const struct json_node *v, const char *key,
+               const char *text);
+/* Puts a member's text or number over *out; leaves it where there is none, or an empty one. */
+void member_take(const struct json *doc, const struct json_node *v, const char *key,
+                 struct arena *a, str *out);
+/* Whether a text is a JSON object, as the arguments of calls should be. */
+bool member_is_object(str json);

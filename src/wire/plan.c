@@ -1,0 +1,79 @@
+/* plan.c - what the patchers of all dialects do alike.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/plan.h"
+
+#include "wire/internal.h"
+
+const struct json_node *plan_find(const struct plan *p, const char *key)
+{
+    return member_find(p->doc, p->root, key);
+}
+
+void plan_set(const struct plan *p, const char *key, str json)
+{
+    json_edit_set(p->ed, p->root, str_c(key), json);
+}
+
+void plan_head(const struct plan *p)
+{
+    if (p->wish->model.n)
+        plan_set(p, "model", say_quoted(p->ed->arena, p->wish->model));
+    if (p->wish->set_stream)
+        plan_set(p, "stream", p->wish->stream ? STR("true") : STR("false"));
+}
+
+void plan_sampling(const struct plan *p)
+{
+    if (p->wish->temperature.n && !plan_find(p, "temperature"))
+        plan_set(p, "temperature", p->wish->temperature);
+    if (p->wish->top_p.n && !plan_find(p, "top_p"))
+        plan_set(p, "top_p", p->wish->top_p);
+}
+
+void plan_append_system(const struct plan *p, const struct json_node *text)
+{
+    str old = json_raw(p->doc, text), more = say_quoted(p->ed->arena, p->wish->system_extra);
+
+    json_edit_replace(p->ed,
+                      text,
+                      arena_printf(p->ed->arena,
+                                   STR_FMT "\\n\\n" STR_FMT,
+                                   STR_ARG(str_slice(old, 0, old.n - 1)),
+                                   STR_ARG(str_slice(more, 1, more.n))));
+}
+
+void plan_merge(const struct plan *p)
+{
+    struct json from;
+    struct err e;
+
+    if (p->wish->merge.n == 0)
+        return;
+    json_init(&from);
+    if (json_parse(&from, p->wish->merge, &e))
+        json_edit_merge(p->ed, p->root, &from, json_root(&from));
+    json_release(&from);
+}
+
+int64_t plan_level_tokens(enum chat_level level)
+{
+    static const int64_t tokens[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_ON] = 8192,
+                                                     [CHAT_LEVEL_MINIMAL] = 512,
+                                                     [CHAT_LEVEL_LOW] = 2048,
+                                                     [CHAT_LEVEL_MEDIUM] = 8192,
+                                                     [CHAT_LEVEL_HIGH] = 16384,
+                                                     [CHAT_LEVEL_XHIGH] = 24576,
+                                                     [CHAT_LEVEL_MAX] = 32768};
+
+    return tokens[level];
+}
+
+enum chat_level plan_tokens_level(int64_t tokens)
+{
+    return tokens <= 2048    ? CHAT_LEVEL_LOW
+           : tokens <= 8192  ? CHAT_LEVEL_MEDIUM
+           : tokens <= 24576 ? CHAT_LEVEL_HIGH
+                             : CHAT_LEVEL_MAX;
+}

@@ -1,0 +1,206 @@
+/* say.c - members of JSON objects, and the frames of SSE around them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/say.h"
+
+void say_text(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+void say_text_or_null(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    if (text.n)
+        json_out_str(o, text);
+    else
+        json_out_null(o);
+}
+
+void say_some(struct json_out *o, const char *key, str text)
+{
+    if (text.n)
+        say_text(o, key, text);
+}
+
+void say_raw(struct json_out *o, const char *key, str json)
+{
+    if (json.n == 0)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_raw(o, json);
+}
+
+void say_bool(struct json_out *o, const char *key, bool v)
+{
+    json_out_key(o, str_c(key));
+    json_out_bool(o, v);
+}
+
+void say_i64(struct json_out *o, const char *key, int64_t v)
+{
+    json_out_key(o, str_c(key));
+    json_out_i64(o, v);
+}
+
+void say_texts(struct json_out *o, const char *key, const str *texts, size_t n)
+{
+    if (n == 0)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        json_out_str(o, texts[i]);
+    json_out_end(o);
+}
+
+void say_url(struct json_out *o, const char *key, const struct chat_part *p)
+{
+    struct buf b;
+
+    if (p->data.n == 0) {
+        say_text(o, key, p->url);
+        return;
+    }
+    buf_init(&b, p->data.n + p->mime.n + 64);
+    buf_add(&b, STR("data:"));
+    buf_add(&b, p->mime.n ? p->mime : STR("application/octet-stream"));
+    buf_add(&b, STR(";base64,"));
+    buf_add(&b, p->data);
+    say_text(o, key, buf_str(&b));
+    buf_release(&b);
+}
+
+void say_typed(struct json_out *o, const char *type)
+{
+    json_out_object(o);
+    say_text(o, "type", str_c(type));
+}
+
+/* ---- values ---- */
+
+void say_value(struct json_out *o, str json, bool sse)
+{
+    if (!sse || !memchr(json.p, '\n', json.n)) {
+        json_out_raw(o, json);
+        return;
+    }
+    json_out_raw(o, STR("")); /* the comma, if there must be one */
+    say_sse_data(o->buf, json);
+}
+
+void say_object(struct json_out *o, str json, bool sse)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (str_trim(json).n == 0) {
+        json_out_raw(o, STR("{}"));
+    } else if (json_parse(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT) {
+        say_value(o, json_raw(&doc, json_root(&doc)), sse);
+    } else {
+        json_out_object(o);
+        say_some(o, "arguments", json);
+        json_out_end(o);
+    }
+    json_release(&doc);
+}
+
+void say_schema(struct json_out *o, str schema)
+{
+    struct json doc;
+    struct err e;
+    struct buf b;
+
+    json_init(&doc);
+    if (schema.n == 0 || !json_parse(&doc, schema, &e) || json_root(&doc)->kind != JSON_OBJECT) {
+        json_out_raw(o, STR("{\"type\":\"object\"}"));
+    } else if (json_find(&doc, json_root(&doc), STR("type"))) {
+        json_out_raw(o, schema);
+    } else {
+        buf_init(&b, schema.n + 64);
+        json_splice_set(&doc, json_root(&doc), STR("type"), STR("\"object\""), &b);
+        json_out_raw(o, buf_str(&b));
+        buf_release(&b);
+    }
+    json_release(&doc);
+}
+
+str say_parameters(const struct chat_tool *t)
+{
+    return t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}");
+}
+
+/* ---- texts ---- */
+
+str say_quoted(struct arena *a, str text)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, 6 * text.n + 16);
+    (void)json_quote(&b, text);
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+str say_escaped(struct buf *out, str text)
+{
+    size_t at = out->n;
+
+    (void)json_quote(out, text);
+    if (out->n < at + 2)
+        return STR("");
+    return (str){out->p + at + 1, out->n - at - 2};
+}
+
+/* ---- SSE ---- */
+
+void say_sse_begin(struct buf *out, str name)
+{
+    if (name.n) {
+        buf_add(out, STR("event: "));
+        buf_add(out, name);
+        buf_add_c(out, '\n');
+    }
+    buf_add(out, STR("data: "));
+}
+
+void say_sse_end(struct buf *out)
+{
+    buf_add(out, STR("\n\n"));
+}
+
+void say_sse_end_of(struct buf *out, size_t from)
+{
+    static const char breaks[] = "\n\r";
+
+    for (size_t k = 0; k < 2 && out->n > from; k++) {
+        char *end = out->p + out->n, *p = out->p + from;
+
+        while ((p = memchr(p, breaks[k], (size_t)(end - p))) != NULL)
+            *p = ' '; /* in JSON, only ever white space between values */
+    }
+    say_sse_end(out);
+}
+
+void say_sse_data(struct buf *out, str json)
+{
+    const char *end = json.p + json.n;
+
+    for (const char *p = json.p; p < end;) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+        if (!nl) {
+            buf_add(out, (str){p, (size_t)(end - p)});
+            return;
+        }
+        buf_add(out, (str){p, (size_t)(nl - p)});
+        buf_add(out, STR("\ndata: "));
+        p = nl + 1;
+    }
+}

@@ -1,0 +1,47 @@
+/* say.h - members of JSON objects, as all dialects write them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "chat/chat.h"
+
+/* A key and a text. */
+void say_text(struct json_out *o, const char *key, str text);
+/* The same, or null where the text is empty. */
+void say_text_or_null(struct json_out *o, const char *key, str text);
+/* The same, or nothing where the text is empty. */
+void say_some(struct json_out *o, const char *key, str text);
+/* A key and a JSON value that is already written; nothing where it is empty. */
+void say_raw(struct json_out *o, const char *key, str json);
+void say_bool(struct json_out *o, const char *key, bool v);
+void say_i64(struct json_out *o, const char *key, int64_t v);
+/* A key and a list of texts; nothing where there are none. */
+void say_texts(struct json_out *o, const char *key, const str *texts, size_t n);
+/* A key and where a part's data is: "data:MIME;base64,DATA", or its address. */
+void say_url(struct json_out *o, const char *key, const struct chat_part *p);
+/* {"type": TYPE, which the caller ends. */
+void say_typed(struct json_out *o, const char *type);
+
+/* A value of the provider's as it stands; in an SSE event its line ends need care. */
+void say_value(struct json_out *o, str json, bool sse);
+/* Arguments as an object: the text if it is one, {} if it is empty, else {"arguments": text}. */
+void say_object(struct json_out *o, str json, bool sse);
+/* A schema for a tool's arguments: an object with a type in any case. */
+void say_schema(struct json_out *o, str schema);
+/* The parameters of a tool as they are, or those of a tool that takes none. */
+str say_parameters(const struct chat_tool *t);
+
+/* A text as a JSON string, in the arena. */
+str say_quoted(struct arena *a, str text);
+/* A text as the inside of a JSON string, behind what is in `out`; the answer is that part of it. */
+str say_escaped(struct buf *out, str text);
+
+/* An SSE event of JSON begins with "event: NAME\ndata: " ("data: " alone if the name is empty);
+ * what is written between goes behind it, and the end is the blank line. */
+void say_sse_begin(struct buf *out, str name);
+void say_sse_end(struct buf *out);
+/* The same end, for JSON that began there and may have come on several lines. */
+void say_sse_end_of(struct buf *out, size_t from);
+/* A JSON text in an SSE event: line ends in it go on as further data lines. */
+void say_sse_data(struct buf *out, str json);

@@ -1,0 +1,19 @@
+/* words.h - tables of words: reasons to stop and types of errors, each dialect's own.
+ *
+ * A table is read both ways. Of several words for one number the first is how we spell it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/str.h"
+
+struct word {
+    const char *name;
+    int is;
+};
+
+/* What a word is, or `or_else`. */
+int word_is(const struct word *table, size_t n, str name, int or_else);
+/* The word for a number, or NULL. `name` is kept, if it is one of several. */
+const char *word_for(const struct word *table, size_t n, int is, str name);

@@ -1,0 +1,70 @@
+/* Replies and requests that no honest peer sends: they take their time and their room, no more.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire_openai_help.h"
+
+/* Members that no host has, a new one with every chunk: the reply stays linear in time and bounded
+ * in memory. */
+TEST(new_members_in_every_chunk_are_no_burden)
+{
+    struct telling t;
+    struct said s;
+    struct buf b;
+
+    buf_init(&b, HELP_MAX);
+    for (unsigned i = 0; i < 20000; i++)
+        buf_printf(&b,
+                   "data: {\"top%u\":1,\"choices\":[{\"index\":0,\"x\":{\"k%u\":%u},\"delta\":{"
+                   "\"content\":\"a\"}}]}\n\n",
+                   i,
+                   i,
+                   i);
+    buf_add(&b, STR("data: [DONE]\n\n"));
+    telling_init(&t, &wire_openai, false);
+    said_init(&s, &wire_openai);
+    s.d.sink = (struct chat_sink){telling_on_event, &t};
+    said_stream(&s, buf_str(&b), b.n);
+    CHECK(str_find(buf_str(&t.out), STR("\"k0\":0,\"k1\":1,")) != STR_NONE);
+    CHECK(str_find(buf_str(&t.out), STR("\"k19999\":19999}")) != STR_NONE);
+    CHECK(str_find(buf_str(&t.out), STR("\"top0\":1")) != STR_NONE);
+    CHECK(str_find(buf_str(&t.out), STR("\"top19999\"")) == STR_NONE);
+    said_release(&s);
+    telling_release(&t);
+    buf_release(&b);
+}
+
+/* Calls that nobody answered are not looked through again for every result that comes. */
+TEST(a_long_history_of_open_calls_is_read_in_linear_time)
+{
+    struct chat_request q;
+    struct arena a;
+    struct json doc;
+    struct buf b, out;
+    struct err e;
+
+    buf_init(&b, (size_t)64 << 20);
+    buf_init(&out, (size_t)64 << 20);
+    buf_add(&b, STR("{\"model\":\"m\",\"messages\":[{\"role\":\"assistant\",\"tool_calls\":["));
+    for (unsigned i = 0; i < 90000; i++)
+        buf_printf(&b, "%s{\"function\":{\"name\":\"f%u\"}}", i ? "," : "", i);
+    buf_add(&b, STR("]}"));
+    for (unsigned i = 0; i < 90000; i++)
+        buf_add(&b, STR(",{\"role\":\"tool\",\"tool_name\":\"g\",\"content\":\"\"}"));
+    buf_add(&b, STR("]}"));
+    arena_init(&a, (size_t)256 << 20);
+    json_init(&doc);
+    CHECK(json_parse(&doc, buf_str(&b), &e));
+    CHECK_F(wire_ollama.read(&doc, &a, &q, &e), "%s", e.text);
+    CHECK_INT(q.message_count, 90001);
+    CHECK_STR(q.messages[90000].parts[0].name, "g");
+    wire_gemini.write(&q, &out); /* which looks for the names of calls */
+    CHECK(!buf_full(&out));
+    json_release(&doc);
+    arena_release(&a);
+    buf_release(&b);
+    buf_release(&out);
+}
+
+TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
+          T(a_long_history_of_open_calls_is_read_in_linear_time))
