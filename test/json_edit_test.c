@@ -169,7 +169,51 @@ TEST(merge_goes_deep_and_keeps_the_rest)
     json_release(&from);
 }
 
-TEST_MAIN(T(no_edit_changes_no_byte), T(members_are_set_where_they_stand_or_at_the_end),
-          T(members_go_with_one_comma), T(the_later_word_about_a_member_holds),
-          T(elements_come_and_go), T(an_edit_inside_what_is_gone_is_lost),
-          T(paths_make_what_is_missing_once), T(merge_goes_deep_and_keeps_the_rest))
+/* Each edit looked at all before it: this took minutes. */
+TEST(many_edits_take_linear_time)
+{
+    enum { COUNT = 100000 };
+    struct json doc, again;
+    struct json_edits ed;
+    struct arena a;
+    struct buf text, out;
+    struct err e;
+    size_t n = 0;
+
+    arena_init(&a, (size_t)256 << 20);
+    buf_init(&text, (size_t)16 << 20);
+    buf_init(&out, (size_t)16 << 20);
+    json_init(&doc);
+    json_init(&again);
+    for (int i = 0; i < COUNT; i++)
+        buf_add(&text, i ? STR(",{\"a\":1,\"b\":2}") : STR("[{\"a\":1,\"b\":2}"));
+    buf_add_c(&text, ']');
+    CHECK(json_parse(&doc, buf_str(&text), &e));
+    json_edits_init(&ed, &doc, &a);
+    for (const struct json_node *v = json_first(&doc, json_root(&doc)); v;
+         v = json_next(&doc, json_root(&doc), v)) {
+        json_edit_set(&ed, v, STR("a"), STR("3"));
+        json_edit_replace(&ed, json_find(&doc, v, STR("b")), STR("4"));
+        json_edit_set(&ed, v, STR("c"), STR("5"));
+        json_edit_set(&ed, v, STR("a"), STR("6"));
+        json_edit_remove(&ed, v, STR("b"));
+        json_edit_set(&ed, v, STR("c"), STR("7"));
+    }
+    json_edits_apply(&ed, &out);
+    CHECK(json_parse(&again, buf_str(&out), &e));
+    for (const struct json_node *v = json_first(&again, json_root(&again)); v;
+         v = json_next(&again, json_root(&again), v))
+        n += str_eq(json_raw(&again, v), STR("{\"a\":6,\"c\":7}"));
+    CHECK(n == COUNT);
+    json_release(&doc);
+    json_release(&again);
+    buf_release(&text);
+    buf_release(&out);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(many_edits_take_linear_time), T(no_edit_changes_no_byte),
+          T(members_are_set_where_they_stand_or_at_the_end), T(members_go_with_one_comma),
+          T(the_later_word_about_a_member_holds), T(elements_come_and_go),
+          T(an_edit_inside_what_is_gone_is_lost), T(paths_make_what_is_missing_once),
+          T(merge_goes_deep_and_keeps_the_rest))

@@ -19,12 +19,15 @@
 #include "base/json.h"
 
 struct json_edit;
+struct json_edit_link;
 
 struct json_edits {
     const struct json *doc;
     struct arena *arena; /* for the edits */
     struct json_edit *first, *last;
     size_t n;
+    struct json_edit_link **slots; /* by place, so that one is found among many */
+    size_t slot_count, link_count;
 };
 
 void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena *a);

@@ -9,6 +9,8 @@
  */
 #include "base/json_edit.h"
 
+#define SLOTS_MIN 8
+
 enum what {
     BEFORE,  /* an element put before another */
     REPLACE, /* a value */
@@ -58,6 +60,75 @@ static struct json_edit *add(struct json_edits *ed, enum what what, uint32_t at,
     return e;
 }
 
+/* ---- by place: of the value that an edit replaces, and of the object whose member it is ---- */
+
+struct json_edit_link {
+    struct json_edit *edit;
+    uint32_t place;
+    struct json_edit_link *next; /* an older one */
+};
+
+static struct json_edit_link **slot(const struct json_edits *ed, uint32_t place)
+{
+    return &ed->slots[(place * 2654435761u >> 8) & (ed->slot_count - 1)];
+}
+
+static void grow(struct json_edits *ed)
+{
+    struct json_edit_link **old = ed->slots;
+    size_t count = ed->slot_count;
+
+    ed->slot_count = count ? 4 * count : SLOTS_MIN;
+    ed->slots = arena_zero(ed->arena, ed->slot_count, sizeof(struct json_edit_link *));
+    for (size_t i = 0; i < count; i++) {
+        struct json_edit_link *turned = NULL, *next;
+
+        for (struct json_edit_link *l = old[i]; l; l = next) {
+            next = l->next;
+            l->next = turned;
+            turned = l;
+        }
+        for (struct json_edit_link *l = turned; l; l = next) { /* the oldest first */
+            next = l->next;
+            l->next = *slot(ed, l->place);
+            *slot(ed, l->place) = l;
+        }
+    }
+}
+
+static void note(struct json_edits *ed, struct json_edit *e, uint32_t place)
+{
+    struct json_edit_link *l = arena_alloc(ed->arena, sizeof *l);
+
+    if (ed->link_count++ >= 2 * ed->slot_count)
+        grow(ed);
+    *l = (struct json_edit_link){e, place, *slot(ed, place)};
+    *slot(ed, place) = l;
+}
+
+/* The newest that was noted at this place, or the next older than the one given. */
+static struct json_edit_link *noted(const struct json_edits *ed, uint32_t place,
+                                    const struct json_edit_link *newer)
+{
+    struct json_edit_link *l = NULL;
+
+    if (newer)
+        l = newer->next;
+    else if (ed->slot_count)
+        l = *slot(ed, place);
+    while (l && l->place != place)
+        l = l->next;
+    return l;
+}
+
+static void owned(struct json_edits *ed, struct json_edit *e, const struct json_node *v, str key)
+{
+    e->has_key = true;
+    e->owner = v->at;
+    e->key = key;
+    note(ed, e, v->at);
+}
+
 static uint32_t end_of(const struct json_node *v)
 {
     return v->at + v->size;
@@ -65,10 +136,14 @@ static uint32_t end_of(const struct json_node *v)
 
 void json_edit_replace(struct json_edits *ed, const struct json_node *v, str with)
 {
-    for (struct json_edit *e = ed->first; e; e = e->next)
-        if (e->what == REPLACE && e->at == v->at)
-            e->dead = true;
-    add(ed, REPLACE, v->at, end_of(v))->made.with = with;
+    struct json_edit *e;
+
+    for (struct json_edit_link *l = noted(ed, v->at, NULL); l; l = noted(ed, v->at, l))
+        if (l->edit->what == REPLACE && l->edit->at == v->at)
+            l->edit->dead = true;
+    e = add(ed, REPLACE, v->at, end_of(v));
+    e->made.with = with;
+    note(ed, e, v->at);
 }
 
 /* What was said of this member before no longer holds; what is there to be added is returned. */
@@ -76,13 +151,15 @@ static struct json_edit *forget(struct json_edits *ed, const struct json_node *v
 {
     struct json_edit *adding = NULL;
 
-    for (struct json_edit *e = ed->first; e; e = e->next) {
+    for (struct json_edit_link *l = noted(ed, v->at, NULL); l; l = noted(ed, v->at, l)) {
+        struct json_edit *e = l->edit;
+
         if (e->dead || !e->has_key || e->owner != v->at || !str_eq(e->key, key))
             continue;
-        if (e->what == ADD)
-            adding = e;
-        else
+        if (e->what != ADD)
             e->dead = true;
+        else if (!adding)
+            adding = e;
     }
     return adding;
 }
@@ -96,13 +173,13 @@ static struct json_edit *member(struct json_edits *ed, const struct json_node *v
     assert(v->kind == JSON_OBJECT);
     if (e)
         return e;
-    if (there)
+    if (there) {
         e = add(ed, REPLACE, there->at, end_of(there));
-    else
+        note(ed, e, there->at);
+    } else {
         e = add(ed, ADD, end_of(v) - 1, end_of(v) - 1);
-    e->has_key = true;
-    e->owner = v->at;
-    e->key = key;
+    }
+    owned(ed, e, v, key);
     return e;
 }
 
@@ -118,13 +195,8 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
     if (adding)
         adding->dead = true;
     for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
-        if (json_is(ed->doc, k, key)) {
-            struct json_edit *e = add(ed, GONE, k->at, end_of(json_value(k)));
-
-            e->has_key = true;
-            e->owner = v->at;
-            e->key = key;
-        }
+        if (json_is(ed->doc, k, key))
+            owned(ed, add(ed, GONE, k->at, end_of(json_value(k))), v, key);
 }
 
 void json_edit_insert(struct json_edits *ed, const struct json_node *array,
@@ -175,12 +247,13 @@ static void made_set(struct json_edits *ed, struct made *m, const str *path, siz
 /* The edit that already gives this member a value as a whole, or NULL. */
 static struct json_edit *pending(struct json_edits *ed, const struct json_node *v, str key)
 {
-    struct json_edit *found = NULL;
+    for (struct json_edit_link *l = noted(ed, v->at, NULL); l; l = noted(ed, v->at, l)) {
+        struct json_edit *e = l->edit;
 
-    for (struct json_edit *e = ed->first; e; e = e->next)
         if (!e->dead && e->has_key && e->what != GONE && e->owner == v->at && str_eq(e->key, key))
-            found = e;
-    return found;
+            return e;
+    }
+    return NULL;
 }
 
 void json_edit_set_path(struct json_edits *ed, const struct json_node *v, const str *path, size_t n,
