@@ -70,5 +70,6 @@ struct gateway_loop {
     struct client *client;
     struct metrics_shard *metrics;
     struct rand rand;
-    size_t calls; /* running */
+    size_t calls;          /* running */
+    struct loop_task push; /* at the end of a round: what it put on record goes to disk */
 };

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BATCH_ROWS_MAX 100u
+#define BATCH_ROWS_MAX 500u
 #define WAIT_MS 60000u
 #define RETRY_MS_MIN 50u
 #define RETRY_MS_MAX 5000u

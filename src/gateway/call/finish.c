@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "base/spare.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 
@@ -273,6 +274,8 @@ void call_finish(struct call *c)
     loop_drop(c->gl->loop, &c->task);
     loop_task_init(&c->task, over, c);
     c->ticket.fn = stored;
+    c->ticket.later = true;
+    loop_defer(c->gl->loop, &c->gl->push);
     row_of(c, &row);
     store_call_put(g->store, &row, &c->ticket);
 }
@@ -296,6 +299,6 @@ void call_free(struct call *c)
     buf_give(bufs, &c->calls);
     buf_give(bufs, &c->attempts);
     arena_release(&c->arena);
-    free(c);
+    spare_free(c, c->size);
     setup_release(setup);
 }

@@ -14,13 +14,13 @@
 #include "gateway/upstream.h"
 #include "net/frames.h"
 
-#define CALL_ARENA_MAX ((size_t)256 << 20) /* bodies are bounded where they enter */
+#define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
-#define CALL_BODY_MAX ((size_t)64 << 20)   /* written for the upstream */
-#define CALL_FRAME_MAX ((size_t)32 << 20)  /* one event, or one whole reply */
-#define CALL_ERROR_MAX 65536               /* of an upstream's error body */
-#define CALL_THOUGHT_MAX 65536             /* reasoning that a second call is given */
-#define CALL_THOUGHT_SOME 8192             /* the same without a cap */
+#define CALL_BODY_MAX ((size_t)64 << 20)    /* written for the upstream */
+#define CALL_FRAME_MAX ((size_t)32 << 20)   /* one event, or one whole reply */
+#define CALL_ERROR_MAX 65536                /* of an upstream's error body */
+#define CALL_THOUGHT_MAX 65536              /* reasoning that a second call is given */
+#define CALL_THOUGHT_SOME 8192              /* the same without a cap */
 #define CALL_CHAIN_MAX 16
 #define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
@@ -31,6 +31,7 @@ enum call_phase {
 };
 
 struct call {
+    size_t size; /* of its memory */
     struct gateway_loop *gl;
     const struct config *config;
     struct call_request in;
