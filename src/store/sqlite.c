@@ -50,11 +50,13 @@ struct engine {
 /* %s stands for the columns, the second for as many question marks. */
 static const char *const write_sql[WRITE_COUNT] = {
     [PUT_CALL] = "INSERT OR IGNORE INTO llm_interactions (%s) VALUES (%s)",
-    [PUT_SESSION] = "INSERT INTO alert_sessions VALUES (?1, ?2, ?2, 1)"
-                    " ON CONFLICT (session_id) DO UPDATE SET call_count = call_count + 1,"
-                    " first_seen_ms = min(coalesce(first_seen_ms, ?2), coalesce(?2, "
-                    "first_seen_ms)),"
-                    " last_seen_ms = max(coalesce(last_seen_ms, ?2), coalesce(?2, last_seen_ms))",
+    [PUT_SESSION] =
+        "INSERT INTO alert_sessions (session_id, first_seen_ms, last_seen_ms, call_count)"
+        " VALUES (?1, ?2, ?2, 1)"
+        " ON CONFLICT (session_id) DO UPDATE SET call_count = call_count + 1,"
+        " first_seen_ms = min(coalesce(first_seen_ms, ?2), coalesce(?2, "
+        "first_seen_ms)),"
+        " last_seen_ms = max(coalesce(last_seen_ms, ?2), coalesce(?2, last_seen_ms))",
     [DROP_PIECES] = "DELETE FROM call_pieces WHERE call_id = ?1",
     [PUT_PIECE] = "INSERT OR IGNORE INTO call_pieces VALUES (?1, ?2, ?3, ?4)",
     [PUT_PLACE] = "INSERT OR REPLACE INTO store_progress VALUES (1, ?1, ?2)",

@@ -1,0 +1,95 @@
+-- What a call was about, in words; the decision it came to; the stretches of its reply.
+ALTER TABLE llm_interactions ADD COLUMN subject TEXT;
+ALTER TABLE llm_interactions ADD COLUMN asked TEXT;
+ALTER TABLE llm_interactions ADD COLUMN decision TEXT;
+ALTER TABLE llm_interactions ADD COLUMN tools TEXT;
+ALTER TABLE llm_interactions ADD COLUMN segments TEXT;
+ALTER TABLE llm_interactions ADD COLUMN step_description TEXT;
+
+-- A session is a conversation or the run of an application. Sums follow its calls.
+ALTER TABLE alert_sessions ADD COLUMN alert_id TEXT;
+ALTER TABLE alert_sessions ADD COLUMN alert_data TEXT;
+ALTER TABLE alert_sessions ADD COLUMN agent_type TEXT;
+ALTER TABLE alert_sessions ADD COLUMN alert_type TEXT;
+ALTER TABLE alert_sessions ADD COLUMN status TEXT NOT NULL DEFAULT 'completed';
+ALTER TABLE alert_sessions ADD COLUMN started_at_us BIGINT;
+ALTER TABLE alert_sessions ADD COLUMN completed_at_us BIGINT;
+ALTER TABLE alert_sessions ADD COLUMN error_message TEXT;
+ALTER TABLE alert_sessions ADD COLUMN final_analysis TEXT;
+ALTER TABLE alert_sessions ADD COLUMN session_metadata TEXT;
+ALTER TABLE alert_sessions ADD COLUMN key_name TEXT;
+ALTER TABLE alert_sessions ADD COLUMN subject TEXT;
+ALTER TABLE alert_sessions ADD COLUMN model TEXT;
+ALTER TABLE alert_sessions ADD COLUMN title TEXT;
+ALTER TABLE alert_sessions ADD COLUMN tool_count BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE alert_sessions ADD COLUMN input_tokens BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE alert_sessions ADD COLUMN output_tokens BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE alert_sessions ADD COLUMN reasoning_tokens BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE alert_sessions ADD COLUMN cost_usd DOUBLE PRECISION;
+
+UPDATE alert_sessions SET started_at_us = first_seen_ms * 1000, completed_at_us = last_seen_ms * 1000;
+
+CREATE INDEX alert_sessions_by_start ON alert_sessions (started_at_us, session_id);
+CREATE INDEX alert_sessions_by_status ON alert_sessions (status, started_at_us);
+CREATE INDEX alert_sessions_by_subject ON alert_sessions (subject);
+
+CREATE TABLE mcp_communications (
+    communication_id   TEXT PRIMARY KEY,
+    session_id         TEXT,
+    parent_id          TEXT,
+    timestamp_us       BIGINT NOT NULL DEFAULT 0,
+    server_name        TEXT,
+    communication_type TEXT,
+    tool_name          TEXT,
+    tool_arguments     TEXT,
+    tool_result        TEXT,
+    available_tools    TEXT,
+    duration_ms        BIGINT,
+    success            BIGINT NOT NULL DEFAULT 1,
+    error_message      TEXT,
+    step_description   TEXT
+);
+
+CREATE INDEX mcp_communications_by_session ON mcp_communications (session_id, timestamp_us);
+
+CREATE TABLE reasoning_segments (
+    interaction_id TEXT NOT NULL,
+    n              BIGINT NOT NULL,
+    kind           TEXT NOT NULL,
+    text           TEXT,
+    tokens         BIGINT,
+    exact          BIGINT NOT NULL DEFAULT 0,
+    started_us     BIGINT,
+    ended_us       BIGINT,
+    budget         BIGINT,
+    cut            BIGINT NOT NULL DEFAULT 0,
+    state          TEXT,
+    PRIMARY KEY (interaction_id, n)
+);
+
+-- The decision log: one entry a call, only ever added to.
+CREATE TABLE decisions (
+    decision_id    INTEGER PRIMARY KEY,
+    interaction_id TEXT NOT NULL UNIQUE,
+    session_id     TEXT,
+    timestamp_us   BIGINT NOT NULL,
+    kind           TEXT NOT NULL,
+    tools          TEXT,
+    model          TEXT,
+    entry          TEXT NOT NULL
+);
+
+CREATE INDEX decisions_by_session ON decisions (session_id, timestamp_us);
+CREATE INDEX decisions_by_time ON decisions (timestamp_us, decision_id);
+
+-- Which tool was called by which decision.
+CREATE TABLE decision_tools (
+    tool        TEXT NOT NULL,
+    decision_id BIGINT NOT NULL,
+    PRIMARY KEY (tool, decision_id)
+) WITHOUT ROWID;
+
+CREATE VIRTUAL TABLE decisions_text USING fts5 (entry, content = 'decisions', content_rowid = 'decision_id');
+-- Calls by their words. The row is the call's own rowid.
+CREATE VIRTUAL TABLE interactions_text USING fts5 (asked, answer, reasoning_content, error_message,
+    content = 'llm_interactions', content_rowid = 'rowid');
