@@ -3,14 +3,14 @@
  *
  *     struct db_value args[] = {db_text(id), db_int(10)};
  *     if (!db_run(db, "DELETE FROM t WHERE a = $1 AND n < $2", args, 2, e)) ...
- *     if (!db_query(db, "SELECT a, n FROM t WHERE a = $1", args, 1, (struct db_rows){on_row, ctx}, e)) ...
+ *     if (!db_query(db, "SELECT a FROM t WHERE n < $1", args + 1, 1, rows, e)) ...
  *
  * A struct db is one connection, used by one thread at a time. Statements are prepared once and
  * kept by their text, up to a ceiling. Where the two differ (full text, packing), callers ask
  * db_kind and keep one table of texts for each.
  *
- * In a transaction on PostgreSQL, db_run may be sent without waiting (pipeline mode): its error then
- * comes with a later call, at the latest with db_commit. ERR_INPUT is about the values of one row,
+ * In a transaction on PostgreSQL, db_run may be sent without waiting (pipeline mode): its error
+ * then comes with a later call, at the latest with db_commit. ERR_INPUT is about the values of one row,
  * everything else about the database.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 /* query.h - questions to the record: sessions, calls, decisions, segments, search, sums.
  *
  *     struct reader *r;
- *     if (!reader_open(url, &r, e)) ...                  beside a store that writes, here or elsewhere
+ *     if (!reader_open(url, &r, e)) ...                  beside a store that writes, here or not
  *     if (!query_sessions(r, &filter, &page, arena, &list, e)) ...
  *     reader_close(r);
  *
