@@ -190,6 +190,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
                        .level = level,
                        .status = 200};
     bufs_init(c);
+    call_mask_init(c);
     c->hide = hidden(c->config, r, &level);
     c->phase_usage = chat_usage_none;
     c->sum.usage = chat_usage_none;
@@ -217,7 +218,7 @@ void call_note(struct call *c, const char *what, str why)
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
     buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, str_slice(why, 0, WHY_MAX));
+    (void)json_quote(&c->attempts, str_slice(call_mask_text(c, why), 0, WHY_MAX));
     buf_add_c(&c->attempts, '}');
 }
 
@@ -232,6 +233,8 @@ static void pipe_anew(struct call *c)
     buf_reset(&c->answer);
     buf_reset(&c->reasoning);
     buf_reset(&c->calls);
+    call_mask_release(c);
+    call_mask_init(c);
 }
 
 /* The next provider, from its first try. False: there is none. */

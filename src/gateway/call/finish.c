@@ -116,9 +116,11 @@ static int64_t wall_of(const struct call *c, uint64_t ns)
 /* A record has its limits, and a call that was answered is not to fail by them. */
 static str request_of(struct call *c)
 {
-    if (c->in.body.n <= REQUEST_KEEP_MAX)
-        return c->in.body;
-    return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
+    if (c->in.body.n > REQUEST_KEEP_MAX)
+        return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
+    if (!c->request.n)
+        c->request = call_mask_json(c, c->in.body);
+    return c->request;
 }
 
 static void row_of(struct call *c, struct store_call *out)
@@ -143,7 +145,7 @@ static void row_of(struct call *c, struct store_call *out)
         .status = s->status,
         .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
         .error_code = s->error_type,
-        .error_message = s->error_type.n ? c->error.message : STR(""),
+        .error_message = s->error_type.n ? call_mask_text(c, c->error.message) : STR(""),
         .stream = s->stream,
         .complete = s->complete,
         .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
@@ -161,11 +163,11 @@ static void row_of(struct call *c, struct store_call *out)
         .source = STR(""),
         .request = request_of(c),
         .reply = STR(""),
-        .reasoning = buf_str(&c->reasoning),
+        .reasoning = STR(""),
         .reasoning_summary = STR(""),
-        .answer = buf_str(&c->answer),
-        .tool_calls = buf_str(&c->calls),
-        .attempts = buf_str(&c->attempts),
+        .answer = STR(""),
+        .tool_calls = call_mask_json(c, buf_str(&c->calls)),
+        .attempts = call_mask_json(c, buf_str(&c->attempts)),
     };
     static const char *const sources[SUMMARY_SOURCE_COUNT] = {
         "", "field", "tag", "channel", "summary", "opaque"};
@@ -176,11 +178,19 @@ static void row_of(struct call *c, struct store_call *out)
 
 /* What a running call has said so far goes on record piece by piece, so that no whole reply is held
  * and one that is cut off is there up to its last second. */
-static void put_piece(struct call *c, str kind, struct buf *text)
+static void put_piece(struct call *c, str kind, str text)
 {
-    struct store_piece piece = {c->in.id, c->pieces++, kind, buf_str(text)};
+    struct store_piece piece = {c->in.id, c->pieces++, kind, text};
 
     store_piece_put(c->gl->gateway->store, &piece);
+}
+
+static void put_text(struct call *c, str kind, struct buf *text, struct mask_stream *mask)
+{
+    str some = text->n ? call_mask_some(c, mask, buf_str(text), false) : STR("");
+
+    if (some.n)
+        put_piece(c, kind, some);
     buf_reset(text);
 }
 
@@ -188,7 +198,6 @@ void call_record_some(struct call *c)
 {
     uint64_t now = loop_now_ns(c->gl->loop);
     struct store_call row;
-    struct buf none;
 
     if (!c->pieces_ns)
         c->pieces_ns = now;
@@ -197,21 +206,13 @@ void call_record_some(struct call *c)
         return;
     c->pieces_ns = now;
     if (c->pieces == 0) {
-        struct buf answer = c->answer, reasoning = c->reasoning;
-
-        buf_init(&none, 0);
-        c->answer = c->reasoning = none; /* they come as pieces */
         summarize(c);
-        row_of(c, &row);
+        row_of(c, &row); /* without texts: they come as pieces */
         store_call_begin(c->gl->gateway->store, &row);
-        put_piece(c, STR(STORE_CONTINUED), &none);
-        c->answer = answer;
-        c->reasoning = reasoning;
+        put_piece(c, STR(STORE_CONTINUED), STR(""));
     }
-    if (c->reasoning.n)
-        put_piece(c, STR("reasoning"), &c->reasoning);
-    if (c->answer.n)
-        put_piece(c, STR("answer"), &c->answer);
+    put_text(c, STR("reasoning"), &c->reasoning, &c->mask_reasoning);
+    put_text(c, STR("answer"), &c->answer, &c->mask_answer);
 }
 
 static void over(void *ctx)
@@ -273,7 +274,14 @@ void call_finish(struct call *c)
     loop_drop(c->gl->loop, &c->task);
     loop_task_init(&c->task, over, c);
     c->ticket.fn = stored;
-    row_of(c, &row);
+    if (g->records) {
+        row_of(c, &row);
+        row.reasoning = call_mask_some(c, &c->mask_reasoning, buf_str(&c->reasoning), true);
+        row.answer = call_mask_some(c, &c->mask_answer, buf_str(&c->answer), true);
+    } else {
+        row = store_call_none;
+        row.id = c->in.id;
+    }
     store_call_put(g->store, &row, &c->ticket);
 }
 
@@ -295,6 +303,7 @@ void call_free(struct call *c)
     buf_give(bufs, &c->reasoning);
     buf_give(bufs, &c->calls);
     buf_give(bufs, &c->attempts);
+    call_mask_release(c);
     arena_release(&c->arena);
     free(c);
     setup_release(setup);

@@ -4,6 +4,7 @@
  *   plan.c     what is sent upstream
  *   reply.c    what comes back: frames, events, cut and starved
  *   finish.c   what is left of it: facts, record, metrics
+ *   mask.c     all of that without the secrets in it
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,13 +15,13 @@
 #include "gateway/upstream.h"
 #include "net/frames.h"
 
-#define CALL_ARENA_MAX ((size_t)256 << 20) /* bodies are bounded where they enter */
+#define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
-#define CALL_BODY_MAX ((size_t)64 << 20)   /* written for the upstream */
-#define CALL_FRAME_MAX ((size_t)32 << 20)  /* one event, or one whole reply */
-#define CALL_ERROR_MAX 65536               /* of an upstream's error body */
-#define CALL_THOUGHT_MAX 65536             /* reasoning that a second call is given */
-#define CALL_THOUGHT_SOME 8192             /* the same without a cap */
+#define CALL_BODY_MAX ((size_t)64 << 20)    /* written for the upstream */
+#define CALL_FRAME_MAX ((size_t)32 << 20)   /* one event, or one whole reply */
+#define CALL_ERROR_MAX 65536                /* of an upstream's error body */
+#define CALL_THOUGHT_MAX 65536              /* reasoning that a second call is given */
+#define CALL_THOUGHT_SOME 8192              /* the same without a cap */
 #define CALL_CHAIN_MAX 16
 #define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
@@ -77,6 +78,8 @@ struct call {
     uint64_t pieces_ns;           /* when the last was */
     struct buf calls;             /* JSON of tool calls, for the record */
     struct buf attempts;          /* JSON of what was tried */
+    struct mask_stream mask_answer, mask_reasoning;
+    str request; /* for the record, masked; empty: not made yet */
     struct loop_timer timer;
     struct loop_task task;
     struct store_ticket ticket;
@@ -104,6 +107,15 @@ bool call_plan(struct call *c, struct err *e) MUST_USE;
 /* reply.c */
 extern const struct upstream_handler call_upstream_handler;
 void call_reply_release(struct call *c);
+
+/* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
+ * is nothing to mask. */
+str call_mask_text(struct call *c, str text);
+str call_mask_json(struct call *c, str json);
+void call_mask_init(struct call *c);
+void call_mask_release(struct call *c);
+/* More of a text that comes in pieces; what may yet become a secret is held back until `last`. */
+str call_mask_some(struct call *c, struct mask_stream *s, str text, bool last);
 
 /* finish.c */
 void call_finish(struct call *c);
