@@ -129,6 +129,8 @@ static void bufs_init(struct call *c)
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     buf_init(&c->attempts, 16384);
+    buf_init(&c->record.raw, keep_max);
+    call_mask_init(c);
     buf_take(loop_bufs(c->gl->loop), &c->body);
     buf_take(loop_bufs(c->gl->loop), &c->headers);
     buf_take(loop_bufs(c->gl->loop), &c->answer);
@@ -220,7 +222,7 @@ void call_note(struct call *c, const char *what, str why)
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
     buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, str_slice(why, 0, WHY_MAX));
+    (void)json_quote(&c->attempts, str_slice(call_mask_text(c, why), 0, WHY_MAX));
     buf_add_c(&c->attempts, '}');
 }
 

@@ -4,6 +4,7 @@
  *   plan.c     what is sent upstream
  *   reply.c    what comes back: frames, events, cut and starved
  *   record.c   what is kept of it, as it comes and at the end
+ *   mask.c     the same without the secrets in it
  *   finish.c   what is left of it: facts, metrics, the end
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -53,7 +54,8 @@ struct call_record {
     struct call_segment *first, *last;
     size_t count;
     size_t seen;    /* events of the frame at hand that were looked at */
-    size_t kept[2]; /* bytes of reasoning and answer, pieces included */
+    size_t kept[2]; /* bytes of reasoning and answer, masked, pieces included */
+    struct buf raw; /* more of the text at hand, not masked yet */
     size_t tools;
     char front[CALL_FRONT_MAX];
     size_t front_n;
@@ -102,8 +104,10 @@ struct call {
     bool done;  /* on its way to the record */
     bool paused;
     struct buf thought;           /* reasoning so far, for a second call */
-    struct buf answer, reasoning; /* for the record, as far as policy allows and not put yet */
+    struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
     struct call_record record;
+    struct mask_stream mask_answer, mask_reasoning;
+    str request;         /* for the record, masked; empty: not made yet */
     uint32_t pieces;     /* put so far */
     uint64_t pieces_ns;  /* when the last was */
     struct buf calls;    /* JSON of tool calls, for the record */
@@ -135,6 +139,15 @@ bool call_plan(struct call *c, struct err *e) MUST_USE;
 /* reply.c */
 extern const struct upstream_handler call_upstream_handler;
 void call_reply_release(struct call *c);
+
+/* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
+ * is nothing to mask. */
+str call_mask_text(struct call *c, str text);
+str call_mask_json(struct call *c, str json);
+void call_mask_init(struct call *c);
+void call_mask_release(struct call *c);
+/* More of a text that comes in pieces; what may yet become a secret is held back until `last`. */
+void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out);
 
 /* record.c: nothing is done where nothing is recorded. */
 void call_record_begin(struct call *c);

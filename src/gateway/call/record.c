@@ -40,6 +40,9 @@ void call_record_anew(struct call *c)
     buf_reset(&c->calls);
     if (!r->on)
         return;
+    call_mask_release(c);
+    call_mask_init(c);
+    buf_reset(&r->raw);
     r->first = r->last = NULL;
     r->count = r->seen = r->tools = r->front_n = 0;
     r->kept[0] = r->kept[1] = 0;
@@ -49,12 +52,32 @@ void call_record_anew(struct call *c)
 
 /* ---- as it comes ---- */
 
+/* What came of the text at hand, masked, goes behind what is kept of it. */
+static void settle_text(struct call *c, bool over)
+{
+    struct call_record *r = &c->record;
+    bool thought = r->last->kind == CALL_SEG_REASONING;
+    struct buf *to = thought ? &c->reasoning : &c->answer;
+    size_t before = to->n, more, n;
+
+    call_mask_some(c, thought ? &c->mask_reasoning : &c->mask_answer, buf_str(&r->raw), over, to);
+    buf_reset(&r->raw);
+    more = to->n - before;
+    r->kept[r->last->kind] += more;
+    n = sizeof r->front - r->front_n;
+    n = thought ? 0 : more < n ? more : n;
+    memcpy(r->front + r->front_n, to->p ? to->p + before : "", n);
+    r->front_n += n;
+}
+
 static void segment_over(struct call *c)
 {
     struct call_segment *s = c->record.last;
 
     if (!s)
         return;
+    if (s->kind != CALL_SEG_TOOL)
+        settle_text(c, true);
     s->end_ns = loop_now_ns(c->gl->loop);
     if (s->kind == CALL_SEG_REASONING)
         s->tokens = pipe_tokens(&c->pipe) - s->tokens;
@@ -88,18 +111,10 @@ static struct call_segment *segment(struct call *c, enum call_segment_kind kind,
     return s;
 }
 
-static void keep(struct call *c, enum call_segment_kind kind, struct buf *to, str text)
+static void keep(struct call *c, enum call_segment_kind kind, str text)
 {
-    struct call_record *r = &c->record;
-    size_t room = sizeof r->front - r->front_n, n = text.n < room ? text.n : room;
-
-    (void)segment(c, kind, false);
-    buf_add(to, text);
-    r->kept[kind] += text.n;
-    if (kind == CALL_SEG_ANSWER && n) {
-        memcpy(r->front + r->front_n, text.p, n);
-        r->front_n += n;
-    }
+    if (segment(c, kind, false)->kind == kind)
+        buf_add(&c->record.raw, text);
 }
 
 /* More of a text that is being written as a JSON string. */
@@ -134,7 +149,7 @@ static void keep_event(struct call *c, const struct chat_event *ev)
     case CHAT_TEXT:
     case CHAT_REFUSAL:
         talk_text(&c->record.talk, ev->text);
-        keep(c, CALL_SEG_ANSWER, &c->answer, ev->text);
+        keep(c, CALL_SEG_ANSWER, ev->text);
         break;
     case CHAT_CALL:
         keep_call(c, ev);
@@ -165,7 +180,7 @@ void call_keep_thought(struct call *c, str text)
         return;
     call_keep_events(c);
     if (c->config->keep == CONFIG_KEEP_TEXT)
-        keep(c, CALL_SEG_REASONING, &c->reasoning, text);
+        keep(c, CALL_SEG_REASONING, text);
     else
         (void)segment(c, CALL_SEG_REASONING, false);
 }
@@ -217,9 +232,11 @@ static int64_t wall_of(const struct call *c, uint64_t ns)
 /* A record has its limits, and a call that was answered is not to fail by them. */
 static str request_of(struct call *c)
 {
-    if (c->in.body.n <= REQUEST_KEEP_MAX)
-        return c->in.body;
-    return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
+    if (c->in.body.n > REQUEST_KEEP_MAX)
+        return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
+    if (!c->request.n)
+        c->request = call_mask_json(c, c->in.body);
+    return c->request;
 }
 
 /* Whom it is about: the end user that the request names, or who asks. */
@@ -271,7 +288,7 @@ static void known_row(struct call *c, struct store_call *out)
         .status = s->status,
         .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
         .error_code = s->error_type,
-        .error_message = s->error_type.n ? c->error.message : STR(""),
+        .error_message = s->error_type.n ? call_mask_text(c, c->error.message) : STR(""),
         .stream = s->stream,
         .complete = s->complete,
         .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
@@ -289,13 +306,13 @@ static void known_row(struct call *c, struct store_call *out)
         .source = STR(""),
         .request = request_of(c),
         .reply = STR(""),
-        .reasoning = buf_str(&c->reasoning),
+        .reasoning = STR(""),
         .reasoning_summary = STR(""),
-        .answer = buf_str(&c->answer),
-        .tool_calls = buf_str(&c->calls),
-        .attempts = buf_str(&c->attempts),
-        .subject = subject(c),
-        .asked = asked(c),
+        .answer = STR(""),
+        .tool_calls = call_mask_json(c, buf_str(&c->calls)),
+        .attempts = call_mask_json(c, buf_str(&c->attempts)),
+        .subject = call_mask_text(c, subject(c)),
+        .asked = call_mask_text(c, asked(c)),
         .decision = STR(""),
         .tools = STR(""),
         .segments = STR(""),
@@ -332,7 +349,7 @@ static str reply(struct call *c)
 static void decide(struct call *c, struct store_call *row)
 {
     struct decision d = {
-        .why = c->config->keep == CONFIG_KEEP_TEXT      ? buf_str(&c->thought)
+        .why = c->config->keep == CONFIG_KEEP_TEXT      ? call_mask_text(c, buf_str(&c->thought))
                : c->config->keep == CONFIG_KEEP_SUMMARY ? row->reasoning_summary
                                                         : STR(""),
         .answer = {c->record.front, c->record.front_n},
@@ -416,11 +433,16 @@ static str segments(struct call *c)
 
 void call_row(struct call *c, struct store_call *out)
 {
-    known_row(c, out);
-    if (!c->record.on)
+    if (!c->record.on) {
+        *out = store_call_none;
+        out->id = c->in.id;
         return;
+    }
+    known_row(c, out);
+    out->reasoning = buf_str(&c->reasoning);
+    out->answer = buf_str(&c->answer);
     if (c->config->keep != CONFIG_KEEP_NONE)
-        out->reasoning_summary = split_summary(buf_str(&c->thought), &c->arena);
+        out->reasoning_summary = split_summary(call_mask_text(c, buf_str(&c->thought)), &c->arena);
     out->reply = reply(c);
     out->segments = segments(c);
     decide(c, out);
@@ -430,40 +452,39 @@ void call_row(struct call *c, struct store_call *out)
 
 /* What a running call has said so far goes on record piece by piece, so that no whole reply is held
  * and one that is cut off is there up to its last second. */
-static void put_piece(struct call *c, str kind, struct buf *text)
+static void put_piece(struct call *c, str kind, str text)
 {
-    struct store_piece piece = {c->in.id, c->pieces++, kind, buf_str(text)};
+    struct store_piece piece = {c->in.id, c->pieces++, kind, text};
 
     store_piece_put(c->gl->gateway->store, &piece);
+}
+
+static void put_text(struct call *c, str kind, struct buf *text)
+{
+    if (text->n)
+        put_piece(c, kind, buf_str(text));
     buf_reset(text);
 }
 
 void call_record_some(struct call *c)
 {
     uint64_t now = loop_now_ns(c->gl->loop);
+    size_t size = c->answer.n + c->reasoning.n + c->record.raw.n;
     struct store_call row;
-    struct buf none;
 
     if (!c->pieces_ns)
         c->pieces_ns = now;
-    if (c->answer.n + c->reasoning.n < PIECE_SIZE &&
-        (now - c->pieces_ns < PIECE_NS || c->answer.n + c->reasoning.n == 0))
+    if (size < PIECE_SIZE && (now - c->pieces_ns < PIECE_NS || size == 0))
         return;
     c->pieces_ns = now;
+    if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
+        settle_text(c, false);
     if (c->pieces == 0) {
-        struct buf answer = c->answer, reasoning = c->reasoning;
-
-        buf_init(&none, 0);
-        c->answer = c->reasoning = none; /* they come as pieces */
         call_summarize(c);
-        known_row(c, &row);
+        known_row(c, &row); /* without texts: they come as pieces */
         store_call_begin(c->gl->gateway->store, &row);
-        put_piece(c, STR(STORE_CONTINUED), &none);
-        c->answer = answer;
-        c->reasoning = reasoning;
+        put_piece(c, STR(STORE_CONTINUED), STR(""));
     }
-    if (c->reasoning.n)
-        put_piece(c, STR("reasoning"), &c->reasoning);
-    if (c->answer.n)
-        put_piece(c, STR("answer"), &c->answer);
+    put_text(c, STR("reasoning"), &c->reasoning);
+    put_text(c, STR("answer"), &c->answer);
 }
