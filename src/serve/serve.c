@@ -17,13 +17,6 @@
 
 #define WORKERS_MAX 64
 
-static void push_records(void *ctx)
-{
-    struct worker *w = ctx;
-
-    store_push(w->gl.gateway->store);
-}
-
 static void log_out(void *ctx)
 {
     (void)ctx;
@@ -57,7 +50,6 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     if (!w->gl.loop)
         return false;
     loop_task_init(&w->log_out, log_out, w);
-    loop_task_init(&w->gl.push, push_records, w);
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
