@@ -121,8 +121,10 @@ static void on_rest(void *ctx)
 {
     struct exchange *ex = ctx;
 
-    if (ex->request.stream && !ex->last)
-        flush(ex);
+    if (!ex->request.stream || ex->last || !ex->out.n)
+        return;
+    flush(ex);
+    server_flush(ex->x); /* the others' events of this round need not be waited for */
 }
 
 static void on_error(void *ctx, const struct chat_error *error)
@@ -272,9 +274,8 @@ static bool start(struct exchange *ex)
         return false;
     }
     if (call_session(ex->call).n)
-        exchange_header(ex,
-                        STR("x-rationale-session"),
-                        arena_dup(server_arena(ex->x), call_session(ex->call)));
+        exchange_header(
+            ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;
