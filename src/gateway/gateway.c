@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #define VAULT_MAX ((size_t)64 << 20)
+#define TALKS_MAX 16384              /* places in conversations */
 #define QUEUE_MAX ((size_t)64 << 20) /* records that wait for the disk: many large ones at once */
 
 static bool masker_new(const struct config *c, struct mask **out, struct err *e)
@@ -105,6 +106,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
     g->vault = vault_new(o->clock, VAULT_MAX);
+    g->talks = talks_new(TALKS_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new(o->clock);
     g->metrics = metrics_new(o->loops);
@@ -122,6 +124,7 @@ void gateway_release(struct gateway *g)
     limits_free(g->limits);
     breaker_free(g->breaker);
     vault_free(g->vault);
+    talks_free(g->talks);
     rand_ids_release(&g->ids);
     pthread_mutex_destroy(&g->lock);
     setup_release(g->setup);

@@ -15,6 +15,7 @@
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
 #include "gateway/scribe.h"
+#include "gateway/talk.h"
 #include "gateway/vault.h"
 #include "mask/mask.h"
 #include "net/client.h"
@@ -40,6 +41,7 @@ struct gateway {
     const struct clock *clock;
     const struct tokens_vocab *vocab;
     struct vault *vault;
+    struct talks *talks;
     struct breaker *breaker;
     struct limits *limits;
     struct store *store;

@@ -73,6 +73,38 @@ struct store_call {
     str request, reply; /* bodies, masked by the caller; may be empty by policy */
     str reasoning, reasoning_summary, answer, tool_calls; /* by policy; tool_calls is JSON */
     str attempts; /* JSON: retries, fallbacks, dropped parameters */
+    str subject;  /* whom it is about: the end user the request names, else the key's name */
+    str asked;    /* the newest words of the user, for a list and for search */
+    str decision; /* the whole entry of the decision log: "[TOOL_CALL] a, b: why", "[DIRECT] why" */
+    str tools;    /* names of the tools called, JSON array, or "" */
+    str segments; /* JSON array of struct store_segment, in order; or "" */
+    str step;     /* what this call was for, in words; or "" */
+};
+
+/* A segment is one stretch of reasoning, answer or tool call, in the order of the reply. In JSON:
+ * kind (reasoning, answer, tool_call), at and size (bytes of `reasoning` or `answer`, which for a
+ * long reply are whole only with its pieces; of a tool call `at` is its number), tokens, exact,
+ * started_us, ended_us, budget (left out: none), cut, state. Of reasoning that is not kept the size
+ * is 0. A reply that is one answer and nothing else has none. */
+
+/* A session that an application runs: what is known of it beside its calls. Putting one again
+ * replaces what is not empty; times -1 are unknown. */
+struct store_session {
+    str id, alert_id, agent_type, alert_type;
+    str status;                       /* pending, in_progress, completed, failed */
+    str alert_data, session_metadata; /* JSON */
+    str error_message, final_analysis;
+    int64_t started_us, completed_us;
+};
+
+/* One exchange with a tool server: a row of mcp_communications. */
+struct store_tool {
+    str id, session_id, parent_id; /* parent: the call whose tool call it answers, or "" */
+    str server_name, communication_type, tool_name; /* type: tool_list, tool_call, result */
+    str arguments, result, available_tools;         /* JSON or text, masked by the caller */
+    str error_message, step;
+    int64_t timestamp_us, duration_ms;
+    bool success;
 };
 
 /* Empty texts, unknown numbers. */

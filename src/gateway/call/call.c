@@ -122,7 +122,9 @@ static void bufs_init(struct call *c)
     buf_init(&c->headers, 16384);
     buf_init(&c->target, 4096);
     buf_init(&c->error_body, CALL_ERROR_MAX);
-    buf_init(&c->thought, c->level.cap >= 0 ? CALL_THOUGHT_MAX : CALL_THOUGHT_SOME);
+    buf_init(&c->thought,
+             c->level.cap >= 0 || c->config->keep == CONFIG_KEEP_TEXT ? CALL_THOUGHT_MAX
+                                                                      : CALL_THOUGHT_SOME);
     buf_init(&c->answer, keep_max);
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
@@ -201,6 +203,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
         call_free(c);
         return false;
     }
+    call_record_begin(c);
     loop_timer_init(&c->timer, begin_task, c);
     loop_task_init(&c->task, begin_task, c);
     metrics_begin(gl->metrics);
@@ -230,11 +233,7 @@ static void pipe_anew(struct call *c)
     pipe_release(&c->pipe);
     pipe_up(c);
     buf_reset(&c->thought);
-    buf_reset(&c->answer);
-    buf_reset(&c->reasoning);
-    buf_reset(&c->calls);
-    call_mask_release(c);
-    call_mask_init(c);
+    call_record_anew(c);
 }
 
 /* The next provider, from its first try. False: there is none. */
@@ -501,6 +500,11 @@ void call_resume(struct call *c)
 bool call_relays(const struct call *c)
 {
     return c->relay;
+}
+
+str call_session(const struct call *c)
+{
+    return c->in.session;
 }
 
 bool call_hides(const struct call *c)

@@ -3,8 +3,9 @@
  *   call.c     its life: start, attempts, retries, fallbacks, cancel
  *   plan.c     what is sent upstream
  *   reply.c    what comes back: frames, events, cut and starved
- *   finish.c   what is left of it: facts, record, metrics
+ *   record.c   what is kept of it, as it comes and at the end
  *   mask.c     all of that without the secrets in it
+ *   finish.c   what is left of it: facts, metrics, the end
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,6 +13,7 @@
 
 #include "gateway/call.h"
 #include "gateway/pipe.h"
+#include "gateway/talk.h"
 #include "gateway/upstream.h"
 #include "net/frames.h"
 
@@ -29,6 +31,36 @@ enum call_phase {
     CALL_FIRST,
     CALL_CUT,    /* going on behind a budget that was spent */
     CALL_REPAIR, /* asking again for an answer that was starved */
+};
+
+#define CALL_FRONT_MAX 480 /* of an answer, for its entry in the decision log */
+#define CALL_SEGMENTS_MAX 256
+
+enum call_segment_kind { CALL_SEG_REASONING, CALL_SEG_ANSWER, CALL_SEG_TOOL };
+
+/* A stretch of the reply. `at` and `size` are bytes of the text of its kind, as it is kept; of a
+ * tool call `at` is its number. */
+struct call_segment {
+    struct call_segment *next;
+    enum call_segment_kind kind;
+    size_t at, size;
+    uint64_t start_ns, end_ns;
+    int64_t tokens;
+    bool opaque;
+};
+
+struct call_record {
+    bool on;
+    struct call_segment *first, *last;
+    size_t count;
+    size_t seen;    /* events of the frame at hand that were looked at */
+    size_t kept[2]; /* bytes of reasoning and answer, pieces included */
+    size_t tools;
+    struct mask_stream masks[2]; /* reasoning and answer on their way into what is kept */
+    str request;                 /* masked; empty: not made yet */
+    char front[CALL_FRONT_MAX];
+    size_t front_n;
+    struct talk talk;
 };
 
 struct call {
@@ -74,12 +106,11 @@ struct call {
     bool paused;
     struct buf thought;           /* reasoning so far, for a second call */
     struct buf answer, reasoning; /* for the record, as far as policy allows and not put yet */
-    uint32_t pieces;              /* put so far */
-    uint64_t pieces_ns;           /* when the last was */
-    struct buf calls;             /* JSON of tool calls, for the record */
-    struct buf attempts;          /* JSON of what was tried */
-    struct mask_stream mask_answer, mask_reasoning;
-    str request; /* for the record, masked; empty: not made yet */
+    struct call_record record;
+    uint32_t pieces;     /* put so far */
+    uint64_t pieces_ns;  /* when the last was */
+    struct buf calls;    /* JSON of tool calls, for the record */
+    struct buf attempts; /* JSON of what was tried */
     struct loop_timer timer;
     struct loop_task task;
     struct store_ticket ticket;
@@ -114,11 +145,25 @@ str call_mask_text(struct call *c, str text);
 str call_mask_json(struct call *c, str json);
 void call_mask_init(struct call *c);
 void call_mask_release(struct call *c);
-/* More of a text that comes in pieces; what may yet become a secret is held back until `last`. */
-str call_mask_some(struct call *c, struct mask_stream *s, str text, bool last);
+/* More of a text that comes in pieces: appends to out what is decided, the rest when it is over. */
+void call_mask_some(struct call *c, struct mask_stream *s, str text, struct buf *out);
+void call_mask_over(struct call *c, struct mask_stream *s, struct buf *out);
 
-/* finish.c */
-void call_finish(struct call *c);
+/* record.c: nothing is done where nothing is recorded. */
+void call_record_begin(struct call *c);
+/* What a failed attempt left is forgotten. */
+void call_record_anew(struct call *c);
+/* Reasoning as it goes into the pipe, hidden or not; and what has come out of it since. */
+void call_keep_thought(struct call *c, str text);
+void call_keep_events(struct call *c);
+void call_keep_opaque(struct call *c); /* reasoning that nobody can read */
 /* Puts what has come since on record, if it is much or long ago. */
 void call_record_some(struct call *c);
+/* Nothing more comes. */
+void call_record_over(struct call *c);
+void call_row(struct call *c, struct store_call *out);
+
+/* finish.c */
+void call_summarize(struct call *c);
+void call_finish(struct call *c);
 void call_free(struct call *c);

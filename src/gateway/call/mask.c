@@ -48,29 +48,34 @@ str call_mask_json(struct call *c, str json)
 
 void call_mask_init(struct call *c)
 {
-    mask_stream_init(&c->mask_answer, c->in.setup->mask);
-    mask_stream_init(&c->mask_reasoning, c->in.setup->mask);
+    for (size_t i = 0; i < COUNT_OF(c->record.masks); i++)
+        mask_stream_init(&c->record.masks[i], c->in.setup->mask);
 }
 
 void call_mask_release(struct call *c)
 {
-    mask_stream_release(&c->mask_answer);
-    mask_stream_release(&c->mask_reasoning);
+    for (size_t i = 0; i < COUNT_OF(c->record.masks); i++)
+        mask_stream_release(&c->record.masks[i]);
 }
 
-str call_mask_some(struct call *c, struct mask_stream *s, str text, bool last)
+void call_mask_some(struct call *c, struct mask_stream *s, str text, struct buf *out)
 {
     struct mask_counts counts = {{0}};
-    struct buf out;
 
-    if (!s->m)
-        return text;
-    buf_init(&out, 4 * (text.n + s->held.n) + SPARE);
-    mask_stream_feed(s, text, &out, &counts);
-    if (last)
-        mask_stream_finish(s, &out, &counts);
+    if (!s->m) {
+        buf_add(out, text);
+        return;
+    }
+    mask_stream_feed(s, text, out, &counts);
     count(c, &counts);
-    text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->arena, buf_str(&out));
-    buf_release(&out);
-    return text;
+}
+
+void call_mask_over(struct call *c, struct mask_stream *s, struct buf *out)
+{
+    struct mask_counts counts = {{0}};
+
+    if (!s->m || s->held.n == 0)
+        return;
+    mask_stream_finish(s, out, &counts);
+    count(c, &counts);
 }
