@@ -129,6 +129,8 @@ static void bufs_init(struct call *c)
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     buf_init(&c->attempts, 16384);
+    buf_init(&c->record.raw, keep_max);
+    call_mask_init(c);
     buf_take(loop_bufs(c->gl->loop), &c->body);
     buf_take(loop_bufs(c->gl->loop), &c->headers);
     buf_take(loop_bufs(c->gl->loop), &c->answer);
@@ -192,7 +194,6 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
                        .level = level,
                        .status = 200};
     bufs_init(c);
-    call_mask_init(c);
     c->hide = hidden(c->config, r, &level);
     c->phase_usage = chat_usage_none;
     c->sum.usage = chat_usage_none;

@@ -164,6 +164,7 @@ void call_free(struct call *c)
     buf_give(bufs, &c->reasoning);
     buf_give(bufs, &c->calls);
     buf_give(bufs, &c->attempts);
+    buf_give(bufs, &c->record.raw);
     call_mask_release(c);
     arena_release(&c->arena);
     free(c);

@@ -4,7 +4,7 @@
  *   plan.c     what is sent upstream
  *   reply.c    what comes back: frames, events, cut and starved
  *   record.c   what is kept of it, as it comes and at the end
- *   mask.c     all of that without the secrets in it
+ *   mask.c     the same without the secrets in it
  *   finish.c   what is left of it: facts, metrics, the end
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -54,10 +54,9 @@ struct call_record {
     struct call_segment *first, *last;
     size_t count;
     size_t seen;    /* events of the frame at hand that were looked at */
-    size_t kept[2]; /* bytes of reasoning and answer, pieces included */
+    size_t kept[2]; /* bytes of reasoning and answer, masked, pieces included */
+    struct buf raw; /* more of the text at hand, not masked yet */
     size_t tools;
-    struct mask_stream masks[2]; /* reasoning and answer on their way into what is kept */
-    str request;                 /* masked; empty: not made yet */
     char front[CALL_FRONT_MAX];
     size_t front_n;
     struct talk talk;
@@ -105,8 +104,10 @@ struct call {
     bool done;  /* on its way to the record */
     bool paused;
     struct buf thought;           /* reasoning so far, for a second call */
-    struct buf answer, reasoning; /* for the record, as far as policy allows and not put yet */
+    struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
     struct call_record record;
+    struct mask_stream mask_answer, mask_reasoning;
+    str request;         /* for the record, masked; empty: not made yet */
     uint32_t pieces;     /* put so far */
     uint64_t pieces_ns;  /* when the last was */
     struct buf calls;    /* JSON of tool calls, for the record */
@@ -145,9 +146,8 @@ str call_mask_text(struct call *c, str text);
 str call_mask_json(struct call *c, str json);
 void call_mask_init(struct call *c);
 void call_mask_release(struct call *c);
-/* More of a text that comes in pieces: appends to out what is decided, the rest when it is over. */
-void call_mask_some(struct call *c, struct mask_stream *s, str text, struct buf *out);
-void call_mask_over(struct call *c, struct mask_stream *s, struct buf *out);
+/* More of a text that comes in pieces; what may yet become a secret is held back until `last`. */
+void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out);
 
 /* record.c: nothing is done where nothing is recorded. */
 void call_record_begin(struct call *c);

@@ -48,17 +48,17 @@ str call_mask_json(struct call *c, str json)
 
 void call_mask_init(struct call *c)
 {
-    for (size_t i = 0; i < COUNT_OF(c->record.masks); i++)
-        mask_stream_init(&c->record.masks[i], c->in.setup->mask);
+    mask_stream_init(&c->mask_answer, c->in.setup->mask);
+    mask_stream_init(&c->mask_reasoning, c->in.setup->mask);
 }
 
 void call_mask_release(struct call *c)
 {
-    for (size_t i = 0; i < COUNT_OF(c->record.masks); i++)
-        mask_stream_release(&c->record.masks[i]);
+    mask_stream_release(&c->mask_answer);
+    mask_stream_release(&c->mask_reasoning);
 }
 
-void call_mask_some(struct call *c, struct mask_stream *s, str text, struct buf *out)
+void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out)
 {
     struct mask_counts counts = {{0}};
 
@@ -67,15 +67,7 @@ void call_mask_some(struct call *c, struct mask_stream *s, str text, struct buf 
         return;
     }
     mask_stream_feed(s, text, out, &counts);
-    count(c, &counts);
-}
-
-void call_mask_over(struct call *c, struct mask_stream *s, struct buf *out)
-{
-    struct mask_counts counts = {{0}};
-
-    if (!s->m || s->held.n == 0)
-        return;
-    mask_stream_finish(s, out, &counts);
+    if (last)
+        mask_stream_finish(s, out, &counts);
     count(c, &counts);
 }

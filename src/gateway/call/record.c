@@ -39,10 +39,11 @@ void call_record_anew(struct call *c)
     buf_reset(&c->answer);
     buf_reset(&c->reasoning);
     buf_reset(&c->calls);
-    call_mask_release(c);
-    call_mask_init(c);
     if (!r->on)
         return;
+    call_mask_release(c);
+    call_mask_init(c);
+    buf_reset(&r->raw);
     r->first = r->last = NULL;
     r->count = r->seen = r->tools = r->front_n = 0;
     r->kept[0] = r->kept[1] = 0;
@@ -52,33 +53,22 @@ void call_record_anew(struct call *c)
 
 /* ---- as it comes ---- */
 
-/* What was appended to a text since: it counts, and an answer begins with it. */
-static void kept(struct call *c, enum call_segment_kind kind, const struct buf *to, size_t from)
+/* What came of the text at hand, masked, goes behind what is kept of it. */
+static void settle_text(struct call *c, bool over)
 {
     struct call_record *r = &c->record;
-    str text = str_slice(buf_str(to), from, to->n);
-    size_t room = sizeof r->front - r->front_n, n = text.n < room ? text.n : room;
+    bool thought = r->last->kind == CALL_SEG_REASONING;
+    struct buf *to = thought ? &c->reasoning : &c->answer;
+    size_t before = to->n, more, n;
 
-    r->kept[kind] += text.n;
-    if (kind == CALL_SEG_ANSWER && n) {
-        memcpy(r->front + r->front_n, text.p, n);
-        r->front_n += n;
-    }
-}
-
-static struct buf *text_of(struct call *c, enum call_segment_kind kind)
-{
-    return kind == CALL_SEG_ANSWER ? &c->answer : &c->reasoning;
-}
-
-/* A stretch is masked by itself, so that its place in the text is where it was when it ended. */
-static void flush(struct call *c, enum call_segment_kind kind)
-{
-    struct buf *to = text_of(c, kind);
-    size_t from = to->n;
-
-    call_mask_over(c, &c->record.masks[kind], to);
-    kept(c, kind, to, from);
+    call_mask_some(c, thought ? &c->mask_reasoning : &c->mask_answer, buf_str(&r->raw), over, to);
+    buf_reset(&r->raw);
+    more = to->n - before;
+    r->kept[r->last->kind] += more;
+    n = sizeof r->front - r->front_n;
+    n = thought ? 0 : more < n ? more : n;
+    memcpy(r->front + r->front_n, to->p ? to->p + before : "", n);
+    r->front_n += n;
 }
 
 static void segment_over(struct call *c)
@@ -88,7 +78,7 @@ static void segment_over(struct call *c)
     if (!s)
         return;
     if (s->kind != CALL_SEG_TOOL)
-        flush(c, s->kind);
+        settle_text(c, true);
     s->end_ns = loop_now_ns(c->gl->loop);
     if (s->kind == CALL_SEG_REASONING)
         s->tokens = pipe_tokens(&c->pipe) - s->tokens;
@@ -124,13 +114,8 @@ static struct call_segment *segment(struct call *c, enum call_segment_kind kind,
 
 static void keep(struct call *c, enum call_segment_kind kind, str text)
 {
-    struct buf *to = text_of(c, kind);
-    size_t from;
-
-    (void)segment(c, kind, false);
-    from = to->n;
-    call_mask_some(c, &c->record.masks[kind], text, to);
-    kept(c, kind, to, from);
+    if (segment(c, kind, false)->kind == kind)
+        buf_add(&c->record.raw, text);
 }
 
 /* More of a text that is being written as a JSON string. */
@@ -250,9 +235,9 @@ static str request_of(struct call *c)
 {
     if (c->in.body.n > REQUEST_KEEP_MAX)
         return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
-    if (!c->record.request.n)
-        c->record.request = call_mask_json(c, c->in.body);
-    return c->record.request;
+    if (!c->request.n)
+        c->request = call_mask_json(c, c->in.body);
+    return c->request;
 }
 
 /* Whom it is about: the end user that the request names, or who asks. */
@@ -263,7 +248,7 @@ static str subject(struct call *c)
     return c->in.key ? c->in.key->name : STR("");
 }
 
-/* The front of a part; some more is masked, so that no secret is cut before it is known. */
+/* The front of a part. More than that is masked, so that no secret is cut before it is known. */
 static str asked_part(struct call *c, str text)
 {
     str some = utf8_cut_size(text, 2 * ASKED_MAX), masked = call_mask_text(c, some);
@@ -331,11 +316,11 @@ static void known_row(struct call *c, struct store_call *out)
         .source = STR(""),
         .request = request_of(c),
         .reply = STR(""),
-        .reasoning = buf_str(&c->reasoning),
+        .reasoning = STR(""),
         .reasoning_summary = STR(""),
-        .answer = buf_str(&c->answer),
+        .answer = STR(""),
         .tool_calls = call_mask_json(c, buf_str(&c->calls)),
-        .attempts = buf_str(&c->attempts),
+        .attempts = call_mask_json(c, buf_str(&c->attempts)),
         .subject = subject(c),
         .asked = asked(c),
         .decision = STR(""),
@@ -371,10 +356,10 @@ static str reply(struct call *c)
     return all;
 }
 
-static void decide(struct call *c, str thought, struct store_call *row)
+static void decide(struct call *c, struct store_call *row)
 {
     struct decision d = {
-        .why = c->config->keep == CONFIG_KEEP_TEXT      ? thought
+        .why = c->config->keep == CONFIG_KEEP_TEXT      ? call_mask_text(c, buf_str(&c->thought))
                : c->config->keep == CONFIG_KEEP_SUMMARY ? row->reasoning_summary
                                                         : STR(""),
         .answer = {c->record.front, c->record.front_n},
@@ -458,60 +443,58 @@ static str segments(struct call *c)
 
 void call_row(struct call *c, struct store_call *out)
 {
-    str thought = STR("");
-
     if (!c->record.on) {
         *out = store_call_none;
         out->id = c->in.id;
         return;
     }
     known_row(c, out);
+    out->reasoning = buf_str(&c->reasoning);
+    out->answer = buf_str(&c->answer);
     if (c->config->keep != CONFIG_KEEP_NONE)
-        thought = call_mask_text(c, buf_str(&c->thought));
-    out->reasoning_summary = split_summary(thought, &c->arena);
+        out->reasoning_summary = split_summary(call_mask_text(c, buf_str(&c->thought)), &c->arena);
     out->reply = call_mask_json(c, reply(c));
     out->segments = segments(c);
-    decide(c, thought, out);
+    decide(c, out);
 }
 
 /* ---- while it runs ---- */
 
 /* What a running call has said so far goes on record piece by piece, so that no whole reply is held
  * and one that is cut off is there up to its last second. */
-static void put_piece(struct call *c, str kind, struct buf *text)
+static void put_piece(struct call *c, str kind, str text)
 {
-    struct store_piece piece = {c->in.id, c->pieces++, kind, buf_str(text)};
+    struct store_piece piece = {c->in.id, c->pieces++, kind, text};
 
     store_piece_put(c->gl->gateway->store, &piece);
+}
+
+static void put_text(struct call *c, str kind, struct buf *text)
+{
+    if (text->n)
+        put_piece(c, kind, buf_str(text));
     buf_reset(text);
 }
 
 void call_record_some(struct call *c)
 {
     uint64_t now = loop_now_ns(c->gl->loop);
+    size_t size = c->answer.n + c->reasoning.n + c->record.raw.n;
     struct store_call row;
-    struct buf none;
 
     if (!c->pieces_ns)
         c->pieces_ns = now;
-    if (c->answer.n + c->reasoning.n < PIECE_SIZE &&
-        (now - c->pieces_ns < PIECE_NS || c->answer.n + c->reasoning.n == 0))
+    if (size < PIECE_SIZE && (now - c->pieces_ns < PIECE_NS || size == 0))
         return;
     c->pieces_ns = now;
+    if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
+        settle_text(c, false);
     if (c->pieces == 0) {
-        struct buf answer = c->answer, reasoning = c->reasoning;
-
-        buf_init(&none, 0);
-        c->answer = c->reasoning = none; /* they come as pieces */
         call_summarize(c);
-        known_row(c, &row);
+        known_row(c, &row); /* without texts: they come as pieces */
         store_call_begin(c->gl->gateway->store, &row);
-        put_piece(c, STR(STORE_CONTINUED), &none);
-        c->answer = answer;
-        c->reasoning = reasoning;
+        put_piece(c, STR(STORE_CONTINUED), STR(""));
     }
-    if (c->reasoning.n)
-        put_piece(c, STR("reasoning"), &c->reasoning);
-    if (c->answer.n)
-        put_piece(c, STR("answer"), &c->answer);
+    put_text(c, STR("reasoning"), &c->reasoning);
+    put_text(c, STR("answer"), &c->answer);
 }
