@@ -34,7 +34,8 @@ bool db_open(str url, enum db_mode mode, struct db **out, struct err *e)
         return false;
     if (!db_migrate(db, mode, e)) {
         db_close(db);
-        return false;
+        return driver->kind == DB_SQLITE ? err_prefix(e, STR_FMT ": ", STR_ARG(where))
+                                         : err_prefix(e, "PostgreSQL: ");
     }
     *out = db;
     return true;

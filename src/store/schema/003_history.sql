@@ -26,6 +26,13 @@ ALTER TABLE alert_sessions ADD COLUMN input_tokens BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE alert_sessions ADD COLUMN output_tokens BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE alert_sessions ADD COLUMN reasoning_tokens BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE alert_sessions ADD COLUMN cost_usd DOUBLE PRECISION;
+ALTER TABLE alert_sessions ADD COLUMN has_reasoning BIGINT NOT NULL DEFAULT 0;
+-- What the last call came to; the status is that, or in_progress while another one runs.
+ALTER TABLE alert_sessions ADD COLUMN outcome TEXT;
+
+-- The session of a call that has begun, with its piece "begin".
+ALTER TABLE call_pieces ADD COLUMN session_id TEXT;
+CREATE INDEX call_pieces_by_session ON call_pieces (session_id) WHERE session_id IS NOT NULL;
 
 CREATE INDEX alert_sessions_by_start ON alert_sessions (started_at_us, session_id);
 CREATE INDEX alert_sessions_by_status ON alert_sessions (status, started_at_us);
@@ -128,12 +135,15 @@ UPDATE alert_sessions SET agent_type = 'gateway',
         WHERE c.session_id = alert_sessions.session_id),
     reasoning_tokens = (SELECT coalesce(sum(reasoning_tokens), 0) FROM llm_interactions c
         WHERE c.session_id = alert_sessions.session_id),
+    has_reasoning = (SELECT coalesce(max(has_reasoning), 0) FROM llm_interactions c
+        WHERE c.session_id = alert_sessions.session_id),
     cost_usd = (SELECT sum(cost_usd) FROM llm_interactions c
         WHERE c.session_id = alert_sessions.session_id);
-UPDATE alert_sessions SET (alert_type, key_name, model, status, error_message) =
+UPDATE alert_sessions SET (alert_type, key_name, model, outcome, error_message, final_analysis) =
     (SELECT dialect, key_name, model,
         CASE WHEN error_code IS NULL AND status < 400 THEN 'completed' ELSE 'failed' END,
-        error_message
+        error_message, answer
      FROM llm_interactions c WHERE c.session_id = alert_sessions.session_id
      ORDER BY started_ms DESC, interaction_id DESC LIMIT 1)
     WHERE call_count > 0;
+UPDATE alert_sessions SET status = outcome WHERE outcome IS NOT NULL;
