@@ -44,7 +44,7 @@ const struct column session_columns[] = {
     {"output_tokens", "s.output_tokens", COLUMN_NUMBER},
     {"reasoning_tokens", "s.reasoning_tokens", COLUMN_NUMBER},
     {"cost_usd", "s.cost_usd", COLUMN_NUMBER},
-    {"has_reasoning", "CASE WHEN s.reasoning_tokens > 0 THEN 1 ELSE 0 END", COLUMN_FLAG},
+    {"has_reasoning", "s.has_reasoning", COLUMN_FLAG},
 };
 const size_t session_column_count = COUNT_OF(session_columns);
 
@@ -159,7 +159,7 @@ void session_where(const struct reader *r, struct sql *q, const struct query_ask
         sql_where(q, "s.started_at_us <=", db_int(f->end_us));
     if (f->has_reasoning >= 0) {
         sql_and(q);
-        sql_add(q, f->has_reasoning ? "s.reasoning_tokens > 0" : "s.reasoning_tokens = 0");
+        sql_add(q, f->has_reasoning ? "s.has_reasoning = 1" : "s.has_reasoning = 0");
     }
     if (f->tool.n) {
         sql_where(q,

@@ -7,6 +7,7 @@
 
 #define GROUPS_MAX 1000
 #define OPTIONS_MAX 200
+#define NEWEST_MAX 20000
 #define DAY_MS 86400000
 #define DAY_US ((int64_t)DAY_MS * 1000)
 
@@ -108,7 +109,39 @@ struct list {
     struct arena *a;
     str last;
     bool found;
+    struct json_out *o;
 };
+
+static bool on_option(void *ctx, const struct db_value *v, size_t n)
+{
+    struct list *l = ctx;
+
+    (void)n;
+    json_out_str(l->o, v->s);
+    return true;
+}
+
+/* Of the sessions, what the newest of them have. */
+static bool newest(struct reader *r, const struct query_asker *a, const char *column,
+                   struct json_out *o, struct err *e)
+{
+    struct list l = {.o = o};
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT DISTINCT x FROM (SELECT ");
+    sql_add(&q, column);
+    sql_add(&q, " AS x FROM alert_sessions s");
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
+    sql_limit(&q, NEWEST_MAX, 0);
+    sql_add(&q, ") AS newest WHERE x IS NOT NULL ORDER BY x");
+    sql_limit(&q, OPTIONS_MAX, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_option, &l}, e);
+    sql_release(&q);
+    return ok;
+}
 
 static bool on_least(void *ctx, const struct db_value *v, size_t n)
 {
@@ -121,28 +154,23 @@ static bool on_least(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
-/* Each value once: the least that is greater than the one before, so that an index gives them
- * without reading the rows. */
-static bool distinct(struct reader *r, const struct query_asker *a, const char *select,
-                     const char *column, struct json_out *o, struct err *e)
+/* Each tool once: the least that is greater than the one before, so that the index gives them
+ * without its entries being read. */
+static bool tools(struct reader *r, struct json_out *o, struct err *e)
 {
-    struct list l = {&r->arena, STR(""), true};
+    struct list l = {&r->arena, STR(""), true, o};
     bool ok = true;
 
     for (size_t i = 0; ok && l.found && i < OPTIONS_MAX; i++) {
-        struct sql q;
+        struct db_value after = db_text(l.last);
 
-        sql_init(&q);
-        sql_add(&q, select);
-        sql_and(&q);
-        sql_add(&q, column);
-        sql_add(&q, " > ");
-        sql_value(&q, db_text(l.last));
-        if (strstr(select, "alert_sessions"))
-            sql_where_text(&q, "s.key_name =", a->key_name);
         l.found = false;
-        ok = sql_query(r, &q, (struct db_rows){on_least, &l}, e);
-        sql_release(&q);
+        ok = db_query(r->db,
+                      "SELECT min(tool) FROM decision_tools WHERE tool > $1",
+                      &after,
+                      1,
+                      (struct db_rows){on_least, &l},
+                      e);
         if (l.found)
             json_out_str(o, l.last);
     }
@@ -175,13 +203,12 @@ bool query_filter_options(struct reader *r, const struct query_asker *a, struct 
                           struct err *e)
 {
     static const struct {
-        const char *name, *select, *column;
+        const char *name, *column;
     } lists[] = {
-        {"agent_types", "SELECT min(s.agent_type) FROM alert_sessions s", "s.agent_type"},
-        {"alert_types", "SELECT min(s.alert_type) FROM alert_sessions s", "s.alert_type"},
-        {"models", "SELECT min(s.model) FROM alert_sessions s", "s.model"},
-        {"keys", "SELECT min(s.key_name) FROM alert_sessions s", "s.key_name"},
-        {"tools", "SELECT min(t.tool) FROM decision_tools t", "t.tool"},
+        {"agent_types", "coalesce(s.agent_type, 'gateway')"},
+        {"alert_types", "s.alert_type"},
+        {"models", "s.model"},
+        {"keys", "s.key_name"},
     };
     static const char *const statuses[] = {"pending", "in_progress", "completed", "failed"};
     struct json_out o;
@@ -192,10 +219,15 @@ bool query_filter_options(struct reader *r, const struct query_asker *a, struct 
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
         json_out_key(&o, str_c(lists[i].name));
         json_out_array(&o);
-        if (!distinct(r, a, lists[i].select, lists[i].column, &o, e))
+        if (!newest(r, a, lists[i].column, &o, e))
             return false;
         json_out_end(&o);
     }
+    json_out_key(&o, STR("tools"));
+    json_out_array(&o);
+    if (!tools(r, &o, e))
+        return false;
+    json_out_end(&o);
     json_out_key(&o, STR("status_options"));
     json_out_array(&o);
     for (size_t i = 0; i < COUNT_OF(statuses); i++)
