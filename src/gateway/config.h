@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "chat/chat.h"
+#include "mask/mask.h"
 #include "net/client.h"
 #include "split/format.h"
 #include "store/store.h"
@@ -103,6 +104,10 @@ struct config {
     bool show, delta, repair_starved, adaptive;
     bool drop_from_history; /* of /generate: true by default */
     enum config_keep keep;
+    bool masking;         /* secrets are masked before anything is kept */
+    unsigned mask_groups; /* bits of enum mask_group */
+    struct mask_pattern *mask_patterns;
+    size_t mask_pattern_count;
     str otlp_url; /* empty: no export */
     str otlp_headers;
     uint64_t header_ms, body_ms, idle_ms, drain_ms, keepalive_ms; /* 10 s 30 s 60 s 30 s 15 s */

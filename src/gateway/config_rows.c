@@ -26,6 +26,7 @@ static const struct config_row top[] = {
      0,
      NULL,
      false},
+    {"data_masking.enabled", CONFIG_IS_FLAG, TOP(masking), "true", 0, 0, NULL, false},
     {"tls.cert", CONFIG_IS_TEXT, TOP(tls_cert), "", 0, 0, NULL, false},
     {"tls.key", CONFIG_IS_TEXT, TOP(tls_key), "", 0, 0, NULL, false},
     {"ca_file", CONFIG_IS_TEXT, TOP(ca_file), "", 0, 0, NULL, false},
