@@ -125,6 +125,12 @@ static bool pair_behind(struct place *p)
     return true;
 }
 
+/* ("password", ...: the name is the first of several. */
+static bool is_argument(const struct place *p)
+{
+    return p->name_from > 1 && strchr("([", p->t->s.p[p->name_from - 2]);
+}
+
 static bool sign_behind(struct place *p)
 {
     size_t name_end = p->i, quotes;
@@ -152,7 +158,7 @@ static bool sign_behind(struct place *p)
         p->i++;
         return true;
     }
-    if ((c == '(' && close) || (c == ',' && quoted)) {
+    if ((c == '(' && close) || (c == ',' && quoted && is_argument(p))) {
         size_t was = p->i++;
 
         skip_of(p, " ", 4);

@@ -113,6 +113,7 @@ struct mask_spans {
     size_t n, cap;
     size_t hold; /* from here on nothing is decided; s.n if all is */
     size_t hold_rule;
+    size_t hold_col; /* of a manifest that is held */
 };
 
 void mask_spans_release(struct mask_spans *f);

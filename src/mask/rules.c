@@ -1,7 +1,5 @@
 /* rules.c - which rule looks where.
  *
- * Rows that stand together share a bucket of the filter, so those with like leads are neighbours.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mask/internal.h"
