@@ -71,3 +71,5 @@ void call_facts(struct call *c, struct call_facts *out);
 /* Whether frames of the upstream may go to wire_relay: told before the first on_frame. */
 bool call_relays(const struct call *c);
 bool call_hides(const struct call *c);
+/* The conversation it is put on record under; "" where nothing is recorded and none was named. */
+str call_session(const struct call *c);

@@ -81,8 +81,11 @@ struct store_call {
     str step;     /* what this call was for, in words; or "" */
 };
 
-/* One stretch of reasoning, answer or tool call, in the order of the reply. In JSON: kind, text
- * (left out where policy keeps none), tokens, exact, started_us, ended_us, budget, cut, state. */
+/* A segment is one stretch of reasoning, answer or tool call, in the order of the reply. In JSON:
+ * kind (reasoning, answer, tool_call), at and size (bytes of `reasoning` or `answer`, which for a
+ * long reply are whole only with its pieces; of a tool call `at` is its number), tokens, exact,
+ * started_us, ended_us, budget (left out: none), cut, state. Of reasoning that is not kept the size
+ * is 0. A reply that is one answer and nothing else has none. */
 
 /* A session that an application runs: what is known of it beside its calls. Putting one again
  * replaces what is not empty; times -1 are unknown. */

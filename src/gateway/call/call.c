@@ -122,11 +122,15 @@ static void bufs_init(struct call *c)
     buf_init(&c->headers, 16384);
     buf_init(&c->target, 4096);
     buf_init(&c->error_body, CALL_ERROR_MAX);
-    buf_init(&c->thought, c->level.cap >= 0 ? CALL_THOUGHT_MAX : CALL_THOUGHT_SOME);
+    buf_init(&c->thought,
+             c->level.cap >= 0 || c->config->keep == CONFIG_KEEP_TEXT ? CALL_THOUGHT_MAX
+                                                                      : CALL_THOUGHT_SOME);
     buf_init(&c->answer, keep_max);
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     buf_init(&c->attempts, 16384);
+    buf_init(&c->record.raw, keep_max);
+    call_mask_init(c);
     buf_take(loop_bufs(c->gl->loop), &c->body);
     buf_take(loop_bufs(c->gl->loop), &c->headers);
     buf_take(loop_bufs(c->gl->loop), &c->answer);
@@ -200,6 +204,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
         call_free(c);
         return false;
     }
+    call_record_begin(c);
     loop_timer_init(&c->timer, begin_task, c);
     loop_task_init(&c->task, begin_task, c);
     metrics_begin(gl->metrics);
@@ -218,7 +223,7 @@ void call_note(struct call *c, const char *what, str why)
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
     buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, str_slice(why, 0, WHY_MAX));
+    (void)json_quote(&c->attempts, str_slice(call_mask_text(c, why), 0, WHY_MAX));
     buf_add_c(&c->attempts, '}');
 }
 
@@ -230,9 +235,7 @@ static void pipe_anew(struct call *c)
     pipe_release(&c->pipe);
     pipe_up(c);
     buf_reset(&c->thought);
-    buf_reset(&c->answer);
-    buf_reset(&c->reasoning);
-    buf_reset(&c->calls);
+    call_record_anew(c);
 }
 
 /* The next provider, from its first try. False: there is none. */
@@ -499,6 +502,11 @@ void call_resume(struct call *c)
 bool call_relays(const struct call *c)
 {
     return c->relay;
+}
+
+str call_session(const struct call *c)
+{
+    return c->in.session;
 }
 
 bool call_hides(const struct call *c)
