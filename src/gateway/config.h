@@ -95,6 +95,7 @@ struct config {
     str ca_file;           /* for upstreams; empty: the system's */
     unsigned threads;      /* loops; 0: one a core */
     str store_url;
+    str spool; /* folder of the store's journal; empty: beside it */
     enum store_durability durability;
     struct config_key *keys;
     size_t key_count;
