@@ -255,9 +255,8 @@ static bool start(struct exchange *ex)
         return false;
     }
     if (call_session(ex->call).n)
-        exchange_header(ex,
-                        STR("x-rationale-session"),
-                        arena_dup(server_arena(ex->x), call_session(ex->call)));
+        exchange_header(
+            ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;

@@ -154,6 +154,13 @@ void reasoning_handle(struct exchange *ex);
 void export_handle(struct exchange *ex);
 void session_export(struct exchange *ex, str id);
 
+/* admin.c, admin_system.c */
+void providers_handle(struct exchange *ex);
+void levels_handle(struct exchange *ex);
+void keys_handle(struct exchange *ex);
+void system_handle(struct exchange *ex);
+void openapi_handle(struct exchange *ex);
+
 /* login.c */
 struct login *login_new(const struct clock *clock);
 void login_free(struct login *l); /* NULL: nothing */
