@@ -97,6 +97,7 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool encoding, headed, failed, ended;
+    bool last; /* what is in out waits for the end */
     struct chat_error error;
     struct loop_timer keepalive;
     uint64_t last_ns;
