@@ -6,27 +6,39 @@
 #include "cli/cli.h"
 #include "optimize/event.h"
 #include "optimize/problem.h"
+#include "optimize/run.h"
 
-#define ARENA_MAX ((size_t)2 << 30)
+#define ARENA_MAX ((size_t)4 << 30)
 #define LINE_SIZE_MAX ((size_t)1 << 30)
 
-enum { REFERENCE };
+enum { REFERENCE, RUN };
 
 static const struct cli_option options[] = {
-    [REFERENCE] = {"reference", 0, "RUN.json", NULL, "make the run a file describes"},
+    [REFERENCE] = {"reference", 0, "FILE", NULL, "the run a file describes, faults and all"},
+    [RUN] = {"run", 0, "FOLDER", NULL, "keep the run there, or go on with the one there"},
 };
 
 /* A path in a run file is relative to that file. */
 static bool read_beside(void *ctx, struct arena *a, str path, str *out, struct err *e)
 {
-    const char *run_path = ctx, *slash = strrchr(run_path, '/');
-    str folder = slash ? (str){run_path, (size_t)(slash - run_path) + 1} : STR("");
+    str *folder = ctx, file;
 
     if (path.n == 0 || memchr(path.p, '\0', path.n))
-        return err_set(e, ERR_INPUT, "problem: must be a path");
-    if (path.p[0] == '/')
-        folder = STR("");
-    return file_read(a, arena_join(a, folder, path, STR("")).p, PROBLEM_FILE_MAX, out, e);
+        return err_set(e, ERR_INPUT, "problem: must be a path, or the problem itself");
+    file = path.p[0] == '/' ? arena_dup(a, path) : arena_join(a, *folder, path, STR(""));
+    return file_read(a, file.p, PROBLEM_FILE_MAX, out, e);
+}
+
+static bool read_run(struct arena *a, const char *path, struct problem_run *out, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    str folder = slash ? (str){path, (size_t)(slash - path) + 1} : STR("");
+    struct problem_source source = {read_beside, &folder};
+    str text;
+
+    if (!file_read(a, path, PROBLEM_FILE_MAX, &text, e))
+        return false;
+    return problem_run_read(a, text, source, out, e) || err_prefix(e, "%s: ", path);
 }
 
 struct printer {
@@ -43,53 +55,71 @@ static void print_event(void *ctx, const struct optimize_event *ev)
     file_out_add(&p->cli->out, buf_str(&p->line));
 }
 
-static bool run_reference(struct cli *cli, const char *path, struct arena *a, struct err *e)
+static bool run_plain(const struct optimize_task *task, struct err *e)
 {
-    struct problem_source source = {read_beside, arena_dup(a, str_c(path)).n ? (void *)0 : NULL};
-    struct printer p = {.cli = cli};
     struct optimize *o = NULL;
-    struct problem_run run;
-    struct optimize_task task;
-    char *copy = base_alloc(strlen(path) + 1);
-    str text;
+    bool ok = optimize_new(task, &o, e) && optimize_run(o, e);
+
+    optimize_free(o);
+    return ok;
+}
+
+static bool run_kept(const struct optimize_task *task, const char *path, struct arena *a,
+                     struct err *e)
+{
+    struct optimize_run *run = NULL;
+    struct optimize_folder folder;
+    str kept;
     bool ok;
 
-    memcpy(copy, path, strlen(path) + 1);
-    source.ctx = copy;
-    buf_init(&p.line, LINE_SIZE_MAX);
-    ok = file_read(a, path, PROBLEM_FILE_MAX, &text, e) &&
-         (problem_run_read(a, text, source, &run, e) || err_prefix(e, "%s: ", path));
-    if (ok) {
-        task = problem_task(&run);
-        task.sink = (struct optimize_sink){print_event, &p};
-        ok = optimize_new(&task, &o, e) && optimize_run(o, e);
-        optimize_free(o);
-    }
-    buf_release(&p.line);
-    free(copy);
+    if (!optimize_folder_open(path, a, &folder, &kept, e))
+        return false;
+    ok = (optimize_run_new(task, kept, optimize_folder_keeper(&folder), &run, e) &&
+          optimize_run_go(run, e)) ||
+         err_prefix(e, "%s: ", path);
+    optimize_run_free(run);
+    optimize_folder_close(&folder);
     return ok;
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
+    struct printer p = {.cli = cli};
+    struct problem_run described;
+    struct optimize_task task;
     struct arena a;
     struct err e;
     bool ok;
 
     if (!args->value[REFERENCE])
-        return cli_complain(CLI_USAGE, "optimize needs a run: --reference RUN.json");
+        return cli_complain(CLI_USAGE, "optimize needs a run: --reference FILE");
     arena_init(&a, ARENA_MAX);
-    ok = run_reference(cli, args->value[REFERENCE], &a, &e);
+    buf_init(&p.line, LINE_SIZE_MAX);
+    ok = read_run(&a, args->value[REFERENCE], &described, &e);
+    if (ok) {
+        task = problem_task(&described);
+        task.sink = (struct optimize_sink){print_event, &p};
+        ok = args->value[RUN] ? run_kept(&task, args->value[RUN], &a, &e) : run_plain(&task, &e);
+    }
+    buf_release(&p.line);
     arena_release(&a);
     return ok ? CLI_OK : cli_fail(&e);
 }
 
 const struct cli_command cli_optimize = {
     .name = "optimize",
-    .summary = "improve texts from graded runs",
+    .summary = "improve prompts from graded runs",
     .words = "",
-    .about = "Makes the optimisation run that a file describes and prints its events.",
-    .examples = "  rationale optimize --reference run.json\n",
+    .about =
+        "Prompt optimisation by reflection (GEPA): propose new texts from graded runs, keep what "
+        "is best somewhere, merge what different branches learnt. Events are printed as they "
+        "happen, one JSON object a line.\n\n"
+        "With --reference it makes the run that FILE describes (problem, settings, seed, and an "
+        "evaluator and a reflector that are data), exactly as the reference implementation makes "
+        "it, so that the two logs can be compared. With --run the run is kept in a folder: killed "
+        "at any point and started again, it goes on and prints the same events.",
+    .examples = "  rationale optimize --reference run.json\n"
+                "  rationale optimize --reference run.json --run kept/\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .run = run,

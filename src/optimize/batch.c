@@ -1,5 +1,5 @@
-/* Training examples in minibatches: all of them in a new order each epoch, the last minibatch filled
- * up with those that were used least.
+/* Training examples in minibatches: all of them in a new order each epoch, the last minibatch
+ * filled up with those that were used least.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

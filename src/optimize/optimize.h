@@ -1,10 +1,9 @@
 /* optimize.h - GEPA: texts that improve from graded runs.
  *
  * A candidate is one text a component (a system prompt, the description of a tool, ...). The engine
- * evaluates the seed, then goes round: pick a parent that is best somewhere, run it on a few training
- * examples, let a reflector read what happened and write new texts, run those on the same examples,
- * and keep what did better if it holds on the validation examples. What two branches learnt is
- * merged now and then.
+ * evaluates the seed, then goes round: pick a parent that is best somewhere, run it on a few
+ * training examples, let a reflector read what happened and write new texts, run those on the same
+ * examples, and validate what did better. What two branches learnt is merged now and then.
  *
  *     struct optimize_task task = {.settings = optimize_defaults(), .components = ..., ...};
  *     struct optimize *o;

@@ -1,4 +1,4 @@
-/* Texts by number: equal ones have equal numbers, so that comparing candidates is comparing numbers.
+/* Texts by number: equal ones have equal numbers, so that candidates are compared by them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
