@@ -536,7 +536,7 @@ class Killed(Folder):
         r = random.Random(11)
         made = make_run(r)
         made["settings"] |= {"merge": True, "parents": 2, "batches": 2, "minibatch": 3,
-                             "stop": {"metric_calls": 60000, "score": None,
+                             "stop": {"metric_calls": 12000, "score": None,
                                       "no_improvement": None}}
         path = self.write(made)
         want = self.good(run("optimize", "--reference", path))
