@@ -15,6 +15,7 @@ static const struct cli_command *const commands[] = {
     &cli_decode,
     &cli_keys,
     &cli_config,
+    &cli_optimize,
     &cli_completion,
     &cli_manpage,
     &cli_help,
