@@ -1,8 +1,9 @@
 /* name.h - tools of many servers under names that every provider takes, and back.
  *
  *     mcp_names_init(&names, &arena);
- *     mcp_names_add(&names, STR("files"), STR("read/file"), &name, e);    files__read_file_3f1c9a0b52
- *     mcp_names_find(&names, name, &server, &tool)                        files, read/file
+ *     mcp_names_add(&names, STR("files"), STR("read/file"), &name, e)
+ *                                                      files__read_file_3f1c9a0b52
+ *     mcp_names_find(&names, name, &server, &tool)     files, read/file
  *
  * MCP allows names that providers do not; what they all take is [A-Za-z0-9_-]{1,64}. A name is
  * SERVER__TOOL where that is unambiguous and fits; otherwise what does not fit is replaced or cut

@@ -192,3 +192,13 @@ str mcp_member(const struct json *doc, const struct json_node *v, str key, struc
 
     return json_text(doc, json_find(doc, v, key), a, &text) ? text : STR("");
 }
+
+const char *mcp_legacy_version(str version)
+{
+    static const char *const known[] = {"2024-11-05", "2025-03-26", "2025-06-18", MCP_LEGACY};
+
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (str_eq(version, str_c(known[i])))
+            return known[i];
+    return NULL;
+}

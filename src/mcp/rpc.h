@@ -79,5 +79,8 @@ void mcp_emit_result(struct buf *out, str id, str result);
 void mcp_emit_error(struct buf *out, str id, int64_t code, str text, str data);
 void mcp_emit_fault(struct buf *out, const struct mcp_fault *fault);
 
+/* The revision of that name if it is one of the legacy era, as a text that stays; else NULL. */
+const char *mcp_legacy_version(str version);
+
 /* The text of a member that is a string, or the empty one. */
 str mcp_member(const struct json *doc, const struct json_node *v, str key, struct arena *a);

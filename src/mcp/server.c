@@ -10,18 +10,8 @@
 #define MODERN 2u
 #define SERVER_ARENA_MAX ((size_t)16 << 20)
 
-static const char *const legacy_versions[] = {"2024-11-05", "2025-03-26", "2025-06-18", MCP_LEGACY};
-
 static const char *const level_names[] = {
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
-
-bool mcp_is_legacy_version(str version)
-{
-    for (size_t i = 0; i < COUNT_OF(legacy_versions); i++)
-        if (str_eq(version, str_c(legacy_versions[i])))
-            return true;
-    return false;
-}
 
 static enum mcp_level level_of(const struct json *doc, const struct json_node *name,
                                enum mcp_level otherwise)
@@ -181,9 +171,8 @@ static void begin_initialize(struct mcp_answer *r)
     struct json_out o;
     struct buf b;
 
-    for (size_t i = 0; i < COUNT_OF(legacy_versions); i++)
-        if (str_eq(asked, str_c(legacy_versions[i])))
-            r->session->version = legacy_versions[i];
+    if (mcp_legacy_version(asked))
+        r->session->version = mcp_legacy_version(asked);
     r->session->caps = caps_of(r->doc, json_find(r->doc, params, STR("capabilities")));
     buf_init(&b, MCP_MESSAGE_MAX);
     json_out_init(&o, &b);

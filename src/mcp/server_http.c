@@ -372,7 +372,7 @@ static void take_post(struct http *h, struct server_exchange *x)
     json_init(&doc);
     if (!mcp_read(&doc, server_body(x), server_arena(x), &m, &fault))
         refuse(x, 400, fault.code, fault.id, fault.why.text);
-    else if (mcp_is_modern(&doc, &m) || (version.n && !mcp_is_legacy_version(version)))
+    else if (mcp_is_modern(&doc, &m) || (version.n && !mcp_legacy_version(version)))
         take_modern(h, x, &doc, &m);
     else
         take_legacy(h, x, &doc, &m);

@@ -133,7 +133,6 @@ void mcp_session_end(struct mcp_server *s, struct mcp_session *session);
 
 /* Whether the message is of the modern era, by what it carries itself. */
 bool mcp_is_modern(const struct json *doc, const struct mcp_message *m);
-bool mcp_is_legacy_version(str version);
 /* The fault of a modern request's _meta, if it has one; then it is answered and false comes back.
  */
 bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct mcp_message *m,
