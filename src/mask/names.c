@@ -106,11 +106,9 @@ static str plain(str name, char out[NAME_SEEN])
     return (str){out, n};
 }
 
-/* Nearly all names end in another letter: every key of every object is asked for. */
-static inline bool ends(str s, str end)
+static bool ends(str s, str end)
 {
-    return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] &&
-           str_same(s.p + s.n - end.n, end.p, end.n);
+    return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] && str_ends(s, end);
 }
 
 bool mask_name_is_secret(str name, size_t *rule, bool *number)
@@ -124,7 +122,9 @@ bool mask_name_is_secret(str name, size_t *rule, bool *number)
         if (ends(s, not_names[i]))
             return false;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!ends(s, names[i].end) || (names[i].whole && s.n != names[i].end.n))
+        str end = names[i].end;
+
+        if (names[i].whole ? !str_eq(s, end) : !ends(s, end))
             continue;
         *rule = names[i].rule;
         *number = names[i].number;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "serve/internal.h"
+#include "serve/work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define WORKERS_MAX 64
+#define READERS 4
 
 static void log_out(void *ctx)
 {
@@ -50,6 +52,9 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     if (!w->gl.loop)
         return false;
     loop_task_init(&w->log_out, log_out, w);
+    w->gl.port = hub_port_new(d->gateway.hub, w->gl.loop);
+    if (index == 0)
+        live_health_begin(w);
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
@@ -70,6 +75,7 @@ static void worker_release(struct worker *w)
         client_free(w->gl.client);
     if (w->gl.loop)
         loop_free(w->gl.loop);
+    hub_port_free(w->gl.port);
 }
 
 /* Without keys nobody but this machine may come in, whatever the file says. */
@@ -284,13 +290,20 @@ bool serve_run(const struct serve_options *o, struct err *e)
     log_scope_enter(&scope, &log, STR(""));
     d.log = &log;
     d.questions = o->questions;
+    d.started_ms = clock_wall_ms(&clock_real);
+    d.listen_flag = o->listen;
     say_warnings(c);
     ok = gateway_init(&d.gateway,
                       &(struct gateway_options){
                           .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},
                       e);
     if (ok) {
+        d.login = login_new(&clock_real);
+        if (d.gateway.records)
+            d.work = work_new(c->store_url, d.gateway.store, READERS, &log);
         ok = run(&d, o, &set, e);
+        work_free(d.work);
+        login_free(d.login);
         gateway_release(&d.gateway);
     }
     log_scope_leave(&scope);

@@ -97,6 +97,7 @@ static void over(void *ctx)
     const struct call_sink *sink = c->sink;
 
     c->gl->calls--;
+    call_show_end(c);
     if (sink)
         sink->on_end(c->ctx, c->stored_failed ? &c->store_err : NULL);
     call_free(c);
@@ -161,6 +162,7 @@ void call_finish(struct call *c)
     c->ticket.later = true;
     push_soon(c->gl);
     call_row(c, &row);
+    call_show_done(c, &row);
     store_call_put(g->store, &row, &c->ticket);
 }
 

@@ -10,6 +10,7 @@
 
 #define REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
 #define ASKED_MAX 8192
+#define ASKED_MARGIN 512
 #define SUBJECT_MAX 256
 #define DECISION_MAX ((size_t)256 << 10)
 #define ESTIMATE 4 /* bytes a token, where nobody counts */
@@ -240,11 +241,20 @@ static str request_of(struct call *c)
 }
 
 /* Whom it is about: the end user that the request names, or who asks. */
-static str subject(const struct call *c)
+static str subject(struct call *c)
 {
     if (c->in.request->user.n)
-        return utf8_cut_size(c->in.request->user, SUBJECT_MAX);
+        return utf8_cut_size(call_mask_text(c, c->in.request->user), SUBJECT_MAX);
     return c->in.key ? c->in.key->name : STR("");
+}
+
+/* The front of a part. More than that is masked, so that no secret is cut before it is known. */
+static str asked_part(struct call *c, str text)
+{
+    str some = utf8_cut_size(text, 2 * ASKED_MAX), masked = call_mask_text(c, some);
+    size_t room = some.n < text.n && masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : masked.n;
+
+    return utf8_cut_size(masked, room < ASKED_MAX ? room : ASKED_MAX);
 }
 
 /* What the user said last, if nothing came behind it. */
@@ -261,8 +271,8 @@ static str asked(struct call *c)
             all = all.n ? arena_printf(&c->arena,
                                        STR_FMT "\n" STR_FMT,
                                        STR_ARG(all),
-                                       STR_ARG(utf8_cut_size(m->parts[i].text, ASKED_MAX)))
-                        : utf8_cut_size(m->parts[i].text, ASKED_MAX);
+                                       STR_ARG(asked_part(c, m->parts[i].text)))
+                        : asked_part(c, m->parts[i].text);
     return all;
 }
 
@@ -311,8 +321,8 @@ static void known_row(struct call *c, struct store_call *out)
         .answer = STR(""),
         .tool_calls = call_mask_json(c, buf_str(&c->calls)),
         .attempts = call_mask_json(c, buf_str(&c->attempts)),
-        .subject = call_mask_text(c, subject(c)),
-        .asked = call_mask_text(c, asked(c)),
+        .subject = subject(c),
+        .asked = asked(c),
         .decision = STR(""),
         .tools = STR(""),
         .segments = STR(""),
@@ -443,7 +453,7 @@ void call_row(struct call *c, struct store_call *out)
     out->answer = buf_str(&c->answer);
     if (c->config->keep != CONFIG_KEEP_NONE)
         out->reasoning_summary = split_summary(call_mask_text(c, buf_str(&c->thought)), &c->arena);
-    out->reply = reply(c);
+    out->reply = call_mask_json(c, reply(c));
     out->segments = segments(c);
     decide(c, out);
 }

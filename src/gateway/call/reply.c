@@ -141,6 +141,7 @@ static void on_thought(void *ctx, str text)
     struct call *c = ctx;
 
     buf_add(&c->thought, text);
+    call_show_thought(c, text);
     if (c->gl->gateway->records)
         call_keep_thought(c, text);
 }
@@ -212,6 +213,7 @@ static void deliver(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
+    call_show_frame(c);
     if (c->gl->gateway->records) {
         call_keep_events(c);
         if (!c->end_seen)
