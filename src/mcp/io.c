@@ -262,7 +262,7 @@ static void on_error(void *ctx, const struct err *e, bool sent)
 
 static void start_fetch(void *ctx)
 {
-    static const struct client_handler handler = {on_head, on_bytes, on_end, on_error};
+    static const struct client_handler handler = {on_head, on_bytes, on_end, on_error, NULL};
     struct mcp_fetch *f = ctx;
     struct client_request r = {.url = &f->url,
                                .method = f->method,

@@ -8,6 +8,7 @@
 #include "store/row.h"
 #include "store/take.h"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #define QUEUE_SIZE ((size_t)16 << 20)
@@ -225,11 +226,20 @@ void store_piece_put(struct store *s, const struct store_piece *piece)
 
 /* ---- how it is ---- */
 
+static uint64_t file_bytes(const char *path, const char *more)
+{
+    char name[FILE_PATH_MAX + 8];
+    struct stat st;
+
+    (void)snprintf(name, sizeof name, "%s%s", path, more);
+    return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
 void store_health(struct store *s, struct store_health *out)
 {
     struct statvfs st;
     struct err why;
-    uint64_t errors;
+    uint64_t errors, taken;
 
     *out = (struct store_health){.ok = true, .tables_ok = true};
     if (!s->journal)
@@ -237,6 +247,9 @@ void store_health(struct store *s, struct store_health *out)
     journal_health(s->journal, out);
     out->tables_ok = take_health(s->take, &why, &errors);
     out->errors += errors;
+    taken = take_count(s->take);
+    out->pending = out->stored > taken ? out->stored - taken : 0;
+    out->history_bytes = file_bytes(s->path, "") + file_bytes(s->path, "-wal");
     if (!out->tables_ok)
         (void)snprintf(out->why + strlen(out->why),
                        sizeof out->why - strlen(out->why),

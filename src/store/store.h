@@ -142,14 +142,21 @@ void store_push(struct store *s);
 void store_call_begin(struct store *s, const struct store_call *row);
 void store_piece_put(struct store *s, const struct store_piece *piece);
 
+#define STORE_COMMIT_STEPS 10
+extern const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS];
+
 struct store_health {
-    bool ok;                             /* what is put is stored */
-    bool tables_ok;                      /* and the tables follow */
-    char why[240];                       /* if either is not so */
-    uint64_t stored, dropped, errors;    /* records since start, pieces among them */
-    uint64_t queue_bytes, journal_bytes; /* waiting for the disk, for the tables */
-    uint64_t free_bytes;                 /* of the file system */
-    uint64_t commits, commit_ns;         /* groups, and how long they took in all */
+    bool ok;                                       /* what is put is stored */
+    bool tables_ok;                                /* and the tables follow */
+    char why[240];                                 /* if either is not so */
+    uint64_t stored, dropped, errors;              /* records since start, pieces among them */
+    uint64_t queue_bytes, journal_bytes;           /* waiting for the disk, for the tables */
+    uint64_t free_bytes;                           /* of the file system */
+    uint64_t commits, commit_ns;                   /* groups, and how long they took in all */
+    uint64_t commit_steps[STORE_COMMIT_STEPS + 1]; /* how many took at most so long, or more */
+    uint64_t queue_capacity;                       /* bytes */
+    uint64_t pending;                              /* records that are not in the tables */
+    uint64_t history_bytes;                        /* of the tables, where they are a file */
 };
 void store_health(struct store *s, struct store_health *out);
 
