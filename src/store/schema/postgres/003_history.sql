@@ -31,6 +31,7 @@ CREATE TABLE alert_sessions (
 CREATE INDEX alert_sessions_by_start ON alert_sessions (started_at_us, session_id);
 CREATE INDEX alert_sessions_by_status ON alert_sessions (status, started_at_us);
 CREATE INDEX alert_sessions_by_subject ON alert_sessions (subject);
+CREATE INDEX alert_sessions_by_key ON alert_sessions (key_name, started_at_us, session_id);
 
 CREATE TABLE llm_interactions (
     interaction_id     TEXT PRIMARY KEY,
@@ -163,6 +164,8 @@ CREATE TABLE decisions (
 
 CREATE INDEX decisions_by_session ON decisions (session_id, timestamp_us);
 CREATE INDEX decisions_by_time ON decisions (timestamp_us, decision_id);
+CREATE INDEX decisions_by_kind ON decisions (kind, timestamp_us, decision_id);
+CREATE INDEX decisions_by_model ON decisions (model, timestamp_us, decision_id);
 CREATE INDEX decisions_by_words ON decisions USING gin (words);
 
 CREATE TABLE decision_tools (
