@@ -247,6 +247,12 @@ void store_call_put(struct store *s, const struct store_call *row, struct store_
     put(s, &item, t);
 }
 
+void store_push(struct store *s)
+{
+    if (s->journal)
+        journal_push(s->journal);
+}
+
 void store_call_begin(struct store *s, const struct store_call *row)
 {
     struct journal_item item = {FRAME_BEGIN, row_call_size(row), put_call, row};

@@ -58,6 +58,7 @@ struct store_options {
 struct store_ticket {
     void (*fn)(struct store_ticket *t, const struct err *e);
     struct store_ticket *next; /* the store's */
+    bool later;                /* more may come at once: the disk waits for store_push */
 };
 
 /* One finished model call: a row of llm_interactions. Times are wall ms; these, tokens and cost are
@@ -136,6 +137,9 @@ void store_close(struct store *s);
 /* The id is not empty. A call whose id is stored already is left as it was: a put may be repeated.
  * ticket may be NULL. */
 void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t);
+
+/* What was put with `later` goes to disk now, together. */
+void store_push(struct store *s);
 
 /* What is known of a call when it begins, and what comes of it while it runs. Both are for the case
  * that this process ends first: the next one then makes a row of them, complete false, error_code
