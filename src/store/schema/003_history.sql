@@ -37,6 +37,7 @@ CREATE INDEX call_pieces_by_session ON call_pieces (session_id) WHERE session_id
 CREATE INDEX alert_sessions_by_start ON alert_sessions (started_at_us, session_id);
 CREATE INDEX alert_sessions_by_status ON alert_sessions (status, started_at_us);
 CREATE INDEX alert_sessions_by_subject ON alert_sessions (subject);
+CREATE INDEX alert_sessions_by_key ON alert_sessions (key_name, started_at_us, session_id);
 
 CREATE TABLE mcp_communications (
     communication_id   TEXT PRIMARY KEY,
@@ -86,6 +87,8 @@ CREATE TABLE decisions (
 
 CREATE INDEX decisions_by_session ON decisions (session_id, timestamp_us);
 CREATE INDEX decisions_by_time ON decisions (timestamp_us, decision_id);
+CREATE INDEX decisions_by_kind ON decisions (kind, timestamp_us, decision_id);
+CREATE INDEX decisions_by_model ON decisions (model, timestamp_us, decision_id);
 
 -- Which tool was called by which decision.
 CREATE TABLE decision_tools (
