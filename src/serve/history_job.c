@@ -4,13 +4,33 @@
  */
 #include "serve/history_job.h"
 
+#include "base/utf8.h"
+
 #define ARENA_MAX ((size_t)8 << 20)
 #define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
 
-/* What runs now; the live view knows. */
+/* What runs now, newest first. */
+static bool add_running(void *ctx, const struct hub_running *r)
+{
+    struct history_job *j = ctx;
+    struct query_running *to = &j->running[j->asker.running_count];
+
+    if (j->asker.key_name.n && !str_eq(j->asker.key_name, r->key))
+        return true;
+    *to = (struct query_running){.interaction_id = arena_dup(&j->arena, r->id),
+                                 .session_id = arena_dup(&j->arena, r->session),
+                                 .key_name = arena_dup(&j->arena, r->key),
+                                 .model = arena_dup(&j->arena, r->model),
+                                 .title = arena_dup(&j->arena, utf8_cut_count(r->asked, 120)),
+                                 .dialect = arena_dup(&j->arena, r->dialect),
+                                 .started_us = r->started_us};
+    return ++j->asker.running_count < QUERY_RUNNING_MAX;
+}
+
 static void running(struct history_job *j)
 {
-    j->asker.running_count = 0;
+    j->asker.running = j->running;
+    (void)hub_running(j->worker->daemon->gateway.hub, STR(""), add_running, j);
 }
 
 static void who(struct history_job *j)
