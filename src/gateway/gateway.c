@@ -84,6 +84,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
 {
     const struct config *c = o->setup->config;
     struct store_options so = {.url = c->store_url,
+                               .spool = c->spool,
                                .durability = c->durability,
                                .queue_size_max = QUEUE_MAX,
                                .clock = o->clock};
