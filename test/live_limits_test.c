@@ -59,7 +59,13 @@ static void become(struct hub_call *c, enum hub_state s)
 
 static void pass(uint64_t ms)
 {
-    clock_fake_advance_ms(&fake, ms);
+    for (uint64_t left = ms; left > 0;) { /* what is due late may make something due later */
+        uint64_t step = left > 500 ? 500 : left > 5 ? 5 : left;
+
+        clock_fake_advance_ms(&fake, step);
+        side_turn(loop);
+        left -= step;
+    }
     side_turn(loop);
 }
 
@@ -98,7 +104,7 @@ TEST(channels_that_are_none_and_too_many_are_refused)
 TEST(there_are_only_so_many_viewers_and_calls)
 {
     static struct hub_call *calls[HUB_CALLS_MAX];
-    static const struct hub_viewer_ops none = {HUB_BY_STREAM, NULL, NULL, NULL, NULL};
+    static const struct hub_viewer_ops none = {HUB_BY_STREAM, NULL, NULL, NULL, NULL, NULL};
     static struct hub_viewer *viewers[HUB_VIEWERS_MAX];
     struct hub_begin b = side_begin("1", "s", "");
 
@@ -180,19 +186,83 @@ TEST(a_session_ends_with_its_last_call)
     subscribe(&s, "dashboard_updates");
     a = call("1", "s", "");
     b = call("2", "s", "");
-    side_turn(loop);
+    pass(60);
     finish(a);
-    side_turn(loop);
+    pass(60);
     CHECK(
         seen_has(&s, "\"session_status_change\",\"session_id\":\"s\",\"status\":\"in_progress\""));
     CHECK(!seen_has(&s, "\"session_status_change\",\"session_id\":\"s\",\"status\":\"completed\""));
     finish(b);
-    side_turn(loop);
+    pass(60);
     CHECK(seen_has(&s, "\"session_status_change\",\"session_id\":\"s\",\"status\":\"completed\""));
     seen_end(&s);
     end();
 }
 
-TEST_MAIN(T(channels_that_are_none_and_too_many_are_refused),
+/* So many that they are served a few at a time. */
+TEST(many_viewers_of_one_session_get_all_of_it)
+{
+    enum { MANY = 100 };
+    static struct seen seen[MANY];
+    struct hub_call *c;
+
+    begin();
+    for (size_t i = 0; i < MANY; i++) {
+        seen_begin(&seen[i], port, SIDE_ALL);
+        subscribe(&seen[i], "session_s");
+    }
+    c = call("1", "s", "");
+    for (int i = 0; i < 50; i++) {
+        hub_call_text(c, HUB_ANSWER, STR("word "));
+        pass((uint64_t)i % 7);
+        if (i == 25)
+            seen_end(&seen[0]);
+    }
+    finish(c);
+    pass(100);
+    for (size_t i = 1; i < MANY; i++) {
+        CHECK_INT(seen[i].text[HUB_ANSWER].n, 250);
+        CHECK_INT(seen[i].ended, 1);
+        CHECK(!seen[i].gaps && !seen[i].torn);
+        seen_end(&seen[i]);
+    }
+    end();
+}
+
+/* More than a sweep takes: all have missed as many, and all are told. */
+TEST(what_is_too_much_for_many_viewers_is_a_gap_for_all)
+{
+    struct hub_counts counts;
+    struct seen a, b;
+    char id[16];
+
+    begin();
+    seen_begin(&a, port, SIDE_ALL);
+    seen_begin(&b, port, SIDE_ALL);
+    subscribe(&a, "dashboard_updates");
+    subscribe(&b, "dashboard_updates");
+    for (int i = 0; i < 500; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        finish(call(id, id, ""));
+    }
+    side_turn(loop);
+    pass(60);
+    CHECK_INT(a.gaps, 1);
+    CHECK_INT(b.gaps, 1);
+    CHECK(a.missed > 500 && a.missed == b.missed && a.started > 5);
+    hub_counts(hub, &counts);
+    CHECK_INT(counts.dropped[HUB_BY_SOCKET], a.missed + b.missed);
+    finish(call("last", "last", ""));
+    pass(60);
+    CHECK(seen_has(&a, "\"interaction_id\":\"last\""));
+    CHECK_INT(a.gaps, 1);
+    seen_end(&a);
+    seen_end(&b);
+    end();
+}
+
+TEST_MAIN(T(many_viewers_of_one_session_get_all_of_it),
+          T(what_is_too_much_for_many_viewers_is_a_gap_for_all),
+          T(channels_that_are_none_and_too_many_are_refused),
           T(there_are_only_so_many_viewers_and_calls), T(what_runs_is_listed_newest_first),
           T(a_call_on_no_loop_tells_too), T(a_session_ends_with_its_last_call))

@@ -45,6 +45,7 @@ static void on_send(void *ctx, const struct hub_message *m)
     struct seen *s = ctx;
     struct json doc;
     const struct json_node *data, *type;
+    uint64_t mark;
     struct err e;
 
     json_init(&doc);
@@ -54,10 +55,9 @@ static void on_send(void *ctx, const struct hub_message *m)
     data = json_find(&doc, json_root(&doc), STR("data"));
     type = json_find(&doc, data, STR("type"));
     s->messages++;
-    if (hub_message_seq(m)) {
-        CHECK(hub_message_seq(m) > s->last);
-        s->last = hub_message_seq(m);
-    }
+    mark = hub_viewer_mark(s->viewer, m);
+    CHECK(!mark || mark >= s->last);
+    s->last = mark ? mark : s->last;
     for (size_t i = 0; i < 3; i++)
         if (json_is(&doc, type, str_c(deltas[i])))
             take_text(s, i, &doc, data);
@@ -81,7 +81,7 @@ static bool on_full(void *ctx)
     return ((struct seen *)ctx)->full;
 }
 
-static const struct hub_viewer_ops ops = {HUB_BY_SOCKET, on_send, on_full, NULL, NULL};
+static const struct hub_viewer_ops ops = {HUB_BY_SOCKET, on_send, on_full, NULL, NULL, NULL};
 
 void seen_begin(struct seen *s, struct hub_port *p, const struct hub_scope *scope)
 {
