@@ -112,6 +112,7 @@ void server_end(struct server_exchange *x);
 /* The same for one who may be slow to take it: a drain does not wait for that. */
 void server_leave(struct server_exchange *x);
 size_t server_queued(const struct server_exchange *x); /* bytes the client has not taken */
+void server_flush(struct server_exchange *x);          /* what was written goes out now */
 /* The reply cannot be finished: the connection is closed so that the client sees it was cut. */
 void server_abort(struct server_exchange *x);
 
@@ -140,4 +141,5 @@ void server_ws_send(struct server_ws *w, bool text, str data);
 void server_ws_send_frames(struct server_ws *w, str frames);
 bool server_ws_full(const struct server_ws *w);
 size_t server_ws_queued(const struct server_ws *w);
+void server_ws_flush(struct server_ws *w);
 void server_ws_close(struct server_ws *w, int code, str reason);
