@@ -154,7 +154,7 @@ static bool search(struct reader *r, struct sql *q, const struct query_asker *a,
                    const struct query_filter *f, const struct query_page *p, int64_t *offset,
                    struct err *e)
 {
-    str both = arena_join(&r->arena, f->tool, STR(" "), f->search);
+    str both = words_clean(arena_join(&r->arena, f->tool, STR(" "), f->search), &r->arena);
     str words = words_query(r, both, false, false, &r->arena), value, id;
 
     *offset = 0;

@@ -199,6 +199,7 @@ bool query_search(struct reader *r, const struct query_asker *a, str words, int6
     int64_t left = limit;
 
     arena_reset(&r->arena);
+    words = words_clean(words, &r->arena);
     json_out_init(&o, out);
     json_out_object(&o);
     json_out_key(&o, STR("results"));

@@ -169,7 +169,7 @@ void session_where(const struct reader *r, struct sql *q, const struct query_ask
         sql_add(q, ")");
     }
     if (f->search.n)
-        where_search(r, q, a, f->search, arena);
+        where_search(r, q, a, words_clean(f->search, arena), arena);
 }
 
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o)

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "store/query_in.h"
 
 static const struct field {
@@ -121,6 +122,21 @@ str words_query(const struct reader *r, str words, bool scoped, bool hide, struc
         else
             add_sqlite(&b, kept[i], in[i], scoped && hide, i + 1 == n);
     }
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+str words_clean(str words, struct arena *a)
+{
+    char *p = arena_alloc(a, words.n + 1);
+    struct buf b;
+    str out;
+
+    for (size_t i = 0; i < words.n; i++)
+        p[i] = words.p[i] ? words.p[i] : ' ';
+    buf_init(&b, words.n * 3 + 16);
+    (void)utf8_copy(&b, (str){p, words.n});
     out = arena_dup(a, buf_str(&b));
     buf_release(&b);
     return out;
