@@ -20,7 +20,7 @@ static const struct cli_option options[] = {
               "ORDER",
               "started_at_us -started_at_us duration_ms -duration_ms total_tokens -total_tokens "
               "cost_usd -cost_usd",
-              "what by; with - the largest first (default: -started_at_us)"},
+              "what by; with - the largest first"},
     [LIMIT] = {"limit", 'n', "N", NULL, "how many (default: 20)"},
     [CURSOR] = {"cursor", 0, "TEXT", NULL, "go on behind a list: its next_cursor"},
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
