@@ -14,6 +14,7 @@ static const struct cli_command *const commands[] = {
     &cli_count,
     &cli_decode,
     &cli_keys,
+    &cli_mcp,
     &cli_config,
     &cli_optimize,
     &cli_completion,
