@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "mcp/client_state.h"
 
+#define DEATH_MS 1000 /* until it is known why a server does not read any more */
+
 /* ---- made and gone ---- */
 
 struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_options *o,
@@ -123,6 +125,21 @@ static void tell_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
     buf_release(&params);
 }
 
+/* If it cannot be sent because the server died, what it died of says more. */
+static bool send_line(struct mcp_wait *wait, str line, uint64_t deadline_ns, struct err *e)
+{
+    struct err why;
+    str other;
+
+    if (mcp_pipe_send(wait->pipe, line, deadline_ns, e))
+        return true;
+    if (e->code == ERR_UPSTREAM &&
+        !mcp_pipe_next(wait, clock_deadline_ns(&clock_real, DEATH_MS), NULL, &other, &why) &&
+        why.code == ERR_UPSTREAM)
+        *e = why;
+    return false;
+}
+
 bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
@@ -138,7 +155,8 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     buf_init(&body, 2 * MCP_MESSAGE_MAX);
     mcp_emit_request(&body, x->id, x->method, x->params);
     mcp_pipe_expect(c->pipe, &wait, x->id);
-    ok = buf_ok(&body, "the request", e) && mcp_pipe_send(c->pipe, buf_str(&body), deadline_ns, e);
+    ok = buf_ok(&body, "the request", e) && send_line(&wait, buf_str(&body), deadline_ns, e);
+    x->unsent = !ok;
     x->status = 200;
     while (ok) {
         ok = mcp_pipe_next(&wait, deadline_ns, cancel, &line, e);
@@ -317,7 +335,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         if (!mcp_ready(c, x->end_ns, e))
             return false;
         if (!mcp_exchange_new(c, x, params, e)) {
-            if (retried || e->code != ERR_UPSTREAM || !is_safe(x->method))
+            if (retried || e->code != ERR_UPSTREAM || !(x->unsent || is_safe(x->method)))
                 return false;
             retried = true;
             continue;

@@ -62,6 +62,7 @@ struct mcp_exchange {
     uint64_t end_ns;             /* in any case */
     const struct mcp_call *call; /* for progress and cancelling, or NULL */
     struct arena *arena;
+    bool unsent; /* it cannot have reached the server */
     /* The reply: */
     int status; /* of HTTP, 200 on stdio */
     bool is_error;
