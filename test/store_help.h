@@ -10,7 +10,9 @@
 #define SETTLE_MS 60000
 
 struct place {
-    char dir[64], path[96], url[128];
+    char dir[64], path[96], spool[104], url[300];
+    bool postgres; /* by tools/postgres-run; else SQLite */
+    char database[32];
     struct log quiet;
     struct log_scope scope;
 };
@@ -18,12 +20,17 @@ struct place {
 void place_init(struct place *p);
 void place_release(struct place *p);
 
+/* No connection to the place's PostgreSQL is left, and none is taken; or they are again. */
+void postgres_away(struct place *p, bool away);
+
 struct store_options options(struct place *p);
 struct store *open_store(struct place *p);
 void settle(struct store *s);
 
 /* One number, or any statement, by a connection of its own. */
 long long ask(struct place *p, const char *sql);
+/* How many rows of TABLE_text have the word. */
+long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
 
 /* Counts how its ticket went. */

@@ -16,6 +16,7 @@ static const struct cli_command *const commands[] = {
     &cli_keys,
     &cli_mcp,
     &cli_config,
+    &cli_optimize,
     &cli_completion,
     &cli_manpage,
     &cli_help,

@@ -15,7 +15,10 @@
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
 #include "gateway/scribe.h"
+#include "gateway/talk.h"
 #include "gateway/vault.h"
+#include "live/hub.h"
+#include "mask/mask.h"
 #include "net/client.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
@@ -24,6 +27,7 @@ struct setup {
     struct config *config;
     struct cassette **cassettes; /* by provider; NULL where it is none */
     _Atomic bool **no_sampling;  /* by provider and listed model: it refused a preset's sampling */
+    struct mask *mask;           /* NULL: nothing is masked */
     _Atomic unsigned refs;
 };
 
@@ -38,6 +42,7 @@ struct gateway {
     const struct clock *clock;
     const struct tokens_vocab *vocab;
     struct vault *vault;
+    struct talks *talks;
     struct breaker *breaker;
     struct limits *limits;
     struct store *store;
@@ -45,6 +50,7 @@ struct gateway {
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
     struct scribe *scribe;
+    struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;
     pthread_mutex_t lock; /* of setup */
     struct setup *setup;
@@ -69,6 +75,8 @@ struct gateway_loop {
     struct loop *loop;
     struct client *client;
     struct metrics_shard *metrics;
+    struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
-    size_t calls; /* running */
+    size_t calls;          /* running */
+    struct loop_task push; /* at the end of a round: what it put on record goes to disk */
 };

@@ -121,6 +121,19 @@ static void overhead_lines(struct sums *s)
         metrics_hist_lines(s->t, labels, &c->overhead, &metrics_overhead);
 }
 
+static void rule_lines(struct sums *s)
+{
+    const struct metrics_rule *c;
+    const char *labels;
+    size_t at = 0;
+
+    metrics_family(s->t, PREFIX "redactions", METRICS_COUNTER, "What was made unreadable.");
+    if (!sums_next(s, &at, &labels))
+        metrics_line(s->t, "", "rule=\"none\"", 0, 1); /* so that its first is a rise */
+    for (at = 0; (c = sums_next(s, &at, &labels));)
+        metrics_line(s->t, "", labels, value(&c->redactions), 1);
+}
+
 /* One family of counters, `count` side by side in each cell. */
 static void counter_lines(struct sums *s, size_t offset, const char *label,
                           const char *const *values, size_t count, uint64_t unit)
@@ -312,6 +325,21 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
     metrics_line(t, "_count", "", g->history_commits, 1);
 }
 
+static void live_lines(struct metrics_text *t, const struct metrics_live live[METRICS_WAYS])
+{
+    static const char *const ways[METRICS_WAYS] = {"transport=\"ws\"", "transport=\"sse\""};
+
+    metrics_family(t, PREFIX "live_clients", METRICS_GAUGE, "Who watches live.");
+    for (size_t i = 0; i < METRICS_WAYS; i++)
+        metrics_line(t, "", ways[i], live[i].clients, 1);
+    metrics_family(t, PREFIX "live_lag_bytes", METRICS_GAUGE, "What they are behind.");
+    for (size_t i = 0; i < METRICS_WAYS; i++)
+        metrics_line(t, "", ways[i], live[i].lag_bytes, 1);
+    metrics_family(t, PREFIX "live_dropped", METRICS_COUNTER, "What they missed.");
+    for (size_t i = 0; i < METRICS_WAYS; i++)
+        metrics_line(t, "", ways[i], live[i].dropped, 1);
+}
+
 /* What has nothing to count yet is there all the same, so that its first is a rise. */
 static void later_lines(struct metrics_text *t)
 {
@@ -320,12 +348,8 @@ static void later_lines(struct metrics_text *t)
         enum metrics_type type;
         const char *help, *labels;
     } rows[] = {
-        {PREFIX "redactions", METRICS_COUNTER, "What was made unreadable.", "rule=\"none\""},
         {PREFIX "audit_records", METRICS_COUNTER, "Records of the audit.", ""},
         {PREFIX "audit_verify_failures", METRICS_COUNTER, "Breaks in its chain.", ""},
-        {PREFIX "live_clients", METRICS_GAUGE, "Who watches live.", "transport=\"sse\""},
-        {PREFIX "live_lag_bytes", METRICS_GAUGE, "What they are behind.", "transport=\"sse\""},
-        {PREFIX "live_dropped", METRICS_COUNTER, "What they missed.", "transport=\"sse\""},
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -357,6 +381,7 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
         [METRICS_BY_ROUTE_MODEL] = request_lines,
         [METRICS_BY_MODEL] = model_lines,
         [METRICS_BY_ROUTE] = overhead_lines,
+        [METRICS_BY_RULE] = rule_lines,
     };
     struct metrics_text t = {.out = out, .open = openmetrics};
     struct metrics_totals totals;
@@ -377,6 +402,7 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
                   sizeof totals / sizeof(uint64_t));
     totals_render(&t, &totals);
     gauge_lines(&t, g);
+    live_lines(&t, g->live);
     later_lines(&t);
     key_lines(&t, g);
     metrics_process(&t, m->start_ms);

@@ -10,6 +10,13 @@
  *   count.c      count_tokens
  *   page.c       the first page, for a browser
  *   status.c     health, readiness, metrics
+ *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
+ *   params.c     what stands behind the question mark
+ *   work.c       threads that read the record
+ *   history.c    sessions, calls, decisions: questions to the record; history_export.c
+ *   login.c      a key shown once, then a cookie
+ *   admin.c      providers, levels, keys, the system; openapi.json
+ *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +28,7 @@
 #include "net/server.h"
 #include "serve/serve.h"
 
-#define SERVE_HEADERS_MAX 12
+#define SERVE_HEADERS_MAX 16
 
 /* One loop and its thread. */
 struct worker {
@@ -32,9 +39,13 @@ struct worker {
     pthread_t thread;
     struct loop_task drain, cut;
     struct loop_timer look;   /* whether it is done, while draining */
+    struct loop_timer health; /* of the first: whether there is news for who watches */
+    const char *health_word;
+    uint64_t health_ns;
     struct loop_task log_out; /* at the end of a round: its lines of the access log */
     struct log_batch log;
     char refusal_id[RAND_ID_SIZE];
+    size_t jobs; /* questions to the record that are under way */
 };
 
 struct daemon {
@@ -48,7 +59,11 @@ struct daemon {
     str questions;        /* lent, or empty */
     pthread_mutex_t lock; /* of working */
     pthread_cond_t ended;
-    unsigned working; /* threads of workers */
+    unsigned working;  /* threads of workers */
+    struct work *work; /* NULL: nothing is on record */
+    struct login *login;
+    int64_t started_ms;
+    const char *listen_flag; /* or NULL */
 };
 
 struct exchange;
@@ -82,11 +97,14 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool encoding, headed, failed, ended;
+    bool last; /* what is in out waits for the end */
     struct chat_error error;
     struct loop_timer keepalive;
     uint64_t last_ns;
-    /* Of whatever else runs: called when the client leaves. */
+    bool api, by_cookie; /* a route of the history API; who asks is known by a cookie */
+    /* Of whatever else runs: called when the client leaves, and when more may be written. */
     void (*on_gone)(struct exchange *ex);
+    void (*on_room)(struct exchange *ex);
     void *job;
 };
 
@@ -106,8 +124,51 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     PRINTF_LIKE(4, 5);
 /* What is left when the reply has gone out: the access log, and all that was held. */
 void exchange_done(struct exchange *ex);
+/* Of a Host header: without its port and brackets. */
+str exchange_host(str host);
+/* Whether a page of another site asks; loopback: also one by a name that is not this machine's. */
+bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
 /* Parses the body as JSON; false after answering 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
+
+/* api.c: whether a path is of the API; the headers all its replies have; an error in its words. */
+bool api_path(str path);
+void api_protect(struct exchange *ex);
+void api_error(const struct chat_error *error, struct buf *out);
+/* False after a refusal: a page of another site, or by another name than this machine's. */
+bool api_allowed(struct exchange *ex) MUST_USE;
+/* Whether this key may see all and change things. */
+bool api_operator(const struct exchange *ex);
+
+/* history.c, history_export.c */
+void sessions_handle(struct exchange *ex);
+void session_handle(struct exchange *ex); /* and what stands behind its id */
+void interaction_handle(struct exchange *ex);
+void decisions_handle(struct exchange *ex);
+void search_handle(struct exchange *ex);
+void active_handle(struct exchange *ex);
+void filter_options_handle(struct exchange *ex);
+void history_metrics_handle(struct exchange *ex);
+void history_health_handle(struct exchange *ex);
+void usage_handle(struct exchange *ex);
+void reasoning_handle(struct exchange *ex);
+void export_handle(struct exchange *ex);
+void session_export(struct exchange *ex, str id);
+
+/* admin.c, admin_system.c */
+void providers_handle(struct exchange *ex);
+void levels_handle(struct exchange *ex);
+void keys_handle(struct exchange *ex);
+void system_handle(struct exchange *ex);
+void openapi_handle(struct exchange *ex);
+
+/* login.c */
+struct login *login_new(const struct clock *clock);
+void login_free(struct login *l); /* NULL: nothing */
+/* The digest of the key that a cookie stands for; false if it stands for none. */
+bool login_find(struct login *l, str cookies, uint8_t sha256[32]) MUST_USE;
+void login_handle(struct exchange *ex);
+void logout_handle(struct exchange *ex);
 
 /* chat.c */
 void chat_handle(struct exchange *ex);
@@ -129,6 +190,13 @@ void count_handle(struct exchange *ex);
 void health_handle(struct exchange *ex);
 void ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);
+
+/* live.c, live_stream.c, live_health.c */
+void live_socket_handle(struct exchange *ex);
+void live_stream_handle(struct exchange *ex);
+void live_health_begin(struct worker *w);
+/* All who watch are sent away. */
+void live_drain(struct worker *w);
 
 /* drain.c: the thread of a worker, and the end of all: they are joined when drain_all returns. */
 void drain_init(struct daemon *d);

@@ -51,6 +51,12 @@ const struct row_field row_fields[] = {
     FIELD("answer", ROW_TEXT, answer),
     FIELD("tool_calls", ROW_TEXT, tool_calls),
     FIELD("attempts", ROW_TEXT, attempts),
+    FIELD("subject", ROW_TEXT, subject),
+    FIELD("asked", ROW_TEXT, asked),
+    FIELD("decision", ROW_TEXT, decision),
+    FIELD("tools", ROW_TEXT, tools),
+    FIELD("segments", ROW_TEXT, segments),
+    FIELD("step_description", ROW_TEXT, step),
 };
 const size_t row_field_count = COUNT_OF(row_fields);
 
@@ -93,6 +99,12 @@ const struct store_call store_call_none = {
     .answer = NO_TEXT,
     .tool_calls = NO_TEXT,
     .attempts = NO_TEXT,
+    .subject = NO_TEXT,
+    .asked = NO_TEXT,
+    .decision = NO_TEXT,
+    .tools = NO_TEXT,
+    .segments = NO_TEXT,
+    .step = NO_TEXT,
 };
 
 static char *put_u32(char *p, uint32_t v)

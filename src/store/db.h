@@ -1,0 +1,90 @@
+/* db.h - SQL, whichever database: one text that both understand, values as $1, $2, ..., rows by a
+ * callback.
+ *
+ *     struct db_value args[] = {db_text(id), db_int(10)};
+ *     if (!db_run(db, "DELETE FROM t WHERE a = $1 AND n < $2", args, 2, e)) ...
+ *     if (!db_query(db, "SELECT a FROM t WHERE n < $1", args + 1, 1, rows, e)) ...
+ *
+ * A struct db is one connection, used by one thread at a time. Statements are prepared once and
+ * kept by their text, up to a ceiling. Where the two differ (full text, packing), callers ask
+ * db_kind and keep one table of texts for each.
+ *
+ * In a transaction on PostgreSQL, db_run may be sent without waiting (pipeline mode): its error
+ * then comes with a later call, at the latest with db_commit. ERR_INPUT is about one row alone,
+ * everything else about the database.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct db;
+
+enum db_kind { DB_SQLITE, DB_POSTGRES };
+enum db_type { DB_NULL, DB_INT, DB_REAL, DB_TEXT, DB_BLOB };
+
+struct db_value {
+    enum db_type type;
+    int64_t i; /* DB_INT */
+    double d;  /* DB_REAL */
+    str s;     /* DB_TEXT, DB_BLOB: lent */
+};
+
+static inline struct db_value db_null(void)
+{
+    return (struct db_value){DB_NULL, 0, 0, {0}};
+}
+
+static inline struct db_value db_int(int64_t i)
+{
+    return (struct db_value){DB_INT, i, 0, {0}};
+}
+
+static inline struct db_value db_real(double d)
+{
+    return (struct db_value){DB_REAL, 0, d, {0}};
+}
+
+static inline struct db_value db_text(str s)
+{
+    return (struct db_value){DB_TEXT, 0, 0, s};
+}
+
+static inline struct db_value db_blob(str s)
+{
+    return (struct db_value){DB_BLOB, 0, 0, s};
+}
+
+enum db_mode {
+    DB_WRITE, /* makes it if it is not there, and brings its tables to today's version */
+    DB_READ   /* for who only looks; a writer may be at work in another process */
+};
+
+/* url: "sqlite:PATH" or "postgres://...". */
+bool db_open(str url, enum db_mode mode, struct db **out, struct err *e) MUST_USE;
+void db_close(struct db *db); /* NULL: nothing */
+enum db_kind db_kind(const struct db *db);
+
+struct db_rows {
+    /* Lent for the call. False: enough. It may not use the same struct db. */
+    bool (*on_row)(void *ctx, const struct db_value *columns, size_t n);
+    void *ctx;
+};
+
+/* Makes nothing of rows. */
+bool db_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
+            struct err *e) MUST_USE;
+/* Rows changed by the last db_run; waits for it. */
+bool db_changed(struct db *db, int64_t *out, struct err *e) MUST_USE;
+bool db_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
+              struct db_rows rows, struct err *e) MUST_USE;
+
+/* durable: once it is committed, it and all before it outlive the machine's power. */
+bool db_begin(struct db *db, bool durable, struct err *e) MUST_USE;
+bool db_commit(struct db *db, struct err *e) MUST_USE;
+void db_rollback(struct db *db);
+
+/* Stops the query that another thread runs on this connection, which then fails. */
+void db_interrupt(struct db *db);
