@@ -100,9 +100,11 @@ bool effect_put(struct run *r, const struct agent_effect *effects, size_t n)
 {
     struct err e;
 
-    if (!r->o->log || agent_log_put(r->o->log, effects, n, &e))
-        return true;
-    return run_break(r, &e);
+    if (r->o->log && !agent_log_put(r->o->log, effects, n, &e))
+        return run_break(r, &e);
+    for (size_t i = 0; r->o->on_effect && i < n; i++)
+        r->o->on_effect(r->o->ctx, &effects[i]);
+    return true;
 }
 
 /* ---- a person's word ---- */

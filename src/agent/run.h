@@ -5,13 +5,13 @@
  *     if (!agent_run(&o, &arena, &result, e)) ...      e: the log failed; the run can be resumed
  *
  * Plain sequential code on the caller's thread. Each model call and each tool call is an effect: an
- * intent goes into the log before it, its result behind it. Called again with the same run id, after
- * a crash or an approval, it goes the same way over the results that are there, and on from where
- * they end; nothing that was done is done again. An effect whose end is not known follows its tool:
+ * intent goes into the log before it, its result behind it. Called again with the same run id,
+ * after a crash or an approval, it goes the same way over the results that are there, and on from
+ * where they end; nothing that was done is done again. An effect whose end is not known follows its tool:
  * what reads only or may be repeated is, the rest is asked about or has failed.
  *
- * Whatever a call comes to (bad arguments, no such tool, time-out, cancel), the model is told in the
- * tool's message, and the history stays valid. A limit ends the run with a reason of its own and
+ * Whatever a call comes to (bad arguments, no such tool, time-out, cancel), the model is told in
+ * the tool's message, and the history stays valid. A limit ends the run with a reason of its own and
  * what there is so far.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -70,12 +70,13 @@ struct agent_options {
     size_t result_shown;     /* 0: AGENT_RESULT_SHOWN */
     struct agent_log *log;   /* NULL: nothing outlives the process */
     const struct mask *mask; /* of results, before anybody sees them; NULL: none */
-    struct store *store;     /* for the record of tool calls; NULL: none */
     const struct clock *clock;
     const _Atomic bool *cancel; /* NULL: never */
     const _Atomic bool *leave;  /* cancelled because the process ends: the run stays running */
     /* Tells each step as it is made, on the run's thread; may be NULL. */
     void (*on_step)(void *ctx, const struct agent_step *s);
+    /* After each row of the log is on disk, on whichever thread; may be NULL. */
+    void (*on_effect)(void *ctx, const struct agent_effect *f);
     void *ctx;
 };
 

@@ -68,6 +68,7 @@ static const char first[] =
     "{'type':'object','additionalProperties':false,'required':['providers'],'properties':{"
     "'listen':" TEXT ","
     "'store':" TEXT ","
+    "'spool':" TEXT ","
     "'durability':" ONE_OF("'durable','fast'") ","
     "'keys':{'type':'array','items':" KEY "},"
     "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"

@@ -17,6 +17,7 @@
 #include "gateway/scribe.h"
 #include "gateway/talk.h"
 #include "gateway/vault.h"
+#include "live/hub.h"
 #include "mask/mask.h"
 #include "net/client.h"
 #include "store/store.h"
@@ -49,6 +50,7 @@ struct gateway {
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
     struct scribe *scribe;
+    struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;
     pthread_mutex_t lock; /* of setup */
     struct setup *setup;
@@ -73,6 +75,8 @@ struct gateway_loop {
     struct loop *loop;
     struct client *client;
     struct metrics_shard *metrics;
+    struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
-    size_t calls; /* running */
+    size_t calls;          /* running */
+    struct loop_task push; /* at the end of a round: what it put on record goes to disk */
 };

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -51,6 +52,9 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     if (!w->gl.loop)
         return false;
     loop_task_init(&w->log_out, log_out, w);
+    w->gl.port = hub_port_new(d->gateway.hub, w->gl.loop);
+    if (index == 0)
+        live_health_begin(w);
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
@@ -71,6 +75,7 @@ static void worker_release(struct worker *w)
         client_free(w->gl.client);
     if (w->gl.loop)
         loop_free(w->gl.loop);
+    hub_port_free(w->gl.port);
 }
 
 /* Without keys nobody but this machine may come in, whatever the file says. */
@@ -257,6 +262,14 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
     return ok;
 }
 
+/* The heap of a thread is given back and taken again page by page as requests come and go, each
+ * time by a call to the system: a few megabytes may stay. */
+static void heap_settles(void)
+{
+    (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 512 << 10);
+}
+
 bool serve_run(const struct serve_options *o, struct err *e)
 {
     struct daemon d = {0};
@@ -270,6 +283,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     block_signals(&set); /* before there is any other thread */
     limits_up();
     log_never_waits();
+    heap_settles();
     if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
         return false;
     log_init(&log, STDERR_FILENO, c->log_level, &clock_real);

@@ -6,6 +6,7 @@
  *   record.c   what is kept of it, as it comes and at the end
  *   mask.c     the same without the secrets in it
  *   finish.c   what is left of it: facts, metrics, the end
+ *   show.c     what those who watch are told of it
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,6 +16,7 @@
 #include "gateway/pipe.h"
 #include "gateway/talk.h"
 #include "gateway/upstream.h"
+#include "live/hub.h"
 #include "net/frames.h"
 
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
@@ -62,7 +64,19 @@ struct call_record {
     struct talk talk;
 };
 
+/* What those who watch know of it. */
+struct call_show {
+    struct hub_call *live; /* or NULL */
+    enum hub_state state;
+    bool thought, called;
+    uint64_t think_ns, status_ns;
+    int64_t thought_ms;
+    struct mask_stream masks[HUB_TEXT_COUNT];
+    struct hub_end end;
+};
+
 struct call {
+    size_t size; /* of its memory */
     struct gateway_loop *gl;
     const struct config *config;
     struct call_request in;
@@ -118,6 +132,7 @@ struct call {
     bool stored_failed;
     struct err store_err;
 
+    struct call_show show;
     struct summary sum;
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
     str breaker_name;  /* provider and model */
@@ -167,3 +182,11 @@ void call_row(struct call *c, struct store_call *out);
 void call_summarize(struct call *c);
 void call_finish(struct call *c);
 void call_free(struct call *c);
+
+/* show.c: begun; reasoning under its cap; the frame at hand, out of the pipe; done, its row made;
+ * on record. */
+void call_show_begin(struct call *c);
+void call_show_thought(struct call *c, str text);
+void call_show_frame(struct call *c);
+void call_show_done(struct call *c, const struct store_call *row);
+void call_show_end(struct call *c);

@@ -1,0 +1,221 @@
+/* show.c - a call as it is shown to who watches: its beginning, its texts, its end.
+ *
+ * Reasoning is shown where the client may see it or the record keeps it; all texts go out the way
+ * they go on record.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/utf8.h"
+#include "gateway/call/internal.h"
+
+#define ASKED_SIZE 4096
+#define ASKED_MARGIN 512
+#define STATUS_NS 1000000000u /* while it thinks, its count of tokens is told so often */
+
+static str last_words(const struct chat_request *r)
+{
+    const struct chat_message *m = r->message_count ? &r->messages[r->message_count - 1] : NULL;
+
+    for (size_t i = 0; m && m->role == CHAT_USER && i < m->part_count; i++)
+        if (m->parts[i].kind == CHAT_PART_TEXT && m->parts[i].text.n)
+            return m->parts[i].text;
+    return STR("");
+}
+
+/* Its front. More than that is masked, so that no secret is cut before it is known. */
+static str asked(struct call *c)
+{
+    str all = last_words(c->in.request), some = utf8_cut_size(all, ASKED_SIZE);
+    str masked = call_mask_text(c, some);
+
+    if (some.n == all.n)
+        return masked;
+    return utf8_cut_size(masked, masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : 0);
+}
+
+/* Texts lose their secrets when somebody is about to see them. */
+static void on_filter(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out)
+{
+    struct call *c = ctx;
+    struct mask_stream *s = &c->show.masks[kind];
+
+    mask_stream_feed(s, raw, out, NULL);
+    if (last)
+        mask_stream_finish(s, out, NULL);
+}
+
+static void filter_close(void *ctx)
+{
+    struct call *c = ctx;
+
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        mask_stream_release(&c->show.masks[i]);
+}
+
+static struct hub_filter filter(struct call *c)
+{
+    if (!c->in.setup->mask)
+        return (struct hub_filter){0};
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        mask_stream_init(&c->show.masks[i], c->in.setup->mask);
+    return (struct hub_filter){on_filter, filter_close, c};
+}
+
+void call_show_begin(struct call *c)
+{
+    int64_t ago_ms = (int64_t)((loop_now_ns(c->gl->loop) - c->in.start_ns) / CLOCK_NS_PER_MS);
+    struct hub_begin b = {
+        .id = c->in.id,
+        .session = c->in.session.n ? c->in.session : c->in.id,
+        .key = c->in.key ? c->in.key->name : STR(""),
+        .subject = c->in.request->user.n ? call_mask_text(c, c->in.request->user)
+                   : c->in.key           ? c->in.key->name
+                                         : STR(""),
+        .dialect = str_c(c->in.wire->name),
+        .model = c->level.model,
+        .provider = c->chain[c->at]->name,
+        .level = str_c(chat_level_name(c->level.asked)),
+        .asked = asked(c),
+        .cap = c->level.cap,
+        .stream = c->in.request->stream,
+        .thoughts = !c->hide || c->config->keep == CONFIG_KEEP_TEXT,
+        .started_us = (clock_wall_ms(c->gl->gateway->clock) - ago_ms) * 1000,
+    };
+
+    if (!c->gl->port)
+        return;
+    b.filter = filter(c);
+    c->show.live = hub_call_begin(c->gl->gateway->hub, c->gl->port, &b);
+}
+
+/* ---- how far it is ---- */
+
+static int64_t thinking_ms(const struct call *c)
+{
+    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t more = c->show.state == HUB_THINKING ? (now - c->show.think_ns) / CLOCK_NS_PER_MS : 0;
+
+    return c->show.thought ? c->show.thought_ms + (int64_t)more : -1;
+}
+
+static void tell(struct call *c)
+{
+    c->show.status_ns = loop_now_ns(c->gl->loop);
+    hub_call_state(c->show.live,
+                   &(struct hub_progress){c->show.state,
+                                          thinking_ms(c),
+                                          c->show.thought ? pipe_tokens(&c->pipe) : -1,
+                                          c->pipe.over || c->sum.cut});
+}
+
+static void become(struct call *c, enum hub_state state)
+{
+    if (c->show.state == state)
+        return;
+    if (c->show.state == HUB_THINKING)
+        c->show.thought_ms = thinking_ms(c);
+    if (state == HUB_THINKING) {
+        c->show.think_ns = loop_now_ns(c->gl->loop);
+        c->show.thought = true;
+    }
+    c->show.state = state;
+    tell(c);
+}
+
+void call_show_thought(struct call *c, str text)
+{
+    if (!c->show.live)
+        return;
+    become(c, HUB_THINKING);
+    hub_call_text(c->show.live, HUB_REASONING, text);
+    if (loop_now_ns(c->gl->loop) - c->show.status_ns >= STATUS_NS && hub_call_watched(c->show.live))
+        tell(c);
+}
+
+static bool blank(str s)
+{
+    return str_trim(s).n == 0;
+}
+
+void call_show_frame(struct call *c)
+{
+    const struct pipe *p = &c->pipe;
+
+    if (!c->show.live)
+        return;
+    if (c->sum.reasoning_ns && c->show.state == HUB_WAITING)
+        become(c, HUB_THINKING); /* behind closed doors */
+    for (size_t i = 0; i < p->count; i++) {
+        const struct chat_event *ev = &p->events[i];
+
+        if (ev->choice != 0)
+            continue;
+        if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL) {
+            if (!blank(ev->text))
+                become(c, HUB_ANSWERING);
+            hub_call_text(c->show.live, HUB_ANSWER, ev->text);
+        } else if (ev->kind == CHAT_CALL) {
+            if (c->show.called)
+                hub_call_text(c->show.live, HUB_TOOL, STR("\n"));
+            c->show.called = true;
+            become(c, HUB_CALLING);
+            hub_call_text(c->show.live, HUB_TOOL, ev->name);
+            hub_call_text(c->show.live, HUB_TOOL, STR(" "));
+        } else if (ev->kind == CHAT_ARGUMENTS) {
+            hub_call_text(c->show.live, HUB_TOOL, ev->text);
+        }
+    }
+}
+
+/* ---- its end ---- */
+
+static str kept(struct call *c, str s)
+{
+    return s.n ? arena_dup(&c->arena, s) : STR("");
+}
+
+static str state(const struct call *c, const struct store_call *row)
+{
+    if (row->state.n)
+        return row->state;
+    return c->pipe.reasoned ? STR("complete") : STR("none");
+}
+
+void call_show_done(struct call *c, const struct store_call *row)
+{
+    const struct summary *s = &c->sum;
+    bool failed = s->error_type.n > 0 || !s->complete;
+
+    if (!c->show.live)
+        return;
+    c->show.end = (struct hub_end){
+        .success = !failed,
+        .has_tools = c->pipe.called,
+        .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
+        .cut = s->cut,
+        .decision_thought = c->pipe.reasoned,
+        .status = s->status,
+        .provider = kept(c, s->provider),
+        .model = kept(c, s->upstream_model),
+        .step = kept(c, row->step.n ? row->step : STR("model call")),
+        .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
+        .error_message = kept(c, failed ? call_mask_text(c, c->error.message) : STR("")),
+        .decision = kept(c, row->decision),
+        .reasoning_state = kept(c, state(c, row)),
+        .duration_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS),
+        .thinking_ms = thinking_ms(c),
+        .ended_us = clock_wall_ms(c->gl->gateway->clock) * 1000,
+        .input_tokens = s->usage.input,
+        .output_tokens = s->usage.output,
+        .reasoning_tokens = s->usage.reasoning,
+        .cost_usd = s->cost_usd,
+    };
+}
+
+void call_show_end(struct call *c)
+{
+    struct hub_call *live = c->show.live;
+
+    c->show.live = NULL;
+    hub_call_end(live, &c->show.end);
+}
