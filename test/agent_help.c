@@ -58,7 +58,7 @@ bool script_ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
     reply->usage.output = 10;
     CHECK(turn < SCRIPT_MAX && s->turns[turn]);
     if (*s->turns[turn] == '#') {
-        reply->error = (struct chat_error){.status = atoi(s->turns[turn] + 1),
+        reply->error = (struct chat_error){.status = (int)strtol(s->turns[turn] + 1, NULL, 10),
                                            .message = STR("the provider said no"),
                                            .code = STR("no"),
                                            .type = STR("no")};
