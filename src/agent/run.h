@@ -4,15 +4,15 @@
  *                               .tools = box, .ask = agent_ask_gateway(gl), .log = log, ...};
  *     if (!agent_run(&o, &arena, &result, e)) ...      e: the log failed; the run can be resumed
  *
- * Plain sequential code on the caller's thread. Each model call and each tool call is an effect: an
- * intent goes into the log before it, its result behind it. Called again with the same run id,
+ * Plain sequential code on the caller's thread. Each model call and each tool call is an effect:
+ * an intent goes into the log before it, its result behind it. Called again with the same run id,
  * after a crash or an approval, it goes the same way over the results that are there, and on from
- * where they end; nothing that was done is done again. An effect whose end is not known follows its tool:
- * what reads only or may be repeated is, the rest is asked about or has failed.
+ * where they end; nothing that was done is done again. An effect whose end is not known follows its
+ * tool: what reads only or may be repeated is, the rest is asked about or has failed.
  *
  * Whatever a call comes to (bad arguments, no such tool, time-out, cancel), the model is told in
- * the tool's message, and the history stays valid. A limit ends the run with a reason of its own and
- * what there is so far.
+ * the tool's message, and the history stays valid. A limit ends the run with a reason of its own
+ * and what there is so far.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
