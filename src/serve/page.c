@@ -1,8 +1,8 @@
 /* page.c - the dashboard: one page for all its addresses, and the files it is made of.
  *
  * They are in the program, packed with gzip, and go out as they are to who takes that. A browser
- * that obeys the policy sent with them loads nothing from elsewhere, runs nothing that is not one of
- * them, and talks to nobody but us.
+ * that obeys the policy sent with them loads nothing from elsewhere, runs nothing that is not one
+ * of them, and talks to nobody but us.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
