@@ -10,7 +10,8 @@
 #define SETTLE_MS 60000
 
 struct place {
-    char dir[64], path[96], url[128];
+    char dir[64], path[96], url[300];
+    bool postgres;
     struct log quiet;
     struct log_scope scope;
 };
@@ -24,6 +25,8 @@ void settle(struct store *s);
 
 /* One number, or any statement, by a connection of its own. */
 long long ask(struct place *p, const char *sql);
+/* How many rows of TABLE_text have the word. */
+long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
 
 /* Counts how its ticket went. */

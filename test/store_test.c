@@ -320,8 +320,6 @@ TEST(a_store_is_named_by_its_url)
         {"", "\"sqlite:PATH\" or \"none\""},
         {"rationale.db", "\"sqlite:PATH\" or \"none\""},
         {"mysql://x", "\"sqlite:PATH\" or \"none\""},
-        {"postgres://host/db", "no PostgreSQL"},
-        {"postgresql://host/db", "no PostgreSQL"},
         {"sqlite:", "needs a path"},
         {"sqlite://", "needs a path"},
         {"sqlite::memory:", "memory"},

@@ -217,3 +217,28 @@ bool utf8_is_control(uint32_t code)
            (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
            code == 0x200E || code == 0x200F || code == 0x061C;
 }
+
+static bool is_blank(uint32_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F) || c == 0x85 ||
+           c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+str utf8_trim(str s)
+{
+    uint32_t code;
+    size_t size;
+
+    while ((size = utf8_decode(s, &code)) > 0 && is_blank(code))
+        s = str_slice(s, size, s.n);
+    while (s.n > 0) {
+        size = 1;
+        while (size < UTF8_SIZE_MAX && size < s.n && (s.p[s.n - size] & 0xC0) == 0x80)
+            size++;
+        if (utf8_decode(str_slice(s, s.n - size, s.n), &code) != size || !is_blank(code))
+            break;
+        s.n -= size;
+    }
+    return s;
+}

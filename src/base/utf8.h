@@ -50,6 +50,9 @@ size_t utf8_count(str s);
 str utf8_cut_count(str s, size_t count_max);
 str utf8_cut_size(str s, size_t size_max);
 
+/* Without white space at the ends, that of other scripts included: what a reader would not see. */
+str utf8_trim(str s);
+
 /* How many bytes at the end of s begin a character and may yet become one: 0 to 3. */
 size_t utf8_tail(str s);
 

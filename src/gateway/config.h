@@ -69,6 +69,9 @@ struct config_provider {
     const struct provider_row *row;          /* provider.h */
 };
 
+/* Of the history a client sees its own sessions, an operator all of them. */
+enum config_role { CONFIG_CLIENT, CONFIG_OPERATOR };
+
 struct config_key {
     str name;
     uint8_t sha256[32];
@@ -78,6 +81,7 @@ struct config_key {
     int64_t rpm, tpm; /* -1: no limit */
     double spend_usd; /* < 0: no limit */
     enum config_show reasoning;
+    enum config_role role;
 };
 
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };

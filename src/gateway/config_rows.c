@@ -65,6 +65,7 @@ static const struct config_row key[] = {
     {"tpm", CONFIG_IS_COUNT, KEY(tpm), NULL, 1, 1e12, NULL, false},
     {"spend_usd", CONFIG_IS_USD, KEY(spend_usd), NULL, 0, 1e9, NULL, false},
     {"reasoning", CONFIG_IS_CHOICE, KEY(reasoning), NULL, 0, 0, "unset show hide", false},
+    {"role", CONFIG_IS_CHOICE, KEY(role), NULL, 0, 0, "client operator", false},
 };
 
 static const struct config_row preset[] = {

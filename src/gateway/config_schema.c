@@ -26,7 +26,7 @@
     "'levels':{'type':'array','minItems':1,'items':" \
     ONE_OF("'none','minimal','low','medium','high','xhigh','max'") "}," \
     "'rpm':" COUNT ",'tpm':" COUNT ",'spend_usd':" AMOUNT "," \
-    "'reasoning':" ONE_OF("'show','hide'") "}}"
+    "'reasoning':" ONE_OF("'show','hide'") ",'role':" ONE_OF("'client','operator'") "}}"
 
 #define PRICE OBJECT( \
     "'input':" AMOUNT ",'output':" AMOUNT ",'cache_read':" AMOUNT ",'cache_write':" AMOUNT)

@@ -36,7 +36,7 @@ static void look(void *ctx)
 {
     struct worker *w = ctx;
 
-    if (w->gl.calls == 0)
+    if (w->gl.calls == 0 && w->jobs == 0)
         loop_stop(w->gl.loop);
     else
         loop_timer_set(w->gl.loop, &w->look, LOOK_MS);

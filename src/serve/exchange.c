@@ -41,6 +41,8 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
     size_t n;
 
     ex->status = status;
+    if (ex->api)
+        api_protect(ex);
     exchange_header(ex, STR("content-type"), type);
     n = ex->header_count;
     memcpy(headers, ex->headers, sizeof headers);
@@ -66,6 +68,8 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
     buf_init(&body, 1 << 20);
     if (error->raw.n)
         buf_add(&body, error->raw);
+    else if (ex->api)
+        api_error(error, &body);
     else
         ex->wire->write_error(error, &body);
     exchange_reply(ex, error->status, STR("application/json"), buf_str(&body));
@@ -113,7 +117,7 @@ static str presented_key(const struct http1_head *h)
     return key.n ? key : http1_find(h, STR("x-goog-api-key"));
 }
 
-static str host_only(str host)
+str exchange_host(str host)
 {
     size_t n = host.n;
 
@@ -129,7 +133,7 @@ static str host_only(str host)
 
 /* Without keys whoever reaches loopback may ask, and a browser can be made to by any page it shows.
  * So a request that comes from a page must come from a page of ours. */
-static bool from_elsewhere(const struct http1_head *h)
+bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
 {
     str origin = http1_find(h, STR("origin")), host = http1_find(h, STR("host"));
     size_t scheme = str_find(origin, STR("://"));
@@ -139,7 +143,7 @@ static bool from_elsewhere(const struct http1_head *h)
     if (scheme == STR_NONE)
         return true; /* "null" among them */
     return !str_eq(str_slice(origin, scheme + 3, origin.n), host) ||
-           !config_is_loopback(host_only(host));
+           (loopback && !config_is_loopback(exchange_host(host)));
 }
 
 static bool authenticated(struct exchange *ex)
@@ -148,7 +152,7 @@ static bool authenticated(struct exchange *ex)
     uint8_t digest[32];
     str key;
 
-    if (c->key_count == 0 && from_elsewhere(server_request(ex->x))) {
+    if (c->key_count == 0 && exchange_from_elsewhere(server_request(ex->x), true)) {
         exchange_fail(ex,
                       403,
                       "foreign_origin",
@@ -161,6 +165,12 @@ static bool authenticated(struct exchange *ex)
     if (key.n) {
         sha256_of(key, digest);
         ex->key = config_key_find(c, digest);
+    }
+    if (!key.n && login_find(ex->worker->daemon->login,
+                             http1_find(server_request(ex->x), STR("cookie")),
+                             digest)) {
+        ex->key = config_key_find(c, digest);
+        ex->by_cookie = ex->key != NULL;
     }
     if (ex->key || ex->route->open)
         return true;
@@ -223,7 +233,8 @@ static void on_request(void *ctx, struct server_exchange *x)
     buf_init(&ex->out, (size_t)64 << 20);
     server_user_set(x, ex);
     exchange_header(ex, STR("x-rationale-id"), ex->id);
-    if (routed(ex) && authenticated(ex))
+    ex->api = api_path(server_request(x)->path);
+    if (routed(ex) && authenticated(ex) && api_allowed(ex))
         ex->route->handle(ex);
 }
 
@@ -250,6 +261,8 @@ static void on_room(void *ctx, struct server_exchange *x)
     (void)ctx;
     if (ex && !ex->ended && ex->call)
         call_resume(ex->call);
+    else if (ex && !ex->ended && ex->on_room)
+        ex->on_room(ex);
 }
 
 size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out)

@@ -10,6 +10,12 @@
  *   count.c      count_tokens
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
+ *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
+ *   params.c     what stands behind the question mark
+ *   work.c       threads that read the record
+ *   history.c    sessions, calls, decisions: questions to the record; history_export.c
+ *   login.c      a key shown once, then a cookie
+ *   admin.c      providers, levels, keys, the system; openapi.json
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +27,7 @@
 #include "net/server.h"
 #include "serve/serve.h"
 
-#define SERVE_HEADERS_MAX 12
+#define SERVE_HEADERS_MAX 16
 
 /* One loop and its thread. */
 struct worker {
@@ -35,6 +41,7 @@ struct worker {
     struct loop_task log_out; /* at the end of a round: its lines of the access log */
     struct log_batch log;
     char refusal_id[RAND_ID_SIZE];
+    size_t jobs; /* questions to the record that are under way */
 };
 
 struct daemon {
@@ -48,7 +55,11 @@ struct daemon {
     str questions;        /* lent, or empty */
     pthread_mutex_t lock; /* of working */
     pthread_cond_t ended;
-    unsigned working; /* threads of workers */
+    unsigned working;  /* threads of workers */
+    struct work *work; /* NULL: nothing is on record */
+    struct login *login;
+    int64_t started_ms;
+    const char *listen_flag; /* or NULL */
 };
 
 struct exchange;
@@ -85,8 +96,10 @@ struct exchange {
     struct chat_error error;
     struct loop_timer keepalive;
     uint64_t last_ns;
-    /* Of whatever else runs: called when the client leaves. */
+    bool api, by_cookie; /* a route of the history API; who asks is known by a cookie */
+    /* Of whatever else runs: called when the client leaves, and when more may be written. */
     void (*on_gone)(struct exchange *ex);
+    void (*on_room)(struct exchange *ex);
     void *job;
 };
 
@@ -106,8 +119,44 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     PRINTF_LIKE(4, 5);
 /* What is left when the reply has gone out: the access log, and all that was held. */
 void exchange_done(struct exchange *ex);
+/* Of a Host header: without its port and brackets. */
+str exchange_host(str host);
+/* Whether a page of another site asks; loopback: also one by a name that is not this machine's. */
+bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
 /* Parses the body as JSON; false after answering 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
+
+/* api.c: whether a path is of the API; the headers all its replies have; an error in its words. */
+bool api_path(str path);
+void api_protect(struct exchange *ex);
+void api_error(const struct chat_error *error, struct buf *out);
+/* False after a refusal: a page of another site, or by another name than this machine's. */
+bool api_allowed(struct exchange *ex) MUST_USE;
+/* Whether this key may see all and change things. */
+bool api_operator(const struct exchange *ex);
+
+/* history.c, history_export.c */
+void sessions_handle(struct exchange *ex);
+void session_handle(struct exchange *ex); /* and what stands behind its id */
+void interaction_handle(struct exchange *ex);
+void decisions_handle(struct exchange *ex);
+void search_handle(struct exchange *ex);
+void active_handle(struct exchange *ex);
+void filter_options_handle(struct exchange *ex);
+void history_metrics_handle(struct exchange *ex);
+void history_health_handle(struct exchange *ex);
+void usage_handle(struct exchange *ex);
+void reasoning_handle(struct exchange *ex);
+void export_handle(struct exchange *ex);
+void session_export(struct exchange *ex, str id);
+
+/* login.c */
+struct login *login_new(const struct clock *clock);
+void login_free(struct login *l); /* NULL: nothing */
+/* The digest of the key that a cookie stands for; false if it stands for none. */
+bool login_find(struct login *l, str cookies, uint8_t sha256[32]) MUST_USE;
+void login_handle(struct exchange *ex);
+void logout_handle(struct exchange *ex);
 
 /* chat.c */
 void chat_handle(struct exchange *ex);

@@ -29,6 +29,20 @@ static const struct route routes[] = {
     {"GET", "/health", CHAT_OPENAI, true, health_handle},
     {"GET", "/ready", CHAT_OPENAI, true, ready_handle},
     {"GET", "/metrics", CHAT_OPENAI, false, metrics_handle},
+    {"GET", "/api/v1/history/sessions", CHAT_OPENAI, false, sessions_handle},
+    {"GET", "/api/v1/history/sessions/*", CHAT_OPENAI, false, session_handle},
+    {"GET", "/api/v1/history/interactions/*", CHAT_OPENAI, false, interaction_handle},
+    {"GET", "/api/v1/history/decisions", CHAT_OPENAI, false, decisions_handle},
+    {"GET", "/api/v1/history/search", CHAT_OPENAI, false, search_handle},
+    {"GET", "/api/v1/history/active-sessions", CHAT_OPENAI, false, active_handle},
+    {"GET", "/api/v1/history/health", CHAT_OPENAI, false, history_health_handle},
+    {"GET", "/api/v1/history/filter-options", CHAT_OPENAI, false, filter_options_handle},
+    {"GET", "/api/v1/history/metrics", CHAT_OPENAI, false, history_metrics_handle},
+    {"GET", "/api/v1/history/export", CHAT_OPENAI, false, export_handle},
+    {"GET", "/api/v1/usage", CHAT_OPENAI, false, usage_handle},
+    {"GET", "/api/v1/reasoning", CHAT_OPENAI, false, reasoning_handle},
+    {"POST", "/api/v1/login", CHAT_OPENAI, true, login_handle},
+    {"POST", "/api/v1/logout", CHAT_OPENAI, true, logout_handle},
 };
 
 static bool matches(const struct route *r, str path, str *rest)

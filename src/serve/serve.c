@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "serve/internal.h"
+#include "serve/work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define WORKERS_MAX 64
+#define READERS 4
 
 static void log_out(void *ctx)
 {
@@ -274,13 +276,20 @@ bool serve_run(const struct serve_options *o, struct err *e)
     log_scope_enter(&scope, &log, STR(""));
     d.log = &log;
     d.questions = o->questions;
+    d.started_ms = clock_wall_ms(&clock_real);
+    d.listen_flag = o->listen;
     say_warnings(c);
     ok = gateway_init(&d.gateway,
                       &(struct gateway_options){
                           .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},
                       e);
     if (ok) {
+        d.login = login_new(&clock_real);
+        if (d.gateway.records)
+            d.work = work_new(c->store_url, d.gateway.store, READERS, &log);
         ok = run(&d, o, &set, e);
+        work_free(d.work);
+        login_free(d.login);
         gateway_release(&d.gateway);
     }
     log_scope_leave(&scope);

@@ -45,37 +45,13 @@ static enum split_state split_all(str text, enum split_prompted reading, struct 
     return sp.state;
 }
 
-static bool is_blank(uint32_t c)
+str split_summary(str reasoning, struct arena *a)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F) || c == 0x85 ||
-           c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
-           c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
-/* Without white space at the ends, that of other scripts included: what a reader would not see. */
-static str trim(str s)
-{
-    uint32_t code;
-    size_t size;
-
-    while ((size = utf8_decode(s, &code)) > 0 && is_blank(code))
-        s = str_slice(s, size, s.n);
-    while (s.n > 0) {
-        size = 1;
-        while (size < UTF8_SIZE_MAX && size < s.n && (s.p[s.n - size] & 0xC0) == 0x80)
-            size++;
-        if (utf8_decode(str_slice(s, s.n - size, s.n), &code) != size || !is_blank(code))
-            break;
-        s.n -= size;
-    }
-    return s;
-}
-
-static str summary_of(str reasoning, struct arena *a)
-{
-    str front = utf8_cut_count(reasoning, SPLIT_SUMMARY_CHARACTERS);
+    str front;
     char *p;
 
+    reasoning = utf8_trim(reasoning);
+    front = utf8_cut_count(reasoning, SPLIT_SUMMARY_CHARACTERS);
     if (front.n == reasoning.n)
         return reasoning;
     p = arena_alloc(a, front.n + 3);
@@ -104,7 +80,7 @@ void split_extract(str text, struct arena *a, struct split_extract *out)
     };
     if (!out->has_reasoning)
         return;
-    out->raw_reasoning = trim((str){p.reasoning, p.reasoning_size});
-    out->summary = summary_of(out->raw_reasoning, a);
-    out->final_response = trim((str){p.answer, p.answer_size});
+    out->raw_reasoning = utf8_trim((str){p.reasoning, p.reasoning_size});
+    out->summary = split_summary(out->raw_reasoning, a);
+    out->final_response = utf8_trim((str){p.answer, p.answer_size});
 }

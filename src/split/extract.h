@@ -30,3 +30,5 @@ struct split_extract {
 
 /* The arena must have room for twice the text. */
 void split_extract(str text, struct arena *a, struct split_extract *out);
+/* What the summary of such a reasoning is: its first characters; cut, in the arena. */
+str split_summary(str reasoning, struct arena *a);

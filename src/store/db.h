@@ -10,7 +10,7 @@
  * db_kind and keep one table of texts for each.
  *
  * In a transaction on PostgreSQL, db_run may be sent without waiting (pipeline mode): its error
- * then comes with a later call, at the latest with db_commit. ERR_INPUT is about the values of one row,
+ * then comes with a later call, at the latest with db_commit. ERR_INPUT is about one row alone,
  * everything else about the database.
  *
  * SPDX-License-Identifier: Apache-2.0

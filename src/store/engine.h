@@ -1,16 +1,20 @@
-/* engine.h - what takes the rows out of the journal: one file an engine, one table of functions.
+/* engine.h - what takes the records out of the journal into the tables, whichever database.
  *
  *     struct engine *en;
- *     if (!ops->open(path, &en, e)) ...                tables made or migrated
- *     if (!ops->place(en, &place, e)) ...              where to go on
- *     if (!ops->begin(en, false, e) || !ops->put_call(en, &row, e) || !ops->commit(en, place, e))
- *         ops->rollback(en);
- *     ops->close(en);
+ *     if (!engine_open(&options, &en, e)) ...          tables made or migrated
+ *     if (!engine_place(en, &place, e)) ...            where to go on
+ *     if (!engine_begin(en, false, e) || !engine_put(en, type, body, e) || ...
+ *         !engine_commit(en, place, e))
+ *         engine_rollback(en);
+ *     engine_close(en);
+ *
+ * Records are gathered and written by the commit, together with the place they reach: one question
+ * tells which of them are there already, and after that nothing waits for an answer.
  *
  * One thread writes (begin to commit); get and list may be called by any, at any time.
  *
- * An error with the code ERR_INPUT from a put is about the row alone: it will never be taken, and
- * the transaction goes on without it. Any other is about the engine, and the batch is tried again.
+ * An error with the code ERR_INPUT is about a record: that one will never be taken. Put alone in a
+ * batch it can be told which. Any other is about the database, and the batch is tried again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,33 +23,36 @@
 #include "store/journal.h"
 #include "store/store.h"
 
-struct engine; /* each engine's own */
+struct engine;
 
-struct engine_ops {
-    const char *scheme; /* of the URL */
-    bool (*open)(const char *path, struct engine **out, struct err *e);
-    void (*close)(struct engine *en);
-
-    /* Up to where the journal was taken in; 0, 0 in a new store. */
-    bool (*place)(struct engine *en, struct journal_place *out, struct err *e);
-
-    /* durable: once it is committed, it and all before it outlive the machine's power, so that
-     * journal segments may go. */
-    bool (*begin)(struct engine *en, bool durable, struct err *e);
-    /* A call that is there already is left as it is; its pieces go. */
-    bool (*put_call)(struct engine *en, const struct store_call *row, struct err *e);
-    bool (*put_piece)(struct engine *en, const struct store_piece *piece, struct err *e);
-    /* Calls of which there are only pieces become rows that are not complete. */
-    bool (*put_orphans)(struct engine *en, size_t *count, struct err *e);
-    bool (*commit)(struct engine *en, struct journal_place place, struct err *e);
-    void (*rollback)(struct engine *en);
-
-    bool (*get)(struct engine *en, str id, struct store_row_sink sink, struct err *e);
-    bool (*list)(struct engine *en, str before_id, size_t n_max, struct store_row_sink sink,
-                 struct err *e);
+struct engine_options {
+    str url;
+    str spool; /* which journal the place is of, in a database that has seen several; or "" */
 };
 
-/* The piece that holds, as row_call_put writes it, what was known when the call began. */
-#define ENGINE_BEGIN_KIND STR("begin")
+#define ENGINE_BATCH_MAX 100u
+#define ENGINE_BATCH_SIZE_MAX ((size_t)8 << 20) /* a batch is over once it has so many bytes */
 
-extern const struct engine_ops engine_sqlite;
+bool engine_open(const struct engine_options *o, struct engine **out, struct err *e) MUST_USE;
+void engine_close(struct engine *en); /* NULL: nothing */
+
+/* Up to where the journal was taken in; 0, 0 in a new store. */
+bool engine_place(struct engine *en, struct journal_place *out, struct err *e) MUST_USE;
+
+/* durable: once it is committed, it and all before it outlive the machine's power, so that journal
+ * segments may go. */
+bool engine_begin(struct engine *en, bool durable, struct err *e) MUST_USE;
+
+/* A record as it stands in the journal; the body is copied. A call that is there already is left as
+ * it is; its pieces go. At most ENGINE_BATCH_MAX in a batch. */
+bool engine_put(struct engine *en, uint32_t type, str body, struct err *e) MUST_USE;
+/* Whether another may follow before the commit. */
+bool engine_full(const struct engine *en);
+/* Calls of which there are only pieces become rows that are not complete. */
+bool engine_put_orphans(struct engine *en, size_t *count, struct err *e) MUST_USE;
+bool engine_commit(struct engine *en, struct journal_place place, struct err *e) MUST_USE;
+void engine_rollback(struct engine *en);
+
+bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e) MUST_USE;
+bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_row_sink sink,
+                 struct err *e) MUST_USE;

@@ -2,24 +2,133 @@
  *
  *     struct reader *r;
  *     if (!reader_open(url, &r, e)) ...                  beside a store that writes, here or not
- *     if (!query_sessions(r, &filter, &page, arena, &list, e)) ...
+ *     if (!query_sessions(r, &asker, &filter, &page, out, e)) ...
  *     reader_close(r);
  *
- * A reader is one connection for one thread at a time, and only reads. What it gives lives in the
- * arena it is given. Lists are bounded (page.limit, at most QUERY_LIMIT_MAX); a list that goes on
- * has a cursor, an opaque text that stays right while rows are added.
+ * A reader is one connection for one thread at a time, and only reads. An answer is one JSON value
+ * added to `out`, in the names of the history API; times in it are microseconds. When a question
+ * fails, what is in out by then is of no use. ERR_NOT_FOUND: there is no such thing, or it is not
+ * the asker's to see. ERR_INPUT: the question is wrong (page->cursor, page->sort). ERR_CANCELLED:
+ * reader_interrupt.
+ *
+ * Lists are bounded; one that goes on has a cursor, an opaque text that stays right while rows are
+ * added. Whatever text is searched for, it is words and never syntax.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
-#include "base/arena.h"
-#include "store/store.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
 
 #define QUERY_LIMIT_MAX 1000
+#define QUERY_STATUS_MAX 8
+#define QUERY_RUNNING_MAX 64
+#define QUERY_OUT_MAX ((size_t)96 << 20) /* a ceiling for out that holds any answer */
 
 struct reader;
 
 bool reader_open(str url, struct reader **out, struct err *e) MUST_USE;
 void reader_close(struct reader *r);     /* NULL: nothing */
 void reader_interrupt(struct reader *r); /* from another thread */
+
+/* A call that runs now: its session is in progress, whatever the tables say of it. */
+struct query_running {
+    str interaction_id, session_id, key_name, model, title, dialect;
+    int64_t started_us;
+};
+
+/* Who asks, and what is going on meanwhile. */
+struct query_asker {
+    str key_name; /* only sessions of this key; empty: all */
+    bool hide_reasoning;
+    int64_t now_us;
+    const struct query_running *running; /* lent */
+    size_t running_count;
+};
+
+/* What is wanted; an empty text and -1 are no condition. */
+struct query_filter {
+    str status[QUERY_STATUS_MAX];
+    size_t status_count;
+    str agent_type, alert_type, search, model, key, tool, kind, session_id, subject;
+    int has_reasoning; /* 0, 1 */
+    int64_t start_us, end_us;
+};
+
+extern const struct query_filter query_filter_none;
+
+struct query_page {
+    int64_t limit;
+    int64_t page; /* from 1 */
+    str cursor;   /* in its place, if not empty */
+    str sort;     /* "" is "-started_at_us" */
+};
+
+/* {sessions, pagination, filters_applied} */
+bool query_sessions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                    const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
+/* One with its timeline. */
+bool query_session(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                   struct err *e) MUST_USE;
+/* {session_id, decisions}, oldest first. */
+bool query_session_decisions(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                             struct err *e) MUST_USE;
+/* {segments} of a session's calls, or of one call. */
+bool query_session_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                            struct err *e) MUST_USE;
+bool query_call_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                         struct err *e) MUST_USE;
+/* One call, its request and its reply whole. */
+bool query_call(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                struct err *e) MUST_USE;
+/* {decisions, next_cursor}; f->search are words of the entry. */
+bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                     const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
+/* {results}: sessions, calls and decisions by their words, best first. */
+bool query_search(struct reader *r, const struct query_asker *a, str words, int64_t limit,
+                  struct buf *out, struct err *e) MUST_USE;
+/* An array of sessions in progress, with duration_seconds. */
+bool query_active(struct reader *r, const struct query_asker *a, struct buf *out,
+                  struct err *e) MUST_USE;
+bool query_filter_options(struct reader *r, const struct query_asker *a, struct buf *out,
+                          struct err *e) MUST_USE;
+bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *out,
+                   struct err *e) MUST_USE;
+/* {groups} by "model", "provider", "key", "level" or "day"; ERR_INPUT for another. */
+bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
+                 const struct query_filter *f, struct buf *out, struct err *e) MUST_USE;
+/* {rows} by model and level. */
+bool query_reasoning(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                     struct buf *out, struct err *e) MUST_USE;
+
+/* All sessions that the filter lets through, oldest first, in steps of bounded size:
+ *
+ *     query_export_init(&x, format, filter);
+ *     while (!x.done)
+ *         if (!query_export_step(r, &asker, &x, out, e)) ... else send(out), buf_reset(out);
+ *     query_export_release(&x);
+ *
+ * json: {"sessions": [...]}, each as query_session gives it; of one session (filter->session_id)
+ * that alone. csv: RFC 4180, a line an event, a head line first. otlp: a line a session, each an
+ * ExportTraceServiceRequest in OTLP/JSON. */
+enum query_format { QUERY_JSON, QUERY_CSV, QUERY_OTLP };
+
+struct query_export {
+    enum query_format format;
+    struct query_filter filter; /* its texts are lent */
+    bool done;
+    /* Where it stands. */
+    bool begun;
+    uint64_t sessions;
+    int64_t after_us;
+    struct buf after_id;
+};
+
+bool query_format_parse(str name, enum query_format *out) MUST_USE;
+void query_export_init(struct query_export *x, enum query_format format,
+                       const struct query_filter *f);
+void query_export_release(struct query_export *x);
+bool query_export_step(struct reader *r, const struct query_asker *a, struct query_export *x,
+                       struct buf *out, struct err *e) MUST_USE;

@@ -13,14 +13,9 @@
 #define CLOSE_MS 5000u
 #define PATH_SIZE_MAX (FILE_PATH_MAX - 64) /* names are made of it */
 
-static const struct engine_ops *const engines[] = {
-    &engine_sqlite,
-};
-
 /* With "none" all of it is NULL. */
 struct store {
     struct journal *journal;
-    const struct engine_ops *ops;
     struct engine *engine;
     struct take *take;
     char path[FILE_PATH_MAX], dir[FILE_PATH_MAX];
@@ -28,37 +23,27 @@ struct store {
 
 /* ---- where ---- */
 
-static bool find_engine(str url, const struct engine_ops **ops, str *path, struct err *e)
+static bool sqlite_path(str url, str *path)
 {
-    size_t colon = str_find(url, STR(":"));
-    str scheme = str_slice(url, 0, colon == STR_NONE ? 0 : colon);
-
-    for (size_t i = 0; i < COUNT_OF(engines); i++)
-        if (str_eq(scheme, str_c(engines[i]->scheme))) {
-            *ops = engines[i];
-            *path = str_slice(url, colon + 1, url.n);
-            if (str_starts(*path, STR("//")))
-                *path = str_slice(*path, 2, path->n);
-            return true;
-        }
-    if (str_eq(scheme, STR("postgres")) || str_eq(scheme, STR("postgresql")))
-        return err_set(e,
-                       ERR_INPUT,
-                       "this build has no PostgreSQL engine yet: use \"sqlite:PATH\" or \"none\"");
-    return err_set(e,
-                   ERR_INPUT,
-                   "a store is \"sqlite:PATH\" or \"none\", not \"" STR_FMT "\"",
-                   STR_ARG(str_slice(url, 0, 80)));
+    if (!str_starts(url, STR("sqlite:")))
+        return false;
+    *path = str_slice(url, 7, url.n);
+    if (str_starts(*path, STR("//")))
+        *path = str_slice(*path, 2, path->n);
+    return true;
 }
 
 static bool find_place(struct store *s, str url, struct err *e)
 {
     str path = STR("");
 
-    if (!find_engine(url, &s->ops, &path, e))
-        return false;
+    if (!sqlite_path(url, &path))
+        return err_set(e,
+                       ERR_INPUT,
+                       "a store is \"sqlite:PATH\" or \"none\", not \"" STR_FMT "\"",
+                       STR_ARG(str_slice(url, 0, 80)));
     if (path.n == 0)
-        return err_set(e, ERR_INPUT, "a store needs a path: \"%s:PATH\"", s->ops->scheme);
+        return err_set(e, ERR_INPUT, "a store needs a path: \"sqlite:PATH\"");
     if (str_eq(path, STR(":memory:")))
         return err_set(e,
                        ERR_INPUT,
@@ -98,11 +83,12 @@ static bool start(struct store *s, const struct store_options *o, struct err *e)
         .clock = o->clock,
         .log = o->log,
     };
-    struct take_options to = {.dir = s->dir, .ops = s->ops, .log = o->log};
+    struct engine_options eo = {.url = o->url, .spool = STR("")};
+    struct take_options to = {.dir = s->dir, .log = o->log};
 
     /* The journal first: its lock keeps others off the tables too. */
-    if (!journal_open(&jo, &s->journal, e) || !s->ops->open(s->path, &s->engine, e) ||
-        !sync_parent(s->path, e) || !s->ops->place(s->engine, &to.place, e) ||
+    if (!journal_open(&jo, &s->journal, e) || !engine_open(&eo, &s->engine, e) ||
+        !sync_parent(s->path, e) || !engine_place(s->engine, &to.place, e) ||
         !journal_start(s->journal, to.place, e))
         return false;
     to.journal = s->journal;
@@ -137,8 +123,7 @@ void store_close(struct store *s)
         }
         take_stop(s->take);
     }
-    if (s->engine)
-        s->ops->close(s->engine);
+    engine_close(s->engine);
     if (s->journal)
         journal_free(s->journal);
     free(s);
@@ -231,11 +216,11 @@ bool store_call_get(struct store *s, str id, struct store_row_sink sink, struct 
 {
     if (!s->engine)
         return err_set(e, ERR_NOT_FOUND, "there is no history: the store is \"none\"");
-    return s->ops->get(s->engine, id, sink, e);
+    return engine_get(s->engine, id, sink, e);
 }
 
 bool store_call_list(struct store *s, str before_id, size_t n_max, struct store_row_sink sink,
                      struct err *e)
 {
-    return !s->engine || s->ops->list(s->engine, before_id, n_max, sink, e);
+    return !s->engine || engine_list(s->engine, before_id, n_max, sink, e);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/take.h"
 
-#include "store/row.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BATCH_ROWS_MAX 100u
 #define WAIT_MS 60000u
 #define RETRY_MS_MIN 50u
 #define RETRY_MS_MAX 5000u
@@ -31,6 +28,8 @@ struct take {
     struct journal_place place, told; /* taken; damage up to there was told */
     bool caught_up;                   /* what earlier processes left is taken */
     bool damaged;                     /* this segment is */
+    unsigned batch;                   /* records in it */
+    unsigned careful;                 /* so many batches are of one record */
 };
 
 static bool stopping(struct take *t)
@@ -72,44 +71,27 @@ static void tell_hole(struct take *t, const struct segment_hole *hole)
               LOG_U64("bytes", hole->to - hole->from));
 }
 
-static bool put_frame(struct take *t, const struct frame *f, struct err *e)
+/* A record that the tables will never take must not hold up those behind it. */
+static void leave_out(struct take *t, uint64_t at, const struct err *e)
 {
-    struct store_piece piece;
-    struct store_call row;
-
-    if (f->type == FRAME_CALL && row_call_get(f->body, &row))
-        return t->o.ops->put_call(t->o.engine, &row, e);
-    if (f->type == FRAME_PIECE && row_piece_get(f->body, &piece))
-        return t->o.ops->put_piece(t->o.engine, &piece, e);
-    if (f->type == FRAME_BEGIN && row_call_get(f->body, &row)) {
-        piece = (struct store_piece){row.id, 0, ENGINE_BEGIN_KIND, f->body};
-        return t->o.ops->put_piece(t->o.engine, &piece, e);
-    }
-    return err_set(e, ERR_INPUT, "a record of a kind (%u) that is not known", f->type);
-}
-
-/* A row that the tables will never take must not hold up those behind it. */
-static bool put_or_skip(struct take *t, const struct frame *f, struct err *e)
-{
-    if (put_frame(t, f, e))
-        return true;
-    if (e->code != ERR_INPUT)
-        return false;
     count_error(t);
-    log_error("store: a record was left out", LOG_U64("at", t->reader.at - f->size), LOG_ERR(e));
-    return true;
+    log_error("store: a record was left out", LOG_U64("at", at), LOG_ERR(e));
 }
 
+/* How many records went into the batch. */
 static bool put_frames(struct take *t, uint64_t size, struct err *e)
 {
-    for (unsigned n = 0; n < BATCH_ROWS_MAX; n++) {
-        struct segment_hole hole;
-        struct frame frame;
+    struct segment_hole hole;
+    struct frame frame;
 
+    for (t->batch = 0; !engine_full(t->o.engine) && !(t->careful && t->batch > 0); t->batch++) {
         switch (segment_read(&t->reader, size, &frame, &hole, e)) {
         case SEGMENT_FRAME:
-            if (!put_or_skip(t, &frame, e))
-                return false;
+            if (!engine_put(t->o.engine, frame.type, frame.body, e)) {
+                if (e->code != ERR_INPUT)
+                    return false;
+                leave_out(t, t->reader.at - frame.size, e);
+            }
             break;
         case SEGMENT_HOLE:
             tell_hole(t, &hole);
@@ -125,7 +107,7 @@ static bool put_frames(struct take *t, uint64_t size, struct err *e)
 
 static bool commit(struct take *t, struct journal_place place, struct err *e)
 {
-    if (!t->o.ops->commit(t->o.engine, place, e))
+    if (!engine_commit(t->o.engine, place, e))
         return false;
     t->place = place;
     journal_taken(t->o.journal, place, t->damaged);
@@ -149,20 +131,38 @@ static bool stand(struct take *t, const struct journal_part *part, struct err *e
     return true;
 }
 
+/* A record of the batch is at fault. If it was alone, it is stepped over; else those of the batch
+ * are taken each alone. */
+static bool one_by_one(struct take *t, const struct journal_part *part, struct err *e)
+{
+    struct journal_place behind = {part->number, t->reader.at};
+
+    engine_rollback(t->o.engine);
+    if (t->batch > 1) {
+        t->careful = ENGINE_BATCH_MAX + 1;
+        return true;
+    }
+    leave_out(t, t->place.offset, e);
+    return engine_begin(t->o.engine, false, e) && commit(t, behind, e);
+}
+
 static bool take_part(struct take *t, const struct journal_part *part, struct err *e)
 {
     struct journal_place next = {part->number + 1, 0};
 
     if (t->place.offset < part->size) {
-        if (!stand(t, part, e) || !t->o.ops->begin(t->o.engine, false, e) ||
-            !put_frames(t, part->size, e) ||
-            !commit(t, (struct journal_place){part->number, t->reader.at}, e))
+        if (!stand(t, part, e) || !engine_begin(t->o.engine, false, e) ||
+            !put_frames(t, part->size, e))
             return false;
+        if (!commit(t, (struct journal_place){part->number, t->reader.at}, e) &&
+            (e->code != ERR_INPUT || !one_by_one(t, part, e)))
+            return false;
+        t->careful -= t->careful > 0;
     }
     if (!part->sealed || t->place.offset < part->size)
         return true;
     /* The file goes, so what came from it must be on disk for good. */
-    if (!t->o.ops->begin(t->o.engine, true, e) || !commit(t, next, e))
+    if (!engine_begin(t->o.engine, true, e) || !commit(t, next, e))
         return false;
     t->damaged = false;
     return true;
@@ -175,7 +175,7 @@ static bool catch_up(struct take *t, struct err *e)
     struct journal_place place = {journal_first_new(t->o.journal), 0};
     size_t count;
 
-    if (!t->o.ops->begin(t->o.engine, true, e) || !t->o.ops->put_orphans(t->o.engine, &count, e) ||
+    if (!engine_begin(t->o.engine, true, e) || !engine_put_orphans(t->o.engine, &count, e) ||
         !commit(t, place, e))
         return false;
     t->caught_up = true;
@@ -245,7 +245,7 @@ static void *run(void *take)
             retry_ms = RETRY_MS_MIN;
             continue;
         }
-        t->o.ops->rollback(t->o.engine);
+        engine_rollback(t->o.engine);
         wait_ms(t, retry_ms);
         retry_ms = 2 * retry_ms < RETRY_MS_MAX ? 2 * retry_ms : RETRY_MS_MAX;
     }

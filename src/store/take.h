@@ -1,11 +1,12 @@
-/* take.h - the thread that takes rows from the journal into an engine's tables.
+/* take.h - the thread that takes rows from the journal into the tables.
  *
  *     if (!take_start(&options, &t, e)) ...
  *     take_stop(t);                             after journal_stop, and not before
  *
  * Rows go in by batches, each with the place it reaches in one transaction: whatever is
  * interrupted, each record is in the tables once. What fails is tried again from the last such
- * place, more and more slowly; meanwhile the journal grows.
+ * place, more and more slowly; meanwhile the journal grows. If it is a record's fault, the batch is
+ * taken one by one, and that record is left out.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +19,6 @@ struct take;
 struct take_options {
     struct journal *journal;
     const char *dir; /* of the journal */
-    const struct engine_ops *ops;
     struct engine *engine;
     struct journal_place place; /* where to go on */
     struct log *log;

@@ -1,0 +1,357 @@
+/* talk.c - see talk.h.
+ *
+ * A conversation is a chain of atoms: the texts, calls and results of its messages in order. After
+ * a call two places of the chain are noted: behind its reply (surely this conversation) and behind
+ * its request (maybe: two may begin alike, and then it is nobody's). A new request is of the one
+ * whose place is farthest into it, but not at its very end: the same question again is not an
+ * answer to an answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/talk.h"
+
+#include <pthread.h>
+
+#include "base/map.h"
+#include "base/rand.h"
+
+#define ATOMS_MAX 8192
+#define EDGE 64 /* of data that is not read whole */
+
+enum atom { ATOM_TEXT, ATOM_CALL, ATOM_RESULT, ATOM_DATA, ATOM_REPLY_ID };
+
+struct place {
+    uint64_t hash;
+    bool sure, shared; /* shared: two sessions were here, so it tells nothing */
+    char session[TALK_SESSION_MAX];
+    uint16_t session_n;
+};
+
+struct talks {
+    pthread_mutex_t lock;
+    uint64_t seed[2];
+    struct map by_hash; /* to 1 + index of places; keys are the hashes in place */
+    struct place *places;
+    size_t count, count_max, next; /* a ring once it is full */
+};
+
+struct talks *talks_new(size_t count_max)
+{
+    struct talks *t = base_alloc(sizeof *t);
+
+    *t = (struct talks){.count_max = count_max};
+    rand_os(t->seed, sizeof t->seed);
+    pthread_mutex_init(&t->lock, NULL);
+    map_init(&t->by_hash, NULL, count_max + 1);
+    t->places = base_alloc(count_max * sizeof *t->places);
+    return t;
+}
+
+void talks_free(struct talks *t)
+{
+    if (!t)
+        return;
+    map_release(&t->by_hash);
+    free(t->places);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* ---- a text, in blocks that do not depend on how it comes ---- */
+
+static void hash_begin(struct talk_hash *h, const uint64_t seed[2])
+{
+    h->seed[0] = seed[0];
+    h->seed[1] = seed[1];
+    h->sum = 0;
+    h->n = h->space_n = 0;
+    h->begun = false;
+}
+
+static void hash_block(struct talk_hash *h)
+{
+    uint64_t both[2] = {h->sum, map_hash(h->seed, (str){h->block, h->n})};
+
+    h->sum = map_hash(h->seed, (str){(const char *)both, sizeof both});
+    h->n = 0;
+}
+
+static void hash_add(struct talk_hash *h, str s)
+{
+    while (s.n) {
+        size_t n = s.n < (size_t)(TALK_BLOCK - h->n) ? s.n : (size_t)(TALK_BLOCK - h->n);
+
+        memcpy(h->block + h->n, s.p, n);
+        h->n = (uint16_t)(h->n + n);
+        s = str_slice(s, n, s.n);
+        if (h->n == TALK_BLOCK)
+            hash_block(h);
+    }
+    h->begun = true;
+}
+
+static bool blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void hash_feed(struct talk_hash *h, str s)
+{
+    size_t end = s.n;
+
+    while (end && blank(s.p[end - 1]))
+        end--;
+    if (!h->begun)
+        for (; end && blank(*s.p); end--)
+            s = str_slice(s, 1, s.n);
+    if (end) {
+        hash_add(h, (str){h->space, h->space_n});
+        h->space_n = 0;
+        hash_add(h, str_slice(s, 0, end));
+        s = str_slice(s, end, s.n);
+    }
+    for (size_t i = 0; h->begun && i < s.n; i++) {
+        if (h->space_n == TALK_SPACE) {
+            hash_add(h, (str){h->space, h->space_n});
+            h->space_n = 0;
+        }
+        h->space[h->space_n++] = s.p[i];
+    }
+}
+
+static uint64_t hash_end(struct talk_hash *h)
+{
+    hash_block(h);
+    return h->sum;
+}
+
+/* ---- atoms ---- */
+
+static uint64_t link_atom(const uint64_t seed[2], uint64_t chain, enum chat_role role,
+                          enum atom kind, uint64_t what)
+{
+    uint64_t all[4] = {chain, (uint64_t)role, (uint64_t)kind, what};
+
+    return map_hash(seed, (str){(const char *)all, sizeof all});
+}
+
+static uint64_t of_text(const uint64_t seed[2], str text, bool *empty)
+{
+    struct talk_hash h;
+
+    hash_begin(&h, seed);
+    hash_feed(&h, text);
+    *empty = !h.begun;
+    return hash_end(&h);
+}
+
+static uint64_t of_data(const uint64_t seed[2], str data)
+{
+    uint64_t both[3] = {
+        data.n,
+        map_hash(seed, str_slice(data, 0, data.n < EDGE ? data.n : EDGE)),
+        map_hash(seed, str_slice(data, data.n < EDGE ? 0 : data.n - EDGE, data.n)),
+    };
+
+    return map_hash(seed, (str){(const char *)both, sizeof both});
+}
+
+/* The id tells two calls of one tool apart; providers that give none have the name alone. */
+static uint64_t of_call(const uint64_t seed[2], str id, str name)
+{
+    return map_hash(seed, id.n ? id : name);
+}
+
+/* False: this part does not count. */
+static bool of_part(const uint64_t seed[2], const struct chat_part *p, enum atom *kind,
+                    uint64_t *what)
+{
+    bool empty = false;
+
+    switch (p->kind) {
+    case CHAT_PART_TEXT:
+    case CHAT_PART_REFUSAL:
+        *kind = ATOM_TEXT;
+        *what = of_text(seed, p->text, &empty);
+        return !empty;
+    case CHAT_PART_TOOL_CALL:
+        *kind = ATOM_CALL;
+        *what = of_call(seed, p->id, p->name);
+        return true;
+    case CHAT_PART_TOOL_RESULT:
+        *kind = ATOM_RESULT;
+        *what = of_call(seed, p->id, p->name);
+        return true;
+    case CHAT_PART_IMAGE:
+    case CHAT_PART_FILE:
+        *kind = ATOM_DATA;
+        *what = of_data(seed, p->data.n ? p->data : p->url);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Walks the chain of a request; each place of it goes to `at`, the last one is returned. */
+static uint64_t walk(const uint64_t seed[2], const struct chat_request *r, uint64_t *at, size_t *n)
+{
+    uint64_t chain = 0, what = 0;
+    enum atom kind = ATOM_TEXT;
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->message_count; i++) {
+        const struct chat_message *m = &r->messages[i];
+
+        for (size_t k = 0; m->role != CHAT_SYSTEM && k < m->part_count; k++) {
+            if (!of_part(seed, &m->parts[k], &kind, &what))
+                continue;
+            chain = link_atom(seed, chain, m->role, kind, what);
+            if (at && count < ATOMS_MAX)
+                at[count++] = chain;
+        }
+    }
+    if (n)
+        *n = count;
+    return chain;
+}
+
+void talk_begin(struct talks *all, struct talk *t, str who, const struct chat_request *r)
+{
+    uint64_t asker = map_hash(all->seed, who);
+
+    t->request = r;
+    t->seed[0] = all->seed[0] ^ asker;
+    t->seed[1] = all->seed[1];
+    t->asked = t->said = walk(t->seed, r, NULL, NULL);
+    t->more = false;
+    hash_begin(&t->text, t->seed);
+}
+
+/* ---- places ---- */
+
+static struct place *place_at(struct talks *t, uint64_t hash)
+{
+    struct map_entry *found = map_find(&t->by_hash, (str){(const char *)&hash, sizeof hash});
+
+    return found ? &t->places[found->value.u64] : NULL;
+}
+
+static uint64_t id_place(const struct talk *t, str id)
+{
+    return link_atom(t->seed, 0, CHAT_ASSISTANT, ATOM_REPLY_ID, map_hash(t->seed, id));
+}
+
+/* Responses may go on behind one that only the provider has. */
+static struct place *by_id(struct talks *all, const struct talk *t)
+{
+    const struct json *doc = t->request->doc;
+    struct place *p = NULL;
+    struct arena a;
+    str id;
+
+    if (t->request->dialect != CHAT_RESPONSES || !doc)
+        return NULL;
+    arena_init(&a, 4096);
+    if (json_text(doc, json_find(doc, json_root(doc), STR("previous_response_id")), &a, &id) &&
+        id.n)
+        p = place_at(all, id_place(t, id));
+    arena_release(&a);
+    return p;
+}
+
+static struct place *by_words(struct talks *all, const uint64_t *at, size_t n)
+{
+    for (size_t i = n > 0 ? n - 1 : 0; i-- > 0;) {
+        struct place *p = place_at(all, at[i]);
+
+        if (p && (p->sure || !p->shared))
+            return p;
+    }
+    return NULL;
+}
+
+bool talk_find(struct talks *all, const struct talk *t, struct arena *a, str *session)
+{
+    size_t atoms = 0, n = 0;
+    uint64_t *at;
+    struct place *p;
+
+    for (size_t i = 0; i < t->request->message_count; i++)
+        atoms += t->request->messages[i].part_count;
+    at = arena_alloc(a, (atoms < ATOMS_MAX ? atoms + 1 : ATOMS_MAX) * sizeof *at);
+    (void)walk(t->seed, t->request, at, &n);
+    pthread_mutex_lock(&all->lock);
+    p = by_id(all, t);
+    if (!p)
+        p = by_words(all, at, n);
+    if (p)
+        *session = arena_dup(a, (str){p->session, p->session_n});
+    pthread_mutex_unlock(&all->lock);
+    return p != NULL;
+}
+
+static void note(struct talks *t, uint64_t hash, str session, bool sure)
+{
+    struct place *p = place_at(t, hash);
+    struct err e;
+
+    if (p) {
+        bool same = str_eq((str){p->session, p->session_n}, session);
+
+        p->shared |= !same;
+        if (!sure || same)
+            return;
+        p->sure = true;
+    } else {
+        p = &t->places[t->next];
+        if (t->count == t->count_max)
+            map_remove(&t->by_hash, (str){(const char *)&p->hash, sizeof p->hash});
+        else
+            t->count++;
+        *p = (struct place){.hash = hash, .sure = sure};
+        if (!map_set(&t->by_hash,
+                     (str){(const char *)&p->hash, sizeof p->hash},
+                     MAP_U64((uint64_t)t->next),
+                     &e))
+            return;
+        t->next = (t->next + 1) % t->count_max;
+    }
+    memcpy(p->session, session.p, session.n);
+    p->session_n = (uint16_t)session.n;
+}
+
+static void text_over(struct talk *t)
+{
+    bool begun = t->text.begun;
+    uint64_t what = hash_end(&t->text);
+
+    if (begun)
+        t->said = link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_TEXT, what);
+    hash_begin(&t->text, t->seed);
+}
+
+void talk_text(struct talk *t, str text)
+{
+    t->more = true;
+    hash_feed(&t->text, text);
+}
+
+void talk_call(struct talk *t, str id, str name)
+{
+    text_over(t);
+    t->more = true;
+    t->said = link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_CALL, of_call(t->seed, id, name));
+}
+
+void talk_end(struct talks *all, struct talk *t, str session, str reply_id)
+{
+    text_over(t);
+    session = str_slice(session, 0, session.n < TALK_SESSION_MAX ? session.n : TALK_SESSION_MAX);
+    pthread_mutex_lock(&all->lock);
+    note(all, t->asked, session, false);
+    if (t->more && t->said != t->asked)
+        note(all, t->said, session, true);
+    if (reply_id.n)
+        note(all, id_place(t, reply_id), session, true);
+    pthread_mutex_unlock(&all->lock);
+}

@@ -1,0 +1,108 @@
+/* api.c - what the routes under /api/v1 have in common.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/params.h"
+
+bool api_path(str path)
+{
+    return str_starts(path, STR("/api/v1/")) || str_eq(path, STR("/openapi.json"));
+}
+
+void api_protect(struct exchange *ex)
+{
+    exchange_header(ex, STR("x-content-type-options"), STR("nosniff"));
+    exchange_header(ex, STR("cache-control"), STR("no-store"));
+    exchange_header(ex, STR("referrer-policy"), STR("no-referrer"));
+    exchange_header(ex, STR("cross-origin-resource-policy"), STR("same-origin"));
+    exchange_header(
+        ex, STR("content-security-policy"), STR("default-src 'none'; frame-ancestors 'none'"));
+}
+
+void api_error(const struct chat_error *error, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("detail"));
+    json_out_object(&o);
+    json_out_key(&o, STR("error"));
+    json_out_str(&o, error->code);
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, error->message);
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+void api_invalid(struct exchange *ex, int status, const char *field, str value,
+                 const char *expected, const char *why)
+{
+    struct json_out o;
+    struct buf b;
+
+    buf_init(&b, 65536);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("detail"));
+    json_out_object(&o);
+    json_out_key(&o, STR("error"));
+    json_out_str(&o, STR("invalid_parameter"));
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, arena_printf(server_arena(ex->x), "%s: %s", field, why));
+    json_out_key(&o, STR("field"));
+    json_out_str(&o, str_c(field));
+    json_out_key(&o, STR("reason"));
+    json_out_str(&o, str_c(why));
+    json_out_key(&o, STR("validation_errors"));
+    json_out_array(&o);
+    json_out_object(&o);
+    json_out_key(&o, STR("field"));
+    json_out_str(&o, str_c(field));
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, str_c(why));
+    json_out_key(&o, STR("invalid_value"));
+    json_out_str(&o, str_slice(value, 0, 200));
+    json_out_key(&o, STR("expected_type"));
+    json_out_str(&o, str_c(expected));
+    json_out_end(&o);
+    json_out_end(&o);
+    json_out_end(&o);
+    json_out_end(&o);
+    exchange_reply(ex, status, STR("application/json"), buf_str(&b));
+    buf_release(&b);
+}
+
+bool api_operator(const struct exchange *ex)
+{
+    return ex->setup->config->key_count == 0 || (ex->key && ex->key->role == CONFIG_OPERATOR);
+}
+
+static bool is_safe(str method)
+{
+    return str_eq(method, STR("GET")) || str_eq(method, STR("HEAD"));
+}
+
+/* Without keys a browser may be made to come here by a name that leads to this machine only since a
+ * moment ago: what it asks for then would be as its own site's. So the name must be this machine's.
+ * With a cookie, or to change something, the page that asks must be ours. */
+bool api_allowed(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+
+    if (!ex->api && !ex->by_cookie)
+        return true;
+    if (ex->setup->config->key_count == 0 && h->host.n &&
+        !config_is_loopback(exchange_host(h->host))) {
+        exchange_fail(ex,
+                      403,
+                      "foreign_host",
+                      "without keys only this machine is answered, by the name localhost");
+        return false;
+    }
+    if (!is_safe(h->method) && exchange_from_elsewhere(h, false)) {
+        exchange_fail(ex, 403, "foreign_origin", "a page of another site may not ask here");
+        return false;
+    }
+    return true;
+}

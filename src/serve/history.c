@@ -1,0 +1,301 @@
+/* history.c - sessions, calls and decisions: what was asked for is checked here, on the loop, and
+ * looked up on a thread.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/history_job.h"
+
+#include "base/utf8.h"
+
+#define PAGE_MAX 100
+#define PAGES_MAX 1000000
+
+/* The job with its parameters read, or NULL after an answer. */
+static struct history_job *begin(struct exchange *ex, struct params *p,
+                                 bool (*ask)(struct history_job *, struct reader *, struct buf *,
+                                             struct err *))
+{
+    struct history_job *j = history_job_new(ex, ask);
+
+    if (j)
+        params_init(p, ex, &j->arena);
+    return j;
+}
+
+static void go(struct history_job *j, struct params *p)
+{
+    if (params_ok(p))
+        history_job_post(j);
+    else
+        history_job_free(j);
+}
+
+/* ---- sessions ---- */
+
+static bool ask_sessions(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_sessions(r, &j->asker, &j->filter, &j->page, out, e);
+}
+
+void sessions_handle(struct exchange *ex)
+{
+    struct params p;
+    struct history_job *j = begin(ex, &p, ask_sessions);
+
+    if (!j)
+        return;
+    params_sessions(&p, &j->filter);
+    j->page.page = params_i64(&p, "page", 1, 1, PAGES_MAX);
+    j->page.limit = params_i64(&p, "page_size", 20, 1, PAGE_MAX);
+    j->page.cursor = params_text(&p, "cursor");
+    j->page.sort = params_text(&p, "sort");
+    go(j, &p);
+}
+
+static bool ask_session(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_session(r, &j->asker, j->id, out, e);
+}
+
+static bool ask_session_decisions(struct history_job *j, struct reader *r, struct buf *out,
+                                  struct err *e)
+{
+    return query_session_decisions(r, &j->asker, j->id, out, e);
+}
+
+static bool ask_session_segments(struct history_job *j, struct reader *r, struct buf *out,
+                                 struct err *e)
+{
+    return query_session_segments(r, &j->asker, j->id, out, e);
+}
+
+static bool ask_call(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_call(r, &j->asker, j->id, out, e);
+}
+
+static bool ask_call_segments(struct history_job *j, struct reader *r, struct buf *out,
+                              struct err *e)
+{
+    return query_call_segments(r, &j->asker, j->id, out, e);
+}
+
+/* What stands behind an id in a path. */
+struct view {
+    const char *name;
+    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+    void (*handle)(struct exchange *ex, str id); /* in its place */
+};
+
+static const struct view session_views[] = {
+    {"", ask_session, NULL},
+    {"decisions", ask_session_decisions, NULL},
+    {"segments", ask_session_segments, NULL},
+    {"export", NULL, session_export},
+};
+static const struct view call_views[] = {
+    {"", ask_call, NULL},
+    {"segments", ask_call_segments, NULL},
+};
+
+static void view_handle(struct exchange *ex, const struct view *views, size_t n)
+{
+    size_t slash = str_find(ex->rest, STR("/"));
+    str name = slash == STR_NONE ? STR("") : str_slice(ex->rest, slash + 1, ex->rest.n), id;
+    struct history_job *j;
+
+    if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, slash), false, &id) ||
+        id.n == 0) {
+        exchange_fail(ex, 400, "invalid_id", "the id is not UTF-8 written with %%XX");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!str_eq(name, str_c(views[i].name)) || (slash != STR_NONE && i == 0))
+            continue;
+        if (views[i].handle) {
+            views[i].handle(ex, id);
+            return;
+        }
+        j = history_job_new(ex, views[i].ask);
+        if (!j)
+            return;
+        j->id = arena_dup(&j->arena, id);
+        history_job_post(j);
+        return;
+    }
+    exchange_fail(ex,
+                  404,
+                  "unknown_url",
+                  "there is nothing at " STR_FMT,
+                  STR_ARG(str_slice(server_request(ex->x)->path, 0, 200)));
+}
+
+void session_handle(struct exchange *ex)
+{
+    view_handle(ex, session_views, COUNT_OF(session_views));
+}
+
+void interaction_handle(struct exchange *ex)
+{
+    view_handle(ex, call_views, COUNT_OF(call_views));
+}
+
+/* ---- decisions, search ---- */
+
+static bool ask_decisions(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_decisions(r, &j->asker, &j->filter, &j->page, out, e);
+}
+
+void decisions_handle(struct exchange *ex)
+{
+    struct params p;
+    struct history_job *j = begin(ex, &p, ask_decisions);
+
+    if (!j)
+        return;
+    params_decisions(&p, &j->filter);
+    j->page.limit = params_i64(&p, "limit", 50, 1, PAGE_MAX);
+    j->page.cursor = params_text(&p, "cursor");
+    go(j, &p);
+}
+
+static bool ask_search(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_search(r, &j->asker, j->words, j->page.limit, out, e);
+}
+
+void search_handle(struct exchange *ex)
+{
+    struct params p;
+    struct history_job *j = begin(ex, &p, ask_search);
+
+    if (!j)
+        return;
+    j->words = params_text(&p, "q");
+    j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
+    if (str_trim(j->words).n == 0)
+        params_wrong(&p, "q", "string", "must say what to look for");
+    go(j, &p);
+}
+
+static bool ask_active(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_active(r, &j->asker, out, e);
+}
+
+void active_handle(struct exchange *ex)
+{
+    struct history_job *j = history_job_new(ex, ask_active);
+
+    if (j)
+        history_job_post(j);
+}
+
+static bool ask_filter_options(struct history_job *j, struct reader *r, struct buf *out,
+                               struct err *e)
+{
+    return query_filter_options(r, &j->asker, out, e);
+}
+
+void filter_options_handle(struct exchange *ex)
+{
+    struct history_job *j = history_job_new(ex, ask_filter_options);
+
+    if (j)
+        history_job_post(j);
+}
+
+/* ---- sums ---- */
+
+static bool ask_metrics(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_metrics(r, &j->asker, out, e);
+}
+
+void history_metrics_handle(struct exchange *ex)
+{
+    struct history_job *j = history_job_new(ex, ask_metrics);
+
+    if (j)
+        history_job_post(j);
+}
+
+static bool ask_usage(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_usage(r, &j->asker, j->words, &j->filter, out, e);
+}
+
+void usage_handle(struct exchange *ex)
+{
+    static const char *const groups[] = {"model", "provider", "key", "level", "day"};
+    struct params p;
+    struct history_job *j = begin(ex, &p, ask_usage);
+
+    if (!j)
+        return;
+    j->words = params_choice(&p, "group_by", groups, COUNT_OF(groups));
+    if (j->words.n == 0)
+        j->words = STR("model");
+    params_dates(&p, &j->filter);
+    go(j, &p);
+}
+
+static bool ask_reasoning(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_reasoning(r, &j->asker, &j->filter, out, e);
+}
+
+void reasoning_handle(struct exchange *ex)
+{
+    struct params p;
+    struct history_job *j = begin(ex, &p, ask_reasoning);
+
+    if (!j)
+        return;
+    params_dates(&p, &j->filter);
+    go(j, &p);
+}
+
+void history_health_handle(struct exchange *ex)
+{
+    struct gateway *g = &ex->worker->daemon->gateway;
+    struct store_health h;
+    struct json_out o;
+    struct buf b;
+
+    store_health(g->store, &h);
+    buf_init(&b, 8192);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("service"));
+    json_out_str(&o, STR("history"));
+    json_out_key(&o, STR("status"));
+    json_out_str(&o,
+                 !g->records           ? STR("disabled")
+                 : h.ok && h.tables_ok ? STR("healthy")
+                 : h.ok                ? STR("degraded")
+                                       : STR("unhealthy"));
+    json_out_key(&o, STR("timestamp_us"));
+    json_out_i64(&o, clock_wall_ms(g->clock) * 1000);
+    json_out_key(&o, STR("details"));
+    json_out_object(&o);
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, str_c(h.why));
+    json_out_key(&o, STR("stored"));
+    json_out_u64(&o, h.stored);
+    json_out_key(&o, STR("dropped"));
+    json_out_u64(&o, h.dropped);
+    json_out_key(&o, STR("errors"));
+    json_out_u64(&o, h.errors);
+    json_out_key(&o, STR("queue_bytes"));
+    json_out_u64(&o, h.queue_bytes);
+    json_out_key(&o, STR("journal_bytes"));
+    json_out_u64(&o, h.journal_bytes);
+    json_out_key(&o, STR("free_bytes"));
+    json_out_u64(&o, h.free_bytes);
+    json_out_end(&o);
+    json_out_end(&o);
+    exchange_reply(ex, 200, STR("application/json"), buf_str(&b));
+    buf_release(&b);
+}

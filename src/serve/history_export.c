@@ -1,0 +1,121 @@
+/* history_export.c - exports: a step is read on a thread, sent, and only when the client has room
+ * the next one is read. No thread waits for a client, and little of it is ever in memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/history_job.h"
+
+static bool ask_step(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_export_step(r, &j->asker, &j->export, out, e);
+}
+
+static void next(struct exchange *ex)
+{
+    ex->on_room = NULL;
+    history_job_post(ex->job);
+}
+
+static void head(struct history_job *j)
+{
+    static const struct {
+        const char *type, *end;
+    } forms[] = {
+        [QUERY_JSON] = {"application/json", "json"},
+        [QUERY_CSV] = {"text/csv; charset=utf-8", "csv"},
+        [QUERY_OTLP] = {"application/x-ndjson", "otlp.jsonl"},
+    };
+    struct exchange *ex = j->ex;
+
+    api_protect(ex);
+    exchange_header(ex, STR("content-type"), str_c(forms[j->export.format].type));
+    exchange_header(ex,
+                    STR("content-disposition"),
+                    arena_printf(server_arena(ex->x),
+                                 "attachment; filename=\"rationale.%s\"",
+                                 forms[j->export.format].end));
+    ex->status = 200;
+    server_head(ex->x, 200, ex->headers, ex->header_count);
+    j->headed = true;
+}
+
+/* The client has part of it: all that can be done is not to pretend that it is whole. */
+static void cut(struct history_job *j)
+{
+    struct exchange *ex = j->ex;
+    struct server_exchange *x = ex->x;
+
+    log_warn("an export failed", LOG_ERR(&j->err));
+    ex->on_gone = NULL;
+    exchange_done(ex);
+    server_abort(x);
+    history_job_free(j);
+}
+
+static void answer(struct history_job *j)
+{
+    struct exchange *ex = j->ex;
+    struct server_exchange *x = ex->x;
+
+    if (!j->ok) {
+        if (j->headed)
+            cut(j);
+        else
+            history_job_fail(j);
+        return;
+    }
+    if (!j->headed)
+        head(j);
+    if (j->out.n)
+        server_write(x, buf_str(&j->out));
+    buf_reset(&j->out);
+    if (j->export.done) {
+        ex->on_gone = NULL;
+        exchange_done(ex);
+        server_end(x);
+        history_job_free(j);
+    } else if (server_full(x)) {
+        ex->on_room = next;
+    } else {
+        history_job_post(j);
+    }
+}
+
+static void begin(struct exchange *ex, str session_id)
+{
+    struct history_job *j = history_job_new(ex, ask_step);
+    enum query_format format = QUERY_JSON;
+    struct params p;
+    str name;
+
+    if (!j)
+        return;
+    params_init(&p, ex, &j->arena);
+    name = params_text(&p, "format");
+    if (name.n && !query_format_parse(name, &format)) {
+        p.value = name;
+        params_wrong(&p, "format", "string", "must be json, csv or otlp");
+    }
+    if (session_id.n)
+        j->filter.session_id = arena_dup(&j->arena, session_id);
+    else
+        params_sessions(&p, &j->filter);
+    if (!params_ok(&p)) {
+        history_job_free(j);
+        return;
+    }
+    query_export_init(&j->export, format, &j->filter);
+    j->exporting = true;
+    j->answer = answer;
+    history_job_post(j);
+}
+
+void export_handle(struct exchange *ex)
+{
+    begin(ex, STR(""));
+}
+
+void session_export(struct exchange *ex, str id)
+{
+    begin(ex, id);
+}

@@ -1,0 +1,167 @@
+/* history_job.c - questions are asked on a thread of the pool and answered on the loop.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/history_job.h"
+
+#define ARENA_MAX ((size_t)8 << 20)
+#define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
+
+/* What runs now; the live view knows. */
+static void running(struct history_job *j)
+{
+    j->asker.running_count = 0;
+}
+
+static void who(struct history_job *j)
+{
+    const struct config_key *k = j->ex->key;
+
+    j->asker.key_name = k && !api_operator(j->ex) ? arena_dup(&j->arena, k->name) : STR("");
+    j->asker.hide_reasoning = k && k->reasoning == CONFIG_HIDE;
+    j->asker.now_us = clock_wall_ms(j->worker->daemon->gateway.clock) * 1000;
+    running(j);
+}
+
+static void answer(struct history_job *j);
+
+struct history_job *history_job_new(struct exchange *ex,
+                                    bool (*ask)(struct history_job *j, struct reader *r,
+                                                struct buf *out, struct err *e))
+{
+    struct history_job *j;
+
+    if (!ex->worker->daemon->work) {
+        exchange_fail(ex, 503, "history_disabled", "nothing is on record: the store is \"none\"");
+        return NULL;
+    }
+    j = base_alloc(sizeof *j);
+    *j = (struct history_job){.ex = ex, .worker = ex->worker, .ask = ask, .answer = answer};
+    arena_init(&j->arena, ARENA_MAX);
+    buf_init(&j->out, QUERY_OUT_MAX);
+    j->filter = query_filter_none;
+    j->page = (struct query_page){.limit = 20, .page = 1, .cursor = STR(""), .sort = STR("")};
+    j->id = j->words = j->name = STR("");
+    who(j);
+    return j;
+}
+
+void history_job_free(struct history_job *j)
+{
+    if (j->exporting)
+        query_export_release(&j->export);
+    buf_release(&j->out);
+    arena_release(&j->arena);
+    free(j);
+}
+
+static void run(struct work_job *job, struct reader *r, const struct err *e)
+{
+    struct history_job *j = (struct history_job *)(void *)job;
+
+    if (!r)
+        j->err = *e;
+    else if (job->cancelled)
+        err_set(&j->err, ERR_CANCELLED, "the client has left");
+    j->ok = r && !job->cancelled && j->ask(j, r, &j->out, &j->err);
+}
+
+static void on_gone(struct exchange *ex)
+{
+    struct history_job *j = ex->job;
+
+    j->ex = NULL;
+    if (j->worker->daemon->work)
+        work_cancel(j->worker->daemon->work, &j->job);
+}
+
+static void done(struct work_job *job)
+{
+    struct history_job *j = (struct history_job *)(void *)job;
+
+    j->worker->jobs--;
+    if (!j->ex)
+        history_job_free(j);
+    else
+        j->answer(j);
+}
+
+void history_job_post(struct history_job *j)
+{
+    j->ex->job = j;
+    j->ex->on_gone = on_gone;
+    j->job.run = run;
+    j->job.done = done;
+    if (work_post(j->worker->daemon->work, j->worker->gl.loop, &j->job)) {
+        j->worker->jobs++;
+        return;
+    }
+    err_set(&j->err, ERR_LIMIT, "too many questions wait already");
+    j->ok = false;
+    j->answer(j);
+}
+
+/* "field: reason" of a wrong question. */
+static void fail_input(struct exchange *ex, const struct err *e)
+{
+    str text = str_c(e->text);
+    size_t colon = str_find(text, STR(": "));
+    str field = arena_dup(server_arena(ex->x), str_slice(text, 0, colon));
+
+    if (colon == STR_NONE)
+        exchange_fail(ex, 422, "invalid_parameter", "%s", e->text);
+    else
+        api_invalid(ex, 422, field.p, STR(""), "string", text.p + colon + 2);
+}
+
+void history_job_fail(struct history_job *j)
+{
+    struct exchange *ex = j->ex;
+    struct chat_error error = {.status = 503,
+                               .type = STR(""),
+                               .code = STR("store_unavailable"),
+                               .param = STR(""),
+                               .message = str_c(j->err.text),
+                               .retry_after_ms = 1000,
+                               .raw = STR("")};
+
+    ex->on_gone = NULL;
+    ex->on_room = NULL;
+    if (j->err.code == ERR_NOT_FOUND) {
+        exchange_fail(ex, 404, "not_found", "%s", j->err.text);
+    } else if (j->err.code == ERR_INPUT) {
+        fail_input(ex, &j->err);
+    } else {
+        if (j->err.code == ERR_CANCELLED)
+            error.code = STR("timeout"), error.message = STR("the question took too long");
+        else if (j->err.code == ERR_LIMIT)
+            error.code = STR("busy");
+        exchange_error(ex, &error);
+    }
+    history_job_free(j);
+}
+
+static void answer(struct history_job *j)
+{
+    struct exchange *ex = j->ex;
+
+    if (!j->ok) {
+        history_job_fail(j);
+        return;
+    }
+    ex->on_gone = NULL;
+    if (j->out.n <= WHOLE_MAX) {
+        exchange_reply(ex, 200, STR("application/json"), buf_str(&j->out));
+    } else {
+        struct server_exchange *x = ex->x;
+
+        ex->status = 200;
+        api_protect(ex);
+        exchange_header(ex, STR("content-type"), STR("application/json"));
+        server_head(x, 200, ex->headers, ex->header_count);
+        exchange_done(ex);
+        server_write(x, buf_str(&j->out));
+        server_end(x);
+    }
+    history_job_free(j);
+}

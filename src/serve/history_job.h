@@ -1,0 +1,41 @@
+/* history_job.h - one question to the record, from a request to its reply.
+ *
+ *     struct history_job *j = history_job_new(ex, ask);
+ *     ... j->filter = ...                       texts in j->arena: the client may leave meanwhile
+ *     history_job_post(j);                      answers 503 if it cannot
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "serve/params.h"
+#include "serve/work.h"
+
+struct history_job {
+    struct work_job job;
+    struct exchange *ex; /* NULL once the client has left */
+    struct worker *worker;
+    struct arena arena;
+    struct query_asker asker;
+    struct query_filter filter;
+    struct query_page page;
+    str id, words;
+    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+    void (*answer)(struct history_job *j); /* on the loop; takes over the job */
+    struct buf out;
+    struct err err;
+    bool ok;
+    /* Of an export. */
+    struct query_export export;
+    bool headed, exporting;
+    str name;
+};
+
+/* NULL after answering that there is no record. */
+struct history_job *history_job_new(struct exchange *ex,
+                                    bool (*ask)(struct history_job *j, struct reader *r,
+                                                struct buf *out, struct err *e));
+void history_job_free(struct history_job *j);
+void history_job_post(struct history_job *j);
+/* Answers with what went wrong, and frees the job. */
+void history_job_fail(struct history_job *j);

@@ -1,0 +1,228 @@
+/* params.c - parameters of a query: decoded, typed, bounded; what is wrong is told by name.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/params.h"
+
+#include "base/utf8.h"
+
+#define TEXT_MAX 1000
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9'                 ? c - '0'
+           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                : -1;
+}
+
+bool params_decode(struct arena *a, str text, bool query, str *out)
+{
+    char *p = arena_alloc(a, text.n + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (c == '%') {
+            int high = i + 2 < text.n ? digit(text.p[i + 1]) : -1;
+            int low = i + 2 < text.n ? digit(text.p[i + 2]) : -1;
+
+            if (high < 0 || low < 0)
+                return false;
+            c = (char)(high << 4 | low);
+            i += 2;
+        } else if (c == '+' && query) {
+            c = ' ';
+        }
+        if (c == '\0')
+            return false;
+        p[n++] = c;
+    }
+    p[n] = '\0';
+    *out = (str){p, n};
+    return utf8_valid(*out);
+}
+
+void params_wrong(struct params *p, const char *field, const char *expected, const char *fmt, ...)
+{
+    va_list args;
+
+    if (p->field)
+        return;
+    p->field = field;
+    p->expected = expected;
+    va_start(args, fmt);
+    (void)vsnprintf(p->why, sizeof p->why, fmt, args);
+    va_end(args);
+}
+
+void params_init(struct params *p, struct exchange *ex, struct arena *a)
+{
+    str rest = server_request(ex->x)->query;
+
+    p->ex = ex;
+    p->n = 0;
+    p->field = p->expected = NULL;
+    p->value = STR("");
+    while (rest.n) {
+        size_t end = str_find(rest, STR("&")), equals;
+        str pair = str_slice(rest, 0, end);
+
+        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
+        if (pair.n == 0)
+            continue;
+        equals = str_find(pair, STR("="));
+        if (p->n == PARAMS_MAX) {
+            params_wrong(p, "query", "string", "there are more than %d parameters", PARAMS_MAX);
+            return;
+        }
+        if (!params_decode(a, str_slice(pair, 0, equals), true, &p->at[p->n].name) ||
+            !params_decode(a,
+                           equals == STR_NONE ? STR("") : str_slice(pair, equals + 1, pair.n),
+                           true,
+                           &p->at[p->n].value)) {
+            params_wrong(p, "query", "string", "a parameter is not UTF-8 written with %%XX");
+            return;
+        }
+        p->n++;
+    }
+}
+
+str params_text(struct params *p, const char *name)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        if (!str_eq(p->at[i].name, str_c(name)))
+            continue;
+        if (p->at[i].value.n > TEXT_MAX) {
+            p->value = p->field ? p->value : str_slice(p->at[i].value, 0, 100);
+            params_wrong(p, name, "string", "must be at most %d bytes", TEXT_MAX);
+        }
+        return p->at[i].value;
+    }
+    return STR("");
+}
+
+int64_t params_i64(struct params *p, const char *name, int64_t otherwise, int64_t min, int64_t max)
+{
+    str text = params_text(p, name);
+    uint64_t n;
+
+    if (text.n == 0)
+        return otherwise;
+    if (str_u64(text, &n) && n <= (uint64_t)max && (int64_t)n >= min)
+        return (int64_t)n;
+    p->value = p->field ? p->value : text;
+    if (max == INT64_MAX)
+        params_wrong(p, name, "integer", "must be a whole number from %lld on", (long long)min);
+    else
+        params_wrong(p,
+                     name,
+                     "integer",
+                     "must be a whole number from %lld to %lld",
+                     (long long)min,
+                     (long long)max);
+    return otherwise;
+}
+
+int params_flag(struct params *p, const char *name)
+{
+    str text = params_text(p, name);
+
+    if (text.n == 0)
+        return -1;
+    if (str_eq(text, STR("true")) || str_eq(text, STR("1")))
+        return 1;
+    if (str_eq(text, STR("false")) || str_eq(text, STR("0")))
+        return 0;
+    p->value = p->field ? p->value : text;
+    params_wrong(p, name, "boolean", "must be true or false");
+    return -1;
+}
+
+static void wrong_choice(struct params *p, const char *name, str text, const char *const *words,
+                         size_t n)
+{
+    struct buf all;
+
+    buf_init(&all, 512);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&all, "%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", words[i]);
+    p->value = p->field ? p->value : text;
+    params_wrong(p, name, "string", "must be " STR_FMT, STR_ARG(buf_str(&all)));
+    buf_release(&all);
+}
+
+static bool is_choice(str text, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(text, str_c(words[i])))
+            return true;
+    return false;
+}
+
+str params_choice(struct params *p, const char *name, const char *const *words, size_t n)
+{
+    str text = params_text(p, name);
+
+    if (text.n == 0 || is_choice(text, words, n))
+        return text;
+    wrong_choice(p, name, text, words, n);
+    return STR("");
+}
+
+void params_dates(struct params *p, struct query_filter *f)
+{
+    f->start_us = params_i64(p, "start_date_us", -1, 0, INT64_MAX);
+    f->end_us = params_i64(p, "end_date_us", -1, 0, INT64_MAX);
+    if (f->start_us >= 0 && f->end_us >= 0 && f->end_us < f->start_us)
+        params_wrong(p, "end_date_us", "integer", "must not be before start_date_us");
+}
+
+void params_sessions(struct params *p, struct query_filter *f)
+{
+    static const char *const statuses[] = {"pending", "in_progress", "completed", "failed"};
+
+    for (size_t i = 0; i < p->n; i++) {
+        str text = p->at[i].value;
+
+        if (!str_eq(p->at[i].name, STR("status")) || text.n == 0)
+            continue;
+        if (!is_choice(text, statuses, COUNT_OF(statuses)))
+            wrong_choice(p, "status", text, statuses, COUNT_OF(statuses));
+        else if (f->status_count < QUERY_STATUS_MAX)
+            f->status[f->status_count++] = text;
+    }
+    f->agent_type = params_text(p, "agent_type");
+    f->alert_type = params_text(p, "alert_type");
+    f->search = params_text(p, "search");
+    f->model = params_text(p, "model");
+    f->key = params_text(p, "key");
+    f->tool = params_text(p, "tool");
+    f->subject = params_text(p, "subject");
+    f->has_reasoning = params_flag(p, "has_reasoning");
+    params_dates(p, f);
+    if (f->search.n && utf8_count(f->search) < 3) {
+        p->value = p->field ? p->value : f->search;
+        params_wrong(p, "search", "string", "must have at least 3 characters");
+    }
+}
+
+void params_decisions(struct params *p, struct query_filter *f)
+{
+    static const char *const kinds[] = {"TOOL_CALL", "DIRECT"};
+
+    f->search = params_text(p, "q");
+    f->tool = params_text(p, "tool");
+    f->kind = params_choice(p, "kind", kinds, COUNT_OF(kinds));
+    f->session_id = params_text(p, "session_id");
+    f->model = params_text(p, "model");
+    params_dates(p, f);
+}
+
+bool params_ok(struct params *p)
+{
+    if (!p->field)
+        return true;
+    api_invalid(p->ex, 422, p->field, p->value, p->expected, p->why);
+    return false;
+}

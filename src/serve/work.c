@@ -1,0 +1,191 @@
+/* work.c - a queue, a few threads, and one that looks at the clock for them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/work.h"
+
+#include <pthread.h>
+
+#define THREADS_MAX 16
+#define SETTLE_MS 500
+#define LOOK_MS 250
+
+struct work {
+    str url;
+    struct store *store;
+    struct log *log;
+    pthread_mutex_t lock;
+    pthread_cond_t more, ended; /* ended: the watcher need not look any more */
+    struct work_job *first, **last;
+    struct work_job *running[THREADS_MAX];
+    size_t waiting;
+    bool stop;
+    unsigned threads;
+    pthread_t thread[THREADS_MAX], watcher;
+    _Atomic unsigned index; /* of the thread that begins */
+};
+
+static struct work_job *take(struct work *w, unsigned at)
+{
+    struct work_job *j;
+
+    pthread_mutex_lock(&w->lock);
+    while (!w->first && !w->stop)
+        pthread_cond_wait(&w->more, &w->lock);
+    j = w->first;
+    if (j) {
+        w->first = j->next;
+        if (!w->first)
+            w->last = &w->first;
+        w->waiting--;
+        w->running[at] = j;
+        j->until_ns = clock_deadline_ns(&clock_real, WORK_MS);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return j;
+}
+
+static void reader_set(struct work *w, struct work_job *j, struct reader *r)
+{
+    pthread_mutex_lock(&w->lock);
+    j->reader = r;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* The reader is opened when it is first needed, and again after a failure. */
+static void run(struct work *w, unsigned at, struct work_job *j, struct reader **r)
+{
+    struct err e, ignored;
+
+    if (!*r && !reader_open(w->url, r, &e)) {
+        *r = NULL;
+        j->run(j, NULL, &e);
+    } else {
+        if (!j->cancelled)
+            (void)!store_settle(w->store, SETTLE_MS, &ignored);
+        reader_set(w, j, *r);
+        j->run(j, *r, NULL);
+        reader_set(w, j, NULL);
+    }
+    pthread_mutex_lock(&w->lock);
+    w->running[at] = NULL;
+    pthread_mutex_unlock(&w->lock);
+    loop_post(j->loop, &j->task);
+}
+
+static void *work_thread(void *arg)
+{
+    struct work *w = arg;
+    unsigned at = w->index++;
+    struct reader *r = NULL;
+    struct work_job *j;
+    struct log_scope scope;
+
+    log_scope_enter(&scope, w->log, STR(""));
+    while ((j = take(w, at)))
+        run(w, at, j, &r);
+    reader_close(r);
+    log_scope_leave(&scope);
+    return NULL;
+}
+
+static void *watch_thread(void *arg)
+{
+    struct work *w = arg;
+    struct timespec t;
+
+    pthread_mutex_lock(&w->lock);
+    while (!w->stop) {
+        uint64_t now = clock_mono_ns(&clock_real);
+
+        for (unsigned i = 0; i < w->threads; i++) {
+            struct work_job *j = w->running[i];
+
+            if (j && j->reader && (j->cancelled || now > j->until_ns))
+                reader_interrupt(j->reader);
+        }
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_nsec += LOOK_MS * 1000000L;
+        t.tv_sec += t.tv_nsec / 1000000000;
+        t.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&w->ended, &w->lock, &t);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+struct work *work_new(str url, struct store *store, unsigned threads, struct log *log)
+{
+    struct work *w = base_alloc(sizeof *w);
+    pthread_condattr_t attr;
+
+    assert(threads > 0 && threads <= THREADS_MAX);
+    *w = (struct work){.url = url, .store = store, .log = log, .threads = threads};
+    w->last = &w->first;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->more, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->ended, &attr);
+    pthread_condattr_destroy(&attr);
+    for (unsigned i = 0; i < threads; i++)
+        if (pthread_create(&w->thread[i], NULL, work_thread, w) != 0)
+            base_die("no thread could be started");
+    if (pthread_create(&w->watcher, NULL, watch_thread, w) != 0)
+        base_die("no thread could be started");
+    return w;
+}
+
+void work_free(struct work *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    pthread_cond_broadcast(&w->more);
+    pthread_cond_broadcast(&w->ended);
+    pthread_mutex_unlock(&w->lock);
+    for (unsigned i = 0; i < w->threads; i++)
+        pthread_join(w->thread[i], NULL);
+    pthread_join(w->watcher, NULL);
+    pthread_cond_destroy(&w->ended);
+    pthread_cond_destroy(&w->more);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+static void on_loop(void *ctx)
+{
+    struct work_job *j = ctx;
+
+    j->done(j);
+}
+
+bool work_post(struct work *w, struct loop *l, struct work_job *j)
+{
+    bool room;
+
+    j->loop = l;
+    j->next = NULL;
+    j->reader = NULL;
+    loop_task_init(&j->task, on_loop, j);
+    pthread_mutex_lock(&w->lock);
+    room = w->waiting < WORK_QUEUE_MAX && !w->stop;
+    if (room) {
+        *w->last = j;
+        w->last = &j->next;
+        w->waiting++;
+        pthread_cond_signal(&w->more);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return room;
+}
+
+void work_cancel(struct work *w, struct work_job *j)
+{
+    pthread_mutex_lock(&w->lock);
+    j->cancelled = true;
+    if (j->reader)
+        reader_interrupt(j->reader);
+    pthread_mutex_unlock(&w->lock);
+}

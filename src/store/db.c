@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/db.h"
+
+#include "store/db_driver.h"
+
+static const struct db_driver *const drivers[] = {
+    &db_driver_sqlite,
+};
+
+static const struct db_driver *find(str scheme)
+{
+    for (size_t i = 0; i < COUNT_OF(drivers); i++)
+        for (const char *const *s = drivers[i]->schemes; *s; s++)
+            if (str_eq(scheme, str_c(*s)))
+                return drivers[i];
+    return NULL;
+}
+
+bool db_open(str url, enum db_mode mode, struct db **out, struct err *e)
+{
+    size_t colon = str_find(url, STR(":"));
+    str scheme = str_slice(url, 0, colon == STR_NONE ? 0 : colon), where = url;
+    const struct db_driver *driver = find(scheme);
+    struct db *db;
+
+    if (!driver)
+        return err_set(e, ERR_INPUT, "a database is \"sqlite:PATH\" or \"postgres://...\"");
+    if (driver->kind == DB_SQLITE) {
+        where = str_slice(url, colon + 1, url.n);
+        if (str_starts(where, STR("//")))
+            where = str_slice(where, 2, where.n);
+    }
+    if (!driver->open(where, mode, &db, e))
+        return false;
+    if (!db_migrate(db, mode, e)) {
+        db_close(db);
+        return driver->kind == DB_SQLITE ? err_prefix(e, STR_FMT ": ", STR_ARG(where))
+                                         : err_prefix(e, "PostgreSQL: ");
+    }
+    *out = db;
+    return true;
+}
+
+void db_close(struct db *db)
+{
+    if (db)
+        db->driver->close(db);
+}
+
+enum db_kind db_kind(const struct db *db)
+{
+    return db->driver->kind;
+}
+
+bool db_run(struct db *db, const char *sql, const struct db_value *args, size_t n, struct err *e)
+{
+    return db->driver->run(db, sql, args, n, e);
+}
+
+bool db_changed(struct db *db, int64_t *out, struct err *e)
+{
+    return db->driver->changed(db, out, e);
+}
+
+bool db_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
+              struct db_rows rows, struct err *e)
+{
+    return db->driver->query(db, sql, args, n, rows, e);
+}
+
+bool db_begin(struct db *db, bool durable, struct err *e)
+{
+    return db->driver->begin(db, durable, e);
+}
+
+bool db_commit(struct db *db, struct err *e)
+{
+    return db->driver->commit(db, e);
+}
+
+void db_rollback(struct db *db)
+{
+    db->driver->rollback(db);
+}
+
+void db_interrupt(struct db *db)
+{
+    db->driver->interrupt(db);
+}

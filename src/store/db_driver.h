@@ -1,0 +1,46 @@
+/* db_driver.h - what a database driver is: one file each, one table of functions.
+ *
+ * Each has a struct of its own that begins with struct db.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "store/db.h"
+#include "store/schema.h"
+
+#define DB_STATEMENTS_MAX 256u /* prepared and kept; the one not used for longest goes first */
+#define DB_ARGS_MAX 128u
+
+struct db {
+    const struct db_driver *driver;
+};
+
+struct db_driver {
+    enum db_kind kind;
+    const char *schemes[3]; /* of the URL; NULL behind the last */
+    const struct schema_step *steps;
+    const size_t *step_count;
+    /* One number each: is there a table of versions; are there tables that are not ours. */
+    const char *has_versions_sql, *has_others_sql;
+
+    /* where is the URL, for SQLite the path. Makes no tables. */
+    bool (*open)(str where, enum db_mode mode, struct db **out, struct err *e);
+    void (*close)(struct db *db);
+    bool (*script)(struct db *db, const char *sql, struct err *e); /* several statements */
+    bool (*run)(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                struct err *e);
+    bool (*changed)(struct db *db, int64_t *out, struct err *e);
+    bool (*query)(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                  struct db_rows rows, struct err *e);
+    bool (*begin)(struct db *db, bool durable, struct err *e);
+    bool (*commit)(struct db *db, struct err *e);
+    void (*rollback)(struct db *db);
+    void (*interrupt)(struct db *db);
+};
+
+extern const struct db_driver db_driver_sqlite;
+
+/* DB_WRITE: makes the tables, or brings them to today's version, in one transaction. DB_READ: they
+ * must be of today's version. */
+bool db_migrate(struct db *db, enum db_mode mode, struct err *e) MUST_USE;

@@ -1,0 +1,92 @@
+/* db_schema.c - the tables are made, or brought up to date, in one transaction.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/db_driver.h"
+
+#define VERSIONS                                                                                   \
+    "CREATE TABLE IF NOT EXISTS store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
+
+static bool one_number(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 1);
+    *(int64_t *)ctx = columns[0].i;
+    return false;
+}
+
+static bool ask(struct db *db, const char *sql, int64_t *out, struct err *e)
+{
+    *out = 0;
+    return db_query(db, sql, NULL, 0, (struct db_rows){one_number, out}, e);
+}
+
+/* 0 if there is nothing yet. A database of something else is not ours to write to. */
+static bool version_now(struct db *db, int64_t *out, struct err *e)
+{
+    int64_t ours, others;
+
+    *out = 0;
+    if (!ask(db, db->driver->has_versions_sql, &ours, e))
+        return false;
+    if (ours)
+        return ask(db, "SELECT coalesce(max(version), 0) FROM store_version", out, e);
+    if (!ask(db, db->driver->has_others_sql, &others, e))
+        return false;
+    return others == 0 ||
+           err_set(e, ERR_INPUT, "is a database of another program: name one of its own");
+}
+
+static bool take_step(struct db *db, const struct schema_step *step, struct err *e)
+{
+    struct db_value args[] = {db_int(step->version), db_text(str_c(step->name))};
+
+    if (!db->driver->script(db, step->sql, e) ||
+        !db_run(db, "INSERT INTO store_version VALUES ($1, $2)", args, COUNT_OF(args), e)) {
+        e->code = ERR_SYSTEM;
+        return err_prefix(e, "schema step %d (%s): ", step->version, step->name);
+    }
+    return true;
+}
+
+/* Another process may have been here since the version was read: it is read again inside. */
+static bool take_steps(struct db *db, struct err *e)
+{
+    const struct schema_step *steps = db->driver->steps;
+    int64_t now;
+
+    if (!db->driver->script(db, VERSIONS, e) || !version_now(db, &now, e))
+        return false;
+    for (size_t i = 0; i < *db->driver->step_count; i++)
+        if (steps[i].version > now && !take_step(db, &steps[i], e))
+            return false;
+    return true;
+}
+
+bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
+{
+    int64_t newest = db->driver->steps[*db->driver->step_count - 1].version, now;
+
+    if (!version_now(db, &now, e))
+        return false;
+    if (now > newest)
+        return err_set(
+            e,
+            ERR_INPUT,
+            "has version %lld and this program knows %lld: it was written by a newer one",
+            (long long)now,
+            (long long)newest);
+    if (now == newest)
+        return true;
+    if (mode == DB_READ)
+        return err_set(e,
+                       ERR_INPUT,
+                       "has version %lld, which `rationale serve` brings to %lld when it starts",
+                       (long long)now,
+                       (long long)newest);
+    if (!db_begin(db, true, e))
+        return false;
+    if (take_steps(db, e) && db_commit(db, e))
+        return true;
+    db_rollback(db);
+    return false;
+}

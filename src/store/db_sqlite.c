@@ -1,0 +1,374 @@
+/* db_sqlite.c - SQLite behind db.h.
+ *
+ * WAL, and synchronous NORMAL: a commit may be lost with the machine's power, but the database is
+ * whole. A durable transaction is made with FULL, which brings all before it to disk as well.
+ * Deleted bytes are overwritten (secure_delete): what is erased is not to be found in the file.
+ *
+ * A parameter "$1" is a name to SQLite, numbered by where it first appears; which argument each
+ * one stands for is looked up once, when the statement is prepared.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/file.h"
+#include "base/map.h"
+#include "store/db_driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#define BUSY_MS 2000
+#define COLUMNS_MAX 128
+
+struct statement {
+    char *sql;
+    sqlite3_stmt *st;
+    uint64_t used; /* when it was last */
+    int count;     /* of parameters */
+    uint8_t args[DB_ARGS_MAX];
+};
+
+struct sqlite_db {
+    struct db db;
+    sqlite3 *sqlite;
+    struct map statements; /* by text: struct statement */
+    uint64_t uses;
+    bool durable; /* how it commits now */
+};
+
+static struct sqlite_db *of(struct db *db)
+{
+    return (struct sqlite_db *)(void *)db;
+}
+
+static bool row_fault(int code)
+{
+    return code == SQLITE_TOOBIG || code == SQLITE_MISMATCH || code == SQLITE_CONSTRAINT;
+}
+
+/* Why the last call failed. ERR_INPUT if it is the row's fault. */
+static bool fail(struct sqlite_db *d, struct err *e)
+{
+    int code = sqlite3_errcode(d->sqlite);
+
+    if (code == SQLITE_INTERRUPT)
+        return err_set(e, ERR_CANCELLED, "the query was stopped");
+    return err_set(
+        e, row_fault(code) ? ERR_INPUT : ERR_SYSTEM, "database: %s", sqlite3_errmsg(d->sqlite));
+}
+
+static bool script(struct db *db, const char *sql, struct err *e)
+{
+    struct sqlite_db *d = of(db);
+
+    if (sqlite3_exec(d->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return true;
+    fail(d, e);
+    e->code = ERR_SYSTEM;
+    return false;
+}
+
+/* ---- opening ---- */
+
+/* The file is made here, because SQLite would let the group and others read it. */
+static bool make_private(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return err_sys(e, "open %s", path);
+    close(fd);
+    return true;
+}
+
+static bool check_there(const char *path, struct err *e)
+{
+    return access(path, F_OK) == 0 || err_set(e, ERR_NOT_FOUND, "there is no store at %s", path);
+}
+
+static const struct {
+    int flags;
+    bool (*check)(const char *path, struct err *e);
+    const char *pragmas;
+} modes[] = {
+    [DB_WRITE] = {SQLITE_OPEN_READWRITE,
+                  make_private,
+                  "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                  "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"
+                  "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"
+                  "PRAGMA secure_delete = ON"},
+    [DB_READ] = {SQLITE_OPEN_READONLY,
+                 check_there,
+                 "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192"},
+};
+
+static void close_db(struct db *db)
+{
+    struct sqlite_db *d = of(db);
+
+    for (struct map_entry *i = map_next(&d->statements, NULL); i; i = map_next(&d->statements, i)) {
+        struct statement *s = i->value.ptr;
+
+        sqlite3_finalize(s->st);
+        free(s->sql);
+        free(s);
+    }
+    map_release(&d->statements);
+    sqlite3_close(d->sqlite);
+    free(d);
+}
+
+static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e)
+{
+    struct sqlite_db *d;
+    char path[FILE_PATH_MAX];
+
+    if (where.n == 0 || where.n >= sizeof path || memchr(where.p, '\0', where.n))
+        return err_set(e, ERR_INPUT, "a path of %zu bytes, or one with a NUL", where.n);
+    (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(where));
+    if (!modes[mode].check(path, e))
+        return false;
+    d = base_alloc(sizeof *d);
+    *d = (struct sqlite_db){.db = {&db_driver_sqlite}};
+    map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
+    if (sqlite3_open_v2(path, &d->sqlite, modes[mode].flags | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK) {
+        fail(d, e);
+    } else {
+        sqlite3_busy_timeout(d->sqlite, BUSY_MS);
+        if (script(&d->db, modes[mode].pragmas, e)) {
+            *out = &d->db;
+            return true;
+        }
+    }
+    close_db(&d->db);
+    return false;
+}
+
+/* ---- statements ---- */
+
+static void forget_oldest(struct sqlite_db *d)
+{
+    struct statement *oldest = NULL;
+
+    for (struct map_entry *i = map_next(&d->statements, NULL); i; i = map_next(&d->statements, i)) {
+        struct statement *s = i->value.ptr;
+
+        if (!oldest || s->used < oldest->used)
+            oldest = s;
+    }
+    assert(oldest);
+    map_remove(&d->statements, str_c(oldest->sql));
+    sqlite3_finalize(oldest->st);
+    free(oldest->sql);
+    free(oldest);
+}
+
+/* Which argument each parameter is: "$12" and "?12" are both the twelfth. */
+static bool number_args(struct statement *s, struct err *e)
+{
+    s->count = sqlite3_bind_parameter_count(s->st);
+    if (s->count > (int)DB_ARGS_MAX)
+        return err_set(e, ERR_LIMIT, "a statement with %d parameters", s->count);
+    for (int i = 0; i < s->count; i++) {
+        const char *name = sqlite3_bind_parameter_name(s->st, i + 1);
+        unsigned n = 0;
+
+        for (const char *p = name ? name + 1 : ""; *p >= '0' && *p <= '9' && n <= DB_ARGS_MAX; p++)
+            n = 10 * n + (unsigned)(*p - '0');
+        if (n == 0 || n > DB_ARGS_MAX)
+            return err_set(e, ERR_SYSTEM, "a parameter is $1 to $%u", DB_ARGS_MAX);
+        s->args[i] = (uint8_t)(n - 1);
+    }
+    return true;
+}
+
+static bool compile(struct sqlite_db *d, const char *sql, struct statement *s, struct err *e)
+{
+    int got = sqlite3_prepare_v3(d->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->st, NULL);
+
+    return got == SQLITE_OK ? number_args(s, e) : fail(d, e);
+}
+
+static bool prepare(struct sqlite_db *d, const char *sql, struct statement **out, struct err *e)
+{
+    struct map_entry *found = map_find(&d->statements, str_c(sql));
+    struct statement *s = found ? found->value.ptr : NULL;
+
+    if (!s) {
+        s = base_alloc(sizeof *s);
+        *s = (struct statement){0};
+        if (!compile(d, sql, s, e)) {
+            sqlite3_finalize(s->st);
+            free(s);
+            return false;
+        }
+        if (map_count(&d->statements) >= DB_STATEMENTS_MAX)
+            forget_oldest(d);
+        s->sql = base_alloc(strlen(sql) + 1);
+        memcpy(s->sql, sql, strlen(sql) + 1);
+        if (!map_set(&d->statements, str_c(s->sql), MAP_PTR(s), e))
+            base_die("the map of statements is full");
+    }
+    s->used = ++d->uses;
+    *out = s;
+    return true;
+}
+
+static int bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
+{
+    switch (v->type) {
+    case DB_NULL:
+        break;
+    case DB_INT:
+        return sqlite3_bind_int64(st, at, v->i);
+    case DB_REAL:
+        return sqlite3_bind_double(st, at, v->d);
+    case DB_TEXT:
+        return sqlite3_bind_text64(
+            st, at, v->s.n ? v->s.p : "", v->s.n, SQLITE_STATIC, SQLITE_UTF8);
+    case DB_BLOB:
+        return sqlite3_bind_blob64(st, at, v->s.n ? v->s.p : "", v->s.n, SQLITE_STATIC);
+    }
+    return sqlite3_bind_null(st, at);
+}
+
+/* Ready to be stepped. */
+static bool start(struct sqlite_db *d, const char *sql, const struct db_value *args, size_t n,
+                  struct statement **out, struct err *e)
+{
+    if (!prepare(d, sql, out, e))
+        return false;
+    for (int i = 0; i < (*out)->count; i++) {
+        size_t arg = (*out)->args[i];
+
+        if (arg >= n)
+            return err_set(e, ERR_SYSTEM, "$%zu has no value: %.80s", arg + 1, sql);
+        if (bind_one((*out)->st, i + 1, &args[arg]) != SQLITE_OK)
+            return fail(d, e);
+    }
+    return true;
+}
+
+static void finish(struct statement *s)
+{
+    sqlite3_reset(s->st);
+    sqlite3_clear_bindings(s->st); /* they were lent */
+}
+
+static bool run(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                struct err *e)
+{
+    struct sqlite_db *d = of(db);
+    struct statement *s;
+    int got;
+    bool ok;
+
+    if (!start(d, sql, args, n, &s, e))
+        return false;
+    while ((got = sqlite3_step(s->st)) == SQLITE_ROW)
+        ;
+    ok = got == SQLITE_DONE || fail(d, e);
+    finish(s);
+    return ok;
+}
+
+static bool changed(struct db *db, int64_t *out, struct err *e)
+{
+    (void)e;
+    *out = sqlite3_changes64(of(db)->sqlite);
+    return true;
+}
+
+static struct db_value column(sqlite3_stmt *st, int at)
+{
+    const char *p;
+
+    switch (sqlite3_column_type(st, at)) {
+    case SQLITE_INTEGER:
+        return db_int(sqlite3_column_int64(st, at));
+    case SQLITE_FLOAT:
+        return db_real(sqlite3_column_double(st, at));
+    case SQLITE_TEXT:
+        p = (const char *)sqlite3_column_text(st, at);
+        return db_text((str){p ? p : "", p ? (size_t)sqlite3_column_bytes(st, at) : 0});
+    case SQLITE_BLOB:
+        p = sqlite3_column_blob(st, at);
+        return db_blob((str){p ? p : "", p ? (size_t)sqlite3_column_bytes(st, at) : 0});
+    default:
+        return db_null();
+    }
+}
+
+static bool query(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                  struct db_rows rows, struct err *e)
+{
+    struct db_value columns[COLUMNS_MAX];
+    struct sqlite_db *d = of(db);
+    bool more = true, ok = true;
+    int got = SQLITE_DONE, count;
+    struct statement *s;
+
+    if (!start(d, sql, args, n, &s, e))
+        return false;
+    count = sqlite3_column_count(s->st);
+    assert(count <= COLUMNS_MAX);
+    while (more && (got = sqlite3_step(s->st)) == SQLITE_ROW) {
+        for (int i = 0; i < count; i++)
+            columns[i] = column(s->st, i);
+        more = rows.on_row(rows.ctx, columns, (size_t)count);
+    }
+    if (more && got != SQLITE_DONE)
+        ok = fail(d, e);
+    finish(s);
+    return ok;
+}
+
+/* ---- transactions ---- */
+
+static bool begin(struct db *db, bool durable, struct err *e)
+{
+    struct sqlite_db *d = of(db);
+
+    if (durable != d->durable) {
+        if (!script(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", e))
+            return false;
+        d->durable = durable;
+    }
+    return run(db, "BEGIN IMMEDIATE", NULL, 0, e);
+}
+
+static bool commit(struct db *db, struct err *e)
+{
+    return run(db, "COMMIT", NULL, 0, e);
+}
+
+static void rollback(struct db *db)
+{
+    sqlite3_exec(of(db)->sqlite, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static void interrupt(struct db *db)
+{
+    sqlite3_interrupt(of(db)->sqlite);
+}
+
+const struct db_driver db_driver_sqlite = {
+    .kind = DB_SQLITE,
+    .schemes = {"sqlite"},
+    .steps = schema_steps,
+    .step_count = &schema_step_count,
+    .has_versions_sql = "SELECT count(*) FROM sqlite_master WHERE name = 'store_version'",
+    .has_others_sql = "SELECT count(*) FROM sqlite_master",
+    .open = open_db,
+    .close = close_db,
+    .script = script,
+    .run = run,
+    .changed = changed,
+    .query = query,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .interrupt = interrupt,
+};

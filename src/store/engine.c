@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/engine.h"
+
+#include "store/engine_in.h"
+#include "store/row.h"
+
+#define LIST_MAX 10000u
+#define SQL_MAX 8192u
+#define PACK_LEVEL 1 /* half of the time for nine tenths of what the default saves */
+
+/* ---- opening ---- */
+
+/* Texts with the columns in place of the first %, and their marks in place of the second; # is as
+ * many marks as there are records in a batch. */
+static const char *const texts[ENGINE_TEXTS] = {
+    [ENGINE_PUT_CALL] = "INSERT INTO llm_interactions (%) VALUES (%) ON CONFLICT DO NOTHING",
+    [ENGINE_LOOK_UP] = "SELECT interaction_id FROM llm_interactions WHERE interaction_id IN (#)",
+    [ENGINE_GET_CALL] = "SELECT % FROM llm_interactions WHERE interaction_id = $1",
+    [ENGINE_LIST] = "SELECT % FROM llm_interactions"
+                    " ORDER BY started_ms DESC, interaction_id DESC LIMIT $1",
+    [ENGINE_LIST_BEFORE] =
+        "SELECT % FROM llm_interactions WHERE (started_ms, interaction_id) <"
+        " (SELECT started_ms, interaction_id FROM llm_interactions WHERE interaction_id = $2)"
+        " ORDER BY started_ms DESC, interaction_id DESC LIMIT $1",
+};
+
+static void make_texts(struct engine *en)
+{
+    for (size_t i = 0; i < ENGINE_TEXTS; i++) {
+        bool marks = false;
+
+        buf_init(&en->text[i], SQL_MAX);
+        for (const char *p = texts[i]; *p; p++)
+            if (*p == '%') {
+                engine_columns(&en->text[i], marks);
+                marks = true;
+            } else if (*p == '#') {
+                for (unsigned n = 1; n <= ENGINE_BATCH_MAX; n++)
+                    buf_printf(&en->text[i], "%s$%u", n > 1 ? ", " : "", n);
+            } else {
+                buf_add_c(&en->text[i], *p);
+            }
+        buf_add_c(&en->text[i], '\0');
+        assert(!buf_full(&en->text[i]));
+    }
+}
+
+static char *copy(str s)
+{
+    char *p = base_alloc(s.n + 1);
+
+    memcpy(p, s.p, s.n);
+    p[s.n] = '\0';
+    return p;
+}
+
+void engine_close(struct engine *en)
+{
+    if (!en)
+        return;
+    db_close(en->reader);
+    db_close(en->db); /* the last one: a WAL is taken in and goes */
+    for (size_t i = 0; i < ENGINE_TEXTS; i++)
+        buf_release(&en->text[i]);
+    engine_pieces_forget(en);
+    map_release(&en->pieced);
+    json_release(&en->doc);
+    arena_release(&en->arena);
+    (void)deflateEnd(&en->z);
+    pthread_mutex_destroy(&en->read_lock);
+    free(en->url);
+    free(en->spool);
+    free(en);
+}
+
+bool engine_open(const struct engine_options *o, struct engine **out, struct err *e)
+{
+    struct engine *en = base_alloc(sizeof *en);
+
+    *en = (struct engine){.url = copy(o->url), .spool = copy(o->spool), .pieced_unknown = true};
+    pthread_mutex_init(&en->read_lock, NULL);
+    arena_init(&en->arena, ENGINE_ARENA_MAX);
+    map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
+    json_init(&en->doc);
+    make_texts(en);
+    if (deflateInit(&en->z, PACK_LEVEL) != Z_OK) {
+        err_set(e, ERR_SYSTEM, "zlib does not start");
+    } else if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e)) {
+        en->kind = db_kind(en->db);
+        *out = en;
+        return true;
+    }
+    engine_close(en);
+    return false;
+}
+
+/* ---- places ---- */
+
+static const struct {
+    const char *get, *put;
+    size_t args; /* of get; the first of put */
+} places[] = {
+    [DB_SQLITE] = {"SELECT segment, place FROM store_progress",
+                   "INSERT INTO store_progress (one, segment, place) VALUES (1, $2, $3)"
+                   " ON CONFLICT (one) DO UPDATE SET segment = excluded.segment,"
+                   " place = excluded.place",
+                   0},
+    [DB_POSTGRES] = {"SELECT segment, place FROM store_progress WHERE spool = $1",
+                     "INSERT INTO store_progress (spool, segment, place) VALUES ($1, $2, $3)"
+                     " ON CONFLICT (spool) DO UPDATE SET segment = excluded.segment,"
+                     " place = excluded.place",
+                     1},
+};
+
+static bool keep_place(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 2);
+    *(struct journal_place *)ctx =
+        (struct journal_place){(uint64_t)columns[0].i, (uint64_t)columns[1].i};
+    return false;
+}
+
+bool engine_place(struct engine *en, struct journal_place *out, struct err *e)
+{
+    struct db_value spool = db_text(str_c(en->spool));
+
+    *out = (struct journal_place){0, 0};
+    return db_query(en->db,
+                    places[en->kind].get,
+                    &spool,
+                    places[en->kind].args,
+                    (struct db_rows){keep_place, out},
+                    e);
+}
+
+/* ---- a batch ---- */
+
+static void clear(struct engine *en)
+{
+    en->count = en->size = 0;
+    arena_reset(&en->arena);
+}
+
+bool engine_begin(struct engine *en, bool durable, struct err *e)
+{
+    assert(en->count == 0);
+    return db_begin(en->db, durable, e) &&
+           (!en->caught_up || !en->pieced_unknown || engine_pieces_recall(en, e));
+}
+
+bool engine_full(const struct engine *en)
+{
+    return en->count == ENGINE_BATCH_MAX || en->size >= ENGINE_BATCH_SIZE_MAX;
+}
+
+/* What a record is about, to be asked for in the tables; "" if it does not matter. */
+static bool id_of(uint32_t type, str body, str *out)
+{
+    struct store_piece piece;
+    struct store_call row;
+
+    *out = STR("");
+    if (type == FRAME_PIECE)
+        return row_piece_get(body, &piece);
+    if (!row_call_get(body, &row))
+        return false;
+    *out = row.id;
+    return true;
+}
+
+bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
+{
+    str id;
+
+    assert(en->count < ENGINE_BATCH_MAX);
+    if (type < FRAME_CALL || type > FRAME_PIECE || !id_of(type, body, &id))
+        return err_set(e, ERR_INPUT, "a record of a kind (%u) that is not known", type);
+    en->records[en->count++] = (struct engine_record){type, arena_dup(&en->arena, body), false};
+    en->size += body.n;
+    return true;
+}
+
+static bool mark_there(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 1);
+    (void)map_remove(ctx, columns[0].s); /* what is left is new */
+    return true;
+}
+
+/* Which of the calls are in the tables, or come twice. */
+static bool look_up(struct engine *en, struct err *e)
+{
+    struct db_value args[ENGINE_BATCH_MAX];
+    struct map fresh;
+    struct err full;
+    size_t n = 0;
+    bool ok = true;
+    str id;
+
+    map_init(&fresh, NULL, ENGINE_BATCH_MAX);
+    for (size_t i = 0; i < en->count; i++)
+        if (id_of(en->records[i].type, en->records[i].body, &id) && id.n > 0) {
+            id = engine_clean_name(en, id);
+            args[n++] = db_text(id);
+            if (!map_set(&fresh, id, MAP_U64(0), &full))
+                base_die("a batch has more records than it may");
+        }
+    for (size_t i = n; i < ENGINE_BATCH_MAX; i++)
+        args[i] = db_null();
+    if (n > 0)
+        ok = db_query(en->db,
+                      en->text[ENGINE_LOOK_UP].p,
+                      args,
+                      ENGINE_BATCH_MAX,
+                      (struct db_rows){mark_there, &fresh},
+                      e);
+    for (size_t i = 0; ok && i < en->count; i++) {
+        struct engine_record *r = &en->records[i];
+
+        (void)id_of(r->type, r->body, &id);
+        r->there = id.n > 0 && !map_find(&fresh, engine_clean_name(en, id));
+        if (r->type == FRAME_CALL && !r->there)
+            map_remove(&fresh, engine_clean_name(en, id));
+    }
+    map_release(&fresh);
+    return ok;
+}
+
+static bool write_record(struct engine *en, const struct engine_record *r, struct err *e)
+{
+    struct store_piece piece;
+    struct store_call row;
+
+    switch (r->type) {
+    case FRAME_PIECE:
+        return !row_piece_get(r->body, &piece) || engine_piece_put(en, &piece, STR(""), e);
+    case FRAME_BEGIN:
+        return r->there || !row_call_get(r->body, &row) || engine_call_begin(en, &row, r->body, e);
+    default:
+        if (!row_call_get(r->body, &row))
+            return true;
+        return r->there ? engine_pieces_drop(en, engine_clean_name(en, row.id), e)
+                        : engine_call_put(en, &row, e);
+    }
+}
+
+bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(str_c(en->spool)), db_int((int64_t)place.segment), db_int((int64_t)place.offset)};
+
+    if (!look_up(en, e))
+        return false;
+    for (size_t i = 0; i < en->count; i++)
+        if (!write_record(en, &en->records[i], e))
+            return false;
+    if (!db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
+        return false;
+    clear(en);
+    return true;
+}
+
+void engine_rollback(struct engine *en)
+{
+    db_rollback(en->db);
+    clear(en);
+    en->pieced_unknown = true; /* what was dropped from the set may be in the table again */
+}
+
+/* ---- reading ---- */
+
+struct reading {
+    struct arena arena;
+    struct store_row_sink sink;
+    size_t count;
+    bool ok;
+    struct err *e;
+};
+
+static bool give_row(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct reading *r = ctx;
+    struct store_call row;
+
+    arena_reset(&r->arena);
+    r->ok = engine_row_read(columns, n, &r->arena, &row, r->e);
+    r->count += r->ok;
+    return r->ok && r->sink.on_call(r->sink.ctx, &row);
+}
+
+/* Under the lock. A connection that is lost is made anew by the next who asks. */
+static bool read_rows(struct engine *en, const char *sql, const struct db_value *args, size_t n,
+                      struct reading *r)
+{
+    bool ok;
+
+    arena_init(&r->arena, ENGINE_ARENA_MAX);
+    r->count = 0;
+    r->ok = true;
+    ok = en->reader || db_open(str_c(en->url), DB_READ, &en->reader, r->e);
+    ok = ok && db_query(en->reader, sql, args, n, (struct db_rows){give_row, r}, r->e) && r->ok;
+    if (!ok && r->ok && en->kind == DB_POSTGRES) {
+        db_close(en->reader);
+        en->reader = NULL;
+    }
+    arena_release(&r->arena);
+    return ok;
+}
+
+bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e)
+{
+    struct reading r = {.sink = sink, .e = e};
+    struct db_value arg = db_text(id);
+    bool ok;
+
+    pthread_mutex_lock(&en->read_lock);
+    ok = read_rows(en, en->text[ENGINE_GET_CALL].p, &arg, 1, &r);
+    pthread_mutex_unlock(&en->read_lock);
+    if (ok && r.count == 0)
+        return err_set(e, ERR_NOT_FOUND, "no call with the id " STR_FMT, STR_ARG(id));
+    return ok;
+}
+
+static bool enough(void *ctx, const struct store_call *row)
+{
+    (void)ctx;
+    (void)row;
+    return false;
+}
+
+bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_row_sink sink,
+                 struct err *e)
+{
+    struct db_value args[] = {db_int((int64_t)(n_max < LIST_MAX ? n_max : LIST_MAX)),
+                              db_text(before_id)};
+    size_t which = before_id.n > 0 ? ENGINE_LIST_BEFORE : ENGINE_LIST;
+    struct reading r = {.sink = sink, .e = e};
+    bool ok;
+
+    if (before_id.n > 0 && !engine_get(en, before_id, (struct store_row_sink){enough, NULL}, e))
+        return false;
+    pthread_mutex_lock(&en->read_lock);
+    ok = read_rows(en, en->text[which].p, args, before_id.n > 0 ? 2 : 1, &r);
+    pthread_mutex_unlock(&en->read_lock);
+    return ok;
+}

@@ -1,0 +1,95 @@
+/* engine_in.h - what the files of the engine share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "store/db.h"
+#include "store/engine.h"
+
+#include <pthread.h>
+#include <zlib.h>
+
+#define ENGINE_ARENA_MAX ((size_t)2 << 30)
+#define ENGINE_COLUMNS_MAX 64u
+#define ENGINE_PIECED_MAX 65536u
+
+/* Texts that are made of the columns, once. */
+enum {
+    ENGINE_PUT_CALL,
+    ENGINE_LOOK_UP,
+    ENGINE_GET_CALL,
+    ENGINE_LIST,
+    ENGINE_LIST_BEFORE,
+    ENGINE_TEXTS
+};
+
+struct engine_record {
+    uint32_t type;
+    str body;
+    bool there; /* in the tables already */
+};
+
+struct engine {
+    char *url, *spool;
+    enum db_kind kind;
+    struct db *db;
+    struct buf text[ENGINE_TEXTS];
+
+    /* The batch. */
+    struct arena arena;
+    struct engine_record records[ENGINE_BATCH_MAX];
+    size_t count, size;
+
+    /* Ids of calls that may have pieces in the tables; all, if that is not known. */
+    struct map pieced;
+    bool pieced_unknown, caught_up;
+
+    z_stream z;
+    struct json doc;
+
+    /* Under the lock: */
+    pthread_mutex_t read_lock;
+    struct db *reader; /* NULL: to be opened */
+};
+
+/* engine_row.c: a call as a row of llm_interactions and back. Columns in order: "a, b, request,
+ * request_size, ..."; with `marks` "$1, $2, ...". */
+void engine_columns(struct buf *out, bool marks);
+/* Bodies are packed into the arena; all else is lent. Returns how many there are. */
+size_t engine_row_values(struct engine *en, const struct store_call *row,
+                         struct db_value out[ENGINE_COLUMNS_MAX]);
+/* Texts are lent from the columns, bodies unpacked into the arena. */
+bool engine_row_read(const struct db_value *columns, size_t n, struct arena *a,
+                     struct store_call *out, struct err *e) MUST_USE;
+/* As the database can hold it: a session, texts that are text, names that fit an index. */
+void engine_row_clean(struct engine *en, struct store_call *row);
+str engine_clean(struct engine *en, str text);
+str engine_clean_name(struct engine *en, str name);
+
+/* NULL for "". */
+struct db_value engine_text(str s);
+/* NULL for -1. */
+struct db_value engine_known(int64_t v);
+/* Milliseconds, where known, as microseconds. */
+int64_t engine_us(int64_t ms);
+
+/* engine_call.c: a call that is not there yet, with all that follows from it; and its beginning. */
+bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
+bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
+
+/* engine_pieces.c */
+bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,
+                      struct err *e) MUST_USE;
+bool engine_pieces_drop(struct engine *en, str id, struct err *e) MUST_USE;
+/* What is in pieces goes before the row's texts, if it says so. */
+bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
+void engine_pieces_forget(struct engine *en);
+/* Which calls may have pieces is read from the table. */
+bool engine_pieces_recall(struct engine *en, struct err *e) MUST_USE;
+
+#define ENGINE_BEGIN_KIND "begin"

@@ -1,0 +1,264 @@
+/* engine_pieces.c - calls that still run: their pieces, and what becomes of those whose process
+ * ended first.
+ *
+ * Most calls have no pieces, so which may have some is kept in memory; where that is not known the
+ * tables are asked.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/engine_in.h"
+#include "store/row.h"
+
+#define PIECES_SIZE_MAX ((size_t)64 << 20) /* of one kind of one call */
+
+static const struct {
+    str kind;
+    size_t at; /* the text of the row that the pieces make */
+} piece_kinds[] = {
+    {STR_INIT("request"), offsetof(struct store_call, request)},
+    {STR_INIT("reply"), offsetof(struct store_call, reply)},
+    {STR_INIT("reasoning"), offsetof(struct store_call, reasoning)},
+    {STR_INIT("answer"), offsetof(struct store_call, answer)},
+};
+
+/* A call put together from its pieces. */
+struct orphan {
+    struct arena *arena;
+    bool continued; /* the final row has only the rest of the texts */
+    struct store_call row;
+    struct buf text[COUNT_OF(piece_kinds)];
+};
+
+/* ---- which may have some ---- */
+
+void engine_pieces_forget(struct engine *en)
+{
+    for (struct map_entry *i = map_next(&en->pieced, NULL); i; i = map_next(&en->pieced, i))
+        free(i->value.ptr);
+    map_release(&en->pieced);
+    map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
+}
+
+static void remember(struct engine *en, str id)
+{
+    struct err e;
+    char *key;
+
+    if (en->pieced_unknown || map_find(&en->pieced, id))
+        return;
+    key = base_alloc(id.n + 1);
+    memcpy(key, id.p, id.n);
+    if (!map_set(&en->pieced, (str){key, id.n}, MAP_PTR(key), &e)) {
+        free(key);
+        en->pieced_unknown = true;
+    }
+}
+
+static bool recall_one(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct engine *en = ctx;
+
+    assert(n == 1);
+    remember(en, columns[0].s);
+    return !en->pieced_unknown;
+}
+
+bool engine_pieces_recall(struct engine *en, struct err *e)
+{
+    engine_pieces_forget(en);
+    en->pieced_unknown = false;
+    if (db_query(en->db,
+                 "SELECT DISTINCT call_id FROM call_pieces",
+                 NULL,
+                 0,
+                 (struct db_rows){recall_one, en},
+                 e))
+        return true;
+    en->pieced_unknown = true;
+    return false;
+}
+
+static bool may_have(struct engine *en, str id)
+{
+    return en->pieced_unknown || map_find(&en->pieced, id);
+}
+
+/* ---- in and out of the table ---- */
+
+bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,
+                      struct err *e)
+{
+    struct db_value args[] = {db_text(engine_clean_name(en, piece->id)),
+                              db_int(piece->n),
+                              db_text(engine_clean_name(en, piece->kind)),
+                              db_blob(piece->bytes),
+                              engine_text(session_id)};
+
+    remember(en, args[0].s);
+    return db_run(en->db,
+                  "INSERT INTO call_pieces (call_id, n, kind, bytes, session_id)"
+                  " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+bool engine_pieces_drop(struct engine *en, str id, struct err *e)
+{
+    struct map_entry *found = map_find(&en->pieced, id);
+    struct db_value arg = db_text(id);
+    void *key = found ? found->value.ptr : NULL;
+
+    if (!may_have(en, id))
+        return true;
+    if (found)
+        map_remove(&en->pieced, id);
+    if (!db_run(en->db, "DELETE FROM call_pieces WHERE call_id = $1", &arg, 1, e)) {
+        free(key);
+        return false;
+    }
+    free(key);
+    return true;
+}
+
+static bool add_piece(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct orphan *o = ctx;
+    struct store_call begun;
+    str kind = columns[0].s, bytes = columns[1].s;
+
+    assert(n == 2);
+    o->continued |= str_eq(kind, STR(STORE_CONTINUED));
+    if (str_eq(kind, STR(ENGINE_BEGIN_KIND)) && row_call_get(arena_dup(o->arena, bytes), &begun))
+        o->row = begun;
+    for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
+        if (str_eq(kind, piece_kinds[i].kind))
+            buf_add(&o->text[i], bytes);
+    return true;
+}
+
+/* What there is of a call; orphan_release in any case. */
+static bool orphan_read(struct engine *en, str id, struct orphan *o, struct err *e)
+{
+    struct db_value arg = db_text(id);
+
+    *o = (struct orphan){.arena = &en->arena, .row = store_call_none};
+    for (size_t i = 0; i < COUNT_OF(o->text); i++)
+        buf_init(&o->text[i], PIECES_SIZE_MAX);
+    return db_query(en->db,
+                    "SELECT kind, bytes FROM call_pieces WHERE call_id = $1 ORDER BY n",
+                    &arg,
+                    1,
+                    (struct db_rows){add_piece, o},
+                    e);
+}
+
+static void orphan_release(struct orphan *o)
+{
+    for (size_t i = 0; i < COUNT_OF(o->text); i++)
+        buf_release(&o->text[i]);
+}
+
+bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e)
+{
+    struct orphan o;
+    bool ok;
+
+    if (!may_have(en, row->id))
+        return true;
+    ok = orphan_read(en, row->id, &o, e);
+    for (size_t i = 0; ok && o.continued && i < COUNT_OF(piece_kinds); i++) {
+        str *text = (str *)(void *)((char *)row + piece_kinds[i].at);
+
+        if (o.text[i].n > 0) {
+            buf_add(&o.text[i], *text);
+            *text = arena_dup(&en->arena, buf_str(&o.text[i]));
+        }
+    }
+    orphan_release(&o);
+    return ok;
+}
+
+/* ---- what an earlier process left ---- */
+
+/* The pieces' text is more than what was known at the beginning. */
+static void orphan_finish(struct orphan *o, str id)
+{
+    struct store_call *row = &o->row;
+
+    for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
+        if (o->text[i].n > 0)
+            *(str *)(void *)((char *)row + piece_kinds[i].at) = buf_str(&o->text[i]);
+    row->id = id;
+    row->complete = false;
+    row->has_reasoning |= row->reasoning.n > 0;
+    if (row->state.n == 0 && row->reasoning.n > 0)
+        row->state = row->answer.n > 0 ? STR("complete") : STR("unclosed");
+    if (row->error_code.n == 0) {
+        row->error_code = STR("interrupted");
+        row->error_message = STR("the process ended before the call did");
+    }
+}
+
+static bool orphan_put(struct engine *en, str id, struct err *e)
+{
+    struct orphan o;
+    bool ok = orphan_read(en, id, &o, e);
+
+    if (ok) {
+        orphan_finish(&o, id);
+        /* Its pieces go first: their text is in the row already. */
+        ok = engine_pieces_drop(en, id, e) && engine_call_put(en, &o.row, e);
+    }
+    orphan_release(&o);
+    return ok;
+}
+
+struct found {
+    struct arena *arena;
+    str id;
+    bool there;
+};
+
+static bool keep_id(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct found *f = ctx;
+
+    assert(n == 2);
+    f->id = arena_dup(f->arena, columns[0].s);
+    f->there = columns[1].type != DB_NULL;
+    return false;
+}
+
+bool engine_put_orphans(struct engine *en, size_t *count, struct err *e)
+{
+    struct found f = {&en->arena, STR(""), false};
+    size_t n = 0;
+
+    en->pieced_unknown = true;
+    for (;;) {
+        struct db_value after;
+
+        after = db_text(arena_dup(&en->arena, f.id));
+        f.id = STR("");
+        if (!db_query(en->db,
+                      "SELECT call_id, (SELECT interaction_id FROM llm_interactions"
+                      " WHERE interaction_id = call_id) FROM call_pieces"
+                      " WHERE call_id > $1 ORDER BY call_id LIMIT 1",
+                      &after,
+                      1,
+                      (struct db_rows){keep_id, &f},
+                      e))
+            return false;
+        if (f.id.n == 0)
+            break;
+        if (!(f.there ? engine_pieces_drop(en, f.id, e) : orphan_put(en, f.id, e)))
+            return false;
+        n += !f.there;
+    }
+    engine_pieces_forget(en);
+    en->pieced_unknown = false;
+    en->caught_up = true;
+    *count = n;
+    return true;
+}

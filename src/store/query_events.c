@@ -1,0 +1,253 @@
+/* query_events.c - the calls and tool exchanges of a session, in order of time.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/map.h"
+#include "store/query_calls.h"
+
+#define EVENTS_MAX 5000
+#define EVENTS_SIZE_MAX ((size_t)48 << 20)
+#define SEGMENTS_SIZE_MAX ((size_t)24 << 20)
+
+struct timeline {
+    struct reader *r;
+    const struct query_asker *a;
+    struct event_sums *sums;
+    struct event *first, **last, *at; /* at: where the next tool exchange is to be put after */
+    size_t size;
+    struct map segments; /* from a call's id to a JSON array */
+    struct buf text;
+    /* Of the segments being read. */
+    str id;
+    size_t segments_size;
+};
+
+/* ---- segments ---- */
+
+static void segments_close(struct timeline *t)
+{
+    struct err e;
+
+    if (t->text.n && t->id.n) {
+        buf_add_c(&t->text, ']');
+        t->segments_size += t->text.n;
+        if (!map_set(&t->segments,
+                     t->id,
+                     MAP_PTR((void *)(uintptr_t)arena_dup(&t->r->arena, buf_str(&t->text)).p),
+                     &e))
+            t->sums->cut = true;
+    }
+    buf_reset(&t->text);
+}
+
+static bool on_segment(void *ctx, const struct db_value *v, size_t n)
+{
+    struct timeline *t = ctx;
+    struct json_out o;
+
+    (void)n;
+    if (!str_eq(t->id, v[0].s)) {
+        segments_close(t);
+        t->id = arena_dup(&t->r->arena, v[0].s);
+    }
+    if (t->segments_size > SEGMENTS_SIZE_MAX) {
+        t->sums->cut = true;
+        return false;
+    }
+    buf_add_c(&t->text, t->text.n ? ',' : '[');
+    json_out_init(&o, &t->text);
+    json_out_object(&o);
+    segment_json(t->a, v, &o);
+    json_out_end(&o);
+    return true;
+}
+
+static bool segments_read(struct timeline *t, str session_id, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, segment_columns, segment_column_count);
+    sql_add(&q,
+            " FROM llm_interactions i JOIN reasoning_segments g ON g.interaction_id = "
+            "i.interaction_id");
+    sql_where(&q, "i.session_id =", db_text(session_id));
+    sql_add(&q, " ORDER BY i.started_ms, i.interaction_id, g.n");
+    ok = sql_query(t->r, &q, (struct db_rows){on_segment, t}, e);
+    sql_release(&q);
+    segments_close(t);
+    return ok;
+}
+
+/* ---- events ---- */
+
+static void event_head(struct json_out *o, str id, const char *type, int64_t at_us, str step)
+{
+    json_out_object(o);
+    json_member_str(o, "event_id", id);
+    json_member_str(o, "type", str_c(type));
+    json_member_i64(o, "timestamp_us", at_us);
+    json_member_str(o, "step_description", step);
+}
+
+/* The text built is an event: keeps it, unless there are too many already. */
+static struct event *event_make(struct timeline *t, int64_t at_us)
+{
+    struct event *ev;
+
+    if (buf_full(&t->text) || t->size + t->text.n > EVENTS_SIZE_MAX) {
+        t->sums->cut = true;
+        return NULL;
+    }
+    t->size += t->text.n;
+    ev = arena_zero(&t->r->arena, 1, sizeof *ev);
+    ev->timestamp_us = at_us;
+    ev->json = arena_dup(&t->r->arena, buf_str(&t->text));
+    return ev;
+}
+
+static bool on_call(void *ctx, const struct db_value *v, size_t n)
+{
+    struct timeline *t = ctx;
+    struct map_entry *segments;
+    struct call_facts_read c;
+    struct json_out o;
+    struct event *ev;
+
+    (void)n;
+    call_read(v, &c);
+    buf_reset(&t->text);
+    json_out_init(&o, &t->text);
+    event_head(&o, c.id, "llm_interaction", c.started_us, c.step.n ? c.step : STR("Model call"));
+    json_out_key(&o, STR("duration_ms"));
+    if (c.duration_ms < 0)
+        json_out_null(&o);
+    else
+        json_out_i64(&o, c.duration_ms);
+    json_out_key(&o, STR("details"));
+    json_out_object(&o);
+    call_write(t->a, &t->r->arena, v, &o);
+    segments = map_find(&t->segments, c.id);
+    json_out_key(&o, STR("segments"));
+    json_out_raw(&o, segments ? str_c(segments->value.ptr) : STR("[]"));
+    json_out_end(&o);
+    json_out_end(&o);
+    t->sums->calls++;
+    t->sums->errors += c.failed;
+    t->sums->duration_ms += c.duration_ms > 0 ? c.duration_ms : 0;
+    if (c.answer.n && c.answer.n < (1 << 20))
+        t->sums->last_answer = arena_dup(&t->r->arena, c.answer);
+    ev = event_make(t, c.started_us);
+    if (!ev)
+        return false;
+    *t->last = ev;
+    t->last = &ev->next;
+    return true;
+}
+
+enum { TOOL_ID, TOOL_AT, TOOL_MS, TOOL_STEP, TOOL_NAME, TOOL_SUCCESS = TOOL_NAME + 5 };
+
+static const struct column tool_columns[] = {
+    {"communication_id", "m.communication_id", COLUMN_TEXT},
+    {"timestamp_us", "m.timestamp_us", COLUMN_SKIP},
+    {"duration_ms", "m.duration_ms", COLUMN_SKIP},
+    {"step_description", "m.step_description", COLUMN_SKIP},
+    {"tool_name", "m.tool_name", COLUMN_TEXT},
+    {"server_name", "m.server_name", COLUMN_TEXT},
+    {"communication_type", "m.communication_type", COLUMN_TEXT},
+    {"parameters", "m.tool_arguments", COLUMN_JSON},
+    {"result", "m.tool_result", COLUMN_JSON},
+    {"success", "m.success", COLUMN_FLAG},
+    {"error_message", "m.error_message", COLUMN_TEXT},
+    {"parent_id", "m.parent_id", COLUMN_TEXT},
+    {"available_tools", "m.available_tools", COLUMN_JSON},
+};
+
+/* Both lists are in order of time: this one is put into the other as it comes. */
+static bool on_tool(void *ctx, const struct db_value *v, size_t n)
+{
+    struct timeline *t = ctx;
+    int64_t at_us = v[TOOL_AT].i;
+    str step = v[TOOL_STEP].type == DB_TEXT ? v[TOOL_STEP].s : STR("Tool call");
+    struct json_out o;
+    struct event *ev;
+
+    (void)n;
+    buf_reset(&t->text);
+    json_out_init(&o, &t->text);
+    event_head(&o, v[TOOL_ID].s, "mcp_communication", at_us, step);
+    json_out_key(&o, STR("duration_ms"));
+    value_write(COLUMN_NUMBER, &v[TOOL_MS], false, &o);
+    json_out_key(&o, STR("details"));
+    json_out_object(&o);
+    columns_write(tool_columns, COUNT_OF(tool_columns), v, false, &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    t->sums->tools++;
+    t->sums->errors += v[TOOL_SUCCESS].i == 0;
+    t->sums->duration_ms += v[TOOL_MS].type == DB_INT ? v[TOOL_MS].i : 0;
+    ev = event_make(t, at_us);
+    if (!ev)
+        return false;
+    while (t->at ? t->at->next && t->at->next->timestamp_us <= at_us
+                 : t->first && t->first->timestamp_us <= at_us)
+        t->at = t->at ? t->at->next : t->first;
+    ev->next = t->at ? t->at->next : t->first;
+    *(t->at ? &t->at->next : &t->first) = ev;
+    t->at = ev;
+    return true;
+}
+
+static bool calls_read(struct timeline *t, str session_id, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, call_columns, call_column_count);
+    sql_add(&q, " FROM llm_interactions i");
+    sql_where(&q, "i.session_id =", db_text(session_id));
+    sql_add(&q, " ORDER BY i.started_ms, i.interaction_id");
+    sql_limit(&q, EVENTS_MAX, 0);
+    ok = sql_query(t->r, &q, (struct db_rows){on_call, t}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool tools_read(struct timeline *t, str session_id, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, tool_columns, COUNT_OF(tool_columns));
+    sql_add(&q, " FROM mcp_communications m");
+    sql_where(&q, "m.session_id =", db_text(session_id));
+    sql_add(&q, " ORDER BY m.timestamp_us, m.communication_id");
+    sql_limit(&q, EVENTS_MAX, 0);
+    ok = sql_query(t->r, &q, (struct db_rows){on_tool, t}, e);
+    sql_release(&q);
+    return ok;
+}
+
+bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
+                 struct event_sums *sums, struct err *e)
+{
+    struct timeline t = {.r = r, .a = a, .sums = sums, .id = STR("")};
+    bool ok;
+
+    *sums = (struct event_sums){.last_answer = STR("")};
+    t.last = &t.first;
+    map_init(&t.segments, NULL, EVENTS_MAX * 4);
+    buf_init(&t.text, EVENTS_SIZE_MAX);
+    ok = segments_read(&t, session_id, e) && calls_read(&t, session_id, e) &&
+         tools_read(&t, session_id, e);
+    *out = t.first;
+    buf_release(&t.text);
+    map_release(&t.segments);
+    return ok;
+}

@@ -1,0 +1,152 @@
+/* query_export.c - all sessions, oldest first, a few at a time.
+ *
+ * A step reads no more than STEP_SESSIONS sessions and stops once STEP_SIZE bytes are there, so
+ * that whoever sends them holds little and no thread waits for a slow client.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/query_export.h"
+
+#define STEP_SESSIONS 16
+#define STEP_SIZE ((size_t)256 << 10)
+
+static const struct {
+    const char *name;
+    enum query_format format;
+} formats[] = {{"json", QUERY_JSON}, {"csv", QUERY_CSV}, {"otlp", QUERY_OTLP}};
+
+bool query_format_parse(str name, enum query_format *out)
+{
+    for (size_t i = 0; i < COUNT_OF(formats); i++)
+        if (str_eq(name, str_c(formats[i].name))) {
+            *out = formats[i].format;
+            return true;
+        }
+    return false;
+}
+
+void query_export_init(struct query_export *x, enum query_format format,
+                       const struct query_filter *f)
+{
+    *x = (struct query_export){.format = format, .filter = *f};
+    buf_init(&x->after_id, 65536);
+}
+
+void query_export_release(struct query_export *x)
+{
+    buf_release(&x->after_id);
+}
+
+/* ---- which ---- */
+
+struct ids {
+    struct arena arena;
+    str id[STEP_SESSIONS];
+    int64_t started_us[STEP_SESSIONS];
+    size_t n;
+};
+
+static bool on_id(void *ctx, const struct db_value *v, size_t n)
+{
+    struct ids *ids = ctx;
+
+    (void)n;
+    ids->id[ids->n] = arena_dup(&ids->arena, v[0].s);
+    ids->started_us[ids->n++] = v[1].i;
+    return ids->n < STEP_SESSIONS;
+}
+
+static bool next_ids(struct reader *r, const struct query_asker *a, const struct query_export *x,
+                     struct ids *ids, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
+    session_where(r, &q, a, &x->filter, &r->arena);
+    if (x->begun) {
+        sql_and(&q);
+        sql_add(&q, "(s.started_at_us, s.session_id) > (");
+        sql_value(&q, db_int(x->after_us));
+        sql_add(&q, ", ");
+        sql_value(&q, db_text(buf_str(&x->after_id)));
+        sql_add(&q, ")");
+    }
+    sql_add(&q, " ORDER BY s.started_at_us, s.session_id");
+    sql_limit(&q, STEP_SESSIONS, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_id, ids}, e);
+    sql_release(&q);
+    return ok;
+}
+
+/* ---- what of them ---- */
+
+static bool events_write(struct reader *r, const struct query_asker *a, struct query_export *x,
+                         str id, struct buf *out, struct err *e)
+{
+    struct event_sums sums;
+    struct event *events;
+    bool ok = true;
+
+    arena_reset(&r->arena);
+    if (!events_read(r, a, id, &events, &sums, e))
+        return false;
+    if (x->format == QUERY_OTLP)
+        return otlp_write(&r->arena, id, events, out, e);
+    for (const struct event *ev = events; ev && ok; ev = ev->next)
+        ok = csv_write(&r->arena, id, ev->json, out, e);
+    return ok;
+}
+
+static bool one_write(struct reader *r, const struct query_asker *a, struct query_export *x, str id,
+                      struct buf *out, struct err *e)
+{
+    if (x->format != QUERY_JSON)
+        return events_write(r, a, x, id, out, e);
+    if (!x->filter.session_id.n)
+        buf_add(out, x->sessions ? STR(",\n") : STR("{\"sessions\":[\n"));
+    return query_session(r, a, id, out, e);
+}
+
+static void finish(struct query_export *x, struct buf *out)
+{
+    x->done = true;
+    if (x->format != QUERY_JSON)
+        return;
+    if (x->filter.session_id.n)
+        buf_add_c(out, '\n');
+    else
+        buf_add(out, x->sessions ? STR("\n]}\n") : STR("{\"sessions\":[]}\n"));
+}
+
+bool query_export_step(struct reader *r, const struct query_asker *a, struct query_export *x,
+                       struct buf *out, struct err *e)
+{
+    struct ids ids = {.n = 0};
+    size_t i = 0;
+    bool ok;
+
+    arena_reset(&r->arena);
+    arena_init(&ids.arena, (size_t)4 << 20);
+    ok = next_ids(r, a, x, &ids, e);
+    if (ok && !x->begun && x->format == QUERY_CSV)
+        csv_head(out);
+    for (; ok && i < ids.n && out->n < STEP_SIZE; i++) {
+        ok = one_write(r, a, x, ids.id[i], out, e);
+        x->sessions++;
+        x->after_us = ids.started_us[i];
+        buf_reset(&x->after_id);
+        buf_add(&x->after_id, ids.id[i]);
+    }
+    if (ok && x->filter.session_id.n && !x->begun && ids.n == 0)
+        ok = err_set(e,
+                     ERR_NOT_FOUND,
+                     "there is no session \"" STR_FMT "\"",
+                     STR_ARG(str_slice(x->filter.session_id, 0, 120)));
+    x->begun = true;
+    if (ok && ((i == ids.n && ids.n < STEP_SESSIONS) || x->filter.session_id.n))
+        finish(x, out);
+    arena_release(&ids.arena);
+    return ok && query_end(out, e);
+}

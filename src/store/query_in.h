@@ -1,0 +1,123 @@
+/* query_in.h - what the files of query share: statements in the making, rows as JSON.
+ *
+ * A statement is built from literals and values; a value is only ever a $N. What a row has is a
+ * table of columns, which gives the SELECT and the JSON alike.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "store/db.h"
+#include "store/query.h"
+
+#define QUERY_SQL_MAX 65536
+#define QUERY_ARGS_MAX 128
+#define QUERY_ARENA_MAX ((size_t)256 << 20)
+#define QUERY_WORDS_MAX 32 /* of a search */
+
+struct reader {
+    struct db *db;
+    struct arena arena; /* of the question at hand */
+};
+
+struct sql {
+    struct buf text;
+    struct db_value args[QUERY_ARGS_MAX];
+    size_t n;
+    bool where; /* there is one already */
+};
+
+void sql_init(struct sql *q);
+void sql_release(struct sql *q);
+void sql_add(struct sql *q, const char *literal);
+void sql_value(struct sql *q, struct db_value v);
+void sql_and(struct sql *q); /* WHERE, or AND */
+/* The condition `literal $N`. */
+void sql_where(struct sql *q, const char *literal, struct db_value v);
+void sql_where_text(struct sql *q, const char *literal, str text); /* unless it is empty */
+void sql_limit(struct sql *q, int64_t limit, int64_t offset);
+/* "a IN ($1, ...)" of a list's texts; for none at all, what is never true. */
+void sql_in(struct sql *q, const char *name, const str *texts, size_t n);
+bool sql_query(struct reader *r, struct sql *q, struct db_rows rows, struct err *e) MUST_USE;
+/* The only number of the only row; NULL is 0. */
+bool sql_number(struct reader *r, struct sql *q, int64_t *out, struct err *e) MUST_USE;
+
+/* One text for each database. */
+struct sql_text {
+    const char *sqlite, *postgres;
+};
+const char *sql_text(const struct reader *r, struct sql_text t);
+
+enum column_type {
+    COLUMN_TEXT,
+    COLUMN_NUMBER,
+    COLUMN_FLAG,
+    COLUMN_JSON,   /* a text that is JSON; if it is not, a string */
+    COLUMN_HIDDEN, /* a text that is null for whoever may not see reasoning */
+    COLUMN_SKIP,   /* for the caller */
+};
+
+struct column {
+    const char *name, *sql;
+    enum column_type type;
+};
+
+void sql_columns(struct sql *q, const struct column *c, size_t n);
+/* As members of the object that is open. */
+void columns_write(const struct column *c, size_t n, const struct db_value *v, bool hide,
+                   struct json_out *o);
+void value_write(enum column_type type, const struct db_value *v, bool hide, struct json_out *o);
+void json_member_str(struct json_out *o, const char *name, str text);
+void json_member_i64(struct json_out *o, const char *name, int64_t n);
+void json_member_null(struct json_out *o, const char *name);
+
+/* The reader's arena is empty and out has room: before each question; and what is to be said at its
+ * end. */
+bool query_end(const struct buf *out, struct err *e) MUST_USE;
+
+/* query_words.c: what someone typed, as a query for full text; empty if there is no word in it.
+ * fields: those of interactions_text may be scoped (asked:, answer:, reasoning:), and reasoning is
+ * left out for who may not see it. */
+str words_query(const struct reader *r, str words, bool fields, bool hide, struct arena *a);
+/* Whether a word of it is to stand somewhere in particular. */
+bool words_scoped(str words);
+/* %text% for LIKE, ESCAPE '\'. */
+str words_like(str words, struct arena *a);
+
+/* query_sessions.c */
+extern const struct column session_columns[];
+extern const size_t session_column_count;
+void session_where(const struct reader *r, struct sql *q, const struct query_asker *a,
+                   const struct query_filter *f, struct arena *arena);
+bool session_is_running(const struct query_asker *a, str id);
+/* The members of a row, its status as it is now. */
+void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
+
+/* query_session.c: whether it is there and the asker's to see. */
+bool session_check(struct reader *r, const struct query_asker *a, str id, struct err *e) MUST_USE;
+
+/* query_body.c: a body as the tables have it, packed or not. */
+bool body_unpack(struct arena *a, const struct db_value *bytes, int64_t size, str *out);
+
+/* query_events.c: the calls and tool exchanges of a session, in order of time. */
+struct event {
+    int64_t timestamp_us;
+    str json; /* {event_id, type, ...} */
+    struct event *next;
+};
+struct event_sums {
+    int64_t calls, tools, errors, duration_ms;
+    str last_answer;
+    bool cut; /* there were more than fit */
+};
+bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
+                 struct event_sums *sums, struct err *e) MUST_USE;
+
+/* query_cursor.c: "sort|value|id" as an opaque text and back. */
+str cursor_make(struct arena *a, str sort, str value, str id);
+bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id,
+                 struct err *e) MUST_USE;
+bool cursor_i64(str text, int64_t *out) MUST_USE;

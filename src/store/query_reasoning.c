@@ -1,0 +1,180 @@
+/* query_reasoning.c - how much models think: by model and level.
+ *
+ * One pass over the calls; the medians are of at most SAMPLES_MAX calls of a row.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/map.h"
+#include "store/query_in.h"
+
+#define ROWS_MAX 500
+#define SAMPLES_MAX 20000
+#define BUCKETS 10
+
+struct row {
+    str model, level;
+    int64_t calls, with_reasoning, reasoning_tokens, output_tokens, cap_tokens, cut, starved;
+    int64_t buckets[BUCKETS];
+    int64_t *samples;
+    size_t sample_count, sample_cap;
+};
+
+struct table {
+    struct reader *r;
+    struct map rows; /* by model and level */
+    struct buf key;
+};
+
+enum { MODEL, LEVEL, HAS, TOKENS, OUTPUT, CAP, CUT, STARVED, THINKING };
+
+#define COLUMNS                                                                                    \
+    "coalesce(i.model, ''), coalesce(i.reasoning_level, ''), i.has_reasoning, "                    \
+    "coalesce(i.reasoning_tokens, 0), coalesce(i.output_tokens, 0), coalesce(i.cap_tokens, 0), "   \
+    "CASE WHEN i.reasoning_cut IS NOT NULL THEN 1 ELSE 0 END, "                                    \
+    "CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND i.answer IS NULL "    \
+    "AND i.tool_calls IS NULL THEN 1 ELSE 0 END, "                                                 \
+    "CASE WHEN i.reasoning_ms IS NULL THEN NULL ELSE coalesce(i.answer_ms, i.ended_ms) - "         \
+    "i.reasoning_ms END"
+
+static struct row *row_of(struct table *t, str model, str level)
+{
+    struct map_entry *found;
+    struct row *row;
+    struct err e;
+    str key;
+
+    buf_reset(&t->key);
+    buf_add(&t->key, model);
+    buf_add_c(&t->key, '\0');
+    buf_add(&t->key, level);
+    found = map_find(&t->rows, buf_str(&t->key));
+    if (found)
+        return found->value.ptr;
+    key = arena_dup(&t->r->arena, buf_str(&t->key));
+    row = arena_zero(&t->r->arena, 1, sizeof *row);
+    row->model = arena_dup(&t->r->arena, model);
+    row->level = arena_dup(&t->r->arena, level);
+    return map_set(&t->rows, key, MAP_PTR(row), &e) ? row : NULL;
+}
+
+static void sample(struct row *row, int64_t ms)
+{
+    if (ms < 0 || row->sample_count == SAMPLES_MAX)
+        return;
+    if (row->sample_count == row->sample_cap) {
+        row->sample_cap = row->sample_cap ? row->sample_cap * 2 : 64;
+        row->samples = base_realloc(row->samples, row->sample_cap * sizeof *row->samples);
+    }
+    row->samples[row->sample_count++] = ms;
+}
+
+static bool on_call(void *ctx, const struct db_value *v, size_t n)
+{
+    struct table *t = ctx;
+    struct row *row = row_of(t, v[MODEL].s, v[LEVEL].s);
+    int64_t tokens = v[TOKENS].i, cap = v[CAP].i;
+
+    (void)n;
+    if (!row)
+        return true;
+    row->calls++;
+    row->with_reasoning += v[HAS].i != 0;
+    row->reasoning_tokens += tokens;
+    row->output_tokens += v[OUTPUT].i;
+    row->cut += v[CUT].i;
+    row->starved += v[STARVED].i;
+    if (cap > 0) {
+        int64_t at = tokens * BUCKETS / cap;
+
+        row->cap_tokens = cap > row->cap_tokens ? cap : row->cap_tokens;
+        row->buckets[at < 0 ? 0 : at >= BUCKETS ? BUCKETS - 1 : at]++;
+    }
+    if (v[THINKING].type == DB_INT)
+        sample(row, v[THINKING].i);
+    return true;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void percentile_write(struct json_out *o, const char *name, const struct row *row,
+                             size_t percent)
+{
+    size_t at = row->sample_count ? (row->sample_count * percent + 99) / 100 : 0;
+
+    json_out_key(o, str_c(name));
+    if (at == 0)
+        json_out_null(o);
+    else
+        json_out_i64(o, row->samples[at - 1]);
+}
+
+static void row_write(struct json_out *o, struct row *row)
+{
+    if (row->sample_count)
+        qsort(row->samples, row->sample_count, sizeof *row->samples, by_size);
+    json_out_object(o);
+    json_member_str(o, "model", row->model);
+    json_member_str(o, "level", row->level);
+    json_member_i64(o, "calls", row->calls);
+    json_member_i64(o, "with_reasoning", row->with_reasoning);
+    json_member_i64(o, "reasoning_tokens", row->reasoning_tokens);
+    json_member_i64(o, "output_tokens", row->output_tokens);
+    json_out_key(o, STR("share"));
+    json_out_double(
+        o, row->output_tokens > 0 ? (double)row->reasoning_tokens / (double)row->output_tokens : 0);
+    json_out_key(o, STR("cap_tokens"));
+    if (row->cap_tokens)
+        json_out_i64(o, row->cap_tokens);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("saturation"));
+    json_out_array(o);
+    for (size_t i = 0; i < BUCKETS; i++)
+        json_out_i64(o, row->buckets[i]);
+    json_out_end(o);
+    json_member_i64(o, "cut", row->cut);
+    json_member_i64(o, "starved", row->starved);
+    percentile_write(o, "thinking_ms_p50", row, 50);
+    percentile_write(o, "thinking_ms_p95", row, 95);
+    json_out_end(o);
+}
+
+bool query_reasoning(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                     struct buf *out, struct err *e)
+{
+    struct table t = {.r = r};
+    struct json_out o;
+    struct sql q;
+    bool ok;
+
+    arena_reset(&r->arena);
+    map_init(&t.rows, NULL, ROWS_MAX);
+    buf_init(&t.key, 65536);
+    sql_init(&q);
+    sql_add(&q, "SELECT " COLUMNS " FROM llm_interactions i");
+    if (f->start_us >= 0)
+        sql_where(&q, "i.started_ms >=", db_int(f->start_us / 1000));
+    if (f->end_us >= 0)
+        sql_where(&q, "i.started_ms <=", db_int(f->end_us / 1000));
+    sql_where_text(&q, "i.key_name =", a->key_name);
+    ok = sql_query(r, &q, (struct db_rows){on_call, &t}, e);
+    sql_release(&q);
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("rows"));
+    json_out_array(&o);
+    for (struct map_entry *i = map_next(&t.rows, NULL); i; i = map_next(&t.rows, i)) {
+        row_write(&o, i->value.ptr);
+        free(((struct row *)i->value.ptr)->samples);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    map_release(&t.rows);
+    buf_release(&t.key);
+    return ok && query_end(out, e);
+}

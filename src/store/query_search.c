@@ -1,0 +1,216 @@
+/* query_search.c - one box for all: calls and decisions by their words, sessions by their names.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/query_in.h"
+
+#define LOOK_MAX 2000 /* hits looked at, the newest */
+
+enum { SESSION_ID, INTERACTION_ID, TIMESTAMP, SNIPPET, EXTRA };
+
+static const struct kind {
+    const char *type, *extra; /* extra: what the fifth column is */
+} kinds[] = {
+    {"session", "status"},
+    {"decision", "kind"},
+    {"interaction", "model"},
+};
+
+struct hits {
+    struct json_out *o;
+    const struct kind *kind;
+    int64_t room;
+};
+
+static bool on_hit(void *ctx, const struct db_value *v, size_t n)
+{
+    struct hits *h = ctx;
+
+    (void)n;
+    if (h->room == 0)
+        return false;
+    h->room--;
+    json_out_object(h->o);
+    json_member_str(h->o, "type", str_c(h->kind->type));
+    json_out_key(h->o, STR("session_id"));
+    value_write(COLUMN_TEXT, &v[SESSION_ID], false, h->o);
+    json_out_key(h->o, STR("interaction_id"));
+    value_write(COLUMN_TEXT, &v[INTERACTION_ID], false, h->o);
+    json_out_key(h->o, STR("timestamp_us"));
+    value_write(COLUMN_NUMBER, &v[TIMESTAMP], false, h->o);
+    json_out_key(h->o, STR("snippet"));
+    value_write(COLUMN_TEXT, &v[SNIPPET], false, h->o);
+    json_out_key(h->o, str_c(h->kind->extra));
+    value_write(COLUMN_TEXT, &v[EXTRA], false, h->o);
+    json_out_end(h->o);
+    return true;
+}
+
+static void key_scope(struct sql *q, const struct query_asker *a, const char *column)
+{
+    if (!a->key_name.n)
+        return;
+    sql_and(q);
+    sql_add(q, column);
+    sql_add(q, " IN (SELECT s.session_id FROM alert_sessions s WHERE s.key_name = ");
+    sql_value(q, db_text(a->key_name));
+    sql_add(q, ")");
+}
+
+static bool sessions(struct reader *r, const struct query_asker *a, str words, struct hits *h,
+                     struct err *e)
+{
+    str like = words_like(words, &r->arena);
+    const char *op = sql_text(r, (struct sql_text){" LIKE ", " ILIKE "});
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q,
+            "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id, "
+            "s.session_id), s.status FROM alert_sessions s");
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    sql_and(&q);
+    sql_add(&q, "(s.session_id = ");
+    sql_value(&q, db_text(words));
+    for (size_t i = 0; i < 2; i++) {
+        sql_add(&q, i ? " OR s.alert_id" : " OR s.title");
+        sql_add(&q, op);
+        sql_value(&q, db_text(like));
+        sql_add(&q, " ESCAPE '\\'");
+    }
+    sql_add(&q, ") ORDER BY s.started_at_us DESC");
+    sql_limit(&q, h->room, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool decisions(struct reader *r, const struct query_asker *a, str words, struct hits *h,
+                      struct err *e)
+{
+    static const struct sql_text from = {
+        " FROM (SELECT rowid AS id, bm25(decisions_text) AS score FROM decisions_text WHERE "
+        "decisions_text MATCH ",
+        " FROM (SELECT decision_id AS id, 0 AS score FROM decisions WHERE words @@ "
+        "to_tsquery('simple', "};
+    static const struct sql_text order = {" ORDER BY rowid DESC LIMIT ",
+                                          ") ORDER BY decision_id DESC LIMIT "};
+    str query = words_query(r, words, false, false, &r->arena);
+    struct sql q;
+    bool ok;
+
+    if (query.n == 0)
+        return true;
+    sql_init(&q);
+    sql_add(&q, "SELECT d.session_id, d.interaction_id, d.timestamp_us, d.entry, d.kind");
+    sql_add(&q, sql_text(r, from));
+    sql_value(&q, db_text(query));
+    sql_add(&q, sql_text(r, order));
+    sql_value(&q, db_int(LOOK_MAX));
+    sql_add(&q, ") AS found JOIN decisions d ON d.decision_id = found.id");
+    key_scope(&q, a, "d.session_id");
+    sql_add(&q, " ORDER BY found.score, d.decision_id DESC");
+    sql_limit(&q, h->room, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
+    sql_release(&q);
+    return ok;
+}
+
+/* Where the words stand: SQLite's own snippet can only be asked for beside its MATCH. Reasoning is
+ * left out of it for who may not see that. */
+static bool calls_sqlite(struct reader *r, const struct query_asker *a, str query, struct hits *h,
+                         struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT i.session_id, i.interaction_id, i.started_ms * 1000, ");
+    sql_add(&q,
+            a->hide_reasoning ? "substr(coalesce(i.asked, i.answer, i.error_message), 1, 200)"
+                              : "found.words");
+    sql_add(&q,
+            ", i.model FROM (SELECT rowid AS id, bm25(interactions_text) AS score, "
+            "snippet(interactions_text, -1, '', '', '...', 24) AS words FROM interactions_text "
+            "WHERE interactions_text MATCH ");
+    sql_value(&q, db_text(query));
+    sql_add(&q, " ORDER BY rowid DESC LIMIT ");
+    sql_value(&q, db_int(LOOK_MAX));
+    sql_add(&q, ") AS found JOIN llm_interactions i ON i.rowid = found.id");
+    key_scope(&q, a, "i.session_id");
+    sql_add(&q, " ORDER BY found.score, i.started_ms DESC");
+    sql_limit(&q, h->room, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool calls_postgres(struct reader *r, const struct query_asker *a, str query, struct hits *h,
+                           struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q,
+            "SELECT i.session_id, i.interaction_id, i.started_ms * 1000, ts_headline('simple', "
+            "concat_ws(' ', i.asked, i.answer, i.error_message");
+    sql_add(&q, a->hide_reasoning ? "" : ", i.reasoning_content");
+    sql_add(&q, "), to_tsquery('simple', ");
+    sql_value(&q, db_text(query));
+    sql_add(&q,
+            "), 'StartSel=\"\", StopSel=\"\", MaxWords=24, MinWords=8'), i.model "
+            "FROM llm_interactions i WHERE i.words @@ to_tsquery('simple', ");
+    sql_value(&q, db_text(query));
+    sql_add(&q, ")");
+    q.where = true;
+    key_scope(&q, a, "i.session_id");
+    sql_add(&q, " ORDER BY i.started_ms DESC");
+    sql_limit(&q, h->room, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool calls(struct reader *r, const struct query_asker *a, str words, struct hits *h,
+                  struct err *e)
+{
+    str query = words_query(r, words, true, a->hide_reasoning, &r->arena);
+
+    if (query.n == 0)
+        return true;
+    return db_kind(r->db) == DB_POSTGRES ? calls_postgres(r, a, query, h, e)
+                                         : calls_sqlite(r, a, query, h, e);
+}
+
+bool query_search(struct reader *r, const struct query_asker *a, str words, int64_t limit,
+                  struct buf *out, struct err *e)
+{
+    static bool (*const looks[])(
+        struct reader *, const struct query_asker *, str, struct hits *, struct err *) = {
+        sessions, decisions, calls};
+    struct json_out o;
+    struct hits h = {.o = &o};
+    int64_t left = limit;
+
+    arena_reset(&r->arena);
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("results"));
+    json_out_array(&o);
+    for (size_t i = words_scoped(words) ? 2 : 0; i < COUNT_OF(looks); i++) {
+        /* A part for each of those to come; what one leaves is the next one's. */
+        int64_t share = left / (int64_t)(COUNT_OF(looks) - i);
+
+        h.kind = &kinds[i];
+        h.room = share ? share : left;
+        share = h.room;
+        if (h.room && !looks[i](r, a, words, &h, e))
+            return false;
+        left -= share - h.room;
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    return query_end(out, e);
+}

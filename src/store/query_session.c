@@ -1,0 +1,334 @@
+/* query_session.c - one session with all that is known of it; one call; their segments.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/query_calls.h"
+
+#define SEGMENTS_MAX 20000
+
+static bool not_found(const char *what, str id, struct err *e)
+{
+    return err_set(
+        e, ERR_NOT_FOUND, "there is no %s \"" STR_FMT "\"", what, STR_ARG(str_slice(id, 0, 120)));
+}
+
+bool session_check(struct reader *r, const struct query_asker *a, str id, struct err *e)
+{
+    struct sql q;
+    int64_t there;
+    bool ok;
+
+    for (size_t i = 0; i < a->running_count; i++)
+        if (str_eq(a->running[i].session_id, id) &&
+            (!a->key_name.n || str_eq(a->running[i].key_name, a->key_name)))
+            return true;
+    sql_init(&q);
+    sql_add(&q, "SELECT 1 FROM alert_sessions s");
+    sql_where(&q, "s.session_id =", db_text(id));
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    ok = sql_number(r, &q, &there, e) && (there || not_found("session", id, e));
+    sql_release(&q);
+    return ok;
+}
+
+/* ---- a session ---- */
+
+static const struct column more_columns[] = {
+    {"alert_data", "s.alert_data", COLUMN_JSON},
+    {"final_analysis", "s.final_analysis", COLUMN_TEXT},
+    {"session_metadata", "s.session_metadata", COLUMN_JSON},
+};
+
+struct one {
+    const struct query_asker *a;
+    struct json_out *o;
+    bool there, has_analysis;
+    int64_t tokens[3];
+    struct db_value cost;
+};
+
+static bool on_one(void *ctx, const struct db_value *v, size_t n)
+{
+    enum { INPUT = 15, COST = 18 };
+    struct one *x = ctx;
+    const struct db_value *more = v + session_column_count;
+
+    (void)n;
+    x->there = true;
+    json_out_object(x->o);
+    session_write(x->a, v, x->o);
+    columns_write(more_columns, 1, more, false, x->o);
+    columns_write(more_columns + 2, 1, more + 2, false, x->o);
+    if (more[1].type != DB_NULL) {
+        x->has_analysis = true;
+        columns_write(more_columns + 1, 1, more + 1, false, x->o);
+    }
+    for (size_t i = 0; i < 3; i++)
+        x->tokens[i] = v[INPUT + i].i;
+    x->cost = v[COST];
+    return false;
+}
+
+/* Only a first call of it runs: what is known of that. */
+static bool one_running(struct one *x, str id)
+{
+    for (size_t i = 0; i < x->a->running_count; i++) {
+        const struct query_running *c = &x->a->running[i];
+
+        if (!str_eq(c->session_id, id) ||
+            (x->a->key_name.n && !str_eq(c->key_name, x->a->key_name)))
+            continue;
+        x->there = true;
+        json_out_object(x->o);
+        json_member_str(x->o, "session_id", id);
+        json_member_null(x->o, "alert_id");
+        json_member_str(x->o, "agent_type", STR("gateway"));
+        json_member_str(x->o, "alert_type", c->dialect);
+        json_member_str(x->o, "status", STR("in_progress"));
+        json_member_i64(x->o, "started_at_us", c->started_us);
+        json_member_null(x->o, "completed_at_us");
+        json_member_null(x->o, "error_message");
+        json_member_null(x->o, "duration_ms");
+        json_member_i64(x->o, "llm_interaction_count", 0);
+        json_member_i64(x->o, "mcp_communication_count", 0);
+        json_member_str(x->o, "title", c->title);
+        json_member_str(x->o, "model", c->model);
+        json_member_str(x->o, "key_name", c->key_name);
+        json_member_null(x->o, "subject");
+        json_member_i64(x->o, "input_tokens", 0);
+        json_member_i64(x->o, "output_tokens", 0);
+        json_member_i64(x->o, "reasoning_tokens", 0);
+        json_member_null(x->o, "cost_usd");
+        json_out_key(x->o, STR("has_reasoning"));
+        json_out_bool(x->o, false);
+        json_member_null(x->o, "alert_data");
+        json_member_null(x->o, "session_metadata");
+        return true;
+    }
+    return false;
+}
+
+static void summary_write(const struct one *x, const struct event_sums *s)
+{
+    static const char *const names[] = {"input", "output", "reasoning"};
+    struct json_out *o = x->o;
+
+    json_out_key(o, STR("summary"));
+    json_out_object(o);
+    json_member_i64(o, "llm_interaction_count", s->calls);
+    json_member_i64(o, "mcp_communication_count", s->tools);
+    json_member_i64(o, "total_duration_ms", s->duration_ms);
+    json_member_i64(o, "errors", s->errors);
+    json_out_key(o, STR("tokens"));
+    json_out_object(o);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        json_member_i64(o, names[i], x->tokens[i]);
+    json_out_end(o);
+    json_out_key(o, STR("cost_usd"));
+    value_write(COLUMN_NUMBER, &x->cost, false, o);
+    json_out_key(o, STR("timeline_cut"));
+    json_out_bool(o, s->cut);
+    json_out_end(o);
+}
+
+static bool head_read(struct reader *r, struct one *x, str id, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, session_columns, session_column_count);
+    sql_add(&q, ", ");
+    sql_columns(&q, more_columns, COUNT_OF(more_columns));
+    sql_add(&q, " FROM alert_sessions s");
+    sql_where(&q, "s.session_id =", db_text(id));
+    sql_where_text(&q, "s.key_name =", x->a->key_name);
+    ok = sql_query(r, &q, (struct db_rows){on_one, x}, e);
+    sql_release(&q);
+    return ok && (x->there || one_running(x, id) || not_found("session", id, e));
+}
+
+bool query_session(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                   struct err *e)
+{
+    struct json_out o;
+    struct one x = {.a = a, .o = &o, .cost = db_null()};
+    struct event_sums sums;
+    struct event *events;
+
+    arena_reset(&r->arena);
+    json_out_init(&o, out);
+    if (!head_read(r, &x, id, e) || !events_read(r, a, id, &events, &sums, e))
+        return false;
+    if (!x.has_analysis) {
+        json_out_key(&o, STR("final_analysis"));
+        if (sums.last_answer.n)
+            json_out_str(&o, sums.last_answer);
+        else
+            json_out_null(&o);
+    }
+    json_out_key(&o, STR("chronological_timeline"));
+    json_out_array(&o);
+    for (const struct event *ev = events; ev; ev = ev->next)
+        json_out_raw(&o, ev->json);
+    json_out_end(&o);
+    summary_write(&x, &sums);
+    json_out_end(&o);
+    return query_end(out, e);
+}
+
+/* ---- one call ---- */
+
+struct call_out {
+    struct reader *r;
+    const struct query_asker *a;
+    struct json_out *o;
+    bool there, damaged;
+};
+
+static void body_write(struct call_out *x, const char *name, const struct db_value *v, bool hide)
+{
+    str text;
+
+    json_out_key(x->o, str_c(name));
+    if (!body_unpack(&x->r->arena, &v[0], v[1].i, &text))
+        x->damaged = true;
+    if (hide || text.n == 0)
+        json_out_null(x->o);
+    else
+        value_write(COLUMN_JSON, &(struct db_value){DB_TEXT, 0, 0, text}, false, x->o);
+}
+
+static bool on_whole_call(void *ctx, const struct db_value *v, size_t n)
+{
+    struct call_out *x = ctx;
+    const struct db_value *bodies = v + call_column_count;
+
+    (void)n;
+    x->there = true;
+    call_write(x->a, &x->r->arena, v, x->o);
+    body_write(x, "request", bodies, false);
+    body_write(x, "reply", bodies + 2, x->a->hide_reasoning);
+    return false;
+}
+
+static void key_scope(struct sql *q, const struct query_asker *a)
+{
+    if (!a->key_name.n)
+        return;
+    sql_where(q,
+              "i.session_id IN (SELECT s.session_id FROM alert_sessions s WHERE s.key_name =",
+              db_text(a->key_name));
+    sql_add(q, ")");
+}
+
+static bool segments_write(struct reader *r, const struct query_asker *a, const char *where, str id,
+                           struct json_out *o, struct err *e);
+
+bool query_call(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                struct err *e)
+{
+    struct json_out o;
+    struct call_out x = {.r = r, .a = a, .o = &o};
+    struct sql q;
+    bool ok;
+
+    arena_reset(&r->arena);
+    json_out_init(&o, out);
+    json_out_object(&o);
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, call_columns, call_column_count);
+    sql_add(&q, ", i.request, i.request_size, i.reply, i.reply_size FROM llm_interactions i");
+    sql_where(&q, "i.interaction_id =", db_text(id));
+    key_scope(&q, a);
+    ok = sql_query(r, &q, (struct db_rows){on_whole_call, &x}, e) &&
+         (x.there || not_found("call", id, e));
+    sql_release(&q);
+    ok = ok && segments_write(r, a, "i.interaction_id =", id, &o, e);
+    json_out_end(&o);
+    return ok && query_end(out, e);
+}
+
+/* ---- segments ---- */
+
+struct segments_out {
+    const struct query_asker *a;
+    struct json_out *o;
+};
+
+static bool on_segment(void *ctx, const struct db_value *v, size_t n)
+{
+    struct segments_out *x = ctx;
+
+    (void)n;
+    json_out_object(x->o);
+    segment_json(x->a, v, x->o);
+    json_out_end(x->o);
+    return true;
+}
+
+static bool segments_write(struct reader *r, const struct query_asker *a, const char *where, str id,
+                           struct json_out *o, struct err *e)
+{
+    struct segments_out x = {a, o};
+    struct sql q;
+    bool ok;
+
+    json_out_key(o, STR("segments"));
+    json_out_array(o);
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, segment_columns, segment_column_count);
+    sql_add(&q,
+            " FROM llm_interactions i JOIN reasoning_segments g ON g.interaction_id = "
+            "i.interaction_id");
+    sql_where(&q, where, db_text(id));
+    sql_add(&q, " ORDER BY i.started_ms, i.interaction_id, g.n");
+    sql_limit(&q, SEGMENTS_MAX, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_segment, &x}, e);
+    sql_release(&q);
+    json_out_end(o);
+    return ok;
+}
+
+bool query_session_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                            struct err *e)
+{
+    struct json_out o;
+    bool ok;
+
+    arena_reset(&r->arena);
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_member_str(&o, "session_id", id);
+    ok = session_check(r, a, id, e) && segments_write(r, a, "i.session_id =", id, &o, e);
+    json_out_end(&o);
+    return ok && query_end(out, e);
+}
+
+bool query_call_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                         struct err *e)
+{
+    struct json_out o;
+    struct sql q;
+    int64_t there;
+    bool ok;
+
+    arena_reset(&r->arena);
+    sql_init(&q);
+    sql_add(&q, "SELECT 1 FROM llm_interactions i");
+    sql_where(&q, "i.interaction_id =", db_text(id));
+    key_scope(&q, a);
+    ok = sql_number(r, &q, &there, e) && (there || not_found("call", id, e));
+    sql_release(&q);
+    if (!ok)
+        return false;
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_member_str(&o, "interaction_id", id);
+    ok = segments_write(r, a, "i.interaction_id =", id, &o, e);
+    json_out_end(&o);
+    return ok && query_end(out, e);
+}

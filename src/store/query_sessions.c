@@ -1,0 +1,560 @@
+/* query_sessions.c - lists of sessions: filters, order, pages.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/query_in.h"
+
+#define COUNT_MAX 1000000 /* beyond it a total is not worth the time */
+#define SEARCH_MAX 10000  /* calls looked at, the newest */
+
+const struct query_filter query_filter_none = {
+    .agent_type = STR_INIT(""),
+    .alert_type = STR_INIT(""),
+    .search = STR_INIT(""),
+    .model = STR_INIT(""),
+    .key = STR_INIT(""),
+    .tool = STR_INIT(""),
+    .kind = STR_INIT(""),
+    .session_id = STR_INIT(""),
+    .subject = STR_INIT(""),
+    .has_reasoning = -1,
+    .start_us = -1,
+    .end_us = -1,
+};
+
+enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS };
+
+const struct column session_columns[] = {
+    {"session_id", "s.session_id", COLUMN_TEXT},
+    {"alert_id", "s.alert_id", COLUMN_TEXT},
+    {"agent_type", "coalesce(s.agent_type, 'gateway')", COLUMN_TEXT},
+    {"alert_type", "s.alert_type", COLUMN_TEXT},
+    {"status", "s.status", COLUMN_TEXT},
+    {"started_at_us", "s.started_at_us", COLUMN_NUMBER},
+    {"completed_at_us", "s.completed_at_us", COLUMN_NUMBER},
+    {"error_message", "s.error_message", COLUMN_TEXT},
+    {"duration_ms", "(s.completed_at_us - s.started_at_us) / 1000", COLUMN_NUMBER},
+    {"llm_interaction_count", "s.call_count", COLUMN_NUMBER},
+    {"mcp_communication_count", "s.tool_count", COLUMN_NUMBER},
+    {"title", "s.title", COLUMN_TEXT},
+    {"model", "s.model", COLUMN_TEXT},
+    {"key_name", "s.key_name", COLUMN_TEXT},
+    {"subject", "s.subject", COLUMN_TEXT},
+    {"input_tokens", "s.input_tokens", COLUMN_NUMBER},
+    {"output_tokens", "s.output_tokens", COLUMN_NUMBER},
+    {"reasoning_tokens", "s.reasoning_tokens", COLUMN_NUMBER},
+    {"cost_usd", "s.cost_usd", COLUMN_NUMBER},
+    {"has_reasoning", "s.has_reasoning", COLUMN_FLAG},
+};
+const size_t session_column_count = COUNT_OF(session_columns);
+
+static const struct sort {
+    const char *name, *sql;
+    bool real;
+} sorts[] = {
+    {"started_at_us", "s.started_at_us", false},
+    {"duration_ms", "coalesce(s.completed_at_us - s.started_at_us, 0)", false},
+    {"total_tokens", "(s.input_tokens + s.output_tokens)", false},
+    {"cost_usd", "coalesce(s.cost_usd, 0)", true},
+};
+
+/* ---- what is wanted ---- */
+
+bool session_is_running(const struct query_asker *a, str id)
+{
+    for (size_t i = 0; i < a->running_count; i++)
+        if (str_eq(a->running[i].session_id, id))
+            return true;
+    return false;
+}
+
+static void running_in(struct sql *q, const struct query_asker *a)
+{
+    str ids[QUERY_RUNNING_MAX];
+    size_t n = a->running_count < QUERY_RUNNING_MAX ? a->running_count : QUERY_RUNNING_MAX;
+
+    for (size_t i = 0; i < n; i++)
+        ids[i] = a->running[i].session_id;
+    sql_in(q, "s.session_id", ids, n);
+}
+
+static bool wants_status(const struct query_filter *f, str status)
+{
+    for (size_t i = 0; i < f->status_count; i++)
+        if (str_eq(f->status[i], status))
+            return true;
+    return f->status_count == 0;
+}
+
+/* Those that run are in progress, whatever the tables say. */
+static void where_status(struct sql *q, const struct query_asker *a, const struct query_filter *f)
+{
+    if (f->status_count == 0)
+        return;
+    sql_and(q);
+    sql_add(q, "(");
+    sql_in(q, "s.status", f->status, f->status_count);
+    if (a->running_count) {
+        sql_add(q, wants_status(f, STR("in_progress")) ? " OR " : " AND NOT ");
+        running_in(q, a);
+    }
+    sql_add(q, ")");
+}
+
+static void where_search(const struct reader *r, struct sql *q, const struct query_asker *a,
+                         str search, struct arena *arena)
+{
+    static const struct sql_text match = {
+        "s.session_id IN (SELECT i.session_id FROM llm_interactions i WHERE i.rowid IN "
+        "(SELECT rowid FROM interactions_text WHERE interactions_text MATCH ",
+        "s.session_id IN (SELECT i.session_id FROM llm_interactions i WHERE i.words @@ "
+        "to_tsquery('simple', "};
+    static const struct sql_text limit = {" ORDER BY rowid DESC LIMIT ",
+                                          ") ORDER BY i.started_ms DESC LIMIT "};
+    static const char *const columns[] = {"s.session_id",
+                                          "s.title",
+                                          "s.alert_id",
+                                          "s.alert_type",
+                                          "s.error_message",
+                                          "s.alert_data",
+                                          "s.final_analysis",
+                                          "s.subject"};
+    str words = words_query(r, search, true, a->hide_reasoning, arena);
+    str like = words_like(search, arena);
+
+    sql_and(q);
+    sql_add(q, "(");
+    for (size_t i = 0; i < COUNT_OF(columns); i++) {
+        sql_add(q, i ? " OR " : "");
+        sql_add(q, columns[i]);
+        sql_add(q, sql_text(r, (struct sql_text){" LIKE ", " ILIKE "}));
+        sql_value(q, db_text(like));
+        sql_add(q, " ESCAPE '\\'");
+    }
+    if (words.n) {
+        sql_add(q, " OR ");
+        sql_add(q, sql_text(r, match));
+        sql_value(q, db_text(words));
+        sql_add(q, sql_text(r, limit));
+        sql_value(q, db_int(SEARCH_MAX));
+        sql_add(q, sql_text(r, (struct sql_text){"))", ")"}));
+    }
+    sql_add(q, ")");
+}
+
+void session_where(const struct reader *r, struct sql *q, const struct query_asker *a,
+                   const struct query_filter *f, struct arena *arena)
+{
+    sql_where_text(q, "s.session_id =", f->session_id);
+    sql_where_text(q, "s.key_name =", a->key_name);
+    sql_where_text(q, "s.key_name =", f->key);
+    where_status(q, a, f);
+    sql_where_text(q, "coalesce(s.agent_type, 'gateway') =", f->agent_type);
+    sql_where_text(q, "s.alert_type =", f->alert_type);
+    sql_where_text(q, "s.model =", f->model);
+    sql_where_text(q, "s.subject =", f->subject);
+    if (f->start_us >= 0)
+        sql_where(q, "s.started_at_us >=", db_int(f->start_us));
+    if (f->end_us >= 0)
+        sql_where(q, "s.started_at_us <=", db_int(f->end_us));
+    if (f->has_reasoning >= 0) {
+        sql_and(q);
+        sql_add(q, f->has_reasoning ? "s.has_reasoning = 1" : "s.has_reasoning = 0");
+    }
+    if (f->tool.n) {
+        sql_where(q,
+                  "EXISTS (SELECT 1 FROM decisions d JOIN decision_tools t ON t.decision_id = "
+                  "d.decision_id WHERE d.session_id = s.session_id AND t.tool =",
+                  db_text(f->tool));
+        sql_add(q, ")");
+    }
+    if (f->search.n)
+        where_search(r, q, a, f->search, arena);
+}
+
+void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o)
+{
+    struct db_value now[COUNT_OF(session_columns)];
+
+    memcpy(now, v, sizeof now);
+    if (a->running_count && session_is_running(a, v[SESSION_ID].s)) {
+        now[STATUS] = db_text(STR("in_progress"));
+        now[COMPLETED] = now[DURATION] = db_null();
+    }
+    columns_write(session_columns, COUNT_OF(session_columns), now, a->hide_reasoning, o);
+}
+
+/* ---- a page ---- */
+
+struct list {
+    struct reader *r;
+    const struct query_asker *a;
+    const struct query_filter *f;
+    const struct query_page *p;
+    struct json_out *o;
+    const struct sort *sort;
+    bool down;
+    str sort_name;
+    int64_t room, count; /* rows still wanted; rows given */
+    bool more;
+    str last_value, last_id;
+};
+
+static bool find_sort(struct list *l, struct err *e)
+{
+    str name = l->p->sort.n ? l->p->sort : STR("-started_at_us");
+
+    l->sort_name = name;
+    l->down = name.p[0] == '-';
+    if (l->down)
+        name = str_slice(name, 1, name.n);
+    for (size_t i = 0; i < COUNT_OF(sorts); i++)
+        if (str_eq(name, str_c(sorts[i].name))) {
+            l->sort = &sorts[i];
+            return true;
+        }
+    return err_set(e,
+                   ERR_INPUT,
+                   "sort: must be started_at_us, duration_ms, total_tokens or cost_usd, with a "
+                   "\"-\" before it for the largest first");
+}
+
+static bool where_cursor(struct list *l, struct sql *q, struct err *e)
+{
+    struct db_value at = db_null();
+    str value, id;
+    char *end;
+
+    if (!cursor_read(&l->r->arena, l->p->cursor, l->sort_name, &value, &id, e))
+        return err_prefix(e, "cursor: ");
+    if (l->sort->real) {
+        at = db_real(strtod(value.p, &end));
+        if (!value.n || *end)
+            return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
+    } else {
+        int64_t n;
+
+        if (!cursor_i64(value, &n))
+            return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
+        at = db_int(n);
+    }
+    sql_and(q);
+    sql_add(q, "(");
+    sql_add(q, l->sort->sql);
+    sql_add(q, l->down ? ", s.session_id) < (" : ", s.session_id) > (");
+    sql_value(q, at);
+    sql_add(q, ", ");
+    sql_value(q, db_text(id));
+    sql_add(q, ")");
+    return true;
+}
+
+static bool on_session(void *ctx, const struct db_value *v, size_t n)
+{
+    struct list *l = ctx;
+    const struct db_value *key = &v[n - 1];
+
+    if (l->room == 0) {
+        l->more = true;
+        return false;
+    }
+    l->room--;
+    l->count++;
+    json_out_object(l->o);
+    session_write(l->a, v, l->o);
+    json_out_end(l->o);
+    if (l->room == 0) {
+        l->last_value = key->type == DB_REAL
+                            ? arena_printf(&l->r->arena, "%.17g", key->d)
+                            : arena_printf(&l->r->arena, "%lld", (long long)key->i);
+        l->last_id = arena_dup(&l->r->arena, v[SESSION_ID].s);
+    }
+    return true;
+}
+
+static bool rows_write(struct list *l, int64_t offset, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, session_columns, session_column_count);
+    sql_add(&q, ", ");
+    sql_add(&q, l->sort->sql);
+    sql_add(&q, " FROM alert_sessions s");
+    session_where(l->r, &q, l->a, l->f, &l->r->arena);
+    ok = l->p->cursor.n == 0 || where_cursor(l, &q, e);
+    sql_add(&q, " ORDER BY ");
+    sql_add(&q, l->sort->sql);
+    sql_add(&q, l->down ? " DESC, s.session_id DESC" : ", s.session_id");
+    sql_limit(&q, l->room + 1, l->p->cursor.n ? 0 : offset);
+    ok = ok && sql_query(l->r, &q, (struct db_rows){on_session, l}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool count_rows(struct list *l, int64_t *out, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
+    session_where(l->r, &q, l->a, l->f, &l->r->arena);
+    sql_limit(&q, COUNT_MAX, 0);
+    sql_add(&q, ") AS counted");
+    ok = sql_number(l->r, &q, out, e);
+    sql_release(&q);
+    return ok;
+}
+
+/* ---- sessions of which only a first call runs ---- */
+
+struct unseen {
+    const struct query_running *at[QUERY_RUNNING_MAX];
+    size_t n;
+};
+
+static bool on_seen(void *ctx, const struct db_value *v, size_t n)
+{
+    struct unseen *u = ctx;
+
+    (void)n;
+    for (size_t i = 0; i < u->n; i++)
+        if (str_eq(u->at[i]->session_id, v->s))
+            u->at[i--] = u->at[--u->n];
+    return true;
+}
+
+static bool fits(const struct list *l, const struct query_running *c)
+{
+    const struct query_filter *f = l->f;
+
+    return wants_status(f, STR("in_progress")) && c->session_id.n &&
+           (!l->a->key_name.n || str_eq(c->key_name, l->a->key_name)) &&
+           (!f->key.n || str_eq(c->key_name, f->key)) &&
+           (!f->model.n || str_eq(c->model, f->model)) &&
+           (!f->agent_type.n || str_eq(f->agent_type, STR("gateway"))) &&
+           (!f->alert_type.n || str_eq(f->alert_type, c->dialect)) &&
+           (!f->session_id.n || str_eq(f->session_id, c->session_id)) && !f->search.n &&
+           !f->tool.n && !f->subject.n && f->has_reasoning < 0 &&
+           (f->start_us < 0 || c->started_us >= f->start_us) &&
+           (f->end_us < 0 || c->started_us <= f->end_us);
+}
+
+static bool find_unseen(struct list *l, struct unseen *u, struct err *e)
+{
+    str ids[QUERY_RUNNING_MAX];
+    struct sql q;
+    bool ok;
+
+    u->n = 0;
+    for (size_t i = 0; i < l->a->running_count && u->n < QUERY_RUNNING_MAX; i++) {
+        bool twice = false;
+
+        for (size_t j = 0; j < u->n; j++)
+            twice |= str_eq(u->at[j]->session_id, l->a->running[i].session_id);
+        if (!twice && fits(l, &l->a->running[i]))
+            u->at[u->n++] = &l->a->running[i];
+    }
+    if (u->n == 0)
+        return true;
+    for (size_t i = 0; i < u->n; i++)
+        ids[i] = u->at[i]->session_id;
+    sql_init(&q);
+    sql_add(&q, "SELECT s.session_id FROM alert_sessions s WHERE ");
+    sql_in(&q, "s.session_id", ids, u->n);
+    ok = sql_query(l->r, &q, (struct db_rows){on_seen, u}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static struct db_value text_or_null(str s)
+{
+    return s.n ? db_text(s) : db_null();
+}
+
+static void running_write(const struct query_asker *a, const struct query_running *c,
+                          struct json_out *o)
+{
+    const struct db_value none = db_null(), zero = db_int(0);
+    const struct db_value v[COUNT_OF(session_columns)] = {
+        db_text(c->session_id),
+        none,
+        db_text(STR("gateway")),
+        text_or_null(c->dialect),
+        db_text(STR("in_progress")),
+        db_int(c->started_us),
+        none,
+        none,
+        none,
+        zero,
+        zero,
+        text_or_null(c->title),
+        text_or_null(c->model),
+        text_or_null(c->key_name),
+        none,
+        zero,
+        zero,
+        zero,
+        none,
+        zero,
+    };
+
+    session_write(a, v, o);
+}
+
+/* ---- the answer ---- */
+
+static void pagination_write(const struct list *l, int64_t total)
+{
+    struct json_out *o = l->o;
+
+    json_out_key(o, STR("pagination"));
+    json_out_object(o);
+    json_member_i64(o, "page", l->p->page);
+    json_member_i64(o, "page_size", l->p->limit);
+    json_member_i64(o, "total_pages", (total + l->p->limit - 1) / l->p->limit);
+    json_member_i64(o, "total_items", total);
+    if (l->more && l->last_id.n)
+        json_member_str(
+            o, "next_cursor", cursor_make(&l->r->arena, l->sort_name, l->last_value, l->last_id));
+    else
+        json_member_null(o, "next_cursor");
+    json_out_end(o);
+}
+
+static void filters_write(const struct query_filter *f, const struct query_page *p,
+                          struct json_out *o)
+{
+    const struct {
+        const char *name;
+        str text;
+    } texts[] = {{"agent_type", f->agent_type},
+                 {"alert_type", f->alert_type},
+                 {"search", f->search},
+                 {"model", f->model},
+                 {"key", f->key},
+                 {"tool", f->tool},
+                 {"sort", p->sort}};
+
+    json_out_key(o, STR("filters_applied"));
+    json_out_object(o);
+    if (f->status_count) {
+        json_out_key(o, STR("status"));
+        json_out_array(o);
+        for (size_t i = 0; i < f->status_count; i++)
+            json_out_str(o, f->status[i]);
+        json_out_end(o);
+    }
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (texts[i].text.n)
+            json_member_str(o, texts[i].name, texts[i].text);
+    if (f->has_reasoning >= 0) {
+        json_out_key(o, STR("has_reasoning"));
+        json_out_bool(o, f->has_reasoning);
+    }
+    if (f->start_us >= 0)
+        json_member_i64(o, "start_date_us", f->start_us);
+    if (f->end_us >= 0)
+        json_member_i64(o, "end_date_us", f->end_us);
+    json_out_end(o);
+}
+
+bool query_sessions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                    const struct query_page *p, struct buf *out, struct err *e)
+{
+    struct json_out o;
+    struct list l = {.r = r, .a = a, .f = f, .p = p, .o = &o, .room = p->limit};
+    struct unseen u;
+    int64_t total, offset;
+
+    assert(p->limit > 0 && p->page > 0);
+    arena_reset(&r->arena);
+    l.last_id = l.last_value = STR("");
+    json_out_init(&o, out);
+    if (!find_sort(&l, e) || !find_unseen(&l, &u, e) || !count_rows(&l, &total, e))
+        return false;
+    if ((int64_t)u.n > p->limit)
+        u.n = (size_t)p->limit;
+    json_out_object(&o);
+    json_out_key(&o, STR("sessions"));
+    json_out_array(&o);
+    for (size_t i = 0; i < u.n && p->page == 1 && p->cursor.n == 0; i++, l.room--) {
+        json_out_object(&o);
+        running_write(a, u.at[i], &o);
+        json_out_end(&o);
+    }
+    offset = (p->page - 1) * p->limit - (int64_t)u.n;
+    if (!rows_write(&l, p->page > 1 ? offset : 0, e))
+        return false;
+    json_out_end(&o);
+    pagination_write(&l, total + (int64_t)u.n);
+    filters_write(f, p, &o);
+    json_out_end(&o);
+    return query_end(out, e);
+}
+
+/* ---- what is going on ---- */
+
+struct active {
+    const struct query_asker *a;
+    struct json_out *o;
+};
+
+static void age_write(const struct active *x, int64_t started_us)
+{
+    int64_t age = x->a->now_us > started_us ? x->a->now_us - started_us : 0;
+
+    json_out_key(x->o, STR("duration_seconds"));
+    json_out_double(x->o, (double)(age / 1000) / 1000);
+}
+
+static bool on_active(void *ctx, const struct db_value *v, size_t n)
+{
+    struct active *x = ctx;
+
+    (void)n;
+    json_out_object(x->o);
+    session_write(x->a, v, x->o);
+    age_write(x, v[STARTED].i);
+    json_out_end(x->o);
+    return true;
+}
+
+bool query_active(struct reader *r, const struct query_asker *a, struct buf *out, struct err *e)
+{
+    struct query_filter f = query_filter_none;
+    struct json_out o;
+    struct active x = {a, &o};
+    struct list l = {.r = r, .a = a, .f = &f};
+    struct unseen u;
+    struct sql q;
+    bool ok;
+
+    arena_reset(&r->arena);
+    f.status[f.status_count++] = STR("in_progress");
+    f.status[f.status_count++] = STR("pending");
+    json_out_init(&o, out);
+    json_out_array(&o);
+    if (!find_unseen(&l, &u, e))
+        return false;
+    for (size_t i = 0; i < u.n; i++) {
+        json_out_object(&o);
+        running_write(a, u.at[i], &o);
+        age_write(&x, u.at[i]->started_us);
+        json_out_end(&o);
+    }
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, session_columns, session_column_count);
+    sql_add(&q, " FROM alert_sessions s");
+    session_where(r, &q, a, &f, &r->arena);
+    sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
+    sql_limit(&q, QUERY_LIMIT_MAX, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_active, &x}, e);
+    sql_release(&q);
+    json_out_end(&o);
+    return ok && query_end(out, e);
+}

@@ -1,0 +1,203 @@
+/* query_sql.c - statements in the making, and rows as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/query_in.h"
+
+bool reader_open(str url, struct reader **out, struct err *e)
+{
+    struct db *db;
+    struct reader *r;
+
+    if (!db_open(url, DB_READ, &db, e))
+        return false;
+    r = base_alloc(sizeof *r);
+    r->db = db;
+    arena_init(&r->arena, QUERY_ARENA_MAX);
+    *out = r;
+    return true;
+}
+
+void reader_close(struct reader *r)
+{
+    if (!r)
+        return;
+    db_close(r->db);
+    arena_release(&r->arena);
+    free(r);
+}
+
+void reader_interrupt(struct reader *r)
+{
+    db_interrupt(r->db);
+}
+
+/* ---- statements ---- */
+
+void sql_init(struct sql *q)
+{
+    buf_init(&q->text, QUERY_SQL_MAX);
+    q->n = 0;
+    q->where = false;
+}
+
+void sql_release(struct sql *q)
+{
+    buf_release(&q->text);
+}
+
+void sql_add(struct sql *q, const char *literal)
+{
+    buf_add(&q->text, str_c(literal));
+}
+
+void sql_value(struct sql *q, struct db_value v)
+{
+    assert(q->n < QUERY_ARGS_MAX);
+    q->args[q->n++] = v;
+    buf_printf(&q->text, "$%zu", q->n);
+}
+
+void sql_and(struct sql *q)
+{
+    sql_add(q, q->where ? " AND " : " WHERE ");
+    q->where = true;
+}
+
+void sql_where(struct sql *q, const char *literal, struct db_value v)
+{
+    sql_and(q);
+    sql_add(q, literal);
+    sql_add(q, " ");
+    sql_value(q, v);
+}
+
+void sql_where_text(struct sql *q, const char *literal, str text)
+{
+    if (text.n)
+        sql_where(q, literal, db_text(text));
+}
+
+void sql_limit(struct sql *q, int64_t limit, int64_t offset)
+{
+    sql_add(q, " LIMIT ");
+    sql_value(q, db_int(limit));
+    if (offset > 0) {
+        sql_add(q, " OFFSET ");
+        sql_value(q, db_int(offset));
+    }
+}
+
+void sql_in(struct sql *q, const char *name, const str *texts, size_t n)
+{
+    if (n == 0) {
+        sql_add(q, "1 = 0");
+        return;
+    }
+    sql_add(q, name);
+    sql_add(q, " IN (");
+    for (size_t i = 0; i < n; i++) {
+        sql_add(q, i ? ", " : "");
+        sql_value(q, db_text(texts[i]));
+    }
+    sql_add(q, ")");
+}
+
+bool sql_query(struct reader *r, struct sql *q, struct db_rows rows, struct err *e)
+{
+    buf_add_c(&q->text, '\0');
+    assert(!buf_full(&q->text));
+    return db_query(r->db, q->text.p, q->args, q->n, rows, e);
+}
+
+static bool on_number(void *ctx, const struct db_value *v, size_t n)
+{
+    (void)n;
+    *(int64_t *)ctx = v->type == DB_REAL ? (int64_t)v->d : v->i;
+    return false;
+}
+
+bool sql_number(struct reader *r, struct sql *q, int64_t *out, struct err *e)
+{
+    *out = 0;
+    return sql_query(r, q, (struct db_rows){on_number, out}, e);
+}
+
+const char *sql_text(const struct reader *r, struct sql_text t)
+{
+    return db_kind(r->db) == DB_POSTGRES ? t.postgres : t.sqlite;
+}
+
+/* ---- rows ---- */
+
+void sql_columns(struct sql *q, const struct column *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        sql_add(q, i ? ", " : "");
+        sql_add(q, c[i].sql ? c[i].sql : c[i].name);
+    }
+}
+
+static void json_text_write(str text, struct json_out *o)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (text.n && json_parse(&doc, text, &e))
+        json_out_raw(o, text);
+    else
+        json_out_str(o, text);
+    json_release(&doc);
+}
+
+void value_write(enum column_type type, const struct db_value *v, bool hide, struct json_out *o)
+{
+    if (v->type == DB_NULL || (type == COLUMN_HIDDEN && hide)) {
+        json_out_null(o);
+    } else if (type == COLUMN_FLAG) {
+        json_out_bool(o, v->type == DB_INT ? v->i != 0 : v->s.n && v->s.p[0] == 't');
+    } else if (v->type == DB_INT) {
+        json_out_i64(o, v->i);
+    } else if (v->type == DB_REAL) {
+        json_out_double(o, v->d);
+    } else if (type == COLUMN_JSON) {
+        json_text_write(v->s, o);
+    } else {
+        json_out_str(o, v->s);
+    }
+}
+
+void columns_write(const struct column *c, size_t n, const struct db_value *v, bool hide,
+                   struct json_out *o)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (c[i].type == COLUMN_SKIP)
+            continue;
+        json_out_key(o, str_c(c[i].name));
+        value_write(c[i].type, &v[i], hide, o);
+    }
+}
+
+void json_member_str(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    json_out_str(o, text);
+}
+
+void json_member_i64(struct json_out *o, const char *name, int64_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_i64(o, n);
+}
+
+void json_member_null(struct json_out *o, const char *name)
+{
+    json_out_key(o, str_c(name));
+    json_out_null(o);
+}
+
+bool query_end(const struct buf *out, struct err *e)
+{
+    return buf_ok(out, "the answer", e);
+}

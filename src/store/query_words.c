@@ -1,0 +1,156 @@
+/* query_words.c - what someone typed, as a query for full text.
+ *
+ * Words stand between white space. Each is put in quotes, so that nothing in it is an operator; the
+ * last one may be the front of a word, since it may still be in the making. "asked:", "answer:",
+ * "reasoning:" and "error:" before a word say where it must stand. All words must be there.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/query_in.h"
+
+static const struct field {
+    const char *prefix;
+    const char *column; /* of interactions_text */
+    char weight;        /* of the same column's part of a tsvector */
+} fields[] = {
+    {"asked:", "asked", 'A'},
+    {"answer:", "answer", 'B'},
+    {"reasoning:", "reasoning_content", 'C'},
+    {"error:", "error_message", 'D'},
+};
+
+#define REASONING (&fields[2])
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
+}
+
+/* Up to the next space; false at the end. */
+static bool next_word(str *rest, str *word)
+{
+    size_t from = 0, to;
+
+    while (from < rest->n && is_space(rest->p[from]))
+        from++;
+    for (to = from; to < rest->n && !is_space(rest->p[to]);)
+        to++;
+    *word = str_slice(*rest, from, to);
+    *rest = str_slice(*rest, to, rest->n);
+    return word->n > 0;
+}
+
+/* Whether there is anything in it that a tokenizer may make a token of. */
+static bool has_letter(str word)
+{
+    for (size_t i = 0; i < word.n; i++) {
+        unsigned char c = (unsigned char)word.p[i];
+
+        if (c >= 0x80 || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'))
+            return true;
+    }
+    return false;
+}
+
+static const struct field *scope_of(str *word)
+{
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (str_starts(*word, str_c(fields[i].prefix))) {
+            *word = str_slice(*word, strlen(fields[i].prefix), word->n);
+            return &fields[i];
+        }
+    return NULL;
+}
+
+static void add_quoted(struct buf *b, str word, char quote)
+{
+    buf_add_c(b, quote);
+    for (size_t i = 0; i < word.n; i++) {
+        if (word.p[i] == quote || (quote == '\'' && word.p[i] == '\\'))
+            buf_add_c(b, word.p[i]);
+        buf_add_c(b, word.p[i]);
+    }
+    buf_add_c(b, quote);
+}
+
+/* {asked answer} : "word"* */
+static void add_sqlite(struct buf *b, str word, const struct field *in, bool hide, bool last)
+{
+    if (in)
+        buf_printf(b, "%s : ", in->column);
+    else if (hide)
+        buf_add(b, STR("{asked answer error_message} : "));
+    add_quoted(b, word, '"');
+    buf_add(b, last ? STR("* ") : STR(" "));
+}
+
+/* 'word':*AB */
+static void add_postgres(struct buf *b, str word, const struct field *in, bool hide, bool last)
+{
+    if (b->n)
+        buf_add(b, STR(" & "));
+    add_quoted(b, word, '\'');
+    if (last || in || hide)
+        buf_add_c(b, ':');
+    if (last)
+        buf_add_c(b, '*');
+    if (in)
+        buf_add_c(b, in->weight);
+    else if (hide)
+        buf_add(b, STR("ABD"));
+}
+
+str words_query(const struct reader *r, str words, bool scoped, bool hide, struct arena *a)
+{
+    str rest = words, word, kept[QUERY_WORDS_MAX], out;
+    const struct field *in[QUERY_WORDS_MAX];
+    struct buf b;
+    size_t n = 0;
+
+    while (n < QUERY_WORDS_MAX && next_word(&rest, &word)) {
+        in[n] = scoped ? scope_of(&word) : NULL;
+        if (in[n] == REASONING && hide)
+            return STR("");
+        if (has_letter(word))
+            kept[n++] = word;
+    }
+    buf_init(&b, words.n * 2 + QUERY_WORDS_MAX * 48);
+    for (size_t i = 0; i < n; i++) {
+        if (db_kind(r->db) == DB_POSTGRES)
+            add_postgres(&b, kept[i], in[i], scoped && hide, i + 1 == n);
+        else
+            add_sqlite(&b, kept[i], in[i], scoped && hide, i + 1 == n);
+    }
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+bool words_scoped(str words)
+{
+    str rest = words, word;
+
+    while (next_word(&rest, &word))
+        if (scope_of(&word))
+            return true;
+    return false;
+}
+
+str words_like(str words, struct arena *a)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, words.n * 2 + 16);
+    buf_add_c(&b, '%');
+    for (size_t i = 0; i < words.n; i++) {
+        if (words.p[i] == '%' || words.p[i] == '_' || words.p[i] == '\\')
+            buf_add_c(&b, '\\');
+        if (words.p[i])
+            buf_add_c(&b, words.p[i]);
+    }
+    buf_add_c(&b, '%');
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/db.h"
+
+#include "store/db_driver.h"
+#include "store_help.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+struct seen {
+    size_t rows, columns;
+    struct db_value last[8];
+    char texts[8][64];
+};
+
+static bool keep(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct seen *s = ctx;
+
+    s->rows++;
+    s->columns = n;
+    for (size_t i = 0; i < n && i < COUNT_OF(s->last); i++) {
+        s->last[i] = columns[i];
+        if (columns[i].type == DB_TEXT || columns[i].type == DB_BLOB) {
+            assert_true(columns[i].s.n < sizeof s->texts[i]);
+            memcpy(s->texts[i], columns[i].s.p, columns[i].s.n);
+            s->last[i].s.p = s->texts[i];
+        }
+    }
+    return true;
+}
+
+static struct db *open_db(struct place *p, enum db_mode mode)
+{
+    struct db *db;
+    struct err e;
+
+    if (!db_open(str_c(p->url), mode, &db, &e))
+        fail_msg("%s", e.text);
+    return db;
+}
+
+static struct seen look(struct db *db, const char *sql, const struct db_value *args, size_t n)
+{
+    struct seen s = {0};
+    struct err e;
+
+    if (!db_query(db, sql, args, n, (struct db_rows){keep, &s}, &e))
+        fail_msg("%s: %s", sql, e.text);
+    return s;
+}
+
+static void run(struct db *db, const char *sql, const struct db_value *args, size_t n)
+{
+    struct err e;
+
+    if (!db_run(db, sql, args, n, &e))
+        fail_msg("%s: %s", sql, e.text);
+}
+
+TEST(values_of_every_type_come_back_as_they_went_in)
+{
+    struct db_value args[] = {db_int(INT64_MIN),
+                              db_real(0.1),
+                              db_text(STR("caf\xc3\xa9")),
+                              db_blob(STR("a\0b")),
+                              db_null()};
+    struct place p;
+    struct seen s;
+    struct db *db;
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    run(db,
+        db_kind(db) == DB_SQLITE
+            ? "CREATE TABLE x (a INTEGER, b REAL, c TEXT, d BLOB, e TEXT)"
+            : "CREATE TABLE x (a BIGINT, b DOUBLE PRECISION, c TEXT, d BYTEA, e TEXT)",
+        NULL,
+        0);
+    run(db, "INSERT INTO x VALUES ($1, $2, $3, $4, $5)", args, 5);
+    s = look(db, "SELECT a, b, c, d, e FROM x", NULL, 0);
+    CHECK(s.rows == 1 && s.columns == 5);
+    CHECK(s.last[0].type == DB_INT && s.last[0].i == INT64_MIN);
+    CHECK(s.last[1].type == DB_REAL && s.last[1].d == 0.1);
+    CHECK(s.last[2].type == DB_TEXT && str_eq(s.last[2].s, args[2].s));
+    CHECK(s.last[3].type == DB_BLOB && str_eq(s.last[3].s, args[3].s));
+    CHECK(s.last[4].type == DB_NULL);
+    run(db, "DROP TABLE x", NULL, 0);
+    db_close(db);
+    place_release(&p);
+}
+
+TEST(an_argument_is_found_by_its_number_wherever_it_stands)
+{
+    struct db_value args[] = {db_int(1), db_int(20), db_int(300)};
+    struct place p;
+    struct seen s;
+    struct db *db;
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    for (int i = 0; i < 2; i++) {
+        s = look(db, "SELECT $3 + 0, $1 + 0, $3 - $2, $1 + $1", args, 3);
+        CHECK(s.last[0].i == 300 && s.last[1].i == 1 && s.last[2].i == 280 && s.last[3].i == 2);
+    }
+    db_close(db);
+    place_release(&p);
+}
+
+TEST(more_statements_than_are_kept_work_as_well)
+{
+    struct place p;
+    struct db *db;
+    char sql[64];
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < (int)DB_STATEMENTS_MAX + 50; i++) {
+            struct seen s;
+
+            (void)snprintf(sql, sizeof sql, "SELECT %d", i);
+            s = look(db, sql, NULL, 0);
+            assert_int_equal(s.last[0].i, i);
+        }
+    db_close(db);
+    place_release(&p);
+}
+
+TEST(mistakes_are_told_and_the_connection_goes_on)
+{
+    struct db_value one = db_int(1);
+    struct place p;
+    struct db *db;
+    struct err e;
+    struct seen s;
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    CHECK(!db_run(db, "SELEC 1", NULL, 0, &e) && e.code == ERR_SYSTEM);
+    CHECK(!db_run(db, "SELECT $1 + $2 + 0", &one, 1, &e));
+    CHECK(!db_query(db, "SELECT * FROM nothing", NULL, 0, (struct db_rows){keep, &s}, &e));
+    s = look(db, "SELECT 1", NULL, 0);
+    CHECK(s.last[0].i == 1);
+    db_close(db);
+    place_release(&p);
+}
+
+TEST(a_reader_sees_what_a_writer_committed_and_can_change_nothing)
+{
+    struct db_value args[] = {db_text(STR("i")), db_text(STR("s"))};
+    const char *put = "INSERT INTO alert_sessions (session_id, title) VALUES ($1, $2)";
+    struct db *writer, *reader;
+    struct place p;
+    struct seen s;
+    struct err e;
+
+    place_init(&p);
+    writer = open_db(&p, DB_WRITE);
+    reader = open_db(&p, DB_READ);
+    assert_true(db_begin(writer, false, &e));
+    run(writer, put, args, 2);
+    s = look(reader, "SELECT session_id FROM alert_sessions", NULL, 0);
+    CHECK(s.rows == 0);
+    assert_true(db_commit(writer, &e));
+    s = look(reader, "SELECT session_id FROM alert_sessions", NULL, 0);
+    CHECK(s.rows == 1);
+    args[0] = db_text(STR("j"));
+    CHECK(!db_run(reader, put, args, 2, &e));
+    assert_true(db_begin(writer, true, &e));
+    run(writer, put, args, 2);
+    db_rollback(writer);
+    s = look(reader, "SELECT session_id FROM alert_sessions", NULL, 0);
+    CHECK(s.rows == 1);
+    db_close(reader);
+    db_close(writer);
+    db_close(NULL);
+    place_release(&p);
+}
+
+TEST(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault)
+{
+    const char *put = "INSERT INTO decisions (interaction_id, timestamp_us, kind, entry)"
+                      " VALUES ($1, 1, 'DIRECT', 'x')";
+    struct db_value id = db_text(STR("i")), none = db_null();
+    struct place p;
+    struct db *db;
+    int64_t n;
+    struct err e;
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    run(db, put, &id, 1);
+    CHECK(db_changed(db, &n, &e) && n == 1);
+    run(db, "UPDATE decisions SET model = 'm' WHERE interaction_id = 'nobody'", NULL, 0);
+    CHECK(db_changed(db, &n, &e) && n == 0);
+    CHECK(!db_run(db, put, &id, 1, &e) && e.code == ERR_INPUT);
+    CHECK(!db_run(db, put, &none, 1, &e) && e.code == ERR_INPUT);
+    db_close(db);
+    place_release(&p);
+}
+
+static void *stop_it(void *db)
+{
+    usleep(100000);
+    db_interrupt(db);
+    return NULL;
+}
+
+TEST(a_query_can_be_stopped_from_another_thread)
+{
+    struct seen s = {0};
+    struct place p;
+    struct db *db;
+    pthread_t t;
+    struct err e;
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    pthread_create(&t, NULL, stop_it, db);
+    CHECK(!db_query(db,
+                    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+                    "1000000000) SELECT count(*) FROM n",
+                    NULL,
+                    0,
+                    (struct db_rows){keep, &s},
+                    &e));
+    CHECK(e.code == ERR_CANCELLED);
+    pthread_join(t, NULL);
+    s = look(db, "SELECT 1", NULL, 0);
+    CHECK(s.last[0].i == 1);
+    db_close(db);
+    place_release(&p);
+}
+
+TEST(a_database_that_is_not_there_is_not_made_by_a_reader)
+{
+    struct place p;
+    struct db *db;
+    struct err e;
+
+    place_init(&p);
+    CHECK(!db_open(str_c(p.url), DB_READ, &db, &e) && e.code == ERR_NOT_FOUND);
+    CHECK(access(p.path, F_OK) < 0);
+    CHECK(!db_open(STR("mysql:x"), DB_READ, &db, &e) && e.code == ERR_INPUT);
+    CHECK(!db_open(STR("sqlite:"), DB_READ, &db, &e) && e.code == ERR_INPUT);
+    place_release(&p);
+}
+
+TEST_MAIN(T(values_of_every_type_come_back_as_they_went_in),
+          T(an_argument_is_found_by_its_number_wherever_it_stands),
+          T(more_statements_than_are_kept_work_as_well),
+          T(mistakes_are_told_and_the_connection_goes_on),
+          T(a_reader_sees_what_a_writer_committed_and_can_change_nothing),
+          T(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault),
+          T(a_query_can_be_stopped_from_another_thread),
+          T(a_database_that_is_not_there_is_not_made_by_a_reader))
