@@ -96,6 +96,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     g->limits = limits_new(o->clock);
     g->metrics = metrics_new(o->loops);
     g->scribe = scribe_new();
+    g->hub = hub_new(o->clock);
     return true;
 }
 
@@ -104,6 +105,7 @@ void gateway_release(struct gateway *g)
     if (g->otlp)
         otlp_free(g->otlp);
     scribe_free(g->scribe);
+    hub_free(g->hub);
     store_close(g->store);
     metrics_free(g->metrics);
     limits_free(g->limits);

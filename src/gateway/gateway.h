@@ -16,6 +16,7 @@
 #include "gateway/otlp.h"
 #include "gateway/scribe.h"
 #include "gateway/vault.h"
+#include "live/hub.h"
 #include "net/client.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
@@ -45,6 +46,7 @@ struct gateway {
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
     struct scribe *scribe;
+    struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;
     pthread_mutex_t lock; /* of setup */
     struct setup *setup;
@@ -69,6 +71,7 @@ struct gateway_loop {
     struct loop *loop;
     struct client *client;
     struct metrics_shard *metrics;
+    struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
     size_t calls; /* running */
 };

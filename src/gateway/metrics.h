@@ -31,6 +31,12 @@ struct metrics_budget {
     double left;
 };
 
+/* Who watches by a WebSocket, and by a stream. */
+#define METRICS_WAYS 2
+struct metrics_live {
+    uint64_t clients, lag_bytes, dropped;
+};
+
 /* Gauges that are asked for when scraped. */
 struct metrics_gauges {
     const struct metrics_budget *keys; /* with money to spend; lent */
@@ -41,6 +47,7 @@ struct metrics_gauges {
     double history_commit_seconds;
     uint64_t export_depth, export_sent, export_dropped;
     uint64_t connections;
+    struct metrics_live live[METRICS_WAYS];
 };
 
 struct metrics *metrics_new(unsigned shards);

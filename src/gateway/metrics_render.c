@@ -312,6 +312,21 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
     metrics_line(t, "_count", "", g->history_commits, 1);
 }
 
+static void live_lines(struct metrics_text *t, const struct metrics_live live[METRICS_WAYS])
+{
+    static const char *const ways[METRICS_WAYS] = {"transport=\"ws\"", "transport=\"sse\""};
+
+    metrics_family(t, PREFIX "live_clients", METRICS_GAUGE, "Who watches live.");
+    for (size_t i = 0; i < METRICS_WAYS; i++)
+        metrics_line(t, "", ways[i], live[i].clients, 1);
+    metrics_family(t, PREFIX "live_lag_bytes", METRICS_GAUGE, "What they are behind.");
+    for (size_t i = 0; i < METRICS_WAYS; i++)
+        metrics_line(t, "", ways[i], live[i].lag_bytes, 1);
+    metrics_family(t, PREFIX "live_dropped", METRICS_COUNTER, "What they missed.");
+    for (size_t i = 0; i < METRICS_WAYS; i++)
+        metrics_line(t, "", ways[i], live[i].dropped, 1);
+}
+
 /* What has nothing to count yet is there all the same, so that its first is a rise. */
 static void later_lines(struct metrics_text *t)
 {
@@ -323,9 +338,6 @@ static void later_lines(struct metrics_text *t)
         {PREFIX "redactions", METRICS_COUNTER, "What was made unreadable.", "rule=\"none\""},
         {PREFIX "audit_records", METRICS_COUNTER, "Records of the audit.", ""},
         {PREFIX "audit_verify_failures", METRICS_COUNTER, "Breaks in its chain.", ""},
-        {PREFIX "live_clients", METRICS_GAUGE, "Who watches live.", "transport=\"sse\""},
-        {PREFIX "live_lag_bytes", METRICS_GAUGE, "What they are behind.", "transport=\"sse\""},
-        {PREFIX "live_dropped", METRICS_COUNTER, "What they missed.", "transport=\"sse\""},
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -377,6 +389,7 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
                   sizeof totals / sizeof(uint64_t));
     totals_render(&t, &totals);
     gauge_lines(&t, g);
+    live_lines(&t, g->live);
     later_lines(&t);
     key_lines(&t, g);
     metrics_process(&t, m->start_ms);

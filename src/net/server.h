@@ -109,6 +109,9 @@ void server_head(struct server_exchange *x, int status, const struct server_head
 void server_write(struct server_exchange *x, str bytes); /* one chunk; goes out with the round */
 bool server_full(const struct server_exchange *x);       /* stop until on_room */
 void server_end(struct server_exchange *x);
+/* The same for one who may be slow to take it: a drain does not wait for that. */
+void server_leave(struct server_exchange *x);
+size_t server_queued(const struct server_exchange *x); /* bytes the client has not taken */
 /* The reply cannot be finished: the connection is closed so that the client sees it was cut. */
 void server_abort(struct server_exchange *x);
 
@@ -128,8 +131,13 @@ struct server_ws_handler {
  * handler is lent. Pings are answered, and sent to a client that is silent for long. */
 struct server_ws *server_upgrade(struct server_exchange *x, const struct server_ws_handler *h,
                                  void *ctx);
+/* The same with headers of the answer's own, such as the protocol that was chosen. */
+struct server_ws *server_upgrade_with(struct server_exchange *x,
+                                      const struct server_header *headers, size_t n,
+                                      const struct server_ws_handler *h, void *ctx);
 void server_ws_send(struct server_ws *w, bool text, str data);
 /* Frames that were encoded once (ws_encode) for many. */
 void server_ws_send_frames(struct server_ws *w, str frames);
 bool server_ws_full(const struct server_ws *w);
+size_t server_ws_queued(const struct server_ws *w);
 void server_ws_close(struct server_ws *w, int code, str reason);

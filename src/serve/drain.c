@@ -52,6 +52,7 @@ static void drain(void *ctx)
     struct worker *w = ctx;
 
     loop_timer_init(&w->look, look, w);
+    live_drain(w);
     server_drain(w->server, on_idle, w);
 }
 

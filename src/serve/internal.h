@@ -16,6 +16,7 @@
  *   history.c    sessions, calls, decisions: questions to the record; history_export.c
  *   login.c      a key shown once, then a cookie
  *   admin.c      providers, levels, keys, the system; openapi.json
+ *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,6 +39,9 @@ struct worker {
     pthread_t thread;
     struct loop_task drain, cut;
     struct loop_timer look;   /* whether it is done, while draining */
+    struct loop_timer health; /* of the first: whether there is news for who watches */
+    const char *health_word;
+    uint64_t health_ns;
     struct loop_task log_out; /* at the end of a round: its lines of the access log */
     struct log_batch log;
     char refusal_id[RAND_ID_SIZE];
@@ -180,6 +184,13 @@ void count_handle(struct exchange *ex);
 void health_handle(struct exchange *ex);
 void ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);
+
+/* live.c, live_stream.c, live_health.c */
+void live_socket_handle(struct exchange *ex);
+void live_stream_handle(struct exchange *ex);
+void live_health_begin(struct worker *w);
+/* All who watch are sent away. */
+void live_drain(struct worker *w);
 
 /* drain.c: the thread of a worker, and the end of all: they are joined when drain_all returns. */
 void drain_init(struct daemon *d);

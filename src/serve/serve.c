@@ -51,6 +51,9 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     if (!w->gl.loop)
         return false;
     loop_task_init(&w->log_out, log_out, w);
+    w->gl.port = hub_port_new(d->gateway.hub, w->gl.loop);
+    if (index == 0)
+        live_health_begin(w);
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
@@ -71,6 +74,7 @@ static void worker_release(struct worker *w)
         client_free(w->gl.client);
     if (w->gl.loop)
         loop_free(w->gl.loop);
+    hub_port_free(w->gl.port);
 }
 
 /* Without keys nobody but this machine may come in, whatever the file says. */

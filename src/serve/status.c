@@ -56,6 +56,7 @@ static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
 static void gauges(struct daemon *d, struct metrics_gauges *g)
 {
     struct store_health h;
+    struct hub_counts live;
 
     *g = (struct metrics_gauges){0};
     store_health(d->gateway.store, &h);
@@ -68,6 +69,10 @@ static void gauges(struct daemon *d, struct metrics_gauges *g)
     g->history_commit_seconds = (double)h.commit_ns / 1e9;
     if (d->gateway.otlp)
         otlp_counts(d->gateway.otlp, &g->export_depth, &g->export_sent, &g->export_dropped);
+    hub_counts(d->gateway.hub, &live);
+    for (size_t i = 0; i < METRICS_WAYS; i++)
+        g->live[i] =
+            (struct metrics_live){live.viewers[i], live.lag_bytes[i], live.dropped[i]};
     for (unsigned i = 0; i < d->worker_count; i++)
         g->connections += server_count(d->workers[i].server);
 }

@@ -204,6 +204,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     loop_task_init(&c->task, begin_task, c);
     metrics_begin(gl->metrics);
     gl->calls++;
+    call_show_begin(c);
     call_attempt(c);
     *out = c;
     return true;

@@ -220,6 +220,7 @@ static void over(void *ctx)
     const struct call_sink *sink = c->sink;
 
     c->gl->calls--;
+    call_show_end(c);
     if (sink)
         sink->on_end(c->ctx, c->stored_failed ? &c->store_err : NULL);
     call_free(c);
@@ -274,6 +275,7 @@ void call_finish(struct call *c)
     loop_task_init(&c->task, over, c);
     c->ticket.fn = stored;
     row_of(c, &row);
+    call_show_done(c, &row);
     store_call_put(g->store, &row, &c->ticket);
 }
 

@@ -4,6 +4,7 @@
  *   plan.c     what is sent upstream
  *   reply.c    what comes back: frames, events, cut and starved
  *   finish.c   what is left of it: facts, record, metrics
+ *   show.c     what those who watch are told of it
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,15 +13,16 @@
 #include "gateway/call.h"
 #include "gateway/pipe.h"
 #include "gateway/upstream.h"
+#include "live/hub.h"
 #include "net/frames.h"
 
-#define CALL_ARENA_MAX ((size_t)256 << 20) /* bodies are bounded where they enter */
+#define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
-#define CALL_BODY_MAX ((size_t)64 << 20)   /* written for the upstream */
-#define CALL_FRAME_MAX ((size_t)32 << 20)  /* one event, or one whole reply */
-#define CALL_ERROR_MAX 65536               /* of an upstream's error body */
-#define CALL_THOUGHT_MAX 65536             /* reasoning that a second call is given */
-#define CALL_THOUGHT_SOME 8192             /* the same without a cap */
+#define CALL_BODY_MAX ((size_t)64 << 20)    /* written for the upstream */
+#define CALL_FRAME_MAX ((size_t)32 << 20)   /* one event, or one whole reply */
+#define CALL_ERROR_MAX 65536                /* of an upstream's error body */
+#define CALL_THOUGHT_MAX 65536              /* reasoning that a second call is given */
+#define CALL_THOUGHT_SOME 8192              /* the same without a cap */
 #define CALL_CHAIN_MAX 16
 #define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
@@ -28,6 +30,16 @@ enum call_phase {
     CALL_FIRST,
     CALL_CUT,    /* going on behind a budget that was spent */
     CALL_REPAIR, /* asking again for an answer that was starved */
+};
+
+/* What those who watch know of it. */
+struct call_show {
+    struct hub_call *live; /* or NULL */
+    enum hub_state state;
+    bool thought, called;
+    uint64_t think_ns, status_ns;
+    int64_t thought_ms;
+    struct hub_end end;
 };
 
 struct call {
@@ -83,6 +95,7 @@ struct call {
     bool stored_failed;
     struct err store_err;
 
+    struct call_show show;
     struct summary sum;
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
     str breaker_name;  /* provider and model */
@@ -110,3 +123,11 @@ void call_finish(struct call *c);
 /* Puts what has come since on record, if it is much or long ago. */
 void call_record_some(struct call *c);
 void call_free(struct call *c);
+
+/* show.c: begun; reasoning under its cap; the frame at hand, out of the pipe; done, its row made;
+ * on record. */
+void call_show_begin(struct call *c);
+void call_show_thought(struct call *c, str text);
+void call_show_frame(struct call *c);
+void call_show_done(struct call *c, const struct store_call *row);
+void call_show_end(struct call *c);

@@ -174,6 +174,7 @@ static void on_thought(void *ctx, str text)
     struct call *c = ctx;
 
     buf_add(&c->thought, text);
+    call_show_thought(c, text);
     if (c->gl->gateway->records && c->config->keep == CONFIG_KEEP_TEXT)
         buf_add(&c->reasoning, text);
 }
@@ -245,6 +246,7 @@ static void deliver(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
+    call_show_frame(c);
     if (c->gl->gateway->records) {
         for (size_t i = 0; i < p->count; i++)
             keep_text(c, &p->events[i]);

@@ -163,6 +163,17 @@ void server_exchange_end(struct server_exchange *x)
         conn_resume(x->conn);
 }
 
+void server_leave(struct server_exchange *x)
+{
+    server_end(x);
+    x->brief = x->state == ST_LINGER;
+}
+
+size_t server_queued(const struct server_exchange *x)
+{
+    return conn_queued(x->conn);
+}
+
 void server_abort(struct server_exchange *x)
 {
     struct linger now = {.l_onoff = 1};

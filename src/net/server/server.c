@@ -73,7 +73,11 @@ static void sweep_head(struct server_exchange *x, uint64_t waited_ms)
 
 static void sweep_linger(struct server_exchange *x, uint64_t now_ns)
 {
-    if (conn_queued(x->conn) > 0)
+    bool hurry = x->brief && x->server->draining;
+
+    if (hurry && ms_of(now_ns - x->linger_ns) >= SERVER_BRIEF_MS)
+        server_exchange_close(x);
+    else if (conn_queued(x->conn) > 0 && !hurry)
         x->since_ns = x->linger_ns = now_ns; /* what it was answered has not gone out yet */
     else if (x->ended || ms_of(now_ns - x->since_ns) >= SERVER_LINGER_MS ||
              ms_of(now_ns - x->linger_ns) >= SERVER_LINGER_MS_MAX)

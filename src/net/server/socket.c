@@ -144,6 +144,13 @@ static void refuse(struct server_exchange *x, const struct http1_fault *fault)
 struct server_ws *server_upgrade(struct server_exchange *x, const struct server_ws_handler *h,
                                  void *ctx)
 {
+    return server_upgrade_with(x, NULL, 0, h, ctx);
+}
+
+struct server_ws *server_upgrade_with(struct server_exchange *x,
+                                      const struct server_header *headers, size_t n,
+                                      const struct server_ws_handler *h, void *ctx)
+{
     char accept[WS_KEY_SIZE];
     struct http1_fault fault;
     struct server_ws *w;
@@ -156,6 +163,12 @@ struct server_ws *server_upgrade(struct server_exchange *x, const struct server_
                STR("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
                    "Connection: Upgrade\r\nSec-WebSocket-Accept: "));
     conn_write(x->conn, str_c(accept));
+    for (size_t i = 0; i < n; i++) {
+        conn_write(x->conn, STR("\r\n"));
+        conn_write(x->conn, headers[i].name);
+        conn_write(x->conn, STR(": "));
+        conn_write(x->conn, headers[i].value);
+    }
     conn_write(x->conn, STR("\r\n\r\n"));
     w = base_alloc(sizeof *w);
     *w = (struct server_ws){.x = x, .handler = h, .ctx = ctx, .heard_ns = server_now(x)};
@@ -164,6 +177,7 @@ struct server_ws *server_upgrade(struct server_exchange *x, const struct server_
             h->message_max ? h->message_max : MESSAGE_MAX,
             (struct ws_sink){on_message, w});
     x->ws = w;
+    x->brief = true;
     x->state = ST_SOCKET;
     x->request = NULL;
     arena_release(&x->arena);
@@ -182,6 +196,11 @@ void server_ws_send_frames(struct server_ws *w, str frames)
 {
     if (w->x->state == ST_SOCKET)
         conn_write(w->x->conn, frames);
+}
+
+size_t server_ws_queued(const struct server_ws *w)
+{
+    return conn_queued(w->x->conn);
 }
 
 bool server_ws_full(const struct server_ws *w)

@@ -1,0 +1,144 @@
+/* ask.c - what a viewer asks for.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "live/ask.h"
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+static const struct {
+    const char *type;
+    enum ask_kind kind;
+    bool channel;
+} types[] = {
+    {"subscribe", ASK_SUBSCRIBE, true},
+    {"unsubscribe", ASK_UNSUBSCRIBE, true},
+    {"ping", ASK_PING, false},
+};
+
+static bool bad(const char **code, const char *what)
+{
+    *code = what;
+    return false;
+}
+
+static bool read_channel(const struct json *doc, struct arena *a, struct ask *out,
+                         const char **code, struct err *e)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), STR("channel"));
+    str text;
+
+    if (!json_text(doc, v, a, &text) || !text.n) {
+        err_set(e, ERR_INPUT, "\"channel\" must be the name of a channel");
+        return bad(code, "invalid_message");
+    }
+    if (text.n > sizeof out->channel) {
+        err_set(e, ERR_INPUT, "no channel has a name of %zu bytes", text.n);
+        return bad(code, "unknown_channel");
+    }
+    memcpy(out->channel, text.p, text.n);
+    out->channel_size = text.n;
+    return true;
+}
+
+static bool read_message(const struct json *doc, struct arena *a, struct ask *out,
+                         const char **code, struct err *e)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *type = json_find(doc, root, STR("type"));
+
+    if (root->kind != JSON_OBJECT || !type || type->kind != JSON_STRING) {
+        err_set(
+            e, ERR_INPUT, "a message is an object with a \"type\": subscribe, unsubscribe, ping");
+        return bad(code, "invalid_message");
+    }
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (json_is(doc, type, str_c(types[i].type))) {
+            out->kind = types[i].kind;
+            return !types[i].channel || read_channel(doc, a, out, code, e);
+        }
+    err_set(e,
+            ERR_INPUT,
+            "the type " STR_FMT " is not known: subscribe, unsubscribe, ping",
+            STR_ARG(utf8_cut_size(json_raw(doc, type), 60)));
+    return bad(code, "unknown_type");
+}
+
+bool ask_parse(str text, struct ask *out, const char **code, struct err *e)
+{
+    struct ask ask = {0};
+    struct arena a;
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    arena_init(&a, 4 * ASK_MESSAGE_MAX);
+    if (text.n > ASK_MESSAGE_MAX) {
+        err_set(e, ERR_LIMIT, "a message may have %zu bytes", ASK_MESSAGE_MAX);
+        ok = bad(code, "message_too_large");
+    } else if (!json_parse(&doc, text, e)) {
+        ok = bad(code, "invalid_json");
+    } else {
+        ok = read_message(&doc, &a, &ask, code, e);
+    }
+    if (ok)
+        *out = ask;
+    arena_release(&a);
+    json_release(&doc);
+    return ok;
+}
+
+str ask_channel(const struct ask *a)
+{
+    return (str){a->channel, a->channel_size};
+}
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'                 ? c - '0'
+           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                : -1;
+}
+
+bool ask_unescape(str in, struct ask_value *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < in.n; i++) {
+        char c = in.p[i];
+
+        if (n == sizeof out->text)
+            return false;
+        if (c == '%') {
+            if (i + 2 >= in.n || hex(in.p[i + 1]) < 0 || hex(in.p[i + 2]) < 0)
+                return false;
+            c = (char)(hex(in.p[i + 1]) << 4 | hex(in.p[i + 2]));
+            i += 2;
+        } else if (c == '+') {
+            c = ' ';
+        }
+        out->text[n++] = c;
+    }
+    out->size = n;
+    return utf8_valid((str){out->text, n});
+}
+
+bool ask_query_next(str *query, str *name, str *value)
+{
+    size_t end, equals;
+    str pair;
+
+    while (query->n) {
+        end = str_find(*query, STR("&"));
+        pair = str_slice(*query, 0, end);
+        *query = end == STR_NONE ? STR("") : str_slice(*query, end + 1, query->n);
+        if (!pair.n)
+            continue;
+        equals = str_find(pair, STR("="));
+        *name = str_slice(pair, 0, equals);
+        *value = equals == STR_NONE ? STR("") : str_slice(pair, equals + 1, pair.n);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,394 @@
+/* call.c - running calls: how far they are, and what is told of it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/utf8.h"
+#include "live/internal.h"
+
+#define ASKED_MAX 500
+#define PERIOD_MS (1000 / HUB_RATE)
+
+/* ---- telling ---- */
+
+static bool tells(const struct hub_channel *to)
+{
+    return atomic_load_explicit(&to->watched, memory_order_acquire);
+}
+
+bool hub_call_watched(const struct hub_call *c)
+{
+    return c && (tells(&c->hub->dash) || tells(c->channel));
+}
+
+static void flush_both(struct hub_call *c, enum hub_flush how)
+{
+    hub_call_flush(c, HUB_DASH, how);
+    hub_call_flush(c, HUB_SESSION, how);
+}
+
+/* These texts are over, for now: the filter need not wait for more of them. */
+static void close_texts(struct hub_call *c, unsigned kinds)
+{
+    for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
+        c->words[i].over |= (kinds & (1u << i)) != 0;
+}
+
+static void publish(struct hub_call *c, struct hub_channel *to, enum hub_audience audience)
+{
+    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
+}
+
+static void tell_status(struct hub_call *c)
+{
+    struct hub *h = c->hub;
+    struct hub_channel *to[] = {&h->dash, c->channel};
+
+    for (size_t i = 0; i < COUNT_OF(to); i++) {
+        if (!tells(to[i]))
+            continue;
+        hub_say_status(h, to[i], c, false);
+        publish(c, to[i], c->b.thoughts ? HUB_SEES_NONE : HUB_ANYONE);
+        if (!c->b.thoughts)
+            continue;
+        hub_say_status(h, to[i], c, true);
+        publish(c, to[i], HUB_SEES_THOUGHTS);
+    }
+}
+
+static void tell_begin(struct hub_call *c, bool first)
+{
+    struct hub *h = c->hub;
+    struct hub_channel *to[] = {&h->dash, c->channel};
+
+    for (size_t i = 0; i < COUNT_OF(to); i++) {
+        if (!tells(to[i]))
+            continue;
+        if (first) {
+            hub_say_session(h, to[i], c, NULL);
+            publish(c, to[i], HUB_ANYONE);
+        }
+        hub_say_started(h, to[i], c);
+        publish(c, to[i], HUB_ANYONE);
+    }
+}
+
+static void tell_end(struct hub_call *c, const struct hub_end *e, bool last)
+{
+    struct hub *h = c->hub;
+    struct hub_channel *to[] = {&h->dash, c->channel};
+    bool split = e->decision_thought && e->decision.n;
+
+    for (size_t i = 0; i < COUNT_OF(to); i++) {
+        if (!tells(to[i]))
+            continue;
+        if (split) {
+            hub_say_end(h, to[i], c, e, false);
+            publish(c, to[i], HUB_SEES_NONE);
+        }
+        hub_say_end(h, to[i], c, e, true);
+        publish(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
+        if (last) {
+            hub_say_session(h, to[i], c, e);
+            publish(c, to[i], HUB_ANYONE);
+        }
+    }
+}
+
+/* ---- life ---- */
+
+static str put(char **at, str s)
+{
+    str out = {*at, s.n};
+
+    memcpy(*at, s.p, s.n);
+    (*at)[s.n] = '\0';
+    *at += s.n + 1;
+    return out;
+}
+
+static struct hub_call *call_new(struct hub *h, const struct hub_begin *b)
+{
+    struct hub_begin from = *b;
+    str *const texts[] = {&from.id,
+                          &from.session,
+                          &from.key,
+                          &from.subject,
+                          &from.dialect,
+                          &from.model,
+                          &from.provider,
+                          &from.level,
+                          &from.asked};
+    struct hub_call *c;
+    size_t size = sizeof *c;
+    char *at;
+
+    from.asked = utf8_cut_count(from.asked, ASKED_MAX);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        size += texts[i]->n + 1;
+    c = base_alloc(size);
+    at = (char *)(c + 1);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = put(&at, *texts[i]);
+    *c = (struct hub_call){
+        .hub = h, .b = from, .progress = {.thinking_ms = -1, .reasoning_tokens = -1}};
+    pthread_mutex_init(&c->lock, NULL);
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+        buf_init(&c->words[i].raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
+        buf_init(&c->words[i].text, 8 * HUB_TEXT_MAX);
+    }
+    return c;
+}
+
+static void call_free(struct hub_call *c)
+{
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+        buf_release(&c->words[i].raw);
+        buf_release(&c->words[i].text);
+    }
+    atomic_fetch_sub_explicit(&c->hub->text_bytes, c->charged, memory_order_relaxed);
+    if (c->b.filter.close)
+        c->b.filter.close(c->b.filter.ctx);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+static void link_in(struct hub *h, struct hub_call *c)
+{
+    c->next = h->calls;
+    if (c->next)
+        c->next->prev = c;
+    h->calls = c;
+    c->session_next = c->channel->calls;
+    if (c->session_next)
+        c->session_next->session_prev = c;
+    c->channel->calls = c;
+    h->call_count++;
+}
+
+static void link_out(struct hub *h, struct hub_call *c)
+{
+    *(c->prev ? &c->prev->next : &h->calls) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    *(c->session_prev ? &c->session_prev->session_next : &c->channel->calls) = c->session_next;
+    if (c->session_next)
+        c->session_next->session_prev = c->session_prev;
+    h->call_count--;
+}
+
+struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const struct hub_begin *b)
+{
+    struct hub_call *c = call_new(h, b);
+
+    c->home = home;
+    hub_lock(h, home);
+    c->channel =
+        h->call_count < HUB_CALLS_MAX ? hub_channel_of(h, HUB_SESSION, c->b.session) : NULL;
+    if (!c->channel) {
+        hub_unlock(h);
+        call_free(c);
+        return NULL;
+    }
+    link_in(h, c);
+    tell_begin(c, !c->session_next);
+    hub_unlock(h);
+    return c;
+}
+
+static void dirty(struct hub_call *c)
+{
+    struct hub_port *p = c->home;
+
+    if (!c->dirty && tells(c->channel)) {
+        c->dirty = true;
+        c->dirty_next = p->dirty;
+        p->dirty = c;
+        loop_defer(p->loop, &p->flush);
+    }
+    if (!c->late && tells(&c->hub->dash)) {
+        c->late = true;
+        c->late_next = p->late;
+        p->late = c;
+        if (!p->late_timer.slot)
+            loop_timer_set(p->loop, &p->late_timer, PERIOD_MS);
+    }
+}
+
+/* One that runs on no loop of ours tells what it says itself. */
+static void tell_now_and_then(struct hub_call *c)
+{
+    uint64_t now = clock_mono_ns(c->hub->clock);
+
+    if (now - c->told_ns < (uint64_t)PERIOD_MS * CLOCK_NS_PER_MS)
+        return;
+    c->told_ns = now;
+    hub_lock(c->hub, NULL);
+    flush_both(c, HUB_FLUSH);
+    hub_unlock(c->hub);
+}
+
+void hub_call_text(struct hub_call *c, enum hub_text kind, str text)
+{
+    if (!c || !text.n || (kind == HUB_REASONING && !c->b.thoughts))
+        return;
+    pthread_mutex_lock(&c->lock);
+    while (text.n) {
+        str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
+
+        hub_call_add(c, kind, some);
+        text = str_slice(text, some.n, text.n);
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (!hub_call_watched(c))
+        return;
+    if (c->home)
+        dirty(c);
+    else
+        tell_now_and_then(c);
+}
+
+void hub_call_state(struct hub_call *c, const struct hub_progress *p)
+{
+    static const unsigned over[] = {
+        [HUB_WAITING] = 0,
+        [HUB_THINKING] = 1u << HUB_ANSWER | 1u << HUB_TOOL,
+        [HUB_ANSWERING] = 1u << HUB_REASONING | 1u << HUB_TOOL,
+        [HUB_CALLING] = 1u << HUB_REASONING | 1u << HUB_ANSWER,
+        [HUB_DONE] = ~0u,
+    };
+
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    if (p->state != c->progress.state)
+        close_texts(c, over[p->state]);
+    c->progress = *p;
+    pthread_mutex_unlock(&c->lock);
+    if (!hub_call_watched(c))
+        return;
+    hub_call_prepare(c);
+    hub_lock(c->hub, c->home);
+    flush_both(c, HUB_FLUSH);
+    tell_status(c);
+    hub_unlock(c->hub);
+}
+
+static void lists_leave(struct hub_call *c)
+{
+    struct hub_call **at;
+
+    if (c->dirty) {
+        for (at = &c->home->dirty; *at != c; at = &(*at)->dirty_next)
+            ;
+        *at = c->dirty_next;
+    }
+    if (c->late) {
+        for (at = &c->home->late; *at != c; at = &(*at)->late_next)
+            ;
+        *at = c->late_next;
+    }
+}
+
+void hub_call_end(struct hub_call *c, const struct hub_end *e)
+{
+    struct hub *h;
+    bool last;
+
+    if (!c)
+        return;
+    h = c->hub;
+    lists_leave(c);
+    pthread_mutex_lock(&c->lock);
+    close_texts(c, ~0u);
+    pthread_mutex_unlock(&c->lock);
+    if (hub_call_watched(c))
+        hub_call_prepare(c);
+    hub_lock(h, c->home);
+    last = c->channel->calls == c && !c->session_next;
+    if (hub_call_watched(c)) {
+        flush_both(c, HUB_FLUSH_LAST);
+        c->progress = (struct hub_progress){HUB_DONE, e->thinking_ms, e->reasoning_tokens, e->cut};
+        tell_status(c);
+        tell_end(c, e, last);
+    }
+    link_out(h, c);
+    hub_channel_drop(h, c->channel);
+    hub_unlock(h);
+    call_free(c);
+}
+
+/* ---- of a port: what its calls have to tell ---- */
+
+void hub_port_flush(void *port)
+{
+    struct hub_port *p = port;
+
+    if (!p->dirty)
+        return;
+    for (struct hub_call *c = p->dirty; c; c = c->dirty_next)
+        hub_call_prepare(c);
+    hub_lock(p->hub, p);
+    while (p->dirty) {
+        struct hub_call *c = p->dirty;
+
+        p->dirty = c->dirty_next;
+        c->dirty = false;
+        hub_call_flush(c, HUB_SESSION, HUB_FLUSH);
+    }
+    hub_unlock(p->hub);
+}
+
+void hub_port_flush_late(void *port)
+{
+    struct hub_port *p = port;
+
+    for (struct hub_call *c = p->late; c; c = c->late_next)
+        hub_call_prepare(c);
+    hub_lock(p->hub, p);
+    while (p->late) {
+        struct hub_call *c = p->late;
+
+        p->late = c->late_next;
+        c->late = false;
+        hub_call_flush(c, HUB_DASH, HUB_FLUSH);
+    }
+    hub_unlock(p->hub);
+}
+
+size_t hub_running(struct hub *h, str session, bool (*fn)(void *ctx, const struct hub_running *r),
+                   void *ctx)
+{
+    struct hub_channel *of;
+    struct map_entry *found;
+    struct hub_call *c;
+    bool go_on = true;
+    size_t n = 0;
+
+    hub_lock(h, NULL);
+    found = session.n ? map_find(&h->sessions, session) : NULL;
+    of = found ? found->value.ptr : NULL;
+    c = session.n ? (of ? of->calls : NULL) : h->calls;
+    for (; c && go_on; c = session.n ? c->session_next : c->next, n++) {
+        struct hub_running r;
+
+        pthread_mutex_lock(&c->lock);
+        r = (struct hub_running){c->b.id,
+                                 c->b.session,
+                                 c->b.key,
+                                 c->b.subject,
+                                 c->b.dialect,
+                                 c->b.model,
+                                 c->b.provider,
+                                 c->b.level,
+                                 c->b.asked,
+                                 c->b.cap,
+                                 c->b.started_us,
+                                 c->progress.reasoning_tokens,
+                                 c->progress.state,
+                                 c->b.stream};
+        pthread_mutex_unlock(&c->lock);
+        go_on = fn(ctx, &r);
+    }
+    hub_unlock(h);
+    return n;
+}

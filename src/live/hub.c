@@ -1,0 +1,280 @@
+/* hub.c - channels, messages, and the rings to resume from.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "live/internal.h"
+#include "net/ws.h"
+
+#define SESSIONS_MAX ((size_t)65536)
+#define SCRATCH_MAX ((size_t)8 << 20)
+#define INBOX_SIZE_MAX ((size_t)16 << 20) /* of a loop that does not come to it */
+#define INBOX_MIN 64
+
+struct hub *hub_new(const struct clock *clock)
+{
+    struct hub *h = base_alloc(sizeof *h);
+
+    *h = (struct hub){.clock = clock,
+                      .dash = {.kind = HUB_DASH, .name = STR("")},
+                      .health = {.kind = HUB_HEALTH, .name = STR("")}};
+    pthread_mutex_init(&h->lock, NULL);
+    map_init(&h->sessions, NULL, SESSIONS_MAX);
+    buf_init(&h->scratch, SCRATCH_MAX);
+    /* So that the numbers of a process that ran before are not mistaken for ours. */
+    h->seq = (uint64_t)clock_wall_ms(clock) * 1000;
+    for (size_t i = 0; i < HUB_CHANNEL_KINDS; i++) {
+        h->rings[i] = base_alloc(sizeof *h->rings[i]);
+        *h->rings[i] = (struct hub_ring){.lost = h->seq};
+    }
+    return h;
+}
+
+void hub_free(struct hub *h)
+{
+    if (!h)
+        return;
+    assert(!h->calls);
+    for (size_t i = 0; i < HUB_CHANNEL_KINDS; i++) {
+        struct hub_ring *r = h->rings[i];
+
+        for (size_t k = 0; k < r->n; k++)
+            hub_message_free(r->at[(r->first + k) % HUB_RING_MAX]);
+        free(r);
+    }
+    for (struct map_entry *i = map_next(&h->sessions, NULL); i; i = map_next(&h->sessions, i))
+        free(i->value.ptr);
+    map_release(&h->sessions);
+    buf_release(&h->scratch);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+void hub_lock(struct hub *h, struct hub_port *here)
+{
+    pthread_mutex_lock(&h->lock);
+    h->here = here;
+}
+
+void hub_unlock(struct hub *h)
+{
+    h->here = NULL;
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- channels ---- */
+
+struct hub_channel *hub_channel_of(struct hub *h, enum hub_channel_kind kind, str session)
+{
+    struct map_entry *found;
+    struct hub_channel *c;
+    struct err e;
+    char *name;
+
+    if (kind != HUB_SESSION)
+        return kind == HUB_DASH ? &h->dash : &h->health;
+    found = map_find(&h->sessions, session);
+    if (found)
+        return found->value.ptr;
+    c = base_alloc(sizeof *c + session.n + 1);
+    name = (char *)(c + 1);
+    memcpy(name, session.p, session.n);
+    name[session.n] = '\0';
+    *c = (struct hub_channel){.kind = HUB_SESSION, .name = {name, session.n}};
+    if (map_set(&h->sessions, c->name, MAP_PTR(c), &e))
+        return c;
+    free(c);
+    return NULL;
+}
+
+static void linger_end(struct hub *h, struct hub_channel *c)
+{
+    struct hub_channel **at = &h->lingering;
+
+    if (!c->lingers)
+        return;
+    while (*at != c)
+        at = &(*at)->linger_next;
+    *at = c->linger_next;
+    c->lingers = false;
+}
+
+void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
+{
+    linger_end(h, c);
+    c->ports |= (uint64_t)1 << p->index;
+    if (c->watched)
+        return;
+    c->since = h->seq;
+    atomic_store_explicit(&c->watched, true, memory_order_release);
+}
+
+void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p)
+{
+    c->ports &= ~((uint64_t)1 << p->index);
+    if (c->ports || c->lingers)
+        return;
+    c->idle_ns = clock_mono_ns(h->clock);
+    c->lingers = true;
+    c->linger_next = h->lingering;
+    h->lingering = c;
+}
+
+void hub_channel_drop(struct hub *h, struct hub_channel *c)
+{
+    if (c->kind != HUB_SESSION || c->calls || c->ports || c->lingers)
+        return;
+    map_remove(&h->sessions, c->name);
+    free(c);
+}
+
+void hub_linger_sweep(struct hub *h)
+{
+    uint64_t now = clock_mono_ns(h->clock);
+    struct hub_channel *c, *next;
+
+    for (c = h->lingering; c; c = next) {
+        next = c->linger_next;
+        if (now - c->idle_ns < (uint64_t)HUB_LINGER_MS * CLOCK_NS_PER_MS)
+            continue;
+        linger_end(h, c);
+        atomic_store_explicit(&c->watched, false, memory_order_release);
+        hub_channel_drop(h, c);
+    }
+}
+
+/* ---- messages ---- */
+
+struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to, str key,
+                                    enum hub_audience audience)
+{
+    str json = buf_full(&h->scratch) ? STR("{}") : buf_str(&h->scratch);
+    struct hub_message *m;
+    struct buf frame;
+    char *at;
+
+    buf_init(&frame, SCRATCH_MAX + 16);
+    ws_encode(&frame, WS_TEXT, json);
+    m = base_alloc(sizeof *m + to->name.n + key.n + frame.n);
+    at = (char *)(m + 1);
+    memcpy(at, buf_str(&frame).p, frame.n);
+    memcpy(at + frame.n, to->name.p, to->name.n);
+    memcpy(at + frame.n + to->name.n, key.p, key.n);
+    *m = (struct hub_message){.refs = 1,
+                              .seq = ++h->seq,
+                              .kind = to->kind,
+                              .audience = audience,
+                              .session = {at + frame.n, to->name.n},
+                              .key = {at + frame.n + to->name.n, key.n},
+                              .frame = {at, frame.n},
+                              .json = {at + frame.n - json.n, json.n},
+                              .size = sizeof *m + to->name.n + key.n + frame.n};
+    buf_release(&frame);
+    return m;
+}
+
+void hub_message_free(struct hub_message *m)
+{
+    if (atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) == 1)
+        free(m);
+}
+
+static struct hub_message *message_keep(struct hub_message *m)
+{
+    atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+    return m;
+}
+
+static void ring_shift(struct hub_ring *r)
+{
+    struct hub_message *m = r->at[r->first];
+
+    r->lost = m->seq;
+    r->size -= m->size;
+    r->first = (r->first + 1) % HUB_RING_MAX;
+    r->n--;
+    hub_message_free(m);
+}
+
+static void ring_add(struct hub_ring *r, struct hub_message *m)
+{
+    while (r->n == HUB_RING_MAX || (r->n && r->size + m->size > HUB_RING_SIZE_MAX))
+        ring_shift(r);
+    r->at[(r->first + r->n++) % HUB_RING_MAX] = message_keep(m);
+    r->size += m->size;
+}
+
+static void inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
+{
+    if (p->inbox_size + m->size > INBOX_SIZE_MAX) {
+        p->overrun = true;
+        return;
+    }
+    if (p->inbox_n == p->inbox_cap) {
+        p->inbox_cap = p->inbox_cap ? 2 * p->inbox_cap : INBOX_MIN;
+        p->inbox = base_realloc(p->inbox, p->inbox_cap * sizeof(struct hub_message *));
+    }
+    p->inbox[p->inbox_n++] = message_keep(m);
+    p->inbox_size += m->size;
+    if (p == h->here) {
+        loop_defer(p->loop, &p->turn); /* no need to wake itself */
+    } else if (!p->posted) {
+        p->posted = true;
+        loop_post(p->loop, &p->task);
+    }
+}
+
+void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m)
+{
+    m->told = true;
+    ring_add(h->rings[m->kind], m);
+    for (uint64_t left = to->ports; left; left &= left - 1)
+        inbox_add(h, h->ports[__builtin_ctzll(left)], m);
+    hub_message_free(m);
+}
+
+uint64_t hub_message_seq(const struct hub_message *m)
+{
+    return m->told ? m->seq : 0;
+}
+
+str hub_message_json(const struct hub_message *m)
+{
+    return m->json;
+}
+
+str hub_message_frame(const struct hub_message *m)
+{
+    return m->frame;
+}
+
+/* ---- health, counts ---- */
+
+bool hub_health_watched(struct hub *h)
+{
+    return atomic_load_explicit(&h->health.watched, memory_order_acquire);
+}
+
+void hub_health(struct hub *h, str members)
+{
+    hub_lock(h, NULL);
+    hub_say_health(h, members);
+    hub_publish(h, &h->health, hub_message_new(h, &h->health, STR(""), HUB_ANYONE));
+    hub_unlock(h);
+}
+
+void hub_counts(struct hub *h, struct hub_counts *out)
+{
+    *out = (struct hub_counts){.text_bytes =
+                                   atomic_load_explicit(&h->text_bytes, memory_order_relaxed)};
+    hub_lock(h, NULL);
+    out->running = h->call_count;
+    for (size_t way = 0; way < HUB_WAYS; way++) {
+        out->viewers[way] = h->viewers[way];
+        out->dropped[way] = atomic_load_explicit(&h->dropped[way], memory_order_relaxed);
+        for (size_t i = 0; i < HUB_PORTS_MAX; i++)
+            if (h->ports[i])
+                out->lag_bytes[way] +=
+                    atomic_load_explicit(&h->ports[i]->lag_bytes[way], memory_order_relaxed);
+    }
+    hub_unlock(h);
+}

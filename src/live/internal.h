@@ -1,0 +1,200 @@
+/* internal.h - what the files of the hub share.
+ *
+ *   hub.c      the hub: channels, messages, the rings to resume from
+ *   call.c     running calls
+ *   text.c     their texts
+ *   words.c    the JSON of each message
+ *   port.c     loops: what came in is handed to their viewers
+ *   viewer.c   subscriptions: what was missed, what was lost
+ *
+ * Two locks, in this order: the hub's, of all that is shared; a call's, of its texts. A piece of
+ * text takes the second alone. Messages are made under the first: that is some microseconds for
+ * each, and only while somebody watches.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json.h"
+#include "base/map.h"
+#include "live/hub.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum hub_channel_kind { HUB_DASH, HUB_HEALTH, HUB_SESSION, HUB_CHANNEL_KINDS };
+#define HUB_RAW_MAX ((size_t)32 << 10) /* of a text, not through the filter yet */
+enum { HUB_TOLD = 2 }; /* kinds of channel that texts are told on: cursors of a text */
+
+enum hub_audience { HUB_ANYONE, HUB_SEES_THOUGHTS, HUB_SEES_NONE };
+
+struct hub_message {
+    _Atomic unsigned refs;
+    uint64_t seq;
+    bool told; /* to all; else made for one viewer */
+    enum hub_channel_kind kind;
+    enum hub_audience audience;
+    str session, key; /* behind it, as are the bytes */
+    str frame, json;  /* the latter is the end of the former */
+    size_t size;
+};
+
+struct hub_ring {
+    struct hub_message *at[HUB_RING_MAX];
+    size_t first, n, size;
+    uint64_t lost; /* the newest that is not there any more */
+};
+
+/* A session is there while it has calls, viewers, or had some a moment ago. */
+struct hub_channel {
+    enum hub_channel_kind kind;
+    str name; /* of the session; behind it */
+    _Atomic bool watched;
+    uint64_t ports;          /* that have subscribers: a bit each */
+    uint64_t since, idle_ns; /* watched since that message; when the last viewer left */
+    bool lingers;
+    struct hub_channel *linger_next;
+    struct hub_call *calls; /* running, newest first */
+};
+
+/* A text of a call: `raw` is what the filter has not seen. */
+struct hub_told {
+    uint64_t at, units; /* bytes told so far, and the same in UTF-16 */
+};
+
+struct hub_words {
+    struct buf raw, text;
+    uint64_t base, base_units; /* of the text, dropped at its front */
+    bool over;                 /* for now: the filter is to give all of it */
+    struct hub_told told[HUB_TOLD];
+};
+
+struct hub_call {
+    struct hub *hub;
+    struct hub_port *home; /* or NULL */
+    struct hub_channel *channel;
+    struct hub_call *next, *prev;                 /* of all */
+    struct hub_call *session_next, *session_prev; /* of its session */
+    struct hub_begin b;                           /* its texts behind it */
+    pthread_mutex_t lock;                         /* of its texts */
+    struct hub_words words[HUB_TEXT_COUNT];
+    size_t charged;
+    struct hub_progress progress; /* under its lock too */
+    /* Its own thread's. */
+    struct hub_call *dirty_next, *late_next;
+    bool dirty, late;
+    uint64_t told_ns;
+};
+
+struct hub {
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    struct hub_port *here; /* of the thread that holds the lock */
+    struct hub_port *ports[HUB_PORTS_MAX];
+    struct hub_channel dash, health;
+    struct map sessions; /* of struct hub_channel */
+    struct hub_channel *lingering;
+    struct hub_call *calls;
+    size_t call_count, viewers[HUB_WAYS];
+    uint64_t seq;
+    struct hub_ring *rings[HUB_CHANNEL_KINDS];
+    struct buf scratch; /* a message being made */
+    _Atomic uint64_t text_bytes, dropped[HUB_WAYS];
+};
+
+struct hub_sub {
+    struct hub_viewer *viewer;
+    struct hub_place *place;
+    struct hub_sub *next, *prev; /* of the place */
+    uint64_t from;               /* messages behind this one */
+    uint64_t missed;
+};
+
+/* A channel as a port has it. */
+struct hub_place {
+    struct hub_channel *channel;
+    struct hub_sub *subs;
+};
+
+struct hub_viewer {
+    struct hub_port *port;
+    struct hub_viewer *next, *prev;
+    struct hub_scope scope;
+    const struct hub_viewer_ops *ops;
+    void *ctx;
+    struct hub_sub *subs[HUB_SUBS_MAX];
+    size_t sub_count;
+};
+
+struct hub_port {
+    struct hub *hub;
+    struct loop *loop;
+    unsigned index;
+    /* Its own thread's. */
+    struct hub_viewer *viewers;
+    struct hub_place dash, health;
+    struct map sessions;           /* of struct hub_place */
+    struct hub_call *dirty, *late; /* with something to tell on session channels, on the other */
+    struct loop_task flush, turn;
+    struct loop_timer late_timer, tick;
+    struct hub_viewer *tick_next;
+    _Atomic uint64_t lag_bytes[HUB_WAYS];
+    /* Under the hub's lock. */
+    struct loop_task task;
+    bool posted;
+    struct hub_message **inbox;
+    size_t inbox_n, inbox_cap, inbox_size;
+    bool overrun;
+};
+
+/* hub.c; the hub is locked but for the first */
+void hub_lock(struct hub *h, struct hub_port *here);
+void hub_unlock(struct hub *h);
+struct hub_channel *hub_channel_of(struct hub *h, enum hub_channel_kind kind, str session);
+void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p);
+void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p);
+void hub_channel_drop(struct hub *h, struct hub_channel *c); /* if nobody needs it */
+void hub_linger_sweep(struct hub *h);
+/* From what is in the scratch. One reference is the caller's. */
+struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to, str key,
+                                    enum hub_audience audience);
+void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m); /* takes it */
+void hub_message_free(struct hub_message *m); /* one reference; any thread */
+
+/* words.c: into the scratch */
+void hub_say_started(struct hub *h, const struct hub_channel *to, const struct hub_call *c);
+void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                    bool shown);
+void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                  enum hub_text kind, str text, uint64_t at);
+void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                 const struct hub_end *e, bool decision);
+void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                     const struct hub_end *e);
+void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed);
+void hub_say_health(struct hub *h, str members);
+uint64_t hub_units(str text); /* in UTF-16 */
+
+/* text.c; the call is locked */
+void hub_call_add(struct hub_call *c, enum hub_text kind, str text);
+/* text.c; the hub is locked but for the first */
+/* What waits goes through the filter: before the hub is locked, so that nobody waits for that. */
+void hub_call_prepare(struct hub_call *c);
+enum hub_flush {
+    HUB_FLUSH,       /* up to the last whole character */
+    HUB_FLUSH_LAST,  /* all: the call is over */
+    HUB_FLUSH_QUIET, /* nobody is told: those who come are sent all so far */
+};
+/* Tells what is new of its texts on one kind of channel. */
+void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flush how);
+/* What a late viewer is to be sent of it, the texts no longer than so: to fn, one by one. */
+void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t text_max,
+                     void (*fn)(void *ctx, struct hub_message *m), void *ctx);
+/* call.c; the hub is not locked */
+void hub_port_flush(void *port);
+void hub_port_flush_late(void *port);
+
+/* viewer.c */
+void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m);
+void hub_viewer_catch_up(struct hub_sub *s); /* if it has room now */
+struct hub_place *hub_place_find(struct hub_port *p, enum hub_channel_kind kind, str session);

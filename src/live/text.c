@@ -1,0 +1,225 @@
+/* text.c - the texts of running calls.
+ *
+ * A text has two parts: what the filter has passed, and what it has not seen yet. Nobody watching,
+ * new pieces only join the second; they go through the filter once it has grown, or when somebody
+ * comes to look. Of what has passed the newer half is kept when it reaches its ceiling.
+ *
+ * For each kind of channel a cursor says how much of the text was told there. What is told is cut
+ * behind a whole character.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/utf8.h"
+#include "live/internal.h"
+
+#define DASH_MAX ((size_t)16 << 10) /* of a text that comes late to those who see all calls */
+
+/* ---- texts; the call is locked ---- */
+
+static void charge(struct hub_call *c)
+{
+    size_t held = 0;
+
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        held += c->words[i].raw.cap + c->words[i].text.cap;
+    if (held == c->charged)
+        return;
+    atomic_fetch_add_explicit(&c->hub->text_bytes, held - c->charged, memory_order_relaxed);
+    c->charged = held;
+}
+
+static size_t ceiling(const struct hub_call *c)
+{
+    uint64_t all = atomic_load_explicit(&c->hub->text_bytes, memory_order_relaxed);
+
+    return all > HUB_TEXTS_MAX ? HUB_TEXT_MIN : HUB_TEXT_MAX;
+}
+
+static size_t char_at(str text, size_t at)
+{
+    while (at < text.n && ((unsigned char)text.p[at] & 0xC0) == 0x80)
+        at++;
+    return at;
+}
+
+/* The newer half stays, from a whole character on. */
+static void trim(struct hub_call *c, struct hub_words *w)
+{
+    size_t max = ceiling(c), at;
+    struct buf kept;
+
+    if (w->text.n <= max)
+        return;
+    at = w->text.n - max / 2;
+    at = char_at(buf_str(&w->text), at);
+    w->base += at;
+    w->base_units += hub_units(str_slice(buf_str(&w->text), 0, at));
+    if (w->text.cap <= 2 * max) {
+        buf_drop(&w->text, at);
+        return;
+    }
+    buf_init(&kept, w->text.size_max); /* the ceiling has come down: the memory goes back */
+    buf_add(&kept, str_slice(buf_str(&w->text), at, w->text.n));
+    buf_release(&w->text);
+    w->text = kept;
+}
+
+/* What waits goes through the filter. */
+static void pass(struct hub_call *c, enum hub_text kind)
+{
+    const struct hub_filter *f = &c->b.filter;
+    struct hub_words *w = &c->words[kind];
+
+    if (f->feed && (w->raw.n || w->over)) {
+        f->feed(f->ctx, kind, buf_str(&w->raw), w->over, &w->text);
+        buf_reset(&w->raw);
+    }
+    w->over = false;
+    trim(c, w);
+    charge(c);
+}
+
+void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
+{
+    struct hub_words *w = &c->words[kind];
+    size_t cap;
+
+    if (w->over)
+        pass(c, kind); /* it was over, and begins again */
+    cap = w->raw.cap + w->text.cap;
+    buf_add(c->b.filter.feed ? &w->raw : &w->text, text);
+    if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX)
+        pass(c, kind);
+    else if (w->raw.cap + w->text.cap != cap)
+        charge(c);
+}
+
+/* ---- telling ---- */
+
+static bool tells(const struct hub_channel *to)
+{
+    return atomic_load_explicit(&to->watched, memory_order_acquire);
+}
+
+static struct hub_channel *channel_at(struct hub_call *c, enum hub_channel_kind kind)
+{
+    return kind == HUB_DASH ? &c->hub->dash : c->channel;
+}
+
+static void told_more(struct hub_told *told, str text)
+{
+    told->at += text.n;
+    told->units += hub_units(text);
+}
+
+static void tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
+                      enum hub_flush how)
+{
+    struct hub_words *w = &c->words[kind];
+    struct hub_told *told = &w->told[to->kind == HUB_DASH ? 0 : 1];
+    enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
+    str text;
+
+    if (told->at < w->base)
+        *told = (struct hub_told){w->base, w->base_units};
+    text = str_slice(buf_str(&w->text), (size_t)(told->at - w->base), w->text.n);
+    if (how != HUB_FLUSH_LAST)
+        text.n -= utf8_tail(text);
+    if (to->kind == HUB_DASH && text.n > DASH_MAX) {
+        size_t skip = char_at(text, text.n - DASH_MAX);
+
+        told_more(told, str_slice(text, 0, skip));
+        text = str_slice(text, skip, text.n);
+    }
+    if (text.n && how != HUB_FLUSH_QUIET && tells(to)) {
+        hub_say_text(c->hub, to, c, kind, text, told->units);
+        hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
+    }
+    told_more(told, text);
+}
+
+static void pass_all(struct hub_call *c)
+{
+    for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
+        pass(c, i);
+}
+
+/* Before the hub is locked, so that nobody waits for the filter. */
+void hub_call_prepare(struct hub_call *c)
+{
+    pthread_mutex_lock(&c->lock);
+    pass_all(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flush how)
+{
+    pthread_mutex_lock(&c->lock);
+    pass_all(c);
+    for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
+        tell_text(c, i, channel_at(c, kind), how);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- for who comes late ---- */
+
+static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub_channel *to,
+                        size_t text_max, struct hub_message **out)
+{
+    struct hub_words *w = &c->words[kind];
+    const struct hub_told *told = &w->told[to->kind == HUB_DASH ? 0 : 1];
+    enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
+    str text = str_slice(buf_str(&w->text), 0, (size_t)(told->at - w->base));
+    size_t skip = text.n > text_max ? text.n - text_max : 0;
+
+    skip = char_at(text, skip);
+    *out = NULL;
+    if (text.n == skip)
+        return;
+    hub_say_text(c->hub,
+                 to,
+                 c,
+                 kind,
+                 str_slice(text, skip, text.n),
+                 w->base_units + hub_units(str_slice(text, 0, skip)));
+    *out = hub_message_new(c->hub, to, c->b.key, audience);
+}
+
+static bool begins_later(const struct hub_call *c)
+{
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        if (c->words[i].base)
+            return true;
+    return false;
+}
+
+void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t text_max,
+                     void (*fn)(void *ctx, struct hub_message *m), void *ctx)
+{
+    struct hub *h = c->hub;
+    bool both = c->b.thoughts;
+
+    pthread_mutex_lock(&c->lock);
+    hub_say_started(h, to, c);
+    fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
+    if (c->progress.state != HUB_WAITING) {
+        hub_say_status(h, to, c, false);
+        fn(ctx, hub_message_new(h, to, c->b.key, both ? HUB_SEES_NONE : HUB_ANYONE));
+    }
+    if (c->progress.state != HUB_WAITING && both) {
+        hub_say_status(h, to, c, true);
+        fn(ctx, hub_message_new(h, to, c->b.key, HUB_SEES_THOUGHTS));
+    }
+    if (to->kind == HUB_SESSION && begins_later(c)) {
+        hub_say_gap(h, to, -1);
+        fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
+    }
+    for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++) {
+        struct hub_message *m;
+
+        replay_text(c, i, to, text_max, &m);
+        if (m)
+            fn(ctx, m);
+    }
+    pthread_mutex_unlock(&c->lock);
+}

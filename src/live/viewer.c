@@ -1,0 +1,381 @@
+/* viewer.c - subscriptions: what is sent, what was missed, what was lost.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "live/internal.h"
+
+#define TICK_MS 500
+#define NAME_MAX_SIZE 400
+#define REPLAY_CALLS_MAX 200              /* running calls that a late viewer of all is told of */
+#define REPLAY_SOME ((size_t)4 << 10)     /* of each of their texts */
+#define REPLAY_SIZE_MAX ((size_t)1 << 20) /* in all; the texts of what is left are left out */
+
+/* ---- who may see what ---- */
+
+static bool sees(const struct hub_viewer *v, const struct hub_message *m)
+{
+    if (m->audience != HUB_ANYONE && (m->audience == HUB_SEES_NONE) != v->scope.hide)
+        return false;
+    return v->scope.all || m->kind == HUB_HEALTH || str_eq(v->scope.key, m->key);
+}
+
+/* ---- places ---- */
+
+struct hub_place *hub_place_find(struct hub_port *p, enum hub_channel_kind kind, str session)
+{
+    struct map_entry *found;
+
+    if (kind != HUB_SESSION)
+        return kind == HUB_DASH ? &p->dash : &p->health;
+    found = map_find(&p->sessions, session);
+    return found ? found->value.ptr : NULL;
+}
+
+static bool channel_parse(str name, enum hub_channel_kind *kind, str *session)
+{
+    str prefix = STR("session_");
+
+    *session = STR("");
+    if (str_eq(name, STR("dashboard_updates"))) {
+        *kind = HUB_DASH;
+        return true;
+    }
+    if (str_eq(name, STR("system_health"))) {
+        *kind = HUB_HEALTH;
+        return true;
+    }
+    *kind = HUB_SESSION;
+    *session = str_slice(name, prefix.n, name.n);
+    return str_starts(name, prefix) && session->n && session->n <= NAME_MAX_SIZE;
+}
+
+bool hub_channel_known(str channel)
+{
+    enum hub_channel_kind kind;
+    str session;
+
+    return channel_parse(channel, &kind, &session);
+}
+
+static struct hub_sub *sub_find(struct hub_viewer *v, enum hub_channel_kind kind, str session,
+                                size_t *at)
+{
+    for (*at = 0; *at < v->sub_count; (*at)++) {
+        const struct hub_channel *c = v->subs[*at]->place->channel;
+
+        if (c->kind == kind && str_eq(c->name, session))
+            return v->subs[*at];
+    }
+    return NULL;
+}
+
+/* The hub is locked. NULL: there are too many sessions. */
+static struct hub_place *place_get(struct hub_port *p, enum hub_channel_kind kind, str session)
+{
+    struct hub_place *place = hub_place_find(p, kind, session);
+    struct hub_channel *c;
+    struct err e;
+
+    if (place)
+        return place;
+    c = hub_channel_of(p->hub, HUB_SESSION, session);
+    if (!c)
+        return NULL;
+    place = base_alloc(sizeof *place);
+    *place = (struct hub_place){.channel = c};
+    if (map_set(&p->sessions, c->name, MAP_PTR(place), &e))
+        return place;
+    free(place);
+    return NULL;
+}
+
+/* ---- what was missed ---- */
+
+/* Messages for one viewer, made under the lock and sent when it is free again. */
+struct parcel {
+    struct hub_viewer *viewer;
+    struct hub_message **at;
+    size_t n, cap, size;
+};
+
+static void parcel_add(void *ctx, struct hub_message *m)
+{
+    struct parcel *p = ctx;
+
+    if (!sees(p->viewer, m)) {
+        hub_message_free(m);
+        return;
+    }
+    if (p->n == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 16;
+        p->at = base_realloc(p->at, p->cap * sizeof(struct hub_message *));
+    }
+    p->size += m->size;
+    p->at[p->n++] = m;
+}
+
+static void parcel_send(struct parcel *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        p->viewer->ops->send(p->viewer->ctx, p->at[i]);
+        hub_message_free(p->at[i]);
+    }
+    free(p->at);
+}
+
+/* What has not been told yet is told to those who were there before, so that all stand at the same
+ * place from here on. */
+static void settle_calls(struct hub *h, struct hub_channel *c, enum hub_flush how)
+{
+    bool all = c->kind == HUB_DASH;
+    struct hub_call *call = all ? h->calls : c->calls;
+
+    for (size_t n = 0; call && n < REPLAY_CALLS_MAX; n++) {
+        hub_call_flush(call, c->kind, how);
+        call = all ? call->next : call->session_next;
+    }
+}
+
+static bool own(const struct hub_viewer *v, const struct hub_call *call)
+{
+    return v->scope.all || str_eq(v->scope.key, call->b.key);
+}
+
+static void replay(struct hub *h, struct hub_channel *c, struct parcel *out)
+{
+    bool all = c->kind == HUB_DASH;
+    struct hub_call *call = all ? h->calls : c->calls, *oldest = NULL;
+
+    for (size_t n = 0; call && n < REPLAY_CALLS_MAX; n++) {
+        oldest = call;
+        call = all ? call->next : call->session_next;
+    }
+    for (call = oldest; call; call = all ? call->prev : call->session_prev) {
+        size_t text_max = out->size >= REPLAY_SIZE_MAX ? 0 : all ? REPLAY_SOME : HUB_TEXT_MAX;
+
+        if (own(out->viewer, call))
+            hub_call_replay(call, c, text_max, parcel_add, out);
+    }
+}
+
+static void say_gap(struct hub *h, struct hub_channel *c, int64_t missed, struct parcel *out)
+{
+    hub_say_gap(h, c, missed);
+    parcel_add(out, hub_message_new(h, c, out->viewer->scope.key, HUB_ANYONE));
+}
+
+/* All since that message, if it is known. */
+static bool resume(struct hub *h, struct hub_channel *c, uint64_t after, struct parcel *out)
+{
+    const struct hub_ring *r = h->rings[c->kind];
+
+    if (after < c->since || after < r->lost || after > h->seq)
+        return false;
+    for (size_t i = 0; i < r->n; i++) {
+        struct hub_message *m = r->at[(r->first + i) % HUB_RING_MAX];
+
+        if (m->seq <= after || !str_eq(m->session, c->name))
+            continue;
+        atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+        parcel_add(out, m);
+    }
+    return true;
+}
+
+void hub_viewer_catch_up(struct hub_sub *s)
+{
+    struct hub_viewer *v = s->viewer;
+    struct hub *h = v->port->hub;
+    struct hub_channel *c = s->place->channel;
+    struct parcel out = {.viewer = v};
+
+    if (v->ops->full(v->ctx))
+        return;
+    hub_lock(h, v->port);
+    settle_calls(h, c, HUB_FLUSH);
+    say_gap(h, c, (int64_t)s->missed, &out);
+    replay(h, c, &out);
+    s->from = h->seq;
+    s->missed = 0;
+    hub_unlock(h);
+    parcel_send(&out);
+}
+
+void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m)
+{
+    struct hub_viewer *v = s->viewer;
+
+    if (m->seq <= s->from || !sees(v, m))
+        return;
+    if (s->missed)
+        hub_viewer_catch_up(s);
+    if (m->seq <= s->from)
+        return; /* it was in what was caught up with */
+    if (s->missed || v->ops->full(v->ctx)) {
+        s->missed++;
+        atomic_fetch_add_explicit(&v->port->hub->dropped[v->ops->way], 1, memory_order_relaxed);
+        return;
+    }
+    v->ops->send(v->ctx, m);
+}
+
+/* ---- life ---- */
+
+struct hub_viewer *hub_viewer_new(struct hub_port *p, const struct hub_scope *scope,
+                                  const struct hub_viewer_ops *ops, void *ctx)
+{
+    struct hub_viewer *v;
+    char *key;
+    bool ok;
+
+    hub_lock(p->hub, p);
+    ok = p->hub->viewers[HUB_BY_SOCKET] + p->hub->viewers[HUB_BY_STREAM] < HUB_VIEWERS_MAX;
+    p->hub->viewers[ops->way] += ok;
+    hub_unlock(p->hub);
+    if (!ok)
+        return NULL;
+    v = base_alloc(sizeof *v + scope->key.n + 1);
+    key = (char *)(v + 1);
+    *v =
+        (struct hub_viewer){.port = p, .scope = *scope, .ops = ops, .ctx = ctx, .next = p->viewers};
+    memcpy(key, scope->key.p, scope->key.n);
+    key[scope->key.n] = '\0';
+    v->scope.key.p = key;
+    if (v->next)
+        v->next->prev = v;
+    p->viewers = v;
+    if (!p->tick.slot)
+        loop_timer_set(p->loop, &p->tick, TICK_MS);
+    return v;
+}
+
+/* It is watched from the first moment on: what a call says from then on it will tell. */
+static void join(struct hub *h, struct hub_channel *c, struct hub_port *p, uint64_t after,
+                 struct parcel *out)
+{
+    bool was = c->watched;
+
+    hub_channel_watch(h, c, p);
+    settle_calls(h, c, was ? HUB_FLUSH : HUB_FLUSH_QUIET);
+    if (after && was && resume(h, c, after, out))
+        return;
+    if (after)
+        say_gap(h, c, -1, out);
+    replay(h, c, out);
+}
+
+bool hub_may_subscribe(struct hub_viewer *v, str channel, struct err *e)
+{
+    enum hub_channel_kind kind;
+    str session;
+    size_t at;
+
+    if (v->sub_count < HUB_SUBS_MAX ||
+        (channel_parse(channel, &kind, &session) && sub_find(v, kind, session, &at)))
+        return true;
+    return err_set(e, ERR_LIMIT, "no more than %d subscriptions at a time", HUB_SUBS_MAX);
+}
+
+bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err *e)
+{
+    struct hub_port *p = v->port;
+    struct hub *h = p->hub;
+    struct parcel out = {.viewer = v};
+    enum hub_channel_kind kind;
+    struct hub_place *place;
+    struct hub_sub *s;
+    str session;
+    size_t at;
+
+    if (!channel_parse(channel, &kind, &session))
+        return err_set(e,
+                       ERR_NOT_FOUND,
+                       "there is no channel \"" STR_FMT
+                       "\": dashboard_updates, system_health or session_ID",
+                       STR_ARG(str_slice(channel, 0, 60)));
+    if (sub_find(v, kind, session, &at))
+        return true;
+    if (!hub_may_subscribe(v, channel, e))
+        return false;
+    hub_lock(h, p);
+    place = place_get(p, kind, session);
+    if (!place) {
+        hub_unlock(h);
+        return err_set(e, ERR_LIMIT, "too many sessions are being watched");
+    }
+    join(h, place->channel, p, after, &out);
+    s = base_alloc(sizeof *s);
+    *s = (struct hub_sub){.viewer = v, .place = place, .from = h->seq, .next = place->subs};
+    if (s->next)
+        s->next->prev = s;
+    place->subs = s;
+    v->subs[v->sub_count++] = s;
+    hub_unlock(h);
+    parcel_send(&out);
+    return true;
+}
+
+static void sub_free(struct hub_sub *s)
+{
+    struct hub_port *p = s->viewer->port;
+    struct hub_place *place = s->place;
+    struct hub_channel *c = place->channel;
+
+    *(s->prev ? &s->prev->next : &place->subs) = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    free(s);
+    if (place->subs)
+        return;
+    hub_lock(p->hub, p);
+    if (c->kind == HUB_SESSION) {
+        map_remove(&p->sessions, c->name);
+        free(place);
+    }
+    hub_channel_leave(p->hub, c, p);
+    hub_unlock(p->hub);
+}
+
+bool hub_unsubscribe(struct hub_viewer *v, str channel)
+{
+    enum hub_channel_kind kind;
+    struct hub_sub *s;
+    str session;
+    size_t at;
+
+    if (!channel_parse(channel, &kind, &session) || !(s = sub_find(v, kind, session, &at)))
+        return false;
+    v->subs[at] = v->subs[--v->sub_count];
+    sub_free(s);
+    return true;
+}
+
+void hub_viewer_free(struct hub_viewer *v)
+{
+    struct hub_port *p;
+
+    if (!v)
+        return;
+    p = v->port;
+    while (v->sub_count)
+        sub_free(v->subs[--v->sub_count]);
+    if (p->tick_next == v)
+        p->tick_next = v->next;
+    *(v->prev ? &v->prev->next : &p->viewers) = v->next;
+    if (v->next)
+        v->next->prev = v->prev;
+    hub_lock(p->hub, p);
+    p->hub->viewers[v->ops->way]--;
+    hub_unlock(p->hub);
+    free(v);
+}
+
+void hub_viewers_each(struct hub_port *p, void (*fn)(void *viewer_ctx))
+{
+    struct hub_viewer *next;
+
+    for (struct hub_viewer *v = p->viewers; v; v = next) {
+        next = v->next;
+        fn(v->ctx);
+    }
+}

@@ -1,0 +1,238 @@
+/* words.c - the JSON of each message, as docs/live.md has it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "live/internal.h"
+
+static void member(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    json_out_str(o, text);
+}
+
+/* null where there is nothing to say. */
+static void text_or_null(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    if (text.n)
+        json_out_str(o, text);
+    else
+        json_out_null(o);
+}
+
+static void count_or_null(struct json_out *o, const char *name, int64_t n)
+{
+    json_out_key(o, str_c(name));
+    if (n >= 0)
+        json_out_i64(o, n);
+    else
+        json_out_null(o);
+}
+
+static void flag(struct json_out *o, const char *name, bool v)
+{
+    json_out_key(o, str_c(name));
+    json_out_bool(o, v);
+}
+
+/* ---- around it ---- */
+
+static void channel_name(struct json_out *o, const struct hub_channel *to)
+{
+    char name[512];
+    int n;
+
+    json_out_key(o, STR("channel"));
+    if (to->kind != HUB_SESSION) {
+        json_out_str(o, to->kind == HUB_DASH ? STR("dashboard_updates") : STR("system_health"));
+        return;
+    }
+    n = snprintf(name, sizeof name, "session_" STR_FMT, STR_ARG(str_slice(to->name, 0, 400)));
+    json_out_str(o, (str){name, (size_t)n});
+}
+
+static void begin(struct hub *h, struct json_out *o, const struct hub_channel *to, const char *type)
+{
+    buf_reset(&h->scratch);
+    json_out_init(o, &h->scratch);
+    json_out_object(o);
+    if (to->kind == HUB_SESSION) {
+        member(o, "type", STR("session_update"));
+        member(o, "session_id", to->name);
+    } else {
+        member(o, "type", STR("dashboard_update"));
+    }
+    channel_name(o, to);
+    json_out_key(o, STR("data"));
+    json_out_object(o);
+    member(o, "type", str_c(type));
+}
+
+static void stamp(struct hub *h, struct json_out *o)
+{
+    json_out_key(o, STR("timestamp_us"));
+    json_out_i64(o, clock_wall_ms(h->clock) * 1000);
+}
+
+static void end(struct hub *h, struct json_out *o)
+{
+    json_out_end(o);
+    stamp(h, o);
+    json_out_end(o);
+}
+
+static void whose(struct json_out *o, const struct hub_call *c)
+{
+    member(o, "interaction_id", c->b.id);
+    member(o, "session_id", c->b.session);
+}
+
+/* ---- of a call ---- */
+
+void hub_say_started(struct hub *h, const struct hub_channel *to, const struct hub_call *c)
+{
+    struct json_out o;
+
+    begin(h, &o, to, "llm_started");
+    whose(&o, c);
+    member(&o, "model", c->b.model);
+    member(&o, "provider", c->b.provider);
+    text_or_null(&o, "level", c->b.level);
+    count_or_null(&o, "cap_tokens", c->b.cap);
+    text_or_null(&o, "key_name", c->b.key);
+    member(&o, "asked", c->b.asked);
+    flag(&o, "stream", c->b.stream);
+    json_out_key(&o, STR("started_us"));
+    json_out_i64(&o, c->b.started_us);
+    end(h, &o);
+}
+
+void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                    bool shown)
+{
+    static const char *const states[] = {"waiting", "thinking", "answering", "tool", "done"};
+    const struct hub_progress *p = &c->progress;
+    struct json_out o;
+
+    begin(h, &o, to, "reasoning_status");
+    whose(&o, c);
+    member(&o, "state", str_c(states[p->state]));
+    count_or_null(&o, "thinking_ms", p->thinking_ms);
+    count_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
+    count_or_null(&o, "cap_tokens", c->b.cap);
+    flag(&o, "cut", p->cut);
+    flag(&o, "shown", shown);
+    end(h, &o);
+}
+
+void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                  enum hub_text kind, str text, uint64_t at)
+{
+    static const char *const types[] = {"reasoning_delta", "answer_delta", "tool_delta"};
+    struct json_out o;
+
+    begin(h, &o, to, types[kind]);
+    whose(&o, c);
+    json_out_key(&o, STR("at"));
+    json_out_u64(&o, at);
+    member(&o, "text", text);
+    end(h, &o);
+}
+
+static void tokens(struct json_out *o, const struct hub_end *e)
+{
+    json_out_key(o, STR("tokens"));
+    json_out_object(o);
+    count_or_null(o, "input", e->input_tokens);
+    count_or_null(o, "output", e->output_tokens);
+    count_or_null(o, "reasoning", e->reasoning_tokens);
+    json_out_end(o);
+    json_out_key(o, STR("cost_usd"));
+    if (e->cost_usd >= 0)
+        json_out_double(o, e->cost_usd);
+    else
+        json_out_null(o);
+}
+
+void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                 const struct hub_end *e, bool decision)
+{
+    struct json_out o;
+
+    begin(h, &o, to, "llm_interaction");
+    whose(&o, c);
+    member(&o, "step_description", e->step);
+    member(&o, "model_used", e->model);
+    member(&o, "provider", e->provider);
+    flag(&o, "success", e->success);
+    count_or_null(&o, "duration_ms", e->duration_ms);
+    flag(&o, "has_tools", e->has_tools);
+    text_or_null(&o, "error_message", e->error_message);
+    member(&o, "status", e->success ? STR("completed") : STR("failed"));
+    count_or_null(&o, "http_status", e->status);
+    text_or_null(&o, "stop", e->stop);
+    flag(&o, "has_reasoning", e->has_reasoning);
+    member(&o, "reasoning_state", e->reasoning_state);
+    count_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
+    count_or_null(&o, "cap_tokens", c->b.cap);
+    count_or_null(&o, "thinking_ms", e->thinking_ms);
+    flag(&o, "cut", e->cut);
+    text_or_null(&o, "level", c->b.level);
+    text_or_null(&o, "key_name", c->b.key);
+    text_or_null(&o, "decision", decision ? e->decision : STR(""));
+    tokens(&o, e);
+    json_out_key(&o, STR("started_us"));
+    json_out_i64(&o, c->b.started_us);
+    json_out_key(&o, STR("ended_us"));
+    json_out_i64(&o, e->ended_us);
+    end(h, &o);
+}
+
+void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                     const struct hub_end *e)
+{
+    struct json_out o;
+
+    begin(h, &o, to, "session_status_change");
+    member(&o, "session_id", c->b.session);
+    member(&o, "status", !e ? STR("in_progress") : e->success ? STR("completed") : STR("failed"));
+    member(&o, "agent_type", STR("gateway"));
+    member(&o, "alert_type", c->b.dialect);
+    member(&o, "model", c->b.model);
+    text_or_null(&o, "key_name", c->b.key);
+    count_or_null(&o, "started_at_us", e ? -1 : c->b.started_us);
+    count_or_null(&o, "completed_at_us", e ? e->ended_us : -1);
+    text_or_null(&o, "error_message", e ? e->error_message : STR(""));
+    end(h, &o);
+}
+
+void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed)
+{
+    struct json_out o;
+
+    begin(h, &o, to, "gap");
+    channel_name(&o, to);
+    count_or_null(&o, "missed", missed);
+    end(h, &o);
+}
+
+void hub_say_health(struct hub *h, str members)
+{
+    buf_reset(&h->scratch);
+    buf_add(&h->scratch, STR("{\"type\":\"system_health\",\"channel\":\"system_health\","));
+    buf_add(&h->scratch, members);
+    buf_printf(&h->scratch, ",\"timestamp_us\":%lld}", (long long)clock_wall_ms(h->clock) * 1000);
+}
+
+uint64_t hub_units(str text)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+
+        n += (c & 0xC0) != 0x80; /* a character begins */
+        n += c >= 0xF0;          /* one that takes two */
+    }
+    return n;
+}

@@ -1,0 +1,397 @@
+/* live.c - live updates: who may watch, and the WebSocket they come by.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/live.h"
+
+#include "base/sha256.h"
+#include "base/utf8.h"
+#include "live/ask.h"
+#include "net/ws.h"
+
+#define CLOSE_GOING 1001
+#define CLOSE_POLICY 1008
+#define WORDS_MAX 8192
+#define PROTOCOL "rationale.v1"
+#define BEARER "bearer."
+
+/* ---- who asks ---- */
+
+void live_refuse(struct exchange *ex, int status, const char *code, const char *message)
+{
+    struct buf body;
+    struct json_out o;
+
+    buf_init(&body, WORDS_MAX);
+    json_out_init(&o, &body);
+    json_out_object(&o);
+    json_out_key(&o, STR("detail"));
+    json_out_object(&o);
+    json_out_key(&o, STR("error"));
+    json_out_str(&o, str_c(code));
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, str_c(message));
+    json_out_end(&o);
+    json_out_end(&o);
+    exchange_reply(ex, status, STR("application/json"), buf_str(&body));
+    buf_release(&body);
+}
+
+/* A browser cannot give a WebSocket a header, but it can name protocols. */
+static str bearer(const struct http1_head *h)
+{
+    str list = http1_find(h, STR("sec-websocket-protocol")), item;
+
+    while (http1_list_next(&list, &item))
+        if (str_starts(item, STR(BEARER)))
+            return str_slice(item, sizeof BEARER - 1, item.n);
+    return STR("");
+}
+
+/* The one of its protocols that is answered: ours, else the one with the key in it, or a browser
+ * would not have it. */
+static str protocol(const struct http1_head *h)
+{
+    str list = http1_find(h, STR("sec-websocket-protocol")), item, chosen = STR("");
+
+    while (http1_list_next(&list, &item)) {
+        if (str_eq(item, STR(PROTOCOL)))
+            return item;
+        if (str_starts(item, STR(BEARER)) && http1_is_token(item))
+            chosen = item;
+    }
+    return chosen;
+}
+
+static const struct config_key *key_of(struct exchange *ex, bool socket)
+{
+    const struct http1_head *h = server_request(ex->x);
+    str shown = socket ? bearer(h) : STR("");
+    uint8_t digest[32];
+
+    if (ex->key || !shown.n)
+        return ex->key;
+    sha256_of(shown, digest);
+    return config_key_find(ex->setup->config, digest);
+}
+
+/* A page of another site may not open a WebSocket with the cookies of this one. */
+static bool same_site(const struct http1_head *h)
+{
+    str origin = http1_find(h, STR("origin"));
+    size_t scheme = str_find(origin, STR("://"));
+
+    if (!http1_has(h, STR("origin")))
+        return true;
+    return scheme != STR_NONE &&
+           str_eq(str_slice(origin, scheme + 3, origin.n), http1_find(h, STR("host")));
+}
+
+struct hub_scope live_scope(struct live *l, const struct config_key *key)
+{
+    return (struct hub_scope){.all = !l->keyed || l->operator,
+                              .key = key ? key->name : STR(""),
+                              .hide = l->reasoning == CONFIG_HIDE};
+}
+
+bool live_may_stay(const struct live *l)
+{
+    const struct config_key *key;
+    struct setup *s;
+    bool ok;
+
+    s = gateway_setup(&l->worker->daemon->gateway);
+    key = l->keyed ? config_key_find(s->config, l->digest) : NULL;
+    ok = l->keyed ? key && key->reasoning == l->reasoning : s->config->key_count == 0;
+    setup_release(s);
+    return ok;
+}
+
+struct live *live_new(struct exchange *ex, bool socket)
+{
+    const struct http1_head *h = server_request(ex->x);
+    const struct config_key *key = key_of(ex, socket);
+    struct live *l;
+
+    if (ex->worker->daemon->draining) {
+        live_refuse(ex, 503, "draining", "the gateway is going down");
+        return NULL;
+    }
+    if (socket && !same_site(h)) {
+        live_refuse(ex, 403, "foreign_origin", "a page of another site may not watch");
+        return NULL;
+    }
+    if (!key && ex->setup->config->key_count) {
+        live_refuse(ex,
+                    401,
+                    "invalid_api_key",
+                    "a key is needed: Authorization: Bearer, x-api-key, the cookie of a login, or "
+                    "the WebSocket protocol bearer.KEY");
+        return NULL;
+    }
+    l = base_alloc(sizeof *l);
+    *l = (struct live){.worker = ex->worker, .keyed = key != NULL};
+    if (key) {
+        memcpy(l->digest, key->sha256, sizeof l->digest);
+        l->reasoning = key->reasoning;
+    }
+    l->sent_ns = loop_now_ns(ex->worker->gl.loop);
+    return l;
+}
+
+void live_free(struct live *l)
+{
+    hub_viewer_free(l->viewer);
+    free(l);
+}
+
+/* ---- words of our own ---- */
+
+void live_words(const struct live *l, const char *type, str members, struct buf *out)
+{
+    const struct clock *clock = l->worker->daemon->gateway.clock;
+
+    buf_printf(out, "{\"type\":\"%s\"", type);
+    if (members.n)
+        buf_add_c(out, ',');
+    buf_add(out, members);
+    buf_printf(out, ",\"timestamp_us\":%lld}", (long long)clock_wall_ms(clock) * 1000);
+}
+
+static void say(struct live *l, const char *type, str members)
+{
+    struct buf out;
+
+    buf_init(&out, 2 * WORDS_MAX);
+    live_words(l, type, members, &out);
+    server_ws_send(l->ws, true, buf_str(&out));
+    buf_release(&out);
+}
+
+static void say_error(struct live *l, const char *code, const char *message)
+{
+    struct buf out;
+
+    buf_init(&out, WORDS_MAX);
+    buf_add(&out, STR("\"message\":"));
+    (void)json_quote(&out, str_c(message));
+    buf_printf(&out, ",\"code\":\"%s\"", code);
+    say(l, "error", buf_str(&out));
+    buf_release(&out);
+}
+
+static void say_answer(struct live *l, const struct ask *ask, const char *code, const char *message)
+{
+    struct buf out;
+
+    buf_init(&out, WORDS_MAX);
+    buf_printf(&out,
+               "\"action\":\"%s\",\"channel\":",
+               ask->kind == ASK_SUBSCRIBE ? "subscribe" : "unsubscribe");
+    (void)json_quote(&out, ask_channel(ask));
+    buf_printf(&out, ",\"success\":%s,\"message\":", code ? "false" : "true");
+    (void)json_quote(&out, str_c(message));
+    if (code)
+        buf_printf(&out, ",\"code\":\"%s\"", code);
+    say(l, "subscription_response", buf_str(&out));
+    buf_release(&out);
+    if (code)
+        say_error(l, code, message);
+}
+
+/* ---- what it asks for ---- */
+
+static void say_health(struct live *l)
+{
+    struct buf out;
+
+    buf_init(&out, WORDS_MAX);
+    buf_add(&out, STR("\"channel\":\"system_health\","));
+    live_health_words(l->worker->daemon, &out);
+    say(l, "system_health", buf_str(&out));
+    buf_release(&out);
+}
+
+static void subscribe(struct live *l, const struct ask *ask)
+{
+    struct err e;
+
+    if (!hub_channel_known(ask_channel(ask))) {
+        say_answer(l,
+                   ask,
+                   "unknown_channel",
+                   "there is no such channel: dashboard_updates, system_health or session_ID");
+        return;
+    }
+    /* Its answer comes before what it has missed. */
+    if (!hub_may_subscribe(l->viewer, ask_channel(ask), &e)) {
+        say_answer(l, ask, "too_many_subscriptions", e.text);
+        return;
+    }
+    say_answer(l, ask, NULL, "subscribed");
+    if (!hub_subscribe(l->viewer, ask_channel(ask), 0, &e))
+        say_error(l, "too_many_subscriptions", e.text);
+    else if (str_eq(ask_channel(ask), STR("system_health")))
+        say_health(l);
+}
+
+static void on_message(void *ctx, struct server_ws *w, bool text, str data)
+{
+    struct live *l = ctx;
+    const char *code;
+    struct ask ask;
+    struct err e;
+
+    (void)w;
+    if (server_ws_full(l->ws))
+        return; /* one that asks and does not listen */
+    if (!text) {
+        say_error(l, "invalid_message", "messages are JSON text");
+        return;
+    }
+    if (!ask_parse(data, &ask, &code, &e)) {
+        say_error(l, code, e.text);
+        return;
+    }
+    if (ask.kind == ASK_PING)
+        say(l, "pong", STR(""));
+    else if (ask.kind == ASK_SUBSCRIBE)
+        subscribe(l, &ask);
+    else if (hub_unsubscribe(l->viewer, ask_channel(&ask)))
+        say_answer(l, &ask, NULL, "unsubscribed");
+    else
+        say_answer(l, &ask, "not_subscribed", "there is no such subscription");
+}
+
+static void on_close(void *ctx, struct server_ws *w, int code)
+{
+    (void)w;
+    (void)code;
+    live_free(ctx);
+}
+
+static const struct server_ws_handler socket_handler = {
+    .message_max = ASK_MESSAGE_MAX, .on_message = on_message, .on_close = on_close};
+
+/* ---- what it is sent ---- */
+
+static void ws_send(void *ctx, const struct hub_message *m)
+{
+    struct live *l = ctx;
+
+    server_ws_send_frames(l->ws, hub_message_frame(m));
+}
+
+static bool ws_full(void *ctx)
+{
+    return server_ws_full(((struct live *)ctx)->ws);
+}
+
+static size_t ws_queued(void *ctx)
+{
+    return server_ws_queued(((struct live *)ctx)->ws);
+}
+
+static bool ws_tick(void *ctx)
+{
+    struct live *l = ctx;
+
+    if (live_may_stay(l))
+        return true;
+    server_ws_close(l->ws, CLOSE_POLICY, STR("the key is not what it was"));
+    live_free(l);
+    return false;
+}
+
+static const struct hub_viewer_ops socket_ops = {
+    HUB_BY_SOCKET, ws_send, ws_full, ws_queued, ws_tick};
+
+static void leave(void *ctx)
+{
+    struct live *l = ctx;
+
+    if (l->ex) {
+        live_stream_leave(l);
+        return;
+    }
+    server_ws_close(l->ws, CLOSE_GOING, STR("the gateway is going down"));
+    live_free(l);
+}
+
+void live_drain(struct worker *w)
+{
+    hub_viewers_each(w->gl.port, leave);
+}
+
+/* ---- its beginning ---- */
+
+static bool user_ok(struct exchange *ex, struct live *l)
+{
+    struct ask_value user;
+
+    if (!ask_unescape(ex->rest, &user) || user.size > LIVE_USER_MAX ||
+        memchr(user.text, '/', user.size))
+        return false;
+    memcpy(l->user, user.text, user.size);
+    l->user_size = user.size;
+    return true;
+}
+
+static bool shaken(struct exchange *ex)
+{
+    struct http1_fault fault;
+    char accept[WS_KEY_SIZE];
+
+    if (ws_handshake(server_request(ex->x), accept, &fault))
+        return true;
+    if (fault.status == 426) {
+        exchange_header(ex, STR("upgrade"), STR("websocket"));
+        exchange_header(ex, STR("sec-websocket-version"), STR("13"));
+    }
+    live_refuse(ex, fault.status, "invalid_handshake", fault.why);
+    return false;
+}
+
+static void greet(struct live *l)
+{
+    struct buf out;
+
+    buf_init(&out, WORDS_MAX);
+    buf_add(&out, STR("\"user_id\":"));
+    (void)json_quote(&out, (str){l->user, l->user_size});
+    say(l, "connection_established", buf_str(&out));
+    buf_release(&out);
+}
+
+void live_socket_handle(struct exchange *ex)
+{
+    struct server_exchange *x = ex->x;
+    struct server_header headers[2];
+    struct hub_scope scope;
+    struct live *l;
+    size_t n = 0;
+
+    if (!shaken(ex) || !(l = live_new(ex, true)))
+        return;
+    if (!user_ok(ex, l)) {
+        free(l);
+        live_refuse(ex, 404, "unknown_url", "the address is /ws/dashboard/USER");
+        return;
+    }
+    scope = live_scope(l, key_of(ex, true));
+    l->viewer = hub_viewer_new(ex->worker->gl.port, &scope, &socket_ops, l);
+    if (!l->viewer) {
+        free(l);
+        live_refuse(ex, 503, "too_many_viewers", "too many are watching already");
+        return;
+    }
+    headers[n++] = (struct server_header){STR("x-rationale-id"), ex->id};
+    if (protocol(server_request(x)).n)
+        headers[n++] =
+            (struct server_header){STR("sec-websocket-protocol"), protocol(server_request(x))};
+    ex->status = 101;
+    exchange_done(ex);
+    l->ws = server_upgrade_with(x, headers, n, &socket_handler, l);
+    assert(l->ws);
+    greet(l);
+}

@@ -1,0 +1,44 @@
+/* live.h - what the files of live updates share.
+ *
+ *   live.c          who may watch; the WebSocket
+ *   live_stream.c   the same as server-sent events
+ *   live_health.c   how the gateway is, told to who asks
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "serve/internal.h"
+
+#define LIVE_USER_MAX 200
+
+/* One viewer, by either way. */
+struct live {
+    struct worker *worker;
+    struct hub_viewer *viewer;
+    struct server_ws *ws; /* or NULL: */
+    struct exchange *ex;  /* a stream */
+    bool keyed, operator;
+    enum config_show reasoning;
+    uint8_t digest[32]; /* of its key: it must stay a good one */
+    uint64_t sent_ns;
+    size_t user_size;
+    char user[LIVE_USER_MAX];
+};
+
+/* Who asks, and what it may see. NULL: it has been answered. */
+struct live *live_new(struct exchange *ex, bool socket);
+void live_free(struct live *l);
+/* Whether its key is still as good as when it came. */
+bool live_may_stay(const struct live *l);
+struct hub_scope live_scope(struct live *l, const struct config_key *key);
+void live_refuse(struct exchange *ex, int status, const char *code, const char *message);
+
+/* A message for it alone: {"type": type, members, "timestamp_us": ...}. */
+void live_words(const struct live *l, const char *type, str members, struct buf *out);
+
+/* live_stream.c */
+void live_stream_leave(struct live *l);
+
+/* live_health.c: members of a message of health. */
+void live_health_words(struct daemon *d, struct buf *out);
