@@ -47,10 +47,12 @@ class Line {
   private at = 0;
   private lost = new Set<string>(); // marks that are not closed from here on
 
-  constructor(private readonly text: string, private readonly depth: number) {}
+  constructor(private readonly text: string, private readonly depth: number, private readonly linked: boolean) {}
 
   read(): Inline[] {
-    const steps = [this.plain, this.escape, this.newline, this.code, this.link, this.angle, this.bare, this.mark];
+    // A link's own words hold no other link.
+    const links = this.linked ? [] : [this.link, this.angle, this.bare];
+    const steps = [this.plain, this.escape, this.newline, this.code, ...links, this.mark];
     while (this.at < this.text.length) {
       if (!steps.some((step) => step.call(this))) this.words += this.text[this.at++];
     }
@@ -127,7 +129,7 @@ class Line {
     if (!found) return false;
     const [all, label = "", url = ""] = found;
     if (c === "!") return this.put({ kind: "image", url, text: label }, all.length);
-    return this.put({ kind: "link", url, inner: inlines(label, this.depth + 1) }, all.length);
+    return this.put({ kind: "link", url, inner: inlines(label, this.depth + 1, true) }, all.length);
   }
 
   private angle(): boolean {
@@ -155,14 +157,14 @@ class Line {
         this.at = from;
         return true;
       }
-      return this.put({ kind, inner: inlines(this.text.slice(from, end), this.depth + 1) }, end + mark.length - this.at);
+      return this.put({ kind, inner: inlines(this.text.slice(from, end), this.depth + 1, this.linked) }, end + mark.length - this.at);
     }
     return false;
   }
 }
 
-export function inlines(text: string, depth = 0): Inline[] {
-  return depth > DEPTH_MAX ? [{ kind: "text", text }] : new Line(text, depth).read();
+export function inlines(text: string, depth = 0, linked = false): Inline[] {
+  return depth > DEPTH_MAX ? [{ kind: "text", text }] : new Line(text, depth, linked).read();
 }
 
 // ---- lines into blocks ----

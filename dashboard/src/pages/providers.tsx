@@ -44,7 +44,7 @@ function ProviderCard({ p }: { p: Provider }) {
         <span class="spring" />
         {p.base_url ? <code class="quiet">{p.base_url}</code> : null}
       </header>
-      <dl class="usage">
+      <dl class="usage named">
         <div><dt>reasoning</dt><dd>{p.enable_reasoning === false ? "off" : "on"}</dd></div>
         {p.format ? <div><dt>format</dt><dd>{p.format}</dd></div> : null}
         {p.fallback?.length ? <div><dt>falls back to</dt><dd>{p.fallback.join(", ")}</dd></div> : null}

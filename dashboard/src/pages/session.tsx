@@ -144,7 +144,7 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
         {events.map((e: Event) => <EventCard key={e.event_id} e={e} marked={e.event_id === hash} open={model.length <= 3 || e === model[model.length - 1]} />)}
       </ol>
       <Running board={board} known={new Set(events.map((e) => e.event_id))} />
-      {s.final_analysis && s.agent_type !== "gateway" ? <section class="card"><h2>Final analysis</h2><Markdown text={s.final_analysis} /></section> : null}
+      {s.final_analysis && s.final_analysis !== model[model.length - 1]?.details?.response ? <section class="card"><h2>Final analysis</h2><Markdown text={s.final_analysis} /></section> : null}
     </>
   );
 }

@@ -1,8 +1,8 @@
 // event.tsx - one entry of a timeline: a call of a model or of a tool. SPDX-License-Identifier: Apache-2.0
 import { useState } from "preact/hooks";
-import type { Details, Event } from "../api";
+import { useApi, type Details, type Event, type Segment } from "../api";
 import { count, duration, money, plural, time } from "../format";
-import { Badge, Boundary, CapBadge, Copy, Disclosure, Json, Text } from "./basics";
+import { Badge, Boundary, Copy, Disclosure, Json, Loaded, Text } from "./basics";
 import { Markdown } from "./markdown";
 import { ReasoningDisplay, type Reasoning } from "./reasoning";
 
@@ -43,20 +43,52 @@ function promptSize(value: unknown): string {
 
 // ---- what came back ----
 
-function thoughts(d: Details): Reasoning[] {
+function whole(d: Details): Reasoning {
   const ms = d.reasoning_started_us && d.reasoning_ended_us ? (d.reasoning_ended_us - d.reasoning_started_us) / 1000 : null;
-  const whole: Reasoning = {
+  return {
     text: d.reasoning_content, summary: d.reasoning_summary, state: d.reasoning_state, source: d.reasoning_source, has: d.has_reasoning,
     tokens: d.reasoning_tokens, exact: d.reasoning_exact, ms, cap: d.cap_tokens, cut: d.reasoning_cut,
   };
-  const parts = Array.isArray(d.segments) ? d.segments.filter((s) => s.kind === "reasoning") : [];
-  if (parts.length < 2 || d.reasoning_state === "hidden") return [whole];
-  // Each on its own, in order; what ended the last ended it alone.
-  return parts.map((s, i) => ({
-    text: s.text, state: s.state ?? (s.text ? "complete" : d.reasoning_state), source: d.reasoning_source, has: true,
-    tokens: s.tokens, exact: s.exact, ms: s.started_us && s.ended_us ? (s.ended_us - s.started_us) / 1000 : null,
-    cap: s.budget ?? (i === 0 ? d.cap_tokens : null), cut: s.cut,
-  }));
+}
+
+// One of several stretches of thought: what ended the last ended it alone.
+function stretch(s: Segment, d: Details, first: boolean): Reasoning {
+  return {
+    text: s.text, state: s.state ?? (s.text ? "complete" : d.reasoning_state), source: d.reasoning_source, has: true, tokens: s.tokens, exact: s.exact,
+    ms: s.started_us && s.ended_us ? (s.ended_us - s.started_us) / 1000 : null, cap: first ? (s.budget ?? d.cap_tokens) : null, cut: s.cut,
+  };
+}
+
+// Thought and answer. A model that thinks several times is shown in the order in which it did.
+function Reply({ d }: { d: Details }) {
+  const parts = Array.isArray(d.segments) ? d.segments : [];
+  const thoughts = parts.filter((s) => s.kind === "reasoning");
+  if (thoughts.length < 2 || d.reasoning_state === "hidden")
+    return <><ReasoningDisplay of={whole(d)} /><Boundary words="Answer unavailable"><Answer d={d} /></Boundary></>;
+  const said = parts.filter((s) => s.kind === "answer" && s.text);
+  const order = said.length ? parts.filter((s) => s.kind === "reasoning" || (s.kind === "answer" && s.text)) : thoughts;
+  const number = (s: Segment) => thoughts.indexOf(s) + 1;
+  return (
+    <>
+      {order.map((s) => s.kind === "reasoning"
+        ? <ReasoningDisplay of={stretch(s, d, number(s) === 1)} index={`${number(s)} of ${thoughts.length}`} />
+        : <Boundary words="Answer unavailable"><div class="answer"><Markdown text={s.text ?? ""} /></div></Boundary>)}
+      {said.length ? null : <Boundary words="Answer unavailable"><Answer d={d} /></Boundary>}
+    </>
+  );
+}
+
+// The bodies as they were, fetched when somebody looks.
+function Whole({ id }: { id: string }) {
+  const call = useApi<{ request?: unknown; reply?: unknown; details?: { request?: unknown; reply?: unknown } }>(`/api/v1/history/interactions/${encodeURIComponent(id)}`);
+  return (
+    <Loaded of={call}>
+      {(c) => {
+        const request = c.request ?? c.details?.request, reply = c.reply ?? c.details?.reply;
+        return <>{request ? <><h4>Request</h4><Json value={request} /></> : <p class="about">The request was not kept.</p>}{reply ? <><h4>Reply</h4><Json value={reply} /></> : null}</>;
+      }}
+    </Loaded>
+  );
 }
 
 interface ToolCall {
@@ -121,20 +153,21 @@ function ModelCall({ e, open }: { e: Event; open: boolean }) {
   const d = e.details;
   const attempts = parsed(d.attempts);
   const several = Array.isArray(attempts) && attempts.length > 0;
-  const all = thoughts(d);
   const offered = names(d.tools);
   return (
     <>
-      <Disclosure title="Prompt" note={d.prompt ? promptSize(d.prompt) : "not kept"} open={open && typeof d.prompt === "string" && d.prompt.length < 400}>
-        {() => <Prompt value={d.prompt ?? "The prompt was not kept."} />}
-      </Disclosure>
-      {all.map((r, i) => <ReasoningDisplay of={r} index={all.length > 1 ? `${i + 1} of ${all.length}` : undefined} />)}
-      <Boundary words="Answer unavailable"><Answer d={d} /></Boundary>
+      {d.prompt ? (
+        <Disclosure title="Prompt" note={promptSize(d.prompt)} open={open && typeof d.prompt === "string" && d.prompt.length < 400}>
+          {() => <Prompt value={d.prompt} />}
+        </Disclosure>
+      ) : null}
+      <Reply d={d} />
       <Boundary words="Tool calls unavailable"><Calls value={d.tool_calls} /></Boundary>
       {d.error_message ? <p class="problem">{d.error_code ? <code>{d.error_code}</code> : null} <Text>{d.error_message}</Text></p> : null}
       {d.decision ? <p class="decision"><Text>{d.decision}</Text></p> : null}
       {offered.length ? <Disclosure title="Tools offered" note={count(offered.length)}>{() => <p class="wrap">{offered.map((t) => <code><Text>{t}</Text></code>)}</p>}</Disclosure> : null}
       {several ? <Disclosure title="Attempts" note={count((attempts as unknown[]).length)}>{() => <Json value={attempts} />}</Disclosure> : null}
+      <Disclosure title="Whole request and reply">{() => <Whole id={e.event_id} />}</Disclosure>
       <Usage d={d} ms={e.duration_ms} />
     </>
   );
@@ -169,7 +202,6 @@ export function EventCard({ e, marked, open }: { e: Event; marked: boolean; open
         {d.upstream_model && d.upstream_model !== d.model_name ? <span class="quiet"><Text>{d.upstream_model}</Text></span> : null}
         {d.provider ? <span class="quiet"><Text>{d.provider}</Text></span> : null}
         {d.level ? <Badge>{d.level}</Badge> : null}
-        {tool ? null : <CapBadge cap={d.cap_tokens} />}
         {bad ? <Badge tone="bad">failed</Badge> : null}
         {d.complete === false ? <Badge tone="warm">cut short</Badge> : null}
         <span class="spring" />
