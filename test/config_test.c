@@ -78,7 +78,7 @@ static const char full[] =
     "    medium: {temperature: 0.70, top_p: null, show: false, repair_starved: true}\n"
     "keys:\n"
     "- {name: ci, sha256: '" DIGEST "', models: [fast], levels: [low, none], rpm: 60,\n"
-    "   tpm: 1000000, spend_usd: 2.5, reasoning: hide}\n"
+    "   tpm: 1000000, spend_usd: 2.5, reasoning: hide, role: operator}\n"
     "- {name: me, key_env: TEST_CLIENT_KEY}\n"
     "providers:\n"
     "  one: {kind: openai, base_url: 'https://one.example:444/v1/', api_key_env:\n"
@@ -147,6 +147,8 @@ TEST(every_setting_of_a_key_arrives)
     CHECK_INT(c->keys[0].tpm, 1000000);
     CHECK(c->keys[0].spend_usd > 2.49 && c->keys[0].spend_usd < 2.51);
     CHECK_INT(c->keys[0].reasoning, CONFIG_HIDE);
+    CHECK_INT(c->keys[0].role, CONFIG_OPERATOR);
+    CHECK_INT(c->keys[1].role, CONFIG_CLIENT);
     CHECK_STR(c->keys[0].models[0], "fast");
     CHECK(c->keys[1].rpm == -1 && c->keys[1].tpm == -1 && c->keys[1].spend_usd < 0);
     sha256_of(STR("rk-client"), digest);

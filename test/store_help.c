@@ -6,6 +6,7 @@
 #include "store/row.h"
 
 #include <fcntl.h>
+#include <libpq-fe.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -15,13 +16,71 @@ struct count {
     _Atomic enum err_code *code;
 };
 
+/* The URL of a database of the server that tools/postgres-run has started. */
+static void url_of(const char *database, char *out, size_t size)
+{
+    const char *url = getenv("RATIONALE_TEST_POSTGRES"), *mark = strstr(url, "%s");
+
+    CHECK(mark);
+    snprintf(out, size, "%.*s%s%s", (int)(mark - url), url, database, mark + 2);
+}
+
+static void postgres_do(const char *database, const char *sql)
+{
+    char url[300];
+    PGresult *r;
+    PGconn *c;
+
+    url_of(database, url, sizeof url);
+    c = PQconnectdb(url);
+    CHECK_F(PQstatus(c) == CONNECTION_OK, "%s", PQerrorMessage(c));
+    r = PQexec(c, sql);
+    CHECK_F(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK,
+            "%s",
+            PQerrorMessage(c));
+    PQclear(r);
+    PQfinish(c);
+}
+
+static void make_database(struct place *p)
+{
+    char sql[100];
+
+    snprintf(p->database, sizeof p->database, "t_%s", p->dir + sizeof "/tmp/store_test." - 1);
+    snprintf(sql, sizeof sql, "CREATE DATABASE \"%s\"", p->database);
+    postgres_do("postgres", sql);
+    url_of(p->database, p->url, sizeof p->url);
+    p->postgres = true;
+}
+
+void postgres_away(struct place *p, bool away)
+{
+    char sql[300];
+
+    snprintf(sql,
+             sizeof sql,
+             "ALTER DATABASE \"%s\" WITH ALLOW_CONNECTIONS %s",
+             p->database,
+             away ? "false" : "true");
+    postgres_do("postgres", sql);
+    snprintf(sql,
+             sizeof sql,
+             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '%s'",
+             p->database);
+    if (away)
+        postgres_do("postgres", sql);
+}
+
 void place_init(struct place *p)
 {
     *p = (struct place){0};
     snprintf(p->dir, sizeof p->dir, "/tmp/store_test.XXXXXX");
     CHECK(mkdtemp(p->dir));
     snprintf(p->path, sizeof p->path, "%s/rationale.db", p->dir);
+    snprintf(p->spool, sizeof p->spool, "%s.spool", p->path);
     snprintf(p->url, sizeof p->url, "sqlite:%s", p->path);
+    if (getenv("RATIONALE_TEST_POSTGRES"))
+        make_database(p);
     log_init(&p->quiet, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
     log_scope_enter(&p->scope, &p->quiet, STR(""));
 }
@@ -30,6 +89,10 @@ void place_release(struct place *p)
 {
     char rm[96];
 
+    if (p->postgres) {
+        snprintf(rm, sizeof rm, "DROP DATABASE \"%s\" WITH (FORCE)", p->database);
+        postgres_do("postgres", rm);
+    }
     log_scope_leave(&p->scope);
     close(p->quiet.fd);
     snprintf(rm, sizeof rm, "rm -rf %s", p->dir);
@@ -38,7 +101,8 @@ void place_release(struct place *p)
 
 struct store_options options(struct place *p)
 {
-    return (struct store_options){.url = str_c(p->url), .clock = &clock_real, .log = &p->quiet};
+    return (struct store_options){
+        .url = str_c(p->url), .spool = str_c(p->spool), .clock = &clock_real, .log = &p->quiet};
 }
 
 struct store *open_store(struct place *p)
@@ -122,6 +186,10 @@ void do_sql(struct place *p, const char *sql)
     char *why = NULL;
     sqlite3 *db;
 
+    if (p->postgres) {
+        postgres_do(p->database, sql);
+        return;
+    }
     CHECK_INT(sqlite3_open(p->path, &db), SQLITE_OK);
     CHECK_F(sqlite3_exec(db, sql, NULL, NULL, &why) == SQLITE_OK, "%s", why);
     sqlite3_close(db);
@@ -142,7 +210,7 @@ void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned
 {
     struct count *c = base_alloc(sizeof *c);
 
-    *c = (struct count){{on_stored, NULL}, stored, refused, NULL};
+    *c = (struct count){{.fn = on_stored}, stored, refused, NULL};
     store_call_put(s, row, &c->ticket);
 }
 

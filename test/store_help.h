@@ -10,14 +10,18 @@
 #define SETTLE_MS 60000
 
 struct place {
-    char dir[64], path[96], url[300];
-    bool postgres;
+    char dir[64], path[96], spool[104], url[300];
+    bool postgres; /* by tools/postgres-run; else SQLite */
+    char database[32];
     struct log quiet;
     struct log_scope scope;
 };
 
 void place_init(struct place *p);
 void place_release(struct place *p);
+
+/* No connection to the place's PostgreSQL is left, and none is taken; or they are again. */
+void postgres_away(struct place *p, bool away);
 
 struct store_options options(struct place *p);
 struct store *open_store(struct place *p);

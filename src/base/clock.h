@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #define CLOCK_NEVER UINT64_MAX /* a deadline that does not come */
+#define CLOCK_NS_PER_US 1000u
 #define CLOCK_NS_PER_MS 1000000u
 #define CLOCK_TEXT_SIZE 25                  /* "2024-02-29T23:59:59.999Z" and its NUL */
 #define CLOCK_DURATION_SIZE 32              /* "213503 d 23 h" is among the longest */

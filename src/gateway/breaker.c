@@ -132,3 +132,18 @@ void breaker_undecided(struct breaker *b, str name)
     }
     pthread_mutex_unlock(&b->lock);
 }
+
+bool breaker_look(struct breaker *b, str name, unsigned *failures, uint64_t *left_ms)
+{
+    uint64_t now = clock_mono_ns(b->clock);
+    const struct entry *e;
+    bool open;
+
+    pthread_mutex_lock(&b->lock);
+    e = find(b, name);
+    open = e && e->open;
+    *failures = e ? e->failures : 0;
+    *left_ms = open && e->until_ns > now ? (e->until_ns - now) / CLOCK_NS_PER_MS : 0;
+    pthread_mutex_unlock(&b->lock);
+    return open;
+}

@@ -20,3 +20,5 @@ bool breaker_pass(struct breaker *b, str name, unsigned failures_max, uint64_t o
 void breaker_done(struct breaker *b, str name, bool ok);
 /* The call that was let through came to no end that says anything (the client left). */
 void breaker_undecided(struct breaker *b, str name);
+/* Whether it is open, for whoever looks; how often it failed in a row, how long it stays open. */
+bool breaker_look(struct breaker *b, str name, unsigned *failures, uint64_t *left_ms);

@@ -57,6 +57,8 @@ struct call_sink {
     void (*on_error)(void *ctx, const struct chat_error *error);
     /* It is on record; the call is gone when this returns. e: it could not be recorded. */
     void (*on_end)(void *ctx, const struct err *e);
+    /* No more frames for now: what was gathered should leave. May be NULL. */
+    void (*on_rest)(void *ctx);
 };
 
 /* False: error says why, in words for the client; its texts live in the arena given. */
@@ -71,3 +73,5 @@ void call_facts(struct call *c, struct call_facts *out);
 /* Whether frames of the upstream may go to wire_relay: told before the first on_frame. */
 bool call_relays(const struct call *c);
 bool call_hides(const struct call *c);
+/* The conversation it is put on record under; "" where nothing is recorded and none was named. */
+str call_session(const struct call *c);

@@ -217,7 +217,8 @@ static bool build(struct config_build *b)
     if ((b->c->tls_cert.n > 0) != (b->c->tls_key.n > 0))
         return config_wrong(b, json_find(doc, root, STR("tls")), "cert and key belong together");
     if (!config_providers_read(b, json_find(doc, root, STR("providers"))) ||
-        !config_keys_read(b, json_find(doc, root, STR("keys"))))
+        !config_keys_read(b, json_find(doc, root, STR("keys"))) ||
+        !config_mask_read(b, json_find(doc, root, STR("data_masking"))))
         return false;
     check_reach(b, root);
     return true;

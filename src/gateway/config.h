@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "chat/chat.h"
+#include "mask/mask.h"
 #include "net/client.h"
 #include "split/format.h"
 #include "store/store.h"
@@ -94,6 +95,7 @@ struct config {
     str ca_file;           /* for upstreams; empty: the system's */
     unsigned threads;      /* loops; 0: one a core */
     str store_url;
+    str spool; /* folder of the store's journal; empty: beside it */
     enum store_durability durability;
     struct config_key *keys;
     size_t key_count;
@@ -103,6 +105,10 @@ struct config {
     bool show, delta, repair_starved, adaptive;
     bool drop_from_history; /* of /generate: true by default */
     enum config_keep keep;
+    bool masking;         /* secrets are masked before anything is kept */
+    unsigned mask_groups; /* bits of enum mask_group */
+    struct mask_pattern *mask_patterns;
+    size_t mask_pattern_count;
     str otlp_url; /* empty: no export */
     str otlp_headers;
     uint64_t header_ms, body_ms, idle_ms, drain_ms, keepalive_ms; /* 10 s 30 s 60 s 30 s 15 s */
@@ -137,5 +143,14 @@ const struct config_key *config_key_find(const struct config *c, const uint8_t s
 const struct config_preset *config_preset(const struct config *c, enum chat_level level);
 /* What is in force and where each value came from, as YAML with comments; keys are never in it. */
 void config_print(const struct config *c, struct buf *out);
+/* The same, a value at a time: "timeouts.idle", "60s". The origin is "file", "env" or "default",
+ * the line 0 where it is in no file. Lent for the call. */
+struct config_item {
+    str path, value;
+    const char *origin;
+    unsigned line;
+};
+void config_each(const struct config *c, void (*fn)(void *ctx, const struct config_item *item),
+                 void *ctx);
 /* Only a loopback address is listened on. */
 bool config_is_loopback(str host);

@@ -89,5 +89,9 @@ bool config_rows_read(struct config_build *b, const struct config_rows *rows,
 /* One value in the words of the file. */
 void config_row_show(const struct config_row *row, const void *from, struct buf *out);
 
+/* A URL with its password, if it has one, as ***. */
+void config_mask_url(str url, struct buf *out);
+
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
+bool config_mask_read(struct config_build *b, const struct json_node *v) MUST_USE;
 bool config_keys_read(struct config_build *b, const struct json_node *v) MUST_USE;

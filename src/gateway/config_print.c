@@ -72,10 +72,9 @@ static void add_text(struct printer *p, str text)
 }
 
 /* user:password@ becomes user:***@. */
-static void add_url(struct printer *p, str url)
+void config_mask_url(str url, struct buf *out)
 {
     size_t scheme = str_find(url, STR("://")), colon = STR_NONE, at = STR_NONE;
-    struct buf b;
 
     for (size_t i = scheme == STR_NONE ? url.n : scheme + 3; i < url.n && url.p[i] != '/'; i++) {
         if (url.p[i] == ':' && colon == STR_NONE)
@@ -84,13 +83,20 @@ static void add_url(struct printer *p, str url)
             at = i;
     }
     if (colon == STR_NONE || at == STR_NONE || colon > at) {
-        add_text(p, url);
+        buf_add(out, url);
         return;
     }
+    buf_add(out, str_slice(url, 0, colon + 1));
+    buf_add(out, STR("***"));
+    buf_add(out, str_slice(url, at, url.n));
+}
+
+static void add_url(struct printer *p, str url)
+{
+    struct buf b;
+
     buf_init(&b, url.n + 16);
-    buf_add(&b, str_slice(url, 0, colon + 1));
-    buf_add(&b, STR("***"));
-    buf_add(&b, str_slice(url, at, url.n));
+    config_mask_url(url, &b);
     add_text(p, buf_str(&b));
     buf_release(&b);
 }

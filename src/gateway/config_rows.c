@@ -12,6 +12,7 @@
 
 static const struct config_row top[] = {
     {"store", CONFIG_IS_TEXT, TOP(store_url), "sqlite:rationale.db", 0, 0, NULL, false},
+    {"spool", CONFIG_IS_TEXT, TOP(spool), "", 0, 0, NULL, false},
     {"durability", CONFIG_IS_CHOICE, TOP(durability), "durable", 0, 0, "durable fast", false},
     {"reasoning.show", CONFIG_IS_FLAG, TOP(show), "false", 0, 0, NULL, false},
     {"reasoning.keep", CONFIG_IS_CHOICE, TOP(keep), "none", 0, 0, "none summary text", false},
@@ -26,6 +27,7 @@ static const struct config_row top[] = {
      0,
      NULL,
      false},
+    {"data_masking.enabled", CONFIG_IS_FLAG, TOP(masking), "true", 0, 0, NULL, false},
     {"tls.cert", CONFIG_IS_TEXT, TOP(tls_cert), "", 0, 0, NULL, false},
     {"tls.key", CONFIG_IS_TEXT, TOP(tls_key), "", 0, 0, NULL, false},
     {"ca_file", CONFIG_IS_TEXT, TOP(ca_file), "", 0, 0, NULL, false},

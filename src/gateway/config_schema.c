@@ -52,19 +52,30 @@
 #define REASONING OBJECT( \
     "'show':" FLAG ",'keep':" ONE_OF("'none','summary','text'") ",'delta':" FLAG "," \
     "'repair_starved':" FLAG ",'adaptive':" FLAG ",'drop_from_history':" FLAG)
+#define PATTERN \
+    "{'type':'object','additionalProperties':false,'required':['name','pattern'],'properties':{" \
+    "'name':" NAME ",'pattern':" NAME ",'replacement':" TEXT ",'description':" TEXT "," \
+    "'enabled':" FLAG "}}"
+#define MASKING OBJECT( \
+    "'enabled':" FLAG ",'pattern_groups':" NAMES "," \
+    "'custom_patterns':{'type':'array','items':" PATTERN "}")
 #define TIMEOUTS OBJECT( \
     "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'drain':" MEASURE "," \
     "'keepalive':" MEASURE)
 
-static const char text[] =
+/* In two, because no literal may be longer than 4095 characters. */
+static const char first[] =
     "{'type':'object','additionalProperties':false,'required':['providers'],'properties':{"
     "'listen':" TEXT ","
     "'store':" TEXT ","
+    "'spool':" TEXT ","
     "'durability':" ONE_OF("'durable','fast'") ","
     "'keys':{'type':'array','items':" KEY "},"
     "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"
     "'llm':" OBJECT("'reasoning_presets':" PRESETS) ","
-    "'reasoning':" REASONING ","
+    "'reasoning':" REASONING ",";
+static const char second[] =
+    "'data_masking':" MASKING ","
     "'tls':" OBJECT("'cert':" TEXT ",'key':" TEXT) ","
     "'ca_file':" TEXT ","
     "'threads':" COUNT ","
@@ -78,10 +89,10 @@ static const char text[] =
 
 str config_schema(struct arena *a)
 {
-    size_t n = sizeof text - 1;
-    char *out = arena_alloc(a, n);
+    str s = arena_join(a, STR(""), str_c(first), str_c(second));
+    char *out = arena_alloc(a, s.n);
 
-    for (size_t i = 0; i < n; i++)
-        out[i] = text[i] == '\'' ? '"' : text[i];
-    return (str){out, n};
+    for (size_t i = 0; i < s.n; i++)
+        out[i] = (char)(s.p[i] == '\'' ? '"' : s.p[i]);
+    return (str){out, s.n};
 }

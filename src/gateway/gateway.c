@@ -7,13 +7,22 @@
 #include "base/log.h"
 
 #define VAULT_MAX ((size_t)64 << 20)
+#define TALKS_MAX 16384              /* places in conversations */
 #define QUEUE_MAX ((size_t)64 << 20) /* records that wait for the disk: many large ones at once */
+
+static bool masker_new(const struct config *c, struct mask **out, struct err *e)
+{
+    struct mask_options o = {c->mask_groups, c->mask_patterns, c->mask_pattern_count};
+
+    return !c->masking || mask_new(&o, out, e);
+}
 
 bool setup_new(struct config *c, struct setup **out, struct err *e)
 {
     struct setup *s = base_alloc(sizeof *s);
 
     s->config = c;
+    s->mask = NULL;
     s->refs = 1;
     s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
     s->no_sampling = base_alloc((c->provider_count + 1) * sizeof(_Atomic bool *));
@@ -24,6 +33,10 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
         s->no_sampling[i] = base_alloc(n + 1);
         for (size_t m = 0; m <= n; m++)
             atomic_init(&s->no_sampling[i][m], false);
+    }
+    if (!masker_new(c, &s->mask, e)) {
+        setup_release(s);
+        return false;
     }
     for (size_t i = 0; i < c->provider_count; i++)
         if (c->providers[i].replay) {
@@ -62,6 +75,7 @@ void setup_release(struct setup *s)
         free((void *)(uintptr_t)s->no_sampling[i]);
     free((void *)(uintptr_t)s->no_sampling);
     free(s->cassettes);
+    mask_free(s->mask);
     config_release(s->config);
     free(s);
 }
@@ -70,6 +84,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
 {
     const struct config *c = o->setup->config;
     struct store_options so = {.url = c->store_url,
+                               .spool = c->spool,
                                .durability = c->durability,
                                .queue_size_max = QUEUE_MAX,
                                .clock = o->clock};
@@ -92,6 +107,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
     g->vault = vault_new(o->clock, VAULT_MAX);
+    g->talks = talks_new(TALKS_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new(o->clock);
     g->metrics = metrics_new(o->loops);
@@ -111,6 +127,7 @@ void gateway_release(struct gateway *g)
     limits_free(g->limits);
     breaker_free(g->breaker);
     vault_free(g->vault);
+    talks_free(g->talks);
     rand_ids_release(&g->ids);
     pthread_mutex_destroy(&g->lock);
     setup_release(g->setup);

@@ -15,8 +15,10 @@
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
 #include "gateway/scribe.h"
+#include "gateway/talk.h"
 #include "gateway/vault.h"
 #include "live/hub.h"
+#include "mask/mask.h"
 #include "net/client.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
@@ -25,6 +27,7 @@ struct setup {
     struct config *config;
     struct cassette **cassettes; /* by provider; NULL where it is none */
     _Atomic bool **no_sampling;  /* by provider and listed model: it refused a preset's sampling */
+    struct mask *mask;           /* NULL: nothing is masked */
     _Atomic unsigned refs;
 };
 
@@ -39,6 +42,7 @@ struct gateway {
     const struct clock *clock;
     const struct tokens_vocab *vocab;
     struct vault *vault;
+    struct talks *talks;
     struct breaker *breaker;
     struct limits *limits;
     struct store *store;
@@ -73,5 +77,6 @@ struct gateway_loop {
     struct metrics_shard *metrics;
     struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
-    size_t calls; /* running */
+    size_t calls;          /* running */
+    struct loop_task push; /* at the end of a round: what it put on record goes to disk */
 };

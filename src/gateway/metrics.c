@@ -15,12 +15,14 @@ static const char *const names[METRICS_SET_COUNT][METRICS_LABELS_MAX] = {
     [METRICS_BY_ROUTE_MODEL] = {"route", "provider", "model"},
     [METRICS_BY_MODEL] = {"provider", "model"},
     [METRICS_BY_ROUTE] = {"route"},
+    [METRICS_BY_RULE] = {"rule"},
 };
 
 const size_t metrics_cell_counts[METRICS_SET_COUNT] = {
     [METRICS_BY_ROUTE_MODEL] = CELL_COUNT(metrics_route_model),
     [METRICS_BY_MODEL] = CELL_COUNT(metrics_model),
     [METRICS_BY_ROUTE] = CELL_COUNT(metrics_route),
+    [METRICS_BY_RULE] = CELL_COUNT(metrics_rule),
 };
 
 const struct metrics_bounds metrics_seconds = {1000 * MS,
@@ -275,6 +277,13 @@ void metrics_done(struct metrics_shard *s, const struct summary *c)
     if (served)
         count_model(cell(s, METRICS_BY_MODEL, (const str[]){provider, model}), c);
     count_totals(&s->totals, c);
+}
+
+void metrics_redacted(struct metrics_shard *s, str rule, uint64_t n)
+{
+    struct metrics_rule *cells = cell(s, METRICS_BY_RULE, &rule);
+
+    add(&cells->redactions, n);
 }
 
 void metrics_reject(struct metrics_shard *s, enum metrics_rejected why)

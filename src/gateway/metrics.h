@@ -56,6 +56,8 @@ struct metrics_shard *metrics_shard(struct metrics *m, unsigned index);
 
 void metrics_begin(struct metrics_shard *s);                         /* a call is in flight */
 void metrics_done(struct metrics_shard *s, const struct summary *c); /* it no longer is */
+/* So many times something was masked by this rule. */
+void metrics_redacted(struct metrics_shard *s, str rule, uint64_t n);
 void metrics_reject(struct metrics_shard *s, enum metrics_rejected why);
 
 /* Text format 0.0.4, or OpenMetrics with # EOF. Any thread. */

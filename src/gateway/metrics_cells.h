@@ -24,7 +24,13 @@
 #define METRICS_LABELS_MAX 3
 #define METRICS_CLASSES 6 /* 0: no status; 1xx to 5xx */
 
-enum metrics_set { METRICS_BY_ROUTE_MODEL, METRICS_BY_MODEL, METRICS_BY_ROUTE, METRICS_SET_COUNT };
+enum metrics_set {
+    METRICS_BY_ROUTE_MODEL,
+    METRICS_BY_MODEL,
+    METRICS_BY_ROUTE,
+    METRICS_BY_RULE,
+    METRICS_SET_COUNT
+};
 
 enum { METRICS_INPUT, METRICS_CACHE_READ, METRICS_CACHE_WRITE, METRICS_ANSWER, METRICS_REASONING };
 enum { METRICS_TOKEN_KINDS = METRICS_REASONING + 1 };
@@ -45,6 +51,10 @@ struct metrics_model {
 
 struct metrics_route {
     struct metrics_hist overhead;
+};
+
+struct metrics_rule {
+    _Atomic uint64_t redactions;
 };
 
 /* What has no labels that a stranger chooses. */

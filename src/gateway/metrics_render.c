@@ -121,6 +121,19 @@ static void overhead_lines(struct sums *s)
         metrics_hist_lines(s->t, labels, &c->overhead, &metrics_overhead);
 }
 
+static void rule_lines(struct sums *s)
+{
+    const struct metrics_rule *c;
+    const char *labels;
+    size_t at = 0;
+
+    metrics_family(s->t, PREFIX "redactions", METRICS_COUNTER, "What was made unreadable.");
+    if (!sums_next(s, &at, &labels))
+        metrics_line(s->t, "", "rule=\"none\"", 0, 1); /* so that its first is a rise */
+    for (at = 0; (c = sums_next(s, &at, &labels));)
+        metrics_line(s->t, "", labels, value(&c->redactions), 1);
+}
+
 /* One family of counters, `count` side by side in each cell. */
 static void counter_lines(struct sums *s, size_t offset, const char *label,
                           const char *const *values, size_t count, uint64_t unit)
@@ -335,7 +348,6 @@ static void later_lines(struct metrics_text *t)
         enum metrics_type type;
         const char *help, *labels;
     } rows[] = {
-        {PREFIX "redactions", METRICS_COUNTER, "What was made unreadable.", "rule=\"none\""},
         {PREFIX "audit_records", METRICS_COUNTER, "Records of the audit.", ""},
         {PREFIX "audit_verify_failures", METRICS_COUNTER, "Breaks in its chain.", ""},
     };
@@ -369,6 +381,7 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
         [METRICS_BY_ROUTE_MODEL] = request_lines,
         [METRICS_BY_MODEL] = model_lines,
         [METRICS_BY_ROUTE] = overhead_lines,
+        [METRICS_BY_RULE] = rule_lines,
     };
     struct metrics_text t = {.out = out, .open = openmetrics};
     struct metrics_totals totals;

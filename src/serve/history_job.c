@@ -4,13 +4,36 @@
  */
 #include "serve/history_job.h"
 
+#include "base/utf8.h"
+
+#define TITLE_MAX 120
 #define ARENA_MAX ((size_t)8 << 20)
 #define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
 
-/* What runs now; the live view knows. */
+/* What runs now, as the live view knows it. */
+static bool on_running(void *ctx, const struct hub_running *c)
+{
+    struct history_job *j = ctx;
+    struct query_running *to = &j->running[j->asker.running_count];
+
+    if (c->session.n == 0)
+        return true;
+    *to = (struct query_running){.interaction_id = arena_dup(&j->arena, c->id),
+                                 .session_id = arena_dup(&j->arena, c->session),
+                                 .key_name = arena_dup(&j->arena, c->key),
+                                 .model = arena_dup(&j->arena, c->model),
+                                 .title = arena_dup(&j->arena, utf8_cut_count(c->asked, TITLE_MAX)),
+                                 .dialect = arena_dup(&j->arena, c->dialect),
+                                 .started_us = c->started_us};
+    return ++j->asker.running_count < QUERY_RUNNING_MAX;
+}
+
 static void running(struct history_job *j)
 {
+    j->asker.running = j->running;
     j->asker.running_count = 0;
+    if (j->worker->daemon->gateway.hub)
+        (void)hub_running(j->worker->daemon->gateway.hub, STR(""), on_running, j);
 }
 
 static void who(struct history_job *j)

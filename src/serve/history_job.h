@@ -17,6 +17,7 @@ struct history_job {
     struct worker *worker;
     struct arena arena;
     struct query_asker asker;
+    struct query_running running[QUERY_RUNNING_MAX];
     struct query_filter filter;
     struct query_page page;
     str id, words;

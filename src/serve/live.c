@@ -19,22 +19,8 @@
 
 void live_refuse(struct exchange *ex, int status, const char *code, const char *message)
 {
-    struct buf body;
-    struct json_out o;
-
-    buf_init(&body, WORDS_MAX);
-    json_out_init(&o, &body);
-    json_out_object(&o);
-    json_out_key(&o, STR("detail"));
-    json_out_object(&o);
-    json_out_key(&o, STR("error"));
-    json_out_str(&o, str_c(code));
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, str_c(message));
-    json_out_end(&o);
-    json_out_end(&o);
-    exchange_reply(ex, status, STR("application/json"), buf_str(&body));
-    buf_release(&body);
+    ex->api = true; /* in the words of the API, whatever the address */
+    exchange_fail(ex, status, code, "%s", message);
 }
 
 /* A browser cannot give a WebSocket a header, but it can name protocols. */
@@ -75,21 +61,9 @@ static const struct config_key *key_of(struct exchange *ex, bool socket)
     return config_key_find(ex->setup->config, digest);
 }
 
-/* A page of another site may not open a WebSocket with the cookies of this one. */
-static bool same_site(const struct http1_head *h)
-{
-    str origin = http1_find(h, STR("origin"));
-    size_t scheme = str_find(origin, STR("://"));
-
-    if (!http1_has(h, STR("origin")))
-        return true;
-    return scheme != STR_NONE &&
-           str_eq(str_slice(origin, scheme + 3, origin.n), http1_find(h, STR("host")));
-}
-
 struct hub_scope live_scope(struct live *l, const struct config_key *key)
 {
-    return (struct hub_scope){.all = !l->keyed || l->operator,
+    return (struct hub_scope){.all = !l->keyed || l->role == CONFIG_OPERATOR,
                               .key = key ? key->name : STR(""),
                               .hide = l->reasoning == CONFIG_HIDE};
 }
@@ -102,14 +76,14 @@ bool live_may_stay(const struct live *l)
 
     s = gateway_setup(&l->worker->daemon->gateway);
     key = l->keyed ? config_key_find(s->config, l->digest) : NULL;
-    ok = l->keyed ? key && key->reasoning == l->reasoning : s->config->key_count == 0;
+    ok = l->keyed ? key && key->reasoning == l->reasoning && key->role == l->role
+                  : s->config->key_count == 0;
     setup_release(s);
     return ok;
 }
 
 struct live *live_new(struct exchange *ex, bool socket)
 {
-    const struct http1_head *h = server_request(ex->x);
     const struct config_key *key = key_of(ex, socket);
     struct live *l;
 
@@ -117,7 +91,7 @@ struct live *live_new(struct exchange *ex, bool socket)
         live_refuse(ex, 503, "draining", "the gateway is going down");
         return NULL;
     }
-    if (socket && !same_site(h)) {
+    if (socket && exchange_from_elsewhere(server_request(ex->x), false)) {
         live_refuse(ex, 403, "foreign_origin", "a page of another site may not watch");
         return NULL;
     }
@@ -134,6 +108,7 @@ struct live *live_new(struct exchange *ex, bool socket)
     if (key) {
         memcpy(l->digest, key->sha256, sizeof l->digest);
         l->reasoning = key->reasoning;
+        l->role = key->role;
     }
     l->sent_ns = loop_now_ns(ex->worker->gl.loop);
     return l;

@@ -18,7 +18,8 @@ struct live {
     struct hub_viewer *viewer;
     struct server_ws *ws; /* or NULL: */
     struct exchange *ex;  /* a stream */
-    bool keyed, operator;
+    bool keyed;
+    enum config_role role;
     enum config_show reasoning;
     uint8_t digest[32]; /* of its key: it must stay a good one */
     uint64_t sent_ns;

@@ -149,7 +149,7 @@ static void begin(struct live *l, const struct asked *asked)
 
     ex->status = 200;
     exchange_header(ex, STR("content-type"), STR("text/event-stream"));
-    exchange_header(ex, STR("cache-control"), STR("no-cache"));
+    api_protect(ex);
     exchange_header(ex, STR("x-accel-buffering"), STR("no"));
     server_head(ex->x, 200, ex->headers, ex->header_count);
     buf_init(&out, 1024);

@@ -43,6 +43,11 @@ static const struct route routes[] = {
     {"GET", "/api/v1/history/export", CHAT_OPENAI, false, export_handle},
     {"GET", "/api/v1/usage", CHAT_OPENAI, false, usage_handle},
     {"GET", "/api/v1/reasoning", CHAT_OPENAI, false, reasoning_handle},
+    {"GET", "/api/v1/providers", CHAT_OPENAI, false, providers_handle},
+    {"GET", "/api/v1/levels", CHAT_OPENAI, false, levels_handle},
+    {"GET", "/api/v1/keys", CHAT_OPENAI, false, keys_handle},
+    {"GET", "/api/v1/system", CHAT_OPENAI, false, system_handle},
+    {"GET", "/openapi.json", CHAT_OPENAI, true, openapi_handle},
     {"POST", "/api/v1/login", CHAT_OPENAI, true, login_handle},
     {"POST", "/api/v1/logout", CHAT_OPENAI, true, logout_handle},
 };

@@ -5,6 +5,7 @@
 
 static const struct db_driver *const drivers[] = {
     &db_driver_sqlite,
+    &db_driver_postgres,
 };
 
 static const struct db_driver *find(str scheme)

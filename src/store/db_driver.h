@@ -40,6 +40,7 @@ struct db_driver {
 };
 
 extern const struct db_driver db_driver_sqlite;
+extern const struct db_driver db_driver_postgres;
 
 /* DB_WRITE: makes the tables, or brings them to today's version, in one transaction. DB_READ: they
  * must be of today's version. */

@@ -188,6 +188,26 @@ static bool fits(const struct journal *j, size_t size)
            j->waiting + j->front.n + j->writing + size <= j->o.size_max;
 }
 
+/* Whether the writer sleeps though it has something to do. */
+static bool wakes(const struct journal *j, bool sync)
+{
+    return j->sleep == JOURNAL_SLEEPS ||
+           (j->sleep == JOURNAL_LINGERS && (sync || j->front.n >= JOURNAL_LINGER_SIZE));
+}
+
+void journal_push(struct journal *j)
+{
+    bool wake;
+
+    pthread_mutex_lock(&j->lock);
+    wake = j->front.n > 0 && wakes(j, j->front.sync);
+    if (wake)
+        j->sleep = JOURNAL_AWAKE;
+    pthread_mutex_unlock(&j->lock);
+    if (wake)
+        pthread_cond_signal(&j->work);
+}
+
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t)
 {
     size_t size = item->size > FRAME_BODY_MAX ? SIZE_MAX / 2 : FRAME_HEAD_SIZE + item->size;
@@ -210,8 +230,7 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
             *g->last = t;
             g->last = &t->next;
         }
-        wake = j->sleep == JOURNAL_SLEEPS ||
-               (j->sleep == JOURNAL_LINGERS && (sync || g->n >= JOURNAL_LINGER_SIZE));
+        wake = !(sync && t && t->later) && wakes(j, sync);
         if (wake)
             j->sleep = JOURNAL_AWAKE;
     }

@@ -72,6 +72,8 @@ void journal_free(struct journal *j);
 /* A ticket is called exactly once: by the writer's thread, or before this returns if it is refused
  * or nobody has to wait (not durable). */
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t);
+/* Wakes the writer for what was put with `later`. */
+void journal_push(struct journal *j);
 
 /* Part of a segment that can be read. */
 struct journal_part {

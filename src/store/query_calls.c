@@ -20,6 +20,7 @@ enum {
     MODEL,
     TOKENS,
     HAS_REASONING,
+    DECISION,
     CONTENT,
     STATUS,
     ERROR_CODE = STATUS + 2,
@@ -40,6 +41,7 @@ const struct column call_columns[] = {
                 "coalesce(i.input_tokens + i.output_tokens, i.output_tokens, i.input_tokens)",
                 COLUMN_NUMBER},
     [HAS_REASONING] = {"has_reasoning", "i.has_reasoning", COLUMN_FLAG},
+    [DECISION] = {"decision", "i.decision", COLUMN_SKIP},
     [CONTENT] = {"reasoning_content", "i.reasoning_content", COLUMN_HIDDEN},
     [STATUS] = {"status", "i.status", COLUMN_NUMBER},
     {"stop", "i.stop", COLUMN_TEXT},
@@ -74,7 +76,6 @@ const struct column call_columns[] = {
     {"cost_usd", "i.cost_usd", COLUMN_NUMBER},
     {"tool_calls", "i.tool_calls", COLUMN_JSON},
     {"tools", "i.tools", COLUMN_JSON},
-    {"decision", "i.decision", COLUMN_TEXT},
     {"attempts", "i.attempts", COLUMN_JSON},
     {"first_byte_us", "i.first_ms * 1000", COLUMN_NUMBER},
     {"ended_at_us", "i.ended_ms * 1000", COLUMN_NUMBER},
@@ -140,6 +141,11 @@ void call_write(const struct query_asker *a, struct arena *arena, const struct d
     state_write(
         &v[STATE], v[HAS_REASONING].i != 0, v[CONTENT].type != DB_NULL && !a->hide_reasoning, o);
     temperature_write(arena, &v[REQUEST], v[REQUEST_SIZE].i, o);
+    json_out_key(o, STR("decision"));
+    if (v[DECISION].type != DB_NULL && v[HAS_REASONING].i && a->hide_reasoning)
+        json_out_str(o, decision_bare(v[DECISION].s));
+    else
+        value_write(COLUMN_TEXT, &v[DECISION], false, o);
 }
 
 void call_read(const struct db_value *v, struct call_facts_read *out)

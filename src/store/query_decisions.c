@@ -18,17 +18,30 @@ static const struct column columns[] = {
     {"kind", "d.kind", COLUMN_TEXT},
     {"tools", "coalesce(d.tools, '[]')", COLUMN_JSON},
     {"model", "d.model", COLUMN_TEXT},
-    {"entry", "d.entry", COLUMN_TEXT},
+    {"entry", "d.entry", COLUMN_SKIP},
+    {"thought", "CASE WHEN " DECISION_PLAIN " THEN 0 ELSE 1 END", COLUMN_SKIP},
 };
 
-enum { DECISION_ID = 0, TIMESTAMP = 3 };
+enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 7, THOUGHT };
 
 struct log {
+    const struct query_asker *a;
     struct json_out *o;
     int64_t room;
     bool more;
     int64_t last_us, last_id;
 };
+
+str decision_bare(str entry)
+{
+    size_t end = str_find(entry, STR("] "));
+
+    if (str_starts(entry, STR("[TOOL_CALL]")))
+        end = str_find(entry, STR(": "));
+    else if (end != STR_NONE)
+        end++;
+    return str_slice(entry, 0, end);
+}
 
 static bool on_decision(void *ctx, const struct db_value *v, size_t n)
 {
@@ -42,6 +55,9 @@ static bool on_decision(void *ctx, const struct db_value *v, size_t n)
     l->room--;
     json_out_object(l->o);
     columns_write(columns, COUNT_OF(columns), v, false, l->o);
+    json_member_str(l->o,
+                    "entry",
+                    l->a->hide_reasoning && v[THOUGHT].i ? decision_bare(v[ENTRY].s) : v[ENTRY].s);
     json_out_end(l->o);
     l->last_us = v[TIMESTAMP].i;
     l->last_id = v[DECISION_ID].i;
@@ -158,6 +174,10 @@ static bool search(struct reader *r, struct sql *q, const struct query_asker *a,
         sql_add(q, "1 = 0");
     }
     where(q, a, f);
+    if (a->hide_reasoning) {
+        sql_and(q);
+        sql_add(q, DECISION_PLAIN);
+    }
     if (f->tool.n) {
         sql_where(q,
                   "EXISTS (SELECT 1 FROM decision_tools t WHERE t.decision_id = d.decision_id AND "
@@ -193,7 +213,7 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
                      const struct query_page *p, struct buf *out, struct err *e)
 {
     struct json_out o;
-    struct log l = {.o = &o, .room = p->limit};
+    struct log l = {.a = a, .o = &o, .room = p->limit};
     int64_t offset = 0;
     struct sql q;
     bool ok;
@@ -217,7 +237,7 @@ bool query_session_decisions(struct reader *r, const struct query_asker *a, str 
                              struct err *e)
 {
     struct json_out o;
-    struct log l = {.o = &o, .room = INT64_MAX};
+    struct log l = {.a = a, .o = &o, .room = INT64_MAX};
     struct sql q;
     bool ok;
 

@@ -99,6 +99,13 @@ void session_write(const struct query_asker *a, const struct db_value *v, struct
 /* query_session.c: whether it is there and the asker's to see. */
 bool session_check(struct reader *r, const struct query_asker *a, str id, struct err *e) MUST_USE;
 
+/* query_decisions.c: an entry without what it says of the reasoning: "[TOOL_CALL] a". */
+str decision_bare(str entry);
+/* Of decisions d, those that say nothing of reasoning. */
+#define DECISION_PLAIN                                                                             \
+    "NOT EXISTS (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = d.interaction_id AND "  \
+    "i.has_reasoning = 1)"
+
 /* query_body.c: a body as the tables have it, packed or not. */
 bool body_unpack(struct arena *a, const struct db_value *bytes, int64_t size, str *out);
 

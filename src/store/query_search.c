@@ -110,6 +110,10 @@ static bool decisions(struct reader *r, const struct query_asker *a, str words, 
     sql_value(&q, db_int(LOOK_MAX));
     sql_add(&q, ") AS found JOIN decisions d ON d.decision_id = found.id");
     key_scope(&q, a, "d.session_id");
+    if (a->hide_reasoning) {
+        sql_and(&q);
+        sql_add(&q, DECISION_PLAIN);
+    }
     sql_add(&q, " ORDER BY found.score, d.decision_id DESC");
     sql_limit(&q, h->room, 0);
     ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);

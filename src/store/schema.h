@@ -1,6 +1,7 @@
-/* schema.h - the steps from an empty database to today's tables: schema/NNN_why.sql, in order.
+/* schema.h - the steps from an empty database to today's tables: schema/NNN_why.sql, in order,
+ * and schema/postgres/NNN_why.sql.
  *
- * The table is made from those files by tools/embed-sql. A step that was released is never edited;
+ * Each table is made from those files by tools/embed-sql. A step that was released is never edited;
  * a change is a new one.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -17,3 +18,5 @@ struct schema_step {
 
 extern const struct schema_step schema_steps[];
 extern const size_t schema_step_count;
+extern const struct schema_step schema_postgres_steps[];
+extern const size_t schema_postgres_step_count;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/store.h"
 
+#include "base/arena.h"
+#include "base/rand.h"
+#include "base/sha256.h"
 #include "store/engine.h"
 #include "store/row.h"
 #include "store/take.h"
@@ -11,6 +14,8 @@
 #define QUEUE_SIZE_MIN 4096u
 #define JOURNAL_SIZE ((uint64_t)1 << 30)
 #define CLOSE_MS 5000u
+#define SPOOL "rationale.spool"
+#define SPOOL_NAME_SIZE 33                 /* 32 characters and a NUL */
 #define PATH_SIZE_MAX (FILE_PATH_MAX - 64) /* names are made of it */
 
 /* With "none" all of it is NULL. */
@@ -23,6 +28,11 @@ struct store {
 
 /* ---- where ---- */
 
+static bool is_postgres(str url)
+{
+    return str_starts(url, STR("postgres://")) || str_starts(url, STR("postgresql://"));
+}
+
 static bool sqlite_path(str url, str *path)
 {
     if (!str_starts(url, STR("sqlite:")))
@@ -33,15 +43,28 @@ static bool sqlite_path(str url, str *path)
     return true;
 }
 
-static bool find_place(struct store *s, str url, struct err *e)
+static bool set_path(char out[FILE_PATH_MAX], str path, const char *suffix, struct err *e)
+{
+    if (path.n > PATH_SIZE_MAX || memchr(path.p, '\0', path.n))
+        return err_set(e, ERR_INPUT, "the path of the store is too long or holds a NUL");
+    (void)snprintf(out, FILE_PATH_MAX, STR_FMT "%s", STR_ARG(path), suffix);
+    return true;
+}
+
+/* A URL may hold a password: of one that is wrong only the scheme is said. */
+static bool find_place(struct store *s, const struct store_options *o, struct err *e)
 {
     str path = STR("");
+    size_t colon = str_find(o->url, STR(":"));
 
-    if (!sqlite_path(url, &path))
+    if (is_postgres(o->url))
+        return set_path(s->dir, o->spool.n > 0 ? o->spool : STR(SPOOL), "", e);
+    if (!sqlite_path(o->url, &path))
         return err_set(e,
                        ERR_INPUT,
-                       "a store is \"sqlite:PATH\" or \"none\", not \"" STR_FMT "\"",
-                       STR_ARG(str_slice(url, 0, 80)));
+                       "a store is \"sqlite:PATH\", \"postgres://USER@HOST/DATABASE\" or \"none\","
+                       " not \"" STR_FMT "\"",
+                       STR_ARG(str_slice(o->url, 0, colon < 40 ? colon + 1 : 40)));
     if (path.n == 0)
         return err_set(e, ERR_INPUT, "a store needs a path: \"sqlite:PATH\"");
     if (str_eq(path, STR(":memory:")))
@@ -49,11 +72,32 @@ static bool find_place(struct store *s, str url, struct err *e)
                        ERR_INPUT,
                        "a store in memory would lose what it acknowledged: name a file, or use "
                        "\"none\"");
-    if (path.n > PATH_SIZE_MAX || memchr(path.p, '\0', path.n))
-        return err_set(e, ERR_INPUT, "the path of the store is too long or holds a NUL");
-    (void)snprintf(s->path, sizeof s->path, STR_FMT, STR_ARG(path));
-    (void)snprintf(s->dir, sizeof s->dir, STR_FMT ".spool", STR_ARG(path));
-    return true;
+    return set_path(s->path, path, "", e) && (o->spool.n > 0 ? set_path(s->dir, o->spool, "", e)
+                                                             : set_path(s->dir, path, ".spool", e));
+}
+
+/* A database may have seen several spools; each has a name of its own. */
+static bool spool_name(const char *dir, char out[SPOOL_NAME_SIZE], struct err *e)
+{
+    char path[FILE_PATH_MAX + 8];
+    uint8_t chance[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+    struct arena a;
+    bool ok;
+    str text;
+
+    (void)snprintf(path, sizeof path, "%s/name", dir);
+    arena_init(&a, 4096);
+    ok = file_read(&a, path, SPOOL_NAME_SIZE, &text, e);
+    if (!ok && e->code == ERR_NOT_FOUND) {
+        rand_os(chance, sizeof chance);
+        text = str_slice(sha256_hex(chance, hex), 0, SPOOL_NAME_SIZE - 1);
+        ok = file_write_atomic(path, text, 0600, e);
+    }
+    if (ok)
+        (void)snprintf(out, SPOOL_NAME_SIZE, STR_FMT, STR_ARG(str_trim(text)));
+    arena_release(&a);
+    return ok;
 }
 
 /* ---- open and close ---- */
@@ -83,13 +127,16 @@ static bool start(struct store *s, const struct store_options *o, struct err *e)
         .clock = o->clock,
         .log = o->log,
     };
-    struct engine_options eo = {.url = o->url, .spool = STR("")};
+    char name[SPOOL_NAME_SIZE] = "";
+    struct engine_options eo = {.url = o->url};
     struct take_options to = {.dir = s->dir, .log = o->log};
 
     /* The journal first: its lock keeps others off the tables too. */
-    if (!journal_open(&jo, &s->journal, e) || !engine_open(&eo, &s->engine, e) ||
-        !sync_parent(s->path, e) || !engine_place(s->engine, &to.place, e) ||
-        !journal_start(s->journal, to.place, e))
+    if (!journal_open(&jo, &s->journal, e) || (is_postgres(o->url) && !spool_name(s->dir, name, e)))
+        return false;
+    eo.spool = str_c(name);
+    if (!engine_open(&eo, &s->engine, e) || !sync_parent(s->path[0] ? s->path : s->dir, e) ||
+        !engine_place(s->engine, &to.place, e) || !journal_start(s->journal, to.place, e))
         return false;
     to.journal = s->journal;
     to.engine = s->engine;
@@ -101,7 +148,7 @@ bool store_open(const struct store_options *o, struct store **out, struct err *e
     struct store *s = base_alloc(sizeof *s);
 
     *s = (struct store){0};
-    if (!str_eq(o->url, STR("none")) && (!find_place(s, o->url, e) || !start(s, o, e))) {
+    if (!str_eq(o->url, STR("none")) && (!find_place(s, o, e) || !start(s, o, e))) {
         store_close(s);
         return err_prefix(e, "store: ");
     }
@@ -150,6 +197,12 @@ void store_call_put(struct store *s, const struct store_call *row, struct store_
         journal_put(s->journal, &item, t);
     else if (t)
         t->fn(t, NULL);
+}
+
+void store_push(struct store *s)
+{
+    if (s->journal)
+        journal_push(s->journal);
 }
 
 void store_call_begin(struct store *s, const struct store_call *row)

@@ -7,7 +7,7 @@
  *
  * Two steps. A journal first (journal.h): records are appended to files of checksummed frames by
  * one writer thread, in groups, and in durable mode brought to disk (fdatasync) before any of their
- * tickets is called; that is what "stored" means. Then an engine (engine.h; sqlite.c is one) takes
+ * tickets is called; that is what "stored" means. Then an engine (engine.h) takes
  * them from the journal into tables, idempotently by id, at lower priority, and journal segments
  * that are wholly in the tables are deleted. At start what an earlier process left in the journal
  * is taken in first; a torn last frame is dropped and said once.
@@ -21,7 +21,8 @@
  * the journal at its ceiling tickets fail with ERR_LIMIT.
  *
  * The database is PATH, the journal the folder PATH.spool; one process at a time may have them.
- * Rows are plain fields: the caller converts.
+ * With PostgreSQL the journal is a folder on this machine all the same, so that a database that is
+ * away costs nobody anything. Rows are plain fields: the caller converts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +38,8 @@ struct store;
 enum store_durability { STORE_DURABLE, STORE_FAST }; /* fast: tickets at once, sync within 50 ms */
 
 struct store_options {
-    str url; /* "sqlite:PATH", or "none": nothing is kept and every ticket is well */
+    str url; /* "sqlite:PATH", "postgres://..."; or "none": nothing is kept, every ticket is well */
+    str spool; /* folder of the journal; "": PATH.spool, for PostgreSQL ./rationale.spool */
     enum store_durability durability;
     size_t queue_size_max;     /* bytes waiting for the writer; 0 is 16 MiB: more is ERR_LIMIT */
     uint64_t journal_size_max; /* bytes on disk not yet in the tables; 0 is 1 GiB */
@@ -51,6 +53,7 @@ struct store_options {
 struct store_ticket {
     void (*fn)(struct store_ticket *t, const struct err *e);
     struct store_ticket *next; /* the store's */
+    bool later;                /* more may come at once: the disk waits for store_push */
 };
 
 /* One finished model call: a row of llm_interactions. Times are wall ms; these, tokens and cost are
@@ -81,8 +84,11 @@ struct store_call {
     str step;     /* what this call was for, in words; or "" */
 };
 
-/* One stretch of reasoning, answer or tool call, in the order of the reply. In JSON: kind, text
- * (left out where policy keeps none), tokens, exact, started_us, ended_us, budget, cut, state. */
+/* A segment is one stretch of reasoning, answer or tool call, in the order of the reply. In JSON:
+ * kind (reasoning, answer, tool_call), at and size (bytes of `reasoning` or `answer`, which for a
+ * long reply are whole only with its pieces; of a tool call `at` is its number), tokens, exact,
+ * started_us, ended_us, budget (left out: none), cut, state. Of reasoning that is not kept the size
+ * is 0. A reply that is one answer and nothing else has none. */
 
 /* A session that an application runs: what is known of it beside its calls. Putting one again
  * replaces what is not empty; times -1 are unknown. */
@@ -126,6 +132,9 @@ void store_close(struct store *s);
 /* The id is not empty. A call whose id is stored already is left as it was: a put may be repeated.
  * ticket may be NULL. */
 void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t);
+
+/* What was put with `later` goes to disk now, together. */
+void store_push(struct store *s);
 
 /* What is known of a call when it begins, and what comes of it while it runs. Both are for the case
  * that this process ends first: the next one then makes a row of them, complete false, error_code

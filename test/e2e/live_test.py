@@ -18,7 +18,7 @@ from gateway import Gateway, Provider, digest, upstream
 from watcher import Closed, Stream, Text, Watcher, frame
 
 MODELS = {"plain": "plain", "think": "think+loud", "slow": "long-think:60+loud+slow:10",
-          "long": "long:400+slow:5", "tools": "tools", "never": "error:500",
+          "long": "long:400+slow:5", "tools": "tools", "never": "error:500", "echo": "echo+slow:2",
           "flood": "long:200000", "steady": "long:20+slow:5"}
 
 
@@ -315,6 +315,47 @@ class Live(unittest.TestCase):
             for m in bob.seen:
                 if m.get("data", {}).get("type") == "reasoning_status":
                     self.assertFalse(m["data"]["shown"])
+
+    def test_an_operator_sees_all_calls_and_a_cookie_is_a_key(self):
+        with self.gateway(keys=self.keys(role="operator")) as g:
+            c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=30)
+            c.request("POST", "/api/v1/login", json.dumps({"key": "key-bob"}),
+                      {"content-type": "application/json"})
+            r = c.getresponse()
+            cookie = r.headers["set-cookie"].split(";")[0]
+            r.read()
+            c.close()
+            with Watcher(g.port, headers={"Cookie": cookie}) as bob, \
+                    Stream(g.port, headers={"Cookie": cookie}) as s:
+                bob.subscribe("dashboard_updates")
+                self.assertEqual(s.status, 200)
+                self.ask(g, "plain", key="key-ann")
+                for w in (bob, s):
+                    self.assertEqual(w.data("llm_started")["key_name"], "ann")
+            evil = {"Cookie": cookie, "Origin": "http://evil.example"}
+            with Watcher(g.port, headers=evil) as w:
+                self.assertEqual(w.status, 403)
+            with Watcher(g.port, headers={"Cookie": "rationale_session=" + "0" * 64}) as w:
+                self.assertEqual(w.status, 401)
+
+    def test_secrets_are_masked_before_anybody_sees_them(self):
+        secret = "sk-proj-" + "Ab3" * 16
+        with self.gateway(reasoning={"keep": "text", "show": True}) as g, Watcher(g.port) as w, \
+                Stream(g.port, "?channel=session_echo") as s:
+            w.subscribe("dashboard_updates")
+            body = {"messages": [{"role": "user", "content": f"my key is {secret}, keep it"}]}
+            _, text = self.ask(g, "echo", session="echo", **body)
+            self.assertIn(secret, self.answer_of(text)[0])
+            for viewer in (w, s):
+                answer, all_ = Text(), ""
+                while (m := viewer.next()).get("data", {}).get("type") != "llm_interaction":
+                    all_ += json.dumps(m)
+                    if m.get("data", {}).get("type") == "answer_delta":
+                        answer.take(m["data"])
+                all_ += json.dumps(m)
+                self.assertNotIn("Ab3Ab3", all_)
+                self.assertIn("[MASKED:", str(answer))
+                self.assertIn("keep it", str(answer))
 
     def test_a_key_that_is_taken_away_ends_its_viewers(self):
         with self.gateway(keys=self.keys()) as g, \

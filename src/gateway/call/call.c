@@ -5,6 +5,7 @@
 #include "gateway/call.h"
 
 #include "base/log.h"
+#include "base/spare.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 #include "gateway/retry.h"
@@ -122,11 +123,15 @@ static void bufs_init(struct call *c)
     buf_init(&c->headers, 16384);
     buf_init(&c->target, 4096);
     buf_init(&c->error_body, CALL_ERROR_MAX);
-    buf_init(&c->thought, c->level.cap >= 0 ? CALL_THOUGHT_MAX : CALL_THOUGHT_SOME);
+    buf_init(&c->thought,
+             c->level.cap >= 0 || c->config->keep == CONFIG_KEEP_TEXT ? CALL_THOUGHT_MAX
+                                                                      : CALL_THOUGHT_SOME);
     buf_init(&c->answer, keep_max);
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     buf_init(&c->attempts, 16384);
+    buf_init(&c->record.raw, keep_max);
+    call_mask_init(c);
     buf_take(loop_bufs(c->gl->loop), &c->body);
     buf_take(loop_bufs(c->gl->loop), &c->headers);
     buf_take(loop_bufs(c->gl->loop), &c->answer);
@@ -171,6 +176,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     struct level level;
     struct err e;
     struct call *c;
+    size_t size = sizeof *c;
 
     if (!level_choose(r->setup->config, r->request, r->level, &level, &e))
         return refuse(error,
@@ -181,13 +187,14 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     if (!allowed(r, &level, a, error))
         return false;
 
-    c = base_alloc(sizeof *c);
+    c = spare_alloc(&size);
     *c = (struct call){.gl = gl,
                        .config = r->setup->config,
                        .in = *r,
                        .sink = sink,
                        .ctx = ctx,
                        .level = level,
+                       .size = size,
                        .status = 200};
     bufs_init(c);
     c->hide = hidden(c->config, r, &level);
@@ -200,6 +207,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
         call_free(c);
         return false;
     }
+    call_record_begin(c);
     loop_timer_init(&c->timer, begin_task, c);
     loop_task_init(&c->task, begin_task, c);
     metrics_begin(gl->metrics);
@@ -218,7 +226,7 @@ void call_note(struct call *c, const char *what, str why)
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
     buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, str_slice(why, 0, WHY_MAX));
+    (void)json_quote(&c->attempts, str_slice(call_mask_text(c, why), 0, WHY_MAX));
     buf_add_c(&c->attempts, '}');
 }
 
@@ -230,9 +238,7 @@ static void pipe_anew(struct call *c)
     pipe_release(&c->pipe);
     pipe_up(c);
     buf_reset(&c->thought);
-    buf_reset(&c->answer);
-    buf_reset(&c->reasoning);
-    buf_reset(&c->calls);
+    call_record_anew(c);
 }
 
 /* The next provider, from its first try. False: there is none. */
@@ -266,10 +272,8 @@ static bool breaker_lets(struct call *c)
                          c->config->breaker_ms,
                          &left_ms)) {
             c->breaker_open = true;
-            c->origin = arena_printf(&c->arena,
-                                     STR_FMT "/" STR_FMT,
-                                     STR_ARG(c->in.key ? c->in.key->name : STR("")),
-                                     STR_ARG(c->breaker_name));
+            c->origin = arena_join(
+                &c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), c->breaker_name);
             return true;
         }
         call_note(c, "skipped", STR("circuit open"));
@@ -499,6 +503,11 @@ void call_resume(struct call *c)
 bool call_relays(const struct call *c)
 {
     return c->relay;
+}
+
+str call_session(const struct call *c)
+{
+    return c->in.session;
 }
 
 bool call_hides(const struct call *c)

@@ -3,13 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "base/spare.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
-
-#define REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
-
-#define PIECE_SIZE 8192
-#define PIECE_NS 1000000000u
 
 void call_facts(struct call *c, struct call_facts *out)
 {
@@ -54,7 +50,7 @@ static double cost(const struct config_model *m, const struct chat_usage *u)
     return usd / 1e6;
 }
 
-static void summarize(struct call *c)
+void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at];
     struct summary *s = &c->sum;
@@ -95,125 +91,6 @@ static void summarize(struct call *c)
     s->top_p = c->in.request->top_p;
 }
 
-static const char *state(const struct call *c)
-{
-    if (!c->pipe.reasoned)
-        return c->sum.usage.reasoning > 0 ? "hidden" : "none";
-    if (c->pipe.opaque && !c->pipe.reasoning_size)
-        return "opaque";
-    if (c->sum.cut)
-        return "cut";
-    return c->pipe.answered || c->pipe.called ? "complete" : "unclosed";
-}
-
-static int64_t wall_of(const struct call *c, uint64_t ns)
-{
-    const struct summary *s = &c->sum;
-
-    return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
-}
-
-/* A record has its limits, and a call that was answered is not to fail by them. */
-static str request_of(struct call *c)
-{
-    if (c->in.body.n <= REQUEST_KEEP_MAX)
-        return c->in.body;
-    return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
-}
-
-static void row_of(struct call *c, struct store_call *out)
-{
-    const struct summary *s = &c->sum;
-    struct store_call row = {
-        .id = s->id,
-        .session_id = s->session,
-        .parent_id = STR(""),
-        .key_name = s->key_name,
-        .route = s->route,
-        .provider = s->provider,
-        .model = s->model,
-        .upstream_model = s->upstream_model,
-        .dialect = str_c(c->in.wire->name),
-        .upstream_dialect = str_c(c->wire ? c->wire->name : ""),
-        .started_ms = s->wall_start_ms,
-        .first_ms = wall_of(c, s->first_byte_ns),
-        .reasoning_ms = wall_of(c, s->reasoning_ns),
-        .answer_ms = wall_of(c, s->answer_ns),
-        .ended_ms = wall_of(c, s->end_ns),
-        .status = s->status,
-        .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
-        .error_code = s->error_type,
-        .error_message = s->error_type.n ? c->error.message : STR(""),
-        .stream = s->stream,
-        .complete = s->complete,
-        .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
-        .level = str_c(chat_level_name(s->level)),
-        .cut = s->cut ? STR("budget") : STR(""),
-        .state = str_c(state(c)),
-        .cap_tokens = s->cap,
-        .input_tokens = s->usage.input,
-        .output_tokens = s->usage.output,
-        .reasoning_tokens = s->usage.reasoning,
-        .cache_read_tokens = s->usage.cache_read,
-        .cache_write_tokens = s->usage.cache_write,
-        .reasoning_exact = s->reasoning_exact,
-        .cost_usd = s->cost_usd,
-        .source = STR(""),
-        .request = request_of(c),
-        .reply = STR(""),
-        .reasoning = buf_str(&c->reasoning),
-        .reasoning_summary = STR(""),
-        .answer = buf_str(&c->answer),
-        .tool_calls = buf_str(&c->calls),
-        .attempts = buf_str(&c->attempts),
-    };
-    static const char *const sources[SUMMARY_SOURCE_COUNT] = {
-        "", "field", "tag", "channel", "summary", "opaque"};
-
-    row.source = str_c(sources[s->source]);
-    *out = row;
-}
-
-/* What a running call has said so far goes on record piece by piece, so that no whole reply is held
- * and one that is cut off is there up to its last second. */
-static void put_piece(struct call *c, str kind, struct buf *text)
-{
-    struct store_piece piece = {c->in.id, c->pieces++, kind, buf_str(text)};
-
-    store_piece_put(c->gl->gateway->store, &piece);
-    buf_reset(text);
-}
-
-void call_record_some(struct call *c)
-{
-    uint64_t now = loop_now_ns(c->gl->loop);
-    struct store_call row;
-    struct buf none;
-
-    if (!c->pieces_ns)
-        c->pieces_ns = now;
-    if (c->answer.n + c->reasoning.n < PIECE_SIZE &&
-        (now - c->pieces_ns < PIECE_NS || c->answer.n + c->reasoning.n == 0))
-        return;
-    c->pieces_ns = now;
-    if (c->pieces == 0) {
-        struct buf answer = c->answer, reasoning = c->reasoning;
-
-        buf_init(&none, 0);
-        c->answer = c->reasoning = none; /* they come as pieces */
-        summarize(c);
-        row_of(c, &row);
-        store_call_begin(c->gl->gateway->store, &row);
-        put_piece(c, STR(STORE_CONTINUED), &none);
-        c->answer = answer;
-        c->reasoning = reasoning;
-    }
-    if (c->reasoning.n)
-        put_piece(c, STR("reasoning"), &c->reasoning);
-    if (c->answer.n)
-        put_piece(c, STR("answer"), &c->answer);
-}
-
 static void over(void *ctx)
 {
     struct call *c = ctx;
@@ -238,6 +115,21 @@ static void stored(struct store_ticket *t, const struct err *e)
     loop_post(c->gl->loop, &c->task);
 }
 
+static void push(void *ctx)
+{
+    struct gateway_loop *gl = ctx;
+
+    store_push(gl->gateway->store);
+}
+
+/* What a round puts on record goes to disk at its end, together. */
+static void push_soon(struct gateway_loop *gl)
+{
+    if (!gl->push.fn)
+        loop_task_init(&gl->push, push, gl);
+    loop_defer(gl->loop, &gl->push);
+}
+
 void call_finish(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
@@ -253,15 +145,8 @@ void call_finish(struct call *c)
         breaker_done(g->breaker, c->breaker_name, true);
     c->breaker_open = false;
     call_reply_release(c);
-    if (c->calls.n)
-        buf_add(&c->calls, STR("\"}]"));
-    if (c->attempts.n)
-        buf_add_c(&c->attempts, ']');
-    if (buf_full(&c->calls))
-        buf_reset(&c->calls); /* half a list is none */
-    if (buf_full(&c->attempts))
-        buf_reset(&c->attempts);
-    summarize(c);
+    call_record_over(c);
+    call_summarize(c);
     metrics_done(c->gl->metrics, &c->sum);
     if (g->otlp)
         otlp_add(g->otlp, &c->sum, &c->in.trace);
@@ -274,7 +159,9 @@ void call_finish(struct call *c)
     loop_drop(c->gl->loop, &c->task);
     loop_task_init(&c->task, over, c);
     c->ticket.fn = stored;
-    row_of(c, &row);
+    c->ticket.later = true;
+    push_soon(c->gl);
+    call_row(c, &row);
     call_show_done(c, &row);
     store_call_put(g->store, &row, &c->ticket);
 }
@@ -297,7 +184,9 @@ void call_free(struct call *c)
     buf_give(bufs, &c->reasoning);
     buf_give(bufs, &c->calls);
     buf_give(bufs, &c->attempts);
+    buf_give(bufs, &c->record.raw);
+    call_mask_release(c);
     arena_release(&c->arena);
-    free(c);
+    spare_free(c, c->size);
     setup_release(setup);
 }

@@ -3,7 +3,9 @@
  *   call.c     its life: start, attempts, retries, fallbacks, cancel
  *   plan.c     what is sent upstream
  *   reply.c    what comes back: frames, events, cut and starved
- *   finish.c   what is left of it: facts, record, metrics
+ *   record.c   what is kept of it, as it comes and at the end
+ *   mask.c     the same without the secrets in it
+ *   finish.c   what is left of it: facts, metrics, the end
  *   show.c     what those who watch are told of it
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -12,6 +14,7 @@
 
 #include "gateway/call.h"
 #include "gateway/pipe.h"
+#include "gateway/talk.h"
 #include "gateway/upstream.h"
 #include "live/hub.h"
 #include "net/frames.h"
@@ -32,6 +35,35 @@ enum call_phase {
     CALL_REPAIR, /* asking again for an answer that was starved */
 };
 
+#define CALL_FRONT_MAX 480 /* of an answer, for its entry in the decision log */
+#define CALL_SEGMENTS_MAX 256
+
+enum call_segment_kind { CALL_SEG_REASONING, CALL_SEG_ANSWER, CALL_SEG_TOOL };
+
+/* A stretch of the reply. `at` and `size` are bytes of the text of its kind, as it is kept; of a
+ * tool call `at` is its number. */
+struct call_segment {
+    struct call_segment *next;
+    enum call_segment_kind kind;
+    size_t at, size;
+    uint64_t start_ns, end_ns;
+    int64_t tokens;
+    bool opaque;
+};
+
+struct call_record {
+    bool on;
+    struct call_segment *first, *last;
+    size_t count;
+    size_t seen;    /* events of the frame at hand that were looked at */
+    size_t kept[2]; /* bytes of reasoning and answer, masked, pieces included */
+    struct buf raw; /* more of the text at hand, not masked yet */
+    size_t tools;
+    char front[CALL_FRONT_MAX];
+    size_t front_n;
+    struct talk talk;
+};
+
 /* What those who watch know of it. */
 struct call_show {
     struct hub_call *live; /* or NULL */
@@ -39,10 +71,12 @@ struct call_show {
     bool thought, called;
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
+    struct mask_stream masks[HUB_TEXT_COUNT];
     struct hub_end end;
 };
 
 struct call {
+    size_t size; /* of its memory */
     struct gateway_loop *gl;
     const struct config *config;
     struct call_request in;
@@ -84,11 +118,14 @@ struct call {
     bool done;  /* on its way to the record */
     bool paused;
     struct buf thought;           /* reasoning so far, for a second call */
-    struct buf answer, reasoning; /* for the record, as far as policy allows and not put yet */
-    uint32_t pieces;              /* put so far */
-    uint64_t pieces_ns;           /* when the last was */
-    struct buf calls;             /* JSON of tool calls, for the record */
-    struct buf attempts;          /* JSON of what was tried */
+    struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
+    struct call_record record;
+    struct mask_stream mask_answer, mask_reasoning;
+    str request;         /* for the record, masked; empty: not made yet */
+    uint32_t pieces;     /* put so far */
+    uint64_t pieces_ns;  /* when the last was */
+    struct buf calls;    /* JSON of tool calls, for the record */
+    struct buf attempts; /* JSON of what was tried */
     struct loop_timer timer;
     struct loop_task task;
     struct store_ticket ticket;
@@ -118,10 +155,32 @@ bool call_plan(struct call *c, struct err *e) MUST_USE;
 extern const struct upstream_handler call_upstream_handler;
 void call_reply_release(struct call *c);
 
-/* finish.c */
-void call_finish(struct call *c);
+/* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
+ * is nothing to mask. */
+str call_mask_text(struct call *c, str text);
+str call_mask_json(struct call *c, str json);
+void call_mask_init(struct call *c);
+void call_mask_release(struct call *c);
+/* More of a text that comes in pieces; what may yet become a secret is held back until `last`. */
+void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out);
+
+/* record.c: nothing is done where nothing is recorded. */
+void call_record_begin(struct call *c);
+/* What a failed attempt left is forgotten. */
+void call_record_anew(struct call *c);
+/* Reasoning as it goes into the pipe, hidden or not; and what has come out of it since. */
+void call_keep_thought(struct call *c, str text);
+void call_keep_events(struct call *c);
+void call_keep_opaque(struct call *c); /* reasoning that nobody can read */
 /* Puts what has come since on record, if it is much or long ago. */
 void call_record_some(struct call *c);
+/* Nothing more comes. */
+void call_record_over(struct call *c);
+void call_row(struct call *c, struct store_call *out);
+
+/* finish.c */
+void call_summarize(struct call *c);
+void call_finish(struct call *c);
 void call_free(struct call *c);
 
 /* show.c: begun; reasoning under its cap; the frame at hand, out of the pipe; done, its row made;

@@ -35,41 +35,6 @@ static void fact_content(struct call *c, const struct chat_event *ev)
         c->sum.reasoning_end_ns = now(c);
 }
 
-/* More of a text that is being written as a JSON string. */
-static void keep_arguments(struct buf *out, str text)
-{
-    size_t at = out->n;
-
-    (void)json_quote(out, text);
-    if (buf_full(out) || out->n < at + 2)
-        return;
-    memmove(out->p + at, out->p + at + 1, out->n - at - 2);
-    out->n -= 2;
-}
-
-/* What the pipe hands on, as far as the record and a second call want it. Hidden reasoning does not
- * come out of the pipe, so its text is taken where it goes in. */
-static void keep_text(struct call *c, const struct chat_event *ev)
-{
-    switch (ev->kind) {
-    case CHAT_TEXT:
-        buf_add(&c->answer, ev->text);
-        break;
-    case CHAT_CALL:
-        buf_add(&c->calls, c->calls.n ? STR("\"},{\"id\":") : STR("[{\"id\":"));
-        (void)json_quote(&c->calls, ev->id);
-        buf_add(&c->calls, STR(",\"name\":"));
-        (void)json_quote(&c->calls, ev->name);
-        buf_add(&c->calls, STR(",\"arguments\":\""));
-        break;
-    case CHAT_ARGUMENTS:
-        keep_arguments(&c->calls, ev->text);
-        break;
-    default:
-        break;
-    }
-}
-
 #define USAGE_MAX ((int64_t)1 << 40) /* nobody counts so many tokens */
 
 static int64_t believable(int64_t count)
@@ -162,6 +127,8 @@ static void on_event(void *ctx, const struct chat_event *ev)
     case CHAT_TEXT:
     case CHAT_CALL:
         fact_content(c, ev);
+        if (ev->kind == CHAT_REDACTED)
+            call_keep_opaque(c);
         break;
     default:
         break;
@@ -175,8 +142,8 @@ static void on_thought(void *ctx, str text)
 
     buf_add(&c->thought, text);
     call_show_thought(c, text);
-    if (c->gl->gateway->records && c->config->keep == CONFIG_KEEP_TEXT)
-        buf_add(&c->reasoning, text);
+    if (c->gl->gateway->records)
+        call_keep_thought(c, text);
 }
 
 /* Medium that doubts itself becomes high, once, if the configuration wants it. */
@@ -248,8 +215,7 @@ static void deliver(struct call *c, const struct wire_frame *f)
 
     call_show_frame(c);
     if (c->gl->gateway->records) {
-        for (size_t i = 0; i < p->count; i++)
-            keep_text(c, &p->events[i]);
+        call_keep_events(c);
         if (!c->end_seen)
             call_record_some(c);
     }
@@ -291,6 +257,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
         return false;
     }
     if (c->pipe.over && c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE) {
+        call_keep_events(c);
         drop_ending(&c->pipe);
         c->relay = false; /* the frame as it came says more than is to be said now */
         c->end_seen = false;
@@ -308,6 +275,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
         if (repairs(c)) {
             bool over = c->end_seen;
 
+            call_keep_events(c);
             drop_ending(&c->pipe);
             c->relay = c->end_seen = false;
             deliver(c, NULL);
@@ -352,6 +320,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!f.data.n && !c->begun && c->frames.kind == FRAMES_SSE)
         return; /* a comment is no answer: the next attempt may still give one */
     pipe_begin(&c->pipe);
+    c->record.seen = 0;
     if (c->timer.slot && f.data.n)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     if (c->frames.kind == FRAMES_WHOLE)
@@ -482,6 +451,14 @@ static void on_bytes(void *ctx, str bytes)
     }
 }
 
+static void rest(void *ctx)
+{
+    struct call *c = ctx;
+
+    if (c->sink && c->sink->on_rest && !c->done)
+        c->sink->on_rest(c->ctx);
+}
+
 /* An error reply of the upstream, in its own words as far as they can be read. */
 static void on_error_reply(struct call *c)
 {
@@ -528,14 +505,19 @@ static void on_end(void *ctx)
         return;
     }
     frames_finish(&c->frames);
-    if (!c->decoding)
+    if (!c->decoding) {
+        rest(c);
         return; /* what came last decided it */
+    }
     if (!c->end_seen) {
         pipe_begin(&c->pipe);
+        c->record.seen = 0;
         wire_decode_end(&c->decoder);
         pipe_flush(&c->pipe);
-        if (!settle(c, NULL))
+        if (!settle(c, NULL)) {
+            rest(c);
             return;
+        }
     }
     c->sum.complete = true;
     call_finish(c);
@@ -569,7 +551,7 @@ static void on_error(void *ctx, const struct err *e)
         }
 }
 
-const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error};
+const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error, rest};
 
 void call_reply_release(struct call *c)
 {

@@ -5,20 +5,60 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "gateway/call/internal.h"
 
+#define ASKED_SIZE 4096
+#define ASKED_MARGIN 512
 #define STATUS_NS 1000000000u /* while it thinks, its count of tokens is told so often */
 
 static str last_words(const struct chat_request *r)
 {
-    for (size_t i = r->message_count; i > 0; i--) {
-        const struct chat_message *m = &r->messages[i - 1];
+    const struct chat_message *m = r->message_count ? &r->messages[r->message_count - 1] : NULL;
 
-        for (size_t k = m->part_count; m->role == CHAT_USER && k > 0; k--)
-            if (m->parts[k - 1].kind == CHAT_PART_TEXT && m->parts[k - 1].text.n)
-                return m->parts[k - 1].text;
-    }
+    for (size_t i = 0; m && m->role == CHAT_USER && i < m->part_count; i++)
+        if (m->parts[i].kind == CHAT_PART_TEXT && m->parts[i].text.n)
+            return m->parts[i].text;
     return STR("");
+}
+
+/* Its front. More than that is masked, so that no secret is cut before it is known. */
+static str asked(struct call *c)
+{
+    str all = last_words(c->in.request), some = utf8_cut_size(all, ASKED_SIZE);
+    str masked = call_mask_text(c, some);
+
+    if (some.n == all.n)
+        return masked;
+    return utf8_cut_size(masked, masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : 0);
+}
+
+/* Texts lose their secrets when somebody is about to see them. */
+static void on_filter(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out)
+{
+    struct call *c = ctx;
+    struct mask_stream *s = &c->show.masks[kind];
+
+    mask_stream_feed(s, raw, out, NULL);
+    if (last)
+        mask_stream_finish(s, out, NULL);
+}
+
+static void filter_close(void *ctx)
+{
+    struct call *c = ctx;
+
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        mask_stream_release(&c->show.masks[i]);
+}
+
+static struct hub_filter filter(struct call *c)
+{
+    if (!c->in.setup->mask)
+        return (struct hub_filter){0};
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        mask_stream_init(&c->show.masks[i], c->in.setup->mask);
+    return (struct hub_filter){on_filter, filter_close, c};
 }
 
 void call_show_begin(struct call *c)
@@ -28,22 +68,24 @@ void call_show_begin(struct call *c)
         .id = c->in.id,
         .session = c->in.session.n ? c->in.session : c->in.id,
         .key = c->in.key ? c->in.key->name : STR(""),
-        .subject = c->in.request->user.n ? c->in.request->user
+        .subject = c->in.request->user.n ? call_mask_text(c, c->in.request->user)
                    : c->in.key           ? c->in.key->name
                                          : STR(""),
         .dialect = str_c(c->in.wire->name),
         .model = c->level.model,
         .provider = c->chain[c->at]->name,
         .level = str_c(chat_level_name(c->level.asked)),
-        .asked = last_words(c->in.request),
+        .asked = asked(c),
         .cap = c->level.cap,
         .stream = c->in.request->stream,
         .thoughts = !c->hide || c->config->keep == CONFIG_KEEP_TEXT,
         .started_us = (clock_wall_ms(c->gl->gateway->clock) - ago_ms) * 1000,
     };
 
-    if (c->gl->port)
-        c->show.live = hub_call_begin(c->gl->gateway->hub, c->gl->port, &b);
+    if (!c->gl->port)
+        return;
+    b.filter = filter(c);
+    c->show.live = hub_call_begin(c->gl->gateway->hub, c->gl->port, &b);
 }
 
 /* ---- how far it is ---- */
@@ -129,36 +171,44 @@ void call_show_frame(struct call *c)
 
 static str kept(struct call *c, str s)
 {
-    return arena_dup(&c->arena, s);
+    return s.n ? arena_dup(&c->arena, s) : STR("");
+}
+
+static str state(const struct call *c, const struct store_call *row)
+{
+    if (row->state.n)
+        return row->state;
+    return c->pipe.reasoned ? STR("complete") : STR("none");
 }
 
 void call_show_done(struct call *c, const struct store_call *row)
 {
     const struct summary *s = &c->sum;
+    bool failed = s->error_type.n > 0 || !s->complete;
 
     if (!c->show.live)
         return;
     c->show.end = (struct hub_end){
-        .success = !s->error_type.n && s->complete,
+        .success = !failed,
         .has_tools = c->pipe.called,
-        .has_reasoning = row->has_reasoning,
+        .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
         .cut = s->cut,
         .decision_thought = c->pipe.reasoned,
-        .status = row->status,
-        .provider = kept(c, row->provider),
-        .model = kept(c, row->upstream_model),
+        .status = s->status,
+        .provider = kept(c, s->provider),
+        .model = kept(c, s->upstream_model),
         .step = kept(c, row->step.n ? row->step : STR("model call")),
-        .stop = kept(c, row->stop),
-        .error_message = kept(c, row->error_message),
-        .decision = kept(c, row->decision.n ? row->decision : STR("")),
-        .reasoning_state = kept(c, row->state),
+        .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
+        .error_message = kept(c, failed ? call_mask_text(c, c->error.message) : STR("")),
+        .decision = kept(c, row->decision),
+        .reasoning_state = kept(c, state(c, row)),
         .duration_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS),
         .thinking_ms = thinking_ms(c),
-        .ended_us = row->ended_ms * 1000,
-        .input_tokens = row->input_tokens,
-        .output_tokens = row->output_tokens,
-        .reasoning_tokens = row->reasoning_tokens,
-        .cost_usd = row->cost_usd,
+        .ended_us = clock_wall_ms(c->gl->gateway->clock) * 1000,
+        .input_tokens = s->usage.input,
+        .output_tokens = s->usage.output,
+        .reasoning_tokens = s->usage.reasoning,
+        .cost_usd = s->cost_usd,
     };
 }
 

@@ -1,0 +1,302 @@
+/* ask.c - see ask.h.
+ *
+ * All but the waiting happens on the loop's thread: the begin and the cancel are posted to it. The
+ * struct is freed by whoever waits, after the loop has let go of it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/ask.h"
+
+#define ARENA_MAX ((size_t)256 << 20)
+#define TEXT_MAX ((size_t)32 << 20)
+#define CALLS_MAX 256
+
+struct ask {
+    struct gateway_loop *gl;
+    struct ask_request in;
+    struct arena arena;
+    struct json doc;
+    struct chat_request request;
+    char id[RAND_ID_SIZE];
+    struct loop_task begin, cancel;
+    struct call *call; /* while it runs; the loop's thread only */
+
+    struct buf text, reasoning;
+    struct {
+        str id, name;
+        struct buf arguments;
+        uint32_t block;
+    } calls[CALLS_MAX];
+    size_t call_count;
+    enum chat_stop stop;
+    struct chat_usage usage;
+    struct chat_error error;
+    bool failed, recorded;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    bool over, cancelling, cancelled;
+};
+
+static void fail(struct ask *a, int status, const char *type, str message)
+{
+    if (a->failed)
+        return;
+    a->failed = true;
+    a->error = (struct chat_error){.status = status,
+                                   .type = str_c(type),
+                                   .message = arena_dup(&a->arena, message),
+                                   .code = str_c(type),
+                                   .param = STR(""),
+                                   .raw = STR(""),
+                                   .retry_after_ms = -1};
+}
+
+static void over(struct ask *a)
+{
+    a->call = NULL;
+    pthread_mutex_lock(&a->lock);
+    a->over = true;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- what comes back ---- */
+
+static void call_in(struct ask *a, const struct chat_event *ev)
+{
+    if (a->call_count == CALLS_MAX) {
+        fail(a, 502, "too_many_calls", STR("the model made too many tool calls in one turn"));
+        return;
+    }
+    a->calls[a->call_count].id = arena_dup(&a->arena, ev->id);
+    a->calls[a->call_count].name = arena_dup(&a->arena, ev->name);
+    a->calls[a->call_count].block = ev->block;
+    buf_init(&a->calls[a->call_count].arguments, TEXT_MAX);
+    a->call_count++;
+}
+
+static void arguments_in(struct ask *a, const struct chat_event *ev)
+{
+    for (size_t i = a->call_count; i-- > 0;)
+        if (a->calls[i].block == ev->block) {
+            buf_add(&a->calls[i].arguments, ev->text);
+            return;
+        }
+}
+
+static void text_in(struct ask *a, struct buf *to, bool reasoning, str text)
+{
+    buf_add(to, text);
+    if (a->in.on_text)
+        a->in.on_text(a->in.ctx, reasoning, text);
+}
+
+static void event_in(struct ask *a, const struct chat_event *ev)
+{
+    if (ev->choice > 0)
+        return;
+    switch (ev->kind) {
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        text_in(a, &a->text, false, ev->text);
+        break;
+    case CHAT_REASONING:
+        text_in(a, &a->reasoning, true, ev->text);
+        break;
+    case CHAT_CALL:
+        call_in(a, ev);
+        break;
+    case CHAT_ARGUMENTS:
+        arguments_in(a, ev);
+        break;
+    case CHAT_USAGE:
+        chat_usage_merge(&a->usage, ev->usage);
+        a->usage.raw = STR("");
+        break;
+    case CHAT_STOP:
+        a->stop = ev->stop;
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
+                     size_t n, bool touched, bool last)
+{
+    (void)frame, (void)touched, (void)last;
+    for (size_t i = 0; i < n; i++)
+        event_in(ctx, &events[i]);
+}
+
+static void on_error(void *ctx, const struct chat_error *error)
+{
+    struct ask *a = ctx;
+
+    if (a->failed)
+        return;
+    fail(a, error->status, "", error->message);
+    a->error.type = arena_dup(&a->arena, error->type);
+    a->error.code = arena_dup(&a->arena, error->code);
+    a->error.retry_after_ms = error->retry_after_ms;
+}
+
+static void on_end(void *ctx, const struct err *e)
+{
+    struct ask *a = ctx;
+
+    a->recorded = !e;
+    if (e)
+        fail(a, 503, "not_recorded", str_c(e->text));
+    over(a);
+}
+
+static const struct call_sink sink = {on_frame, on_error, on_end, NULL};
+
+/* ---- its life ---- */
+
+static void begin(void *ctx)
+{
+    struct ask *a = ctx;
+    const struct wire *wire = wire_get(CHAT_OPENAI);
+    struct call_request r = {.wire = wire,
+                             .request = &a->request,
+                             .body = a->in.body,
+                             .route = a->in.route,
+                             .id = a->in.id,
+                             .session = a->in.session,
+                             .setup = a->in.setup,
+                             .show = CONFIG_SHOW,
+                             .level = a->in.level,
+                             .forward = STR(""),
+                             .start_ns = loop_now_ns(a->gl->loop)};
+    struct chat_error error;
+    struct err e;
+    bool cancelled;
+
+    pthread_mutex_lock(&a->lock);
+    cancelled = a->cancelled;
+    pthread_mutex_unlock(&a->lock);
+    if (cancelled)
+        fail(a, 499, "cancelled", STR("the call was cancelled"));
+    else if (!json_parse(&a->doc, a->in.body, &e) ||
+             !wire->read(&a->doc, &a->arena, &a->request, &e))
+        fail(a, 400, "invalid_request", str_c(e.text));
+    if (a->failed) {
+        over(a);
+        return;
+    }
+    (void)otlp_trace_begin(STR(""), &a->gl->rand, &r.trace);
+    if (!call_start(a->gl, &r, &sink, a, &a->arena, &a->call, &error)) {
+        on_error(a, &error);
+        over(a);
+    }
+}
+
+static void cancel(void *ctx)
+{
+    struct ask *a = ctx;
+    struct call *c = a->call;
+
+    if (c) {
+        fail(a, 499, "cancelled", STR("the call was cancelled"));
+        call_cancel(c);
+        over(a);
+    }
+    pthread_mutex_lock(&a->lock);
+    a->cancelling = false;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+}
+
+struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
+{
+    struct ask *a = base_alloc(sizeof *a);
+
+    memset(a, 0, sizeof *a);
+    a->gl = gl;
+    a->in = *r;
+    a->usage = chat_usage_none;
+    arena_init(&a->arena, ARENA_MAX);
+    json_init(&a->doc);
+    buf_init(&a->text, TEXT_MAX);
+    buf_init(&a->reasoning, TEXT_MAX);
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    if (r->id.n) {
+        a->in.id = arena_dup(&a->arena, r->id);
+    } else {
+        rand_id(&gl->gateway->ids, a->id);
+        a->in.id = str_c(a->id);
+    }
+    a->in.body = arena_dup(&a->arena, r->body);
+    a->in.route = arena_dup(&a->arena, r->route);
+    a->in.session = arena_dup(&a->arena, r->session);
+    a->in.level = arena_dup(&a->arena, r->level);
+    a->in.setup = r->setup ? setup_retain(r->setup) : gateway_setup(gl->gateway);
+    loop_task_init(&a->begin, begin, a);
+    loop_task_init(&a->cancel, cancel, a);
+    loop_post(gl->loop, &a->begin);
+    return a;
+}
+
+void ask_cancel(struct ask *a)
+{
+    bool post;
+
+    pthread_mutex_lock(&a->lock);
+    post = !a->cancelled && !a->over;
+    a->cancelled = true;
+    a->cancelling |= post;
+    pthread_mutex_unlock(&a->lock);
+    if (post)
+        loop_post(a->gl->loop, &a->cancel);
+}
+
+static void give(struct ask *a, struct arena *arena, struct ask_reply *out)
+{
+    *out = (struct ask_reply){.id = arena_dup(arena, a->in.id),
+                              .text = arena_dup(arena, buf_str(&a->text)),
+                              .reasoning = arena_dup(arena, buf_str(&a->reasoning)),
+                              .call_count = a->call_count,
+                              .stop = a->stop,
+                              .usage = a->usage,
+                              .recorded = a->recorded,
+                              .error = a->error};
+    out->calls = arena_zero(arena, a->call_count + 1, sizeof *out->calls);
+    for (size_t i = 0; i < a->call_count; i++)
+        out->calls[i] = (struct ask_call){arena_dup(arena, a->calls[i].id),
+                                          arena_dup(arena, a->calls[i].name),
+                                          arena_dup(arena, buf_str(&a->calls[i].arguments))};
+    if (!a->failed)
+        return;
+    out->error.type = arena_dup(arena, a->error.type);
+    out->error.message = arena_dup(arena, a->error.message);
+    out->error.code = arena_dup(arena, a->error.code);
+}
+
+bool ask_wait(struct ask *a, struct arena *arena, struct ask_reply *reply)
+{
+    bool ok;
+
+    pthread_mutex_lock(&a->lock);
+    while (!a->over || a->cancelling)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+    if (buf_full(&a->text) || buf_full(&a->reasoning))
+        fail(a, 502, "too_large", STR("the reply is too large"));
+    give(a, arena, reply);
+    ok = !a->failed;
+    for (size_t i = 0; i < a->call_count; i++)
+        buf_release(&a->calls[i].arguments);
+    buf_release(&a->text);
+    buf_release(&a->reasoning);
+    json_release(&a->doc);
+    setup_release(a->in.setup);
+    arena_release(&a->arena);
+    pthread_mutex_destroy(&a->lock);
+    pthread_cond_destroy(&a->changed);
+    free(a);
+    return ok;
+}

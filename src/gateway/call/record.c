@@ -1,0 +1,500 @@
+/* record.c - what is kept of a call: its words as they come, their stretches in order, and at the
+ * end the row with its decision.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/utf8.h"
+#include "chat/decision.h"
+#include "gateway/call/internal.h"
+#include "split/extract.h"
+
+#define REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
+#define ASKED_MAX 8192
+#define ASKED_MARGIN 512
+#define SUBJECT_MAX 256
+#define DECISION_MAX ((size_t)256 << 10)
+#define ESTIMATE 4 /* bytes a token, where nobody counts */
+
+#define PIECE_SIZE 8192
+#define PIECE_NS 1000000000u
+
+void call_record_begin(struct call *c)
+{
+    struct gateway *g = c->gl->gateway;
+    str session = STR("");
+
+    c->record.on = g->records;
+    if (!g->records)
+        return;
+    talk_begin(g->talks, &c->record.talk, c->in.key ? c->in.key->name : STR(""), c->in.request);
+    if (c->in.session.n)
+        return;
+    c->in.session = talk_find(g->talks, &c->record.talk, &c->arena, &session) ? session : c->in.id;
+}
+
+void call_record_anew(struct call *c)
+{
+    struct call_record *r = &c->record;
+
+    buf_reset(&c->answer);
+    buf_reset(&c->reasoning);
+    buf_reset(&c->calls);
+    if (!r->on)
+        return;
+    call_mask_release(c);
+    call_mask_init(c);
+    buf_reset(&r->raw);
+    r->first = r->last = NULL;
+    r->count = r->seen = r->tools = r->front_n = 0;
+    r->kept[0] = r->kept[1] = 0;
+    talk_begin(
+        c->gl->gateway->talks, &r->talk, c->in.key ? c->in.key->name : STR(""), c->in.request);
+}
+
+/* ---- as it comes ---- */
+
+/* What came of the text at hand, masked, goes behind what is kept of it. */
+static void settle_text(struct call *c, bool over)
+{
+    struct call_record *r = &c->record;
+    bool thought = r->last->kind == CALL_SEG_REASONING;
+    struct buf *to = thought ? &c->reasoning : &c->answer;
+    size_t before = to->n, more, n;
+
+    call_mask_some(c, thought ? &c->mask_reasoning : &c->mask_answer, buf_str(&r->raw), over, to);
+    buf_reset(&r->raw);
+    more = to->n - before;
+    r->kept[r->last->kind] += more;
+    n = sizeof r->front - r->front_n;
+    n = thought ? 0 : more < n ? more : n;
+    memcpy(r->front + r->front_n, to->p ? to->p + before : "", n);
+    r->front_n += n;
+}
+
+static void segment_over(struct call *c)
+{
+    struct call_segment *s = c->record.last;
+
+    if (!s)
+        return;
+    if (s->kind != CALL_SEG_TOOL)
+        settle_text(c, true);
+    s->end_ns = loop_now_ns(c->gl->loop);
+    if (s->kind == CALL_SEG_REASONING)
+        s->tokens = pipe_tokens(&c->pipe) - s->tokens;
+    else if (s->kind == CALL_SEG_ANSWER)
+        s->tokens = (int64_t)((c->record.kept[CALL_SEG_ANSWER] - s->at + ESTIMATE - 1) / ESTIMATE);
+    if (s->kind != CALL_SEG_TOOL)
+        s->size = c->record.kept[s->kind] - s->at;
+}
+
+/* The stretch at hand, or a new one where the kind changes; beyond the ceiling all is one. */
+static struct call_segment *segment(struct call *c, enum call_segment_kind kind, bool fresh)
+{
+    struct call_record *r = &c->record;
+    struct call_segment *s;
+
+    if (r->last && ((r->last->kind == kind && !fresh) || r->count == CALL_SEGMENTS_MAX))
+        return r->last;
+    segment_over(c);
+    s = arena_alloc(&c->arena, sizeof *s);
+    *s = (struct call_segment){.kind = kind,
+                               .at = kind == CALL_SEG_TOOL ? r->tools : r->kept[kind],
+                               .start_ns = loop_now_ns(c->gl->loop)};
+    if (kind == CALL_SEG_REASONING)
+        s->tokens = pipe_tokens(&c->pipe); /* before it */
+    if (r->last)
+        r->last->next = s;
+    else
+        r->first = s;
+    r->last = s;
+    r->count++;
+    return s;
+}
+
+static void keep(struct call *c, enum call_segment_kind kind, str text)
+{
+    if (segment(c, kind, false)->kind == kind)
+        buf_add(&c->record.raw, text);
+}
+
+/* More of a text that is being written as a JSON string. */
+static void keep_arguments(struct buf *out, str text)
+{
+    size_t at = out->n;
+
+    (void)json_quote(out, text);
+    if (buf_full(out) || out->n < at + 2)
+        return;
+    memmove(out->p + at, out->p + at + 1, out->n - at - 2);
+    out->n -= 2;
+}
+
+static void keep_call(struct call *c, const struct chat_event *ev)
+{
+    (void)segment(c, CALL_SEG_TOOL, true);
+    c->record.tools++;
+    talk_call(&c->record.talk, ev->id, ev->name);
+    buf_add(&c->calls, c->calls.n ? STR("\"},{\"id\":") : STR("[{\"id\":"));
+    (void)json_quote(&c->calls, ev->id);
+    buf_add(&c->calls, STR(",\"name\":"));
+    (void)json_quote(&c->calls, ev->name);
+    buf_add(&c->calls, STR(",\"arguments\":\""));
+}
+
+static void keep_event(struct call *c, const struct chat_event *ev)
+{
+    if (ev->choice > 0)
+        return; /* of several answers the first is the one that was given */
+    switch (ev->kind) {
+    case CHAT_TEXT:
+    case CHAT_REFUSAL:
+        talk_text(&c->record.talk, ev->text);
+        keep(c, CALL_SEG_ANSWER, ev->text);
+        break;
+    case CHAT_CALL:
+        keep_call(c, ev);
+        break;
+    case CHAT_ARGUMENTS:
+        keep_arguments(&c->calls, ev->text);
+        break;
+    default:
+        break;
+    }
+}
+
+void call_keep_events(struct call *c)
+{
+    struct call_record *r = &c->record;
+
+    if (!r->on)
+        return;
+    while (r->seen < c->pipe.count)
+        keep_event(c, &c->pipe.events[r->seen++]);
+}
+
+/* Hidden reasoning does not come out of the pipe, so its text is taken where it goes in; what came
+ * out before stands before it. */
+void call_keep_thought(struct call *c, str text)
+{
+    if (!c->record.on)
+        return;
+    call_keep_events(c);
+    if (c->config->keep == CONFIG_KEEP_TEXT)
+        keep(c, CALL_SEG_REASONING, text);
+    else
+        (void)segment(c, CALL_SEG_REASONING, false);
+}
+
+void call_keep_opaque(struct call *c)
+{
+    if (!c->record.on)
+        return;
+    call_keep_events(c);
+    segment(c, CALL_SEG_REASONING, true)->opaque = true;
+}
+
+void call_record_over(struct call *c)
+{
+    if (c->calls.n)
+        buf_add(&c->calls, STR("\"}]"));
+    if (c->attempts.n)
+        buf_add_c(&c->attempts, ']');
+    if (buf_full(&c->calls))
+        buf_reset(&c->calls); /* half a list is none */
+    if (buf_full(&c->attempts))
+        buf_reset(&c->attempts);
+    if (!c->record.on)
+        return;
+    segment_over(c);
+    talk_end(c->gl->gateway->talks, &c->record.talk, c->in.session, c->sum.reply_id);
+}
+
+/* ---- the row ---- */
+
+static const char *state(const struct call *c)
+{
+    if (!c->pipe.reasoned)
+        return c->sum.usage.reasoning > 0 ? "hidden" : "none";
+    if (c->pipe.opaque && !c->pipe.reasoning_size)
+        return "opaque";
+    if (c->sum.cut)
+        return "cut";
+    return c->pipe.answered || c->pipe.called ? "complete" : "unclosed";
+}
+
+static int64_t wall_of(const struct call *c, uint64_t ns)
+{
+    const struct summary *s = &c->sum;
+
+    return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
+}
+
+/* A record has its limits, and a call that was answered is not to fail by them. */
+static str request_of(struct call *c)
+{
+    if (c->in.body.n > REQUEST_KEEP_MAX)
+        return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
+    if (!c->request.n)
+        c->request = call_mask_json(c, c->in.body);
+    return c->request;
+}
+
+/* Whom it is about: the end user that the request names, or who asks. */
+static str subject(struct call *c)
+{
+    if (c->in.request->user.n)
+        return utf8_cut_size(call_mask_text(c, c->in.request->user), SUBJECT_MAX);
+    return c->in.key ? c->in.key->name : STR("");
+}
+
+/* The front of a part. More than that is masked, so that no secret is cut before it is known. */
+static str asked_part(struct call *c, str text)
+{
+    str some = utf8_cut_size(text, 2 * ASKED_MAX), masked = call_mask_text(c, some);
+    size_t room = some.n < text.n && masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : masked.n;
+
+    return utf8_cut_size(masked, room < ASKED_MAX ? room : ASKED_MAX);
+}
+
+/* What the user said last, if nothing came behind it. */
+static str asked(struct call *c)
+{
+    const struct chat_request *r = c->in.request;
+    const struct chat_message *m;
+    str all = STR("");
+
+    if (!r->message_count || (m = &r->messages[r->message_count - 1])->role != CHAT_USER)
+        return all;
+    for (size_t i = 0; i < m->part_count && all.n < ASKED_MAX; i++)
+        if (m->parts[i].kind == CHAT_PART_TEXT)
+            all = all.n ? arena_printf(&c->arena,
+                                       STR_FMT "\n" STR_FMT,
+                                       STR_ARG(all),
+                                       STR_ARG(asked_part(c, m->parts[i].text)))
+                        : asked_part(c, m->parts[i].text);
+    return all;
+}
+
+static void known_row(struct call *c, struct store_call *out)
+{
+    const struct summary *s = &c->sum;
+    struct store_call row = {
+        .id = s->id,
+        .session_id = s->session,
+        .parent_id = STR(""),
+        .key_name = s->key_name,
+        .route = s->route,
+        .provider = s->provider,
+        .model = s->model,
+        .upstream_model = s->upstream_model,
+        .dialect = str_c(c->in.wire->name),
+        .upstream_dialect = str_c(c->wire ? c->wire->name : ""),
+        .started_ms = s->wall_start_ms,
+        .first_ms = wall_of(c, s->first_byte_ns),
+        .reasoning_ms = wall_of(c, s->reasoning_ns),
+        .answer_ms = wall_of(c, s->answer_ns),
+        .ended_ms = wall_of(c, s->end_ns),
+        .status = s->status,
+        .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
+        .error_code = s->error_type,
+        .error_message = s->error_type.n ? call_mask_text(c, c->error.message) : STR(""),
+        .stream = s->stream,
+        .complete = s->complete,
+        .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
+        .level = str_c(chat_level_name(s->level)),
+        .cut = s->cut ? STR("budget") : STR(""),
+        .state = str_c(state(c)),
+        .cap_tokens = s->cap,
+        .input_tokens = s->usage.input,
+        .output_tokens = s->usage.output,
+        .reasoning_tokens = s->usage.reasoning,
+        .cache_read_tokens = s->usage.cache_read,
+        .cache_write_tokens = s->usage.cache_write,
+        .reasoning_exact = s->reasoning_exact,
+        .cost_usd = s->cost_usd,
+        .source = STR(""),
+        .request = request_of(c),
+        .reply = STR(""),
+        .reasoning = STR(""),
+        .reasoning_summary = STR(""),
+        .answer = STR(""),
+        .tool_calls = call_mask_json(c, buf_str(&c->calls)),
+        .attempts = call_mask_json(c, buf_str(&c->attempts)),
+        .subject = subject(c),
+        .asked = asked(c),
+        .decision = STR(""),
+        .tools = STR(""),
+        .segments = STR(""),
+        .step = STR(""),
+    };
+    static const char *const sources[SUMMARY_SOURCE_COUNT] = {
+        "", "field", "tag", "channel", "summary", "opaque"};
+
+    row.source = str_c(sources[s->source]);
+    *out = row;
+}
+
+/* An envelope without what stands in columns of its own. */
+static str reply(struct call *c)
+{
+    struct buf out;
+    str all;
+
+    buf_init(&out, 65536);
+    buf_add(&out, STR("{\"id\":"));
+    (void)json_quote(&out, c->sum.reply_id);
+    buf_add(&out, STR(",\"model\":"));
+    (void)json_quote(&out, c->sum.reply_model);
+    if (c->sum.usage.raw.n) {
+        buf_add(&out, STR(",\"usage\":"));
+        buf_add(&out, c->sum.usage.raw);
+    }
+    buf_add_c(&out, '}');
+    all = buf_full(&out) ? STR("") : arena_dup(&c->arena, buf_str(&out));
+    buf_release(&out);
+    return all;
+}
+
+static void decide(struct call *c, struct store_call *row)
+{
+    struct decision d = {
+        .why = c->config->keep == CONFIG_KEEP_TEXT      ? call_mask_text(c, buf_str(&c->thought))
+               : c->config->keep == CONFIG_KEEP_SUMMARY ? row->reasoning_summary
+                                                        : STR(""),
+        .answer = {c->record.front, c->record.front_n},
+        .calls = row->tool_calls,
+    };
+    struct buf out, tools;
+
+    if (!c->sum.complete && !c->pipe.answered && !c->pipe.called)
+        return;
+    buf_init(&out, DECISION_MAX);
+    buf_init(&tools, DECISION_MAX);
+    decision_write(&out, &tools, &d);
+    row->decision = arena_dup(&c->arena, buf_str(&out));
+    row->tools = arena_dup(&c->arena, buf_full(&tools) ? STR("") : buf_str(&tools));
+    buf_release(&out);
+    buf_release(&tools);
+}
+
+static int64_t segment_us(const struct call *c, uint64_t ns)
+{
+    return c->sum.wall_start_ms * 1000 + (int64_t)((ns - c->sum.start_ns) / CLOCK_NS_PER_US);
+}
+
+/* What the provider counted is the one stretch's, if there is but one. */
+static void put_segment(struct call *c, struct buf *out, const struct call_segment *s,
+                        const struct call_segment *last_thought, size_t thoughts)
+{
+    static const char *const kinds[] = {"reasoning", "answer", "tool_call"};
+    const struct summary *sum = &c->sum;
+    bool exact = s == last_thought && thoughts == 1 && sum->reasoning_exact;
+    bool cut = s == last_thought && sum->cut, open = s == c->record.last && !sum->complete;
+
+    buf_printf(out,
+               "%s{\"kind\":\"%s\",\"at\":%zu,\"size\":%zu,\"tokens\":%lld,\"exact\":%s",
+               out->n > 1 ? "," : "",
+               kinds[s->kind],
+               s->at,
+               s->size,
+               (long long)(exact ? sum->usage.reasoning : s->tokens),
+               exact ? "true" : "false");
+    buf_printf(out,
+               ",\"started_us\":%lld,\"ended_us\":%lld",
+               (long long)segment_us(c, s->start_ns),
+               (long long)segment_us(c, s->end_ns));
+    if (s->kind == CALL_SEG_REASONING && sum->cap >= 0)
+        buf_printf(out, ",\"budget\":%lld", (long long)sum->cap);
+    buf_printf(out,
+               ",\"cut\":%s,\"state\":\"%s\"}",
+               cut ? "true" : "false",
+               s->opaque ? "opaque"
+               : cut     ? "cut"
+               : open    ? "unclosed"
+                         : "complete");
+}
+
+/* A plain answer is told by the row itself. */
+static str segments(struct call *c)
+{
+    const struct call_record *r = &c->record;
+    const struct call_segment *thought = NULL;
+    size_t thoughts = 0;
+    struct buf out;
+    str all;
+
+    if (!r->count || (r->count == 1 && r->first->kind == CALL_SEG_ANSWER))
+        return STR("");
+    for (const struct call_segment *s = r->first; s; s = s->next)
+        if (s->kind == CALL_SEG_REASONING) {
+            thought = s;
+            thoughts++;
+        }
+    buf_init(&out, (size_t)CALL_SEGMENTS_MAX * 256);
+    buf_add_c(&out, '[');
+    for (const struct call_segment *s = r->first; s; s = s->next)
+        put_segment(c, &out, s, thought, thoughts);
+    buf_add_c(&out, ']');
+    all = arena_dup(&c->arena, buf_str(&out));
+    buf_release(&out);
+    return all;
+}
+
+void call_row(struct call *c, struct store_call *out)
+{
+    if (!c->record.on) {
+        *out = store_call_none;
+        out->id = c->in.id;
+        return;
+    }
+    known_row(c, out);
+    out->reasoning = buf_str(&c->reasoning);
+    out->answer = buf_str(&c->answer);
+    if (c->config->keep != CONFIG_KEEP_NONE)
+        out->reasoning_summary = split_summary(call_mask_text(c, buf_str(&c->thought)), &c->arena);
+    out->reply = call_mask_json(c, reply(c));
+    out->segments = segments(c);
+    decide(c, out);
+}
+
+/* ---- while it runs ---- */
+
+/* What a running call has said so far goes on record piece by piece, so that no whole reply is held
+ * and one that is cut off is there up to its last second. */
+static void put_piece(struct call *c, str kind, str text)
+{
+    struct store_piece piece = {c->in.id, c->pieces++, kind, text};
+
+    store_piece_put(c->gl->gateway->store, &piece);
+}
+
+static void put_text(struct call *c, str kind, struct buf *text)
+{
+    if (text->n)
+        put_piece(c, kind, buf_str(text));
+    buf_reset(text);
+}
+
+void call_record_some(struct call *c)
+{
+    uint64_t now = loop_now_ns(c->gl->loop);
+    size_t size = c->answer.n + c->reasoning.n + c->record.raw.n;
+    struct store_call row;
+
+    if (!c->pieces_ns)
+        c->pieces_ns = now;
+    if (size < PIECE_SIZE && (now - c->pieces_ns < PIECE_NS || size == 0))
+        return;
+    c->pieces_ns = now;
+    if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
+        settle_text(c, false);
+    if (c->pieces == 0) {
+        call_summarize(c);
+        known_row(c, &row); /* without texts: they come as pieces */
+        store_call_begin(c->gl->gateway->store, &row);
+        put_piece(c, STR(STORE_CONTINUED), STR(""));
+    }
+    put_text(c, STR("reasoning"), &c->reasoning);
+    put_text(c, STR("answer"), &c->answer);
+}

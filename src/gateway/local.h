@@ -1,0 +1,20 @@
+/* local.h - a gateway without a server: for commands that make calls themselves.
+ *
+ *     struct local *l;
+ *     if (!local_open("rationale.yaml", &l, e)) ...
+ *     ask_begin(local_loop(l), &request) ...
+ *     local_close(l);                                   after the last ask_wait
+ *
+ * One loop on a thread of its own. The store is open for writing, so no daemon may have it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/gateway.h"
+
+struct local;
+
+bool local_open(const char *config, struct local **out, struct err *e) MUST_USE;
+struct gateway_loop *local_loop(struct local *l);
+void local_close(struct local *l); /* what is queued for the store is stored */

@@ -1,0 +1,466 @@
+/* assign.c - values known by the name before them.
+ *
+ *     password=x   "apiKey": "x"   \"token\":\"x\"   PASSWORD: x   --token x   <password>x</
+ *     password is x   setPassword("x")   Password=x;Server=y   ?api_key=x&n=1
+ *     - name: DB_PASSWORD
+ *       value: x
+ *
+ * The filter points at a part of the name. What belongs to the name is found around it, names.c
+ * decides whether it is one, and the value is read as the thing before it suggests: in quotes up to
+ * the same quotes, else up to white space or what separates it from the next pair.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mask/internal.h"
+
+#define NAME_SIDE_MAX 64
+#define BLANKS_MAX 16
+#define LINE_MAX_SIZE 512
+#define QUOTED_MAX 65536
+
+struct place {
+    const struct mask_view *t;
+    size_t rule;
+    size_t name_from, i; /* where the name begins; where we are */
+    bool line;           /* the name begins its line */
+    bool tight;          /* name=value */
+    bool prose;          /* name is value */
+    bool equal;          /* name == value */
+    bool header;         /* name: the rest of the line */
+    bool short_of;       /* the text ends before it is clear */
+};
+
+static char peek(struct place *p, size_t at)
+{
+    if (at < p->t->s.n)
+        return p->t->s.p[at];
+    p->short_of |= !p->t->final;
+    return '\0';
+}
+
+static void skip_of(struct place *p, const char *set, size_t max)
+{
+    size_t from = p->i;
+    char c;
+
+    while (p->i - from < max && (c = peek(p, p->i)) != '\0' && strchr(set, c))
+        p->i++;
+}
+
+static bool word_at(struct place *p, size_t at, const char *word)
+{
+    enum mask_found f = mask_goes_on(p->t, at, str_c(word));
+
+    p->short_of |= f == MASK_MORE;
+    return f == MASK_YES;
+}
+
+/* ---- the name ---- */
+
+static bool begins_line(str s, size_t at)
+{
+    while (at > 0 && (s.p[at - 1] == ' ' || s.p[at - 1] == '\t' || s.p[at - 1] == '-' ||
+                      s.p[at - 1] == '"' || s.p[at - 1] == '*'))
+        at--;
+    return at == 0 || s.p[at - 1] == '\n' || (at >= 2 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\');
+}
+
+/* The whole name around `at`, in which some words may stand apart: "api key". */
+static bool name_around(struct place *p, size_t at)
+{
+    str s = p->t->s;
+    size_t from = at, end = mask_run(s, at, MASK_C_DOTTED);
+    bool number;
+
+    while (from > 0 && at - from < NAME_SIDE_MAX && mask_is(MASK_C_DOTTED, s.p[from - 1]))
+        from--;
+    if (from > 1 && s.p[from - 1] == ' ' && mask_is_alpha(s.p[from - 2])) {
+        size_t before = from - 1;
+
+        while (before > 0 && from - before < 16 && mask_is_alpha(s.p[before - 1]))
+            before--;
+        if (mask_goes_on(p->t, from, STR("key")) == MASK_YES)
+            from = before;
+    }
+    (void)peek(p, end);
+    p->i = end;
+    p->name_from = from;
+    p->line = begins_line(s, from);
+    p->header = end - from >= 6 && (str_ends(str_slice(s, 0, end), STR("orization")) ||
+                                    str_ends(str_slice(s, 0, end), STR("ORIZATION")) ||
+                                    str_ends(str_slice(s, 0, end), STR("ookie")));
+    return mask_name_is_secret(str_slice(s, from, end), &p->rule, &number);
+}
+
+/* ---- from the name to the value ---- */
+
+static bool is_flag(const struct place *p)
+{
+    str s = p->t->s;
+
+    return p->name_from < s.n && s.p[p->name_from] == '-' &&
+           (p->name_from == 0 || !mask_is_alnum(s.p[p->name_from - 1]));
+}
+
+/* "is", "was", "to" behind a name: then only what looks like a secret is one. */
+static bool prose_behind(struct place *p)
+{
+    static const char *const words[] = {"is ", "was ", "to ", "of ", "is: ", "is now "};
+
+    for (size_t k = 0; k < COUNT_OF(words); k++)
+        if (word_at(p, p->i, words[k])) {
+            p->i += strlen(words[k]);
+            p->prose = true;
+            return true;
+        }
+    return false;
+}
+
+/* name: DB_PASSWORD, then on the next line or behind a comma value: x */
+static bool pair_behind(struct place *p)
+{
+    p->i = mask_skip_breaks(p->t->s, p->i);
+    if (!word_at(p, p->i, "value"))
+        return false;
+    p->i += 5;
+    skip_of(p, "\\\"'", 8);
+    if (peek(p, p->i) != ':' && peek(p, p->i) != '=')
+        return false;
+    p->i++;
+    return true;
+}
+
+/* ("password", ...: the name is the first of several. */
+static bool is_argument(const struct place *p)
+{
+    return p->name_from > 1 && strchr("([", p->t->s.p[p->name_from - 2]);
+}
+
+static bool sign_behind(struct place *p)
+{
+    size_t name_end = p->i, quotes;
+    bool quoted, close;
+    char c;
+
+    skip_of(p, "\\\"'`])*", 12);
+    quotes = p->i - name_end;
+    quoted = quotes > 0 && p->i > 0 && strchr("\"'", p->t->s.p[p->i - 1]);
+    skip_of(p, " \t", BLANKS_MAX);
+    close = p->i == name_end;
+    c = peek(p, p->i);
+    if (c == ':' || c == '=') {
+        p->i++;
+        p->tight = close && c == '=' && !mask_is_space(peek(p, p->i));
+        p->equal = c == '=' && peek(p, p->i) == '=';
+        skip_of(p, "=>~:", 2);
+        return true;
+    }
+    if (c == '%' && (word_at(p, p->i, "%3d") || word_at(p, p->i, "%3D") ||
+                     word_at(p, p->i, "%3a") || word_at(p, p->i, "%3A"))) {
+        p->i += 3;
+        return true;
+    }
+    if (c == '>' && p->name_from > 0 && p->t->s.p[p->name_from - 1] == '<') {
+        p->i++;
+        return true;
+    }
+    if ((c == '(' && close) || (c == ',' && quoted && is_argument(p))) {
+        size_t was = p->i++;
+
+        skip_of(p, " ", 4);
+        c = peek(p, p->i);
+        if (c == '"' || c == '\'' || c == '\\')
+            return true;
+        p->i = was;
+    }
+    if (is_flag(p) && p->i > name_end && mask_is_space(p->t->s.p[p->i - 1]))
+        return true;
+    if (p->i > name_end && prose_behind(p))
+        return true;
+    p->i = name_end;
+    return pair_behind(p);
+}
+
+/* ---- the value ---- */
+
+static str lower(str s, char out[32])
+{
+    size_t n = s.n < 32 ? s.n : 32;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = (char)(mask_is_alpha(s.p[i]) ? s.p[i] | 32 : s.p[i]);
+    return (str){out, n};
+}
+
+/* What stands for a value, or for there being none. */
+static bool stands_for(str v)
+{
+    static const char *const begins[] = {"${",
+                                         "$(",
+                                         "{{",
+                                         "[masked",
+                                         "***",
+                                         "...",
+                                         "%s",
+                                         "%(",
+                                         "os.environ",
+                                         "process.env",
+                                         "getenv"};
+    static const char *const words[] = {"null",
+                                        "none",
+                                        "nil",
+                                        "true",
+                                        "false",
+                                        "undefined",
+                                        "str",
+                                        "string",
+                                        "optional",
+                                        "bytes",
+                                        "<redacted>",
+                                        "|",
+                                        ">",
+                                        "|-",
+                                        ">-",
+                                        "{",
+                                        "[",
+                                        "&"};
+    char bytes[32];
+    str s;
+
+    while (v.n > 1 && strchr(",;)", v.p[v.n - 1]))
+        v.n--;
+    s = lower(v, bytes);
+
+    for (size_t i = 0; i < COUNT_OF(begins); i++)
+        if (str_starts(s, str_c(begins[i])))
+            return true;
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (v.n <= 32 && str_eq(s, str_c(words[i])))
+            return true;
+    return false;
+}
+
+static bool is_odd(str v)
+{
+    for (size_t i = 0; i < v.n; i++)
+        if (!mask_is_alpha(v.p[i]) ||
+            (i > 0 && v.p[i] >= 'A' && v.p[i] <= 'Z' && v.p[i - 1] >= 'a' && v.p[i - 1] <= 'z'))
+            return true;
+    return false;
+}
+
+/* self.token, get_password(), tokens[0]: no value but where one comes from. */
+static bool is_code(str v)
+{
+    bool digits = false;
+
+    for (size_t i = 0; i < v.n; i++) {
+        if (v.p[i] == '(' || v.p[i] == '[')
+            return i > 0 && (mask_is_alnum(v.p[i - 1]) || v.p[i - 1] == '_') && !digits;
+        if (v.p[i] == '.' && i > 2 && i + 2 < v.n && !digits && mask_is_alpha(v.p[i + 1]) &&
+            (str_starts(v, STR("self.")) || str_starts(v, STR("this.")) ||
+             str_starts(v, STR("config.")) || str_starts(v, STR("settings.")) ||
+             str_starts(v, STR("args.")) || str_starts(v, STR("req.")) ||
+             str_starts(v, STR("request.")) || str_starts(v, STR("ctx."))))
+            return true;
+        digits |= mask_is_digit(v.p[i]);
+    }
+    return false;
+}
+
+/* Whether a comma, semicolon or ampersand at `at` ends a value: another pair follows, or nothing.
+ */
+static bool ends_pair(struct place *p, size_t at)
+{
+    size_t i = at + 1;
+
+    if (peek(p, i) == '\0' || mask_is_space(peek(p, i)))
+        return true;
+    while (i - at < 40 &&
+           (mask_is(MASK_C_DOTTED, peek(p, i)) || peek(p, i) == ' ' || peek(p, i) == '"'))
+        i++;
+    return peek(p, i) == '=' || peek(p, i) == ':';
+}
+
+static size_t bare_end(struct place *p)
+{
+    size_t i = p->i;
+    char c;
+
+    for (; (c = peek(p, i)) != '\0' || i < p->t->s.n; i++) {
+        if (mask_is_space(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == '`')
+            break;
+        if ((c == ',' || c == ';' || c == '&') && ends_pair(p, i))
+            break;
+        if (c == '\\' && peek(p, i + 1) != '\0' && strchr("nrt\"'\\", peek(p, i + 1)))
+            break;
+    }
+    while (i > p->i + 1 && strchr(")}].,;:*!", p->t->s.p[i - 1]))
+        i--;
+    return i;
+}
+
+/* The rest of a line of its own: a pass phrase may have blanks. */
+static size_t line_end(struct place *p, size_t i)
+{
+    size_t from = i;
+    char c;
+
+    while ((c = peek(p, i)) != '\0' && c != '\n' && c != '\r' && i - from < LINE_MAX_SIZE) {
+        if (c == '\\' && peek(p, i + 1) != '\0' && strchr("nr", peek(p, i + 1)))
+            break;
+        if (c == ' ' && peek(p, i + 1) == '#')
+            break;
+        i++;
+    }
+    while (i > from && mask_is_space(p->t->s.p[i - 1]))
+        i--;
+    return i;
+}
+
+static enum mask_found give(struct place *p, size_t from, size_t to, struct mask_span *out)
+{
+    if (p->short_of)
+        return MASK_MORE;
+    if (to <= from)
+        return MASK_NO;
+    *out = (struct mask_span){from, to, p->rule, 0};
+    return MASK_YES;
+}
+
+/* Up to the quotes that it began with, behind as many backslashes. */
+static enum mask_found quoted(struct place *p, size_t slashes, char quote, struct mask_span *out)
+{
+    size_t from = p->i, run = 0, i = from;
+    char c;
+
+    for (; i - from < QUOTED_MAX && ((c = peek(p, i)) != '\0' || i < p->t->s.n); i++) {
+        if (c == quote && (slashes ? run == slashes : run % 2 == 0))
+            break;
+        if (c == '\n' && p->rule != MASK_RULE_SECRET)
+            break;
+        run = c == '\\' ? run + 1 : 0;
+    }
+    if (i > from && slashes && i < p->t->s.n && p->t->s.p[i] == quote)
+        i -= slashes;
+    if (!p->short_of && stands_for(str_slice(p->t->s, from, i)))
+        return MASK_NO;
+    return give(p, from, i, out);
+}
+
+static enum mask_found bare(struct place *p, struct mask_span *out)
+{
+    static const char *const schemes[] = {"bearer ", "basic ", "token ", "apikey ", "digest "};
+    size_t from = p->i, end;
+    str v;
+
+    if (p->header) {
+        end = from;
+        while (peek(p, end) != '\0' && !strchr("\r\n\"'\\", peek(p, end)))
+            end++;
+        v = str_slice(p->t->s, from, end);
+        return stands_for(v) || v.n < 4 ? give(p, from, from, out) : give(p, from, end, out);
+    }
+    for (size_t k = 0; k < COUNT_OF(schemes); k++)
+        if (word_at(p, p->i, schemes[k]))
+            p->i += strlen(schemes[k]);
+    end = bare_end(p);
+    if (p->short_of)
+        return MASK_MORE;
+    v = str_slice(p->t->s, from, end);
+    if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
+        return MASK_NO; /* somebody compares, or counts */
+    if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !is_code(v)) {
+        end = line_end(p, end);
+        if (!p->short_of && stands_for(str_slice(p->t->s, from, end)))
+            return MASK_NO;
+        return give(p, from, end, out);
+    }
+    if (stands_for(v) || is_code(v))
+        return MASK_NO;
+    if (p->prose && (!is_odd(v) || v.n < 4))
+        return MASK_NO;
+    if (p->rule != MASK_RULE_PASSWORD) {
+        bool alone = p->line && line_end(p, end) == end;
+
+        if (p->short_of)
+            return MASK_MORE;
+        if (v.n < (p->tight ? 3 : 6) || (!p->tight && !alone && !is_odd(v)))
+            return MASK_NO;
+    }
+    return give(p, from, end, out);
+}
+
+/* A YAML block: the value is on the lines below. */
+static bool block_behind(struct place *p)
+{
+    size_t i = p->i;
+
+    if (peek(p, i) != '|' && peek(p, i) != '>')
+        return false;
+    i++;
+    while (peek(p, i) != '\0' && strchr("+-0123456789 \r", peek(p, i)))
+        i++;
+    if (peek(p, i) != '\n')
+        return false;
+    p->i = i;
+    skip_of(p, " \t\r\n", 256);
+    return true;
+}
+
+static enum mask_found value(struct place *p, struct mask_span *out)
+{
+    size_t slashes = 0;
+    char c;
+
+    skip_of(p, " \t*`", BLANKS_MAX);
+    if (block_behind(p))
+        return give(p, p->i, line_end(p, p->i), out);
+    while (peek(p, p->i + slashes) == '\\')
+        slashes++;
+    c = peek(p, p->i + slashes);
+    if (slashes == 0 && strchr("bruf@", c ? c : '-') &&
+        (peek(p, p->i + 1) == '"' || peek(p, p->i + 1) == '\'')) {
+        p->i++;
+        c = peek(p, p->i);
+    }
+    if (p->short_of)
+        return MASK_MORE;
+    if (c == '"' || c == '\'') {
+        p->i += slashes + 1;
+        return quoted(p, slashes, c, out);
+    }
+    return bare(p, out);
+}
+
+enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const void *arg,
+                                  struct mask_span *out)
+{
+    struct place p = {.t = t};
+    bool is;
+
+    (void)arg;
+    is = name_around(&p, at);
+    if (p.short_of)
+        return MASK_MORE;
+    if (!is)
+        return MASK_NO;
+    is = sign_behind(&p);
+    if (p.short_of)
+        return MASK_MORE;
+    return is ? value(&p, out) : MASK_NO;
+}
+
+/* ?key=...&sig=...: names that mean something only in a URL. */
+enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void *arg,
+                               struct mask_span *out)
+{
+    struct place p = {.t = t, .rule = MASK_RULE_API_KEY, .tight = true};
+    size_t end;
+
+    if (at == 0 || (t->s.p[at - 1] != '?' && t->s.p[at - 1] != '&'))
+        return MASK_NO;
+    p.i = at + strlen(arg);
+    end = bare_end(&p);
+    return end - p.i < 6 ? give(&p, at, at, out) : give(&p, p.i, end, out);
+}

@@ -1,0 +1,208 @@
+/* custom.c - patterns of the user's own.
+ *
+ * PCRE2's match limit starts again at every place where a match could begin, so on a long text it
+ * bounds little. A text is therefore searched in steps of STEP places (an offset limit), and the
+ * time that a pattern has taken is looked at between them. Whatever limit is reached, the rest of
+ * the text is masked under the pattern's name.
+ *
+ * In a stream a match that could still grow is a partial one for PCRE2; the text is held back from
+ * there on.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mask/internal.h"
+
+#include <time.h>
+
+#define MATCH_LIMIT 20000u
+#define DEPTH_LIMIT 5000u
+#define HEAP_LIMIT_KIB 8192u
+#define STEP ((size_t)1024)
+#define TIME_NS_MAX ((uint64_t)250000000) /* of one pattern on one text */
+
+static pcre2_code *compile(str pattern, struct err *e)
+{
+    const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_USE_OFFSET_LIMIT |
+                             PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    pcre2_code *code;
+    PCRE2_SIZE at;
+    int problem;
+
+    code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n, options, &problem, &at, NULL);
+    if (!code) {
+        PCRE2_UCHAR why[160];
+
+        if (pcre2_get_error_message(problem, why, sizeof why) < 0)
+            why[0] = '\0';
+        err_set(e,
+                ERR_INPUT,
+                "not a regular expression: %s at character %zu",
+                (const char *)why,
+                (size_t)at + 1);
+    }
+    return code;
+}
+
+/* Without the JIT it still works, only slower. */
+static void speed_up(pcre2_code *code)
+{
+    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
+}
+
+static bool matches_nothing(pcre2_code *code)
+{
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    bool nothing = data && pcre2_match(code, (PCRE2_SPTR) "", 0, 0, 0, data, NULL) >= 0;
+
+    pcre2_match_data_free(data);
+    return nothing;
+}
+
+static bool name_ok(str name)
+{
+    bool ok = name.n > 0 && name.n <= MASK_NAME_MAX;
+
+    for (size_t i = 0; ok && i < name.n; i++)
+        ok = mask_is(MASK_C_DOTTED, name.p[i]);
+    return ok;
+}
+
+static bool check(const struct mask_pattern *p, pcre2_code **out, struct err *e)
+{
+    pcre2_code *code;
+
+    if (!name_ok(p->name))
+        return err_set(e, ERR_INPUT, "a name has 1 to 64 letters, digits, dots, - or _");
+    if (p->pattern.n == 0 || p->pattern.n > MASK_PATTERN_SIZE_MAX)
+        return err_set(e, ERR_INPUT, "a pattern has 1 to %d bytes", MASK_PATTERN_SIZE_MAX);
+    if (p->replacement.n > 1024)
+        return err_set(e, ERR_INPUT, "a replacement has at most 1024 bytes");
+    code = compile(p->pattern, e);
+    if (!code)
+        return false;
+    if (matches_nothing(code)) {
+        pcre2_code_free(code);
+        return err_set(e, ERR_INPUT, "the pattern matches the empty text, so it would be anywhere");
+    }
+    *out = code;
+    return true;
+}
+
+bool mask_pattern_check(const struct mask_pattern *p, struct err *e)
+{
+    pcre2_code *code;
+
+    if (!check(p, &code, e))
+        return false;
+    pcre2_code_free(code);
+    return true;
+}
+
+bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *e)
+{
+    m->context = pcre2_match_context_create(NULL);
+    if (!m->context)
+        base_die("masking: no memory");
+    pcre2_set_match_limit(m->context, MATCH_LIMIT);
+    pcre2_set_depth_limit(m->context, DEPTH_LIMIT);
+    pcre2_set_heap_limit(m->context, HEAP_LIMIT_KIB);
+    m->customs = base_alloc((o->pattern_count + 1) * sizeof m->customs[0]);
+    for (size_t i = 0; i < o->pattern_count; i++) {
+        struct mask_custom *c = &m->customs[i];
+
+        if (!check(&o->patterns[i], &c->code, e))
+            return err_prefix(
+                e, "pattern " STR_FMT ": ", STR_ARG(str_slice(o->patterns[i].name, 0, 64)));
+        speed_up(c->code);
+        m->custom_count++;
+    }
+    return true;
+}
+
+void mask_customs_free(struct mask *m)
+{
+    for (size_t i = 0; i < m->custom_count; i++)
+        pcre2_code_free(m->customs[i].code);
+    free(m->customs);
+    pcre2_match_context_free(m->context);
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+struct search {
+    const struct mask_view *t;
+    size_t rule;
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    struct mask_spans *out;
+};
+
+static void give_up(struct search *s, size_t at)
+{
+    mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at});
+}
+
+/* One pattern over the whole text. */
+static void search(struct search *s, const pcre2_code *code)
+{
+    str text = s->t->s;
+    uint32_t options = PCRE2_NOTEMPTY | (s->t->final ? 0 : PCRE2_PARTIAL_HARD);
+    size_t at = s->t->floor, done = at;
+    uint64_t start = 0;
+
+    while (at < text.n) {
+        const PCRE2_SIZE *place = pcre2_get_ovector_pointer(s->data);
+        size_t step = at + STEP < text.n ? at + STEP : text.n;
+        int found;
+
+        pcre2_set_offset_limit(s->context, step);
+        found = pcre2_match(code, (PCRE2_SPTR)text.p, text.n, at, options, s->data, s->context);
+        if (found == PCRE2_ERROR_PARTIAL) {
+            mask_spans_hold(s->out, place[0], s->rule);
+            return;
+        }
+        if (found == PCRE2_ERROR_NOMATCH) {
+            at = step < text.n ? step + 1 : text.n;
+            /* Never into a character: the bytes of one are no places to begin at. */
+            while (at < text.n && ((unsigned char)text.p[at] & 0xC0) == 0x80)
+                at++;
+        } else if (found < 0) {
+            give_up(s, at);
+            return;
+        } else {
+            mask_spans_add(s->out, (struct mask_span){place[0], place[1], s->rule, place[0]});
+            at = place[1] > at ? place[1] : at + 1;
+        }
+        if (at - done >= STEP || found >= 0) {
+            if (!start)
+                start = cpu_ns();
+            else if (cpu_ns() - start > TIME_NS_MAX) {
+                give_up(s, at);
+                return;
+            }
+            done = at;
+        }
+    }
+}
+
+void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
+{
+    struct search s = {.t = t, .out = out};
+
+    s.data = pcre2_match_data_create(1, NULL);
+    s.context = pcre2_match_context_copy(m->context);
+    if (!s.data || !s.context)
+        base_die("masking: no memory");
+    for (size_t i = 0; i < m->custom_count; i++) {
+        s.rule = MASK_RULE_COUNT + i;
+        search(&s, m->customs[i].code);
+    }
+    pcre2_match_data_free(s.data);
+    pcre2_match_context_free(s.context);
+}

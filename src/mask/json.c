@@ -1,0 +1,307 @@
+/* json.c - masking on a tree: values as they are meant, and JSON again afterwards.
+ *
+ * The tape is in document order, so what changes is written as the walk comes by, and the bytes in
+ * between are copied as they are.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+
+#include "mask/internal.h"
+
+#define SMALL ((size_t)1 << 20)
+#define OPAQUE_MIN 64
+
+struct walk {
+    const struct mask *m;
+    struct json doc;
+    struct arena arena; /* of one text at a time */
+    struct buf *out;
+    struct buf text; /* a value masked, not yet quoted */
+    size_t copied;   /* bytes of the source that are dealt with */
+    bool changed;
+    unsigned depth; /* of JSON within JSON */
+    struct mask_counts *counts;
+};
+
+/* What is known of the place of a value. */
+struct place {
+    size_t rule;  /* every value goes, by this rule; MASK_RULES_MAX: none */
+    bool numbers; /* numbers as well */
+    bool secret;  /* inside a Kubernetes Secret */
+    bool secrets; /* and all elements of a list of them */
+};
+
+static const struct place anywhere = {MASK_RULES_MAX, false, false, false};
+
+static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct buf *out,
+                         struct mask_counts *counts);
+
+/* ---- changes ---- */
+
+static void replace(struct walk *w, const struct json_node *v, str with)
+{
+    buf_add(w->out, str_slice(w->doc.src, w->copied, v->at));
+    (void)json_quote(w->out, with);
+    w->copied = v->at + v->size;
+    w->changed = true;
+}
+
+static void mask_whole(struct walk *w, const struct json_node *v, size_t rule)
+{
+    replace(w, v, w->m->placeholders[rule]);
+    mask_count(w->counts, rule);
+}
+
+/* ---- values ---- */
+
+static str text_of(struct walk *w, const struct json_node *v)
+{
+    str s = STR("");
+
+    arena_reset(&w->arena);
+    return json_text(&w->doc, v, &w->arena, &s) ? s : STR("");
+}
+
+static bool is_base64(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!mask_is(MASK_C_B64, s.p[i]) && s.p[i] != '-' && s.p[i] != '_')
+            return false;
+    return s.n >= OPAQUE_MIN;
+}
+
+/* What only a machine can read, and no key by its beginning. */
+static bool is_opaque(const struct mask *m, str s)
+{
+    const struct mask_view t = {str_slice(s, 0, 256), true, 0};
+    struct mask_spans f = {0};
+    bool key;
+
+    if (!is_base64(s))
+        return false;
+    mask_scan(m, &t, &f);
+    key = f.n > 0 && f.p[0].from == 0;
+    mask_spans_release(&f);
+    return !key;
+}
+
+static bool is_data_url(str s)
+{
+    return str_starts(s, STR("data:")) &&
+           str_find(str_slice(s, 0, 256), STR(";base64,")) != STR_NONE;
+}
+
+static void walk_string(struct walk *w, const struct json_node *v)
+{
+    str s = text_of(w, v), inner = str_trim(s);
+    bool nested = inner.n > 1 && (inner.p[0] == '{' || inner.p[0] == '[' || inner.p[0] == '"');
+
+    if (s.n < 4 || is_data_url(s))
+        return;
+    buf_reset(&w->text);
+    if (nested && w->depth < MASK_NEST_MAX
+            ? mask_json_at(w->m, s, w->depth + 1, &w->text, w->counts)
+            : mask_text(w->m, s, &w->text, w->counts))
+        replace(w, v, buf_full(&w->text) ? STR(MASK_LEFT_OUT) : buf_str(&w->text));
+}
+
+static void walk_number(struct walk *w, const struct json_node *v)
+{
+    if (v->size < 4)
+        return;
+    buf_reset(&w->text);
+    if (mask_text(w->m, json_raw(&w->doc, v), &w->text, w->counts))
+        replace(w, v, buf_full(&w->text) ? STR(MASK_LEFT_OUT) : buf_str(&w->text));
+}
+
+static void walk_value(struct walk *w, const struct json_node *v, struct place p);
+
+/* ---- members ---- */
+
+/* {"type": "string"}: somebody says what a password is, not which. */
+static bool is_schema(struct walk *w, const struct json_node *v)
+{
+    static const char *const names[] = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
+
+    for (size_t i = 0; v->kind == JSON_OBJECT && i < COUNT_OF(names); i++)
+        if (json_find(&w->doc, v, str_c(names[i])))
+            return true;
+    return false;
+}
+
+static bool is_one_of(str s, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(s, str_c(names[i])))
+            return true;
+    return false;
+}
+
+static bool is_opaque_name(str key)
+{
+    static const char *const names[] = {"signature",
+                                        "thought_signature",
+                                        "thoughtSignature",
+                                        "encrypted_content",
+                                        "encryptedContent",
+                                        "b64_json",
+                                        "file_data",
+                                        "data"};
+
+    return is_one_of(key, names, COUNT_OF(names));
+}
+
+/* {"name": "DB_PASSWORD", "value": "..."}. */
+static bool names_secret(struct walk *w, const struct json_node *object, size_t *rule)
+{
+    static const char *const names[] = {"name", "key", "Name", "Key", "header", "field"};
+    bool number;
+    str s;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const struct json_node *v = json_find(&w->doc, object, str_c(names[i]));
+
+        if (v && v->kind == JSON_STRING && (s = text_of(w, v)).n &&
+            mask_name_is_secret(s, rule, &number))
+            return true;
+    }
+    return false;
+}
+
+/* What the name of a member says of its value. */
+static struct place by_name(struct walk *w, const struct json_node *object, str key,
+                            const struct json_node *v, struct place p)
+{
+    static const char *const data[] = {"data", "stringData", "binaryData"};
+    size_t rule;
+    bool numbers;
+
+    if (p.rule != MASK_RULES_MAX)
+        return p;
+    if (p.secret && is_one_of(key, data, COUNT_OF(data)))
+        return (struct place){MASK_RULE_KUBERNETES, true, true, false};
+    if (p.secret && str_ends(key, STR("last-applied-configuration")))
+        return (struct place){MASK_RULE_KUBERNETES, true, true, false};
+    if (!(w->m->groups & MASK_CREDENTIALS) || is_schema(w, v))
+        return p;
+    if (mask_name_is_secret(key, &rule, &numbers)) {
+        bool said = str_eq(key, STR("token")) && (json_find(&w->doc, object, STR("logprob")) ||
+                                                  json_find(&w->doc, object, STR("bytes")));
+
+        if (!said)
+            return (struct place){rule, numbers, p.secret, false};
+    }
+    if ((str_eq(key, STR("value")) || str_eq(key, STR("Value"))) && v->kind < JSON_ARRAY &&
+        names_secret(w, object, &rule))
+        return (struct place){rule, true, p.secret, false};
+    return p;
+}
+
+static void walk_member(struct walk *w, const struct json_node *object, const struct json_node *key,
+                        struct place p)
+{
+    const struct json_node *v = json_value(key);
+    struct place there;
+    str name;
+    bool opaque;
+
+    walk_string(w, key);
+    name = text_of(w, key);
+    there = by_name(w, object, name, v, p);
+    name = text_of(w, key); /* by_name has looked at other texts */
+    opaque = there.rule == MASK_RULES_MAX && v->kind == JSON_STRING && is_opaque_name(name);
+    if (opaque && is_opaque(w->m, text_of(w, v)))
+        return;
+    if (p.secrets && !str_eq(text_of(w, key), STR("items")))
+        there.secrets = false;
+    walk_value(w, v, there);
+}
+
+static void walk_object(struct walk *w, const struct json_node *v, struct place p)
+{
+    const struct json_node *kind = json_find(&w->doc, v, STR("kind"));
+
+    if (w->m->groups & MASK_KUBERNETES) {
+        p.secret |= p.secrets || json_is(&w->doc, kind, STR("Secret"));
+        if (kind && !json_is(&w->doc, kind, STR("Secret")))
+            p.secret = false;
+        p.secrets = json_is(&w->doc, kind, STR("SecretList"));
+    }
+    for (const struct json_node *k = json_first(&w->doc, v); k; k = json_next(&w->doc, v, k))
+        walk_member(w, v, k, p);
+}
+
+static void walk_value(struct walk *w, const struct json_node *v, struct place p)
+{
+    bool all = p.rule != MASK_RULES_MAX;
+
+    switch (v->kind) {
+    case JSON_STRING:
+        if (all && v->size > 2 && !str_starts(json_raw(&w->doc, v), STR("\"[MASKED:")))
+            mask_whole(w, v, p.rule);
+        else if (!all)
+            walk_string(w, v);
+        break;
+    case JSON_NUMBER:
+        if (all && p.numbers)
+            mask_whole(w, v, p.rule);
+        else
+            walk_number(w, v);
+        break;
+    case JSON_ARRAY:
+        for (const struct json_node *i = json_first(&w->doc, v); i; i = json_next(&w->doc, v, i))
+            walk_value(w, i, p);
+        break;
+    case JSON_OBJECT:
+        walk_object(w, v, p);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- the whole ---- */
+
+/* Whether anything at all may be there: a lead, or an escape that could hide one. */
+static bool worth_it(const struct mask *m, str in)
+{
+    size_t end;
+    unsigned buckets;
+
+    if (m->custom_count || mask_leads_next(&m->leads, in, 0, &end, &buckets))
+        return true;
+    return str_find(in, STR("\\u")) != STR_NONE || str_find(in, STR("\\/")) != STR_NONE;
+}
+
+static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct buf *out,
+                         struct mask_counts *counts)
+{
+    struct walk w = {.m = m, .out = out, .depth = depth, .counts = counts};
+    str s = str_trim(in);
+    struct err e;
+
+    if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
+        return mask_text(m, in, out, counts);
+    if (!worth_it(m, in))
+        return false;
+    json_init(&w.doc);
+    if (!json_parse(&w.doc, in, &e)) {
+        json_release(&w.doc);
+        return mask_text(m, in, out, counts);
+    }
+    arena_init(&w.arena, 2 * in.n + SMALL);
+    buf_init(&w.text, 32 * in.n + SMALL);
+    walk_value(&w, json_root(&w.doc), anywhere);
+    if (w.changed)
+        buf_add(out, str_slice(in, w.copied, in.n));
+    json_release(&w.doc);
+    buf_release(&w.text);
+    arena_release(&w.arena);
+    return w.changed;
+}
+
+bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts *counts)
+{
+    return mask_json_at(m, in, 0, out, counts);
+}

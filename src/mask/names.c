@@ -1,0 +1,141 @@
+/* names.c - which names say that their value is a secret.
+ *
+ * A name is looked at without its case and without what joins words, so that DB_PASSWORD,
+ * db-password, dbPassword and db.password are one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mask/internal.h"
+
+#define NAME_SEEN 96
+
+static const struct {
+    str end; /* what the name ends with */
+    unsigned char rule;
+    bool whole;  /* it is all there is to the name */
+    bool number; /* a number is a secret too */
+} names[] = {
+    {STR_INIT("password"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passwords"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passwd"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passphrase"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passcode"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passwort"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("kennwort"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("pwd"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("pass"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("dbpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("userpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("sshpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("rootpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("adminpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("pin"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("pincode"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("cvv"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("cvc"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("otp"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("secret"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secrets"), MASK_RULE_SECRET, false, false},
+    {STR_INIT("secretvalue"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretstring"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretkeybase"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretaccesskey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("credential"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("credentials"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("privatekey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("signingkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("encryptionkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("masterkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("accountkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sharedkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sharedaccesskey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sharedaccesssignature"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("storagekey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sessionkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("connectionstring"), MASK_RULE_SECRET, false, false},
+    {STR_INIT("token"), MASK_RULE_TOKEN, false, false},
+    {STR_INIT("tokenvalue"), MASK_RULE_TOKEN, false, true},
+    {STR_INIT("jwt"), MASK_RULE_TOKEN, false, false},
+    {STR_INIT("apikey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("apikeys"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("accesskey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("authkey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("servicekey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("subscriptionkey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("licensekey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("authorization"), MASK_RULE_AUTHORIZATION, false, true},
+    {STR_INIT("auth"), MASK_RULE_AUTHORIZATION, true, false},
+    {STR_INIT("xauth"), MASK_RULE_AUTHORIZATION, true, false},
+    {STR_INIT("cookie"), MASK_RULE_COOKIE, true, false},
+    {STR_INIT("setcookie"), MASK_RULE_COOKIE, false, false},
+};
+
+/* Tokens that nobody can log in with. */
+static const str not_names[] = {STR_INIT("nexttoken"),
+                                STR_INIT("pagetoken"),
+                                STR_INIT("synctoken"),
+                                STR_INIT("continuationtoken"),
+                                STR_INIT("eostoken"),
+                                STR_INIT("bostoken"),
+                                STR_INIT("padtoken"),
+                                STR_INIT("unktoken"),
+                                STR_INIT("septoken"),
+                                STR_INIT("clstoken"),
+                                STR_INIT("masktoken"),
+                                STR_INIT("stoptoken"),
+                                STR_INIT("pertoken"),
+                                STR_INIT("firsttoken"),
+                                STR_INIT("lasttoken"),
+                                STR_INIT("timetofirsttoken"),
+                                STR_INIT("specialtoken"),
+                                STR_INIT("imagepullsecret"),
+                                STR_INIT("imagepullsecrets")};
+
+static str plain(str name, char out[NAME_SEEN])
+{
+    size_t n = 0;
+
+    if (name.n > NAME_SEEN)
+        name = str_slice(name, name.n - NAME_SEEN, name.n);
+    for (size_t i = 0; i < name.n; i++)
+        if (mask_is_alnum(name.p[i]))
+            out[n++] = (char)(mask_is_alpha(name.p[i]) ? name.p[i] | 32 : name.p[i]);
+    while (n > 0 && mask_is_digit(out[n - 1]))
+        n--;
+    return (str){out, n};
+}
+
+static bool ends(str s, str end)
+{
+    return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] && str_ends(s, end);
+}
+
+bool mask_name_is_secret(str name, size_t *rule, bool *number)
+{
+    char bytes[NAME_SEEN];
+    str s = plain(name, bytes);
+
+    if (s.n < 3)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(not_names); i++)
+        if (ends(s, not_names[i]))
+            return false;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        str end = names[i].end;
+
+        if (names[i].whole ? !str_eq(s, end) : !ends(s, end))
+            continue;
+        *rule = names[i].rule;
+        *number = names[i].number;
+        return true;
+    }
+    /* DB_PASS and the like, but no compass. */
+    if (str_ends(s, STR("pass")) && name.n > 5 &&
+        (name.p[name.n - 5] == '_' || name.p[name.n - 5] == '-' || name.p[name.n - 4] == 'P')) {
+        *rule = MASK_RULE_PASSWORD;
+        *number = true;
+        return true;
+    }
+    return false;
+}

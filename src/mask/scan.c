@@ -1,0 +1,173 @@
+/* scan.c - from a text to the spans that must go, and the text without them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mask/internal.h"
+
+/* ---- spans ---- */
+
+void mask_spans_release(struct mask_spans *f)
+{
+    free(f->p);
+}
+
+void mask_spans_add(struct mask_spans *f, struct mask_span one)
+{
+    if (f->n == f->cap) {
+        f->cap = f->cap ? 2 * f->cap : 16;
+        f->p = base_realloc(f->p, f->cap * sizeof f->p[0]);
+    }
+    f->p[f->n++] = one;
+}
+
+void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule)
+{
+    if (at >= f->hold)
+        return;
+    f->hold = at;
+    f->hold_rule = rule;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct mask_span *x = a, *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->to > y->to ? -1 : x->to < y->to;
+}
+
+/* In order, and one of those that overlap: it has all their bytes and the name of the first. */
+static void settle(struct mask_spans *f)
+{
+    size_t n = 0;
+    bool sorted = true;
+
+    for (size_t i = 1; i < f->n; i++)
+        sorted &= f->p[i - 1].to <= f->p[i].from;
+    if (sorted)
+        return;
+    qsort(f->p, f->n, sizeof f->p[0], by_place);
+    for (size_t i = 0; i < f->n; i++) {
+        if (n > 0 && f->p[i].from < f->p[n - 1].to) {
+            if (f->p[i].to > f->p[n - 1].to)
+                f->p[n - 1].to = f->p[i].to;
+            if (f->p[i].seen < f->p[n - 1].seen)
+                f->p[n - 1].seen = f->p[i].seen;
+        } else {
+            f->p[n++] = f->p[i];
+        }
+    }
+    f->n = n;
+}
+
+/* ---- our own rules ---- */
+
+/* What the rows of these buckets say of the place where a lead ends. */
+static enum mask_found try_rows(const struct mask *m, const struct mask_view *t, size_t end,
+                                unsigned buckets, struct mask_span *out, bool *whole)
+{
+    const struct mask_leads *l = &m->leads;
+
+    for (unsigned b = 0; b < MASK_BUCKETS; b++)
+        for (size_t i = l->first[b]; (buckets >> b & 1) && i < l->first[b + 1]; i++) {
+            const struct mask_row *row = l->rows[i];
+            /* May be before the text, where a lead begins with what may be anything. */
+            int64_t at = (int64_t)end - 3 + row->shift;
+            enum mask_found f;
+
+            if (at < 0 || !mask_lead_is(row->lead, t->s, end))
+                continue;
+            *whole |= !row->match;
+            if (!row->match)
+                continue;
+            f = row->match(t, (size_t)at, row->arg, out);
+            if (f == MASK_MORE)
+                out->from = (size_t)at;
+            if (f == MASK_MORE || (f == MASK_YES && out->to > t->floor))
+                return f;
+        }
+    return MASK_NO;
+}
+
+static void scan_rules(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
+{
+    size_t at = t->floor, end;
+    unsigned buckets;
+
+    while (mask_leads_next(&m->leads, t->s, at, &end, &buckets)) {
+        struct mask_span one;
+        size_t lead = end > 3 ? end - 3 : 0;
+
+        at = end + 1;
+        switch (try_rows(m, t, end, buckets, &one, &out->whole)) {
+        case MASK_NO:
+            break;
+        case MASK_MORE:
+            mask_spans_hold(out, one.from < lead ? one.from : lead, MASK_RULE_SECRET);
+            return;
+        case MASK_YES:
+            one.seen = lead < one.from ? lead : one.from;
+            if (one.from < t->floor)
+                one.from = t->floor;
+            mask_spans_add(out, one);
+            if (one.to > at)
+                at = one.to;
+            break;
+        }
+    }
+}
+
+void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
+{
+    out->n = 0;
+    out->whole = false;
+    out->hold = t->s.n;
+    if (m->leads.row_count)
+        scan_rules(m, t, out);
+    if ((m->groups & MASK_KUBERNETES) && (out->whole || !t->final))
+        mask_secrets_scan(t, out);
+    if (m->custom_count)
+        mask_customs_scan(m, t, out);
+    if (out->n > 1)
+        settle(out);
+}
+
+/* ---- the text without them ---- */
+
+void mask_count(struct mask_counts *counts, size_t rule)
+{
+    if (counts)
+        counts->n[rule]++;
+}
+
+void mask_render(const struct mask *m, str s, size_t from, size_t to, const struct mask_spans *f,
+                 struct buf *out, struct mask_counts *counts)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        const struct mask_span *one = &f->p[i];
+
+        if (one->from < from || one->from >= to)
+            continue;
+        buf_add(out, str_slice(s, from, one->from));
+        buf_add(out, m->placeholders[one->rule]);
+        mask_count(counts, one->rule);
+        from = one->to;
+    }
+    if (from < to)
+        buf_add(out, str_slice(s, from, to));
+}
+
+bool mask_text(const struct mask *m, str in, struct buf *out, struct mask_counts *counts)
+{
+    const struct mask_view t = {in, true, 0};
+    struct mask_spans f = {0};
+    bool found;
+
+    mask_scan(m, &t, &f);
+    found = f.n > 0;
+    if (found)
+        mask_render(m, in, 0, in.n, &f, out, counts);
+    mask_spans_release(&f);
+    return found;
+}

@@ -1,0 +1,201 @@
+/* stream.c - masking of a text that comes in pieces.
+ *
+ * What is held is scanned again with each piece, from the first byte that is not out yet; rules say
+ * where they could not decide. Besides, the last word and at least the last few bytes are always
+ * held, so that no lead and no word is ever seen in halves.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mask/internal.h"
+
+#define CONTEXT 512 /* bytes that rules may look back at */
+#define TAIL 256    /* what is kept of a word that has no end */
+#define LEAD 4
+
+enum inside { OUTSIDE, INSIDE_PEM, INSIDE_WORD, INSIDE_MANIFEST };
+
+void mask_stream_init(struct mask_stream *s, const struct mask *m)
+{
+    *s = (struct mask_stream){.m = m};
+    buf_init(&s->held, (size_t)64 << 20);
+}
+
+void mask_stream_release(struct mask_stream *s)
+{
+    buf_release(&s->held);
+}
+
+/* Bytes before `at` are out; some of them stay to be looked back at. */
+static void out_to(struct mask_stream *s, size_t at)
+{
+    size_t drop = at > CONTEXT ? at - CONTEXT : 0;
+
+    buf_drop(&s->held, drop);
+    s->floor = at - drop;
+}
+
+static bool ends_word(char c)
+{
+    return mask_is_space(c) || c == '"' || c == '\'' || c == '\\';
+}
+
+/* Where the first line begins that is no deeper than a column; more: none that is whole. */
+static size_t manifest_end(str s, size_t at, size_t col, bool *over)
+{
+    *over = false;
+    for (; at < s.n; at++) {
+        size_t i = at + 1;
+
+        if (s.p[at] != '\n')
+            continue;
+        while (i < s.n && s.p[i] == ' ')
+            i++;
+        if (i == s.n)
+            return at; /* the line has only begun */
+        if (s.p[i] != '\n' && s.p[i] != '\r' && i - at - 1 <= col) {
+            *over = true;
+            return at;
+        }
+    }
+    return s.n;
+}
+
+/* Goes over what is swallowed. False: all that is there is. */
+static bool swallow(struct mask_stream *s)
+{
+    str held = buf_str(&s->held);
+    size_t at = s->floor;
+    bool over = true;
+
+    if (s->inside == INSIDE_PEM) {
+        size_t end = mask_pem_end(held, at, &over);
+
+        if (over)
+            at = end;
+        else if (held.n - at > MASK_PEM_LINE_MAX)
+            at = held.n - MASK_PEM_LINE_MAX;
+    } else if (s->inside == INSIDE_WORD) {
+        while (at < held.n && !ends_word(held.p[at]))
+            at++;
+        over = at < held.n;
+    } else if (s->inside == INSIDE_MANIFEST) {
+        at = manifest_end(held, at, s->col, &over);
+    }
+    if (over)
+        s->inside = OUTSIDE;
+    out_to(s, at);
+    return over;
+}
+
+static size_t last_word(str s, size_t floor)
+{
+    size_t at = s.n > floor + LEAD ? s.n - LEAD : floor;
+
+    while (at > floor && !mask_is_space(s.p[at - 1]))
+        at--;
+    return at;
+}
+
+/* `at`, or before it, so that what reaches over it or stands behind it is found again. */
+static size_t before_spans(const struct mask_spans *f, size_t at)
+{
+    for (size_t i = f->n; i > 0; i--)
+        if (f->p[i - 1].seen < at && f->p[i - 1].to > at)
+            at = f->p[i - 1].seen;
+    return at;
+}
+
+/* How much of what is held can go: nothing that a span or a doubt reaches over. */
+static size_t decided(struct mask_stream *s, const struct mask_spans *f)
+{
+    str held = buf_str(&s->held);
+    size_t word = last_word(held, s->floor), to = f->hold < word ? f->hold : word;
+
+    return before_spans(f, to);
+}
+
+/* A private key that has begun: it goes at once, however long it is. */
+static const struct mask_span *open_block(const struct mask_stream *s, const struct mask_spans *f)
+{
+    const struct mask_span *last = f->n ? &f->p[f->n - 1] : NULL;
+    bool closed;
+
+    if (!last || last->rule != MASK_RULE_PRIVATE_KEY || last->to != s->held.n ||
+        f->hold < last->from)
+        return NULL;
+    (void)mask_pem_end(buf_str(&s->held), last->from, &closed);
+    return closed ? NULL : last;
+}
+
+/* What could not be decided in MASK_HOLD_MAX bytes is masked, and the rest of its word. */
+static void force(struct mask_stream *s, const struct mask_spans *f, size_t to, struct buf *out,
+                  struct mask_counts *counts)
+{
+    size_t n = s->held.n;
+
+    if (f->hold > to && !(f->n && f->p[f->n - 1].from == to)) { /* a long word, and nothing in it */
+        n = before_spans(f, n - TAIL);
+        mask_render(s->m, buf_str(&s->held), to, n, f, out, counts);
+        out_to(s, n);
+        return;
+    }
+    buf_add(out, s->m->placeholders[f->hold > to ? f->p[f->n - 1].rule : f->hold_rule]);
+    mask_count(counts, f->hold > to ? f->p[f->n - 1].rule : f->hold_rule);
+    s->inside =
+        f->hold <= to && f->hold_rule == MASK_RULE_KUBERNETES ? INSIDE_MANIFEST : INSIDE_WORD;
+    s->col = f->hold_col;
+    out_to(s, n);
+}
+
+static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts *counts)
+{
+    const struct mask_view t = {buf_str(&s->held), false, s->floor};
+    const struct mask_span *open;
+    struct mask_spans f = {0};
+    size_t to;
+
+    mask_scan(s->m, &t, &f);
+    open = open_block(s, &f);
+    if (open) {
+        size_t n = s->held.n;
+
+        mask_render(s->m, t.s, s->floor, n, &f, out, counts);
+        s->inside = INSIDE_PEM;
+        out_to(s, n - open->from > MASK_PEM_LINE_MAX ? n - MASK_PEM_LINE_MAX : open->from);
+    } else {
+        to = decided(s, &f);
+        mask_render(s->m, t.s, s->floor, to, &f, out, counts);
+        if (s->held.n - to > MASK_HOLD_MAX)
+            force(s, &f, to, out, counts);
+        else
+            out_to(s, to);
+    }
+    mask_spans_release(&f);
+}
+
+void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out, struct mask_counts *counts)
+{
+    while (piece.n > 0) {
+        str some = str_slice(piece, 0, MASK_HOLD_MAX);
+
+        piece = str_slice(piece, some.n, piece.n);
+        buf_add(&s->held, some);
+        if (!s->inside || swallow(s))
+            give_out(s, out, counts);
+    }
+}
+
+void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_counts *counts)
+{
+    if (!s->inside || swallow(s)) {
+        const struct mask_view t = {buf_str(&s->held), true, s->floor};
+        struct mask_spans f = {0};
+
+        mask_scan(s->m, &t, &f);
+        mask_render(s->m, t.s, s->floor, t.s.n, &f, out, counts);
+        mask_spans_release(&f);
+    }
+    buf_reset(&s->held);
+    s->floor = 0;
+    s->inside = OUTSIDE;
+}

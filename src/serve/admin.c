@@ -1,0 +1,253 @@
+/* admin.c - providers, levels and keys, as they are configured and as they are doing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/admin.h"
+#include "base/embed.h"
+#include "gateway/provider.h"
+
+#define OUT_MAX ((size_t)16 << 20)
+
+void admin_begin(struct admin *a, struct exchange *ex)
+{
+    a->ex = ex;
+    buf_init(&a->buf, OUT_MAX);
+    json_out_init(&a->o, &a->buf);
+    json_out_object(&a->o);
+}
+
+void admin_end(struct admin *a)
+{
+    json_out_end(&a->o);
+    exchange_reply(a->ex, 200, STR("application/json"), buf_str(&a->buf));
+    buf_release(&a->buf);
+}
+
+void admin_text(struct admin *a, const char *name, str text)
+{
+    json_out_key(&a->o, str_c(name));
+    json_out_str(&a->o, text);
+}
+
+void admin_number(struct admin *a, const char *name, int64_t n)
+{
+    json_out_key(&a->o, str_c(name));
+    json_out_i64(&a->o, n);
+}
+
+void admin_flag(struct admin *a, const char *name, bool flag)
+{
+    json_out_key(&a->o, str_c(name));
+    json_out_bool(&a->o, flag);
+}
+
+/* null for less than nothing. */
+static void amount(struct admin *a, const char *name, double x)
+{
+    json_out_key(&a->o, str_c(name));
+    if (x < 0)
+        json_out_null(&a->o);
+    else
+        json_out_double(&a->o, x);
+}
+
+static void count_or_null(struct admin *a, const char *name, int64_t n)
+{
+    json_out_key(&a->o, str_c(name));
+    if (n < 0)
+        json_out_null(&a->o);
+    else
+        json_out_i64(&a->o, n);
+}
+
+/* ---- providers ---- */
+
+static void breaker_write(struct admin *a, str provider, str upstream)
+{
+    struct gateway *g = &a->ex->worker->daemon->gateway;
+    unsigned failures;
+    uint64_t left_ms;
+    bool open = breaker_look(g->breaker,
+                             arena_join(server_arena(a->ex->x), provider, STR("/"), upstream),
+                             &failures,
+                             &left_ms);
+
+    json_out_key(&a->o, STR("breaker"));
+    json_out_object(&a->o);
+    admin_text(a, "state", open ? STR("open") : STR("closed"));
+    admin_number(a, "failures", failures);
+    admin_number(a, "retry_ms", (int64_t)left_ms);
+    json_out_end(&a->o);
+}
+
+static void model_write(struct admin *a, const struct config_provider *p,
+                        const struct config_model *m)
+{
+    json_out_object(&a->o);
+    admin_text(a, "alias", m->alias);
+    admin_text(a, "upstream", m->upstream);
+    json_out_key(&a->o, STR("prices"));
+    json_out_object(&a->o);
+    amount(a, "input", m->input_usd);
+    amount(a, "output", m->output_usd);
+    amount(a, "cache_read", m->cache_read_usd);
+    amount(a, "cache_write", m->cache_write_usd);
+    json_out_end(&a->o);
+    breaker_write(a, p->name, m->upstream);
+    json_out_end(&a->o);
+}
+
+static bool breaker_is_open(struct admin *a, const struct config_provider *p)
+{
+    struct gateway *g = &a->ex->worker->daemon->gateway;
+    unsigned failures;
+    uint64_t left_ms;
+
+    for (size_t i = 0; i < p->model_count; i++)
+        if (breaker_look(
+                g->breaker,
+                arena_join(server_arena(a->ex->x), p->name, STR("/"), p->models[i].upstream),
+                &failures,
+                &left_ms))
+            return true;
+    return false;
+}
+
+static void provider_write(struct admin *a, const struct config_provider *p)
+{
+    json_out_object(&a->o);
+    admin_text(a, "name", p->name);
+    admin_text(a, "kind", p->replay ? STR("replay") : str_c(chat_dialect_name(p->dialect)));
+    json_out_key(&a->o, STR("base_url"));
+    if (p->replay)
+        json_out_null(&a->o);
+    else
+        json_out_str(&a->o, p->base_url);
+    json_out_key(&a->o, STR("models"));
+    json_out_array(&a->o);
+    for (size_t i = 0; i < p->model_count; i++)
+        if (exchange_may_use(a->ex, p->models[i].alias))
+            model_write(a, p, &p->models[i]);
+    json_out_end(&a->o);
+    admin_flag(a, "enable_reasoning", p->enable_reasoning);
+    json_out_key(&a->o, STR("format"));
+    if (p->format)
+        json_out_str(&a->o, str_c(p->format->id));
+    else
+        json_out_null(&a->o);
+    json_out_key(&a->o, STR("fallback"));
+    json_out_array(&a->o);
+    for (size_t i = 0; i < p->fallback_count; i++)
+        json_out_str(&a->o, a->ex->setup->config->providers[p->fallback[i]].name);
+    json_out_end(&a->o);
+    admin_text(a, "breaker", breaker_is_open(a, p) ? STR("open") : STR("closed"));
+    admin_flag(a, "has_key", secret_reveal(&p->key).n > 0);
+    admin_flag(a, "key_missing", p->key_missing.n > 0);
+    json_out_end(&a->o);
+}
+
+void providers_handle(struct exchange *ex)
+{
+    const struct config *c = ex->setup->config;
+    struct admin a;
+
+    admin_begin(&a, ex);
+    json_out_key(&a.o, STR("providers"));
+    json_out_array(&a.o);
+    for (size_t i = 0; i < c->provider_count; i++)
+        provider_write(&a, &c->providers[i]);
+    json_out_end(&a.o);
+    admin_end(&a);
+}
+
+/* ---- levels ---- */
+
+static void decimal(struct admin *a, const char *name, str text)
+{
+    json_out_key(&a->o, str_c(name));
+    if (text.n)
+        json_out_raw(&a->o, text);
+    else
+        json_out_null(&a->o);
+}
+
+void levels_handle(struct exchange *ex)
+{
+    const struct config *c = ex->setup->config;
+    struct admin a;
+
+    admin_begin(&a, ex);
+    json_out_key(&a.o, STR("levels"));
+    json_out_array(&a.o);
+    for (size_t i = 0; i < COUNT_OF(c->presets); i++) {
+        const struct config_preset *p = &c->presets[i];
+
+        json_out_object(&a.o);
+        admin_text(&a, "name", p->name);
+        decimal(&a, "temperature", p->temperature);
+        decimal(&a, "top_p", p->top_p);
+        admin_number(&a, "reasoning_max_tokens", p->reasoning_max_tokens);
+        admin_flag(&a, "show", p->show == CONFIG_SHOW_UNSET ? c->show : p->show == CONFIG_SHOW);
+        admin_flag(&a, "repair_starved", p->repair_given ? p->repair_starved : c->repair_starved);
+        json_out_end(&a.o);
+    }
+    json_out_end(&a.o);
+    admin_end(&a);
+}
+
+/* ---- keys ---- */
+
+static void key_write(struct admin *a, const struct config_key *k)
+{
+    static const char *const shows[] = {"unset", "show", "hide"};
+    struct gateway *g = &a->ex->worker->daemon->gateway;
+
+    json_out_object(&a->o);
+    admin_text(a, "name", k->name);
+    json_out_key(&a->o, STR("hint"));
+    json_out_str(
+        &a->o,
+        arena_printf(server_arena(a->ex->x), "sha256:%02x%02x...", k->sha256[0], k->sha256[1]));
+    json_out_key(&a->o, STR("models"));
+    json_out_array(&a->o);
+    for (size_t i = 0; i < k->model_count; i++)
+        json_out_str(&a->o, k->models[i]);
+    json_out_end(&a->o);
+    json_out_key(&a->o, STR("levels"));
+    json_out_array(&a->o);
+    for (unsigned i = 0; i < 32; i++)
+        if (k->levels & 1u << i)
+            json_out_str(&a->o, str_c(chat_level_name((enum chat_level)i)));
+    json_out_end(&a->o);
+    count_or_null(a, "rpm", k->rpm);
+    count_or_null(a, "tpm", k->tpm);
+    amount(a, "spend_usd", k->spend_usd);
+    amount(a, "spent", limits_spent(g->limits, k->name));
+    admin_text(a, "reasoning", str_c(shows[k->reasoning]));
+    admin_text(a, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
+    json_out_end(&a->o);
+}
+
+void keys_handle(struct exchange *ex)
+{
+    const struct config *c = ex->setup->config;
+    struct admin a;
+
+    admin_begin(&a, ex);
+    json_out_key(&a.o, STR("keys"));
+    json_out_array(&a.o);
+    for (size_t i = 0; i < c->key_count; i++)
+        if (api_operator(ex) || &c->keys[i] == ex->key)
+            key_write(&a, &c->keys[i]);
+    json_out_end(&a.o);
+    admin_end(&a);
+}
+
+/* ---- the document ---- */
+
+void openapi_handle(struct exchange *ex)
+{
+    assert(openapi_files_count == 1);
+    exchange_reply(
+        ex, 200, STR("application/json"), (str){openapi_files[0].bytes, openapi_files[0].size});
+}

@@ -1,0 +1,19 @@
+/* admin.h - replies of the routes that look at the daemon itself: one JSON object each.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "serve/internal.h"
+
+struct admin {
+    struct exchange *ex;
+    struct buf buf;
+    struct json_out o; /* an object is open */
+};
+
+void admin_begin(struct admin *a, struct exchange *ex);
+void admin_end(struct admin *a); /* answers */
+void admin_text(struct admin *a, const char *name, str text);
+void admin_number(struct admin *a, const char *name, int64_t n);
+void admin_flag(struct admin *a, const char *name, bool flag);

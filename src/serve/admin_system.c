@@ -1,0 +1,83 @@
+/* admin_system.c - the daemon: what is in force and why, how the store is, what is busy.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/admin.h"
+
+#define FAST_WINDOW_MS 50 /* what may be lost with durability: fast, see store.h */
+
+static void on_item(void *ctx, const struct config_item *item)
+{
+    struct admin *a = ctx;
+    const char *flag = a->ex->worker->daemon->listen_flag;
+    bool by_flag = flag && str_eq(item->path, STR("listen"));
+
+    json_out_object(&a->o);
+    admin_text(a, "path", item->path);
+    admin_text(a, "value", by_flag ? str_c(flag) : item->value);
+    admin_text(a, "origin", str_c(by_flag ? "flag" : item->origin));
+    json_out_key(&a->o, STR("line"));
+    if (item->line && !by_flag)
+        json_out_u64(&a->o, item->line);
+    else
+        json_out_null(&a->o);
+    json_out_end(&a->o);
+}
+
+static void store_write(struct admin *a)
+{
+    struct gateway *g = &a->ex->worker->daemon->gateway;
+    bool durable = a->ex->setup->config->durability == STORE_DURABLE;
+    struct store_health h;
+
+    store_health(g->store, &h);
+    json_out_key(&a->o, STR("store"));
+    json_out_object(&a->o);
+    admin_flag(a, "enabled", g->records);
+    admin_flag(a, "ok", h.ok);
+    admin_flag(a, "tables_ok", h.tables_ok);
+    admin_text(a, "why", str_c(h.why));
+    admin_number(a, "stored", (int64_t)h.stored);
+    admin_number(a, "dropped", (int64_t)h.dropped);
+    admin_number(a, "errors", (int64_t)h.errors);
+    admin_number(a, "queue_bytes", (int64_t)h.queue_bytes);
+    admin_number(a, "journal_bytes", (int64_t)h.journal_bytes);
+    admin_number(a, "free_bytes", (int64_t)h.free_bytes);
+    admin_number(a, "commits", (int64_t)h.commits);
+    json_out_key(&a->o, STR("commit_ms"));
+    json_out_double(&a->o, h.commits ? (double)h.commit_ns / 1e6 / (double)h.commits : 0);
+    admin_text(a, "durability", durable ? STR("durable") : STR("fast"));
+    admin_number(a, "window_ms", durable ? 0 : FAST_WINDOW_MS);
+    json_out_end(&a->o);
+}
+
+void system_handle(struct exchange *ex)
+{
+    struct daemon *d = ex->worker->daemon;
+    const struct config *c = ex->setup->config;
+    size_t connections = 0;
+    struct admin a;
+
+    for (unsigned i = 0; i < d->worker_count; i++)
+        connections += server_count(d->workers[i].server);
+    admin_begin(&a, ex);
+    admin_text(&a, "version", STR(RATIONALE_VERSION));
+    admin_number(&a, "started_at_us", d->started_ms * 1000);
+    json_out_key(&a.o, STR("uptime_seconds"));
+    json_out_double(&a.o, (double)(clock_wall_ms(d->gateway.clock) - d->started_ms) / 1000);
+    admin_number(&a, "loops", d->worker_count);
+    admin_number(&a, "connections", (int64_t)connections);
+    admin_flag(&a, "draining", d->draining);
+    store_write(&a);
+    json_out_key(&a.o, STR("config"));
+    json_out_array(&a.o);
+    if (api_operator(ex))
+        config_each(c, on_item, &a);
+    json_out_end(&a.o);
+    json_out_key(&a.o, STR("warnings"));
+    json_out_array(&a.o);
+    for (size_t i = 0; i < c->warning_count && api_operator(ex); i++)
+        json_out_str(&a.o, c->warnings[i]);
+    json_out_end(&a.o);
+    admin_end(&a);
+}

@@ -1,0 +1,58 @@
+/* db_postgres.h - what the files of the PostgreSQL driver share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "store/db_driver.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+
+struct pg_statement {
+    char *sql;
+    char name[24];
+    uint64_t used;
+};
+
+struct pg_db {
+    struct db db;
+    enum db_mode mode;
+    char *url;
+    PGconn *conn;
+    struct map statements; /* by text */
+    uint64_t uses, names;
+    struct arena arena; /* values of one row */
+    int64_t changed;
+    uint64_t given;   /* rows of the query */
+    bool open, piped; /* in a transaction; in pipeline mode */
+    unsigned pending; /* answers that were not read yet */
+    bool failed;      /* in this transaction, and why */
+    struct err why;
+
+    pthread_mutex_t lock; /* of cancel, which another thread uses */
+    PGcancel *cancel;
+};
+
+static inline struct pg_db *pg_of(struct db *db)
+{
+    return (struct pg_db *)(void *)db;
+}
+
+/* Why a result, or the connection, is none. ERR_INPUT if it is the row's fault. */
+bool pg_fail_conn(struct pg_db *d, struct err *e);
+bool pg_fail_result(struct pg_db *d, const PGresult *r, struct err *e);
+
+bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e) MUST_USE;
+void pg_close(struct db *db);
+/* Connected, or connected again. */
+bool pg_connected(struct pg_db *d, struct err *e) MUST_USE;
+/* As after a new connection: nothing is prepared, and the writer has its lock. */
+bool pg_set_up(struct pg_db *d, struct err *e) MUST_USE;
+void pg_forget_statements(struct pg_db *d);
+void pg_set_cancel(struct pg_db *d, PGcancel *cancel);
+
+/* Statements that give no rows, outside of pipeline mode. */
+bool pg_exec(struct pg_db *d, const char *sql, struct err *e);

@@ -1,0 +1,219 @@
+/* db_postgres_conn.c - connections to PostgreSQL: made, lost, made again; and the writer's lock.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/db_postgres.h"
+
+#include <unistd.h>
+
+#define ROW_SIZE_MAX ((size_t)1 << 30)
+#define LOCK_KEY "8029459031472632421" /* any number that is ours */
+#define LOCK_WAIT_MS 5000u
+#define LOCK_POLL_MS 50u
+
+/* ---- errors ---- */
+
+static enum err_code code_of(const char *state)
+{
+    if (!state)
+        return ERR_SYSTEM;
+    if (strcmp(state, "57014") == 0)
+        return ERR_CANCELLED;
+    /* Data, constraints, and what is too much for the program. */
+    return memcmp(state, "22", 2) == 0 || memcmp(state, "23", 2) == 0 || memcmp(state, "54", 2) == 0
+               ? ERR_INPUT
+               : ERR_SYSTEM;
+}
+
+bool pg_fail_conn(struct pg_db *d, struct err *e)
+{
+    str text = str_trim(str_c(PQerrorMessage(d->conn)));
+
+    return err_set(e, ERR_SYSTEM, "PostgreSQL: " STR_FMT, STR_ARG(text));
+}
+
+bool pg_fail_result(struct pg_db *d, const PGresult *r, struct err *e)
+{
+    const char *text = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+    if (!text)
+        return pg_fail_conn(d, e);
+    return err_set(e, code_of(PQresultErrorField(r, PG_DIAG_SQLSTATE)), "PostgreSQL: %s", text);
+}
+
+/* ---- connecting ---- */
+
+/* What libpq says of a bad URL may quote it, password and all. */
+static bool check_url(const char *url, struct err *e)
+{
+    char *why = NULL;
+    PQconninfoOption *options = PQconninfoParse(url, &why);
+    bool ok = options != NULL;
+    str text = str_trim(str_c(why ? why : "no memory"));
+    size_t quote = str_find(text, STR(": \""));
+
+    if (!ok)
+        err_set(e,
+                ERR_INPUT,
+                "PostgreSQL: " STR_FMT,
+                STR_ARG(str_slice(text, 0, quote == STR_NONE ? text.n : quote)));
+    PQconninfoFree(options);
+    PQfreemem(why);
+    return ok;
+}
+
+void pg_forget_statements(struct pg_db *d)
+{
+    for (struct map_entry *i = map_next(&d->statements, NULL); i; i = map_next(&d->statements, i)) {
+        struct pg_statement *s = i->value.ptr;
+
+        free(s->sql);
+        free(s);
+    }
+    map_release(&d->statements);
+    map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
+}
+
+void pg_set_cancel(struct pg_db *d, PGcancel *cancel)
+{
+    pthread_mutex_lock(&d->lock);
+    PQfreeCancel(d->cancel);
+    d->cancel = cancel;
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* Something that gives no rows. */
+bool pg_exec(struct pg_db *d, const char *sql, struct err *e)
+{
+    PGresult *r = PQexec(d->conn, sql);
+    ExecStatusType got = PQresultStatus(r);
+    bool ok = got == PGRES_COMMAND_OK || got == PGRES_TUPLES_OK || pg_fail_result(d, r, e);
+
+    PQclear(r);
+    return ok;
+}
+
+/* One text of one row, "" if there is none. */
+static bool exec_text(struct pg_db *d, const char *sql, char *out, size_t size, struct err *e)
+{
+    PGresult *r = PQexec(d->conn, sql);
+    bool ok = PQresultStatus(r) == PGRES_TUPLES_OK || pg_fail_result(d, r, e);
+
+    if (ok)
+        (void)snprintf(out, size, "%s", PQntuples(r) > 0 ? PQgetvalue(r, 0, 0) : "");
+    PQclear(r);
+    return ok;
+}
+
+/* The lock of one that was killed is free once the server has seen it go. */
+static bool take_lock(struct pg_db *d, struct err *e)
+{
+    char text[120];
+
+    for (unsigned ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_POLL_MS) {
+        if (!exec_text(d, "SELECT pg_try_advisory_lock(" LOCK_KEY ")", text, sizeof text, e))
+            return false;
+        if (text[0] == 't')
+            return true;
+        (void)usleep(LOCK_POLL_MS * 1000);
+    }
+    if (!exec_text(d,
+                   "SELECT coalesce(host(client_addr), 'this machine') || ', connected since ' ||"
+                   " to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS') FROM pg_locks l"
+                   " JOIN pg_stat_activity a ON a.pid = l.pid WHERE locktype = 'advisory' AND"
+                   " (classid::bigint << 32 | objid::bigint) = " LOCK_KEY " AND granted LIMIT 1",
+                   text,
+                   sizeof text,
+                   e))
+        return false;
+    return err_set(e,
+                   ERR_SYSTEM,
+                   "the database is in use by another rationale (%s): a store has one owner",
+                   text[0] ? text : "unknown");
+}
+
+bool pg_set_up(struct pg_db *d, struct err *e)
+{
+    pg_forget_statements(d);
+    d->open = d->piped = d->failed = false;
+    d->pending = 0;
+    if (PQstatus(d->conn) != CONNECTION_OK)
+        return pg_fail_conn(d, e);
+    if (PQserverVersion(d->conn) < 120000)
+        return err_set(e, ERR_INPUT, "PostgreSQL 12 or newer is needed");
+    pg_set_cancel(d, PQgetCancel(d->conn));
+    if (PQsetnonblocking(d->conn, 1) != 0)
+        return pg_fail_conn(d, e);
+    return pg_exec(d,
+                   d->mode == DB_WRITE ? "SET client_min_messages = error"
+                                       : "SET client_min_messages = error;"
+                                         "SET default_transaction_read_only = on",
+                   e) &&
+           (d->mode == DB_READ || take_lock(d, e));
+}
+
+bool pg_connected(struct pg_db *d, struct err *e)
+{
+    if (PQstatus(d->conn) == CONNECTION_OK)
+        return true;
+    pg_set_cancel(d, NULL);
+    PQreset(d->conn);
+    return pg_set_up(d, e);
+}
+
+void pg_close(struct db *db)
+{
+    struct pg_db *d = pg_of(db);
+
+    pg_forget_statements(d);
+    map_release(&d->statements);
+    pg_set_cancel(d, NULL);
+    PQfinish(d->conn);
+    pthread_mutex_destroy(&d->lock);
+    arena_release(&d->arena);
+    free(d->url);
+    free(d);
+}
+
+static void no_notices(void *ctx, const PGresult *r)
+{
+    (void)ctx;
+    (void)r;
+}
+
+bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
+{
+    /* The URL comes last and may say otherwise. */
+    const char *keys[] = {"application_name",
+                          "connect_timeout",
+                          "tcp_user_timeout",
+                          "dbname",
+                          "client_encoding",
+                          NULL};
+    const char *values[] = {"rationale", "10", "30000", NULL, "UTF8", NULL};
+    struct pg_db *d;
+
+    if (memchr(where.p, '\0', where.n))
+        return err_set(e, ERR_INPUT, "a URL with a NUL");
+    d = base_alloc(sizeof *d);
+    *d = (struct pg_db){.db = {&db_driver_postgres}, .mode = mode};
+    d->url = base_alloc(where.n + 1);
+    memcpy(d->url, where.p, where.n);
+    d->url[where.n] = '\0';
+    pthread_mutex_init(&d->lock, NULL);
+    arena_init(&d->arena, ROW_SIZE_MAX);
+    map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
+    values[3] = d->url;
+    if (check_url(d->url, e)) {
+        d->conn = PQconnectdbParams(keys, values, 1);
+        if (!d->conn)
+            base_die("no memory for a connection");
+        PQsetNoticeReceiver(d->conn, no_notices, NULL);
+        if (pg_set_up(d, e)) {
+            *out = &d->db;
+            return true;
+        }
+    }
+    pg_close(&d->db);
+    return false;
+}

@@ -1,0 +1,156 @@
+/* ask_test.c - model calls from inside the process, on recordings.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/ask.h"
+
+#include "gateway/local.h"
+#include "test.h"
+
+#include <unistd.h>
+
+#define CASSETTE                                                                                   \
+    "{\"cassette\": 1, \"kind\": \"openai\"}\n"                                                    \
+    "{\"request\": {\"path\": \"/chat/completions\", \"body\": {\"messages\": [{\"content\": "     \
+    "\"weather?\", \"role\": \"user\"}], \"model\": \"m\"}}, \"status\": 200, \"type\": "          \
+    "\"application/json\", \"pieces\": [[0, \"{\\\"id\\\":\\\"c1\\\",\\\"choices\\\":[{"           \
+    "\\\"index\\\":0,\\\"message\\\":{\\\"role\\\":\\\"assistant\\\",\\\"reasoning_content\\\":"   \
+    "\\\"look it up\\\",\\\"content\\\":\\\"One moment.\\\",\\\"tool_calls\\\":[{\\\"id\\\":"      \
+    "\\\"t1\\\",\\\"type\\\":\\\"function\\\",\\\"function\\\":{\\\"name\\\":\\\"weather\\\","     \
+    "\\\"arguments\\\":\\\"{\\\\\\\"city\\\\\\\":\\\\\\\"Rome\\\\\\\"}\\\"}},{\\\"id\\\":"         \
+    "\\\"t2\\\",\\\"type\\\":\\\"function\\\",\\\"function\\\":{\\\"name\\\":\\\"time\\\","        \
+    "\\\"arguments\\\":\\\"{}\\\"}}]},\\\"finish_reason\\\":\\\"tool_calls\\\"}],"                 \
+    "\\\"usage\\\":{\\\"prompt_tokens\\\":5,\\\"completion_tokens\\\":9,"                          \
+    "\\\"total_tokens\\\":14}}\"]]}\n"
+
+static char dir[64];
+static struct local *local;
+
+static void put(const char *name, const char *text)
+{
+    char path[128];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void open_local(void)
+{
+    char path[128], config[1024];
+    struct err e;
+
+    (void)snprintf(dir, sizeof dir, "/tmp/ask_test.XXXXXX");
+    CHECK(mkdtemp(dir));
+    put("c.jsonl", CASSETTE);
+    (void)snprintf(config,
+                   sizeof config,
+                   "store: sqlite:%s/r.db\nproviders:\n  p: {kind: replay, cassette: %s/c.jsonl, "
+                   "models: [m]}\n",
+                   dir,
+                   dir);
+    put("c.yaml", config);
+    (void)snprintf(path, sizeof path, "%s/c.yaml", dir);
+    if (!local_open(path, &local, &e))
+        fail_msg("%s", e.text);
+}
+
+static void close_local(void)
+{
+    char command[128];
+
+    local_close(local);
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    CHECK(system(command) == 0);
+}
+
+static struct ask *begin(const char *body)
+{
+    struct ask_request r = {.body = str_c(body),
+                            .route = STR("agent"),
+                            .session = STR("s"),
+                            .id = STR(""),
+                            .level = STR("")};
+
+    return ask_begin(local_loop(local), &r);
+}
+
+TEST(a_reply_comes_back_whole)
+{
+    struct arena a;
+    struct ask_reply r;
+
+    arena_init(&a, 1 << 20);
+    open_local();
+    CHECK(ask_wait(begin("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":"
+                         "\"weather?\"}]}"),
+                   &a,
+                   &r));
+    CHECK_STR(r.text, "One moment.");
+    CHECK_STR(r.reasoning, "look it up");
+    CHECK(r.call_count == 2 && r.stop == CHAT_STOP_TOOL && r.recorded);
+    CHECK_STR(r.calls[0].id, "t1");
+    CHECK_STR(r.calls[0].name, "weather");
+    CHECK_STR(r.calls[0].arguments, "{\"city\":\"Rome\"}");
+    CHECK_STR(r.calls[1].arguments, "{}");
+    CHECK(r.usage.input == 5 && r.usage.output == 9);
+    close_local();
+    arena_release(&a);
+}
+
+TEST(what_fails_says_why)
+{
+    static const struct {
+        const char *body, *code;
+        int status;
+    } rows[] = {
+        {"{\"model\":", "invalid_request", 400},
+        {"{\"model\":\"m\"}", "invalid_request", 400},
+        {"{\"model\":\"other\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+         "model_not_found",
+         404},
+    };
+    struct arena a;
+    struct ask_reply r;
+
+    arena_init(&a, 1 << 20);
+    open_local();
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        CHECK(!ask_wait(begin(rows[i].body), &a, &r));
+        CHECK(r.error.status == rows[i].status && r.error.message.n > 0);
+        CHECK_STR(r.error.code, rows[i].code);
+    }
+    CHECK(!ask_wait(
+        begin("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"else\"}]}"),
+        &a,
+        &r));
+    close_local();
+    arena_release(&a);
+}
+
+TEST(a_cancel_at_any_time_ends_it)
+{
+    struct arena a;
+    struct ask_reply r;
+
+    arena_init(&a, 64 << 20);
+    open_local();
+    for (int i = 0; i < 200; i++) {
+        struct ask *k = begin("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":"
+                              "\"weather?\"}]}");
+
+        if (i % 4)
+            usleep((useconds_t)(i % 40) * 10);
+        ask_cancel(k);
+        ask_cancel(k);
+        if (ask_wait(k, &a, &r))
+            CHECK_STR(r.text, "One moment.");
+        else
+            CHECK_STR(r.error.code, "cancelled");
+    }
+    close_local();
+    arena_release(&a);
+}
+
+TEST_MAIN(T(a_reply_comes_back_whole), T(what_fails_says_why), T(a_cancel_at_any_time_ends_it))

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""The document of the API against the API: every route and every field, both ways.
+
+    test/e2e/openapi_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+
+A reply is checked against its schema, in which objects have no members that are not named; so a
+field that is missing here or there is found.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import re
+import sys
+import unittest
+import urllib.parse
+
+import history_test
+from command import SOURCE
+from history_test import ALICE, ask, call, now_us, setUpModule, sql, tearDownModule  # noqa: F401
+
+# Routes that are documented elsewhere: docs/live.md.
+ELSEWHERE = {"/api/v1/live"}
+
+TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
+         "object": dict, "null": type(None)}
+
+
+class Mismatch(AssertionError):
+    pass
+
+
+def is_type(value, name):
+    if isinstance(value, bool) and name in ("integer", "number"):
+        return False
+    return isinstance(value, TYPES[name])
+
+
+def check(value, schema, doc, at="$"):
+    """As much of JSON Schema as the document uses; an unknown keyword is a mistake."""
+    known = {"$ref", "type", "properties", "required", "additionalProperties", "items", "enum",
+             "const", "anyOf", "minItems", "maxItems", "description", "minimum", "maximum",
+             "default", "minLength"}
+    if set(schema) - known:
+        raise Mismatch(f"{at}: the test does not know {set(schema) - known}")
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/components/schemas/")
+        return check(value, doc["components"]["schemas"][name], doc, at)
+    if "anyOf" in schema:
+        wrong = []
+        for one in schema["anyOf"]:
+            try:
+                return check(value, one, doc, at)
+            except Mismatch as e:
+                wrong.append(str(e))
+        raise Mismatch(f"{at}: none of the forms: {wrong}")
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(is_type(value, t) for t in types):
+        raise Mismatch(f"{at}: {value!r} is no {types}")
+    if value not in schema.get("enum", [value]) or value != schema.get("const", value):
+        raise Mismatch(f"{at}: {value!r} is none of those")
+    if isinstance(value, dict):
+        check_object(value, schema, doc, at)
+    if isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 1 << 30):
+            raise Mismatch(f"{at}: {len(value)} items")
+        for i, one in enumerate(value):
+            check(one, schema.get("items", {}), doc, f"{at}[{i}]")
+
+
+def check_object(value, schema, doc, at):
+    for name in schema.get("required", []):
+        if name not in value:
+            raise Mismatch(f"{at}: {name} is missing")
+    for name, one in value.items():
+        if name in schema.get("properties", {}):
+            check(one, schema["properties"][name], doc, f"{at}.{name}")
+        elif schema.get("additionalProperties") is False:
+            raise Mismatch(f"{at}: {name} is not in the document")
+
+
+class Document(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        r = ask("/openapi.json", "")
+        assert r.status == 200, r.body
+        cls.doc = r.json
+        tools = [{"type": "function", "function": {"name": "look", "parameters": {
+            "type": "object", "properties": {}}}}]
+        cls.id = call("think", "document this", "document").headers["x-rationale-id"]
+        call("bad", "document this failure", "document")
+        call("plain", "document a tool", "document", tools=tools)
+        t = now_us()
+        sql(("INSERT INTO mcp_communications (communication_id, session_id, timestamp_us, "
+             "tool_name, tool_arguments, duration_ms) VALUES ('doc-tool', 'document', ?, 'look', "
+             "'{}', 3)", t),
+            ("INSERT INTO decisions (interaction_id, session_id, timestamp_us, kind, tools, entry) "
+             "VALUES ('doc-decision', 'document', ?, 'TOOL_CALL', '[\"look\"]', "
+             "'[TOOL_CALL] look: to document')", t),
+            ("INSERT INTO alert_sessions (session_id, status, agent_type, started_at_us) VALUES "
+             "('doc-active', 'in_progress', 'app', ?)", t))
+
+    def operations(self):
+        for path, methods in self.doc["paths"].items():
+            for method, operation in methods.items():
+                yield path, method, operation
+
+    def real(self, path):
+        return path.replace("{session_id}", "document").replace("{interaction_id}", self.id)
+
+    def with_query(self, path, **params):
+        return self.real(path) + "?" + urllib.parse.urlencode(params)
+
+    def test_it_is_openapi_3_1(self):
+        self.assertEqual(self.doc["openapi"], "3.1.0")
+        ids = [o["operationId"] for _, _, o in self.operations()]
+        self.assertEqual(len(ids), len(set(ids)))
+        text = json.dumps(self.doc)
+        for ref in re.findall(r'"#/components/schemas/(\w+)"', text):
+            self.assertIn(ref, self.doc["components"]["schemas"])
+        for name in self.doc["components"]["schemas"]:
+            self.assertIn(f'"#/components/schemas/{name}"', text, "nobody uses it")
+
+    def test_every_route_is_in_it_and_it_has_no_others(self):
+        table = (SOURCE / "src/serve/routes.c").read_text()
+        served = set(re.findall(r'\{"(\w+)",\s*"(/api/v1/[^"]*|/openapi.json)"', table))
+        told = {(m.upper(), p) for p, m, _ in self.operations()}
+        for method, path in told:
+            front = path.split("{")[0]
+            self.assertTrue((method, path) in served or (method, front + "*") in served, path)
+        for method, path in served:
+            if path in ELSEWHERE:
+                continue
+            fits = [p for m, p in told if m == method and
+                    (p == path or (path.endswith("*") and p.startswith(path[:-1])))]
+            self.assertTrue(fits, f"{method} {path} is not in the document")
+
+    def test_every_reply_is_as_it_says(self):
+        for path, method, operation in self.operations():
+            if method != "get":
+                continue
+            with self.subTest(path):
+                params = {"q": "document"} if any(
+                    p.get("required") and p["in"] == "query"
+                    for p in operation.get("parameters", [])) else {}
+                r = ask(self.real(path), **params)
+                self.assertEqual(r.status, 200, r.body[:300])
+                content = operation["responses"]["200"]["content"]
+                kind = r.headers["content-type"].split(";")[0]
+                self.assertIn(kind, content)
+                check(r.json, content[kind]["schema"], self.doc)
+
+    def test_every_parameter_is_taken(self):
+        for path, method, operation in self.operations():
+            for p in operation.get("parameters", []):
+                if p["in"] != "query":
+                    continue
+                schema = p["schema"].get("items", p["schema"])
+                values = schema.get("enum") or {"integer": [1], "boolean": ["true", "false"]}.get(
+                    schema["type"], ["document"])
+                if p["name"] == "cursor":
+                    continue
+                for value in values:
+                    with self.subTest(path, parameter=p["name"], value=value):
+                        more = {} if p["name"] == "q" or "search" not in path else {"q": "x"}
+                        r = ask(self.with_query(path, **{p["name"]: value}, **more))
+                        self.assertEqual(r.status, 200, r.body[:300])
+                if "enum" in schema or schema["type"] in ("integer", "boolean"):
+                    r = ask(self.with_query(path, **{p["name"]: "no-such"}))
+                    self.assertEqual(r.status, 422, (path, p["name"]))
+                    self.assertIn("422", operation["responses"])
+                    check(r.json, {"$ref": "#/components/schemas/Error"}, self.doc)
+
+    def test_every_error_is_as_it_says(self):
+        error = {"$ref": "#/components/schemas/Error"}
+        for path, method, operation in self.operations():
+            with self.subTest(path):
+                if "401" in operation["responses"]:
+                    r = ask(self.real(path), "sk-nobody", method.upper(), b"{\"key\": \"x\"}")
+                    self.assertEqual(r.status, 401, path)
+                    check(r.json, error, self.doc)
+                if "404" in operation["responses"]:
+                    r = ask(re.sub(r"\{\w+\}", "not-there", path))
+                    self.assertEqual(r.status, 404, path)
+                    check(r.json, error, self.doc)
+
+    def test_logging_in_is_as_it_says(self):
+        for path, body in (("/api/v1/login", json.dumps({"key": ALICE})), ("/api/v1/logout", "")):
+            r = ask(path, "", "POST", body)
+            schema = self.doc["paths"][path]["post"]["responses"]["200"]["content"]
+            check(r.json, schema["application/json"]["schema"], self.doc)
+
+    def test_no_secret_is_in_what_it_tells_of_itself(self):
+        for path in ("/api/v1/system", "/api/v1/keys", "/api/v1/providers"):
+            body = ask(path).body
+            for secret in (b"upstream-key", ALICE.encode(),
+                           history_test.digest(ALICE).encode()):
+                self.assertNotIn(secret, body)
+        origins = {r["origin"] for r in ask("/api/v1/system").json["config"]}
+        self.assertLessEqual({"file", "default", "flag"}, origins)
+        self.assertEqual([k["name"] for k in ask("/api/v1/keys", ALICE).json["keys"]], ["alice"])
+        self.assertEqual(ask("/api/v1/system", ALICE).json["config"], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mask/mask.h"
+#include "test.h"
+
+static struct mask *masker(unsigned groups)
+{
+    struct mask_options o = {.groups = groups};
+    struct mask *m;
+    struct err e;
+
+    CHECK_F(mask_new(&o, &m, &e), "%s", e.text);
+    return m;
+}
+
+static void check_text(const struct mask *m, const char *in, const char *want)
+{
+    struct mask_counts counts = {{0}};
+    struct buf out;
+    bool found;
+
+    buf_init(&out, 1 << 20);
+    found = mask_text(m, str_c(in), &out, &counts);
+    CHECK_F(found == (want != NULL),
+            "%s: %s " STR_FMT,
+            in,
+            found ? "masked:" : "not masked",
+            STR_ARG(buf_str(&out)));
+    if (want && !str_eq(buf_str(&out), str_c(want)))
+        fail_msg("%s\n became " STR_FMT "\n not %s", in, STR_ARG(buf_str(&out)), want);
+    buf_release(&out);
+}
+
+struct sample {
+    const char *in, *want; /* NULL: left as it is */
+};
+
+static void check_all(unsigned groups, const struct sample *samples, size_t n)
+{
+    struct mask *m = masker(groups);
+
+    for (size_t i = 0; i < n; i++)
+        check_text(m, samples[i].in, samples[i].want);
+    mask_free(m);
+}
+
+#define CHECK_ALL(groups, samples) check_all(groups, samples, COUNT_OF(samples))
+
+static const struct sample keys[] = {
+    {"sk-abcdefGHIJ0123456789", "[MASKED:api_key]"},
+    {"use sk-ant-api03-abc_DEF-0123456789-xyz now", "use [MASKED:api_key] now"},
+    {"(sk-proj-AbCd1234EfGh5678)", "([MASKED:api_key])"},
+    {"line\\nsk-ant-REDACTED\\n", "line\\n[MASKED:api_key]\\n"},
+    {"k=AIzaSyA1234567890abcdefghijklmnopqrstu.", "k=[MASKED:api_key]."},
+    {"ghp_0123456789abcdefghijABCDEFGHIJ012345", "[MASKED:api_key]"},
+    {"github_pat_11ABCDEFG0abcdefghij_klmnopqrstuvwxyz", "[MASKED:api_key]"},
+    {"xoxb-123456789012-abcdefABCDEF", "[MASKED:api_key]"},
+    {"id AKIAIOSFODNN7EXAMPLE here", "id [MASKED:api_key] here"},
+    {"glpat-abcdefghij0123456789", "[MASKED:api_key]"},
+    {"hf_abcdefghijABCDEFGHIJ01", "[MASKED:api_key]"},
+    {"sk_live_0123456789abcdef", "[MASKED:api_key]"},
+    {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLWhlcmU x", "[MASKED:jwt] x"},
+    {"task-list-of-things-to-do", NULL},
+    {"the risk-based approach of disk-utils", NULL},
+    {"sk-learn", NULL},
+    {"a bearer of bad news, basic understanding of tokens", NULL},
+    {"Bearer abc123def456", "Bearer [MASKED:authorization]"},
+    {"bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2ln", "bearer [MASKED:authorization]"},
+    {"Basic dXNlcjpwYXNzd29yZA==", "Basic [MASKED:authorization]"},
+    {"Authorization: Basic dXNlcjpwYXNzd29yZA==\nHost: x",
+     "Authorization: [MASKED:authorization]\nHost: x"},
+    {"-H 'Authorization: Token zzz999' url", "-H 'Authorization: [MASKED:authorization]' url"},
+    {"Cookie: a=b; session=1234\r\n", "Cookie: [MASKED:cookie]\r\n"},
+    {"postgres://app:s3cr3t@db:5432/x", "postgres://app:[MASKED:password]@db:5432/x"},
+    {"redis://:hunter2@cache", "redis://:[MASKED:password]@cache"},
+    {"mongodb+srv://u:p@ss@host/db", "mongodb+srv://u:[MASKED:password]@host/db"},
+    {"https://example.com:8080/a@b", NULL},
+    {"https://example.com/path?x=1", NULL},
+    {"curl -u admin:hunter2 https://x", "curl -u admin:[MASKED:password] https://x"},
+    {"https://x/?key=abcdef123456&q=1", "https://x/?key=[MASKED:api_key]&q=1"},
+};
+
+TEST(keys_are_known_by_their_form)
+{
+    CHECK_ALL(MASK_DEFAULT, keys);
+}
+
+static const struct sample assignments[] = {
+    {"password=hunter2", "password=[MASKED:password]"},
+    {"DB_PASSWORD=hunter2\nX=1", "DB_PASSWORD=[MASKED:password]\nX=1"},
+    {"  password: correct horse battery staple\n  user: x\n",
+     "  password: [MASKED:password]\n  user: x\n"},
+    {"password: \"a b c\" # why", "password: \"[MASKED:password]\" # why"},
+    {"{\"password\": \"hunter2\", \"n\": 1", "{\"password\": \"[MASKED:password]\", \"n\": 1"},
+    {"{\\\"password\\\":\\\"hunter2\\\",\\\"n\\\":1}",
+     "{\\\"password\\\":\\\"[MASKED:password]\\\",\\\"n\\\":1}"},
+    {"x '{\"apiKey\": \"abc-def\"}'", "x '{\"apiKey\": \"[MASKED:api_key]\"}'"},
+    {"api_key = 'abcdef123'", "api_key = '[MASKED:api_key]'"},
+    {"API key: abcdef123456", "API key: [MASKED:api_key]"},
+    {"Server=db;User=sa;Password=p;w!d;Encrypt=yes",
+     "Server=db;User=sa;Password=[MASKED:password];Encrypt=yes"},
+    {"AccountKey=abcDEF123/+==;EndpointSuffix=x", "AccountKey=[MASKED:secret];EndpointSuffix=x"},
+    {"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+     "aws_secret_access_key = [MASKED:secret]"},
+    {"https://x/y?access_token=abc123&b=2", "https://x/y?access_token=[MASKED:token]&b=2"},
+    {"tool --password hunter2 --verbose", "tool --password [MASKED:password] --verbose"},
+    {"tool --api-key=k12345", "tool --api-key=[MASKED:api_key]"},
+    {"<password>hunter2</password>", "<password>[MASKED:password]</password>"},
+    {"the password is hunter2, use it", "the password is [MASKED:password], use it"},
+    {"**Password:** hunter2", "**Password:** [MASKED:password]"},
+    {"- name: DB_PASSWORD\n  value: hunter2\n",
+     "- name: DB_PASSWORD\n  value: [MASKED:password]\n"},
+    {"X-Api-Key: 0123456789\n", "X-Api-Key: [MASKED:api_key]\n"},
+    {"token: Bearer abcdef", "token: [MASKED:token]"},
+    {"password: |\n  hunter2\nuser: x", "password: |\n  [MASKED:password]\nuser: x"},
+    {"the password is required", NULL},
+    {"max_tokens: 4096, total_tokens = 12", NULL},
+    {"\"max_tokens\": 4096", NULL},
+    {"tokens per second", NULL},
+    {"password = get_password()", NULL},
+    {"token = os.environ[\"TOKEN\"]", NULL},
+    {"password: ${DB_PASSWORD}", NULL},
+    {"def login(password: str, token: Optional): pass", NULL},
+    {"a secret: the sauce", NULL},
+    {"compass: north", NULL},
+};
+
+TEST(values_are_known_by_their_names)
+{
+    CHECK_ALL(MASK_DEFAULT, assignments);
+}
+
+static const struct sample blocks[] = {
+    {"a\n-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\nabc=\n-----END RSA PRIVATE "
+     "KEY-----\nb",
+     "a\n[MASKED:private_key]\nb"},
+    {"-----BEGIN PRIVATE KEY-----\\nMIIEpAIBAAKCAQEA0123\\n-----END PRIVATE KEY-----\\n",
+     "[MASKED:private_key]\\n"},
+    {"x -----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\ncut",
+     "x [MASKED:private_key]"},
+    {"-----BEGIN ENCRYPTED PRIVATE KEY-----\nMII", "[MASKED:private_key]"},
+    {"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: x\n\nabc\n-----END RSA "
+     "PRIVATE KEY-----",
+     "[MASKED:private_key]"},
+    {"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF0123456789abcdef\n-----END PGP PRIVATE KEY "
+     "BLOCK-----",
+     "[MASKED:private_key]"},
+    {"-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA0123\n-----END CERTIFICATE-----", NULL},
+    {"it begins with -----BEGIN PRIVATE KEY----- and then", NULL},
+};
+
+TEST(private_keys_go_to_their_end)
+{
+    CHECK_ALL(MASK_DEFAULT, blocks);
+}
+
+static const struct sample cards[] = {
+    {"pay 4111111111111111 now", "pay [MASKED:card] now"},
+    {"4111 1111 1111 1111", "[MASKED:card]"},
+    {"4111-1111-1111-1111, 12/29", "[MASKED:card], 12/29"},
+    {"3782 822463 10005", "[MASKED:card]"},
+    {"5555555555554444 5105105105105100", "[MASKED:card] [MASKED:card]"},
+    {"4111\xC2\xA0"
+     "1111\xC2\xA0"
+     "1111\xC2\xA0"
+     "1111",
+     "[MASKED:card]"},
+    {"4111111111111112", NULL},
+    {"1731664776123456", NULL},
+    {"0.4111111111111111", NULL},
+    {"41111111111111111111111111", NULL},
+    {"2024-11-15 10:20:30.123456", NULL},
+};
+
+TEST(cards_are_known_by_their_check_digit)
+{
+    CHECK_ALL(MASK_DEFAULT, cards);
+}
+
+static const struct sample people[] = {
+    {"write to anna.b+c@mail.example.org.", "write to [MASKED:email]."},
+    {"<a@b.de>", "<[MASKED:email]>"},
+    {"user @home, a@b", NULL},
+    {"call +49 30 1234567 today", "call [MASKED:phone] today"},
+    {"(555) 010-9999 or 555-010-9999", "[MASKED:phone] or [MASKED:phone]"},
+    {"+15550109999", "[MASKED:phone]"},
+    {"IBAN DE89 3704 0044 0532 0130 00 bank", "IBAN [MASKED:iban] bank"},
+    {"GB82WEST12345698765432", "[MASKED:iban]"},
+    {"DE89370400440532013001", NULL},
+    {"ssn 123-45-6789.", "ssn [MASKED:ssn]."},
+    {"666-45-6789 000-12-3456", NULL},
+    {"from 192.168.1.10:80", "from [MASKED:ip]:80"},
+    {"fe80::1 and 2001:db8::8a2e:370:7334.", "[MASKED:ip] and [MASKED:ip]."},
+    {"version 1.2.3, at 10:30:15", NULL},
+    {"std::vector a::b", NULL},
+};
+
+TEST(people_are_masked_when_asked_for)
+{
+    CHECK_ALL(MASK_ALL, people);
+    for (size_t i = 0; i < COUNT_OF(people); i++) {
+        const struct sample none = {people[i].in, NULL};
+
+        if (people[i].in[0] != '4')
+            check_all(MASK_DEFAULT, &none, 1);
+    }
+}
+
+#define K8S "[MASKED:kubernetes_secret]"
+
+static const struct sample manifests[] = {
+    {"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  a: Yg==\n  c: |\n    x\n    y: "
+     "z\n  d: \"q\"\ntype: Opaque\n",
+     "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  a: " K8S "\n  c: |\n    " K8S
+     "\n    " K8S "\n  d: " K8S "\ntype: Opaque\n"},
+    {"apiVersion: v1\ndata:\n  a: Yg==\nkind: Secret\n",
+     "apiVersion: v1\ndata:\n  a: " K8S "\nkind: Secret\n"},
+    {"kind: \"Secret\"\nstringData: {a: b, c: d}\n---\nkind: ConfigMap\ndata:\n  a: b\n",
+     "kind: \"Secret\"\nstringData: " K8S "\n---\nkind: ConfigMap\ndata:\n  a: b\n"},
+    {"apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    a: Yg==\n  kind: Secret\n- "
+     "apiVersion: "
+     "v1\n  data:\n    a: b\n  kind: ConfigMap\nkind: List\n",
+     "apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    a: " K8S
+     "\n  kind: Secret\n- apiVersion: v1\n  data:\n    a: b\n  kind: ConfigMap\nkind: List\n"},
+    {"kind: SecretList\nitems:\n- data:\n    a: Yg==\n  metadata:\n    name: x\n",
+     "kind: SecretList\nitems:\n- data:\n    a: " K8S "\n  metadata:\n    name: x\n"},
+    {"kind: Secret\\ndata:\\n  a: Yg==\\ntype: Opaque",
+     "kind: Secret\\ndata:\\n  a: " K8S "\\ntype: Opaque"},
+    {"kind: Secret\nmetadata:\n  annotations:\n    "
+     "kubectl.kubernetes.io/last-applied-configuration: "
+     "|\n      {\"data\":{\"a\":\"Yg==\"}}\n  name: x\n",
+     "kind: Secret\nmetadata:\n  annotations:\n    "
+     "kubectl.kubernetes.io/last-applied-configuration: "
+     "|\n      " K8S "\n  name: x\n"},
+    {"got {\"kind\":\"Secret\",\"data\":{\"a\":\"Yg==\",\"b\":\"c\"},\"n\":\"o\"} ok",
+     "got {\"kind\":\"Secret\",\"data\":{\"a\":\"" K8S "\",\"b\":\"" K8S "\"},\"n\":\"o\"} ok"},
+    {"{\\\"data\\\": {\\\"a\\\": \\\"Yg==\\\"}, \\\"kind\\\": \\\"Secret\\\"",
+     "{\\\"data\\\": {\\\"a\\\": \\\"" K8S "\\\"}, \\\"kind\\\": \\\"Secret\\\""},
+    {"kind: ConfigMap\ndata:\n  a: b\n", NULL},
+    {"this kind: Secret things", NULL},
+    {"kind: Secrets\ndata:\n  a: b\n", NULL},
+};
+
+TEST(kubernetes_secrets_lose_their_values)
+{
+    CHECK_ALL(MASK_DEFAULT, manifests);
+}
+
+static void check_json(const struct mask *m, const char *in, const char *want)
+{
+    struct buf out;
+    bool found;
+
+    buf_init(&out, 1 << 20);
+    found = mask_json(m, str_c(in), &out, NULL);
+    CHECK_F(found == (want != NULL), "%s: " STR_FMT, in, STR_ARG(buf_str(&out)));
+    if (want && !str_eq(buf_str(&out), str_c(want)))
+        fail_msg("%s\n became " STR_FMT "\n not %s", in, STR_ARG(buf_str(&out)), want);
+    buf_release(&out);
+}
+
+static const struct sample trees[] = {
+    {"{\"a\": \"sk-abcdefGHIJ0123456789\" , \"b\":1}", "{\"a\": \"[MASKED:api_key]\" , \"b\":1}"},
+    {"{\"a\":\"\\u0073k-abcdefGHIJ0123456789\"}", "{\"a\":\"[MASKED:api_key]\"}"},
+    {"{\"a\":\"postgres:\\/\\/u:pw@h\"}", "{\"a\":\"postgres://u:[MASKED:password]@h\"}"},
+    {"{\"password\":\"x\",\"pin\":1234}",
+     "{\"password\":\"[MASKED:password]\",\"pin\":\"[MASKED:password]\"}"},
+    {"{\"\\u0070assword\":\"x\"}", "{\"\\u0070assword\":\"[MASKED:password]\"}"},
+    {"{\"args\":\"{\\\"apiKey\\\":\\\"x y\\\"}\"}",
+     "{\"args\":\"{\\\"apiKey\\\":\\\"[MASKED:api_key]\\\"}\"}"},
+    {"{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"token\\\\\\\":\\\\\\\"x y\\\\\\\"}\\\"}\"}",
+     "{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"token\\\\\\\":\\\\\\\"[MASKED:token]\\\\\\\"}\\\"}\"}"},
+    {"{\"properties\":{\"password\":{\"type\":\"string\"}},\"max_tokens\":100}", NULL},
+    {"{\"card\":4111111111111111}", "{\"card\":\"[MASKED:card]\"}"},
+    {"{\"sk-abcdefGHIJ0123456789\":1}", "{\"[MASKED:api_key]\":1}"},
+    {"{\"headers\":{\"Authorization\":\"x\",\"X-API-Key\":\"y\"}}",
+     "{\"headers\":{\"Authorization\":\"[MASKED:authorization]\",\"X-API-Key\":\"[MASKED:api_key]"
+     "\"}}"},
+    {"{\"env\":[{\"name\":\"DB_PASSWORD\",\"value\":\"x\"},{\"name\":\"N\",\"value\":\"y\"}]}",
+     "{\"env\":[{\"name\":\"DB_PASSWORD\",\"value\":\"[MASKED:password]\"},{\"name\":\"N\","
+     "\"value\":\"y\"}]}"},
+    {"{\"kind\":\"Secret\",\"data\":{\"a\":\"Yg==\",\"n\":1},\"metadata\":{\"name\":\"s\"}}",
+     "{\"kind\":\"Secret\",\"data\":{\"a\":\"[MASKED:kubernetes_secret]\",\"n\":\"[MASKED:"
+     "kubernetes_secret]\"},\"metadata\":{\"name\":\"s\"}}"},
+    {"{\"kind\":\"List\",\"items\":[{\"kind\":\"ConfigMap\",\"data\":{\"a\":\"Yg==\"}},{"
+     "\"stringData\":{\"a\":\"b\"},\"kind\":\"Secret\"}]}",
+     "{\"kind\":\"List\",\"items\":[{\"kind\":\"ConfigMap\",\"data\":{\"a\":\"Yg==\"}},{"
+     "\"stringData\":{\"a\":\"[MASKED:kubernetes_secret]\"},\"kind\":\"Secret\"}]}"},
+    {"{\"kind\":\"SecretList\",\"items\":[{\"data\":{\"a\":\"Yg==\"}}]}",
+     "{\"kind\":\"SecretList\",\"items\":[{\"data\":{\"a\":\"[MASKED:kubernetes_secret]\"}}]}"},
+    {"{\"token\":\"Hello\",\"logprob\":-0.1}", NULL},
+    {"{\"signature\":\"EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYdspassword0123456789=\"}",
+     NULL},
+    {"[1, 2", NULL},
+    {"plain sk-abcdefGHIJ0123456789", "plain [MASKED:api_key]"},
+    {"\"sk-abcdefGHIJ0123456789\"", "\"[MASKED:api_key]\""},
+    {"", NULL},
+};
+
+TEST(json_stays_json)
+{
+    struct mask *m = masker(MASK_DEFAULT);
+
+    for (size_t i = 0; i < COUNT_OF(trees); i++)
+        check_json(m, trees[i].in, trees[i].want);
+    mask_free(m);
+}
+
+TEST(patterns_of_the_user_replace_what_they_match)
+{
+    struct mask_pattern p[] = {
+        {STR("patient"), STR("\\bPAT-\\d{6}\\b"), STR("")},
+        {STR("ward"), STR("ward [A-Z]"), STR("<ward>")},
+    };
+    struct mask_options o = {0, p, 2};
+    struct mask *m;
+    struct err e;
+
+    CHECK_F(mask_new(&o, &m, &e), "%s", e.text);
+    check_text(m, "PAT-123456 in ward B, PAT-12", "[MASKED:patient] in <ward>, PAT-12");
+    check_text(m, "bytes \xff PAT-123456 \xc3", "bytes \xff [MASKED:patient] \xc3");
+    check_json(m, "{\"a\":\"PAT\\u002d123456\"}", "{\"a\":\"[MASKED:patient]\"}");
+    mask_free(m);
+}
+
+TEST(a_pattern_at_its_limit_masks_the_rest)
+{
+    struct mask_pattern p = {STR("slow"), STR("(a+)+$"), STR("")};
+    struct mask_options o = {0, &p, 1};
+    char text[4000];
+    struct mask *m;
+    struct buf out;
+    struct err e;
+
+    memset(text, 'a', sizeof text);
+    memcpy(text, "safe ", 5);
+    text[sizeof text - 1] = '!';
+    CHECK_F(mask_new(&o, &m, &e), "%s", e.text);
+    buf_init(&out, 1 << 20);
+    CHECK(mask_text(m, (str){text, sizeof text}, &out, NULL));
+    CHECK(str_ends(buf_str(&out), STR("[MASKED:slow]")));
+    CHECK(str_find(buf_str(&out), STR("aaaa")) == STR_NONE);
+    buf_release(&out);
+    mask_free(m);
+}
+
+TEST(bad_patterns_are_refused)
+{
+    static const struct {
+        str name, pattern;
+        const char *why;
+    } bad[] = {
+        {STR_INIT("a b"), STR_INIT("x"), "a name has"},
+        {STR_INIT(""), STR_INIT("x"), "a name has"},
+        {STR_INIT("a"), STR_INIT(""), "a pattern has"},
+        {STR_INIT("a"), STR_INIT("(x"), "not a regular expression"},
+        {STR_INIT("a"), STR_INIT("x*"), "the empty text"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct mask_pattern p = {bad[i].name, bad[i].pattern, STR("")};
+        struct err e;
+
+        CHECK(!mask_pattern_check(&p, &e));
+        CHECK_F(str_find(str_c(e.text), str_c(bad[i].why)) != STR_NONE, "%s", e.text);
+    }
+}
+
+TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
+          T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
+          T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
+          T(json_stays_json), T(patterns_of_the_user_replace_what_they_match),
+          T(a_pattern_at_its_limit_masks_the_rest), T(bad_patterns_are_refused))

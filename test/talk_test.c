@@ -1,0 +1,208 @@
+/* talk_test.c - conversations known by their history.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/talk.h"
+
+#include "test.h"
+
+#define MESSAGES_MAX 16
+
+struct say {
+    enum chat_role role;
+    enum chat_part_kind kind;
+    const char *text; /* or the id of a call */
+};
+
+static struct chat_part parts[MESSAGES_MAX];
+static struct chat_message messages[MESSAGES_MAX];
+
+static struct chat_request request(const struct say *says, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool call = says[i].kind == CHAT_PART_TOOL_CALL || says[i].kind == CHAT_PART_TOOL_RESULT;
+
+        parts[i] = (struct chat_part){.kind = says[i].kind,
+                                      .text = str_c(call ? "" : says[i].text),
+                                      .id = str_c(call ? says[i].text : ""),
+                                      .name = str_c(call ? "tool" : "")};
+        messages[i] =
+            (struct chat_message){.role = says[i].role, .parts = &parts[i], .part_count = 1};
+    }
+    return (struct chat_request){.dialect = CHAT_OPENAI, .messages = messages, .message_count = n};
+}
+
+#define USER(t)                                                                                    \
+    {                                                                                              \
+        CHAT_USER, CHAT_PART_TEXT, t                                                               \
+    }
+#define MODEL(t)                                                                                   \
+    {                                                                                              \
+        CHAT_ASSISTANT, CHAT_PART_TEXT, t                                                          \
+    }
+#define THINKS(t)                                                                                  \
+    {                                                                                              \
+        CHAT_ASSISTANT, CHAT_PART_REASONING, t                                                     \
+    }
+#define SYSTEM(t)                                                                                  \
+    {                                                                                              \
+        CHAT_SYSTEM, CHAT_PART_TEXT, t                                                             \
+    }
+#define CALLS(id)                                                                                  \
+    {                                                                                              \
+        CHAT_ASSISTANT, CHAT_PART_TOOL_CALL, id                                                    \
+    }
+#define RESULT(id)                                                                                 \
+    {                                                                                              \
+        CHAT_TOOL, CHAT_PART_TOOL_RESULT, id                                                       \
+    }
+
+static struct arena arena;
+
+/* The session that is found for these words, or "". The reply, a text and then a call, is noted
+ * under `session`, if that is given. */
+static str turn(struct talks *all, const char *who, const struct say *says, size_t n,
+                const char *reply, const char *call, const char *session)
+{
+    struct chat_request r = request(says, n);
+    struct talk t;
+    str found = STR("");
+
+    talk_begin(all, &t, str_c(who), &r);
+    if (!talk_find(all, &t, &arena, &found))
+        found = STR("");
+    for (const char *p = reply; *p; p++)
+        talk_text(&t, (str){p, 1}); /* however it is cut */
+    if (*call)
+        talk_call(&t, str_c(call), STR("tool"));
+    if (*session)
+        talk_end(all, &t, str_c(session), STR(""));
+    return found;
+}
+
+#define TURN(all, who, reply, call, session, ...)                                                  \
+    turn(all,                                                                                      \
+         who,                                                                                      \
+         (const struct say[]){__VA_ARGS__},                                                        \
+         sizeof((const struct say[]){__VA_ARGS__}) / sizeof(struct say),                           \
+         reply,                                                                                    \
+         call,                                                                                     \
+         session)
+
+static struct talks *fresh(size_t n)
+{
+    arena_release(&arena);
+    arena_init(&arena, 1 << 20);
+    return talks_new(n);
+}
+
+TEST(the_next_request_of_a_conversation_is_of_its_session)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "k", " Hello,\n you. \n", "", "one", USER("hi")), "");
+    CHECK_STR(TURN(all, "k", "Good.", "", "one", USER("hi"), MODEL("Hello,\n you."), USER("so?")),
+              "one");
+    CHECK_STR(TURN(all,
+                   "k",
+                   "",
+                   "",
+                   "",
+                   SYSTEM("it is noon"),
+                   USER("hi"),
+                   THINKS("hm"),
+                   MODEL("Hello,\n you."),
+                   USER("so?"),
+                   MODEL("Good."),
+                   USER("bye")),
+              "one");
+    talks_free(all);
+}
+
+TEST(the_same_question_again_is_another_conversation)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "k", "Hello.", "", "one", USER("hi")), "");
+    CHECK_STR(TURN(all, "k", "Hallo.", "", "two", USER("hi")), "");
+    CHECK_STR(TURN(all, "k", "", "", "", USER("hi"), MODEL("Hello."), USER("a")), "one");
+    CHECK_STR(TURN(all, "k", "", "", "", USER("hi"), MODEL("Hallo."), USER("a")), "two");
+    CHECK_STR(TURN(all, "k", "", "", "", USER("hi"), MODEL("changed"), USER("a")), "");
+    talks_free(all);
+}
+
+TEST(a_reply_that_the_client_changed_is_found_by_what_was_asked)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "k", "Hello there", "", "one", USER("a question of one's own")), "");
+    CHECK_STR(TURN(all, "k", "", "", "", USER("a question of one's own"), MODEL("Hel"), USER("go")),
+              "one");
+    talks_free(all);
+}
+
+TEST(calls_are_known_by_their_ids)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "k", "", "call_1", "one", USER("look")), "");
+    CHECK_STR(TURN(all, "k", "", "call_2", "two", USER("look")), "");
+    CHECK_STR(TURN(all, "k", "", "", "", USER("look"), CALLS("call_1"), RESULT("call_1")), "one");
+    CHECK_STR(TURN(all, "k", "", "", "", USER("look"), CALLS("call_2"), RESULT("call_2")), "two");
+    talks_free(all);
+}
+
+TEST(what_one_key_said_is_not_found_by_another)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "k", "Hello.", "", "one", USER("hi")), "");
+    CHECK_STR(TURN(all, "other", "", "", "", USER("hi"), MODEL("Hello."), USER("a")), "");
+    talks_free(all);
+}
+
+TEST(the_oldest_is_forgotten_first)
+{
+    struct talks *all = fresh(4); /* two conversations */
+    char text[8];
+
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(text, sizeof text, "q%d", i);
+        CHECK_STR(TURN(all, "k", "yes", "", text, USER(text)), "");
+    }
+    CHECK_STR(TURN(all, "k", "", "", "", USER("q0"), MODEL("yes"), USER("a")), "");
+    CHECK_STR(TURN(all, "k", "", "", "", USER("q4"), MODEL("yes"), USER("a")), "q4");
+    talks_free(all);
+}
+
+TEST(a_response_is_gone_on_with_by_its_id)
+{
+    struct talks *all = fresh(16);
+    struct chat_request r = request((const struct say[]){USER("hi")}, 1);
+    struct json doc;
+    struct talk t;
+    struct err e;
+    str found = STR("");
+
+    r.dialect = CHAT_RESPONSES;
+    json_init(&doc);
+    CHECK(json_parse(&doc, STR("{\"previous_response_id\":\"resp_1\"}"), &e));
+    talk_begin(all, &t, STR(""), &r);
+    talk_text(&t, STR("yes"));
+    talk_end(all, &t, STR("one"), STR("resp_1"));
+    r = request((const struct say[]){USER("and now")}, 1);
+    r.dialect = CHAT_RESPONSES;
+    r.doc = &doc;
+    talk_begin(all, &t, STR(""), &r);
+    CHECK(talk_find(all, &t, &arena, &found));
+    CHECK_STR(found, "one");
+    json_release(&doc);
+    talks_free(all);
+    arena_release(&arena);
+}
+
+TEST_MAIN(T(the_next_request_of_a_conversation_is_of_its_session),
+          T(the_same_question_again_is_another_conversation),
+          T(a_reply_that_the_client_changed_is_found_by_what_was_asked),
+          T(calls_are_known_by_their_ids), T(what_one_key_said_is_not_found_by_another),
+          T(the_oldest_is_forgotten_first), T(a_response_is_gone_on_with_by_its_id))
