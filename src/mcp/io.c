@@ -262,7 +262,8 @@ static void on_error(void *ctx, const struct err *e, bool sent)
 
 static void start_fetch(void *ctx)
 {
-    static const struct client_handler handler = {on_head, on_bytes, on_end, on_error};
+    static const struct client_handler handler = {
+        .on_head = on_head, .on_bytes = on_bytes, .on_end = on_end, .on_error = on_error};
     struct mcp_fetch *f = ctx;
     struct client_request r = {.url = &f->url,
                                .method = f->method,
