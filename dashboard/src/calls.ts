@@ -4,6 +4,7 @@ import type { Message } from "./live";
 
 const CALLS_MAX = 40;
 const TEXT_MAX = 256 * 1024;
+const DAY_MS = 24 * 3600_000;
 
 // Text that grows. Who shows it appends what is new; nobody draws it again.
 export class Growing {
@@ -52,7 +53,6 @@ export class Call {
   shown = true;
   missed = 0;
   began = performance.now(); // the request, by our clock
-  startedUs = 0;
   thoughtAt = 0; // when thinking was first seen
   result: Record<string, unknown> | null = null;
 
@@ -162,9 +162,8 @@ const handlers: Record<string, (c: Call, m: Message) => void> = {
     c.key = text(data.key_name);
     c.asked = text(data.asked);
     c.cap = number(data.cap_tokens) || null;
-    c.startedUs = number(data.started_us) ?? at_us;
-    const elapsed = at_us && c.startedUs ? Math.max(0, (at_us - c.startedUs) / 1000) : 0;
-    c.began = performance.now() - Math.min(elapsed, 3600_000);
+    const ago = at_us ? (at_us - (number(data.started_us) ?? at_us)) / 1000 : 0;
+    if (ago > 0 && ago < DAY_MS) c.began = performance.now() - ago;
   },
   reasoning_status(c, { data }) {
     const state = text(data.state) as CallState;

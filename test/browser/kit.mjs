@@ -65,7 +65,7 @@ async function one(browser, t) {
   const page = await context.newPage();
   const said = [], asked = new Set();
   page.setDefaultTimeout(PATIENCE);
-  page.on("console", (m) => ["error", "warning"].includes(m.type()) && said.push(m.text()));
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && said.push(`${m.text()} ${m.location().url}`));
   page.on("pageerror", (e) => said.push(String(e.stack ?? e)));
   page.on("request", (r) => asked.add(r.url()));
   page.on("dialog", (d) => {

@@ -8,7 +8,10 @@ interface Model {
   name?: string;
   upstream?: string;
   prices?: Record<string, number | null> | null;
+  breaker?: Breaker;
 }
+
+type Breaker = string | { state?: string } | null;
 
 interface Provider {
   name: string;
@@ -18,12 +21,18 @@ interface Provider {
   enable_reasoning?: boolean | null;
   format?: string | null;
   fallback?: string[] | null;
-  breaker?: string | { state?: string } | null;
-  breaker_state?: string | null;
+  breaker?: Breaker;
 }
 
-function state(p: Provider): string {
-  return p.breaker_state ?? (typeof p.breaker === "string" ? p.breaker : p.breaker?.state) ?? "closed";
+const BREAKER: Record<string, string> = { open: "left alone for a while: its breaker is open", half_open: "being tried again", "half-open": "being tried again" };
+
+function state(b: Breaker | undefined): string {
+  return (typeof b === "string" ? b : b?.state) ?? "closed";
+}
+
+// How it is: "" if all is well.
+function trouble(b: Breaker | undefined): string {
+  return state(b) === "closed" ? "" : (BREAKER[state(b)] ?? state(b));
 }
 
 function prices(m: Model): string {
@@ -32,15 +41,16 @@ function prices(m: Model): string {
 }
 
 function ProviderCard({ p }: { p: Provider }) {
-  const s = state(p);
-  const well = s === "closed";
   const models = (p.models ?? []).map((m): Model => (typeof m === "string" ? { alias: m, upstream: m } : m));
+  const down = models.filter((m) => trouble(m.breaker)).length;
+  const bad = trouble(p.breaker) || (down ? `${down} of ${models.length} models ${down === 1 ? "is" : "are"} left alone` : "");
+  const priced = models.some((m) => prices(m) !== "–");
   return (
     <article class="card provider">
       <header>
         <strong class="name">{p.name}</strong>
         {p.kind ? <Badge>{p.kind}</Badge> : null}
-        <span class={`status ${well ? "good" : "bad"}`} title="The breaker: open means it is left alone for a while"><i aria-hidden="true" />{well ? "taking calls" : s === "open" ? "left alone: breaker open" : "being tried: breaker half open"}</span>
+        <span class={`status ${bad ? "bad" : "good"}`}><i aria-hidden="true" />{bad || "taking calls"}</span>
         <span class="spring" />
         {p.base_url ? <code class="quiet">{p.base_url}</code> : null}
       </header>
@@ -51,8 +61,16 @@ function ProviderCard({ p }: { p: Provider }) {
       </dl>
       {models.length ? (
         <table class="rows plain">
-          <thead><tr><th>Model</th><th>Upstream</th><th>Prices, a million tokens</th></tr></thead>
-          <tbody>{models.map((m) => <tr><td class="main"><strong>{m.alias ?? m.name}</strong></td><td data-label="upstream"><code>{m.upstream ?? m.alias ?? m.name}</code></td><td class="numbers" data-label="prices">{prices(m)}</td></tr>)}</tbody>
+          <thead><tr><th>Model</th><th>Upstream</th>{priced ? <th>Prices, a million tokens</th> : null}</tr></thead>
+          <tbody>
+            {models.map((m) => (
+              <tr>
+                <td class="main"><strong>{m.alias ?? m.name}</strong>{trouble(m.breaker) ? <span class="under"><span class="status bad"><i aria-hidden="true" />{trouble(m.breaker)}</span></span> : null}</td>
+                <td data-label="upstream"><code>{m.upstream ?? m.alias ?? m.name}</code></td>
+                {priced ? <td class="numbers" data-label="prices">{prices(m)}</td> : null}
+              </tr>
+            ))}
+          </tbody>
         </table>
       ) : <p class="quiet">Any model, as <code>{p.name}/model</code>.</p>}
     </article>

@@ -1,7 +1,7 @@
 // session.tsx - one session: its calls and its tools in the order they ran. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
 import { send, useApi, type Event, type SessionDetail } from "../api";
-import { Board } from "../calls";
+import { Board, type Call } from "../calls";
 import { useCell } from "../cell";
 import { count, duration, fullTime, money } from "../format";
 import { live } from "../live";
@@ -84,10 +84,13 @@ function Actions({ s }: { s: SessionDetail }) {
   );
 }
 
-// Calls that run now, below what is on record.
-function Running({ board, known }: { board: Board; known: Set<string> }) {
-  useCell(board.changes);
-  return <>{board.calls.filter((c) => !known.has(c.id)).reverse().map((c) => <CallCard key={c.id} call={c} />)}</>;
+// Calls that run now: below what is on record, and in the place of what is there of them so far.
+function runningNow(board: Board, events: Event[]): { cards: Call[]; done: Event[] } {
+  const ended = new Set(events.filter((e) => e.details?.ended_at_us).map((e) => e.event_id));
+  const known = new Set(events.map((e) => e.event_id));
+  const cards = board.calls.filter((c) => (c.running ? !ended.has(c.id) : !known.has(c.id))).reverse();
+  const shown = new Set(cards.map((c) => c.id));
+  return { cards, done: events.filter((e) => !shown.has(e.event_id)) };
 }
 
 function useLive(id: string, reload: () => void): Board {
@@ -122,7 +125,8 @@ function useJump(hash: string, ready: boolean): void {
 }
 
 function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string }) {
-  const events = s.chronological_timeline ?? [];
+  useCell(board.changes);
+  const { cards, done: events } = runningNow(board, s.chronological_timeline ?? []);
   const model = events.filter((e) => e.type === "llm_interaction");
   useJump(hash, true);
   return (
@@ -141,9 +145,9 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
       {!isEmpty(s.alert_data) ? <Disclosure title="What it was given">{() => <Json value={s.alert_data} />}</Disclosure> : null}
       {!isEmpty(s.session_metadata) ? <Disclosure title="Metadata">{() => <Json value={s.session_metadata} />}</Disclosure> : null}
       <ol class="timeline" aria-label="Timeline">
-        {events.map((e: Event) => <EventCard key={e.event_id} e={e} marked={e.event_id === hash} open={model.length <= 3 || e === model[model.length - 1]} />)}
+        {events.map((e) => <EventCard key={e.event_id} e={e} marked={e.event_id === hash} open={model.length <= 3 || e === model[model.length - 1]} />)}
       </ol>
-      <Running board={board} known={new Set(events.map((e) => e.event_id))} />
+      {cards.map((c) => <CallCard key={c.id} call={c} />)}
       {s.final_analysis && s.final_analysis !== model[model.length - 1]?.details?.response ? <section class="card"><h2>Final analysis</h2><Markdown text={s.final_analysis} /></section> : null}
     </>
   );
@@ -157,7 +161,7 @@ export function SessionPage({ id }: { id: string }) {
   return (
     <>
       <p class="crumbs"><a href="/sessions">Sessions</a></p>
-      <Title title={s?.title || s?.alert_type || "Session"}>{s ? <Actions s={s} /> : null}</Title>
+      <Title title={s?.title || (s?.agent_type === "gateway" ? "" : s?.alert_type) || id}>{s ? <Actions s={s} /> : null}</Title>
       <Loaded of={{ ...detail, data: s }}>{(data) => <Body s={data} board={board} hash={hash} />}</Loaded>
     </>
   );

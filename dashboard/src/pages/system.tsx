@@ -128,7 +128,7 @@ export function SystemPage() {
       <Loaded of={system}>
         {(s) => {
           const parts = Object.entries(s).filter(([k, v]) => v && typeof v === "object" && !Array.isArray(v) && k !== "config");
-          const plain = Object.entries(s).filter(([k, v]) => (typeof v !== "object" || v === null) && !/^(version|uptime)/.test(k));
+          const plain = Object.entries(s).filter(([k, v]) => (typeof v !== "object" || v === null) && !/^(version|uptime|started)/.test(k));
           return (
             <>
               <dl class="figures">

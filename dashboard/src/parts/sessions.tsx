@@ -8,7 +8,7 @@ export function sessionAddress(id: string, event?: string | null): string {
 }
 
 function Row({ s }: { s: Session }) {
-  const title = s.title || s.alert_type || s.session_id;
+  const title = s.title || (s.agent_type === "gateway" ? "" : s.alert_type) || s.session_id;
   const tools = s.mcp_communication_count;
   return (
     <tr>
