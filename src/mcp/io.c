@@ -262,7 +262,8 @@ static void on_error(void *ctx, const struct err *e, bool sent)
 
 static void start_fetch(void *ctx)
 {
-    static const struct client_handler handler = {on_head, on_bytes, on_end, on_error, NULL};
+    static const struct client_handler handler = {
+        .on_head = on_head, .on_bytes = on_bytes, .on_end = on_end, .on_error = on_error};
     struct mcp_fetch *f = ctx;
     struct client_request r = {.url = &f->url,
                                .method = f->method,
@@ -333,6 +334,14 @@ void mcp_fetch_free(struct mcp_fetch *f)
     free(f->item);
     f->item = NULL;
     loop_post(f->io->loop, &f->stop);
+}
+
+void mcp_fetch_interrupt(struct mcp_fetch *f)
+{
+    struct err e;
+
+    err_set(&e, ERR_CANCELLED, "interrupted");
+    mcp_inbox_fail(&f->inbox, &e);
 }
 
 /* An event of a stream as it came: its data lines joined in place, and its id and retry. */

@@ -143,4 +143,5 @@ void server_ws_send(struct server_ws *w, bool text, str data);
 void server_ws_send_frames(struct server_ws *w, str frames);
 bool server_ws_full(const struct server_ws *w);
 size_t server_ws_queued(const struct server_ws *w);
+void server_ws_flush(struct server_ws *w);
 void server_ws_close(struct server_ws *w, int code, str reason);

@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import json
+import sqlite3
 import threading
 import time
 import unittest
@@ -371,6 +372,50 @@ class Corners(unittest.TestCase):
             r = request("/v1/messages", body, headers)
             self.assertEqual(r.status, status, r.body)
         self.assertEqual(count() - before, 3)
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+class StoreDown(unittest.TestCase):
+    """The tables cannot be written: somebody else holds them."""
+
+    def load(self, gateway, seconds):
+        """So many calls as four clients make in that time."""
+        made, until = [], time.monotonic() + seconds
+        body = {"model": "chat", "messages": [{"role": "user", "content": "hi " * 2000}]}
+
+        def client():
+            while time.monotonic() < until:
+                r = request("/v1/chat/completions", body, {}, at=gateway)
+                made.append(r.status)
+
+        threads = [threading.Thread(target=client) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(set(made), {200})
+        return len(made)
+
+    def test_memory_stays_while_the_tables_do_not_follow(self):
+        up = asking.world.up
+        up.reply = chat_reply
+        with Gateway(BINARY, {"threads": 1, "providers": {"chat": {
+                "kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]}}}) as gateway:
+            for _ in range(10):  # until it has what it needs
+                before = resident(gateway.child.pid)
+                self.load(gateway, 2)
+                if resident(gateway.child.pid) <= before * 1.01:
+                    break
+            db = sqlite3.connect(gateway.folder / "history.db", isolation_level=None, timeout=30)
+            db.execute("BEGIN IMMEDIATE")
+            before, count = resident(gateway.child.pid), self.load(gateway, 8)
+            self.assertLessEqual(resident(gateway.child.pid), before * 1.05, f"{count} calls")
+            db.execute("ROLLBACK")
+            db.close()
 
 
 if __name__ == "__main__":
