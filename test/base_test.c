@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/spare.h"
 #include "test.h"
 
 #include <errno.h>
@@ -140,7 +141,52 @@ TEST(err_codes_have_a_status_and_say_if_a_retry_makes_sense)
         CHECK(err_name((enum err_code)c)[0] != '\0');
 }
 
-TEST_MAIN(T(str_views_compare_and_cut), T(str_u64_takes_digits_that_fit_and_nothing_else),
+TEST(str_same_looks_at_every_byte)
+{
+    char a[40], b[40];
+
+    memset(a, 'x', sizeof a);
+    for (size_t n = 0; n < sizeof a; n++) {
+        memcpy(b, a, sizeof a);
+        CHECK(str_same(a, b, n));
+        for (size_t i = 0; i < sizeof a; i++) {
+            b[i] = 'y';
+            CHECK(str_same(a, b, n) == (i >= n));
+            b[i] = 'x';
+        }
+    }
+}
+
+TEST(spare_memory_goes_round_and_keeps_what_it_holds)
+{
+    static const size_t sizes[] = {1, 1023, 1024, 1025, 4096, 5000, 32768, 32769, 100000};
+    void *held[COUNT_OF(sizes)];
+    size_t got[COUNT_OF(sizes)];
+
+    for (int open = 0; open < 2; open++) {
+        if (open)
+            spare_open();
+        for (int round = 0; round < 200; round++)
+            for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+                size_t more = 3 * sizes[i];
+
+                got[i] = sizes[i];
+                held[i] = spare_alloc(&got[i]);
+                CHECK(got[i] >= sizes[i]);
+                memset(held[i], (int)i + 1, got[i]);
+                held[i] = spare_grow(held[i], got[i], sizes[i], &more);
+                CHECK(more >= 3 * sizes[i]);
+                CHECK_INT(((char *)held[i])[sizes[i] - 1], i + 1);
+                spare_free(held[i], more);
+            }
+    }
+    spare_close();
+    spare_free(NULL, 0);
+}
+
+TEST_MAIN(T(str_views_compare_and_cut), T(str_same_looks_at_every_byte),
+          T(spare_memory_goes_round_and_keeps_what_it_holds),
+          T(str_u64_takes_digits_that_fit_and_nothing_else),
           T(arena_gives_aligned_memory_up_to_its_ceiling),
           T(buf_keeps_whole_adds_under_its_ceiling_and_remembers),
           T(buf_printf_takes_more_than_its_small_buffer),

@@ -143,7 +143,7 @@ static void on_error(void *ctx, const struct err *e, bool sent)
     happened(c, 'x');
 }
 
-static const struct client_handler handler = {on_head, on_bytes, on_end, on_error};
+static const struct client_handler handler = {on_head, on_bytes, on_end, on_error, NULL};
 
 void call_init(struct call *c, struct world *w)
 {

@@ -325,7 +325,43 @@ TEST(json_long_numbers_take_no_time)
     buf_release(&b);
 }
 
-TEST_MAIN(T(json_finds_and_reads), T(json_pointer_follows_rfc_6901),
-          T(json_i64_takes_integers_that_fit_however_written), T(json_double_is_the_nearest_one),
-          T(json_double_does_not_mind_a_comma_in_the_locale), T(json_equal_goes_by_value),
-          T(json_equal_of_large_objects_takes_no_time), T(json_long_numbers_take_no_time))
+/* Whatever an object knows of its keys beforehand. */
+TEST(json_finds_the_last_of_equal_keys_among_any_others)
+{
+    struct json doc;
+    struct buf b;
+    struct err e;
+    char key[16];
+
+    json_init(&doc);
+    buf_init(&b, 1 << 20);
+    for (int n = 1; n < 60; n++)
+        for (int twice = 0; twice < n; twice += 7) {
+            buf_reset(&b);
+            buf_add_c(&b, '{');
+            for (int i = 0; i < n; i++)
+                buf_printf(&b, "\"%d%c\":%d,", i * i, 'a' + i % 26, i);
+            buf_printf(&b, "\"%d%c\":-1,\"\":-2,\"\\u0078y\":-3}", twice * twice, 'a' + twice % 26);
+            CHECK(json_parse(&doc, buf_str(&b), &e));
+            for (int i = 0; i < n; i++) {
+                int64_t v = 0;
+
+                (void)snprintf(key, sizeof key, "%d%c", i * i, 'a' + i % 26);
+                CHECK(json_i64(&doc, json_find(&doc, json_root(&doc), str_c(key)), &v));
+                CHECK_INT(v, i == twice ? -1 : i);
+            }
+            CHECK(json_find(&doc, json_root(&doc), STR("")));
+            CHECK(json_find(&doc, json_root(&doc), STR("xy")));
+            CHECK(!json_find(&doc, json_root(&doc), STR("nobody")));
+        }
+    CHECK(json_parse(&doc, STR("{\"a\":1,\"bc\":2}"), &e));
+    CHECK(!json_find(&doc, json_root(&doc), STR("b")) && !json_find(&doc, NULL, STR("a")));
+    json_release(&doc);
+    buf_release(&b);
+}
+
+TEST_MAIN(T(json_finds_and_reads), T(json_finds_the_last_of_equal_keys_among_any_others),
+          T(json_pointer_follows_rfc_6901), T(json_i64_takes_integers_that_fit_however_written),
+          T(json_double_is_the_nearest_one), T(json_double_does_not_mind_a_comma_in_the_locale),
+          T(json_equal_goes_by_value), T(json_equal_of_large_objects_takes_no_time),
+          T(json_long_numbers_take_no_time))

@@ -205,6 +205,46 @@ TEST(people_are_masked_when_asked_for)
     }
 }
 
+#define K8S "[MASKED:kubernetes_secret]"
+
+static const struct sample manifests[] = {
+    {"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  a: Yg==\n  c: |\n    x\n    y: "
+     "z\n  d: \"q\"\ntype: Opaque\n",
+     "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  a: " K8S "\n  c: |\n    " K8S
+     "\n    " K8S "\n  d: " K8S "\ntype: Opaque\n"},
+    {"apiVersion: v1\ndata:\n  a: Yg==\nkind: Secret\n",
+     "apiVersion: v1\ndata:\n  a: " K8S "\nkind: Secret\n"},
+    {"kind: \"Secret\"\nstringData: {a: b, c: d}\n---\nkind: ConfigMap\ndata:\n  a: b\n",
+     "kind: \"Secret\"\nstringData: " K8S "\n---\nkind: ConfigMap\ndata:\n  a: b\n"},
+    {"apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    a: Yg==\n  kind: Secret\n- "
+     "apiVersion: "
+     "v1\n  data:\n    a: b\n  kind: ConfigMap\nkind: List\n",
+     "apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    a: " K8S
+     "\n  kind: Secret\n- apiVersion: v1\n  data:\n    a: b\n  kind: ConfigMap\nkind: List\n"},
+    {"kind: SecretList\nitems:\n- data:\n    a: Yg==\n  metadata:\n    name: x\n",
+     "kind: SecretList\nitems:\n- data:\n    a: " K8S "\n  metadata:\n    name: x\n"},
+    {"kind: Secret\\ndata:\\n  a: Yg==\\ntype: Opaque",
+     "kind: Secret\\ndata:\\n  a: " K8S "\\ntype: Opaque"},
+    {"kind: Secret\nmetadata:\n  annotations:\n    "
+     "kubectl.kubernetes.io/last-applied-configuration: "
+     "|\n      {\"data\":{\"a\":\"Yg==\"}}\n  name: x\n",
+     "kind: Secret\nmetadata:\n  annotations:\n    "
+     "kubectl.kubernetes.io/last-applied-configuration: "
+     "|\n      " K8S "\n  name: x\n"},
+    {"got {\"kind\":\"Secret\",\"data\":{\"a\":\"Yg==\",\"b\":\"c\"},\"n\":\"o\"} ok",
+     "got {\"kind\":\"Secret\",\"data\":{\"a\":\"" K8S "\",\"b\":\"" K8S "\"},\"n\":\"o\"} ok"},
+    {"{\\\"data\\\": {\\\"a\\\": \\\"Yg==\\\"}, \\\"kind\\\": \\\"Secret\\\"",
+     "{\\\"data\\\": {\\\"a\\\": \\\"" K8S "\\\"}, \\\"kind\\\": \\\"Secret\\\""},
+    {"kind: ConfigMap\ndata:\n  a: b\n", NULL},
+    {"this kind: Secret things", NULL},
+    {"kind: Secrets\ndata:\n  a: b\n", NULL},
+};
+
+TEST(kubernetes_secrets_lose_their_values)
+{
+    CHECK_ALL(MASK_DEFAULT, manifests);
+}
+
 static void check_json(const struct mask *m, const char *in, const char *want)
 {
     struct buf out;
@@ -327,6 +367,6 @@ TEST(bad_patterns_are_refused)
 
 TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
           T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
-          T(people_are_masked_when_asked_for), T(json_stays_json),
-          T(patterns_of_the_user_replace_what_they_match), T(a_pattern_at_its_limit_masks_the_rest),
-          T(bad_patterns_are_refused))
+          T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
+          T(json_stays_json), T(patterns_of_the_user_replace_what_they_match),
+          T(a_pattern_at_its_limit_masks_the_rest), T(bad_patterns_are_refused))

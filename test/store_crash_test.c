@@ -39,7 +39,7 @@ static void NORETURN put_until_killed(struct place *p, unsigned cycle, int pipe)
         struct store_health h;
 
         sample_fill(m, cycle, n);
-        *r = (struct report){{report_ack, NULL}, pipe, n};
+        *r = (struct report){{.fn = report_ack}, pipe, n};
         store_call_put(s, &m->row, &r->ticket);
         do {
             store_health(s, &h);

@@ -210,7 +210,7 @@ void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned
 {
     struct count *c = base_alloc(sizeof *c);
 
-    *c = (struct count){{on_stored, NULL}, stored, refused, NULL};
+    *c = (struct count){{.fn = on_stored}, stored, refused, NULL};
     store_call_put(s, row, &c->ticket);
 }
 

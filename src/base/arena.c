@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include "base/spare.h"
+
 /* Many arenas hold next to nothing for as long as a stream is open: the first block is small (and
  * of a size that malloc keeps at hand), the second is not. */
 #define ARENA_BLOCK_FIRST 992
-#define ARENA_BLOCK_MIN 4096
+#define ARENA_BLOCK_MIN (4096 - sizeof(struct arena_block)) /* with its head, what spare.h keeps */
 
 struct arena_block {
     struct arena_block *older;
-    size_t size; /* of bytes */
+    size_t size;  /* of bytes */
+    size_t whole; /* of all of it */
     max_align_t bytes[];
 };
 
@@ -26,7 +29,7 @@ size_t arena_left(const struct arena *a)
 static void grow(struct arena *a, size_t need)
 {
     size_t size = a->block ? a->block->size * 2 : ARENA_BLOCK_FIRST;
-    size_t left = a->size_max - a->size;
+    size_t left = a->size_max - a->size, whole;
     struct arena_block *b;
 
     if (need > left)
@@ -37,7 +40,10 @@ static void grow(struct arena *a, size_t need)
         size = left;
     if (size < need)
         size = need;
-    b = base_alloc(sizeof *b + size);
+    whole = sizeof *b + size;
+    b = spare_alloc(&whole);
+    size = whole - sizeof *b < left ? whole - sizeof *b : left;
+    b->whole = whole;
     b->older = a->block;
     b->size = size;
     a->block = b;
@@ -94,6 +100,18 @@ str arena_join(struct arena *a, str x, str y, str z)
     return (str){p, x.n + y.n + z.n};
 }
 
+str arena_u64(struct arena *a, uint64_t n)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    return arena_dup(a, (str){digits + at, sizeof digits - at});
+}
+
 str arena_printf(struct arena *a, const char *fmt, ...)
 {
     char small[256], *p;
@@ -122,7 +140,7 @@ static void free_blocks(struct arena *a, const struct arena_block *until)
         struct arena_block *older = a->block->older;
 
         a->size -= a->block->size;
-        free(a->block);
+        spare_free(a->block, a->block->whole);
         a->block = older;
     }
     a->used = 0;

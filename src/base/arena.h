@@ -35,6 +35,8 @@ void *arena_zero(struct arena *a, size_t n, size_t size) MUST_USE;
 str arena_dup(struct arena *a, str s);
 /* The three behind one another, likewise. */
 str arena_join(struct arena *a, str x, str y, str z);
+/* A number in decimal, likewise. */
+str arena_u64(struct arena *a, uint64_t n);
 str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* How much may still be asked for. */

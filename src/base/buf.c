@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
+#include "base/spare.h"
+
 #define BUF_CAP_MIN 64
 
 void buf_init(struct buf *b, size_t size_max)
@@ -10,7 +12,7 @@ void buf_init(struct buf *b, size_t size_max)
 
 void buf_release(struct buf *b)
 {
-    free(b->p);
+    spare_free(b->p, b->cap);
     *b = (struct buf){.size_max = b->size_max};
 }
 
@@ -20,7 +22,7 @@ void buf_reset(struct buf *b)
     b->full = false;
 }
 
-char *buf_room(struct buf *b, size_t size)
+char *buf_room_more(struct buf *b, size_t size)
 {
     size_t cap = b->cap;
 
@@ -34,7 +36,7 @@ char *buf_room(struct buf *b, size_t size)
     do
         cap = cap < BUF_CAP_MIN ? BUF_CAP_MIN : cap * 2;
     while (cap - b->n < size);
-    b->p = base_realloc(b->p, cap);
+    b->p = spare_grow(b->p, b->cap, b->n, &cap);
     b->cap = cap;
     return b->p + b->n;
 }
@@ -42,8 +44,10 @@ char *buf_room(struct buf *b, size_t size)
 void buf_reserve(struct buf *b, size_t size)
 {
     if (!b->full && size > b->cap - b->n && size <= b->size_max - b->n) {
-        b->cap = b->n + size;
-        b->p = base_realloc(b->p, b->cap);
+        size_t cap = b->n + size;
+
+        b->p = spare_grow(b->p, b->cap, b->n, &cap);
+        b->cap = cap;
     }
 }
 
@@ -51,26 +55,6 @@ void buf_wrote(struct buf *b, size_t size)
 {
     assert(size <= b->cap - b->n);
     b->n += size;
-}
-
-void buf_add(struct buf *b, str s)
-{
-    char *p = buf_room(b, s.n);
-
-    if (!p)
-        return;
-    memcpy(p, s.p, s.n);
-    b->n += s.n;
-}
-
-void buf_add_c(struct buf *b, char c)
-{
-    char *p = buf_room(b, 1);
-
-    if (!p)
-        return;
-    *p = c;
-    b->n++;
 }
 
 void buf_add_u64(struct buf *b, uint64_t n)
@@ -137,7 +121,7 @@ bool buf_ok(const struct buf *b, const char *what, struct err *e)
 void buf_pool_release(struct buf_pool *pool)
 {
     while (pool->n > 0)
-        free(pool->spare[--pool->n].p);
+        pool->n--, spare_free(pool->spare[pool->n].p, pool->spare[pool->n].cap);
 }
 
 void buf_take(struct buf_pool *pool, struct buf *b)

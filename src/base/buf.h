@@ -30,16 +30,41 @@ void buf_release(struct buf *b);
 /* Empty again and not full; the memory is kept. */
 void buf_reset(struct buf *b);
 
-void buf_add(struct buf *b, str s);
-void buf_add_c(struct buf *b, char c);
 /* In decimal. */
 void buf_add_u64(struct buf *b, uint64_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Room for `size` more bytes to be written at the place returned, or NULL and full. buf_wrote says
  * how many of them were. */
-char *buf_room(struct buf *b, size_t size) MUST_USE;
+char *buf_room_more(struct buf *b, size_t size) MUST_USE;
+static inline char *buf_room(struct buf *b, size_t size)
+{
+    if (b->p && !b->full && size <= b->cap - b->n && size <= b->size_max - b->n)
+        return b->p + b->n;
+    return buf_room_more(b, size);
+}
+
 void buf_wrote(struct buf *b, size_t size);
+
+static inline void buf_add(struct buf *b, str s)
+{
+    char *p = buf_room(b, s.n);
+
+    if (!p)
+        return;
+    memcpy(p, s.p, s.n);
+    b->n += s.n;
+}
+
+static inline void buf_add_c(struct buf *b, char c)
+{
+    char *p = buf_room(b, 1);
+
+    if (!p)
+        return;
+    *p = c;
+    b->n++;
+}
 
 /* So that as many more bytes fit without another allocation; no more than the ceiling allows. */
 void buf_reserve(struct buf *b, size_t size);

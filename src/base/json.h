@@ -59,8 +59,9 @@ struct json_node {
     uint32_t size;   /* its bytes in the source, quotes and brackets included */
     uint32_t span;   /* nodes it takes on the tape, itself included */
     uint8_t kind;    /* enum json_kind */
-    uint8_t escaped; /* a string with a backslash in it; a number with a fraction or an exponent */
-    uint16_t reserved; /* 0 */
+    uint8_t escaped; /* a string with a backslash in it; a number with a fraction or an exponent;
+                      * an object: what tells keys apart beside `keys` */
+    uint16_t keys;   /* of an object: json_key_bit of each of its keys; else 0 */
 };
 
 struct json {
@@ -106,8 +107,26 @@ static inline const struct json_node *json_value(const struct json_node *key)
     return key + 1;
 }
 
+/* Dialects look for dozens of members that most objects do not have: an object knows for each of 15
+ * kinds of keys whether it has one. Keys with escapes may be of any kind. */
+#define JSON_KEYS_REPEAT 0x8000 /* two of them may be the same */
+static inline uint16_t json_key_bit(const char *p, size_t n)
+{
+    size_t kind = (n + (n ? (unsigned char)p[0] * 5u + (unsigned char)p[n - 1] : 0)) & 15;
+
+    return (uint16_t)(1u << (kind == 15 ? 7 : kind));
+}
+
 /* The value of a member, or NULL: v may be NULL or no object. The key is compared unescaped. */
-const struct json_node *json_find(const struct json *doc, const struct json_node *v, str key);
+const struct json_node *json_find_among(const struct json *doc, const struct json_node *v, str key);
+static inline const struct json_node *json_find(const struct json *doc, const struct json_node *v,
+                                                str key)
+{
+    if (!v || v->kind != JSON_OBJECT || !(v->keys & json_key_bit(key.p, key.n)))
+        return NULL;
+    return json_find_among(doc, v, key);
+}
+
 /* The element at an index, or NULL likewise. */
 const struct json_node *json_at(const struct json *doc, const struct json_node *v, size_t index);
 /* A JSON Pointer (RFC 6901), or NULL. */
@@ -128,7 +147,7 @@ static inline bool json_is(const struct json *doc, const struct json_node *v, st
         return false;
     if (v->escaped)
         return json_is_escaped(doc, v, s);
-    return v->size - 2 == s.n && memcmp(doc->src.p + v->at + 1, s.p, s.n) == 0;
+    return v->size - 2 == s.n && str_same(doc->src.p + v->at + 1, s.p, s.n);
 }
 
 /* An integer that fits; 1.0 and 1e2 count as integers. */

@@ -90,11 +90,18 @@ static void put(struct line *l, size_t *at, str s)
     *at += s.n;
 }
 
+/* Needs no quotes. */
 static bool is_bare(str s)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\\' || s.p[i] > '~')
+    /* A bit for each byte: all that can be seen but the quote, the equals sign, the backslash. */
+    static const uint64_t bare[4] = {0xDFFFFFFA00000000u, 0x7FFFFFFFEFFFFFFFu};
+
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+
+        if (!(bare[c >> 6] >> (c & 63) & 1))
             return false;
+    }
     return s.n > 0;
 }
 
@@ -196,7 +203,7 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
     put(l, at, str_c(number));
 }
 
-static void add(struct line *l, struct log_field f)
+static inline void add(struct line *l, struct log_field f)
 {
     size_t at = l->n;
 

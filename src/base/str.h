@@ -36,9 +36,34 @@ static inline str str_c(const char *z)
     return z ? (str){z, strlen(z)} : (str){"", 0};
 }
 
+/* Whether n bytes are the same: names are short, and a call costs more than their comparison. */
+static inline bool str_same(const char *a, const char *b, size_t n)
+{
+    uint64_t a8, b8, a9, b9;
+    uint32_t a4, b4, a5, b5;
+
+    if (n > 16)
+        return memcmp(a, b, n) == 0;
+    if (n >= 8) {
+        memcpy(&a8, a, 8);
+        memcpy(&b8, b, 8);
+        memcpy(&a9, a + n - 8, 8);
+        memcpy(&b9, b + n - 8, 8);
+        return ((a8 ^ b8) | (a9 ^ b9)) == 0;
+    }
+    if (n >= 4) {
+        memcpy(&a4, a, 4);
+        memcpy(&b4, b, 4);
+        memcpy(&a5, a + n - 4, 4);
+        memcpy(&b5, b + n - 4, 4);
+        return ((a4 ^ b4) | (a5 ^ b5)) == 0;
+    }
+    return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
+}
+
 static inline bool str_eq(str a, str b)
 {
-    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+    return a.n == b.n && str_same(a.p, b.p, a.n);
 }
 
 /* Bytes compared as unsigned; a prefix comes before what it begins. */

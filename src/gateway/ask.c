@@ -152,7 +152,7 @@ static void on_end(void *ctx, const struct err *e)
     over(a);
 }
 
-static const struct call_sink sink = {on_frame, on_error, on_end};
+static const struct call_sink sink = {on_frame, on_error, on_end, NULL};
 
 /* ---- its life ---- */
 

@@ -57,6 +57,8 @@ struct call_sink {
     void (*on_error)(void *ctx, const struct chat_error *error);
     /* It is on record; the call is gone when this returns. e: it could not be recorded. */
     void (*on_end)(void *ctx, const struct err *e);
+    /* No more frames for now: what was gathered should leave. May be NULL. */
+    void (*on_rest)(void *ctx);
 };
 
 /* False: error says why, in words for the client; its texts live in the arena given. */

@@ -77,5 +77,6 @@ struct gateway_loop {
     struct metrics_shard *metrics;
     struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
-    size_t calls; /* running */
+    size_t calls;          /* running */
+    struct loop_task push; /* at the end of a round: what it put on record goes to disk */
 };

@@ -208,7 +208,7 @@ static void on_error(void *ctx, const struct err *e, bool sent)
     ended(o, e->code == ERR_UPSTREAM || e->code == ERR_TIMEOUT);
 }
 
-static const struct client_handler handler = {on_head, on_bytes, on_end, on_error};
+static const struct client_handler handler = {on_head, on_bytes, on_end, on_error, NULL};
 
 static void send_batch(struct otlp *o)
 {

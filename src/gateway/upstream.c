@@ -152,7 +152,15 @@ static void net_error(void *ctx, const struct err *e, bool sent)
     u->handler->on_error(u->ctx, e);
 }
 
-static const struct client_handler net_handler = {net_head, net_bytes, net_end, net_error};
+static void net_rest(void *ctx)
+{
+    struct upstream *u = ctx;
+
+    u->handler->on_rest(u->ctx);
+}
+
+static const struct client_handler net_handler = {
+    net_head, net_bytes, net_end, net_error, net_rest};
 
 static void net_start(struct upstream *u, struct client *c, const struct upstream_request *r)
 {
@@ -221,6 +229,7 @@ static void play(void *ctx)
     u->piece++;
     play_next(u);
     u->handler->on_bytes(u->ctx, call->pieces[u->piece - 1].bytes);
+    u->handler->on_rest(u->ctx);
 }
 
 static void play_start(struct upstream *u, const struct upstream_request *r)

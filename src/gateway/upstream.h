@@ -26,6 +26,7 @@ struct upstream_handler {
     void (*on_bytes)(void *ctx, str bytes);
     void (*on_end)(void *ctx);
     void (*on_error)(void *ctx, const struct err *e);
+    void (*on_rest)(void *ctx); /* behind on_bytes: no more for now */
 };
 
 struct upstream_tape; /* a reply being recorded */

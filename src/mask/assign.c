@@ -25,6 +25,8 @@ struct place {
     bool line;           /* the name begins its line */
     bool tight;          /* name=value */
     bool prose;          /* name is value */
+    bool equal;          /* name == value */
+    bool header;         /* name: the rest of the line */
     bool short_of;       /* the text ends before it is clear */
 };
 
@@ -84,6 +86,9 @@ static bool name_around(struct place *p, size_t at)
     p->i = end;
     p->name_from = from;
     p->line = begins_line(s, from);
+    p->header = end - from >= 6 && (str_ends(str_slice(s, 0, end), STR("orization")) ||
+                                    str_ends(str_slice(s, 0, end), STR("ORIZATION")) ||
+                                    str_ends(str_slice(s, 0, end), STR("ookie")));
     return mask_name_is_secret(str_slice(s, from, end), &p->rule, &number);
 }
 
@@ -125,6 +130,12 @@ static bool pair_behind(struct place *p)
     return true;
 }
 
+/* ("password", ...: the name is the first of several. */
+static bool is_argument(const struct place *p)
+{
+    return p->name_from > 1 && strchr("([", p->t->s.p[p->name_from - 2]);
+}
+
 static bool sign_behind(struct place *p)
 {
     size_t name_end = p->i, quotes;
@@ -140,6 +151,7 @@ static bool sign_behind(struct place *p)
     if (c == ':' || c == '=') {
         p->i++;
         p->tight = close && c == '=' && !mask_is_space(peek(p, p->i));
+        p->equal = c == '=' && peek(p, p->i) == '=';
         skip_of(p, "=>~:", 2);
         return true;
     }
@@ -152,7 +164,7 @@ static bool sign_behind(struct place *p)
         p->i++;
         return true;
     }
-    if ((c == '(' && close) || (c == ',' && quoted)) {
+    if ((c == '(' && close) || (c == ',' && quoted && is_argument(p))) {
         size_t was = p->i++;
 
         skip_of(p, " ", 4);
@@ -213,7 +225,11 @@ static bool stands_for(str v)
                                         "[",
                                         "&"};
     char bytes[32];
-    str s = lower(v, bytes);
+    str s;
+
+    while (v.n > 1 && strchr(",;)", v.p[v.n - 1]))
+        v.n--;
+    s = lower(v, bytes);
 
     for (size_t i = 0; i < COUNT_OF(begins); i++)
         if (str_starts(s, str_c(begins[i])))
@@ -338,7 +354,7 @@ static enum mask_found bare(struct place *p, struct mask_span *out)
     size_t from = p->i, end;
     str v;
 
-    if (p->rule == MASK_RULE_AUTHORIZATION || p->rule == MASK_RULE_COOKIE) {
+    if (p->header) {
         end = from;
         while (peek(p, end) != '\0' && !strchr("\r\n\"'\\", peek(p, end)))
             end++;
@@ -352,6 +368,8 @@ static enum mask_found bare(struct place *p, struct mask_span *out)
     if (p->short_of)
         return MASK_MORE;
     v = str_slice(p->t->s, from, end);
+    if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
+        return MASK_NO; /* somebody compares, or counts */
     if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !is_code(v)) {
         end = line_end(p, end);
         if (!p->short_of && stands_for(str_slice(p->t->s, from, end)))

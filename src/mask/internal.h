@@ -65,7 +65,7 @@ struct mask_row {
     const char *lead;
     int shift;
     unsigned group;
-    mask_match *match;
+    mask_match *match; /* NULL: the text is looked at as a whole */
     const void *arg;
 };
 extern const struct mask_row mask_rows[];
@@ -113,6 +113,8 @@ struct mask_spans {
     size_t n, cap;
     size_t hold; /* from here on nothing is decided; s.n if all is */
     size_t hold_rule;
+    size_t hold_col; /* of a manifest that is held */
+    bool whole;      /* a lead stood there that has no rule of its own */
 };
 
 void mask_spans_release(struct mask_spans *f);

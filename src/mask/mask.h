@@ -100,7 +100,7 @@ struct mask_stream {
     struct buf held;      /* what stands before `floor` is out already and only looked back at */
     size_t floor;
     unsigned inside; /* of what is swallowed until its end: enum in stream.c */
-    size_t rule;     /* that swallows */
+    size_t col;      /* the column of a manifest that is swallowed */
 };
 
 void mask_stream_init(struct mask_stream *s, const struct mask *m);

@@ -10,87 +10,87 @@
 #define NAME_SEEN 96
 
 static const struct {
-    const char *end; /* what the name ends with */
+    str end; /* what the name ends with */
     unsigned char rule;
     bool whole;  /* it is all there is to the name */
     bool number; /* a number is a secret too */
 } names[] = {
-    {"password", MASK_RULE_PASSWORD, false, true},
-    {"passwords", MASK_RULE_PASSWORD, false, true},
-    {"passwd", MASK_RULE_PASSWORD, false, true},
-    {"passphrase", MASK_RULE_PASSWORD, false, true},
-    {"passcode", MASK_RULE_PASSWORD, false, true},
-    {"passwort", MASK_RULE_PASSWORD, false, true},
-    {"kennwort", MASK_RULE_PASSWORD, false, true},
-    {"pwd", MASK_RULE_PASSWORD, false, true},
-    {"pass", MASK_RULE_PASSWORD, true, true},
-    {"dbpass", MASK_RULE_PASSWORD, false, true},
-    {"userpass", MASK_RULE_PASSWORD, false, true},
-    {"sshpass", MASK_RULE_PASSWORD, false, true},
-    {"rootpass", MASK_RULE_PASSWORD, false, true},
-    {"adminpass", MASK_RULE_PASSWORD, false, true},
-    {"pin", MASK_RULE_PASSWORD, true, true},
-    {"pincode", MASK_RULE_PASSWORD, false, true},
-    {"cvv", MASK_RULE_PASSWORD, true, true},
-    {"cvc", MASK_RULE_PASSWORD, true, true},
-    {"otp", MASK_RULE_PASSWORD, true, true},
-    {"secret", MASK_RULE_SECRET, false, true},
-    {"secrets", MASK_RULE_SECRET, false, false},
-    {"secretvalue", MASK_RULE_SECRET, false, true},
-    {"secretstring", MASK_RULE_SECRET, false, true},
-    {"secretkey", MASK_RULE_SECRET, false, true},
-    {"secretkeybase", MASK_RULE_SECRET, false, true},
-    {"secretaccesskey", MASK_RULE_SECRET, false, true},
-    {"credential", MASK_RULE_SECRET, false, true},
-    {"credentials", MASK_RULE_SECRET, false, true},
-    {"privatekey", MASK_RULE_SECRET, false, true},
-    {"signingkey", MASK_RULE_SECRET, false, true},
-    {"encryptionkey", MASK_RULE_SECRET, false, true},
-    {"masterkey", MASK_RULE_SECRET, false, true},
-    {"accountkey", MASK_RULE_SECRET, false, true},
-    {"sharedkey", MASK_RULE_SECRET, false, true},
-    {"sharedaccesskey", MASK_RULE_SECRET, false, true},
-    {"sharedaccesssignature", MASK_RULE_SECRET, false, true},
-    {"storagekey", MASK_RULE_SECRET, false, true},
-    {"sessionkey", MASK_RULE_SECRET, false, true},
-    {"connectionstring", MASK_RULE_SECRET, false, false},
-    {"token", MASK_RULE_TOKEN, false, false},
-    {"tokenvalue", MASK_RULE_TOKEN, false, true},
-    {"jwt", MASK_RULE_TOKEN, false, false},
-    {"apikey", MASK_RULE_API_KEY, false, true},
-    {"apikeys", MASK_RULE_API_KEY, false, true},
-    {"accesskey", MASK_RULE_API_KEY, false, true},
-    {"authkey", MASK_RULE_API_KEY, false, true},
-    {"servicekey", MASK_RULE_API_KEY, false, true},
-    {"subscriptionkey", MASK_RULE_API_KEY, false, true},
-    {"licensekey", MASK_RULE_API_KEY, false, true},
-    {"authorization", MASK_RULE_AUTHORIZATION, false, true},
-    {"auth", MASK_RULE_AUTHORIZATION, true, false},
-    {"xauth", MASK_RULE_AUTHORIZATION, true, false},
-    {"cookie", MASK_RULE_COOKIE, true, false},
-    {"setcookie", MASK_RULE_COOKIE, false, false},
+    {STR_INIT("password"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passwords"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passwd"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passphrase"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passcode"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("passwort"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("kennwort"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("pwd"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("pass"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("dbpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("userpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("sshpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("rootpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("adminpass"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("pin"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("pincode"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("cvv"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("cvc"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("otp"), MASK_RULE_PASSWORD, true, true},
+    {STR_INIT("secret"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secrets"), MASK_RULE_SECRET, false, false},
+    {STR_INIT("secretvalue"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretstring"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretkeybase"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("secretaccesskey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("credential"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("credentials"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("privatekey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("signingkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("encryptionkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("masterkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("accountkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sharedkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sharedaccesskey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sharedaccesssignature"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("storagekey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("sessionkey"), MASK_RULE_SECRET, false, true},
+    {STR_INIT("connectionstring"), MASK_RULE_SECRET, false, false},
+    {STR_INIT("token"), MASK_RULE_TOKEN, false, false},
+    {STR_INIT("tokenvalue"), MASK_RULE_TOKEN, false, true},
+    {STR_INIT("jwt"), MASK_RULE_TOKEN, false, false},
+    {STR_INIT("apikey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("apikeys"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("accesskey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("authkey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("servicekey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("subscriptionkey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("licensekey"), MASK_RULE_API_KEY, false, true},
+    {STR_INIT("authorization"), MASK_RULE_AUTHORIZATION, false, true},
+    {STR_INIT("auth"), MASK_RULE_AUTHORIZATION, true, false},
+    {STR_INIT("xauth"), MASK_RULE_AUTHORIZATION, true, false},
+    {STR_INIT("cookie"), MASK_RULE_COOKIE, true, false},
+    {STR_INIT("setcookie"), MASK_RULE_COOKIE, false, false},
 };
 
 /* Tokens that nobody can log in with. */
-static const char *const not_names[] = {"nexttoken",
-                                        "pagetoken",
-                                        "synctoken",
-                                        "continuationtoken",
-                                        "eostoken",
-                                        "bostoken",
-                                        "padtoken",
-                                        "unktoken",
-                                        "septoken",
-                                        "clstoken",
-                                        "masktoken",
-                                        "stoptoken",
-                                        "pertoken",
-                                        "firsttoken",
-                                        "lasttoken",
-                                        "timetofirsttoken",
-                                        "specialtoken",
-                                        "imagepullsecret",
-                                        "imagepullsecrets"};
+static const str not_names[] = {STR_INIT("nexttoken"),
+                                STR_INIT("pagetoken"),
+                                STR_INIT("synctoken"),
+                                STR_INIT("continuationtoken"),
+                                STR_INIT("eostoken"),
+                                STR_INIT("bostoken"),
+                                STR_INIT("padtoken"),
+                                STR_INIT("unktoken"),
+                                STR_INIT("septoken"),
+                                STR_INIT("clstoken"),
+                                STR_INIT("masktoken"),
+                                STR_INIT("stoptoken"),
+                                STR_INIT("pertoken"),
+                                STR_INIT("firsttoken"),
+                                STR_INIT("lasttoken"),
+                                STR_INIT("timetofirsttoken"),
+                                STR_INIT("specialtoken"),
+                                STR_INIT("imagepullsecret"),
+                                STR_INIT("imagepullsecrets")};
 
 static str plain(str name, char out[NAME_SEEN])
 {
@@ -106,6 +106,11 @@ static str plain(str name, char out[NAME_SEEN])
     return (str){out, n};
 }
 
+static bool ends(str s, str end)
+{
+    return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] && str_ends(s, end);
+}
+
 bool mask_name_is_secret(str name, size_t *rule, bool *number)
 {
     char bytes[NAME_SEEN];
@@ -114,12 +119,12 @@ bool mask_name_is_secret(str name, size_t *rule, bool *number)
     if (s.n < 3)
         return false;
     for (size_t i = 0; i < COUNT_OF(not_names); i++)
-        if (str_ends(s, str_c(not_names[i])))
+        if (ends(s, not_names[i]))
             return false;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        str end = str_c(names[i].end);
+        str end = names[i].end;
 
-        if (names[i].whole ? !str_eq(s, end) : !str_ends(s, end))
+        if (names[i].whole ? !str_eq(s, end) : !ends(s, end))
             continue;
         *rule = names[i].rule;
         *number = names[i].number;

@@ -1,7 +1,5 @@
 /* rules.c - which rule looks where.
  *
- * Rows that stand together share a bucket of the filter, so those with like leads are neighbours.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mask/internal.h"
@@ -166,6 +164,8 @@ const struct mask_row mask_rows[] = {
     NAMED("ooki", 0),
     NAMED("auth", 0),
     NAMED("onst", 0),
+    /* a manifest may be here */
+    {"secr", 0, MASK_KUBERNETES, NULL, NULL},
     /* numbers */
     {"####", 0, MASK_CARDS, mask_match_card, NULL},
     {"~###", 1, MASK_PHONE, mask_match_phone, NULL},

@@ -65,7 +65,7 @@ static void settle(struct mask_spans *f)
 
 /* What the rows of these buckets say of the place where a lead ends. */
 static enum mask_found try_rows(const struct mask *m, const struct mask_view *t, size_t end,
-                                unsigned buckets, struct mask_span *out)
+                                unsigned buckets, struct mask_span *out, bool *whole)
 {
     const struct mask_leads *l = &m->leads;
 
@@ -77,6 +77,9 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
             enum mask_found f;
 
             if (at < 0 || !mask_lead_is(row->lead, t->s, end))
+                continue;
+            *whole |= !row->match;
+            if (!row->match)
                 continue;
             f = row->match(t, (size_t)at, row->arg, out);
             if (f == MASK_MORE)
@@ -97,7 +100,7 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
         size_t lead = end > 3 ? end - 3 : 0;
 
         at = end + 1;
-        switch (try_rows(m, t, end, buckets, &one)) {
+        switch (try_rows(m, t, end, buckets, &one, &out->whole)) {
         case MASK_NO:
             break;
         case MASK_MORE:
@@ -118,10 +121,11 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
 void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
     out->n = 0;
+    out->whole = false;
     out->hold = t->s.n;
     if (m->leads.row_count)
         scan_rules(m, t, out);
-    if (m->groups & MASK_KUBERNETES)
+    if ((m->groups & MASK_KUBERNETES) && (out->whole || !t->final))
         mask_secrets_scan(t, out);
     if (m->custom_count)
         mask_customs_scan(m, t, out);

@@ -1,11 +1,441 @@
 /* secrets.c - manifests of Kubernetes Secrets in plain text.
  *
+ * YAML is read by its lines and their columns: what stands in one mapping with "kind: Secret" is
+ * its region, and the values below data, stringData and binaryData in it go. A line may also end in
+ * an escaped line feed, where YAML stands in a string that nobody has undone. JSON in a text is
+ * read by its braces. Neither is parsed: what is shown in pieces, quoted or cut off is the rule.
+ *
+ * In a stream kubectl's order (apiVersion, data, kind) means that data comes before anybody knows
+ * whose it is: it is held back, and so is a Secret that has not ended yet.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mask/internal.h"
 
+#define LOOK_BACK ((size_t)1 << 20)
+
+struct line {
+    size_t from, to; /* without the line feed */
+    size_t next;     /* where the next one begins; to, if there is none */
+    size_t text;     /* its first character behind blanks and the dash of a list */
+    size_t col;      /* of that */
+    size_t dash;     /* the column of the dash; col, if there is none */
+    bool whole;      /* it has a line feed */
+};
+
+static const char *const data_names[] = {"data", "stringData", "binaryData"};
+
+static void add(struct mask_spans *out, const struct mask_view *t, size_t from, size_t to)
+{
+    while (from < to && mask_is_space(t->s.p[from]))
+        from++;
+    while (to > from && (mask_is_space(t->s.p[to - 1]) || t->s.p[to - 1] == '\\'))
+        to--;
+    if (from < t->floor)
+        from = t->floor;
+    if (from < to)
+        mask_spans_add(out, (struct mask_span){from, to, MASK_RULE_KUBERNETES, from});
+}
+
+/* ---- lines ---- */
+
+/* Whether a line ends at `at`: the size of what ends it, or 0. */
+static size_t line_break(str s, size_t at)
+{
+    if (s.p[at] == '\n')
+        return 1;
+    return s.p[at] == '\\' && at + 1 < s.n && s.p[at + 1] == 'n' ? 2 : 0;
+}
+
+static struct line line_at(str s, size_t from)
+{
+    struct line l = {.from = from, .to = from};
+    size_t size = 0, i;
+
+    while (l.to < s.n && !(size = line_break(s, l.to)))
+        l.to++;
+    l.next = l.to + size;
+    l.whole = size > 0;
+    for (i = from; i < l.to && s.p[i] == ' '; i++)
+        ;
+    l.dash = i - from;
+    while (i + 1 < l.to && s.p[i] == '-' && s.p[i + 1] == ' ')
+        for (i++; i < l.to && s.p[i] == ' '; i++)
+            ;
+    l.text = i;
+    l.col = i - from;
+    return l;
+}
+
+static size_t line_start(str s, size_t at)
+{
+    while (at > 0 && s.p[at - 1] != '\n' && !(at > 1 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\'))
+        at--;
+    return at;
+}
+
+static bool is_blank(const struct line *l)
+{
+    return l->text == l->to;
+}
+
+static bool starts(str s, size_t at, const char *word)
+{
+    return str_starts(str_slice(s, at, s.n), str_c(word));
+}
+
+/* ---, ... and ``` end a document. */
+static bool is_mark(str s, const struct line *l)
+{
+    return starts(s, l->text, "```") ||
+           (l->col == 0 && (starts(s, l->text, "---") || starts(s, l->text, "...")));
+}
+
+/* The member that a line begins with: where its value is, or 0. */
+static size_t value_of(str s, const struct line *l, str name)
+{
+    size_t at = l->text;
+    bool quoted = at < l->to && (s.p[at] == '"' || s.p[at] == '\'');
+
+    at += quoted;
+    if (!starts(s, at, name.p) || at + name.n + quoted >= l->to + 1)
+        return 0;
+    at += name.n + quoted;
+    return at < l->to && s.p[at] == ':' && (at + 1 == l->to || mask_is_space(s.p[at + 1])) ? at + 1
+                                                                                           : 0;
+}
+
+static size_t data_of(str s, const struct line *l)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < COUNT_OF(data_names) && !at; i++)
+        at = value_of(s, l, str_c(data_names[i]));
+    return at;
+}
+
+/* ---- YAML ---- */
+
+/* Behind the colon of any member; 0: the line has none. */
+static size_t any_value(str s, const struct line *l)
+{
+    for (size_t i = l->text; i < l->to; i++)
+        if (s.p[i] == ':' && (i + 1 == l->to || mask_is_space(s.p[i + 1])))
+            return i + 1;
+    return 0;
+}
+
+static bool is_block(str s, size_t at, size_t to)
+{
+    while (at < to && mask_is_space(s.p[at]))
+        at++;
+    if (at == to || (s.p[at] != '|' && s.p[at] != '>'))
+        return at == to;
+    for (at++; at < to; at++)
+        if (!strchr("+-0123456789 \r", s.p[at]))
+            return false;
+    return true;
+}
+
+/* The lines below one: what is deeper. Values of members go, and whole lines that are none. Where
+ * it ends. */
+static size_t take_below(const struct mask_view *t, size_t at, size_t end, size_t col,
+                         struct mask_spans *out)
+{
+    size_t child = STR_NONE;
+
+    while (at < end) {
+        struct line l = line_at(t->s, at);
+        size_t value;
+
+        if (!is_blank(&l)) {
+            if (l.dash <= col)
+                break;
+            child = child == STR_NONE ? l.col : child;
+            value = l.col <= child ? any_value(t->s, &l) : 0;
+            if (!value || !is_block(t->s, value, l.to))
+                add(out, t, value ? value : l.text, l.to);
+        }
+        if (l.next == l.to)
+            return end;
+        at = l.next;
+    }
+    return at;
+}
+
+static void take_region(const struct mask_view *t, size_t from, size_t end, size_t col, bool list,
+                        struct mask_spans *out)
+{
+    for (size_t at = from; at < end;) {
+        struct line l = line_at(t->s, at);
+        size_t value = l.col == col || list ? data_of(t->s, &l) : 0;
+        size_t applied = str_find(str_slice(t->s, l.from, l.to), STR("last-applied-configuration"));
+
+        if (!value && applied != STR_NONE)
+            value = any_value(t->s, &l);
+        if (l.next == l.to)
+            at = end;
+        else
+            at = l.next;
+        if (!value)
+            continue;
+        if (!is_block(t->s, value, l.to))
+            add(out, t, value, l.to);
+        at = take_below(t, at, end, l.col, out);
+    }
+}
+
+/* The mapping that a line is in: from its first line to behind its last. */
+static size_t region_start(str s, const struct line *l)
+{
+    size_t from = l->from;
+
+    if (l->dash < l->col)
+        return from;
+    while (from > 0 && l->from - from < LOOK_BACK) {
+        size_t end = from - (s.p[from - 1] == '\n' ? 1 : 2);
+        struct line up = line_at(s, line_start(s, end));
+
+        if (is_mark(s, &up) || (!is_blank(&up) && up.col < l->col))
+            break;
+        from = up.from;
+        if (up.dash < up.col && up.col == l->col)
+            break;
+    }
+    return from;
+}
+
+static size_t region_end(str s, const struct line *l, bool *open)
+{
+    size_t at = l->next;
+
+    *open = l->next == l->to;
+    while (!*open) {
+        struct line down = line_at(s, at);
+
+        if (is_mark(s, &down) || (!is_blank(&down) && down.dash < l->col))
+            break;
+        *open = down.next == down.to;
+        at = down.next;
+    }
+    return at;
+}
+
+static void hold(struct mask_spans *out, const struct mask_view *t, size_t at, size_t col)
+{
+    mask_spans_hold(out, at > t->floor ? at : t->floor, MASK_RULE_KUBERNETES);
+    out->hold_col = col;
+}
+
+static void take_yaml(const struct mask_view *t, size_t kind, bool list, struct mask_spans *out)
+{
+    struct line l = line_at(t->s, line_start(t->s, kind));
+    size_t from, end;
+    bool open;
+
+    if (l.text != kind && !(l.text + 1 == kind && !mask_is_alnum(t->s.p[l.text])))
+        return; /* somebody speaks of it */
+    from = region_start(t->s, &l);
+    end = region_end(t->s, &l, &open);
+    if (open && !t->final) {
+        hold(out, t, from, l.col);
+        return;
+    }
+    take_region(t, from, end, l.col, list, out);
+}
+
+/* ---- JSON ---- */
+
+/* The brace that the place is in, or STR_NONE. */
+static size_t brace_before(str s, size_t at)
+{
+    size_t depth = 0, from = at;
+
+    while (at > 0 && from - at < LOOK_BACK) {
+        char c = s.p[--at];
+
+        if (c == '}')
+            depth++;
+        else if (c == '{' && depth-- == 0)
+            return at;
+    }
+    return STR_NONE;
+}
+
+/* Behind the brace that closes the one at `at`; s.n, if none does. */
+static size_t brace_end(str s, size_t at)
+{
+    size_t depth = 0;
+
+    for (; at < s.n; at++) {
+        if (s.p[at] == '{')
+            depth++;
+        else if (s.p[at] == '}' && --depth == 0)
+            return at + 1;
+    }
+    return s.n;
+}
+
+/* A string that begins at `at`, with its backslashes: where it ends, and its text. */
+static size_t string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
+{
+    size_t slashes = 0, run = 0;
+
+    while (at < end && s.p[at] == '\\') {
+        slashes++;
+        at++;
+    }
+    if (at >= end || s.p[at] != '"')
+        return 0;
+    for (*from = ++at; at < end; at++) {
+        if (s.p[at] == '"' && (slashes ? run <= slashes : run % 2 == 0))
+            break;
+        run = s.p[at] == '\\' ? run + 1 : 0;
+    }
+    *to = at < end && run <= at ? at - (slashes ? run : 0) : at;
+    return at < end ? at + 1 : end;
+}
+
+/* Every string behind a colon, from the first on. */
+static void take_strings(const struct mask_view *t, size_t at, size_t end, struct mask_spans *out)
+{
+    str s = t->s;
+
+    while (at < end) {
+        size_t from = 0, to = 0, next;
+
+        if (s.p[at++] != ':')
+            continue;
+        while (at < end && mask_is_space(s.p[at]))
+            at++;
+        next = string_at(s, at, end, &from, &to);
+        if (!next)
+            continue;
+        add(out, t, from, to);
+        at = next;
+    }
+}
+
+static void take_json(const struct mask_view *t, size_t kind, bool list, struct mask_spans *out)
+{
+    size_t from = brace_before(t->s, kind), end;
+
+    (void)list;
+    if (from == STR_NONE)
+        return;
+    end = brace_end(t->s, from);
+    if (end == t->s.n && !t->final) {
+        hold(out, t, from, 0);
+        return;
+    }
+    for (size_t i = from; i < end; i++) {
+        size_t name, to, after;
+        str key;
+        bool data = false;
+
+        if ((t->s.p[i] != '"' && t->s.p[i] != '\\') ||
+            !(after = string_at(t->s, i, end, &name, &to)))
+            continue;
+        key = str_slice(t->s, name, to);
+        while (key.n && key.p[key.n - 1] == '\\')
+            key.n--;
+        for (size_t k = 0; k < COUNT_OF(data_names); k++)
+            data |= str_eq(key, str_c(data_names[k]));
+        i = after - 1;
+        while (after < end && mask_is_space(t->s.p[after]))
+            after++;
+        if (after >= end || t->s.p[after] != ':')
+            continue;
+        if (data) {
+            size_t open = after + 1, close;
+
+            while (open < end && mask_is_space(t->s.p[open]))
+                open++;
+            close = open < end && t->s.p[open] == '{' ? brace_end(t->s, open) : end;
+            take_strings(t,
+                         open < end && t->s.p[open] == '{' ? open : after,
+                         close < end ? close : end,
+                         out);
+            i = close - 1;
+        } else if (str_ends(key, STR("last-applied-configuration"))) {
+            size_t stop = str_find(str_slice(t->s, after, end), STR("\n"));
+
+            take_strings(t, after, stop == STR_NONE ? end : after + stop, out);
+        }
+    }
+}
+
+/* ---- where ---- */
+
+/* Behind "kind" a colon, quotes, and Secret or SecretList. */
+static bool is_secret(str s, size_t at, bool *list)
+{
+    at += 4;
+    while (at < s.n && strchr("\\\"'", s.p[at]))
+        at++;
+    if (at >= s.n || s.p[at] != ':')
+        return false;
+    for (at++; at < s.n && (mask_is_space(s.p[at]) || strchr("\\\"'", s.p[at])); at++)
+        ;
+    if (!starts(s, at, "Secret"))
+        return false;
+    *list = starts(s, at, "SecretList");
+    at += *list ? 10 : 6;
+    return at >= s.n || (!mask_is_alnum(s.p[at]) && s.p[at] != '-' && s.p[at] != '_');
+}
+
+/* A manifest that has begun and has not said what it is: its data may be secret. */
+static void hold_unknown(const struct mask_view *t, struct mask_spans *out)
+{
+    str s = t->s;
+
+    for (size_t at = 0, i;
+         at < s.n && (i = str_find(str_slice(s, at, s.n), STR("apiVersion"))) != STR_NONE;) {
+        size_t api = at + i, from, end;
+        struct line l = line_at(s, line_start(s, api));
+        bool open, list;
+
+        at = api + 10;
+        if (api > 0 && s.p[api - 1] == '"' && (from = brace_before(s, api)) != STR_NONE) {
+            if (brace_end(s, from) == s.n &&
+                str_find(str_slice(s, from, s.n), STR("\"kind")) == STR_NONE)
+                hold(out, t, from, 0);
+            continue;
+        }
+        if (l.text != api)
+            continue;
+        end = region_end(s, &l, &open);
+        for (size_t k = l.from; open && k < end;) {
+            struct line one = line_at(s, k);
+
+            if (one.col == l.col && value_of(s, &one, STR("kind")) && one.whole)
+                open = is_secret(s, one.text, &list);
+            k = one.next == one.to ? end : one.next;
+        }
+        if (open)
+            hold(out, t, l.from, l.col);
+    }
+}
+
 void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
 {
-    (void)t;
-    (void)out;
+    str s = t->s;
+    bool list;
+
+    if (!t->final)
+        hold_unknown(t, out);
+    if (str_find(s, STR("Secret")) == STR_NONE)
+        return;
+    for (size_t at = 0, i;
+         at < s.n && (i = str_find(str_slice(s, at, s.n), STR("kind"))) != STR_NONE;) {
+        size_t kind = at + i;
+
+        at = kind + 4;
+        if (!is_secret(s, kind, &list))
+            continue;
+        if (kind > 0 && s.p[kind - 1] == '"' && brace_before(s, kind) != STR_NONE)
+            take_json(t, kind, list, out);
+        else
+            take_yaml(t, kind, list, out);
+    }
 }

@@ -12,7 +12,7 @@
 #define TAIL 256    /* what is kept of a word that has no end */
 #define LEAD 4
 
-enum inside { OUTSIDE, INSIDE_PEM, INSIDE_WORD };
+enum inside { OUTSIDE, INSIDE_PEM, INSIDE_WORD, INSIDE_MANIFEST };
 
 void mask_stream_init(struct mask_stream *s, const struct mask *m)
 {
@@ -39,6 +39,27 @@ static bool ends_word(char c)
     return mask_is_space(c) || c == '"' || c == '\'' || c == '\\';
 }
 
+/* Where the first line begins that is no deeper than a column; more: none that is whole. */
+static size_t manifest_end(str s, size_t at, size_t col, bool *over)
+{
+    *over = false;
+    for (; at < s.n; at++) {
+        size_t i = at + 1;
+
+        if (s.p[at] != '\n')
+            continue;
+        while (i < s.n && s.p[i] == ' ')
+            i++;
+        if (i == s.n)
+            return at; /* the line has only begun */
+        if (s.p[i] != '\n' && s.p[i] != '\r' && i - at - 1 <= col) {
+            *over = true;
+            return at;
+        }
+    }
+    return s.n;
+}
+
 /* Goes over what is swallowed. False: all that is there is. */
 static bool swallow(struct mask_stream *s)
 {
@@ -57,6 +78,8 @@ static bool swallow(struct mask_stream *s)
         while (at < held.n && !ends_word(held.p[at]))
             at++;
         over = at < held.n;
+    } else if (s->inside == INSIDE_MANIFEST) {
+        at = manifest_end(held, at, s->col, &over);
     }
     if (over)
         s->inside = OUTSIDE;
@@ -118,7 +141,9 @@ static void force(struct mask_stream *s, const struct mask_spans *f, size_t to, 
     }
     buf_add(out, s->m->placeholders[f->hold > to ? f->p[f->n - 1].rule : f->hold_rule]);
     mask_count(counts, f->hold > to ? f->p[f->n - 1].rule : f->hold_rule);
-    s->inside = INSIDE_WORD;
+    s->inside =
+        f->hold <= to && f->hold_rule == MASK_RULE_KUBERNETES ? INSIDE_MANIFEST : INSIDE_WORD;
+    s->col = f->hold_col;
     out_to(s, n);
 }
 

@@ -313,12 +313,14 @@ static void on_bytes(void *ctx, str bytes)
     struct client_call *call = ctx;
 
     call->raw_count += bytes.n;
-    if (!call->in_body) {
+    if (call->in_body) {
+        call->last_ns = loop_now_ns(call->client->loop);
+        feed_body(call, bytes);
+    } else {
         feed_head(call, bytes);
-        return;
     }
-    call->last_ns = loop_now_ns(call->client->loop);
-    feed_body(call, bytes);
+    if (!call->over && call->in_body && call->handler->on_rest)
+        call->handler->on_rest(call->ctx);
 }
 
 static void on_end(void *ctx)

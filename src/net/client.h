@@ -68,6 +68,8 @@ struct client_handler {
      * ERR_INPUT (the request cannot be sent as it is), ERR_SYSTEM, ERR_LIMIT. `sent` is whether
      * the request may have reached it. The call is gone when this returns. */
     void (*on_error)(void *ctx, const struct err *e, bool sent);
+    /* Behind on_bytes: there is no more for now, and the call is not over. May be NULL. */
+    void (*on_rest)(void *ctx);
 };
 
 /* The resolver and the TLS context are lent; without the latter, https is an error. */

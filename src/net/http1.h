@@ -54,6 +54,7 @@ struct http1_head {
     bool expect_continue, upgrade;
     enum http1_framing framing;
     uint64_t content_length;
+    uint64_t kinds; /* of the names of its fields: http1_kind */
     size_t field_count;
     struct http1_field fields[HTTP1_FIELDS_MAX]; /* last, so that who keeps one may keep less */
 };
@@ -80,8 +81,19 @@ size_t http1_head_end(str bytes, size_t from);
 /* A head whose bytes were copied: its spans, which point into `from`, now point into `to`. */
 void http1_head_move(struct http1_head *h, str from, const char *to);
 
+/* Much is looked for in a head that is not there: it knows of 64 kinds of names which it has. */
+static inline uint64_t http1_kind(str name)
+{
+    return (uint64_t)1 << ((name.n * 5 + (name.n ? ((unsigned char)name.p[0] | 0x20u) : 0)) & 63);
+}
+
 /* The value of a field, compared without case: the first of that name, or an empty str. */
-str http1_find(const struct http1_head *h, str name);
+str http1_find_among(const struct http1_head *h, str name);
+static inline str http1_find(const struct http1_head *h, str name)
+{
+    return h->kinds & http1_kind(name) ? http1_find_among(h, name) : STR("");
+}
+
 bool http1_has(const struct http1_head *h, str name);
 
 /* Whether two names are the same but for ASCII case. */

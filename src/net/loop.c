@@ -13,6 +13,8 @@
  */
 #include "net/loop.h"
 
+#include "base/spare.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -381,9 +383,11 @@ static void turn(struct loop *l)
 
 void loop_run(struct loop *l)
 {
+    spare_open();
     l->now_ns = clock_mono_ns(l->clock);
     while (!atomic_exchange_explicit(&l->stop, false, memory_order_acquire))
         turn(l);
+    spare_close();
 }
 
 void loop_free(struct loop *l)

@@ -9,6 +9,8 @@
 
 #define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
 
+#define FLUSH_SIZE 16384
+
 #define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
 
 static bool sse(const struct exchange *ex)
@@ -20,20 +22,22 @@ static bool sse(const struct exchange *ex)
 
 static str usage_words(struct exchange *ex)
 {
+    struct arena *a = server_arena(ex->x);
     struct call_facts f;
-    char cap[24] = "none";
+    str reasoning, cap;
 
     call_facts(ex->call, &f);
-    if (f.cap >= 0)
-        (void)snprintf(cap, sizeof cap, "%lld", (long long)f.cap);
-    return arena_printf(server_arena(ex->x),
-                        "reasoning_tokens=%lld; cap=%s; cut=%s%s",
-                        (long long)f.reasoning_tokens,
-                        cap,
-                        f.cut ? "budget" : "none",
-                        f.repaired  ? "; starved=repaired"
-                        : f.starved ? "; starved=yes"
-                                    : "");
+    reasoning = arena_join(a,
+                           STR("reasoning_tokens="),
+                           arena_u64(a, f.reasoning_tokens > 0 ? (uint64_t)f.reasoning_tokens : 0),
+                           STR("; cap="));
+    cap = f.cap >= 0 ? arena_u64(a, (uint64_t)f.cap) : STR("none");
+    return arena_join(a,
+                      arena_join(a, reasoning, cap, STR("; cut=")),
+                      f.cut ? STR("budget") : STR("none"),
+                      f.repaired  ? STR("; starved=repaired")
+                      : f.starved ? STR("; starved=yes")
+                                  : STR(""));
 }
 
 static void head(struct exchange *ex)
@@ -98,6 +102,8 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
 
     if (ex->wire->dialect == CHAT_GENERATE)
         tell_counts(ex);
+    if (last && ex->request.stream)
+        flush(ex);
     if (last && sse(ex))
         wire_encode_comment(&ex->encoder, usage_words(ex));
     if (frame)
@@ -105,7 +111,17 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
     for (size_t i = 0; !frame && i < n; i++)
         wire_encode(&ex->encoder, &events[i]);
     check_room(ex);
-    if (ex->request.stream && !last)
+    ex->last = last;
+    if (ex->request.stream && !last && ex->out.n >= FLUSH_SIZE)
+        flush(ex);
+}
+
+/* Events that came together leave together. */
+static void on_rest(void *ctx)
+{
+    struct exchange *ex = ctx;
+
+    if (ex->request.stream && !ex->last)
         flush(ex);
 }
 
@@ -113,6 +129,7 @@ static void on_error(void *ctx, const struct chat_error *error)
 {
     struct exchange *ex = ctx;
 
+    on_rest(ex);
     ex->failed = true;
     ex->error = *error;
     if (ex->headed) /* too late for a status: the stream says it */
@@ -160,7 +177,7 @@ static void on_end(void *ctx, const struct err *e)
             ex, ex->encoder.failed ? 502 : 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
 }
 
-static const struct call_sink sink = {on_frame, on_error, on_end};
+static const struct call_sink sink = {on_frame, on_error, on_end, on_rest};
 
 /* While the model thinks in silence the client hears something now and then, or a proxy on the way
  * would cut the stream. */

@@ -151,7 +151,13 @@ static void on_error(void *ctx, const struct err *e)
     exchange_fail(ex, e->code == ERR_TIMEOUT ? 504 : 502, "upstream_error", "%s", e->text);
 }
 
-static const struct upstream_handler handler = {on_head, on_bytes, on_end, on_error};
+/* The reply is gathered whole. */
+static void on_rest(void *ctx)
+{
+    (void)ctx;
+}
+
+static const struct upstream_handler handler = {on_head, on_bytes, on_end, on_error, on_rest};
 
 static void on_gone(struct exchange *ex)
 {

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -261,6 +262,14 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
     return ok;
 }
 
+/* The heap of a thread is given back and taken again page by page as requests come and go, each
+ * time by a call to the system: a few megabytes may stay. */
+static void heap_settles(void)
+{
+    (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 512 << 10);
+}
+
 bool serve_run(const struct serve_options *o, struct err *e)
 {
     struct daemon d = {0};
@@ -274,6 +283,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     block_signals(&set); /* before there is any other thread */
     limits_up();
     log_never_waits();
+    heap_settles();
     if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
         return false;
     log_init(&log, STDERR_FILENO, c->log_level, &clock_real);

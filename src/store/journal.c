@@ -188,11 +188,32 @@ static bool fits(const struct journal *j, size_t size)
            j->waiting + j->front.n + j->writing + size <= j->o.size_max;
 }
 
+/* Whether the writer sleeps though it has something to do. */
+static bool wakes(const struct journal *j, bool sync)
+{
+    return j->sleep == JOURNAL_SLEEPS ||
+           (j->sleep == JOURNAL_LINGERS && (sync || j->front.n >= JOURNAL_LINGER_SIZE));
+}
+
+void journal_push(struct journal *j)
+{
+    bool wake;
+
+    pthread_mutex_lock(&j->lock);
+    wake = j->front.n > 0 && wakes(j, j->front.sync);
+    if (wake)
+        j->sleep = JOURNAL_AWAKE;
+    pthread_mutex_unlock(&j->lock);
+    if (wake)
+        pthread_cond_signal(&j->work);
+}
+
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t)
 {
     size_t size = item->size > FRAME_BODY_MAX ? SIZE_MAX / 2 : FRAME_HEAD_SIZE + item->size;
     struct journal_group *g = &j->front;
-    bool sync = j->o.durable && item->type == FRAME_CALL, wake, ok = true;
+    bool sync = j->o.durable && item->type != FRAME_BEGIN && item->type != FRAME_PIECE, wake,
+         ok = true;
     struct err e;
 
     pthread_mutex_lock(&j->lock);
@@ -210,8 +231,7 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
             *g->last = t;
             g->last = &t->next;
         }
-        wake = j->sleep == JOURNAL_SLEEPS ||
-               (j->sleep == JOURNAL_LINGERS && (sync || g->n >= JOURNAL_LINGER_SIZE));
+        wake = !(sync && t && t->later) && wakes(j, sync);
         if (wake)
             j->sleep = JOURNAL_AWAKE;
     }
@@ -374,6 +394,17 @@ bool journal_settle(struct journal *j, uint64_t timeout_ms)
     in_time = reached(j, end);
     pthread_mutex_unlock(&j->lock);
     return in_time;
+}
+
+void journal_roll(struct journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    j->roll = true;
+    if (j->sleep != JOURNAL_AWAKE)
+        pthread_cond_signal(&j->work);
+    while (j->roll && !j->stopped)
+        pthread_cond_wait(&j->news, &j->lock);
+    pthread_mutex_unlock(&j->lock);
 }
 
 void journal_wake(struct journal *j)

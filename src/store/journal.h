@@ -72,6 +72,8 @@ void journal_free(struct journal *j);
 /* A ticket is called exactly once: by the writer's thread, or before this returns if it is refused
  * or nobody has to wait (not durable). */
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t);
+/* Wakes the writer for what was put with `later`. */
+void journal_push(struct journal *j);
 
 /* Part of a segment that can be read. */
 struct journal_part {
@@ -93,6 +95,9 @@ uint64_t journal_first_new(const struct journal *j);
 
 /* Waits until all that was put before is taken, or the time is over. */
 bool journal_settle(struct journal *j, uint64_t timeout_ms) MUST_USE;
+
+/* Ends the segment that is being written, so that it can go once it is taken; waits for that. */
+void journal_roll(struct journal *j);
 
 /* journal_next returns false at once from now on. */
 void journal_wake(struct journal *j);

@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-#define JOURNAL_GATHER_MS 20u                /* the taker waits so long for more rows */
-#define JOURNAL_GATHER_SIZE (256u << 10)     /* or until there are so many bytes */
+#define JOURNAL_GATHER_MS 50u                /* the taker waits so long for more rows */
+#define JOURNAL_GATHER_SIZE (1u << 20)       /* or until there are so many bytes */
 #define JOURNAL_LINGER_MS 5u                 /* the writer, if nobody waits for it */
 #define JOURNAL_LINGER_SIZE (256u << 10)     /* or until there are so many bytes */
 #define JOURNAL_ROOM_MIN ((uint64_t)1 << 20) /* a full disk has room again from so much on */
@@ -42,6 +42,7 @@ struct journal {
     struct err why; /* of FULL and FAILED */
     enum journal_sleep sleep;
     bool stop, stopped, woken, taker_waits;
+    bool roll; /* the segment is to end */
     unsigned settling;
     uint64_t groups_put, groups_done; /* the front one is not counted until it is taken */
     struct segment_list segments;
@@ -54,6 +55,7 @@ struct journal {
     pthread_t thread;
     bool started;
     struct journal_group back;
+    bool rolling;
     int fd; /* of the last segment, or -1 */
     uint32_t salt;
     uint64_t size;        /* of that segment, as far as it is committed */

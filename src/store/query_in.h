@@ -78,9 +78,9 @@ void json_member_null(struct json_out *o, const char *name);
  * end. */
 bool query_end(const struct buf *out, struct err *e) MUST_USE;
 
-/* query_words.c: what someone typed, as a query for full text; empty if there is no word in it. In
- * calls words may be scoped (asked:, answer:, reasoning:), and reasoning is left out for who may not
- * see it. */
+/* query_words.c: what someone typed, as a query for full text; empty if there is no word in it.
+ * In calls words may be scoped (asked:, answer:, reasoning:), and reasoning is left out for who may
+ * not see it. */
 enum words_of { WORDS_OF_DECISIONS, WORDS_OF_CALLS };
 bool words_query(struct reader *r, str words, enum words_of of, bool hide, str *out,
                  struct err *e) MUST_USE;

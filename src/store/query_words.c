@@ -1,8 +1,9 @@
 /* query_words.c - what someone typed, as a query for full text.
  *
  * Words stand between white space. Each is put in quotes, so that nothing in it is an operator; the
- * last one may be the front of a word, if it is none itself: it may still be in the making. "asked:", "answer:",
- * "reasoning:" and "error:" before a word say where it must stand. All words must be there.
+ * last one may be the front of a word, if it is none itself: it may still be in the making.
+ * "asked:", "answer:", "reasoning:" and "error:" before a word say where it must stand. All words
+ * must be there.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -4,21 +4,6 @@
  */
 #include "wire/member.h"
 
-const struct json_node *member_find(const struct json *doc, const struct json_node *v,
-                                    const char *key)
-{
-    const struct json_node *m = json_find(doc, v, str_c(key));
-
-    return m && m->kind != JSON_NULL ? m : NULL;
-}
-
-str member_text(const struct json *doc, const struct json_node *v, const char *key, struct arena *a)
-{
-    str text;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &text) ? text : STR("");
-}
-
 int64_t member_count(const struct json *doc, const struct json_node *v, const char *key)
 {
     int64_t n;

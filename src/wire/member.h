@@ -8,11 +8,24 @@
 #include "base/json.h"
 
 /* A member, or NULL: also where it is null. */
-const struct json_node *member_find(const struct json *doc, const struct json_node *v,
-                                    const char *key);
+static inline const struct json_node *member_find(const struct json *doc, const struct json_node *v,
+                                                  const char *key)
+{
+    const struct json_node *m = json_find(doc, v, str_c(key));
+
+    return m && m->kind != JSON_NULL ? m : NULL;
+}
+
 /* The text of a member, or "". */
-str member_text(const struct json *doc, const struct json_node *v, const char *key,
-                struct arena *a);
+static inline str member_text(const struct json *doc, const struct json_node *v, const char *key,
+                              struct arena *a)
+{
+    const struct json_node *m = json_find(doc, v, str_c(key));
+    str text;
+
+    return m && json_text(doc, m, a, &text) ? text : STR("");
+}
+
 /* The integer of a member, or -1. */
 int64_t member_count(const struct json *doc, const struct json_node *v, const char *key);
 /* Whether a member is that text: {"type": "function"}. */

@@ -164,10 +164,9 @@ static void chunk_begin(struct wire_encoder *en)
 static void chunk_delta(struct wire_encoder *en, const struct openai_said *c)
 {
     chunk_begin(en);
-    if (c->index == 0)
-        buf_add(en->out, STR(",\"choices\":[{\"index\":0,\"delta\":"));
-    else
-        buf_printf(en->out, ",\"choices\":[{\"index\":%u,\"delta\":", c->index);
+    buf_add(en->out, STR(",\"choices\":[{\"index\":"));
+    buf_add_u64(en->out, c->index);
+    buf_add(en->out, STR(",\"delta\":"));
 }
 
 static void chunk_end(struct wire_encoder *en, const char *finish)
@@ -216,18 +215,18 @@ static void delta_arguments(struct openai_said_call *call, str text, struct buf 
     buf_add(out, STR("}}]}"));
 }
 
-static void delta_text(const char *key, const char *also, str text, struct buf *out)
+static void delta_text(str key, str also, str text, struct buf *out)
 {
-    size_t from = out->n;
+    size_t from;
 
-    buf_printf(out, "{\"%s\":", key);
+    buf_add(out, key);
     from = out->n;
     (void)json_quote(out, text);
-    if (also && !buf_full(out)) {
+    if (also.n && !buf_full(out)) {
         size_t size = out->n - from;
         char *room;
 
-        buf_printf(out, ",\"%s\":", also);
+        buf_add(out, also);
         room = buf_room(out, size);
         if (room) {
             memcpy(room, out->p + from, size);
@@ -262,14 +261,14 @@ void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct c
 
     switch (ev->kind) {
     case CHAT_TEXT:
-        delta_text("content", NULL, ev->text, out);
+        delta_text(STR("{\"content\":"), STR(""), ev->text, out);
         break;
     case CHAT_REASONING:
         s->shown = true;
-        delta_text("reasoning", "reasoning_content", ev->text, out);
+        delta_text(STR("{\"reasoning\":"), STR(",\"reasoning_content\":"), ev->text, out);
         break;
     case CHAT_REFUSAL:
-        delta_text("refusal", NULL, ev->text, out);
+        delta_text(STR("{\"refusal\":"), STR(""), ev->text, out);
         break;
     case CHAT_CALL:
         delta_call(openai_said_call_new(en, c, ev), out);

@@ -33,15 +33,34 @@ uint64_t openai_hash(uint64_t h, str s)
     return (h ^ 0xff) * 1099511628211ull;
 }
 
+/* The same thing for what is never seen outside, by eight bytes at once. */
+static uint64_t mix(str s)
+{
+    const uint64_t prime = 0x9E3779B97F4A7C15u;
+    uint64_t h = s.n + 1, part;
+
+    for (; s.n >= sizeof part; s = str_slice(s, sizeof part, s.n)) {
+        memcpy(&part, s.p, sizeof part);
+        h = (h ^ part) * prime;
+        h ^= h >> 29;
+    }
+    part = 0;
+    memcpy(&part, s.p, s.n);
+    h = (h ^ part) * prime;
+    return h ^ h >> 32;
+}
+
 struct place {
     str name;
-    str known[12];
+    size_t count;
+    str known[8];
     bool thoughts; /* and those that hold reasoning */
 };
 
 /* Members with an event of their own. */
 static const struct place places[] = {
     {STR_INIT(""),
+     8,
      {STR_INIT("id"),
       STR_INIT("object"),
       STR_INIT("created"),
@@ -52,6 +71,7 @@ static const struct place places[] = {
       STR_INIT("obfuscation")},
      false},
     {STR_INIT("choice."),
+     6,
      {STR_INIT("index"),
       STR_INIT("delta"),
       STR_INIT("message"),
@@ -60,6 +80,7 @@ static const struct place places[] = {
       STR_INIT("usage")},
      false},
     {STR_INIT("message."),
+     8,
      {STR_INIT("role"),
       STR_INIT("content"),
       STR_INIT("refusal"),
@@ -70,6 +91,7 @@ static const struct place places[] = {
       STR_INIT("index")},
      true},
     {STR_INIT("call."),
+     7,
      {STR_INIT("index"),
       STR_INIT("id"),
       STR_INIT("type"),
@@ -89,11 +111,19 @@ static const struct place *place_find(str name)
     return &places[i];
 }
 
-static bool known(const struct json *doc, const struct json_node *key, const struct place *place)
+/* Asked of every member of every chunk: members mostly come in the order of the table, so the look
+ * begins behind the one that was found last. */
+static bool known(const struct json *doc, const struct json_node *key, const struct place *place,
+                  size_t *next)
 {
-    for (size_t k = 0; k < COUNT_OF(place->known) && place->known[k].n; k++)
-        if (json_is(doc, key, place->known[k]))
+    for (size_t i = 0, k = *next; i < place->count; i++, k++) {
+        if (k >= place->count)
+            k = 0;
+        if (json_is(doc, key, place->known[k])) {
+            *next = k + 1;
             return true;
+        }
+    }
     for (size_t i = 0; i < COUNT_OF(openai_thought_members) && place->thoughts; i++)
         if (json_is(doc, key, str_c(openai_thought_members[i])))
             return json_value(key)->kind == JSON_STRING;
@@ -121,11 +151,10 @@ static bool must_return(str name)
 static bool told(struct openai_decoding *s, const struct chat_event *ev,
                  const struct json_node *value)
 {
-    struct openai_extra e = {openai_hash(OPENAI_HASH_SEED, ev->name) + ev->choice,
-                             openai_hash(OPENAI_HASH_SEED, ev->text)};
+    struct openai_extra e = {mix(ev->name) + ev->choice, mix(ev->text)};
     size_t i = 0;
 
-    if (str_find(ev->name, STR(".")) != STR_NONE && value->kind >= JSON_ARRAY)
+    if (value->kind >= JSON_ARRAY && str_find(ev->name, STR(".")) != STR_NONE)
         return false;
     while (i < COUNT_OF(s->extras) && s->extras[i].name && s->extras[i].name != e.name)
         i++;
@@ -158,7 +187,7 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
                    const char *place, struct openai_call *call)
 {
     const struct place *p = place_find(str_c(place));
-    size_t count = 0;
+    size_t count = 0, next = 0;
 
     for (const struct json_node *k = json_first(&d->doc, v); k && count < OPENAI_EXTRAS_MAX;
          k = json_next(&d->doc, v, k)) {
@@ -166,7 +195,7 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
         struct chat_event ev;
         str name;
 
-        if (known(&d->doc, k, p) || openai_empty(&d->doc, value) ||
+        if (known(&d->doc, k, p, &next) || openai_empty(&d->doc, value) ||
             !json_text(&d->doc, k, &d->scratch, &name) || name.n > 256)
             continue;
         count++;

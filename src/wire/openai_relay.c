@@ -53,26 +53,38 @@ static bool has_calls(const struct relay *r, const struct json_node *message)
            !openai_empty(r->doc, json_find(r->doc, message, STR("function_call")));
 }
 
-/* What the events of one kind say in one choice, joined; NULL in p if there are none. */
+/* What the events of one kind say in one choice, joined. */
 static str said(struct relay *r, uint32_t choice, enum chat_event_kind kind, bool *any)
 {
     struct piece t = {0};
+    str only = STR("");
 
     *any = false;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->events[i].kind == kind && r->events[i].choice == choice) {
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->events[i].kind != kind || r->events[i].choice != choice)
+            continue;
+        if (*any && t.n == 0)
+            piece_add(&t, &r->a, only);
+        if (*any)
             piece_add(&t, &r->a, r->events[i].text);
-            *any = true;
-        }
-    return piece_str(&t);
+        else
+            only = r->events[i].text;
+        *any = true;
+    }
+    return t.n ? piece_str(&t) : only;
 }
 
 static str quoted(struct relay *r, str text)
 {
+    uintptr_t src = (uintptr_t)r->doc->src.p, at = (uintptr_t)text.p;
     struct buf b;
     str out;
 
+    /* A piece of the source as it stands there had nothing to escape. */
+    if (text.n && at >= src && at + text.n <= src + r->doc->src.n)
+        return arena_join(&r->a, STR("\""), text, STR("\""));
     buf_init(&b, 6 * text.n + 16);
+    buf_reserve(&b, text.n + text.n / 8 + 16);
     (void)json_quote(&b, text);
     out = arena_dup(&r->a, buf_str(&b));
     buf_release(&b);
@@ -143,7 +155,7 @@ static void edit_usage(struct relay *r, struct json_edits *ed)
 
         if (ev->kind == CHAT_USAGE && ev->usage->raw.n == 0 && ev->usage->reasoning >= 0)
             json_edit_set_path(
-                ed, usage, path, 2, arena_printf(&r->a, "%lld", (long long)ev->usage->reasoning));
+                ed, usage, path, 2, arena_u64(&r->a, (uint64_t)ev->usage->reasoning));
     }
 }
 
@@ -168,7 +180,9 @@ static void write_chunk(struct relay *r, const struct chat_event *ev)
     struct buf b;
 
     buf_init(&b, OPENAI_WHOLE_MAX);
-    buf_printf(&b, "[{\"index\":%u,\"delta\":", ev->choice);
+    buf_add(&b, STR("[{\"index\":"));
+    buf_add_u64(&b, ev->choice);
+    buf_add(&b, STR(",\"delta\":"));
     openai_delta(r->en, c, ev, &b);
     if (role && !r->role && b.n > 1) {
         b.n--; /* the brace */

@@ -6,54 +6,70 @@
 
 #include <strings.h>
 
-/* The first of these members that is a number; "a/b" is a member of a member. */
-static int64_t count_of(const struct json *doc, const struct json_node *v, const char *const *names,
-                        size_t n)
+struct place {
+    str box, name; /* a member, or a member of the member `box` */
+};
+
+#define HERE(name)                                                                                 \
+    {                                                                                              \
+        STR_INIT(""), STR_INIT(name)                                                               \
+    }
+#define INSIDE(box, name)                                                                          \
+    {                                                                                              \
+        STR_INIT(box), STR_INIT(name)                                                              \
+    }
+
+/* The first of these members that is a number. */
+static int64_t count_of(const struct json *doc, const struct json_node *v,
+                        const struct place *places, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        str name = str_c(names[i]);
-        size_t slash = str_find(name, STR("/"));
-        const struct json_node *at = v;
+        const struct json_node *at = places[i].box.n ? json_find(doc, v, places[i].box) : v;
         int64_t count;
 
-        if (slash != STR_NONE) {
-            at = json_find(doc, v, str_slice(name, 0, slash));
-            name = str_slice(name, slash + 1, name.n);
-        }
-        if (json_i64(doc, json_find(doc, at, name), &count) && count >= 0)
+        at = json_find(doc, at, places[i].name);
+        if (at && json_i64(doc, at, &count) && count >= 0)
             return count;
     }
     return -1;
 }
 
-#define COUNT(...)                                                                                 \
-    count_of(doc,                                                                                  \
-             v,                                                                                    \
-             (const char *const[]){__VA_ARGS__},                                                   \
-             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+static const struct place input[] = {HERE("prompt_tokens"), HERE("input_tokens")};
+static const struct place output[] = {HERE("completion_tokens"), HERE("output_tokens")};
+static const struct place reasoning[] = {
+    INSIDE("completion_tokens_details", "reasoning_tokens"),
+    INSIDE("output_tokens_details", "reasoning_tokens"),
+    HERE("reasoning_tokens"),
+};
+static const struct place cache_read[] = {
+    INSIDE("prompt_tokens_details", "cached_tokens"),
+    INSIDE("input_tokens_details", "cached_tokens"),
+    HERE("prompt_cache_hit_tokens"),
+    HERE("cached_tokens"),
+    HERE("num_cached_tokens"),
+    HERE("cache_read_input_tokens"),
+};
+static const struct place cache_write[] = {
+    INSIDE("prompt_tokens_details", "cache_write_tokens"),
+    INSIDE("prompt_tokens_details", "cache_creation_tokens"),
+    INSIDE("prompt_tokens_details", "cache_creation_input_tokens"),
+    HERE("cache_creation_input_tokens"),
+    HERE("cache_write_tokens"),
+};
+
+#define COUNT(places) count_of(doc, v, places, COUNT_OF(places))
 
 void openai_usage(const struct json *doc, const struct json_node *v, struct chat_usage *out)
 {
-    int64_t total = COUNT("total_tokens");
+    int64_t total = member_count(doc, v, "total_tokens");
 
     *out = chat_usage_none;
     out->raw = json_raw(doc, v);
-    out->input = COUNT("prompt_tokens", "input_tokens");
-    out->output = COUNT("completion_tokens", "output_tokens");
-    out->reasoning = COUNT("completion_tokens_details/reasoning_tokens",
-                           "output_tokens_details/reasoning_tokens",
-                           "reasoning_tokens");
-    out->cache_read = COUNT("prompt_tokens_details/cached_tokens",
-                            "input_tokens_details/cached_tokens",
-                            "prompt_cache_hit_tokens",
-                            "cached_tokens",
-                            "num_cached_tokens",
-                            "cache_read_input_tokens");
-    out->cache_write = COUNT("prompt_tokens_details/cache_write_tokens",
-                             "prompt_tokens_details/cache_creation_tokens",
-                             "prompt_tokens_details/cache_creation_input_tokens",
-                             "cache_creation_input_tokens",
-                             "cache_write_tokens");
+    out->input = COUNT(input);
+    out->output = COUNT(output);
+    out->reasoning = COUNT(reasoning);
+    out->cache_read = COUNT(cache_read);
+    out->cache_write = COUNT(cache_write);
     /* xAI and some others count reasoning beside the completion, not in it. */
     if (out->reasoning > 0 && out->output >= 0 && out->output <= INT64_MAX - out->reasoning &&
         (out->reasoning > out->output ||

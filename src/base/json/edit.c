@@ -194,6 +194,8 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
 
     if (adding)
         adding->dead = true;
+    if (v && v->kind == JSON_OBJECT && !(v->keys & json_key_bit(key.p, key.n)))
+        return;
     for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
         if (json_is(ed->doc, k, key))
             owned(ed, add(ed, GONE, k->at, end_of(json_value(k))), v, key);

@@ -7,6 +7,7 @@
  */
 #include "base/json.h"
 #include "base/json/internal.h"
+#include "base/spare.h"
 
 #define NODES_MIN 32
 #define SHORT_MAX 32 /* bytes of a string that are looked at on the spot */
@@ -32,7 +33,7 @@ void json_init(struct json *doc)
 
 void json_release(struct json *doc)
 {
-    free(doc->nodes);
+    spare_free(doc->nodes, doc->cap * sizeof *doc->nodes);
     json_init(doc);
 }
 
@@ -48,10 +49,12 @@ static struct json_node *grow(struct parser *ps)
 {
     struct json *doc = ps->doc;
     size_t guess = doc->src.n / 16, n = doc->cap;
-    size_t cap = n ? n * 2 : guess > NODES_MIN ? guess : NODES_MIN;
+    size_t cap = n ? n * 2 : guess > NODES_MIN ? guess : NODES_MIN, size;
 
     assert(ps->next == ps->limit && cap <= UINT32_MAX);
-    doc->nodes = base_realloc(doc->nodes, cap * sizeof *doc->nodes);
+    size = cap * sizeof *doc->nodes;
+    doc->nodes = spare_grow(doc->nodes, n * sizeof *doc->nodes, n * sizeof *doc->nodes, &size);
+    cap = size / sizeof *doc->nodes;
     doc->cap = (uint32_t)cap;
     ps->next = doc->nodes + n;
     ps->limit = doc->nodes + cap;
@@ -261,6 +264,27 @@ static inline const char *scalar(struct parser *ps, const char *p, char c)
     }
 }
 
+/* The node written last is a key of the innermost object. */
+static inline void note_key(struct parser *ps)
+{
+    const struct json_node *k = ps->next - 1;
+    struct json_node *v = &ps->doc->nodes[ps->open[ps->depth - 1]];
+    const char *p = ps->src + k->at + 1;
+    size_t n = k->size - 2;
+    unsigned bit, other;
+
+    if (k->escaped) {
+        v->keys = UINT16_MAX;
+        return;
+    }
+    bit = json_key_bit(p, n);
+    other = 1u << ((n * 3 + (unsigned char)p[n / 2]) & 7); /* of an empty key, its quote */
+    if (v->keys & bit && v->escaped & other)
+        bit |= JSON_KEYS_REPEAT;
+    v->keys = (uint16_t)(v->keys | bit);
+    v->escaped = (uint8_t)(v->escaped | other);
+}
+
 /* A key and its colon. */
 static inline const char *member(struct parser *ps, const char *p)
 {
@@ -269,6 +293,7 @@ static inline const char *member(struct parser *ps, const char *p)
     p = string(ps, p);
     if (!p)
         return NULL;
+    note_key(ps);
     if (token(ps, &p) != ':')
         return fail(ps, p, "a colon is missing");
     return p + 1;

@@ -28,20 +28,21 @@ static const struct json_node *find(const struct json *doc, const struct json_no
     return found;
 }
 
-const struct json_node *json_find(const struct json *doc, const struct json_node *v, str key)
+const struct json_node *json_find_among(const struct json *doc, const struct json_node *v, str key)
 {
     const struct json_node *found = NULL, *end;
 
-    if (!v || v->kind != JSON_OBJECT)
-        return NULL;
+    assert(v->kind == JSON_OBJECT);
     /* Most of what a dialect does is looking for members, nearly all of them by keys that have no
      * escapes: one comparison of sizes tells most keys apart. */
     end = v + v->span;
     for (const struct json_node *k = v + 1; k < end; k += 1 + k[1].span) {
         if (k->escaped ? !json_is(doc, k, key)
-                       : k->size != key.n + 2 || memcmp(doc->src.p + k->at + 1, key.p, key.n) != 0)
+                       : k->size != key.n + 2 || !str_same(doc->src.p + k->at + 1, key.p, key.n))
             continue;
         found = k + 1;
+        if (!(v->keys & JSON_KEYS_REPEAT))
+            break;
     }
     return found;
 }

@@ -5,6 +5,7 @@
 #include "gateway/call.h"
 
 #include "base/log.h"
+#include "base/spare.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 #include "gateway/retry.h"
@@ -175,6 +176,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     struct level level;
     struct err e;
     struct call *c;
+    size_t size = sizeof *c;
 
     if (!level_choose(r->setup->config, r->request, r->level, &level, &e))
         return refuse(error,
@@ -185,13 +187,14 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     if (!allowed(r, &level, a, error))
         return false;
 
-    c = base_alloc(sizeof *c);
+    c = spare_alloc(&size);
     *c = (struct call){.gl = gl,
                        .config = r->setup->config,
                        .in = *r,
                        .sink = sink,
                        .ctx = ctx,
                        .level = level,
+                       .size = size,
                        .status = 200};
     bufs_init(c);
     c->hide = hidden(c->config, r, &level);
@@ -269,10 +272,8 @@ static bool breaker_lets(struct call *c)
                          c->config->breaker_ms,
                          &left_ms)) {
             c->breaker_open = true;
-            c->origin = arena_printf(&c->arena,
-                                     STR_FMT "/" STR_FMT,
-                                     STR_ARG(c->in.key ? c->in.key->name : STR("")),
-                                     STR_ARG(c->breaker_name));
+            c->origin = arena_join(
+                &c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), c->breaker_name);
             return true;
         }
         call_note(c, "skipped", STR("circuit open"));

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "base/spare.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 
@@ -114,6 +115,21 @@ static void stored(struct store_ticket *t, const struct err *e)
     loop_post(c->gl->loop, &c->task);
 }
 
+static void push(void *ctx)
+{
+    struct gateway_loop *gl = ctx;
+
+    store_push(gl->gateway->store);
+}
+
+/* What a round puts on record goes to disk at its end, together. */
+static void push_soon(struct gateway_loop *gl)
+{
+    if (!gl->push.fn)
+        loop_task_init(&gl->push, push, gl);
+    loop_defer(gl->loop, &gl->push);
+}
+
 void call_finish(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
@@ -143,6 +159,8 @@ void call_finish(struct call *c)
     loop_drop(c->gl->loop, &c->task);
     loop_task_init(&c->task, over, c);
     c->ticket.fn = stored;
+    c->ticket.later = true;
+    push_soon(c->gl);
     call_row(c, &row);
     call_show_done(c, &row);
     store_call_put(g->store, &row, &c->ticket);
@@ -169,6 +187,6 @@ void call_free(struct call *c)
     buf_give(bufs, &c->record.raw);
     call_mask_release(c);
     arena_release(&c->arena);
-    free(c);
+    spare_free(c, c->size);
     setup_release(setup);
 }

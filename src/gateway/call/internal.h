@@ -76,6 +76,7 @@ struct call_show {
 };
 
 struct call {
+    size_t size; /* of its memory */
     struct gateway_loop *gl;
     const struct config *config;
     struct call_request in;

@@ -451,6 +451,14 @@ static void on_bytes(void *ctx, str bytes)
     }
 }
 
+static void rest(void *ctx)
+{
+    struct call *c = ctx;
+
+    if (c->sink && c->sink->on_rest && !c->done)
+        c->sink->on_rest(c->ctx);
+}
+
 /* An error reply of the upstream, in its own words as far as they can be read. */
 static void on_error_reply(struct call *c)
 {
@@ -497,15 +505,19 @@ static void on_end(void *ctx)
         return;
     }
     frames_finish(&c->frames);
-    if (!c->decoding)
+    if (!c->decoding) {
+        rest(c);
         return; /* what came last decided it */
+    }
     if (!c->end_seen) {
         pipe_begin(&c->pipe);
         c->record.seen = 0;
         wire_decode_end(&c->decoder);
         pipe_flush(&c->pipe);
-        if (!settle(c, NULL))
+        if (!settle(c, NULL)) {
+            rest(c);
             return;
+        }
     }
     c->sum.complete = true;
     call_finish(c);
@@ -539,7 +551,7 @@ static void on_error(void *ctx, const struct err *e)
         }
 }
 
-const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error};
+const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error, rest};
 
 void call_reply_release(struct call *c)
 {

@@ -63,6 +63,7 @@ static bool take_field(struct http1_reading *r, str line, const char *end)
         return http1_bad(r, 431, "too many header fields");
     f = &h->fields[h->field_count++];
     *f = (struct http1_field){{line.p, colon}, trim(str_slice(line, colon + 1, line.n))};
+    h->kinds |= http1_kind(f->name);
     return http1_field_read(r, f);
 }
 
@@ -269,7 +270,7 @@ void http1_head_move(struct http1_head *h, str from, const char *to)
     }
 }
 
-str http1_find(const struct http1_head *h, str name)
+str http1_find_among(const struct http1_head *h, str name)
 {
     for (size_t i = 0; i < h->field_count; i++)
         if (h->fields[i].name.n == name.n && http1_same(h->fields[i].name, name))
@@ -279,6 +280,8 @@ str http1_find(const struct http1_head *h, str name)
 
 bool http1_has(const struct http1_head *h, str name)
 {
+    if (!(h->kinds & http1_kind(name)))
+        return false;
     for (size_t i = 0; i < h->field_count; i++)
         if (h->fields[i].name.n == name.n && http1_same(h->fields[i].name, name))
             return true;

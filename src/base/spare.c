@@ -1,0 +1,116 @@
+/* spare.c - a stack of free pieces for each power of two.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/spare.h"
+
+#define CLASSES 6                /* 1 kB to 32 kB */
+#define CLASS_BYTES (128 * 1024) /* kept of each, at most */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+#ifndef WATCHED
+#define WATCHED 0
+#endif
+
+_Static_assert(SPARE_SIZE_MIN << (CLASSES - 1) == SPARE_SIZE_MAX, "a class for each size");
+
+struct piece {
+    struct piece *next;
+};
+
+struct spares {
+    struct piece *free[CLASSES];
+    unsigned count[CLASSES];
+    bool open;
+};
+
+static _Thread_local struct spares mine;
+
+static unsigned class_of(size_t size)
+{
+    unsigned c = 0;
+
+    while ((size_t)SPARE_SIZE_MIN << c < size)
+        c++;
+    return c;
+}
+
+static bool in_classes(size_t size)
+{
+    return size >= SPARE_SIZE_MIN && size <= SPARE_SIZE_MAX;
+}
+
+void spare_open(void)
+{
+    mine.open = !WATCHED;
+}
+
+void spare_close(void)
+{
+    mine.open = false;
+    for (unsigned c = 0; c < CLASSES; c++)
+        while (mine.free[c]) {
+            struct piece *p = mine.free[c];
+
+            mine.free[c] = p->next;
+            mine.count[c]--;
+            free(p);
+        }
+}
+
+void *spare_alloc(size_t *size)
+{
+    struct piece *p;
+    unsigned c;
+
+    if (!in_classes(*size))
+        return base_alloc(*size);
+    c = class_of(*size);
+    *size = (size_t)SPARE_SIZE_MIN << c;
+    p = mine.free[c];
+    if (!p)
+        return base_alloc(*size);
+    mine.free[c] = p->next;
+    mine.count[c]--;
+    return p;
+}
+
+void spare_free(void *p, size_t size)
+{
+    struct piece *piece = p;
+    unsigned c;
+
+    if (!p || !mine.open || !in_classes(size)) {
+        free(p);
+        return;
+    }
+    c = class_of(size);
+    assert(size == (size_t)SPARE_SIZE_MIN << c);
+    if (mine.count[c] >= CLASS_BYTES / size) {
+        free(p);
+        return;
+    }
+    piece->next = mine.free[c];
+    mine.free[c] = piece;
+    mine.count[c]++;
+}
+
+void *spare_grow(void *p, size_t old_size, size_t used, size_t *size)
+{
+    void *q;
+
+    assert(used <= old_size && used <= *size);
+    if (!in_classes(old_size) && !in_classes(*size))
+        return base_realloc(p, *size);
+    q = spare_alloc(size);
+    if (used)
+        memcpy(q, p, used);
+    spare_free(p, old_size);
+    return q;
+}

@@ -1,0 +1,109 @@
+/* mcp.c - `rationale mcp`: what we know, for other agents to ask.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/mcp.h"
+
+#include "base/sha256.h"
+#include "cli/cli.h"
+#include "gateway/config.h"
+
+#include <unistd.h>
+
+enum { CONFIG, HTTP, CONFORMANCE, CONFORMANCE_CLIENT };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (YAML): keys, and the store"},
+    [HTTP] = {"http", 0, "ADDR:PORT", NULL, "serve HTTP there, at /mcp, instead of stdio"},
+    [CONFORMANCE] = {"conformance", 0, NULL, NULL, "add what the official test suite expects"},
+    [CONFORMANCE_CLIENT] = {"conformance-client", 0, NULL, NULL, "be the suite's client of URL"},
+};
+
+struct serving {
+    struct cli *cli;
+    const struct config *config; /* or NULL */
+};
+
+static void on_ready(void *ctx, str address)
+{
+    struct serving *s = ctx;
+
+    file_out_printf(&s->cli->out, "listening on http://" STR_FMT "/mcp\n", STR_ARG(address));
+    file_out_flush(&s->cli->out);
+}
+
+static bool allowed(void *ctx, str token)
+{
+    const struct serving *s = ctx;
+    uint8_t digest[SHA256_SIZE];
+
+    sha256_of(token, digest);
+    return config_key_find(s->config, digest) != NULL;
+}
+
+static int serve(struct serving *s, const struct cli_args *args)
+{
+    struct mcp_server_options o = {
+        .sets = {&cli_mcp_tools},
+        .instructions = "Rationale keeps the reasoning of language models apart from their "
+                        "answers, and on record."};
+    struct mcp_http_options http = {.listen = args->value[HTTP], .on_ready = on_ready, .ctx = s};
+    struct mcp_server *server;
+    struct err e;
+    bool ok;
+
+    if (args->value[CONFORMANCE])
+        o.sets[1] = &cli_mcp_conformance;
+    if (s->config && s->config->key_count)
+        http.allowed = allowed;
+    server = mcp_server_new(&o, &e);
+    if (!server)
+        return cli_fail(&e);
+    ok = args->value[HTTP] ? mcp_serve_http(server, &http, &e)
+                           : mcp_serve_stdio(server, STDIN_FILENO, STDOUT_FILENO, &e);
+    mcp_server_free(server);
+    return ok ? CLI_OK : cli_fail(&e);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct serving s = {.cli = cli};
+    struct config *config = NULL;
+    struct err e;
+    int code;
+
+    if (args->value[CONFORMANCE_CLIENT]) {
+        if (args->word_count != 1)
+            return cli_complain(CLI_USAGE, "--conformance-client needs the URL of a server");
+        return cli_mcp_client(args->words[0]);
+    }
+    if (args->word_count)
+        return cli_complain(CLI_USAGE, "mcp takes no words, but \"%s\" was given", args->words[0]);
+    if (args->value[CONFIG] && !config_load(args->value[CONFIG], &config, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    s.config = config;
+    code = serve(&s, args);
+    if (config)
+        config_release(config);
+    return code;
+}
+
+const struct cli_command cli_mcp = {
+    .name = "mcp",
+    .summary = "serve what is known here to other agents (MCP)",
+    .words = "",
+    .about =
+        "A server of the Model Context Protocol, for agents and editors that speak it: the "
+        "revision of 2026-07-28 and those up to 2025-11-25, told apart by what the client sends. "
+        "It talks over standard input and output, as clients start it, or over HTTP at /mcp.\n\n"
+        "Without keys in the configuration HTTP is served on loopback only, and to nobody who "
+        "comes under another name than this machine's; with keys, each request shows one: "
+        "Authorization: Bearer KEY. docs/mcp.md has the tools.",
+    .examples = "  rationale mcp\n"
+                "  rationale mcp --http 127.0.0.1:8485\n"
+                "  rationale mcp --config rationale.yaml --http 0.0.0.0:8485\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};

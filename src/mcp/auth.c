@@ -1,0 +1,508 @@
+/* auth.c - the flow: who asks, what for, and the token.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/auth.h"
+
+#include "base/rand.h"
+#include "base/secret.h"
+#include "base/sha256.h"
+#include "mcp/auth_parts.h"
+#include "mcp/base64.h"
+#include "mcp/rpc.h"
+#include "net/http1.h"
+
+#define ISSUERS_MAX 16
+#define RANDOM_SIZE 32
+
+/* What we are to one issuer. */
+struct identity {
+    str issuer, id, method;
+    struct secret secret;
+};
+
+struct mcp_auth {
+    struct mcp_io *io;
+    struct mcp_auth_options o;
+    pthread_mutex_t lock;
+    struct arena arena; /* of what is kept */
+    str server_url;
+    struct identity known[ISSUERS_MAX];
+    size_t known_count;
+    str issuer; /* that gave the token */
+    str asked;  /* scopes, all that were asked for so far */
+    struct secret token, refresh;
+    unsigned number; /* of the token */
+};
+
+/* One run of the flow. */
+struct flow {
+    struct mcp_auth *a;
+    struct arena arena;
+    uint64_t deadline_ns;
+    struct mcp_resource_meta resource;
+    struct mcp_issuer_meta issuer;
+    const struct identity *who;
+    str scope;
+    struct err *e;
+};
+
+struct mcp_auth *mcp_auth_new(struct mcp_io *io, const struct mcp_auth_options *o, str server_url)
+{
+    struct mcp_auth *a = base_alloc(sizeof *a);
+
+    *a = (struct mcp_auth){.io = io, .o = *o, .issuer = STR(""), .asked = STR("")};
+    pthread_mutex_init(&a->lock, NULL);
+    arena_init(&a->arena, (size_t)8 << 20);
+    a->server_url = arena_dup(&a->arena, server_url);
+    return a;
+}
+
+void mcp_auth_free(struct mcp_auth *a)
+{
+    if (!a)
+        return;
+    for (size_t i = 0; i < a->known_count; i++)
+        secret_release(&a->known[i].secret);
+    secret_release(&a->token);
+    secret_release(&a->refresh);
+    pthread_mutex_destroy(&a->lock);
+    arena_release(&a->arena);
+    free(a);
+}
+
+unsigned mcp_auth_header(struct mcp_auth *a, struct buf *headers)
+{
+    unsigned number;
+    str token;
+
+    pthread_mutex_lock(&a->lock);
+    token = secret_reveal(&a->token);
+    if (token.n) {
+        buf_add(headers, STR("authorization: Bearer "));
+        buf_add(headers, token);
+        buf_add(headers, STR("\r\n"));
+    }
+    number = token.n ? a->number : 0;
+    pthread_mutex_unlock(&a->lock);
+    return number;
+}
+
+/* ---- who we are ---- */
+
+static str pick_method(str supported, bool secret)
+{
+    static const str with[] = {STR_INIT("client_secret_basic"), STR_INIT("client_secret_post")};
+
+    if (!secret)
+        return STR("none");
+    for (size_t i = 0; i < COUNT_OF(with); i++)
+        if (mcp_words_have(supported, with[i]))
+            return with[i];
+    return supported.n && mcp_words_have(supported, STR("none")) ? STR("none") : with[0];
+}
+
+static bool know(struct flow *f, str id, str secret, str method)
+{
+    struct mcp_auth *a = f->a;
+    struct identity *who = &a->known[a->known_count];
+
+    if (a->known_count == ISSUERS_MAX)
+        return err_set(f->e, ERR_LIMIT, "more than %d authorization servers", ISSUERS_MAX);
+    *who = (struct identity){.issuer = arena_dup(&a->arena, f->issuer.issuer),
+                             .id = arena_dup(&a->arena, id),
+                             .method = arena_dup(&a->arena, method)};
+    if (secret.n && !secret_init(&who->secret, secret, f->e))
+        return false;
+    a->known_count++;
+    f->who = who;
+    return true;
+}
+
+static void put_registration(struct flow *f, struct buf *b)
+{
+    const struct mcp_auth_options *o = &f->a->o;
+    str methods = f->issuer.methods;
+    str method = methods.n == 0 || mcp_words_have(methods, STR("none"))
+                     ? STR("none")
+                     : pick_method(methods, true);
+    struct json_out out;
+
+    json_out_init(&out, b);
+    json_out_object(&out);
+    json_out_key(&out, STR("client_name"));
+    json_out_str(&out, o->client_name.n ? o->client_name : STR("rationale"));
+    json_out_key(&out, STR("redirect_uris"));
+    json_out_array(&out);
+    json_out_str(&out, o->redirect_uri);
+    json_out_end(&out);
+    json_out_key(&out, STR("grant_types"));
+    json_out_raw(&out, STR("[\"authorization_code\",\"refresh_token\"]"));
+    json_out_key(&out, STR("response_types"));
+    json_out_raw(&out, STR("[\"code\"]"));
+    json_out_key(&out, STR("application_type"));
+    json_out_str(&out, STR("native"));
+    json_out_key(&out, STR("token_endpoint_auth_method"));
+    json_out_str(&out, method);
+    json_out_end(&out);
+}
+
+static bool post(struct flow *f, str url, str headers, str body, struct json *doc)
+{
+    struct mcp_fetch_request r = {
+        .method = STR("POST"), .url = url, .headers = headers, .body = body};
+    struct mcp_fetched got;
+    str why, more;
+
+    if (!mcp_url_is_safe(url))
+        return err_set(f->e, ERR_AUTH, "the authorization server's endpoint is not https");
+    if (!mcp_fetch_whole(f->a->io, &r, f->deadline_ns, &f->arena, &got, f->e))
+        return false;
+    if (got.body.n > MCP_AUTH_BODY_MAX || !json_parse(doc, got.body, f->e))
+        return err_set(
+            f->e, ERR_AUTH, "the authorization server answered %d, and not in JSON", got.status);
+    if (got.status == 200 || got.status == 201)
+        return true;
+    why = mcp_member(doc, json_root(doc), STR("error"), &f->arena);
+    more = mcp_member(doc, json_root(doc), STR("error_description"), &f->arena);
+    return err_set(f->e,
+                   ERR_AUTH,
+                   "the authorization server refused (%d): " STR_FMT " " STR_FMT,
+                   got.status,
+                   STR_ARG(str_slice(why, 0, 60)),
+                   STR_ARG(str_slice(more, 0, 100)));
+}
+
+static bool register_now(struct flow *f)
+{
+    struct json doc;
+    struct buf b;
+    bool ok;
+    str id, secret, method;
+
+    buf_init(&b, MCP_AUTH_BODY_MAX);
+    json_init(&doc);
+    put_registration(f, &b);
+    ok = post(f,
+              f->issuer.registration,
+              STR("content-type: application/json\r\naccept: application/json\r\n"),
+              buf_str(&b),
+              &doc);
+    if (ok) {
+        id = mcp_member(&doc, json_root(&doc), STR("client_id"), &f->arena);
+        secret = mcp_member(&doc, json_root(&doc), STR("client_secret"), &f->arena);
+        method = mcp_member(&doc, json_root(&doc), STR("token_endpoint_auth_method"), &f->arena);
+        if (!method.n)
+            method = mcp_words_have(f->issuer.methods, STR("none"))
+                         ? STR("none")
+                         : pick_method(f->issuer.methods, secret.n > 0);
+        ok = id.n ? know(f, id, secret, method)
+                  : err_set(f->e, ERR_AUTH, "the registration gave no client_id");
+    }
+    json_release(&doc);
+    buf_release(&b);
+    return ok;
+}
+
+static bool identify(struct flow *f)
+{
+    const struct mcp_auth_options *o = &f->a->o;
+
+    for (size_t i = 0; i < f->a->known_count; i++)
+        if (str_eq(f->a->known[i].issuer, f->issuer.issuer)) {
+            f->who = &f->a->known[i];
+            return true;
+        }
+    if (o->client_id.n && (!o->client_issuer.n || str_eq(o->client_issuer, f->issuer.issuer)))
+        return know(f,
+                    o->client_id,
+                    o->client_secret,
+                    pick_method(f->issuer.methods, o->client_secret.n > 0));
+    if (o->metadata_url.n && f->issuer.cimd)
+        return know(f, o->metadata_url, STR(""), STR("none"));
+    if (f->issuer.registration.n)
+        return register_now(f);
+    return err_set(f->e,
+                   ERR_AUTH,
+                   "we are not registered with " STR_FMT " and cannot register ourselves",
+                   STR_ARG(str_slice(f->issuer.issuer, 0, 120)));
+}
+
+/* ---- tokens ---- */
+
+/* Only what changed, or the arena would grow with every token. */
+static void keep(struct mcp_auth *a, str *at, str text)
+{
+    if (!str_eq(*at, text))
+        *at = arena_dup(&a->arena, text);
+}
+
+static bool take_token(struct flow *f, const struct json *doc)
+{
+    struct mcp_auth *a = f->a;
+    const struct json_node *root = json_root(doc);
+    str token = mcp_member(doc, root, STR("access_token"), &f->arena),
+        refresh = mcp_member(doc, root, STR("refresh_token"), &f->arena),
+        type = mcp_member(doc, root, STR("token_type"), &f->arena);
+
+    for (size_t i = 0; i < token.n; i++)
+        if (token.p[i] <= ' ' || token.p[i] > '~')
+            return err_set(f->e, ERR_AUTH, "the token is none that a header can hold");
+    if (!token.n || !http1_same(type, STR("bearer")))
+        return err_set(f->e, ERR_AUTH, "the authorization server gave no bearer token");
+    secret_release(&a->token);
+    if (!secret_init(&a->token, token, f->e))
+        return false;
+    if (refresh.n) {
+        secret_release(&a->refresh);
+        if (!secret_init(&a->refresh, refresh, f->e))
+            return false;
+    }
+    keep(a, &a->issuer, f->issuer.issuer);
+    keep(a, &a->asked, f->scope);
+    a->number++;
+    return true;
+}
+
+static bool ask_token(struct flow *f, struct buf *form)
+{
+    str secret = secret_reveal(&f->who->secret);
+    struct buf headers, both;
+    struct json doc;
+    bool ok;
+
+    buf_init(&headers, 3 * SECRET_SIZE_MAX * 4);
+    buf_init(&both, 3 * SECRET_SIZE_MAX * 2);
+    json_init(&doc);
+    buf_add(&headers,
+            STR("content-type: application/x-www-form-urlencoded\r\n"
+                "accept: application/json\r\n"));
+    mcp_form_add(form, STR("resource"), f->resource.resource);
+    if (str_eq(f->who->method, STR("client_secret_basic"))) {
+        mcp_form_encode(&both, f->who->id);
+        buf_add_c(&both, ':');
+        mcp_form_encode(&both, secret);
+        buf_add(&headers, STR("authorization: Basic "));
+        mcp_base64(&headers, buf_str(&both));
+        buf_add(&headers, STR("\r\n"));
+    } else {
+        mcp_form_add(form, STR("client_id"), f->who->id);
+        if (str_eq(f->who->method, STR("client_secret_post")))
+            mcp_form_add(form, STR("client_secret"), secret);
+    }
+    ok = post(f, f->issuer.token, buf_str(&headers), buf_str(form), &doc) && take_token(f, &doc);
+    json_release(&doc);
+    if (both.p)
+        secret_wipe(both.p, both.n);
+    if (headers.p)
+        secret_wipe(headers.p, headers.n);
+    buf_release(&both);
+    buf_release(&headers);
+    return ok;
+}
+
+static str random_text(struct flow *f)
+{
+    char bytes[RANDOM_SIZE];
+    struct buf b;
+    str text;
+
+    rand_os(bytes, sizeof bytes);
+    buf_init(&b, 2 * RANDOM_SIZE);
+    mcp_base64_url(&b, (str){bytes, sizeof bytes});
+    text = arena_dup(&f->arena, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* What came back with the browser: ours, from whom we asked, and a code. */
+static bool read_redirect(struct flow *f, str url, str state, str *code)
+{
+    str got, iss;
+
+    if (mcp_query_param(url, STR("iss"), &f->arena, &iss) ? !str_eq(iss, f->issuer.issuer)
+                                                          : f->issuer.iss)
+        return err_set(f->e, ERR_AUTH, "the answer is not from the issuer that was asked");
+    if (!mcp_query_param(url, STR("state"), &f->arena, &got) || !str_eq(got, state))
+        return err_set(f->e, ERR_AUTH, "the answer is not to what was asked (state)");
+    if (mcp_query_param(url, STR("error"), &f->arena, &got))
+        return err_set(f->e,
+                       ERR_AUTH,
+                       "the user or the server said no: " STR_FMT,
+                       STR_ARG(str_slice(got, 0, 80)));
+    return mcp_query_param(url, STR("code"), &f->arena, code) ||
+           err_set(f->e, ERR_AUTH, "the answer has no code");
+}
+
+static bool ask_user(struct flow *f, str verifier, str *code)
+{
+    const struct mcp_auth_options *o = &f->a->o;
+    uint8_t digest[SHA256_SIZE];
+    str state = random_text(f);
+    struct buf url, challenge, back;
+    bool ok;
+
+    buf_init(&url, MCP_AUTH_BODY_MAX);
+    buf_init(&challenge, 2 * RANDOM_SIZE);
+    buf_init(&back, MCP_AUTH_BODY_MAX);
+    sha256_of(verifier, digest);
+    mcp_base64_url(&challenge, (str){(const char *)digest, sizeof digest});
+    buf_add(&url, f->issuer.authorize);
+    buf_add_c(&url, str_find(f->issuer.authorize, STR("?")) == STR_NONE ? '?' : '&');
+    mcp_form_add(&url, STR("response_type"), STR("code"));
+    mcp_form_add(&url, STR("client_id"), f->who->id);
+    mcp_form_add(&url, STR("redirect_uri"), o->redirect_uri);
+    mcp_form_add(&url, STR("state"), state);
+    mcp_form_add(&url, STR("code_challenge"), buf_str(&challenge));
+    mcp_form_add(&url, STR("code_challenge_method"), STR("S256"));
+    mcp_form_add(&url, STR("resource"), f->resource.resource);
+    mcp_form_add(&url, STR("scope"), f->scope);
+    ok = o->authorize(o->ctx, buf_str(&url), &back, f->e) &&
+         read_redirect(f, arena_dup(&f->arena, buf_str(&back)), state, code);
+    buf_release(&back);
+    buf_release(&challenge);
+    buf_release(&url);
+    return ok;
+}
+
+static bool with_code(struct flow *f)
+{
+    const struct mcp_auth_options *o = &f->a->o;
+    str verifier = random_text(f), code = STR("");
+    struct buf form;
+    bool ok;
+
+    if (!o->authorize)
+        return err_set(f->e, ERR_AUTH, "the server wants a user to sign in, and there is none");
+    if (!f->issuer.pkce)
+        return err_set(f->e, ERR_AUTH, "the authorization server does not do PKCE with S256");
+    if (!mcp_url_is_safe(f->issuer.authorize))
+        return err_set(f->e, ERR_AUTH, "the authorization server's endpoint is not https");
+    if (!ask_user(f, verifier, &code))
+        return false;
+    buf_init(&form, MCP_AUTH_BODY_MAX);
+    mcp_form_add(&form, STR("grant_type"), STR("authorization_code"));
+    mcp_form_add(&form, STR("code"), code);
+    mcp_form_add(&form, STR("redirect_uri"), o->redirect_uri);
+    mcp_form_add(&form, STR("code_verifier"), verifier);
+    ok = ask_token(f, &form);
+    buf_release(&form);
+    return ok;
+}
+
+static bool by_itself(struct flow *f, str grant, str refresh)
+{
+    struct buf form;
+    bool ok;
+
+    buf_init(&form, MCP_AUTH_BODY_MAX);
+    mcp_form_add(&form, STR("grant_type"), grant);
+    mcp_form_add(&form, STR("refresh_token"), refresh);
+    mcp_form_add(&form, STR("scope"), refresh.n ? STR("") : f->scope);
+    ok = ask_token(f, &form);
+    buf_release(&form);
+    return ok;
+}
+
+/* ---- the flow ---- */
+
+/* What the challenge names, else what the server's metadata list, and what was asked before. */
+static void pick_scope(struct flow *f, str challenge)
+{
+    str wanted = mcp_challenge_param(challenge, STR("scope"), &f->arena), rest = f->a->asked;
+    struct buf b;
+
+    buf_init(&b, MCP_AUTH_BODY_MAX);
+    buf_add(&b, wanted.n ? wanted : f->resource.scopes);
+    while (rest.n) {
+        size_t end = str_find(rest, STR(" "));
+        str word = str_slice(rest, 0, end);
+
+        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
+        if (word.n && !mcp_words_have(buf_str(&b), word)) {
+            if (b.n)
+                buf_add_c(&b, ' ');
+            buf_add(&b, word);
+        }
+    }
+    if (mcp_words_have(f->issuer.scopes, STR("offline_access")) && !f->a->o.client_credentials &&
+        !mcp_words_have(buf_str(&b), STR("offline_access")))
+        buf_printf(&b, "%soffline_access", b.n ? " " : "");
+    f->scope = arena_dup(&f->arena, buf_str(&b));
+    buf_release(&b);
+}
+
+static bool is_within(str scope, str asked)
+{
+    while (scope.n) {
+        size_t end = str_find(scope, STR(" "));
+
+        if (!mcp_words_have(asked, str_slice(scope, 0, end)))
+            return false;
+        scope = end == STR_NONE ? STR("") : str_slice(scope, end + 1, scope.n);
+    }
+    return true;
+}
+
+static bool discover(struct flow *f, str challenge)
+{
+    struct mcp_auth *a = f->a;
+    str at = mcp_challenge_param(challenge, STR("resource_metadata"), &f->arena), origin;
+
+    if (mcp_meta_resource(a->io, a->server_url, at, f->deadline_ns, &f->arena, &f->resource, f->e))
+        return mcp_meta_issuer(
+            a->io, f->resource.issuer, f->deadline_ns, &f->arena, &f->issuer, f->e);
+    if (f->e->code != ERR_NOT_FOUND)
+        return false;
+    /* Up to 2025-03-26 the server was its own authorization server, at paths everybody knew. */
+    origin = mcp_url_origin(a->server_url);
+    f->resource = (struct mcp_resource_meta){a->server_url, origin, STR("")};
+    if (mcp_meta_issuer(a->io, origin, f->deadline_ns, &f->arena, &f->issuer, f->e))
+        return true;
+    if (f->e->code != ERR_NOT_FOUND)
+        return false;
+    f->issuer = (struct mcp_issuer_meta){
+        .issuer = origin,
+        .authorize = arena_join(&f->arena, origin, STR("/authorize"), STR("")),
+        .token = arena_join(&f->arena, origin, STR("/token"), STR("")),
+        .registration = arena_join(&f->arena, origin, STR("/register"), STR("")),
+        .scopes = STR(""),
+        .methods = STR(""),
+        .pkce = true};
+    return true;
+}
+
+static bool run(struct flow *f, int status, str challenge)
+{
+    struct mcp_auth *a = f->a;
+    str refresh = secret_reveal(&a->refresh);
+
+    if (!discover(f, challenge))
+        return false;
+    pick_scope(f, challenge);
+    if (status == 403 && is_within(f->scope, a->asked))
+        return err_set(f->e, ERR_AUTH, "the server wants a scope that was asked for already");
+    if (!identify(f))
+        return false;
+    if (status == 401 && refresh.n && str_eq(a->issuer, f->issuer.issuer) &&
+        by_itself(f, STR("refresh_token"), refresh))
+        return true;
+    return a->o.client_credentials ? by_itself(f, STR("client_credentials"), STR(""))
+                                   : with_code(f);
+}
+
+bool mcp_auth_challenged(struct mcp_auth *a, int status, str challenge, unsigned used,
+                         uint64_t deadline_ns, struct err *e)
+{
+    struct flow f = {.a = a, .deadline_ns = deadline_ns, .e = e};
+    bool ok = true;
+
+    pthread_mutex_lock(&a->lock);
+    if (used == a->number || !secret_reveal(&a->token).n) {
+        arena_init(&f.arena, (size_t)32 << 20);
+        ok = run(&f, status, challenge);
+        arena_release(&f.arena);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return ok || err_prefix(e, "signing in: ");
+}

@@ -1,0 +1,336 @@
+/* auth_parts.c - challenges and forms read and written, metadata found.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/auth_parts.h"
+
+#include "mcp/rpc.h"
+#include "net/http1.h"
+
+/* ---- challenges ---- */
+
+static bool is_token_char(char c)
+{
+    return http1_is_token((str){&c, 1});
+}
+
+str mcp_challenge_param(str challenge, str name, struct arena *a)
+{
+    size_t at = 0;
+
+    while (at < challenge.n) {
+        size_t begin = at, end;
+        str key;
+        struct buf value;
+
+        while (at < challenge.n && is_token_char(challenge.p[at]))
+            at++;
+        key = str_slice(challenge, begin, at);
+        if (at == begin || at >= challenge.n || challenge.p[at] != '=') {
+            at += at == begin;
+            continue;
+        }
+        at++;
+        buf_init(&value, challenge.n + 1);
+        if (at < challenge.n && challenge.p[at] == '"') {
+            for (at++; at < challenge.n && challenge.p[at] != '"'; at++) {
+                if (challenge.p[at] == '\\' && at + 1 < challenge.n)
+                    at++;
+                buf_add_c(&value, challenge.p[at]);
+            }
+            at++;
+        } else {
+            for (end = at; end < challenge.n && challenge.p[end] != ',' && challenge.p[end] != ' ';)
+                end++;
+            buf_add(&value, str_slice(challenge, at, end));
+            at = end;
+        }
+        if (http1_same(key, name)) {
+            str found = arena_dup(a, buf_str(&value));
+
+            buf_release(&value);
+            return found;
+        }
+        buf_release(&value);
+    }
+    return STR("");
+}
+
+/* ---- forms ---- */
+
+void mcp_form_encode(struct buf *b, str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+
+        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+            c == '-' || c == '.' || c == '_' || c == '~')
+            buf_add_c(b, (char)c);
+        else
+            buf_printf(b, "%%%02X", c);
+    }
+}
+
+void mcp_form_add(struct buf *b, str name, str value)
+{
+    if (value.n == 0)
+        return;
+    if (b->n && b->p[b->n - 1] != '?')
+        buf_add_c(b, '&');
+    buf_add(b, name);
+    buf_add_c(b, '=');
+    mcp_form_encode(b, value);
+}
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static str decode(str text, struct arena *a)
+{
+    char *out = arena_alloc(a, text.n + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (c == '%' && i + 2 < text.n && hex(text.p[i + 1]) >= 0 && hex(text.p[i + 2]) >= 0) {
+            c = (char)(hex(text.p[i + 1]) * 16 + hex(text.p[i + 2]));
+            i += 2;
+        } else if (c == '+') {
+            c = ' ';
+        }
+        out[n++] = c;
+    }
+    out[n] = 0;
+    return (str){out, n};
+}
+
+bool mcp_query_param(str url, str name, struct arena *a, str *out)
+{
+    size_t at = str_find(url, STR("?"));
+    str rest = at == STR_NONE ? STR("") : str_slice(url, at + 1, str_find(url, STR("#")));
+
+    while (rest.n) {
+        size_t end = str_find(rest, STR("&")), equals;
+        str pair = str_slice(rest, 0, end);
+
+        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
+        equals = str_find(pair, STR("="));
+        if (equals != STR_NONE && str_eq(decode(str_slice(pair, 0, equals), a), name)) {
+            *out = decode(str_slice(pair, equals + 1, pair.n), a);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- URLs ---- */
+
+static size_t authority_end(str url)
+{
+    size_t at = str_find(url, STR("://"));
+
+    if (at == STR_NONE)
+        return 0;
+    for (at += 3; at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#';)
+        at++;
+    return at;
+}
+
+str mcp_url_origin(str url)
+{
+    return str_slice(url, 0, authority_end(url));
+}
+
+str mcp_url_path(str url)
+{
+    str path = str_slice(url, authority_end(url), url.n);
+
+    for (size_t i = 0; i < path.n; i++)
+        if (path.p[i] == '?' || path.p[i] == '#')
+            path = str_slice(path, 0, i);
+    while (path.n && path.p[path.n - 1] == '/')
+        path.n--;
+    return path;
+}
+
+bool mcp_url_is_safe(str url)
+{
+    static const str local[] = {
+        STR_INIT("http://localhost"), STR_INIT("http://127.0.0.1"), STR_INIT("http://[::1]")};
+    str origin = mcp_url_origin(url);
+
+    if (str_starts(origin, STR("https://")))
+        return true;
+    for (size_t i = 0; i < COUNT_OF(local); i++)
+        if (str_starts(origin, local[i]) && (origin.n == local[i].n || origin.p[local[i].n] == ':'))
+            return true;
+    return false;
+}
+
+/* ---- metadata ---- */
+
+bool mcp_words_have(str list, str word)
+{
+    while (list.n) {
+        size_t end = str_find(list, STR(" "));
+
+        if (str_eq(str_slice(list, 0, end), word))
+            return true;
+        list = end == STR_NONE ? STR("") : str_slice(list, end + 1, list.n);
+    }
+    return false;
+}
+
+static str words(const struct json *doc, const struct json_node *v, struct arena *a)
+{
+    struct buf b;
+    str all;
+
+    buf_init(&b, MCP_AUTH_BODY_MAX);
+    for (const struct json_node *i = json_first(doc, v); i && v->kind == JSON_ARRAY;
+         i = json_next(doc, v, i)) {
+        str word;
+
+        if (!json_text(doc, i, a, &word))
+            continue;
+        if (b.n)
+            buf_add_c(&b, ' ');
+        buf_add(&b, word);
+    }
+    all = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return all;
+}
+
+/* Whether there is a JSON object at the URL; then doc is it, and its text in the arena. */
+static bool get(struct mcp_io *io, str url, uint64_t deadline_ns, struct arena *a, struct json *doc,
+                struct err *e)
+{
+    struct mcp_fetch_request r = {.method = STR("GET"),
+                                  .url = url,
+                                  .headers = STR("accept: application/json\r\n"
+                                                 "mcp-protocol-version: " MCP_MODERN "\r\n"),
+                                  .body = STR("")};
+    struct mcp_fetched got;
+
+    if (!mcp_url_is_safe(url))
+        return err_set(e,
+                       ERR_AUTH,
+                       STR_FMT " is neither https nor of this machine",
+                       STR_ARG(str_slice(url, 0, 120)));
+    if (!mcp_fetch_whole(io, &r, deadline_ns, a, &got, e))
+        return false;
+    if (got.status != 200 || got.body.n > MCP_AUTH_BODY_MAX || !json_parse(doc, got.body, e) ||
+        json_root(doc)->kind != JSON_OBJECT)
+        return err_set(
+            e, ERR_NOT_FOUND, "there are no metadata at " STR_FMT, STR_ARG(str_slice(url, 0, 120)));
+    return true;
+}
+
+/* A URL as published for a resource of which ours must be part: the same origin, and a path that
+ * ours begins with. */
+static bool covers(str resource, str server_url)
+{
+    str mine = mcp_url_path(server_url), path = mcp_url_path(resource);
+
+    return http1_same(mcp_url_origin(resource), mcp_url_origin(server_url)) &&
+           str_starts(mine, path) && (mine.n == path.n || mine.p[path.n] == '/');
+}
+
+bool mcp_meta_resource(struct mcp_io *io, str server_url, str address, uint64_t deadline_ns,
+                       struct arena *a, struct mcp_resource_meta *out, struct err *e)
+{
+    str origin = mcp_url_origin(server_url), path = mcp_url_path(server_url),
+        known = STR("/.well-known/oauth-protected-resource"), at[2];
+    const struct json_node *root, *servers;
+    struct json doc;
+    bool ok = false;
+    size_t n = 0;
+
+    if (address.n) {
+        at[n++] = address;
+    } else {
+        at[n++] = arena_join(a, origin, known, path);
+        if (path.n)
+            at[n++] = arena_join(a, origin, known, STR(""));
+    }
+    json_init(&doc);
+    for (size_t i = 0; i < n && !ok; i++) {
+        ok = get(io, at[i], deadline_ns, a, &doc, e);
+        if (!ok && e->code != ERR_NOT_FOUND)
+            goto out;
+    }
+    if (!ok)
+        goto out;
+    root = json_root(&doc);
+    servers = json_find(&doc, root, STR("authorization_servers"));
+    out->resource = mcp_member(&doc, root, STR("resource"), a);
+    out->scopes = words(&doc, json_find(&doc, root, STR("scopes_supported")), a);
+    ok = json_text(&doc, json_at(&doc, servers, 0), a, &out->issuer);
+    if (!ok)
+        err_set(e, ERR_AUTH, "the server's metadata name no authorization server");
+    else if (!covers(out->resource, server_url))
+        ok = err_set(e,
+                     ERR_AUTH,
+                     "the server's metadata are of another resource: " STR_FMT,
+                     STR_ARG(str_slice(out->resource, 0, 120)));
+out:
+    json_release(&doc);
+    return ok;
+}
+
+static void read_issuer(const struct json *doc, struct arena *a, struct mcp_issuer_meta *out)
+{
+    const struct json_node *root = json_root(doc), *flag;
+    str challenge = words(doc, json_find(doc, root, STR("code_challenge_methods_supported")), a);
+
+    out->issuer = mcp_member(doc, root, STR("issuer"), a);
+    out->authorize = mcp_member(doc, root, STR("authorization_endpoint"), a);
+    out->token = mcp_member(doc, root, STR("token_endpoint"), a);
+    out->registration = mcp_member(doc, root, STR("registration_endpoint"), a);
+    out->scopes = words(doc, json_find(doc, root, STR("scopes_supported")), a);
+    out->methods =
+        words(doc, json_find(doc, root, STR("token_endpoint_auth_methods_supported")), a);
+    out->pkce = mcp_words_have(challenge, STR("S256"));
+    flag = json_find(doc, root, STR("client_id_metadata_document_supported"));
+    out->cimd = flag && flag->kind == JSON_TRUE;
+    flag = json_find(doc, root, STR("authorization_response_iss_parameter_supported"));
+    out->iss = flag && flag->kind == JSON_TRUE;
+}
+
+bool mcp_meta_issuer(struct mcp_io *io, str issuer, uint64_t deadline_ns, struct arena *a,
+                     struct mcp_issuer_meta *out, struct err *e)
+{
+    str origin = mcp_url_origin(issuer), path = mcp_url_path(issuer),
+        oauth = STR("/.well-known/oauth-authorization-server"),
+        openid = STR("/.well-known/openid-configuration");
+    str at[3] = {arena_join(a, origin, oauth, path),
+                 arena_join(a, origin, openid, path),
+                 arena_join(a, origin, path, openid)};
+    struct json doc;
+    bool ok = false;
+
+    json_init(&doc);
+    for (size_t i = 0; i < (path.n ? 3 : 2) && !ok; i++) {
+        ok = get(io, at[i], deadline_ns, a, &doc, e);
+        if (!ok && e->code != ERR_NOT_FOUND)
+            break;
+    }
+    if (ok) {
+        read_issuer(&doc, a, out);
+        if (!str_eq(out->issuer, issuer))
+            ok = err_set(e,
+                         ERR_AUTH,
+                         "the metadata of " STR_FMT " are of another issuer: " STR_FMT,
+                         STR_ARG(str_slice(issuer, 0, 80)),
+                         STR_ARG(str_slice(out->issuer, 0, 80)));
+    }
+    json_release(&doc);
+    return ok;
+}

@@ -1,0 +1,573 @@
+/* client.c - a client's life: which era, which process, which session; and requests in it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/client.h"
+
+#include "base/log.h"
+#include "mcp/client_state.h"
+
+#include <unistd.h>
+
+#define PROBE_MS 5000 /* a server that says nothing for so long is of the legacy era */
+#define MINUTE_NS (60000ull * CLOCK_NS_PER_MS)
+#define CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
+
+/* ---- made and gone ---- */
+
+struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_options *o,
+                                  struct err *e)
+{
+    struct mcp_client *c;
+
+    if (!o->argv == !o->url.n) {
+        err_set(e, ERR_INPUT, "an MCP server is either a program or a URL");
+        return NULL;
+    }
+    c = base_alloc(sizeof *c);
+    *c = (struct mcp_client){.io = io, .o = *o, .era = o->era};
+    if (!c->o.headers.p)
+        c->o.headers = STR("");
+    if (!c->o.version.p)
+        c->o.version = STR("");
+    pthread_mutex_init(&c->connecting, NULL);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->listing, NULL);
+    arena_init(&c->tools_arena, (size_t)256 << 20);
+    if (o->auth && o->url.n)
+        c->auth = mcp_auth_new(io, o->auth, o->url);
+    return c;
+}
+
+/* A legacy session is ended as it should be; if that fails, it ends by itself. */
+static void end_session(struct mcp_client *c)
+{
+    struct mcp_fetch_request q = {.method = STR("DELETE"), .url = c->o.url, .body = STR("")};
+    struct mcp_fetched got;
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    if (!c->session[0])
+        return;
+    arena_init(&a, 2 * MCP_FETCH_MAX);
+    buf_init(&b, 65536);
+    buf_printf(&b, "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: %s\r\n", c->session, c->version);
+    buf_add(&b, c->o.headers);
+    if (c->auth)
+        (void)mcp_auth_header(c->auth, &b);
+    q.headers = buf_str(&b);
+    if (!mcp_fetch_whole(c->io, &q, clock_deadline_ns(&clock_real, 1000), &a, &got, &e))
+        log_debug("mcp session was not ended", LOG_ERR(&e));
+    buf_release(&b);
+    arena_release(&a);
+}
+
+void mcp_client_free(struct mcp_client *c)
+{
+    if (!c)
+        return;
+    if (c->o.url.n)
+        end_session(c);
+    if (c->pipe)
+        mcp_pipe_free(c->pipe);
+    mcp_auth_free(c->auth);
+    mcp_tools_release(c);
+    arena_release(&c->tools_arena);
+    pthread_mutex_destroy(&c->listing);
+    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->connecting);
+    free(c);
+}
+
+enum mcp_era mcp_client_era(struct mcp_client *c)
+{
+    enum mcp_era era;
+
+    pthread_mutex_lock(&c->lock);
+    era = c->era;
+    pthread_mutex_unlock(&c->lock);
+    return era;
+}
+
+str mcp_client_version(struct mcp_client *c)
+{
+    return str_c(c->version);
+}
+
+static void set_era(struct mcp_client *c, enum mcp_era era, str version)
+{
+    pthread_mutex_lock(&c->lock);
+    c->era = era;
+    (void)snprintf(c->version, sizeof c->version, STR_FMT, STR_ARG(str_slice(version, 0, 31)));
+    pthread_mutex_unlock(&c->lock);
+}
+
+uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns)
+{
+    uint64_t idle = clock_deadline_ns(&clock_real, (int64_t)idle_ms);
+
+    return idle < end_ns ? idle : end_ns;
+}
+
+/* ---- one request ---- */
+
+static void tell_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
+                           const struct err *why)
+{
+    struct buf params, out;
+    struct err e;
+
+    buf_init(&params, 4096);
+    buf_init(&out, 8192);
+    buf_add(&params, STR("{\"requestId\":"));
+    buf_add(&params, x->id);
+    buf_add(&params, STR(",\"reason\":"));
+    (void)json_quote(&params, str_c(why->text));
+    buf_add_c(&params, '}');
+    mcp_emit_notification(&out, STR("notifications/cancelled"), buf_str(&params));
+    if (!mcp_tell(c,
+                  buf_str(&out),
+                  STR("notifications/cancelled"),
+                  clock_deadline_ns(&clock_real, 1000),
+                  &e))
+        log_debug("mcp call was not cancelled", LOG_ERR(&e));
+    buf_release(&out);
+    buf_release(&params);
+}
+
+bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+{
+    uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
+    const _Atomic bool *cancel = x->call ? x->call->cancel : NULL;
+    struct mcp_wait wait;
+    struct buf body;
+    bool ok;
+    str line;
+
+    pthread_mutex_lock(&c->lock);
+    c->users++;
+    pthread_mutex_unlock(&c->lock);
+    buf_init(&body, 2 * MCP_MESSAGE_MAX);
+    mcp_emit_request(&body, x->id, x->method, x->params);
+    mcp_pipe_expect(c->pipe, &wait, x->id);
+    ok = buf_ok(&body, "the request", e) && mcp_pipe_send(c->pipe, buf_str(&body), deadline_ns, e);
+    x->status = 200;
+    while (ok) {
+        ok = mcp_pipe_next(&wait, deadline_ns, cancel, &line, e);
+        if (ok && mcp_handle(c, x, line, &deadline_ns))
+            break;
+    }
+    mcp_pipe_forget(&wait);
+    buf_release(&body);
+    pthread_mutex_lock(&c->lock);
+    c->users--;
+    pthread_mutex_unlock(&c->lock);
+    return ok;
+}
+
+static bool exchange(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+{
+    bool ok = c->o.url.n ? mcp_exchange_http(c, x, e) : mcp_exchange_pipe(c, x, e);
+    bool gave_up = !ok && (e->code == ERR_TIMEOUT || e->code == ERR_CANCELLED);
+
+    /* Over HTTP in the modern era, that the connection was closed says it. */
+    if (gave_up && !str_eq(x->method, STR("initialize")) &&
+        (!c->o.url.n || mcp_client_era(c) == MCP_ERA_LEGACY))
+        tell_cancelled(c, x, e);
+    return ok;
+}
+
+void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b)
+{
+    str rest = str_trim(str_slice(params, 1, params.n));
+
+    buf_add(b, STR("{\"_meta\":{"));
+    if (mcp_client_era(c) != MCP_ERA_LEGACY) {
+        buf_add(b, STR("\"" MCP_META_VERSION "\":\"" MCP_MODERN "\","));
+        buf_add(b, STR("\"" MCP_META_CLIENT "\":" CLIENT_INFO ",\"" MCP_META_CAPABILITIES "\":"));
+        mcp_put_client_capabilities(c, b);
+        buf_add_c(b, ',');
+    }
+    buf_add(b, STR("\"progressToken\":"));
+    buf_add(b, id);
+    buf_add_c(b, '}');
+    if (rest.n > 1)
+        buf_add_c(b, ',');
+    buf_add(b, rest.n ? rest : STR("}"));
+}
+
+/* Sends it under a new id. */
+static bool exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e)
+{
+    struct buf b;
+    bool ok;
+
+    x->id = arena_printf(x->arena, "%llu", (unsigned long long)(atomic_fetch_add(&c->ids, 1) + 1));
+    x->is_error = false;
+    x->text = x->data = x->result = STR("");
+    buf_init(&b, 2 * MCP_MESSAGE_MAX);
+    if (str_eq(x->method, STR("initialize")))
+        buf_add(&b, params);
+    else
+        mcp_put_params(c, params, x->id, &b);
+    x->params = buf_str(&b);
+    ok = buf_ok(&b, "the request", e) && exchange(c, x, e);
+    buf_release(&b);
+    return ok;
+}
+
+/* ---- finding out what it speaks ---- */
+
+static bool is_modern_error(int64_t code)
+{
+    return code == MCP_HEADER_MISMATCH || code == MCP_MISSING_CAPABILITY ||
+           code == MCP_UNSUPPORTED_VERSION;
+}
+
+static bool lists_version(str json, str key, str version)
+{
+    const struct json_node *list;
+    struct json doc;
+    struct err e;
+    bool found = false;
+
+    json_init(&doc);
+    if (json.n && json_parse(&doc, json, &e)) {
+        list = json_find(&doc, json_root(&doc), key);
+        for (const struct json_node *v = json_first(&doc, list); v && list->kind == JSON_ARRAY;
+             v = json_next(&doc, list, v))
+            found = found || json_is(&doc, v, version);
+    }
+    json_release(&doc);
+    return found;
+}
+
+static bool spawn(struct mcp_client *c, struct err *e)
+{
+    static const char *const usual[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
+    struct mcp_pipe_spec spec = {
+        .argv = c->o.argv, .env = c->o.env ? c->o.env : usual, .cwd = c->o.cwd};
+    uint64_t now = clock_mono_ns(&clock_real);
+    struct mcp_pipe *p = c->pipe;
+
+    if (c->restarts_ns[0] && now - c->restarts_ns[0] < MINUTE_NS)
+        return err_set(
+            e, ERR_UPSTREAM, "the MCP server has ended %d times in a minute", MCP_RESTARTS_MAX);
+    memmove(c->restarts_ns, c->restarts_ns + 1, (MCP_RESTARTS_MAX - 1) * sizeof c->restarts_ns[0]);
+    c->restarts_ns[MCP_RESTARTS_MAX - 1] = now;
+    for (;;) { /* those who wait for the dead one are told so, and leave */
+        pthread_mutex_lock(&c->lock);
+        if (c->users == 0)
+            break;
+        pthread_mutex_unlock(&c->lock);
+        (void)usleep(1000);
+    }
+    c->pipe = NULL;
+    pthread_mutex_unlock(&c->lock);
+    if (p)
+        mcp_pipe_free(p);
+    p = mcp_pipe_new(c->io, &spec, mcp_on_other, c, e);
+    pthread_mutex_lock(&c->lock);
+    c->pipe = p;
+    pthread_mutex_unlock(&c->lock);
+    return p != NULL;
+}
+
+static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+{
+    str version = c->o.version.n ? c->o.version : STR(MCP_LEGACY), got;
+    struct buf b;
+    struct json doc;
+    bool ok;
+
+    set_era(c, MCP_ERA_LEGACY, STR(""));
+    x->method = STR("initialize");
+    x->name = STR("");
+    buf_init(&b, 65536);
+    buf_add(&b, STR("{\"protocolVersion\":"));
+    (void)json_quote(&b, version);
+    buf_add(&b, STR(",\"clientInfo\":" CLIENT_INFO ",\"capabilities\":"));
+    mcp_put_client_capabilities(c, &b);
+    buf_add_c(&b, '}');
+    ok = exchange_new(c, x, buf_str(&b), e);
+    buf_release(&b);
+    if (ok && x->is_error)
+        ok = err_set(e,
+                     x->status == 401 || x->status == 403 ? ERR_AUTH : ERR_UPSTREAM,
+                     "initialize: " STR_FMT,
+                     STR_ARG(str_slice(x->text, 0, 180)));
+    if (!ok)
+        return false;
+    json_init(&doc);
+    ok = json_parse(&doc, x->result, e);
+    got = ok ? mcp_member(&doc, json_root(&doc), STR("protocolVersion"), x->arena) : STR("");
+    json_release(&doc);
+    if (!mcp_legacy_version(got))
+        return err_set(e,
+                       ERR_UPSTREAM,
+                       "the MCP server wants version \"" STR_FMT "\", which we do not speak",
+                       STR_ARG(str_slice(got, 0, 30)));
+    set_era(c, MCP_ERA_LEGACY, got);
+    return mcp_tell(c,
+                    STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"),
+                    STR("notifications/initialized"),
+                    mcp_deadline(x->idle_ms, x->end_ns),
+                    e);
+}
+
+/* True: settled, modern. False with ERR_NONE: it is of the legacy era. */
+static bool probe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+{
+    bool ok;
+
+    e->code = ERR_NONE;
+    set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
+    x->method = STR("server/discover");
+    x->idle_ms = PROBE_MS;
+    ok = exchange_new(c, x, STR("{}"), e);
+    if (!ok) {
+        bool silent = !c->o.url.n && (e->code == ERR_TIMEOUT || !mcp_pipe_alive(c->pipe));
+
+        if (silent && mcp_pipe_alive(c->pipe))
+            e->code = ERR_NONE;
+        else if (silent && spawn(c, e)) /* it could not bear to be asked */
+            e->code = ERR_NONE;
+        return false;
+    }
+    if (!x->is_error)
+        return lists_version(x->result, STR("supportedVersions"), STR(MCP_MODERN));
+    if (x->status == 401 || x->status == 403)
+        return err_set(e, ERR_AUTH, STR_FMT, STR_ARG(str_slice(x->text, 0, 200)));
+    if (x->code == MCP_UNSUPPORTED_VERSION)
+        return lists_version(x->data, STR("supported"), STR(MCP_MODERN));
+    return is_modern_error(x->code);
+}
+
+static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
+{
+    struct arena a;
+    struct mcp_exchange x = {.name = STR(""), .end_ns = end_ns, .arena = &a};
+    uint64_t now = clock_mono_ns(&clock_real);
+    bool ok = true;
+
+    arena_init(&a, 4 * MCP_MESSAGE_MAX);
+    x.idle_ms = end_ns > now ? (end_ns - now) / CLOCK_NS_PER_MS : 0;
+    c->session[0] = 0;
+    if (!c->o.url.n && (!c->pipe || !mcp_pipe_alive(c->pipe)))
+        ok = spawn(c, e);
+    if (ok && c->era == MCP_ERA_MODERN) {
+        set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
+    } else if (ok && c->era == MCP_ERA_LEGACY) {
+        ok = begin_legacy(c, &x, e);
+    } else if (ok) {
+        uint64_t idle_ms = x.idle_ms;
+
+        ok = probe(c, &x, e);
+        x.idle_ms = idle_ms;
+        if (!ok && e->code == ERR_NONE)
+            ok = begin_legacy(c, &x, e);
+        if (!ok)
+            set_era(c, MCP_ERA_UNKNOWN, STR(""));
+    }
+    pthread_mutex_lock(&c->lock);
+    c->ready = ok;
+    pthread_mutex_unlock(&c->lock);
+    if (ok)
+        atomic_store(&c->stale, true);
+    arena_release(&a);
+    return ok;
+}
+
+static bool is_ready(struct mcp_client *c)
+{
+    bool ready;
+
+    pthread_mutex_lock(&c->lock);
+    ready = c->ready && (c->o.url.n || (c->pipe && mcp_pipe_alive(c->pipe)));
+    pthread_mutex_unlock(&c->lock);
+    return ready;
+}
+
+bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e)
+{
+    bool ok;
+
+    if (is_ready(c))
+        return true;
+    pthread_mutex_lock(&c->connecting);
+    ok = is_ready(c) || connect_now(c, end_ns, e);
+    pthread_mutex_unlock(&c->connecting);
+    return ok;
+}
+
+bool mcp_client_connect(struct mcp_client *c, int64_t timeout_ms, struct err *e)
+{
+    return mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), e);
+}
+
+/* ---- requests, again where the protocol says so ---- */
+
+static bool answer_inputs(struct mcp_client *c, const struct json *doc,
+                          const struct json_node *requests, struct arena *a, struct buf *out,
+                          struct err *e)
+{
+    struct buf result;
+    bool ok = true;
+
+    buf_add(out, STR(",\"inputResponses\":{"));
+    buf_init(&result, MCP_MESSAGE_MAX);
+    for (const struct json_node *k = json_first(doc, requests); k && ok;
+         k = json_next(doc, requests, k)) {
+        const struct json_node *q = json_value(k), *p = json_find(doc, q, STR("params"));
+
+        buf_reset(&result);
+        ok = mcp_fulfil(
+            c, mcp_member(doc, q, STR("method"), a), p ? json_raw(doc, p) : STR("{}"), &result, e);
+        if (k != json_first(doc, requests))
+            buf_add_c(out, ',');
+        buf_add(out, json_raw(doc, k));
+        buf_add_c(out, ':');
+        buf_add(out, buf_str(&result));
+    }
+    buf_add_c(out, '}');
+    buf_release(&result);
+    return ok || err_prefix(e, "the MCP server asked for more: ");
+}
+
+/* The parameters for the next round: those of the first, our answers, and the state as it came. */
+static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const struct json *doc,
+                       str params, str *next, struct err *e)
+{
+    const struct json_node *root = json_root(doc),
+                           *requests = json_find(doc, root, STR("inputRequests")),
+                           *state = json_find(doc, root, STR("requestState"));
+    str rest = str_trim(str_slice(params, 1, params.n));
+    struct buf b;
+    bool ok = true;
+
+    buf_init(&b, 2 * MCP_MESSAGE_MAX);
+    buf_add(&b, STR("{\"_\":0")); /* dropped below: it stands before the commas */
+    if (requests && requests->kind == JSON_OBJECT)
+        ok = answer_inputs(c, doc, requests, x->arena, &b, e);
+    if (state) {
+        buf_add(&b, STR(",\"requestState\":"));
+        buf_add(&b, json_raw(doc, state));
+    }
+    if (rest.n > 1)
+        buf_add_c(&b, ',');
+    buf_add(&b, rest.n ? rest : STR("}"));
+    ok = ok && buf_ok(&b, "the answer", e);
+    if (ok)
+        *next = arena_join(
+            x->arena, STR("{"), str_slice(buf_str(&b), sizeof "{\"_\":0," - 1, b.n), STR(""));
+    buf_release(&b);
+    return ok;
+}
+
+static bool say_error(const struct mcp_exchange *x, struct err *e)
+{
+    enum err_code code = x->status == 401 || x->status == 403 ? ERR_AUTH
+                         : x->code == MCP_METHOD_NOT_FOUND    ? ERR_NOT_FOUND
+                         : x->code == MCP_INVALID_PARAMS      ? ERR_INPUT
+                                                              : ERR_UPSTREAM;
+
+    if (x->code)
+        return err_set(e,
+                       code,
+                       "MCP error %lld: " STR_FMT,
+                       (long long)x->code,
+                       STR_ARG(str_slice(x->text, 0, 200)));
+    return err_set(e, code, STR_FMT, STR_ARG(str_slice(x->text, 0, 200)));
+}
+
+static bool lose_session(struct mcp_client *c)
+{
+    bool had;
+
+    pthread_mutex_lock(&c->lock);
+    had = c->session[0] != 0;
+    c->ready = c->ready && !had;
+    pthread_mutex_unlock(&c->lock);
+    return had;
+}
+
+/* Whether an error means that the same should be asked once more. */
+static bool again(struct mcp_client *c, const struct mcp_exchange *x)
+{
+    if (x->code == MCP_UNSUPPORTED_VERSION)
+        return lists_version(x->data, STR("supported"), STR(MCP_MODERN));
+    return x->status == 404 && lose_session(c);
+}
+
+/* What may be asked twice without harm. */
+static bool is_safe(str method)
+{
+    return str_ends(method, STR("/list")) || str_eq(method, STR("resources/read"));
+}
+
+bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e)
+{
+    bool retried = false;
+    str first = params;
+
+    for (int rounds = 0;;) {
+        struct json doc;
+        bool more, ok;
+
+        if (!mcp_ready(c, x->end_ns, e))
+            return false;
+        if (!exchange_new(c, x, params, e)) {
+            if (retried || e->code != ERR_UPSTREAM || !is_safe(x->method))
+                return false;
+            retried = true;
+            continue;
+        }
+        if (x->is_error) {
+            if (retried || !again(c, x))
+                return say_error(x, e);
+            retried = true;
+            continue;
+        }
+        json_init(&doc);
+        ok = json_parse(&doc, x->result, e);
+        more = ok && mcp_client_era(c) == MCP_ERA_MODERN &&
+               json_is(&doc,
+                       json_find(&doc, json_root(&doc), STR("resultType")),
+                       STR("input_required"));
+        if (more && ++rounds > MCP_ROUNDS_MAX)
+            ok = err_set(e, ERR_LIMIT, "the MCP server asks and asks");
+        else if (more)
+            ok = next_round(c, x, &doc, first, &params, e);
+        json_release(&doc);
+        if (!ok || !more)
+            return ok;
+    }
+}
+
+bool mcp_client_request(struct mcp_client *c, str method, str params, int64_t timeout_ms,
+                        struct arena *a, str *result, struct err *e)
+{
+    struct mcp_exchange x = {.method = method,
+                             .name = STR(""),
+                             .idle_ms = (uint64_t)timeout_ms,
+                             .end_ns = clock_deadline_ns(&clock_real, timeout_ms),
+                             .arena = a};
+    struct json doc;
+
+    json_init(&doc);
+    if (!json_parse(&doc, params.n ? params : STR("{}"), e) ||
+        json_root(&doc)->kind != JSON_OBJECT) {
+        json_release(&doc);
+        return err_set(e, ERR_INPUT, "the parameters must be a JSON object");
+    }
+    if (str_eq(method, STR("prompts/get")) || str_eq(method, STR("tools/call")))
+        x.name = mcp_member(&doc, json_root(&doc), STR("name"), a);
+    else if (str_eq(method, STR("resources/read")))
+        x.name = mcp_member(&doc, json_root(&doc), STR("uri"), a);
+    json_release(&doc);
+    if (!mcp_ask(c, &x, params.n ? params : STR("{}"), e))
+        return false;
+    *result = x.result;
+    return true;
+}

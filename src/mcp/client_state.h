@@ -1,0 +1,95 @@
+/* client_state.h - what the files of the client share.
+ *
+ * Within src/mcp only.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/schema.h"
+#include "mcp/client.h"
+#include "mcp/header.h"
+#include "mcp/pipe.h"
+#include "mcp/rpc.h"
+
+#define MCP_SESSION_MAX 512
+
+/* A tool as it is kept. */
+struct mcp_known_tool {
+    struct mcp_tool_info info;
+    struct mcp_mirrors mirrors;
+    struct schema *output; /* or NULL */
+};
+
+struct mcp_client {
+    struct mcp_io *io;
+    struct mcp_client_options o;
+    struct mcp_auth *auth; /* or NULL */
+    _Atomic uint64_t ids;
+
+    pthread_mutex_t connecting; /* one thread at a time */
+    pthread_mutex_t lock;       /* of what follows */
+    enum mcp_era era;
+    bool ready;
+    char version[32];
+    char session[MCP_SESSION_MAX];
+    struct mcp_pipe *pipe;
+    unsigned users; /* calls that use the pipe */
+    uint64_t restarts_ns[MCP_RESTARTS_MAX];
+
+    pthread_mutex_t listing; /* of what follows */
+    struct arena tools_arena;
+    struct mcp_known_tool *tools;
+    size_t tool_count;
+    bool listed;
+    uint64_t fresh_until_ns;
+    _Atomic bool stale; /* the server said that they changed */
+};
+
+/* One request until its reply; what is asked of us between is answered. */
+struct mcp_exchange {
+    str method, params; /* params with _meta */
+    str name;           /* for Mcp-Name, or empty */
+    const struct mcp_mirrors *mirrors;
+    str arguments;               /* where the mirrored values are */
+    str id;                      /* as JSON */
+    uint64_t idle_ms;            /* without a sign of life */
+    uint64_t end_ns;             /* in any case */
+    const struct mcp_call *call; /* for progress and cancelling, or NULL */
+    struct arena *arena;
+    /* The reply: */
+    int status; /* of HTTP, 200 on stdio */
+    bool is_error;
+    int64_t code;
+    str text, data; /* of an error */
+    str result;     /* JSON */
+};
+
+/* ---- between the files ---- */
+
+bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err *e) MUST_USE;
+bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err *e) MUST_USE;
+/* A notification, or a reply to what the server asked. */
+bool mcp_tell(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
+              struct err *e) MUST_USE;
+/* What came on the stream of a call: its reply (then true), or something to note or to answer. */
+bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t *deadline_ns);
+/* What the server said of its own accord. */
+void mcp_on_other(void *ctx, str line);
+/* The answer to a request of the server. */
+void mcp_answer_server(struct mcp_client *c, const struct json *doc, const struct mcp_message *m,
+                       struct buf *out);
+/* The result of one of the requests a server may make, as JSON. */
+bool mcp_fulfil(struct mcp_client *c, str method, str params, struct buf *result,
+                struct err *e) MUST_USE;
+void mcp_put_client_capabilities(const struct mcp_client *c, struct buf *b);
+/* params, a JSON object, with the _meta of the era put in. */
+void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b);
+bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e) MUST_USE;
+uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns);
+/* A request on a server that is ready, again where the protocol says so: other versions, sessions
+ * that are gone, questions to us. */
+bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e) MUST_USE;
+bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool anew, struct err *e) MUST_USE;
+const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name);
+void mcp_tools_release(struct mcp_client *c);

@@ -1,0 +1,363 @@
+/* client_tools.c - the tools a server has, kept; and one of them called.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "base/map.h"
+#include "mcp/client_state.h"
+
+static bool is_allowed(const struct mcp_client *c, str name)
+{
+    if (!c->o.allow)
+        return true;
+    for (size_t i = 0; c->o.allow[i]; i++)
+        if (str_eq(name, str_c(c->o.allow[i])))
+            return true;
+    return false;
+}
+
+void mcp_tools_release(struct mcp_client *c)
+{
+    for (size_t i = 0; i < c->tool_count; i++)
+        schema_free(c->tools[i].output);
+    c->tool_count = 0;
+    c->tools = NULL;
+    arena_reset(&c->tools_arena);
+}
+
+const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name)
+{
+    for (size_t i = 0; i < c->tool_count; i++)
+        if (str_eq(c->tools[i].info.name, name))
+            return &c->tools[i];
+    return NULL;
+}
+
+/* ---- listing ---- */
+
+struct listing {
+    struct mcp_client *client;
+    struct mcp_known_tool *tools; /* on the heap while it grows */
+    size_t n, cap;
+    int64_t ttl_ms; /* the least of all pages */
+    struct err *e;
+};
+
+static str raw_member(const struct json *doc, const struct json_node *v, str key, struct arena *a)
+{
+    const struct json_node *m = json_find(doc, v, key);
+
+    return m && m->kind == JSON_OBJECT ? arena_dup(a, json_raw(doc, m)) : STR("");
+}
+
+static bool hint(const struct json *doc, const struct json_node *v, const char *key, bool otherwise)
+{
+    const struct json_node *m = json_find(doc, v, str_c(key));
+
+    return m && m->kind >= JSON_FALSE && m->kind <= JSON_TRUE ? m->kind == JSON_TRUE : otherwise;
+}
+
+static void read_info(const struct json *doc, const struct json_node *v, struct arena *a,
+                      struct mcp_tool_info *t)
+{
+    const struct json_node *hints = json_find(doc, v, STR("annotations"));
+
+    t->title = arena_dup(a, mcp_member(doc, v, STR("title"), a));
+    t->description = arena_dup(a, mcp_member(doc, v, STR("description"), a));
+    t->input_schema = raw_member(doc, v, STR("inputSchema"), a);
+    t->output_schema = raw_member(doc, v, STR("outputSchema"), a);
+    t->annotations = raw_member(doc, v, STR("annotations"), a);
+    t->read_only = hint(doc, hints, "readOnlyHint", false);
+    t->idempotent = hint(doc, hints, "idempotentHint", false);
+    t->destructive = hint(doc, hints, "destructiveHint", !t->read_only);
+}
+
+/* A tool that is wrong is left out, and the others are not. */
+static void add_tool(struct listing *l, const struct json *doc, const struct json_node *v)
+{
+    struct mcp_client *c = l->client;
+    struct arena *a = &c->tools_arena;
+    struct mcp_known_tool t = {0};
+    struct err e;
+
+    t.info.name = arena_dup(a, mcp_member(doc, v, STR("name"), a));
+    if (!t.info.name.n || !is_allowed(c, t.info.name))
+        return;
+    for (size_t i = 0; i < l->n; i++)
+        if (str_eq(l->tools[i].info.name, t.info.name))
+            return; /* pages may overlap when the list changes between them */
+    if (c->o.url.n && mcp_client_era(c) == MCP_ERA_MODERN &&
+        !mcp_mirrors_read(doc, json_find(doc, v, STR("inputSchema")), a, &t.mirrors, &e)) {
+        log_warn("mcp tool left out", LOG_STR("tool", t.info.name), LOG_ERR(&e));
+        return;
+    }
+    read_info(doc, v, a, &t.info);
+    if (t.info.output_schema.n) {
+        t.output = schema_new();
+        if (!schema_compile(t.output, t.info.output_schema, &e)) {
+            log_warn("mcp output schema not used", LOG_STR("tool", t.info.name), LOG_ERR(&e));
+            schema_free(t.output);
+            t.output = NULL;
+        }
+    }
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->tools = base_realloc(l->tools, l->cap * sizeof *l->tools);
+    }
+    l->tools[l->n++] = t;
+}
+
+static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
+{
+    const struct json_node *root, *tools;
+    struct json doc;
+    int64_t ttl = 0;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, json, l->e);
+    if (ok) {
+        root = json_root(&doc);
+        tools = json_find(&doc, root, STR("tools"));
+        if (!tools || tools->kind != JSON_ARRAY)
+            ok = err_set(l->e, ERR_UPSTREAM, "the MCP server's list has no tools");
+        else if (l->n + json_count(&doc, tools) > MCP_TOOLS_MAX ||
+                 arena_left(&l->client->tools_arena) < 8 * json.n)
+            ok = err_set(l->e, ERR_LIMIT, "the MCP server lists too many tools");
+        for (const struct json_node *v = json_first(&doc, ok ? tools : NULL); v;
+             v = json_next(&doc, tools, v))
+            add_tool(l, &doc, v);
+        if (!json_i64(&doc, json_find(&doc, root, STR("ttlMs")), &ttl) || ttl < 0)
+            ttl = 0;
+        l->ttl_ms = ttl < l->ttl_ms ? ttl : l->ttl_ms;
+        *cursor = arena_dup(a, mcp_member(&doc, root, STR("nextCursor"), a));
+    }
+    json_release(&doc);
+    return ok;
+}
+
+/* To the last page; a cursor that comes again ends it, as does a page too many. */
+static bool list_pages(struct listing *l, int64_t timeout_ms, struct arena *a)
+{
+    struct map seen;
+    str cursor = STR("");
+    bool ok = true;
+
+    map_init(&seen, a, MCP_PAGES_MAX + 1);
+    for (int page = 0; ok; page++) {
+        str params = STR("{}"), result;
+        struct buf b;
+
+        if (cursor.n) {
+            buf_init(&b, MCP_MESSAGE_MAX);
+            buf_add(&b, STR("{\"cursor\":"));
+            (void)json_quote(&b, cursor);
+            buf_add_c(&b, '}');
+            params = arena_dup(a, buf_str(&b));
+            buf_release(&b);
+        }
+        ok = mcp_client_request(
+                 l->client, STR("tools/list"), params, timeout_ms, a, &result, l->e) &&
+             add_page(l, result, a, &cursor);
+        if (!ok || !cursor.n)
+            break;
+        if (page + 1 >= MCP_PAGES_MAX || map_find(&seen, cursor))
+            ok = err_set(l->e, ERR_UPSTREAM, "the MCP server's list of tools does not end");
+        else
+            ok = map_set(&seen, cursor, MAP_U64(1), l->e);
+    }
+    map_release(&seen);
+    return ok;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct mcp_known_tool *x = a, *y = b;
+
+    return str_cmp(x->info.name, y->info.name);
+}
+
+static bool list_anew(struct mcp_client *c, int64_t timeout_ms, struct err *e)
+{
+    struct listing l = {.client = c, .ttl_ms = INT64_MAX, .e = e};
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, (size_t)256 << 20);
+    mcp_tools_release(c);
+    atomic_store(&c->stale, false);
+    ok = list_pages(&l, timeout_ms, &a);
+    arena_release(&a);
+    if (l.n)
+        qsort(l.tools, l.n, sizeof *l.tools, by_name);
+    c->tools = arena_alloc(&c->tools_arena, l.n * sizeof *l.tools);
+    if (l.n)
+        memcpy(c->tools, l.tools, l.n * sizeof *l.tools);
+    c->tool_count = l.n;
+    free(l.tools);
+    c->listed = ok;
+    /* In the legacy era a list is good until the server says that it is not. */
+    c->fresh_until_ns =
+        mcp_client_era(c) == MCP_ERA_LEGACY
+            ? CLOCK_NEVER
+            : clock_deadline_ns(&clock_real, l.ttl_ms < 86400000 ? l.ttl_ms : 86400000);
+    return ok;
+}
+
+/* With `listing` held. */
+bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool anew, struct err *e)
+{
+    if (!mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), e))
+        return false;
+    if (!anew && c->listed && !atomic_load(&c->stale) &&
+        clock_mono_ns(&clock_real) < c->fresh_until_ns)
+        return true;
+    return list_anew(c, timeout_ms, e);
+}
+
+static void copy_info(struct arena *a, const struct mcp_tool_info *from, struct mcp_tool_info *to)
+{
+    *to = *from;
+    to->name = arena_dup(a, from->name);
+    to->title = arena_dup(a, from->title);
+    to->description = arena_dup(a, from->description);
+    to->input_schema = arena_dup(a, from->input_schema);
+    to->output_schema = arena_dup(a, from->output_schema);
+    to->annotations = arena_dup(a, from->annotations);
+}
+
+bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
+                      struct mcp_tools *out, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&c->listing);
+    ok = mcp_tools_refresh(c, timeout_ms, false, e);
+    if (ok) {
+        out->n = c->tool_count;
+        out->at = arena_zero(a, c->tool_count, sizeof *out->at);
+        for (size_t i = 0; i < c->tool_count; i++)
+            copy_info(a, &c->tools[i].info, &out->at[i]);
+    }
+    pthread_mutex_unlock(&c->listing);
+    return ok;
+}
+
+/* ---- calling ---- */
+
+/* What of the call stands in headers, copied: the list may change while the call runs. Only over
+ * HTTP in the modern era must the tool be known for it. */
+static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool anew,
+                         struct arena *a, struct mcp_mirrors *out, struct err *e)
+{
+    const struct mcp_known_tool *t;
+    bool ok = true;
+
+    *out = (struct mcp_mirrors){0};
+    pthread_mutex_lock(&c->listing);
+    if (anew || !c->listed)
+        ok = mcp_tools_refresh(c, call->timeout_ms, anew, e);
+    t = ok ? mcp_known_find(c, call->tool) : NULL;
+    if (ok && !t && c->o.url.n && mcp_client_era(c) == MCP_ERA_MODERN)
+        ok = err_set(e,
+                     ERR_NOT_FOUND,
+                     "the MCP server has no tool \"" STR_FMT "\" that can be used",
+                     STR_ARG(str_slice(call->tool, 0, 100)));
+    if (ok && t && t->mirrors.n) {
+        out->n = t->mirrors.n;
+        out->at = arena_alloc(a, out->n * sizeof *out->at);
+        for (size_t i = 0; i < out->n; i++) {
+            out->at[i] = t->mirrors.at[i];
+            out->at[i].header = arena_dup(a, out->at[i].header);
+            for (size_t k = 0; k < out->at[i].depth; k++)
+                out->at[i].path[k] = arena_dup(a, out->at[i].path[k]);
+        }
+    }
+    pthread_mutex_unlock(&c->listing);
+    return ok;
+}
+
+static bool check_structured(struct mcp_client *c, str tool, const struct mcp_result *r,
+                             struct err *e)
+{
+    const struct mcp_known_tool *t;
+    bool ok = true;
+
+    pthread_mutex_lock(&c->listing);
+    t = mcp_known_find(c, tool);
+    if (t && t->output)
+        ok = mcp_result_check(r, t->output, e);
+    pthread_mutex_unlock(&c->listing);
+    return ok;
+}
+
+static bool put_call(const struct mcp_call *call, struct buf *b, struct err *e)
+{
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, call->arguments, e) && json_root(&doc)->kind == JSON_OBJECT;
+    json_release(&doc);
+    if (!ok)
+        return err_set(e, ERR_INPUT, "the arguments must be a JSON object");
+    buf_add(b, STR("{\"name\":"));
+    (void)json_quote(b, call->tool);
+    buf_add(b, STR(",\"arguments\":"));
+    buf_add(b, call->arguments);
+    buf_add_c(b, '}');
+    return true;
+}
+
+static bool call_tool(struct mcp_client *c, struct mcp_exchange *x, const struct mcp_call *call,
+                      str params, struct err *e)
+{
+    struct mcp_mirrors mirrors;
+
+    if (!take_mirrors(c, call, false, x->arena, &mirrors, e))
+        return false;
+    x->mirrors = &mirrors;
+    if (mcp_ask(c, x, params, e))
+        return true;
+    if (x->code != MCP_HEADER_MISMATCH || !x->is_error)
+        return false;
+    /* The tool is not any more what we know it to be. */
+    return take_mirrors(c, call, true, x->arena, &mirrors, e) && mcp_ask(c, x, params, e);
+}
+
+bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct arena *a,
+                     struct mcp_result *out, struct err *e)
+{
+    struct mcp_call call = *given;
+    struct mcp_exchange x = {
+        .method = STR("tools/call"), .name = call.tool, .call = &call, .arena = a};
+    struct buf b;
+    bool ok;
+
+    call.arguments = call.arguments.n ? call.arguments : STR("{}");
+    call.timeout_ms = call.timeout_ms ? call.timeout_ms : MCP_CALL_MS;
+    call.total_ms = call.total_ms ? call.total_ms : MCP_CALL_TOTAL_MS;
+    x.arguments = call.arguments;
+    x.idle_ms = (uint64_t)call.timeout_ms;
+    x.end_ns = clock_deadline_ns(&clock_real, call.total_ms);
+    if (!is_allowed(c, call.tool))
+        return err_set(e,
+                       ERR_AUTH,
+                       "the tool \"" STR_FMT "\" is not allowed",
+                       STR_ARG(str_slice(call.tool, 0, 100)));
+    if (c->o.approve && !c->o.approve(c->o.ctx, call.tool, call.arguments))
+        return err_set(e, ERR_CANCELLED, "the call was not approved");
+    buf_init(&b, MCP_MESSAGE_MAX);
+    ok = put_call(&call, &b, e) && buf_ok(&b, "the call", e) &&
+         call_tool(c, &x, &call, buf_str(&b), e);
+    buf_release(&b);
+    if (!ok)
+        return false;
+    if (c->o.result_max && x.result.n > c->o.result_max)
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the result has %zu bytes; %zu is the limit",
+                       x.result.n,
+                       c->o.result_max);
+    return mcp_result_read(x.result, a, out, e) && check_structured(c, call.tool, out, e);
+}

@@ -1,0 +1,207 @@
+/* header.c - values as headers have them, and the walk through a schema for the marked ones.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/header.h"
+
+#include "mcp/base64.h"
+#include "net/http1.h"
+
+#define SENTINEL "=?base64?"
+#define SAFE_INTEGER_MAX 9007199254740991
+
+static bool is_wrapped(str s)
+{
+    return s.n >= sizeof SENTINEL - 1 + 2 && str_starts(s, STR(SENTINEL)) && str_ends(s, STR("?="));
+}
+
+/* Visible ASCII, and spaces and tabs between. */
+static bool is_plain(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((s.p[i] < ' ' || s.p[i] > '~') && s.p[i] != '\t')
+            return false;
+    return str_trim(s).n == s.n;
+}
+
+void mcp_header_value(struct buf *out, str value)
+{
+    if (is_plain(value) && !is_wrapped(value) && !memchr(value.p, '\t', value.n)) {
+        buf_add(out, value);
+        return;
+    }
+    buf_add(out, STR(SENTINEL));
+    mcp_base64(out, value);
+    buf_add(out, STR("?="));
+}
+
+bool mcp_header_read(str header, struct buf *out)
+{
+    if (!is_plain(header))
+        return false;
+    if (is_wrapped(header))
+        return mcp_base64_decode(str_slice(header, sizeof SENTINEL - 1, header.n - 2), out);
+    buf_add(out, header);
+    return true;
+}
+
+struct walk {
+    const struct json *doc;
+    struct arena *arena;
+    struct mcp_mirrors *out;
+    struct mcp_mirror here; /* the path to the schema at hand */
+    struct err *e;
+};
+
+static bool is_markable(const struct json *doc, const struct json_node *type)
+{
+    static const str kinds[] = {STR_INIT("string"), STR_INIT("integer"), STR_INIT("boolean")};
+    bool some = false;
+
+    if (type && type->kind == JSON_ARRAY) { /* or null, which is no header at all */
+        for (const struct json_node *t = json_first(doc, type); t; t = json_next(doc, type, t)) {
+            if (json_is(doc, t, STR("null")))
+                continue;
+            if (!is_markable(doc, t))
+                return false;
+            some = true;
+        }
+        return some;
+    }
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (json_is(doc, type, kinds[i]))
+            return true;
+    return false;
+}
+
+static bool mark(struct walk *w, const struct json_node *schema, const struct json_node *name,
+                 bool reachable)
+{
+    struct mcp_mirror m = w->here;
+
+    if (!json_text(w->doc, name, w->arena, &m.header))
+        return err_set(w->e, ERR_INPUT, "x-mcp-header must be a text");
+    if (!http1_is_token(m.header))
+        return err_set(w->e, ERR_INPUT, "x-mcp-header is no name that a header can have");
+    if (!reachable || m.depth == 0)
+        return err_set(w->e,
+                       ERR_INPUT,
+                       "x-mcp-header \"" STR_FMT "\" is not reached by properties alone",
+                       STR_ARG(str_slice(m.header, 0, 60)));
+    if (!is_markable(w->doc, json_find(w->doc, schema, STR("type"))))
+        return err_set(w->e,
+                       ERR_INPUT,
+                       "x-mcp-header \"" STR_FMT "\" is not on a string, an integer or a boolean",
+                       STR_ARG(str_slice(m.header, 0, 60)));
+    for (size_t i = 0; i < w->out->n; i++)
+        if (http1_same(w->out->at[i].header, m.header))
+            return err_set(w->e,
+                           ERR_INPUT,
+                           "x-mcp-header \"" STR_FMT "\" is there twice",
+                           STR_ARG(str_slice(m.header, 0, 60)));
+    if (w->out->n == MCP_MIRRORS_MAX)
+        return err_set(w->e, ERR_LIMIT, "more than %d x-mcp-header", MCP_MIRRORS_MAX);
+    w->out->at[w->out->n++] = m;
+    return true;
+}
+
+static bool walk_schema(struct walk *w, const struct json_node *v, bool reachable);
+
+/* Members that are schemas under names of the schema's author. */
+static bool walk_named(struct walk *w, const struct json_node *v, bool reachable)
+{
+    for (const struct json_node *k = json_first(w->doc, v); k && v->kind == JSON_OBJECT;
+         k = json_next(w->doc, v, k)) {
+        bool fits = w->here.depth < MCP_MIRROR_DEPTH_MAX, ok;
+
+        if (fits && !json_text(w->doc, k, w->arena, &w->here.path[w->here.depth]))
+            fits = false;
+        w->here.depth += fits;
+        ok = walk_schema(w, json_value(k), reachable && fits);
+        w->here.depth -= fits;
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool walk_schema(struct walk *w, const struct json_node *v, bool reachable)
+{
+    static const str data[] = {
+        STR_INIT("const"), STR_INIT("enum"), STR_INIT("default"), STR_INIT("examples")};
+    static const str named[] = {STR_INIT("$defs"),
+                                STR_INIT("definitions"),
+                                STR_INIT("patternProperties"),
+                                STR_INIT("dependentSchemas")};
+
+    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+        bool skip = false, names = false, ok = true;
+
+        if (v->kind == JSON_ARRAY) {
+            if (!walk_schema(w, k, false))
+                return false;
+            continue;
+        }
+        for (size_t i = 0; i < COUNT_OF(data); i++)
+            skip = skip || json_is(w->doc, k, data[i]);
+        for (size_t i = 0; i < COUNT_OF(named); i++)
+            names = names || json_is(w->doc, k, named[i]);
+        if (json_is(w->doc, k, STR("x-mcp-header")))
+            ok = mark(w, v, json_value(k), reachable);
+        else if (json_is(w->doc, k, STR("properties")))
+            ok = walk_named(w, json_value(k), reachable);
+        else if (names)
+            ok = walk_named(w, json_value(k), false);
+        else if (!skip)
+            ok = walk_schema(w, json_value(k), false);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+bool mcp_mirrors_read(const struct json *doc, const struct json_node *schema, struct arena *a,
+                      struct mcp_mirrors *out, struct err *e)
+{
+    struct mcp_mirror found[MCP_MIRRORS_MAX];
+    struct mcp_mirrors all = {.at = found};
+    struct walk w = {.doc = doc, .arena = a, .out = &all, .e = e};
+
+    if (schema && !walk_schema(&w, schema, true))
+        return false;
+    out->n = all.n;
+    out->at = arena_alloc(a, all.n * sizeof *found);
+    memcpy(out->at, found, all.n * sizeof *found);
+    return true;
+}
+
+bool mcp_mirror_value(const struct mcp_mirror *m, const struct json *doc,
+                      const struct json_node *arguments, struct arena *a, str *out)
+{
+    const struct json_node *v = arguments;
+    int64_t n;
+
+    for (size_t i = 0; i < m->depth && v; i++)
+        v = json_find(doc, v, m->path[i]);
+    if (!v)
+        return false;
+    switch ((enum json_kind)v->kind) {
+    case JSON_STRING:
+        return json_text(doc, v, a, out);
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *out = json_raw(doc, v);
+        return true;
+    case JSON_NUMBER:
+        if (json_i64(doc, v, &n) && n <= SAFE_INTEGER_MAX && n >= -SAFE_INTEGER_MAX)
+            *out = arena_printf(a, "%lld", (long long)n);
+        else
+            *out = json_raw(doc, v);
+        return true;
+    case JSON_NULL:
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        break;
+    }
+    return false;
+}

@@ -1,0 +1,124 @@
+/* inbox.c - the queue.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/inbox.h"
+
+#include <errno.h>
+
+#define CANCEL_LOOK_NS (50u * CLOCK_NS_PER_MS) /* so often it is looked whether one cancelled */
+#define NS_PER_S 1000000000u
+
+void mcp_inbox_init(struct mcp_inbox *b, size_t size_max)
+{
+    pthread_condattr_t attr;
+
+    *b = (struct mcp_inbox){.size_max = size_max};
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&b->some, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void mcp_inbox_release(struct mcp_inbox *b)
+{
+    while (b->first) {
+        struct mcp_item *i = b->first;
+
+        b->first = i->next;
+        free(i);
+    }
+    pthread_cond_destroy(&b->some);
+    pthread_mutex_destroy(&b->lock);
+}
+
+static void fail_locked(struct mcp_inbox *b, const struct err *why)
+{
+    if (!b->failed)
+        b->why = *why;
+    b->failed = true;
+    pthread_cond_broadcast(&b->some);
+}
+
+void mcp_inbox_fail(struct mcp_inbox *b, const struct err *why)
+{
+    pthread_mutex_lock(&b->lock);
+    fail_locked(b, why);
+    pthread_mutex_unlock(&b->lock);
+}
+
+void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes)
+{
+    struct err e;
+
+    pthread_mutex_lock(&b->lock);
+    if (b->failed) {
+        pthread_mutex_unlock(&b->lock);
+        return;
+    }
+    if (bytes.n > b->size_max - b->size) {
+        err_set(&e, ERR_LIMIT, "more than %zu bytes came and were not taken", b->size_max);
+        fail_locked(b, &e);
+    } else {
+        struct mcp_item *i = base_alloc(sizeof *i + bytes.n + 1);
+
+        *i = (struct mcp_item){.kind = kind, .n = bytes.n};
+        memcpy(i->bytes, bytes.p, bytes.n);
+        i->bytes[bytes.n] = 0;
+        if (b->last)
+            b->last->next = i;
+        else
+            b->first = i;
+        b->last = i;
+        b->size += bytes.n;
+        pthread_cond_broadcast(&b->some);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void wait_until(struct mcp_inbox *b, uint64_t at_ns)
+{
+    struct timespec ts = {.tv_sec = (time_t)(at_ns / NS_PER_S),
+                          .tv_nsec = (long)(at_ns % NS_PER_S)};
+
+    if (at_ns == CLOCK_NEVER)
+        pthread_cond_wait(&b->some, &b->lock);
+    else
+        (void)pthread_cond_timedwait(&b->some, &b->lock, &ts);
+}
+
+struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
+                                const _Atomic bool *cancel, struct err *e)
+{
+    struct mcp_item *i = NULL;
+
+    pthread_mutex_lock(&b->lock);
+    while (!b->first && !b->failed) {
+        uint64_t now = clock_mono_ns(&clock_real), until = deadline_ns;
+
+        if (cancel && atomic_load(cancel)) {
+            err_set(e, ERR_CANCELLED, "cancelled");
+            goto out;
+        }
+        if (now >= deadline_ns) {
+            err_set(e, ERR_TIMEOUT, "no answer in time");
+            goto out;
+        }
+        if (cancel && until - now > CANCEL_LOOK_NS)
+            until = now + CANCEL_LOOK_NS;
+        wait_until(b, until);
+    }
+    i = b->first;
+    if (i) {
+        b->first = i->next;
+        if (!b->first)
+            b->last = NULL;
+        b->size -= i->n;
+    } else {
+        *e = b->why;
+    }
+out:
+    pthread_mutex_unlock(&b->lock);
+    return i;
+}

@@ -1,0 +1,114 @@
+/* name.c - the reversible table of tool names.
+ *
+ * SERVER__TOOL can be read back if the first two underscores are the border: the server's name has
+ * no two in a row and does not end in one. All other names carry a digest.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/name.h"
+
+#include "base/sha256.h"
+
+#define DIGEST_DIGITS 10
+
+struct mcp_named {
+    str server, tool;
+};
+
+static bool allowed(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+           c == '-';
+}
+
+static bool all_allowed(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!allowed(s.p[i]))
+            return false;
+    return s.n > 0;
+}
+
+static bool is_plain(str server, str tool)
+{
+    return all_allowed(server) && all_allowed(tool) && str_find(server, STR("__")) == STR_NONE &&
+           server.p[server.n - 1] != '_' && server.n + 2 + tool.n <= MCP_NAME_MAX;
+}
+
+/* SERVER__TOOL with each other character replaced, cut to leave room for so many digits. */
+static str with_digest(struct arena *a, str server, str tool, size_t digits)
+{
+    char hex[SHA256_HEX_SIZE], out[MCP_NAME_MAX + 1];
+    uint8_t digest[SHA256_SIZE];
+    size_t n = 0, room = MCP_NAME_MAX - 1 - digits;
+    struct sha256 h;
+    str both = arena_join(a, server, STR("__"), tool);
+
+    sha256_init(&h);
+    sha256_feed(&h, server);
+    sha256_feed(&h, (str){"", 1}); /* a NUL, which keeps the two apart */
+    sha256_feed(&h, tool);
+    sha256_finish(&h, digest);
+    for (; n < both.n && n < room; n++)
+        out[n] = allowed(both.p[n]) ? both.p[n] : '_';
+    out[n++] = '_';
+    memcpy(out + n, sha256_hex(digest, hex).p, digits);
+    return arena_dup(a, (str){out, n + digits});
+}
+
+void mcp_names_init(struct mcp_names *n, struct arena *a)
+{
+    n->arena = a;
+    map_init(&n->map, a, MCP_NAMES_MAX);
+}
+
+void mcp_names_release(struct mcp_names *n)
+{
+    map_release(&n->map);
+}
+
+static bool is_same(const struct map_entry *found, str server, str tool)
+{
+    const struct mcp_named *named = found->value.ptr;
+
+    return str_eq(named->server, server) && str_eq(named->tool, tool);
+}
+
+bool mcp_names_add(struct mcp_names *n, str server, str tool, str *name, struct err *e)
+{
+    str made = is_plain(server, tool) ? arena_join(n->arena, server, STR("__"), tool)
+                                      : with_digest(n->arena, server, tool, DIGEST_DIGITS);
+    struct map_entry *found = map_find(&n->map, made);
+    struct mcp_named *named;
+
+    /* A plain name may look like one with a digest: then the later one gets a longer digest. */
+    if (found && !is_same(found, server, tool)) {
+        made = with_digest(n->arena, server, tool, 2 * DIGEST_DIGITS);
+        found = map_find(&n->map, made);
+    }
+    if (found) {
+        if (!is_same(found, server, tool))
+            return err_set(e, ERR_INPUT, "two tools have the name " STR_FMT, STR_ARG(made));
+        *name = found->key;
+        return true;
+    }
+    named = arena_alloc(n->arena, sizeof *named);
+    *named = (struct mcp_named){arena_dup(n->arena, server), arena_dup(n->arena, tool)};
+    if (!map_set(&n->map, made, MAP_PTR(named), e))
+        return err_prefix(e, "names of tools: ");
+    *name = made;
+    return true;
+}
+
+bool mcp_names_find(const struct mcp_names *n, str name, str *server, str *tool)
+{
+    const struct map_entry *found = map_find(&n->map, name);
+    const struct mcp_named *named;
+
+    if (!found)
+        return false;
+    named = found->value.ptr;
+    *server = named->server;
+    *tool = named->tool;
+    return true;
+}

@@ -1,0 +1,338 @@
+/* pipe.c - the child, read on the loop, written by whoever calls.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/pipe.h"
+
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/utf8.h"
+#include "mcp/rpc.h"
+#include "net/frames.h"
+#include "net/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+struct mcp_pipe {
+    struct mcp_io *io;
+    struct proc proc;
+    void (*on_other)(void *ctx, str line);
+    void *ctx;
+    pthread_mutex_t write_lock, lock; /* lock: of what follows */
+    struct mcp_wait *waits;
+    bool dead;
+    struct err why;
+    /* The loop's: */
+    struct loop_watch out, err;
+    struct frames frames;
+    struct json doc;
+    struct arena arena;
+    size_t tail_size;
+    char tail[MCP_PIPE_STDERR_MAX]; /* of standard error */
+    bool watching;
+    struct err *watch_error; /* where mcp_pipe_new wants to know why */
+};
+
+/* ---- what arrives ---- */
+
+struct other {
+    struct mcp_pipe *pipe;
+    struct buf line;
+};
+
+static void tell_other(void *ctx)
+{
+    struct other *o = ctx;
+
+    o->pipe->on_other(o->pipe->ctx, buf_str(&o->line));
+    buf_release(&o->line);
+    free(o);
+}
+
+/* Whose message it is: that of the call with its id, or with its progress token. */
+static str owner_of(struct mcp_pipe *p, const struct mcp_message *m)
+{
+    const struct json_node *token;
+
+    if (m->kind == MCP_RESULT || m->kind == MCP_ERROR)
+        return m->id;
+    if (m->kind != MCP_NOTIFICATION || !str_eq(m->method, STR("notifications/progress")))
+        return STR("");
+    token = json_find(&p->doc, m->params, STR("progressToken"));
+    return token ? json_raw(&p->doc, token) : STR("");
+}
+
+static void on_line(void *ctx, const struct frames_frame *frame)
+{
+    struct mcp_pipe *p = ctx;
+    struct mcp_message m;
+    struct mcp_fault fault;
+    struct mcp_wait *w;
+    str owner;
+
+    arena_reset(&p->arena);
+    if (!mcp_read(&p->doc, frame->data, &p->arena, &m, &fault)) {
+        log_debug("mcp server said what is no message", LOG_TEXT("why", fault.why.text));
+        return;
+    }
+    owner = owner_of(p, &m);
+    pthread_mutex_lock(&p->lock);
+    for (w = p->waits; w && !str_eq(w->id, owner); w = w->next)
+        ;
+    if (w)
+        mcp_inbox_put(&w->inbox, 0, frame->data);
+    pthread_mutex_unlock(&p->lock);
+    if (!w && (m.kind == MCP_REQUEST || m.kind == MCP_NOTIFICATION)) {
+        struct other *o = base_alloc(sizeof *o);
+
+        o->pipe = p;
+        buf_init(&o->line, MCP_MESSAGE_MAX);
+        buf_add(&o->line, frame->data);
+        mcp_io_later(p->io, tell_other, o);
+    }
+}
+
+static void die(struct mcp_pipe *p, enum err_code code, const char *why)
+{
+    str tail = str_trim((str){p->tail, p->tail_size});
+
+    tail = str_slice(tail, tail.n > 120 ? tail.n - 120 : 0, tail.n);
+    pthread_mutex_lock(&p->lock);
+    if (!p->dead) {
+        p->dead = true;
+        err_set(&p->why,
+                code,
+                "the MCP server %s%s" STR_FMT,
+                why,
+                tail.n ? "; it said: " : "",
+                STR_ARG(tail));
+        for (struct mcp_wait *w = p->waits; w; w = w->next)
+            mcp_inbox_fail(&w->inbox, &p->why);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void keep_tail(struct mcp_pipe *p, str bytes)
+{
+    size_t drop;
+
+    if (bytes.n > sizeof p->tail)
+        bytes = str_slice(bytes, bytes.n - sizeof p->tail, bytes.n);
+    drop = p->tail_size + bytes.n > sizeof p->tail ? p->tail_size + bytes.n - sizeof p->tail : 0;
+    memmove(p->tail, p->tail + drop, p->tail_size - drop);
+    p->tail_size -= drop;
+    memcpy(p->tail + p->tail_size, bytes.p, bytes.n);
+    p->tail_size += bytes.n;
+}
+
+static void drain(struct mcp_pipe *p)
+{
+    char *bytes = loop_scratch(mcp_io_loop(p->io));
+
+    for (;;) {
+        ssize_t n = read(p->proc.err, bytes, LOOP_SCRATCH_SIZE);
+
+        if (n > 0)
+            keep_tail(p, (str){bytes, (size_t)n});
+        else if (n == 0 || errno != EINTR)
+            break;
+    }
+}
+
+static void on_err(void *ctx, unsigned ready)
+{
+    (void)ready;
+    drain(ctx);
+}
+
+static void on_out(void *ctx, unsigned ready)
+{
+    struct mcp_pipe *p = ctx;
+    char *bytes = loop_scratch(mcp_io_loop(p->io));
+
+    (void)ready;
+    for (;;) {
+        ssize_t n = read(p->proc.out, bytes, LOOP_SCRATCH_SIZE);
+
+        if (n > 0) {
+            frames_feed(&p->frames, (str){bytes, (size_t)n});
+            if (p->frames.full) {
+                die(p, ERR_LIMIT, "sent a line that is too long");
+                break;
+            }
+        } else if (n == 0) {
+            frames_finish(&p->frames);
+            drain(p);
+            die(p, ERR_UPSTREAM, "has ended");
+            break;
+        } else if (errno != EINTR) {
+            break;
+        }
+    }
+}
+
+/* ---- life ---- */
+
+static void watch(void *ctx)
+{
+    struct mcp_pipe *p = ctx;
+    struct loop *l = mcp_io_loop(p->io);
+
+    loop_watch_init(&p->out, p->proc.out, on_out, p);
+    loop_watch_init(&p->err, p->proc.err, on_err, p);
+    p->watching = loop_watch_add(l, &p->out, LOOP_IN, p->watch_error) &&
+                  loop_watch_add(l, &p->err, LOOP_IN, p->watch_error);
+    on_out(p, LOOP_IN); /* edges may have passed */
+    on_err(p, LOOP_IN);
+}
+
+static void unwatch(void *ctx)
+{
+    struct mcp_pipe *p = ctx;
+    struct loop *l = mcp_io_loop(p->io);
+
+    if (p->out.want)
+        loop_watch_remove(l, &p->out);
+    if (p->err.want)
+        loop_watch_remove(l, &p->err);
+}
+
+static void flush_helper(void *ctx)
+{
+    struct mcp_inbox *done = ctx;
+
+    mcp_inbox_put(done, 0, STR(""));
+}
+
+struct mcp_pipe *mcp_pipe_new(struct mcp_io *io, const struct mcp_pipe_spec *spec,
+                              void (*on_other)(void *ctx, str line), void *ctx, struct err *e)
+{
+    struct proc_spec child = {.argv = spec->argv, .env = spec->env, .cwd = spec->cwd};
+    struct mcp_pipe *p = base_alloc(sizeof *p);
+
+    *p = (struct mcp_pipe){.io = io, .on_other = on_other, .ctx = ctx, .watch_error = e};
+    if (!proc_spawn(&p->proc, &child, e)) {
+        free(p);
+        return NULL;
+    }
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->write_lock, NULL);
+    json_init(&p->doc);
+    arena_init(&p->arena, 4 * MCP_MESSAGE_MAX);
+    frames_init(&p->frames, FRAMES_LINES, MCP_MESSAGE_MAX, (struct frames_sink){on_line, p});
+    mcp_io_do(io, watch, p);
+    if (p->watching)
+        return p;
+    mcp_pipe_free(p);
+    return NULL;
+}
+
+void mcp_pipe_free(struct mcp_pipe *p)
+{
+    struct proc_status status;
+    struct mcp_inbox done;
+    struct err e;
+
+    proc_close_in(&p->proc);
+    if (!proc_wait(&p->proc, MCP_PIPE_GRACE_MS, &status, &e))
+        proc_stop(&p->proc, MCP_PIPE_GRACE_MS, NULL);
+    mcp_io_do(p->io, unwatch, p);
+    /* What it said last may still be on its way to on_other. */
+    mcp_inbox_init(&done, 64);
+    mcp_io_later(p->io, flush_helper, &done);
+    free(mcp_inbox_take(&done, CLOCK_NEVER, NULL, &e));
+    mcp_inbox_release(&done);
+    proc_release(&p->proc);
+    frames_release(&p->frames);
+    json_release(&p->doc);
+    arena_release(&p->arena);
+    pthread_mutex_destroy(&p->lock);
+    pthread_mutex_destroy(&p->write_lock);
+    free(p);
+}
+
+bool mcp_pipe_alive(struct mcp_pipe *p)
+{
+    bool alive;
+
+    pthread_mutex_lock(&p->lock);
+    alive = !p->dead;
+    pthread_mutex_unlock(&p->lock);
+    return alive;
+}
+
+/* ---- calls ---- */
+
+void mcp_pipe_expect(struct mcp_pipe *p, struct mcp_wait *w, str id)
+{
+    *w = (struct mcp_wait){.pipe = p, .id = id};
+    mcp_inbox_init(&w->inbox, 2 * MCP_MESSAGE_MAX);
+    pthread_mutex_lock(&p->lock);
+    if (p->dead)
+        mcp_inbox_fail(&w->inbox, &p->why);
+    w->next = p->waits;
+    p->waits = w;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void mcp_pipe_forget(struct mcp_wait *w)
+{
+    struct mcp_wait **at = &w->pipe->waits;
+
+    pthread_mutex_lock(&w->pipe->lock);
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    pthread_mutex_unlock(&w->pipe->lock);
+    free(w->item);
+    mcp_inbox_release(&w->inbox);
+}
+
+static bool write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_ns, struct err *e)
+{
+    for (size_t at = 0; at < bytes.n;) {
+        ssize_t n = write(p->proc.in, bytes.p + at, bytes.n - at);
+
+        if (n >= 0) {
+            at += (size_t)n;
+        } else if (errno == EAGAIN) {
+            struct pollfd fd = {.fd = p->proc.in, .events = POLLOUT};
+
+            if (poll(&fd, 1, clock_left_ms(&clock_real, deadline_ns)) == 0)
+                return err_set(e, ERR_TIMEOUT, "the MCP server does not read what it is sent");
+        } else if (errno != EINTR) {
+            return err_set(e, ERR_UPSTREAM, "the MCP server has closed its input");
+        }
+    }
+    return true;
+}
+
+bool mcp_pipe_send(struct mcp_pipe *p, str line, uint64_t deadline_ns, struct err *e)
+{
+    struct buf b;
+    bool ok;
+
+    buf_init(&b, 4 * MCP_MESSAGE_MAX);
+    buf_add(&b, line);
+    buf_add_c(&b, '\n');
+    pthread_mutex_lock(&p->write_lock);
+    ok = buf_ok(&b, "the message", e) && write_all(p, buf_str(&b), deadline_ns, e);
+    pthread_mutex_unlock(&p->write_lock);
+    buf_release(&b);
+    return ok;
+}
+
+bool mcp_pipe_next(struct mcp_wait *w, uint64_t deadline_ns, const _Atomic bool *cancel, str *line,
+                   struct err *e)
+{
+    struct mcp_item *item = mcp_inbox_take(&w->inbox, deadline_ns, cancel, e);
+
+    if (!item)
+        return false;
+    free(w->item);
+    w->item = item;
+    *line = (str){item->bytes, item->n};
+    return true;
+}

@@ -1,0 +1,584 @@
+/* server_http.c - the server at /mcp: who may come in, which era it is, and how replies go out.
+ *
+ * A reply is JSON if it is all there is to say, and a stream of events once something was sent
+ * before it. Where nobody has to show a token, only this machine may come, and only under one of
+ * its own names: a page that has its name point here is refused (DNS rebinding).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/serving.h"
+#include "net/server.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PATH "/mcp"
+#define KEEPALIVE_MS 15000
+#define DRAIN_MS 2000
+#define HEADERS_MAX 4
+
+struct http {
+    struct mcp_server *server;
+    const struct mcp_http_options *o;
+    struct loop *loop;
+    struct server *http;
+    struct loop_timer keepalive, drain;
+    struct loop_watch signals;
+    struct stream *streams; /* those that have begun */
+    bool draining;
+};
+
+/* In the exchange's arena. */
+struct stream {
+    struct mcp_channel channel; /* first: the core knows only this */
+    struct http *http;
+    struct server_exchange *x;
+    str session; /* the id to tell, or empty */
+    bool begun;
+    struct stream *next, *prev;
+};
+
+/* ---- channels ---- */
+
+static void forget(struct stream *s)
+{
+    if (!s->begun)
+        return;
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        s->http->streams = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+}
+
+static size_t usual_headers(const struct stream *s, const char *type, struct server_header *h)
+{
+    size_t n = 0;
+
+    h[n++] = (struct server_header){STR("content-type"), str_c(type)};
+    h[n++] = (struct server_header){STR("cache-control"), STR("no-store")};
+    if (s->session.n)
+        h[n++] = (struct server_header){STR("mcp-session-id"), s->session};
+    return n;
+}
+
+static void begin(struct stream *s)
+{
+    struct server_header h[HEADERS_MAX];
+    size_t n = usual_headers(s, "text/event-stream", h);
+
+    h[n++] = (struct server_header){STR("x-accel-buffering"), STR("no")};
+    server_head(s->x, 200, h, n);
+    s->begun = true;
+    s->next = s->http->streams;
+    s->prev = NULL;
+    if (s->next)
+        s->next->prev = s;
+    s->http->streams = s;
+}
+
+static void send_event(struct mcp_channel *c, str json)
+{
+    struct stream *s = (struct stream *)c;
+    struct buf b;
+
+    if (!s->begun)
+        begin(s);
+    buf_init(&b, 4 * MCP_MESSAGE_MAX);
+    buf_add(&b, STR("event: message\ndata: "));
+    buf_add(&b, json);
+    buf_add(&b, STR("\n\n"));
+    server_write(s->x, buf_str(&b));
+    buf_release(&b);
+}
+
+static void send_reply(struct mcp_channel *c, int status, str json)
+{
+    struct stream *s = (struct stream *)c;
+    struct server_header h[HEADERS_MAX];
+
+    if (s->begun) {
+        send_event(c, json);
+        forget(s);
+        server_user_set(s->x, NULL);
+        server_end(s->x);
+        return;
+    }
+    server_user_set(s->x, NULL);
+    server_reply(s->x, status, h, usual_headers(s, "application/json", h), json);
+}
+
+static struct stream *stream_new(struct http *h, struct server_exchange *x)
+{
+    struct stream *s = arena_zero(server_arena(x), 1, sizeof *s);
+
+    s->channel = (struct mcp_channel){send_event, send_reply};
+    s->http = h;
+    s->x = x;
+    s->session = STR("");
+    server_user_set(x, s);
+    return s;
+}
+
+static void on_gone(void *ctx, struct server_exchange *x)
+{
+    struct http *h = ctx;
+    struct stream *s = server_user(x);
+
+    if (!s)
+        return;
+    mcp_gone(h->server, &s->channel);
+    forget(s);
+}
+
+static void on_keepalive(void *ctx)
+{
+    struct http *h = ctx;
+
+    for (struct stream *s = h->streams; s; s = s->next)
+        server_write(s->x, STR(":\n\n"));
+    loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);
+}
+
+/* ---- replies that are no business of the core ---- */
+
+static void refuse(struct server_exchange *x, int status, int code, str id, const char *why)
+{
+    struct server_header h[] = {{STR("content-type"), STR("application/json")},
+                                {STR("allow"), STR("POST, GET, DELETE")},
+                                {STR("www-authenticate"), STR("Bearer")}};
+    struct buf b;
+
+    buf_init(&b, 4096 + MCP_ID_MAX * 6);
+    mcp_emit_error(&b, id, code, str_c(why), STR(""));
+    if (status == 401)
+        h[1] = h[2];
+    server_reply(x, status, h, status == 401 || status == 405 ? 2 : 1, buf_str(&b));
+    buf_release(&b);
+}
+
+static void accepted(struct server_exchange *x, int status)
+{
+    server_reply(x, status, NULL, 0, STR(""));
+}
+
+/* ---- who may come in ---- */
+
+/* A host without its port and brackets. */
+static str bare_host(str host)
+{
+    size_t colon = host.n;
+
+    if (host.n && host.p[0] == '[')
+        return str_slice(host, 1, str_find(host, STR("]")));
+    while (colon > 0 && host.p[colon - 1] != ':')
+        colon--;
+    return colon ? str_slice(host, 0, colon - 1) : host;
+}
+
+static bool is_local(str host)
+{
+    static const str names[] = {STR_INIT("localhost"), STR_INIT("127.0.0.1"), STR_INIT("::1")};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (http1_same(host, names[i]))
+            return true;
+    return false;
+}
+
+static bool origin_ok(const struct http1_head *head, bool keyed)
+{
+    str origin = http1_find(head, STR("origin")), host;
+    size_t slashes = str_find(origin, STR("://"));
+
+    if (!http1_has(head, STR("origin")))
+        return true;
+    if (slashes == STR_NONE)
+        return false;
+    host = bare_host(str_slice(origin, slashes + 3, origin.n));
+    return is_local(host) || (keyed && http1_same(host, bare_host(head->host)));
+}
+
+static bool may_enter(struct http *h, struct server_exchange *x)
+{
+    const struct http1_head *head = server_request(x);
+    str auth = http1_find(head, STR("authorization"));
+    bool keyed = h->o->allowed != NULL;
+
+    if (!origin_ok(head, keyed) || (!keyed && !is_local(bare_host(head->host)))) {
+        refuse(x, 403, MCP_INVALID_REQUEST, STR(""), "this host or origin may not come in");
+        return false;
+    }
+    if (keyed && !(auth.n > 7 && http1_same(str_slice(auth, 0, 7), STR("bearer ")) &&
+                   h->o->allowed(h->o->ctx, str_trim(str_slice(auth, 7, auth.n))))) {
+        refuse(x, 401, MCP_INVALID_REQUEST, STR(""), "a key is needed: Authorization: Bearer KEY");
+        return false;
+    }
+    return true;
+}
+
+/* ---- headers that say again what the body says ---- */
+
+static bool header_is(const struct http1_head *head, str name, str want, struct arena *a)
+{
+    struct buf b;
+    bool same;
+
+    if (!http1_has(head, name))
+        return false;
+    buf_init(&b, MCP_MESSAGE_MAX);
+    same = mcp_header_read(http1_find(head, name), &b) && str_eq(buf_str(&b), want);
+    buf_release(&b);
+    (void)a;
+    return same;
+}
+
+/* Integers are compared as numbers: 42.0 is 42. */
+static bool same_number(str header, str want)
+{
+    char *end, text[64];
+    double x;
+
+    if (header.n == 0 || header.n >= sizeof text)
+        return false;
+    memcpy(text, header.p, header.n);
+    text[header.n] = 0;
+    x = strtod(text, &end);
+    memcpy(text, want.p, want.n < sizeof text ? want.n : 0);
+    text[want.n < sizeof text ? want.n : 0] = 0;
+    return *end == 0 && x == strtod(text, NULL);
+}
+
+static const char *check_params(struct http *h, const struct http1_head *head,
+                                const struct json *doc, const struct mcp_message *m,
+                                struct arena *a)
+{
+    const struct mcp_ready_tool *t =
+        mcp_tool_find(h->server, mcp_member(doc, m->params, STR("name"), a));
+
+    for (size_t i = 0; t && i < t->mirrors.n; i++) {
+        const struct mcp_mirror *mirror = &t->mirrors.at[i];
+        const struct json_node *args = json_find(doc, m->params, STR("arguments"));
+        str name = arena_join(a, STR("mcp-param-"), mirror->header, STR("")), want;
+
+        if (!mcp_mirror_value(mirror, doc, args, a, &want)) {
+            if (http1_has(head, name))
+                return "a Mcp-Param header stands for an argument that is not there";
+        } else if (!header_is(head, name, want, a) && !same_number(http1_find(head, name), want)) {
+            return "a Mcp-Param header is missing or is not as the argument";
+        }
+    }
+    return NULL;
+}
+
+static const char *check_headers(struct http *h, const struct http1_head *head,
+                                 const struct json *doc, const struct mcp_message *m,
+                                 struct arena *a)
+{
+    const struct json_node *meta = json_find(doc, m->params, STR("_meta"));
+    bool call = str_eq(m->method, STR("tools/call")),
+         named = call || str_eq(m->method, STR("prompts/get"));
+    str uri = STR("uri");
+
+    if (!header_is(
+            head, STR("mcp-protocol-version"), mcp_member(doc, meta, STR(MCP_META_VERSION), a), a))
+        return "the MCP-Protocol-Version header is missing or is not as _meta has it";
+    if (!http1_has(head, STR("mcp-method")) ||
+        !str_eq(http1_find(head, STR("mcp-method")), m->method))
+        return "the Mcp-Method header is missing or is not the method";
+    if ((named || str_eq(m->method, STR("resources/read"))) &&
+        !header_is(
+            head, STR("mcp-name"), mcp_member(doc, m->params, named ? STR("name") : uri, a), a))
+        return "the Mcp-Name header is missing or is not the name";
+    return call ? check_params(h, head, doc, m, a) : NULL;
+}
+
+/* ---- requests ---- */
+
+static void take_modern(struct http *h, struct server_exchange *x, const struct json *doc,
+                        const struct mcp_message *m)
+{
+    const struct json_node *meta = json_find(doc, m->params, STR("_meta")),
+                           *caps = json_find(doc, meta, STR(MCP_META_CAPABILITIES)),
+                           *version = json_find(doc, meta, STR(MCP_META_VERSION));
+    const char *why;
+
+    if (m->kind != MCP_REQUEST) {
+        accepted(x, 202);
+        return;
+    }
+    if (version && version->kind == JSON_STRING && caps && caps->kind == JSON_OBJECT) {
+        why = check_headers(h, server_request(x), doc, m, server_arena(x));
+        if (why) {
+            refuse(x, 400, MCP_HEADER_MISMATCH, m->id, why);
+            return;
+        }
+    }
+    mcp_take(h->server, NULL, doc, m, &stream_new(h, x)->channel);
+}
+
+static void take_legacy(struct http *h, struct server_exchange *x, const struct json *doc,
+                        const struct mcp_message *m)
+{
+    str id = http1_find(server_request(x), STR("mcp-session-id"));
+    bool begins = m->kind == MCP_REQUEST && str_eq(m->method, STR("initialize"));
+    struct mcp_session *session = id.n ? mcp_session_find(h->server, id) : NULL;
+    struct stream *s;
+
+    if (id.n && !session) {
+        refuse(x, 404, MCP_SESSION_NOT_FOUND, m->id, "there is no such session; initialize anew");
+        return;
+    }
+    if (!session && !begins) {
+        refuse(x, 400, MCP_INVALID_REQUEST, m->id, "begin with initialize, or give _meta");
+        return;
+    }
+    if (!session)
+        session = mcp_session_new(h->server);
+    if (!session) {
+        refuse(x, 503, MCP_INTERNAL_ERROR, m->id, "there are too many sessions");
+        return;
+    }
+    if (m->kind != MCP_REQUEST) {
+        mcp_hear(h->server, session, doc, m);
+        accepted(x, 202);
+        return;
+    }
+    s = stream_new(h, x);
+    if (begins)
+        s->session = arena_dup(server_arena(x), str_c(session->id));
+    mcp_take(h->server, session, doc, m, &s->channel);
+}
+
+static void take_post(struct http *h, struct server_exchange *x)
+{
+    const struct http1_head *head = server_request(x);
+    str version = http1_find(head, STR("mcp-protocol-version")),
+        type = http1_find(head, STR("content-type"));
+    struct mcp_message m;
+    struct mcp_fault fault;
+    struct json doc;
+
+    if (!http1_same(str_trim(str_slice(type, 0, str_find(type, STR(";")))),
+                    STR("application/json"))) {
+        refuse(x, 415, MCP_INVALID_REQUEST, STR(""), "the body must be application/json");
+        return;
+    }
+    json_init(&doc);
+    if (!mcp_read(&doc, server_body(x), server_arena(x), &m, &fault))
+        refuse(x, 400, fault.code, fault.id, fault.why.text);
+    else if (mcp_is_modern(&doc, &m) || (version.n && !mcp_legacy_version(version)))
+        take_modern(h, x, &doc, &m);
+    else
+        take_legacy(h, x, &doc, &m);
+    json_release(&doc);
+}
+
+static void take_get(struct http *h, struct server_exchange *x)
+{
+    str id = http1_find(server_request(x), STR("mcp-session-id"));
+    struct mcp_session *session = id.n ? mcp_session_find(h->server, id) : NULL;
+    struct stream *s;
+
+    if (!id.n) {
+        refuse(x, 405, MCP_INVALID_REQUEST, STR(""), "there is nothing to get without a session");
+    } else if (!session) {
+        refuse(x, 404, MCP_SESSION_NOT_FOUND, STR(""), "there is no such session");
+    } else if (session->stream) {
+        refuse(x, 409, MCP_INVALID_REQUEST, STR(""), "the session has such a stream already");
+    } else {
+        s = stream_new(h, x);
+        session->stream = &s->channel;
+        begin(s);
+        server_write(x, STR(":\n\n"));
+    }
+}
+
+static void take_delete(struct http *h, struct server_exchange *x)
+{
+    str id = http1_find(server_request(x), STR("mcp-session-id"));
+    struct mcp_session *session = id.n ? mcp_session_find(h->server, id) : NULL;
+
+    if (!id.n) {
+        refuse(x, 405, MCP_INVALID_REQUEST, STR(""), "there is nothing to delete but a session");
+        return;
+    }
+    if (!session) {
+        refuse(x, 404, MCP_SESSION_NOT_FOUND, STR(""), "there is no such session");
+        return;
+    }
+    while (session->turns) {
+        struct mcp_turn *t = session->turns;
+        struct buf b;
+
+        session->turns = t->next;
+        buf_init(&b, MCP_MESSAGE_MAX);
+        mcp_emit_error(&b, t->id, MCP_SESSION_NOT_FOUND, STR("the session was ended"), STR(""));
+        t->channel->end(t->channel, 200, buf_str(&b));
+        buf_release(&b);
+        mcp_turn_free(t);
+    }
+    if (session->stream) {
+        struct stream *s = (struct stream *)session->stream;
+
+        forget(s);
+        server_user_set(s->x, NULL);
+        server_end(s->x);
+    }
+    mcp_session_end(h->server, session);
+    accepted(x, 204);
+}
+
+static void on_request(void *ctx, struct server_exchange *x)
+{
+    static const struct {
+        str method;
+        void (*take)(struct http *h, struct server_exchange *x);
+    } ways[] = {{STR_INIT("POST"), take_post},
+                {STR_INIT("GET"), take_get},
+                {STR_INIT("DELETE"), take_delete}};
+    const struct http1_head *head = server_request(x);
+    struct http *h = ctx;
+
+    if (!may_enter(h, x))
+        return;
+    if (!str_eq(head->path, STR(PATH))) {
+        refuse(x, 404, MCP_INVALID_REQUEST, STR(""), "there is only " PATH " here");
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(ways); i++)
+        if (str_eq(head->method, ways[i].method)) {
+            ways[i].take(h, x);
+            return;
+        }
+    refuse(x, 405, MCP_INVALID_REQUEST, STR(""), "only POST, GET and DELETE are known here");
+}
+
+static void on_room(void *ctx, struct server_exchange *x)
+{
+    (void)ctx;
+    (void)x;
+}
+
+/* ---- the process ---- */
+
+static void stop(void *ctx)
+{
+    struct http *h = ctx;
+
+    loop_stop(h->loop);
+}
+
+static void on_signal(void *ctx, unsigned ready)
+{
+    struct http *h = ctx;
+    struct signalfd_siginfo info;
+
+    (void)ready;
+    while (read(h->signals.fd, &info, sizeof info) > 0) {
+        if (h->draining)
+            loop_stop(h->loop);
+        h->draining = true;
+        server_drain(h->http, stop, h);
+        loop_timer_set(h->loop, &h->drain, h->streams ? 0 : DRAIN_MS);
+    }
+}
+
+static bool open_socket(const char *listen_at, bool any, int *fd, char address[96], struct err *e)
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *found;
+    const char *colon = strrchr(listen_at, ':');
+    char host[256], service[16];
+    struct sockaddr_storage ss;
+    socklen_t size = sizeof ss;
+    int rc, on = 1;
+    str bare;
+
+    if (!colon || !colon[1])
+        return err_set(e, ERR_INPUT, "\"%.80s\" is no ADDR:PORT", listen_at);
+    bare = bare_host(str_c(listen_at));
+    if (!any && !is_local(bare))
+        return err_set(
+            e,
+            ERR_INPUT,
+            "without keys in the configuration it listens on loopback only, not on %.80s",
+            listen_at);
+    (void)snprintf(host, sizeof host, STR_FMT, STR_ARG(str_slice(bare, 0, 250)));
+    rc = getaddrinfo(host, colon + 1, &hints, &found);
+    if (rc != 0)
+        return err_set(e, ERR_INPUT, "listen on \"%.80s\": %s", listen_at, gai_strerror(rc));
+    *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    rc = *fd < 0 || bind(*fd, found->ai_addr, found->ai_addrlen) < 0 || listen(*fd, 512) < 0;
+    if (rc) {
+        err_sys(e, "listen on %.80s", listen_at);
+        if (*fd >= 0)
+            close(*fd);
+    }
+    freeaddrinfo(found);
+    if (rc)
+        return false;
+    if (getsockname(*fd, (struct sockaddr *)&ss, &size) != 0 ||
+        getnameinfo((struct sockaddr *)&ss,
+                    size,
+                    host,
+                    sizeof host,
+                    service,
+                    sizeof service,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        (void)snprintf(service, sizeof service, "%.15s", colon + 1);
+    (void)snprintf(address, 96, strchr(host, ':') ? "[%.60s]:%s" : "%.60s:%s", host, service);
+    return true;
+}
+
+static bool run(struct http *h, struct err *e)
+{
+    static const struct server_handler handler = {on_request, on_gone, on_room};
+    struct server_options options = {.body_max = MCP_MESSAGE_MAX, .gzip_min = SIZE_MAX};
+    char address[96];
+    int fd = -1;
+
+    h->http = server_new(h->loop, &options, &handler, h, e);
+    if (!h->http || !open_socket(h->o->listen, h->o->allowed != NULL, &fd, address, e) ||
+        !server_listen(h->http, fd, e) || !loop_watch_add(h->loop, &h->signals, LOOP_IN, e))
+        return false;
+    loop_timer_init(&h->keepalive, on_keepalive, h);
+    loop_timer_init(&h->drain, stop, h);
+    loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);
+    if (h->o->on_ready)
+        h->o->on_ready(h->o->ctx, str_c(address));
+    loop_run(h->loop);
+    loop_timer_clear(h->loop, &h->keepalive);
+    loop_timer_clear(h->loop, &h->drain);
+    loop_watch_remove(h->loop, &h->signals);
+    return true;
+}
+
+bool mcp_serve_http(struct mcp_server *s, const struct mcp_http_options *o, struct err *e)
+{
+    struct http h = {.server = s, .o = o};
+    sigset_t set, before;
+    bool ok;
+    int fd;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &set, &before);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    h.loop = loop_new(s->clock, e);
+    loop_watch_init(&h.signals, fd, on_signal, &h);
+    ok = h.loop && run(&h, e);
+    if (h.http)
+        server_free(h.http);
+    if (h.loop)
+        loop_free(h.loop);
+    close(fd);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}

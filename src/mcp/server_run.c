@@ -1,0 +1,612 @@
+/* server_run.c - tools, prompts and resources run; and the client asked, in the way of its era.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/base64.h"
+#include "mcp/serving.h"
+
+/* ---- states the client carries ----
+ *
+ * EXPIRY.STATE.MAC: the state in base64, the MAC over what it is for, when it ends, and itself.
+ */
+
+static void state_mac(const struct mcp_answer *r, str name, str text, struct buf *out)
+{
+    uint8_t mac[SHA256_SIZE];
+    struct sha256_mac m;
+
+    sha256_mac_init(&m, (str){(const char *)r->server->key, sizeof r->server->key});
+    sha256_mac_feed(&m, r->message->method);
+    sha256_mac_feed(&m, (str){"", 1});
+    sha256_mac_feed(&m, name);
+    sha256_mac_feed(&m, (str){"", 1});
+    sha256_mac_feed(&m, text);
+    sha256_mac_finish(&m, mac);
+    mcp_base64_url(out, (str){(const char *)mac, sizeof mac});
+}
+
+str mcp_state_seal(const struct mcp_answer *r, str name, str state)
+{
+    struct buf b, mac;
+    str sealed;
+
+    buf_init(&b, MCP_MESSAGE_MAX);
+    buf_init(&mac, 64);
+    buf_add_u64(&b, (uint64_t)clock_wall_ms(r->server->clock) + MCP_STATE_MS);
+    buf_add_c(&b, '.');
+    mcp_base64(&b, state);
+    state_mac(r, name, buf_str(&b), &mac);
+    buf_add_c(&b, '.');
+    buf_add(&b, buf_str(&mac));
+    sealed = arena_dup(r->arena, buf_str(&b));
+    buf_release(&mac);
+    buf_release(&b);
+    return sealed;
+}
+
+bool mcp_state_open(const struct mcp_answer *r, str name, str sealed, str *state)
+{
+    size_t first = str_find(sealed, STR(".")), last = sealed.n;
+    struct buf mac, text;
+    uint64_t expiry = 0;
+    bool ok;
+
+    while (last > 0 && sealed.p[last - 1] != '.')
+        last--;
+    if (first == STR_NONE || last < first + 2)
+        return false;
+    buf_init(&mac, 64);
+    buf_init(&text, MCP_MESSAGE_MAX);
+    state_mac(r, name, str_slice(sealed, 0, last - 1), &mac);
+    ok = mac.n == sealed.n - last && mem_equal_ct(mac.p, sealed.p + last, mac.n) &&
+         str_u64(str_slice(sealed, 0, first), &expiry) &&
+         clock_wall_ms(r->server->clock) < (int64_t)expiry &&
+         mcp_base64_decode(str_slice(sealed, first + 1, last - 1), &text);
+    if (ok)
+        *state = arena_dup(r->arena, buf_str(&text));
+    buf_release(&text);
+    buf_release(&mac);
+    return ok;
+}
+
+str mcp_run_name(const struct mcp_answer *r)
+{
+    str name = mcp_member(r->doc, r->message->params, STR("name"), r->arena);
+
+    return name.n ? name : mcp_member(r->doc, r->message->params, STR("uri"), r->arena);
+}
+
+/* ---- what a function says ---- */
+
+static void add_item(struct buf *b, str json)
+{
+    if (b->n)
+        buf_add_c(b, ',');
+    buf_add(b, json);
+}
+
+void mcp_answer_item(struct mcp_answer *r, str json)
+{
+    add_item(&r->items, json);
+}
+
+void mcp_answer_text(struct mcp_answer *r, str text)
+{
+    add_item(&r->items, STR("{\"type\":\"text\",\"text\":"));
+    (void)json_quote(&r->items, text);
+    buf_add_c(&r->items, '}');
+}
+
+void mcp_answer_structured(struct mcp_answer *r, str json)
+{
+    r->structured = arena_dup(r->arena, json);
+    mcp_answer_text(r, json);
+}
+
+void mcp_answer_fail(struct mcp_answer *r, const char *fmt, ...)
+{
+    char text[1000];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    r->is_error = true;
+    buf_reset(&r->items);
+    mcp_answer_text(r, str_c(text));
+}
+
+void mcp_answer_error(struct mcp_answer *r, int code, str text, str data)
+{
+    r->code = code;
+    r->error = arena_dup(r->arena, text);
+    r->data = arena_dup(r->arena, data);
+}
+
+static unsigned cap_for(str method)
+{
+    return str_eq(method, STR("elicitation/create"))       ? MCP_ELICITATION
+           : str_eq(method, STR("sampling/createMessage")) ? MCP_SAMPLING
+                                                           : MCP_ROOTS;
+}
+
+void mcp_answer_input(struct mcp_answer *r, str key, str method, str params)
+{
+    unsigned cap = cap_for(method);
+    str *keys;
+
+    if (!(r->caps & cap)) {
+        r->lacking |= cap;
+        return;
+    }
+    if (r->input_count)
+        buf_add_c(&r->inputs, ',');
+    (void)json_quote(&r->inputs, key);
+    buf_add(&r->inputs, STR(":{\"method\":"));
+    (void)json_quote(&r->inputs, method);
+    buf_add(&r->inputs, STR(",\"params\":"));
+    buf_add(&r->inputs, params.n ? params : STR("{}"));
+    buf_add_c(&r->inputs, '}');
+    keys = arena_alloc(r->arena, (r->input_count + 1) * sizeof *keys);
+    if (r->input_count)
+        memcpy(keys, r->keys, r->input_count * sizeof *keys);
+    keys[r->input_count++] = arena_dup(r->arena, key);
+    r->keys = keys;
+}
+
+void mcp_answer_state(struct mcp_answer *r, str state)
+{
+    r->state = arena_dup(r->arena, state);
+}
+
+static void send_note(struct mcp_answer *r, str method, str params)
+{
+    struct buf out;
+
+    buf_init(&out, MCP_MESSAGE_MAX);
+    mcp_emit_notification(&out, method, params);
+    if (!buf_full(&out))
+        r->channel->send(r->channel, buf_str(&out));
+    buf_release(&out);
+}
+
+void mcp_answer_progress(struct mcp_answer *r, double progress, double total, str message)
+{
+    struct json_out o;
+    struct buf b;
+
+    if (!r->progress.n)
+        return;
+    buf_init(&b, MCP_MESSAGE_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("progressToken"));
+    json_out_raw(&o, r->progress);
+    json_out_key(&o, STR("progress"));
+    json_out_double(&o, progress);
+    json_out_key(&o, STR("total"));
+    json_out_double(&o, total);
+    if (message.n) {
+        json_out_key(&o, STR("message"));
+        json_out_str(&o, message);
+    }
+    json_out_end(&o);
+    send_note(r, STR("notifications/progress"), buf_str(&b));
+    buf_release(&b);
+}
+
+void mcp_answer_log(struct mcp_answer *r, enum mcp_level level, str data)
+{
+    static const char *const names[] = {
+        "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+    struct buf b;
+
+    if (level < r->level || level >= MCP_LOG_OFF)
+        return;
+    buf_init(&b, MCP_MESSAGE_MAX);
+    buf_printf(&b, "{\"level\":\"%s\",\"logger\":\"rationale\",\"data\":", names[level]);
+    (void)json_quote(&b, data);
+    buf_add_c(&b, '}');
+    send_note(r, STR("notifications/message"), buf_str(&b));
+    buf_release(&b);
+}
+
+/* ---- how an answer goes out ---- */
+
+static void put_caps(unsigned caps, struct buf *b)
+{
+    static const struct {
+        unsigned cap;
+        const char *name;
+    } names[] = {
+        {MCP_SAMPLING, "sampling"}, {MCP_ELICITATION, "elicitation"}, {MCP_ROOTS, "roots"}};
+    bool some = false;
+
+    buf_add(b, STR("{\"requiredCapabilities\":{"));
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (caps & names[i].cap) {
+            buf_printf(b, "%s\"%s\":{}", some ? "," : "", names[i].name);
+            some = true;
+        }
+    buf_add(b, STR("}}"));
+}
+
+static void refuse_lacking(struct mcp_answer *r, unsigned caps)
+{
+    struct buf data;
+
+    buf_init(&data, 256);
+    put_caps(caps, &data);
+    mcp_reply_error(r,
+                    r->session ? 200 : 400,
+                    MCP_MISSING_CAPABILITY,
+                    STR("this needs a capability that the client did not declare"),
+                    buf_str(&data));
+    buf_release(&data);
+}
+
+static void reply_input_required(struct mcp_answer *r)
+{
+    struct buf result, out;
+
+    buf_init(&result, MCP_MESSAGE_MAX);
+    buf_init(&out, 2 * MCP_MESSAGE_MAX);
+    buf_add(&result, STR("{\"resultType\":\"input_required\""));
+    if (r->input_count) {
+        buf_add(&result, STR(",\"inputRequests\":{"));
+        buf_add(&result, buf_str(&r->inputs));
+        buf_add_c(&result, '}');
+    }
+    if (r->state.n) {
+        buf_add(&result, STR(",\"requestState\":"));
+        (void)json_quote(&result, mcp_state_seal(r, mcp_run_name(r), r->state));
+    }
+    buf_add_c(&result, '}');
+    mcp_emit_result(&out, r->id, buf_str(&result));
+    r->channel->end(r->channel, 200, buf_str(&out));
+    buf_release(&out);
+    buf_release(&result);
+}
+
+void mcp_turn_free(struct mcp_turn *t)
+{
+    buf_release(&t->inputs);
+    arena_release(&t->arena);
+    free(t);
+}
+
+/* The legacy way: each question is a request on the stream; the turn waits for the replies. */
+static void ask_on_stream(struct mcp_answer *r)
+{
+    struct mcp_session *p = r->session;
+    struct mcp_turn *t = base_alloc(sizeof *t);
+    struct json doc;
+    struct buf out;
+    struct err e;
+    str wrapped;
+
+    *t = (struct mcp_turn){.channel = r->channel, .session = p};
+    arena_init(&t->arena, 4 * MCP_MESSAGE_MAX);
+    buf_init(&t->inputs, MCP_MESSAGE_MAX);
+    t->id = arena_dup(&t->arena, r->id);
+    t->method = arena_dup(&t->arena, r->message->method);
+    t->params = arena_dup(&t->arena, json_raw(r->doc, r->message->params));
+    t->state = arena_dup(&t->arena, r->state);
+    t->questions = arena_zero(&t->arena, r->input_count, sizeof *t->questions);
+    t->next = p->turns;
+    p->turns = t;
+    json_init(&doc);
+    buf_init(&out, 2 * MCP_MESSAGE_MAX);
+    wrapped = arena_join(r->arena, STR("{"), buf_str(&r->inputs), STR("}"));
+    if (!json_parse(&doc, wrapped, &e))
+        base_die("a tool asked in JSON that is none: %s", e.text);
+    t->unanswered = t->question_count = r->input_count;
+    for (size_t i = 0; i < r->input_count; i++) {
+        const struct json_node *q = json_find(&doc, json_root(&doc), r->keys[i]);
+
+        t->questions[i].key = arena_dup(&t->arena, r->keys[i]);
+        t->questions[i].id = arena_printf(&t->arena, "%llu", (unsigned long long)++p->asked);
+        buf_reset(&out);
+        mcp_emit_request(&out,
+                         t->questions[i].id,
+                         mcp_member(&doc, q, STR("method"), r->arena),
+                         json_raw(&doc, json_find(&doc, q, STR("params"))));
+        t->channel->send(t->channel, buf_str(&out));
+    }
+    buf_release(&out);
+    json_release(&doc);
+}
+
+static void finish(struct mcp_answer *r, const char *items)
+{
+    struct buf b;
+
+    if (r->code) {
+        mcp_reply_error(r, 200, r->code, r->error, r->data);
+        return;
+    }
+    if (r->lacking) {
+        refuse_lacking(r, r->lacking);
+        return;
+    }
+    if (r->input_count || r->state.n) {
+        if (!r->session)
+            reply_input_required(r);
+        else if (r->input_count)
+            ask_on_stream(r);
+        else
+            mcp_reply_error(r, 200, MCP_INTERNAL_ERROR, STR("nothing is asked"), STR(""));
+        return;
+    }
+    buf_init(&b, MCP_MESSAGE_MAX);
+    buf_printf(&b, "{\"%s\":[", items);
+    buf_add(&b, buf_str(&r->items));
+    buf_add_c(&b, ']');
+    if (r->structured.n) {
+        buf_add(&b, STR(",\"structuredContent\":"));
+        buf_add(&b, r->structured);
+    }
+    if (r->is_error)
+        buf_add(&b, STR(",\"isError\":true"));
+    mcp_reply(r, &b, str_eq(r->message->method, STR("resources/read")));
+    buf_release(&b);
+}
+
+/* What the client said before, checked; false if that was answered with an error. */
+static bool open_ask(struct mcp_answer *r, struct mcp_ask *ask)
+{
+    const struct json_node *params = r->message->params,
+                           *inputs = json_find(r->doc, params, STR("inputResponses")),
+                           *state = json_find(r->doc, params, STR("requestState"));
+    str sealed;
+
+    *ask = (struct mcp_ask){.server = r->server,
+                            .doc = r->doc,
+                            .params = params,
+                            .arguments = json_find(r->doc, params, STR("arguments")),
+                            .inputs = inputs,
+                            .state = r->turn ? r->turn->state : STR(""),
+                            .uri = STR(""),
+                            .caps = r->caps,
+                            .arena = r->arena};
+    if (r->session && !r->turn)
+        ask->inputs = NULL; /* not in this era */
+    if (ask->inputs && inputs->kind != JSON_OBJECT) {
+        mcp_reply_error(
+            r, 200, MCP_INVALID_PARAMS, STR("inputResponses must be an object"), STR(""));
+        return false;
+    }
+    for (const struct json_node *k = json_first(r->doc, ask->inputs); k;
+         k = json_next(r->doc, ask->inputs, k))
+        if (json_value(k)->kind != JSON_OBJECT) {
+            mcp_reply_error(
+                r, 200, MCP_INVALID_PARAMS, STR("an input response must be an object"), STR(""));
+            return false;
+        }
+    if (r->session || !state)
+        return true;
+    if (json_text(r->doc, state, r->arena, &sealed) &&
+        mcp_state_open(r, mcp_run_name(r), sealed, &ask->state))
+        return true;
+    mcp_reply_error(r,
+                    200,
+                    MCP_INVALID_PARAMS,
+                    STR("this requestState is not one of ours, or too old"),
+                    STR(""));
+    return false;
+}
+
+void mcp_do_call(struct mcp_answer *r)
+{
+    str name = mcp_member(r->doc, r->message->params, STR("name"), r->arena);
+    const struct mcp_ready_tool *t = mcp_tool_find(r->server, name);
+    struct mcp_ask ask;
+    struct err e;
+
+    if (!t) {
+        str why = arena_join(r->arena, STR("there is no tool "), str_slice(name, 0, 100), STR(""));
+
+        mcp_reply_error(r, 200, MCP_INVALID_PARAMS, why, STR(""));
+        return;
+    }
+    if (!open_ask(r, &ask))
+        return;
+    if (t->tool->needs & ~r->caps) {
+        refuse_lacking(r, t->tool->needs & ~r->caps);
+        return;
+    }
+    if (ask.arguments && ask.arguments->kind != JSON_OBJECT) {
+        mcp_reply_error(r, 200, MCP_INVALID_PARAMS, STR("arguments must be an object"), STR(""));
+        return;
+    }
+    if (t->schema) {
+        struct json none;
+        bool ok;
+
+        json_init(&none);
+        ok = ask.arguments ? schema_check(t->schema, r->doc, ask.arguments, &e)
+                           : json_parse(&none, STR("{}"), &e) &&
+                                 schema_check(t->schema, &none, json_root(&none), &e);
+        json_release(&none);
+        if (!ok) {
+            mcp_answer_fail(r, "the arguments are not as the schema has them: %s", e.text);
+            finish(r, "content");
+            return;
+        }
+    }
+    t->tool->run(t->ctx, &ask, r);
+    finish(r, "content");
+}
+
+void mcp_do_prompt(struct mcp_answer *r)
+{
+    str name = mcp_member(r->doc, r->message->params, STR("name"), r->arena);
+    struct mcp_ask ask;
+
+    for (size_t i = 0; i < MCP_SETS_MAX && r->server->o.sets[i]; i++)
+        for (size_t k = 0; k < r->server->o.sets[i]->prompt_count; k++) {
+            const struct mcp_prompt *p = &r->server->o.sets[i]->prompts[k];
+
+            if (!str_eq(name, str_c(p->name)))
+                continue;
+            if (open_ask(r, &ask)) {
+                p->run(r->server->o.sets[i]->ctx, &ask, r);
+                finish(r, "messages");
+            }
+            return;
+        }
+    mcp_reply_error(r, 200, MCP_INVALID_PARAMS, STR("there is no such prompt"), STR(""));
+}
+
+/* Whether a template with one {name} in it, or a plain URI, is what the client asked for. */
+static bool uri_matches(str pattern, str uri)
+{
+    size_t open = str_find(pattern, STR("{")), close = str_find(pattern, STR("}"));
+    str head = str_slice(pattern, 0, open), tail = str_slice(pattern, close + 1, pattern.n), rest;
+
+    if (open == STR_NONE)
+        return str_eq(pattern, uri);
+    if (!str_starts(uri, head) || !str_ends(uri, tail) || uri.n <= head.n + tail.n)
+        return false;
+    rest = str_slice(uri, head.n, uri.n - tail.n);
+    return !memchr(rest.p, '/', rest.n);
+}
+
+void mcp_do_read(struct mcp_answer *r)
+{
+    const struct json_node *asked = json_find(r->doc, r->message->params, STR("uri"));
+    str uri = mcp_member(r->doc, r->message->params, STR("uri"), r->arena), data;
+    struct mcp_ask ask;
+
+    for (size_t i = 0; i < MCP_SETS_MAX && r->server->o.sets[i]; i++)
+        for (size_t k = 0; k < r->server->o.sets[i]->resource_count; k++) {
+            const struct mcp_resource *p = &r->server->o.sets[i]->resources[k];
+
+            if (!uri_matches(str_c(p->uri), uri))
+                continue;
+            if (open_ask(r, &ask)) {
+                ask.uri = uri;
+                p->run(r->server->o.sets[i]->ctx, &ask, r);
+                finish(r, "contents");
+            }
+            return;
+        }
+    data =
+        asked ? arena_join(r->arena, STR("{\"uri\":"), json_raw(r->doc, asked), STR("}")) : STR("");
+    mcp_reply_error(r,
+                    200,
+                    r->session ? MCP_RESOURCE_NOT_FOUND : MCP_INVALID_PARAMS,
+                    STR("there is no such resource"),
+                    data);
+}
+
+/* ---- the legacy way, second half ---- */
+
+/* All questions are answered: the same request again, with the answers. */
+static void run_again(struct mcp_server *s, struct mcp_turn *t)
+{
+    struct mcp_message m = {.kind = MCP_REQUEST, .id = t->id, .method = t->method};
+    struct json before, doc;
+    struct mcp_answer r;
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    arena_init(&a, 4 * MCP_MESSAGE_MAX);
+    buf_init(&b, 2 * MCP_MESSAGE_MAX);
+    json_init(&before);
+    json_init(&doc);
+    if (json_parse(&before, t->params, &e)) {
+        str all = arena_join(&a, STR("{"), buf_str(&t->inputs), STR("}"));
+
+        json_splice_set(&before, json_root(&before), STR("inputResponses"), all, &b);
+    }
+    if (!json_parse(&doc, buf_str(&b), &e))
+        base_die("parameters that were read cannot be read again: %s", e.text);
+    m.params = json_root(&doc);
+    mcp_answer_init(&r, s, t->session, &doc, &m, t->channel, &a);
+    r.turn = t;
+    if (str_eq(t->method, STR("tools/call")))
+        mcp_do_call(&r);
+    else if (str_eq(t->method, STR("prompts/get")))
+        mcp_do_prompt(&r);
+    else
+        mcp_do_read(&r);
+    mcp_answer_release(&r);
+    json_release(&doc);
+    json_release(&before);
+    buf_release(&b);
+    arena_release(&a);
+}
+
+static void unlink_turn(struct mcp_session *p, const struct mcp_turn *t)
+{
+    struct mcp_turn **at = &p->turns;
+
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+}
+
+static void turn_fail(struct mcp_turn *t, str why)
+{
+    struct buf result, out;
+
+    buf_init(&result, MCP_MESSAGE_MAX);
+    buf_init(&out, 2 * MCP_MESSAGE_MAX);
+    buf_add(&result, STR("{\"content\":[{\"type\":\"text\",\"text\":"));
+    (void)json_quote(&result, why);
+    buf_add(&result, STR("}],\"isError\":true}"));
+    if (str_eq(t->method, STR("tools/call")))
+        mcp_emit_result(&out, t->id, buf_str(&result));
+    else
+        mcp_emit_error(&out, t->id, MCP_INTERNAL_ERROR, why, STR(""));
+    t->channel->end(t->channel, 200, buf_str(&out));
+    buf_release(&out);
+    buf_release(&result);
+}
+
+static struct mcp_turn *turn_asking(struct mcp_session *p, str id, struct mcp_question **q)
+{
+    for (struct mcp_turn *t = p->turns; t; t = t->next)
+        for (size_t i = 0; i < t->question_count; i++)
+            if (str_eq(t->questions[i].id, id) && !t->questions[i].answered) {
+                *q = &t->questions[i];
+                return t;
+            }
+    return NULL;
+}
+
+void mcp_turn_answer(struct mcp_server *s, struct mcp_session *session, const struct json *doc,
+                     const struct mcp_message *m)
+{
+    struct mcp_question *q = NULL;
+    struct mcp_turn *t = turn_asking(session, m->id, &q);
+
+    if (!t)
+        return; /* nobody asked, or not any more */
+    if (m->kind == MCP_ERROR) {
+        struct arena a;
+
+        arena_init(&a, 2 * MCP_MESSAGE_MAX);
+        unlink_turn(session, t);
+        turn_fail(t, arena_join(&a, STR("the client could not answer: "), m->text, STR("")));
+        mcp_turn_free(t);
+        arena_release(&a);
+        return;
+    }
+    if (t->inputs.n)
+        buf_add_c(&t->inputs, ',');
+    (void)json_quote(&t->inputs, q->key);
+    buf_add_c(&t->inputs, ':');
+    buf_add(&t->inputs, json_raw(doc, m->result));
+    q->answered = true;
+    if (--t->unanswered)
+        return;
+    unlink_turn(session, t);
+    if (buf_full(&t->inputs))
+        turn_fail(t, STR("the client's answers are too large"));
+    else
+        run_again(s, t);
+    mcp_turn_free(t);
+}

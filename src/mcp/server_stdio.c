@@ -1,0 +1,148 @@
+/* server_stdio.c - the server at the other end of a pipe: a message a line, both eras at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/serving.h"
+#include "net/frames.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#define READ_SIZE 65536
+
+struct stdio {
+    struct mcp_channel channel; /* first: the core knows only this */
+    struct mcp_server *server;
+    struct mcp_session *session;
+    bool begun; /* initialize came */
+    int out;
+    int error; /* the errno that ended writing, or 0 */
+    struct json doc;
+    struct arena arena;
+};
+
+static void put(struct mcp_channel *c, str json)
+{
+    struct stdio *io = (struct stdio *)c;
+    struct buf line;
+
+    buf_init(&line, 4 * MCP_MESSAGE_MAX);
+    buf_add(&line, json);
+    buf_add_c(&line, '\n');
+    for (size_t at = 0; at < line.n && !io->error;) {
+        ssize_t n = write(io->out, line.p + at, line.n - at);
+
+        if (n >= 0)
+            at += (size_t)n;
+        else if (errno == EAGAIN)
+            (void)poll(&(struct pollfd){.fd = io->out, .events = POLLOUT}, 1, -1);
+        else if (errno != EINTR)
+            io->error = errno;
+    }
+    buf_release(&line);
+}
+
+static void end(struct mcp_channel *c, int status, str json)
+{
+    (void)status;
+    put(c, json);
+}
+
+static void refuse(struct stdio *io, const struct mcp_fault *fault)
+{
+    struct buf out;
+
+    buf_init(&out, MCP_MESSAGE_MAX);
+    mcp_emit_fault(&out, fault);
+    put(&io->channel, buf_str(&out));
+    buf_release(&out);
+}
+
+static void take_request(struct stdio *io, const struct mcp_message *m)
+{
+    bool legacy = !mcp_is_modern(&io->doc, m) && !str_eq(m->method, STR("server/discover"));
+
+    if (legacy && str_eq(m->method, STR("initialize")))
+        io->begun = true;
+    if (legacy && !io->begun && !str_eq(m->method, STR("ping"))) {
+        struct mcp_fault fault = {.code = MCP_INVALID_REQUEST, .id = m->id};
+
+        err_set(&fault.why, ERR_INPUT, "begin with initialize, or give _meta");
+        refuse(io, &fault);
+        return;
+    }
+    mcp_take(io->server, legacy ? io->session : NULL, &io->doc, m, &io->channel);
+}
+
+static void on_line(void *ctx, const struct frames_frame *frame)
+{
+    struct stdio *io = ctx;
+    struct mcp_message m;
+    struct mcp_fault fault;
+
+    if (str_trim(frame->data).n == 0)
+        return;
+    arena_reset(&io->arena);
+    if (!mcp_read(&io->doc, frame->data, &io->arena, &m, &fault)) {
+        refuse(io, &fault);
+    } else if (m.kind == MCP_REQUEST) {
+        take_request(io, &m);
+    } else {
+        mcp_hear(io->server, io->session, &io->doc, &m);
+        if (m.kind == MCP_NOTIFICATION) /* what is cancelled may be of either era */
+            mcp_hear(io->server, NULL, &io->doc, &m);
+    }
+}
+
+static bool pump(struct stdio *io, int in, struct frames *f, struct err *e)
+{
+    char *bytes = base_alloc(READ_SIZE);
+    bool ok = true;
+
+    for (;;) {
+        ssize_t n = read(in, bytes, READ_SIZE);
+
+        if (n < 0 && errno == EAGAIN) {
+            (void)poll(&(struct pollfd){.fd = in, .events = POLLIN}, 1, -1);
+            continue;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            ok = err_sys(e, "standard input");
+        if (n <= 0)
+            break;
+        frames_feed(f, (str){bytes, (size_t)n});
+        if (f->full) {
+            ok = err_set(e, ERR_LIMIT, "a message is larger than %zu bytes", MCP_MESSAGE_MAX);
+            break;
+        }
+        if (io->error)
+            break; /* nobody reads any more */
+    }
+    if (ok && !io->error)
+        frames_finish(f);
+    free(bytes);
+    return ok;
+}
+
+bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e)
+{
+    struct stdio io = {.channel = {put, end}, .server = s, .out = out};
+    struct frames f;
+    bool ok;
+
+    io.session = mcp_session_new(s);
+    io.session->stream = &io.channel;
+    json_init(&io.doc);
+    arena_init(&io.arena, 4 * MCP_MESSAGE_MAX);
+    frames_init(&f, FRAMES_LINES, MCP_MESSAGE_MAX, (struct frames_sink){on_line, &io});
+    ok = pump(&io, in, &f, e);
+    mcp_gone(s, &io.channel);
+    mcp_session_end(s, io.session);
+    frames_release(&f);
+    json_release(&io.doc);
+    arena_release(&io.arena);
+    return ok;
+}

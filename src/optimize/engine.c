@@ -1,0 +1,405 @@
+/* The engine: its life, its loop, and how a candidate is taken in.
+ *
+ * An iteration is a merge, if one is owed and can be formed, or else a reflection. Everything that
+ * lives no longer than an iteration is in the scratch arena.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "optimize/budget.h"
+#include "optimize/internal.h"
+
+/* ---- life ---- */
+
+struct optimize_settings optimize_defaults(void)
+{
+    return (struct optimize_settings){
+        .epsilon = 0.1,
+        .top_k = 5,
+        .minibatch = 3,
+        .skip_perfect = true,
+        .perfect_score = 1,
+        .max_merges = 5,
+        .merge_overlap = 5,
+        .parents = 1,
+        .batches = 1,
+    };
+}
+
+static bool in_range(const char *what, uint64_t n, uint64_t low, uint64_t high, struct err *e)
+{
+    if (n >= low && n <= high)
+        return true;
+    return err_set(e,
+                   ERR_INPUT,
+                   "%s is %llu; it must be %llu to %llu",
+                   what,
+                   (unsigned long long)n,
+                   (unsigned long long)low,
+                   (unsigned long long)high);
+}
+
+static bool check_task(const struct optimize_task *t, struct err *e)
+{
+    const struct optimize_settings *s = &t->settings;
+
+    if (!in_range("the number of components", t->component_count, 1, OPTIMIZE_COMPONENTS_MAX, e) ||
+        !in_range("the number of objectives", t->objective_count, 0, OPTIMIZE_OBJECTIVES_MAX, e) ||
+        !in_range("the number of training examples", t->train_count, 1, OPTIMIZE_EXAMPLES_MAX, e) ||
+        !in_range("the number of validation examples", t->val_count, 1, OPTIMIZE_EXAMPLES_MAX, e) ||
+        !in_range("minibatch", s->minibatch, 1, OPTIMIZE_BATCH_MAX, e) ||
+        !in_range("parents", s->parents, 1, OPTIMIZE_TASKS_MAX, e) ||
+        !in_range("batches", s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
+        !in_range("parents x batches", s->parents * s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
+        !in_range("the number of stop conditions", s->stop_count, 0, OPTIMIZE_STOPS_MAX, e) ||
+        !in_range("metric_calls", s->metric_calls, 1, (uint64_t)1 << 53, e))
+        return false;
+    if (s->keep == OPTIMIZE_KEEP_TOP && !in_range("keep", s->keep_count, 1, OPTIMIZE_TASKS_MAX, e))
+        return false;
+    if (s->frontier != OPTIMIZE_INSTANCE && t->objective_count == 0)
+        return err_set(e, ERR_INPUT, "this frontier needs objectives, and none are reported");
+    if (!s->reference && s->metric_calls < t->val_count)
+        return err_set(e,
+                       ERR_INPUT,
+                       "a budget of %llu metric calls does not even validate the seed, which takes "
+                       "%zu",
+                       (unsigned long long)s->metric_calls,
+                       t->val_count);
+    return true;
+}
+
+bool optimize_new(const struct optimize_task *task, struct optimize **out, struct err *e)
+{
+    struct twister_seed seed;
+    struct optimize *o;
+
+    if (!check_task(task, e) || !twister_seed_read(task->seed, &seed, e))
+        return false;
+    o = base_alloc(sizeof *o);
+    *o = (struct optimize){.task = *task};
+    twister_init(&o->chance, seed.word, seed.n);
+    arena_init(&o->texts_arena, OPTIMIZE_TEXTS_SIZE_MAX);
+    arena_init(&o->cache_arena, OPTIMIZE_CACHE_SIZE_MAX);
+    arena_init(&o->scratch, OPTIMIZE_ITERATION_SIZE_MAX);
+    map_init(&o->text_ids, NULL, MAP_COUNT_MAX);
+    map_init(&o->cache, &o->cache_arena, MAP_COUNT_MAX);
+    map_init(&o->merges, &o->texts_arena, MAP_COUNT_MAX);
+    map_init(&o->triples, &o->texts_arena, MAP_COUNT_MAX);
+    front_init(&o->front);
+    front_reduced_init(&o->reduced);
+    o->key_of = base_alloc((task->val_count * task->objective_count + task->objective_count + 1) *
+                           sizeof *o->key_of);
+    memset(o->key_of,
+           0,
+           (task->val_count * task->objective_count + task->objective_count) * sizeof *o->key_of);
+    *out = o;
+    return true;
+}
+
+void optimize_free(struct optimize *o)
+{
+    if (!o)
+        return;
+    for (size_t i = 0; i < o->count; i++) {
+        free(o->candidates[i].text);
+        free(o->candidates[i].scores);
+        free(o->candidates[i].ancestors);
+    }
+    free(o->candidates);
+    free(o->means);
+    free(o->texts);
+    free(o->key_of);
+    free(o->batches.list);
+    front_release(&o->front);
+    front_reduced_release(&o->reduced);
+    map_release(&o->text_ids);
+    map_release(&o->cache);
+    map_release(&o->merges);
+    map_release(&o->triples);
+    arena_release(&o->texts_arena);
+    arena_release(&o->cache_arena);
+    arena_release(&o->scratch);
+    free(o);
+}
+
+/* ---- telling ---- */
+
+void engine_tell(struct optimize *o, struct optimize_event ev)
+{
+    ev.run = o;
+    ev.iteration = o->iteration;
+    ev.calls = o->calls;
+    if (o->task.sink.on_event)
+        o->task.sink.on_event(o->task.sink.ctx, &ev);
+}
+
+void engine_tell_added(struct optimize *o, uint32_t candidate)
+{
+    const struct candidate *c = &o->candidates[candidate];
+    struct optimize_event ev = {.candidate = candidate, .parent_count = c->parent_count};
+
+    memcpy(ev.parents, c->parents, sizeof ev.parents);
+    ev.kind = OPTIMIZE_EV_FRONT;
+    if (c->parent_count > 0)
+        engine_tell(o, ev);
+    ev.kind = OPTIMIZE_EV_VALSET;
+    ev.scores = c->scores;
+    ev.n = o->task.val_count;
+    ev.mean = o->means[candidate];
+    ev.yes = o->best == candidate;
+    engine_tell(o, ev);
+}
+
+/* ---- taking in ---- */
+
+uint64_t engine_left(const struct optimize *o)
+{
+    const struct optimize_settings *s = &o->task.settings;
+
+    if (s->reference)
+        return UINT64_MAX;
+    return s->metric_calls > o->calls ? s->metric_calls - o->calls : 0;
+}
+
+bool engine_room(struct optimize *o, struct err *e)
+{
+    if (o->count >= OPTIMIZE_CANDIDATES_MAX ||
+        (o->count + 1) * o->task.val_count > OPTIMIZE_SCORES_MAX)
+        return err_set(e, ERR_LIMIT, "the run has %zu candidates, and no room for more", o->count);
+    if (o->count < o->cap)
+        return true;
+    o->cap = o->cap ? o->cap * 2 : 32;
+    o->candidates = base_realloc(o->candidates, o->cap * sizeof *o->candidates);
+    o->means = base_realloc(o->means, o->cap * sizeof *o->means);
+    return true;
+}
+
+/* The key behind a place of key_of, made when it is first met. */
+static size_t key_at(struct optimize *o, size_t place, uint32_t example, uint32_t objective)
+{
+    if (o->key_of[place] == 0)
+        o->key_of[place] = 1 + front_key_add(&o->front, example, objective);
+    return o->key_of[place] - 1;
+}
+
+static void offer_instances(struct optimize *o, uint32_t n)
+{
+    for (uint32_t i = 0; i < o->task.val_count; i++) {
+        if (i >= o->front.key_count)
+            (void)front_key_add(&o->front, i, FRONT_NONE);
+        front_offer(&o->front, i, n, o->candidates[n].scores[i]);
+    }
+}
+
+static void offer_objectives(struct optimize *o, uint32_t n)
+{
+    const struct candidate *c = &o->candidates[n];
+    size_t base = o->task.val_count * o->task.objective_count;
+
+    for (size_t i = 0; i < o->objective_seen; i++) {
+        uint32_t k = o->objective_order[i];
+
+        if (c->count_objective[k] > 0)
+            front_offer(&o->front,
+                        key_at(o, base + k, FRONT_NONE, k),
+                        n,
+                        c->sum_objective[k] / c->count_objective[k]);
+    }
+}
+
+static void offer_products(struct optimize *o, uint32_t n, const struct optimize_grade *grades)
+{
+    for (uint32_t i = 0; i < o->task.val_count; i++)
+        for (uint32_t j = 0; j < grades[i].objective_count; j++) {
+            uint32_t k = grades[i].objective[j];
+            size_t key = key_at(o, i * o->task.objective_count + k, i, k);
+
+            front_offer(&o->front, key, n, grades[i].value[j]);
+        }
+}
+
+/* Objectives are in the order in which they are first met. */
+static void meet_objective(struct optimize *o, uint32_t objective)
+{
+    for (size_t i = 0; i < o->objective_seen; i++)
+        if (o->objective_order[i] == objective)
+            return;
+    o->objective_order[o->objective_seen++] = objective;
+}
+
+static void set_scores(struct optimize *o, struct candidate *c, const struct optimize_grade *grades)
+{
+    c->scores = base_alloc(o->task.val_count * sizeof *c->scores);
+    for (size_t i = 0; i < o->task.val_count; i++) {
+        c->scores[i] = grades[i].score;
+        for (uint32_t j = 0; j < grades[i].objective_count; j++) {
+            uint32_t k = grades[i].objective[j];
+
+            meet_objective(o, k);
+            c->sum_objective[k] += grades[i].value[j];
+            c->count_objective[k]++;
+        }
+    }
+    o->means[c - o->candidates] =
+        trial_sum(c->scores, o->task.val_count) / (double)o->task.val_count;
+}
+
+static void set_parents(struct optimize *o, struct candidate *c, const uint32_t *parents, size_t n)
+{
+    size_t words = (o->count + 63) / 64 + 1;
+
+    c->parent_count = n;
+    c->ancestors = base_alloc(words * sizeof *c->ancestors);
+    memset(c->ancestors, 0, words * sizeof *c->ancestors);
+    for (size_t i = 0; i < n; i++) {
+        const struct candidate *p = &o->candidates[parents[i]];
+
+        c->parents[i] = parents[i];
+        c->place = p->place > c->place ? p->place : c->place;
+        for (size_t w = 0; w < (parents[i] + 63u) / 64; w++)
+            c->ancestors[w] |= p->ancestors[w];
+        c->ancestors[parents[i] / 64] |= (uint64_t)1 << parents[i] % 64;
+    }
+}
+
+uint32_t engine_add(struct optimize *o, const uint32_t *text, const uint32_t *parents,
+                    size_t parent_count, const struct optimize_grade *grades)
+{
+    uint32_t n = (uint32_t)o->count;
+    struct candidate *c = &o->candidates[n];
+    enum optimize_frontier f = o->task.settings.frontier;
+    size_t size = o->task.component_count * sizeof *text;
+
+    assert(o->count < o->cap);
+    *c = (struct candidate){.text = base_alloc(size)};
+    memcpy(c->text, text, size);
+    set_parents(o, c, parents, parent_count);
+    set_scores(o, c, grades);
+    o->count++;
+    if (n == 0 || o->means[n] > o->means[o->best])
+        o->best = n;
+    if (f == OPTIMIZE_INSTANCE || f == OPTIMIZE_HYBRID)
+        offer_instances(o, n);
+    if (f == OPTIMIZE_OBJECTIVE || f == OPTIMIZE_HYBRID)
+        offer_objectives(o, n);
+    if (f == OPTIMIZE_CARTESIAN)
+        offer_products(o, n, grades);
+    o->reduced_valid = false;
+    return n;
+}
+
+/* ---- the loop ---- */
+
+static bool take_seed(struct optimize *o, struct err *e)
+{
+    uint32_t *text = arena_alloc(&o->scratch, o->task.component_count * sizeof *text);
+    struct trial t = {.text = text, .split = OPTIMIZE_VAL, .n = o->task.val_count};
+
+    for (size_t i = 0; i < o->task.component_count; i++)
+        if (!text_intern(o, o->task.components[i].seed, &text[i], e))
+            return false;
+    t.ids = trial_val_ids(o);
+    if (!engine_room(o, e) || !trial_run(o, &t, 1, e))
+        return false;
+    o->calls += t.made;
+    engine_tell_added(o, engine_add(o, text, NULL, 0, t.grades));
+    if (o->front.key_count == 0)
+        return err_set(e, ERR_UPSTREAM, "no validation example reported an objective");
+    return true;
+}
+
+static bool iterate(struct optimize *o, struct err *e)
+{
+    const struct optimize_settings *s = &o->task.settings;
+    bool accepted = false, formed = false, found = o->found;
+
+    o->iteration++;
+    o->batches.given = 0;
+    o->found = false;
+    engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_ITERATION});
+    if (s->merge && o->due > 0 && found &&
+        engine_left(o) >= OPTIMIZE_MERGE_IDS + o->task.val_count &&
+        !merge_step(o, &formed, &accepted, e))
+        return false;
+    if (!formed && !reflect_step(o, &accepted, e))
+        return false;
+    engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_END, .yes = accepted});
+    return true;
+}
+
+static void tell_budget(struct optimize *o)
+{
+    struct optimize_budget_note note;
+
+    if (!o->task.settings.reference &&
+        optimize_budget_note(&o->task.settings, o->task.val_count, &note))
+        engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_NOTICE, .reason = note.text});
+}
+
+bool optimize_run(struct optimize *o, struct err *e)
+{
+    engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_START});
+    tell_budget(o);
+    if (!take_seed(o, e))
+        return false;
+    for (;;) {
+        arena_reset(&o->scratch);
+        if (stop_now(o))
+            break;
+        if (!iterate(o, e))
+            return false;
+    }
+    engine_tell(o,
+                (struct optimize_event){
+                    .kind = OPTIMIZE_EV_FINISH,
+                    .candidate = (uint32_t)o->best,
+                    .mean = o->means[o->best],
+                    .texts = text_list(o, o->candidates[o->best].text),
+                });
+    return true;
+}
+
+/* ---- looking ---- */
+
+bool optimize_interrupted(const struct optimize *o)
+{
+    return o->interrupted;
+}
+
+size_t optimize_count(const struct optimize *o)
+{
+    return o->count;
+}
+
+size_t optimize_best(const struct optimize *o)
+{
+    return o->best;
+}
+
+str optimize_text(const struct optimize *o, size_t candidate, size_t component)
+{
+    assert(candidate < o->count && component < o->task.component_count);
+    return o->texts[o->candidates[candidate].text[component]];
+}
+
+double optimize_mean(const struct optimize *o, size_t candidate)
+{
+    assert(candidate < o->count);
+    return o->means[candidate];
+}
+
+uint64_t optimize_calls(const struct optimize *o)
+{
+    return o->calls;
+}
+
+double optimize_cost(const struct optimize *o)
+{
+    return o->cost;
+}
+
+size_t optimize_parents(const struct optimize *o, size_t candidate, uint32_t out[2])
+{
+    assert(candidate < o->count);
+    memcpy(out, o->candidates[candidate].parents, sizeof o->candidates[candidate].parents);
+    return o->candidates[candidate].parent_count;
+}

@@ -1,0 +1,405 @@
+/* Events as JSON: a row for each kind with its fields in order, a function for each field.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+#include "optimize/internal.h"
+
+#define FIELDS_MAX 9
+
+/* ---- values ---- */
+
+/* Digits and a decimal exponent, as "1.5e-05" has them, without the exponent. */
+static void spread(struct buf *out, str text, size_t e_at)
+{
+    str digits = str_slice(text, 0, e_at);
+    bool negative = digits.n > 0 && digits.p[0] == '-';
+    long shift = strtol(text.p + e_at + 1, NULL, 10);
+
+    if (negative) {
+        buf_add_c(out, '-');
+        digits = str_slice(digits, 1, digits.n);
+    }
+    if (shift < 0)
+        buf_add(out, STR("0."));
+    for (long i = shift; i < -1; i++)
+        buf_add_c(out, '0');
+    for (size_t i = 0; i < digits.n; i++)
+        if (digits.p[i] != '.')
+            buf_add_c(out, digits.p[i]);
+    for (long i = (long)digits.n - (digits.n > 1 ? 2 : 1); i < shift; i++)
+        buf_add_c(out, '0');
+}
+
+void optimize_number(struct buf *out, double v)
+{
+    struct json_out o;
+    struct buf b;
+    size_t e_at;
+
+    if (v > -1e15 && v < 1e15 && v == (double)(int64_t)v) { /* 0 and 1: most of them */
+        if (v < 0)
+            buf_add_c(out, '-');
+        buf_add_u64(out, (uint64_t)(v < 0 ? -v : v));
+        return;
+    }
+    buf_init(&b, 64);
+    json_out_init(&o, &b);
+    json_out_double(&o, v);
+    buf_add_c(&b, '\0');
+    e_at = str_find(buf_str(&b), STR("e"));
+    if (e_at == STR_NONE)
+        buf_add(out, str_slice(buf_str(&b), 0, b.n - 1));
+    else
+        spread(out, buf_str(&b), e_at);
+    buf_release(&b);
+}
+
+static void numbers(struct buf *out, const double *v, size_t n)
+{
+    buf_add_c(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_add_c(out, ',');
+        optimize_number(out, v[i]);
+    }
+    buf_add_c(out, ']');
+}
+
+static void integers(struct buf *out, const uint32_t *v, size_t n)
+{
+    buf_add_c(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_add_c(out, ',');
+        buf_add_u64(out, v[i]);
+    }
+    buf_add_c(out, ']');
+}
+
+static void quote(struct buf *out, str text)
+{
+    (void)json_quote(out, text); /* what is not UTF-8 is shown as such */
+}
+
+static void name_of(struct buf *out, const struct optimize *o, size_t component)
+{
+    quote(out, o->task.components[component].name);
+}
+
+/* ---- fields ---- */
+
+typedef void field(struct buf *out, const struct optimize_event *ev);
+
+static void put_problem(struct buf *out, const struct optimize_event *ev)
+{
+    quote(out, ev->run->task.name);
+}
+
+/* As Python prints the number: no zeros before it, and no minus before 0. */
+static void put_seed(struct buf *out, const struct optimize_event *ev)
+{
+    str s = ev->run->task.seed;
+    bool negative = s.n > 0 && s.p[0] == '-';
+
+    s = str_slice(s, negative, s.n);
+    while (s.n > 1 && s.p[0] == '0')
+        s = str_slice(s, 1, s.n);
+    if (negative && !str_eq(s, STR("0")))
+        buf_add_c(out, '-');
+    buf_add(out, s);
+}
+
+static void put_component_names(struct buf *out, const struct optimize_event *ev)
+{
+    const struct optimize_task *t = &ev->run->task;
+
+    buf_add_c(out, '[');
+    for (size_t i = 0; i < t->component_count; i++) {
+        if (i)
+            buf_add_c(out, ',');
+        name_of(out, ev->run, i);
+    }
+    buf_add_c(out, ']');
+}
+
+static void put_train(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_u64(out, ev->run->task.train_count);
+}
+
+static void put_val(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_u64(out, ev->run->task.val_count);
+}
+
+static void put_iteration(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_u64(out, ev->iteration);
+}
+
+static void put_candidate(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_u64(out, ev->candidate);
+}
+
+static void put_parents(struct buf *out, const struct optimize_event *ev)
+{
+    integers(out, ev->parents, ev->parent_count);
+}
+
+static void put_ancestor(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_u64(out, ev->ancestor);
+}
+
+static void put_scores(struct buf *out, const struct optimize_event *ev)
+{
+    numbers(out, ev->scores, ev->n);
+}
+
+static void put_parent_scores(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_c(out, '[');
+    numbers(out, ev->parent_scores[0], ev->n);
+    buf_add_c(out, ',');
+    numbers(out, ev->parent_scores[1], ev->n);
+    buf_add_c(out, ']');
+}
+
+static void put_objectives(struct buf *out, const struct optimize_event *ev)
+{
+    const struct optimize *o = ev->run;
+    const struct candidate *c = &o->candidates[ev->candidate];
+    const char *between = "";
+
+    buf_add_c(out, '{');
+    for (size_t i = 0; i < o->objective_seen; i++) {
+        uint32_t k = o->objective_order[i];
+
+        if (c->count_objective[k] == 0)
+            continue;
+        buf_add(out, str_c(between));
+        quote(out, o->task.objectives[k]);
+        buf_add_c(out, ':');
+        optimize_number(out, c->sum_objective[k] / c->count_objective[k]);
+        between = ",";
+    }
+    buf_add_c(out, '}');
+}
+
+static void put_mean(struct buf *out, const struct optimize_event *ev)
+{
+    optimize_number(out, ev->mean);
+}
+
+static void put_yes(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add(out, ev->yes ? STR("true") : STR("false"));
+}
+
+static void put_calls(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_u64(out, ev->calls);
+}
+
+static void put_texts(struct buf *out, const struct optimize_event *ev)
+{
+    const char *between = "";
+
+    buf_add_c(out, '{');
+    for (size_t i = 0; i < ev->run->task.component_count; i++) {
+        if (!ev->texts[i].p)
+            continue;
+        buf_add(out, str_c(between));
+        name_of(out, ev->run, i);
+        buf_add_c(out, ':');
+        quote(out, ev->texts[i]);
+        between = ",";
+    }
+    buf_add_c(out, '}');
+}
+
+static void put_ids(struct buf *out, const struct optimize_event *ev)
+{
+    integers(out, ev->ids, ev->n);
+}
+
+static void put_names(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_c(out, '[');
+    for (size_t i = 0; i < ev->n; i++) {
+        if (i)
+            buf_add_c(out, ',');
+        name_of(out, ev->run, ev->ids[i]);
+    }
+    buf_add_c(out, ']');
+}
+
+static void put_before(struct buf *out, const struct optimize_event *ev)
+{
+    if (ev->parent_count == 2)
+        numbers(out, ev->before, 2);
+    else
+        optimize_number(out, ev->before[0]);
+}
+
+static void put_after(struct buf *out, const struct optimize_event *ev)
+{
+    optimize_number(out, ev->after);
+}
+
+static void put_reason(struct buf *out, const struct optimize_event *ev)
+{
+    quote(out, str_c(ev->reason));
+}
+
+static void put_candidate_count(struct buf *out, const struct optimize_event *ev)
+{
+    buf_add_u64(out, ev->run->count);
+}
+
+/* "3", "speed", "val:3", "objective:speed", "3:speed" */
+static void put_key(struct buf *out, const struct optimize *o, const struct front_key *k)
+{
+    bool hybrid = o->task.settings.frontier == OPTIMIZE_HYBRID;
+    struct buf b;
+
+    buf_init(&b, OPTIMIZE_TEXT_MAX);
+    if (k->example != FRONT_NONE)
+        buf_printf(&b, "%s%u", hybrid ? "val:" : "", k->example);
+    if (k->objective != FRONT_NONE) {
+        buf_add(&b, k->example != FRONT_NONE ? STR(":") : hybrid ? STR("objective:") : STR(""));
+        buf_add(&b, o->task.objectives[k->objective]);
+    }
+    quote(out, buf_str(&b));
+    buf_release(&b);
+}
+
+static void put_front(struct buf *out, const struct optimize_event *ev)
+{
+    const struct front *f = &ev->run->front;
+
+    buf_add_c(out, '[');
+    for (size_t k = 0; k < f->key_count; k++) {
+        const char *between = ",[";
+
+        buf_add(out, k ? STR(",[") : STR("["));
+        put_key(out, ev->run, &f->keys[k]);
+        buf_add_c(out, ',');
+        optimize_number(out, f->keys[k].best);
+        for (uint32_t c = 0; c < f->candidates; c++)
+            if (front_has(f, k, c)) {
+                buf_add(out, str_c(between));
+                buf_add_u64(out, c);
+                between = ",";
+            }
+        buf_add(out, STR("]]"));
+    }
+    buf_add_c(out, ']');
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *name;
+    struct {
+        const char *name;
+        field *put;
+    } fields[FIELDS_MAX];
+} rows[] = {
+    [OPTIMIZE_EV_START] = {"start",
+                           {{"problem", put_problem},
+                            {"seed", put_seed},
+                            {"components", put_component_names},
+                            {"train", put_train},
+                            {"val", put_val}}},
+    [OPTIMIZE_EV_NOTICE] = {"notice", {{"text", put_reason}}},
+    [OPTIMIZE_EV_VALSET] = {"valset",
+                            {{"iteration", put_iteration},
+                             {"candidate", put_candidate},
+                             {"parents", put_parents},
+                             {"scores", put_scores},
+                             {"objectives", put_objectives},
+                             {"mean", put_mean},
+                             {"best", put_yes},
+                             {"calls", put_calls}}},
+    [OPTIMIZE_EV_ITERATION] = {"iteration", {{"iteration", put_iteration}}},
+    [OPTIMIZE_EV_MERGE_NONE] = {"merge_none", {{"iteration", put_iteration}}},
+    [OPTIMIZE_EV_MERGE] = {"merge",
+                           {{"iteration", put_iteration},
+                            {"parents", put_parents},
+                            {"ancestor", put_ancestor},
+                            {"texts", put_texts},
+                            {"ids", put_ids},
+                            {"parent_scores", put_parent_scores},
+                            {"scores", put_scores}}},
+    [OPTIMIZE_EV_MERGE_ACCEPTED] = {"merge_accepted",
+                                    {{"iteration", put_iteration},
+                                     {"candidate", put_candidate},
+                                     {"parents", put_parents},
+                                     {"before", put_before},
+                                     {"after", put_after}}},
+    [OPTIMIZE_EV_MERGE_REJECTED] = {"merge_rejected",
+                                    {{"iteration", put_iteration},
+                                     {"parents", put_parents},
+                                     {"before", put_before},
+                                     {"after", put_after}}},
+    [OPTIMIZE_EV_SELECTED] = {"selected",
+                              {{"iteration", put_iteration},
+                               {"candidate", put_candidate},
+                               {"mean", put_mean}}},
+    [OPTIMIZE_EV_MINIBATCH] = {"minibatch", {{"iteration", put_iteration}, {"ids", put_ids}}},
+    [OPTIMIZE_EV_PARENT_SCORES] = {"parent_scores",
+                                   {{"iteration", put_iteration},
+                                    {"candidate", put_candidate},
+                                    {"scores", put_scores}}},
+    [OPTIMIZE_EV_SKIPPED] = {"skipped",
+                             {{"iteration", put_iteration}, {"candidate", put_candidate}}},
+    [OPTIMIZE_EV_COMPONENTS] = {"components", {{"iteration", put_iteration}, {"names", put_names}}},
+    [OPTIMIZE_EV_PROPOSED] = {"proposed", {{"iteration", put_iteration}, {"texts", put_texts}}},
+    [OPTIMIZE_EV_CHILD_SCORES] = {"child_scores",
+                                  {{"iteration", put_iteration},
+                                   {"parents", put_parents},
+                                   {"scores", put_scores}}},
+    [OPTIMIZE_EV_REJECTED] = {"rejected",
+                              {{"iteration", put_iteration},
+                               {"before", put_before},
+                               {"after", put_after},
+                               {"reason", put_reason}}},
+    [OPTIMIZE_EV_FRONT] = {"front", {{"iteration", put_iteration}, {"front", put_front}}},
+    [OPTIMIZE_EV_ACCEPTED] = {"accepted",
+                              {{"iteration", put_iteration},
+                               {"candidate", put_candidate},
+                               {"parents", put_parents},
+                               {"before", put_before},
+                               {"after", put_after}}},
+    [OPTIMIZE_EV_END] =
+        {"end", {{"iteration", put_iteration}, {"accepted", put_yes}, {"calls", put_calls}}},
+    [OPTIMIZE_EV_FINISH] = {"finish",
+                            {{"best", put_candidate},
+                             {"mean", put_mean},
+                             {"texts", put_texts},
+                             {"candidates", put_candidate_count},
+                             {"iterations", put_iteration},
+                             {"calls", put_calls}}},
+};
+
+const char *optimize_event_name(enum optimize_event_kind kind)
+{
+    return rows[kind].name;
+}
+
+void optimize_event_json(const struct optimize_event *ev, struct buf *out)
+{
+    buf_add(out, STR("{\"event\":\""));
+    buf_add(out, str_c(rows[ev->kind].name));
+    buf_add_c(out, '"');
+    for (size_t i = 0; i < FIELDS_MAX && rows[ev->kind].fields[i].name; i++) {
+        buf_add(out, STR(",\""));
+        buf_add(out, str_c(rows[ev->kind].fields[i].name));
+        buf_add(out, STR("\":"));
+        rows[ev->kind].fields[i].put(out, ev);
+    }
+    buf_add(out, STR("}\n"));
+}

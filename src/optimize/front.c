@@ -1,0 +1,288 @@
+/* The fronts and their reduction; the idea is at the head of front.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "optimize/front.h"
+
+#define WORD_BITS 64
+
+static size_t words_for(size_t bits)
+{
+    return (bits + WORD_BITS - 1) / WORD_BITS;
+}
+
+static void bit_set(uint64_t *row, size_t i)
+{
+    row[i / WORD_BITS] |= (uint64_t)1 << i % WORD_BITS;
+}
+
+static void bit_clear(uint64_t *row, size_t i)
+{
+    row[i / WORD_BITS] &= ~((uint64_t)1 << i % WORD_BITS);
+}
+
+static bool bit_has(const uint64_t *row, size_t i)
+{
+    return row[i / WORD_BITS] >> i % WORD_BITS & 1;
+}
+
+static size_t bit_count(const uint64_t *row, size_t words)
+{
+    size_t n = 0;
+
+    for (size_t w = 0; w < words; w++)
+        n += (size_t)__builtin_popcountll(row[w]);
+    return n;
+}
+
+/* Takes the lowest bit out of a word that is not 0; its place in the row. */
+static size_t bit_take(uint64_t *word, size_t w)
+{
+    size_t i = w * WORD_BITS + (size_t)__builtin_ctzll(*word);
+
+    *word &= *word - 1;
+    return i;
+}
+
+void front_init(struct front *f)
+{
+    *f = (struct front){0};
+}
+
+void front_release(struct front *f)
+{
+    free(f->keys);
+    free(f->sets);
+    free(f->held);
+    front_init(f);
+}
+
+/* Rows of other widths or in other numbers: copied into new ones. */
+static uint64_t *resized(uint64_t *rows, size_t count, size_t words, size_t count_new,
+                         size_t words_new)
+{
+    uint64_t *out = base_alloc(count_new * words_new * sizeof *out + 1);
+
+    memset(out, 0, count_new * words_new * sizeof *out);
+    for (size_t i = 0; i < count; i++)
+        memcpy(out + i * words_new, rows + i * words, words * sizeof *out);
+    free(rows);
+    return out;
+}
+
+size_t front_key_add(struct front *f, uint32_t example, uint32_t objective)
+{
+    if (f->key_count == f->key_cap) {
+        size_t cap = f->key_cap ? f->key_cap * 2 : 64;
+        size_t words = f->set_words ? f->set_words : 1;
+
+        f->keys = base_realloc(f->keys, cap * sizeof *f->keys);
+        f->sets = resized(f->sets, f->key_count, f->set_words, cap, words);
+        f->held = resized(f->held, f->held_cap, f->held_words, f->held_cap, words_for(cap));
+        f->set_words = words;
+        f->held_words = words_for(cap);
+        f->key_cap = cap;
+    }
+    f->keys[f->key_count] = (struct front_key){.example = example, .objective = objective};
+    return f->key_count++;
+}
+
+static void make_room(struct front *f, uint32_t candidate)
+{
+    size_t words = words_for((size_t)candidate + 1);
+
+    if (words > f->set_words) {
+        words = words > f->set_words * 2 ? words : f->set_words * 2;
+        f->sets = resized(f->sets, f->key_count, f->set_words, f->key_cap, words);
+        f->set_words = words;
+    }
+    if (candidate >= f->held_cap) {
+        size_t cap = f->held_cap ? f->held_cap * 2 : 16;
+
+        cap = cap > candidate ? cap : (size_t)candidate + 1;
+        f->held = resized(f->held, f->held_cap, f->held_words, cap, f->held_words);
+        f->held_cap = cap;
+    }
+}
+
+static void empty_set(struct front *f, size_t key)
+{
+    uint64_t *row = f->sets + key * f->set_words;
+
+    for (size_t w = 0; w < f->set_words; w++)
+        while (row[w])
+            bit_clear(f->held + bit_take(&row[w], w) * f->held_words, key);
+}
+
+void front_offer(struct front *f, size_t key, uint32_t candidate, double score)
+{
+    struct front_key *k = &f->keys[key];
+    bool first;
+
+    assert(key < f->key_count);
+    make_room(f, candidate);
+    if (candidate >= f->candidates)
+        f->candidates = (size_t)candidate + 1;
+    first = bit_count(f->sets + key * f->set_words, f->set_words) == 0;
+    if (!first && score < k->best)
+        return;
+    if (first || score > k->best) {
+        empty_set(f, key);
+        k->best = score;
+    }
+    bit_set(f->sets + key * f->set_words, candidate);
+    bit_set(f->held + candidate * f->held_words, key);
+}
+
+bool front_has(const struct front *f, size_t key, uint32_t candidate)
+{
+    assert(key < f->key_count);
+    return candidate < f->candidates && bit_has(f->sets + key * f->set_words, candidate);
+}
+
+size_t front_size(const struct front *f, size_t key)
+{
+    assert(key < f->key_count);
+    return bit_count(f->sets + key * f->set_words, f->set_words);
+}
+
+/* ---- reduction ---- */
+
+void front_reduced_init(struct front_reduced *r)
+{
+    *r = (struct front_reduced){0};
+}
+
+void front_reduced_release(struct front_reduced *r)
+{
+    free(r->order);
+    free(r->count);
+    front_reduced_init(r);
+}
+
+struct reduction {
+    const struct front *f;
+    uint64_t *alive;  /* of candidates */
+    uint32_t *left;   /* a key: how many of its set are alive */
+    uint64_t *lonely; /* of keys: one is left */
+};
+
+/* Those alive, in the order in which the sets show them first. */
+static size_t first_appearance(const struct reduction *d, uint32_t *out)
+{
+    const struct front *f = d->f;
+    uint64_t *unseen = base_alloc(f->set_words * sizeof *unseen + 1);
+    size_t n = 0;
+
+    memcpy(unseen, d->alive, f->set_words * sizeof *unseen);
+    for (size_t k = 0; k < f->key_count; k++)
+        for (size_t w = 0; w < f->set_words; w++) {
+            uint64_t fresh = f->sets[k * f->set_words + w] & unseen[w];
+
+            unseen[w] &= ~fresh;
+            while (fresh)
+                out[n++] = (uint32_t)bit_take(&fresh, w);
+        }
+    free(unseen);
+    return n;
+}
+
+/* Stable, by mean ascending: insertion from a sorted front would do, but ties are many and lists
+ * long, so runs are merged. */
+static void sort_by_mean(uint32_t *list, size_t n, const double *means, uint32_t *spare)
+{
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t from = 0; from < n; from += 2 * width) {
+            size_t mid = from + width < n ? from + width : n;
+            size_t to = mid + width < n ? mid + width : n;
+            size_t a = from, b = mid;
+
+            for (size_t i = from; i < to; i++)
+                spare[i] = a < mid && (b >= to || means[list[a]] <= means[list[b]]) ? list[a++]
+                                                                                    : list[b++];
+        }
+        memcpy(list, spare, n * sizeof *list);
+    }
+}
+
+static void count_left(struct reduction *d)
+{
+    const struct front *f = d->f;
+
+    for (size_t k = 0; k < f->key_count; k++) {
+        uint32_t n = 0;
+
+        for (size_t w = 0; w < f->set_words; w++)
+            n += (uint32_t)__builtin_popcountll(f->sets[k * f->set_words + w] & d->alive[w]);
+        d->left[k] = n;
+        if (n == 1)
+            bit_set(d->lonely, k);
+    }
+}
+
+static bool is_dominated(const struct reduction *d, uint32_t candidate)
+{
+    const uint64_t *held = d->f->held + candidate * d->f->held_words;
+
+    for (size_t w = 0; w < d->f->held_words; w++)
+        if (held[w] & d->lonely[w])
+            return false;
+    return true;
+}
+
+static void take_out(struct reduction *d, uint32_t candidate)
+{
+    const uint64_t *held = d->f->held + candidate * d->f->held_words;
+
+    bit_clear(d->alive, candidate);
+    for (size_t w = 0; w < d->f->held_words; w++)
+        for (uint64_t rest = held[w]; rest;) {
+            size_t k = bit_take(&rest, w);
+
+            if (--d->left[k] == 1)
+                bit_set(d->lonely, k);
+        }
+}
+
+static void reserve(struct front_reduced *r, size_t n)
+{
+    if (n <= r->cap)
+        return;
+    r->cap = n * 2;
+    r->order = base_realloc(r->order, r->cap * sizeof *r->order);
+    r->count = base_realloc(r->count, r->cap * sizeof *r->count);
+}
+
+void front_reduce(const struct front *f, const double *means, const uint64_t *only,
+                  struct front_reduced *r)
+{
+    struct reduction d = {.f = f};
+    size_t n;
+
+    reserve(r, f->candidates + 1);
+    d.alive = base_alloc(f->set_words * sizeof *d.alive + 1);
+    d.left = base_alloc(f->key_count * sizeof *d.left + 1);
+    d.lonely = base_alloc(f->held_words * sizeof *d.lonely + 1);
+    for (size_t w = 0; w < f->set_words; w++)
+        d.alive[w] = only ? only[w] : UINT64_MAX;
+    memset(d.lonely, 0, f->held_words * sizeof *d.lonely);
+    n = first_appearance(&d, r->order);
+    sort_by_mean(r->order, n, means, r->count);
+    count_left(&d);
+    memset(d.alive, 0, f->set_words * sizeof *d.alive);
+    for (size_t i = 0; i < n; i++)
+        bit_set(d.alive, r->order[i]);
+    for (size_t i = 0; i < n; i++)
+        if (is_dominated(&d, r->order[i]))
+            take_out(&d, r->order[i]);
+    r->n = first_appearance(&d, r->order);
+    r->total = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        r->count[i] = (uint32_t)bit_count(f->held + r->order[i] * f->held_words, f->held_words);
+        r->total += r->count[i];
+    }
+    assert(r->n <= n && (r->n > 0 || n == 0));
+    free(d.alive);
+    free(d.left);
+    free(d.lonely);
+}

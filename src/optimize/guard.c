@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "optimize/guard.h"
+
+#include "base/json.h"
+#include "base/map.h"
+
+#define NAMES_MAX 4096
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+           (unsigned char)c >= 0x80;
+}
+
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+}
+
+/* ---- copies ---- */
+
+/* The words of a text in lower case with one space behind each; and where each began. */
+struct flat {
+    char *text;
+    size_t size;
+    struct place {
+        size_t at, from, to; /* in flat.text, and in the text itself */
+    } * words;
+    size_t n;
+};
+
+static void flatten(struct arena *a, str s, struct flat *f)
+{
+    f->text = arena_alloc(a, s.n * 2 + 1);
+    f->words = arena_alloc(a, (s.n / 2 + 2) * sizeof *f->words);
+    f->size = f->n = 0;
+    for (size_t i = 0; i < s.n;) {
+        size_t from = i;
+
+        for (; i < s.n && is_word(s.p[i]); i++)
+            f->text[f->size + i - from] = lower(s.p[i]);
+        if (i == from) {
+            i++;
+            continue;
+        }
+        f->words[f->n++] = (struct place){f->size, from, i};
+        f->size += i - from;
+        f->text[f->size++] = ' ';
+    }
+}
+
+/* So many words from the one at `i`. */
+static str run_of(const struct flat *f, size_t i, size_t words)
+{
+    size_t from = f->words[i].at, to = i + words < f->n ? f->words[i + words].at : f->size;
+
+    return (str){f->text + from, to - from};
+}
+
+/* Every run of so many words, and where it begins. */
+static void add_runs(struct map *m, const struct flat *f, size_t words)
+{
+    struct err e;
+
+    for (size_t i = 0; i + words <= f->n; i++)
+        if (!map_find(m, run_of(f, i, words)) && !map_set(m, run_of(f, i, words), MAP_U64(i), &e))
+            return;
+}
+
+/* The runs of one length in the proposed and in the current text. */
+struct runs {
+    struct map proposed, current;
+    size_t words;
+};
+
+static void runs_init(struct runs *r, const struct flat *proposed, const struct flat *current,
+                      size_t words)
+{
+    r->words = words;
+    map_init(&r->proposed, NULL, MAP_COUNT_MAX);
+    map_init(&r->current, NULL, MAP_COUNT_MAX);
+    add_runs(&r->proposed, proposed, words);
+    add_runs(&r->current, current, words);
+}
+
+static void runs_release(struct runs *r)
+{
+    map_release(&r->proposed);
+    map_release(&r->current);
+}
+
+static bool find_copy(const struct runs *r, const struct flat *example, size_t *at)
+{
+    for (size_t i = 0; i + r->words <= example->n; i++) {
+        str run = run_of(example, i, r->words);
+        struct map_entry *found = map_find(&r->proposed, run);
+
+        if (found && !map_find(&r->current, run)) {
+            *at = (size_t)found->value.u64;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool guard_copies(str proposed, str current, const str *examples, size_t n, struct guard_copy *out)
+{
+    size_t sizes = GUARD_RUN_WORDS - GUARD_WHOLE_WORDS + 1, at = 0;
+    struct runs runs[GUARD_RUN_WORDS - GUARD_WHOLE_WORDS + 1];
+    struct flat p, c, x;
+    struct arena a, each;
+    bool found = false;
+
+    arena_init(&a, (proposed.n + current.n) * 32 + ((size_t)1 << 20));
+    flatten(&a, proposed, &p);
+    flatten(&a, current, &c);
+    for (size_t i = 0; i < sizes; i++)
+        runs_init(&runs[i], &p, &c, GUARD_WHOLE_WORDS + i);
+    for (size_t i = 0; i < n && !found; i++) {
+        arena_init(&each, examples[i].n * 32 + ((size_t)1 << 20));
+        flatten(&each, examples[i], &x);
+        if (x.n >= GUARD_WHOLE_WORDS) {
+            size_t words = x.n < GUARD_RUN_WORDS ? x.n : GUARD_RUN_WORDS;
+
+            found = find_copy(&runs[words - GUARD_WHOLE_WORDS], &x, &at);
+            if (found)
+                *out = (struct guard_copy){
+                    i, str_slice(proposed, p.words[at].from, p.words[at + words - 1].to)};
+        }
+        arena_release(&each);
+    }
+    for (size_t i = 0; i < sizes; i++)
+        runs_release(&runs[i]);
+    arena_release(&a);
+    return found;
+}
+
+/* ---- names ---- */
+
+static bool stands_in(str text, str name)
+{
+    size_t from = 0, at;
+
+    while (name.n > 0 && (at = str_find(str_slice(text, from, text.n), name)) != STR_NONE) {
+        size_t begin = from + at, end = begin + name.n;
+
+        if ((begin == 0 || !is_word(text.p[begin - 1]) || !is_word(name.p[0])) &&
+            (end == text.n || !is_word(text.p[end]) || !is_word(name.p[name.n - 1])))
+            return true;
+        from = begin + 1;
+    }
+    return false;
+}
+
+bool guard_loses(str proposed, str current, const str *names, size_t n, str *lost)
+{
+    for (size_t i = 0; i < n; i++)
+        if (stands_in(current, names[i]) && !stands_in(proposed, names[i])) {
+            *lost = names[i];
+            return true;
+        }
+    return false;
+}
+
+struct names {
+    const struct json *doc;
+    struct arena *arena;
+    str *list;
+    size_t n;
+};
+
+static void add_name(struct names *names, const struct json_node *v)
+{
+    str text;
+
+    if (names->n == NAMES_MAX || !json_text(names->doc, v, names->arena, &text))
+        return;
+    for (size_t i = 0; i < names->n; i++)
+        if (str_eq(names->list[i], text))
+            return;
+    names->list[names->n++] = arena_dup(names->arena, text);
+}
+
+/* Walks all of the schema: wherever properties, enum and const stand, they name something. */
+static void walk(struct names *names, const struct json_node *v)
+{
+    const struct json *doc = names->doc;
+
+    for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x)) {
+        bool member = v->kind == JSON_OBJECT;
+        const struct json_node *inner = member ? json_value(x) : x;
+
+        if (member && json_is(doc, x, STR("const")))
+            add_name(names, inner);
+        if (member && json_is(doc, x, STR("enum")) && inner->kind == JSON_ARRAY)
+            for (const struct json_node *k = json_first(doc, inner); k;
+                 k = json_next(doc, inner, k))
+                add_name(names, k);
+        if (member && json_is(doc, x, STR("properties")) && inner->kind == JSON_OBJECT)
+            for (const struct json_node *k = json_first(doc, inner); k;
+                 k = json_next(doc, inner, k))
+                add_name(names, k);
+        walk(names, inner);
+    }
+}
+
+bool guard_schema_names(str schema, struct arena *a, const str **names, size_t *n, struct err *e)
+{
+    struct names found = {.arena = a};
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, schema, e);
+    if (ok && json_root(&doc)->kind != JSON_OBJECT)
+        ok = err_set(e, ERR_INPUT, "the output schema is no JSON object");
+    if (ok) {
+        found.doc = &doc;
+        found.list = arena_alloc(a, NAMES_MAX * sizeof *found.list);
+        walk(&found, json_root(&doc));
+        *names = found.list;
+        *n = found.n;
+    }
+    json_release(&doc);
+    return ok;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "optimize/metrics.h"
+
+#define PENALTY 0.25       /* of an error, or of a step that was there before */
+#define SLOPE 2.0          /* a confidence 0.5 outside its band is worth nothing */
+#define SHARE_GROUNDED 0.4 /* of coherence: citations that were seen */
+#define SHARE_SOUND 0.3    /* no errors */
+#define SHARE_DIRECT 0.3   /* no repetition */
+#define QUOTE_MAX 80
+
+const char *const metrics_names[METRICS_COUNT] = {
+    [METRICS_CITATION] = "citation",
+    [METRICS_COHERENCE] = "coherence",
+    [METRICS_CALIBRATION] = "calibration",
+    [METRICS_STATUS] = "status",
+};
+
+const double metrics_weights[METRICS_COUNT] = {
+    [METRICS_CITATION] = 0.4,
+    [METRICS_COHERENCE] = 0.3,
+    [METRICS_CALIBRATION] = 0.2,
+    [METRICS_STATUS] = 0.1,
+};
+
+const double metrics_floors[METRICS_COUNT] = {
+    [METRICS_CITATION] = 0.85,
+    [METRICS_COHERENCE] = 0.75,
+    [METRICS_CALIBRATION] = 0.70,
+    [METRICS_STATUS] = 0.90,
+};
+
+/* Where the confidence of a right answer should lie. Both spellings of a status are in use. */
+static const struct band {
+    const char *status;
+    double low, high;
+} bands[] = {
+    {"met", 0.75, 1},
+    {"ready", 0.75, 1},
+    {"missing", 0.6, 0.9},
+    {"not_ready", 0.6, 0.9},
+    {"uncertain", 0, 0.65},
+};
+
+static const struct band *band_of(str status)
+{
+    for (size_t i = 0; i < COUNT_OF(bands); i++)
+        if (str_eq(status, str_c(bands[i].status)))
+            return &bands[i];
+    return NULL;
+}
+
+static double at_least_0(double v)
+{
+    return v > 0 ? v : 0;
+}
+
+/* ---- citation ---- */
+
+static bool is_complete(const struct metrics_citation *c)
+{
+    return c->doc.n > 0 && c->section.n > 0 && c->page_first > 0;
+}
+
+static uint32_t last_page(const struct metrics_citation *c)
+{
+    return c->page_last > c->page_first ? c->page_last : c->page_first;
+}
+
+/* The same section of the same document, and a page in common where the label names pages. */
+static bool matches(const struct metrics_citation *said, const struct metrics_citation *want)
+{
+    if (!str_eq(said->doc, want->doc) || !str_eq(said->section, want->section))
+        return false;
+    return want->page_first == 0 || (said->page_first <= last_page(want) &&
+                                     last_page(said) >= want->page_first && said->page_first > 0);
+}
+
+static size_t count_matched(const struct metrics_citation *a, size_t n,
+                            const struct metrics_citation *b, size_t m, bool a_is_said)
+{
+    size_t matched = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < m; j++)
+            if (a_is_said ? matches(&a[i], &b[j]) : matches(&b[j], &a[i])) {
+                matched++;
+                break;
+            }
+    return matched;
+}
+
+/* With a label the harmonic mean of how much of it was found and how much of what was said is in
+ * it; without one, how many citations are at least whole. */
+static double citation(const struct metrics_truth *t, const struct metrics_run *r)
+{
+    size_t found, right, whole = 0;
+
+    if (!t->has_citations) {
+        for (size_t i = 0; i < r->citation_count; i++)
+            whole += is_complete(&r->citations[i]);
+        return r->citation_count ? (double)whole / (double)r->citation_count : 0;
+    }
+    if (t->citation_count == 0 || r->citation_count == 0)
+        return t->citation_count == r->citation_count;
+    found = count_matched(t->citations, t->citation_count, r->citations, r->citation_count, false);
+    right = count_matched(r->citations, r->citation_count, t->citations, t->citation_count, true);
+    if (found == 0)
+        return 0;
+    return 2 /
+           ((double)t->citation_count / (double)found + (double)r->citation_count / (double)right);
+}
+
+/* ---- coherence ---- */
+
+/* Whether an observation shows the section that is cited. */
+static bool was_seen(const struct metrics_run *r, const struct metrics_citation *c)
+{
+    for (size_t i = 0; i < r->step_count && c->section.n > 0; i++)
+        if (!r->steps[i].failed && str_find(r->steps[i].observation, c->section) != STR_NONE)
+            return true;
+    return false;
+}
+
+static bool is_bad(const struct metrics_step *s)
+{
+    return s->failed || str_trim(s->observation).n == 0;
+}
+
+static bool is_repeated(const struct metrics_run *r, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (str_eq(r->steps[j].action, r->steps[i].action) &&
+            str_eq(r->steps[j].arguments, r->steps[i].arguments))
+            return true;
+    return false;
+}
+
+struct trace {
+    size_t seen, bad, repeated, good;
+};
+
+static struct trace look(const struct metrics_run *r)
+{
+    struct trace t = {0};
+
+    for (size_t i = 0; i < r->citation_count; i++)
+        t.seen += was_seen(r, &r->citations[i]);
+    for (size_t i = 0; i < r->step_count; i++) {
+        t.bad += is_bad(&r->steps[i]);
+        t.good += !is_bad(&r->steps[i]);
+        t.repeated += is_repeated(r, i);
+    }
+    return t;
+}
+
+/* Penalties are by number, not by share: steps that are merely there outweigh nothing. */
+static double coherence(const struct metrics_run *r)
+{
+    struct trace t = look(r);
+    double grounded = 1;
+
+    if (t.good == 0)
+        return 0; /* a conclusion from nothing */
+    if (r->citation_count > 0)
+        grounded = (double)t.seen / (double)r->citation_count;
+    return SHARE_GROUNDED * grounded + SHARE_SOUND * at_least_0(1 - PENALTY * (double)t.bad) +
+           SHARE_DIRECT * at_least_0(1 - PENALTY * (double)t.repeated);
+}
+
+/* ---- calibration and status ---- */
+
+static bool is_right(const struct metrics_truth *t, const struct metrics_run *r)
+{
+    return t->status.n == 0 || str_eq(t->status, r->status);
+}
+
+static double calibration(const struct metrics_truth *t, const struct metrics_run *r)
+{
+    const struct band *b = band_of(r->status);
+    double c = r->confidence, off;
+
+    if (!(c >= 0 && c <= 1) || !b)
+        return 0;
+    if (!is_right(t, r))
+        return 1 - c;
+    off = c < b->low ? b->low - c : c > b->high ? c - b->high : 0;
+    return at_least_0(1 - SLOPE * off);
+}
+
+/* Without a label there is only whether it is a status at all. */
+static double status(const struct metrics_truth *t, const struct metrics_run *r)
+{
+    return is_right(t, r) && band_of(r->status);
+}
+
+void metrics_judge(const struct metrics_truth *truth, const struct metrics_run *run,
+                   struct metrics *out)
+{
+    *out = (struct metrics){
+        .score =
+            {
+                [METRICS_CITATION] = citation(truth, run),
+                [METRICS_COHERENCE] = coherence(run),
+                [METRICS_CALIBRATION] = calibration(truth, run),
+                [METRICS_STATUS] = status(truth, run),
+            },
+    };
+    for (size_t i = 0; i < METRICS_COUNT; i++)
+        out->total += metrics_weights[i] * out->score[i];
+}
+
+/* ---- in words ---- */
+
+static void put_citation(struct buf *out, const struct metrics_citation *c)
+{
+    buf_printf(out,
+               "\"" STR_FMT "\" of \"" STR_FMT "\"",
+               STR_ARG(str_slice(c->section, 0, QUOTE_MAX)),
+               STR_ARG(str_slice(c->doc, 0, QUOTE_MAX)));
+    if (c->page_first > 0 && last_page(c) > c->page_first)
+        buf_printf(out, ", pages %u to %u", c->page_first, last_page(c));
+    else if (c->page_first > 0)
+        buf_printf(out, ", page %u", c->page_first);
+}
+
+static void say_citation(const struct metrics_truth *t, const struct metrics_run *r,
+                         struct buf *out)
+{
+    size_t from = out->n;
+
+    for (size_t i = 0; t->has_citations && i < t->citation_count; i++)
+        if (count_matched(&t->citations[i], 1, r->citations, r->citation_count, false) == 0) {
+            buf_add(out, STR("Not cited, but decisive: "));
+            put_citation(out, &t->citations[i]);
+            buf_add(out, STR(". "));
+        }
+    for (size_t i = 0; i < r->citation_count; i++) {
+        const struct metrics_citation *c = &r->citations[i];
+
+        if (!is_complete(c))
+            buf_add(out, STR("A citation lacks its document, section or pages: "));
+        else if (t->has_citations &&
+                 count_matched(c, 1, t->citations, t->citation_count, true) == 0)
+            buf_add(out, STR("Cited, but not what decides: "));
+        else
+            continue;
+        put_citation(out, c);
+        buf_add(out, STR(". "));
+    }
+    if (!t->has_citations && r->citation_count == 0)
+        buf_add(out, STR("Nothing is cited; name document, section and pages. "));
+    if (out->n == from)
+        buf_add(out, STR("The citations are right. "));
+}
+
+static void say_coherence(const struct metrics_truth *truth, const struct metrics_run *r,
+                          struct buf *out)
+{
+    struct trace t = look(r);
+    size_t from = out->n;
+
+    (void)truth;
+    if (t.good == 0)
+        buf_add(out, STR("No step saw anything, so the conclusion rests on nothing. "));
+    for (size_t i = 0; t.good > 0 && i < r->citation_count; i++)
+        if (!was_seen(r, &r->citations[i])) {
+            buf_add(out, STR("Cited, but never looked at: "));
+            put_citation(out, &r->citations[i]);
+            buf_add(out, STR(". "));
+        }
+    for (size_t i = 0; i < r->step_count; i++) {
+        const struct metrics_step *s = &r->steps[i];
+        const char *what = is_bad(s) ? "brought nothing" : "was done before";
+
+        if (is_bad(s) || is_repeated(r, i))
+            buf_printf(out,
+                       "Step %zu (" STR_FMT ") %s. ",
+                       i + 1,
+                       STR_ARG(str_slice(s->action, 0, QUOTE_MAX)),
+                       what);
+    }
+    if (out->n == from)
+        buf_add(out, STR("Each step served the conclusion. "));
+}
+
+static void say_calibration(const struct metrics_truth *t, const struct metrics_run *r,
+                            struct buf *out)
+{
+    const struct band *b = band_of(r->status);
+
+    if (!(r->confidence >= 0 && r->confidence <= 1))
+        buf_add(out, STR("The confidence is no number from 0 to 1. "));
+    else if (!b)
+        buf_add(out, STR("No confidence can be right for a status that is none. "));
+    else if (!is_right(t, r))
+        buf_printf(
+            out,
+            "The answer is wrong and its confidence is %.2f; what is doubtful should be said "
+            "with less. ",
+            r->confidence);
+    else if (r->confidence < b->low || r->confidence > b->high)
+        buf_printf(out,
+                   "The answer is right; its confidence of %.2f should lie between %.2f and %.2f. ",
+                   r->confidence,
+                   b->low,
+                   b->high);
+    else
+        buf_add(out, STR("The confidence fits the answer. "));
+}
+
+static void say_status(const struct metrics_truth *t, const struct metrics_run *r, struct buf *out)
+{
+    str said = str_slice(r->status, 0, QUOTE_MAX);
+
+    if (!band_of(r->status))
+        buf_printf(out, "\"" STR_FMT "\" is not a status. ", STR_ARG(said));
+    else if (!is_right(t, r))
+        buf_printf(out,
+                   "The status is \"" STR_FMT "\"; \"" STR_FMT "\" is right. ",
+                   STR_ARG(said),
+                   STR_ARG(str_slice(t->status, 0, QUOTE_MAX)));
+    else
+        buf_add(out,
+                t->status.n ? STR("The status is right. ") : STR("The status is a valid one. "));
+}
+
+void metrics_feedback(const struct metrics_truth *truth, const struct metrics_run *run,
+                      enum metrics_kind kind, struct buf *out)
+{
+    static void (*const say[METRICS_COUNT])(
+        const struct metrics_truth *t, const struct metrics_run *r, struct buf *out) = {
+        [METRICS_CITATION] = say_citation,
+        [METRICS_COHERENCE] = say_coherence,
+        [METRICS_CALIBRATION] = say_calibration,
+        [METRICS_STATUS] = say_status,
+    };
+
+    say[kind](truth, run, out);
+}

@@ -1,0 +1,546 @@
+/* Problem and run files, read strictly into the structs of problem.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "optimize/problem.h"
+#include "optimize/read.h"
+
+#define UNIT_MAX ((int64_t)1 << 30)
+#define SHARE_MAX ((int64_t)1 << 16)
+#define LIST_MAX 1000000
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* An object's members, each once and no others. */
+#define MEMBERS(at, ...) read_members(at, NAMES(__VA_ARGS__))
+
+static bool is_power_of_two(int64_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static int64_t member_integer(const struct read_at *at, const char *name, int64_t min, int64_t max)
+{
+    struct read_at m = read_member(at, name);
+
+    return read_integer(&m, min, max);
+}
+
+static int64_t member_amount(const struct read_at *at, const char *name)
+{
+    return member_integer(at, name, -PROBLEM_NUMBER_MAX, PROBLEM_NUMBER_MAX);
+}
+
+static str member_text(const struct read_at *at, const char *name)
+{
+    struct read_at m = read_member(at, name);
+
+    return read_text(&m);
+}
+
+static bool member_bool(const struct read_at *at, const char *name)
+{
+    struct read_at m = read_member(at, name);
+
+    return read_bool(&m);
+}
+
+static void check_format(const struct read_at *at, const char *want)
+{
+    struct read_at m = read_member(at, "format");
+
+    (void)read_choice(&m, NAMES(want));
+}
+
+/* Room for the elements of a list, zeroed. */
+static void *room(const struct read_at *list, size_t n, size_t size)
+{
+    return arena_zero(list->r->arena, n, size);
+}
+
+/* ---- names ---- */
+
+static uint32_t find_component(const struct problem *p, const struct read_at *at)
+{
+    str name = read_text(at);
+
+    for (size_t i = 0; i < p->component_count; i++)
+        if (str_eq(p->components[i].name, name))
+            return (uint32_t)i;
+    read_fail(at, "no component is called \"" STR_FMT "\"", STR_ARG(str_slice(name, 0, 80)));
+    return 0;
+}
+
+static uint32_t find_objective(const struct problem *p, const struct read_at *at)
+{
+    str name = read_text(at);
+
+    for (size_t i = 0; i < p->objective_count; i++)
+        if (str_eq(p->objectives[i], name))
+            return (uint32_t)i;
+    read_fail(at, "no objective is called \"" STR_FMT "\"", STR_ARG(str_slice(name, 0, 80)));
+    return 0;
+}
+
+static bool has_objective(const struct problem_example *x, uint32_t objective)
+{
+    for (uint32_t i = 0; i < x->objective_count; i++)
+        if (x->objective[i] == objective)
+            return true;
+    return false;
+}
+
+/* [component, word] */
+static struct problem_word read_word(const struct problem *p, const struct read_at *at)
+{
+    struct problem_word out = {.word = STR("")};
+    struct read_at x = {0};
+
+    if (read_count(at, 2, 2) != 2 || !read_next(at, &x))
+        return out;
+    out.component = find_component(p, &x);
+    if (read_next(at, &x))
+        out.word = read_text(&x);
+    return out;
+}
+
+/* ---- the parts of a problem ---- */
+
+static void read_components(struct problem *p, const struct read_at *list)
+{
+    size_t n = read_count(list, 1, OPTIMIZE_COMPONENTS_MAX);
+    struct read_at x = {0};
+
+    p->components = room(list, n, sizeof *p->components);
+    while (n > 0 && read_next(list, &x)) {
+        struct optimize_component *c = &p->components[p->component_count];
+        struct read_at name;
+
+        MEMBERS(&x, "name", "seed");
+        name = read_member(&x, "name");
+        c->name = read_text(&name);
+        c->seed = member_text(&x, "seed");
+        for (size_t i = 0; i < p->component_count; i++)
+            if (str_eq(p->components[i].name, c->name))
+                read_fail(&name, "another component has this name");
+        p->component_count++;
+    }
+}
+
+static void read_objectives(struct problem *p, const struct read_at *list)
+{
+    size_t n = read_count(list, 1, OPTIMIZE_OBJECTIVES_MAX);
+    struct read_at x = {0};
+
+    while (n > 0 && read_next(list, &x)) {
+        struct read_at name;
+
+        MEMBERS(&x, "name", "share");
+        name = read_member(&x, "name");
+        p->objectives[p->objective_count] = read_text(&name);
+        p->share[p->objective_count] = member_integer(&x, "share", 0, SHARE_MAX);
+        for (size_t i = 0; i < p->objective_count; i++)
+            if (str_eq(p->objectives[i], p->objectives[p->objective_count]))
+                read_fail(&name, "another objective has this name");
+        p->objective_count++;
+    }
+}
+
+static void read_length(struct problem *p, const struct read_at *at)
+{
+    struct read_at objective;
+
+    p->has_length = !read_is_null(at);
+    if (!p->has_length)
+        return;
+    MEMBERS(at, "limit", "cost", "objective");
+    p->length_limit = member_integer(at, "limit", 0, PROBLEM_NUMBER_MAX);
+    p->length_cost = member_amount(at, "cost");
+    objective = read_member(at, "objective");
+    p->length_objective = find_objective(p, &objective);
+}
+
+static void read_conflicts(struct problem *p, const struct read_at *list)
+{
+    size_t n = read_count(list, 0, LIST_MAX);
+    struct read_at x = {0};
+
+    p->conflicts = room(list, n, sizeof *p->conflicts);
+    while (n > 0 && read_next(list, &x)) {
+        struct problem_conflict *c = &p->conflicts[p->conflict_count++];
+        struct read_at m;
+
+        MEMBERS(&x, "a", "b", "cost", "objective", "unless");
+        m = read_member(&x, "a");
+        c->a = read_word(p, &m);
+        m = read_member(&x, "b");
+        c->b = read_word(p, &m);
+        c->cost = member_amount(&x, "cost");
+        m = read_member(&x, "objective");
+        c->objective = find_objective(p, &m);
+        m = read_member(&x, "unless");
+        c->has_unless = !read_is_null(&m);
+        if (c->has_unless)
+            c->unless = read_word(p, &m);
+    }
+}
+
+/* ---- examples ---- */
+
+static void read_rules(const struct problem *p, const struct problem_example *x,
+                       const struct read_at *list, struct problem_rule **out, size_t *count)
+{
+    size_t n = read_count(list, 0, LIST_MAX);
+    struct read_at at = {0};
+
+    *out = room(list, n, sizeof **out);
+    while (n > 0 && read_next(list, &at)) {
+        struct problem_rule *rule = &(*out)[(*count)++];
+        struct read_at m;
+
+        MEMBERS(&at, "component", "word", "weight", "objective");
+        m = read_member(&at, "component");
+        rule->at.component = find_component(p, &m);
+        rule->at.word = member_text(&at, "word");
+        rule->weight = member_amount(&at, "weight");
+        m = read_member(&at, "objective");
+        rule->objective = find_objective(p, &m);
+        if (!has_objective(x, rule->objective))
+            read_fail(&m, "the example does not have this objective");
+    }
+}
+
+static void read_example_objectives(const struct problem *p, struct problem_example *x,
+                                    const struct read_at *list)
+{
+    size_t n = read_count(list, 1, OPTIMIZE_OBJECTIVES_MAX);
+    struct read_at at = {0};
+
+    while (n > 0 && read_next(list, &at)) {
+        uint32_t k = find_objective(p, &at);
+
+        if (has_objective(x, k))
+            read_fail(&at, "this objective stands here twice");
+        x->objective[x->objective_count++] = k;
+        x->share_sum += p->share[k];
+    }
+    if (n > 0 && !is_power_of_two(x->share_sum))
+        read_fail(list,
+                  "the sum of the shares is %lld; it must be a power of two",
+                  (long long)x->share_sum);
+}
+
+static void read_base(const struct problem *p, struct problem_example *x, const struct read_at *at)
+{
+    const char *names[OPTIMIZE_OBJECTIVES_MAX + 1] = {0};
+
+    for (uint32_t i = 0; i < x->objective_count; i++)
+        names[i] = arena_dup(at->r->arena, p->objectives[x->objective[i]]).p;
+    read_members(at, names);
+    for (uint32_t i = 0; i < x->objective_count; i++)
+        x->base[x->objective[i]] = member_amount(at, names[i]);
+}
+
+static void read_example(const struct problem *p, struct problem_example *x,
+                         const struct read_at *at)
+{
+    struct read_at m;
+
+    MEMBERS(at, "objectives", "base", "needs", "hurts");
+    m = read_member(at, "objectives");
+    read_example_objectives(p, x, &m);
+    m = read_member(at, "base");
+    read_base(p, x, &m);
+    m = read_member(at, "needs");
+    read_rules(p, x, &m, &x->needs, &x->need_count);
+    m = read_member(at, "hurts");
+    read_rules(p, x, &m, &x->hurts, &x->hurt_count);
+}
+
+static void read_examples(const struct problem *p, const struct read_at *list,
+                          struct problem_example **out, size_t *count)
+{
+    size_t n = read_count(list, 1, OPTIMIZE_EXAMPLES_MAX);
+    struct read_at at = {0};
+
+    *out = room(list, n, sizeof **out);
+    while (n > 0 && !list->r->failed && read_next(list, &at))
+        read_example(p, &(*out)[(*count)++], &at);
+}
+
+static void read_validation(struct problem *p, const struct read_at *at)
+{
+    p->val_is_train = read_is_text(at);
+    if (!p->val_is_train) {
+        read_examples(p, at, &p->val, &p->val_count);
+        return;
+    }
+    (void)read_choice(at, NAMES("train"));
+    p->val = p->train;
+    p->val_count = p->train_count;
+}
+
+/* ---- the reflector ---- */
+
+static void read_reflector(struct problem *p, const struct read_at *at)
+{
+    static const char *const actions[] = {
+        [PROBLEM_ADD] = "add",
+        [PROBLEM_ADD_ALL] = "add_all",
+        [PROBLEM_SWAP] = "swap",
+        [PROBLEM_CUT] = "cut",
+        [PROBLEM_DROP] = "drop",
+        [PROBLEM_NOISE] = "noise",
+        [PROBLEM_ECHO] = "echo",
+        [PROBLEM_NONE] = "none",
+        [PROBLEM_ACTION_COUNT] = NULL,
+    };
+    struct read_at list, noise, x = {0};
+    size_t n;
+
+    MEMBERS(at, "salt", "counter", "actions", "noise");
+    p->salt = member_text(at, "salt");
+    p->counter = member_bool(at, "counter");
+    noise = read_member(at, "noise");
+    n = read_count(&noise, 0, LIST_MAX);
+    p->noise = room(at, n, sizeof *p->noise);
+    while (n > 0 && read_next(&noise, &x))
+        p->noise[p->noise_count++] = read_text(&x);
+    list = read_member(at, "actions");
+    n = read_count(&list, 1, LIST_MAX);
+    p->actions = room(at, n, sizeof *p->actions);
+    x = (struct read_at){0};
+    while (n > 0 && read_next(&list, &x)) {
+        enum problem_action a = (enum problem_action)read_choice(&x, actions);
+
+        p->actions[p->action_count++] = a;
+        if (a == PROBLEM_NOISE && p->noise_count == 0)
+            read_fail(&x, "\"noise\" needs a word in noise");
+    }
+}
+
+/* ---- problems ---- */
+
+static void read_problem(struct problem *p, const struct read_at *at)
+{
+    struct read_at m;
+
+    *p = (struct problem){.name = STR("")};
+    MEMBERS(at,
+            "format",
+            "name",
+            "unit",
+            "components",
+            "objectives",
+            "report_objectives",
+            "length",
+            "conflicts",
+            "train",
+            "val",
+            "reflector");
+    check_format(at, "gepa-problem/1");
+    p->name = member_text(at, "name");
+    m = read_member(at, "unit");
+    p->unit = read_integer(&m, 1, UNIT_MAX);
+    if (!is_power_of_two(p->unit))
+        read_fail(&m, "must be a power of two, not %lld", (long long)p->unit);
+    m = read_member(at, "components");
+    read_components(p, &m);
+    m = read_member(at, "objectives");
+    read_objectives(p, &m);
+    p->report_objectives = member_bool(at, "report_objectives");
+    m = read_member(at, "length");
+    read_length(p, &m);
+    m = read_member(at, "conflicts");
+    read_conflicts(p, &m);
+    m = read_member(at, "train");
+    read_examples(p, &m, &p->train, &p->train_count);
+    m = read_member(at, "val");
+    read_validation(p, &m);
+    m = read_member(at, "reflector");
+    read_reflector(p, &m);
+}
+
+bool problem_read(struct arena *a, str text, struct problem *out, struct err *e)
+{
+    struct json doc;
+    struct read r;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, text, e);
+    if (ok) {
+        struct read_at root = read_root(&r, &doc, a);
+
+        read_problem(out, &root);
+        ok = read_ok(&r, e);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- runs ---- */
+
+static void read_stop(struct optimize_settings *s, const struct read_at *at)
+{
+    static const struct {
+        const char *name;
+        enum optimize_stop_kind kind;
+    } rows[] = {
+        {"score", OPTIMIZE_STOP_SCORE},
+        {"no_improvement", OPTIMIZE_STOP_NO_IMPROVEMENT},
+    };
+
+    MEMBERS(at, "metric_calls", "score", "no_improvement");
+    s->metric_calls = (uint64_t)member_integer(at, "metric_calls", 1, (int64_t)1 << 53);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct read_at m = read_member(at, rows[i].name);
+
+        if (read_is_null(&m))
+            continue;
+        s->stops[s->stop_count].kind = rows[i].kind;
+        s->stops[s->stop_count++].limit = rows[i].kind == OPTIMIZE_STOP_SCORE
+                                              ? read_number(&m)
+                                              : (double)read_integer(&m, 0, (int64_t)1 << 53);
+    }
+}
+
+static size_t member_choice(const struct read_at *at, const char *name, const char *const *names)
+{
+    struct read_at m = read_member(at, name);
+
+    return read_choice(&m, names);
+}
+
+static void read_keep(struct optimize_settings *s, const struct read_at *at)
+{
+    struct read_at m = read_member(at, "keep");
+
+    if (read_is_text(&m)) {
+        s->keep = read_choice(&m, NAMES("all", "best")) ? OPTIMIZE_KEEP_BEST : OPTIMIZE_KEEP_ALL;
+        return;
+    }
+    s->keep = OPTIMIZE_KEEP_TOP;
+    s->keep_count = (size_t)read_integer(&m, 1, OPTIMIZE_TASKS_MAX);
+}
+
+static void read_tasks(struct optimize_settings *s, const struct read_at *at)
+{
+    struct read_at m;
+
+    s->minibatch = (size_t)member_integer(at, "minibatch", 1, OPTIMIZE_BATCH_MAX);
+    s->parents = (size_t)member_integer(at, "parents", 1, OPTIMIZE_TASKS_MAX);
+    m = read_member(at, "batches");
+    s->batches = (size_t)read_integer(&m, 1, OPTIMIZE_TASKS_MAX);
+    if (s->parents * s->batches > OPTIMIZE_TASKS_MAX)
+        read_fail(&m, "parents x batches is at most %d", OPTIMIZE_TASKS_MAX);
+}
+
+static void read_settings(struct optimize_settings *s, const struct read_at *at)
+{
+    struct read_at m;
+
+    *s = optimize_defaults();
+    s->reference = true;
+    MEMBERS(at,
+            "selection",
+            "frontier",
+            "components",
+            "minibatch",
+            "acceptance",
+            "skip_perfect",
+            "perfect_score",
+            "merge",
+            "max_merges",
+            "merge_overlap",
+            "cache",
+            "parents",
+            "batches",
+            "keep",
+            "stop");
+    s->selection = (enum optimize_selection)member_choice(
+        at, "selection", NAMES("pareto", "current_best", "epsilon_greedy", "top_k_pareto"));
+    s->frontier = (enum optimize_frontier)member_choice(
+        at, "frontier", NAMES("instance", "objective", "hybrid", "cartesian"));
+    s->pick = (enum optimize_pick)member_choice(at, "components", NAMES("round_robin", "all"));
+    s->acceptance =
+        (enum optimize_acceptance)member_choice(at, "acceptance", NAMES("strict", "or_equal"));
+    s->skip_perfect = member_bool(at, "skip_perfect");
+    m = read_member(at, "perfect_score");
+    s->perfect_score = read_number(&m);
+    s->merge = member_bool(at, "merge");
+    s->max_merges = (size_t)member_integer(at, "max_merges", 0, OPTIMIZE_CANDIDATES_MAX);
+    s->merge_overlap = (size_t)member_integer(at, "merge_overlap", 0, OPTIMIZE_EXAMPLES_MAX);
+    s->cache = member_bool(at, "cache");
+    read_tasks(s, at);
+    read_keep(s, at);
+    m = read_member(at, "stop");
+    read_stop(s, &m);
+}
+
+/* The problem is an object in the run, or a file. */
+static void read_its_problem(struct problem_run *run, const struct read_at *at,
+                             struct problem_source source)
+{
+    struct read *r = at->r;
+    str path, text;
+
+    if (read_is_object(at)) {
+        read_problem(&run->problem, at);
+        return;
+    }
+    if (!read_is_text(at))
+        read_fail(at, "must be a path, or the problem itself");
+    path = read_text(at);
+    if (r->failed)
+        return;
+    if (!source.read) {
+        read_fail(at, "must be the problem itself: there are no files here");
+        return;
+    }
+    r->failed = !source.read(source.ctx, r->arena, path, &text, &r->err);
+    if (!r->failed && !problem_read(r->arena, text, &run->problem, &r->err)) {
+        err_prefix(&r->err, STR_FMT ": ", STR_ARG(path));
+        r->failed = true;
+    }
+}
+
+static void read_run(struct problem_run *run, const struct read_at *at,
+                     struct problem_source source)
+{
+    struct read_at settings, m;
+
+    MEMBERS(at, "format", "problem", "settings", "seed");
+    check_format(at, "gepa-run/1");
+    settings = read_member(at, "settings");
+    read_settings(&run->settings, &settings);
+    m = read_member(at, "seed");
+    run->seed = arena_dup(at->r->arena, read_integer_text(&m));
+    if (run->seed.n > 600)
+        read_fail(&m, "has more than 600 digits");
+    m = read_member(at, "problem");
+    read_its_problem(run, &m, source);
+    m = read_member(&settings, "frontier");
+    if (run->settings.frontier != OPTIMIZE_INSTANCE && !run->problem.report_objectives)
+        read_fail(&m, "this frontier needs a problem with report_objectives");
+}
+
+bool problem_run_read(struct arena *a, str text, struct problem_source source,
+                      struct problem_run *out, struct err *e)
+{
+    struct json doc;
+    struct read r;
+    bool ok;
+
+    *out = (struct problem_run){.seed = STR("0")};
+    json_init(&doc);
+    ok = json_parse(&doc, text, e);
+    if (ok) {
+        struct read_at root = read_root(&r, &doc, a);
+
+        read_run(out, &root, source);
+        ok = read_ok(&r, e);
+    }
+    json_release(&doc);
+    return ok;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "optimize/read.h"
+
+#include "base/utf8.h"
+
+#include <math.h>
+
+#define SHOWN_MAX 40 /* bytes of a wrong value in a message */
+
+struct read_at read_root(struct read *r, const struct json *doc, struct arena *a)
+{
+    *r = (struct read){.doc = doc, .arena = a};
+    return (struct read_at){.r = r, .node = json_root(doc), .name = STR("")};
+}
+
+bool read_ok(const struct read *r, struct err *e)
+{
+    if (r->failed)
+        *e = r->err;
+    return !r->failed;
+}
+
+/* The way to a value; the root itself has no words for it. */
+static void add_path(const struct read_at *at, struct buf *out)
+{
+    if (!at->up)
+        return;
+    add_path(at->up, out);
+    if (at->name.n == 0)
+        buf_printf(out, "[%zu]", at->index);
+    else
+        buf_printf(out, "%s" STR_FMT, out->n ? "." : "", STR_ARG(at->name));
+}
+
+void read_fail(const struct read_at *at, const char *fmt, ...)
+{
+    char said[200];
+    struct buf path;
+    va_list args;
+
+    if (at->r->failed)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(said, sizeof said, fmt, args);
+    va_end(args);
+    buf_init(&path, 4096);
+    add_path(at, &path);
+    err_set(
+        &at->r->err, ERR_INPUT, STR_FMT "%s%s", STR_ARG(buf_str(&path)), path.n ? ": " : "", said);
+    buf_release(&path);
+    at->r->failed = true;
+}
+
+/* Whether there is a value to read. */
+static bool good(const struct read_at *at)
+{
+    return !at->r->failed && at->node;
+}
+
+static bool is_kind(const struct read_at *at, enum json_kind kind)
+{
+    return good(at) && at->node->kind == kind;
+}
+
+/* "must be X, not `the value`" */
+static void wrong(const struct read_at *at, const char *want)
+{
+    str raw;
+    bool cut;
+
+    if (!good(at))
+        return;
+    raw = json_raw(at->r->doc, at->node);
+    cut = raw.n > SHOWN_MAX;
+    raw = utf8_cut_size(raw, SHOWN_MAX);
+    read_fail(at, "must be %s, not " STR_FMT "%s", want, STR_ARG(raw), cut ? "..." : "");
+}
+
+/* ---- objects ---- */
+
+static size_t times(const struct read_at *at, const char *name)
+{
+    const struct json *doc = at->r->doc;
+    size_t n = 0;
+
+    for (const struct json_node *k = json_first(doc, at->node); k; k = json_next(doc, at->node, k))
+        n += json_is(doc, k, str_c(name));
+    return n;
+}
+
+static bool is_known(const struct read_at *at, const struct json_node *key,
+                     const char *const *names)
+{
+    for (; *names; names++)
+        if (json_is(at->r->doc, key, str_c(*names)))
+            return true;
+    return false;
+}
+
+void read_members(const struct read_at *at, const char *const *names)
+{
+    const struct json *doc = at->r->doc;
+
+    if (!is_kind(at, JSON_OBJECT)) {
+        wrong(at, "an object");
+        return;
+    }
+    for (const char *const *name = names; *name; name++) {
+        size_t n = times(at, *name);
+
+        if (n != 1)
+            read_fail(at, "%s \"%s\"", n ? "has twice" : "has no", *name);
+    }
+    for (const struct json_node *k = json_first(doc, at->node); k; k = json_next(doc, at->node, k))
+        if (!is_known(at, k, names)) {
+            str raw = utf8_cut_size(json_raw(doc, k), SHOWN_MAX);
+
+            read_fail(at, "has an unknown member " STR_FMT, STR_ARG(raw));
+        }
+}
+
+struct read_at read_member(const struct read_at *at, const char *name)
+{
+    struct read_at out = {.r = at->r, .up = at, .name = str_c(name)};
+
+    if (good(at))
+        out.node = json_find(at->r->doc, at->node, out.name);
+    if (good(at) && !out.node)
+        read_fail(at, "has no \"%s\"", name);
+    return out;
+}
+
+/* ---- arrays ---- */
+
+size_t read_count(const struct read_at *at, size_t min, size_t max)
+{
+    size_t n;
+
+    if (!is_kind(at, JSON_ARRAY)) {
+        wrong(at, "a list");
+        return 0;
+    }
+    n = json_count(at->r->doc, at->node);
+    if (n >= min && n <= max)
+        return n;
+    read_fail(at, "has %zu elements; it must have %zu to %zu", n, min, max);
+    return 0;
+}
+
+bool read_next(const struct read_at *array, struct read_at *element)
+{
+    const struct json *doc = array->r->doc;
+    bool first = element->up != array;
+
+    if (!is_kind(array, JSON_ARRAY))
+        return false;
+    if (first)
+        *element = (struct read_at){.r = array->r, .up = array, .name = STR("")};
+    else
+        element->index++;
+    element->node =
+        first ? json_first(doc, array->node) : json_next(doc, array->node, element->node);
+    return element->node != NULL;
+}
+
+/* ---- values ---- */
+
+bool read_is_null(const struct read_at *at)
+{
+    return is_kind(at, JSON_NULL);
+}
+
+bool read_is_text(const struct read_at *at)
+{
+    return is_kind(at, JSON_STRING);
+}
+
+bool read_is_object(const struct read_at *at)
+{
+    return is_kind(at, JSON_OBJECT);
+}
+
+bool read_bool(const struct read_at *at)
+{
+    bool out = false;
+
+    if (good(at) && !json_bool(at->node, &out))
+        wrong(at, "true or false");
+    return out;
+}
+
+str read_text(const struct read_at *at)
+{
+    str out = STR("");
+
+    if (!good(at))
+        return out;
+    if (!json_text(at->r->doc, at->node, at->r->arena, &out)) {
+        wrong(at, "a text");
+        return STR("");
+    }
+    for (size_t i = 0; i < out.n; i++)
+        if ((unsigned char)out.p[i] >= 0x80) {
+            wrong(at, "ASCII");
+            return STR("");
+        }
+    return out;
+}
+
+/* Digits, and a minus before them: no fraction, no exponent. */
+static bool is_integer(const struct read_at *at)
+{
+    return is_kind(at, JSON_NUMBER) && !at->node->escaped;
+}
+
+int64_t read_integer(const struct read_at *at, int64_t min, int64_t max)
+{
+    int64_t out = 0;
+    char want[80];
+
+    if (is_integer(at) && json_i64(at->r->doc, at->node, &out) && out >= min && out <= max)
+        return out;
+    (void)snprintf(
+        want, sizeof want, "a whole number, %lld to %lld", (long long)min, (long long)max);
+    wrong(at, want);
+    return min;
+}
+
+double read_number(const struct read_at *at)
+{
+    double out = 0;
+
+    if (good(at) && (!json_double(at->r->doc, at->node, &out) || !isfinite(out)))
+        wrong(at, "a number");
+    return out;
+}
+
+str read_integer_text(const struct read_at *at)
+{
+    if (is_integer(at))
+        return json_raw(at->r->doc, at->node);
+    wrong(at, "a whole number");
+    return STR("0");
+}
+
+size_t read_choice(const struct read_at *at, const char *const *names)
+{
+    char want[160];
+    size_t n = 0;
+
+    for (size_t i = 0; names[i]; i++) {
+        if (good(at) && json_is(at->r->doc, at->node, str_c(names[i])))
+            return i;
+        n += (size_t)snprintf(want + n,
+                              n < sizeof want ? sizeof want - n : 0,
+                              "%s%s",
+                              i ? ", " : "one of ",
+                              names[i]);
+        if (n >= sizeof want)
+            n = sizeof want - 1;
+    }
+    wrong(at, want);
+    return 0;
+}

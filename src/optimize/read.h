@@ -1,0 +1,58 @@
+/* read.h - members of a JSON file, read strictly: what is wrong is named by its path.
+ *
+ *     struct read r;
+ *     struct read_at root = read_root(&r, &doc, &arena);
+ *     read_members(&root, (const char *const[]){"name", "size", NULL});
+ *     struct read_at at = read_member(&root, "size");
+ *     int64_t size = read_integer(&at, 1, 100);
+ *     if (!read_ok(&r, e))          look once, at the end
+ *
+ * Sticky: after the first error everything reads as nothing, and the error is kept.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json.h"
+
+struct read {
+    const struct json *doc;
+    struct arena *arena;
+    struct err err;
+    bool failed;
+};
+
+/* A value and the way to it; the steps above it must outlive it. */
+struct read_at {
+    struct read *r;
+    const struct json_node *node; /* NULL after an error */
+    const struct read_at *up;
+    str name;     /* of the member */
+    size_t index; /* or of the element, where name is empty */
+};
+
+struct read_at read_root(struct read *r, const struct json *doc, struct arena *a);
+bool read_ok(const struct read *r, struct err *e) MUST_USE;
+
+/* "settings.stop.score: ..."; the first one is kept. */
+void read_fail(const struct read_at *at, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* An object that has each of these members (NULL behind the last) once, and no others. */
+void read_members(const struct read_at *at, const char *const *names);
+struct read_at read_member(const struct read_at *at, const char *name);
+
+/* An array: how many; and each of them, in order. */
+size_t read_count(const struct read_at *at, size_t min, size_t max);
+bool read_next(const struct read_at *array, struct read_at *element);
+
+bool read_is_null(const struct read_at *at);
+bool read_is_text(const struct read_at *at);
+bool read_is_object(const struct read_at *at);
+bool read_bool(const struct read_at *at);
+str read_text(const struct read_at *at); /* ASCII; in the arena or the source */
+/* Written without a fraction or an exponent. */
+int64_t read_integer(const struct read_at *at, int64_t min, int64_t max);
+double read_number(const struct read_at *at);
+str read_integer_text(const struct read_at *at); /* of any size */
+/* The index of the text among the names (NULL behind the last). */
+size_t read_choice(const struct read_at *at, const char *const *names);

@@ -1,0 +1,428 @@
+/* Reflective mutation: parents run on minibatches, new texts from what happened there, and what did
+ * better is validated.
+ *
+ * An iteration has P x N tasks, each a parent and a minibatch. They go through every step together,
+ * so that an adapter can work on all of them at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "optimize/internal.h"
+
+enum fate { FATE_NONE, FATE_KEPT, FATE_DUPLICATE, FATE_NOT_KEPT, FATE_NOT_BETTER, FATE_BUDGET };
+
+struct job {
+    uint32_t parent;
+    uint32_t *ids; /* minibatch many */
+    const struct trial *of_parent;
+    uint32_t *components;
+    size_t component_count;
+    struct optimize_ask *asks; /* one a component */
+    uint32_t *text;            /* the child's; NULL: there is none */
+    const str *new_texts;
+    struct trial of_child;
+    double before, after;
+    enum fate fate;
+};
+
+struct step {
+    struct job *jobs;
+    size_t n;
+    struct job **kept; /* in the order in which they are taken in */
+    size_t kept_count;
+};
+
+static void *scratch(struct optimize *o, size_t n, size_t size)
+{
+    return arena_zero(&o->scratch, n, size);
+}
+
+static void tell(struct optimize *o, enum optimize_event_kind kind, const struct job *j)
+{
+    const struct optimize_settings *s = &o->task.settings;
+    struct optimize_event ev = {
+        .kind = kind,
+        .candidate = j->parent,
+        .mean = o->means[j->parent],
+        .ids = j->ids,
+        .n = s->minibatch,
+        .parents = {j->parent},
+        .parent_count = 1,
+        .before = {j->before},
+        .after = j->after,
+        .texts = j->new_texts,
+    };
+
+    if (kind == OPTIMIZE_EV_PARENT_SCORES)
+        ev.scores = j->of_parent->scores;
+    if (kind == OPTIMIZE_EV_CHILD_SCORES)
+        ev.scores = j->of_child.scores;
+    if (kind == OPTIMIZE_EV_COMPONENTS) {
+        ev.ids = j->components;
+        ev.n = j->component_count;
+    }
+    engine_tell(o, ev);
+}
+
+/* ---- tasks ---- */
+
+/* How many tasks the budget has room for, with one child validated. */
+static size_t tasks_max(const struct optimize *o)
+{
+    const struct optimize_settings *s = &o->task.settings;
+    uint64_t left = engine_left(o), tasks = s->parents * s->batches;
+
+    if (left == UINT64_MAX)
+        return (size_t)tasks;
+    assert(left >= o->task.val_count + 2 * s->minibatch);
+    left = (left - o->task.val_count) / (2 * s->minibatch);
+    return (size_t)(left < tasks ? left : tasks);
+}
+
+static void draw_jobs(struct optimize *o, struct step *st)
+{
+    const struct optimize_settings *s = &o->task.settings;
+    size_t max = tasks_max(o);
+
+    st->jobs = scratch(o, max, sizeof *st->jobs);
+    st->kept = scratch(o, max, sizeof *st->kept);
+    for (size_t p = 0; p < s->parents && st->n < max; p++) {
+        uint32_t parent = select_parent(o);
+
+        for (size_t b = 0; b < s->batches && st->n < max; b++) {
+            struct job *j = &st->jobs[st->n++];
+
+            j->parent = parent;
+            j->ids = scratch(o, s->minibatch, sizeof *j->ids);
+            batch_next(o, j->ids);
+        }
+    }
+    for (size_t i = 0; i < st->n; i++) {
+        tell(o, OPTIMIZE_EV_SELECTED, &st->jobs[i]);
+        tell(o, OPTIMIZE_EV_MINIBATCH, &st->jobs[i]);
+    }
+}
+
+/* ---- parents ---- */
+
+static bool same_trial(const struct optimize *o, const struct trial *t, const struct job *j)
+{
+    return text_same(o, t->text, o->candidates[j->parent].text) &&
+           memcmp(t->ids, j->ids, t->n * sizeof *t->ids) == 0;
+}
+
+static bool run_parents(struct optimize *o, struct step *st, struct err *e)
+{
+    struct trial *trials = scratch(o, st->n, sizeof *trials);
+    size_t n = 0;
+
+    for (size_t i = 0; i < st->n; i++) {
+        struct job *j = &st->jobs[i];
+        size_t same = 0;
+
+        while (same < n && !same_trial(o, &trials[same], j))
+            same++;
+        if (same == n)
+            trials[n++] = (struct trial){
+                .text = o->candidates[j->parent].text,
+                .split = OPTIMIZE_TRAIN,
+                .ids = j->ids,
+                .n = o->task.settings.minibatch,
+                .traces = true,
+            };
+        j->of_parent = &trials[same];
+    }
+    if (!trial_run(o, trials, n, e))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        o->calls += trials[i].made;
+    for (size_t i = 0; i < st->n; i++) {
+        struct job *j = &st->jobs[i];
+
+        j->before = trial_sum(j->of_parent->scores, j->of_parent->n);
+        tell(o, OPTIMIZE_EV_PARENT_SCORES, j);
+    }
+    return true;
+}
+
+/* ---- proposals ---- */
+
+static bool is_perfect(const struct optimize *o, const struct job *j)
+{
+    for (size_t i = 0; i < j->of_parent->n; i++)
+        if (!(j->of_parent->scores[i] >= o->task.settings.perfect_score))
+            return false;
+    return o->task.settings.skip_perfect;
+}
+
+static void pick_components(struct optimize *o, struct job *j)
+{
+    struct candidate *parent = &o->candidates[j->parent];
+    bool all = o->task.settings.pick == OPTIMIZE_ALL_COMPONENTS;
+
+    j->component_count = all ? o->task.component_count : 1;
+    j->components = scratch(o, j->component_count, sizeof *j->components);
+    for (size_t i = 0; all && i < j->component_count; i++)
+        j->components[i] = (uint32_t)i;
+    if (!all) {
+        j->components[0] = (uint32_t)parent->place;
+        parent->place = (parent->place + 1) % o->task.component_count;
+    }
+    tell(o, OPTIMIZE_EV_COMPONENTS, j);
+}
+
+static void prepare_asks(struct optimize *o, struct job *j, struct optimize_ask *asks)
+{
+    const str *texts = text_list(o, o->candidates[j->parent].text);
+
+    j->asks = asks;
+    for (size_t i = 0; i < j->component_count; i++)
+        asks[i] = (struct optimize_ask){
+            .component = j->components[i],
+            .texts = texts,
+            .ids = j->ids,
+            .grades = j->of_parent->grades,
+            .n = j->of_parent->n,
+            .arena = &o->scratch,
+            .serial = o->asked++,
+        };
+}
+
+/* The child of a job that got at least one text. */
+static bool make_child(struct optimize *o, struct job *j, struct err *e)
+{
+    size_t n = o->task.component_count;
+    uint32_t *text = scratch(o, n, sizeof *text);
+    str *news = scratch(o, n, sizeof *news);
+
+    memcpy(text, o->candidates[j->parent].text, n * sizeof *text);
+    for (size_t i = 0; i < j->component_count; i++) {
+        const struct optimize_ask *ask = &j->asks[i];
+
+        if (!ask->done)
+            return err_set(e, ERR_UPSTREAM, "the reflector left a question open");
+        o->cost += ask->cost;
+        if (!ask->has_text)
+            continue;
+        if (!text_intern(o, ask->text, &text[ask->component], e))
+            return false;
+        news[ask->component] = o->texts[text[ask->component]];
+        j->text = text;
+    }
+    j->new_texts = news;
+    if (j->text)
+        tell(o, OPTIMIZE_EV_PROPOSED, j);
+    return true;
+}
+
+static bool propose(struct optimize *o, struct step *st, struct err *e)
+{
+    struct optimize_ask *asks;
+    size_t n = 0, at = 0;
+
+    for (size_t i = 0; i < st->n; i++) {
+        struct job *j = &st->jobs[i];
+
+        if (is_perfect(o, j))
+            tell(o, OPTIMIZE_EV_SKIPPED, j);
+        else
+            pick_components(o, j);
+        n += j->component_count;
+    }
+    if (n == 0)
+        return true;
+    asks = scratch(o, n, sizeof *asks);
+    for (size_t i = 0; i < st->n; i++) {
+        prepare_asks(o, &st->jobs[i], asks + at);
+        at += st->jobs[i].component_count;
+    }
+    if (!o->task.adapter.propose(o->task.adapter.ctx, asks, n, e))
+        return false;
+    for (size_t i = 0; i < st->n; i++)
+        if (!make_child(o, &st->jobs[i], e))
+            return false;
+    return true;
+}
+
+/* ---- children ---- */
+
+static bool run_children(struct optimize *o, struct step *st, struct err *e)
+{
+    struct trial *trials = scratch(o, st->n, sizeof *trials);
+    size_t n = 0, at = 0;
+
+    for (size_t i = 0; i < st->n; i++)
+        if (st->jobs[i].text)
+            trials[n++] = (struct trial){
+                .text = st->jobs[i].text,
+                .split = OPTIMIZE_TRAIN,
+                .ids = st->jobs[i].ids,
+                .n = o->task.settings.minibatch,
+            };
+    if (!trial_run(o, trials, n, e))
+        return false;
+    for (size_t i = 0; i < st->n; i++) {
+        struct job *j = &st->jobs[i];
+
+        if (!j->text)
+            continue;
+        j->of_child = trials[at++];
+        o->calls += j->of_child.made;
+        j->after = trial_sum(j->of_child.scores, j->of_child.n);
+        tell(o, OPTIMIZE_EV_CHILD_SCORES, j);
+    }
+    return true;
+}
+
+static bool passes(const struct optimize *o, const struct job *j)
+{
+    if (o->task.settings.acceptance == OPTIMIZE_OR_EQUAL)
+        return j->after >= j->before;
+    return j->after > j->before;
+}
+
+/* By falling gain, equals as they stand. */
+static void sort_by_gain(struct job **list, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct job *j = list[i];
+        size_t at = i;
+
+        for (; at > 0 && list[at - 1]->after - list[at - 1]->before < j->after - j->before; at--)
+            list[at] = list[at - 1];
+        list[at] = j;
+    }
+}
+
+/* Those kept whose texts an earlier kept one has are taken out. */
+static void drop_duplicates(struct optimize *o, struct step *st)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < st->kept_count; i++) {
+        size_t same = 0;
+
+        while (same < n && !text_same(o, st->kept[same]->text, st->kept[i]->text))
+            same++;
+        if (same < n)
+            st->kept[i]->fate = FATE_DUPLICATE;
+        else
+            st->kept[n++] = st->kept[i];
+    }
+    st->kept_count = n;
+}
+
+static void cut_kept(struct step *st, size_t max, enum fate fate)
+{
+    for (size_t i = max; i < st->kept_count; i++)
+        st->kept[i]->fate = fate;
+    if (st->kept_count > max)
+        st->kept_count = max;
+}
+
+static void judge(struct optimize *o, struct step *st)
+{
+    const struct optimize_settings *s = &o->task.settings;
+
+    for (size_t i = 0; i < st->n; i++) {
+        struct job *j = &st->jobs[i];
+
+        if (!j->text)
+            continue;
+        j->fate = passes(o, j) ? FATE_KEPT : FATE_NOT_BETTER;
+        if (j->fate == FATE_KEPT)
+            st->kept[st->kept_count++] = j;
+    }
+    if (s->keep != OPTIMIZE_KEEP_ALL) {
+        sort_by_gain(st->kept, st->kept_count);
+        cut_kept(st, s->keep == OPTIMIZE_KEEP_BEST ? 1 : s->keep_count, FATE_NOT_KEPT);
+    }
+    drop_duplicates(o, st);
+    if (!s->reference)
+        cut_kept(st, (size_t)(engine_left(o) / o->task.val_count), FATE_BUDGET);
+}
+
+static void tell_rejected(struct optimize *o, const struct step *st)
+{
+    static const char *const reasons[] = {
+        [FATE_DUPLICATE] = "duplicate",
+        [FATE_NOT_KEPT] = "not_kept",
+        [FATE_NOT_BETTER] = "not_better",
+        [FATE_BUDGET] = "budget",
+    };
+
+    for (size_t i = 0; i < st->n; i++) {
+        const struct job *j = &st->jobs[i];
+
+        if (j->fate >= FATE_DUPLICATE)
+            engine_tell(o,
+                        (struct optimize_event){
+                            .kind = OPTIMIZE_EV_REJECTED,
+                            .before = {j->before},
+                            .after = j->after,
+                            .reason = reasons[j->fate],
+                        });
+    }
+}
+
+/* In reference mode as many merges are owed as there were candidates while fewer than the maximum
+ * had been accepted; otherwise never more than the maximum. */
+static void owe_merge(struct optimize *o)
+{
+    const struct optimize_settings *s = &o->task.settings;
+
+    if (o->merged + (s->reference ? 0 : o->due) < s->max_merges)
+        o->due++;
+}
+
+static bool take_in(struct optimize *o, struct step *st, struct err *e)
+{
+    struct trial *trials = scratch(o, st->kept_count, sizeof *trials);
+    const uint32_t *ids = trial_val_ids(o);
+
+    for (size_t i = 0; i < st->kept_count; i++)
+        trials[i] = (struct trial){
+            .text = st->kept[i]->text,
+            .split = OPTIMIZE_VAL,
+            .ids = ids,
+            .n = o->task.val_count,
+            .cached = true,
+        };
+    if (!trial_run(o, trials, st->kept_count, e))
+        return false;
+    for (size_t i = 0; i < st->kept_count; i++) {
+        const struct job *j = st->kept[i];
+        uint32_t n;
+
+        if (!engine_room(o, e))
+            return false;
+        o->calls += trials[i].made;
+        n = engine_add(o, j->text, &j->parent, 1, trials[i].grades);
+        engine_tell_added(o, n);
+        engine_tell(o,
+                    (struct optimize_event){
+                        .kind = OPTIMIZE_EV_ACCEPTED,
+                        .candidate = n,
+                        .parents = {j->parent},
+                        .parent_count = 1,
+                        .before = {j->before},
+                        .after = j->after,
+                    });
+        owe_merge(o);
+    }
+    return true;
+}
+
+bool reflect_step(struct optimize *o, bool *accepted, struct err *e)
+{
+    struct step st = {0};
+
+    draw_jobs(o, &st);
+    if (!run_parents(o, &st, e) || !propose(o, &st, e) || !run_children(o, &st, e))
+        return false;
+    judge(o, &st);
+    tell_rejected(o, &st);
+    if (!take_in(o, &st, e))
+        return false;
+    o->found = *accepted = st.kept_count > 0;
+    return true;
+}

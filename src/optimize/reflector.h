@@ -1,0 +1,47 @@
+/* reflector.h - a proposer for any application: a prompt, a model's reply, what is let through.
+ *
+ *     struct reflector r = {.complete = ask_the_gateway, .ctx = ..., .names = names, ...};
+ *     return reflector_propose(&r, asks, n, e);     in the adapter's propose
+ *
+ * For each question it builds the prompt from the runs' traces, gets a reply, takes the text out of
+ * it and looks at it with guard.h. What copies an example or loses a name is no answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "optimize/guard.h"
+#include "optimize/optimize.h"
+
+#define REFLECTOR_PROMPT_MAX ((size_t)8 << 20)
+
+enum reflector_verdict {
+    REFLECTOR_GOOD,
+    REFLECTOR_EMPTY,
+    REFLECTOR_COPIES, /* what: the words copied */
+    REFLECTOR_LOSES,  /* what: the name lost */
+    REFLECTOR_TOO_LONG,
+};
+
+struct reflector {
+    str template; /* empty: prompt_template */
+    /* A model's reply, in the arena. An error ends the run: what can be tried again should be. */
+    bool (*complete)(void *ctx, const struct optimize_ask *ask, str prompt, struct arena *a,
+                     str *reply, double *cost, struct err *e);
+    const str *examples; /* texts of the training examples, which no text may copy */
+    size_t example_count;
+    const str *names; /* that stay where they are: statuses, the output schema's */
+    size_t name_count;
+    /* Told what became of each reply; or NULL. what is lent. */
+    void (*on_verdict)(void *ctx, const struct optimize_ask *ask, enum reflector_verdict v,
+                       str what);
+    void *ctx;
+};
+
+/* Whether a text may take the place of another. */
+enum reflector_verdict reflector_look(const struct reflector *r, str proposed, str current,
+                                      str *what);
+
+/* What an adapter's propose does. */
+bool reflector_propose(const struct reflector *r, struct optimize_ask *asks, size_t n,
+                       struct err *e);

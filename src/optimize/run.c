@@ -1,0 +1,500 @@
+/* Answers and events kept line by line, and played back; the idea is at the head of run.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "optimize/run.h"
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "optimize/event.h"
+
+#define LINE_MAX_SIZE ((size_t)1 << 30)
+
+struct optimize_run {
+    struct optimize_task task; /* as it was given */
+    struct optimize *engine;   /* whose adapter and sink are ours */
+    struct optimize_keeper keeper;
+    str kept;      /* what was kept before and is not played back yet */
+    size_t row;    /* lines played back */
+    double time_s; /* of the last session */
+    struct buf line;
+    struct json doc;
+    struct optimize_batch *batches; /* being evaluated */
+    struct optimize_ask *asks;
+    struct err err; /* the first that a callback met */
+    bool failed;
+};
+
+/* ---- lines ---- */
+
+size_t optimize_kept_size(str kept)
+{
+    size_t n = kept.n;
+
+    while (n > 0 && kept.p[n - 1] != '\n')
+        n--;
+    return n;
+}
+
+/* The next line that was kept, with its newline; empty when all are played back. */
+static str peek(const struct optimize_run *r)
+{
+    const char *end = r->kept.n ? memchr(r->kept.p, '\n', r->kept.n) : NULL;
+
+    return end ? str_slice(r->kept, 0, (size_t)(end - r->kept.p) + 1) : STR("");
+}
+
+static void advance(struct optimize_run *r)
+{
+    r->kept = str_slice(r->kept, peek(r).n, r->kept.n);
+    r->row++;
+}
+
+static bool stray(struct optimize_run *r, struct err *e)
+{
+    return err_set(e, ERR_INPUT, "line %zu of the kept run cannot be understood", r->row + 1);
+}
+
+/* Adds what stands in r->line. */
+static bool keep(struct optimize_run *r, struct err *e)
+{
+    return buf_ok(&r->line, "a line of the run", e) &&
+           r->keeper.add(r->keeper.ctx, buf_str(&r->line), e);
+}
+
+/* The same where nothing can be returned: the error shows at the adapter's next call. */
+static void keep_or_fail(struct optimize_run *r)
+{
+    if (!r->failed)
+        r->failed = !keep(r, &r->err);
+}
+
+/* What was kept must read back as what was used, so it is made UTF-8 before it is either. */
+static void make_clean(struct arena *a, str *text)
+{
+    struct buf b;
+
+    if (utf8_valid(*text))
+        return;
+    buf_init(&b, text->n * 3 + 1);
+    (void)utf8_copy(&b, *text);
+    *text = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+}
+
+/* ---- what the run was begun with ---- */
+
+static void head_settings(struct json_out *o, const struct optimize_settings *s)
+{
+    const uint64_t numbers[] = {
+        s->selection,
+        s->top_k,
+        s->frontier,
+        s->pick,
+        s->minibatch,
+        s->acceptance,
+        s->merge,
+        s->max_merges,
+        s->merge_overlap,
+        s->cache,
+        s->parents,
+        s->batches,
+        s->keep,
+        s->keep_count,
+        s->metric_calls,
+        s->skip_perfect,
+        s->stop_all,
+        s->reference,
+    };
+
+    json_out_key(o, STR("settings"));
+    json_out_array(o);
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        json_out_u64(o, numbers[i]);
+    json_out_double(o, s->epsilon);
+    json_out_double(o, s->perfect_score);
+    for (size_t i = 0; i < s->stop_count; i++) {
+        json_out_u64(o, s->stops[i].kind);
+        json_out_double(o, s->stops[i].limit);
+    }
+    json_out_end(o);
+}
+
+static void head(const struct optimize_task *t, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("run"));
+    json_out_u64(&o, 1);
+    json_out_key(&o, STR("name"));
+    json_out_str(&o, t->name);
+    json_out_key(&o, STR("seed"));
+    json_out_str(&o, t->seed);
+    json_out_key(&o, STR("train"));
+    json_out_u64(&o, t->train_count);
+    json_out_key(&o, STR("val"));
+    json_out_u64(&o, t->val_count);
+    json_out_key(&o, STR("val_is_train"));
+    json_out_bool(&o, t->val_is_train);
+    head_settings(&o, &t->settings);
+    json_out_key(&o, STR("objectives"));
+    json_out_array(&o);
+    for (size_t i = 0; i < t->objective_count; i++)
+        json_out_str(&o, t->objectives[i]);
+    json_out_end(&o);
+    json_out_key(&o, STR("components"));
+    json_out_array(&o);
+    for (size_t i = 0; i < t->component_count; i++) {
+        json_out_str(&o, t->components[i].name);
+        json_out_str(&o, t->components[i].seed);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    buf_add_c(out, '\n');
+}
+
+static bool begin(struct optimize_run *r, struct err *e)
+{
+    buf_reset(&r->line);
+    head(&r->task, &r->line);
+    if (r->kept.n == 0)
+        return keep(r, e);
+    if (!str_eq(peek(r), buf_str(&r->line)))
+        return err_set(e, ERR_INPUT, "the kept run was begun with another task or other settings");
+    advance(r);
+    return true;
+}
+
+/* ---- grades ---- */
+
+static void write_grade(struct optimize_run *r, const struct optimize_batch *b, size_t place)
+{
+    const struct optimize_grade *g = &b->grades[place];
+
+    buf_reset(&r->line);
+    buf_printf(&r->line, "{\"grade\":[%zu,%zu],\"score\":", (size_t)(b - r->batches), place);
+    optimize_number(&r->line, g->score);
+    if (g->objective_count > 0)
+        buf_add(&r->line, STR(",\"objectives\":["));
+    for (uint32_t i = 0; i < g->objective_count && i < OPTIMIZE_OBJECTIVES_MAX; i++) {
+        buf_printf(&r->line, "%s[%u,", i ? "," : "", g->objective[i]);
+        optimize_number(&r->line, g->value[i]);
+        buf_add_c(&r->line, ']');
+    }
+    if (g->objective_count > 0)
+        buf_add_c(&r->line, ']');
+    if (g->cost > 0) {
+        buf_add(&r->line, STR(",\"cost\":"));
+        optimize_number(&r->line, g->cost);
+    }
+    if (g->trace.n > 0) {
+        buf_add(&r->line, STR(",\"trace\":"));
+        (void)json_quote(&r->line, g->trace);
+    }
+    buf_add(&r->line, STR("}\n"));
+}
+
+static void on_graded(void *ctx, struct optimize_batch *b, size_t place)
+{
+    struct optimize_run *r = ctx;
+
+    make_clean(b->arena, &b->grades[place].trace);
+    write_grade(r, b, place);
+    keep_or_fail(r);
+}
+
+/* The member's number, or 0 where it is not there. */
+static double number_at(const struct json *doc, const char *pointer)
+{
+    double v = 0;
+
+    return json_double(doc, json_pointer(doc, str_c(pointer)), &v) ? v : 0;
+}
+
+static bool index_at(const struct json *doc, const char *pointer, size_t limit, size_t *out)
+{
+    int64_t v;
+
+    if (!json_i64(doc, json_pointer(doc, str_c(pointer)), &v) || v < 0 || (uint64_t)v >= limit)
+        return false;
+    *out = (size_t)v;
+    return true;
+}
+
+static bool read_objectives(const struct json *doc, struct optimize_grade *g)
+{
+    const struct json_node *list = json_pointer(doc, STR("/objectives"));
+
+    for (const struct json_node *x = json_first(doc, list); x; x = json_next(doc, list, x)) {
+        int64_t k;
+
+        if (g->objective_count == OPTIMIZE_OBJECTIVES_MAX ||
+            !json_i64(doc, json_at(doc, x, 0), &k) ||
+            !json_double(doc, json_at(doc, x, 1), &g->value[g->objective_count]) || k < 0 ||
+            k >= OPTIMIZE_OBJECTIVES_MAX)
+            return false;
+        g->objective[g->objective_count++] = (uint32_t)k;
+    }
+    return true;
+}
+
+static bool play_grade(struct optimize_run *r, size_t n, struct err *e)
+{
+    struct optimize_grade g = {.trace = STR(""), .done = true};
+    const struct json_node *trace;
+    size_t batch, place;
+
+    if (!json_parse(&r->doc, peek(r), e) || !index_at(&r->doc, "/grade/0", n, &batch) ||
+        !index_at(&r->doc, "/grade/1", r->batches[batch].n, &place) ||
+        !read_objectives(&r->doc, &g))
+        return stray(r, e);
+    g.score = number_at(&r->doc, "/score");
+    g.cost = number_at(&r->doc, "/cost");
+    trace = json_pointer(&r->doc, STR("/trace"));
+    if (trace && !json_text(&r->doc, trace, r->batches[batch].arena, &g.trace))
+        return stray(r, e);
+    r->batches[batch].grades[place] = g;
+    advance(r);
+    return true;
+}
+
+static bool all_graded(const struct optimize_batch *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < b[i].n; k++)
+            if (!b[i].grades[k].done)
+                return false;
+    return true;
+}
+
+/* What a callback could not keep is an error of the call that is under way. */
+static bool met_no_error(const struct optimize_run *r, struct err *e)
+{
+    if (r->failed)
+        *e = r->err;
+    return !r->failed;
+}
+
+static bool evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct err *e)
+{
+    struct optimize_run *r = ctx;
+    const struct optimize_adapter *inner = &r->task.adapter;
+
+    if (!met_no_error(r, e))
+        return false;
+    r->batches = batches;
+    while (str_starts(peek(r), STR("{\"grade\":")))
+        if (!play_grade(r, n, e))
+            return false;
+    if (all_graded(batches, n))
+        return true;
+    if (r->kept.n > 0)
+        return stray(r, e);
+    for (size_t i = 0; i < n; i++) {
+        batches[i].on_graded = on_graded;
+        batches[i].ctx = r;
+    }
+    return inner->evaluate(inner->ctx, batches, n, e) && met_no_error(r, e);
+}
+
+/* ---- answers ---- */
+
+static void on_answered(void *ctx, struct optimize_ask *ask)
+{
+    struct optimize_run *r = ctx;
+
+    buf_reset(&r->line);
+    buf_printf(&r->line, "{\"answer\":%zu,\"text\":", (size_t)(ask - r->asks));
+    if (ask->has_text) {
+        make_clean(ask->arena, &ask->text);
+        (void)json_quote(&r->line, ask->text);
+    } else {
+        buf_add(&r->line, STR("null"));
+    }
+    if (ask->cost > 0) {
+        buf_add(&r->line, STR(",\"cost\":"));
+        optimize_number(&r->line, ask->cost);
+    }
+    buf_add(&r->line, STR("}\n"));
+    keep_or_fail(r);
+}
+
+static bool play_answer(struct optimize_run *r, size_t n, struct err *e)
+{
+    const struct json_node *text;
+    struct optimize_ask *ask;
+    size_t i;
+
+    if (!json_parse(&r->doc, peek(r), e) || !index_at(&r->doc, "/answer", n, &i))
+        return stray(r, e);
+    ask = &r->asks[i];
+    text = json_pointer(&r->doc, STR("/text"));
+    if (!text)
+        return stray(r, e);
+    ask->has_text = text->kind == JSON_STRING;
+    if (ask->has_text && !json_text(&r->doc, text, ask->arena, &ask->text))
+        return stray(r, e);
+    ask->cost = number_at(&r->doc, "/cost");
+    ask->done = true;
+    advance(r);
+    return true;
+}
+
+static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
+{
+    struct optimize_run *r = ctx;
+    const struct optimize_adapter *inner = &r->task.adapter;
+    size_t open = 0;
+
+    if (!met_no_error(r, e))
+        return false;
+    r->asks = asks;
+    while (str_starts(peek(r), STR("{\"answer\":")))
+        if (!play_answer(r, n, e))
+            return false;
+    for (size_t i = 0; i < n; i++) {
+        open += !asks[i].done;
+        asks[i].on_answered = on_answered;
+        asks[i].ctx = r;
+    }
+    if (open == 0)
+        return true;
+    if (r->kept.n > 0)
+        return stray(r, e);
+    return inner->propose(inner->ctx, asks, n, e) && met_no_error(r, e);
+}
+
+/* ---- the world ---- */
+
+/* Seconds of all sessions together. */
+static double elapsed_s(void *ctx)
+{
+    struct optimize_run *r = ctx;
+    double now_s;
+    struct err e;
+
+    if (str_starts(peek(r), STR("{\"time\":")) && json_parse(&r->doc, peek(r), &e)) {
+        r->time_s = number_at(&r->doc, "/time");
+        advance(r);
+        return r->time_s;
+    }
+    now_s = r->time_s + r->task.adapter.elapsed_s(r->task.adapter.ctx);
+    if (r->kept.n > 0 && !r->failed)
+        r->failed = !stray(r, &r->err);
+    buf_reset(&r->line);
+    buf_add(&r->line, STR("{\"time\":"));
+    optimize_number(&r->line, now_s);
+    buf_add(&r->line, STR("}\n"));
+    keep_or_fail(r);
+    return now_s;
+}
+
+/* Nobody stopped a run where its lines go on. */
+static bool asked_to_stop(void *ctx)
+{
+    struct optimize_run *r = ctx;
+    const struct optimize_adapter *inner = &r->task.adapter;
+
+    return r->failed ||
+           (r->kept.n == 0 && inner->asked_to_stop && inner->asked_to_stop(inner->ctx));
+}
+
+static void sync_lines(struct optimize_run *r)
+{
+    if (!r->failed && r->keeper.sync)
+        r->failed = !r->keeper.sync(r->keeper.ctx, &r->err);
+}
+
+static void keep_event(struct optimize_run *r, const struct optimize_event *ev)
+{
+    buf_reset(&r->line);
+    optimize_event_json(ev, &r->line);
+    if (r->kept.n == 0) {
+        keep_or_fail(r);
+        if (ev->kind == OPTIMIZE_EV_END || ev->kind == OPTIMIZE_EV_FINISH)
+            sync_lines(r);
+    } else if (!str_eq(peek(r), buf_str(&r->line)) && !r->failed) {
+        r->failed = true;
+        err_set(&r->err,
+                ERR_INPUT,
+                "line %zu of the kept run is not the event that follows from what stands before it",
+                r->row + 1);
+    }
+}
+
+static void on_event(void *ctx, const struct optimize_event *ev)
+{
+    struct optimize_run *r = ctx;
+    bool replayed = r->kept.n > 0;
+
+    if (r->failed)
+        return;
+    if (ev->kind != OPTIMIZE_EV_FINISH || !optimize_interrupted(ev->run))
+        keep_event(r, ev);
+    if (!r->failed && r->task.sink.on_event)
+        r->task.sink.on_event(r->task.sink.ctx, ev);
+    if (replayed && !r->failed)
+        advance(r);
+}
+
+/* ---- life ---- */
+
+bool optimize_run_new(const struct optimize_task *task, str kept, struct optimize_keeper keeper,
+                      struct optimize_run **out, struct err *e)
+{
+    struct optimize_run *r = base_alloc(sizeof *r);
+    struct optimize_task ours = *task;
+
+    assert(optimize_kept_size(kept) == kept.n);
+    *r = (struct optimize_run){.task = *task, .keeper = keeper, .kept = kept};
+    buf_init(&r->line, LINE_MAX_SIZE);
+    json_init(&r->doc);
+    ours.adapter = (struct optimize_adapter){
+        .evaluate = evaluate,
+        .propose = propose,
+        .elapsed_s = task->adapter.elapsed_s ? elapsed_s : NULL,
+        .asked_to_stop = asked_to_stop,
+        .ctx = r,
+    };
+    ours.sink = (struct optimize_sink){on_event, r};
+    if (optimize_new(&ours, &r->engine, e) && begin(r, e)) {
+        *out = r;
+        return true;
+    }
+    optimize_run_free(r);
+    return false;
+}
+
+void optimize_run_free(struct optimize_run *r)
+{
+    if (!r)
+        return;
+    optimize_free(r->engine);
+    buf_release(&r->line);
+    json_release(&r->doc);
+    free(r);
+}
+
+bool optimize_run_go(struct optimize_run *r, struct err *e)
+{
+    bool ok = optimize_run(r->engine, e);
+
+    if (!met_no_error(r, e))
+        return false;
+    if (ok && r->kept.n > 0)
+        return err_set(
+            e, ERR_INPUT, "the kept run goes on at line %zu, behind its end", r->row + 1);
+    return ok;
+}
+
+bool optimize_run_replays(const struct optimize_run *r)
+{
+    return r->kept.n > 0;
+}
+
+const struct optimize *optimize_run_engine(const struct optimize_run *r)
+{
+    return r->engine;
+}

@@ -1,0 +1,83 @@
+/* Which candidate is to be improved next.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "optimize/internal.h"
+
+const struct front_reduced *select_reduced(struct optimize *o)
+{
+    if (!o->reduced_valid)
+        front_reduce(&o->front, o->means, NULL, &o->reduced);
+    o->reduced_valid = true;
+    return &o->reduced;
+}
+
+/* Each as likely as the sets that hold it are many. */
+static uint32_t draw(struct optimize *o, const struct front_reduced *r)
+{
+    uint64_t place = twister_below(&o->chance, r->total);
+    size_t i = 0;
+
+    for (; place >= r->count[i]; i++)
+        place -= r->count[i];
+    assert(i < r->n);
+    return r->order[i];
+}
+
+static uint32_t pareto(struct optimize *o)
+{
+    return draw(o, select_reduced(o));
+}
+
+static uint32_t current_best(struct optimize *o)
+{
+    return (uint32_t)o->best;
+}
+
+static uint32_t epsilon_greedy(struct optimize *o)
+{
+    if (twister_random(&o->chance) < o->task.settings.epsilon)
+        return (uint32_t)twister_below(&o->chance, o->count);
+    return (uint32_t)o->best;
+}
+
+/* A bit for each of the k highest means, the lower number first among equals. */
+static uint64_t *top_means(struct optimize *o, size_t k)
+{
+    uint64_t *top = arena_zero(&o->scratch, o->front.set_words, sizeof *top);
+
+    for (size_t i = 0; i < k && i < o->count; i++) {
+        size_t best = SIZE_MAX;
+
+        for (size_t c = 0; c < o->count; c++)
+            if (!(top[c / 64] >> c % 64 & 1) && (best == SIZE_MAX || o->means[c] > o->means[best]))
+                best = c;
+        top[best / 64] |= (uint64_t)1 << best % 64;
+    }
+    return top;
+}
+
+static uint32_t top_k_pareto(struct optimize *o)
+{
+    struct front_reduced r;
+    uint32_t out = (uint32_t)o->best;
+
+    front_reduced_init(&r);
+    front_reduce(&o->front, o->means, top_means(o, o->task.settings.top_k), &r);
+    if (r.total > 0)
+        out = draw(o, &r);
+    front_reduced_release(&r);
+    return out;
+}
+
+uint32_t select_parent(struct optimize *o)
+{
+    static uint32_t (*const by[])(struct optimize * o) = {
+        [OPTIMIZE_PARETO] = pareto,
+        [OPTIMIZE_CURRENT_BEST] = current_best,
+        [OPTIMIZE_EPSILON_GREEDY] = epsilon_greedy,
+        [OPTIMIZE_TOP_K_PARETO] = top_k_pareto,
+    };
+
+    return by[o->task.settings.selection](o);
+}

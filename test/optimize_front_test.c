@@ -1,0 +1,230 @@
+/* The fronts and their reduction against the plainest code that can be right.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/rand.h"
+#include "optimize/front.h"
+#include "test.h"
+
+#define KEYS_MAX 80
+#define CANDIDATES_MAX 150
+
+/* Scores of each candidate at each key; NaN stands for none. */
+struct plain {
+    size_t keys, candidates;
+    double score[CANDIDATES_MAX][KEYS_MAX];
+    double mean[CANDIDATES_MAX];
+    bool has[KEYS_MAX][CANDIDATES_MAX]; /* the sets, by definition */
+};
+
+static void make(struct plain *p, uint64_t number)
+{
+    struct rand r;
+    uint64_t levels;
+
+    rand_init(&r, number);
+    memset(p, 0, sizeof *p);
+    levels = rand_between(&r, 1, 6);
+    p->keys = rand_between(&r, 1, KEYS_MAX);
+    p->candidates = rand_between(&r, 1, CANDIDATES_MAX);
+    for (size_t c = 0; c < p->candidates; c++) {
+        for (size_t k = 0; k < p->keys; k++)
+            p->score[c][k] = (double)rand_below(&r, levels);
+        p->mean[c] = (double)rand_below(&r, 4);
+    }
+    for (size_t k = 0; k < p->keys; k++) {
+        double best = -1;
+
+        for (size_t c = 0; c < p->candidates; c++)
+            best = p->score[c][k] > best ? p->score[c][k] : best;
+        for (size_t c = 0; c < p->candidates; c++)
+            p->has[k][c] = p->score[c][k] == best;
+    }
+}
+
+static void fill(struct front *f, const struct plain *p)
+{
+    front_init(f);
+    for (uint32_t k = 0; k < p->keys; k++)
+        CHECK_INT(front_key_add(f, k, FRONT_NONE), k);
+    for (uint32_t c = 0; c < p->candidates; c++)
+        for (size_t k = 0; k < p->keys; k++)
+            front_offer(f, k, c, p->score[c][k]);
+}
+
+TEST(fronts_are_what_brute_force_finds)
+{
+    static struct plain p;
+    struct front f;
+
+    for (uint64_t n = 0; n < 60; n++) {
+        make(&p, n);
+        fill(&f, &p);
+        for (size_t k = 0; k < p.keys; k++) {
+            size_t size = 0;
+
+            for (uint32_t c = 0; c < p.candidates; c++) {
+                CHECK(front_has(&f, k, c) == p.has[k][c]);
+                size += p.has[k][c];
+            }
+            CHECK_INT(front_size(&f, k), size);
+        }
+        front_release(&f);
+    }
+}
+
+/* ---- reduction, as it is defined: take one out, begin again ---- */
+
+static size_t appearance(const struct plain *p, const bool *alive, uint32_t *out)
+{
+    bool seen[CANDIDATES_MAX] = {false};
+    size_t n = 0;
+
+    for (size_t k = 0; k < p->keys; k++)
+        for (uint32_t c = 0; c < p->candidates; c++)
+            if (p->has[k][c] && alive[c] && !seen[c]) {
+                seen[c] = true;
+                out[n++] = c;
+            }
+    return n;
+}
+
+static bool is_dominated(const struct plain *p, const bool *alive, uint32_t y)
+{
+    for (size_t k = 0; k < p->keys; k++) {
+        bool other = false;
+
+        for (uint32_t c = 0; c < p->candidates; c++)
+            other |= c != y && alive[c] && p->has[k][c];
+        if (p->has[k][y] && !other)
+            return false;
+    }
+    return true;
+}
+
+static size_t reduce(const struct plain *p, bool *alive, uint32_t *out)
+{
+    uint32_t order[CANDIDATES_MAX];
+    size_t n = appearance(p, alive, order), i = 0;
+
+    for (size_t a = 1; a < n; a++) /* stable, by mean */
+        for (size_t b = a; b > 0 && p->mean[order[b - 1]] > p->mean[order[b]]; b--) {
+            uint32_t held = order[b];
+
+            order[b] = order[b - 1];
+            order[b - 1] = held;
+        }
+    while (i < n) {
+        bool gone = alive[order[i]] && is_dominated(p, alive, order[i]);
+
+        if (gone)
+            alive[order[i]] = false;
+        i = gone ? 0 : i + 1;
+    }
+    return appearance(p, alive, out);
+}
+
+static void check_reduced(const struct plain *p, const struct front *f, bool filtered)
+{
+    uint64_t only[CANDIDATES_MAX / 64 + 1] = {0};
+    uint32_t want[CANDIDATES_MAX];
+    bool alive[CANDIDATES_MAX];
+    struct front_reduced r;
+    uint64_t total = 0;
+    size_t n;
+
+    for (size_t c = 0; c < p->candidates; c++) {
+        alive[c] = !filtered || c % 7 < 2;
+        only[c / 64] |= (uint64_t)alive[c] << c % 64;
+    }
+    n = reduce(p, alive, want);
+    front_reduced_init(&r);
+    front_reduce(f, p->mean, filtered ? only : NULL, &r);
+    CHECK_INT(r.n, n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t held = 0;
+
+        for (size_t k = 0; k < p->keys; k++)
+            held += p->has[k][want[i]];
+        CHECK_INT(r.order[i], want[i]);
+        CHECK_INT(r.count[i], held);
+        total += held;
+    }
+    CHECK(r.total == total);
+    front_reduced_release(&r);
+}
+
+TEST(a_reduction_is_what_its_definition_gives)
+{
+    static struct plain p;
+    struct front f;
+
+    for (uint64_t n = 100; n < 160; n++) {
+        make(&p, n);
+        fill(&f, &p);
+        check_reduced(&p, &f, false);
+        check_reduced(&p, &f, true);
+        front_release(&f);
+    }
+}
+
+TEST(a_reduction_leaves_someone_at_every_key)
+{
+    static struct plain p;
+    struct front_reduced r;
+    struct front f;
+
+    front_reduced_init(&r);
+    for (uint64_t n = 200; n < 260; n++) {
+        make(&p, n);
+        fill(&f, &p);
+        front_reduce(&f, p.mean, NULL, &r);
+        for (size_t k = 0; k < p.keys; k++) {
+            size_t left = 0;
+
+            for (size_t i = 0; i < r.n; i++)
+                left += front_has(&f, k, r.order[i]);
+            CHECK(left > 0);
+        }
+        front_release(&f);
+    }
+    front_reduced_release(&r);
+}
+
+TEST(keys_may_come_late)
+{
+    const double means[] = {0, 1, 2};
+    struct front_reduced r;
+    struct front f;
+
+    front_init(&f);
+    front_reduced_init(&r);
+    front_offer(&f, front_key_add(&f, 0, FRONT_NONE), 0, 1);
+    front_offer(&f, 0, 1, 1);
+    for (uint32_t k = 1; k < 200; k++)
+        front_offer(&f, front_key_add(&f, k, 3), 2, 0);
+    CHECK(front_has(&f, 0, 1) && !front_has(&f, 0, 2) && front_has(&f, 199, 2));
+    CHECK(!front_has(&f, 0, 99));
+    front_reduce(&f, means, NULL, &r);
+    CHECK_INT(r.n, 2);
+    CHECK(r.order[0] == 1 && r.order[1] == 2 && r.count[1] == 199);
+    front_reduced_release(&r);
+    front_release(&f);
+}
+
+TEST(a_front_of_nothing_reduces_to_nothing)
+{
+    struct front_reduced r;
+    struct front f;
+
+    front_init(&f);
+    front_reduced_init(&r);
+    front_reduce(&f, NULL, NULL, &r);
+    CHECK(r.n == 0 && r.total == 0);
+    front_reduced_release(&r);
+    front_release(&f);
+}
+
+TEST_MAIN(T(fronts_are_what_brute_force_finds), T(a_reduction_is_what_its_definition_gives),
+          T(a_reduction_leaves_someone_at_every_key), T(keys_may_come_late),
+          T(a_front_of_nothing_reduces_to_nothing))
