@@ -122,6 +122,10 @@ static void finish(struct mcp_answer *r, const char *items)
         refuse_lacking(r, r->lacking);
         return;
     }
+    if (buf_full(&r->items) || buf_full(&r->inputs)) {
+        mcp_reply_error(r, 200, MCP_INTERNAL_ERROR, STR("the result is too large"), STR(""));
+        return;
+    }
     if (r->input_count || r->state.n) {
         if (!r->session)
             reply_input_required(r);
