@@ -17,7 +17,9 @@ static const struct cli_option options[] = {
 
 static const char *verb(size_t index)
 {
-    return index == 0 ? "check" : NULL;
+    static const char *const verbs[] = {"show", "check", "validate"};
+
+    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
 static void put_json(struct cli *cli, const struct config *c, const struct err *e)
@@ -92,6 +94,10 @@ static int run(struct cli *cli, const struct cli_args *args)
     const char *path = args->value[CONFIG];
     str word = str_c(args->word_count ? args->words[0] : "");
 
+    if (str_eq(word, STR("validate")))
+        word = STR("check");
+    if (str_eq(word, STR("show")))
+        word = STR("");
     if (word.n > 0 && !str_eq(word, STR("check")))
         return cli_complain(
             CLI_USAGE,
@@ -99,7 +105,8 @@ static int run(struct cli *cli, const struct cli_args *args)
             word.p,
             cli_guess(word, verb, "the file is given by --config, or behind check").text);
     if (args->word_count == 2 && path)
-        return cli_complain(CLI_USAGE, "the file is given twice: by --config and behind check");
+        return cli_complain(
+            CLI_USAGE, "the file is given twice: by --config and behind %s", args->words[0]);
     if (args->word_count == 2)
         path = args->words[1];
     if (!path)
@@ -114,11 +121,11 @@ static int run(struct cli *cli, const struct cli_args *args)
 const struct cli_command cli_config = {
     .name = "config",
     .summary = "show what is configured, or check a file",
-    .words = "[check [FILE]]",
+    .words = "[show|check|validate [FILE]]",
     .about =
         "Prints every setting that is in force, as YAML, and behind each whether it is a default "
-        "or in which line of the file it stands. Keys and passwords are not shown. With check it "
-        "only says whether the file is good; if it is not, the exit code is 3.",
+        "or in which line of the file it stands. Keys and passwords are not shown. With check, or "
+        "validate, it only says whether the file is good; if it is not, the exit code is 3.",
     .examples = "  rationale config --config rationale.yaml\n"
                 "  rationale config check rationale.yaml\n",
     .options = options,

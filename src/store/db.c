@@ -84,6 +84,24 @@ void db_rollback(struct db *db)
     db->driver->rollback(db);
 }
 
+bool db_scrub(struct db *db, bool *done, struct err *e)
+{
+    return db->driver->scrub(db, done, e);
+}
+
+static bool keep_number(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 1);
+    *(int64_t *)ctx = columns[0].type == DB_REAL ? (int64_t)columns[0].d : columns[0].i;
+    return false;
+}
+
+bool db_size(struct db *db, int64_t *out, struct err *e)
+{
+    *out = 0;
+    return db_query(db, db->driver->size_sql, NULL, 0, (struct db_rows){keep_number, out}, e);
+}
+
 void db_interrupt(struct db *db)
 {
     db->driver->interrupt(db);

@@ -81,10 +81,17 @@ bool db_changed(struct db *db, int64_t *out, struct err *e) MUST_USE;
 bool db_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
               struct db_rows rows, struct err *e) MUST_USE;
 
-/* durable: once it is committed, it and all before it outlive the machine's power. */
+/* durable: once it is committed, it and all before it outlive the machine's power. For a reader it
+ * is one view of the database. */
 bool db_begin(struct db *db, bool durable, struct err *e) MUST_USE;
 bool db_commit(struct db *db, struct err *e) MUST_USE;
 void db_rollback(struct db *db);
+
+/* What was deleted goes from the files as well, as far as the database can be made to: outside of a
+ * transaction. done is false if readers are in the way: try again. */
+bool db_scrub(struct db *db, bool *done, struct err *e) MUST_USE;
+/* How many bytes the rows take, roughly. */
+bool db_size(struct db *db, int64_t *out, struct err *e) MUST_USE;
 
 /* Stops the query that another thread runs on this connection, which then fails. */
 void db_interrupt(struct db *db);

@@ -37,6 +37,8 @@ struct db_driver {
     bool (*commit)(struct db *db, struct err *e);
     void (*rollback)(struct db *db);
     void (*interrupt)(struct db *db);
+    bool (*scrub)(struct db *db, bool *done, struct err *e);
+    const char *size_sql;
 };
 
 extern const struct db_driver db_driver_sqlite;

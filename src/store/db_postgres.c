@@ -494,6 +494,32 @@ static void rollback(struct db *db)
     }
 }
 
+/* Dead rows give their room to others; what is on the disk below is the server's. */
+static bool scrub(struct db *db, bool *done, struct err *e)
+{
+    static const char *const tables[] = {
+        "alert_sessions",
+        "llm_interactions",
+        "mcp_communications",
+        "reasoning_segments",
+        "decisions",
+        "call_pieces",
+    };
+    struct pg_db *d = pg_of(db);
+    char sql[64];
+
+    *done = false;
+    if (!ready(d, e))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
+        (void)snprintf(sql, sizeof sql, "VACUUM %s", tables[i]);
+        if (!pg_exec(d, sql, e))
+            return false;
+    }
+    *done = true;
+    return true;
+}
+
 static void interrupt(struct db *db)
 {
     struct pg_db *d = pg_of(db);
@@ -525,4 +551,9 @@ const struct db_driver db_driver_postgres = {
     .commit = commit,
     .rollback = rollback,
     .interrupt = interrupt,
+    .scrub = scrub,
+    .size_sql = "SELECT coalesce(sum(500 + coalesce(pg_column_size(request), 0) +"
+                " coalesce(pg_column_size(reply), 0) + coalesce(pg_column_size(answer), 0) +"
+                " coalesce(pg_column_size(reasoning_content), 0) +"
+                " coalesce(pg_column_size(words), 0)), 0)::bigint FROM llm_interactions",
 };

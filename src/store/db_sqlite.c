@@ -34,6 +34,7 @@ struct sqlite_db {
     sqlite3 *sqlite;
     struct map statements; /* by text: struct statement */
     uint64_t uses;
+    enum db_mode mode;
     bool durable; /* how it commits now */
 };
 
@@ -130,7 +131,7 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
     if (!modes[mode].check(path, e))
         return false;
     d = base_alloc(sizeof *d);
-    *d = (struct sqlite_db){.db = {&db_driver_sqlite}};
+    *d = (struct sqlite_db){.db = {&db_driver_sqlite}, .mode = mode};
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     if (sqlite3_open_v2(path, &d->sqlite, modes[mode].flags | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK) {
@@ -331,6 +332,8 @@ static bool begin(struct db *db, bool durable, struct err *e)
 {
     struct sqlite_db *d = of(db);
 
+    if (d->mode == DB_READ)
+        return run(db, "BEGIN", NULL, 0, e);
     if (durable != d->durable) {
         if (!script(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", e))
             return false;
@@ -347,6 +350,30 @@ static bool commit(struct db *db, struct err *e)
 static void rollback(struct db *db)
 {
     sqlite3_exec(of(db)->sqlite, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static bool keep_busy(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 3);
+    *(bool *)ctx = columns[0].i == 0;
+    return false;
+}
+
+/* Words of rows that are gone stay in the index until it is written anew; and all of it in the WAL
+ * until that is taken in and cut off. */
+static bool scrub(struct db *db, bool *done, struct err *e)
+{
+    *done = false;
+    return script(db,
+                  "INSERT INTO decisions_text (decisions_text) VALUES ('optimize');"
+                  "INSERT INTO interactions_text (interactions_text) VALUES ('optimize')",
+                  e) &&
+           query(db,
+                 "PRAGMA wal_checkpoint(TRUNCATE)",
+                 NULL,
+                 0,
+                 (struct db_rows){keep_busy, done},
+                 e);
 }
 
 static void interrupt(struct db *db)
@@ -371,4 +398,7 @@ const struct db_driver db_driver_sqlite = {
     .commit = commit,
     .rollback = rollback,
     .interrupt = interrupt,
+    .scrub = scrub,
+    .size_sql = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
+                " pragma_freelist_count, pragma_page_size",
 };

@@ -15,6 +15,10 @@
 static const char *const texts[ENGINE_TEXTS] = {
     [ENGINE_PUT_CALL] = "INSERT INTO llm_interactions (%) VALUES (%) ON CONFLICT DO NOTHING",
     [ENGINE_LOOK_UP] = "SELECT interaction_id FROM llm_interactions WHERE interaction_id IN (#)",
+    [ENGINE_LOOK_UP_TOOLS] =
+        "SELECT communication_id FROM mcp_communications WHERE communication_id IN (#)",
+    [ENGINE_LOOK_UP_ERASED] =
+        "SELECT subject FROM audit_log WHERE action = 'erased' AND subject IN (#)",
     [ENGINE_GET_CALL] = "SELECT % FROM llm_interactions WHERE interaction_id = $1",
     [ENGINE_LIST] = "SELECT % FROM llm_interactions"
                     " ORDER BY started_ms DESC, interaction_id DESC LIMIT $1",
@@ -56,8 +60,18 @@ static char *copy(str s)
 
 void engine_close(struct engine *en)
 {
+    struct err e;
+
     if (!en)
         return;
+    /* The last head: of what is on disk for good. */
+    if (en->db && engine_stale(en) && db_begin(en->db, true, &e)) {
+        if (db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE 1 = 0", NULL, 0, &e) &&
+            db_commit(en->db, &e))
+            engine_anchor(en);
+        else
+            db_rollback(en->db);
+    }
     db_close(en->reader);
     db_close(en->db); /* the last one: a WAL is taken in and goes */
     for (size_t i = 0; i < ENGINE_TEXTS; i++)
@@ -65,6 +79,9 @@ void engine_close(struct engine *en)
     engine_pieces_forget(en);
     map_release(&en->pieced);
     json_release(&en->doc);
+    json_release(&en->calls);
+    buf_release(&en->canon);
+    free(en->head_path);
     arena_release(&en->arena);
     (void)deflateEnd(&en->z);
     pthread_mutex_destroy(&en->read_lock);
@@ -77,18 +94,26 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
 {
     struct engine *en = base_alloc(sizeof *en);
 
-    *en = (struct engine){.url = copy(o->url), .spool = copy(o->spool), .pieced_unknown = true};
+    *en = (struct engine){
+        .url = copy(o->url), .spool = copy(o->spool), .pieced_unknown = true, .anchored_seq = -1};
     pthread_mutex_init(&en->read_lock, NULL);
     arena_init(&en->arena, ENGINE_ARENA_MAX);
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
     json_init(&en->doc);
+    json_init(&en->calls);
+    buf_init(&en->canon, ENGINE_CANON_MAX);
+    if (o->head_path)
+        en->head_path = copy(str_c(o->head_path));
     make_texts(en);
     if (deflateInit(&en->z, PACK_LEVEL) != Z_OK) {
         err_set(e, ERR_SYSTEM, "zlib does not start");
     } else if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e)) {
         en->kind = db_kind(en->db);
-        *out = en;
-        return true;
+        if (engine_audit_open(en, e)) {
+            engine_anchor(en);
+            *out = en;
+            return true;
+        }
     }
     engine_close(en);
     return false;
@@ -144,7 +169,7 @@ static void clear(struct engine *en)
 bool engine_begin(struct engine *en, bool durable, struct err *e)
 {
     assert(en->count == 0);
-    return db_begin(en->db, durable, e) &&
+    return db_begin(en->db, durable, e) && engine_audit_begin(en, e) &&
            (!en->caught_up || !en->pieced_unknown || engine_pieces_recall(en, e));
 }
 
@@ -153,32 +178,64 @@ bool engine_full(const struct engine *en)
     return en->count == ENGINE_BATCH_MAX || en->size >= ENGINE_BATCH_SIZE_MAX;
 }
 
-/* What a record is about, to be asked for in the tables; "" if it does not matter. */
-static bool id_of(uint32_t type, str body, str *out)
-{
+/* What stands in the journal, one of them. */
+union content {
+    struct store_call call;
     struct store_piece piece;
-    struct store_call row;
+    struct store_session session;
+    struct store_tool tool;
+    struct store_note note;
+};
 
-    *out = STR("");
-    if (type == FRAME_PIECE)
-        return row_piece_get(body, &piece);
-    if (!row_call_get(body, &row))
+static bool read_record(uint32_t type, str body, union content *out)
+{
+    static const struct store_session no_session = {.started_us = -1, .completed_us = -1};
+    static const struct store_tool no_tool = {.duration_ms = -1};
+
+    switch (type) {
+    case FRAME_CALL:
+    case FRAME_BEGIN:
+        return row_call_get(body, &out->call);
+    case FRAME_PIECE:
+        return row_piece_get(body, &out->piece);
+    case FRAME_SESSION:
+        out->session = no_session;
+        return row_get(&row_sessions, body, &out->session);
+    case FRAME_TOOL:
+        out->tool = no_tool;
+        return row_get(&row_tools, body, &out->tool);
+    case FRAME_NOTE:
+        out->note = (struct store_note){0};
+        return row_get(&row_notes, body, &out->note);
+    default:
         return false;
-    *out = row.id;
-    return true;
+    }
+}
+
+/* By what a record is asked for in the tables; "" if it does not matter. */
+static str id_of(struct engine *en, const struct engine_record *r)
+{
+    union content c;
+
+    if (r->type == FRAME_PIECE || r->type > FRAME_TOOL || r->type == FRAME_SESSION ||
+        !read_record(r->type, r->body, &c))
+        return STR("");
+    return engine_clean_name(en, r->type == FRAME_TOOL ? c.tool.id : c.call.id);
 }
 
 bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
 {
-    str id;
+    union content c;
 
     assert(en->count < ENGINE_BATCH_MAX);
-    if (type < FRAME_CALL || type > FRAME_PIECE || !id_of(type, body, &id))
+    if (!read_record(type, body, &c))
         return err_set(e, ERR_INPUT, "a record of a kind (%u) that is not known", type);
     en->records[en->count++] = (struct engine_record){type, arena_dup(&en->arena, body), false};
     en->size += body.n;
     return true;
 }
+
+/* ---- which of them are new ---- */
 
 static bool mark_there(void *ctx, const struct db_value *columns, size_t n)
 {
@@ -187,40 +244,44 @@ static bool mark_there(void *ctx, const struct db_value *columns, size_t n)
     return true;
 }
 
-/* Which of the calls are in the tables, or come twice. */
+static bool ask(struct engine *en, int text, const struct db_value args[ENGINE_BATCH_MAX],
+                struct map *fresh, struct err *e)
+{
+    return db_query(
+        en->db, en->text[text].p, args, ENGINE_BATCH_MAX, (struct db_rows){mark_there, fresh}, e);
+}
+
+/* Which are in the tables, or were erased from them, or come twice. */
 static bool look_up(struct engine *en, struct err *e)
 {
     struct db_value args[ENGINE_BATCH_MAX];
+    str ids[ENGINE_BATCH_MAX];
+    size_t calls = 0, tools = 0, n = 0;
     struct map fresh;
     struct err full;
-    size_t n = 0;
     bool ok = true;
-    str id;
 
     map_init(&fresh, NULL, ENGINE_BATCH_MAX);
-    for (size_t i = 0; i < en->count; i++)
-        if (id_of(en->records[i].type, en->records[i].body, &id) && id.n > 0) {
-            id = engine_clean_name(en, id);
-            args[n++] = db_text(id);
-            if (!map_set(&fresh, id, MAP_U64(0), &full))
-                base_die("a batch has more records than it may");
-        }
-    for (size_t i = n; i < ENGINE_BATCH_MAX; i++)
+    for (size_t i = 0; i < ENGINE_BATCH_MAX; i++)
         args[i] = db_null();
-    if (n > 0)
-        ok = db_query(en->db,
-                      en->text[ENGINE_LOOK_UP].p,
-                      args,
-                      ENGINE_BATCH_MAX,
-                      (struct db_rows){mark_there, &fresh},
-                      e);
+    for (size_t i = 0; i < en->count; i++) {
+        ids[i] = id_of(en, &en->records[i]);
+        if (ids[i].n == 0)
+            continue;
+        args[n++] = db_text(ids[i]);
+        *(en->records[i].type == FRAME_TOOL ? &tools : &calls) += 1;
+        if (!map_set(&fresh, ids[i], MAP_U64(0), &full))
+            base_die("a batch has more records than it may");
+    }
+    ok = (calls == 0 || ask(en, ENGINE_LOOK_UP, args, &fresh, e)) &&
+         (tools == 0 || ask(en, ENGINE_LOOK_UP_TOOLS, args, &fresh, e)) &&
+         (n == 0 || !en->erased_any || ask(en, ENGINE_LOOK_UP_ERASED, args, &fresh, e));
     for (size_t i = 0; ok && i < en->count; i++) {
         struct engine_record *r = &en->records[i];
 
-        (void)id_of(r->type, r->body, &id);
-        r->there = id.n > 0 && !map_find(&fresh, engine_clean_name(en, id));
-        if (r->type == FRAME_CALL && !r->there)
-            map_remove(&fresh, engine_clean_name(en, id));
+        r->there = ids[i].n > 0 && !map_find(&fresh, ids[i]);
+        if (!r->there && ids[i].n > 0 && r->type != FRAME_BEGIN)
+            map_remove(&fresh, ids[i]);
     }
     map_release(&fresh);
     return ok;
@@ -228,19 +289,24 @@ static bool look_up(struct engine *en, struct err *e)
 
 static bool write_record(struct engine *en, const struct engine_record *r, struct err *e)
 {
-    struct store_piece piece;
-    struct store_call row;
+    union content c;
 
+    if (!read_record(r->type, r->body, &c))
+        return true;
     switch (r->type) {
     case FRAME_PIECE:
-        return !row_piece_get(r->body, &piece) || engine_piece_put(en, &piece, STR(""), e);
+        return engine_piece_put(en, &c.piece, STR(""), e);
     case FRAME_BEGIN:
-        return r->there || !row_call_get(r->body, &row) || engine_call_begin(en, &row, r->body, e);
+        return r->there || engine_call_begin(en, &c.call, r->body, e);
+    case FRAME_SESSION:
+        return engine_session_put(en, &c.session, e);
+    case FRAME_TOOL:
+        return r->there || engine_tool_put(en, &c.tool, e);
+    case FRAME_NOTE:
+        return engine_note_put(en, &c.note, e);
     default:
-        if (!row_call_get(r->body, &row))
-            return true;
-        return r->there ? engine_pieces_drop(en, engine_clean_name(en, row.id), e)
-                        : engine_call_put(en, &row, e);
+        return r->there ? engine_pieces_drop(en, engine_clean_name(en, c.call.id), e)
+                        : engine_call_put(en, &c.call, e);
     }
 }
 
@@ -257,13 +323,36 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
     if (!db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
         return false;
     clear(en);
+    engine_tidy(en);
     return true;
+}
+
+bool engine_untidy(const struct engine *en)
+{
+    return en->scrub;
+}
+
+void engine_tidy(struct engine *en)
+{
+    bool done = false;
+    struct err e;
+
+    if (!en->scrub)
+        return;
+    if (db_scrub(en->db, &done, &e) && done &&
+        db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE scrubbed = 0", NULL, 0, &e))
+        en->scrub = false;
+    else if (!done)
+        log_warn("store: what was erased is still in its files, readers are at work");
+    else
+        log_warn("store: what was erased is still in its files", LOG_ERR(&e));
 }
 
 void engine_rollback(struct engine *en)
 {
     db_rollback(en->db);
     clear(en);
+    en->head_known = false;
     en->pieced_unknown = true; /* what was dropped from the set may be in the table again */
 }
 

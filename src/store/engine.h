@@ -28,6 +28,7 @@ struct engine;
 struct engine_options {
     str url;
     str spool; /* which journal the place is of, in a database that has seen several; or "" */
+    const char *head_path; /* where the head of the audit log is kept; NULL: nowhere */
 };
 
 #define ENGINE_BATCH_MAX 100u
@@ -52,6 +53,26 @@ bool engine_full(const struct engine *en);
 bool engine_put_orphans(struct engine *en, size_t *count, struct err *e) MUST_USE;
 bool engine_commit(struct engine *en, struct journal_place place, struct err *e) MUST_USE;
 void engine_rollback(struct engine *en);
+
+/* Whether the head outside is behind the log by now: a durable commit, and engine_anchor brings it
+ * up to date. */
+bool engine_stale(const struct engine *en);
+void engine_anchor(struct engine *en);
+
+/* What was erased is still in the files; tidy brings it off them, if no reader is in the way. A
+ * commit does so too. */
+bool engine_untidy(const struct engine *en);
+void engine_tidy(struct engine *en);
+
+/* The receipt of an erasure; ERR_NOT_FOUND before it was made. */
+bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct err *e) MUST_USE;
+
+struct engine_retention {
+    int64_t age_us, size_max, age_min_us; /* 0: no such rule; what is younger than the last stays */
+};
+/* Erases what is over, a batch at a time, in transactions of its own; more: there is more of it. */
+bool engine_retain(struct engine *en, const struct engine_retention *r, bool *more,
+                   struct err *e) MUST_USE;
 
 bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e) MUST_USE;
 bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_row_sink sink,

@@ -183,6 +183,32 @@ static struct db_value text_of(struct engine *en, const struct json_node *v, con
     return engine_text(engine_clean(en, text));
 }
 
+/* The text of a stretch: its own, or the part of the row's that it says; a tool call's is the call. */
+static struct db_value stretch_of(struct engine *en, const struct store_call *row,
+                                  const struct json_node *v)
+{
+    bool reasoning = json_is(&en->doc, json_find(&en->doc, v, STR("kind")), STR("reasoning"));
+    bool answer = json_is(&en->doc, json_find(&en->doc, v, STR("kind")), STR("answer"));
+    str whole = reasoning ? row->reasoning : row->answer;
+    int64_t at, size;
+    struct err bad;
+
+    if (json_find(&en->doc, v, STR("text")) ||
+        !json_i64(&en->doc, json_find(&en->doc, v, STR("at")), &at) || at < 0)
+        return text_of(en, v, "text");
+    if (!reasoning && !answer) {
+        const struct json_node *call = NULL;
+
+        if (json_parse(&en->calls, row->tool_calls, &bad))
+            call = json_at(&en->calls, json_root(&en->calls), (size_t)at);
+        return call ? engine_text(json_raw(&en->calls, call)) : db_null();
+    }
+    if (!json_i64(&en->doc, json_find(&en->doc, v, STR("size")), &size) || size <= 0 ||
+        (uint64_t)at > whole.n || (uint64_t)size > whole.n - (uint64_t)at)
+        return db_null();
+    return engine_text(engine_clean(en, str_slice(whole, (size_t)at, (size_t)at + (size_t)size)));
+}
+
 static struct db_value number_of(struct engine *en, const struct json_node *v, const char *key)
 {
     int64_t n;
@@ -212,7 +238,7 @@ static bool put_segments(struct engine *en, const struct store_call *row, struct
             db_text(row->id),
             db_int(n++),
             text_of(en, v, "kind"),
-            text_of(en, v, "text"),
+            stretch_of(en, row, v),
             number_of(en, v, "tokens"),
             flag_of(en, v, "exact"),
             number_of(en, v, "started_us"),
@@ -226,6 +252,7 @@ static bool put_segments(struct engine *en, const struct store_call *row, struct
             break;
         if (args[2].type == DB_NULL)
             continue;
+        audit_add_values(&en->canon, args + 1, COUNT_OF(args) - 1);
         if (!db_run(en->db,
                     "INSERT INTO reasoning_segments (interaction_id, n, kind, text, tokens, exact,"
                     " started_us, ended_us, budget, cut, state)"
@@ -248,13 +275,16 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
     if (!engine_pieces_join(en, row, e))
         return false;
     engine_row_clean(en, row);
+    buf_reset(&en->canon);
+    audit_add_row(&en->canon, &row_calls, row);
     return db_run(en->db,
                   en->text[ENGINE_PUT_CALL].p,
                   values,
                   engine_row_values(en, row, values),
                   e) &&
-           put_segments(en, row, e) && put_decision(en, row, e) &&
-           engine_pieces_drop(en, row->id, e) && put_session(en, row, e);
+           put_segments(en, row, e) && engine_audit_row(en, STR("record"), row->id, e) &&
+           put_decision(en, row, e) && engine_pieces_drop(en, row->id, e) &&
+           put_session(en, row, e);
 }
 
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e)

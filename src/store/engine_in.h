@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "store/audit_in.h"
 #include "store/db.h"
 #include "store/engine.h"
 
@@ -17,11 +18,14 @@
 #define ENGINE_ARENA_MAX ((size_t)2 << 30)
 #define ENGINE_COLUMNS_MAX 64u
 #define ENGINE_PIECED_MAX 65536u
+#define ENGINE_CANON_MAX ((size_t)1 << 30)
 
 /* Texts that are made of the columns, once. */
 enum {
     ENGINE_PUT_CALL,
     ENGINE_LOOK_UP,
+    ENGINE_LOOK_UP_TOOLS,
+    ENGINE_LOOK_UP_ERASED,
     ENGINE_GET_CALL,
     ENGINE_LIST,
     ENGINE_LIST_BEFORE,
@@ -31,7 +35,7 @@ enum {
 struct engine_record {
     uint32_t type;
     str body;
-    bool there; /* in the tables already */
+    bool there; /* in the tables already, or erased from them */
 };
 
 struct engine {
@@ -49,8 +53,19 @@ struct engine {
     struct map pieced;
     bool pieced_unknown, caught_up;
 
+    /* The audit log. */
+    char *head_path;
+    uint8_t key[SHA256_SIZE];
+    struct audit_head head; /* of what is in the tables and in the batch */
+    bool head_known;        /* else it is read again */
+    bool erased_any;        /* some row was, ever */
+    bool scrub;             /* what was erased is still in the files */
+    int64_t anchored_seq;   /* in the head's file */
+    int64_t now_us;         /* of the batch */
+    struct buf canon;       /* the bytes of a row, to be digested */
+
     z_stream z;
-    struct json doc;
+    struct json doc, calls;
 
     /* Under the lock: */
     pthread_mutex_t read_lock;
@@ -81,6 +96,29 @@ int64_t engine_us(int64_t ms);
 /* engine_call.c: a call that is not there yet, with all that follows from it; and its beginning. */
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
+
+/* engine_history.c: sessions that applications run, and what they ask of tools. */
+#define ENGINE_TOOL_COLUMNS                                                                        \
+    "communication_id, session_id, parent_id, server_name, communication_type, tool_name,"         \
+    " tool_arguments, tool_result, available_tools, error_message, step_description,"              \
+    " timestamp_us, duration_ms, success"
+bool engine_session_put(struct engine *en, struct store_session *row, struct err *e) MUST_USE;
+bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e) MUST_USE;
+/* Columns in the order above; texts are lent. */
+void engine_tool_read(const struct db_value *columns, struct store_tool *out);
+
+/* engine_audit.c */
+bool engine_audit_open(struct engine *en, struct err *e) MUST_USE;
+bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
+/* seq and time are set here. */
+bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e) MUST_USE;
+/* One for the row whose bytes are in canon. */
+bool engine_audit_row(struct engine *en, str action, str subject, struct err *e) MUST_USE;
+/* A name nobody can be known by, in the arena. */
+str engine_audit_name(struct engine *en, str name);
+
+/* engine_erase.c */
+bool engine_note_put(struct engine *en, const struct store_note *note, struct err *e) MUST_USE;
 
 /* engine_pieces.c */
 bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,

@@ -25,7 +25,14 @@
 #define FRAME_HEAD_SIZE 20u
 #define FRAME_BODY_MAX ((size_t)256 << 20)
 
-enum frame_type { FRAME_CALL = 1, FRAME_BEGIN = 2, FRAME_PIECE = 3 };
+enum frame_type {
+    FRAME_CALL = 1,
+    FRAME_BEGIN = 2,
+    FRAME_PIECE = 3,
+    FRAME_SESSION = 4,
+    FRAME_TOOL = 5,
+    FRAME_NOTE = 6
+};
 
 struct frame_segment {
     uint32_t version, salt;

@@ -212,7 +212,8 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
 {
     size_t size = item->size > FRAME_BODY_MAX ? SIZE_MAX / 2 : FRAME_HEAD_SIZE + item->size;
     struct journal_group *g = &j->front;
-    bool sync = j->o.durable && item->type == FRAME_CALL, wake, ok = true;
+    bool sync = j->o.durable && item->type != FRAME_BEGIN && item->type != FRAME_PIECE, wake,
+         ok = true;
     struct err e;
 
     pthread_mutex_lock(&j->lock);
@@ -393,6 +394,17 @@ bool journal_settle(struct journal *j, uint64_t timeout_ms)
     in_time = reached(j, end);
     pthread_mutex_unlock(&j->lock);
     return in_time;
+}
+
+void journal_roll(struct journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    j->roll = true;
+    if (j->sleep != JOURNAL_AWAKE)
+        pthread_cond_signal(&j->work);
+    while (j->roll && !j->stopped)
+        pthread_cond_wait(&j->news, &j->lock);
+    pthread_mutex_unlock(&j->lock);
 }
 
 void journal_wake(struct journal *j)

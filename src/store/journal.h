@@ -96,6 +96,9 @@ uint64_t journal_first_new(const struct journal *j);
 /* Waits until all that was put before is taken, or the time is over. */
 bool journal_settle(struct journal *j, uint64_t timeout_ms) MUST_USE;
 
+/* Ends the segment that is being written, so that it can go once it is taken; waits for that. */
+void journal_roll(struct journal *j);
+
 /* journal_next returns false at once from now on. */
 void journal_wake(struct journal *j);
 

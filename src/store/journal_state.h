@@ -42,6 +42,7 @@ struct journal {
     struct err why; /* of FULL and FAILED */
     enum journal_sleep sleep;
     bool stop, stopped, woken, taker_waits;
+    bool roll; /* the segment is to end */
     unsigned settling;
     uint64_t groups_put, groups_done; /* the front one is not counted until it is taken */
     struct segment_list segments;
@@ -54,6 +55,7 @@ struct journal {
     pthread_t thread;
     bool started;
     struct journal_group back;
+    bool rolling;
     int fd; /* of the last segment, or -1 */
     uint32_t salt;
     uint64_t size;        /* of that segment, as far as it is committed */

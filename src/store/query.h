@@ -86,7 +86,7 @@ bool query_call(struct reader *r, const struct query_asker *a, str id, struct bu
 /* {decisions, next_cursor}; f->search are words of the entry. */
 bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                      const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
-/* {results}: sessions, calls and decisions by their words, best first. */
+/* {results}: sessions, decisions and calls by their words, newest first. */
 bool query_search(struct reader *r, const struct query_asker *a, str words, int64_t limit,
                   struct buf *out, struct err *e) MUST_USE;
 /* An array of sessions in progress, with duration_seconds. */

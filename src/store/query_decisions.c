@@ -2,13 +2,14 @@
  *
  * Each way has an index of its own: by_time, by_session, the pairs of tool and decision, the full
  * text. Of a search only the newest SEARCH_MAX hits are looked at, so that common words cost no
- * more than rare ones.
+ * more than rare ones; and how good they are is found here, because the databases' own ranks first
+ * count the words in all there is.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/query_in.h"
 
-#define SEARCH_MAX 2000
+#define SEARCH_MAX 500
 
 static const struct column columns[] = {
     {"decision_id", "d.decision_id", COLUMN_NUMBER},
@@ -129,33 +130,119 @@ static bool list(struct reader *r, struct sql *q, const struct query_asker *a,
 
 /* ---- by words ---- */
 
-static const struct sql_text found = {
-    " FROM (SELECT rowid AS id, bm25(decisions_text) AS score FROM decisions_text "
-    "WHERE decisions_text MATCH ",
-    " FROM (SELECT decision_id AS id, -ts_rank(words, to_tsquery('simple', "};
-static const struct sql_text found_more = {
-    " ORDER BY rowid DESC LIMIT ",
-    ")) AS score FROM decisions WHERE words @@ to_tsquery('simple', "};
+struct hit {
+    struct db_value v[COUNT_OF(columns)];
+    unsigned words; /* that stand in it just so, and not only as the front of another */
+};
 
-static void add_found(struct reader *r, struct sql *q, str words)
+struct hits {
+    struct arena *a;
+    str words;
+    struct hit *at;
+    size_t n;
+};
+
+static bool is_letter(char c)
 {
-    sql_add(q, sql_text(r, found));
-    sql_value(q, db_text(words));
-    sql_add(q, sql_text(r, found_more));
-    if (db_kind(r->db) == DB_POSTGRES) {
-        sql_value(q, db_text(words));
-        sql_add(q, ") ORDER BY decision_id DESC LIMIT ");
-    }
-    sql_value(q, db_int(SEARCH_MAX));
-    sql_add(q, ") AS found JOIN decisions d ON d.decision_id = found.id");
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (unsigned char)c > 127;
 }
 
-static bool search(struct reader *r, struct sql *q, const struct query_asker *a,
-                   const struct query_filter *f, const struct query_page *p, int64_t *offset,
-                   struct err *e)
+/* Whether a word stands in the text by itself, in any case of its ASCII letters. */
+static bool has_word(str text, str word)
 {
-    str both = arena_join(&r->arena, f->tool, STR(" "), f->search);
-    str words = words_query(r, both, false, false, &r->arena), value, id;
+    for (size_t i = 0; word.n && i + word.n <= text.n; i++)
+        if (strncasecmp(text.p + i, word.p, word.n) == 0 && (i == 0 || !is_letter(text.p[i - 1])) &&
+            (i + word.n == text.n || !is_letter(text.p[i + word.n])))
+            return true;
+    return false;
+}
+
+static unsigned count_words(str text, str words)
+{
+    unsigned n = has_word(text, str_trim(words)) ? 2 : 0; /* all of them in a row */
+
+    while ((words = str_trim(words)).n) {
+        size_t end = str_find(words, STR(" "));
+
+        n += has_word(text, str_slice(words, 0, end));
+        words = end == STR_NONE ? STR("") : str_slice(words, end, words.n);
+    }
+    return n;
+}
+
+static bool on_found(void *ctx, const struct db_value *v, size_t n)
+{
+    struct hits *h = ctx;
+    struct hit *to = &h->at[h->n++];
+
+    for (size_t i = 0; i < n; i++) {
+        to->v[i] = v[i];
+        if (v[i].type == DB_TEXT)
+            to->v[i].s = arena_dup(h->a, v[i].s);
+    }
+    to->words = count_words(v[ENTRY].s, h->words);
+    return h->n < SEARCH_MAX;
+}
+
+/* The most words first, then the newest. */
+static int by_worth(const void *a, const void *b)
+{
+    const struct hit *x = a, *y = b;
+
+    if (x->words != y->words)
+        return x->words < y->words ? 1 : -1;
+    return (x->v[DECISION_ID].i < y->v[DECISION_ID].i) -
+           (x->v[DECISION_ID].i > y->v[DECISION_ID].i);
+}
+
+static bool find_hits(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                      struct hits *h, struct err *e)
+{
+    str words =
+        words_query(r, arena_join(&r->arena, f->tool, STR(" "), h->words), false, false, &r->arena);
+    struct sql q;
+    bool ok;
+
+    if (words.n == 0)
+        return true;
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, columns, COUNT_OF(columns));
+    sql_add(
+        &q,
+        sql_text(r,
+                 (struct sql_text){" FROM decisions_text w CROSS JOIN decisions d ON "
+                                   "d.decision_id = w.rowid WHERE w.decisions_text MATCH ",
+                                   " FROM decisions d WHERE d.words @@ to_tsquery('simple', "}));
+    sql_value(&q, db_text(words));
+    sql_add(&q, sql_text(r, (struct sql_text){"", ")"}));
+    q.where = true;
+    where(&q, a, f);
+    if (a->hide_reasoning) {
+        sql_and(&q);
+        sql_add(&q, DECISION_PLAIN);
+    }
+    if (f->tool.n) {
+        sql_where(&q,
+                  "EXISTS (SELECT 1 FROM decision_tools t WHERE t.decision_id = d.decision_id AND "
+                  "t.tool =",
+                  db_text(f->tool));
+        sql_add(&q, ")");
+    }
+    sql_add(
+        &q,
+        sql_text(r, (struct sql_text){" ORDER BY w.rowid DESC", " ORDER BY d.decision_id DESC"}));
+    sql_limit(&q, SEARCH_MAX, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_found, h}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool search(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                   const struct query_page *p, int64_t *offset, struct log *l, struct err *e)
+{
+    struct hits h = {.a = &r->arena};
+    str value, id;
 
     *offset = 0;
     if (p->cursor.n) {
@@ -164,29 +251,13 @@ static bool search(struct reader *r, struct sql *q, const struct query_asker *a,
         if (!cursor_i64(value, offset) || *offset < 0 || *offset > SEARCH_MAX)
             return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
     }
-    sql_add(q, "SELECT ");
-    sql_columns(q, columns, COUNT_OF(columns));
-    if (words.n) {
-        add_found(r, q, words);
-    } else {
-        sql_add(q, " FROM decisions d");
-        sql_and(q);
-        sql_add(q, "1 = 0");
-    }
-    where(q, a, f);
-    if (a->hide_reasoning) {
-        sql_and(q);
-        sql_add(q, DECISION_PLAIN);
-    }
-    if (f->tool.n) {
-        sql_where(q,
-                  "EXISTS (SELECT 1 FROM decision_tools t WHERE t.decision_id = d.decision_id AND "
-                  "t.tool =",
-                  db_text(f->tool));
-        sql_add(q, ")");
-    }
-    sql_add(q, words.n ? " ORDER BY found.score, d.decision_id DESC" : "");
-    sql_limit(q, p->limit + 1, *offset);
+    h.words = words_clean(f->search, &r->arena);
+    h.at = arena_zero(&r->arena, SEARCH_MAX, sizeof *h.at);
+    if (!find_hits(r, a, f, &h, e))
+        return false;
+    qsort(h.at, h.n, sizeof *h.at, by_worth);
+    for (size_t i = (size_t)*offset; i < h.n && on_decision(l, h.at[i].v, COUNT_OF(columns)); i++)
+        ;
     return true;
 }
 
@@ -224,8 +295,9 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
     json_out_key(&o, STR("decisions"));
     json_out_array(&o);
     sql_init(&q);
-    ok = f->search.n ? search(r, &q, a, f, p, &offset, e) : list(r, &q, a, f, p, e);
-    ok = ok && sql_query(r, &q, (struct db_rows){on_decision, &l}, e);
+    ok = f->search.n
+             ? search(r, a, f, p, &offset, &l, e)
+             : list(r, &q, a, f, p, e) && sql_query(r, &q, (struct db_rows){on_decision, &l}, e);
     sql_release(&q);
     json_out_end(&o);
     cursor_write(r, &l, f, offset + p->limit, &o);

@@ -82,6 +82,8 @@ bool query_end(const struct buf *out, struct err *e) MUST_USE;
  * fields: those of interactions_text may be scoped (asked:, answer:, reasoning:), and reasoning is
  * left out for who may not see it. */
 str words_query(const struct reader *r, str words, bool fields, bool hide, struct arena *a);
+/* What a database takes as a text: UTF-8 without a NUL. */
+str words_clean(str words, struct arena *a);
 /* Whether a word of it is to stand somewhere in particular. */
 bool words_scoped(str words);
 /* %text% for LIKE, ESCAPE '\'. */

@@ -4,7 +4,7 @@
  */
 #include "store/query_in.h"
 
-#define LOOK_MAX 2000 /* hits looked at, the newest */
+#define LOOK_MAX 1000 /* hits looked at, the newest */
 
 enum { SESSION_ID, INTERACTION_ID, TIMESTAMP, SNIPPET, EXTRA };
 
@@ -90,10 +90,8 @@ static bool decisions(struct reader *r, const struct query_asker *a, str words, 
                       struct err *e)
 {
     static const struct sql_text from = {
-        " FROM (SELECT rowid AS id, bm25(decisions_text) AS score FROM decisions_text WHERE "
-        "decisions_text MATCH ",
-        " FROM (SELECT decision_id AS id, 0 AS score FROM decisions WHERE words @@ "
-        "to_tsquery('simple', "};
+        " FROM (SELECT rowid AS id FROM decisions_text WHERE decisions_text MATCH ",
+        " FROM (SELECT decision_id AS id FROM decisions WHERE words @@ to_tsquery('simple', "};
     static const struct sql_text order = {" ORDER BY rowid DESC LIMIT ",
                                           ") ORDER BY decision_id DESC LIMIT "};
     str query = words_query(r, words, false, false, &r->arena);
@@ -114,7 +112,7 @@ static bool decisions(struct reader *r, const struct query_asker *a, str words, 
         sql_and(&q);
         sql_add(&q, DECISION_PLAIN);
     }
-    sql_add(&q, " ORDER BY found.score, d.decision_id DESC");
+    sql_add(&q, " ORDER BY d.decision_id DESC");
     sql_limit(&q, h->room, 0);
     ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
     sql_release(&q);
@@ -135,15 +133,14 @@ static bool calls_sqlite(struct reader *r, const struct query_asker *a, str quer
             a->hide_reasoning ? "substr(coalesce(i.asked, i.answer, i.error_message), 1, 200)"
                               : "found.words");
     sql_add(&q,
-            ", i.model FROM (SELECT rowid AS id, bm25(interactions_text) AS score, "
-            "snippet(interactions_text, -1, '', '', '...', 24) AS words FROM interactions_text "
-            "WHERE interactions_text MATCH ");
+            ", i.model FROM (SELECT rowid AS id, snippet(interactions_text, -1, '', '', '...', 24) "
+            "AS words FROM interactions_text WHERE interactions_text MATCH ");
     sql_value(&q, db_text(query));
     sql_add(&q, " ORDER BY rowid DESC LIMIT ");
     sql_value(&q, db_int(LOOK_MAX));
     sql_add(&q, ") AS found JOIN llm_interactions i ON i.rowid = found.id");
     key_scope(&q, a, "i.session_id");
-    sql_add(&q, " ORDER BY found.score, i.started_ms DESC");
+    sql_add(&q, " ORDER BY i.started_ms DESC");
     sql_limit(&q, h->room, 0);
     ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
     sql_release(&q);
@@ -199,6 +196,7 @@ bool query_search(struct reader *r, const struct query_asker *a, str words, int6
     int64_t left = limit;
 
     arena_reset(&r->arena);
+    words = words_clean(words, &r->arena);
     json_out_init(&o, out);
     json_out_object(&o);
     json_out_key(&o, STR("results"));

@@ -101,43 +101,56 @@ static void where_status(struct sql *q, const struct query_asker *a, const struc
     sql_add(q, ")");
 }
 
+/* Where the words may stand, each found by an index or in a bounded number of rows: what was said
+ * in calls, by full text; the id and the subject, any part; and what applications say of theirs. */
+static void add_said(const struct reader *r, struct sql *q, str words)
+{
+    static const struct sql_text match = {
+        "SELECT i.session_id FROM llm_interactions i WHERE i.rowid IN "
+        "(SELECT rowid FROM interactions_text WHERE interactions_text MATCH ",
+        "(SELECT i.session_id FROM llm_interactions i WHERE i.words @@ to_tsquery('simple', "};
+    static const struct sql_text limit = {" ORDER BY rowid DESC LIMIT ",
+                                          ") ORDER BY i.started_ms DESC LIMIT "};
+
+    sql_add(q, sql_text(r, match));
+    sql_value(q, db_text(words));
+    sql_add(q, sql_text(r, limit));
+    sql_value(q, db_int(SEARCH_MAX));
+    sql_add(q, ") UNION ");
+}
+
+static void add_like(const struct reader *r, struct sql *q, const char *column, str like)
+{
+    sql_add(q, column);
+    sql_add(q, sql_text(r, (struct sql_text){" LIKE ", " ILIKE "}));
+    sql_value(q, db_text(like));
+    sql_add(q, " ESCAPE '\\'");
+}
+
 static void where_search(const struct reader *r, struct sql *q, const struct query_asker *a,
                          str search, struct arena *arena)
 {
-    static const struct sql_text match = {
-        "s.session_id IN (SELECT i.session_id FROM llm_interactions i WHERE i.rowid IN "
-        "(SELECT rowid FROM interactions_text WHERE interactions_text MATCH ",
-        "s.session_id IN (SELECT i.session_id FROM llm_interactions i WHERE i.words @@ "
-        "to_tsquery('simple', "};
-    static const struct sql_text limit = {" ORDER BY rowid DESC LIMIT ",
-                                          ") ORDER BY i.started_ms DESC LIMIT "};
-    static const char *const columns[] = {"s.session_id",
-                                          "s.title",
-                                          "s.alert_id",
-                                          "s.alert_type",
-                                          "s.error_message",
-                                          "s.alert_data",
-                                          "s.final_analysis",
-                                          "s.subject"};
+    static const char *const columns[] = {
+        "title", "alert_id", "alert_type", "error_message", "alert_data", "final_analysis"};
     str words = words_query(r, search, true, a->hide_reasoning, arena);
     str like = words_like(search, arena);
 
     sql_and(q);
-    sql_add(q, "(");
+    sql_add(q, "s.session_id IN (");
+    if (words.n)
+        add_said(r, q, words);
+    sql_add(q, "SELECT session_id FROM alert_sessions WHERE ");
+    add_like(r, q, "session_id", like);
+    sql_add(q, " UNION SELECT session_id FROM alert_sessions WHERE ");
+    add_like(r, q, "subject", like);
+    sql_add(q,
+            " UNION SELECT session_id FROM (SELECT * FROM alert_sessions WHERE agent_type <> "
+            "'gateway' ORDER BY started_at_us DESC LIMIT ");
+    sql_value(q, db_int(SEARCH_MAX));
+    sql_add(q, ") AS theirs WHERE ");
     for (size_t i = 0; i < COUNT_OF(columns); i++) {
         sql_add(q, i ? " OR " : "");
-        sql_add(q, columns[i]);
-        sql_add(q, sql_text(r, (struct sql_text){" LIKE ", " ILIKE "}));
-        sql_value(q, db_text(like));
-        sql_add(q, " ESCAPE '\\'");
-    }
-    if (words.n) {
-        sql_add(q, " OR ");
-        sql_add(q, sql_text(r, match));
-        sql_value(q, db_text(words));
-        sql_add(q, sql_text(r, limit));
-        sql_value(q, db_int(SEARCH_MAX));
-        sql_add(q, sql_text(r, (struct sql_text){"))", ")"}));
+        add_like(r, q, columns[i], like);
     }
     sql_add(q, ")");
 }
@@ -169,7 +182,7 @@ void session_where(const struct reader *r, struct sql *q, const struct query_ask
         sql_add(q, ")");
     }
     if (f->search.n)
-        where_search(r, q, a, f->search, arena);
+        where_search(r, q, a, words_clean(f->search, arena), arena);
 }
 
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o)
@@ -474,7 +487,7 @@ bool query_sessions(struct reader *r, const struct query_asker *a, const struct 
     arena_reset(&r->arena);
     l.last_id = l.last_value = STR("");
     json_out_init(&o, out);
-    if (!find_sort(&l, e) || !find_unseen(&l, &u, e) || !count_rows(&l, &total, e))
+    if (!find_sort(&l, e) || !find_unseen(&l, &u, e))
         return false;
     if ((int64_t)u.n > p->limit)
         u.n = (size_t)p->limit;
@@ -490,6 +503,9 @@ bool query_sessions(struct reader *r, const struct query_asker *a, const struct 
     if (!rows_write(&l, p->page > 1 ? offset : 0, e))
         return false;
     json_out_end(&o);
+    total = l.count; /* all of them, unless there are others */
+    if ((l.more || p->page > 1 || p->cursor.n) && !count_rows(&l, &total, e))
+        return false;
     pagination_write(&l, total + (int64_t)u.n);
     filters_write(f, p, &o);
     json_out_end(&o);

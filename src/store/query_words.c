@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "store/query_in.h"
 
 static const struct field {
@@ -19,6 +20,7 @@ static const struct field {
     {"error:", "error_message", 'D'},
 };
 
+#define FRONT_MIN 3 /* characters: shorter ones begin half of all words */
 #define REASONING (&fields[2])
 
 static bool is_space(char c)
@@ -116,11 +118,28 @@ str words_query(const struct reader *r, str words, bool scoped, bool hide, struc
     }
     buf_init(&b, words.n * 2 + QUERY_WORDS_MAX * 48);
     for (size_t i = 0; i < n; i++) {
+        bool front = i + 1 == n && utf8_count(kept[i]) >= FRONT_MIN;
+
         if (db_kind(r->db) == DB_POSTGRES)
-            add_postgres(&b, kept[i], in[i], scoped && hide, i + 1 == n);
+            add_postgres(&b, kept[i], in[i], scoped && hide, front);
         else
-            add_sqlite(&b, kept[i], in[i], scoped && hide, i + 1 == n);
+            add_sqlite(&b, kept[i], in[i], scoped && hide, front);
     }
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+str words_clean(str words, struct arena *a)
+{
+    char *p = arena_alloc(a, words.n + 1);
+    struct buf b;
+    str out;
+
+    for (size_t i = 0; i < words.n; i++)
+        p[i] = words.p[i] ? words.p[i] : ' ';
+    buf_init(&b, words.n * 3 + 16);
+    (void)utf8_copy(&b, (str){p, words.n});
     out = arena_dup(a, buf_str(&b));
     buf_release(&b);
     return out;

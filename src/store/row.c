@@ -3,10 +3,14 @@
 
 #define TEXT_MAX ((size_t)UINT32_MAX)
 
-#define FIELD(column, kind, member)                                                                \
+#define FIELD_OF(type, column, kind, member)                                                       \
     {                                                                                              \
-        column, kind, offsetof(struct store_call, member)                                          \
+        column, kind, offsetof(struct type, member)                                                \
     }
+#define FIELD(column, kind, member) FIELD_OF(store_call, column, kind, member)
+#define SESSION(column, kind, member) FIELD_OF(store_session, column, kind, member)
+#define TOOL(column, kind, member) FIELD_OF(store_tool, column, kind, member)
+#define NOTE(column, kind, member) FIELD_OF(store_note, column, kind, member)
 
 /* Only ever added to, at the end. */
 const struct row_field row_fields[] = {
@@ -59,6 +63,51 @@ const struct row_field row_fields[] = {
     FIELD("step_description", ROW_TEXT, step),
 };
 const size_t row_field_count = COUNT_OF(row_fields);
+
+static const struct row_field session_fields[] = {
+    SESSION("session_id", ROW_TEXT, id),
+    SESSION("alert_id", ROW_TEXT, alert_id),
+    SESSION("agent_type", ROW_TEXT, agent_type),
+    SESSION("alert_type", ROW_TEXT, alert_type),
+    SESSION("status", ROW_TEXT, status),
+    SESSION("alert_data", ROW_TEXT, alert_data),
+    SESSION("session_metadata", ROW_TEXT, session_metadata),
+    SESSION("error_message", ROW_TEXT, error_message),
+    SESSION("final_analysis", ROW_TEXT, final_analysis),
+    SESSION("started_at_us", ROW_KNOWN, started_us),
+    SESSION("completed_at_us", ROW_KNOWN, completed_us),
+};
+
+static const struct row_field tool_fields[] = {
+    TOOL("communication_id", ROW_TEXT, id),
+    TOOL("session_id", ROW_TEXT, session_id),
+    TOOL("parent_id", ROW_TEXT, parent_id),
+    TOOL("server_name", ROW_TEXT, server_name),
+    TOOL("communication_type", ROW_TEXT, communication_type),
+    TOOL("tool_name", ROW_TEXT, tool_name),
+    TOOL("tool_arguments", ROW_TEXT, arguments),
+    TOOL("tool_result", ROW_TEXT, result),
+    TOOL("available_tools", ROW_TEXT, available_tools),
+    TOOL("error_message", ROW_TEXT, error_message),
+    TOOL("step_description", ROW_TEXT, step),
+    TOOL("timestamp_us", ROW_I64, timestamp_us),
+    TOOL("duration_ms", ROW_KNOWN, duration_ms),
+    TOOL("success", ROW_BOOL, success),
+};
+
+static const struct row_field note_fields[] = {
+    NOTE("id", ROW_TEXT, id),
+    NOTE("actor", ROW_TEXT, actor),
+    NOTE("action", ROW_TEXT, action),
+    NOTE("subject", ROW_TEXT, subject),
+    NOTE("detail", ROW_TEXT, detail),
+    NOTE("time_us", ROW_I64, time_us),
+};
+
+const struct row_table row_calls = {row_fields, COUNT_OF(row_fields)};
+const struct row_table row_sessions = {session_fields, COUNT_OF(session_fields)};
+const struct row_table row_tools = {tool_fields, COUNT_OF(tool_fields)};
+const struct row_table row_notes = {note_fields, COUNT_OF(note_fields)};
 
 #define NO_TEXT STR_INIT("")
 
@@ -163,9 +212,9 @@ static str take_text(struct cursor *c)
     return p ? (str){p, n} : STR("");
 }
 
-static const void *member(const struct store_call *c, const struct row_field *f)
+static const void *member(const void *row, const struct row_field *f)
 {
-    return (const char *)c + f->at;
+    return (const char *)row + f->at;
 }
 
 /* The bytes of a field that is not text. */
@@ -174,13 +223,13 @@ static size_t fixed_size(enum row_kind kind)
     return kind == ROW_BOOL ? 1 : kind == ROW_INT ? 4 : 8;
 }
 
-size_t row_call_size(const struct store_call *c)
+size_t row_size(const struct row_table *t, const void *row)
 {
     size_t size = 2;
 
-    for (size_t i = 0; i < COUNT_OF(row_fields); i++) {
-        const struct row_field *f = &row_fields[i];
-        size_t n = f->kind <= ROW_BODY ? ((const str *)member(c, f))->n : 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct row_field *f = &t->fields[i];
+        size_t n = f->kind <= ROW_BODY ? ((const str *)member(row, f))->n : 0;
 
         if (n > TEXT_MAX)
             return SIZE_MAX;
@@ -189,15 +238,15 @@ size_t row_call_size(const struct store_call *c)
     return size;
 }
 
-void row_call_put(const struct store_call *c, char *p)
+void row_put(const struct row_table *t, const void *row, char *p)
 {
-    *p++ = (char)COUNT_OF(row_fields);
+    *p++ = (char)t->count;
     *p++ = 0;
-    for (size_t i = 0; i < COUNT_OF(row_fields); i++) {
-        const void *from = member(c, &row_fields[i]);
+    for (size_t i = 0; i < t->count; i++) {
+        const void *from = member(row, &t->fields[i]);
         uint64_t bits = 0;
 
-        switch (row_fields[i].kind) {
+        switch (t->fields[i].kind) {
         case ROW_TEXT:
         case ROW_BODY:
             p = put_text(p, *(const str *)from);
@@ -218,7 +267,7 @@ void row_call_put(const struct store_call *c, char *p)
     }
 }
 
-static void take_field(struct cursor *c, const struct row_field *f, struct store_call *out)
+static void take_field(struct cursor *c, const struct row_field *f, void *out)
 {
     void *to = (char *)out + f->at;
     uint64_t bits;
@@ -243,15 +292,32 @@ static void take_field(struct cursor *c, const struct row_field *f, struct store
     }
 }
 
-bool row_call_get(str bytes, struct store_call *out)
+bool row_get(const struct row_table *t, str bytes, void *out)
 {
     struct cursor c = {bytes.p, bytes.p + bytes.n, false};
-    struct store_call got = store_call_none;
     size_t count = (size_t)take_number(&c, 2);
 
-    for (size_t i = 0; i < count && i < COUNT_OF(row_fields); i++)
-        take_field(&c, &row_fields[i], &got);
-    if (c.short_ || got.id.n == 0 || (count <= COUNT_OF(row_fields) && c.p != c.end))
+    for (size_t i = 0; i < count && i < t->count; i++)
+        take_field(&c, &t->fields[i], out);
+    return !c.short_ && ((const str *)member(out, &t->fields[0]))->n > 0 &&
+           (count > t->count || c.p == c.end);
+}
+
+size_t row_call_size(const struct store_call *c)
+{
+    return row_size(&row_calls, c);
+}
+
+void row_call_put(const struct store_call *c, char *p)
+{
+    row_put(&row_calls, c, p);
+}
+
+bool row_call_get(str bytes, struct store_call *out)
+{
+    struct store_call got = store_call_none;
+
+    if (!row_get(&row_calls, bytes, &got))
         return false;
     *out = got;
     return true;

@@ -4,7 +4,7 @@
  *     row_call_put(&call, p);                    writes exactly that many bytes
  *     if (!row_call_get(bytes, &back)) ...       texts lent from bytes
  *
- * A call is the number of its fields and then the fields in the order of the table. Fields are only
+ * A row is the number of its fields and then the fields in the order of the table. Fields are only
  * ever added at the end, so that a journal written before they were known, or after, can be read:
  * those missing are empty, those beyond are ignored.
  *
@@ -27,16 +27,36 @@ enum row_kind {
 struct row_field {
     const char *column;
     enum row_kind kind;
-    size_t at; /* in struct store_call */
+    size_t at; /* in its struct */
+};
+
+/* The first field is the id, and never empty. */
+struct row_table {
+    const struct row_field *fields;
+    size_t count;
+};
+
+/* Something that happened to the store itself, or shall happen to it. */
+struct store_note {
+    str id; /* of its receipt */
+    str actor, action, subject, detail;
+    int64_t time_us;
 };
 
 extern const struct row_field row_fields[];
 extern const size_t row_field_count;
+extern const struct row_table row_calls, row_sessions, row_tools, row_notes;
 
 static inline str *row_text(struct store_call *c, const struct row_field *f)
 {
     return (str *)(void *)((char *)c + f->at);
 }
+
+/* Of any of the tables, into and out of its struct. What is not in the bytes stays as it was in out,
+ * which is touched in any case. */
+size_t row_size(const struct row_table *t, const void *row);
+void row_put(const struct row_table *t, const void *row, char *p);
+bool row_get(const struct row_table *t, str bytes, void *out) MUST_USE;
 
 size_t row_call_size(const struct store_call *c);
 void row_call_put(const struct store_call *c, char *p);

@@ -4,16 +4,20 @@
 #include "base/arena.h"
 #include "base/rand.h"
 #include "base/sha256.h"
+#include "store/audit.h"
 #include "store/engine.h"
 #include "store/row.h"
 #include "store/take.h"
 
+#include <pthread.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define QUEUE_SIZE ((size_t)16 << 20)
 #define QUEUE_SIZE_MIN 4096u
 #define JOURNAL_SIZE ((uint64_t)1 << 30)
 #define CLOSE_MS 5000u
+#define RETENTION_MS 60000u
 #define SPOOL "rationale.spool"
 #define SPOOL_NAME_SIZE 33                 /* 32 characters and a NUL */
 #define PATH_SIZE_MAX (FILE_PATH_MAX - 64) /* names are made of it */
@@ -23,7 +27,7 @@ struct store {
     struct journal *journal;
     struct engine *engine;
     struct take *take;
-    char path[FILE_PATH_MAX], dir[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX], dir[FILE_PATH_MAX], head[FILE_PATH_MAX];
 };
 
 /* ---- where ---- */
@@ -58,7 +62,8 @@ static bool find_place(struct store *s, const struct store_options *o, struct er
     size_t colon = str_find(o->url, STR(":"));
 
     if (is_postgres(o->url))
-        return set_path(s->dir, o->spool.n > 0 ? o->spool : STR(SPOOL), "", e);
+        return set_path(s->dir, o->spool.n > 0 ? o->spool : STR(SPOOL), "", e) &&
+               set_path(s->head, str_c(s->dir), "/head", e);
     if (!sqlite_path(o->url, &path))
         return err_set(e,
                        ERR_INPUT,
@@ -72,8 +77,9 @@ static bool find_place(struct store *s, const struct store_options *o, struct er
                        ERR_INPUT,
                        "a store in memory would lose what it acknowledged: name a file, or use "
                        "\"none\"");
-    return set_path(s->path, path, "", e) && (o->spool.n > 0 ? set_path(s->dir, o->spool, "", e)
-                                                             : set_path(s->dir, path, ".spool", e));
+    return set_path(s->path, path, "", e) && set_path(s->head, path, ".head", e) &&
+           (o->spool.n > 0 ? set_path(s->dir, o->spool, "", e)
+                           : set_path(s->dir, path, ".spool", e));
 }
 
 /* A database may have seen several spools; each has a name of its own. */
@@ -129,18 +135,40 @@ static bool start(struct store *s, const struct store_options *o, struct err *e)
     };
     char name[SPOOL_NAME_SIZE] = "";
     struct engine_options eo = {.url = o->url};
-    struct take_options to = {.dir = s->dir, .log = o->log};
+    struct take_options to = {
+        .dir = s->dir,
+        .log = o->log,
+        .retention = {(int64_t)o->retention_age_ms * 1000,
+                      (int64_t)o->retention_bytes,
+                      (int64_t)o->retention_min_ms * 1000},
+        .retention_every_ms = o->retention_every_ms ? o->retention_every_ms : RETENTION_MS,
+    };
 
     /* The journal first: its lock keeps others off the tables too. */
     if (!journal_open(&jo, &s->journal, e) || (is_postgres(o->url) && !spool_name(s->dir, name, e)))
         return false;
     eo.spool = str_c(name);
+    eo.head_path = s->head;
     if (!engine_open(&eo, &s->engine, e) || !sync_parent(s->path[0] ? s->path : s->dir, e) ||
         !engine_place(s->engine, &to.place, e) || !journal_start(s->journal, to.place, e))
         return false;
     to.journal = s->journal;
     to.engine = s->engine;
     return take_start(&to, &s->take, e);
+}
+
+bool audit_head_path(str url, str spool, char *out, size_t size, struct err *e)
+{
+    struct store_options o = {.url = url, .spool = spool};
+    struct store *s = base_alloc(sizeof *s);
+    bool ok;
+
+    *s = (struct store){0};
+    ok = find_place(s, &o, e);
+    if (ok && (size_t)snprintf(out, size, "%s", s->head) >= size)
+        ok = err_set(e, ERR_LIMIT, "a path longer than %zu bytes", size);
+    free(s);
+    return ok;
 }
 
 bool store_open(const struct store_options *o, struct store **out, struct err *e)
@@ -188,15 +216,35 @@ static void put_piece(const void *piece, char *body)
     row_piece_put(piece, body);
 }
 
+static void put_session(const void *row, char *body)
+{
+    row_put(&row_sessions, row, body);
+}
+
+static void put_tool(const void *row, char *body)
+{
+    row_put(&row_tools, row, body);
+}
+
+static void put_note(const void *row, char *body)
+{
+    row_put(&row_notes, row, body);
+}
+
+static void put(struct store *s, const struct journal_item *item, struct store_ticket *t)
+{
+    if (s->journal)
+        journal_put(s->journal, item, t);
+    else if (t)
+        t->fn(t, NULL);
+}
+
 void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t)
 {
     struct journal_item item = {FRAME_CALL, row_call_size(row), put_call, row};
 
     assert(row->id.n > 0);
-    if (s->journal)
-        journal_put(s->journal, &item, t);
-    else if (t)
-        t->fn(t, NULL);
+    put(s, &item, t);
 }
 
 void store_push(struct store *s)
@@ -221,6 +269,110 @@ void store_piece_put(struct store *s, const struct store_piece *piece)
     assert(piece->id.n > 0);
     if (s->journal)
         journal_put(s->journal, &item, NULL);
+}
+
+void store_session_put(struct store *s, const struct store_session *row, struct store_ticket *t)
+{
+    struct journal_item item = {FRAME_SESSION, row_size(&row_sessions, row), put_session, row};
+
+    assert(row->id.n > 0);
+    put(s, &item, t);
+}
+
+void store_tool_put(struct store *s, const struct store_tool *row, struct store_ticket *t)
+{
+    struct journal_item item = {FRAME_TOOL, row_size(&row_tools, row), put_tool, row};
+
+    assert(row->id.n > 0);
+    put(s, &item, t);
+}
+
+void store_audit_put(struct store *s, str actor, str action, str subject, str detail)
+{
+    struct store_note note = {STR("-"), actor, action, subject, detail, 0};
+    struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), put_note, &note};
+
+    put(s, &item, NULL);
+}
+
+/* ---- erasure ---- */
+
+/* Waits for one ticket. */
+struct waiter {
+    struct store_ticket ticket; /* first */
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    bool over, ok;
+    struct err *e;
+};
+
+static void wake(struct store_ticket *t, const struct err *e)
+{
+    struct waiter *w = (struct waiter *)(void *)t;
+
+    pthread_mutex_lock(&w->lock);
+    w->over = true;
+    w->ok = !e;
+    if (e)
+        *w->e = *e;
+    pthread_cond_signal(&w->told);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static bool put_and_wait(struct store *s, const struct journal_item *item, struct err *e)
+{
+    struct waiter w = {.ticket = {wake, NULL}, .e = e};
+
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.told, NULL);
+    put(s, item, &w.ticket);
+    pthread_mutex_lock(&w.lock);
+    while (!w.over)
+        pthread_cond_wait(&w.told, &w.lock);
+    pthread_mutex_unlock(&w.lock);
+    pthread_cond_destroy(&w.told);
+    pthread_mutex_destroy(&w.lock);
+    return w.ok;
+}
+
+/* The segment it stands in goes too, with what was put before: it holds the same bytes. */
+bool store_erase(struct store *s, enum store_erase_what what, str name, str actor,
+                 struct store_receipt *out, struct err *e)
+{
+    static const char *const actions[] = {
+        [STORE_ERASE_SESSION] = "erase session",
+        [STORE_ERASE_SUBJECT] = "erase subject",
+    };
+    uint64_t until = clock_deadline_ns(&clock_real, STORE_ERASE_MS);
+    char id[RAND_ID_SIZE];
+    struct rand_ids ids;
+    bool ok;
+
+    if (!s->journal)
+        return err_set(e, ERR_NOT_FOUND, "there is no history: the store is \"none\"");
+    if (name.n == 0)
+        return err_set(e, ERR_INPUT, "whom or what to erase is not said");
+    rand_ids_init(&ids, &clock_real);
+    struct store_note note = {rand_id(&ids, id), actor, str_c(actions[what]), name, STR(""), 0};
+    struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), put_note, &note};
+
+    rand_ids_release(&ids);
+    if (!put_and_wait(s, &item, e))
+        return false;
+    journal_roll(s->journal);
+    if (!store_settle(s, (uint64_t)clock_left_ms(&clock_real, until), e))
+        return false;
+    while (!(ok = engine_receipt(s->engine, str_c(id), out, e)) && e->code == ERR_NOT_FOUND &&
+           clock_left_ms(&clock_real, until) > 0)
+        (void)usleep(20000);
+    if (!ok && e->code == ERR_NOT_FOUND)
+        err_set(e, ERR_TIMEOUT, "it is erased, but readers keep its bytes in the files for now");
+    return ok;
+}
+
+const char *store_head_path(const struct store *s)
+{
+    return s->head;
 }
 
 /* ---- how it is ---- */

@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/rand.h"
 #include "base/str.h"
 
 struct store;
@@ -45,6 +46,10 @@ struct store_options {
     uint64_t journal_size_max; /* bytes on disk not yet in the tables; 0 is 1 GiB */
     const struct clock *clock; /* measures commits, lent until the close; NULL: the real one */
     struct log *log;           /* for the store's threads, lent; NULL: stderr */
+    /* Sessions that ended so long ago are erased, and the oldest once the tables are larger than so
+     * many bytes; but none that is younger than the minimum. 0: no such rule. */
+    uint64_t retention_age_ms, retention_bytes, retention_min_ms;
+    uint64_t retention_every_ms; /* how often it is looked at; 0 is a minute */
 };
 
 /* Called exactly once, e NULL if the record is stored: on the writer's thread, in the order of the
@@ -141,6 +146,31 @@ void store_push(struct store *s);
  * "interrupted". The final row takes their place. They are on disk within 50 ms, nobody is told. */
 void store_call_begin(struct store *s, const struct store_call *row);
 void store_piece_put(struct store *s, const struct store_piece *piece);
+
+/* What is known of a session, and an exchange with a tool server. The id is not empty; both may be
+ * put again: of a session what is not empty is replaced, an exchange is left as it was. */
+void store_session_put(struct store *s, const struct store_session *row, struct store_ticket *t);
+void store_tool_put(struct store *s, const struct store_tool *row, struct store_ticket *t);
+
+/* Something that should be in the audit log: who did what to whom. */
+void store_audit_put(struct store *s, str actor, str action, str subject, str detail);
+
+/* Erases a session, or all sessions that a subject has a part in: rows, words, pieces, the journal
+ * they came in. Ordered with all that was put before. Waits until the bytes are gone from the
+ * files; after STORE_ERASE_MS it is ERR_TIMEOUT, and goes on by itself. */
+#define STORE_ERASE_MS 60000u
+enum store_erase_what { STORE_ERASE_SESSION, STORE_ERASE_SUBJECT };
+struct store_receipt {
+    char id[RAND_ID_SIZE];
+    int64_t erased_at_us;
+    uint64_t sessions, interactions, decisions, communications;
+    char head_hash[65]; /* of the audit log, with the erasure in it */
+};
+bool store_erase(struct store *s, enum store_erase_what what, str name, str actor,
+                 struct store_receipt *out, struct err *e) MUST_USE;
+
+/* The file that holds the head of the audit log; "" with "none". */
+const char *store_head_path(const struct store *s);
 
 struct store_health {
     bool ok;                             /* what is put is stored */

@@ -9,7 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WAIT_MS 60000u
+#define ANCHOR_MS 1000u
+#define TIDY_MS 200u
 #define RETRY_MS_MIN 50u
 #define RETRY_MS_MAX 5000u
 #define NICE 10
@@ -30,6 +31,7 @@ struct take {
     bool damaged;                     /* this segment is */
     unsigned batch;                   /* records in it */
     unsigned careful;                 /* so many batches are of one record */
+    uint64_t anchor_ns, retain_ns;    /* when each is due */
 };
 
 static bool stopping(struct take *t)
@@ -131,6 +133,57 @@ static bool stand(struct take *t, const struct journal_part *part, struct err *e
     return true;
 }
 
+static uint64_t now_ns(void)
+{
+    return clock_mono_ns(&clock_real);
+}
+
+static uint64_t in_ms(uint64_t ms)
+{
+    return now_ns() + ms * CLOCK_NS_PER_MS;
+}
+
+static void anchor_head(struct take *t)
+{
+    engine_anchor(t->o.engine);
+    t->anchor_ns = in_ms(ANCHOR_MS);
+}
+
+/* What is due while no records come: bytes off the files, the head outside, rows whose time is
+ * over. */
+static bool do_chores(struct take *t, struct err *e)
+{
+    bool more;
+
+    if (engine_untidy(t->o.engine))
+        engine_tidy(t->o.engine);
+    if (t->caught_up && now_ns() >= t->retain_ns) {
+        if (!engine_retain(t->o.engine, &t->o.retention, &more, e))
+            return false;
+        t->retain_ns = more ? 0 : in_ms(t->o.retention_every_ms);
+    }
+    if (engine_stale(t->o.engine) && now_ns() >= t->anchor_ns) {
+        if (!engine_begin(t->o.engine, true, e) || !commit(t, t->place, e))
+            return false;
+        anchor_head(t);
+    }
+    return true;
+}
+
+/* How long the taker may wait for records. */
+static uint64_t patience_ms(struct take *t)
+{
+    uint64_t now = now_ns(), until = t->retain_ns;
+
+    if (!t->caught_up)
+        return 0;
+    if (engine_stale(t->o.engine) && t->anchor_ns < until)
+        until = t->anchor_ns;
+    if (engine_untidy(t->o.engine))
+        return TIDY_MS;
+    return until <= now ? 0 : (until - now) / CLOCK_NS_PER_MS + 1;
+}
+
 /* A record of the batch is at fault. If it was alone, it is stepped over; else those of the batch
  * are taken each alone. */
 static bool one_by_one(struct take *t, const struct journal_part *part, struct err *e)
@@ -149,15 +202,20 @@ static bool one_by_one(struct take *t, const struct journal_part *part, struct e
 static bool take_part(struct take *t, const struct journal_part *part, struct err *e)
 {
     struct journal_place next = {part->number + 1, 0};
+    bool anchor;
 
     if (t->place.offset < part->size) {
-        if (!stand(t, part, e) || !engine_begin(t->o.engine, false, e) ||
+        /* The head of the audit log goes outside only once what it is of cannot be lost. */
+        anchor = now_ns() >= t->anchor_ns;
+        if (!stand(t, part, e) || !engine_begin(t->o.engine, anchor, e) ||
             !put_frames(t, part->size, e))
             return false;
         if (!commit(t, (struct journal_place){part->number, t->reader.at}, e) &&
             (e->code != ERR_INPUT || !one_by_one(t, part, e)))
             return false;
         t->careful -= t->careful > 0;
+        if (anchor)
+            anchor_head(t);
     }
     if (!part->sealed || t->place.offset < part->size)
         return true;
@@ -188,14 +246,16 @@ static bool step(struct take *t, struct err *e)
 {
     struct journal_place place = t->place;
     struct journal_part part;
-    bool some = journal_next(t->o.journal, &place, &part, t->caught_up ? WAIT_MS : 0);
+    bool some = journal_next(t->o.journal, &place, &part, patience_ms(t));
 
     if (stopping(t))
         return true;
     if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
         return catch_up(t, e);
     t->place = place;
-    return !some || take_part(t, &part, e);
+    if (some && !take_part(t, &part, e))
+        return false;
+    return (some && now_ns() < t->retain_ns) || do_chores(t, e);
 }
 
 /* Remembers how it went; says so when that changes. */
@@ -260,7 +320,7 @@ bool take_start(const struct take_options *o, struct take **out, struct err *e)
     sigset_t all, was;
     int why;
 
-    *t = (struct take){.o = *o, .place = o->place};
+    *t = (struct take){.o = *o, .place = o->place, .anchor_ns = in_ms(ANCHOR_MS)};
     segment_reader_init(&t->reader, o->dir);
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&attr);

@@ -22,6 +22,8 @@ struct take_options {
     struct engine *engine;
     struct journal_place place; /* where to go on */
     struct log *log;
+    struct engine_retention retention;
+    uint64_t retention_every_ms;
 };
 
 /* All of the options is lent until the stop. */

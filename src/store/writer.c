@@ -222,7 +222,7 @@ static bool next_group(struct journal *j)
     else if (j->unsynced_ns)
         until = j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS;
     j->sleep = JOURNAL_SLEEPS;
-    while (g->n == 0 && !j->stop) {
+    while (g->n == 0 && !j->stop && !j->roll) {
         if (until == CLOCK_NEVER)
             pthread_cond_wait(&j->work, &j->lock);
         else if (!journal_wait_until(j, &j->work, until))
@@ -241,11 +241,25 @@ static bool next_group(struct journal *j)
     *g = taken;
     g->last = &g->first;
     j->writing = j->back.n;
+    j->rolling = j->roll;
     j->groups_put += j->back.n > 0;
     more = j->back.n > 0 || !j->stop;
     j->stopped = !more;
     pthread_mutex_unlock(&j->lock);
     return more;
+}
+
+/* Somebody wants the segment to end, and waits for it. */
+static void roll(struct journal *j)
+{
+    if (j->mode == JOURNAL_RUNNING) {
+        sync_late(j);
+        end_segment(j);
+    }
+    pthread_mutex_lock(&j->lock);
+    j->roll = false;
+    pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
 }
 
 void *journal_writer(void *journal)
@@ -266,6 +280,8 @@ void *journal_writer(void *journal)
             sync_late(j);
             end_segment(j);
         }
+        if (j->rolling)
+            roll(j);
     }
     sync_late(j);
     end_segment(j);

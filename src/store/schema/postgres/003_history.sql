@@ -31,6 +31,7 @@ CREATE TABLE alert_sessions (
 CREATE INDEX alert_sessions_by_start ON alert_sessions (started_at_us, session_id);
 CREATE INDEX alert_sessions_by_status ON alert_sessions (status, started_at_us);
 CREATE INDEX alert_sessions_by_subject ON alert_sessions (subject);
+CREATE INDEX alert_sessions_of_others ON alert_sessions (started_at_us) WHERE agent_type <> 'gateway';
 CREATE INDEX alert_sessions_by_key ON alert_sessions (key_name, started_at_us, session_id);
 
 CREATE TABLE llm_interactions (

@@ -1,0 +1,70 @@
+/* `rationale decisions`: the decision log, newest first.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/history.h"
+
+enum { CONFIG, TOOL, KIND, SESSION, MODEL, SINCE, UNTIL, LIMIT, CURSOR, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [TOOL] = {"tool", 't', "NAME", NULL, "why was this tool called"},
+    [KIND] = {"kind", 0, "WHAT", "TOOL_CALL DIRECT", "only such entries"},
+    [SESSION] = {"session", 0, "ID", NULL, "only those of a session"},
+    [MODEL] = {"model", 'm', "NAME", NULL, "only those of a model"},
+    [SINCE] = {"since", 0, "TIME", NULL, "since: 90m, 24h, 7d ago, or a date-time"},
+    [UNTIL] = {"until", 0, "TIME", NULL, "before then"},
+    [LIMIT] = {"limit", 'n', "N", NULL, "how many (default: 50)"},
+    [CURSOR] = {"cursor", 0, "TEXT", NULL, "go on behind a list: its next_cursor"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
+};
+
+static const struct history_column columns[] = {
+    {"TIME", "timestamp_us", HISTORY_TIME, 19},
+    {"SESSION", "session_id", HISTORY_TEXT, 36},
+    {"MODEL", "model", HISTORY_TEXT, 24},
+    {"ENTRY", "entry", HISTORY_TEXT, 0},
+};
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct query_filter f = query_filter_none;
+    struct query_page p = {.page = 1, .cursor = str_c(args->value[CURSOR]), .sort = STR("")};
+    struct history h;
+    struct err e;
+    bool ok;
+    int code = history_open(&h, args->value[CONFIG]);
+
+    if (code)
+        return code;
+    f.tool = str_c(args->value[TOOL]);
+    f.kind = str_c(args->value[KIND]);
+    f.session_id = str_c(args->value[SESSION]);
+    f.model = str_c(args->value[MODEL]);
+    f.search = str_c(args->word_count ? args->words[0] : NULL);
+    code = CLI_USAGE;
+    if (history_count("limit", args->value[LIMIT], 50, QUERY_LIMIT_MAX, &p.limit) &&
+        history_since(&h, "since", args->value[SINCE], &f.start_us) &&
+        history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
+        ok = query_decisions(h.reader, &h.asker, &f, &p, &h.out, &e);
+        code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
+        if (code == CLI_OK && !args->value[JSON])
+            code = history_table(&h, cli, "decisions", columns, COUNT_OF(columns));
+    }
+    history_close(&h);
+    return code;
+}
+
+const struct cli_command cli_decisions = {
+    .name = "decisions",
+    .summary = "show the decision log: why each tool was called",
+    .words = "[TEXT]",
+    .about = "Lists the entries of the decision log, newest first; with TEXT those with these "
+             "words, the best first. Any text will do: nothing in it is syntax.",
+    .examples = "  rationale decisions --tool get_pods\n"
+                "  rationale decisions --json \"memory limit\"\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};

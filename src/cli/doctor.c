@@ -1,0 +1,296 @@
+/* `rationale doctor`: what is wrong here, and what to do about it. It only looks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/clock.h"
+#include "cli/history.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define FINDINGS_MAX 64
+#define FREE_LOW ((uint64_t)1 << 30)
+#define FILES_LOW 1024
+
+enum { CONFIG, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON: ok, findings"},
+};
+
+enum level { GOOD, WARN, BAD };
+static const char *const level_names[] = {"ok", "warning", "error"};
+
+struct finding {
+    const char *group;
+    enum level level;
+    char what[240], fix[240];
+};
+
+struct doctor {
+    struct finding at[FINDINGS_MAX];
+    size_t n;
+    int code; /* of the first that is bad */
+};
+
+static void find(struct doctor *d, const char *group, enum level level, const char *what,
+                 const char *fix)
+{
+    struct finding *f = &d->at[d->n];
+
+    if (d->n == FINDINGS_MAX)
+        return;
+    d->n++;
+    f->group = group;
+    f->level = level;
+    (void)snprintf(f->what, sizeof f->what, "%s", what);
+    (void)snprintf(f->fix, sizeof f->fix, "%s", fix);
+}
+
+static void say(struct doctor *d, const char *group, enum level level, const char *fix,
+                const char *fmt, ...) PRINTF_LIKE(5, 6);
+static void say(struct doctor *d, const char *group, enum level level, const char *fix,
+                const char *fmt, ...)
+{
+    char what[240];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    find(d, group, level, what, fix);
+}
+
+/* ---- what is looked at ---- */
+
+static void look_at_config(struct doctor *d, const struct config *c)
+{
+    say(d, "configuration", GOOD, "", STR_FMT " is good", STR_ARG(c->path));
+    for (size_t i = 0; i < c->warning_count; i++)
+        say(d,
+            "configuration",
+            WARN,
+            "see docs/configuration.md, or `rationale config`",
+            STR_FMT,
+            STR_ARG(c->warnings[i]));
+    if (c->key_count == 0)
+        say(d,
+            "configuration",
+            config_is_loopback(c->listen_host) ? GOOD : WARN,
+            "make one with `rationale keys new NAME` to let others in",
+            "there are no keys: only this machine is answered");
+    if (c->key_count && !config_is_loopback(c->listen_host) && c->tls_cert.n == 0)
+        say(d,
+            "configuration",
+            WARN,
+            "set tls.cert and tls.key, or put a proxy with TLS in front",
+            "keys go over the network in the clear");
+}
+
+static void look_at_providers(struct doctor *d, const struct config *c)
+{
+    for (size_t i = 0; i < c->provider_count; i++) {
+        const struct config_provider *p = &c->providers[i];
+
+        if (p->key_missing.n)
+            say(d,
+                "providers",
+                BAD,
+                "set the variable or the file that holds its key",
+                STR_FMT ": " STR_FMT,
+                STR_ARG(p->name),
+                STR_ARG(p->key_missing));
+        else
+            say(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
+    }
+}
+
+static void look_at_disk(struct doctor *d, str path)
+{
+    char dir[4096];
+    struct statvfs fs;
+    struct stat st;
+    size_t n = path.n < sizeof dir ? path.n : sizeof dir - 1;
+
+    memcpy(dir, path.p, n);
+    dir[n] = '\0';
+    if (stat(dir, &st) == 0 && (st.st_mode & 077))
+        say(d, "store", WARN, "chmod 600 it", "others may read %s", dir);
+    while (n > 0 && dir[n - 1] != '/')
+        n--;
+    (void)snprintf(dir + n, sizeof dir - n, "%s", n ? "" : ".");
+    if (statvfs(dir, &fs) != 0)
+        return;
+    if ((uint64_t)fs.f_bavail * fs.f_frsize < FREE_LOW)
+        say(d,
+            "store",
+            WARN,
+            "make room, or set retention",
+            "the disk has %llu MiB left",
+            (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 20));
+    else
+        say(d,
+            "store",
+            GOOD,
+            "",
+            "the disk has %llu GiB left",
+            (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
+}
+
+static void look_at_store(struct doctor *d, const struct config *c)
+{
+    struct query_asker a = {.key_name = STR(""), .now_us = clock_wall_ms(&clock_real) * 1000};
+    struct reader *r;
+    struct buf out;
+    struct err e;
+
+    if (str_eq(c->store_url, STR("none"))) {
+        say(d, "store", WARN, "set store: sqlite:PATH", "nothing is on record");
+        return;
+    }
+    if (str_starts(c->store_url, STR("sqlite:")))
+        look_at_disk(d, str_slice(c->store_url, 7, c->store_url.n));
+    if (!reader_open(c->store_url, &r, &e)) {
+        say(d,
+            "store",
+            e.code == ERR_NOT_FOUND ? WARN : BAD,
+            e.code == ERR_NOT_FOUND ? "`rationale serve` makes it when it first starts"
+                                    : "is it running, is it ours, is there room?",
+            "%s",
+            e.text);
+        if (e.code != ERR_NOT_FOUND)
+            d->code = d->code ? d->code : CLI_STORE;
+        return;
+    }
+    buf_init(&out, QUERY_OUT_MAX);
+    if (query_metrics(r, &a, &out, &e)) {
+        say(d, "store", GOOD, "", "the store answers");
+    } else {
+        say(d, "store", BAD, "restore it from a backup", "%s", e.text);
+        d->code = d->code ? d->code : CLI_STORE;
+    }
+    buf_release(&out);
+    reader_close(r);
+}
+
+static void look_at_system(struct doctor *d)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FILES_LOW)
+        say(d,
+            "system",
+            WARN,
+            "raise `ulimit -n`, or LimitNOFILE of the service",
+            "only %llu files may be open, connections among them",
+            (unsigned long long)files.rlim_max);
+    else
+        say(d, "system", GOOD, "", "enough files may be open");
+}
+
+/* ---- what is said ---- */
+
+static void put_json(struct cli *cli, const struct doctor *d)
+{
+    struct json_out o;
+    struct buf b;
+    bool ok = true;
+
+    for (size_t i = 0; i < d->n; i++)
+        ok &= d->at[i].level != BAD;
+    buf_init(&b, 1 << 20);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("ok"));
+    json_out_bool(&o, ok);
+    json_out_key(&o, STR("findings"));
+    json_out_array(&o);
+    for (size_t i = 0; i < d->n; i++) {
+        json_out_object(&o);
+        json_out_key(&o, STR("group"));
+        json_out_str(&o, str_c(d->at[i].group));
+        json_out_key(&o, STR("level"));
+        json_out_str(&o, str_c(level_names[d->at[i].level]));
+        json_out_key(&o, STR("what"));
+        json_out_str(&o, str_c(d->at[i].what));
+        json_out_key(&o, STR("fix"));
+        json_out_str(&o, str_c(d->at[i].fix));
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    buf_add_c(&b, '\n');
+    file_out_add(&cli->out, buf_str(&b));
+    buf_release(&b);
+}
+
+static void put_text(struct cli *cli, const struct doctor *d)
+{
+    const char *group = "";
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    for (size_t i = 0; i < d->n; i++) {
+        const struct finding *f = &d->at[i];
+
+        if (strcmp(group, f->group) != 0)
+            file_out_printf(&cli->out, "%s%s%s\n", cli_bold(cli), f->group, cli_plain(cli));
+        group = f->group;
+        file_out_printf(&cli->out,
+                        "  %-8s" STR_FMT "\n",
+                        level_names[f->level],
+                        STR_ARG(history_line(&a, str_c(f->what), 400)));
+        if (f->fix[0] && f->level != GOOD)
+            file_out_printf(&cli->out, "          to do: %s\n", f->fix);
+    }
+    arena_release(&a);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *path = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
+    struct doctor *d = base_alloc(sizeof *d);
+    struct config *c = NULL;
+    struct err e;
+    int code;
+
+    d->n = 0;
+    d->code = 0;
+    if (config_load(path, &c, &e)) {
+        look_at_config(d, c);
+        look_at_providers(d, c);
+        look_at_store(d, c);
+    } else {
+        find(d, "configuration", BAD, e.text, "docs/configuration.md has every name");
+        d->code = CLI_CONFIG;
+    }
+    look_at_system(d);
+    for (size_t i = 0; i < d->n && !d->code; i++)
+        if (d->at[i].level == BAD)
+            d->code = CLI_NEGATIVE;
+    if (args->value[JSON])
+        put_json(cli, d);
+    else
+        put_text(cli, d);
+    code = d->code;
+    config_release(c);
+    free(d);
+    return code;
+}
+
+const struct cli_command cli_doctor = {
+    .name = "doctor",
+    .summary = "look for what is wrong, and say what to do",
+    .words = "",
+    .about = "Looks at the configuration, the providers' keys, the store and the system, and says "
+             "of each whether it is well and, if not, what to do. It changes nothing and asks no "
+             "provider. The exit code is 0 if nothing stops it, 3 for the configuration, 6 for "
+             "the store, else 1.",
+    .examples = "  rationale doctor --config rationale.yaml\n"
+                "  rationale doctor --json\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .run = run,
+};

@@ -1,0 +1,281 @@
+/* What the commands that look at the record share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/history.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define ARENA_MAX ((size_t)512 << 20)
+#define WIDTH_OF_A_PIPE 240
+#define COLUMNS_MAX 12
+
+int history_fail(const struct err *e)
+{
+    static const int codes[ERR_CODE_COUNT] = {
+        [ERR_NOT_FOUND] = CLI_NEGATIVE,
+        [ERR_CANCELLED] = CLI_TIMEOUT,
+        [ERR_TIMEOUT] = CLI_TIMEOUT,
+        [ERR_LIMIT] = CLI_LIMIT,
+        [ERR_INPUT] = CLI_USAGE,
+        [ERR_SYSTEM] = CLI_STORE,
+        [ERR_UPSTREAM] = CLI_STORE,
+    };
+
+    return cli_complain(codes[e->code] ? codes[e->code] : CLI_STORE, "%s", e->text);
+}
+
+int history_open(struct history *h, const char *config)
+{
+    struct err e;
+
+    *h = (struct history){.asker = {.key_name = STR("")}};
+    if (!config_load(config ? config : CLI_CONFIG_FILE, &h->config, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    if (str_eq(h->config->store_url, STR("none"))) {
+        config_release(h->config);
+        return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
+    }
+    if (!reader_open(h->config->store_url, &h->reader, &e)) {
+        config_release(h->config);
+        return cli_complain(CLI_STORE, "the store: %s", e.text);
+    }
+    h->asker.now_us = clock_wall_ms(&clock_real) * 1000;
+    buf_init(&h->out, QUERY_OUT_MAX);
+    json_init(&h->doc);
+    arena_init(&h->arena, ARENA_MAX);
+    return CLI_OK;
+}
+
+void history_close(struct history *h)
+{
+    arena_release(&h->arena);
+    json_release(&h->doc);
+    buf_release(&h->out);
+    reader_close(h->reader);
+    config_release(h->config);
+}
+
+/* ---- options ---- */
+
+bool history_count(const char *option, const char *value, int64_t otherwise, int64_t max,
+                   int64_t *out)
+{
+    uint64_t n;
+
+    *out = otherwise;
+    if (!value)
+        return true;
+    if (str_u64(str_c(value), &n) && n >= 1 && n <= (uint64_t)max) {
+        *out = (int64_t)n;
+        return true;
+    }
+    cli_complain(CLI_USAGE, "--%s must be a number from 1 to %lld", option, (long long)max);
+    return false;
+}
+
+bool history_since(const struct history *h, const char *option, const char *value, int64_t *out)
+{
+    static const struct {
+        char letter;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+    str text = str_c(value);
+    uint64_t n;
+    int64_t ms;
+
+    *out = -1;
+    if (!value)
+        return true;
+    for (size_t i = 0; i < COUNT_OF(units) && text.n > 1; i++)
+        if (text.p[text.n - 1] == units[i].letter && str_u64(str_slice(text, 0, text.n - 1), &n) &&
+            n < 1000000) {
+            *out = h->asker.now_us - (int64_t)n * units[i].seconds * 1000000;
+            return true;
+        }
+    if (clock_parse(text, &ms)) {
+        *out = ms * 1000;
+        return true;
+    }
+    cli_complain(CLI_USAGE,
+                 "--%s must be a time ago (90m, 24h, 7d) or a date-time (2026-01-31T12:00:00Z)",
+                 option);
+    return false;
+}
+
+/* ---- values ---- */
+
+str history_member(struct history *h, const struct json_node *v, const char *name)
+{
+    str text;
+
+    return json_text(&h->doc, json_find(&h->doc, v, str_c(name)), &h->arena, &text) ? text
+                                                                                    : STR("");
+}
+
+int64_t history_number(struct history *h, const struct json_node *v, const char *name)
+{
+    int64_t n;
+
+    return json_i64(&h->doc, json_find(&h->doc, v, str_c(name)), &n) ? n : -1;
+}
+
+str history_time(struct arena *a, int64_t us)
+{
+    char text[CLOCK_TEXT_SIZE];
+    str s = clock_format(us / 1000, text);
+
+    if (us < 0)
+        return STR("-");
+    return arena_join(a, str_slice(s, 0, 10), STR(" "), str_slice(s, 11, 19));
+}
+
+str history_line(struct arena *a, str text, size_t width_max)
+{
+    str cut = utf8_cut_count(text, width_max);
+    bool more = cut.n < text.n;
+    struct buf b;
+    str out;
+
+    if (more)
+        cut = utf8_cut_count(text, width_max - 1);
+    buf_init(&b, cut.n * 3 + 16);
+    while (cut.n) {
+        size_t bad, size = cli_safe_size(cut, &bad);
+
+        for (size_t i = 0; i < size; i++)
+            buf_add_c(&b, cut.p[i] == '\n' || cut.p[i] == '\t' ? ' ' : cut.p[i]);
+        if (bad)
+            buf_add_c(&b, cut.p[size] == '\r' ? ' ' : '?');
+        cut = str_slice(cut, size + bad, cut.n);
+    }
+    if (more)
+        buf_add(&b, STR("\xe2\x80\xa6"));
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+void history_text(struct cli *cli, str text, const char *indent)
+{
+    bool fresh = true;
+
+    while (text.n) {
+        size_t line = str_find(text, STR("\n")), bad;
+        str rest = str_slice(text, 0, line);
+
+        if (fresh)
+            file_out_add(&cli->out, str_c(indent));
+        while (rest.n) {
+            size_t size = cli_safe_size(rest, &bad);
+
+            file_out_add(&cli->out, str_slice(rest, 0, size));
+            if (bad)
+                file_out_add(&cli->out, STR("?"));
+            rest = str_slice(rest, size + bad, rest.n);
+        }
+        file_out_add(&cli->out, STR("\n"));
+        text = line == STR_NONE ? STR("") : str_slice(text, line + 1, text.n);
+    }
+}
+
+/* ---- tables ---- */
+
+static size_t line_width(const struct cli *cli)
+{
+    struct winsize w;
+
+    if (!cli->terminal)
+        return WIDTH_OF_A_PIPE;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : 80;
+}
+
+static str cell(struct history *h, const struct history_column *c, const struct json_node *row)
+{
+    const struct json_node *v = json_find(&h->doc, row, str_c(c->name));
+    char text[CLOCK_DURATION_SIZE];
+    double x;
+    int64_t n;
+    str s;
+
+    if (!v || v->kind == JSON_NULL)
+        return STR("-");
+    if (c->form == HISTORY_TIME && json_i64(&h->doc, v, &n))
+        return history_time(&h->arena, n);
+    if (c->form == HISTORY_MS && json_i64(&h->doc, v, &n))
+        return arena_dup(&h->arena, clock_duration((uint64_t)(n < 0 ? 0 : n) * 1000000, text));
+    if (c->form == HISTORY_USD && json_double(&h->doc, v, &x))
+        return arena_printf(&h->arena, "%.4f", x);
+    if (!json_text(&h->doc, v, &h->arena, &s))
+        s = json_raw(&h->doc, v);
+    return history_line(&h->arena, s, c->width_max ? c->width_max : 1000);
+}
+
+static void put_cell(struct cli *cli, str text, size_t width, bool right, bool last)
+{
+    size_t n = utf8_count(text);
+
+    if (right)
+        for (; n < width; n++)
+            file_out_add(&cli->out, STR(" "));
+    file_out_add(&cli->out, text);
+    for (; n < width && !last; n++)
+        file_out_add(&cli->out, STR(" "));
+    file_out_add(&cli->out, last ? STR("\n") : STR("  "));
+}
+
+int history_table(struct history *h, struct cli *cli, const char *member,
+                  const struct history_column *columns, size_t n)
+{
+    const struct json_node *root = json_root(&h->doc);
+    const struct json_node *rows = member ? json_find(&h->doc, root, str_c(member)) : root;
+    size_t count = json_count(&h->doc, rows), widths[COLUMNS_MAX], used = 0, at = 0;
+    str *cells = arena_zero(&h->arena, count * n + 1, sizeof *cells);
+
+    assert(n <= COLUMNS_MAX);
+    for (size_t i = 0; i < n; i++)
+        widths[i] = strlen(columns[i].head);
+    for (const struct json_node *row = rows ? json_first(&h->doc, rows) : NULL; row;
+         row = json_next(&h->doc, rows, row))
+        for (size_t i = 0; i < n; i++, at++) {
+            size_t width;
+
+            cells[at] = cell(h, &columns[i], row);
+            width = utf8_count(cells[at]);
+            widths[i] = width > widths[i] ? width : widths[i];
+        }
+    for (size_t i = 0; i + 1 < n; i++)
+        used += widths[i] + 2;
+    if (used + 20 < line_width(cli) && widths[n - 1] > line_width(cli) - used)
+        widths[n - 1] = line_width(cli) - used;
+    file_out_add(&cli->out, str_c(cli_bold(cli)));
+    for (size_t i = 0; i < n; i++)
+        put_cell(
+            cli, str_c(columns[i].head), widths[i], columns[i].form >= HISTORY_NUMBER, i + 1 == n);
+    file_out_add(&cli->out, str_c(cli_plain(cli)));
+    for (at = 0; at < count * n; at++)
+        put_cell(cli,
+                 history_line(&h->arena, cells[at], widths[at % n]),
+                 widths[at % n],
+                 columns[at % n].form >= HISTORY_NUMBER,
+                 at % n + 1 == n);
+    return CLI_OK;
+}
+
+int history_show(struct history *h, struct cli *cli, bool ok, const struct err *e, bool json)
+{
+    struct err bad;
+
+    if (!ok)
+        return history_fail(e);
+    if (json) {
+        file_out_add(&cli->out, buf_str(&h->out));
+        file_out_add(&cli->out, STR("\n"));
+        return CLI_OK;
+    }
+    return json_parse(&h->doc, buf_str(&h->out), &bad) ? CLI_OK : history_fail(&bad);
+}

@@ -1,0 +1,67 @@
+/* history.h - what the commands that look at the record share: opening it, filters, tables.
+ *
+ *     struct history h;
+ *     int code = history_open(&h, args->value[CONFIG]);       0, or the exit code after a complaint
+ *     ... query_sessions(h.reader, &h.asker, &filter, &page, &h.out, &e) ...
+ *     code = history_show(&h, cli, ok, &e, json, "sessions", columns, n);
+ *     history_close(&h);
+ *
+ * They read the database itself, also while the daemon runs.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "gateway/config.h"
+#include "store/query.h"
+
+struct history {
+    struct config *config;
+    struct reader *reader;
+    struct query_asker asker; /* who has the file sees all */
+    struct buf out;
+    struct json doc;
+    struct arena arena;
+};
+
+int history_open(struct history *h, const char *config) MUST_USE;
+void history_close(struct history *h);
+
+/* A complaint about the store, and its exit code. */
+int history_fail(const struct err *e);
+
+/* N from 1 to max; false after a complaint. */
+bool history_count(const char *option, const char *value, int64_t otherwise, int64_t max,
+                   int64_t *out) MUST_USE;
+/* "24h", "7d", "90m", or a date-time: into microseconds; false after a complaint. */
+bool history_since(const struct history *h, const char *option, const char *value,
+                   int64_t *out) MUST_USE;
+
+enum history_form {
+    HISTORY_TEXT,
+    HISTORY_TIME,   /* us */
+    HISTORY_NUMBER, /* to the right */
+    HISTORY_MS,
+    HISTORY_USD,
+};
+
+struct history_column {
+    const char *head, *name; /* name: of the member of each row */
+    enum history_form form;
+    size_t width_max; /* characters; 0: what is left of the line */
+};
+
+/* The answer in h->out: as it is, or the rows of a member as a table. Returns the exit code. */
+int history_show(struct history *h, struct cli *cli, bool ok, const struct err *e, bool json);
+int history_table(struct history *h, struct cli *cli, const char *member,
+                  const struct history_column *columns, size_t n);
+
+/* Whatever is in it, it is one line, or many, that a terminal shows and does not obey. */
+str history_line(struct arena *a, str text, size_t width_max);
+void history_text(struct cli *cli, str text, const char *indent);
+str history_member(struct history *h, const struct json_node *v, const char *name);
+int64_t history_number(struct history *h, const struct json_node *v, const char *name);
+/* "2024-02-29 23:59:59" of microseconds. */
+str history_time(struct arena *a, int64_t us);

@@ -1,0 +1,159 @@
+/* `rationale show`: one session, or one call, as it went.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/history.h"
+
+enum { CONFIG, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
+};
+
+static void part(struct history *h, struct cli *cli, const struct json_node *v, const char *name,
+                 const char *title, bool dim)
+{
+    str text = history_member(h, v, name);
+
+    if (text.n == 0)
+        return;
+    file_out_printf(&cli->out, "  %s%s%s\n", cli_bold(cli), title, cli_plain(cli));
+    file_out_add(&cli->out, str_c(dim ? cli_dim(cli) : ""));
+    history_text(cli, text, "    ");
+    file_out_add(&cli->out, str_c(dim ? cli_plain(cli) : ""));
+}
+
+/* A value that is no text, in one line. */
+static void value(struct history *h, struct cli *cli, const struct json_node *v, const char *name,
+                  const char *title)
+{
+    const struct json_node *at = json_find(&h->doc, v, str_c(name));
+    str text;
+
+    if (!at || at->kind == JSON_NULL)
+        return;
+    if (!json_text(&h->doc, at, &h->arena, &text))
+        text = json_raw(&h->doc, at);
+    if (text.n)
+        file_out_printf(&cli->out,
+                        "  %s%s%s " STR_FMT "\n",
+                        cli_bold(cli),
+                        title,
+                        cli_plain(cli),
+                        STR_ARG(history_line(&h->arena, text, 1000)));
+}
+
+static void details(struct history *h, struct cli *cli, const struct json_node *d)
+{
+    value(h, cli, d, "provider", "provider");
+    value(h, cli, d, "level", "level");
+    value(h, cli, d, "cap_tokens", "cap");
+    value(h, cli, d, "input_tokens", "tokens in");
+    value(h, cli, d, "output_tokens", "tokens out");
+    value(h, cli, d, "reasoning_tokens", "tokens thought");
+    value(h, cli, d, "cost_usd", "USD");
+    value(h, cli, d, "stop", "stop");
+    part(h, cli, d, "prompt", "asked", false);
+    value(h, cli, d, "reasoning_state", "reasoning");
+    part(h, cli, d, "reasoning_content", "thought", true);
+    value(h, cli, d, "reasoning_summary", "in short");
+    part(h, cli, d, "response", "answer", false);
+    value(h, cli, d, "tool_calls", "tool calls");
+    value(h, cli, d, "server_name", "server");
+    value(h, cli, d, "parameters", "parameters");
+    value(h, cli, d, "result", "result");
+    value(h, cli, d, "decision", "decision");
+    value(h, cli, d, "attempts", "attempts");
+    part(h, cli, d, "error_message", "error", false);
+}
+
+static void event(struct history *h, struct cli *cli, const struct json_node *ev)
+{
+    const struct json_node *d = json_find(&h->doc, ev, STR("details"));
+    str what = history_member(h, d, "model_name");
+    int64_t ms = history_number(h, ev, "duration_ms");
+
+    if (what.n == 0)
+        what = history_member(h, d, "tool_name");
+    file_out_printf(&cli->out,
+                    "\n%s" STR_FMT "  " STR_FMT "  " STR_FMT "%s  %lld ms  " STR_FMT "\n",
+                    cli_bold(cli),
+                    STR_ARG(history_time(&h->arena, history_number(h, ev, "timestamp_us"))),
+                    STR_ARG(history_line(&h->arena, history_member(h, ev, "step_description"), 80)),
+                    STR_ARG(history_line(&h->arena, what, 60)),
+                    cli_plain(cli),
+                    (long long)(ms < 0 ? 0 : ms),
+                    STR_ARG(history_line(&h->arena, history_member(h, ev, "event_id"), 60)));
+    details(h, cli, d);
+}
+
+static void session(struct history *h, struct cli *cli)
+{
+    static const char *const facts[] = {"session_id",
+                                        "status",
+                                        "agent_type",
+                                        "alert_type",
+                                        "alert_id",
+                                        "key_name",
+                                        "subject",
+                                        "model",
+                                        "input_tokens",
+                                        "output_tokens",
+                                        "reasoning_tokens",
+                                        "cost_usd",
+                                        "error_message",
+                                        "alert_data"};
+    const struct json_node *root = json_root(&h->doc);
+    const struct json_node *events = json_find(&h->doc, root, STR("chronological_timeline"));
+
+    for (size_t i = 0; i < COUNT_OF(facts); i++)
+        value(h, cli, root, facts[i], facts[i]);
+    for (const struct json_node *ev = events ? json_first(&h->doc, events) : NULL; ev;
+         ev = json_next(&h->doc, events, ev))
+        event(h, cli, ev);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    bool json = args->value[JSON] != NULL, is_call = false, ok;
+    struct history h;
+    struct err e;
+    str id;
+    int code;
+
+    if (args->word_count == 0)
+        return cli_complain(CLI_USAGE, "show needs the id of a session or of a call");
+    code = history_open(&h, args->value[CONFIG]);
+    if (code)
+        return code;
+    id = str_c(args->words[0]);
+    ok = query_session(h.reader, &h.asker, id, &h.out, &e);
+    if (!ok && e.code == ERR_NOT_FOUND) {
+        buf_reset(&h.out);
+        ok = is_call = query_call(h.reader, &h.asker, id, &h.out, &e);
+        if (!ok && e.code == ERR_NOT_FOUND)
+            err_set(&e, ERR_NOT_FOUND, "there is no session and no call \"%.*s\"", STR_ARG(id));
+    }
+    code = history_show(&h, cli, ok, &e, json);
+    if (code == CLI_OK && !json && is_call)
+        details(&h, cli, json_root(&h.doc));
+    else if (code == CLI_OK && !json)
+        session(&h, cli);
+    history_close(&h);
+    return code;
+}
+
+const struct cli_command cli_show = {
+    .name = "show",
+    .summary = "show one session, or one call, as it went",
+    .words = "ID",
+    .about = "Shows a session with its calls and tool exchanges in order, or one call: what was "
+             "asked, thought (where policy kept it), answered and decided.",
+    .examples = "  rationale show my-session\n"
+                "  rationale show 01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60 --json\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};

@@ -1,0 +1,84 @@
+/* `rationale stats`: calls, tokens and money; how much models think.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/history.h"
+
+enum { CONFIG, BY, SINCE, UNTIL, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [BY] = {"by",
+            'b',
+            "WHAT",
+            "model provider key level day reasoning",
+            "sums by what (default: model)"},
+    [SINCE] = {"since", 0, "TIME", NULL, "since: 90m, 24h, 7d ago, or a date-time"},
+    [UNTIL] = {"until", 0, "TIME", NULL, "before then"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
+};
+
+static const struct history_column usage[] = {
+    {"WHAT", "key", HISTORY_TEXT, 40},
+    {"CALLS", "calls", HISTORY_NUMBER, 10},
+    {"FAILED", "failed", HISTORY_NUMBER, 10},
+    {"IN", "input_tokens", HISTORY_NUMBER, 14},
+    {"OUT", "output_tokens", HISTORY_NUMBER, 14},
+    {"THOUGHT", "reasoning_tokens", HISTORY_NUMBER, 14},
+    {"CACHED", "cache_read_tokens", HISTORY_NUMBER, 14},
+    {"CUT", "cut", HISTORY_NUMBER, 10},
+    {"STARVED", "starved", HISTORY_NUMBER, 10},
+    {"USD", "cost_usd", HISTORY_USD, 14},
+};
+
+static const struct history_column reasoning[] = {
+    {"MODEL", "model", HISTORY_TEXT, 32},
+    {"LEVEL", "level", HISTORY_TEXT, 10},
+    {"CALLS", "calls", HISTORY_NUMBER, 10},
+    {"THOUGHT", "reasoning_tokens", HISTORY_NUMBER, 14},
+    {"OUT", "output_tokens", HISTORY_NUMBER, 14},
+    {"SHARE", "share", HISTORY_USD, 8},
+    {"CAP", "cap_tokens", HISTORY_NUMBER, 8},
+    {"CUT", "cut", HISTORY_NUMBER, 8},
+    {"STARVED", "starved", HISTORY_NUMBER, 8},
+    {"P50", "thinking_ms_p50", HISTORY_MS, 12},
+    {"P95", "thinking_ms_p95", HISTORY_MS, 12},
+};
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    str by = str_c(args->value[BY] ? args->value[BY] : "model");
+    bool thinking = str_eq(by, STR("reasoning")), ok;
+    struct query_filter f = query_filter_none;
+    struct history h;
+    struct err e;
+    int code = history_open(&h, args->value[CONFIG]);
+
+    if (code)
+        return code;
+    code = CLI_USAGE;
+    if (history_since(&h, "since", args->value[SINCE], &f.start_us) &&
+        history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
+        ok = thinking ? query_reasoning(h.reader, &h.asker, &f, &h.out, &e)
+                      : query_usage(h.reader, &h.asker, by, &f, &h.out, &e);
+        code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
+        if (code == CLI_OK && !args->value[JSON])
+            code = thinking ? history_table(&h, cli, "rows", reasoning, COUNT_OF(reasoning))
+                            : history_table(&h, cli, "groups", usage, COUNT_OF(usage));
+    }
+    history_close(&h);
+    return code;
+}
+
+const struct cli_command cli_stats = {
+    .name = "stats",
+    .summary = "add up calls, tokens, reasoning and cost",
+    .words = "",
+    .about = "Adds up what is on record by model, provider, key, level or day. Starved calls "
+             "thought and gave no answer; cut ones reached their cap.",
+    .examples = "  rationale stats --by day --since 7d\n"
+                "  rationale stats --by reasoning --json\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .run = run,
+};

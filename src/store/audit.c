@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/audit.h"
+
+#include "base/file.h"
+#include "store/audit_in.h"
+
+#define HEAD_SIZE_MAX 256u
+
+/* ---- bytes ---- */
+
+static void feed_u64(struct sha256 *h, uint64_t v)
+{
+    char bytes[8];
+
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(v >> (8 * i));
+    sha256_feed(h, (str){bytes, sizeof bytes});
+}
+
+static void feed_text(struct sha256 *h, str s)
+{
+    feed_u64(h, s.n);
+    sha256_feed(h, s);
+}
+
+void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
+                uint8_t out[SHA256_SIZE])
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    sha256_feed(&h, (str){(const char *)prev, SHA256_SIZE});
+    feed_u64(&h, (uint64_t)en->seq);
+    feed_u64(&h, (uint64_t)en->time_us);
+    feed_text(&h, en->actor);
+    feed_text(&h, en->action);
+    feed_text(&h, en->subject);
+    feed_text(&h, en->detail);
+    feed_text(&h, en->digest);
+    sha256_finish(&h, out);
+}
+
+static void add_u64(struct buf *out, uint64_t v)
+{
+    char *p = buf_room(out, 8);
+
+    if (!p)
+        return;
+    for (int i = 0; i < 8; i++)
+        p[i] = (char)(v >> (8 * i));
+    buf_wrote(out, 8);
+}
+
+static void add_text(struct buf *out, str s)
+{
+    add_u64(out, s.n);
+    buf_add(out, s);
+}
+
+static uint64_t bits_of(const struct row_field *f, const void *from)
+{
+    uint64_t bits;
+
+    if (f->kind == ROW_INT)
+        return (uint64_t)(int64_t) * (const int *)from;
+    if (f->kind == ROW_BOOL)
+        return *(const bool *)from;
+    memcpy(&bits, from, sizeof bits);
+    return bits;
+}
+
+static bool is_empty(const struct row_field *f, const void *from)
+{
+    switch (f->kind) {
+    case ROW_TEXT:
+    case ROW_BODY:
+        return ((const str *)from)->n == 0;
+    case ROW_INT:
+        return *(const int *)from == 0;
+    case ROW_BOOL:
+        return !*(const bool *)from;
+    case ROW_COST:
+        return !(*(const double *)from >= 0);
+    case ROW_I64:
+    case ROW_KNOWN:
+        break;
+    }
+    return *(const int64_t *)from == -1;
+}
+
+void audit_add_row(struct buf *out, const struct row_table *t, const void *row)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const struct row_field *f = &t->fields[i];
+        const void *from = (const char *)row + f->at;
+
+        if (is_empty(f, from))
+            continue;
+        add_text(out, str_c(f->column));
+        if (f->kind <= ROW_BODY)
+            add_text(out, *(const str *)from);
+        else
+            add_u64(out, bits_of(f, from));
+    }
+}
+
+void audit_add_values(struct buf *out, const struct db_value *v, size_t n)
+{
+    add_u64(out, n);
+    for (size_t i = 0; i < n; i++) {
+        buf_add_c(out, (char)('0' + v[i].type));
+        if (v[i].type == DB_INT)
+            add_u64(out, (uint64_t)v[i].i);
+        else if (v[i].type != DB_NULL)
+            add_text(out, v[i].s);
+    }
+}
+
+void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE])
+{
+    struct sha256_mac m;
+
+    sha256_mac_init(&m, key);
+    sha256_mac_feed(&m, bytes);
+    sha256_mac_finish(&m, out);
+}
+
+/* ---- what the tables hold ---- */
+
+struct key {
+    struct arena *a;
+    str text;
+};
+
+static bool keep_key(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct key *k = ctx;
+
+    assert(n == 1);
+    k->text = arena_dup(k->a, columns[0].s);
+    return false;
+}
+
+bool audit_key(struct db *db, struct arena *a, str *out, struct err *e)
+{
+    struct key k = {a, STR("")};
+
+    if (!db_query(db,
+                  "SELECT value FROM store_keys WHERE name = 'audit'",
+                  NULL,
+                  0,
+                  (struct db_rows){keep_key, &k},
+                  e))
+        return false;
+    *out = k.text;
+    return k.text.n == SHA256_SIZE || err_set(e, ERR_NOT_FOUND, "the store has no key for digests");
+}
+
+static bool keep_head(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct audit_head *head = ctx;
+
+    assert(n == 3);
+    head->seq = columns[0].i;
+    head->time_us = columns[1].i;
+    if (columns[2].s.n == SHA256_SIZE)
+        memcpy(head->hash, columns[2].s.p, SHA256_SIZE);
+    return false;
+}
+
+bool audit_last(struct db *db, struct audit_head *out, struct err *e)
+{
+    *out = (struct audit_head){0};
+    return db_query(db,
+                    "SELECT seq, time_us, hash FROM audit_log ORDER BY seq DESC LIMIT 1",
+                    NULL,
+                    0,
+                    (struct db_rows){keep_head, out},
+                    e);
+}
+
+/* ---- the head's file ---- */
+
+static bool hex_byte(const char *p, uint8_t *out)
+{
+    unsigned v = 0;
+
+    for (int i = 0; i < 2; i++) {
+        char c = p[i];
+
+        if (c >= '0' && c <= '9')
+            v = v << 4 | (unsigned)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            v = v << 4 | (unsigned)(c - 'a' + 10);
+        else
+            return false;
+    }
+    *out = (uint8_t)v;
+    return true;
+}
+
+/* "rationale audit head 1", then seq, time and hash, one a line. */
+static bool parse_head(str text, struct audit_head *out)
+{
+    str lines[4];
+    uint64_t numbers[2];
+
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        size_t end = str_find(text, STR("\n"));
+
+        if (end == STR_NONE)
+            return false;
+        lines[i] = str_slice(text, 0, end);
+        text = str_slice(text, end + 1, text.n);
+    }
+    if (!str_eq(lines[0], STR("rationale audit head 1")) || !str_u64(lines[1], &numbers[0]) ||
+        !str_u64(lines[2], &numbers[1]) || lines[3].n != 2 * SHA256_SIZE)
+        return false;
+    out->seq = (int64_t)numbers[0];
+    out->time_us = (int64_t)numbers[1];
+    for (size_t i = 0; i < SHA256_SIZE; i++)
+        if (!hex_byte(lines[3].p + 2 * i, &out->hash[i]))
+            return false;
+    return true;
+}
+
+bool audit_head_read(const char *path, struct audit_head *out, struct err *e)
+{
+    struct arena a;
+    bool ok;
+    str text;
+
+    *out = (struct audit_head){0};
+    arena_init(&a, 4096);
+    ok = file_read(&a, path, HEAD_SIZE_MAX, &text, e);
+    if (ok && !parse_head(text, out))
+        ok = err_set(e, ERR_INPUT, "%s is no head of an audit log", path);
+    arena_release(&a);
+    return ok;
+}
+
+bool audit_head_write(const char *path, const struct audit_head *head, struct err *e)
+{
+    char text[HEAD_SIZE_MAX], hex[SHA256_HEX_SIZE];
+    int n = snprintf(text,
+                     sizeof text,
+                     "rationale audit head 1\n%lld\n%lld\n" STR_FMT "\n",
+                     (long long)head->seq,
+                     (long long)head->time_us,
+                     STR_ARG(sha256_hex(head->hash, hex)));
+
+    assert(n > 0 && (size_t)n < sizeof text);
+    return file_write_atomic(path, (str){text, (size_t)n}, 0600, e);
+}

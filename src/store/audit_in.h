@@ -1,0 +1,28 @@
+/* audit_in.h - how entries and rows become bytes to be hashed; for who writes and who verifies.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "store/audit.h"
+#include "store/row.h"
+
+struct audit_entry {
+    int64_t seq, time_us;
+    str actor, action, subject, detail; /* "" is NULL in the table */
+    str digest;                         /* "" likewise */
+};
+
+void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
+                uint8_t out[SHA256_SIZE]);
+
+/* A row's bytes: the name and value of each field that is not empty, so that fields which come
+ * later change nothing. And values beside it, in their order. */
+void audit_add_row(struct buf *out, const struct row_table *t, const void *row);
+void audit_add_values(struct buf *out, const struct db_value *v, size_t n);
+void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE]);
+
+/* The key of the digests, 32 bytes in the arena; ERR_NOT_FOUND if the store has none yet. */
+bool audit_key(struct db *db, struct arena *a, str *out, struct err *e) MUST_USE;
+bool audit_last(struct db *db, struct audit_head *out, struct err *e) MUST_USE;

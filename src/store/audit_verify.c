@@ -1,0 +1,406 @@
+/* audit_verify.c - the chain from its beginning, each row it tells of, and the head outside.
+ *
+ * Entries are read by pages; the rows a page tells of are read with one question and their digests
+ * kept by id. A row that is gone must have an entry "erased"; one that is there must agree, and
+ * there must be no others.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/arena.h"
+#include "base/map.h"
+#include "store/audit_in.h"
+#include "store/engine_in.h"
+
+#define PAGE 100u
+#define PAGE_ARENA_MAX ((size_t)2 << 30)
+
+struct entry {
+    struct audit_entry e;
+    uint8_t prev[SHA256_SIZE], hash[SHA256_SIZE];
+    bool whole; /* both are as long as they should be */
+};
+
+struct verify {
+    struct db *db;
+    struct audit_report *r;
+    struct arena arena; /* of the page */
+    str key;
+    char key_bytes[SHA256_SIZE];
+    struct entry page[PAGE];
+    size_t count;
+    struct map digests; /* by id: of the rows that are there */
+    struct map erased;  /* ids that have an entry "erased" */
+    struct buf bytes, sql;
+    struct err bad;       /* a row that cannot be read */
+    int64_t calls, tools; /* rows that agree, each once */
+};
+
+static void wrong(struct verify *v, int64_t seq, const char *why, str about)
+{
+    if (!v->r->ok)
+        return;
+    v->r->ok = false;
+    v->r->bad_seq = seq;
+    (void)snprintf(v->r->why,
+                   sizeof v->r->why,
+                   "%s%s" STR_FMT,
+                   why,
+                   about.n ? ": " : "",
+                   STR_ARG(str_slice(about, 0, 80)));
+}
+
+/* ---- reading a page ---- */
+
+static str text_of(struct verify *v, const struct db_value *c)
+{
+    return c->type == DB_NULL ? STR("") : arena_dup(&v->arena, c->s);
+}
+
+static bool add_entry(void *ctx, const struct db_value *c, size_t n)
+{
+    struct verify *v = ctx;
+    struct entry *en = &v->page[v->count++];
+
+    assert(n == 9 && v->count <= PAGE);
+    *en = (struct entry){.e = {.seq = c[0].i,
+                               .time_us = c[1].i,
+                               .actor = text_of(v, &c[2]),
+                               .action = text_of(v, &c[3]),
+                               .subject = text_of(v, &c[4]),
+                               .detail = text_of(v, &c[5]),
+                               .digest = text_of(v, &c[6])},
+                         .whole = c[7].s.n == SHA256_SIZE && c[8].s.n == SHA256_SIZE};
+    if (en->whole) {
+        memcpy(en->prev, c[7].s.p, SHA256_SIZE);
+        memcpy(en->hash, c[8].s.p, SHA256_SIZE);
+    }
+    return true;
+}
+
+static void keep_digest(struct verify *v, str id)
+{
+    char *digest = arena_alloc(&v->arena, SHA256_SIZE);
+    struct err full;
+
+    audit_digest(v->key, buf_str(&v->bytes), (uint8_t *)digest);
+    if (!map_set(&v->digests, arena_dup(&v->arena, id), MAP_PTR(digest), &full))
+        base_die("a page has more rows than entries");
+}
+
+/* Which rows of a table the page tells of: $1 to $100. */
+static size_t ids_of(struct verify *v, str action, struct db_value args[PAGE])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < PAGE; i++)
+        args[i] = db_null();
+    for (size_t i = 0; i < v->count; i++)
+        if (str_eq(v->page[i].e.action, action))
+            args[n++] = db_text(v->page[i].e.subject);
+    return n;
+}
+
+static void sql_in(struct verify *v, const char *before, const char *after)
+{
+    buf_reset(&v->sql);
+    buf_add(&v->sql, str_c(before));
+    for (unsigned i = 1; i <= PAGE; i++)
+        buf_printf(&v->sql, "%s$%u", i > 1 ? ", " : "", i);
+    buf_add(&v->sql, str_c(after));
+    buf_add_c(&v->sql, '\0');
+}
+
+/* ---- calls, with their stretches behind them ---- */
+
+struct call_bytes {
+    struct buf bytes;
+    str id;
+};
+
+static bool add_call(void *ctx, const struct db_value *c, size_t n)
+{
+    struct verify *v = ctx;
+    struct store_call row;
+    struct call_bytes *b;
+    struct err full;
+
+    if (!engine_row_read(c, n, &v->arena, &row, &v->bad)) {
+        v->bad.code = ERR_INPUT;
+        return true; /* it will be missed */
+    }
+    b = arena_alloc(&v->arena, sizeof *b);
+    b->id = arena_dup(&v->arena, row.id);
+    buf_init(&b->bytes, PAGE_ARENA_MAX);
+    audit_add_row(&b->bytes, &row_calls, &row);
+    if (!map_set(&v->digests, b->id, MAP_PTR(b), &full))
+        base_die("a page has more rows than entries");
+    return true;
+}
+
+static bool add_segment(void *ctx, const struct db_value *c, size_t n)
+{
+    struct verify *v = ctx;
+    struct map_entry *found = map_find(&v->digests, c[0].s);
+
+    if (found)
+        audit_add_values(&((struct call_bytes *)found->value.ptr)->bytes, c + 1, n - 1);
+    return true;
+}
+
+static bool read_calls(struct verify *v, struct err *e)
+{
+    struct db_value args[PAGE];
+    struct buf columns;
+    bool ok;
+
+    if (ids_of(v, STR("record"), args) == 0)
+        return true;
+    buf_init(&columns, 8192);
+    buf_add(&columns, STR("SELECT "));
+    engine_columns(&columns, false);
+    buf_add(&columns, STR(" FROM llm_interactions WHERE interaction_id IN ("));
+    buf_add_c(&columns, '\0');
+    sql_in(v, columns.p, ")");
+    buf_release(&columns);
+    ok = db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_call, v}, e);
+    sql_in(v,
+           "SELECT interaction_id, n, kind, text, tokens, exact, started_us, ended_us, budget, cut,"
+           " state FROM reasoning_segments WHERE interaction_id IN (",
+           ") ORDER BY interaction_id, n");
+    ok = ok && db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_segment, v}, e);
+    for (struct map_entry *i = map_next(&v->digests, NULL); i; i = map_next(&v->digests, i)) {
+        struct call_bytes *b = i->value.ptr;
+        uint8_t *digest = arena_alloc(&v->arena, SHA256_SIZE);
+
+        audit_digest(v->key, buf_str(&b->bytes), digest);
+        buf_release(&b->bytes);
+        i->value = MAP_PTR(digest);
+    }
+    return ok;
+}
+
+static bool add_tool(void *ctx, const struct db_value *c, size_t n)
+{
+    struct verify *v = ctx;
+    struct store_tool row;
+
+    assert(n == row_tools.count);
+    engine_tool_read(c, &row);
+    buf_reset(&v->bytes);
+    audit_add_row(&v->bytes, &row_tools, &row);
+    keep_digest(v, row.id);
+    return true;
+}
+
+static bool read_tools(struct verify *v, struct err *e)
+{
+    struct db_value args[PAGE];
+
+    if (ids_of(v, STR("tool"), args) == 0)
+        return true;
+    sql_in(v,
+           "SELECT " ENGINE_TOOL_COLUMNS " FROM mcp_communications WHERE communication_id IN (",
+           ")");
+    return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_tool, v}, e);
+}
+
+static bool add_erased(void *ctx, const struct db_value *c, size_t n)
+{
+    struct verify *v = ctx;
+    struct err full;
+
+    assert(n == 1);
+    if (!map_set(&v->erased, arena_dup(&v->arena, c[0].s), MAP_U64(1), &full))
+        base_die("a page has more rows than entries");
+    return true;
+}
+
+static bool read_erased(struct verify *v, struct err *e)
+{
+    struct db_value args[PAGE];
+    size_t n = 0;
+
+    for (size_t i = 0; i < PAGE; i++)
+        args[i] = db_null();
+    for (size_t i = 0; i < v->count; i++)
+        if (v->page[i].e.subject.n > 0 && !map_find(&v->digests, v->page[i].e.subject))
+            args[n++] = db_text(v->page[i].e.subject);
+    if (n == 0)
+        return true;
+    sql_in(
+        v, "SELECT DISTINCT subject FROM audit_log WHERE action = 'erased' AND subject IN (", ")");
+    return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_erased, v}, e);
+}
+
+/* ---- judging ---- */
+
+static void judge_row(struct verify *v, const struct entry *en)
+{
+    bool call = str_eq(en->e.action, STR("record"));
+    struct map_entry *found;
+
+    if (!call && !str_eq(en->e.action, STR("tool")))
+        return;
+    found = map_find(&v->digests, en->e.subject);
+    if (!found) {
+        if (map_find(&v->erased, en->e.subject))
+            v->r->erased++;
+        else
+            wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
+        return;
+    }
+    if (en->e.digest.n != SHA256_SIZE ||
+        !mem_equal_ct(found->value.ptr, en->e.digest.p, SHA256_SIZE)) {
+        /* One that was erased may have come back by the same id, with an entry of its own. */
+        wrong(v, en->e.seq, "a row is not as it was stored", en->e.subject);
+        return;
+    }
+    v->r->rows++;
+    *(call ? &v->calls : &v->tools) += 1;
+}
+
+static void judge(struct verify *v, const struct entry *en)
+{
+    struct audit_head *head = &v->r->head;
+    uint8_t hash[SHA256_SIZE];
+
+    v->r->entries++;
+    if (en->e.seq != head->seq + 1)
+        wrong(v, head->seq + 1, "an entry is missing", STR(""));
+    else if (!en->whole || memcmp(en->prev, head->hash, SHA256_SIZE) != 0)
+        wrong(v, en->e.seq, "an entry does not follow the one before it", STR(""));
+    audit_hash(&en->e, head->hash, hash);
+    if (memcmp(hash, en->hash, SHA256_SIZE) != 0)
+        wrong(v, en->e.seq, "an entry was changed", STR(""));
+    if (str_eq(en->e.action, STR("break")))
+        wrong(v, en->e.seq, "the log did not end where its head said", en->e.detail);
+    if (!v->r->ok)
+        return;
+    head->seq = en->e.seq;
+    head->time_us = en->e.time_us;
+    memcpy(head->hash, en->hash, SHA256_SIZE);
+    if (v->r->anchor.seq == en->e.seq && memcmp(v->r->anchor.hash, en->hash, SHA256_SIZE) != 0)
+        wrong(v, en->e.seq, "the log is not the one its anchored head is of", STR(""));
+    judge_row(v, en);
+}
+
+static bool next_page(struct verify *v, struct err *e)
+{
+    struct db_value after = db_int(v->r->head.seq);
+
+    arena_reset(&v->arena);
+    map_release(&v->digests);
+    map_release(&v->erased);
+    map_init(&v->digests, NULL, 2 * PAGE);
+    map_init(&v->erased, NULL, 2 * PAGE);
+    v->count = 0;
+    return db_query(v->db,
+                    "SELECT seq, time_us, actor, action, subject, detail, digest, prev, hash"
+                    " FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT 100",
+                    &after,
+                    1,
+                    (struct db_rows){add_entry, v},
+                    e) &&
+           read_calls(v, e) && read_tools(v, e) && read_erased(v, e);
+}
+
+static bool keep_number(void *ctx, const struct db_value *c, size_t n)
+{
+    assert(n == 1);
+    *(int64_t *)ctx = c[0].i;
+    return false;
+}
+
+/* Rows that nobody told the log of, and what is kept twice and must be the same. */
+static bool judge_rest(struct verify *v, struct err *e)
+{
+    static const struct {
+        const char *sql, *why;
+    } rules[] = {
+        {"SELECT count(*) FROM llm_interactions", "there are calls that the log does not know"},
+        {"SELECT count(*) FROM mcp_communications",
+         "there are tool calls that the log does not know"},
+        {"SELECT count(*) FROM decisions d LEFT JOIN llm_interactions i ON"
+         " i.interaction_id = d.interaction_id WHERE i.decision IS NULL OR i.decision <> d.entry",
+         "a decision is not the one of its call"},
+        {"SELECT count(*) FROM llm_interactions i WHERE decision IS NOT NULL AND NOT EXISTS"
+         " (SELECT 1 FROM decisions d WHERE d.interaction_id = i.interaction_id)",
+         "the decision of a call is gone"},
+        {"SELECT count(*) FROM reasoning_segments s WHERE NOT EXISTS"
+         " (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = s.interaction_id)",
+         "there is reasoning of a call that is not there"},
+    };
+    int64_t expected[COUNT_OF(rules)] = {v->calls, v->tools};
+
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        int64_t n = 0;
+
+        if (!db_query(v->db, rules[i].sql, NULL, 0, (struct db_rows){keep_number, &n}, e))
+            return false;
+        if (n != expected[i])
+            wrong(v, 0, rules[i].why, STR(""));
+    }
+    return true;
+}
+
+static bool verify_all(struct verify *v, struct err *e)
+{
+    do {
+        if (!next_page(v, e))
+            return false;
+        for (size_t i = 0; i < v->count && v->r->ok; i++)
+            judge(v, &v->page[i]);
+    } while (v->count == PAGE && v->r->ok);
+    if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
+        wrong(v, v->r->head.seq + 1, "the log ends before its anchored head", STR(""));
+    return !v->r->ok || judge_rest(v, e);
+}
+
+static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
+{
+    if (audit_head_read(path, &r->anchor, e))
+        return true;
+    if (e->code != ERR_NOT_FOUND && e->code != ERR_INPUT)
+        return false;
+    r->ok = false;
+    (void)snprintf(r->why, sizeof r->why, "the anchored head cannot be read: %.120s", e->text);
+    return true;
+}
+
+static bool start(struct verify *v, struct err *e)
+{
+    str key;
+
+    if (!audit_key(v->db, &v->arena, &key, e))
+        return false;
+    memcpy(v->key_bytes, key.p, SHA256_SIZE);
+    v->key = (str){v->key_bytes, SHA256_SIZE};
+    return verify_all(v, e);
+}
+
+bool audit_verify(struct db *db, const char *head_path, struct audit_report *out, struct err *e)
+{
+    struct verify *v = base_alloc(sizeof *v);
+    bool ok;
+
+    *out = (struct audit_report){.ok = true};
+    *v = (struct verify){.db = db, .r = out};
+    arena_init(&v->arena, PAGE_ARENA_MAX);
+    buf_init(&v->bytes, PAGE_ARENA_MAX);
+    buf_init(&v->sql, 16384);
+    map_init(&v->digests, NULL, 2 * PAGE);
+    map_init(&v->erased, NULL, 2 * PAGE);
+    /* The head before the tables: it must not be newer than what is looked at. */
+    ok = (!head_path || read_anchor(head_path, out, e)) && db_begin(db, false, e);
+    if (ok) {
+        ok = !out->ok || start(v, e);
+        db_rollback(db);
+    }
+    map_release(&v->digests);
+    map_release(&v->erased);
+    buf_release(&v->bytes);
+    buf_release(&v->sql);
+    arena_release(&v->arena);
+    free(v);
+    return ok;
+}

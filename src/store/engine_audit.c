@@ -1,0 +1,280 @@
+/* engine_audit.c - the writer's side of the audit log: one entry a record, in its transaction.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "store/engine_in.h"
+
+#define ADOPT_PAGE 200
+#define BROKEN_SUFFIX_SIZE 40
+
+bool engine_audit_begin(struct engine *en, struct err *e)
+{
+    en->now_us = clock_wall_ms(&clock_real) * 1000;
+    if (en->head_known)
+        return true;
+    en->head_known = audit_last(en->db, &en->head, e);
+    return en->head_known;
+}
+
+bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e)
+{
+    uint8_t hash[SHA256_SIZE];
+    str prev = {(const char *)en->head.hash, SHA256_SIZE}, next = {(const char *)hash, SHA256_SIZE};
+
+    entry->seq = en->head.seq + 1;
+    entry->time_us = en->now_us;
+    audit_hash(entry, en->head.hash, hash);
+    struct db_value args[] = {
+        db_int(entry->seq),
+        db_int(entry->time_us),
+        engine_text(entry->actor),
+        db_text(entry->action),
+        engine_text(entry->subject),
+        engine_text(entry->detail),
+        entry->digest.n > 0 ? db_blob(entry->digest) : db_null(),
+        db_blob(prev),
+        db_blob(next),
+    };
+
+    if (!db_run(en->db,
+                "INSERT INTO audit_log (seq, time_us, actor, action, subject, detail, digest, prev,"
+                " hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                args,
+                COUNT_OF(args),
+                e))
+        return false;
+    en->head.seq = entry->seq;
+    en->head.time_us = entry->time_us;
+    memcpy(en->head.hash, hash, SHA256_SIZE);
+    return true;
+}
+
+bool engine_audit_row(struct engine *en, str action, str subject, struct err *e)
+{
+    uint8_t digest[SHA256_SIZE];
+    struct audit_entry entry = {.actor = STR(""),
+                                .action = action,
+                                .subject = subject,
+                                .detail = STR(""),
+                                .digest = {(const char *)digest, SHA256_SIZE}};
+
+    audit_digest((str){(const char *)en->key, SHA256_SIZE}, buf_str(&en->canon), digest);
+    return engine_audit_add(en, &entry, e);
+}
+
+str engine_audit_name(struct engine *en, str name)
+{
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+
+    audit_digest((str){(const char *)en->key, SHA256_SIZE}, name, digest);
+    return arena_dup(&en->arena, str_slice(sha256_hex(digest, hex), 0, 32));
+}
+
+/* ---- opening ---- */
+
+static bool make_key(struct engine *en, struct err *e)
+{
+    struct db_value key = db_blob((str){(const char *)en->key, SHA256_SIZE});
+
+    rand_os(en->key, SHA256_SIZE);
+    return db_run(en->db, "INSERT INTO store_keys (name, value) VALUES ('audit', $1)", &key, 1, e);
+}
+
+static bool load_key(struct engine *en, struct err *e)
+{
+    str key;
+
+    if (audit_key(en->db, &en->arena, &key, e)) {
+        memcpy(en->key, key.p, SHA256_SIZE);
+        return true;
+    }
+    return e->code == ERR_NOT_FOUND && make_key(en, e);
+}
+
+struct adoption {
+    struct engine *en;
+    struct arena arena;
+    str last;
+    size_t count;
+    bool ok;
+    struct err *e;
+    struct {
+        str id;
+        uint8_t digest[SHA256_SIZE];
+    } rows[ADOPT_PAGE];
+};
+
+static bool adopt_row(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct adoption *a = ctx;
+    struct arena bodies;
+    struct store_call row;
+
+    arena_init(&bodies, ENGINE_ARENA_MAX);
+    a->ok = engine_row_read(columns, n, &bodies, &row, a->e);
+    if (a->ok) {
+        buf_reset(&a->en->canon);
+        audit_add_row(&a->en->canon, &row_calls, &row);
+        a->rows[a->count].id = arena_dup(&a->arena, row.id);
+        audit_digest((str){(const char *)a->en->key, SHA256_SIZE},
+                     buf_str(&a->en->canon),
+                     a->rows[a->count++].digest);
+    }
+    arena_release(&bodies);
+    return a->ok;
+}
+
+static bool adopt_page(struct engine *en, struct adoption *a, const char *sql, struct err *e)
+{
+    struct db_value after = db_text(a->last);
+
+    a->count = 0;
+    if (!db_query(en->db, sql, &after, 1, (struct db_rows){adopt_row, a}, e) || !a->ok)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        struct audit_entry entry = {.actor = STR(""),
+                                    .action = STR("record"),
+                                    .subject = a->rows[i].id,
+                                    .detail = STR("adopted"),
+                                    .digest = {(const char *)a->rows[i].digest, SHA256_SIZE}};
+
+        if (!engine_audit_add(en, &entry, e))
+            return false;
+        a->last = a->rows[i].id;
+    }
+    return true;
+}
+
+/* Rows of a time before there was a log are in it from its beginning. */
+static bool adopt(struct engine *en, struct err *e)
+{
+    struct adoption *a = base_alloc(sizeof *a);
+    struct buf sql;
+    bool ok;
+
+    *a = (struct adoption){.en = en, .last = STR(""), .ok = true, .e = e};
+    arena_init(&a->arena, ENGINE_ARENA_MAX);
+    buf_init(&sql, 8192);
+    buf_add(&sql, STR("SELECT "));
+    engine_columns(&sql, false);
+    buf_printf(&sql,
+               " FROM llm_interactions WHERE interaction_id > $1 ORDER BY interaction_id LIMIT %d",
+               ADOPT_PAGE);
+    buf_add_c(&sql, '\0');
+    do
+        ok = adopt_page(en, a, sql.p, e);
+    while (ok && a->count == ADOPT_PAGE);
+    buf_release(&sql);
+    arena_release(&a->arena);
+    free(a);
+    return ok;
+}
+
+static bool keep_number(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 1);
+    *(int64_t *)ctx = columns[0].i;
+    return false;
+}
+
+static bool keep_hash(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 1);
+    if (columns[0].s.n == SHA256_SIZE)
+        memcpy(ctx, columns[0].s.p, SHA256_SIZE);
+    return false;
+}
+
+/* What the file says was the head must be in the log. If it is not, that is told, kept in the log
+ * itself, and the file is put aside: it is the only witness. */
+static bool compare_head(struct engine *en, struct err *e)
+{
+    struct audit_entry entry = {.actor = STR(""), .action = STR("break"), .subject = STR("")};
+    char aside[FILE_PATH_MAX + BROKEN_SUFFIX_SIZE];
+    uint8_t hash[SHA256_SIZE] = {0};
+    struct audit_head was;
+    struct db_value seq;
+
+    if (audit_head_read(en->head_path, &was, e)) {
+        if (was.seq == 0)
+            return true;
+    } else {
+        if (e->code == ERR_NOT_FOUND)
+            return true;
+        if (e->code != ERR_INPUT)
+            return false;
+    }
+    seq = db_int(was.seq);
+    if (!db_query(en->db,
+                  "SELECT hash FROM audit_log WHERE seq = $1",
+                  &seq,
+                  1,
+                  (struct db_rows){keep_hash, hash},
+                  e))
+        return false;
+    if (was.seq > 0 && memcmp(hash, was.hash, SHA256_SIZE) == 0)
+        return true;
+    (void)snprintf(
+        aside, sizeof aside, "%s.%lld", en->head_path, (long long)clock_wall_ms(&clock_real));
+    if (rename(en->head_path, aside) < 0)
+        return err_sys(e, "put %s aside", en->head_path);
+    log_error("store: the audit log does not hold what its head says; the head was put aside",
+              LOG_TEXT("file", aside),
+              LOG_U64("seq", (uint64_t)was.seq));
+    entry.detail = arena_printf(&en->arena, "its head was of entry %lld", (long long)was.seq);
+    entry.digest = STR("");
+    return engine_audit_add(en, &entry, e);
+}
+
+bool engine_audit_open(struct engine *en, struct err *e)
+{
+    int64_t erased = 0, unscrubbed = 0;
+
+    if (!db_begin(en->db, true, e))
+        return false;
+    if (load_key(en, e) && engine_audit_begin(en, e) && (en->head.seq > 0 || adopt(en, e)) &&
+        (!en->head_path || compare_head(en, e)) &&
+        db_query(en->db,
+                 "SELECT count(*) FROM (SELECT 1 FROM audit_log WHERE action = 'erased' LIMIT 1) x",
+                 NULL,
+                 0,
+                 (struct db_rows){keep_number, &erased},
+                 e) &&
+        db_query(en->db,
+                 "SELECT count(*) FROM erasures WHERE scrubbed = 0",
+                 NULL,
+                 0,
+                 (struct db_rows){keep_number, &unscrubbed},
+                 e) &&
+        db_commit(en->db, e)) {
+        en->erased_any = erased > 0;
+        en->scrub = unscrubbed > 0;
+        arena_reset(&en->arena);
+        return true;
+    }
+    db_rollback(en->db);
+    return false;
+}
+
+/* ---- the head outside ---- */
+
+bool engine_stale(const struct engine *en)
+{
+    return en->head_path && en->head_known && en->head.seq != en->anchored_seq;
+}
+
+void engine_anchor(struct engine *en)
+{
+    struct err e;
+
+    if (!engine_stale(en))
+        return;
+    if (audit_head_write(en->head_path, &en->head, &e))
+        en->anchored_seq = en->head.seq;
+    else
+        log_warn("store: the head of the audit log cannot be kept", LOG_ERR(&e));
+}

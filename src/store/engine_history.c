@@ -1,0 +1,128 @@
+/* engine_history.c - sessions that applications run, and what they ask of tools.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/engine_in.h"
+
+/* A session that an application has told of is the application's to end. */
+static const char session_sql[] =
+    "INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, alert_data,"
+    " session_metadata, error_message, final_analysis, started_at_us, completed_at_us)"
+    " VALUES ($1, $2, coalesce($3, 'application'), $4, coalesce($5, 'pending'), $6, $7, $8, $9,"
+    " $10, $11)"
+    " ON CONFLICT (session_id) DO UPDATE SET"
+    " alert_id = coalesce(excluded.alert_id, alert_sessions.alert_id),"
+    " agent_type = CASE WHEN excluded.agent_type <> 'application' OR"
+    " coalesce(alert_sessions.agent_type, 'gateway') = 'gateway' THEN excluded.agent_type"
+    " ELSE alert_sessions.agent_type END,"
+    " alert_type = coalesce(excluded.alert_type, alert_sessions.alert_type),"
+    " status = coalesce($5, alert_sessions.status),"
+    " alert_data = coalesce(excluded.alert_data, alert_sessions.alert_data),"
+    " session_metadata = coalesce(excluded.session_metadata, alert_sessions.session_metadata),"
+    " error_message = coalesce(excluded.error_message, alert_sessions.error_message),"
+    " final_analysis = coalesce(excluded.final_analysis, alert_sessions.final_analysis),"
+    " started_at_us = coalesce(excluded.started_at_us, alert_sessions.started_at_us),"
+    " completed_at_us = coalesce(excluded.completed_at_us, alert_sessions.completed_at_us)";
+
+static void clean(struct engine *en, const struct row_table *t, void *row)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        str *text = (str *)(void *)((char *)row + t->fields[i].at);
+
+        if (t->fields[i].kind == ROW_TEXT)
+            *text = engine_clean(en, *text);
+    }
+}
+
+bool engine_session_put(struct engine *en, struct store_session *row, struct err *e)
+{
+    row->id = engine_clean_name(en, row->id);
+    clean(en, &row_sessions, row);
+    struct db_value args[] = {
+        db_text(row->id),
+        engine_text(row->alert_id),
+        engine_text(row->agent_type),
+        engine_text(row->alert_type),
+        engine_text(row->status),
+        engine_text(row->alert_data),
+        engine_text(row->session_metadata),
+        engine_text(row->error_message),
+        engine_text(row->final_analysis),
+        engine_known(row->started_us),
+        engine_known(row->completed_us),
+    };
+
+    buf_reset(&en->canon);
+    audit_add_row(&en->canon, &row_sessions, row);
+    return db_run(en->db, session_sql, args, COUNT_OF(args), e) &&
+           engine_audit_row(en, STR("session"), engine_audit_name(en, row->id), e);
+}
+
+static bool count_tool(struct engine *en, const struct store_tool *row, struct err *e)
+{
+    struct db_value args[] = {db_text(row->session_id), db_int(row->timestamp_us)};
+
+    return db_run(en->db,
+                  "INSERT INTO alert_sessions (session_id, status, started_at_us, tool_count)"
+                  " VALUES ($1, 'in_progress', $2, 1) ON CONFLICT (session_id) DO UPDATE SET"
+                  " tool_count = alert_sessions.tool_count + 1",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e)
+{
+    row->id = engine_clean_name(en, row->id);
+    row->session_id = engine_clean_name(en, row->session_id);
+    clean(en, &row_tools, row);
+    struct db_value args[] = {
+        db_text(row->id),
+        engine_text(row->session_id),
+        engine_text(row->parent_id),
+        engine_text(row->server_name),
+        engine_text(row->communication_type),
+        engine_text(row->tool_name),
+        engine_text(row->arguments),
+        engine_text(row->result),
+        engine_text(row->available_tools),
+        engine_text(row->error_message),
+        engine_text(row->step),
+        db_int(row->timestamp_us),
+        engine_known(row->duration_ms),
+        db_int(row->success),
+    };
+
+    buf_reset(&en->canon);
+    audit_add_row(&en->canon, &row_tools, row);
+    return db_run(en->db,
+                  "INSERT INTO mcp_communications (" ENGINE_TOOL_COLUMNS ")"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+                  " ON CONFLICT DO NOTHING",
+                  args,
+                  COUNT_OF(args),
+                  e) &&
+           (row->session_id.n == 0 || count_tool(en, row, e)) &&
+           engine_audit_row(en, STR("tool"), row->id, e);
+}
+
+void engine_tool_read(const struct db_value *columns, struct store_tool *out)
+{
+    for (size_t i = 0; i < row_tools.count; i++) {
+        const struct db_value *v = &columns[i];
+        void *to = (char *)out + row_tools.fields[i].at;
+        bool none = v->type == DB_NULL;
+
+        switch (row_tools.fields[i].kind) {
+        case ROW_TEXT:
+            *(str *)to = none ? STR("") : v->s;
+            break;
+        case ROW_BOOL:
+            *(bool *)to = v->i != 0;
+            break;
+        default:
+            *(int64_t *)to = none ? -1 : v->i;
+            break;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""The record from the command line, beside a daemon that runs.
+
+    test/e2e/history_cli_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+import history_test
+from command import BINARY, environment, read_until, run
+from history_test import ALICE, OPERATOR, ask, call, setUpModule, sql, tearDownModule  # noqa: F401
+from history_test import world
+
+ESCAPE = "\x1b]0;owned\x07\x1b[31mred\x1b[0m\r\u202e"
+
+
+def cli(*args, code=0, **env):
+    done = run(args[0], "--config", str(world.gateway.path), *args[1:],
+               env=environment(UPSTREAM_KEY="k", **env))
+    assert done.code == code, (args, done)
+    return done.out.decode()
+
+
+def settled():
+    """All that was answered is in the tables once the API has said so."""
+    assert ask("/api/v1/history/metrics").status == 200
+
+
+class Commands(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.id = call("think", "a walrus on the command line", "cli-1").headers["x-rationale-id"]
+        call("plain", f"nasty {ESCAPE} text", "cli-2")
+        call("bad", "it will fail", "cli-3")
+        settled()
+
+    def test_list_is_a_table_and_json(self):
+        out = cli("list", "-n", "100")
+        self.assertIn("SESSION", out.splitlines()[0])
+        self.assertIn("cli-1", out)
+        self.assertNotIn("\x1b", out)
+        got = json.loads(cli("list", "--json", "--status", "failed"))
+        self.assertIn("cli-3", [s["session_id"] for s in got["sessions"]])
+        one = json.loads(cli("list", "--json", "-n", "1"))
+        two = json.loads(cli("list", "--json", "-n", "1", "--cursor",
+                             one["pagination"]["next_cursor"]))
+        self.assertNotEqual(one["sessions"][0]["session_id"], two["sessions"][0]["session_id"])
+        self.assertEqual(json.loads(cli("list", "--json", "--until", "7d"))["sessions"], [])
+        cli("list", "--since", "yesterday", code=2)
+        cli("list", "-n", "0", code=2)
+        cli("list", "--cursor", "zz", code=2)
+
+    def test_show_tells_a_session_and_a_call(self):
+        for what in ("cli-1", self.id):
+            out = cli("show", what)
+            self.assertIn("walrus", out)
+            self.assertIn("ponder", out)
+        self.assertEqual(json.loads(cli("show", "cli-1", "--json"))["session_id"], "cli-1")
+        self.assertIn("no session", run("show", "--config", str(world.gateway.path), "nothing",
+                                        env=environment(UPSTREAM_KEY="k")).err)
+        cli("show", "nothing", code=1)
+        cli("show", code=2)
+
+    def test_what_models_say_cannot_act_on_a_terminal(self):
+        for args in (("show", "cli-2"), ("list",), ("search", "nasty"), ("decisions", "nasty")):
+            out = cli(*args)
+            for bad in ("\x1b", "\x07", "\r", "\u202e"):
+                self.assertNotIn(bad, out, args)
+
+    def test_search_and_decisions_take_any_text(self):
+        self.assertIn("cli-1", cli("search", "walrus"))
+        self.assertTrue(json.loads(cli("search", "--json", "reasoning:ponder"))["results"])
+        for text in ('"', "'; DROP", "a -b", "NEAR(", "\\"):
+            cli("search", text)
+            cli("decisions", text)
+        cli("search", code=2)
+        got = json.loads(cli("decisions", "--json"))
+        self.assertIn("next_cursor", got)
+        for d in got["decisions"]:
+            self.assertRegex(d["entry"], r"^\[(DIRECT|TOOL_CALL)\] ")
+
+    def test_stats_add_up(self):
+        for by in ("model", "provider", "key", "level", "day", "reasoning"):
+            self.assertGreater(len(cli("stats", "--by", by).splitlines()), 1)
+            json.loads(cli("stats", "--by", by, "--json"))
+
+    def test_export_writes_each_form_to_stdout(self):
+        ids = [s["session_id"] for s in json.loads(cli("export"))["sessions"]]
+        self.assertIn("cli-1", ids)
+        self.assertEqual(ids, [s["session_id"] for s in json.loads(
+            cli("export", "--format", "json"))["sessions"]])
+        rows = list(csv.DictReader(io.StringIO(cli("export", "--format", "csv"), newline="")))
+        self.assertIn("cli-2", {r["session_id"] for r in rows})
+        for line in cli("export", "--format", "otlp").splitlines():
+            self.assertIn("resourceSpans", json.loads(line))
+        self.assertEqual(json.loads(cli("export", "--session", "cli-1"))["session_id"], "cli-1")
+        cli("export", "--session", "nothing", code=1)
+        cli("export", "--format", "xml", code=2)
+
+    def test_doctor_finds_what_is_wrong(self):
+        self.assertIn("store", cli("doctor"))
+        got = json.loads(cli("doctor", "--json"))
+        self.assertTrue(got["ok"])
+        self.assertLessEqual({"group", "level", "what", "fix"}, set(got["findings"][0]))
+        done = run("doctor", "--json", "--config", str(world.gateway.path),
+                   env=environment())  # the provider's key is not there
+        self.assertEqual(done.code, 1, done)
+        bad = [f for f in json.loads(done.out)["findings"] if f["level"] == "error"]
+        self.assertTrue(bad and bad[0]["fix"], bad)
+        self.assertEqual(run("doctor", "--config", "/nowhere.yaml").code, 3)
+
+    def test_a_store_that_is_not_there_is_told(self):
+        path = world.gateway.folder / "none.yaml"
+        path.write_text(json.dumps({**world.gateway.config, "store": "sqlite:/nowhere/x.db"}))
+        for command in ("list", "decisions", "export", "stats"):
+            done = run(command, "--config", str(path), env=environment(UPSTREAM_KEY="k"))
+            self.assertEqual(done.code, 6, done)
+            self.assertIn("/nowhere/x.db", done.err)
+
+
+class Tail(unittest.TestCase):
+    def follow(self, *args, wanted, **env):
+        config = {**world.gateway.config, "listen": f"127.0.0.1:{world.gateway.port}"}
+        path = world.gateway.folder / "tail.yaml"
+        path.write_text(json.dumps(config))
+        child = subprocess.Popen([BINARY, "tail", "--config", str(path), *args],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=environment(UPSTREAM_KEY="k", **env))
+        try:
+            if "--store" in args:
+                read_until(child.stderr.fileno(), b"following the store")
+            else:
+                time.sleep(0.5)
+            for i in range(3):  # the first may come before it listens
+                call("think", f"tell the tail {i}", f"tail-{i}")
+            return read_until(child.stdout.fileno(), wanted).decode()
+        finally:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+            child.stderr.close()
+
+    def test_it_follows_the_daemon(self):
+        out = self.follow(wanted=b"done", RATIONALE_KEY=OPERATOR)
+        self.assertIn("tail-", out)
+        out = self.follow("--json", wanted=b"llm_interaction", RATIONALE_KEY=OPERATOR)
+        for line in out.splitlines()[:-1]:
+            json.loads(line)
+
+    def test_it_follows_the_store(self):
+        self.assertIn("[DIRECT]", self.follow("--store", wanted=b"[DIRECT]"))
+
+    def test_it_says_when_a_key_is_needed(self):
+        config = {**world.gateway.config, "listen": f"127.0.0.1:{world.gateway.port}"}
+        path = world.gateway.folder / "tail.yaml"
+        path.write_text(json.dumps(config))
+        done = run("tail", "--config", str(path), env=environment(UPSTREAM_KEY="k"))
+        self.assertEqual(done.code, 4, done)
+        self.assertIn("RATIONALE_KEY", done.err)
+
+
+if __name__ == "__main__":
+    assert os.path.exists(BINARY) and history_test and sql and ALICE
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

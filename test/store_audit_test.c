@@ -1,0 +1,535 @@
+/* The audit log and what it guards; erasure, retention; sessions and tools that applications tell of.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/file.h"
+#include "store/audit.h"
+#include "store/db.h"
+#include "store_help.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#define CALLS 250u /* more than two pages of the verifier */
+
+static void fill(struct store *s, unsigned from, unsigned to, const char *session)
+{
+    for (unsigned i = from; i < to; i++) {
+        struct store_call row = store_call_none;
+        char id[32];
+
+        snprintf(id, sizeof id, "call-%05u", i);
+        row.id = str_c(id);
+        row.session_id = str_c(session);
+        row.subject = STR("patient 4711");
+        row.started_ms = 1000 + i;
+        row.ended_ms = 2000 + i;
+        row.cost_usd = 0.1 * i;
+        row.request = row.reply = STR("{\"messages\":[]}");
+        row.reasoning = STR("a thought");
+        row.answer = STR("an answer");
+        row.decision = STR("[TOOL_CALL] look: because");
+        row.tools = STR("[\"look\"]");
+        row.segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":9,\"tokens\":2},"
+                           "{\"kind\":\"answer\",\"at\":3,\"size\":6,\"exact\":true}]");
+        store_call_put(s, &row, NULL);
+    }
+}
+
+static struct audit_report verify(struct place *p)
+{
+    char head[FILE_PATH_MAX];
+    struct audit_report r;
+    struct db *db;
+    struct err e;
+
+    CHECK_F(audit_head_path(str_c(p->url), str_c(p->spool), head, sizeof head, &e), "%s", e.text);
+    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
+    CHECK_F(audit_verify(db, head, &r, &e), "%s", e.text);
+    db_close(db);
+    return r;
+}
+
+/* A store with something in it, closed. */
+static void make(struct place *p)
+{
+    struct store_tool tool = {.id = STR("tool-1"),
+                              .session_id = STR("s"),
+                              .tool_name = STR("look"),
+                              .result = STR("42"),
+                              .timestamp_us = 5,
+                              .duration_ms = -1,
+                              .success = true};
+    struct store *s;
+
+    place_init(p);
+    s = open_store(p);
+    fill(s, 0, CALLS, "s");
+    store_tool_put(s, &tool, NULL);
+    store_audit_put(s, STR("me"), STR("config"), STR("reload"), STR("{}"));
+    store_close(s);
+}
+
+TEST(a_log_that_nobody_touched_holds)
+{
+    struct audit_report r;
+    struct place p;
+    struct store *s;
+
+    make(&p);
+    r = verify(&p);
+    CHECK_F(r.ok, "%lld: %s", (long long)r.bad_seq, r.why);
+    CHECK_INT(r.entries, CALLS + 2);
+    CHECK_INT(r.rows, CALLS + 1);
+    CHECK(r.anchor.seq == r.head.seq && memcmp(r.anchor.hash, r.head.hash, 32) == 0);
+    s = open_store(&p); /* and grows */
+    fill(s, CALLS, CALLS + 10, "t");
+    fill(s, 0, 10, "s"); /* again */
+    settle(s);
+    r = verify(&p); /* while it is open */
+    CHECK_F(r.ok, "%lld: %s", (long long)r.bad_seq, r.why);
+    CHECK_INT(r.rows, CALLS + 11);
+    store_close(s);
+    r = verify(&p);
+    CHECK_F(r.ok && r.anchor.seq == (int64_t)CALLS + 12, "%s", r.why);
+    place_release(&p);
+}
+
+static const struct {
+    const char *sql, *postgres; /* NULL: the same */
+    const char *why;
+    int64_t seq; /* -1: any */
+} crimes[] = {
+    {"UPDATE llm_interactions SET answer = 'another' WHERE interaction_id = 'call-00007'",
+     NULL,
+     "not as it was stored: call-00007",
+     8},
+    {"UPDATE llm_interactions SET cost_usd = 0.7000001 WHERE interaction_id = 'call-00007'",
+     NULL,
+     "not as it was stored",
+     8},
+    {"UPDATE llm_interactions SET request = x'00' || substr(request, 2) WHERE interaction_id ="
+     " 'call-00200'",
+     "UPDATE llm_interactions SET request = '\\x00'::bytea || substr(request, 2) WHERE"
+     " interaction_id = 'call-00200'",
+     "not as it was stored",
+     201},
+    {"UPDATE llm_interactions SET session_id = 'other' WHERE interaction_id = 'call-00249'",
+     NULL,
+     "not as it was stored",
+     250},
+    {"UPDATE reasoning_segments SET text = 'a lie' WHERE interaction_id = 'call-00003' AND n = 0",
+     NULL,
+     "not as it was stored",
+     4},
+    {"DELETE FROM reasoning_segments WHERE interaction_id = 'call-00003' AND n = 1",
+     NULL,
+     "not as it was stored",
+     4},
+    {"UPDATE mcp_communications SET tool_result = '43'", NULL, "not as it was stored: tool-1", 251},
+    {"DELETE FROM llm_interactions WHERE interaction_id = 'call-00100'",
+     NULL,
+     "gone and was not erased: call-00100",
+     101},
+    {"UPDATE decisions SET entry = '[DIRECT] no' WHERE interaction_id = 'call-00005'",
+     NULL,
+     "not the one of its call",
+     -1},
+    {"DELETE FROM decisions WHERE interaction_id = 'call-00005'", NULL, "decision of a call", -1},
+    {"INSERT INTO llm_interactions (interaction_id) VALUES ('forged')", NULL, "does not know", -1},
+    {"INSERT INTO mcp_communications (communication_id) VALUES ('forged')",
+     NULL,
+     "does not know",
+     -1},
+    {"UPDATE audit_log SET actor = 'you' WHERE action = 'config'", NULL, "was changed", 252},
+    {"UPDATE audit_log SET time_us = time_us - 1 WHERE seq = 77", NULL, "was changed", 77},
+    {"DELETE FROM audit_log WHERE seq = 77", NULL, "entry is missing", 77},
+    {"DELETE FROM audit_log WHERE seq = 1", NULL, "entry is missing", 1},
+    /* two entries, or two digests, change places */
+    {"UPDATE audit_log SET seq = -1 WHERE seq = 10; UPDATE audit_log SET seq = 10 WHERE seq = 11;"
+     "UPDATE audit_log SET seq = 11 WHERE seq = -1",
+     NULL,
+     "does not follow",
+     10},
+    {"DELETE FROM audit_log WHERE seq > 240; DELETE FROM llm_interactions WHERE started_ms >= 1240;"
+     "DELETE FROM mcp_communications; DELETE FROM decisions WHERE timestamp_us >= 2240000;"
+     "DELETE FROM reasoning_segments WHERE interaction_id >= 'call-00240'",
+     NULL,
+     "ends before its anchored head",
+     241},
+    {"DELETE FROM audit_log", NULL, "ends before", 1},
+    {"UPDATE store_keys SET value = "
+     "x'0000000000000000000000000000000000000000000000000000000000000000'",
+     "UPDATE store_keys SET value = "
+     "'\\x0000000000000000000000000000000000000000000000000000000000000000'",
+     "not as it was stored",
+     1},
+};
+
+TEST(whatever_is_changed_removed_or_added_is_seen)
+{
+    for (size_t i = 0; i < COUNT_OF(crimes); i++) {
+        struct audit_report r;
+        struct place p;
+
+        make(&p);
+        do_sql(&p, p.postgres && crimes[i].postgres ? crimes[i].postgres : crimes[i].sql);
+        r = verify(&p);
+        CHECK_F(!r.ok, "%s", crimes[i].sql);
+        CHECK_F(strstr(r.why, crimes[i].why), "%s: %s", crimes[i].sql, r.why);
+        CHECK_F(crimes[i].seq < 0 || r.bad_seq == crimes[i].seq,
+                "%s: %lld",
+                crimes[i].sql,
+                (long long)r.bad_seq);
+        place_release(&p);
+    }
+}
+
+TEST(a_tail_that_was_cut_is_seen_also_after_more_was_added)
+{
+    struct audit_report r;
+    struct place p;
+    struct store *s;
+
+    make(&p);
+    do_sql(&p,
+           "DELETE FROM audit_log WHERE seq > 240; DELETE FROM llm_interactions WHERE started_ms >="
+           " 1240; DELETE FROM mcp_communications; DELETE FROM decisions WHERE timestamp_us >="
+           " 2240000; DELETE FROM reasoning_segments WHERE interaction_id >= 'call-00240'");
+    s = open_store(&p);
+    fill(s, 240, CALLS + 50, "s");
+    store_close(s);
+    r = verify(&p);
+    CHECK_F(!r.ok && strstr(r.why, "did not end where its head said"), "%s", r.why);
+    CHECK_INT(r.bad_seq, 241);
+    place_release(&p);
+}
+
+TEST(a_log_without_its_head_is_not_trusted)
+{
+    struct audit_report r;
+    struct place p;
+    char head[FILE_PATH_MAX];
+    struct err e;
+
+    make(&p);
+    CHECK(audit_head_path(str_c(p.url), str_c(p.spool), head, sizeof head, &e));
+    CHECK_INT(unlink(head), 0);
+    r = verify(&p);
+    CHECK_F(!r.ok && strstr(r.why, "head"), "%s", r.why);
+    place_release(&p);
+}
+
+/* ---- erasure ---- */
+
+static bool holds(const char *path, str needle)
+{
+    static char bytes[1 << 16];
+    size_t keep = 0, n;
+    FILE *f = fopen(path, "rb");
+    bool found = false;
+
+    if (!f)
+        return false;
+    while (!found && (n = fread(bytes + keep, 1, sizeof bytes - keep, f)) > 0) {
+        str all = {bytes, keep + n};
+
+        found = str_find(all, needle) != STR_NONE;
+        keep = all.n < needle.n ? all.n : needle.n - 1;
+        memmove(bytes, bytes + all.n - keep, keep);
+    }
+    fclose(f);
+    return found;
+}
+
+/* In any file of the place. */
+static bool anywhere(struct place *p, str needle)
+{
+    const char *folders[] = {p->dir, p->spool};
+    char path[600];
+    bool found = false;
+
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        DIR *d = opendir(folders[i]);
+        struct dirent *de;
+
+        while (d && (de = readdir(d))) {
+            snprintf(path, sizeof path, "%s/%s", folders[i], de->d_name);
+            found |= de->d_type == DT_REG && holds(path, needle);
+        }
+        if (d)
+            closedir(d);
+    }
+    return found;
+}
+
+static struct store_call secret_call(const char *id, const char *session, const char *subject)
+{
+    struct store_call row = store_call_none;
+
+    row.id = str_c(id);
+    row.session_id = str_c(session);
+    row.subject = str_c(subject);
+    row.started_ms = 1;
+    row.asked = STR("zanzibarquery about me");
+    row.answer = STR("zanzibaranswer for you");
+    row.reasoning = STR("zanzibarthought of mine");
+    row.request = STR("{\"zanzibarrequest\":1}");
+    row.error_message = STR("zanzibarerror");
+    row.decision = STR("[TOOL_CALL] zanzibartool: zanzibarwhy");
+    row.tools = STR("[\"zanzibartool\"]");
+    row.segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":23}]");
+    return row;
+}
+
+static void check_erased(struct place *p, struct store *s, enum store_erase_what what,
+                         const char *name)
+{
+    struct audit_report r;
+    struct store_receipt got;
+    struct err e;
+
+    CHECK_F(store_erase(s, what, str_c(name), STR("operator"), &got, &e), "%s", e.text);
+    CHECK_INT(got.sessions, 1);
+    CHECK_INT(got.interactions, 2);
+    CHECK_INT(got.decisions, 2);
+    CHECK_INT(got.communications, 1);
+    CHECK(strlen(got.id) == 36 && strlen(got.head_hash) == 64 && got.erased_at_us > 0);
+    CHECK_INT(ask(p, "SELECT count(*) FROM llm_interactions WHERE session_id = 'gone'"), 0);
+    CHECK_INT(ask(p, "SELECT count(*) FROM alert_sessions"), 1);
+    CHECK_INT(ask(p, "SELECT count(*) FROM reasoning_segments"), 2 * 300);
+    CHECK_INT(ask(p, "SELECT count(*) FROM decision_tools"), 300);
+    CHECK_INT(words(p, "interactions", "zanzibaranswer"), 0);
+    CHECK_INT(words(p, "decisions", "zanzibarwhy"), 0);
+    CHECK_INT(words(p, "interactions", "answer"), 300);
+    CHECK(!anywhere(p, STR("zanzibar")));
+    CHECK(!anywhere(p, STR("jane")));
+    r = verify(p);
+    CHECK_F(r.ok && r.erased == 3, "%lld: %s", (long long)r.bad_seq, r.why);
+}
+
+TEST(what_is_erased_is_gone_from_every_file_and_the_log_still_holds)
+{
+    for (int subject = 0; subject < 2; subject++) {
+        struct store_tool tool = {.id = STR("t"),
+                                  .session_id = STR("gone"),
+                                  .arguments = STR("zanzibarargument"),
+                                  .duration_ms = -1};
+        struct store_piece piece = {STR("b"), 0, STR("answer"), STR("zanzibarpiece")};
+        struct store_call row;
+        struct store_receipt got;
+        struct place p;
+        struct store *s;
+        struct err e;
+
+        place_init(&p);
+        s = open_store(&p);
+        fill(s, 0, 150, "stays");
+        row = secret_call("a", "gone", "jane");
+        store_call_begin(s, &row);
+        store_call_put(s, &row, NULL);
+        row = secret_call("b", "gone", "jane");
+        store_piece_put(s, &piece);
+        if (subject)
+            settle(s);
+        store_call_put(s, &row, NULL);
+        store_tool_put(s, &tool, NULL);
+        fill(s, 150, 300, "stays");
+        check_erased(
+            &p, s, subject ? STORE_ERASE_SUBJECT : STORE_ERASE_SESSION, subject ? "jane" : "gone");
+        row = secret_call("a", "gone", "jane");
+        row.asked = row.answer = row.reasoning = STR("again");
+        store_call_put(s, &row, NULL); /* what was erased does not come back */
+        settle(s);
+        CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions WHERE session_id = 'gone'"), 0);
+        CHECK_F(
+            store_erase(s, STORE_ERASE_SUBJECT, STR("nobody"), STR(""), &got, &e), "%s", e.text);
+        CHECK(got.sessions == 0 && got.interactions == 0);
+        CHECK(!store_erase(s, STORE_ERASE_SUBJECT, STR(""), STR(""), &got, &e));
+        store_close(s);
+        CHECK(verify(&p).ok);
+        place_release(&p);
+    }
+}
+
+/* ---- retention ---- */
+
+static void wait_for(struct place *p, const char *sql, long long want)
+{
+    for (int ms = 0; ms < 20000 && ask(p, sql) != want; ms += 20)
+        usleep(20000);
+    CHECK_INT(ask(p, sql), want);
+}
+
+TEST(sessions_whose_time_is_over_go_and_others_stay)
+{
+    int64_t now = clock_wall_ms(&clock_real);
+    struct store_options o;
+    struct store *s;
+    struct place p;
+    struct err e;
+
+    place_init(&p);
+    o = options(&p);
+    o.retention_age_ms = 3600000;
+    o.retention_every_ms = 50;
+    CHECK_F(store_open(&o, &s, &e), "%s", e.text);
+    for (unsigned i = 0; i < 120; i++) {
+        struct store_call row = store_call_none;
+        char id[32];
+
+        snprintf(id, sizeof id, "c%u", i);
+        row.id = str_c(id);
+        row.started_ms = row.ended_ms = i % 2 ? now : now - 7200000;
+        store_call_put(s, &row, NULL);
+    }
+    settle(s);
+    wait_for(&p, "SELECT count(*) FROM llm_interactions", 60);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions"), 60);
+    CHECK(ask(&p, "SELECT count(*) FROM audit_log WHERE action = 'retention'") >= 2);
+    store_close(s);
+    CHECK(verify(&p).ok && verify(&p).erased == 60);
+    place_release(&p);
+}
+
+TEST(the_oldest_go_once_there_is_too_much_but_none_before_its_time)
+{
+    int64_t now = clock_wall_ms(&clock_real);
+    static char body[20000];
+    struct rand r;
+    struct store_options o;
+    struct store *s;
+    struct place p;
+    struct err e;
+
+    place_init(&p);
+    rand_init(&r, 1);
+    for (size_t i = 0; i < sizeof body; i++)
+        body[i] = (char)('!' + rand_below(&r, 90));
+    o = options(&p);
+    o.retention_bytes = 1 << 20;
+    o.retention_min_ms = 3600000;
+    o.retention_every_ms = 50;
+    CHECK_F(store_open(&o, &s, &e), "%s", e.text);
+    for (unsigned i = 0; i < 400; i++) {
+        struct store_call row = store_call_none;
+        char id[32];
+
+        snprintf(id, sizeof id, "c%u", i);
+        row.id = str_c(id);
+        row.started_ms = row.ended_ms = i < 50 ? now : now - 7200000 - i;
+        row.reasoning_summary = (str){body, 10000 + i};
+        row.answer = (str){body + i, 9000};
+        store_call_put(s, &row, NULL);
+    }
+    settle(s);
+    wait_for(&p, "SELECT count(*) FROM llm_interactions WHERE interaction_id = 'c399'", 0);
+    wait_for(&p,
+             "SELECT count(*) FROM llm_interactions WHERE started_ms > 1000000 AND"
+             " interaction_id IN ('c0', 'c49')",
+             2);
+    CHECK_INT(ask(&p,
+                  "SELECT count(*) FROM llm_interactions WHERE interaction_id IN"
+                  " ('c0', 'c10', 'c20', 'c49')"),
+              4);
+    store_close(s);
+    CHECK(verify(&p).ok);
+    place_release(&p);
+}
+
+/* ---- what applications tell ---- */
+
+TEST(a_session_that_an_application_runs_is_its_own_to_end)
+{
+    struct store_session row = {.id = STR("s"),
+                                .alert_id = STR("alert-1"),
+                                .agent_type = STR("kubernetes"),
+                                .alert_type = STR("NamespaceTerminating"),
+                                .status = STR("in_progress"),
+                                .alert_data = STR("{\"a\":1}"),
+                                .started_us = 1000,
+                                .completed_us = -1};
+    struct store_session more = {
+        .id = STR("s"), .session_metadata = STR("{}"), .started_us = -1, .completed_us = -1};
+    struct store_call call = store_call_none;
+    struct place p;
+    struct store *s;
+
+    place_init(&p);
+    s = open_store(&p);
+    store_session_put(s, &row, NULL);
+    store_session_put(s, &row, NULL);
+    call.id = STR("c");
+    call.session_id = STR("s");
+    call.started_ms = call.ended_ms = 5;
+    call.input_tokens = 7;
+    store_call_put(s, &call, NULL);
+    store_session_put(s, &more, NULL);
+    settle(s);
+    CHECK_INT(
+        ask(&p,
+            "SELECT count(*) FROM alert_sessions WHERE status = 'in_progress' AND agent_type ="
+            " 'kubernetes' AND alert_type = 'NamespaceTerminating' AND alert_id = 'alert-1'"
+            " AND alert_data = '{\"a\":1}' AND session_metadata = '{}' AND call_count = 1 AND"
+            " input_tokens = 7 AND completed_at_us IS NULL AND started_at_us = 1000"),
+        1);
+    more.status = STR("failed");
+    more.error_message = STR("no");
+    more.completed_us = 9000;
+    store_session_put(s, &more, NULL);
+    store_close(s);
+    CHECK_INT(ask(&p,
+                  "SELECT count(*) FROM alert_sessions WHERE status = 'failed' AND error_message ="
+                  " 'no' AND completed_at_us = 9000 AND agent_type = 'kubernetes'"),
+              1);
+    CHECK(verify(&p).ok);
+    place_release(&p);
+}
+
+TEST(an_exchange_with_a_tool_is_kept_once_and_counted_once)
+{
+    struct store_tool row = {.id = STR("t"),
+                             .session_id = STR("s"),
+                             .parent_id = STR("c"),
+                             .server_name = STR("k8s"),
+                             .communication_type = STR("tool_call"),
+                             .tool_name = STR("get_pods"),
+                             .arguments = STR("{}"),
+                             .result = STR("[]"),
+                             .available_tools = STR("[\"get_pods\"]"),
+                             .error_message = STR("e"),
+                             .step = STR("look"),
+                             .timestamp_us = 77,
+                             .duration_ms = 5,
+                             .success = true};
+    struct place p;
+    struct store *s;
+
+    place_init(&p);
+    s = open_store(&p);
+    store_tool_put(s, &row, NULL);
+    store_tool_put(s, &row, NULL);
+    settle(s);
+    store_tool_put(s, &row, NULL);
+    store_close(s);
+    CHECK_INT(ask(&p,
+                  "SELECT count(*) FROM mcp_communications WHERE communication_id = 't' AND"
+                  " session_id = 's' AND parent_id = 'c' AND server_name = 'k8s' AND"
+                  " communication_type = 'tool_call' AND tool_name = 'get_pods' AND"
+                  " tool_arguments = '{}' AND tool_result = '[]' AND available_tools ="
+                  " '[\"get_pods\"]' AND error_message = 'e' AND step_description = 'look' AND"
+                  " timestamp_us = 77 AND duration_ms = 5 AND success = 1"),
+              1);
+    CHECK_INT(ask(&p, "SELECT tool_count FROM alert_sessions WHERE session_id = 's'"), 1);
+    CHECK(verify(&p).ok);
+    place_release(&p);
+}
+
+TEST_MAIN(T(a_log_that_nobody_touched_holds), T(whatever_is_changed_removed_or_added_is_seen),
+          T(a_tail_that_was_cut_is_seen_also_after_more_was_added),
+          T(a_log_without_its_head_is_not_trusted),
+          T(what_is_erased_is_gone_from_every_file_and_the_log_still_holds),
+          T(sessions_whose_time_is_over_go_and_others_stay),
+          T(the_oldest_go_once_there_is_too_much_but_none_before_its_time),
+          T(a_session_that_an_application_runs_is_its_own_to_end),
+          T(an_exchange_with_a_tool_is_kept_once_and_counted_once))
