@@ -114,7 +114,6 @@ void server_end(struct server_exchange *x);
 /* The same for one who may be slow to take it: a drain does not wait for that. */
 void server_leave(struct server_exchange *x);
 size_t server_queued(const struct server_exchange *x); /* bytes the client has not taken */
-void server_flush(struct server_exchange *x);          /* what was written goes out now */
 /* The reply cannot be finished: the connection is closed so that the client sees it was cut. */
 void server_abort(struct server_exchange *x);
 

@@ -169,11 +169,6 @@ void server_leave(struct server_exchange *x)
     x->brief = x->state == ST_LINGER;
 }
 
-void server_flush(struct server_exchange *x)
-{
-    conn_flush(x->conn);
-}
-
 size_t server_queued(const struct server_exchange *x)
 {
     return conn_queued(x->conn);
