@@ -156,6 +156,12 @@ void reasoning_handle(struct exchange *ex);
 void export_handle(struct exchange *ex);
 void session_export(struct exchange *ex, str id);
 
+/* history_erase.c */
+void session_delete_handle(struct exchange *ex);
+void erase_handle(struct exchange *ex);
+void audit_handle(struct exchange *ex);
+void audit_verify_handle(struct exchange *ex);
+
 /* admin.c, admin_system.c */
 void providers_handle(struct exchange *ex);
 void levels_handle(struct exchange *ex);
