@@ -97,6 +97,8 @@ struct config {
     str store_url;
     str spool; /* folder of the store's journal; empty: beside it */
     enum store_durability durability;
+    uint64_t retention_age_ms, retention_min_ms; /* 0: for good; at least so long whatever comes */
+    size_t retention_size;                       /* bytes of the tables; 0: any */
     struct config_key *keys;
     size_t key_count;
     struct config_provider *providers;

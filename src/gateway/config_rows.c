@@ -9,10 +9,14 @@
 #define KEY(member) offsetof(struct config_key, member)
 #define PRESET(member) offsetof(struct config_preset, member)
 #define MS_MAX CONFIG_MS_MAX
+#define YEARS_MAX (100 * 366.0 * 24 * 3600 * 1000)
 
 static const struct config_row top[] = {
     {"store", CONFIG_IS_TEXT, TOP(store_url), "sqlite:rationale.db", 0, 0, NULL, false},
     {"spool", CONFIG_IS_TEXT, TOP(spool), "", 0, 0, NULL, false},
+    {"retention.age", CONFIG_IS_MS, TOP(retention_age_ms), "0s", 0, YEARS_MAX, NULL, false},
+    {"retention.minimum", CONFIG_IS_MS, TOP(retention_min_ms), "0s", 0, YEARS_MAX, NULL, false},
+    {"retention.size", CONFIG_IS_SIZE, TOP(retention_size), "0B", 0, 1e15, NULL, false},
     {"durability", CONFIG_IS_CHOICE, TOP(durability), "durable", 0, 0, "durable fast", false},
     {"reasoning.show", CONFIG_IS_FLAG, TOP(show), "false", 0, 0, NULL, false},
     {"reasoning.keep", CONFIG_IS_CHOICE, TOP(keep), "none", 0, 0, "none summary text", false},

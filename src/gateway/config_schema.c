@@ -69,6 +69,7 @@ static const char first[] =
     "'listen':" TEXT ","
     "'store':" TEXT ","
     "'spool':" TEXT ","
+    "'retention':" OBJECT("'age':" MEASURE ",'minimum':" MEASURE ",'size':" MEASURE) ","
     "'durability':" ONE_OF("'durable','fast'") ","
     "'keys':{'type':'array','items':" KEY "},"
     "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"

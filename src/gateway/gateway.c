@@ -86,6 +86,9 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     struct store_options so = {.url = c->store_url,
                                .spool = c->spool,
                                .durability = c->durability,
+                               .retention_age_ms = c->retention_age_ms,
+                               .retention_min_ms = c->retention_min_ms,
+                               .retention_bytes = c->retention_size,
                                .queue_size_max = QUEUE_MAX,
                                .clock = o->clock};
 

@@ -175,7 +175,10 @@ bool engine_begin(struct engine *en, bool durable, struct err *e)
 
 bool engine_full(const struct engine *en)
 {
-    return en->count == ENGINE_BATCH_MAX || en->size >= ENGINE_BATCH_SIZE_MAX;
+    /* In PostgreSQL a row that changes often in one transaction becomes slow to find. */
+    size_t count_max = en->kind == DB_POSTGRES ? ENGINE_BATCH_POSTGRES_MAX : ENGINE_BATCH_MAX;
+
+    return en->count >= count_max || en->size >= ENGINE_BATCH_SIZE_MAX;
 }
 
 /* What stands in the journal, one of them. */

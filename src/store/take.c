@@ -29,6 +29,7 @@ struct take {
     struct journal_place place, told; /* taken; damage up to there was told */
     bool caught_up;                   /* what earlier processes left is taken */
     bool damaged;                     /* this segment is */
+    bool unsure;                      /* how far the tables are: something failed */
     unsigned batch;                   /* records in it */
     unsigned careful;                 /* so many batches are of one record */
     uint64_t anchor_ns, retain_ns;    /* when each is due */
@@ -252,6 +253,21 @@ static bool catch_up(struct take *t, struct err *e)
     return true;
 }
 
+/* A commit whose answer was lost may have been made. */
+static bool make_sure(struct take *t, struct err *e)
+{
+    struct journal_place place;
+
+    if (!t->unsure)
+        return true;
+    if (!engine_place(t->o.engine, &place, e))
+        return false;
+    t->unsure = false;
+    if (before(t->place, place))
+        t->place = place;
+    return true;
+}
+
 static bool step(struct take *t, struct err *e)
 {
     struct journal_place place = t->place;
@@ -308,7 +324,7 @@ static void *run(void *take)
     log_scope_enter(&scope, t->o.log, STR(""));
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     while (!stopping(t)) {
-        bool ok = step(t, &e);
+        bool ok = make_sure(t, &e) && step(t, &e);
 
         note(t, ok, &e);
         if (ok) {
@@ -316,6 +332,7 @@ static void *run(void *take)
             continue;
         }
         engine_rollback(t->o.engine);
+        t->unsure = true;
         wait_ms(t, retry_ms);
         retry_ms = 2 * retry_ms < RETRY_MS_MAX ? 2 * retry_ms : RETRY_MS_MAX;
     }
