@@ -14,7 +14,8 @@ check: ; @tools/setup build test check && tools/check
 tsan: ; @tools/setup build test check && tools/check tsan
 fuzz: ; @tools/setup build check && tools/check fuzz
 bench: ; @tools/setup build bench && tools/bench
+conformance: all ; @tools/conformance $(BUILD)/rationale
 install: all ; meson install -C $(BUILD) --no-rebuild
 clean: ; rm -rf build build-*
 
-.PHONY: all ready demo demo-split test check tsan fuzz bench install clean
+.PHONY: all ready demo demo-split test check tsan fuzz bench conformance install clean

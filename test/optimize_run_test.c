@@ -370,6 +370,13 @@ TEST(a_folder_is_held_by_one)
     CHECK_STR(kept, "one\ntwo\nthree\n");
     optimize_folder_close(&a);
     arena_release(&arena);
+    (void)snprintf(path, sizeof path, "%s/x/y/run.jsonl", dir);
+    CHECK(unlink(path) == 0);
+    for (const char *const *under = (const char *const[]){"/x/y", "/x", "", NULL}; *under;
+         under++) {
+        (void)snprintf(path, sizeof path, "%s%s", dir, *under);
+        CHECK(rmdir(path) == 0);
+    }
 }
 
 TEST_MAIN(T(keeping_a_run_does_not_change_it), T(killed_behind_any_line_it_ends_the_same),

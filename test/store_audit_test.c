@@ -1,4 +1,4 @@
-/* The audit log and what it guards; erasure, retention; sessions and tools that applications tell of.
+/* The audit log and what it guards; erasure, retention; sessions and tools that applications tell.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -16,7 +16,7 @@ struct embed {
     const char *digest; /* the front of its SHA-256, in hex */
 };
 
-extern const struct embed page_files[]; /* of the first page: src/serve/page */
+extern const struct embed page_files[]; /* of the dashboard, packed with gzip */
 extern const size_t page_files_count;
 extern const struct embed demo_files[]; /* of the demo: example/demo */
 extern const size_t demo_files_count;

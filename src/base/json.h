@@ -112,7 +112,8 @@ static inline const struct json_node *json_value(const struct json_node *key)
 #define JSON_KEYS_REPEAT 0x8000 /* two of them may be the same */
 static inline uint16_t json_key_bit(const char *p, size_t n)
 {
-    size_t kind = (n + (n ? (unsigned char)p[0] * 5u + (unsigned char)p[n - 1] : 0)) & 15;
+    /* The factors keep the keys of the dialects' own objects apart. */
+    size_t kind = (n + (n ? (unsigned char)p[0] * 11u + (unsigned char)p[n - 1] * 2u : 0)) & 15;
 
     return (uint16_t)(1u << (kind == 15 ? 7 : kind));
 }

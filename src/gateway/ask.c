@@ -30,6 +30,7 @@ struct ask {
     size_t call_count;
     enum chat_stop stop;
     struct chat_usage usage;
+    double cost_usd;
     struct chat_error error;
     bool failed, recorded;
 
@@ -147,6 +148,8 @@ static void on_end(void *ctx, const struct err *e)
     struct ask *a = ctx;
 
     a->recorded = !e;
+    if (a->call)
+        a->cost_usd = call_cost(a->call);
     if (e)
         fail(a, 503, "not_recorded", str_c(e->text));
     over(a);
@@ -218,6 +221,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     a->gl = gl;
     a->in = *r;
     a->usage = chat_usage_none;
+    a->cost_usd = -1;
     arena_init(&a->arena, ARENA_MAX);
     json_init(&a->doc);
     buf_init(&a->text, TEXT_MAX);
@@ -262,6 +266,7 @@ static void give(struct ask *a, struct arena *arena, struct ask_reply *out)
                               .call_count = a->call_count,
                               .stop = a->stop,
                               .usage = a->usage,
+                              .cost_usd = a->cost_usd,
                               .recorded = a->recorded,
                               .error = a->error};
     out->calls = arena_zero(arena, a->call_count + 1, sizeof *out->calls);

@@ -38,6 +38,7 @@ struct ask_reply {
     size_t call_count;
     enum chat_stop stop;
     struct chat_usage usage;
+    double cost_usd;         /* -1: not known */
     bool recorded;           /* it is in the store, or nothing is kept */
     struct chat_error error; /* if it failed */
 };

@@ -287,6 +287,10 @@ static void put_top(struct printer *p, const struct json_node *root)
         put_rows(p, &some, root, p->c, 0);
         if (str_eq(head, STR("otlp")))
             put_headers(p, root);
+        if (str_eq(head, STR("data_masking"))) {
+            put_as_given(p, member(p, root, "data_masking"), "pattern_groups", 1);
+            put_as_given(p, member(p, root, "data_masking"), "custom_patterns", 1);
+        }
         i += n - 1;
     }
 }

@@ -161,6 +161,7 @@ struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to,
     memcpy(at + frame.n + to->name.n, key.p, key.n);
     *m = (struct hub_message){.refs = 1,
                               .seq = ++h->seq,
+                              .passing = h->passing,
                               .kind = to->kind,
                               .audience = audience,
                               .session = {at + frame.n, to->name.n},
@@ -230,11 +231,6 @@ void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m)
     for (uint64_t left = to->ports; left; left &= left - 1)
         inbox_add(h, h->ports[__builtin_ctzll(left)], m);
     hub_message_free(m);
-}
-
-uint64_t hub_message_seq(const struct hub_message *m)
-{
-    return m->told ? m->seq : 0;
 }
 
 str hub_message_json(const struct hub_message *m)

@@ -20,7 +20,8 @@
  * Promises:
  *   - A viewer never slows a call. Nobody watching, a piece of text costs an append under the
  *     call's own lock; watched, it is told once a round of the loop, and on dashboard_updates at
- *     most HUB_RATE times a second a call.
+ *     most HUB_RATE times a second a call. Where many watch, they are served a few at a time, and
+ *     so seldom that a loop spends no more than about a twentieth of its time on them.
  *   - A viewer that does not keep up loses messages and is told how many: a gap. Behind it comes
  *     what one who subscribes late gets: all running calls with their texts so far.
  *   - A text is told in order; `at` says where a piece begins, so nobody has to trust it.
@@ -139,6 +140,7 @@ struct hub_viewer_ops {
     void (*send)(void *ctx, const struct hub_message *m); /* lent; may not call the hub */
     bool (*full)(void *ctx);                              /* better not now */
     size_t (*queued)(void *ctx);                          /* bytes that wait for it */
+    void (*flush)(void *ctx); /* what was sent goes out now; may be NULL, as the others below */
     /* Twice a second: whether it is to stay. If not, it has freed its viewer. */
     bool (*tick)(void *ctx);
 };
@@ -158,9 +160,11 @@ bool hub_unsubscribe(struct hub_viewer *v, str channel); /* whether it was subsc
 /* All viewers of a port; fn may free the one it is called for. */
 void hub_viewers_each(struct hub_port *p, void (*fn)(void *viewer_ctx));
 
-/* Its number, rising, or 0 if it was made for one viewer alone and cannot be resumed from; its
- * JSON; the same as a frame of a WebSocket. */
-uint64_t hub_message_seq(const struct hub_message *m);
+/* In send: the number to resume from for who got this message last, rising; 0 if it is none to
+ * resume from. Channels are told at their own pace: what others of it have still to tell is not
+ * lost by it. */
+uint64_t hub_viewer_mark(const struct hub_viewer *v, const struct hub_message *m);
+/* Its JSON; the same as a frame of a WebSocket. */
 str hub_message_json(const struct hub_message *m);
 str hub_message_frame(const struct hub_message *m);
 

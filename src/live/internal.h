@@ -5,6 +5,7 @@
  *   text.c     their texts
  *   words.c    the JSON of each message
  *   port.c     loops: what came in is handed to their viewers
+ *   sweep.c    the same where they are many: a few at a time
  *   viewer.c   subscriptions: what was missed, what was lost
  *
  * Two locks, in this order: the hub's, of all that is shared; a call's, of its texts. A piece of
@@ -31,7 +32,8 @@ enum hub_audience { HUB_ANYONE, HUB_SEES_THOUGHTS, HUB_SEES_NONE };
 struct hub_message {
     _Atomic unsigned refs;
     uint64_t seq;
-    bool told; /* to all; else made for one viewer */
+    bool told;    /* to all; else made for one viewer */
+    bool passing; /* of no use to who has since been told all that runs */
     enum hub_channel_kind kind;
     enum hub_audience audience;
     str session, key; /* behind it, as are the bytes */
@@ -99,6 +101,7 @@ struct hub {
     uint64_t seq;
     struct hub_ring *rings[HUB_CHANNEL_KINDS];
     struct buf scratch; /* a message being made */
+    bool passing;       /* it is such a one */
     _Atomic uint64_t text_bytes, dropped[HUB_WAYS];
 };
 
@@ -107,13 +110,30 @@ struct hub_sub {
     struct hub_place *place;
     struct hub_sub *next, *prev; /* of the place */
     uint64_t from;               /* messages behind this one */
+    uint64_t caught;             /* the same of passing ones */
+    uint64_t done;               /* the last that was taken to it, or kept from it */
     uint64_t missed;
+    uint64_t missed_seen; /* of those that all of the place missed */
+    uint64_t replay_ns;
 };
 
-/* A channel as a port has it. */
+struct hub_batch {
+    struct hub_message **at;
+    size_t n, cap, size;
+};
+
+/* A channel as a port has it. Where it has many subscribers, messages wait for the next sweep. */
 struct hub_place {
     struct hub_channel *channel;
     struct hub_sub *subs;
+    size_t sub_count;
+    struct hub_batch waiting, batch; /* for the next sweep; of the one under way */
+    uint64_t missed;                 /* that did not even find room to wait */
+    uint64_t batch_missed;           /* the same when the sweep began */
+    bool queued, sweeping;
+    struct hub_place *queue_next;
+    struct hub_sub *sweep_at;
+    uint64_t spent_ns, rest_until_ns;
 };
 
 struct hub_viewer {
@@ -136,8 +156,9 @@ struct hub_port {
     struct map sessions;           /* of struct hub_place */
     struct hub_call *dirty, *late; /* with something to tell on session channels, on the other */
     struct loop_task flush, turn;
-    struct loop_timer late_timer, tick;
+    struct loop_timer late_timer, tick, sweep;
     struct hub_viewer *tick_next;
+    struct hub_place *queue; /* with something to sweep */
     _Atomic uint64_t lag_bytes[HUB_WAYS];
     /* Under the hub's lock. */
     struct loop_task task;
@@ -193,6 +214,13 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
 /* call.c; the hub is not locked */
 void hub_port_flush(void *port);
 void hub_port_flush_late(void *port);
+
+/* sweep.c */
+void hub_sweep_add(struct hub_port *p, struct hub_place *place, struct hub_message *m);
+void hub_sweep(void *port);
+void hub_sweep_forget(struct hub_port *p, struct hub_place *place);
+/* The oldest that has not been taken to it yet; UINT64_MAX if there is none. */
+uint64_t hub_sweep_oldest(const struct hub_sub *s);
 
 /* viewer.c */
 void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m);

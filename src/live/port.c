@@ -5,13 +5,20 @@
 #include "live/internal.h"
 
 #define TICK_MS 500
+#define DIRECT_MAX 8 /* viewers of one channel that are told at once */
 
-static void deliver(struct hub_port *p, const struct hub_message *m)
+static void deliver(struct hub_port *p, struct hub_message *m)
 {
     struct hub_place *place = hub_place_find(p, m->kind, m->session);
     struct hub_sub *next;
 
-    for (struct hub_sub *s = place ? place->subs : NULL; s; s = next) {
+    if (!place || !place->subs)
+        return;
+    if (m->kind == HUB_DASH || place->sub_count > DIRECT_MAX || place->queued) {
+        hub_sweep_add(p, place, m);
+        return;
+    }
+    for (struct hub_sub *s = place->subs; s; s = next) {
         next = s->next;
         hub_viewer_offer(s, m);
     }
@@ -107,6 +114,7 @@ struct hub_port *hub_port_new(struct hub *h, struct loop *l)
     loop_task_init(&p->flush, hub_port_flush, p);
     loop_timer_init(&p->late_timer, hub_port_flush_late, p);
     loop_timer_init(&p->tick, on_tick, p);
+    loop_timer_init(&p->sweep, hub_sweep, p);
     hub_lock(h, NULL);
     while (p->index < HUB_PORTS_MAX && h->ports[p->index])
         p->index++;

@@ -72,7 +72,10 @@ static void pass(struct hub_call *c, enum hub_text kind)
 
     if (f->feed && (w->raw.n || w->over)) {
         f->feed(f->ctx, kind, buf_str(&w->raw), w->over, &w->text);
-        buf_reset(&w->raw);
+        if (ceiling(c) == HUB_TEXT_MIN)
+            buf_release(&w->raw);
+        else
+            buf_reset(&w->raw);
     }
     w->over = false;
     trim(c, w);
@@ -88,10 +91,10 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
         pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
     buf_add(c->b.filter.feed ? &w->raw : &w->text, text);
-    if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX)
-        pass(c, kind);
-    else if (w->raw.cap + w->text.cap != cap)
+    if (w->raw.cap + w->text.cap != cap)
         charge(c);
+    if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX || ceiling(c) == HUB_TEXT_MIN)
+        pass(c, kind);
 }
 
 /* ---- telling ---- */

@@ -6,7 +6,9 @@
 
 #define TICK_MS 500
 #define NAME_MAX_SIZE 400
-#define REPLAY_CALLS_MAX 200              /* running calls that a late viewer of all is told of */
+#define REPLAY_CALLS_MAX 200 /* running calls that a late viewer of all is told of */
+#define REPLAY_SUBS_MAX 8
+#define REPLAY_NS 2000000000u
 #define REPLAY_SOME ((size_t)4 << 10)     /* of each of their texts */
 #define REPLAY_SIZE_MAX ((size_t)1 << 20) /* in all; the texts of what is left are left out */
 
@@ -182,34 +184,67 @@ static bool resume(struct hub *h, struct hub_channel *c, uint64_t after, struct 
     return true;
 }
 
+/* Whether what runs is told again behind a gap: of a session always, so that its texts are whole;
+ * of all calls not to many, and not all the time. */
+static bool replays(struct hub_sub *s)
+{
+    uint64_t now = loop_now_ns(s->viewer->port->loop);
+
+    if (s->place->channel->kind == HUB_SESSION)
+        return true;
+    if (s->place->sub_count > REPLAY_SUBS_MAX || now - s->replay_ns < REPLAY_NS)
+        return false;
+    s->replay_ns = now;
+    return true;
+}
+
 void hub_viewer_catch_up(struct hub_sub *s)
 {
     struct hub_viewer *v = s->viewer;
     struct hub *h = v->port->hub;
     struct hub_channel *c = s->place->channel;
     struct parcel out = {.viewer = v};
+    bool again = replays(s);
 
     if (v->ops->full(v->ctx))
         return;
     hub_lock(h, v->port);
-    settle_calls(h, c, HUB_FLUSH);
+    if (again)
+        settle_calls(h, c, HUB_FLUSH);
     say_gap(h, c, (int64_t)s->missed, &out);
-    replay(h, c, &out);
-    s->from = h->seq;
+    if (again)
+        replay(h, c, &out);
+    if (again)
+        s->caught = h->seq;
     s->missed = 0;
     hub_unlock(h);
     parcel_send(&out);
+}
+
+uint64_t hub_viewer_mark(const struct hub_viewer *v, const struct hub_message *m)
+{
+    uint64_t mark = m->seq;
+
+    if (!m->told)
+        return 0;
+    for (size_t i = 0; i < v->sub_count; i++) {
+        uint64_t oldest = hub_sweep_oldest(v->subs[i]);
+
+        mark = oldest <= mark ? oldest - 1 : mark;
+    }
+    return mark;
 }
 
 void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m)
 {
     struct hub_viewer *v = s->viewer;
 
+    s->done = m->seq;
     if (m->seq <= s->from || !sees(v, m))
         return;
     if (s->missed)
         hub_viewer_catch_up(s);
-    if (m->seq <= s->from)
+    if (m->passing && m->seq <= s->caught)
         return; /* it was in what was caught up with */
     if (s->missed || v->ops->full(v->ctx)) {
         s->missed++;
@@ -305,10 +340,15 @@ bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err
     }
     join(h, place->channel, p, after, &out);
     s = base_alloc(sizeof *s);
-    *s = (struct hub_sub){.viewer = v, .place = place, .from = h->seq, .next = place->subs};
+    *s = (struct hub_sub){.viewer = v,
+                          .place = place,
+                          .from = h->seq,
+                          .next = place->subs,
+                          .missed_seen = place->missed};
     if (s->next)
         s->next->prev = s;
     place->subs = s;
+    place->sub_count++;
     v->subs[v->sub_count++] = s;
     hub_unlock(h);
     parcel_send(&out);
@@ -324,9 +364,13 @@ static void sub_free(struct hub_sub *s)
     *(s->prev ? &s->prev->next : &place->subs) = s->next;
     if (s->next)
         s->next->prev = s->prev;
+    if (place->sweep_at == s)
+        place->sweep_at = s->next;
+    place->sub_count--;
     free(s);
     if (place->subs)
         return;
+    hub_sweep_forget(p, place);
     hub_lock(p->hub, p);
     if (c->kind == HUB_SESSION) {
         map_remove(&p->sessions, c->name);

@@ -53,6 +53,7 @@ static void channel_name(struct json_out *o, const struct hub_channel *to)
 
 static void begin(struct hub *h, struct json_out *o, const struct hub_channel *to, const char *type)
 {
+    h->passing = false;
     buf_reset(&h->scratch);
     json_out_init(o, &h->scratch);
     json_out_object(o);
@@ -94,6 +95,7 @@ void hub_say_started(struct hub *h, const struct hub_channel *to, const struct h
     struct json_out o;
 
     begin(h, &o, to, "llm_started");
+    h->passing = true;
     whose(&o, c);
     member(&o, "model", c->b.model);
     member(&o, "provider", c->b.provider);
@@ -115,6 +117,7 @@ void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hu
     struct json_out o;
 
     begin(h, &o, to, "reasoning_status");
+    h->passing = true;
     whose(&o, c);
     member(&o, "state", str_c(states[p->state]));
     count_or_null(&o, "thinking_ms", p->thinking_ms);
@@ -132,6 +135,7 @@ void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_
     struct json_out o;
 
     begin(h, &o, to, types[kind]);
+    h->passing = true;
     whose(&o, c);
     json_out_key(&o, STR("at"));
     json_out_u64(&o, at);
@@ -218,6 +222,7 @@ void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed)
 
 void hub_say_health(struct hub *h, str members)
 {
+    h->passing = false;
     buf_reset(&h->scratch);
     buf_add(&h->scratch, STR("{\"type\":\"system_health\",\"channel\":\"system_health\","));
     buf_add(&h->scratch, members);

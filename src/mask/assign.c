@@ -25,6 +25,7 @@ struct place {
     bool line;           /* the name begins its line */
     bool tight;          /* name=value */
     bool prose;          /* name is value */
+    bool beside;         /* name value */
     bool equal;          /* name == value */
     bool header;         /* name: the rest of the line */
     bool short_of;       /* the text ends before it is clear */
@@ -113,7 +114,9 @@ static bool prose_behind(struct place *p)
             p->prose = true;
             return true;
         }
-    return false;
+    /* password hunter2 */
+    p->prose = p->beside = p->rule == MASK_RULE_PASSWORD || p->rule == MASK_RULE_API_KEY;
+    return p->beside;
 }
 
 /* name: DB_PASSWORD, then on the next line or behind a comma value: x */
@@ -138,7 +141,7 @@ static bool is_argument(const struct place *p)
 
 static bool sign_behind(struct place *p)
 {
-    size_t name_end = p->i, quotes;
+    size_t name_end = p->i, quotes, after;
     bool quoted, close;
     char c;
 
@@ -153,6 +156,10 @@ static bool sign_behind(struct place *p)
         p->tight = close && c == '=' && !mask_is_space(peek(p, p->i));
         p->equal = c == '=' && peek(p, p->i) == '=';
         skip_of(p, "=>~:", 2);
+        return true;
+    }
+    if (c == '-' && peek(p, p->i + 1) == '>') {
+        p->i += 2;
         return true;
     }
     if (c == '%' && (word_at(p, p->i, "%3d") || word_at(p, p->i, "%3D") ||
@@ -175,10 +182,12 @@ static bool sign_behind(struct place *p)
     }
     if (is_flag(p) && p->i > name_end && mask_is_space(p->t->s.p[p->i - 1]))
         return true;
-    if (p->i > name_end && prose_behind(p))
-        return true;
+    after = p->i;
     p->i = name_end;
-    return pair_behind(p);
+    if (pair_behind(p))
+        return true;
+    p->i = after;
+    return p->i > name_end && mask_is_space(p->t->s.p[p->i - 1]) && prose_behind(p);
 }
 
 /* ---- the value ---- */
@@ -247,6 +256,18 @@ static bool is_odd(str v)
             (i > 0 && v.p[i] >= 'A' && v.p[i] <= 'Z' && v.p[i - 1] >= 'a' && v.p[i - 1] <= 'z'))
             return true;
     return false;
+}
+
+/* Letters and digits, and enough of them to be no word. */
+static bool is_mixed(str v)
+{
+    bool digit = false, letter = false;
+
+    for (size_t i = 0; i < v.n; i++) {
+        digit |= mask_is_digit(v.p[i]);
+        letter |= mask_is_alpha(v.p[i]);
+    }
+    return digit && letter && v.n >= 6;
 }
 
 /* self.token, get_password(), tokens[0]: no value but where one comes from. */
@@ -378,7 +399,7 @@ static enum mask_found bare(struct place *p, struct mask_span *out)
     }
     if (stands_for(v) || is_code(v))
         return MASK_NO;
-    if (p->prose && (!is_odd(v) || v.n < 4))
+    if (p->prose && (p->beside ? !is_mixed(v) : !is_odd(v) || v.n < 4))
         return MASK_NO;
     if (p->rule != MASK_RULE_PASSWORD) {
         bool alone = p->line && line_end(p, end) == end;

@@ -144,6 +144,7 @@ struct mask_prefix {
     const char *text;
     unsigned char class; /* enum mask_class */
     unsigned char min;   /* characters behind it */
+    bool pair;           /* a secret of 40 characters may follow */
 };
 mask_match mask_match_prefix, mask_match_jwt, mask_match_pem, mask_match_bearer, mask_match_basic,
     mask_match_url, mask_match_user;

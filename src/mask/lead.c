@@ -171,8 +171,8 @@ bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end
                     break;
             *end = i;
             *buckets = 0;
-            for (unsigned b = 0; b < MASK_BUCKETS; b++)
-                *buckets |= (unsigned)(state >> (4 * b + 3) & 1) << b;
+            for (uint64_t ends = state & ENDS; ends; ends &= ends - 1)
+                *buckets |= 1u << (__builtin_ctzll(ends) / 4);
             return true;
         }
         i += block;

@@ -114,7 +114,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
             return MASK_MORE;
         if (n <= CARD_DIGITS_MAX && is_card(digits, n) && (group >= 2 || groups == 0))
             end = i;
-        j = joint(s, i);
+        j = i < s.n && s.p[i] == '.' && group == 4 ? 1 : joint(s, i);
         if (n > CARD_DIGITS_MAX || j == 0 || group > 6 || group < 2 || groups > 5)
             break;
         if (i + j >= s.n && !t->final)

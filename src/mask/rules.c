@@ -64,7 +64,14 @@ unsigned mask_group_find(str name)
     {                                                                                              \
         lead, 0, MASK_CREDENTIALS, mask_match_prefix, &(const struct mask_prefix)                  \
         {                                                                                          \
-            text, class, min                                                                       \
+            text, class, min, false                                                                \
+        }                                                                                          \
+    }
+#define PAIR(text)                                                                                 \
+    {                                                                                              \
+        text, 0, MASK_CREDENTIALS, mask_match_prefix, &(const struct mask_prefix)                  \
+        {                                                                                          \
+            text, MASK_C_ALNUM, 12, true                                                           \
         }                                                                                          \
     }
 #define NAMED(lead, shift)                                                                         \
@@ -111,8 +118,8 @@ const struct mask_row mask_rows[] = {
     KEY("AIza", "AIza", URL64, 20),
     KEY("ya29", "ya29.", URL64, 16),
     KEY("GOCS", "GOCSPX-", URL64, 16),
-    KEY("AKIA", "AKIA", ALNUM, 12),
-    KEY("ASIA", "ASIA", ALNUM, 12),
+    PAIR("AKIA"),
+    PAIR("ASIA"),
     KEY("ABIA", "ABIA", ALNUM, 12),
     KEY("ACCA", "ACCA", ALNUM, 12),
     KEY("ABSK", "ABSK", MASK_C_B64, 40),

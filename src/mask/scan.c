@@ -69,8 +69,10 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
 {
     const struct mask_leads *l = &m->leads;
 
-    for (unsigned b = 0; b < MASK_BUCKETS; b++)
-        for (size_t i = l->first[b]; (buckets >> b & 1) && i < l->first[b + 1]; i++) {
+    for (; buckets; buckets &= buckets - 1) {
+        unsigned b = (unsigned)__builtin_ctz(buckets);
+
+        for (size_t i = l->first[b]; i < l->first[b + 1]; i++) {
             const struct mask_row *row = l->rows[i];
             /* May be before the text, where a lead begins with what may be anything. */
             int64_t at = (int64_t)end - 3 + row->shift;
@@ -87,6 +89,7 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
             if (f == MASK_MORE || (f == MASK_YES && out->to > t->floor))
                 return f;
         }
+    }
     return MASK_NO;
 }
 

@@ -55,6 +55,21 @@ static bool looks_random(str s)
     return digits + capitals > 0 || s.n >= 20;
 }
 
+/* An id of AWS often stands beside its secret, which is known by its length alone: where that ends,
+ * or `at`; beyond the text: more of it is needed. */
+static size_t pair_end(const struct mask_view *t, size_t at)
+{
+    size_t from = at, end;
+
+    while (from < t->s.n && from - at < 8 && strchr(" :,;|/\t\r\n\"'", t->s.p[from]) &&
+           t->s.p[from])
+        from++;
+    end = mask_run(t->s, from, MASK_C_B64);
+    if (end == t->s.n && !t->final)
+        return t->s.n + 1;
+    return from > at && end - from == 40 ? end : at;
+}
+
 enum mask_found mask_match_prefix(const struct mask_view *t, size_t at, const void *arg,
                                   struct mask_span *out)
 {
@@ -74,6 +89,13 @@ enum mask_found mask_match_prefix(const struct mask_view *t, size_t at, const vo
         return MASK_MORE;
     if (end - at - text.n < p->min || !looks_random(str_slice(t->s, at + text.n, end)))
         return MASK_NO;
+    if (p->pair) {
+        size_t more = pair_end(t, end);
+
+        if (more > t->s.n)
+            return MASK_MORE;
+        end = more;
+    }
     *out = (struct mask_span){at, end, MASK_RULE_API_KEY, 0};
     return MASK_YES;
 }

@@ -7,11 +7,7 @@
 #include "base/log.h"
 #include "mcp/client_state.h"
 
-#include <unistd.h>
-
-#define PROBE_MS 5000 /* a server that says nothing for so long is of the legacy era */
-#define MINUTE_NS (60000ull * CLOCK_NS_PER_MS)
-#define CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
+#define DEATH_MS 1000 /* until it is known why a server does not read any more */
 
 /* ---- made and gone ---- */
 
@@ -67,6 +63,7 @@ void mcp_client_free(struct mcp_client *c)
 {
     if (!c)
         return;
+    mcp_listen_stop(c);
     if (c->o.url.n)
         end_session(c);
     if (c->pipe)
@@ -93,14 +90,6 @@ enum mcp_era mcp_client_era(struct mcp_client *c)
 str mcp_client_version(struct mcp_client *c)
 {
     return str_c(c->version);
-}
-
-static void set_era(struct mcp_client *c, enum mcp_era era, str version)
-{
-    pthread_mutex_lock(&c->lock);
-    c->era = era;
-    (void)snprintf(c->version, sizeof c->version, STR_FMT, STR_ARG(str_slice(version, 0, 31)));
-    pthread_mutex_unlock(&c->lock);
 }
 
 uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns)
@@ -136,6 +125,21 @@ static void tell_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
     buf_release(&params);
 }
 
+/* If it cannot be sent because the server died, what it died of says more. */
+static bool send_line(struct mcp_wait *wait, str line, uint64_t deadline_ns, struct err *e)
+{
+    struct err why;
+    str other;
+
+    if (mcp_pipe_send(wait->pipe, line, deadline_ns, e))
+        return true;
+    if (e->code == ERR_UPSTREAM &&
+        !mcp_pipe_next(wait, clock_deadline_ns(&clock_real, DEATH_MS), NULL, &other, &why) &&
+        why.code == ERR_UPSTREAM)
+        *e = why;
+    return false;
+}
+
 bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
@@ -151,7 +155,8 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     buf_init(&body, 2 * MCP_MESSAGE_MAX);
     mcp_emit_request(&body, x->id, x->method, x->params);
     mcp_pipe_expect(c->pipe, &wait, x->id);
-    ok = buf_ok(&body, "the request", e) && mcp_pipe_send(c->pipe, buf_str(&body), deadline_ns, e);
+    ok = buf_ok(&body, "the request", e) && send_line(&wait, buf_str(&body), deadline_ns, e);
+    x->unsent = !ok;
     x->status = 200;
     while (ok) {
         ok = mcp_pipe_next(&wait, deadline_ns, cancel, &line, e);
@@ -185,7 +190,8 @@ void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b)
     buf_add(b, STR("{\"_meta\":{"));
     if (mcp_client_era(c) != MCP_ERA_LEGACY) {
         buf_add(b, STR("\"" MCP_META_VERSION "\":\"" MCP_MODERN "\","));
-        buf_add(b, STR("\"" MCP_META_CLIENT "\":" CLIENT_INFO ",\"" MCP_META_CAPABILITIES "\":"));
+        buf_add(b,
+                STR("\"" MCP_META_CLIENT "\":" MCP_CLIENT_INFO ",\"" MCP_META_CAPABILITIES "\":"));
         mcp_put_client_capabilities(c, b);
         buf_add_c(b, ',');
     }
@@ -198,7 +204,7 @@ void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b)
 }
 
 /* Sends it under a new id. */
-static bool exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e)
+bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e)
 {
     struct buf b;
     bool ok;
@@ -215,195 +221,6 @@ static bool exchange_new(struct mcp_client *c, struct mcp_exchange *x, str param
     ok = buf_ok(&b, "the request", e) && exchange(c, x, e);
     buf_release(&b);
     return ok;
-}
-
-/* ---- finding out what it speaks ---- */
-
-static bool is_modern_error(int64_t code)
-{
-    return code == MCP_HEADER_MISMATCH || code == MCP_MISSING_CAPABILITY ||
-           code == MCP_UNSUPPORTED_VERSION;
-}
-
-static bool lists_version(str json, str key, str version)
-{
-    const struct json_node *list;
-    struct json doc;
-    struct err e;
-    bool found = false;
-
-    json_init(&doc);
-    if (json.n && json_parse(&doc, json, &e)) {
-        list = json_find(&doc, json_root(&doc), key);
-        for (const struct json_node *v = json_first(&doc, list); v && list->kind == JSON_ARRAY;
-             v = json_next(&doc, list, v))
-            found = found || json_is(&doc, v, version);
-    }
-    json_release(&doc);
-    return found;
-}
-
-static bool spawn(struct mcp_client *c, struct err *e)
-{
-    static const char *const usual[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
-    struct mcp_pipe_spec spec = {
-        .argv = c->o.argv, .env = c->o.env ? c->o.env : usual, .cwd = c->o.cwd};
-    uint64_t now = clock_mono_ns(&clock_real);
-    struct mcp_pipe *p = c->pipe;
-
-    if (c->restarts_ns[0] && now - c->restarts_ns[0] < MINUTE_NS)
-        return err_set(
-            e, ERR_UPSTREAM, "the MCP server has ended %d times in a minute", MCP_RESTARTS_MAX);
-    memmove(c->restarts_ns, c->restarts_ns + 1, (MCP_RESTARTS_MAX - 1) * sizeof c->restarts_ns[0]);
-    c->restarts_ns[MCP_RESTARTS_MAX - 1] = now;
-    for (;;) { /* those who wait for the dead one are told so, and leave */
-        pthread_mutex_lock(&c->lock);
-        if (c->users == 0)
-            break;
-        pthread_mutex_unlock(&c->lock);
-        (void)usleep(1000);
-    }
-    c->pipe = NULL;
-    pthread_mutex_unlock(&c->lock);
-    if (p)
-        mcp_pipe_free(p);
-    p = mcp_pipe_new(c->io, &spec, mcp_on_other, c, e);
-    pthread_mutex_lock(&c->lock);
-    c->pipe = p;
-    pthread_mutex_unlock(&c->lock);
-    return p != NULL;
-}
-
-static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
-{
-    str version = c->o.version.n ? c->o.version : STR(MCP_LEGACY), got;
-    struct buf b;
-    struct json doc;
-    bool ok;
-
-    set_era(c, MCP_ERA_LEGACY, STR(""));
-    x->method = STR("initialize");
-    x->name = STR("");
-    buf_init(&b, 65536);
-    buf_add(&b, STR("{\"protocolVersion\":"));
-    (void)json_quote(&b, version);
-    buf_add(&b, STR(",\"clientInfo\":" CLIENT_INFO ",\"capabilities\":"));
-    mcp_put_client_capabilities(c, &b);
-    buf_add_c(&b, '}');
-    ok = exchange_new(c, x, buf_str(&b), e);
-    buf_release(&b);
-    if (ok && x->is_error)
-        ok = err_set(e,
-                     x->status == 401 || x->status == 403 ? ERR_AUTH : ERR_UPSTREAM,
-                     "initialize: " STR_FMT,
-                     STR_ARG(str_slice(x->text, 0, 180)));
-    if (!ok)
-        return false;
-    json_init(&doc);
-    ok = json_parse(&doc, x->result, e);
-    got = ok ? mcp_member(&doc, json_root(&doc), STR("protocolVersion"), x->arena) : STR("");
-    json_release(&doc);
-    if (!mcp_legacy_version(got))
-        return err_set(e,
-                       ERR_UPSTREAM,
-                       "the MCP server wants version \"" STR_FMT "\", which we do not speak",
-                       STR_ARG(str_slice(got, 0, 30)));
-    set_era(c, MCP_ERA_LEGACY, got);
-    return mcp_tell(c,
-                    STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"),
-                    STR("notifications/initialized"),
-                    mcp_deadline(x->idle_ms, x->end_ns),
-                    e);
-}
-
-/* True: settled, modern. False with ERR_NONE: it is of the legacy era. */
-static bool probe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
-{
-    bool ok;
-
-    e->code = ERR_NONE;
-    set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
-    x->method = STR("server/discover");
-    x->idle_ms = PROBE_MS;
-    ok = exchange_new(c, x, STR("{}"), e);
-    if (!ok) {
-        bool silent = !c->o.url.n && (e->code == ERR_TIMEOUT || !mcp_pipe_alive(c->pipe));
-
-        if (silent && mcp_pipe_alive(c->pipe))
-            e->code = ERR_NONE;
-        else if (silent && spawn(c, e)) /* it could not bear to be asked */
-            e->code = ERR_NONE;
-        return false;
-    }
-    if (!x->is_error)
-        return lists_version(x->result, STR("supportedVersions"), STR(MCP_MODERN));
-    if (x->status == 401 || x->status == 403)
-        return err_set(e, ERR_AUTH, STR_FMT, STR_ARG(str_slice(x->text, 0, 200)));
-    if (x->code == MCP_UNSUPPORTED_VERSION)
-        return lists_version(x->data, STR("supported"), STR(MCP_MODERN));
-    return is_modern_error(x->code);
-}
-
-static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
-{
-    struct arena a;
-    struct mcp_exchange x = {.name = STR(""), .end_ns = end_ns, .arena = &a};
-    uint64_t now = clock_mono_ns(&clock_real);
-    bool ok = true;
-
-    arena_init(&a, 4 * MCP_MESSAGE_MAX);
-    x.idle_ms = end_ns > now ? (end_ns - now) / CLOCK_NS_PER_MS : 0;
-    c->session[0] = 0;
-    if (!c->o.url.n && (!c->pipe || !mcp_pipe_alive(c->pipe)))
-        ok = spawn(c, e);
-    if (ok && c->era == MCP_ERA_MODERN) {
-        set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
-    } else if (ok && c->era == MCP_ERA_LEGACY) {
-        ok = begin_legacy(c, &x, e);
-    } else if (ok) {
-        uint64_t idle_ms = x.idle_ms;
-
-        ok = probe(c, &x, e);
-        x.idle_ms = idle_ms;
-        if (!ok && e->code == ERR_NONE)
-            ok = begin_legacy(c, &x, e);
-        if (!ok)
-            set_era(c, MCP_ERA_UNKNOWN, STR(""));
-    }
-    pthread_mutex_lock(&c->lock);
-    c->ready = ok;
-    pthread_mutex_unlock(&c->lock);
-    if (ok)
-        atomic_store(&c->stale, true);
-    arena_release(&a);
-    return ok;
-}
-
-static bool is_ready(struct mcp_client *c)
-{
-    bool ready;
-
-    pthread_mutex_lock(&c->lock);
-    ready = c->ready && (c->o.url.n || (c->pipe && mcp_pipe_alive(c->pipe)));
-    pthread_mutex_unlock(&c->lock);
-    return ready;
-}
-
-bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e)
-{
-    bool ok;
-
-    if (is_ready(c))
-        return true;
-    pthread_mutex_lock(&c->connecting);
-    ok = is_ready(c) || connect_now(c, end_ns, e);
-    pthread_mutex_unlock(&c->connecting);
-    return ok;
-}
-
-bool mcp_client_connect(struct mcp_client *c, int64_t timeout_ms, struct err *e)
-{
-    return mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), e);
 }
 
 /* ---- requests, again where the protocol says so ---- */
@@ -496,7 +313,7 @@ static bool lose_session(struct mcp_client *c)
 static bool again(struct mcp_client *c, const struct mcp_exchange *x)
 {
     if (x->code == MCP_UNSUPPORTED_VERSION)
-        return lists_version(x->data, STR("supported"), STR(MCP_MODERN));
+        return mcp_lists_version(x->data, STR("supported"), STR(MCP_MODERN));
     return x->status == 404 && lose_session(c);
 }
 
@@ -517,8 +334,8 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
 
         if (!mcp_ready(c, x->end_ns, e))
             return false;
-        if (!exchange_new(c, x, params, e)) {
-            if (retried || e->code != ERR_UPSTREAM || !is_safe(x->method))
+        if (!mcp_exchange_new(c, x, params, e)) {
+            if (retried || e->code != ERR_UPSTREAM || !(x->unsent || is_safe(x->method)))
                 return false;
             retried = true;
             continue;

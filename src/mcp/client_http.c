@@ -42,8 +42,7 @@ static void put_mirrors(struct buf *b, const struct mcp_exchange *x)
     json_release(&doc);
 }
 
-/* What every request has, and the token's number. */
-static unsigned put_common(struct mcp_client *c, struct buf *b)
+unsigned mcp_put_common(struct mcp_client *c, struct buf *b)
 {
     unsigned number = 0;
 
@@ -62,7 +61,7 @@ static unsigned put_common(struct mcp_client *c, struct buf *b)
 
 static unsigned put_headers(struct mcp_client *c, const struct mcp_exchange *x, struct buf *b)
 {
-    unsigned number = put_common(c, b);
+    unsigned number = mcp_put_common(c, b);
 
     put_line(b, STR("Content-Type"), STR("application/json"));
     if (mcp_client_era(c) == MCP_ERA_LEGACY)
@@ -144,7 +143,7 @@ static struct mcp_fetch *take_up(struct mcp_client *c, const struct resume *r, s
     struct buf b;
 
     buf_init(&b, HEADERS_MAX);
-    (void)put_common(c, &b);
+    (void)mcp_put_common(c, &b);
     put_line(&b, STR("Last-Event-ID"), str_c(r->id));
     q.headers = buf_str(&b);
     f = mcp_fetch_start(c->io, &q, e);
@@ -260,7 +259,7 @@ static bool tell_http(struct mcp_client *c, str json, str method, uint64_t deadl
 
     arena_init(&a, 2 * MCP_FETCH_MAX);
     buf_init(&b, HEADERS_MAX);
-    (void)put_common(c, &b);
+    (void)mcp_put_common(c, &b);
     put_line(&b, STR("Content-Type"), STR("application/json"));
     if (method.n && mcp_client_era(c) != MCP_ERA_LEGACY)
         put_line(&b, STR("Mcp-Method"), method);

@@ -13,6 +13,7 @@
 #include "mcp/rpc.h"
 
 #define MCP_SESSION_MAX 512
+#define MCP_CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
 
 /* A tool as it is kept. */
 struct mcp_known_tool {
@@ -20,6 +21,8 @@ struct mcp_known_tool {
     struct mcp_mirrors mirrors;
     struct schema *output; /* or NULL */
 };
+
+struct mcp_listener;
 
 struct mcp_client {
     struct mcp_io *io;
@@ -36,6 +39,8 @@ struct mcp_client {
     struct mcp_pipe *pipe;
     unsigned users; /* calls that use the pipe */
     uint64_t restarts_ns[MCP_RESTARTS_MAX];
+    struct mcp_listener *listener; /* or NULL; belongs to who connects */
+    bool tells_changes;            /* a modern server can be listened to */
 
     pthread_mutex_t listing; /* of what follows */
     struct arena tools_arena;
@@ -57,6 +62,7 @@ struct mcp_exchange {
     uint64_t end_ns;             /* in any case */
     const struct mcp_call *call; /* for progress and cancelling, or NULL */
     struct arena *arena;
+    bool unsent; /* it cannot have reached the server */
     /* The reply: */
     int status; /* of HTTP, 200 on stdio */
     bool is_error;
@@ -67,8 +73,18 @@ struct mcp_exchange {
 
 /* ---- between the files ---- */
 
+/* Sends it under a new id, with the _meta of the era. */
+bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params,
+                      struct err *e) MUST_USE;
+/* Whether the array under the key has the version. */
+bool mcp_lists_version(str json, str key, str version);
 bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err *e) MUST_USE;
 bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err *e) MUST_USE;
+/* Headers that every request has; returns the token's number. */
+unsigned mcp_put_common(struct mcp_client *c, struct buf *b);
+/* The stream of what belongs to no call, over HTTP. */
+void mcp_listen_start(struct mcp_client *c);
+void mcp_listen_stop(struct mcp_client *c);
 /* A notification, or a reply to what the server asked. */
 bool mcp_tell(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
               struct err *e) MUST_USE;

@@ -336,6 +336,14 @@ void mcp_fetch_free(struct mcp_fetch *f)
     loop_post(f->io->loop, &f->stop);
 }
 
+void mcp_fetch_interrupt(struct mcp_fetch *f)
+{
+    struct err e;
+
+    err_set(&e, ERR_CANCELLED, "interrupted");
+    mcp_inbox_fail(&f->inbox, &e);
+}
+
 /* An event of a stream as it came: its data lines joined in place, and its id and retry. */
 static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fetch_event *out)
 {

@@ -67,6 +67,8 @@ struct mcp_fetch *mcp_fetch_start(struct mcp_io *io, const struct mcp_fetch_requ
 bool mcp_fetch_next(struct mcp_fetch *f, uint64_t deadline_ns, const _Atomic bool *cancel,
                     struct mcp_fetch_event *out, struct err *e) MUST_USE;
 void mcp_fetch_free(struct mcp_fetch *f);
+/* From another thread than the one that waits for it: that one gets ERR_CANCELLED. */
+void mcp_fetch_interrupt(struct mcp_fetch *f);
 
 /* A whole exchange: the status and the body. location may be NULL. In the arena. */
 struct mcp_fetched {

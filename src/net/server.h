@@ -107,7 +107,9 @@ void server_reply(struct server_exchange *x, int status, const struct server_hea
 /* A reply whose length is not known: chunked (or to the end of the connection for HTTP/1.0). */
 void server_head(struct server_exchange *x, int status, const struct server_header *h, size_t n);
 void server_write(struct server_exchange *x, str bytes); /* one chunk; goes out with the round */
-bool server_full(const struct server_exchange *x);       /* stop until on_room */
+/* What was written leaves now, not at the end of the loop's round. */
+void server_flush(struct server_exchange *x);
+bool server_full(const struct server_exchange *x); /* stop until on_room */
 void server_end(struct server_exchange *x);
 /* The same for one who may be slow to take it: a drain does not wait for that. */
 void server_leave(struct server_exchange *x);
@@ -140,4 +142,5 @@ void server_ws_send(struct server_ws *w, bool text, str data);
 void server_ws_send_frames(struct server_ws *w, str frames);
 bool server_ws_full(const struct server_ws *w);
 size_t server_ws_queued(const struct server_ws *w);
+void server_ws_flush(struct server_ws *w);
 void server_ws_close(struct server_ws *w, int code, str reason);

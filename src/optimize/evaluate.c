@@ -30,7 +30,6 @@ static void prepare(struct optimize *o, struct trial *t, struct optimize_batch *
     uint32_t *ids = arena_alloc(&o->scratch, t->n * sizeof *ids);
 
     *where = arena_alloc(&o->scratch, t->n * sizeof **where);
-    t->grades = arena_zero(&o->scratch, t->n, sizeof *t->grades);
     t->scores = arena_zero(&o->scratch, t->n, sizeof *t->scores);
     *b = (struct optimize_batch){
         .texts = text_list(o, t->text),
@@ -39,8 +38,10 @@ static void prepare(struct optimize *o, struct trial *t, struct optimize_batch *
         .traces = t->traces,
         .arena = &o->scratch,
     };
+    if (t->cached && o->task.settings.cache)
+        t->grades = arena_zero(&o->scratch, t->n, sizeof *t->grades);
     for (size_t i = 0; i < t->n; i++) {
-        if (t->cached && o->task.settings.cache && cache_get(o, t, t->ids[i], &t->grades[i]))
+        if (t->grades && cache_get(o, t, t->ids[i], &t->grades[i]))
             continue;
         (*where)[b->n] = i;
         ids[b->n++] = t->ids[i];
@@ -48,6 +49,8 @@ static void prepare(struct optimize *o, struct trial *t, struct optimize_batch *
     b->grades = arena_zero(&o->scratch, b->n, sizeof *b->grades);
     for (size_t i = 0; i < b->n; i++)
         b->grades[i].trace = STR("");
+    if (!t->grades)
+        t->grades = b->grades; /* nothing is cached: they are the same */
 }
 
 /* The adapter is the application's: what it says is looked at. */
@@ -76,7 +79,8 @@ static bool collect(struct optimize *o, struct trial *t, const struct optimize_b
     for (size_t i = 0; i < b->n; i++) {
         if (!check_grade(o, &b->grades[i], b->ids[i], e))
             return false;
-        t->grades[where[i]] = b->grades[i];
+        if (t->grades != b->grades)
+            t->grades[where[i]] = b->grades[i];
         o->cost += b->grades[i].cost;
         if (o->task.settings.cache)
             cache_put(o, t, b->ids[i], &b->grades[i]);

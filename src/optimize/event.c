@@ -31,6 +31,31 @@ static void spread(struct buf *out, str text, size_t e_at)
         buf_add_c(out, '0');
 }
 
+/* A number of few digits, which most scores are: the fewest decimals whose quotient is the number.
+ * Up to 15 digits no other decimal of that length reads back as it. */
+static bool quick(struct buf *out, double v)
+{
+    double a = v < 0 ? -v : v, power = 10;
+
+    for (int decimals = 1; decimals <= 18 && a * power < 1e15; decimals++, power *= 10) {
+        uint64_t m = (uint64_t)(a * power + 0.5), whole;
+
+        if ((double)m / power != a)
+            continue;
+        whole = (uint64_t)a;
+        for (int i = 0; i < decimals; i++)
+            whole *= 10;
+        buf_printf(out,
+                   "%s%llu.%0*llu",
+                   v < 0 ? "-" : "",
+                   (unsigned long long)a,
+                   decimals,
+                   (unsigned long long)(m - whole));
+        return true;
+    }
+    return false;
+}
+
 void optimize_number(struct buf *out, double v)
 {
     struct json_out o;
@@ -43,6 +68,8 @@ void optimize_number(struct buf *out, double v)
         buf_add_u64(out, (uint64_t)(v < 0 ? -v : v));
         return;
     }
+    if (quick(out, v))
+        return;
     buf_init(&b, 64);
     json_out_init(&o, &b);
     json_out_double(&o, v);
@@ -288,12 +315,11 @@ static void put_front(struct buf *out, const struct optimize_event *ev)
         put_key(out, ev->run, &f->keys[k]);
         buf_add_c(out, ',');
         optimize_number(out, f->keys[k].best);
-        for (uint32_t c = 0; c < f->candidates; c++)
-            if (front_has(f, k, c)) {
-                buf_add(out, str_c(between));
-                buf_add_u64(out, c);
-                between = ",";
-            }
+        for (uint32_t c = front_next(f, k, 0); c != FRONT_NONE; c = front_next(f, k, c + 1)) {
+            buf_add(out, str_c(between));
+            buf_add_u64(out, c);
+            between = ",";
+        }
         buf_add(out, STR("]]"));
     }
     buf_add_c(out, ']');

@@ -26,12 +26,21 @@ static bool bit_has(const uint64_t *row, size_t i)
     return row[i / WORD_BITS] >> i % WORD_BITS & 1;
 }
 
+/* In halves, quarters and so on: not every machine we are compiled for has an instruction. */
+static size_t word_count(uint64_t w)
+{
+    w -= w >> 1 & 0x5555555555555555u;
+    w = (w & 0x3333333333333333u) + (w >> 2 & 0x3333333333333333u);
+    w = (w + (w >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+    return (size_t)(w * 0x0101010101010101u >> 56);
+}
+
 static size_t bit_count(const uint64_t *row, size_t words)
 {
     size_t n = 0;
 
     for (size_t w = 0; w < words; w++)
-        n += (size_t)__builtin_popcountll(row[w]);
+        n += word_count(row[w]);
     return n;
 }
 
@@ -117,18 +126,17 @@ static void empty_set(struct front *f, size_t key)
 void front_offer(struct front *f, size_t key, uint32_t candidate, double score)
 {
     struct front_key *k = &f->keys[key];
-    bool first;
 
     assert(key < f->key_count);
     make_room(f, candidate);
     if (candidate >= f->candidates)
         f->candidates = (size_t)candidate + 1;
-    first = bit_count(f->sets + key * f->set_words, f->set_words) == 0;
-    if (!first && score < k->best)
+    if (k->filled && score < k->best)
         return;
-    if (first || score > k->best) {
+    if (!k->filled || score > k->best) {
         empty_set(f, key);
         k->best = score;
+        k->filled = true;
     }
     bit_set(f->sets + key * f->set_words, candidate);
     bit_set(f->held + candidate * f->held_words, key);
@@ -146,6 +154,21 @@ size_t front_size(const struct front *f, size_t key)
     return bit_count(f->sets + key * f->set_words, f->set_words);
 }
 
+uint32_t front_next(const struct front *f, size_t key, uint32_t from)
+{
+    const uint64_t *row = f->sets + key * f->set_words;
+
+    for (size_t w = from / WORD_BITS; w < f->set_words; w++) {
+        uint64_t word = row[w];
+
+        if (w == from / WORD_BITS)
+            word &= UINT64_MAX << from % WORD_BITS;
+        if (word)
+            return (uint32_t)bit_take(&word, w);
+    }
+    return FRONT_NONE;
+}
+
 /* ---- reduction ---- */
 
 void front_reduced_init(struct front_reduced *r)
@@ -160,11 +183,15 @@ void front_reduced_release(struct front_reduced *r)
     front_reduced_init(r);
 }
 
+#define PLANES 32 /* a set has fewer than 2^32 */
+
+/* How many of each key's set are alive: a number a key, standing on end. Bit p of the numbers of 64
+ * keys is one word of plane p, so that 64 of them are changed at once. */
 struct reduction {
     const struct front *f;
-    uint64_t *alive;  /* of candidates */
-    uint32_t *left;   /* a key: how many of its set are alive */
-    uint64_t *lonely; /* of keys: one is left */
+    uint64_t *alive; /* of candidates */
+    uint64_t *left;  /* PLANES words for each word of keys */
+    unsigned planes; /* that may have bits */
 };
 
 /* Those alive, in the order in which the sets show them first. */
@@ -205,43 +232,57 @@ static void sort_by_mean(uint32_t *list, size_t n, const double *means, uint32_t
     }
 }
 
-static void count_left(struct reduction *d)
-{
-    const struct front *f = d->f;
-
-    for (size_t k = 0; k < f->key_count; k++) {
-        uint32_t n = 0;
-
-        for (size_t w = 0; w < f->set_words; w++)
-            n += (uint32_t)__builtin_popcountll(f->sets[k * f->set_words + w] & d->alive[w]);
-        d->left[k] = n;
-        if (n == 1)
-            bit_set(d->lonely, k);
-    }
-}
-
-static bool is_dominated(const struct reduction *d, uint32_t candidate)
+/* One more of each key that the candidate holds: carries run up the planes. */
+static void count_in(struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
 
-    for (size_t w = 0; w < d->f->held_words; w++)
-        if (held[w] & d->lonely[w])
-            return false;
-    return true;
+    for (size_t w = 0; w < d->f->held_words; w++) {
+        uint64_t carry = held[w], *left = d->left + w * PLANES;
+
+        for (unsigned p = 0; carry; p++) {
+            uint64_t was = left[p];
+
+            left[p] = was ^ carry;
+            carry &= was;
+            d->planes = p >= d->planes ? p + 1 : d->planes;
+        }
+    }
 }
 
+/* One less: borrows do. */
 static void take_out(struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
 
     bit_clear(d->alive, candidate);
-    for (size_t w = 0; w < d->f->held_words; w++)
-        for (uint64_t rest = held[w]; rest;) {
-            size_t k = bit_take(&rest, w);
+    for (size_t w = 0; w < d->f->held_words; w++) {
+        uint64_t borrow = held[w], *left = d->left + w * PLANES;
 
-            if (--d->left[k] == 1)
-                bit_set(d->lonely, k);
+        for (unsigned p = 0; borrow; p++) {
+            uint64_t was = left[p];
+
+            left[p] = was ^ borrow;
+            borrow &= ~was;
         }
+    }
+}
+
+/* No key that it holds has a 1. */
+static bool is_dominated(const struct reduction *d, uint32_t candidate)
+{
+    const uint64_t *held = d->f->held + candidate * d->f->held_words;
+
+    for (size_t w = 0; w < d->f->held_words; w++) {
+        const uint64_t *left = d->left + w * PLANES;
+        uint64_t more = 0;
+
+        for (unsigned p = 1; p < d->planes; p++)
+            more |= left[p];
+        if (held[w] & left[0] & ~more)
+            return false;
+    }
+    return true;
 }
 
 static void reserve(struct front_reduced *r, size_t n)
@@ -261,17 +302,14 @@ void front_reduce(const struct front *f, const double *means, const uint64_t *on
 
     reserve(r, f->candidates + 1);
     d.alive = base_alloc(f->set_words * sizeof *d.alive + 1);
-    d.left = base_alloc(f->key_count * sizeof *d.left + 1);
-    d.lonely = base_alloc(f->held_words * sizeof *d.lonely + 1);
+    d.left = base_alloc(f->held_words * PLANES * sizeof *d.left + 1);
     for (size_t w = 0; w < f->set_words; w++)
         d.alive[w] = only ? only[w] : UINT64_MAX;
-    memset(d.lonely, 0, f->held_words * sizeof *d.lonely);
+    memset(d.left, 0, f->held_words * PLANES * sizeof *d.left);
     n = first_appearance(&d, r->order);
     sort_by_mean(r->order, n, means, r->count);
-    count_left(&d);
-    memset(d.alive, 0, f->set_words * sizeof *d.alive);
     for (size_t i = 0; i < n; i++)
-        bit_set(d.alive, r->order[i]);
+        count_in(&d, r->order[i]);
     for (size_t i = 0; i < n; i++)
         if (is_dominated(&d, r->order[i]))
             take_out(&d, r->order[i]);
@@ -284,5 +322,4 @@ void front_reduce(const struct front *f, const double *means, const uint64_t *on
     assert(r->n <= n && (r->n > 0 || n == 0));
     free(d.alive);
     free(d.left);
-    free(d.lonely);
 }

@@ -12,7 +12,7 @@
  * take out, so who was passed over once stays: one walk is enough.
  *
  * Sets are rows of bits, both ways: the candidates of a key and the keys of a candidate. So a new
- * candidate costs a bit a key, and a reduction a word for 64 candidates a key.
+ * candidate costs a bit a key, and a reduction a few operations for 64 keys of a candidate.
  *
  * Promises:
  *   - Keys are in the order in which they were first named, sets ascend.
@@ -29,6 +29,7 @@
 struct front_key {
     uint32_t example, objective; /* FRONT_NONE where the key is not of an example, an objective */
     double best;
+    bool filled; /* has a set */
 };
 
 struct front {
@@ -53,6 +54,8 @@ void front_offer(struct front *f, size_t key, uint32_t candidate, double score);
 
 bool front_has(const struct front *f, size_t key, uint32_t candidate);
 size_t front_size(const struct front *f, size_t key); /* of its set */
+/* The lowest of the set that is not below `from`, or FRONT_NONE. */
+uint32_t front_next(const struct front *f, size_t key, uint32_t from);
 
 /* What is left without the dominated. */
 struct front_reduced {

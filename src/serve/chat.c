@@ -121,8 +121,10 @@ static void on_rest(void *ctx)
 {
     struct exchange *ex = ctx;
 
-    if (ex->request.stream && !ex->last)
-        flush(ex);
+    if (!ex->request.stream || ex->last || !ex->out.n)
+        return;
+    flush(ex);
+    server_flush(ex->x); /* the others' events of this round need not be waited for */
 }
 
 static void on_error(void *ctx, const struct chat_error *error)

@@ -8,7 +8,7 @@
  *   chat.c       model calls in any dialect
  *   models.c     lists of models
  *   count.c      count_tokens
- *   page.c       the first page, for a browser
+ *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
  *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
  *   params.c     what stands behind the question mark
@@ -181,8 +181,10 @@ void chat_handle(struct exchange *ex);
 void gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
 
-/* page.c */
+/* page.c: the page of every address of the dashboard, the root among them, and its files. */
 void page_handle(struct exchange *ex);
+void root_handle(struct exchange *ex);
+void page_file_handle(struct exchange *ex);
 
 /* models.c, count.c, status.c */
 /* Whether its key allows this model. */

@@ -267,6 +267,11 @@ static size_t ws_queued(void *ctx)
     return server_ws_queued(((struct live *)ctx)->ws);
 }
 
+static void ws_flush(void *ctx)
+{
+    server_ws_flush(((struct live *)ctx)->ws);
+}
+
 static bool ws_tick(void *ctx)
 {
     struct live *l = ctx;
@@ -279,7 +284,7 @@ static bool ws_tick(void *ctx)
 }
 
 static const struct hub_viewer_ops socket_ops = {
-    HUB_BY_SOCKET, ws_send, ws_full, ws_queued, ws_tick};
+    HUB_BY_SOCKET, ws_send, ws_full, ws_queued, ws_flush, ws_tick};
 
 static void leave(void *ctx)
 {

@@ -34,7 +34,9 @@ static void write_event(struct live *l, uint64_t seq, str json)
 
 static void on_send(void *ctx, const struct hub_message *m)
 {
-    write_event(ctx, hub_message_seq(m), hub_message_json(m));
+    struct live *l = ctx;
+
+    write_event(l, hub_viewer_mark(l->viewer, m), hub_message_json(m));
 }
 
 static bool on_full(void *ctx)
@@ -74,7 +76,13 @@ static bool on_tick(void *ctx)
     return true;
 }
 
-static const struct hub_viewer_ops ops = {HUB_BY_STREAM, on_send, on_full, on_queued, on_tick};
+static void on_flush(void *ctx)
+{
+    server_flush(((struct live *)ctx)->ex->x);
+}
+
+static const struct hub_viewer_ops ops = {
+    HUB_BY_STREAM, on_send, on_full, on_queued, on_flush, on_tick};
 
 static void on_gone(struct exchange *ex)
 {

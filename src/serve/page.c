@@ -1,12 +1,17 @@
-/* page.c - the first page: what is served here, and a box to ask.
+/* page.c - the dashboard: one page for all its addresses, and the files it is made of.
  *
- * Its files are in the program. A browser that obeys the policy sent with them loads nothing from
- * elsewhere, runs nothing that is not one of them, and talks to nobody but us.
+ * They are in the program, packed with gzip, and go out as they are to who takes that. A browser
+ * that obeys the policy sent with them loads nothing from elsewhere, runs nothing that is not one
+ * of them, and talks to nobody but us.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/embed.h"
+#include "net/gzip.h"
 #include "serve/internal.h"
+
+#define FILE_SIZE_MAX ((size_t)4 << 20) /* of one of ours, unpacked */
+#define PACKED ".gz"
 
 #define POLICY                                                                                     \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "        \
@@ -32,11 +37,15 @@ static str type_of(str name)
     return STR("application/octet-stream");
 }
 
+/* The file of that name; it is kept as NAME.gz. */
 static const struct embed *file_find(str name)
 {
-    for (size_t i = 0; i < page_files_count; i++)
-        if (str_eq(name, str_c(page_files[i].name)))
+    for (size_t i = 0; i < page_files_count; i++) {
+        str kept = str_c(page_files[i].name);
+
+        if (str_ends(kept, STR(PACKED)) && str_eq(name, str_slice(kept, 0, kept.n - 3)))
             return &page_files[i];
+    }
     return NULL;
 }
 
@@ -59,26 +68,71 @@ static void send_questions(struct exchange *ex)
     exchange_reply(ex, 200, STR("application/json"), questions.n ? questions : STR("[]"));
 }
 
-void page_handle(struct exchange *ex)
+static void send_file(struct exchange *ex, const struct embed *file, str type)
 {
-    str name = ex->rest.n ? ex->rest : STR("index.html");
+    str accepted = http1_find(server_request(ex->x), STR("accept-encoding"));
+    str packed = {file->bytes, file->size};
+    struct buf plain;
+    struct err e;
+
+    exchange_header(ex, STR("vary"), STR("accept, accept-encoding"));
+    if (gzip_accepted(accepted)) {
+        exchange_header(ex, STR("content-encoding"), STR("gzip"));
+        exchange_reply(ex, 200, type, packed);
+        return;
+    }
+    buf_init(&plain, FILE_SIZE_MAX);
+    if (!gzip_unpack(packed, &plain, &e))
+        base_die("a file of the dashboard is broken");
+    exchange_reply(ex, 200, type, buf_str(&plain));
+    buf_release(&plain);
+}
+
+static void send_named(struct exchange *ex, str name)
+{
     const struct embed *file = file_find(name);
     str tag;
 
-    if (str_eq(name, STR("questions.json"))) {
-        send_questions(ex);
-        return;
-    }
     if (!file) {
         exchange_fail(ex, 404, "unknown_url", "the page has no such file");
         return;
     }
     protect(ex);
-    /* Weak, because the same file may go out packed. */
+    /* Weak, because the same file may go out packed or plain. */
     tag = arena_printf(server_arena(ex->x), "W/\"%s\"", file->digest);
     exchange_header(ex, STR("etag"), tag);
     if (str_find(http1_find(server_request(ex->x), STR("if-none-match")), tag) != STR_NONE)
         exchange_reply(ex, 304, type_of(name), STR(""));
     else
-        exchange_reply(ex, 200, type_of(name), (str){file->bytes, file->size});
+        send_file(ex, file, type_of(name));
+}
+
+void page_file_handle(struct exchange *ex)
+{
+    if (str_eq(ex->rest, STR("questions.json")))
+        send_questions(ex);
+    else
+        send_named(ex, ex->rest);
+}
+
+void page_handle(struct exchange *ex)
+{
+    send_named(ex, STR("index.html"));
+}
+
+/* A program that looks at the root is told that it has come to the right place. */
+void root_handle(struct exchange *ex)
+{
+    str accept = http1_find(server_request(ex->x), STR("accept"));
+
+    if (str_find(accept, STR("text/html")) != STR_NONE) {
+        page_handle(ex);
+        return;
+    }
+    exchange_header(ex, STR("vary"), STR("accept, accept-encoding"));
+    exchange_reply(ex,
+                   200,
+                   STR("application/json"),
+                   STR("{\"message\":\"Rationale is running; its dashboard is here for a "
+                       "browser\",\"status\":\"ok\"}"));
 }

@@ -183,7 +183,8 @@ static struct db_value text_of(struct engine *en, const struct json_node *v, con
     return engine_text(engine_clean(en, text));
 }
 
-/* The text of a stretch: its own, or the part of the row's that it says; a tool call's is the call. */
+/* The text of a stretch: its own, or the part of the row's that it says; of a tool call, the call.
+ */
 static struct db_value stretch_of(struct engine *en, const struct store_call *row,
                                   const struct json_node *v)
 {

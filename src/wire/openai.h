@@ -113,7 +113,11 @@ struct openai_extra {
     uint64_t name, value; /* hashes */
 };
 
+#define OPENAI_HEAD_MAX 512
+
 struct openai_decoding {
+    char *head; /* what stood before the choices of the last chunk, up to OPENAI_HEAD_MAX */
+    size_t head_size;
     struct openai_choice *choices, *last;
     size_t count;
     struct openai_extra extras[32];
@@ -154,6 +158,9 @@ void openai_keep(struct wire_decoder *d, struct openai_choice *c);
  * `place` is "", "choice.", "message." or, with the call, "call.". */
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
                    const char *place, struct openai_call *call);
+/* The same from one key on. */
+void openai_extras_from(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+                        const struct json_node *first, const char *place, struct openai_call *call);
 /* Whether it says reasoning in words. */
 bool openai_details_visible(const struct json *doc, const struct json_node *list);
 extern const char *const openai_detail_members[2]; /* reasoning_details, thinking_blocks */

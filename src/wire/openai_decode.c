@@ -373,6 +373,26 @@ static void stops(struct wire_decoder *d)
     }
 }
 
+/* The first key of a chunk that may say something new: hosts repeat all that stands before the
+ * choices in every chunk. */
+static const struct json_node *news(struct wire_decoder *d, const struct json_node *root,
+                                    const struct json_node *choices)
+{
+    struct openai_decoding *s = d->state;
+    size_t size = choices ? choices->at - root->at : 0;
+    const char *head = d->doc.src.p + root->at;
+
+    if (size == 0 || size > OPENAI_HEAD_MAX)
+        return json_first(&d->doc, root);
+    if (s->head_size == size && memcmp(s->head, head, size) == 0)
+        return json_next(&d->doc, root, choices - 1);
+    if (!s->head)
+        s->head = arena_alloc(d->arena, OPENAI_HEAD_MAX);
+    memcpy(s->head, head, size);
+    s->head_size = size;
+    return json_first(&d->doc, root);
+}
+
 static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole)
 {
     const struct json_node *root = json_root(&d->doc);
@@ -385,7 +405,8 @@ static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole
         return;
     }
     start(d, root);
-    openai_extras(d, NULL, root, "", NULL);
+    openai_extras_from(
+        d, NULL, root, whole ? json_first(&d->doc, root) : news(d, root, choices), "", NULL);
     if (choices && choices->kind == JSON_ARRAY &&
         json_count(&d->doc, choices) > OPENAI_CHOICES_MAX) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");

@@ -186,10 +186,16 @@ static void owe(struct wire_decoder *d, struct openai_choice *c, str name, str j
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
                    const char *place, struct openai_call *call)
 {
+    openai_extras_from(d, c, v, json_first(&d->doc, v), place, call);
+}
+
+void openai_extras_from(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+                        const struct json_node *first, const char *place, struct openai_call *call)
+{
     const struct place *p = place_find(str_c(place));
     size_t count = 0, next = 0;
 
-    for (const struct json_node *k = json_first(&d->doc, v); k && count < OPENAI_EXTRAS_MAX;
+    for (const struct json_node *k = first; k && count < OPENAI_EXTRAS_MAX;
          k = json_next(&d->doc, v, k)) {
         const struct json_node *value = json_value(k);
         struct chat_event ev;

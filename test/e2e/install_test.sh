@@ -43,6 +43,7 @@ for file in bin/rationale include/rationale.h share/man/man1/rationale.1 \
     share/man/man1/rationale-split.1 share/man/man1/rationale-count.1 share/man/man1/rationale-decode.1 \
     share/man/man1/rationale-serve.1 share/man/man1/rationale-demo.1 \
     share/man/man1/rationale-keys.1 share/man/man1/rationale-config.1 \
+    share/man/man1/rationale-optimize.1 \
     lib/systemd/system/rationale.service lib/systemd/system/rationale.socket \
     share/man/man1/rationale-completion.1 share/man/man1/rationale-manpage.1 \
     share/man/man1/rationale-help.1 share/zsh/site-functions/_rationale \
@@ -54,7 +55,7 @@ for file in librationale.a librationale.so librationale.so.0; do
     [ -s "$libdir/$file" ] || fail "no $file in $libdir"
 done
 same "the header" "$(cat "$prefix/include/rationale.h")" "$(cat "$source/include/rationale.h")"
-for page in serve demo split count keys config completion manpage help; do
+for page in serve demo split count keys config optimize completion manpage help; do
     same "the page of $page" "$(cat "$prefix/share/man/man1/rationale-$page.1")" \
         "$("$prefix/bin/rationale" manpage $page)"
 done

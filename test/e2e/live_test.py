@@ -142,6 +142,17 @@ class Live(unittest.TestCase):
             self.assertTrue(end["error_message"])
             self.assertEqual(w.data("session_status_change")["status"], "failed")
 
+    def test_what_runs_is_in_the_history_as_in_progress(self):
+        with self.gateway() as g:
+            call = self.later(g, "long", session="now")
+            time.sleep(0.5)
+            c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=30)
+            c.request("GET", "/api/v1/history/active-sessions")
+            active = json.loads(c.getresponse().read())
+            c.close()
+            self.assertEqual([a["session_id"] for a in active], ["now"])
+            call.join()
+
     def test_who_comes_late_is_told_what_it_missed(self):
         with self.gateway() as g:
             call = self.later(g, "long", session="late")

@@ -278,7 +278,7 @@ static inline void note_key(struct parser *ps)
         return;
     }
     bit = json_key_bit(p, n);
-    other = 1u << ((n * 3 + (unsigned char)p[n / 2]) & 7); /* of an empty key, its quote */
+    other = 1u << ((n + (unsigned char)p[n / 2]) >> 1 & 7); /* of an empty key, its quote */
     if (v->keys & bit && v->escaped & other)
         bit |= JSON_KEYS_REPEAT;
     v->keys = (uint16_t)(v->keys | bit);

@@ -505,6 +505,11 @@ bool call_relays(const struct call *c)
     return c->relay;
 }
 
+double call_cost(const struct call *c)
+{
+    return c->sum.cost_usd;
+}
+
 str call_session(const struct call *c)
 {
     return c->in.session;

@@ -63,7 +63,9 @@ static struct hub_filter filter(struct call *c)
 
 void call_show_begin(struct call *c)
 {
-    int64_t ago_ms = (int64_t)((loop_now_ns(c->gl->loop) - c->in.start_ns) / CLOCK_NS_PER_MS);
+    /* The loop's clock stands since its round began, which may be before the request was read. */
+    uint64_t now = loop_now_ns(c->gl->loop);
+    int64_t ago_ms = now > c->in.start_ns ? (int64_t)((now - c->in.start_ns) / CLOCK_NS_PER_MS) : 0;
     struct hub_begin b = {
         .id = c->in.id,
         .session = c->in.session.n ? c->in.session : c->in.id,

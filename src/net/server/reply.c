@@ -291,6 +291,11 @@ void server_write(struct server_exchange *x, str bytes)
     conn_write(x->conn, STR("\r\n"));
 }
 
+void server_flush(struct server_exchange *x)
+{
+    conn_flush(x->conn);
+}
+
 bool server_full(const struct server_exchange *x)
 {
     return conn_full(x->conn);

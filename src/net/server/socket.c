@@ -198,6 +198,11 @@ void server_ws_send_frames(struct server_ws *w, str frames)
         conn_write(w->x->conn, frames);
 }
 
+void server_ws_flush(struct server_ws *w)
+{
+    conn_flush(w->x->conn);
+}
+
 size_t server_ws_queued(const struct server_ws *w)
 {
     return conn_queued(w->x->conn);

@@ -1,0 +1,266 @@
+// api.ts - the history API: its shapes, and how it is asked. SPDX-License-Identifier: Apache-2.0
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { Cell } from "./cell";
+
+export interface Session {
+  session_id: string;
+  alert_id: string | null;
+  agent_type: string | null;
+  alert_type: string | null;
+  status: string;
+  started_at_us: number;
+  completed_at_us: number | null;
+  error_message: string | null;
+  duration_ms: number | null;
+  llm_interaction_count: number;
+  mcp_communication_count: number;
+  title: string | null;
+  model: string | null;
+  key_name: string | null;
+  subject: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  reasoning_tokens: number | null;
+  cost_usd: number | null;
+  has_reasoning: boolean;
+}
+
+export interface SessionList {
+  sessions: Session[];
+  pagination: { page: number; page_size: number; total_pages: number; total_items: number; next_cursor?: string | null };
+}
+
+export interface Segment {
+  interaction_id?: string;
+  n: number;
+  kind: string;
+  text: string | null;
+  tokens: number | null;
+  exact: boolean;
+  started_us: number | null;
+  ended_us: number | null;
+  budget: number | null;
+  cut: boolean | string | null;
+  state: string | null;
+}
+
+export interface Details {
+  // of a model call
+  prompt?: unknown;
+  response?: unknown;
+  model_name?: string;
+  tokens_used?: number | Record<string, number> | null;
+  temperature?: number | null;
+  reasoning_content?: string | null;
+  reasoning_summary?: string | null;
+  has_reasoning?: boolean;
+  interaction_id?: string;
+  provider?: string | null;
+  upstream_model?: string | null;
+  dialect?: string | null;
+  status?: number | string | null;
+  stop?: string | null;
+  error_code?: string | null;
+  error_message?: string | null;
+  stream?: boolean;
+  complete?: boolean;
+  level?: string | null;
+  cap_tokens?: number | null;
+  reasoning_state?: string | null;
+  reasoning_cut?: boolean | string | null;
+  reasoning_source?: string | null;
+  reasoning_tokens?: number | null;
+  reasoning_exact?: boolean;
+  reasoning_started_us?: number | null;
+  reasoning_ended_us?: number | null;
+  input_tokens?: number | null;
+  output_tokens?: number | null;
+  cache_read_tokens?: number | null;
+  cache_write_tokens?: number | null;
+  cost_usd?: number | null;
+  tool_calls?: unknown;
+  tools?: unknown;
+  decision?: string | null;
+  attempts?: unknown;
+  segments?: Segment[] | null;
+  first_byte_us?: number | null;
+  started_at_us?: number | null;
+  ended_at_us?: number | null;
+  // of a tool call
+  tool_name?: string | null;
+  server_name?: string | null;
+  communication_type?: string | null;
+  parameters?: unknown;
+  result?: unknown;
+  success?: boolean;
+  parent_id?: string | null;
+}
+
+export interface Event {
+  event_id: string;
+  type: string;
+  timestamp_us: number;
+  step_description: string | null;
+  details: Details;
+  duration_ms: number | null;
+}
+
+export interface SessionDetail extends Session {
+  alert_data: unknown;
+  final_analysis: string | null;
+  session_metadata: unknown;
+  chronological_timeline: Event[];
+  summary: {
+    llm_interaction_count?: number;
+    mcp_communication_count?: number;
+    total_duration_ms?: number;
+    errors?: number;
+    tokens?: { input?: number; output?: number; reasoning?: number };
+    cost_usd?: number | null;
+  } | null;
+}
+
+export interface Decision {
+  decision_id: number;
+  interaction_id: string;
+  session_id: string | null;
+  timestamp_us: number;
+  kind: string;
+  tools: string[] | null;
+  model: string | null;
+  entry: string;
+}
+
+export interface ReasoningRow {
+  model: string;
+  level: string | null;
+  calls: number;
+  with_reasoning: number;
+  reasoning_tokens: number;
+  output_tokens: number;
+  share: number | null;
+  cap_tokens: number | null;
+  saturation: number[] | null;
+  cut: number;
+  starved: number;
+  thinking_ms_p50: number | null;
+  thinking_ms_p95: number | null;
+}
+
+export interface UsageGroup {
+  key: string | null;
+  calls: number;
+  failed: number;
+  input_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number;
+  cache_read_tokens: number;
+  cost_usd: number | null;
+  starved: number;
+  cut: number;
+}
+
+export class ApiError extends Error {
+  constructor(readonly status: number, readonly code: string, message: string) {
+    super(message);
+  }
+}
+
+// Whether somebody must say who they are, and how often they have.
+export const needLogin = new Cell(false);
+export const visits = new Cell(0);
+// In memory only, for calls to models: the cookie is for the history.
+let key = "";
+
+export function keyHeaders(): Record<string, string> {
+  return key ? { authorization: `Bearer ${key}` } : {};
+}
+
+type Params = Record<string, string | number | boolean | string[] | null | undefined>;
+
+export function address(path: string, params: Params = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    for (const v of Array.isArray(value) ? value : [value])
+      if (v !== null && v !== undefined && v !== "") query.append(name, String(v));
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+async function failure(reply: Response): Promise<ApiError> {
+  const told = await reply.json().catch(() => null);
+  const detail = told?.detail ?? told?.error ?? {};
+  const message = typeof detail === "string" ? detail : detail.message;
+  return new ApiError(reply.status, String(detail.error ?? detail.code ?? ""), message || `The gateway answered with status ${reply.status}.`);
+}
+
+export async function ask<T>(url: string, init: RequestInit = {}): Promise<T> {
+  let reply: Response;
+  try {
+    reply = await fetch(url, { credentials: "same-origin", mode: "same-origin", redirect: "error", ...init });
+  } catch (e) {
+    if ((e as Error).name === "AbortError") throw e;
+    throw new ApiError(0, "unreachable", "The gateway does not answer. Is it still running?");
+  }
+  if (!reply.ok) {
+    const e = await failure(reply);
+    if (e.status === 401) needLogin.value = true;
+    throw e;
+  }
+  return (await reply.json()) as T;
+}
+
+export function send<T>(method: string, url: string, body?: unknown): Promise<T> {
+  return ask<T>(url, { method, headers: { "content-type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
+}
+
+export async function login(given: string): Promise<void> {
+  const reply = await fetch("/api/v1/login", {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ key: given }),
+  });
+  if (!reply.ok) throw await failure(reply);
+  key = given;
+  needLogin.value = false;
+  visits.value++;
+}
+
+export async function logout(): Promise<void> {
+  key = "";
+  await send("POST", "/api/v1/logout").catch(() => undefined);
+  needLogin.value = true;
+}
+
+export interface Fetched<T> {
+  data: T | null;
+  error: ApiError | null;
+  loading: boolean;
+  reload: () => void;
+}
+
+// What an address holds. The last answer stays while the next is on its way, so nothing flickers.
+export function useApi<T>(url: string | null): Fetched<T> {
+  const [state, set] = useState<{ url: string | null; data: T | null; error: ApiError | null; loading: boolean }>({ url: null, data: null, error: null, loading: true });
+  const [turn, setTurn] = useState(0);
+  const running = useRef<AbortController | null>(null);
+
+  useEffect(() => {
+    if (url === null) return;
+    const mine = new AbortController();
+    running.current?.abort();
+    running.current = mine;
+    set((s) => ({ ...s, loading: true }));
+    ask<T>(url, { signal: mine.signal }).then(
+      (data) => set({ url, data, error: null, loading: false }),
+      (e) => {
+        if (mine.signal.aborted) return;
+        set((s) => ({ url, data: s.url === url ? s.data : null, error: e instanceof ApiError ? e : new ApiError(0, "broken", "The answer could not be read."), loading: false }));
+      },
+    );
+    return () => mine.abort();
+  }, [url, turn]);
+  return { data: state.data, error: state.error, loading: state.loading, reload: useCallback(() => setTurn((n) => n + 1), []) };
+}

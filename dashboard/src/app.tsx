@@ -1,0 +1,168 @@
+// app.tsx - the frame: navigation, login, help, and the page of the address. SPDX-License-Identifier: Apache-2.0
+import { useEffect, useRef, useState } from "preact/hooks";
+import { login, logout, needLogin, visits } from "./api";
+import { useCell } from "./cell";
+import { helpOpen, KEYS } from "./keyboard";
+import { live } from "./live";
+import { DecisionsPage } from "./pages/decisions";
+import { KeysPage } from "./pages/keys";
+import { LivePage } from "./pages/live";
+import { ProvidersPage } from "./pages/providers";
+import { ReasoningPage } from "./pages/reasoning";
+import { SessionPage } from "./pages/session";
+import { SessionsPage } from "./pages/sessions";
+import { SystemPage } from "./pages/system";
+import { Boundary, Empty, Text } from "./parts/basics";
+import { LinkDialog } from "./parts/link";
+import { usePlace } from "./route";
+import { nextTheme, theme } from "./theme";
+
+// Address, name, and the lines of its picture.
+const NAV: [string, string, string][] = [
+  ["/", "Live", "M2 8h3l2-5 3 10 2-5h2"],
+  ["/sessions", "Sessions", "M2 4h12M2 8h12M2 12h8"],
+  ["/decisions", "Decisions", "M8 2v4M8 6 3 10v4M8 6l5 4v4"],
+  ["/reasoning", "Reasoning", "M3 14V9M7 14V4M11 14V7M15 14H1"],
+  ["/providers", "Providers and levels", "M2 3h12v4H2zM2 9h12v4H2zM4 5h2M4 11h2"],
+  ["/keys", "Keys", "M10 6a3 3 0 1 1-3 3l-5 0M4 9v3M9 9h.01"],
+  ["/system", "System", "M3 5h10M3 11h10M6 3v4M10 9v4"],
+];
+
+function current(href: string, path: string): "page" | undefined {
+  return href === path || (href !== "/" && path.startsWith(`${href}/`)) ? "page" : undefined;
+}
+
+function Nav({ path }: { path: string }) {
+  const here = useRef<HTMLAnchorElement>(null);
+  useEffect(() => here.current?.scrollIntoView?.({ block: "nearest", inline: "center" }), [path]);
+  return (
+    <nav aria-label="Pages">
+      {NAV.map(([href, name, lines]) => {
+        const now = current(href, path);
+        return (
+          <a href={href} aria-current={now} ref={now ? here : undefined}>
+            <svg viewBox="0 0 16 16" aria-hidden="true"><path d={lines} /></svg>{name}
+          </a>
+        );
+      })}
+    </nav>
+  );
+}
+
+function Link() {
+  const link = useCell(live.link);
+  const words = { open: "live", connecting: "connecting", lost: "reconnecting" }[link];
+  return <span class={`status ${link === "open" ? "good" : "warm"}`} role="status" title="The connection for live updates"><i aria-hidden="true" />{words}</span>;
+}
+
+function Side({ path }: { path: string }) {
+  const now = useCell(theme);
+  const entered = useCell(visits) > 0;
+  return (
+    <aside class="side">
+      <a class="brand" href="/"><img src="/page/icon.svg" alt="" width="26" height="26" /><span>Rationale</span></a>
+      <Nav path={path} />
+      <div class="tools">
+        <Link />
+        <button type="button" class="small" onClick={nextTheme} aria-label={`Colours: ${now}`} title="Colours">{now === "auto" ? "Auto" : now === "dark" ? "Dark" : "Light"}</button>
+        <button type="button" class="small help" onClick={() => (helpOpen.value = true)} aria-label="Keyboard help">?</button>
+        {entered ? <button type="button" class="small" onClick={() => void logout()}>Log out</button> : null}
+      </div>
+    </aside>
+  );
+}
+
+function Help() {
+  const open = useCell(helpOpen);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (open && !dialog.current?.open) dialog.current?.showModal();
+    if (!open) dialog.current?.close();
+  }, [open]);
+  return (
+    <dialog ref={dialog} class="dialog" aria-labelledby="help-title" onClose={() => (helpOpen.value = false)}>
+      <h2 id="help-title">Keyboard</h2>
+      <dl class="keys">{KEYS.map(([k, what]) => <div><dt>{k.split(/\s+/).map((one) => <kbd>{one}</kbd>)}</dt><dd>{what}</dd></div>)}</dl>
+      <div class="actions"><button type="button" onClick={() => (helpOpen.value = false)}>Close</button></div>
+    </dialog>
+  );
+}
+
+function Login() {
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => box.current?.focus(), []);
+  const submit = async (e: { preventDefault(): void }) => {
+    e.preventDefault();
+    const given = box.current?.value.trim() ?? "";
+    if (!given) return;
+    setBusy(true);
+    setProblem("");
+    try {
+      await login(given);
+      live.restart();
+    } catch (err) {
+      setProblem((err as Error).message || "The gateway does not answer.");
+      box.current?.select();
+    }
+    setBusy(false);
+  };
+  return (
+    <form id="key-form" class="card login" onSubmit={submit}>
+      <h1>A key is needed</h1>
+      <p class="quiet">This gateway asks who you are. The key is sent to it once; a cookie that no script can read stands for it from then on, for twelve hours.</p>
+      <label for="key">Key</label>
+      <div class="row">
+        <input id="key" ref={box} type="password" autocomplete="off" spellcheck={false} required />
+        <button type="submit" class="primary" disabled={busy}>Log in</button>
+      </div>
+      {problem ? <p id="key-error" class="problem" role="alert"><Text>{problem}</Text></p> : null}
+    </form>
+  );
+}
+
+const PAGES: Record<string, () => preact.JSX.Element> = {
+  "/": LivePage,
+  "/sessions": SessionsPage,
+  "/decisions": DecisionsPage,
+  "/reasoning": ReasoningPage,
+  "/providers": ProvidersPage,
+  "/keys": KeysPage,
+  "/system": SystemPage,
+};
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function Page({ path }: { path: string }) {
+  const id = /^\/sessions\/([^/]+)$/.exec(path)?.[1];
+  if (id) return <SessionPage key={id} id={decoded(id)} />;
+  const One = PAGES[path];
+  return One ? <One /> : <Empty title="There is no such page"><p><a href="/">Back to Live</a></p></Empty>;
+}
+
+export function App() {
+  const { path } = usePlace();
+  const locked = useCell(needLogin);
+  const visit = useCell(visits);
+  useEffect(() => live.subscribe("system_health", () => undefined), []); // so that the link is there on every page
+  return (
+    <>
+      <a class="skip" href="#main">Skip to the page</a>
+      <Side path={path} />
+      <main id="main" tabIndex={-1}>
+        <Boundary key={`${path} ${visit}`} words="This page could not be shown. Reload it, or choose another.">
+          {locked ? <Login /> : <Page path={path} />}
+        </Boundary>
+      </main>
+      <Help />
+      <LinkDialog />
+    </>
+  );
+}

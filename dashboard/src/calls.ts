@@ -1,0 +1,196 @@
+// calls.ts - model calls while they run: what the live messages add up to. SPDX-License-Identifier: Apache-2.0
+import { Cell, nextFrame } from "./cell";
+import type { Message } from "./live";
+
+const CALLS_MAX = 40;
+const TEXT_MAX = 256 * 1024;
+const DAY_MS = 24 * 3600_000;
+
+// Text that grows. Who shows it appends what is new; nobody draws it again.
+export class Growing {
+  text = "";
+  cut = false; // the front was let go
+  private followers = new Set<(piece: string | null) => void>();
+
+  add(piece: string): void {
+    this.text += piece;
+    if (this.text.length > 2 * TEXT_MAX) {
+      this.text = this.text.slice(-TEXT_MAX);
+      this.cut = true;
+    }
+    for (const f of this.followers) f(piece);
+  }
+
+  // From the start again; followers are told null.
+  reset(): void {
+    this.text = "";
+    for (const f of this.followers) f(null);
+  }
+
+  follow(f: (piece: string | null) => void): () => void {
+    this.followers.add(f);
+    return () => void this.followers.delete(f);
+  }
+}
+
+export type CallState = "waiting" | "thinking" | "answering" | "tool" | "done";
+
+export class Call {
+  readonly reasoning = new Growing();
+  readonly answer = new Growing();
+  readonly changes = new Cell(0);
+  session = "";
+  model = "";
+  provider = "";
+  level = "";
+  key = "";
+  asked = "";
+  state: CallState = "waiting";
+  cap: number | null = null;
+  tokens: number | null = null;
+  thinkingMs: number | null = null;
+  cut = false;
+  shown = true;
+  missed = 0;
+  began = performance.now(); // the request, by our clock
+  thoughtAt = 0; // when thinking was first seen
+  result: Record<string, unknown> | null = null;
+
+  constructor(readonly id: string, public channel: string) {}
+
+  get running(): boolean {
+    return this.state !== "done";
+  }
+
+  get thought(): boolean {
+    return this.thoughtAt > 0 || (this.tokens ?? 0) > 0 || this.reasoning.text !== "";
+  }
+
+  // Redrawn once a frame at most, however many messages came.
+  touch(): void {
+    nextFrame(this.tell);
+  }
+
+  private tell = (): void => {
+    this.changes.value++;
+  };
+}
+
+function number(v: unknown): number | null {
+  return typeof v === "number" && Number.isFinite(v) ? v : null;
+}
+
+function text(v: unknown): string {
+  return typeof v === "string" ? v : "";
+}
+
+export class Board {
+  readonly changes = new Cell(0); // calls came or went
+  private byId = new Map<string, Call>();
+  private tell = (): void => {
+    this.changes.value++;
+  };
+
+  // Newest first.
+  get calls(): Call[] {
+    return [...this.byId.values()].reverse();
+  }
+
+  clear(): void {
+    this.byId.clear();
+    nextFrame(this.tell);
+  }
+
+  // A running call of a page that lost its connection may have ended meanwhile.
+  forgetRunning(): void {
+    for (const [id, c] of this.byId) if (c.running) this.byId.delete(id);
+    nextFrame(this.tell);
+  }
+
+  // A call whose text somebody else reads from here on: its channel is theirs.
+  adopt(id: string, channel: string): Call {
+    const c = this.find(id, channel);
+    c.channel = channel;
+    c.reasoning.reset();
+    c.answer.reset();
+    return c;
+  }
+
+  private find(id: string, channel: string): Call {
+    let c = this.byId.get(id);
+    if (!c) {
+      this.byId.set(id, (c = new Call(id, channel)));
+      for (const [old, call] of this.byId) {
+        if (this.byId.size <= CALLS_MAX) break;
+        if (!call.running || this.byId.size > 4 * CALLS_MAX) this.byId.delete(old);
+      }
+      nextFrame(this.tell);
+    }
+    return c;
+  }
+
+  // Whether the message was about a call. A call is told on several channels: its text is taken from
+  // the one that told of it first.
+  take(m: Message): boolean {
+    if (m.type === "gap") return this.gap(m);
+    const handle = handlers[m.type];
+    const id = text(m.data.interaction_id);
+    if (!handle || !id) return false;
+    const c = this.find(id, m.channel);
+    if (m.type.endsWith("_delta") && m.channel !== c.channel) return true;
+    c.session = text(m.data.session_id) || c.session;
+    handle(c, m);
+    c.touch();
+    return true;
+  }
+
+  private gap(m: Message): boolean {
+    for (const c of this.byId.values())
+      if (c.running && c.channel === m.channel) {
+        c.missed += number(m.data.missed) ?? 1;
+        c.touch();
+      }
+    return true;
+  }
+}
+
+const handlers: Record<string, (c: Call, m: Message) => void> = {
+  llm_started(c, { data, at_us }) {
+    c.model = text(data.model);
+    c.provider = text(data.provider);
+    c.level = text(data.level);
+    c.key = text(data.key_name);
+    c.asked = text(data.asked);
+    c.cap = number(data.cap_tokens) || null;
+    const ago = at_us ? (at_us - (number(data.started_us) ?? at_us)) / 1000 : 0;
+    if (ago > 0 && ago < DAY_MS) c.began = performance.now() - ago;
+  },
+  reasoning_status(c, { data }) {
+    const state = text(data.state) as CallState;
+    if (c.state !== "done" && ["thinking", "answering", "tool", "done"].includes(state)) c.state = state;
+    if (state === "thinking") c.thoughtAt ||= performance.now();
+    c.tokens = number(data.reasoning_tokens) ?? c.tokens;
+    c.cap = number(data.cap_tokens) || c.cap;
+    c.thinkingMs = number(data.thinking_ms) ?? c.thinkingMs;
+    c.cut = Boolean(data.cut) && data.cut !== "none";
+    if (typeof data.shown === "boolean") c.shown = data.shown;
+  },
+  reasoning_delta(c, { data }) {
+    if (c.state === "waiting") c.state = "thinking";
+    c.thoughtAt ||= performance.now();
+    c.reasoning.add(text(data.text));
+  },
+  answer_delta(c, { data }) {
+    if (c.state === "thinking" || c.state === "waiting") {
+      if (c.thoughtAt) c.thinkingMs ??= performance.now() - c.began;
+      c.state = "answering";
+    }
+    c.answer.add(text(data.text));
+  },
+  llm_interaction(c, { data }) {
+    c.state = "done";
+    c.result = data;
+    c.tokens = number(data.reasoning_tokens) ?? c.tokens;
+    c.model ||= text(data.model_used);
+  },
+};

@@ -1,0 +1,70 @@
+// keyboard.ts - everything without a mouse. SPDX-License-Identifier: Apache-2.0
+import { Cell } from "./cell";
+import { go } from "./route";
+
+export const helpOpen = new Cell(false);
+
+export const KEYS: [string, string][] = [
+  ["/", "search"],
+  ["j  k", "the next, the one before"],
+  ["Enter", "open it; on a call: fold its reasoning out"],
+  ["[  ]", "the session or page before, the next"],
+  ["x", "fold all reasoning out, or in"],
+  ["g l", "Live"],
+  ["g s", "Sessions"],
+  ["g d", "Decisions"],
+  ["g r", "Reasoning"],
+  ["?", "this help"],
+];
+
+const PLACES: Record<string, string> = { l: "/", s: "/sessions", d: "/decisions", r: "/reasoning", p: "/providers", k: "/keys", y: "/system" };
+
+function typing(e: KeyboardEvent): boolean {
+  const t = e.target as HTMLElement | null;
+  return Boolean(t?.closest?.("input, textarea, select, [contenteditable]"));
+}
+
+function move(by: number): void {
+  const items = [...document.querySelectorAll<HTMLElement>("main [data-item]")];
+  const at = items.findIndex((i) => i === document.activeElement || i.contains(document.activeElement));
+  const next = items[at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.max(0, Math.min(items.length - 1, at + by))];
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+function press(selector: string): void {
+  document.querySelector<HTMLElement>(`main ${selector}:not(:disabled)`)?.click();
+}
+
+function search(): void {
+  const box = document.querySelector<HTMLInputElement>("main [data-search]");
+  if (box) return void (box.focus(), box.select());
+  go("/sessions");
+  requestAnimationFrame(() => document.querySelector<HTMLInputElement>("main [data-search]")?.focus());
+}
+
+const ACTIONS: Record<string, () => void> = {
+  "/": search,
+  j: () => move(1),
+  k: () => move(-1),
+  "[": () => press("[data-prev]"),
+  "]": () => press("[data-next]"),
+  x: () => press("[data-expand]"),
+  "?": () => (helpOpen.value = !helpOpen.value),
+};
+
+export function startKeyboard(): void {
+  let going = 0; // when g was pressed
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape" && typing(e)) return (e.target as HTMLElement).blur();
+    if (e.metaKey || e.ctrlKey || e.altKey || typing(e) || document.querySelector("dialog[open]")) return;
+    const place = e.timeStamp - going < 1500 ? PLACES[e.key] : undefined;
+    going = e.key === "g" ? e.timeStamp : 0;
+    const item = e.target as HTMLElement;
+    if (place) go(place);
+    else if (e.key === "Enter" && item.matches?.("li[data-item]")) item.querySelector<HTMLElement>(".reasoning-head")?.click();
+    else if (ACTIONS[e.key]) ACTIONS[e.key]?.();
+    else return;
+    e.preventDefault();
+  });
+}

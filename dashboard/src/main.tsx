@@ -1,0 +1,15 @@
+// main.tsx - the dashboard begins here. SPDX-License-Identifier: Apache-2.0
+import { render } from "preact";
+import { App } from "./app";
+import { startKeyboard } from "./keyboard";
+import { startRouting } from "./route";
+import { startTheme } from "./theme";
+
+startTheme();
+startRouting();
+startKeyboard();
+const root = document.getElementById("app");
+if (root) {
+  root.replaceChildren();
+  render(<App />, root);
+}

@@ -1,0 +1,82 @@
+// decisions.tsx - the decision log: why a tool was called, or none. SPDX-License-Identifier: Apache-2.0
+import { useEffect, useState } from "preact/hooks";
+import { address, ask, useApi, type Decision } from "../api";
+import { Choice, Empty, Loaded, Search, Text, Title, When } from "../parts/basics";
+import { sessionAddress } from "../parts/sessions";
+import { RANGES, since } from "../range";
+import { go, usePlace, withQuery } from "../route";
+
+const LIMIT = 50;
+
+interface Page {
+  decisions: Decision[];
+  next_cursor?: string | null;
+}
+
+const HEAD = /^\[(TOOL_CALL|DIRECT)\]\s*/;
+
+function Entry({ d, onTool }: { d: Decision; onTool: (t: string) => void }) {
+  const why = d.entry.replace(HEAD, "");
+  const tool = d.kind === "TOOL_CALL";
+  return (
+    <li class="entry">
+      <span class={`kindmark ${tool ? "tool" : ""}`}>{tool ? "TOOL_CALL" : "DIRECT"}</span>
+      <div>
+        <a class="why" href={sessionAddress(d.session_id ?? "", d.interaction_id)} data-item title={d.entry}><Text>{why}</Text></a>
+        <span class="under">
+          {(d.tools ?? []).map((t) => <button type="button" class="chip tiny" onClick={() => onTool(t)} title={`Only ${t}`}><Text>{t}</Text></button>)}
+          {d.model ? <span>{d.model}</span> : null}
+          <When us={d.timestamp_us} />
+        </span>
+      </div>
+    </li>
+  );
+}
+
+export function DecisionsPage() {
+  const { query: q } = usePlace();
+  const url = address("/api/v1/history/decisions", {
+    q: q.get("q"), kind: q.get("kind"), tool: q.get("tool"), model: q.get("model"), session_id: q.get("session_id"), start_date_us: since(q.get("range")), limit: LIMIT,
+  });
+  const first = useApi<Page>(url);
+  const [more, setMore] = useState<Page[]>([]);
+  const [busy, setBusy] = useState(false);
+  const set = (change: Record<string, string | null>) => go(withQuery(change), true);
+  useEffect(() => setMore([]), [first.data]);
+  const last = more[more.length - 1] ?? first.data;
+  const next = async () => {
+    setBusy(true);
+    const page = await ask<Page>(`${url}&cursor=${encodeURIComponent(last?.next_cursor ?? "")}`).catch(() => null);
+    setBusy(false);
+    if (page) setMore((m) => [...m, page]);
+  };
+  const kinds: [string, string][] = [["", "All"], ["TOOL_CALL", "Tool calls"], ["DIRECT", "Direct answers"]];
+  return (
+    <>
+      <Title title="Decisions" about="Why a tool was called, or why none was: one entry a call, only ever added to." />
+      <div class="filters open" role="search">
+        <Search label="Why was this tool called?" value={q.get("q") ?? ""} onChange={(v) => set({ q: v })} />
+        <div class="chips" role="group" aria-label="Kind">
+          {kinds.map(([v, words]) => <button type="button" class="chip" aria-pressed={(q.get("kind") ?? "") === v} onClick={() => set({ kind: v })}>{words}</button>)}
+        </div>
+        <div class="row">
+          <label class="field"><span>Tool</span><input value={q.get("tool") ?? ""} spellcheck={false} placeholder="any" onChange={(e) => set({ tool: e.currentTarget.value.trim() })} /></label>
+          <Choice label="Time" value={q.get("range") ?? ""} options={RANGES} onChange={(v) => set({ range: v })} />
+          {q.get("session_id") ? <button type="button" class="chip" aria-pressed="true" onClick={() => set({ session_id: null })}>one session ×</button> : null}
+        </div>
+      </div>
+      <Loaded of={first}>
+        {(data) => data.decisions.length ? (
+          <>
+            <ol class="entries">{[data, ...more].flatMap((p) => p.decisions).map((d) => <Entry key={d.decision_id} d={d} onTool={(t) => set({ tool: t, kind: null })} />)}</ol>
+            {last?.next_cursor ? <p class="pager"><button type="button" class="small" disabled={busy} data-next onClick={next}>{busy ? "Loading…" : "Older entries"}</button></p> : null}
+          </>
+        ) : [...q.keys()].length ? (
+          <Empty title="No decision is like that"><p>Take a filter away, or <a href="/decisions">see all</a>.</p></Empty>
+        ) : (
+          <Empty title="No decisions yet"><p>Each call that goes through leaves one. <a href="/">Ask something on the Live page</a>, with tools or without.</p></Empty>
+        )}
+      </Loaded>
+    </>
+  );
+}

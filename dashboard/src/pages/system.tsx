@@ -1,0 +1,149 @@
+// system.tsx - the gateway itself: health, store, configuration and where each value comes from. SPDX-License-Identifier: Apache-2.0
+import { useEffect, useState } from "preact/hooks";
+import { send, useApi } from "../api";
+import { bytes, count, duration, fullTime } from "../format";
+import { live } from "../live";
+import { Badge, Copy, Disclosure, Figure, Json, Loaded, Search, Text, Title, When } from "../parts/basics";
+
+interface ConfigRow {
+  path: string;
+  value: unknown;
+  origin: string;
+}
+
+interface System {
+  version?: string;
+  uptime?: number;
+  uptime_ms?: number;
+  uptime_seconds?: number;
+  config?: ConfigRow[];
+  store?: Record<string, unknown>;
+  [more: string]: unknown;
+}
+
+interface Audit {
+  head?: { seq?: number; hash?: string; time?: number; time_us?: number; timestamp_us?: number } | null;
+  entries?: Record<string, unknown>[];
+}
+
+function value(name: string, v: unknown): string {
+  if (v == null) return "–";
+  if (typeof v === "boolean") return v ? "yes" : "no";
+  if (typeof v === "number") {
+    if (/bytes|size|free/.test(name)) return bytes(v);
+    if (/_ms$/.test(name)) return duration(v);
+    if (/_us$/.test(name)) return v > 1e12 ? fullTime(v) : duration(v / 1000);
+    return count(v);
+  }
+  return typeof v === "string" ? v : JSON.stringify(v);
+}
+
+function Facts({ title, of }: { title: string; of: Record<string, unknown> }) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      <dl class="facts-list">
+        {Object.entries(of).filter(([, v]) => typeof v !== "object" || v === null || Array.isArray(v)).map(([k, v]) => <div><dt>{k.replace(/_(us|ms|bytes)$/, "").replace(/_/g, " ")}</dt><dd><Text>{value(k, v)}</Text></dd></div>)}
+      </dl>
+    </section>
+  );
+}
+
+function Config({ rows }: { rows: ConfigRow[] }) {
+  const [q, setQ] = useState("");
+  const [all, setAll] = useState(false);
+  const found = rows.filter((r) => (all || r.origin !== "default" || q) && `${r.path} ${String(r.value)}`.toLowerCase().includes(q.toLowerCase()));
+  return (
+    <section aria-label="Configuration">
+      <h2>Configuration in effect</h2>
+      <div class="filters">
+        <Search label="Search the configuration" value={q} onChange={setQ} />
+        <label class="check"><input type="checkbox" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /> defaults too</label>
+      </div>
+      {found.length ? (
+        <table class="rows config">
+          <thead><tr><th>Name</th><th>Value</th><th>From</th></tr></thead>
+          <tbody>
+            {found.map((r) => (
+              <tr>
+                <td class="main"><code>{r.path}</code></td>
+                <td data-label="value"><code><Text>{typeof r.value === "string" ? r.value : JSON.stringify(r.value)}</Text></code></td>
+                <td data-label="from"><Badge tone={r.origin === "default" ? "" : "cap"}>{r.origin}</Badge></td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ) : <p class="quiet">{q ? "No name or value has these letters." : "All of it is as it comes."}</p>}
+    </section>
+  );
+}
+
+function AuditLog() {
+  const audit = useApi<Audit>("/api/v1/audit");
+  const [told, setTold] = useState("");
+  const verify = async () => {
+    setTold("Verifying…");
+    try {
+      const r = await send<Record<string, unknown>>("POST", "/api/v1/audit/verify", {});
+      const good = r.ok ?? r.valid ?? r.verified;
+      const entries = r.entries ?? r.checked ?? r.count;
+      setTold(good === false ? `The chain is broken: ${String(r.message ?? r.why ?? JSON.stringify(r))}` : `The chain holds${typeof entries === "number" ? ` over ${count(entries)} entries` : ""}.`);
+    } catch (e) {
+      setTold((e as Error).message);
+    }
+  };
+  const head = audit.data?.head;
+  if (audit.error) return null;
+  return (
+    <section class="card" aria-label="Audit log">
+      <h2>Audit log</h2>
+      {head?.hash ? <p class="wrap"><span class="quiet">entry {count(head.seq)}</span><code class="id">{head.hash}</code><Copy text={head.hash} label="Copy the head" /></p> : <p class="quiet">Nothing was erased or changed yet.</p>}
+      <p class="wrap"><button type="button" class="small" onClick={verify}>Verify the chain</button><span role="status">{told}</span></p>
+      {audit.data?.entries?.length ? (
+        <Disclosure title="Newest entries" note={count(audit.data.entries.length)}>
+          {() => <ul class="audit">{audit.data?.entries?.map((e) => <li><When us={Number(e.timestamp_us ?? e.time_us ?? e.at_us ?? 0)} /> <Text>{String(e.action ?? e.kind ?? e.what ?? "")}</Text> <code><Text>{String(e.subject ?? e.target ?? e.session_id ?? e.detail ?? "")}</Text></code></li>)}</ul>}
+        </Disclosure>
+      ) : null}
+    </section>
+  );
+}
+
+function uptime(s: System): string {
+  const ms = s.uptime_ms ?? (s.uptime_seconds ?? s.uptime ?? NaN) * 1000;
+  return duration(ms);
+}
+
+export function SystemPage() {
+  const system = useApi<System>("/api/v1/system");
+  const health = useApi<{ status?: string; details?: unknown }>("/api/v1/history/health");
+  useEffect(() => live.subscribe("system_health", () => {
+    system.reload();
+    health.reload();
+  }), []);
+  return (
+    <>
+      <Title title="System" about="The gateway itself: its health, its store, and every setting with where it comes from.">
+        <button type="button" class="small" onClick={system.reload}>Refresh</button>
+      </Title>
+      <Loaded of={system}>
+        {(s) => {
+          const parts = Object.entries(s).filter(([k, v]) => v && typeof v === "object" && !Array.isArray(v) && k !== "config");
+          const plain = Object.entries(s).filter(([k, v]) => (typeof v !== "object" || v === null) && !/^(version|uptime|started)/.test(k));
+          return (
+            <>
+              <dl class="figures">
+                <Figure label="Version" value={String(s.version ?? "–")} />
+                <Figure label="Up for" value={uptime(s)} />
+                <Figure label="History" value={health.data?.status ?? "–"} tone={health.data?.status && health.data.status !== "healthy" ? "warm" : ""} />
+                {plain.slice(0, 4).map(([k, v]) => <Figure label={k.replace(/_/g, " ")} value={value(k, v)} />)}
+              </dl>
+              <div class="columns">{parts.map(([k, v]) => <Facts title={k.replace(/_/g, " ")} of={v as Record<string, unknown>} />)}<AuditLog /></div>
+              {Array.isArray(s.config) ? <Config rows={s.config} /> : null}
+              {health.data?.details ? <Disclosure title="Health in detail">{() => <Json value={health.data?.details} />}</Disclosure> : null}
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}

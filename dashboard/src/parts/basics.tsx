@@ -1,0 +1,204 @@
+// basics.tsx - the small parts that every page is made of. SPDX-License-Identifier: Apache-2.0
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ApiError, Fetched } from "../api";
+import { ago, count, fullTime } from "../format";
+import { pieces } from "../visible";
+
+// Text of others, with its controls written out.
+export function Text({ children }: { children: string | null | undefined }) {
+  if (children == null) return null;
+  return (
+    <>
+      {pieces(String(children)).map((p) => (p.control ? <span class="control" title="a character that cannot be seen">{p.text}</span> : p.text))}
+    </>
+  );
+}
+
+export class Boundary extends Component<{ words: string; children: ComponentChildren }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static override getDerivedStateFromError() {
+    return { failed: true };
+  }
+
+  override render() {
+    if (this.state.failed) return <p class="unavailable" role="status">{this.props.words}</p>;
+    return this.props.children;
+  }
+}
+
+export function Badge({ tone, title, children }: { tone?: string; title?: string; children: ComponentChildren }) {
+  return <span class={`badge ${tone ?? ""}`} title={title}>{children}</span>;
+}
+
+// The cap a call's reasoning was held to.
+export function CapBadge({ cap }: { cap: number | null | undefined }) {
+  if (!cap) return null;
+  return <Badge tone="cap" title={`Reasoning is held to ${count(cap)} tokens`}>R cap: {cap}</Badge>;
+}
+
+const STATUS: Record<string, [string, string]> = {
+  completed: ["good", "completed"],
+  in_progress: ["busy", "in progress"],
+  pending: ["", "pending"],
+  failed: ["bad", "failed"],
+};
+
+export function Status({ of }: { of: string }) {
+  const [tone, words] = STATUS[of] ?? ["", of];
+  return <span class={`status ${tone}`}><i aria-hidden="true" />{words}</span>;
+}
+
+export function When({ us }: { us: number | null | undefined }) {
+  const [, again] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => again((n) => n + 1), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (!us) return <>–</>;
+  return <time dateTime={new Date(us / 1000).toISOString()} title={fullTime(us)}>{ago(us)}</time>;
+}
+
+export function Copy({ text, label = "Copy" }: { text: string | (() => string); label?: string }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
+      setDone(true);
+      setTimeout(() => setDone(false), 1500);
+    } catch {
+      // not allowed here: the text can still be selected
+    }
+  };
+  return <button type="button" class="small" onClick={copy} aria-live="polite">{done ? "Copied" : label}</button>;
+}
+
+export function Problem({ error, retry }: { error: ApiError; retry?: () => void }) {
+  const hint: Record<number, string> = {
+    403: "This key may not see it; an operator's can.",
+    404: "It may have been erased, or its time to be kept is over.",
+    503: "The history has no store, or it does not answer: see System.",
+  };
+  return (
+    <div class="problem" role="alert">
+      <p><Text>{error.message}</Text></p>
+      {hint[error.status] ? <p class="quiet">{hint[error.status]}</p> : null}
+      {retry ? <button type="button" class="small" onClick={retry}>Try again</button> : null}
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h3>{title}</h3>
+      {children}
+    </div>
+  );
+}
+
+// What came, or that it is on its way, or why it did not.
+export function Loaded<T>({ of, children }: { of: Fetched<T>; children: (data: T) => ComponentChildren }) {
+  if (of.data) {
+    return (
+      <>
+        {of.error ? <Problem error={of.error} retry={of.reload} /> : null}
+        {children(of.data)}
+      </>
+    );
+  }
+  if (of.error) return of.error.status === 401 ? null : <Problem error={of.error} retry={of.reload} />;
+  return <p class="loading" role="status">Loading…</p>;
+}
+
+export function Title({ title, about, children }: { title: string; about?: ComponentChildren; children?: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} · Rationale`;
+  }, [title]);
+  return (
+    <header class="title">
+      <div>
+        <h1>{title}</h1>
+        {about ? <p class="quiet">{about}</p> : null}
+      </div>
+      {children ? <div class="actions">{children}</div> : null}
+    </header>
+  );
+}
+
+export function Figure({ label, value, note, tone }: { label: string; value: ComponentChildren; note?: ComponentChildren; tone?: string }) {
+  return (
+    <div class={`figure ${tone ?? ""}`}>
+      <dt>{label}</dt>
+      <dd>{value}{note ? <small>{note}</small> : null}</dd>
+    </div>
+  );
+}
+
+// A bar whose length is a part of 1.
+export function Bar({ part, tone, label }: { part: number; tone?: string; label: string }) {
+  const width = `${Math.max(0, Math.min(100, 100 * (Number.isFinite(part) ? part : 0)))}%`;
+  return <span class={`bar ${tone ?? ""}`} role="img" aria-label={label} title={label}><span style={{ width }} /></span>;
+}
+
+export function Choice({ label, value, options, onChange }: { label: string; value: string; options: (string | [string, string])[]; onChange: (v: string) => void }) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select value={value} onChange={(e) => onChange(e.currentTarget.value)}>
+        {options.map((o) => {
+          const [v, words] = typeof o === "string" ? [o, o] : o;
+          return <option value={v} selected={v === value}>{words}</option>;
+        })}
+      </select>
+    </label>
+  );
+}
+
+// A search box that tells what was typed when the typing pauses.
+export function Search({ value, label, onChange }: { value: string; label: string; onChange: (v: string) => void }) {
+  const [typed, setTyped] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => setTyped(value), [value]);
+  const change = (v: string) => {
+    setTyped(v);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onChange(v.trim()), 250);
+  };
+  return (
+    <label class="search">
+      <span class="unseen">{label}</span>
+      <input type="search" placeholder={label} value={typed} spellcheck={false} data-search
+        onInput={(e) => change(e.currentTarget.value)} />
+      <kbd aria-hidden="true">/</kbd>
+    </label>
+  );
+}
+
+export function Disclosure({ title, note, open = false, children }: { title: ComponentChildren; note?: ComponentChildren; open?: boolean; children: () => ComponentChildren }) {
+  const [shown, setShown] = useState(open);
+  return (
+    <div class={`disclosure ${shown ? "open" : ""}`}>
+      <button type="button" class="disclose" aria-expanded={shown} onClick={() => setShown(!shown)}>
+        <i class="chevron" aria-hidden="true" /><span>{title}</span>{note ? <small>{note}</small> : null}
+      </button>
+      {shown ? <div class="disclosed">{children()}</div> : null}
+    </div>
+  );
+}
+
+// JSON as it is, laid out; any text that is none, as text.
+export function Json({ value }: { value: unknown }) {
+  let text: string;
+  if (typeof value === "string") {
+    text = value;
+    try {
+      const inner: unknown = JSON.parse(value);
+      if (inner && typeof inner === "object") text = JSON.stringify(inner, null, 2);
+    } catch {
+      // text
+    }
+  } else text = JSON.stringify(value, null, 2) ?? "";
+  return <pre class="code"><Text>{text}</Text></pre>;
+}

@@ -1,0 +1,153 @@
+// reasoning.tsx - ReasoningDisplay: what a model thought, folded away, and each way in which it may not
+// be there told apart. SPDX-License-Identifier: Apache-2.0
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useState } from "preact/hooks";
+import type { Call } from "../calls";
+import { stored, useCell } from "../cell";
+import { count, seconds, thought } from "../format";
+import { Boundary, CapBadge, Copy } from "./basics";
+import { Markdown } from "./markdown";
+import { Stream } from "./stream";
+
+export type Look = "shown" | "hidden" | "redacted" | "summary" | "cut" | "unclosed" | "none";
+
+export interface Reasoning {
+  text?: string | null;
+  summary?: string | null;
+  state?: string | null; // as the API has it
+  source?: string | null;
+  has?: boolean;
+  tokens?: number | null;
+  exact?: boolean;
+  ms?: number | null;
+  cap?: number | null;
+  cut?: boolean | string | null;
+}
+
+export const expandAlways = stored("rationale.expand", "no");
+
+function isCut(r: Reasoning): boolean {
+  return r.state === "cut" || (typeof r.cut === "string" ? r.cut !== "" && r.cut !== "none" : Boolean(r.cut));
+}
+
+export function lookOf(r: Reasoning): Look {
+  if (r.state === "opaque" || r.state === "redacted" || (r.source === "opaque" && !r.text)) return "redacted";
+  if (isCut(r)) return "cut";
+  if (r.state === "unclosed") return "unclosed";
+  if (r.text) return r.state === "summary" || r.source === "summary" ? "summary" : "shown";
+  if (r.state === "summary" || (r.summary && r.state !== "hidden")) return "summary";
+  if (r.state === "hidden" || r.has || (r.tokens ?? 0) > 0) return "hidden";
+  return "none";
+}
+
+const MARK: Record<Look, string> = {
+  shown: "",
+  hidden: "hidden by policy",
+  redacted: "redacted",
+  summary: "summary only",
+  cut: "cut by budget",
+  unclosed: "unclosed",
+  none: "",
+};
+
+const ABOUT: Record<Look, string> = {
+  shown: "",
+  hidden: "The text was not kept, or this key may not see it. Its tokens and its time are always counted.",
+  redacted: "The provider sent it sealed: kept to be handed back to the model, readable by nobody here.",
+  summary: "The provider gives a summary in the place of what the model thought.",
+  cut: "It reached its cap and was ended there; the model answered from what it had.",
+  unclosed: "The reply ended while the model was still thinking: no answer followed.",
+  none: "The model gave no reasoning for this call.",
+};
+
+function headline(look: Look, r: Reasoning): string {
+  if (look === "none") return "No reasoning";
+  const t = { ms: r.ms, tokens: r.tokens, cap: r.cap, exact: r.exact };
+  return look === "cut" ? thought({ ...t, cut: true }) : thought(t);
+}
+
+function Body({ look, r }: { look: Look; r: Reasoning }) {
+  const text = r.text || (look === "summary" ? r.summary : null);
+  if (text !== null && text !== undefined && typeof text !== "string") throw new TypeError("reasoning that is no text");
+  return (
+    <>
+      {ABOUT[look] ? <p class="about">{ABOUT[look]}{(look === "cut" || look === "unclosed") && !text ? " The text was not kept." : ""}</p> : null}
+      {text ? (
+        <>
+          <Markdown text={text} dim />
+          <div class="reasoning-foot"><Copy text={text} label="Copy reasoning" /></div>
+        </>
+      ) : null}
+    </>
+  );
+}
+
+function Display({ r, index }: { r: Reasoning; index?: string }) {
+  const look = lookOf(r);
+  const always = useCell(expandAlways) === "yes";
+  const [open, setOpen] = useState(always && look !== "none");
+  const id = useId();
+  useEffect(() => setOpen(always && look !== "none"), [always]);
+  return (
+    <section class={`reasoning look-${look}`} data-testid="reasoning-display" data-state={look} aria-label="Reasoning">
+      <button type="button" class="reasoning-head" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
+        <i class="chevron" aria-hidden="true" />
+        <span class="words">{index ? `${index} · ` : ""}{headline(look, r)}</span>
+        {MARK[look] ? <span class="mark">{MARK[look]}</span> : null}
+        <CapBadge cap={r.cap} />
+      </button>
+      <div id={id} class="reasoning-body" hidden={!open}>{open ? <Boundary words="Reasoning unavailable"><Body look={look} r={r} /></Boundary> : null}</div>
+    </section>
+  );
+}
+
+function Unavailable({ children }: { children: ComponentChildren }) {
+  return <Boundary words="Reasoning unavailable">{children}</Boundary>;
+}
+
+export function ReasoningDisplay({ of, index }: { of: Reasoning; index?: string }) {
+  return <Unavailable><Display r={of} index={index} /></Unavailable>;
+}
+
+// ---- while the call runs ----
+
+export function Seconds({ since, words }: { since: number; words: string }) {
+  const [, again] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => again((n) => n + 1), 250);
+    return () => clearInterval(timer);
+  }, []);
+  return <>{`${words} ${seconds(performance.now() - since)}`}</>;
+}
+
+function Running({ call }: { call: Call }) {
+  const waiting = call.state === "waiting";
+  return (
+    <section class="reasoning look-live" data-testid="reasoning-display" data-state="live" aria-label="Reasoning" aria-busy="true">
+      <p class="reasoning-head">
+        <i class="pulse" aria-hidden="true" />
+        <span class="words" role="timer"><Seconds since={call.began} words={waiting ? "Waiting…" : "Thinking…"} /></span>
+        {call.tokens ? <small>{count(call.tokens)} tokens</small> : null}
+        <CapBadge cap={call.cap} />
+      </p>
+      {waiting || call.shown ? <Stream of={call.reasoning} kind="reasoning" label="Reasoning as it comes" /> : <p class="about">Hidden by policy: counted, not shown.</p>}
+    </section>
+  );
+}
+
+// Thinking, then settled at the first word of the answer. The call tells when it changes.
+export function LiveReasoning({ call }: { call: Call }) {
+  useCell(call.changes);
+  if (call.state === "waiting" || call.state === "thinking") return <Unavailable><Running call={call} /></Unavailable>;
+  const result = (call.result ?? {}) as Record<string, string | null | undefined>;
+  const r: Reasoning = {
+    text: call.reasoning.text || null,
+    state: result.reasoning_state ?? (call.thought && !call.reasoning.text ? "hidden" : null),
+    has: call.thought,
+    tokens: call.tokens,
+    ms: call.thought ? call.thinkingMs : null,
+    cap: call.cap,
+    cut: call.cut,
+  };
+  return <ReasoningDisplay of={r} />;
+}

@@ -1,0 +1,38 @@
+// stream.tsx - text as it is generated: appended once a frame to what stands, never drawn again; the
+// box has its height from the start and shows the end. SPDX-License-Identifier: Apache-2.0
+import { useEffect, useRef } from "preact/hooks";
+import type { Growing } from "../calls";
+import { nextFrame } from "../cell";
+import { plain } from "../visible";
+
+const NODES_MAX = 400; // of text in one box, then the oldest go
+const FIRST_MAX = 16_000; // letters of what was there before
+
+export function Stream({ of, kind, label }: { of: Growing; kind: "reasoning" | "answer"; label: string }) {
+  const box = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    const div = box.current;
+    if (!div) return;
+    let fresh = "";
+    const flush = () => {
+      if (!fresh) return;
+      div.append(plain(fresh));
+      fresh = "";
+      while (div.childNodes.length > NODES_MAX) div.firstChild?.remove();
+      div.scrollTop = div.scrollHeight;
+    };
+    div.replaceChildren(plain(of.text.slice(-FIRST_MAX)));
+    div.scrollTop = div.scrollHeight;
+    return of.follow((piece) => {
+      if (piece === null) {
+        fresh = "";
+        div.replaceChildren();
+        return;
+      }
+      fresh += piece;
+      nextFrame(flush);
+    });
+  }, [of]);
+  return <div ref={box} class={`stream ${kind}`} dir="auto" role="log" aria-live="off" aria-label={label} tabIndex={0} />;
+}

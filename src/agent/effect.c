@@ -1,0 +1,150 @@
+/* effect.c - the way over the log: what is there, and what is added to it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_in.h"
+
+#include "base/sha256.h"
+
+#define KEY_HEX 32
+
+int64_t run_now_us(const struct run *r)
+{
+    return clock_wall_ms(r->o->clock) * 1000;
+}
+
+bool run_cancelled(const struct run *r)
+{
+    return r->o->cancel && atomic_load(r->o->cancel);
+}
+
+bool run_break(struct run *r, const struct err *e)
+{
+    pthread_mutex_lock(&r->lock);
+    if (!r->broken) {
+        r->broken = true;
+        r->err = *e;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return false;
+}
+
+static void feed(struct sha256 *h, str s)
+{
+    uint64_t n = s.n;
+
+    sha256_feed(h, (str){(const char *)&n, sizeof n});
+    sha256_feed(h, s);
+}
+
+str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
+{
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+    struct sha256 h;
+
+    sha256_init(&h);
+    feed(&h, r->o->run);
+    feed(&h, (str){(const char *)&seq, sizeof seq});
+    feed(&h, kind);
+    feed(&h, name);
+    feed(&h, asked);
+    sha256_finish(&h, digest);
+    return arena_dup(r->arena, str_slice(sha256_hex(digest, hex), 0, KEY_HEX));
+}
+
+/* By seq, ascending. */
+static struct agent_effect *find(struct run *r, int64_t seq)
+{
+    size_t low = 0, high = r->logged_count;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (r->logged[mid].seq < seq)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < r->logged_count && r->logged[low].seq == seq ? &r->logged[low] : NULL;
+}
+
+enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out)
+{
+    struct agent_effect *f = find(r, seq);
+    struct err e;
+
+    *out = f;
+    if (!f) {
+        if (!r->o->replay)
+            return KNOWN_NOT;
+        err_set(&e, ERR_NOT_FOUND, "the log of this run ends before effect %lld", (long long)seq);
+        run_break(r, &e);
+        return KNOWN_NOT;
+    }
+    if (!str_eq(f->kind, kind) || !str_eq(f->key, key)) {
+        err_set(&e,
+                ERR_INPUT,
+                "replay_mismatch: effect %lld of the log is another one (" STR_FMT " " STR_FMT
+                "): was the prompt, the model or a tool changed?",
+                (long long)seq,
+                STR_ARG(f->kind),
+                STR_ARG(f->name));
+        run_break(r, &e);
+        return KNOWN_NOT;
+    }
+    return f->state == AGENT_DONE ? KNOWN_DONE : KNOWN_BEGUN;
+}
+
+bool effect_put(struct run *r, const struct agent_effect *effects, size_t n)
+{
+    struct err e;
+
+    if (r->o->log && !agent_log_put(r->o->log, effects, n, &e))
+        return run_break(r, &e);
+    for (size_t i = 0; r->o->on_effect && i < n; i++)
+        r->o->on_effect(r->o->ctx, &effects[i]);
+    return true;
+}
+
+/* ---- a person's word ---- */
+
+bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
+                  str who, int64_t now_us, struct err *e)
+{
+    static const char *const words[] = {"approve", "deny", "change"};
+    struct agent_effect *all, *f = NULL;
+    struct agent_effect done;
+    struct arena a;
+    struct buf out;
+    size_t n = 0;
+    bool ok;
+
+    arena_init(&a, (size_t)1 << 30);
+    buf_init(&out, TOOL_RESULT_MAX);
+    ok = agent_log_read(log, run, &a, &all, &n, e);
+    for (size_t i = 0; ok && i < n; i++)
+        if (all[i].seq == seq && str_eq(all[i].kind, STR("approval")))
+            f = &all[i];
+    if (ok && !f)
+        ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
+    if (ok && f->state == AGENT_DONE)
+        ok = err_set(e, ERR_INPUT, "this call was decided on already");
+    if (ok) {
+        buf_printf(&out, "{\"word\":\"%s\",\"who\":", words[word]);
+        (void)json_quote(&out, who);
+        if (word == AGENT_CHANGE) {
+            buf_add(&out, STR(",\"arguments\":"));
+            (void)json_quote(&out, arguments);
+        }
+        buf_add_c(&out, '}');
+        done = *f;
+        done.state = AGENT_DONE;
+        done.result = buf_str(&out);
+        done.ended_us = now_us;
+        ok = buf_ok(&out, "the answer", e) && agent_log_put(log, &done, 1, e);
+    }
+    buf_release(&out);
+    arena_release(&a);
+    return ok;
+}

@@ -1,0 +1,160 @@
+/* history.c - see history.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/history.h"
+
+#include "base/json.h"
+
+void history_init(struct history *h, size_t size_max)
+{
+    buf_init(&h->json, size_max);
+    buf_add_c(&h->json, '[');
+    h->count = 0;
+}
+
+void history_release(struct history *h)
+{
+    buf_release(&h->json);
+}
+
+static void next(struct history *h)
+{
+    if (h->count++)
+        buf_add_c(&h->json, ',');
+}
+
+void history_text(struct history *h, const char *role, str text)
+{
+    next(h);
+    buf_printf(&h->json, "{\"role\":\"%s\",\"content\":", role);
+    (void)json_quote(&h->json, text);
+    buf_add_c(&h->json, '}');
+}
+
+static void put_call(struct buf *out, const struct ask_call *c)
+{
+    buf_add(out, STR("{\"id\":"));
+    (void)json_quote(out, c->id);
+    buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
+    (void)json_quote(out, c->name);
+    buf_add(out, STR(",\"arguments\":"));
+    (void)json_quote(out, c->arguments.n ? c->arguments : STR("{}"));
+    buf_add(out, STR("}}"));
+}
+
+void history_reply(struct history *h, const struct ask_reply *r)
+{
+    next(h);
+    buf_add(&h->json, STR("{\"role\":\"assistant\",\"content\":"));
+    if (r->text.n || !r->call_count)
+        (void)json_quote(&h->json, r->text);
+    else
+        buf_add(&h->json, STR("null"));
+    for (size_t i = 0; i < r->call_count; i++) {
+        buf_add(&h->json, i ? STR(",") : STR(",\"tool_calls\":["));
+        put_call(&h->json, &r->calls[i]);
+    }
+    buf_add(&h->json, r->call_count ? STR("]}") : STR("}"));
+}
+
+void history_result(struct history *h, str call_id, str text)
+{
+    next(h);
+    buf_add(&h->json, STR("{\"role\":\"tool\",\"tool_call_id\":"));
+    (void)json_quote(&h->json, call_id);
+    buf_add(&h->json, STR(",\"content\":"));
+    (void)json_quote(&h->json, text);
+    buf_add_c(&h->json, '}');
+}
+
+void history_given(struct history *h, str messages)
+{
+    if (!messages.n)
+        return;
+    next(h);
+    buf_add(&h->json, messages);
+}
+
+/* ---- replies in the log ---- */
+
+void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
+{
+    buf_add(out, STR("{\"id\":"));
+    (void)json_quote(out, r->id);
+    buf_add(out, STR(",\"text\":"));
+    (void)json_quote(out, r->text);
+    if (reasoning && r->reasoning.n) {
+        buf_add(out, STR(",\"reasoning\":"));
+        (void)json_quote(out, r->reasoning);
+    }
+    buf_add(out, STR(",\"calls\":["));
+    for (size_t i = 0; i < r->call_count; i++) {
+        buf_add(out, i ? STR(",") : STR(""));
+        put_call(out, &r->calls[i]);
+    }
+    buf_printf(out,
+               "],\"stop\":%d,\"input\":%lld,\"output\":%lld,\"thought\":%lld,\"cost_usd\":%.17g}",
+               (int)r->stop,
+               (long long)r->usage.input,
+               (long long)r->usage.output,
+               (long long)r->usage.reasoning,
+               r->cost_usd);
+}
+
+static str text_at(const struct json *doc, const struct json_node *v, const char *key,
+                   struct arena *a)
+{
+    str s;
+
+    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
+}
+
+static int64_t number_at(const struct json *doc, const char *key)
+{
+    int64_t n;
+
+    return json_i64(doc, json_find(doc, json_root(doc), str_c(key)), &n) ? n : -1;
+}
+
+static void calls_in(const struct json *doc, struct arena *a, struct ask_reply *out)
+{
+    const struct json_node *calls = json_find(doc, json_root(doc), STR("calls")), *c;
+
+    if (!calls || calls->kind != JSON_ARRAY)
+        return;
+    out->calls = arena_zero(a, json_count(doc, calls) + 1, sizeof *out->calls);
+    for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
+        const struct json_node *f = json_find(doc, c, STR("function"));
+
+        out->calls[out->call_count++] = (struct ask_call){
+            text_at(doc, c, "id", a), text_at(doc, f, "name", a), text_at(doc, f, "arguments", a)};
+    }
+}
+
+bool reply_read(str text, struct arena *a, struct ask_reply *out)
+{
+    const struct json_node *root;
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    *out = (struct ask_reply){.usage = chat_usage_none, .recorded = true, .cost_usd = -1};
+    json_init(&doc);
+    ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    if (ok) {
+        root = json_root(&doc);
+        out->id = text_at(&doc, root, "id", a);
+        out->text = text_at(&doc, root, "text", a);
+        out->reasoning = text_at(&doc, root, "reasoning", a);
+        calls_in(&doc, a, out);
+        out->stop = (enum chat_stop)number_at(&doc, "stop");
+        out->usage.input = number_at(&doc, "input");
+        out->usage.output = number_at(&doc, "output");
+        out->usage.reasoning = number_at(&doc, "thought");
+        if (!json_double(&doc, json_find(&doc, root, STR("cost_usd")), &out->cost_usd))
+            out->cost_usd = -1;
+    }
+    json_release(&doc);
+    return ok;
+}

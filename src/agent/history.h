@@ -1,0 +1,33 @@
+/* history.h - the messages of a run, in the form of Chat Completions, ready to be sent again.
+ *
+ *     history_init(&h, 16 << 20);
+ *     history_text(&h, "system", prompt);
+ *     history_reply(&h, &reply);                       and then for each of its calls, in order
+ *     history_result(&h, call_id, text);
+ *     buf_add(&body, buf_str(&h.json)); buf_add_c(&body, ']');
+ *
+ * Every tool call has its tool message, so the list is valid for every provider at any time but
+ * between a reply and its last result.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/ask.h"
+
+struct history {
+    struct buf json; /* "[" and the messages; the "]" is left to whoever sends it */
+    size_t count;
+};
+
+void history_init(struct history *h, size_t size_max);
+void history_release(struct history *h);
+void history_text(struct history *h, const char *role, str text);
+void history_reply(struct history *h, const struct ask_reply *r);
+void history_result(struct history *h, str call_id, str text);
+/* Messages that are JSON already, with commas between them. */
+void history_given(struct history *h, str messages);
+
+/* A reply as bytes for the effect log, and back; of reasoning only what is given. */
+void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning);
+bool reply_read(str text, struct arena *a, struct ask_reply *out) MUST_USE;

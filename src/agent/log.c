@@ -1,0 +1,369 @@
+/* log.c - see log.h.
+ *
+ * One writer thread takes all that waits, puts it in one durable transaction and wakes those who
+ * wait; while it does, the next batch gathers. Readers have a connection of their own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/log.h"
+
+#include <pthread.h>
+
+#include "store/db.h"
+
+#define BATCH_MAX 512
+#define READ_MAX 100000u
+
+struct wait {
+    const struct agent_effect *effects; /* or NULL: a run */
+    size_t n;
+    const struct agent_row *row;
+    struct wait *next;
+    bool over, ok;
+    struct err err;
+};
+
+struct agent_log {
+    struct db *writer, *reader;
+    pthread_t thread;
+    pthread_mutex_t lock, read_lock;
+    pthread_cond_t work, done;
+    struct wait *first, *last;
+    bool stop;
+};
+
+static const char put_effect[] =
+    "INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, failed, "
+    "state,"
+    " started_us, ended_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+    " ON CONFLICT (run_id, seq) DO UPDATE SET result = excluded.result, failed = excluded.failed,"
+    " state = excluded.state, ended_us = excluded.ended_us WHERE agent_effects.state = 0";
+
+static const char put_run[] =
+    "INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, result, created_us,"
+    " updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+    " ON CONFLICT (run_id) DO UPDATE SET status = excluded.status, reason = excluded.reason,"
+    " result = excluded.result, updated_us = excluded.updated_us";
+
+static bool put_one(struct db *db, const struct agent_effect *f, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(f->run),
+        db_int(f->seq),
+        db_text(f->kind),
+        db_text(f->name),
+        db_text(f->key),
+        db_text(f->request),
+        f->state == AGENT_DONE ? db_text(f->result) : db_null(),
+        db_int(f->failed),
+        db_int(f->state),
+        db_int(f->started_us),
+        f->state == AGENT_DONE ? db_int(f->ended_us) : db_null(),
+    };
+
+    return db_run(db, put_effect, args, COUNT_OF(args), e);
+}
+
+static bool put_row(struct db *db, const struct agent_row *r, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->app),
+        db_text(r->session_id),
+        db_text(r->status),
+        db_text(r->reason),
+        db_text(r->input),
+        r->result.n ? db_text(r->result) : db_null(),
+        db_int(r->created_us),
+        db_int(r->updated_us),
+    };
+
+    return db_run(db, put_run, args, COUNT_OF(args), e);
+}
+
+static bool put_wait(struct db *db, const struct wait *w, struct err *e)
+{
+    if (w->row)
+        return put_row(db, w->row, e);
+    for (size_t i = 0; i < w->n; i++)
+        if (!put_one(db, &w->effects[i], e))
+            return false;
+    return true;
+}
+
+/* All or nothing: one row that is refused is tried alone, so that it fails alone. */
+static bool put_all(struct db *db, struct wait *list, struct err *e)
+{
+    if (!db_begin(db, true, e))
+        return false;
+    for (struct wait *w = list; w; w = w->next)
+        if (!put_wait(db, w, e)) {
+            db_rollback(db);
+            return false;
+        }
+    if (db_commit(db, e))
+        return true;
+    db_rollback(db);
+    return false;
+}
+
+static void put_batch(struct agent_log *l, struct wait *list)
+{
+    struct err e;
+    bool ok = put_all(l->writer, list, &e), alone = !ok && list->next;
+
+    for (struct wait *w = list; w; w = w->next) {
+        struct wait *next = w->next;
+
+        w->err = e;
+        w->ok = ok;
+        if (alone) {
+            w->next = NULL;
+            w->ok = put_all(l->writer, w, &w->err);
+            w->next = next;
+        }
+    }
+}
+
+static struct wait *take_batch(struct agent_log *l)
+{
+    struct wait *list = l->first, *w = list;
+
+    for (size_t n = 1; w && w->next && n < BATCH_MAX; n++)
+        w = w->next;
+    l->first = w ? w->next : NULL;
+    if (!l->first)
+        l->last = NULL;
+    if (w)
+        w->next = NULL;
+    return list;
+}
+
+static void *write_all(void *arg)
+{
+    struct agent_log *l = arg;
+    struct wait *list, *next;
+
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->first && !l->stop)
+            pthread_cond_wait(&l->work, &l->lock);
+        list = take_batch(l);
+        if (!list)
+            break;
+        pthread_mutex_unlock(&l->lock);
+        put_batch(l, list);
+        pthread_mutex_lock(&l->lock);
+        for (struct wait *w = list; w; w = next) {
+            next = w->next;
+            w->over = true; /* from here on it is its owner's */
+        }
+        pthread_cond_broadcast(&l->done);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+bool agent_log_open(str url, struct agent_log **out, struct err *e)
+{
+    struct agent_log *l = base_alloc(sizeof *l);
+
+    memset(l, 0, sizeof *l);
+    if (!db_open(url, DB_WRITE, &l->writer, e) || !db_open(url, DB_READ, &l->reader, e)) {
+        db_close(l->writer);
+        free(l);
+        return false;
+    }
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->read_lock, NULL);
+    pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->done, NULL);
+    if (pthread_create(&l->thread, NULL, write_all, l) != 0)
+        base_die("no thread could be started");
+    *out = l;
+    return true;
+}
+
+void agent_log_close(struct agent_log *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_signal(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+    db_close(l->writer);
+    db_close(l->reader);
+    pthread_mutex_destroy(&l->lock);
+    pthread_mutex_destroy(&l->read_lock);
+    pthread_cond_destroy(&l->work);
+    pthread_cond_destroy(&l->done);
+    free(l);
+}
+
+static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
+{
+    pthread_mutex_lock(&l->lock);
+    if (l->last)
+        l->last->next = w;
+    else
+        l->first = w;
+    l->last = w;
+    pthread_cond_signal(&l->work);
+    while (!w->over)
+        pthread_cond_wait(&l->done, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    if (!w->ok)
+        *e = w->err;
+    return w->ok;
+}
+
+bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size_t n, struct err *e)
+{
+    struct wait w = {.effects = effects, .n = n};
+
+    return n == 0 || wait_for(l, &w, e);
+}
+
+bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e)
+{
+    struct wait w = {.row = row};
+
+    return wait_for(l, &w, e);
+}
+
+/* ---- reading ---- */
+
+struct list {
+    struct arena *arena;
+    union {
+        struct agent_effect *effects;
+        struct agent_row *rows;
+    } u;
+    size_t n, max;
+};
+
+static str text_of(struct arena *a, const struct db_value *v)
+{
+    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
+}
+
+static bool on_effect(void *ctx, const struct db_value *c, size_t n)
+{
+    struct list *l = ctx;
+    struct agent_effect *grown;
+
+    (void)n;
+    if (l->n == l->max) {
+        l->max = l->max ? 2 * l->max : 32;
+        grown = arena_zero(l->arena, l->max, sizeof *grown);
+        if (l->n)
+            memcpy(grown, l->u.effects, l->n * sizeof *grown);
+        l->u.effects = grown;
+    }
+    l->u.effects[l->n++] = (struct agent_effect){
+        .run = text_of(l->arena, &c[0]),
+        .seq = c[1].i,
+        .kind = text_of(l->arena, &c[2]),
+        .name = text_of(l->arena, &c[3]),
+        .key = text_of(l->arena, &c[4]),
+        .request = text_of(l->arena, &c[5]),
+        .result = text_of(l->arena, &c[6]),
+        .failed = c[7].i != 0,
+        .state = c[8].i ? AGENT_DONE : AGENT_INTENT,
+        .started_us = c[9].i,
+        .ended_us = c[10].type == DB_INT ? c[10].i : -1,
+    };
+    return l->n < READ_MAX;
+}
+
+static bool on_row(void *ctx, const struct db_value *c, size_t n)
+{
+    struct list *l = ctx;
+    struct agent_row *grown;
+
+    (void)n;
+    if (l->n == l->max) {
+        l->max = l->max ? 2 * l->max : 8;
+        grown = arena_zero(l->arena, l->max, sizeof *grown);
+        if (l->n)
+            memcpy(grown, l->u.rows, l->n * sizeof *grown);
+        l->u.rows = grown;
+    }
+    l->u.rows[l->n++] = (struct agent_row){
+        .id = text_of(l->arena, &c[0]),
+        .app = text_of(l->arena, &c[1]),
+        .session_id = text_of(l->arena, &c[2]),
+        .status = text_of(l->arena, &c[3]),
+        .reason = text_of(l->arena, &c[4]),
+        .input = text_of(l->arena, &c[5]),
+        .result = text_of(l->arena, &c[6]),
+        .created_us = c[7].i,
+        .updated_us = c[8].i,
+    };
+    return l->n < READ_MAX;
+}
+
+static bool read_list(struct agent_log *l, const char *sql, str arg, struct db_rows rows,
+                      struct err *e)
+{
+    struct db_value args[] = {db_text(arg)};
+    bool ok;
+
+    pthread_mutex_lock(&l->read_lock);
+    ok = db_query(l->reader, sql, args, 1, rows, e);
+    pthread_mutex_unlock(&l->read_lock);
+    return ok;
+}
+
+bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_effect **out,
+                    size_t *n, struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!read_list(l,
+                   "SELECT run_id, seq, kind, name, effect_key, request, result, failed, state,"
+                   " started_us, ended_us FROM agent_effects WHERE run_id = $1 ORDER BY seq",
+                   run,
+                   (struct db_rows){on_effect, &list},
+                   e))
+        return false;
+    *out = list.u.effects;
+    *n = list.n;
+    return true;
+}
+
+#define RUN_COLUMNS                                                                                \
+    "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us"        \
+    " FROM agent_runs"
+
+bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
+                       struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!read_list(l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){on_row, &list}, e))
+        return false;
+    if (!list.n)
+        return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
+    *out = list.u.rows[0];
+    return true;
+}
+
+bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,
+                          size_t *n, struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!read_list(l,
+                   RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
+                               " ORDER BY created_us, run_id",
+                   app,
+                   (struct db_rows){on_row, &list},
+                   e))
+        return false;
+    *out = list.u.rows;
+    *n = list.n;
+    return true;
+}

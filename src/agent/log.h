@@ -1,0 +1,63 @@
+/* log.h - the effect log: what a run has done to the world, written before and after.
+ *
+ *     struct agent_log *l;
+ *     if (!agent_log_open("sqlite:rationale.db", &l, e)) ...
+ *     agent_log_put(l, effects, n, e)          any thread; returns once they are on disk
+ *     agent_log_read(l, run, &arena, &list, &n, e)
+ *     agent_log_close(l);
+ *
+ * An effect is put as an intent, with its idempotency key, before anything happens, and again with
+ * its result. Putting is idempotent: a result that is there stays as it is. Puts of many runs that
+ * come at once go to disk together, in one transaction of one writer thread.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct agent_log;
+
+enum agent_state { AGENT_INTENT, AGENT_DONE };
+
+struct agent_effect {
+    str run;
+    int64_t seq; /* in the run, from 0 */
+    str kind;    /* "model", "tool", "approval", "note" */
+    str name;    /* of the model or tool */
+    str key;     /* idempotency key: also says what was asked, by a digest */
+    str request; /* in short: arguments of a tool */
+    str result;  /* of one that is done: JSON or text */
+    bool failed; /* its result says why */
+    enum agent_state state;
+    int64_t started_us, ended_us;
+};
+
+/* A run: what it is to do, and how it ended. `status`: running, waiting, done, stopped, failed,
+ * cancelled. Putting again replaces status, reason, result and the time. */
+struct agent_row {
+    str id, app, session_id, status, reason;
+    str input;  /* JSON: enough to begin it again */
+    str result; /* JSON, or "" */
+    int64_t created_us, updated_us;
+};
+
+bool agent_log_open(str url, struct agent_log **out, struct err *e) MUST_USE;
+void agent_log_close(struct agent_log *l); /* NULL: nothing */
+
+bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size_t n,
+                   struct err *e) MUST_USE;
+bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e) MUST_USE;
+
+/* In the order of seq; texts in the arena. */
+bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_effect **out,
+                    size_t *n, struct err *e) MUST_USE;
+/* ERR_NOT_FOUND if there is none. */
+bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
+                       struct err *e) MUST_USE;
+/* Those that were running when the process ended, and of one app if that is not empty; the oldest
+ * first. */
+bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,
+                          size_t *n, struct err *e) MUST_USE;

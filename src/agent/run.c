@@ -1,0 +1,449 @@
+/* run.c - see run.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_in.h"
+
+#include "base/json.h"
+
+#define HISTORY_MAX ((size_t)32 << 20)
+#define BODY_MAX ((size_t)64 << 20)
+#define NUDGES_MAX 2
+
+static const char nudge[] = "Your last answer was empty. Call a tool, or give your answer.";
+static const char conclude_now[] =
+    "The limit of this run is reached, and no more tools can be called. Conclude now with what you "
+    "have, and say what is missing.";
+
+const char *agent_end_name(enum agent_end end)
+{
+    static const char *const names[] = {"done", "stopped", "failed", "cancelled", "waiting"};
+
+    return names[end];
+}
+
+/* ---- asking ---- */
+
+static bool through_gateway(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                            struct arena *a, struct ask_reply *reply)
+{
+    (void)cancel; /* the run looks at it between its effects; a call ends by its own time */
+    return ask_wait(ask_begin(ctx, q), a, reply);
+}
+
+struct agent_ask agent_ask_gateway(struct gateway_loop *gl)
+{
+    return (struct agent_ask){through_gateway, gl};
+}
+
+static void body_write(struct run *r, struct buf *out, bool tools)
+{
+    buf_add(out, STR("{\"model\":"));
+    (void)json_quote(out, r->o->model_name);
+    if (r->o->extra.n) {
+        buf_add_c(out, ',');
+        buf_add(out, r->o->extra);
+    }
+    if (toolbox_count(r->o->tools)) {
+        buf_add(out, STR(",\"tools\":"));
+        buf_add(out, buf_str(&r->tools));
+        if (!tools)
+            buf_add(out, STR(",\"tool_choice\":\"none\""));
+    }
+    buf_add(out, STR(",\"messages\":"));
+    buf_add(out, buf_str(&r->history.json));
+    buf_add(out, STR("]}"));
+}
+
+static void count_usage(struct run *r, const struct ask_reply *reply)
+{
+    struct agent_result *out = r->out;
+
+    out->model_calls++;
+    out->input_tokens += reply->usage.input > 0 ? reply->usage.input : 0;
+    out->output_tokens += reply->usage.output > 0 ? reply->usage.output : 0;
+    out->reasoning_tokens += reply->usage.reasoning > 0 ? reply->usage.reasoning : 0;
+    out->cost_usd += reply->cost_usd > 0 ? reply->cost_usd : 0;
+}
+
+static bool failed(struct run *r, const struct chat_error *error)
+{
+    bool left = r->o->leave && atomic_load(r->o->leave);
+
+    r->out->end = run_cancelled(r) ? AGENT_CANCELLED : AGENT_FAILED;
+    r->out->reason = run_cancelled(r)       ? left ? STR("left") : STR("cancelled")
+                           : error->status == 429 ? STR("rate_limit_exceeded")
+                                            : STR("llm_error");
+    r->out->detail = arena_dup(r->arena, error->message);
+    return false;
+}
+
+static void error_write(struct buf *out, const struct chat_error *error)
+{
+    buf_printf(out, "{\"status\":%d,\"code\":", error->status);
+    (void)json_quote(out, error->code);
+    buf_add(out, STR(",\"message\":"));
+    (void)json_quote(out, error->message);
+    buf_add_c(out, '}');
+}
+
+static void error_read(struct run *r, str text, struct chat_error *out)
+{
+    struct json doc;
+    struct err e;
+    int64_t status = 502;
+
+    *out = (struct chat_error){.status = 502, .message = STR("the call had failed")};
+    json_init(&doc);
+    if (json_parse(&doc, text, &e)) {
+        if (json_i64(&doc, json_find(&doc, json_root(&doc), STR("status")), &status))
+            out->status = (int)status;
+        if (json_text(
+                &doc, json_find(&doc, json_root(&doc), STR("message")), r->arena, &out->message))
+            out->message = arena_dup(r->arena, out->message);
+    }
+    json_release(&doc);
+}
+
+/* The model's own words are masked as well before they are written; the run goes on with them as
+ * they are. */
+static bool log_reply(struct run *r, struct agent_effect *f, const struct ask_reply *reply, bool ok)
+{
+    struct buf out, masked;
+    bool put;
+
+    buf_init(&out, BODY_MAX);
+    buf_init(&masked, BODY_MAX);
+    if (ok)
+        reply_write(&out, reply, r->o->keep_reasoning);
+    else
+        error_write(&out, &reply->error);
+    f->result = buf_str(&out);
+    if (r->o->mask && mask_json(r->o->mask, buf_str(&out), &masked, NULL))
+        f->result = buf_str(&masked);
+    f->state = AGENT_DONE;
+    f->failed = !ok;
+    f->ended_us = run_now_us(r);
+    put = effect_put(r, f, 1);
+    buf_release(&out);
+    buf_release(&masked);
+    return put;
+}
+
+static bool ask_now(struct run *r, struct agent_effect *f, str body, struct ask_reply *reply)
+{
+    struct ask_request q = {.body = body,
+                            .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
+                            .session = r->o->session,
+                            .id = STR(""),
+                            .level = r->o->level};
+    bool ok;
+
+    if (!effect_put(r, f, 1))
+        return false;
+    ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
+    if (!ok && run_cancelled(r))
+        return failed(r, &reply->error); /* its end is left open */
+    if (!log_reply(r, f, reply, ok))
+        return false;
+    return ok || failed(r, &reply->error);
+}
+
+/* One model call, from the log or made. False: the run is over or broken. */
+static bool think(struct run *r, bool tools, struct ask_reply *reply)
+{
+    struct agent_effect *f, fresh = {.run = r->o->run,
+                                     .seq = r->seq++,
+                                     .kind = STR("model"),
+                                     .name = r->o->model_name,
+                                     .request = STR(""),
+                                     .result = STR(""),
+                                     .started_us = run_now_us(r)};
+    struct chat_error error;
+    struct buf body;
+    enum known known;
+    bool ok = false;
+
+    buf_init(&body, BODY_MAX);
+    body_write(r, &body, tools);
+    fresh.key = effect_key(r, fresh.seq, fresh.kind, fresh.name, buf_str(&body));
+    known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
+    if (r->broken) {
+        ok = false;
+    } else if (known != KNOWN_DONE) {
+        ok = ask_now(r, &fresh, buf_str(&body), reply);
+    } else if (f->failed) {
+        error_read(r, f->result, &error);
+        ok = failed(r, &error);
+    } else {
+        ok = reply_read(f->result, r->arena, reply);
+    }
+    buf_release(&body);
+    if (ok)
+        count_usage(r, reply);
+    return ok;
+}
+
+/* ---- limits ---- */
+
+static bool over(struct run *r, const char *reason, str detail)
+{
+    r->out->end = AGENT_STOPPED;
+    r->out->reason = str_c(reason);
+    r->out->detail = detail;
+    return false;
+}
+
+static bool within(struct run *r)
+{
+    const struct agent_limits *l = &r->o->limits;
+    int64_t used = r->out->input_tokens + r->out->output_tokens;
+    int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
+    int64_t ms = (run_now_us(r) - r->created_us) / 1000;
+
+    if (run_cancelled(r)) {
+        failed(r, &(struct chat_error){.message = STR("the run was cancelled")});
+        return false;
+    }
+    if (tokens > 0 && used >= tokens) {
+        r->out->over_budget = true;
+        if (l->tokens_hard)
+            return over(
+                r,
+                "token_budget_exceeded",
+                arena_printf(
+                    r->arena, "%lld of %lld tokens were used", (long long)used, (long long)tokens));
+    }
+    if (l->cost_usd > 0 && r->out->cost_usd >= l->cost_usd)
+        return over(r,
+                    "cost_limit_exceeded",
+                    arena_printf(
+                        r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
+    if (l->time_ms && ms >= 0 && (uint64_t)ms >= l->time_ms)
+        return over(r,
+                    "time_limit_exceeded",
+                    arena_printf(r->arena, "the run took %lld ms", (long long)ms));
+    return true;
+}
+
+/* The same calls with the same arguments, again and again, lead nowhere. */
+static bool looping(struct run *r, const struct ask_reply *reply)
+{
+    struct buf now;
+    bool same;
+
+    buf_init(&now, BODY_MAX);
+    for (size_t i = 0; i < reply->call_count; i++) {
+        buf_add(&now, reply->calls[i].name);
+        buf_add_c(&now, '\0');
+        tool_canonical(&now, reply->calls[i].arguments);
+        buf_add_c(&now, '\0');
+    }
+    same = r->last_calls.n && str_eq(buf_str(&now), r->last_calls);
+    r->repeats = same ? r->repeats + 1 : 1;
+    if (!same)
+        r->last_calls = arena_dup(r->arena, buf_str(&now));
+    buf_release(&now);
+    return r->repeats > AGENT_REPEATS;
+}
+
+/* ---- the loop ---- */
+
+static bool answer(struct run *r, const struct ask_reply *reply)
+{
+    r->out->end = AGENT_FINISHED;
+    r->out->text = reply->text;
+    history_reply(&r->history, reply);
+    run_step(r, STR("answer"), reply->text, STR(""), true);
+    return false;
+}
+
+/* One turn. False: the run is over, broken or waits. */
+static bool turn(struct run *r, unsigned *nudges)
+{
+    struct ask_reply reply;
+
+    if (!within(r) || !think(r, true, &reply))
+        return false;
+    r->out->iterations++;
+    if (reply.text.n)
+        r->out->text = reply.text;
+    if (!reply.call_count) {
+        if (reply.text.n || ++*nudges > NUDGES_MAX)
+            return answer(r, &reply);
+        history_text(&r->history, "user", str_c(nudge));
+        return true;
+    }
+    history_reply(&r->history, &reply);
+    if (!turn_act(r, &reply))
+        return false;
+    if (looping(r, &reply))
+        return over(r,
+                    "loop_detected",
+                    arena_printf(
+                        r->arena, "the same calls were made %d times in a row", AGENT_REPEATS + 1));
+    return true;
+}
+
+static void conclude(struct run *r)
+{
+    struct agent_result kept = *r->out;
+    struct ask_reply reply;
+
+    if (!r->o->conclude || r->broken || r->out->end != AGENT_STOPPED)
+        return;
+    history_text(&r->history, "user", str_c(conclude_now));
+    if (think(r, false, &reply)) {
+        history_reply(&r->history, &reply);
+        r->out->text = reply.text;
+        r->out->concluded = true;
+        run_step(r, STR("conclude"), reply.text, STR(""), true);
+    }
+    r->out->end = kept.end;
+    r->out->reason = kept.reason;
+    r->out->detail = kept.detail;
+}
+
+static bool open_run(struct run *r)
+{
+    struct agent_row row = {.id = r->o->run,
+                            .app = r->o->app,
+                            .session_id = r->o->session,
+                            .status = STR("running"),
+                            .reason = STR(""),
+                            .input = r->o->input,
+                            .result = STR(""),
+                            .created_us = run_now_us(r),
+                            .updated_us = run_now_us(r)},
+                     old;
+    struct err e;
+
+    r->created_us = row.created_us;
+    if (!r->o->log)
+        return true;
+    if (agent_log_run_get(r->o->log, r->o->run, r->arena, &old, &e)) {
+        r->created_us = old.created_us;
+        r->out->resumed = true;
+    } else if (e.code != ERR_NOT_FOUND) {
+        return run_break(r, &e);
+    }
+    if (!r->o->replay && !agent_log_run_put(r->o->log, &row, &e))
+        return run_break(r, &e);
+    if (r->out->resumed &&
+        !agent_log_read(r->o->log, r->o->run, r->arena, &r->logged, &r->logged_count, &e))
+        return run_break(r, &e);
+    return true;
+}
+
+static void begin(struct run *r)
+{
+    history_init(&r->history, HISTORY_MAX);
+    buf_init(&r->tools, BODY_MAX);
+    pthread_mutex_init(&r->lock, NULL);
+    toolbox_write(r->o->tools, &r->tools);
+    if (r->o->system.n)
+        history_text(&r->history, "system", r->o->system);
+    history_given(&r->history, r->o->messages);
+    if (r->o->user.n)
+        history_text(&r->history, "user", r->o->user);
+}
+
+static void loop(struct run *r)
+{
+    unsigned max = r->o->limits.iterations ? r->o->limits.iterations : AGENT_ITERATIONS;
+    unsigned nudges = 0;
+
+    while (r->out->iterations < max)
+        if (!turn(r, &nudges))
+            return;
+    (void)over(r,
+               "max_iterations_reached",
+               arena_printf(r->arena, "there was no answer after %u turns", max));
+}
+
+static void result_write(const struct run *r, struct buf *out)
+{
+    const struct agent_result *x = r->out;
+
+    buf_printf(out, "{\"status\":\"%s\",\"reason\":", agent_end_name(x->end));
+    (void)json_quote(out, x->reason);
+    buf_add(out, STR(",\"detail\":"));
+    (void)json_quote(out, x->detail);
+    buf_add(out, STR(",\"text\":"));
+    (void)json_quote(out, x->text);
+    if (x->finish.n) {
+        buf_add(out, STR(",\"finish\":"));
+        buf_add(out, x->finish);
+    }
+    buf_printf(out,
+               ",\"iterations\":%u,\"model_calls\":%u,\"tool_calls\":%u,\"tokens\":{\"input\":%lld,"
+               "\"output\":%lld,\"reasoning\":%lld},\"cost_usd\":%.6f,\"over_budget\":%s}",
+               x->iterations,
+               x->model_calls,
+               x->tool_calls,
+               (long long)x->input_tokens,
+               (long long)x->output_tokens,
+               (long long)x->reasoning_tokens,
+               x->cost_usd,
+               x->over_budget ? "true" : "false");
+}
+
+static bool close_run(struct run *r)
+{
+    struct agent_row row = {.id = r->o->run,
+                            .app = r->o->app,
+                            .session_id = r->o->session,
+                            .status = str_c(agent_end_name(r->out->end)),
+                            .reason = r->out->reason,
+                            .input = r->o->input,
+                            .created_us = r->created_us,
+                            .updated_us = run_now_us(r)};
+    struct buf result, masked;
+    struct err e;
+    bool ok = true;
+
+    if (!r->o->log || r->o->replay || str_eq(r->out->reason, STR("left")))
+        return true;
+    buf_init(&result, BODY_MAX);
+    buf_init(&masked, BODY_MAX);
+    result_write(r, &result);
+    row.result = buf_str(&result);
+    if (r->o->mask && mask_json(r->o->mask, row.result, &masked, NULL))
+        row.result = buf_str(&masked);
+    if (!agent_log_run_put(r->o->log, &row, &e))
+        ok = run_break(r, &e);
+    buf_release(&result);
+    buf_release(&masked);
+    return ok;
+}
+
+bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
+               struct err *e)
+{
+    struct run r = {.o = o, .arena = a, .out = out};
+
+    *out = (struct agent_result){.reason = STR(""),
+                                 .detail = STR(""),
+                                 .text = STR(""),
+                                 .finish = STR(""),
+                                 .messages = STR("")};
+    begin(&r);
+    if (open_run(&r)) {
+        loop(&r);
+        conclude(&r);
+    }
+    if (!r.broken && buf_full(&r.history.json)) {
+        err_set(e, ERR_LIMIT, "the history of the run is larger than %zu bytes", HISTORY_MAX);
+        run_break(&r, e);
+    }
+    if (!r.broken)
+        (void)close_run(&r);
+    buf_add_c(&r.history.json, ']');
+    out->messages = arena_dup(a, buf_str(&r.history.json));
+    history_release(&r.history);
+    buf_release(&r.tools);
+    pthread_mutex_destroy(&r.lock);
+    if (r.broken)
+        *e = r.err;
+    return !r.broken;
+}

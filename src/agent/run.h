@@ -1,0 +1,125 @@
+/* run.h - the loop: think, act, observe, until there is an answer.
+ *
+ *     struct agent_options o = {.run = id, .model_name = ..., .system = ..., .user = ...,
+ *                               .tools = box, .ask = agent_ask_gateway(gl), .log = log, ...};
+ *     if (!agent_run(&o, &arena, &result, e)) ...      e: the log failed; the run can be resumed
+ *
+ * Plain sequential code on the caller's thread. Each model call and each tool call is an effect:
+ * an intent goes into the log before it, its result behind it. Called again with the same run id,
+ * after a crash or an approval, it goes the same way over the results that are there, and on from
+ * where they end; nothing that was done is done again. An effect whose end is not known follows its
+ * tool: what reads only or may be repeated is, the rest is asked about or has failed.
+ *
+ * Whatever a call comes to (bad arguments, no such tool, time-out, cancel), the model is told in
+ * the tool's message, and the history stays valid. A limit ends the run with a reason of its own
+ * and what there is so far.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/log.h"
+#include "agent/tool.h"
+#include "gateway/ask.h"
+#include "mask/mask.h"
+
+#define AGENT_ITERATIONS 10
+#define AGENT_TOKENS 6000
+#define AGENT_RESULT_SHOWN 16384 /* bytes of a result that the model is shown */
+#define AGENT_OBSERVATION 500    /* characters of one in the trace */
+#define AGENT_REPEATS 3          /* the same calls so often in a row are a loop */
+
+/* Who answers. The reply's texts live in the arena. False: reply->error says why. */
+struct agent_ask {
+    bool (*ask)(void *ctx, const struct ask_request *q, const _Atomic bool *cancel, struct arena *a,
+                struct ask_reply *reply);
+    void *ctx;
+};
+
+/* Calls through the gateway of this process. */
+struct agent_ask agent_ask_gateway(struct gateway_loop *gl);
+
+struct agent_limits {
+    unsigned iterations; /* 0: AGENT_ITERATIONS */
+    int64_t tokens;      /* 0: AGENT_TOKENS; -1: none */
+    bool tokens_hard;    /* else passing it is only noted */
+    double cost_usd;     /* 0: none */
+    uint64_t time_ms;    /* 0: none; from the run's first beginning */
+};
+
+struct agent_step {
+    unsigned step;   /* from 1 */
+    str action;      /* name(k='v', ...), or "answer" */
+    str observation; /* cut; whole in the log */
+    str tool;        /* or "" */
+    bool ok;
+};
+
+struct agent_options {
+    str run, app, session;
+    str input; /* JSON for whoever begins it again; "" if the log has it */
+    str model_name, level, system, user;
+    str messages; /* JSON, comma separated, between system and user; or "" */
+    str extra;    /* members for the request, such as "\"temperature\":0"; or "" */
+    struct toolbox *tools;
+    struct agent_ask ask;
+    struct agent_limits limits;
+    bool conclude;           /* at a limit one more call, without tools, for what there is */
+    bool keep_reasoning;     /* in the log */
+    bool replay;             /* from the log alone: what is not there is an error */
+    size_t result_shown;     /* 0: AGENT_RESULT_SHOWN */
+    struct agent_log *log;   /* NULL: nothing outlives the process */
+    const struct mask *mask; /* of results, before anybody sees them; NULL: none */
+    const struct clock *clock;
+    const _Atomic bool *cancel; /* NULL: never */
+    const _Atomic bool *leave;  /* cancelled because the process ends: the run stays running */
+    /* Tells each step as it is made, on the run's thread; may be NULL. */
+    void (*on_step)(void *ctx, const struct agent_step *s);
+    /* After each row of the log is on disk, on whichever thread; may be NULL. */
+    void (*on_effect)(void *ctx, const struct agent_effect *f);
+    void *ctx;
+};
+
+enum agent_end {
+    AGENT_FINISHED, /* an answer, or a finish that was accepted */
+    AGENT_STOPPED,  /* by a limit; reason says which */
+    AGENT_FAILED,   /* the model could not be asked */
+    AGENT_CANCELLED,
+    AGENT_WAITING, /* for a person's word on a call */
+};
+
+const char *agent_end_name(enum agent_end end);
+
+struct agent_pending {
+    int64_t seq;
+    str tool, arguments;
+    str why; /* "approval", or "unknown": it may have been done already */
+};
+
+struct agent_result {
+    enum agent_end end;
+    str reason; /* "", max_iterations_reached, token_budget_exceeded, cost_limit_exceeded,
+                   time_limit_exceeded, loop_detected, llm_error, rate_limit_exceeded, cancelled,
+                   approval_needed, replay_mismatch */
+    str detail; /* in words */
+    str text;   /* the answer, or the last thing that was said */
+    str finish; /* the accepted arguments, JSON; or "" */
+    struct agent_step *steps;
+    size_t step_count;
+    unsigned iterations, model_calls, tool_calls;
+    int64_t input_tokens, output_tokens, reasoning_tokens;
+    double cost_usd; /* of what is known */
+    bool over_budget, concluded, resumed;
+    str messages; /* the whole history, a JSON array */
+    struct agent_pending pending;
+};
+
+bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
+               struct err *e) MUST_USE;
+
+enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
+
+/* A person's word on a call that waits; then the run is to be called again. ERR_NOT_FOUND: nothing
+ * waits there. ERR_INPUT: there is another word already. `arguments` of CHANGE: a JSON object. */
+bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
+                  str who, int64_t now_us, struct err *e) MUST_USE;

@@ -1,0 +1,48 @@
+/* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, effect.c
+ * the way over the log.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/history.h"
+#include "agent/run.h"
+
+#define RUN_STEPS_MAX 4096
+#define RUN_UNKNOWN ((int64_t)1 << 40) /* seq of the question about an effect's end: on top of it */
+
+struct run {
+    const struct agent_options *o;
+    struct arena *arena; /* what goes into the result */
+    struct agent_result *out;
+    struct history history;
+    struct agent_effect *logged; /* what the log had when the run began */
+    size_t logged_count;
+    int64_t seq; /* of the next effect */
+    int64_t created_us;
+    struct buf tools; /* JSON of the tools */
+    str last_calls;   /* what was called in the turn before, and how often */
+    unsigned repeats;
+    bool broken; /* the log failed: err says why */
+    struct err err;
+    pthread_mutex_t lock; /* of broken and err, while tools run */
+};
+
+/* effect.c */
+enum known { KNOWN_NOT, KNOWN_DONE, KNOWN_BEGUN };
+
+/* What the log says of the effect `seq`; *out is set for DONE and BEGUN. Another key at this place
+ * breaks the run: it does not go the way it went. */
+enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out);
+/* The same for its key alone: what a digest of the parts is. In the run's arena. */
+str effect_key(struct run *r, int64_t seq, str kind, str name, str asked);
+/* False: the run is broken. */
+bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
+bool run_break(struct run *r, const struct err *e);
+int64_t run_now_us(const struct run *r);
+bool run_cancelled(const struct run *r);
+
+/* turn.c: false if the run is over, broken or waits. */
+bool turn_act(struct run *r, const struct ask_reply *reply);
+void run_step(struct run *r, str action, str observation, str tool, bool ok);
+str run_cut(struct run *r, str text, size_t size_max, const char *what);

@@ -1,0 +1,243 @@
+/* tool.c - the box: rows of tools, schemas, the text of arguments.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/tool_in.h"
+
+#include "base/json.h"
+
+#define BOX_ARENA_MAX ((size_t)64 << 20)
+#define CACHE_MAX 4096
+#define CACHE_ARENA_MAX ((size_t)64 << 20)
+#define ARGUMENTS_ARENA_MAX ((size_t)64 << 20)
+#define PROBLEMS_MAX 5
+
+struct toolbox *toolbox_new(const struct clock *clock)
+{
+    struct toolbox *b = base_alloc(sizeof *b);
+
+    memset(b, 0, sizeof *b);
+    b->clock = clock;
+    arena_init(&b->arena, BOX_ARENA_MAX);
+    arena_init(&b->cached, CACHE_ARENA_MAX);
+    map_init(&b->by_name, NULL, TOOL_COUNT_MAX);
+    map_init(&b->cache, NULL, CACHE_MAX);
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->idle, NULL);
+    return b;
+}
+
+void toolbox_free(struct toolbox *b)
+{
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    while (b->working)
+        pthread_cond_wait(&b->idle, &b->lock);
+    pthread_mutex_unlock(&b->lock);
+    for (size_t i = 0; i < b->count; i++)
+        schema_free(b->tools[i].schema);
+    map_release(&b->by_name);
+    map_release(&b->cache);
+    arena_release(&b->arena);
+    arena_release(&b->cached);
+    pthread_mutex_destroy(&b->lock);
+    pthread_cond_destroy(&b->idle);
+    free(b);
+}
+
+static bool name_ok(str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '-'))
+            return false;
+    }
+    return name.n > 0 && name.n <= 64;
+}
+
+bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
+{
+    struct box_tool *row = &b->tools[b->count];
+    str schema = t->schema.n ? t->schema : STR("{\"type\":\"object\"}");
+
+    if (b->count == TOOL_COUNT_MAX)
+        return err_set(e, ERR_LIMIT, "there are more than %d tools", TOOL_COUNT_MAX);
+    if (!name_ok(t->name))
+        return err_set(e,
+                       ERR_INPUT,
+                       "\"" STR_FMT "\" is no name of a tool: up to 64 of A-Z a-z 0-9 _ -",
+                       STR_ARG(t->name));
+    if (map_find(&b->by_name, t->name))
+        return err_set(e, ERR_INPUT, "there are two tools \"" STR_FMT "\"", STR_ARG(t->name));
+    *row = (struct box_tool){.row = *t, .schema = schema_new()};
+    if (!schema_compile(row->schema, schema, e)) {
+        schema_free(row->schema);
+        return err_prefix(e, "tool " STR_FMT ": ", STR_ARG(t->name));
+    }
+    row->row.name = arena_dup(&b->arena, t->name);
+    row->row.description = arena_dup(&b->arena, t->description);
+    row->row.schema = arena_dup(&b->arena, schema);
+    if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e)) {
+        schema_free(row->schema);
+        return false;
+    }
+    b->count++;
+    return true;
+}
+
+const struct tool *toolbox_find(const struct toolbox *b, str name)
+{
+    struct map_entry *found = map_find(&b->by_name, name);
+
+    return found ? &((struct box_tool *)found->value.ptr)->row : NULL;
+}
+
+size_t toolbox_count(const struct toolbox *b)
+{
+    return b->count;
+}
+
+void toolbox_write(const struct toolbox *b, struct buf *out)
+{
+    buf_add_c(out, '[');
+    for (size_t i = 0; i < b->count; i++) {
+        const struct tool *t = &b->tools[i].row;
+
+        buf_add(out, i ? STR(",") : STR(""));
+        buf_add(out, STR("{\"type\":\"function\",\"function\":{\"name\":"));
+        (void)json_quote(out, t->name);
+        buf_add(out, STR(",\"description\":"));
+        (void)json_quote(out, t->description);
+        buf_add(out, STR(",\"parameters\":"));
+        buf_add(out, t->schema);
+        buf_add(out, STR("}}"));
+    }
+    buf_add_c(out, ']');
+}
+
+/* ---- arguments ---- */
+
+static void on_problem(void *ctx, const struct schema_problem *p)
+{
+    struct buf *why = ctx;
+
+    buf_printf(why,
+               "%s" STR_FMT ": " STR_FMT,
+               why->n ? "; " : "",
+               STR_ARG(p->path.n ? p->path : STR("(the arguments)")),
+               STR_ARG(p->text));
+}
+
+bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments, struct buf *why)
+{
+    const struct box_tool *row = (const struct box_tool *)(const void *)t;
+    struct schema_sink sink = {on_problem, why, PROBLEMS_MAX};
+    struct json doc;
+    struct err e;
+    bool ok = false;
+
+    (void)b;
+    json_init(&doc);
+    if (!json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
+        buf_printf(why, "the arguments are no JSON: %s", e.text);
+    else if (json_root(&doc)->kind != JSON_OBJECT)
+        buf_add(why, STR("the arguments must be one JSON object"));
+    else if (!schema_check_each(row->schema, &doc, json_root(&doc), sink, &e))
+        buf_add(why, why->n ? STR("") : str_c(e.text));
+    else
+        ok = true;
+    json_release(&doc);
+    return ok;
+}
+
+struct member {
+    str key;
+    const struct json_node *value;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    size_t n = x->key.n < y->key.n ? x->key.n : y->key.n;
+    int order = n ? memcmp(x->key.p, y->key.p, n) : 0;
+
+    return order ? order : (x->key.n > y->key.n) - (x->key.n < y->key.n);
+}
+
+static void canonical(struct buf *out, const struct json *doc, const struct json_node *v,
+                      struct arena *a);
+
+static void canonical_object(struct buf *out, const struct json *doc, const struct json_node *v,
+                             struct arena *a)
+{
+    size_t n = json_count(doc, v), i = 0;
+    struct member *all = arena_zero(a, n + 1, sizeof *all);
+
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+        if (!json_text(doc, k, a, &all[i].key))
+            continue;
+        all[i++].value = json_value(k);
+    }
+    qsort(all, i, sizeof *all, by_key);
+    buf_add_c(out, '{');
+    for (n = 0; n < i; n++) {
+        buf_add(out, n ? STR(",") : STR(""));
+        (void)json_quote(out, all[n].key);
+        buf_add_c(out, ':');
+        canonical(out, doc, all[n].value, a);
+    }
+    buf_add_c(out, '}');
+}
+
+static void canonical(struct buf *out, const struct json *doc, const struct json_node *v,
+                      struct arena *a)
+{
+    double d;
+    str text;
+
+    switch (v->kind) {
+    case JSON_OBJECT:
+        canonical_object(out, doc, v, a);
+        break;
+    case JSON_ARRAY:
+        buf_add_c(out, '[');
+        for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x)) {
+            buf_add(out, x == json_first(doc, v) ? STR("") : STR(","));
+            canonical(out, doc, x, a);
+        }
+        buf_add_c(out, ']');
+        break;
+    case JSON_STRING:
+        if (json_text(doc, v, a, &text))
+            (void)json_quote(out, text);
+        break;
+    case JSON_NUMBER:
+        if (v->escaped && json_double(doc, v, &d))
+            buf_printf(out, "%.17g", d);
+        else
+            buf_add(out, json_raw(doc, v));
+        break;
+    default:
+        buf_add(out, json_raw(doc, v));
+        break;
+    }
+}
+
+void tool_canonical(struct buf *out, str arguments)
+{
+    struct json doc;
+    struct arena a;
+    struct err e;
+
+    json_init(&doc);
+    arena_init(&a, ARGUMENTS_ARENA_MAX);
+    if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
+        canonical(out, &doc, json_root(&doc), &a);
+    else
+        buf_add(out, arguments);
+    arena_release(&a);
+    json_release(&doc);
+}

@@ -1,0 +1,347 @@
+/* tool_run.c - calls carried out: side by side, in time, once more where that helps.
+ *
+ * A job belongs to its thread and to whoever waits; the last of them frees it. So a tool that does
+ * not come back in time costs its own thread and nothing else.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/tool_in.h"
+
+#include "base/rand.h"
+
+#include <errno.h>
+
+#define RETRY_MS 250 /* and as much again by chance */
+#define STACK_SIZE ((size_t)256 << 10)
+#define KEY_MAX ((size_t)1 << 20)
+
+struct batch_state;
+
+struct job {
+    struct toolbox *box;
+    const struct tool *tool;
+    struct arena arena; /* of the call's texts */
+    struct tool_call call;
+    _Atomic bool cancel;
+    struct batch_state *batch; /* NULL once it was given up; under the box's lock */
+    size_t index;
+    unsigned tries;
+    bool ok;
+    struct buf out;
+    struct err err;
+};
+
+struct batch_state {
+    struct tool_batch *batch;
+    pthread_cond_t changed;
+    size_t left;
+    struct job **jobs;
+};
+
+static int64_t wall_us(const struct clock *c)
+{
+    return clock_wall_ms(c) * 1000;
+}
+
+/* ---- what is known already ---- */
+
+static void cache_key(struct buf *out, const struct tool_call *c)
+{
+    buf_add(out, c->name);
+    buf_add_c(out, '\0');
+    tool_canonical(out, c->arguments);
+}
+
+static bool cache_find(struct toolbox *b, const struct tool_result *r, struct buf *out)
+{
+    struct map_entry *found = NULL;
+    struct buf key;
+
+    if (!(r->tool->flags & TOOL_CACHEABLE))
+        return false;
+    buf_init(&key, KEY_MAX);
+    cache_key(&key, &r->call);
+    pthread_mutex_lock(&b->lock);
+    if (!buf_full(&key))
+        found = map_find(&b->cache, buf_str(&key));
+    if (found)
+        buf_add(out, *(str *)found->value.ptr);
+    pthread_mutex_unlock(&b->lock);
+    buf_release(&key);
+    return found != NULL;
+}
+
+/* What does not fit is not kept. */
+static void cache_put(struct toolbox *b, const struct tool_result *r)
+{
+    struct buf key;
+    struct err e;
+    str *kept;
+
+    if (!(r->tool->flags & TOOL_CACHEABLE) || !r->ok)
+        return;
+    buf_init(&key, KEY_MAX);
+    cache_key(&key, &r->call);
+    pthread_mutex_lock(&b->lock);
+    if (!buf_full(&key) && arena_left(&b->cached) > key.n + r->out.n + 4096) {
+        kept = arena_alloc(&b->cached, sizeof *kept);
+        *kept = arena_dup(&b->cached, buf_str(&r->out));
+        (void)!map_set(&b->cache, arena_dup(&b->cached, buf_str(&key)), MAP_PTR(kept), &e);
+    }
+    pthread_mutex_unlock(&b->lock);
+    buf_release(&key);
+}
+
+/* Under the lock. */
+static bool rate_ok(struct toolbox *b, const struct tool *t, struct err *e)
+{
+    struct box_tool *row = &b->tools[(const struct box_tool *)(const void *)t - b->tools];
+    int64_t minute = clock_wall_ms(b->clock) / 60000;
+
+    if (!t->calls_a_min)
+        return true;
+    if (row->minute != minute) {
+        row->minute = minute;
+        row->calls = 0;
+    }
+    if (row->calls >= t->calls_a_min)
+        return err_set(e,
+                       ERR_LIMIT,
+                       "rate_limited: " STR_FMT " may be called %u times a minute",
+                       STR_ARG(t->name),
+                       t->calls_a_min);
+    row->calls++;
+    return true;
+}
+
+/* ---- one call ---- */
+
+static void pause_ms(unsigned ms)
+{
+    struct timespec t = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+
+    (void)nanosleep(&t, NULL);
+}
+
+static bool try_all(struct toolbox *b, const struct tool *t, const struct tool_call *c,
+                    struct buf *out, unsigned *tries, struct err *e)
+{
+    struct rand r;
+
+    rand_init_os(&r);
+    for (*tries = 1;; ++*tries) {
+        buf_reset(out);
+        if (t->run(t->ctx, c, out, e)) {
+            if (!buf_full(out))
+                return true;
+            return err_set(e, ERR_LIMIT, "the result is larger than %zu bytes", TOOL_RESULT_MAX);
+        }
+        if (*tries > t->retries || !err_retry(e->code) || e->code == ERR_TIMEOUT ||
+            atomic_load(c->cancel) ||
+            clock_mono_ns(b->clock) + 2 * RETRY_MS * (uint64_t)CLOCK_NS_PER_MS > c->deadline_ns)
+            return false;
+        pause_ms(RETRY_MS + (unsigned)rand_below(&r, RETRY_MS));
+    }
+}
+
+static void job_free(struct job *j)
+{
+    buf_release(&j->out);
+    arena_release(&j->arena);
+    free(j);
+}
+
+static void take_result(struct tool_result *r, struct job *j, const struct clock *clock)
+{
+    buf_release(&r->out);
+    r->out = j->out;
+    buf_init(&j->out, 0);
+    r->ok = j->ok;
+    r->err = j->err;
+    r->tries = j->tries;
+    r->ended_us = wall_us(clock);
+}
+
+static void *work(void *arg)
+{
+    struct job *j = arg;
+    struct toolbox *b = j->box;
+    struct batch_state *s;
+
+    j->ok = try_all(b, j->tool, &j->call, &j->out, &j->tries, &j->err);
+    pthread_mutex_lock(&b->lock);
+    s = j->batch;
+    if (s) {
+        s->jobs[j->index] = NULL; /* it is ours alone now, and in time */
+        take_result(&s->batch->results[j->index], j, b->clock);
+    }
+    pthread_mutex_unlock(&b->lock);
+    if (s && s->batch->on_end)
+        s->batch->on_end(s->batch->ctx, &s->batch->results[j->index]);
+    pthread_mutex_lock(&b->lock);
+    if (s) {
+        s->left--;
+        pthread_cond_signal(&s->changed);
+    }
+    b->working--;
+    if (!b->working)
+        pthread_cond_broadcast(&b->idle);
+    pthread_mutex_unlock(&b->lock);
+    job_free(j);
+    return NULL;
+}
+
+static bool begin(struct toolbox *b, struct batch_state *s, size_t i)
+{
+    struct tool_result *r = &s->batch->results[i];
+    struct job *j = base_alloc(sizeof *j);
+    pthread_attr_t attr;
+    pthread_t thread;
+    bool ok;
+
+    memset(j, 0, sizeof *j);
+    arena_init(&j->arena, TOOL_RESULT_MAX);
+    buf_init(&j->out, TOOL_RESULT_MAX);
+    j->box = b;
+    j->tool = r->tool;
+    j->call = r->call;
+    j->call.id = arena_dup(&j->arena, r->call.id);
+    j->call.name = arena_dup(&j->arena, r->call.name);
+    j->call.arguments = arena_dup(&j->arena, r->call.arguments);
+    j->call.key = arena_dup(&j->arena, r->call.key);
+    j->call.session = arena_dup(&j->arena, r->call.session);
+    j->call.cancel = &j->cancel;
+    j->batch = s;
+    j->index = i;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_SIZE);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_mutex_lock(&b->lock);
+    s->jobs[i] = j;
+    s->left++;
+    b->working++;
+    ok = pthread_create(&thread, &attr, work, j) == 0;
+    if (!ok) {
+        s->jobs[i] = NULL;
+        s->left--;
+        b->working--;
+    }
+    pthread_mutex_unlock(&b->lock);
+    pthread_attr_destroy(&attr);
+    if (!ok)
+        job_free(j);
+    return ok;
+}
+
+/* ---- all of them ---- */
+
+static void ended(struct tool_batch *batch, struct tool_result *r, const struct clock *clock)
+{
+    r->ended_us = wall_us(clock);
+    if (batch->on_end)
+        batch->on_end(batch->ctx, r);
+}
+
+static void run_here(struct toolbox *b, struct tool_batch *batch, struct tool_result *r)
+{
+    static const _Atomic bool never = false;
+
+    r->call.cancel = batch->cancel ? batch->cancel : &never;
+    r->ok = try_all(b, r->tool, &r->call, &r->out, &r->tries, &r->err);
+    ended(batch, r, b->clock);
+}
+
+static void start_one(struct toolbox *b, struct batch_state *s, size_t i)
+{
+    struct tool_result *r = &s->batch->results[i];
+    unsigned ms = r->tool->timeout_ms ? r->tool->timeout_ms : TOOL_TIMEOUT_MS;
+    bool allowed;
+
+    r->started_us = wall_us(b->clock);
+    r->call.deadline_ns = clock_deadline_ns(b->clock, ms);
+    if (cache_find(b, r, &r->out)) {
+        r->ok = r->cached = true;
+        ended(s->batch, r, b->clock);
+        return;
+    }
+    pthread_mutex_lock(&b->lock);
+    allowed = rate_ok(b, r->tool, &r->err);
+    pthread_mutex_unlock(&b->lock);
+    if (!allowed) {
+        ended(s->batch, r, b->clock);
+    } else if (r->tool->flags & TOOL_PURE) {
+        run_here(b, s->batch, r);
+    } else if (!begin(b, s, i)) {
+        err_set(&r->err, ERR_SYSTEM, "no thread could be started for the tool");
+        ended(s->batch, r, b->clock);
+    }
+}
+
+/* The job at i is let go: its thread finds nobody waiting. Under the lock. */
+static struct tool_result *give_up(struct batch_state *s, size_t i, bool cancelled)
+{
+    struct job *j = s->jobs[i];
+    struct tool_result *r = &s->batch->results[i];
+
+    atomic_store(&j->cancel, true);
+    j->batch = NULL;
+    s->jobs[i] = NULL;
+    s->left--;
+    r->ok = false;
+    if (cancelled)
+        err_set(&r->err, ERR_CANCELLED, "cancelled: the run was stopped");
+    else
+        err_set(&r->err,
+                ERR_TIMEOUT,
+                "tool_timeout: " STR_FMT " gave no answer in %u ms",
+                STR_ARG(r->tool->name),
+                r->tool->timeout_ms ? r->tool->timeout_ms : TOOL_TIMEOUT_MS);
+    return r;
+}
+
+/* Waits for the jobs, none longer than its time. */
+static void wait_all(struct toolbox *b, struct batch_state *s)
+{
+    pthread_mutex_lock(&b->lock);
+    while (s->left) {
+        bool cancelled = s->batch->cancel && atomic_load(s->batch->cancel);
+        uint64_t now = clock_mono_ns(b->clock);
+        struct timespec until;
+
+        for (size_t i = 0; i < s->batch->n; i++)
+            if (s->jobs[i] && (cancelled || now >= s->jobs[i]->call.deadline_ns)) {
+                struct tool_result *r = give_up(s, i, cancelled);
+
+                pthread_mutex_unlock(&b->lock);
+                ended(s->batch, r, b->clock);
+                pthread_mutex_lock(&b->lock);
+            }
+        if (!s->left)
+            break;
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 20000000; /* and a look at the time and the cancel */
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        (void)pthread_cond_timedwait(&s->changed, &b->lock, &until);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+void toolbox_run(struct toolbox *b, struct tool_batch *batch)
+{
+    struct job *jobs[TOOL_CALLS_MAX] = {NULL};
+    struct batch_state s = {.batch = batch, .jobs = jobs};
+
+    assert(batch->n <= TOOL_CALLS_MAX);
+    pthread_cond_init(&s.changed, NULL);
+    for (size_t i = 0; i < batch->n; i++)
+        if (!batch->results[i].skip)
+            start_one(b, &s, i);
+    wait_all(b, &s);
+    for (size_t i = 0; i < batch->n; i++)
+        if (!batch->results[i].skip && !batch->results[i].cached)
+            cache_put(b, &batch->results[i]);
+    pthread_cond_destroy(&s.changed);
+}

@@ -1,0 +1,446 @@
+/* turn.c - the calls of one turn: checked, approved, carried out side by side, told to the model.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_in.h"
+
+#include "base/json.h"
+#include "base/repr.h"
+#include "base/utf8.h"
+
+#define WHY_MAX 4096
+
+struct turn_call {
+    const struct ask_call *asked;
+    const struct tool *tool;
+    str arguments; /* as they are given to the tool: perhaps changed by a person */
+    int64_t seq;
+    bool valid, ok, settled; /* settled: the result is there without a run */
+    str result;              /* whole, in the run's arena */
+};
+
+struct turn {
+    struct run *r;
+    struct turn_call *calls;
+    size_t n;
+};
+
+/* ---- texts ---- */
+
+str run_cut(struct run *r, str text, size_t size_max, const char *what)
+{
+    str front = utf8_cut_size(text, size_max);
+
+    if (front.n == text.n)
+        return text;
+    return arena_printf(r->arena,
+                        STR_FMT "\n[cut: %zu of %zu bytes shown; %s]",
+                        STR_ARG(front),
+                        front.n,
+                        text.n,
+                        what);
+}
+
+void run_step(struct run *r, str action, str observation, str tool, bool ok)
+{
+    struct agent_result *out = r->out;
+    str front = utf8_cut_count(observation, AGENT_OBSERVATION);
+    struct agent_step *s;
+
+    if (out->step_count == RUN_STEPS_MAX)
+        return;
+    if (!out->steps)
+        out->steps = arena_zero(r->arena, RUN_STEPS_MAX, sizeof *out->steps);
+    s = &out->steps[out->step_count++];
+    *s = (struct agent_step){.step = (unsigned)out->step_count,
+                             .action = arena_dup(r->arena, action),
+                             .observation =
+                                 front.n == observation.n
+                                     ? arena_dup(r->arena, front)
+                                     : arena_printf(r->arena, STR_FMT "...", STR_ARG(front)),
+                             .tool = arena_dup(r->arena, tool),
+                             .ok = ok};
+    if (r->o->on_step)
+        r->o->on_step(r->o->ctx, s);
+}
+
+/* name(k='v', ...) */
+static str action_of(struct run *r, str name, str arguments)
+{
+    struct buf out;
+    struct json doc;
+    struct err e;
+    str all;
+
+    buf_init(&out, TOOL_RESULT_MAX);
+    json_init(&doc);
+    buf_add(&out, name);
+    buf_add_c(&out, '(');
+    if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e) &&
+        json_root(&doc)->kind == JSON_OBJECT)
+        repr_arguments(&out, &doc, json_root(&doc));
+    else
+        buf_add(&out, arguments);
+    buf_add_c(&out, ')');
+    all = arena_dup(r->arena, buf_str(&out));
+    json_release(&doc);
+    buf_release(&out);
+    return all;
+}
+
+static str error_result(struct run *r, str why)
+{
+    struct buf out;
+    str all;
+
+    buf_init(&out, 8 * WHY_MAX);
+    buf_add(&out, STR("{\"error\":"));
+    (void)json_quote(&out, why);
+    buf_add_c(&out, '}');
+    all = arena_dup(r->arena, buf_str(&out));
+    buf_release(&out);
+    return all;
+}
+
+static void settle(struct turn *t, struct turn_call *c, bool ok, str result)
+{
+    (void)t;
+    c->settled = true;
+    c->ok = ok;
+    c->result = result;
+}
+
+/* ---- what is asked ---- */
+
+static str names_of(struct run *r)
+{
+    str all = STR("");
+    struct json doc;
+    struct err e;
+    struct arena *a = r->arena;
+
+    json_init(&doc);
+    if (json_parse(&doc, buf_str(&r->tools), &e))
+        for (const struct json_node *t = json_first(&doc, json_root(&doc)); t;
+             t = json_next(&doc, json_root(&doc), t)) {
+            str name;
+
+            if (json_text(&doc,
+                          json_find(&doc, json_find(&doc, t, STR("function")), STR("name")),
+                          a,
+                          &name))
+                all = arena_printf(
+                    a, STR_FMT "%s" STR_FMT, STR_ARG(all), all.n ? ", " : "", STR_ARG(name));
+        }
+    json_release(&doc);
+    return all;
+}
+
+/* Bad arguments go back to the model as the tool's answer, with the path and the reason. */
+static void check(struct turn *t, struct turn_call *c)
+{
+    struct run *r = t->r;
+    struct buf why;
+
+    c->settled = c->valid = false;
+    c->tool = toolbox_find(r->o->tools, c->asked->name);
+    if (!c->tool) {
+        settle(t,
+               c,
+               false,
+               error_result(r,
+                            arena_printf(r->arena,
+                                         "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
+                                         STR_ARG(c->asked->name),
+                                         STR_ARG(names_of(r)))));
+        return;
+    }
+    buf_init(&why, WHY_MAX);
+    c->valid = toolbox_check(r->o->tools, c->tool, c->arguments, &why);
+    if (!c->valid)
+        settle(t, c, false, error_result(r, buf_str(&why)));
+    buf_release(&why);
+}
+
+/* ---- what a person says ---- */
+
+static str member(struct run *r, str json, const char *key)
+{
+    struct json doc;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    if (json_parse(&doc, json, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), str_c(key)), r->arena, &text))
+        text = arena_dup(r->arena, text);
+    json_release(&doc);
+    return text;
+}
+
+static bool wait_for_word(struct run *r, const struct turn_call *c, int64_t seq, const char *why)
+{
+    r->out->end = AGENT_WAITING;
+    r->out->reason = STR("approval_needed");
+    r->out->detail = arena_printf(
+        r->arena, "a person is asked about the call of " STR_FMT, STR_ARG(c->tool->name));
+    r->out->pending =
+        (struct agent_pending){seq, c->tool->name, arena_dup(r->arena, c->arguments), str_c(why)};
+    return false;
+}
+
+/* False: nobody has said anything yet, or the run is broken. */
+static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, const char *why, str *word)
+{
+    struct run *r = t->r;
+    struct agent_effect *f;
+    str key = effect_key(r, seq, STR("approval"), c->tool->name, c->asked->arguments);
+    enum known known = effect_find(r, seq, STR("approval"), key, &f);
+
+    if (r->broken)
+        return false;
+    if (known == KNOWN_DONE) {
+        *word = member(r, f->result, "word");
+        if (str_eq(*word, STR("change")))
+            c->arguments = member(r, f->result, "arguments");
+        return true;
+    }
+    if (known == KNOWN_NOT && !effect_put(r,
+                                          &(struct agent_effect){.run = r->o->run,
+                                                                 .seq = seq,
+                                                                 .kind = STR("approval"),
+                                                                 .name = c->tool->name,
+                                                                 .key = key,
+                                                                 .request = c->arguments,
+                                                                 .result = STR(""),
+                                                                 .started_us = run_now_us(r)},
+                                          1))
+        return false;
+    return wait_for_word(r, c, seq, why);
+}
+
+static bool approvals(struct turn *t)
+{
+    str word;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct turn_call *c = &t->calls[i];
+
+        if (!c->valid || !(c->tool->flags & TOOL_APPROVAL))
+            continue;
+        if (!ask_person(t, c, t->r->seq++, "approval", &word))
+            return false;
+        if (str_eq(word, STR("deny")))
+            settle(
+                t, c, false, error_result(t->r, STR("denied: a person did not allow this call")));
+        else if (str_eq(word, STR("change")))
+            check(t, c);
+    }
+    return true;
+}
+
+/* ---- what is known already ---- */
+
+static bool again(const struct tool *tool)
+{
+    return (tool->flags & (TOOL_READ_ONLY | TOOL_IDEMPOTENT)) ||
+           tool->unknown == TOOL_UNKNOWN_RETRY;
+}
+
+static bool unknown_end(struct turn *t, struct turn_call *c)
+{
+    str word = STR("deny");
+
+    if (again(c->tool))
+        return true;
+    if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
+        !ask_person(t, c, c->seq + RUN_UNKNOWN, "unknown", &word))
+        return false;
+    if (str_eq(word, STR("deny")))
+        settle(t,
+               c,
+               false,
+               error_result(t->r,
+                            STR("its end is unknown: the process ended while it ran; it may have "
+                                "been done, and was not run again")));
+    return true;
+}
+
+static struct agent_effect effect_of(const struct turn *t, const struct turn_call *c)
+{
+    struct run *r = t->r;
+    struct buf asked;
+    struct agent_effect f;
+
+    buf_init(&asked, TOOL_RESULT_MAX);
+    tool_canonical(&asked, c->arguments);
+    f = (struct agent_effect){
+        .run = r->o->run,
+        .seq = c->seq,
+        .kind = STR("tool"),
+        .name = c->tool->name,
+        .key = effect_key(r, c->seq, STR("tool"), c->tool->name, buf_str(&asked)),
+        .request = c->arguments,
+        .result = STR(""),
+        .started_us = run_now_us(r)};
+    buf_release(&asked);
+    return f;
+}
+
+/* What the log has is taken from it; what is new gets its intent. */
+static bool intents(struct turn *t)
+{
+    struct agent_effect *fresh = arena_zero(t->r->arena, t->n + 1, sizeof *fresh), *f;
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct turn_call *c = &t->calls[i];
+        enum known known;
+
+        if (!c->valid || c->settled)
+            continue;
+        c->seq = t->r->seq++;
+        fresh[n] = effect_of(t, c);
+        known = effect_find(t->r, c->seq, STR("tool"), fresh[n].key, &f);
+        if (t->r->broken)
+            return false;
+        if (known == KNOWN_DONE)
+            settle(t, c, !f->failed, f->result);
+        else if (known == KNOWN_NOT)
+            n++;
+        else if (!unknown_end(t, c))
+            return false;
+    }
+    return effect_put(t->r, fresh, n);
+}
+
+/* ---- carrying out ---- */
+
+struct batch {
+    struct turn *t;
+    struct turn_call **of; /* by place in the batch */
+    struct tool_result *first;
+};
+
+static void mask_result(struct run *r, struct tool_result *res)
+{
+    struct buf out;
+
+    if (!r->o->mask || !res->out.n)
+        return;
+    buf_init(&out, 4 * res->out.n + 65536);
+    if (mask_json(r->o->mask, buf_str(&res->out), &out, NULL)) {
+        buf_release(&res->out);
+        res->out = out;
+        return;
+    }
+    buf_release(&out);
+}
+
+/* Its end goes into the log at once, whoever of the others still runs. On the tool's thread. */
+static void on_end(void *ctx, struct tool_result *res)
+{
+    struct batch *b = ctx;
+    struct run *r = b->t->r;
+    const struct turn_call *c = b->of[res - b->first];
+    struct agent_effect f = {.run = r->o->run,
+                             .seq = c->seq,
+                             .kind = STR("tool"),
+                             .name = c->tool->name,
+                             .key = res->call.key,
+                             .request = c->arguments,
+                             .failed = !res->ok,
+                             .state = AGENT_DONE,
+                             .started_us = res->started_us,
+                             .ended_us = run_now_us(r)};
+
+    if (!res->ok) {
+        buf_reset(&res->out);
+        buf_add(&res->out, STR("{\"error\":"));
+        (void)json_quote(&res->out, str_c(res->err.text));
+        buf_add_c(&res->out, '}');
+    }
+    mask_result(r, res);
+    if (!res->ok && res->err.code == ERR_CANCELLED && r->o->leave && atomic_load(r->o->leave))
+        return; /* nobody knows how it ends */
+    f.result = buf_str(&res->out);
+    (void)effect_put(r, &f, 1);
+}
+
+static void carry_out(struct turn *t, bool finishing)
+{
+    struct tool_result *results = arena_zero(t->r->arena, t->n + 1, sizeof *results);
+    struct turn_call **of = arena_zero(t->r->arena, t->n + 1, sizeof(struct turn_call *));
+    struct batch b = {t, of, results};
+    struct tool_batch batch = {
+        .results = results, .cancel = t->r->o->cancel, .on_end = on_end, .ctx = &b};
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct turn_call *c = &t->calls[i];
+
+        if (!c->valid || c->settled || finishing != ((c->tool->flags & TOOL_FINISH) != 0))
+            continue;
+        of[batch.n] = c;
+        results[batch.n].tool = c->tool;
+        results[batch.n].call = (struct tool_call){.id = c->asked->id,
+                                                   .name = c->tool->name,
+                                                   .arguments = c->arguments,
+                                                   .key = effect_of(t, c).key,
+                                                   .session = t->r->o->session};
+        buf_init(&results[batch.n].out, TOOL_RESULT_MAX);
+        batch.n++;
+    }
+    toolbox_run(t->r->o->tools, &batch);
+    for (size_t i = 0; i < batch.n; i++) {
+        settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
+        buf_release(&results[i].out);
+        t->r->out->tool_calls++;
+    }
+}
+
+/* ---- what the model is told ---- */
+
+static bool tell(struct turn *t)
+{
+    struct run *r = t->r;
+    size_t shown = r->o->result_shown ? r->o->result_shown : AGENT_RESULT_SHOWN;
+    bool on = true;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct turn_call *c = &t->calls[i];
+
+        history_result(
+            &r->history, c->asked->id, run_cut(r, c->result, shown, "the whole is on record"));
+        run_step(r, action_of(r, c->asked->name, c->arguments), c->result, c->asked->name, c->ok);
+        if (c->ok && (c->tool->flags & TOOL_FINISH) && on) {
+            on = false;
+            r->out->end = AGENT_FINISHED;
+            r->out->finish = arena_dup(r->arena, c->arguments);
+        }
+    }
+    return on;
+}
+
+bool turn_act(struct run *r, const struct ask_reply *reply)
+{
+    struct turn t = {.r = r, .n = reply->call_count};
+
+    t.calls = arena_zero(r->arena, t.n + 1, sizeof *t.calls);
+    for (size_t i = 0; i < t.n; i++) {
+        struct turn_call *c = &t.calls[i];
+
+        c->asked = &reply->calls[i];
+        c->arguments = c->asked->arguments.n ? c->asked->arguments : STR("{}");
+        if (i < TOOL_CALLS_MAX)
+            check(&t, c);
+        else
+            settle(&t, c, false, error_result(r, STR("too many calls in one turn: not run")));
+    }
+    if (!approvals(&t) || !intents(&t))
+        return false;
+    carry_out(&t, false);
+    carry_out(&t, true); /* with what the others have found */
+    if (r->broken)
+        return false;
+    return tell(&t);
+}

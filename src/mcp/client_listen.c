@@ -1,0 +1,182 @@
+/* client_listen.c - what a server sends that belongs to no call: a stream of its own, and a thread
+ * that reads it.
+ *
+ * In the legacy era that is a GET, on which the server may also ask; since 2026-07-28 it is the
+ * reply to subscriptions/listen. A server that has neither says so, and there is no stream.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "mcp/client_state.h"
+
+#include <signal.h>
+
+#define RETRY_MS 1000
+#define ANSWER_MS 1000 /* so long a connection waits for its stream to begin */
+#define RETRIES_MAX 20 /* in a row without a word */
+#define SUBSCRIBE "{\"notifications\":{\"toolsListChanged\":true}}"
+
+struct mcp_listener {
+    struct mcp_client *client;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* of stop or answered */
+    bool stop;
+    bool answered;           /* the stream is there, or is not to be had */
+    struct mcp_fetch *fetch; /* that is waited for, so that it can be interrupted */
+    char last_id[MCP_EVENT_ID_MAX];
+    int64_t retry_ms;
+};
+
+static struct mcp_fetch *start(struct mcp_listener *l, struct err *e)
+{
+    struct mcp_client *c = l->client;
+    bool legacy = mcp_client_era(c) == MCP_ERA_LEGACY;
+    struct mcp_fetch_request q = {
+        .method = legacy ? STR("GET") : STR("POST"), .url = c->o.url, .body = STR("")};
+    struct mcp_fetch *f;
+    struct buf headers, params, body;
+
+    buf_init(&headers, (size_t)1 << 20);
+    buf_init(&params, 65536);
+    buf_init(&body, 65536);
+    (void)mcp_put_common(c, &headers);
+    if (legacy && l->last_id[0])
+        buf_printf(&headers, "Last-Event-ID: %s\r\n", l->last_id);
+    if (!legacy) {
+        buf_add(&headers,
+                STR("Content-Type: application/json\r\nMcp-Method: subscriptions/listen\r\n"));
+        mcp_put_params(c, STR(SUBSCRIBE), STR("\"listen\""), &params);
+        mcp_emit_request(&body, STR("\"listen\""), STR("subscriptions/listen"), buf_str(&params));
+    }
+    q.headers = buf_str(&headers);
+    q.body = buf_str(&body);
+    f = mcp_fetch_start(c->io, &q, e);
+    buf_release(&body);
+    buf_release(&params);
+    buf_release(&headers);
+    return f;
+}
+
+static void take_frame(struct mcp_listener *l, const struct mcp_fetch_event *event)
+{
+    if (event->id.n && event->id.n < sizeof l->last_id) {
+        memcpy(l->last_id, event->id.p, event->id.n);
+        l->last_id[event->id.n] = 0;
+    }
+    if (event->retry_ms >= 0)
+        l->retry_ms = event->retry_ms;
+    if (event->data.n)
+        mcp_on_other(l->client, event->data);
+}
+
+static void answered(struct mcp_listener *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->answered = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* One stream to its end: whether it was one. */
+static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f)
+{
+    struct mcp_fetch_event event;
+    struct err e;
+
+    if (!mcp_fetch_next(f, CLOCK_NEVER, NULL, &event, &e))
+        return e.code != ERR_CANCELLED;
+    answered(l);
+    if (event.status != 200 || !event.stream)
+        return false;
+    while (mcp_fetch_next(f, CLOCK_NEVER, NULL, &event, &e) && event.what != MCP_FETCH_END)
+        take_frame(l, &event);
+    return true;
+}
+
+/* Until the flag is set, or so long. */
+static bool wait_for(struct mcp_listener *l, const bool *flag, int64_t ms)
+{
+    uint64_t until = clock_deadline_ns(&clock_real, ms);
+    struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+    bool set;
+
+    pthread_mutex_lock(&l->lock);
+    while (!*flag && clock_mono_ns(&clock_real) < until)
+        (void)pthread_cond_timedwait(&l->changed, &l->lock, &ts);
+    set = *flag;
+    pthread_mutex_unlock(&l->lock);
+    return set;
+}
+
+static void *listen_thread(void *ctx)
+{
+    struct mcp_listener *l = ctx;
+    struct err e;
+    bool again = true;
+
+    for (int tries = 0; again && tries < RETRIES_MAX; tries++) {
+        struct mcp_fetch *f = start(l, &e);
+
+        pthread_mutex_lock(&l->lock);
+        l->fetch = l->stop ? NULL : f;
+        again = f && !l->stop;
+        pthread_mutex_unlock(&l->lock);
+        again = again && read_stream(l, f);
+        pthread_mutex_lock(&l->lock);
+        l->fetch = NULL;
+        pthread_mutex_unlock(&l->lock);
+        mcp_fetch_free(f);
+        again = again && !wait_for(l, &l->stop, l->retry_ms);
+    }
+    answered(l);
+    return NULL;
+}
+
+void mcp_listen_start(struct mcp_client *c)
+{
+    struct mcp_listener *l = base_alloc(sizeof *l);
+    pthread_condattr_t attr;
+    sigset_t all, before;
+
+    assert(!c->listener);
+    *l = (struct mcp_listener){.client = c, .retry_ms = RETRY_MS};
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&l->thread, NULL, listen_thread, l) == 0) {
+        c->listener = l;
+    } else {
+        log_warn("mcp client cannot listen: no thread");
+        pthread_cond_destroy(&l->changed);
+        pthread_mutex_destroy(&l->lock);
+        free(l);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    /* What the server says before there is a stream for it is lost. */
+    if (c->listener)
+        (void)wait_for(l, &l->answered, ANSWER_MS);
+}
+
+void mcp_listen_stop(struct mcp_client *c)
+{
+    struct mcp_listener *l = c->listener;
+
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    if (l->fetch)
+        mcp_fetch_interrupt(l->fetch);
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+    c->listener = NULL;
+}

@@ -1,0 +1,513 @@
+/* agent_run_test.c - the loop: tools, limits, approvals, and going on after a kill.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent_help.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char number_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":0}},"
+    "\"required\":[\"n\"],\"additionalProperties\":false}";
+
+/* Counts live where a child's are seen by its parent. */
+struct counts {
+    _Atomic unsigned runs[16], effects;
+};
+
+static struct counts *counts;
+static struct arena arena;
+static struct toolbox *box;
+static char dir[64];
+
+static bool double_it(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    int n = 0;
+
+    (void)ctx, (void)e;
+    (void)sscanf(c->arguments.p, "{\"n\":%d", &n);
+    atomic_fetch_add(&counts->runs[n % 16], 1);
+    buf_printf(out, "{\"result\":%d}", 2 * n);
+    return true;
+}
+
+static bool slow(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx, (void)e;
+    for (int i = 0; i < 2000 && !atomic_load(c->cancel); i++)
+        usleep(1000);
+    buf_add(out, STR("late"));
+    return true;
+}
+
+static bool shaky(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx, (void)c;
+    if (atomic_fetch_add(&counts->runs[0], 1) % 2 == 0)
+        return err_set(e, ERR_UPSTREAM, "the line was cut");
+    buf_add(out, STR("there"));
+    return true;
+}
+
+static bool finish(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx;
+    if (strstr(arena_dup(&arena, c->arguments).p, "\"n\":13"))
+        return err_set(e, ERR_INPUT, "citation_unknown_section: there is no 13");
+    buf_add(out, STR("accepted"));
+    return true;
+}
+
+static bool big(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx, (void)c, (void)e;
+    for (int i = 0; i < 5000; i++)
+        buf_add(out, STR("0123456789"));
+    return true;
+}
+
+static void add(const char *name,
+                bool (*run)(void *, const struct tool_call *, struct buf *, struct err *),
+                unsigned flags)
+{
+    struct tool t = {.name = str_c(name),
+                     .description = STR("a tool"),
+                     .schema = str_c(number_schema),
+                     .flags = flags,
+                     .timeout_ms = run == slow ? 150 : 0,
+                     .retries = 1,
+                     .run = run};
+    struct err e;
+
+    if (!toolbox_add(box, &t, &e))
+        fail_msg("%s", e.text);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena, (size_t)1 << 30);
+    box = toolbox_new(&clock_real);
+    counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    add("double", double_it, TOOL_IDEMPOTENT | TOOL_PURE);
+    add("twice", double_it, 0);
+    add("kept", double_it, TOOL_CACHEABLE);
+    add("slow", slow, 0);
+    add("shaky", shaky, 0);
+    add("big", big, TOOL_PURE);
+    add("pay", double_it, TOOL_APPROVAL);
+    add("finish", finish, TOOL_FINISH | TOOL_PURE);
+    (void)snprintf(dir, sizeof dir, "/tmp/agent_test.XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    char command[128];
+
+    (void)state;
+    toolbox_free(box);
+    munmap(counts, sizeof *counts);
+    arena_release(&arena);
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static struct agent_options options(struct script *s)
+{
+    return (struct agent_options){.run = STR("run-1"),
+                                  .app = STR("test"),
+                                  .session = STR("s"),
+                                  .input = STR("{}"),
+                                  .model_name = STR("m"),
+                                  .level = STR(""),
+                                  .system = STR("You help."),
+                                  .user = STR("Do it."),
+                                  .messages = STR(""),
+                                  .extra = STR(""),
+                                  .tools = box,
+                                  .ask = {script_ask, s},
+                                  .clock = &clock_real,
+                                  .limits = {.tokens = -1}};
+}
+
+static struct agent_result run(const struct agent_options *o)
+{
+    struct agent_result r;
+    struct err e;
+
+    if (!agent_run(o, &arena, &r, &e))
+        fail_msg("%s", e.text);
+    if (r.end != AGENT_WAITING)
+        check_history(r.messages);
+    return r;
+}
+
+static bool has(str text, const char *what)
+{
+    return strstr(arena_printf(&arena, STR_FMT, STR_ARG(text)).p, what) != NULL;
+}
+
+TEST(calls_are_made_and_told_until_there_is_an_answer)
+{
+    struct script s = {.turns = {"!double {\"n\":2}\ntwice {\"n\":3}", "It is 10."}};
+    struct agent_options o = options(&s);
+    struct agent_result r = run(&o);
+
+    CHECK(r.end == AGENT_FINISHED && r.iterations == 2 && r.tool_calls == 2);
+    CHECK_STR(r.text, "It is 10.");
+    CHECK(r.step_count == 3);
+    CHECK_STR(r.steps[0].action, "double(n=2)");
+    CHECK_STR(r.steps[0].observation, "{\"result\":4}");
+    CHECK_STR(r.steps[1].observation, "{\"result\":6}");
+    CHECK(r.input_tokens == 200 && r.output_tokens == 20 && r.cost_usd > 0.019);
+}
+
+TEST(what_is_wrong_with_a_call_goes_back_to_the_model)
+{
+    struct script s = {.turns = {"!double {\"n\":-1}\ndouble {\"n\":\ntriple {}\ndouble {\"m\":1}\n"
+                                 "double [1]",
+                                 "sorry"}};
+    struct agent_options o = options(&s);
+    struct agent_result r = run(&o);
+
+    CHECK(r.step_count == 6 && !r.steps[0].ok && r.tool_calls == 0);
+    CHECK(has(r.steps[0].observation, "/n"));
+    CHECK(has(r.steps[1].observation, "no JSON"));
+    CHECK(has(r.steps[2].observation, "there is no tool") &&
+          has(r.steps[2].observation, "double, twice"));
+    CHECK(has(r.steps[3].observation, "n"));
+    CHECK(has(r.steps[4].observation, "object"));
+}
+
+TEST(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again)
+{
+    struct script s = {.turns = {"!slow {\"n\":1}\nshaky {\"n\":1}\ndouble {\"n\":1}", "done"}};
+    struct agent_options o = options(&s);
+    struct agent_result r = run(&o);
+
+    CHECK(has(r.steps[0].observation, "tool_timeout") && !r.steps[0].ok);
+    CHECK_STR(r.steps[1].observation, "there");
+    CHECK_STR(r.steps[2].observation, "{\"result\":2}");
+}
+
+TEST(equal_calls_of_a_tool_that_says_so_are_made_once)
+{
+    struct script s = {.turns = {"!kept {\"n\":5}",
+                                 "!kept { \"n\" : 5 }",
+                                 "!twice {\"n\":6}",
+                                 "!twice {\"n\":6}",
+                                 "done"}};
+    struct agent_options o = options(&s);
+
+    (void)run(&o);
+    CHECK(counts->runs[5] == 1 && counts->runs[6] == 2);
+}
+
+TEST(finish_waits_for_its_siblings_and_may_be_refused)
+{
+    struct script s = {.turns = {"!finish {\"n\":13}\ntwice {\"n\":1}",
+                                 "!finish {\"n\":7}\ntwice {\"n\":2}",
+                                 "never said"}};
+    struct agent_options o = options(&s);
+    struct agent_result r = run(&o);
+
+    CHECK(r.end == AGENT_FINISHED && r.iterations == 2);
+    CHECK_STR(r.finish, "{\"n\":7}");
+    CHECK(has(r.steps[0].observation, "citation_unknown_section") && r.steps[1].ok);
+    CHECK(counts->runs[1] == 1 && counts->runs[2] == 1);
+}
+
+TEST(a_large_result_is_cut_for_the_model_with_a_note)
+{
+    struct script s = {.turns = {"!big {\"n\":1}", "done"}};
+    struct agent_options o = options(&s);
+    struct agent_result r = run(&o);
+
+    CHECK(has(r.messages, "[cut: 16384 of 50000 bytes shown; the whole is on record]"));
+    CHECK(r.steps[0].observation.n == AGENT_OBSERVATION + 3);
+}
+
+TEST(each_limit_has_its_reason)
+{
+    struct script s = {.turns = {"!double {\"n\":1}",
+                                 "!double {\"n\":2}",
+                                 "!double {\"n\":3}",
+                                 "!double {\"n\":4}",
+                                 "!double {\"n\":5}"}};
+    struct agent_options o = options(&s);
+    struct agent_result r;
+
+    o.limits = (struct agent_limits){.iterations = 2, .tokens = -1};
+    r = run(&o);
+    CHECK(r.end == AGENT_STOPPED);
+    CHECK_STR(r.reason, "max_iterations_reached");
+    o.limits = (struct agent_limits){.tokens = 150, .tokens_hard = true};
+    r = run(&o);
+    CHECK_STR(r.reason, "token_budget_exceeded");
+    CHECK(r.iterations == 2 && r.over_budget);
+    o.limits = (struct agent_limits){.tokens = 150, .iterations = 4};
+    r = run(&o);
+    CHECK_STR(r.reason, "max_iterations_reached"); /* soft: noted, no more */
+    CHECK(r.over_budget);
+    o.limits = (struct agent_limits){.tokens = -1, .cost_usd = 0.015};
+    r = run(&o);
+    CHECK_STR(r.reason, "cost_limit_exceeded");
+}
+
+TEST(a_limit_can_end_in_a_conclusion_without_tools)
+{
+    struct script s = {.turns = {"!double {\"n\":1}", "So far: 2."}};
+    struct agent_options o = options(&s);
+    struct agent_result r;
+
+    o.limits.iterations = 1;
+    o.conclude = true;
+    r = run(&o);
+    CHECK(r.end == AGENT_STOPPED && r.concluded);
+    CHECK_STR(r.reason, "max_iterations_reached");
+    CHECK_STR(r.text, "So far: 2.");
+}
+
+TEST(the_same_calls_again_and_again_are_a_loop)
+{
+    struct script s = {.turns = {"!double {\"n\":1}",
+                                 "!double {\"n\":1}",
+                                 "!double { \"n\":1 }",
+                                 "!double {\"n\":1}",
+                                 "!double {\"n\":1}"}};
+    struct agent_options o = options(&s);
+    struct agent_result r = run(&o);
+
+    CHECK_STR(r.reason, "loop_detected");
+    CHECK(r.iterations == 4);
+}
+
+TEST(a_model_that_cannot_be_asked_ends_the_run)
+{
+    struct script s = {.turns = {"!double {\"n\":1}", "#500"}}, limited = {.turns = {"#429"}};
+    struct agent_options o = options(&s);
+    struct agent_result r = run(&o);
+
+    CHECK(r.end == AGENT_FAILED && r.step_count == 1);
+    CHECK_STR(r.reason, "llm_error");
+    o = options(&limited);
+    r = run(&o);
+    CHECK_STR(r.reason, "rate_limit_exceeded");
+}
+
+TEST(a_cancel_leaves_a_history_that_can_be_sent)
+{
+    struct script s = {.turns = {"!slow {\"n\":1}\nslow {\"n\":2}", "x"}};
+    struct agent_options o = options(&s);
+    _Atomic bool cancel = true;
+    struct agent_result r;
+
+    o.cancel = &cancel;
+    r = run(&o);
+    CHECK(r.end == AGENT_CANCELLED);
+}
+
+/* ---- with a log ---- */
+
+static struct agent_log *open_log(void)
+{
+    struct agent_log *l;
+    struct err e;
+
+    if (!agent_log_open(arena_printf(&arena, "sqlite:%s/r.db", dir), &l, &e))
+        fail_msg("%s", e.text);
+    return l;
+}
+
+static unsigned kill_at;
+
+static void on_effect(void *ctx, const struct agent_effect *f)
+{
+    (void)ctx, (void)f;
+    if (atomic_fetch_add(&counts->effects, 1) + 1 == kill_at)
+        (void)kill(getpid(), SIGKILL);
+}
+
+static struct script ten_steps = {.turns = {"!double {\"n\":1}",
+                                            "!double {\"n\":2}\ndouble {\"n\":3}",
+                                            "!double {\"n\":4}",
+                                            "!double {\"n\":5}",
+                                            "!double {\"n\":6}\ndouble {\"n\":7}\ndouble {\"n\":8}",
+                                            "!double {\"n\":9}",
+                                            "!double {\"n\":10}",
+                                            "!double {\"n\":11}",
+                                            "!double {\"n\":12}",
+                                            "All done."}};
+
+/* In a process of its own, so that it can be killed. True: it ended. */
+static bool run_child(unsigned at)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct agent_options o = options(&ten_steps);
+        struct agent_result r;
+        struct err e;
+
+        kill_at = at;
+        o.log = open_log();
+        o.on_effect = on_effect;
+        if (!agent_run(&o, &arena, &r, &e) || r.end != AGENT_FINISHED ||
+            !str_eq(r.text, STR("All done.")) || r.step_count != 13)
+            _exit(2);
+        agent_log_close(o.log);
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFEXITED(status);
+}
+
+TEST(a_run_killed_at_any_effect_goes_on_and_does_nothing_twice)
+{
+    char path[128];
+
+    for (unsigned at = 1;; at++) {
+        bool whole;
+
+        memset(counts, 0, sizeof *counts);
+        (void)snprintf(path, sizeof path, "%s/r.db", dir);
+        (void)unlink(path);
+        (void)snprintf(path, sizeof path, "%s/r.db-wal", dir);
+        (void)unlink(path);
+        (void)snprintf(path, sizeof path, "%s/r.db-shm", dir);
+        (void)unlink(path);
+        whole = run_child(at);
+        if (!whole)
+            CHECK(run_child(0));
+        for (int n = 1; n <= 12; n++)
+            CHECK(counts->runs[n] == 1);
+        if (whole)
+            break;
+    }
+    CHECK(kill_at == 0 && counts->effects == 2 * (10 + 12));
+}
+
+TEST(a_recorded_run_is_replayed_to_the_same_trace)
+{
+    struct agent_options o = options(&ten_steps);
+    struct agent_result first, again;
+    struct err e;
+
+    o.log = open_log();
+    first = run(&o);
+    atomic_store(&ten_steps.asked, 0);
+    memset(counts, 0, sizeof *counts);
+    o.replay = true;
+    again = run(&o);
+    CHECK(atomic_load(&ten_steps.asked) == 0 && counts->runs[1] == 0);
+    CHECK(first.step_count == again.step_count && str_eq(first.messages, again.messages));
+    for (size_t i = 0; i < first.step_count; i++)
+        CHECK(str_eq(first.steps[i].action, again.steps[i].action) &&
+              str_eq(first.steps[i].observation, again.steps[i].observation));
+    o.user = STR("Do something else.");
+    CHECK(!agent_run(&o, &arena, &again, &e) && strstr(e.text, "replay_mismatch"));
+    agent_log_close(o.log);
+}
+
+TEST(a_person_is_asked_first_and_their_word_counts)
+{
+    static const struct {
+        enum agent_word word;
+        const char *arguments, *observation;
+    } rows[] = {
+        {AGENT_APPROVE, "", "{\"result\":2}"},
+        {AGENT_DENY, "", "{\"error\":\"denied: a person did not allow this call\"}"},
+        {AGENT_CHANGE, "{\"n\":8}", "{\"result\":16}"},
+    };
+    struct script s = {.turns = {"!pay {\"n\":1}\ntwice {\"n\":3}", "Paid."}};
+    struct agent_options o = options(&s);
+    struct agent_result r;
+    struct err e;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        memset(counts, 0, sizeof *counts);
+        o.run = arena_printf(&arena, "run-%zu", i);
+        o.log = open_log();
+        r = run(&o);
+        CHECK(r.end == AGENT_WAITING && counts->runs[1] == 0 && counts->runs[3] == 0);
+        CHECK_STR(r.pending.tool, "pay");
+        CHECK_STR(r.pending.arguments, "{\"n\":1}");
+        agent_log_close(o.log);
+        o.log = open_log(); /* it survives a restart */
+        r = run(&o);
+        CHECK(r.end == AGENT_WAITING);
+        CHECK(agent_answer(o.log,
+                           o.run,
+                           r.pending.seq,
+                           rows[i].word,
+                           str_c(rows[i].arguments),
+                           STR("ada"),
+                           1,
+                           &e));
+        CHECK(!agent_answer(o.log, o.run, r.pending.seq, AGENT_DENY, STR(""), STR("bob"), 2, &e));
+        CHECK(!agent_answer(o.log, o.run, 77, AGENT_DENY, STR(""), STR("bob"), 2, &e));
+        r = run(&o);
+        CHECK(r.end == AGENT_FINISHED);
+        CHECK_STR(r.steps[0].observation, rows[i].observation);
+        CHECK(counts->runs[3] == 1);
+        agent_log_close(o.log);
+    }
+}
+
+TEST(a_call_whose_end_is_unknown_follows_its_tool)
+{
+    struct script s = {.turns = {"!twice {\"n\":3}", "Over."}};
+    struct agent_options o = options(&s);
+    struct agent_result r;
+    int status;
+    pid_t pid;
+
+    pid = fork();
+    if (pid == 0) {
+        struct err e;
+
+        o.log = open_log();
+        o.on_effect = on_effect;
+        kill_at = 3; /* the intent of the tool is on disk */
+        (void)!agent_run(&o, &arena, &r, &e);
+        _exit(1);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    o.log = open_log();
+    r = run(&o);
+    CHECK(r.end == AGENT_FINISHED && r.resumed);
+    CHECK(has(r.steps[0].observation, "its end is unknown") && counts->runs[3] == 0);
+    agent_log_close(o.log);
+}
+
+#define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        S(calls_are_made_and_told_until_there_is_an_answer),
+        S(what_is_wrong_with_a_call_goes_back_to_the_model),
+        S(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again),
+        S(equal_calls_of_a_tool_that_says_so_are_made_once),
+        S(finish_waits_for_its_siblings_and_may_be_refused),
+        S(a_large_result_is_cut_for_the_model_with_a_note),
+        S(each_limit_has_its_reason),
+        S(a_limit_can_end_in_a_conclusion_without_tools),
+        S(the_same_calls_again_and_again_are_a_loop),
+        S(a_model_that_cannot_be_asked_ends_the_run),
+        S(a_cancel_leaves_a_history_that_can_be_sent),
+        S(a_run_killed_at_any_effect_goes_on_and_does_nothing_twice),
+        S(a_recorded_run_is_replayed_to_the_same_trace),
+        S(a_person_is_asked_first_and_their_word_counts),
+        S(a_call_whose_end_is_unknown_follows_its_tool),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

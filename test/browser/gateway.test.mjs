@@ -1,0 +1,243 @@
+// gateway.test.mjs - the dashboard on real records: calls go through a gateway to the test provider,
+// and are looked at while they run and after. SPDX-License-Identifier: Apache-2.0
+import { assert, call, finish, json, shot, sleep, test, until, WEATHER } from "./kit.mjs";
+
+const root = process.env.DASH_ROOT;
+const keyed = process.env.DASH_KEYED;
+const DISPLAY = '[data-testid="reasoning-display"]';
+const NAV = ["Live", "Sessions", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
+const AUDIT = [/404.*\/api\/v1\/audit/]; // a gateway may have none
+let n = 0;
+const fresh = (name) => `${name}-${process.pid}-${++n}`;
+const live = (page) => until("the socket", () => page.locator(".side .status.good").isVisible());
+const ended = (session) => until("the record", async () => (await json(`${root}/api/v1/history/sessions/${session}`)).status !== "in_progress");
+
+test("the pages are links in the navigation, and each has its address", async ({ page }) => {
+  await page.goto(`${root}/`);
+  await page.locator("nav a").first().waitFor();
+  assert.deepEqual((await page.locator("aside nav a").allInnerTexts()).map((t) => t.trim()), NAV);
+  for (const name of NAV) {
+    await page.locator("aside nav a", { hasText: name }).click();
+    await page.locator("main h1", { hasText: name }).waitFor();
+    const again = page.url();
+    await page.goto(again);
+    await page.locator("main h1", { hasText: name }).waitFor();
+  }
+  await page.goBack();
+  await page.locator("main h1").waitFor();
+}, { complaints: AUDIT });
+
+test("a call is in the list, opens, and has an address of its own", async ({ page }) => {
+  const session = fresh("listed");
+  const { id } = await call(root, "think", { session, said: "why is the sky blue today?" });
+  await ended(session);
+  await page.goto(`${root}/sessions`);
+  await page.locator(`a[href="/sessions/${session}"]`).click();
+  await until("its address", () => page.url() === `${root}/sessions/${session}`);
+  const event = page.locator(`[id="${id}"]`);
+  await event.waitFor();
+  assert.match(await event.innerText(), /You said: why is the sky blue today\?/);
+  const display = event.locator(DISPLAY);
+  assert.equal(await display.getAttribute("data-state"), "shown");
+  assert.equal(await display.locator("button").getAttribute("aria-expanded"), "false");
+  assert.ok(!(await display.innerText()).includes("ponder"), "folded: no word of it is there");
+  await display.locator("button").first().click();
+  assert.match(await display.innerText(), /Let me ponder this/);
+  assert.match(await display.innerText(), /R cap: 128/);
+  await shot(page, "gateway-session");
+  await page.goto(`${root}/sessions/${session}#${id}`);
+  await page.locator(`[id="${id}"].marked`).waitFor();
+  await event.getByText("Whole request and reply").click();
+  await until("the request", async () => /why is the sky blue today/.test(await event.locator(".disclosed").last().innerText()));
+});
+
+const STATES = [
+  ["think", "shown", {}],
+  ["tagged", "shown", {}],
+  ["long-think", "cut", {}],
+  ["plain", "none", {}],
+  ["cut", "unclosed", {}],
+];
+for (const [model, state, more] of STATES)
+  test(`what ${model} thought is shown as ${state}`, async ({ page }) => {
+    const session = fresh(model);
+    await call(root, model, { session, ...more });
+    await ended(session);
+    await page.goto(`${root}/sessions/${session}`);
+    const display = page.locator(DISPLAY).first();
+    await display.waitFor();
+    const seen = await page.locator(DISPLAY).evaluateAll((all) => all.map((e) => e.dataset.state));
+    assert.ok(seen.includes(state), `${seen} for ${JSON.stringify((await json(`${root}/api/v1/history/sessions/${session}`)).chronological_timeline[0].details)}`);
+    await shot(page, `gateway-${model}`);
+  });
+
+test("a failed call is seen as one, and found by its status", async ({ page }) => {
+  const session = fresh("broken");
+  await call(root, "broken", { session });
+  await ended(session);
+  await page.goto(`${root}/sessions`);
+  await page.locator(".chips button", { hasText: "failed" }).click();
+  await page.locator(`a[href="/sessions/${session}"]`).waitFor();
+  assert.match(page.url(), /status=failed/);
+  await until("only those", async () => (await page.locator("tbody .status").allInnerTexts()).every((t) => t === "failed"));
+  await page.locator(`a[href="/sessions/${session}"]`).click();
+  await page.locator(".event.bad").waitFor();
+  assert.match(await page.locator(".event.bad").innerText(), /always answers 500/);
+});
+
+test("words are found, and lead to the call", async ({ page }) => {
+  const session = fresh("found"), word = `xylophone${process.pid}`;
+  const { id } = await call(root, "think", { session, said: `tell me of the ${word} please` });
+  await ended(session);
+  await page.goto(`${root}/sessions`);
+  await page.keyboard.press("/");
+  await page.keyboard.type(word);
+  const hit = page.locator(`.hit[href$="#${id}"]`).first();
+  await hit.waitFor();
+  assert.match(page.url(), new RegExp(`search=${word}`));
+  await hit.click();
+  await until("the call", () => page.url() === `${root}/sessions/${session}#${id}`);
+});
+
+test("a tool that was asked for is in the timeline", async ({ page }) => {
+  const session = fresh("tools");
+  await call(root, "tools", { session, tools: WEATHER });
+  await ended(session);
+  await page.goto(`${root}/sessions/${session}`);
+  await page.locator(".toolcall").waitFor();
+  assert.match(await page.locator(".toolcall").innerText(), /asks for get_weather/);
+});
+
+test("reasoning per model and level: tokens, cap, how much of it", async ({ page }) => {
+  await call(root, "long-think", { session: fresh("stat") });
+  await page.goto(`${root}/reasoning`);
+  const row = page.locator("tbody tr", { hasText: "long-think" }).first();
+  await row.waitFor();
+  assert.match(await row.innerText(), /R cap: 128/);
+  await row.locator(".histogram i.full").waitFor();
+  await page.locator("section[aria-label='Usage and cost'] tbody tr").first().waitFor();
+  await page.locator(".chip", { hasText: "by level" }).click();
+  await page.locator("section[aria-label='Usage and cost'] td", { hasText: "low" }).first().waitFor();
+  await shot(page, "gateway-reasoning");
+});
+
+// ---- live ----
+
+test("a call is seen while it thinks, and settles when it answers", async ({ page }) => {
+  await page.goto(`${root}/`);
+  await live(page);
+  const session = fresh("live");
+  const done = call(root, "slow-think", { session, said: "watch this one think", effort: "high" });
+  const card = page.locator("article.call").first();
+  await until("it thinks", async () => /Thinking… \d+ s/.test(await card.innerText()));
+  const stream = card.locator(".stream.reasoning");
+  await until("its words", async () => /ponder/.test(await stream.innerText()));
+  const before = (await stream.innerText()).length;
+  await until("more of them", async () => (await stream.innerText()).length > before);
+  assert.match(await card.innerText(), /slow-think/);
+  assert.match(await card.innerText(), /R cap: 512/);
+  await shot(page, "gateway-live-thinking");
+  await until("it settled", async () => /Thought for \d+ s · (about )?\d+ tokens · \d+ % of cap/.test(await card.innerText()));
+  const { id } = await done;
+  assert.equal(await card.getAttribute("data-call"), id);
+  await until("done", async () => (await card.getAttribute("aria-busy")) === "false");
+  assert.match(await card.innerText(), /You said: watch this one think/);
+  await shot(page, "gateway-live-done");
+  await card.getByText("Open").click();
+  await until("its record", () => page.url() === `${root}/sessions/${session}#${id}`);
+  await page.locator(`[id="${id}"]`).waitFor();
+});
+
+test("who comes late sees what was thought before", async ({ page }) => {
+  const session = fresh("late");
+  const done = call(root, "slow-think", { session, said: "late", effort: "high" });
+  await until("it runs", async () => (await json(`${root}/api/v1/history/active-sessions`)).some((s) => s.session_id === session));
+  await sleep(1200);
+  await page.goto(`${root}/sessions/${session}`);
+  const card = page.locator("article.call").first();
+  await until("from its first word", async () => /Let me ponder this/.test(await card.locator(".stream.reasoning").evaluate((e) => e.textContent)));
+  await done;
+  await page.locator("li.event").first().waitFor();
+  await until("the card gave way to the record", async () => (await page.locator("article.call").count()) === 0);
+});
+
+test("the same on the Live page", async ({ page }) => {
+  const session = fresh("late");
+  const done = call(root, "slow-think", { session, said: "late too", effort: "high" });
+  await until("it runs", async () => (await json(`${root}/api/v1/history/active-sessions`)).some((s) => s.session_id === session));
+  await sleep(1000);
+  await page.goto(`${root}/`);
+  const card = page.locator("article.call").first();
+  await until("from its first word", async () => /Let me ponder this/.test(await card.locator(".stream.reasoning").evaluate((e) => e.textContent)));
+  const text = await card.locator(".stream.reasoning").evaluate((e) => e.textContent);
+  assert.equal(text.match(/ponder/g).length, 1, "and nothing twice");
+  await done;
+});
+
+test("a fast one does not hold up the page", async ({ page }) => {
+  await page.goto(`${root}/`);
+  await live(page);
+  const done = call(root, "fast-think", { session: fresh("fast"), effort: "high" });
+  await until("it thinks", async () => /Thinking…/.test(await page.locator("article.call").first().innerText()));
+  const longest = await page.evaluate(() => new Promise((resolve) => {
+    let last = performance.now(), most = 0, frames = 0;
+    const frame = (now) => {
+      most = Math.max(most, now - last);
+      last = now;
+      if (++frames < 60) requestAnimationFrame(frame);
+      else resolve(most);
+    };
+    requestAnimationFrame(frame);
+  }));
+  assert.ok(longest < 500, `a frame took ${longest} ms`);
+  await done;
+});
+
+// ---- who may ----
+
+test("with keys: a login, then what that key may see", async ({ page }) => {
+  const [mine, other] = [fresh("mine"), fresh("other")];
+  await call(keyed, "think", { session: mine, key: process.env.KEY_VIEWER });
+  await call(keyed, "think", { session: other, key: process.env.KEY_OPERATOR });
+  await page.goto(`${keyed}/sessions`);
+  await page.getByText("A key is needed").waitFor();
+  await page.fill("#key", "sk-nobody");
+  await page.click("#key-form button");
+  await page.locator("#key-error").waitFor();
+  await page.fill("#key", process.env.KEY_VIEWER);
+  await page.click("#key-form button");
+  await page.locator(`a[href="/sessions/${mine}"]`).waitFor();
+  assert.equal(await page.locator(`a[href="/sessions/${other}"]`).count(), 0);
+  assert.equal(await page.evaluate(() => document.cookie), "");
+  await page.reload();
+  await page.locator(`a[href="/sessions/${mine}"]`).waitFor();
+  await live(page);
+}, { complaints: [/401/, /WebSocket/, /404/] });
+
+test("a key that may not see reasoning is told so", async ({ page }) => {
+  const session = fresh("hidden");
+  await call(keyed, "think", { session, key: process.env.KEY_HIDDEN });
+  await page.goto(`${keyed}/sessions/${session}`);
+  await page.getByText("A key is needed").waitFor();
+  await page.fill("#key", process.env.KEY_HIDDEN);
+  await page.click("#key-form button");
+  const display = page.locator(DISPLAY).first();
+  await display.waitFor();
+  assert.equal(await display.getAttribute("data-state"), "hidden");
+  assert.ok(!(await page.content()).includes("ponder"));
+  await shot(page, "gateway-hidden");
+}, { complaints: [/401/, /WebSocket/] });
+
+for (const dark of [false, true])
+  for (const width of [1280, 360])
+    test(`on real records, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
+      for (const path of ["/", "/sessions", "/decisions", "/reasoning", "/providers", "/keys", "/system"]) {
+        await page.goto(root + path);
+        await page.locator("main h1").waitFor();
+        await until("data", async () => (await page.locator(".loading").count()) === 0);
+        await shot(page, `gateway${path.replace("/", "-") || "-live"}-${dark ? "dark" : "light"}-${width}`);
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} is too wide`);
+      }
+    }, { width, height: width === 360 ? 740 : 860, dark, complaints: AUDIT });
+
+await finish();

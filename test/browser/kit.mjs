@@ -1,0 +1,110 @@
+// kit.mjs - tests in a browser: each has a context of its own, and fails if the page complains, throws
+// or asks anybody but its server.
+//
+//     test("what it claims", async ({ page, root }) => { ... });
+//     test("...", async (t) => { ... }, { width: 360, dark: true, complaints: [/a pattern/] });
+//     await finish();
+//
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { chromium } from "../../dashboard/node_modules/playwright-core/index.mjs";
+
+export { assert };
+export const PATIENCE = 20_000;
+const tests = [];
+const words = process.argv.slice(2);
+const shots = process.env.ARTEFACTS ?? "/tmp";
+
+export function test(name, run, options = {}) {
+  tests.push({ name, run, options });
+}
+
+export const shot = (page, name, options) => page.screenshot({ path: `${shots}/${name}.png`, ...options });
+export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
+
+// Until the function gives something true; the last error or value is told if it never does.
+export async function until(what, f, ms = PATIENCE) {
+  const end = Date.now() + ms;
+  let last;
+  while (Date.now() < end) {
+    try {
+      last = await f();
+      if (last) return last;
+    } catch (e) {
+      last = e;
+    }
+    await sleep(40);
+  }
+  throw new Error(`${what} did not come; last: ${String(last?.message ?? last)}`);
+}
+
+export async function json(url, init) {
+  const reply = await fetch(url, init);
+  assert.ok(reply.ok, `${url}: ${reply.status} ${await reply.clone().text()}`);
+  return reply.json();
+}
+
+// A call through the gateway, read to its end.
+export async function call(root, model, { session, key, stream = true, said = `question of ${model}`, show = false, tools, effort = "low" } = {}) {
+  const reply = await fetch(`${root}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(session && { "x-rationale-session": session }), ...(key && { authorization: `Bearer ${key}` }), ...(show && { "x-rationale-reasoning": "show" }) },
+    body: JSON.stringify({ model, stream, reasoning_effort: effort, messages: [{ role: "user", content: said }], ...(tools && { tools }) }),
+  });
+  const id = reply.headers.get("x-rationale-id");
+  const text = await reply.text().catch(() => "");
+  return { status: reply.status, id, text };
+}
+
+export const WEATHER = [{ type: "function", function: { name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } } }];
+
+async function one(browser, t) {
+  const { width = 1280, height = 860, dark = false, complaints = [] } = t.options;
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await context.newPage();
+  const said = [], asked = new Set();
+  page.setDefaultTimeout(PATIENCE);
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && said.push(`${m.text()} ${m.location().url}`));
+  page.on("pageerror", (e) => said.push(String(e.stack ?? e)));
+  page.on("request", (r) => asked.add(r.url()));
+  page.on("dialog", (d) => {
+    said.push(`a dialog: ${d.message()}`);
+    void d.dismiss();
+  });
+  try {
+    await t.run({ page, context, said, asked });
+    const bad = said.filter((s) => !complaints.some((c) => c.test(s)));
+    assert.deepEqual(bad, [], "the page complained");
+    const hosts = [...asked].map((u) => new URL(u)).filter((u) => !["127.0.0.1"].includes(u.hostname) && u.protocol !== "data:" && u.protocol !== "about:");
+    assert.deepEqual(hosts.map(String), [], "the page asked somebody else");
+  } catch (e) {
+    await shot(page, `failed-${t.name.replace(/\W+/g, "-").slice(0, 60)}`).catch(() => undefined);
+    throw e;
+  } finally {
+    await context.close();
+  }
+}
+
+export async function finish(after) {
+  const chosen = tests.filter((t) => !words.length || words.some((w) => t.name.includes(w)));
+  const path = process.env.CHROMIUM || ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
+  const browser = await chromium.launch({ executablePath: path, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update"] });
+  const failed = [];
+  console.log(`[==========] Running ${chosen.length} test(s).`);
+  for (const t of chosen) {
+    const from = Date.now();
+    try {
+      await one(browser, t);
+      console.log(`[       OK ] ${t.name} (${Date.now() - from} ms)`);
+    } catch (e) {
+      failed.push(t.name);
+      console.log(`[  FAILED  ] ${t.name}\n${String(e.stack ?? e)}`);
+    }
+  }
+  await browser.close();
+  await after?.();
+  console.log(`[  PASSED  ] ${chosen.length - failed.length} test(s).`);
+  if (failed.length) console.log(`[  FAILED  ] ${failed.length} test(s), listed below:\n${failed.join("\n")}`);
+  process.exit(failed.length ? 1 : 0);
+}

@@ -1,0 +1,375 @@
+// states.test.mjs - what is hard to provoke, on a made-up history: every look of reasoning, hostile
+// text, a hundred thousand sessions, a lost connection, empty pages. SPDX-License-Identifier: Apache-2.0
+import { XSS } from "../../dashboard/dev/fixtures.mjs";
+import { start } from "../../dashboard/dev/server.mjs";
+import { assert, finish, shot, sleep, test, until } from "./kit.mjs";
+
+const dev = await start({ total: 100_000 });
+const keyed = await start({ total: 3, key: "sk-good" });
+const bare = await start({ total: 0 });
+bare.state.empty = true;
+const PAGES = { live: "/", sessions: "/sessions", session: "/sessions/agent-run", decisions: "/decisions", reasoning: "/reasoning", providers: "/providers", keys: "/keys", system: "/system" };
+const DISPLAY = '[data-testid="reasoning-display"]';
+
+const LOOKS = {
+  shown: ["Thought for 6 s · 190 tokens · 74 % of cap", "Little's law"],
+  hidden: ["512 tokens", "The text was not kept, or this key may not see it"],
+  redacted: ["redacted", "readable by nobody here"],
+  summary: ["summary only", "Weighing the options"],
+  cut: ["128 tokens · stopped at the cap of 128", "It reached its cap"],
+  unclosed: ["unclosed", "still thinking"],
+  none: ["No reasoning", "gave no reasoning"],
+};
+
+for (const [look, [head, body]] of Object.entries(LOOKS))
+  test(`reasoning that is ${look} has its own look, folded until asked for`, async ({ page }) => {
+    await page.goto(`${dev.root}/sessions/state-${look}`);
+    const display = page.locator(DISPLAY);
+    await display.waitFor();
+    assert.equal(await display.count(), 1);
+    assert.equal(await display.getAttribute("data-state"), look);
+    const toggle = display.locator("button[aria-expanded]").first();
+    assert.equal(await toggle.getAttribute("aria-expanded"), "false");
+    assert.match(await display.innerText(), new RegExp(head.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")));
+    assert.ok(!(await display.innerText()).includes(body));
+    await shot(display, `reasoning-${look}-folded`);
+    await toggle.click();
+    assert.equal(await toggle.getAttribute("aria-expanded"), "true");
+    assert.ok((await display.innerText()).includes(body), await display.innerText());
+    await shot(display, `reasoning-${look}`);
+    await toggle.click();
+    assert.equal(await toggle.getAttribute("aria-expanded"), "false");
+  });
+
+test("the looks can be told apart without reading", async ({ page }) => {
+  const seen = new Map();
+  for (const look of Object.keys(LOOKS)) {
+    await page.goto(`${dev.root}/sessions/state-${look}`);
+    await page.locator(DISPLAY).waitFor();
+    const style = await page.locator(DISPLAY).evaluate((e) => {
+      const s = getComputedStyle(e), m = e.querySelector(".mark");
+      return [s.borderLeftStyle, s.borderLeftColor, s.backgroundImage, s.backgroundColor, m ? getComputedStyle(m).backgroundColor : ""].join(" | ");
+    });
+    assert.ok(!seen.has(style), `${look} looks like ${seen.get(style)}`);
+    seen.set(style, look);
+  }
+});
+
+test("reasoning that cannot be drawn says so, and the page stands", async ({ page }) => {
+  await page.goto(`${dev.root}/sessions/state-broken`);
+  await page.locator(`${DISPLAY} button[aria-expanded]`).click();
+  await page.getByText("Reasoning unavailable").waitFor();
+  assert.ok(await page.getByText("Roll it back now").isVisible());
+  assert.equal(await page.locator("nav a").count(), 7);
+});
+
+test("several thoughts of one call stay apart and in order", async ({ page }) => {
+  await page.goto(`${dev.root}/sessions/agent-run`);
+  const second = page.locator("#run-2");
+  await second.waitFor();
+  assert.equal(await second.locator(DISPLAY).count(), 2);
+  const text = await second.innerText();
+  assert.ok(text.indexOf("1 of 2") < text.indexOf("2 of 2"));
+  assert.ok(text.indexOf("Checking the deploy.") > text.indexOf("1 of 2") && text.indexOf("Checking the deploy.") < text.indexOf("2 of 2"), "what was said between them stands between them");
+});
+
+// ---- hostile text ----
+
+test("nothing a model writes is run, loaded or followed", async ({ page, asked }) => {
+  for (const path of ["/sessions/xss", "/sessions", "/"]) {
+    await page.goto(dev.root + path);
+    await page.locator("main a, main li").first().waitFor();
+    if (path === "/sessions/xss") {
+      await page.locator("[data-expand]").click();
+      await until("all of it", async () => (await page.locator(`${DISPLAY} .markdown`).count()) === XSS.length);
+      await page.evaluate(() => document.querySelectorAll(".disclose[aria-expanded=false]").forEach((b) => b.click()));
+    }
+    await sleep(150);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    const bad = await page.evaluate(() => [...document.querySelectorAll("main script, main iframe, main img, main object, main embed, main style, main link, main base, main meta, main video, main math, main svg:not([aria-hidden])")].map((e) => e.outerHTML));
+    assert.deepEqual(bad, []);
+    const handlers = await page.evaluate(() => [...document.querySelectorAll("*")].flatMap((e) => [...e.attributes]).filter((a) => /^on|^srcdoc$|^formaction$/.test(a.name)).map((a) => a.name));
+    assert.deepEqual(handlers, []);
+    const away = await page.evaluate(() => [...document.querySelectorAll("a[href]")].map((a) => a.href).filter((h) => !h.startsWith(`${location.origin}/`)));
+    assert.deepEqual(away, [], "no link leads out before it was asked for");
+  }
+  await shot(page, "hostile");
+  assert.ok(![...asked].some((u) => u.includes("leak.invalid")));
+  await page.goto(`${dev.root}/sessions/xss`);
+  const text = await page.locator("main").innerText();
+  for (const one of ["<script>window.pwned=1</script>", "<svg/onload=window.pwned=3>"]) assert.ok(text.includes(one), `${one} is shown as text`);
+}, { complaints: [/404/] });
+
+test("what cannot be seen is written out", async ({ page }) => {
+  await page.goto(`${dev.root}/sessions/xss`);
+  const event = page.locator(`#xss-${XSS.findIndex((x) => x.includes("\u202e"))} .answer .markdown`);
+  await event.waitFor();
+  const text = await event.innerText();
+  for (const code of ["U+202E", "U+202C", "U+2066", "U+200B", "U+0007", "U+001B"]) assert.ok(text.includes(code), `${code} in ${text}`);
+  assert.ok(!/[\u202a-\u202e\u2066-\u2069\u200b\u0007\u001b]/.test(text));
+  const tags = await page.locator(`#xss-${XSS.findIndex((x) => x.startsWith("tags:"))} .answer .markdown`).innerText();
+  assert.match(tags, /U\+E0041/);
+});
+
+test("a link shows its whole address first, and is then opened apart from us", async ({ page, context }) => {
+  await page.goto(`${dev.root}/sessions/xss`);
+  const index = XSS.findIndex((x) => x.startsWith("[https://bank"));
+  await page.locator(`#xss-${index} .answer button.link`).click();
+  const dialog = page.locator("dialog[open]");
+  await dialog.waitFor();
+  assert.ok((await dialog.innerText()).includes("https://evil.example/login"));
+  const out = dialog.locator("a");
+  assert.equal(await out.getAttribute("target"), "_blank");
+  assert.match(await out.getAttribute("rel"), /noopener/);
+  await page.keyboard.press("Escape");
+  await until("it closed", async () => (await page.locator("dialog[open]").count()) === 0);
+  assert.equal(context.pages().length, 1);
+  const odd = page.locator(`#xss-${XSS.findIndex((x) => x.includes("\u0430pple"))} .answer button.link`);
+  await odd.click();
+  assert.match(await dialog.innerText(), /xn--/);
+});
+
+// ---- size ----
+
+test("with 100,000 sessions the first paint takes less than a second", async ({ page }) => {
+  await page.goto(`${dev.root}/`); // so that chromium itself is warm
+  await page.goto(`${dev.root}/sessions`);
+  await page.locator("tbody tr").first().waitFor();
+  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
+  const rows = await page.locator("tbody tr").count();
+  assert.ok(paint > 0 && paint < 1000, `${paint} ms`);
+  assert.ok(rows <= 100, `${rows} rows in the page`);
+  assert.match(await page.locator(".pager").innerText(), /of 100,0\d\d sessions/);
+  await page.locator("[data-next]").click();
+  await until("the second page", async () => /26 to 50/.test(await page.locator(".pager").innerText()));
+  assert.match(page.url(), /page=2/);
+});
+
+test("the bundle stays below 60 KiB", async ({ page }) => {
+  const sizes = [];
+  page.on("response", async (r) => r.url().includes("/page/") && sizes.push((await r.body()).length));
+  await page.goto(`${dev.root}/`);
+  const { gzipSync } = await import("node:zlib");
+  const script = gzipSync(await (await page.request.get(`${dev.root}/page/page.js`)).body(), { level: 9 }).length;
+  const sheet = gzipSync(await (await page.request.get(`${dev.root}/page/page.css`)).body(), { level: 9 }).length;
+  assert.ok(script + sheet < 60 * 1024, `${script} + ${sheet}`);
+});
+
+// ---- live ----
+
+test("200 tokens a second: text is appended a frame at a time and nothing moves", async ({ page }) => {
+  await page.goto(`${dev.root}/`);
+  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  const thought = Array.from({ length: 500 }, (_, i) => `word${i}`).join(" ");
+  const done = dev.stream({ rate: 200, thought, answer: thought, session: "fast", tokens: 500, cap: 512 });
+  const box = page.locator("article.call .stream.reasoning").first();
+  await until("the first words", async () => (await box.innerText()).includes("word3"));
+  await page.evaluate(() => {
+    const box = document.querySelector("article.call .stream.reasoning");
+    window.seen = { shifts: 0, heights: new Set(), mutations: 0, removed: 0, frames: 0, long: 0 };
+    new PerformanceObserver((l) => l.getEntries().forEach((e) => (window.seen.shifts += e.value))).observe({ type: "layout-shift" });
+    new PerformanceObserver((l) => (window.seen.long += l.getEntries().length)).observe({ type: "longtask" });
+    new MutationObserver((l) => {
+      window.seen.mutations++;
+      for (const m of l) window.seen.removed += m.removedNodes.length;
+    }).observe(box, { childList: true, characterData: true, subtree: true });
+    const frame = () => {
+      window.seen.frames++;
+      window.seen.heights.add(box.isConnected ? box.clientHeight : 0);
+      if (box.isConnected) requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  });
+  await sleep(1500);
+  const seen = await page.evaluate(() => ({ ...window.seen, heights: [...window.seen.heights] }));
+  await shot(page, "live-200-tokens");
+  assert.ok(seen.mutations <= seen.frames + 2, `${seen.mutations} changes in ${seen.frames} frames`);
+  assert.equal(seen.removed, 0, "what stands is never drawn again");
+  assert.equal(seen.shifts, 0, "nothing moved");
+  assert.deepEqual(seen.heights.length, 1, `heights ${seen.heights}`);
+  await done;
+  await until("it settled", async () => /Thought for \d+ s · 500 tokens · 98 % of cap/.test(await page.locator("article.call").first().innerText()));
+});
+
+test("it thinks, settles at the first word of the answer, and the two cannot be mistaken", async ({ page }) => {
+  await page.goto(`${dev.root}/`);
+  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  const done = dev.stream({ rate: 25, session: "calm", thought: "Let me see what is waiting, and for what it waits. ".repeat(4), answer: "Roll back now, and then look at the pool in peace. ".repeat(4) });
+  const card = page.locator("article.call").first();
+  await until("thinking", async () => /Thinking… \d+ s/.test(await card.locator(DISPLAY).innerText()));
+  assert.match(await card.innerText(), /R cap: 256/);
+  const looks = await card.evaluate((c) => ["color", "backgroundColor", "fontSize"].map((p) => getComputedStyle(c.querySelector(".stream.reasoning"))[p]));
+  await shot(page, "live-thinking");
+  const answer = card.locator(".stream.answer");
+  await until("the answer", async () => (await answer.innerText()).includes("Roll"));
+  assert.match(await card.locator(DISPLAY).innerText(), /Thought for \d+ s · 190 tokens · 74 % of cap/, "settled while the answer is still coming");
+  assert.equal(await card.getAttribute("aria-busy"), "true");
+  assert.equal(await card.locator("button[aria-expanded]").getAttribute("aria-expanded"), "false");
+  const other = await card.evaluate((c) => ["color", "backgroundColor", "fontSize"].map((p) => getComputedStyle(c.querySelector(".stream.answer"))[p]));
+  assert.notDeepEqual(looks, other);
+  await shot(page, "live-answering");
+  await done;
+  await until("done", async () => (await card.getAttribute("aria-busy")) === "false");
+  await card.locator("button[aria-expanded]").click();
+  assert.ok((await card.innerText()).includes("for what it waits"));
+  assert.ok((await card.innerText()).includes("[DIRECT]"));
+});
+
+test("reasoning hidden by policy is counted while it runs, and not shown", async ({ page }) => {
+  await page.goto(`${dev.root}/`);
+  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  const done = dev.stream({ session: "quiet", shown: false, tokens: 77 });
+  const card = page.locator("article.call").first();
+  await until("it says so", async () => /Hidden by policy/.test(await card.innerText()));
+  await done;
+  await until("settled", async () => (await card.locator(DISPLAY).getAttribute("data-state")) === "hidden");
+  assert.match(await card.innerText(), /77 tokens/);
+});
+
+test("a connection that is lost comes back, and a gap is told", async ({ page }) => {
+  await page.goto(`${dev.root}/`);
+  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  dev.drop();
+  await until("lost", async () => /reconnecting/.test(await page.locator(".side .status").innerText()));
+  await until("back", () => page.locator(".side .status.good").isVisible());
+  const done = dev.stream({ rate: 40, session: "gap" });
+  const card = page.locator("article.call").first();
+  await until("thinking", async () => /Thinking…/.test(await card.innerText()));
+  dev.push("dashboard_updates", { type: "gap", channel: "dashboard_updates", missed: 12 });
+  await until("the gap", async () => /12 messages were missed/.test(await card.innerText()));
+  await done;
+});
+
+// ---- people ----
+
+test("a key is asked for when one is needed, and only then", async ({ page }) => {
+  await page.goto(`${keyed.root}/sessions`);
+  await page.getByText("A key is needed").waitFor();
+  await shot(page, "login");
+  await page.fill("#key", "sk-wrong");
+  await page.click("#key-form button");
+  await page.getByText("the key is not known here").waitFor();
+  await page.fill("#key", "sk-good");
+  await page.click("#key-form button");
+  await page.locator("tbody tr").first().waitFor();
+  assert.equal(await page.evaluate(() => document.cookie + Object.keys(localStorage).join() + Object.keys(sessionStorage).join()), "", "no script can read what stands for the key");
+  await page.reload();
+  await page.locator("tbody tr").first().waitFor();
+}, { complaints: [/401/, /WebSocket/] });
+
+test("everything works from the keyboard", async ({ page }) => {
+  await page.goto(`${dev.root}/`);
+  await page.locator("#prompt").waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("heading", { name: "Keyboard" }).waitFor();
+  await shot(page, "help");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.locator("tbody tr").first().waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await until("the first session", () => page.url().endsWith("/sessions/agent-run"));
+  await page.locator("li.event").first().waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await until("unfolded", async () => (await page.locator(`li.event ${DISPLAY} button`).first().getAttribute("aria-expanded")) === "true");
+  await page.keyboard.press("]");
+  await until("the next session", () => page.url().endsWith("/sessions/state-shown"));
+  await page.keyboard.press("[");
+  await until("the one before", () => page.url().endsWith("/sessions/agent-run"));
+  await page.keyboard.press("/");
+  await until("the search box", () => page.evaluate(() => document.activeElement?.matches("[data-search]")));
+  await page.keyboard.type("policy j k ?");
+  assert.equal(await page.inputValue("[data-search]"), "policy j k ?", "letters in a box are letters");
+});
+
+test("every control has a name, and every page one heading", async ({ page }) => {
+  for (const path of Object.values(PAGES)) {
+    await page.goto(dev.root + path);
+    await page.locator("main h1").waitFor();
+    await sleep(200);
+    const bad = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img]")].filter((e) => {
+      const name = e.getAttribute("aria-label") || e.innerText || e.textContent || e.title || (e.labels?.length ? e.labels[0].textContent : "");
+      return !name?.trim();
+    }).map((e) => e.outerHTML.slice(0, 120)));
+    assert.deepEqual(bad, [], path);
+    assert.equal(await page.locator("h1").count(), 1, path);
+    const ids = await page.evaluate(() => [...document.querySelectorAll("[id]")].map((e) => e.id));
+    assert.equal(new Set(ids).size, ids.length, `${path}: an id twice`);
+    assert.equal(await page.locator("nav [aria-current=page]").count(), 1, path);
+  }
+});
+
+for (const dark of [false, true])
+  for (const width of [1280, 360])
+    test(`${dark ? "dark" : "light"} at ${width}: nothing is wider than the page, and text can be read`, async ({ page }) => {
+      for (const [name, path] of Object.entries(PAGES)) {
+        await page.goto(dev.root + path);
+        await page.locator("main h1").waitFor();
+        await until("data", async () => (await page.locator(".loading").count()) === 0);
+        await shot(page, `${name}-${dark ? "dark" : "light"}-${width}`);
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${name} is too wide`);
+        const faint = await page.evaluate(contrast);
+        assert.deepEqual(faint, [], name);
+      }
+    }, { width, height: width === 360 ? 740 : 860, dark });
+
+// Text whose contrast with what is behind it is below 4.5.
+function contrast() {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = (c) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = c;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const light = ([r, g, b]) => [r, g, b].map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4)).reduce((a, v, i) => a + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c[3] > 200) return c;
+    }
+    return [255, 255, 255];
+  };
+  const out = new Set();
+  for (const e of document.querySelectorAll("main *, aside *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || e.closest(":disabled, .unseen, [aria-hidden=true], select")) continue;
+    const a = light(rgb(getComputedStyle(e).color)) + 0.05, b = light(behind(e)) + 0.05;
+    const ratio = Math.max(a, b) / Math.min(a, b);
+    if (ratio < 4.5) out.add(`${e.tagName}.${e.className}: ${ratio.toFixed(2)}`);
+  }
+  return [...out];
+}
+
+test("the colours are as one chooses, and stay", async ({ page }) => {
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.goto(`${dev.root}/`);
+  const light = await ground();
+  await page.getByLabel("Colours: auto").click();
+  assert.equal(await ground(), light);
+  await page.getByLabel("Colours: light").click();
+  const dark = await ground();
+  assert.notEqual(dark, light);
+  await page.reload();
+  await page.getByLabel("Colours: dark").waitFor();
+  assert.equal(await ground(), dark);
+});
+
+test("a page without data says what to do next", async ({ page }) => {
+  const next = { "/": "curl ", "/sessions": "curl ", "/decisions": "Live page", "/reasoning": "reasoning_effort", "/keys": "rationale keys new", "/providers": "providers:" };
+  for (const [path, words] of Object.entries(next)) {
+    await page.goto(bare.root + path);
+    await page.locator(".empty").first().waitFor();
+    assert.ok((await page.locator(".empty").first().innerText()).includes(words), path);
+  }
+  await page.goto(`${bare.root}/sessions/nobody`);
+  await page.getByText("there is nothing of that name").waitFor();
+  await page.goto(`${bare.root}/`);
+  await shot(page, "empty");
+}, { complaints: [/404/] });
+
+await finish(() => Promise.all([dev, keyed, bare].map((s) => s.stop())));
