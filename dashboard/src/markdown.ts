@@ -90,7 +90,7 @@ class Line {
 
   private newline(): boolean {
     if (this.text[this.at] !== "\n") return false;
-    if (!this.words.endsWith("  ")) {
+    if (this.text.slice(Math.max(0, this.at - 2), this.at) !== "  ") {
       this.words += "\n";
       this.at++;
       return true;

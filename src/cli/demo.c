@@ -1,7 +1,8 @@
 /* demo.c - the gateway on recordings, for who wants to see it before anything is set up.
  *
- * The files of the demo are in the program. They are laid out in a folder of their own, read, and
- * taken away again before the first request: nothing is left behind however the demo ends.
+ * The files of the demo are in the program. They are laid out in a folder of their own, where its
+ * history is too while it runs. A child waits for our end and takes the folder away then: nothing
+ * is left behind however the demo ends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +14,8 @@
 
 #include <unistd.h>
 
-#define PORTS 32 /* that are tried */
+#define PORTS 32             /* that are tried */
+#define SWEEP_MS (10 * 1000) /* for the folder to be gone, at the end */
 
 enum { LISTEN, OPEN };
 
@@ -25,21 +27,41 @@ static const struct cli_option options[] = {
 struct demo {
     struct cli *cli;
     bool open;
-    char folder[FILE_PATH_MAX]; /* empty once it is gone */
+    char folder[FILE_PATH_MAX];
+    struct proc sweeper; /* takes it away when its input ends: when we do */
+    bool sweeping;
     struct json questions;
 };
 
 /* ---- files ---- */
 
-static void remove_files(struct demo *d)
+static bool sweep_start(struct demo *d, struct err *e)
 {
-    if (!d->folder[0])
-        return;
-    for (size_t i = 0; i < demo_files_count; i++)
-        (void)unlink(demo_files[i].name);
-    if (chdir("/") == 0)
+    const char *argv[] = {"/bin/sh", "-c", "read -r _; rm -rf -- \"$1\"", "sh", d->folder, NULL};
+    const char *env[] = {"PATH=/usr/bin:/bin", NULL};
+    const struct proc_spec spec = {
+        .argv = argv, .env = env, .cwd = "/", .in = PROC_PIPE, .out = PROC_NULL, .err = PROC_NULL};
+
+    d->sweeping = proc_spawn(&d->sweeper, &spec, e);
+    if (!d->sweeping)
         (void)rmdir(d->folder);
-    d->folder[0] = '\0';
+    return d->sweeping;
+}
+
+static void sweep(struct demo *d)
+{
+    struct proc_status status;
+    struct err e;
+
+    if (!d->sweeping)
+        return;
+    if (chdir("/") != 0)
+        base_die("there is no root");
+    proc_close_in(&d->sweeper);
+    if (!proc_wait(&d->sweeper, SWEEP_MS, &status, &e))
+        cli_complain(0, "%s is still there: %s", d->folder, e.text);
+    proc_release(&d->sweeper);
+    d->sweeping = false;
 }
 
 static bool lay_out_files(struct demo *d, struct err *e)
@@ -50,9 +72,10 @@ static bool lay_out_files(struct demo *d, struct err *e)
         d->folder, sizeof d->folder, "%s/rationale-demo-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (!mkdtemp(d->folder) || chdir(d->folder) != 0) {
         err_sys(e, "%s", d->folder);
-        d->folder[0] = '\0';
         return false;
     }
+    if (!sweep_start(d, e))
+        return false;
     for (size_t i = 0; i < demo_files_count; i++)
         if (!file_write_atomic(
                 demo_files[i].name, (str){demo_files[i].bytes, demo_files[i].size}, 0600, e))
@@ -149,9 +172,8 @@ static void on_ready(void *ctx, str at)
     struct demo *d = ctx;
     struct file_out *out = &d->cli->out;
 
-    remove_files(d); /* all of them have been read */
     file_out_printf(out,
-                    "The gateway, on recorded replies: no key, no network, nothing is kept.\n\n"
+                    "The gateway, on recorded replies: no key, no network, nothing stays.\n\n"
                     "  %shttp://" STR_FMT "/%s\n\n"
                     "Open it in a browser, or ask from another terminal:\n\n",
                     cli_bold(d->cli),
@@ -179,7 +201,7 @@ static int run(struct cli *cli, const struct cli_args *args)
 
     json_init(&d.questions);
     ok = json_parse(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
-    remove_files(&d);
+    sweep(&d);
     json_release(&d.questions);
     if (ok)
         return CLI_OK;
@@ -193,8 +215,8 @@ const struct cli_command cli_demo = {
     .about =
         "Runs the gateway on recorded replies and prints where its page is and what to ask with "
         "curl. A question that is not among the recordings is answered with an error that names "
-        "the nearest one. Nothing is kept: its files are in a folder of their own, which is gone "
-        "before the first request.",
+        "the nearest one. Nothing stays: its files and its history are in a folder of their own, "
+        "which is gone when it ends.",
     .examples = "  rationale demo\n"
                 "  rationale demo --open\n"
                 "  rationale demo --listen 127.0.0.1:0\n",

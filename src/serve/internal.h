@@ -97,7 +97,8 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool encoding, headed, failed, ended;
-    bool last; /* what is in out waits for the end */
+    bool last;   /* what is in out waits for the end */
+    bool called; /* a call was made of it, which is counted as such */
     struct chat_error error;
     struct loop_timer keepalive;
     uint64_t last_ns;

@@ -143,7 +143,7 @@ test("a call is seen while it thinks, and settles when it answers", async ({ pag
   await until("done", async () => (await card.getAttribute("aria-busy")) === "false");
   assert.match(await card.innerText(), /You said: watch this one think/);
   await shot(page, "gateway-live-done");
-  await card.getByText("Open").click();
+  await card.getByRole("link", { name: "Open" }).click();
   await until("its record", () => page.url() === `${root}/sessions/${session}#${id}`);
   await page.locator(`[id="${id}"]`).waitFor();
 });

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""`rationale demo` and the first page: what a newcomer meets, as it is printed and as it is clicked.
+"""`rationale demo` and the files of the dashboard: what a newcomer meets, as it is printed and served. How
+it is clicked is in test/browser.
 
     test/e2e/demo_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
 import concurrent.futures
+import gzip
 import http.client
 import json
 import os
@@ -15,10 +17,8 @@ import signal
 import subprocess
 import tempfile
 import time
-import unittest
 from pathlib import Path
 
-import browser
 from command import BINARY, PATIENCE, SOURCE, Case, environment, main, read_until, run
 from gateway import Gateway
 
@@ -86,8 +86,12 @@ class Process(Case):
                              (signal.SIGKILL, -signal.SIGKILL)):
             folder = self.folder()
             with Demo("--listen", "127.0.0.1:0", folder=folder) as demo:
-                self.assertEqual(list(folder.iterdir()), [])
+                own = list(folder.iterdir())
+                self.assertEqual([(p.is_dir(), p.stat().st_mode & 0o777) for p in own], [(True, 0o700)])
                 self.assertEqual(demo.end(number), (code, ""))
+                until = time.monotonic() + PATIENCE  # who is killed is swept up after
+                while number == signal.SIGKILL and list(folder.iterdir()) and time.monotonic() < until:
+                    time.sleep(0.02)
                 self.assertEqual(list(folder.iterdir()), [])
 
     def test_it_takes_the_next_port_that_is_free(self):
@@ -236,8 +240,12 @@ class Asking(Case):
         self.assertEqual([m["id"] for m in json.loads(text)["data"]], ["demo-thinker", "demo-tags"])
 
 
+HTML = {"accept": "text/html,application/xhtml+xml"}
+ADDRESSES = ("/", "/sessions", "/sessions/some-id", "/decisions", "/reasoning", "/providers", "/keys", "/system")
+
+
 class Page(Case):
-    FILES = {"/": "text/html; charset=utf-8", "/page/index.html": "text/html; charset=utf-8",
+    FILES = {**{path: "text/html; charset=utf-8" for path in (*ADDRESSES, "/page/index.html")},
              "/page/page.css": "text/css; charset=utf-8", "/page/icon.svg": "image/svg+xml",
              "/page/page.js": "text/javascript; charset=utf-8",
              "/page/questions.json": "application/json"}
@@ -250,9 +258,13 @@ class Page(Case):
     def tearDownClass(cls):
         cls.demo.__exit__()
 
+    def get(self, path, method="GET", **headers):
+        return ask(self.demo.port, method, path,
+                   headers={**HTML, **{k.replace("_", "-"): v for k, v in headers.items()}})
+
     def test_types_and_protection(self):
         for path, kind in self.FILES.items():
-            status, headers, text = ask(self.demo.port, "GET", path)
+            status, headers, text = self.get(path)
             self.assertEqual((status, headers["content-type"]), (200, kind), path)
             self.assertEqual(headers["x-content-type-options"], "nosniff")
             self.assertEqual(headers["referrer-policy"], "no-referrer")
@@ -260,35 +272,64 @@ class Page(Case):
             self.assertEqual(policy["default-src"], "'none'")
             self.assertEqual(policy["script-src"], "'self'")
             self.assertEqual(policy["style-src"], "'self'")
+            self.assertEqual(policy["connect-src"], "'self'")
             self.assertEqual(policy["frame-ancestors"], "'none'")
             self.assertNotIn("unsafe", headers["content-security-policy"])
             self.assertGreater(len(text), 100, path)
 
+    def test_every_address_is_the_same_page(self):
+        page = self.get("/page/index.html")[2]
+        for path in ADDRESSES:
+            self.assertEqual(self.get(path)[2], page, path)
+
+    def test_the_root_is_json_for_who_does_not_ask_for_a_page(self):
+        for headers in ({}, {"accept": "*/*"}, {"accept": "application/json"}):
+            status, got, text = ask(self.demo.port, "GET", "/", headers=headers)
+            self.assertEqual((status, got["content-type"]), (200, "application/json"))
+            self.assertEqual(set(json.loads(text)), {"message", "status"})
+            self.assertIn("accept", got["vary"])
+
+    def test_packed_for_who_takes_it(self):
+        for path in (p for p in self.FILES if not p.endswith(".json")):
+            plain = self.get(path)
+            self.assertNotIn("content-encoding", plain[1])
+            c = http.client.HTTPConnection("127.0.0.1", self.demo.port, timeout=PATIENCE)
+            c.request("GET", path, headers={**HTML, "accept-encoding": "gzip"})
+            reply = c.getresponse()
+            body = reply.read()
+            c.close()
+            self.assertEqual(reply.getheader("content-encoding"), "gzip", path)
+            self.assertIn("accept-encoding", reply.getheader("vary"))
+            self.assertEqual(gzip.decompress(body).decode(), plain[2])
+            self.assertEqual(reply.getheader("etag"), plain[1]["etag"])
+
     def test_caching(self):
-        for path in ("/", "/page/page.css", "/page/page.js", "/page/icon.svg"):
-            _, headers, text = ask(self.demo.port, "GET", path)
+        for path in ("/", "/sessions", "/page/page.css", "/page/page.js", "/page/icon.svg"):
+            _, headers, text = self.get(path)
             self.assertEqual(headers["cache-control"], "no-cache")
-            again = ask(self.demo.port, "GET", path, headers={"if-none-match": headers["etag"]})
+            again = self.get(path, if_none_match=headers["etag"])
             self.assertEqual((again[0], again[2]), (304, ""))
             self.assertEqual(again[1]["etag"], headers["etag"])
-            other = ask(self.demo.port, "GET", path, headers={"if-none-match": 'W/"other"'})
+            other = self.get(path, if_none_match='W/"other"')
             self.assertEqual((other[0], other[2]), (200, text))
-            head = ask(self.demo.port, "HEAD", path)
+            head = self.get(path, method="HEAD")
             self.assertEqual((head[0], head[2], head[1]["etag"]), (200, "", headers["etag"]))
 
     def test_nothing_inline_and_nothing_from_elsewhere(self):
-        page = ask(self.demo.port, "GET", "/")[2]
+        page = self.get("/")[2]
         self.assertEqual(re.findall(r"<style|\sstyle=|\son\w+=|javascript:", page), [])
         for tag in re.findall(r"<script[^>]*>[^<]*", page):
             self.assertRegex(tag, r'^<script src="/page/page\.js"[^>]*>$')
-        for path in self.FILES:
-            text = ask(self.demo.port, "GET", path)[2].replace("http://www.w3.org/2000/svg", "")
-            self.assertEqual(re.findall(r"https?://|url\(|@import|innerHTML|insertAdjacentHTML|eval\(",
-                                        text), [], path)
+        for path in self.FILES:  # names of vocabularies are no addresses
+            text = re.sub(r"http://www\.w3\.org/\d+/(svg|xhtml|Math/MathML|xlink)", "", self.get(path)[2])
+            found = re.findall(r"https?://[a-z0-9]|url\(|@import|insertAdjacentHTML|document\.write|eval\(|new Function",
+                               text)
+            self.assertEqual(found, [], path)
 
     def test_what_is_not_there(self):
-        for path in ("/page/", "/page/nope.js", "/page/../page.c", "/page/demo.yaml", "/favicon.ico"):
-            self.assertEqual(ask(self.demo.port, "GET", path)[0], 404, path)
+        for path in ("/page/", "/page/nope.js", "/page/../page.c", "/page/demo.yaml", "/page/page.js.gz",
+                     "/sessions/", "/favicon.ico"):
+            self.assertEqual(self.get(path)[0], 404, path)
         self.assertEqual(ask(self.demo.port, "POST", "/", {})[0], 405)
 
     def test_it_is_the_daemons_too(self):
@@ -297,88 +338,6 @@ class Page(Case):
             self.assertEqual(ask(gateway.port, "GET", "/")[0], 200)
             self.assertEqual(ask(gateway.port, "GET", "/page/questions.json")[2], "[]")
             self.assertEqual(ask(gateway.port, "GET", "/v1/models")[0], 401)
-
-
-@unittest.skipUnless(browser.PROGRAM, "no chromium here")
-class InABrowser(Case):
-    def click(self, page, number):
-        page.js(f"document.querySelectorAll('#questions button')[{number}].click()")
-
-    def done(self, page):
-        page.wait("document.querySelector('.reply:first-child:not([aria-busy])')")
-        return page.js("document.querySelector('.reply').innerText")
-
-    def test_it_thinks_then_answers(self):
-        want = reply_parts("incident")
-        with Demo("--listen", "127.0.0.1:0") as demo, browser.Browser() as page:
-            url = f"http://127.0.0.1:{demo.port}/"
-            page.open(url)
-            page.wait("document.querySelectorAll('#questions button').length === 4")
-            self.click(page, 0)
-            page.wait("/^Thinking… \\d+ s$/.test(document.querySelector('.words')?.innerText)")
-            page.wait("document.querySelector('.tail').innerText.includes('waiting instead')")
-            height = page.js("document.querySelector('.tail').clientHeight")
-            page.wait("document.querySelector('.answer').innerText.includes('Roll back')")
-            self.assertRegex(page.js("document.querySelector('.words').innerText"),
-                             r"^Thought for \d+ s · 190 tokens · 74 % of cap$")
-            self.assertEqual(page.js("document.querySelector('.tail').clientHeight"), 0)
-            self.assertGreater(height, 40)
-            text = self.done(page)
-            self.assertIn(want["answer"].split("\n")[0], text)
-            self.assertNotIn("Little's law", text)
-            page.js("document.querySelector('.summary').click()")
-            self.assertEqual(page.js("document.querySelector('.tail').textContent"), want["reasoning"])
-            self.assertIn("Little's law", page.js("document.querySelector('.reply').innerText"))
-            self.assertEqual(page.complaints, [])
-            self.assertTrue(all(r.startswith(url) for r in page.requests), page.requests)
-
-    def test_budget_tool_and_miss(self):
-        with Demo("--listen", "127.0.0.1:0") as demo, browser.Browser(width=390, dark=True) as page:
-            page.open(f"http://127.0.0.1:{demo.port}/")
-            page.wait("document.querySelectorAll('#questions button').length === 4")
-            self.click(page, 1)
-            self.assertIn("128 tokens · stopped at the cap of 128", self.done(page))
-            self.click(page, 3)
-            self.assertIn('"city": "Graz"', self.done(page))
-            page.js("document.querySelector('#prompt').value = 'Hello?';"
-                    "document.querySelector('#ask').requestSubmit()")
-            text = self.done(page)
-            self.assertIn("no recording of this request", text)
-            self.assertIn("choose one of the questions above", text)
-            self.assertLessEqual(page.js("document.documentElement.scrollWidth"), 390)
-
-    def test_what_a_model_says_is_only_text(self):
-        bad = "<img src=x onerror=alert(1)><script>alert(2)</script><b>bold</b>"
-        with Demo("--listen", "127.0.0.1:0") as demo, browser.Browser() as page:
-            page.open(f"http://127.0.0.1:{demo.port}/")
-            page.wait("document.querySelectorAll('#questions button').length === 4")
-            stream = "".join(f"event: {n}\ndata: {json.dumps(d)}\n\n" for n, d in (
-                ("analysis", {"state": "started"}), ("reasoning_delta", {"text": bad}),
-                ("analysis", {"state": "ended"}), ("token", {"text": bad}),
-                ("tool_call", {"id": "1", "name": bad, "arguments": {bad: bad}}),
-                ("error", {"status": 500, "message": bad}), ("end", {})))
-            page.js(f"window.fetch = () => Promise.resolve(new Response({json.dumps(stream)}))")
-            page.js(f"document.querySelector('#prompt').value = {json.dumps(bad)};"
-                    "document.querySelector('#ask').requestSubmit()")
-            self.done(page)
-            self.assertEqual(page.js("document.querySelector('.answer').textContent"), bad)
-            self.assertEqual(page.js("document.querySelectorAll('.reply img, .reply script, .reply b').length"), 0)
-
-    def test_a_key_is_asked_for_and_kept_in_memory(self):
-        config = {"store": "none", "providers": {"openai": {"models": ["some-model"],
-                                                            "base_url": "http://127.0.0.1:1/v1"}}}
-        with Gateway(BINARY, config, client_key="sesame") as gateway, browser.Browser() as page:
-            page.open(f"{gateway.root}/")
-            page.wait("!document.querySelector('#key-form').hidden")
-            for key in ("wrong", "sesame"):
-                page.js(f"document.querySelector('#key').value = '{key}';"
-                        "document.querySelector('#key-form').requestSubmit()")
-                page.wait("document.querySelector('#key-error').innerText || document.querySelector('#model').value")
-                if key == "wrong":
-                    self.assertIn("not known", page.js("document.querySelector('#key-error').innerText"))
-                    page.js("document.querySelector('#key-error').textContent = ''")
-            self.assertEqual(page.js("document.querySelector('#model').value"), "some-model")
-            self.assertEqual(page.js("document.cookie + localStorage.length + sessionStorage.length"), "00")
 
 
 if __name__ == "__main__":

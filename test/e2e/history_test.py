@@ -89,6 +89,8 @@ def sql(*statements):
     with db:
         for text, *args in statements:
             db.execute(text, args)
+        for words in ("interactions_text", "decisions_text"):  # as the engine would have put them
+            db.execute(f"INSERT INTO {words} ({words}) VALUES ('rebuild')")
     db.close()
 
 

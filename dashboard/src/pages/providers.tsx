@@ -55,7 +55,7 @@ function ProviderCard({ p }: { p: Provider }) {
         {p.base_url ? <code class="quiet">{p.base_url}</code> : null}
       </header>
       <dl class="usage named">
-        <div><dt>reasoning</dt><dd>{p.enable_reasoning === false ? "off" : "on"}</dd></div>
+        {p.enable_reasoning ? <div><dt>reasoning</dt><dd>asked for in the prompt</dd></div> : null}
         {p.format ? <div><dt>format</dt><dd>{p.format}</dd></div> : null}
         {p.fallback?.length ? <div><dt>falls back to</dt><dd>{p.fallback.join(", ")}</dd></div> : null}
       </dl>

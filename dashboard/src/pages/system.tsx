@@ -43,7 +43,7 @@ function Facts({ title, of }: { title: string; of: Record<string, unknown> }) {
     <section class="card">
       <h2>{title}</h2>
       <dl class="facts-list">
-        {Object.entries(of).filter(([, v]) => typeof v !== "object" || v === null || Array.isArray(v)).map(([k, v]) => <div><dt>{k.replace(/_(us|ms|bytes)$/, "").replace(/_/g, " ")}</dt><dd><Text>{value(k, v)}</Text></dd></div>)}
+        {Object.entries(of).filter(([, v]) => v !== "").filter(([, v]) => typeof v !== "object" || v === null || Array.isArray(v)).map(([k, v]) => <div><dt>{k.replace(/_(us|ms|bytes)$/, "").replace(/_/g, " ")}</dt><dd><Text>{value(k, v)}</Text></dd></div>)}
       </dl>
     </section>
   );

@@ -133,7 +133,7 @@ function Usage({ d, ms }: { d: Details; ms: number | null }) {
   const add = (label: string, v: number | null | undefined) => v ? said.push([label, count(v)]) : 0;
   add("in", d.input_tokens);
   add("out", d.output_tokens);
-  add("of it thought", d.reasoning_tokens);
+  add((d.reasoning_tokens ?? 0) <= (d.output_tokens ?? 0) ? "of it thought" : "thought", d.reasoning_tokens);
   add("from cache", d.cache_read_tokens);
   add("to cache", d.cache_write_tokens);
   if (d.cost_usd != null) said.push(["cost", money(d.cost_usd)]);
