@@ -67,6 +67,7 @@ static void decision_add(struct db *db, struct rand *r, struct buf *b, unsigned 
     struct db_value pair[] = {db_text(str_c(tool)), db_int((int64_t)i + 1)};
 
     run(db, "INSERT INTO decisions VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", args, COUNT_OF(args));
+    run(db, "INSERT INTO decisions_text (rowid, entry) VALUES ($1, $8)", args, COUNT_OF(args));
     if (i % 4)
         run(db, "INSERT INTO decision_tools VALUES ($1, $2)", pair, 2);
 }

@@ -98,7 +98,7 @@ int cli_fail(const struct err *e);
 /* What a complaint about an unknown name ends with: "did you mean" and the name nearest to the word
  * or, if none is near, the words for that case. */
 struct cli_guess {
-    char text[320];
+    char text[400];
 };
 struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise);
 

@@ -285,7 +285,9 @@ static void refuse_in_dialect(const struct server_refusal *r)
     str rest;
 
     route = route_find(r->request->method, r->request->path, &rest, &known);
-    if (route)
+    if (api_path(r->request->path))
+        api_error(&error, r->body);
+    else if (route)
         wire_get(route->dialect)->write_error(&error, r->body);
 }
 

@@ -94,8 +94,10 @@ static void on_gone(struct exchange *ex)
     struct history_job *j = ex->job;
 
     j->ex = NULL;
-    if (j->worker->daemon->work)
+    if (j->posted)
         work_cancel(j->worker->daemon->work, &j->job);
+    else
+        history_job_free(j); /* it waited for the client to read on */
 }
 
 static void done(struct work_job *job)
@@ -103,6 +105,7 @@ static void done(struct work_job *job)
     struct history_job *j = (struct history_job *)(void *)job;
 
     j->worker->jobs--;
+    j->posted = false;
     if (!j->ex)
         history_job_free(j);
     else
@@ -117,6 +120,7 @@ void history_job_post(struct history_job *j)
     j->job.done = done;
     if (work_post(j->worker->daemon->work, j->worker->gl.loop, &j->job)) {
         j->worker->jobs++;
+        j->posted = true;
         return;
     }
     err_set(&j->err, ERR_LIMIT, "too many questions wait already");

@@ -14,6 +14,7 @@
 struct history_job {
     struct work_job job;
     struct exchange *ex; /* NULL once the client has left */
+    bool posted;         /* a thread has it, or will */
     struct worker *worker;
     struct arena arena;
     struct query_asker asker;

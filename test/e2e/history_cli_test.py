@@ -125,6 +125,50 @@ class Commands(unittest.TestCase):
             self.assertIn("/nowhere/x.db", done.err)
 
 
+class Erase(unittest.TestCase):
+    """The daemon does it where it runs; without one the command does."""
+
+    def config(self):
+        path = world.gateway.folder / "erase.yaml"
+        path.write_text(json.dumps({**world.gateway.config,
+                                    "listen": f"127.0.0.1:{world.gateway.port}"}))
+        return str(path)
+
+    def erase(self, *args, code=0, **env):
+        done = run("erase", "--config", self.config(), *args,
+                   env=environment(UPSTREAM_KEY="k", **env))
+        self.assertEqual(done.code, code, done)
+        return done.out.decode()
+
+    def test_a_session_is_erased_by_the_daemon_and_the_log_still_holds(self):
+        call("plain", "the quokka must go", "erase-1")
+        settled()
+        self.erase("--session", "erase-1", code=2)  # nobody to ask whether it is meant
+        self.erase("--session", "erase-1", "--yes", code=4)
+        self.erase("--session", "erase-1", "--yes", code=4, RATIONALE_KEY=ALICE)
+        self.erase("--yes", code=2)
+        got = json.loads(self.erase("--session", "erase-1", "--yes", "--json",
+                                    RATIONALE_KEY=OPERATOR))
+        self.assertEqual(got["interactions"], 1)
+        self.erase("--session", "erase-1", "--yes", code=1, RATIONALE_KEY=OPERATOR)
+        cli("show", "erase-1", code=1)
+        self.assertNotIn("quokka", cli("export"))
+        self.assertIn("holds", cli("audit", "verify"))
+        self.assertTrue(json.loads(cli("audit", "verify", "--json"))["ok"])
+        self.assertIn("erase session", cli("audit", "list"))
+
+    def test_what_was_changed_by_hand_is_found(self):
+        r = call("plain", "an honest record", "tampered")
+        settled()
+        self.assertIn("holds", cli("audit", "verify"))
+        sql(("UPDATE llm_interactions SET answer = 'another' WHERE interaction_id = ?",
+             r.headers["x-rationale-id"]))
+        cli("audit", "verify", code=1)
+        self.assertFalse(json.loads(cli("audit", "verify", "--json", code=1))["ok"])
+        sql(("DELETE FROM llm_interactions WHERE interaction_id = ?",
+             r.headers["x-rationale-id"]))
+
+
 class Tail(unittest.TestCase):
     def follow(self, *args, wanted, **env):
         config = {**world.gateway.config, "listen": f"127.0.0.1:{world.gateway.port}"}

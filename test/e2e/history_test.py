@@ -84,8 +84,21 @@ def call(model, said, session, key=ALICE, stream=False, **more):
     return r
 
 
+# As the engine does it, the words of a row go in with it.
+WORDS = """
+CREATE TEMP TRIGGER decisions_put AFTER INSERT ON main.decisions BEGIN
+    INSERT INTO decisions_text (rowid, entry) VALUES (new.decision_id, new.entry);
+END;
+CREATE TEMP TRIGGER calls_put AFTER INSERT ON main.llm_interactions BEGIN
+    INSERT INTO interactions_text (rowid, asked, answer, reasoning_content, error_message)
+    VALUES (new.rowid, new.asked, new.answer, new.reasoning_content, new.error_message);
+END;
+"""
+
+
 def sql(*statements):
     db = sqlite3.connect(world.gateway.folder / "history.db", timeout=30)
+    db.executescript(WORDS)
     with db:
         for text, *args in statements:
             db.execute(text, args)

@@ -18,7 +18,7 @@ from command import SOURCE
 from history_test import ALICE, ask, call, now_us, setUpModule, sql, tearDownModule  # noqa: F401
 
 # Routes that are documented elsewhere: docs/live.md.
-ELSEWHERE = {"/api/v1/live"}
+ELSEWHERE = {"/api/v1/live", "/api/v1/health"}
 
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
          "object": dict, "null": type(None)}
@@ -174,11 +174,16 @@ class Document(unittest.TestCase):
         error = {"$ref": "#/components/schemas/Error"}
         for path, method, operation in self.operations():
             with self.subTest(path):
+                if "403" in operation["responses"] and "401" in operation["responses"] and \
+                        "login" not in path:
+                    r = ask(self.real(path), ALICE, method.upper(), b"{}")
+                    self.assertEqual(r.status, 403, path)
+                    check(r.json, error, self.doc)
                 if "401" in operation["responses"]:
                     r = ask(self.real(path), "sk-nobody", method.upper(), b"{\"key\": \"x\"}")
                     self.assertEqual(r.status, 401, path)
                     check(r.json, error, self.doc)
-                if "404" in operation["responses"]:
+                if "404" in operation["responses"] and "{" in path:
                     r = ask(re.sub(r"\{\w+\}", "not-there", path))
                     self.assertEqual(r.status, 404, path)
                     check(r.json, error, self.doc)
@@ -188,6 +193,30 @@ class Document(unittest.TestCase):
             r = ask(path, "", "POST", body)
             schema = self.doc["paths"][path]["post"]["responses"]["200"]["content"]
             check(r.json, schema["application/json"]["schema"], self.doc)
+
+    def test_erasing_and_the_audit_log_are_as_it_says(self):
+        def fits(r, path, method):
+            self.assertEqual(r.status, 200, r.body)
+            content = self.doc["paths"][path][method]["responses"]["200"]["content"]
+            check(r.json, content["application/json"]["schema"], self.doc)
+            return r.json
+        one = "/api/v1/history/sessions/{session_id}"
+        for session in ("to-erase", "to-erase-2"):
+            call("plain", "forget this", session, user="doc-subject")
+        self.assertEqual(ask("/api/v1/history/sessions/to-erase", ALICE, "DELETE").status, 403)
+        got = fits(ask("/api/v1/history/sessions/to-erase", method="DELETE"), one, "delete")
+        self.assertEqual((got["sessions"], got["interactions"]), (1, 1))
+        self.assertEqual(ask("/api/v1/history/sessions/to-erase").status, 404)
+        self.assertEqual(ask("/api/v1/history/sessions/to-erase", method="DELETE").status, 404)
+        body = json.dumps({"session_id": "to-erase-2"})
+        fits(ask("/api/v1/erase", method="POST", body=body), "/api/v1/erase", "post")
+        for body in ("{}", json.dumps({"session_id": "a", "subject": "b"}), '{"subject": ""}'):
+            self.assertEqual(ask("/api/v1/erase", method="POST", body=body).status, 422)
+        self.assertEqual(ask("/api/v1/erase", ALICE, "POST", "{}").status, 403)
+        log = fits(ask("/api/v1/audit"), "/api/v1/audit", "get")
+        self.assertIn("erase session", [e["action"] for e in log["entries"]])
+        path = "/api/v1/audit/verify"
+        fits(ask(path, method="POST"), path, "post")
 
     def test_no_secret_is_in_what_it_tells_of_itself(self):
         for path in ("/api/v1/system", "/api/v1/keys", "/api/v1/providers"):
