@@ -193,7 +193,9 @@ static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     x.idle_ms = end_ns > now ? (end_ns - now) / CLOCK_NS_PER_MS : 0;
     mcp_listen_stop(c);
+    pthread_mutex_lock(&c->lock);
     c->session[0] = 0;
+    pthread_mutex_unlock(&c->lock);
     if (!c->o.url.n && (!c->pipe || !mcp_pipe_alive(c->pipe)))
         ok = spawn(c, e);
     if (ok && c->era == MCP_ERA_MODERN) {

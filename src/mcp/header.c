@@ -101,6 +101,10 @@ static bool mark(struct walk *w, const struct json_node *schema, const struct js
                            STR_ARG(str_slice(m.header, 0, 60)));
     if (w->out->n == MCP_MIRRORS_MAX)
         return err_set(w->e, ERR_LIMIT, "more than %d x-mcp-header", MCP_MIRRORS_MAX);
+    /* The schema's text may be gone when the marks are used. */
+    m.header = arena_dup(w->arena, m.header);
+    for (size_t i = 0; i < m.depth; i++)
+        m.path[i] = arena_dup(w->arena, m.path[i]);
     w->out->at[w->out->n++] = m;
     return true;
 }

@@ -348,6 +348,15 @@ void mcp_fetch_interrupt(struct mcp_fetch *f)
     mcp_inbox_fail(&f->inbox, &e);
 }
 
+/* What may be sent back in a header. */
+static bool is_visible(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < ' ' || s.p[i] > '~')
+            return false;
+    return true;
+}
+
 /* An event of a stream as it came: its data lines joined in place, and its id and retry. */
 static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fetch_event *out)
 {
@@ -375,7 +384,7 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
             used += value.n;
             some = true;
         } else if (str_eq(line, STR("id"))) {
-            size_t n = value.n < sizeof f->id ? value.n : 0;
+            size_t n = value.n < sizeof f->id && is_visible(value) ? value.n : 0;
 
             memcpy(f->id, value.p, n);
             out->id = (str){f->id, n};
