@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define BODY_SIZE 1450u /* twice, with the rest of a row about 3 KB */
+#define TEXT_SIZE 300u  /* of the answer, which is found by its words */
 #define RECORDS 200000u
 #define THREADS 4u
 #define FLIGHT_MAX 512u /* tickets a thread may have open */
@@ -40,12 +41,12 @@ static void on_stored(struct store_ticket *t, const struct err *e)
     atomic_fetch_sub(&r->open, 1);
 }
 
-static struct store_call row_of(const struct runner *r, char id[40], unsigned n)
+static struct store_call row_of(const struct runner *r, char id[40], char session[40], unsigned n)
 {
     struct store_call row = store_call_none;
 
     row.id = (str){id, (size_t)snprintf(id, 40, "%08x-%08x-%012x", r->index, n, n * 7u)};
-    row.session_id = STR("session-1");
+    row.session_id = (str){session, (size_t)snprintf(session, 40, "%08x-%08x", r->index, n / 10)};
     row.route = STR("/v1/chat/completions");
     row.provider = STR("bench");
     row.model = row.upstream_model = STR("a-model-of-some-kind");
@@ -53,6 +54,12 @@ static struct store_call row_of(const struct runner *r, char id[40], unsigned n)
     row.status = 200;
     row.complete = row.stream = true;
     row.request = row.reply = (str){r->body, BODY_SIZE};
+    row.asked = STR("why did the rollout stall on node seven");
+    row.answer = (str){r->body, TEXT_SIZE};
+    row.decision = STR("[TOOL_CALL] get_pods: the rollout waits for pods of node seven");
+    row.tools = STR("[\"get_pods\"]");
+    row.segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":0,\"tokens\":40,\"exact\":true},"
+                       "{\"kind\":\"answer\",\"at\":0,\"size\":300,\"tokens\":80}]");
     return row;
 }
 
@@ -62,8 +69,8 @@ static void *run(void *arg)
 
     for (unsigned n = 0; n < r->count; n++) {
         struct flight *f = &r->flights[n % FLIGHT_MAX];
-        char id[40];
-        struct store_call row = row_of(r, id, n);
+        char id[40], session[40];
+        struct store_call row = row_of(r, id, session, n);
         uint64_t began_ns;
 
         while (atomic_load(&r->open) >= FLIGHT_MAX / 2)

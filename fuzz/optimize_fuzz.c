@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/buf.h"
 #include "optimize/problem.h"
 #include "optimize/run.h"
 

@@ -454,7 +454,54 @@ TEST(loop_waits_for_a_timer_of_the_real_clock)
     loop_free(l);
 }
 
-TEST_MAIN(T(loop_calls_timers_in_the_order_of_their_times),
+struct endless {
+    struct loop *loop;
+    struct loop_task task;
+    unsigned turns;
+    struct clock *clock;
+};
+
+static void endless_turn(void *ctx)
+{
+    struct endless *n = ctx;
+
+    n->turns++;
+    clock_fake_advance_ms(n->clock, 1);
+    loop_yield(n->loop, &n->task);
+}
+
+TEST(loop_gives_work_without_end_some_of_each_round_and_each_its_turn)
+{
+    struct endless all[20];
+    struct clock clock;
+    struct loop *l;
+
+    clock_fake_init(&clock, 0);
+    l = new_loop(&clock);
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        all[i] = (struct endless){.loop = l, .clock = &clock};
+        loop_task_init(&all[i].task, endless_turn, &all[i]);
+        loop_yield(l, &all[i].task);
+        loop_yield(l, &all[i].task);
+    }
+    run_rounds(l, 60); /* a turn takes longer than what a round has for them */
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        CHECK_F(all[i].turns >= 2 && all[i].turns <= 4, "%u turns", all[i].turns);
+
+    /* What is deferred does not wait for its turn among them; what is dropped is gone. */
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        all[i].turns = 0;
+    loop_defer(l, &all[19].task);
+    loop_drop(l, &all[18].task);
+    run_rounds(l, 2);
+    CHECK(all[19].turns == 1 && all[18].turns == 0);
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        loop_drop(l, &all[i].task);
+    loop_free(l);
+}
+
+TEST_MAIN(T(loop_gives_work_without_end_some_of_each_round_and_each_its_turn),
+          T(loop_calls_timers_in_the_order_of_their_times),
           T(loop_keeps_many_timers_sorted_while_they_are_moved_and_cleared),
           T(loop_does_not_call_what_was_cleared_or_dropped_in_the_same_round),
           T(loop_does_not_call_a_watch_that_was_removed_in_the_same_round),

@@ -300,7 +300,9 @@ TEST(an_idle_page_is_whole_and_its_counters_are_zero)
         check_page(text, open);
         for (size_t i = 0; i < COUNT_OF(zeros); i++)
             CHECK_SAMPLE(text, zeros[i], 0);
-        CHECK_SAMPLE(text, "rationale_build_info{version=\"" RATIONALE_VERSION "\"}", 1);
+        CHECK(str_find(text,
+                       STR("\nrationale_build_info{version=\"" RATIONALE_VERSION "\",commit=\"")) !=
+              STR_NONE);
         CHECK(sample(text, "process_resident_memory_bytes") > 100000);
         CHECK(sample(text, "process_open_fds") >= 3);
         CHECK(sample(text, "process_cpu_seconds_total") >= 0);
@@ -320,8 +322,9 @@ TEST(the_gauges_are_shown)
         .history_free = 5,
         .history_errors = 6,
         .history_dropped = 7,
-        .history_commits = 8,
-        .history_commit_seconds = 1.5,
+        .history_commits = {[0] = 3, [4] = 4, [STORE_COMMIT_STEPS] = 1},
+        .history_commit_ns = 1500000000,
+        .history_records = 5,
         .export_depth = 9,
         .export_sent = 10,
         .export_dropped = 11,
@@ -338,6 +341,8 @@ TEST(the_gauges_are_shown)
     CHECK_SAMPLE(buf_str(&page), "rationale_history_free_bytes", 5);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_sum", 1.5);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_count", 8);
+    CHECK_SAMPLE(buf_str(&page), "rationale_history_pending_records", 5);
+    CHECK(str_find(buf_str(&page), STR("_commit_seconds_bucket{le=\"0.0025\"} 7")) != STR_NONE);
     CHECK_SAMPLE(buf_str(&page), "rationale_export_dropped_total{exporter=\"otlp\"}", 11);
     CHECK_SAMPLE(buf_str(&page), "rationale_connections", 12);
     CHECK_SAMPLE(buf_str(&page), "rationale_key_budget_remaining_ratio{key=\"ci\"}", 0.25);

@@ -422,7 +422,7 @@ TEST(answers_that_make_no_sense_are_refused)
 
 TEST(settings_out_of_range_are_refused)
 {
-    for (int what = 0; what < 8; what++) {
+    for (int what = 0; what < 9; what++) {
         struct made m;
         struct err e;
 
@@ -448,6 +448,10 @@ TEST(settings_out_of_range_are_refused)
             break;
         case 6:
             m.task.settings.metric_calls = 0;
+            break;
+        case 7:
+            m.task.settings.stops[0].kind = OPTIMIZE_STOP_TIME;
+            m.task.settings.stop_count = 1;
             break;
         default:
             m.task.objective_count = 0;

@@ -372,6 +372,37 @@ TEST(server_drains_idle_ones_at_once_and_lets_the_others_end)
     end();
 }
 
+/* More than the system takes on its way to a client that does not read. */
+static void leave_stalled(void *ctx)
+{
+    static char bytes[1 << 20];
+    struct served *s = ctx;
+
+    memset(bytes, 'x', sizeof bytes);
+    for (int i = 0; i < 24; i++)
+        server_write(s->waiting, (str){bytes, sizeof bytes});
+    server_flush(s->waiting);
+    CHECK(server_queued(s->waiting) > sizeof bytes);
+    drain(s);
+    server_leave(s->waiting);
+}
+
+TEST(server_does_not_wait_in_a_drain_for_one_that_was_left)
+{
+    int fd;
+
+    begin(&small);
+    fd = served_connect(&served);
+    served_send(fd, STR("GET /silent HTTP/1.1\r\n" H "\r\n"));
+    CHECK(served_read_until(fd, &out, ": here"));
+    served_call(&served, leave_stalled, &served);
+    CHECK_INT(served.idle, 0);
+    served_pass(&served, 1500);
+    CHECK(served_reached(&served.idle, 1));
+    close(fd);
+    end();
+}
+
 #define STREAMS 200
 
 /* Beside the exchange's arena, whose first block is 4 KiB, and what the connection itself is. */
@@ -432,5 +463,6 @@ TEST_MAIN(T(server_answers_whole_and_in_pieces), T(server_takes_requests_one_byt
           T(server_lets_the_client_see_that_a_reply_was_cut), T(server_packs_text_for_who_takes_it),
           T(server_says_that_it_is_full),
           T(server_drains_idle_ones_at_once_and_lets_the_others_end),
+          T(server_does_not_wait_in_a_drain_for_one_that_was_left),
           T(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection),
           T(server_can_be_freed_while_exchanges_are_under_way))

@@ -1,4 +1,4 @@
-/* The audit log and what it guards; erasure, retention; sessions and tools that applications tell.
+/* The audit log and what it guards; erasure, retention; what applications tell of their sessions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

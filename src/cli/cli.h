@@ -71,7 +71,7 @@ struct cli_command {
 
 extern const struct cli_command cli_serve, cli_demo, cli_split, cli_count, cli_decode, cli_keys,
     cli_mcp, cli_config, cli_list, cli_show, cli_search, cli_decisions, cli_stats, cli_export,
-    cli_tail, cli_doctor, cli_optimize, cli_completion, cli_manpage, cli_help;
+    cli_tail, cli_erase, cli_audit, cli_doctor, cli_optimize, cli_completion, cli_manpage, cli_help;
 
 /* The table, NULL behind the last; and the row of that name, or NULL. */
 const struct cli_command *cli_command_at(size_t index);
@@ -98,7 +98,7 @@ int cli_fail(const struct err *e);
 /* What a complaint about an unknown name ends with: "did you mean" and the name nearest to the word
  * or, if none is near, the words for that case. */
 struct cli_guess {
-    char text[160];
+    char text[320];
 };
 struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise);
 

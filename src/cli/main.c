@@ -23,6 +23,8 @@ static const struct cli_command *const commands[] = {
     &cli_stats,
     &cli_export,
     &cli_tail,
+    &cli_erase,
+    &cli_audit,
     &cli_doctor,
     &cli_optimize,
     &cli_completion,

@@ -6,7 +6,7 @@
 
 #include "base/sha256.h"
 #include "cli/cli.h"
-#include "gateway/config.h"
+#include "cli/mcp_record.h"
 
 #include <unistd.h>
 
@@ -22,6 +22,7 @@ static const struct cli_option options[] = {
 struct serving {
     struct cli *cli;
     const struct config *config; /* or NULL */
+    struct cli_mcp_record record;
 };
 
 static void on_ready(void *ctx, str address)
@@ -34,11 +35,12 @@ static void on_ready(void *ctx, str address)
 
 static bool allowed(void *ctx, str token)
 {
-    const struct serving *s = ctx;
+    struct serving *s = ctx;
     uint8_t digest[SHA256_SIZE];
 
     sha256_of(token, digest);
-    return config_key_find(s->config, digest) != NULL;
+    s->record.key = config_key_find(s->config, digest);
+    return s->record.key != NULL;
 }
 
 static int serve(struct serving *s, const struct cli_args *args)
@@ -49,11 +51,14 @@ static int serve(struct serving *s, const struct cli_args *args)
                         "answers, and on record."};
     struct mcp_http_options http = {.listen = args->value[HTTP], .on_ready = on_ready, .ctx = s};
     struct mcp_server *server;
+    size_t sets = 1;
     struct err e;
     bool ok;
 
+    if (s->config && !str_eq(s->config->store_url, STR("none")))
+        o.sets[sets++] = &s->record.set;
     if (args->value[CONFORMANCE])
-        o.sets[1] = &cli_mcp_conformance;
+        o.sets[sets++] = &cli_mcp_conformance;
     if (s->config && s->config->key_count)
         http.allowed = allowed;
     server = mcp_server_new(&o, &e);
@@ -82,7 +87,9 @@ static int run(struct cli *cli, const struct cli_args *args)
     if (args->value[CONFIG] && !config_load(args->value[CONFIG], &config, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
     s.config = config;
+    cli_mcp_record_init(&s.record, config ? config->store_url : STR(""));
     code = serve(&s, args);
+    cli_mcp_record_release(&s.record);
     if (config)
         config_release(config);
     return code;
@@ -98,7 +105,9 @@ const struct cli_command cli_mcp = {
         "It talks over standard input and output, as clients start it, or over HTTP at /mcp.\n\n"
         "Without keys in the configuration HTTP is served on loopback only, and to nobody who "
         "comes under another name than this machine's; with keys, each request shows one: "
-        "Authorization: Bearer KEY. docs/mcp.md has the tools.",
+        "Authorization: Bearer KEY.\n\n"
+        "With a configuration that has a store, the record can be asked: search_decisions, "
+        "why_was_this_called, show_session. split_text needs none. docs/mcp.md has them all.",
     .examples = "  rationale mcp\n"
                 "  rationale mcp --http 127.0.0.1:8485\n"
                 "  rationale mcp --config rationale.yaml --http 0.0.0.0:8485\n",

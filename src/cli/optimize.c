@@ -53,6 +53,8 @@ static void print_event(void *ctx, const struct optimize_event *ev)
     buf_reset(&p->line);
     optimize_event_json(ev, &p->line);
     file_out_add(&p->cli->out, buf_str(&p->line));
+    if (p->cli->terminal)
+        file_out_flush(&p->cli->out);
 }
 
 static bool run_plain(const struct optimize_task *task, struct err *e)

@@ -286,6 +286,14 @@ void metrics_redacted(struct metrics_shard *s, str rule, uint64_t n)
     add(&cells->redactions, n);
 }
 
+void metrics_refused(struct metrics_shard *s, str route, int status, bool stream, uint64_t took_ns)
+{
+    struct summary c = {.status = status, .stream = stream, .end_ns = took_ns};
+
+    count_request(cell(s, METRICS_BY_ROUTE_MODEL, (const str[]){route, STR("none"), STR("none")}),
+                  &c);
+}
+
 void metrics_reject(struct metrics_shard *s, enum metrics_rejected why)
 {
     assert(why < METRICS_REJECTED_COUNT);

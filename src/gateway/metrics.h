@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "gateway/summary.h"
+#include "store/store.h"
 
 struct metrics;       /* all of them */
 struct metrics_shard; /* one thread's */
@@ -43,8 +44,8 @@ struct metrics_gauges {
     size_t key_count;
     uint64_t queue_depth, queue_capacity;
     uint64_t history_pending, history_bytes, history_free, history_errors, history_dropped,
-        history_commits;
-    double history_commit_seconds;
+        history_records;
+    uint64_t history_commit_ns, history_commits[STORE_COMMIT_STEPS + 1];
     uint64_t export_depth, export_sent, export_dropped;
     uint64_t connections;
     struct metrics_live live[METRICS_WAYS];
@@ -58,6 +59,8 @@ void metrics_begin(struct metrics_shard *s);                         /* a call i
 void metrics_done(struct metrics_shard *s, const struct summary *c); /* it no longer is */
 /* So many times something was masked by this rule. */
 void metrics_redacted(struct metrics_shard *s, str rule, uint64_t n);
+/* A call that was refused before it had a provider. */
+void metrics_refused(struct metrics_shard *s, str route, int status, bool stream, uint64_t took_ns);
 void metrics_reject(struct metrics_shard *s, enum metrics_rejected why);
 
 /* Text format 0.0.4, or OpenMetrics with # EOF. Any thread. */

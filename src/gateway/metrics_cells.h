@@ -102,4 +102,5 @@ struct metrics {
 /* The cell's size in counters. */
 extern const size_t metrics_cell_counts[METRICS_SET_COUNT];
 extern const struct metrics_bounds metrics_seconds, metrics_overhead, metrics_tokens, metrics_ratio;
+extern const char *const metrics_commit; /* or "unknown" */
 extern const char *const metrics_cut_actions[METRICS_CUT_ACTIONS];

@@ -252,6 +252,19 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
     total_lines(t, "", "kind", kinds, sum->anomalies, SPLIT_FLAG_COUNT);
 }
 
+static void commit_lines(struct metrics_text *t, const struct metrics_gauges *g)
+{
+    struct metrics_bounds bounds = {.unit = 1000000000, .count = STORE_COMMIT_STEPS};
+    struct metrics_hist hist = {.sum = g->history_commit_ns};
+
+    for (size_t i = 0; i <= STORE_COMMIT_STEPS; i++) {
+        if (i < STORE_COMMIT_STEPS)
+            bounds.at[i] = store_commit_steps_ns[i];
+        hist.buckets[i] = g->history_commits[i];
+    }
+    metrics_hist_lines(t, "", &hist, &bounds);
+}
+
 static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
 {
     const struct {
@@ -276,6 +289,11 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
          "In the journal, not in the tables yet.",
          "",
          g->history_pending},
+        {PREFIX "history_pending_records",
+         METRICS_GAUGE,
+         "Records in the journal, not in the tables yet.",
+         "",
+         g->history_records},
         {PREFIX "history_bytes", METRICS_GAUGE, "Size of the history.", "", g->history_bytes},
         {PREFIX "history_free_bytes",
          METRICS_GAUGE,
@@ -315,14 +333,9 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
     }
     metrics_family(t,
                    PREFIX "history_commit_seconds",
-                   METRICS_SUMMARY,
+                   METRICS_HISTOGRAM,
                    "Bringing a group of records to disk.");
-    metrics_line(t,
-                 "_sum",
-                 "",
-                 g->history_commit_seconds > 0 ? (uint64_t)(g->history_commit_seconds * 1e9) : 0,
-                 1000000000);
-    metrics_line(t, "_count", "", g->history_commits, 1);
+    commit_lines(t, g);
 }
 
 static void live_lines(struct metrics_text *t, const struct metrics_live live[METRICS_WAYS])
@@ -374,6 +387,18 @@ static void key_lines(struct metrics_text *t, const struct metrics_gauges *g)
     }
 }
 
+static void build_line(struct metrics_text *t)
+{
+    struct buf labels;
+
+    buf_init(&labels, LABELS_MAX);
+    metrics_label(&labels, "version", STR(RATIONALE_VERSION));
+    metrics_label(&labels, "commit", str_c(metrics_commit));
+    buf_add_c(&labels, '\0');
+    metrics_line(t, "", labels.p, 1, 1);
+    buf_release(&labels);
+}
+
 void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool openmetrics,
                     struct buf *out)
 {
@@ -387,7 +412,7 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
     struct metrics_totals totals;
 
     metrics_family(&t, PREFIX "build_info", METRICS_GAUGE, "What is running.");
-    metrics_line(&t, "", "version=\"" RATIONALE_VERSION "\"", 1, 1);
+    build_line(&t);
     for (size_t set = 0; set < METRICS_SET_COUNT; set++) {
         struct sums s;
 

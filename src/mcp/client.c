@@ -144,17 +144,22 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
 {
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
     const _Atomic bool *cancel = x->call ? x->call->cancel : NULL;
+    struct mcp_pipe *p;
     struct mcp_wait wait;
     struct buf body;
     bool ok;
     str line;
 
     pthread_mutex_lock(&c->lock);
-    c->users++;
+    p = c->pipe; /* none while another thread starts the server again */
+    c->users += p != NULL;
     pthread_mutex_unlock(&c->lock);
+    x->unsent = !p;
+    if (!p)
+        return err_set(e, ERR_UPSTREAM, "the MCP server has ended");
     buf_init(&body, 2 * MCP_MESSAGE_MAX);
     mcp_emit_request(&body, x->id, x->method, x->params);
-    mcp_pipe_expect(c->pipe, &wait, x->id);
+    mcp_pipe_expect(p, &wait, x->id);
     ok = buf_ok(&body, "the request", e) && send_line(&wait, buf_str(&body), deadline_ns, e);
     x->unsent = !ok;
     x->status = 200;

@@ -4,6 +4,7 @@
  */
 #include "mcp/io.h"
 
+#include "base/log.h"
 #include "mcp/inbox.h"
 #include "net/client.h"
 #include "net/frames.h"
@@ -104,7 +105,10 @@ struct mcp_io *mcp_io_new(const char *ca_file, struct err *e)
     io->loop = loop_new(&clock_real, e);
     io->resolver = io->loop ? resolver_new(2, e) : NULL;
     io->tls = io->resolver ? tls_client_new(ca_file, e) : NULL;
-    io->client = io->tls ? client_new(io->loop, io->resolver, io->tls, e) : NULL;
+    if (io->resolver && !io->tls && !ca_file)
+        log_warn("no certificates: MCP servers cannot be reached by https", LOG_ERR(e));
+    if (io->resolver && (io->tls || !ca_file))
+        io->client = client_new(io->loop, io->resolver, io->tls, e);
     if (io->client && start_threads(io, e))
         return io;
     mcp_io_free(io);

@@ -110,6 +110,15 @@ static void ask_on_stream(struct mcp_answer *r)
     json_release(&doc);
 }
 
+static size_t turn_count(const struct mcp_session *p)
+{
+    size_t n = 0;
+
+    for (const struct mcp_turn *t = p->turns; t; t = t->next)
+        n++;
+    return n;
+}
+
 static void finish(struct mcp_answer *r, const char *items)
 {
     struct buf b;
@@ -122,9 +131,15 @@ static void finish(struct mcp_answer *r, const char *items)
         refuse_lacking(r, r->lacking);
         return;
     }
+    if (buf_full(&r->items) || buf_full(&r->inputs)) {
+        mcp_reply_error(r, 200, MCP_INTERNAL_ERROR, STR("the result is too large"), STR(""));
+        return;
+    }
     if (r->input_count || r->state.n) {
         if (!r->session)
             reply_input_required(r);
+        else if (turn_count(r->session) >= MCP_TURNS_MAX)
+            mcp_reply_error(r, 200, MCP_INTERNAL_ERROR, STR("too much is asked already"), STR(""));
         else if (r->input_count)
             ask_on_stream(r);
         else

@@ -63,8 +63,10 @@ static void take_request(struct stdio *io, const struct mcp_message *m)
 {
     bool legacy = !mcp_is_modern(&io->doc, m) && !str_eq(m->method, STR("server/discover"));
 
-    if (legacy && str_eq(m->method, STR("initialize")))
+    if (legacy && str_eq(m->method, STR("initialize"))) {
         io->begun = true;
+        io->session->stream = &io->channel; /* from now on it is told of changes */
+    }
     if (legacy && !io->begun && !str_eq(m->method, STR("ping"))) {
         struct mcp_fault fault = {.code = MCP_INVALID_REQUEST, .id = m->id};
 
@@ -134,7 +136,6 @@ bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e)
     bool ok;
 
     io.session = mcp_session_new(s);
-    io.session->stream = &io.channel;
     json_init(&io.doc);
     arena_init(&io.arena, 4 * MCP_MESSAGE_MAX);
     frames_init(&f, FRAMES_LINES, MCP_MESSAGE_MAX, (struct frames_sink){on_line, &io});

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define READ_TURN_MAX (64 * 1024) /* bytes read before it is the others' turn */
+#define GREEDY_SIZE (16 * 1024)   /* the same for one that had more than that */
 #define DIRECT_SIZE (32 * 1024)   /* from here on a write does not wait for the round to end */
 #define RECORD_SIZE 16384         /* the most a TLS record takes */
 #define KEEPALIVE_S 60
@@ -44,6 +45,7 @@ struct conn {
     bool ended, gone;       /* epoll has said that the peer closed its side; that it broke */
     bool hangup_told, end_told;
     bool paused, was_full;
+    bool greedy; /* it sends more than its turn's worth: it waits until the others were served */
     bool finishing, finished;
     bool dead, closed; /* on_error was called; conn_close was */
 };
@@ -264,16 +266,17 @@ void conn_finish(struct conn *c)
 
 /* Reading. */
 
-static enum tls_result take(struct conn *c, size_t *n, struct err *e)
+/* At most `most` bytes. */
+static enum tls_result take(struct conn *c, size_t most, size_t *n, struct err *e)
 {
     char *bytes = loop_scratch(c->loop);
     ssize_t got;
 
     *n = 0;
     if (c->link)
-        return tls_link_read(c->link, bytes, LOOP_SCRATCH_SIZE, n, e);
+        return tls_link_read(c->link, bytes, most, n, e);
     do
-        got = recv(c->watch.fd, bytes, LOOP_SCRATCH_SIZE, 0);
+        got = recv(c->watch.fd, bytes, most, 0);
     while (got < 0 && errno == EINTR);
     if (got == 0)
         return TLS_END;
@@ -286,7 +289,7 @@ static enum tls_result take(struct conn *c, size_t *n, struct err *e)
     *n = (size_t)got;
     /* Less than we asked for: the socket is empty, and says so when it is not any more. But the
      * end of it, if that was told already, is not told again. */
-    return *n < LOOP_SCRATCH_SIZE && !c->ended && !c->gone && !c->fault ? TLS_AGAIN : TLS_DONE;
+    return *n < most && !c->ended && !c->gone && !c->fault ? TLS_AGAIN : TLS_DONE;
 }
 
 static void tell_error(struct conn *c, const struct err *e)
@@ -305,21 +308,22 @@ static bool reads(const struct conn *c)
 
 static void read_turn(struct conn *c)
 {
-    size_t taken = 0;
+    size_t turn = c->greedy ? GREEDY_SIZE : READ_TURN_MAX, taken = 0;
 
     while (reads(c)) {
         enum tls_result result;
         struct err e;
         size_t n;
 
-        if (taken >= READ_TURN_MAX) {
-            loop_defer(c->loop, &c->task);
+        if (taken >= turn) {
+            c->greedy = true;
+            loop_yield(c->loop, &c->task);
             return;
         }
-        result = take(c, &n, &e);
+        result = take(c, turn < LOOP_SCRATCH_SIZE ? turn : LOOP_SCRATCH_SIZE, &n, &e);
         taken += n;
         if (result != TLS_DONE)
-            c->readable = false;
+            c->readable = c->greedy = false;
         if (n > 0) {
             c->handler->on_bytes(c->ctx, (str){loop_scratch(c->loop), n});
         } else if (result == TLS_END) {
@@ -464,7 +468,10 @@ static void on_ready(void *ctx, unsigned ready)
         c->ended = true;
     if (ready & LOOP_GONE)
         c->gone = true;
-    work(c);
+    if (c->greedy && !c->shaking)
+        loop_yield(c->loop, &c->task);
+    else
+        work(c);
 }
 
 static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *h, void *ctx)

@@ -22,6 +22,8 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 128
+#define BULK_NS 500000u /* of a round, for what may wait */
+#define BULK_TASKS_MAX 64
 #define TIMERS_MAX ((size_t)1 << 26)
 
 struct loop {
@@ -34,6 +36,7 @@ struct loop {
     size_t timer_count, timer_cap;
     uint64_t timer_order;
     struct loop_task deferred; /* a ring; this is its head */
+    struct loop_task bulk;     /* another, of what may wait */
     _Atomic(struct loop_task *) posted;
     atomic_bool stop;
     struct buf_pool bufs;
@@ -61,6 +64,7 @@ struct loop *loop_new(const struct clock *clock, struct err *e)
     atomic_init(&l->posted, NULL);
     atomic_init(&l->stop, false);
     ring_init(&l->deferred);
+    ring_init(&l->bulk);
     l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (l->epoll_fd >= 0 && l->wake_fd >= 0 &&
@@ -273,15 +277,30 @@ void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx)
     *t = (struct loop_task){.fn = fn, .ctx = ctx};
 }
 
+static void ring_add(struct loop_task *ring, struct loop_task *t)
+{
+    t->queued = true;
+    t->next = ring;
+    t->prev = ring->prev;
+    t->prev->next = t;
+    ring->prev = t;
+}
+
 void loop_defer(struct loop *l, struct loop_task *t)
+{
+    if (t->queued && !t->bulk)
+        return;
+    loop_drop(l, t);
+    t->bulk = false;
+    ring_add(&l->deferred, t);
+}
+
+void loop_yield(struct loop *l, struct loop_task *t)
 {
     if (t->queued)
         return;
-    t->queued = true;
-    t->next = &l->deferred;
-    t->prev = l->deferred.prev;
-    t->prev->next = t;
-    l->deferred.prev = t;
+    t->bulk = true;
+    ring_add(&l->bulk, t);
 }
 
 void loop_drop(struct loop *l, struct loop_task *t)
@@ -308,6 +327,25 @@ static void call_deferred(struct loop *l)
 
         loop_drop(l, t);
         t->fn(t->ctx);
+    }
+}
+
+/* Those at the front, as long as the time for them lasts; the others keep their places. The count
+ * is for a clock that stands still. */
+static void call_bulk(struct loop *l)
+{
+    uint64_t until;
+
+    if (ring_empty(&l->bulk))
+        return;
+    until = clock_mono_ns(l->clock) + BULK_NS;
+    for (unsigned n = 0; n < BULK_TASKS_MAX && !ring_empty(&l->bulk); n++) {
+        struct loop_task *t = l->bulk.next;
+
+        loop_drop(l, t);
+        t->fn(t->ctx);
+        if (clock_mono_ns(l->clock) >= until)
+            break;
     }
 }
 
@@ -358,7 +396,7 @@ static int wait_ms(const struct loop *l)
 {
     int ms;
 
-    if (!ring_empty(&l->deferred))
+    if (!ring_empty(&l->deferred) || !ring_empty(&l->bulk))
         return 0;
     ms = l->timer_count == 0 ? -1 : clock_left_ms(l->clock, l->heap[0]->at_ns);
     /* Nobody wakes us when a fake clock is moved. */
@@ -379,6 +417,7 @@ static void turn(struct loop *l)
     call_timers(l);
     call_posted(l);
     call_deferred(l);
+    call_bulk(l);
 }
 
 void loop_run(struct loop *l)
@@ -394,9 +433,11 @@ void loop_free(struct loop *l)
 {
     if (!l)
         return;
-    while (!ring_empty(&l->deferred) || atomic_load_explicit(&l->posted, memory_order_acquire)) {
+    while (!ring_empty(&l->deferred) || !ring_empty(&l->bulk) ||
+           atomic_load_explicit(&l->posted, memory_order_acquire)) {
         call_posted(l);
         call_deferred(l);
+        call_bulk(l);
     }
     close(l->epoll_fd);
     close(l->wake_fd);

@@ -56,7 +56,7 @@ struct loop_task {
     void (*fn)(void *ctx);
     void *ctx;
     struct loop_task *next, *prev;
-    bool queued;
+    bool queued, bulk;
 };
 
 /* The clock is lent. A fake one may be moved by any thread, and is looked at every millisecond. */
@@ -83,6 +83,9 @@ void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx);
 /* Called when the events of this round are dealt with, before it waits again; once, however often
  * it was deferred. One that is deferred already may not be moved to another loop. */
 void loop_defer(struct loop *l, struct loop_task *t);
+/* The same for work that has no end: in every round some of it, in turn, behind all else. A task that
+ * is deferred meanwhile is. */
+void loop_yield(struct loop *l, struct loop_task *t);
 void loop_drop(struct loop *l, struct loop_task *t);
 /* Any thread: called on the loop's thread, soon. The task is the loop's until it was called. */
 void loop_post(struct loop *l, struct loop_task *t);

@@ -69,6 +69,7 @@ struct server_refusal {
     const char *why;
     const struct http1_head *request; /* NULL if there was no proper head */
     str peer;
+    struct buf *body; /* what is answered, in JSON, if something is put there */
 };
 
 #define SERVER_REFUSAL_HEADERS_MAX 8

@@ -51,10 +51,13 @@ static bool check_task(const struct optimize_task *t, struct err *e)
         !in_range("batches", s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
         !in_range("parents x batches", s->parents * s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
         !in_range("the number of stop conditions", s->stop_count, 0, OPTIMIZE_STOPS_MAX, e) ||
-        !in_range("metric_calls", s->metric_calls, 1, (uint64_t)1 << 53, e))
+        !in_range("metric_calls", s->metric_calls, !s->reference, (uint64_t)1 << 53, e))
         return false;
-    if (s->keep == OPTIMIZE_KEEP_TOP && !in_range("keep", s->keep_count, 1, OPTIMIZE_TASKS_MAX, e))
+    if (s->keep == OPTIMIZE_KEEP_TOP && !in_range("keep", s->keep_count, 1, (uint64_t)1 << 53, e))
         return false;
+    for (size_t i = 0; i < s->stop_count; i++)
+        if (s->stops[i].kind == OPTIMIZE_STOP_TIME && !t->adapter.elapsed_s)
+            return err_set(e, ERR_INPUT, "a run that time shall stop needs a clock");
     if (s->frontier != OPTIMIZE_INSTANCE && t->objective_count == 0)
         return err_set(e, ERR_INPUT, "this frontier needs objectives, and none are reported");
     if (!s->reference && s->metric_calls < t->val_count)

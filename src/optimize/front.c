@@ -304,7 +304,7 @@ void front_reduce(const struct front *f, const double *means, const uint64_t *on
     d.alive = base_alloc(f->set_words * sizeof *d.alive + 1);
     d.left = base_alloc(f->held_words * PLANES * sizeof *d.left + 1);
     for (size_t w = 0; w < f->set_words; w++)
-        d.alive[w] = only ? only[w] : UINT64_MAX;
+        d.alive[w] = !only ? UINT64_MAX : w < words_for(f->candidates) ? only[w] : 0;
     memset(d.left, 0, f->held_words * PLANES * sizeof *d.left);
     n = first_appearance(&d, r->order);
     sort_by_mean(r->order, n, means, r->count);

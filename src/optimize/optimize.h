@@ -160,7 +160,7 @@ struct optimize_adapter {
     bool (*evaluate)(void *ctx, struct optimize_batch *batches, size_t n, struct err *e);
     /* All asks, likewise. An error ends the run; no answer does not. */
     bool (*propose)(void *ctx, struct optimize_ask *asks, size_t n, struct err *e);
-    /* Seconds since the run began; NULL: no time is kept. Asked once an iteration. */
+    /* Seconds since the run began, asked once an iteration; NULL: time stops nothing. */
     double (*elapsed_s)(void *ctx);
     /* Whether somebody wants the run to stop: a signal, a file. NULL: nobody. */
     bool (*asked_to_stop)(void *ctx);

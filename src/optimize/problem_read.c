@@ -392,7 +392,7 @@ static void read_stop(struct optimize_settings *s, const struct read_at *at)
     };
 
     MEMBERS(at, "metric_calls", "score", "no_improvement");
-    s->metric_calls = (uint64_t)member_integer(at, "metric_calls", 1, (int64_t)1 << 53);
+    s->metric_calls = (uint64_t)member_integer(at, "metric_calls", 0, (int64_t)1 << 53);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct read_at m = read_member(at, rows[i].name);
 
@@ -421,7 +421,7 @@ static void read_keep(struct optimize_settings *s, const struct read_at *at)
         return;
     }
     s->keep = OPTIMIZE_KEEP_TOP;
-    s->keep_count = (size_t)read_integer(&m, 1, OPTIMIZE_TASKS_MAX);
+    s->keep_count = (size_t)read_integer(&m, 1, PROBLEM_NUMBER_MAX);
 }
 
 static void read_tasks(struct optimize_settings *s, const struct read_at *at)
@@ -469,8 +469,8 @@ static void read_settings(struct optimize_settings *s, const struct read_at *at)
     m = read_member(at, "perfect_score");
     s->perfect_score = read_number(&m);
     s->merge = member_bool(at, "merge");
-    s->max_merges = (size_t)member_integer(at, "max_merges", 0, OPTIMIZE_CANDIDATES_MAX);
-    s->merge_overlap = (size_t)member_integer(at, "merge_overlap", 0, OPTIMIZE_EXAMPLES_MAX);
+    s->max_merges = (size_t)member_integer(at, "max_merges", 0, PROBLEM_NUMBER_MAX);
+    s->merge_overlap = (size_t)member_integer(at, "merge_overlap", 0, PROBLEM_NUMBER_MAX);
     s->cache = member_bool(at, "cache");
     read_tasks(s, at);
     read_keep(s, at);

@@ -38,7 +38,7 @@ static bool elapsed(struct optimize *o, double limit)
 {
     const struct optimize_adapter *a = &o->task.adapter;
 
-    return a->elapsed_s && a->elapsed_s(a->ctx) >= limit;
+    return a->elapsed_s(a->ctx) >= limit;
 }
 
 static bool (*const conditions[])(struct optimize *o, double limit) = {

@@ -273,6 +273,7 @@ static bool start(struct exchange *ex)
         exchange_error(ex, &error);
         return false;
     }
+    ex->called = true;
     if (call_session(ex->call).n)
         exchange_header(
             ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));

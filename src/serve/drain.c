@@ -52,8 +52,8 @@ static void drain(void *ctx)
     struct worker *w = ctx;
 
     loop_timer_init(&w->look, look, w);
-    live_drain(w);
     server_drain(w->server, on_idle, w);
+    live_drain(w); /* it knows now that it need not wait for them */
 }
 
 static void cut(void *ctx)

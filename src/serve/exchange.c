@@ -15,6 +15,7 @@ void exchange_header(struct exchange *ex, str name, str value)
 void exchange_done(struct exchange *ex)
 {
     uint64_t ns = clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns;
+    bool call = ex->route->handle == chat_handle || ex->route->handle == gemini_handle;
 
     log_info("request",
              LOG_STR("id", ex->id),
@@ -24,6 +25,9 @@ void exchange_done(struct exchange *ex)
              LOG_U64("us", ns / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
              LOG_STR("model", str_slice(ex->request.model, 0, 100)));
+    if (call && !ex->called)
+        metrics_refused(
+            ex->worker->gl.metrics, str_c(ex->route->path), ex->status, ex->request.stream, ns);
     loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
     loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
     json_release(&ex->doc);
@@ -265,6 +269,26 @@ static void on_room(void *ctx, struct server_exchange *x)
         ex->on_room(ex);
 }
 
+/* In the words of whoever serves what was asked for. */
+static void refuse_in_dialect(const struct server_refusal *r)
+{
+    struct chat_error error = {.status = r->status,
+                               .type = STR(""),
+                               .message = str_c(r->why),
+                               .code = r->status == 413 ? STR("request_too_large")
+                                                        : STR("invalid_request"),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+    const struct route *route;
+    bool known;
+    str rest;
+
+    route = route_find(r->request->method, r->request->path, &rest, &known);
+    if (route)
+        wire_get(route->dialect)->write_error(&error, r->body);
+}
+
 size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out)
 {
     struct worker *w = ctx;
@@ -277,6 +301,8 @@ size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server
              LOG_STR("path", r->request ? str_slice(r->request->path, 0, 200) : STR("")));
     if (r->status == 413)
         metrics_reject(w->gl.metrics, METRICS_TOO_LARGE);
+    if (r->request)
+        refuse_in_dialect(r);
     out[0] = (struct server_header){STR("x-rationale-id"), id};
     return 1;
 }

@@ -21,6 +21,7 @@ struct history_job {
     struct query_filter filter;
     struct query_page page;
     str id, words;
+    int what; /* of an erasure: enum store_erase_what */
     bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
     void (*answer)(struct history_job *j); /* on the loop; takes over the job */
     struct buf out;

@@ -97,7 +97,8 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool encoding, headed, failed, ended;
-    bool last; /* what is in out waits for the end */
+    bool last;   /* what is in out waits for the end */
+    bool called; /* a call was made of it, which is counted as such */
     struct chat_error error;
     struct loop_timer keepalive;
     uint64_t last_ns;
@@ -154,6 +155,12 @@ void usage_handle(struct exchange *ex);
 void reasoning_handle(struct exchange *ex);
 void export_handle(struct exchange *ex);
 void session_export(struct exchange *ex, str id);
+
+/* history_erase.c */
+void session_delete_handle(struct exchange *ex);
+void erase_handle(struct exchange *ex);
+void audit_handle(struct exchange *ex);
+void audit_verify_handle(struct exchange *ex);
 
 /* admin.c, admin_system.c */
 void providers_handle(struct exchange *ex);

@@ -65,14 +65,16 @@ static void gauges(struct daemon *d, struct metrics_gauges *g)
     g->history_free = h.free_bytes;
     g->history_errors = h.errors;
     g->history_dropped = h.dropped;
-    g->history_commits = h.commits;
-    g->history_commit_seconds = (double)h.commit_ns / 1e9;
+    g->queue_capacity = h.queue_capacity;
+    g->history_bytes = h.history_bytes;
+    g->history_records = h.pending;
+    g->history_commit_ns = h.commit_ns;
+    memcpy(g->history_commits, h.commit_steps, sizeof g->history_commits);
     if (d->gateway.otlp)
         otlp_counts(d->gateway.otlp, &g->export_depth, &g->export_sent, &g->export_dropped);
     hub_counts(d->gateway.hub, &live);
     for (size_t i = 0; i < METRICS_WAYS; i++)
-        g->live[i] =
-            (struct metrics_live){live.viewers[i], live.lag_bytes[i], live.dropped[i]};
+        g->live[i] = (struct metrics_live){live.viewers[i], live.lag_bytes[i], live.dropped[i]};
     for (unsigned i = 0; i < d->worker_count; i++)
         g->connections += server_count(d->workers[i].server);
 }

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -104,6 +105,14 @@ static const struct {
                  "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192"},
 };
 
+/* Nobody asks SQLite how much memory it has, and counting takes a lock for each piece of it. */
+static void set_up(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 static void close_db(struct db *db)
 {
     struct sqlite_db *d = of(db);
@@ -130,6 +139,7 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
     (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(where));
     if (!modes[mode].check(path, e))
         return false;
+    (void)pthread_once(&once, set_up);
     d = base_alloc(sizeof *d);
     *d = (struct sqlite_db){.db = {&db_driver_sqlite}, .mode = mode};
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);

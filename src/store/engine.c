@@ -10,8 +10,8 @@
 
 /* ---- opening ---- */
 
-/* Texts with the columns in place of the first %, and their marks in place of the second; # is as
- * many marks as there are records in a batch. */
+/* Texts with the columns in place of the first %, and their marks in place of the second; # is
+ * ENGINE_MARKS marks. */
 static const char *const texts[ENGINE_TEXTS] = {
     [ENGINE_PUT_CALL] = "INSERT INTO llm_interactions (%) VALUES (%) ON CONFLICT DO NOTHING",
     [ENGINE_LOOK_UP] = "SELECT interaction_id FROM llm_interactions WHERE interaction_id IN (#)",
@@ -39,7 +39,7 @@ static void make_texts(struct engine *en)
                 engine_columns(&en->text[i], marks);
                 marks = true;
             } else if (*p == '#') {
-                for (unsigned n = 1; n <= ENGINE_BATCH_MAX; n++)
+                for (unsigned n = 1; n <= ENGINE_MARKS; n++)
                     buf_printf(&en->text[i], "%s$%u", n > 1 ? ", " : "", n);
             } else {
                 buf_add_c(&en->text[i], *p);
@@ -244,38 +244,47 @@ static bool mark_there(void *ctx, const struct db_value *columns, size_t n)
     return true;
 }
 
-static bool ask(struct engine *en, int text, const struct db_value args[ENGINE_BATCH_MAX],
-                struct map *fresh, struct err *e)
+/* The ids are asked for a hundred at a time: so many marks the texts have. */
+static bool ask(struct engine *en, int text, const str *ids, size_t n, struct map *fresh,
+                struct err *e)
 {
-    return db_query(
-        en->db, en->text[text].p, args, ENGINE_BATCH_MAX, (struct db_rows){mark_there, fresh}, e);
+    struct db_value args[ENGINE_MARKS];
+
+    for (size_t from = 0; from < n; from += ENGINE_MARKS) {
+        for (size_t i = 0; i < ENGINE_MARKS; i++)
+            args[i] = from + i < n ? engine_text(ids[from + i]) : db_null();
+        if (!db_query(en->db,
+                      en->text[text].p,
+                      args,
+                      ENGINE_MARKS,
+                      (struct db_rows){mark_there, fresh},
+                      e))
+            return false;
+    }
+    return true;
 }
 
 /* Which are in the tables, or were erased from them, or come twice. */
 static bool look_up(struct engine *en, struct err *e)
 {
-    struct db_value args[ENGINE_BATCH_MAX];
     str ids[ENGINE_BATCH_MAX];
-    size_t calls = 0, tools = 0, n = 0;
+    size_t calls = 0, tools = 0, n = en->count;
     struct map fresh;
     struct err full;
     bool ok = true;
 
     map_init(&fresh, NULL, ENGINE_BATCH_MAX);
-    for (size_t i = 0; i < ENGINE_BATCH_MAX; i++)
-        args[i] = db_null();
     for (size_t i = 0; i < en->count; i++) {
         ids[i] = id_of(en, &en->records[i]);
         if (ids[i].n == 0)
             continue;
-        args[n++] = db_text(ids[i]);
         *(en->records[i].type == FRAME_TOOL ? &tools : &calls) += 1;
         if (!map_set(&fresh, ids[i], MAP_U64(0), &full))
             base_die("a batch has more records than it may");
     }
-    ok = (calls == 0 || ask(en, ENGINE_LOOK_UP, args, &fresh, e)) &&
-         (tools == 0 || ask(en, ENGINE_LOOK_UP_TOOLS, args, &fresh, e)) &&
-         (n == 0 || !en->erased_any || ask(en, ENGINE_LOOK_UP_ERASED, args, &fresh, e));
+    ok = (calls == 0 || ask(en, ENGINE_LOOK_UP, ids, n, &fresh, e)) &&
+         (tools == 0 || ask(en, ENGINE_LOOK_UP_TOOLS, ids, n, &fresh, e)) &&
+         (!en->erased_any || ask(en, ENGINE_LOOK_UP_ERASED, ids, n, &fresh, e));
     for (size_t i = 0; ok && i < en->count; i++) {
         struct engine_record *r = &en->records[i];
 

@@ -31,7 +31,7 @@ struct engine_options {
     const char *head_path; /* where the head of the audit log is kept; NULL: nowhere */
 };
 
-#define ENGINE_BATCH_MAX 100u
+#define ENGINE_BATCH_MAX 1000u
 #define ENGINE_BATCH_SIZE_MAX ((size_t)8 << 20) /* a batch is over once it has so many bytes */
 
 bool engine_open(const struct engine_options *o, struct engine **out, struct err *e) MUST_USE;

@@ -118,6 +118,9 @@ static bool put_session(struct engine *en, const struct store_call *row, struct 
 
 /* ---- the decision log ---- */
 
+/* No statement here is INSERT ... SELECT, and none has a trigger: for each such SQLite opens a
+ * savepoint, upon which FTS5 writes out all it has gathered, three times the work of all else. */
+
 static bool put_tools(struct engine *en, const struct store_call *row, struct err *e)
 {
     const struct json_node *root, *v;
@@ -134,9 +137,9 @@ static bool put_tools(struct engine *en, const struct store_call *row, struct er
         if (json_text(&en->doc, v, &en->arena, &name)) {
             args[1] = db_text(engine_clean_name(en, name));
             if (!db_run(en->db,
-                        "INSERT INTO decision_tools (tool, decision_id)"
-                        " SELECT CAST($2 AS TEXT), decision_id FROM decisions"
-                        " WHERE interaction_id = $1 ON CONFLICT DO NOTHING",
+                        "INSERT INTO decision_tools (tool, decision_id) VALUES ($2,"
+                        " (SELECT decision_id FROM decisions WHERE interaction_id = $1))"
+                        " ON CONFLICT DO NOTHING",
                         args,
                         2,
                         e))
@@ -169,6 +172,12 @@ static bool put_decision(struct engine *en, const struct store_call *row, struct
                   args,
                   COUNT_OF(args),
                   e) &&
+           (en->kind != DB_SQLITE ||
+            db_run(en->db,
+                   "INSERT INTO decisions_text (rowid, entry) VALUES (last_insert_rowid(), $1)",
+                   &args[6],
+                   1,
+                   e)) &&
            put_tools(en, row, e);
 }
 
@@ -183,8 +192,8 @@ static struct db_value text_of(struct engine *en, const struct json_node *v, con
     return engine_text(engine_clean(en, text));
 }
 
-/* The text of a stretch: its own, or the part of the row's that it says; of a tool call, the call.
- */
+/* The text of a stretch: its own, or the part of the row's that it says; a tool call's is the
+ * call. */
 static struct db_value stretch_of(struct engine *en, const struct store_call *row,
                                   const struct json_node *v)
 {
@@ -268,6 +277,23 @@ static bool put_segments(struct engine *en, const struct store_call *row, struct
 
 /* ---- all of it ---- */
 
+/* Just behind the row, whose number it takes. PostgreSQL makes words of a row by itself. */
+static bool put_words(struct engine *en, const struct store_call *row, struct err *e)
+{
+    struct db_value args[] = {engine_text(row->asked),
+                              engine_text(row->answer),
+                              engine_text(row->reasoning),
+                              engine_text(row->error_message)};
+
+    return en->kind != DB_SQLITE ||
+           db_run(en->db,
+                  "INSERT INTO interactions_text (rowid, asked, answer, reasoning_content,"
+                  " error_message) VALUES (last_insert_rowid(), $1, $2, $3, $4)",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
 {
     struct db_value values[ENGINE_COLUMNS_MAX];
@@ -283,9 +309,9 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
                   values,
                   engine_row_values(en, row, values),
                   e) &&
-           put_segments(en, row, e) && engine_audit_row(en, STR("record"), row->id, e) &&
-           put_decision(en, row, e) && engine_pieces_drop(en, row->id, e) &&
-           put_session(en, row, e);
+           put_words(en, row, e) && put_segments(en, row, e) &&
+           engine_audit_row(en, STR("record"), row->id, e) && put_decision(en, row, e) &&
+           engine_pieces_drop(en, row->id, e) && put_session(en, row, e);
 }
 
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e)

@@ -17,6 +17,7 @@
 
 #define ENGINE_ARENA_MAX ((size_t)2 << 30)
 #define ENGINE_COLUMNS_MAX 64u
+#define ENGINE_MARKS 100u
 #define ENGINE_PIECED_MAX 65536u
 #define ENGINE_CANON_MAX ((size_t)1 << 30)
 

@@ -427,7 +427,9 @@ void journal_health(struct journal *j, struct store_health *out)
         .journal_bytes = j->waiting,
         .commits = j->commits,
         .commit_ns = j->commit_ns,
+        .queue_capacity = j->o.queue_size_max,
     };
+    memcpy(out->commit_steps, j->commit_steps, sizeof out->commit_steps);
     if (j->mode != JOURNAL_RUNNING)
         memcpy(out->why, j->why.text, sizeof out->why);
     else if (!out->ok)

@@ -50,6 +50,7 @@ struct journal {
     struct journal_place end, taken;
     uint64_t waiting; /* bytes between the two */
     uint64_t stored, dropped, errors, commits, commit_ns;
+    uint64_t commit_steps[STORE_COMMIT_STEPS + 1];
 
     /* The writer's own: */
     pthread_t thread;

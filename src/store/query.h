@@ -103,6 +103,15 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
 bool query_reasoning(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                      struct buf *out, struct err *e) MUST_USE;
 
+/* A receipt as JSON. */
+struct store_receipt;
+void receipt_write(const struct store_receipt *receipt, struct buf *out);
+/* {head, entries}: the audit log, newest first. */
+bool query_audit(struct reader *r, int64_t limit, struct buf *out, struct err *e) MUST_USE;
+/* {ok, bad_seq, why, head, anchor, entries, rows, erased}; head_path as audit.h has it. */
+bool query_audit_verify(struct reader *r, const char *head_path, struct buf *out,
+                        struct err *e) MUST_USE;
+
 /* All sessions that the filter lets through, oldest first, in steps of bounded size:
  *
  *     query_export_init(&x, format, filter);

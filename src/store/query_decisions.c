@@ -198,11 +198,12 @@ static int by_worth(const void *a, const void *b)
 static bool find_hits(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                       struct hits *h, struct err *e)
 {
-    str words =
-        words_query(r, arena_join(&r->arena, f->tool, STR(" "), h->words), false, false, &r->arena);
+    str typed = arena_join(&r->arena, f->tool, STR(" "), h->words), words;
     struct sql q;
     bool ok;
 
+    if (!words_query(r, typed, WORDS_OF_DECISIONS, false, &words, e))
+        return false;
     if (words.n == 0)
         return true;
     sql_init(&q);

@@ -60,11 +60,14 @@ static bool next_ids(struct reader *r, const struct query_asker *a, const struct
                      struct ids *ids, struct err *e)
 {
     struct sql q;
+    str words;
     bool ok;
 
+    if (!session_words(r, a, &x->filter, &words, e))
+        return false;
     sql_init(&q);
     sql_add(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
-    session_where(r, &q, a, &x->filter, &r->arena);
+    session_where(r, &q, a, &x->filter, words);
     if (x->begun) {
         sql_and(&q);
         sql_add(&q, "(s.started_at_us, s.session_id) > (");

@@ -79,9 +79,11 @@ void json_member_null(struct json_out *o, const char *name);
 bool query_end(const struct buf *out, struct err *e) MUST_USE;
 
 /* query_words.c: what someone typed, as a query for full text; empty if there is no word in it.
- * fields: those of interactions_text may be scoped (asked:, answer:, reasoning:), and reasoning is
- * left out for who may not see it. */
-str words_query(const struct reader *r, str words, bool fields, bool hide, struct arena *a);
+ * In calls words may be scoped (asked:, answer:, reasoning:), and reasoning is left out for who may
+ * not see it. */
+enum words_of { WORDS_OF_DECISIONS, WORDS_OF_CALLS };
+bool words_query(struct reader *r, str words, enum words_of of, bool hide, str *out,
+                 struct err *e) MUST_USE;
 /* What a database takes as a text: UTF-8 without a NUL. */
 str words_clean(str words, struct arena *a);
 /* Whether a word of it is to stand somewhere in particular. */
@@ -92,8 +94,11 @@ str words_like(str words, struct arena *a);
 /* query_sessions.c */
 extern const struct column session_columns[];
 extern const size_t session_column_count;
-void session_where(const struct reader *r, struct sql *q, const struct query_asker *a,
-                   const struct query_filter *f, struct arena *arena);
+/* The search of a filter as a query for full text: asked first, given to the next. */
+bool session_words(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                   str *out, struct err *e) MUST_USE;
+void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
+                   const struct query_filter *f, str words);
 bool session_is_running(const struct query_asker *a, str id);
 /* The members of a row, its status as it is now. */
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);

@@ -4,8 +4,6 @@
  */
 #include "store/query_in.h"
 
-#define LOOK_MAX 1000 /* hits looked at, the newest */
-
 enum { SESSION_ID, INTERACTION_ID, TIMESTAMP, SNIPPET, EXTRA };
 
 static const struct kind {
@@ -90,37 +88,38 @@ static bool decisions(struct reader *r, const struct query_asker *a, str words, 
                       struct err *e)
 {
     static const struct sql_text from = {
-        " FROM (SELECT rowid AS id FROM decisions_text WHERE decisions_text MATCH ",
-        " FROM (SELECT decision_id AS id FROM decisions WHERE words @@ to_tsquery('simple', "};
-    static const struct sql_text order = {" ORDER BY rowid DESC LIMIT ",
-                                          ") ORDER BY decision_id DESC LIMIT "};
-    str query = words_query(r, words, false, false, &r->arena);
+        " FROM decisions_text CROSS JOIN decisions d ON d.decision_id = decisions_text.rowid "
+        "WHERE decisions_text MATCH ",
+        " FROM decisions d WHERE d.words @@ to_tsquery('simple', "};
+    static const struct sql_text order = {" ORDER BY decisions_text.rowid DESC",
+                                          " ORDER BY d.decision_id DESC"};
     struct sql q;
+    str query;
     bool ok;
 
+    if (!words_query(r, words, WORDS_OF_DECISIONS, false, &query, e))
+        return false;
     if (query.n == 0)
         return true;
     sql_init(&q);
     sql_add(&q, "SELECT d.session_id, d.interaction_id, d.timestamp_us, d.entry, d.kind");
     sql_add(&q, sql_text(r, from));
     sql_value(&q, db_text(query));
-    sql_add(&q, sql_text(r, order));
-    sql_value(&q, db_int(LOOK_MAX));
-    sql_add(&q, ") AS found JOIN decisions d ON d.decision_id = found.id");
+    sql_add(&q, sql_text(r, (struct sql_text){"", ")"}));
+    q.where = true;
     key_scope(&q, a, "d.session_id");
     if (a->hide_reasoning) {
         sql_and(&q);
         sql_add(&q, DECISION_PLAIN);
     }
-    sql_add(&q, " ORDER BY d.decision_id DESC");
+    sql_add(&q, sql_text(r, order));
     sql_limit(&q, h->room, 0);
     ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
     sql_release(&q);
     return ok;
 }
 
-/* Where the words stand: SQLite's own snippet can only be asked for beside its MATCH. Reasoning is
- * left out of it for who may not see that. */
+/* Where the words stand; reasoning is left out of it for who may not see that. */
 static bool calls_sqlite(struct reader *r, const struct query_asker *a, str query, struct hits *h,
                          struct err *e)
 {
@@ -131,16 +130,14 @@ static bool calls_sqlite(struct reader *r, const struct query_asker *a, str quer
     sql_add(&q, "SELECT i.session_id, i.interaction_id, i.started_ms * 1000, ");
     sql_add(&q,
             a->hide_reasoning ? "substr(coalesce(i.asked, i.answer, i.error_message), 1, 200)"
-                              : "found.words");
+                              : "snippet(interactions_text, -1, '', '', '...', 24)");
     sql_add(&q,
-            ", i.model FROM (SELECT rowid AS id, snippet(interactions_text, -1, '', '', '...', 24) "
-            "AS words FROM interactions_text WHERE interactions_text MATCH ");
+            ", i.model FROM interactions_text CROSS JOIN llm_interactions i ON i.rowid = "
+            "interactions_text.rowid WHERE interactions_text MATCH ");
     sql_value(&q, db_text(query));
-    sql_add(&q, " ORDER BY rowid DESC LIMIT ");
-    sql_value(&q, db_int(LOOK_MAX));
-    sql_add(&q, ") AS found JOIN llm_interactions i ON i.rowid = found.id");
+    q.where = true;
     key_scope(&q, a, "i.session_id");
-    sql_add(&q, " ORDER BY i.started_ms DESC");
+    sql_add(&q, " ORDER BY interactions_text.rowid DESC");
     sql_limit(&q, h->room, 0);
     ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
     sql_release(&q);
@@ -177,8 +174,10 @@ static bool calls_postgres(struct reader *r, const struct query_asker *a, str qu
 static bool calls(struct reader *r, const struct query_asker *a, str words, struct hits *h,
                   struct err *e)
 {
-    str query = words_query(r, words, true, a->hide_reasoning, &r->arena);
+    str query;
 
+    if (!words_query(r, words, WORDS_OF_CALLS, a->hide_reasoning, &query, e))
+        return false;
     if (query.n == 0)
         return true;
     return db_kind(r->db) == DB_POSTGRES ? calls_postgres(r, a, query, h, e)

@@ -127,12 +127,11 @@ static void add_like(const struct reader *r, struct sql *q, const char *column, 
     sql_add(q, " ESCAPE '\\'");
 }
 
-static void where_search(const struct reader *r, struct sql *q, const struct query_asker *a,
-                         str search, struct arena *arena)
+static void where_search(const struct reader *r, struct sql *q, str search, str words,
+                         struct arena *arena)
 {
     static const char *const columns[] = {
         "title", "alert_id", "alert_type", "error_message", "alert_data", "final_analysis"};
-    str words = words_query(r, search, true, a->hide_reasoning, arena);
     str like = words_like(search, arena);
 
     sql_and(q);
@@ -155,9 +154,19 @@ static void where_search(const struct reader *r, struct sql *q, const struct que
     sql_add(q, ")");
 }
 
-void session_where(const struct reader *r, struct sql *q, const struct query_asker *a,
-                   const struct query_filter *f, struct arena *arena)
+bool session_words(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                   str *out, struct err *e)
 {
+    str search = words_clean(f->search, &r->arena);
+
+    return words_query(r, search, WORDS_OF_CALLS, a->hide_reasoning, out, e);
+}
+
+void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
+                   const struct query_filter *f, str words)
+{
+    struct arena *arena = &r->arena;
+
     sql_where_text(q, "s.session_id =", f->session_id);
     sql_where_text(q, "s.key_name =", a->key_name);
     sql_where_text(q, "s.key_name =", f->key);
@@ -182,7 +191,7 @@ void session_where(const struct reader *r, struct sql *q, const struct query_ask
         sql_add(q, ")");
     }
     if (f->search.n)
-        where_search(r, q, a, words_clean(f->search, arena), arena);
+        where_search(r, q, words_clean(f->search, arena), words, arena);
 }
 
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o)
@@ -211,6 +220,7 @@ struct list {
     int64_t room, count; /* rows still wanted; rows given */
     bool more;
     str last_value, last_id;
+    str words; /* of f->search, as a query */
 };
 
 static bool find_sort(struct list *l, struct err *e)
@@ -296,7 +306,7 @@ static bool rows_write(struct list *l, int64_t offset, struct err *e)
     sql_add(&q, ", ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, " FROM alert_sessions s");
-    session_where(l->r, &q, l->a, l->f, &l->r->arena);
+    session_where(l->r, &q, l->a, l->f, l->words);
     ok = l->p->cursor.n == 0 || where_cursor(l, &q, e);
     sql_add(&q, " ORDER BY ");
     sql_add(&q, l->sort->sql);
@@ -314,7 +324,7 @@ static bool count_rows(struct list *l, int64_t *out, struct err *e)
 
     sql_init(&q);
     sql_add(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
-    session_where(l->r, &q, l->a, l->f, &l->r->arena);
+    session_where(l->r, &q, l->a, l->f, l->words);
     sql_limit(&q, COUNT_MAX, 0);
     sql_add(&q, ") AS counted");
     ok = sql_number(l->r, &q, out, e);
@@ -487,7 +497,7 @@ bool query_sessions(struct reader *r, const struct query_asker *a, const struct 
     arena_reset(&r->arena);
     l.last_id = l.last_value = STR("");
     json_out_init(&o, out);
-    if (!find_sort(&l, e) || !find_unseen(&l, &u, e))
+    if (!find_sort(&l, e) || !find_unseen(&l, &u, e) || !session_words(r, a, f, &l.words, e))
         return false;
     if ((int64_t)u.n > p->limit)
         u.n = (size_t)p->limit;
@@ -566,7 +576,7 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
     sql_add(&q, "SELECT ");
     sql_columns(&q, session_columns, session_column_count);
     sql_add(&q, " FROM alert_sessions s");
-    session_where(r, &q, a, &f, &r->arena);
+    session_where(r, &q, a, &f, STR(""));
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, QUERY_LIMIT_MAX, 0);
     ok = sql_query(r, &q, (struct db_rows){on_active, &x}, e);

@@ -1,8 +1,9 @@
 /* query_words.c - what someone typed, as a query for full text.
  *
  * Words stand between white space. Each is put in quotes, so that nothing in it is an operator; the
- * last one may be the front of a word, since it may still be in the making. "asked:", "answer:",
- * "reasoning:" and "error:" before a word say where it must stand. All words must be there.
+ * last one may be the front of a word, if it is none itself: it may still be in the making.
+ * "asked:", "answer:", "reasoning:" and "error:" before a word say where it must stand. All words
+ * must be there.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -102,32 +103,85 @@ static void add_postgres(struct buf *b, str word, const struct field *in, bool h
         buf_add(b, STR("ABD"));
 }
 
-str words_query(const struct reader *r, str words, bool scoped, bool hide, struct arena *a)
+struct word {
+    str text;
+    const struct field *in;
+};
+
+static str write_query(const struct reader *r, const struct word *words, size_t n, bool hide,
+                       bool front)
 {
-    str rest = words, word, kept[QUERY_WORDS_MAX], out;
-    const struct field *in[QUERY_WORDS_MAX];
+    struct arena *a = (struct arena *)(uintptr_t)&r->arena;
+    size_t size = QUERY_WORDS_MAX * 48;
     struct buf b;
-    size_t n = 0;
+    str out;
 
-    while (n < QUERY_WORDS_MAX && next_word(&rest, &word)) {
-        in[n] = scoped ? scope_of(&word) : NULL;
-        if (in[n] == REASONING && hide)
-            return STR("");
-        if (has_letter(word))
-            kept[n++] = word;
-    }
-    buf_init(&b, words.n * 2 + QUERY_WORDS_MAX * 48);
+    for (size_t i = 0; i < n; i++)
+        size += 2 * words[i].text.n;
+    buf_init(&b, size);
     for (size_t i = 0; i < n; i++) {
-        bool front = i + 1 == n && utf8_count(kept[i]) >= FRONT_MIN;
-
         if (db_kind(r->db) == DB_POSTGRES)
-            add_postgres(&b, kept[i], in[i], scoped && hide, front);
+            add_postgres(&b, words[i].text, words[i].in, hide, front && i + 1 == n);
         else
-            add_sqlite(&b, kept[i], in[i], scoped && hide, front);
+            add_sqlite(&b, words[i].text, words[i].in, hide, front && i + 1 == n);
     }
     out = arena_dup(a, buf_str(&b));
     buf_release(&b);
     return out;
+}
+
+static bool has_hits(struct reader *r, enum words_of of, str query, bool *out, struct err *e)
+{
+    static const struct sql_text texts[] = {
+        [WORDS_OF_DECISIONS] = {"SELECT 1 FROM decisions_text WHERE decisions_text MATCH $1 "
+                                "LIMIT 1",
+                                "SELECT 1 FROM decisions WHERE words @@ to_tsquery('simple', $1) "
+                                "LIMIT 1"},
+        [WORDS_OF_CALLS] = {"SELECT 1 FROM interactions_text WHERE interactions_text MATCH $1 "
+                            "LIMIT 1",
+                            "SELECT 1 FROM llm_interactions WHERE words @@ to_tsquery('simple', "
+                            "$1) LIMIT 1"},
+    };
+    struct sql q;
+    int64_t n;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, sql_text(r, texts[of]));
+    q.args[q.n++] = db_text(query);
+    ok = sql_number(r, &q, &n, e);
+    sql_release(&q);
+    *out = n > 0;
+    return ok;
+}
+
+/* The last word is a whole one if it is found so: to look for what it may be the front of, the
+ * lists of all such words are joined, which takes its time if they are long. */
+bool words_query(struct reader *r, str typed, enum words_of of, bool hide, str *out, struct err *e)
+{
+    bool calls = of == WORDS_OF_CALLS, hits;
+    struct word words[QUERY_WORDS_MAX];
+    str rest = typed, word;
+    size_t n = 0;
+
+    *out = STR("");
+    while (n < QUERY_WORDS_MAX && next_word(&rest, &word)) {
+        words[n].in = calls ? scope_of(&word) : NULL;
+        if (words[n].in == REASONING && hide)
+            return true;
+        words[n].text = word;
+        n += has_letter(word);
+    }
+    if (n == 0)
+        return true;
+    *out = write_query(r, words, n, calls && hide, false);
+    if (utf8_count(words[n - 1].text) < FRONT_MIN)
+        return true;
+    if (!has_hits(r, of, *out, &hits, e))
+        return false;
+    if (!hits)
+        *out = write_query(r, words, n, calls && hide, true);
+    return true;
 }
 
 str words_clean(str words, struct arena *a)

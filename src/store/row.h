@@ -52,8 +52,8 @@ static inline str *row_text(struct store_call *c, const struct row_field *f)
     return (str *)(void *)((char *)c + f->at);
 }
 
-/* Of any of the tables, into and out of its struct. What the bytes lack stays as it was in out,
- * which is touched in any case. */
+/* Of any of the tables, into and out of its struct. What is not in the bytes stays as it was in
+ * out, which is touched in any case. */
 size_t row_size(const struct row_table *t, const void *row);
 void row_put(const struct row_table *t, const void *row, char *p);
 bool row_get(const struct row_table *t, str bytes, void *out) MUST_USE;

@@ -10,6 +10,7 @@
 #include "store/take.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -321,7 +322,7 @@ static void wake(struct store_ticket *t, const struct err *e)
 
 static bool put_and_wait(struct store *s, const struct journal_item *item, struct err *e)
 {
-    struct waiter w = {.ticket = {wake, NULL}, .e = e};
+    struct waiter w = {.ticket = {.fn = wake}, .e = e};
 
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.told, NULL);
@@ -377,11 +378,20 @@ const char *store_head_path(const struct store *s)
 
 /* ---- how it is ---- */
 
+static uint64_t file_bytes(const char *path, const char *more)
+{
+    char name[FILE_PATH_MAX + 8];
+    struct stat st;
+
+    (void)snprintf(name, sizeof name, "%s%s", path, more);
+    return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
 void store_health(struct store *s, struct store_health *out)
 {
     struct statvfs st;
     struct err why;
-    uint64_t errors;
+    uint64_t errors, taken;
 
     *out = (struct store_health){.ok = true, .tables_ok = true};
     if (!s->journal)
@@ -389,6 +399,9 @@ void store_health(struct store *s, struct store_health *out)
     journal_health(s->journal, out);
     out->tables_ok = take_health(s->take, &why, &errors);
     out->errors += errors;
+    taken = take_count(s->take);
+    out->pending = out->stored > taken ? out->stored - taken : 0;
+    out->history_bytes = file_bytes(s->path, "") + file_bytes(s->path, "-wal");
     if (!out->tables_ok)
         (void)snprintf(out->why + strlen(out->why),
                        sizeof out->why - strlen(out->why),

@@ -172,14 +172,21 @@ bool store_erase(struct store *s, enum store_erase_what what, str name, str acto
 /* The file that holds the head of the audit log; "" with "none". */
 const char *store_head_path(const struct store *s);
 
+#define STORE_COMMIT_STEPS 10
+extern const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS];
+
 struct store_health {
-    bool ok;                             /* what is put is stored */
-    bool tables_ok;                      /* and the tables follow */
-    char why[240];                       /* if either is not so */
-    uint64_t stored, dropped, errors;    /* records since start, pieces among them */
-    uint64_t queue_bytes, journal_bytes; /* waiting for the disk, for the tables */
-    uint64_t free_bytes;                 /* of the file system */
-    uint64_t commits, commit_ns;         /* groups, and how long they took in all */
+    bool ok;                                       /* what is put is stored */
+    bool tables_ok;                                /* and the tables follow */
+    char why[240];                                 /* if either is not so */
+    uint64_t stored, dropped, errors;              /* records since start, pieces among them */
+    uint64_t queue_bytes, journal_bytes;           /* waiting for the disk, for the tables */
+    uint64_t free_bytes;                           /* of the file system */
+    uint64_t commits, commit_ns;                   /* groups, and how long they took in all */
+    uint64_t commit_steps[STORE_COMMIT_STEPS + 1]; /* how many took at most so long, or more */
+    uint64_t queue_capacity;                       /* bytes */
+    uint64_t pending;                              /* records that are not in the tables */
+    uint64_t history_bytes;                        /* of the tables, where they are a file */
 };
 void store_health(struct store *s, struct store_health *out);
 

@@ -23,7 +23,7 @@ struct take {
     /* Under the lock: */
     bool stop, failing;
     struct err why;
-    uint64_t errors;
+    uint64_t errors, taken; /* of those put by this process, how many records */
     /* The thread's own: */
     struct segment_reader reader;
     struct journal_place place, told; /* taken; damage up to there was told */
@@ -107,12 +107,22 @@ static bool put_frames(struct take *t, uint64_t size, struct err *e)
     return true;
 }
 
+static void count_taken(struct take *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->taken += t->batch;
+    pthread_mutex_unlock(&t->lock);
+}
+
 static bool commit(struct take *t, struct journal_place place, struct err *e)
 {
     if (!engine_commit(t->o.engine, place, e))
         return false;
     t->place = place;
     journal_taken(t->o.journal, place, t->damaged);
+    if (place.segment >= journal_first_new(t->o.journal))
+        count_taken(t);
+    t->batch = 0;
     return true;
 }
 
@@ -352,6 +362,16 @@ void take_stop(struct take *t)
     pthread_cond_destroy(&t->stopping);
     pthread_mutex_destroy(&t->lock);
     free(t);
+}
+
+uint64_t take_count(struct take *t)
+{
+    uint64_t n;
+
+    pthread_mutex_lock(&t->lock);
+    n = t->taken;
+    pthread_mutex_unlock(&t->lock);
+    return n;
 }
 
 bool take_health(struct take *t, struct err *why, uint64_t *errors)

@@ -117,11 +117,16 @@ static void go_down(struct journal *j, enum outcome how, const struct err *e)
         log_error("journal: no room on disk, nothing is recorded", LOG_ERR(e));
 }
 
+#define MS CLOCK_NS_PER_MS
+const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS] = {
+    MS / 10, MS / 4, MS / 2, MS, 5 * MS / 2, 5 * MS, 10 * MS, 50 * MS, 250 * MS, 1000 * MS};
+
 /* The end moves, and with it what the taker may read. Under the lock. */
 static void advance(struct journal *j, uint64_t took_ns)
 {
     struct journal_group *g = &j->back;
     struct segment *s = &j->segments.items[j->segments.count - 1];
+    size_t step = 0;
 
     j->waiting += g->n;
     j->size += g->n;
@@ -130,6 +135,9 @@ static void advance(struct journal *j, uint64_t took_ns)
     j->stored += g->count;
     j->commits++;
     j->commit_ns += took_ns;
+    while (step < STORE_COMMIT_STEPS && took_ns > store_commit_steps_ns[step])
+        step++;
+    j->commit_steps[step]++;
 }
 
 static void call_tickets(struct store_ticket *t, const struct err *e)

@@ -109,6 +109,8 @@ static const char *status_name(const struct chat_error *error)
 
     if (name)
         return name;
+    if (status == 413)
+        return "INVALID_ARGUMENT"; /* as it says of a body that is too large */
     return status >= 400 && status < 500 ? "FAILED_PRECONDITION" : "INTERNAL";
 }
 

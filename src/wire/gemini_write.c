@@ -7,6 +7,8 @@
 #include "base/map.h"
 #include "wire/gemini.h"
 
+#include <strings.h>
+
 #define CALLS_MAX ((size_t)1 << 24)
 
 struct turn {
@@ -65,6 +67,30 @@ static void put_text(struct turn *t, const struct chat_part *p, bool thought)
     json_out_end(t->o);
 }
 
+/* What a file behind a URL is, by the end of its name; empty if that says nothing. */
+static str mime_by_name(str url)
+{
+    static const struct {
+        str end, mime;
+    } known[] = {
+        {STR_INIT(".png"), STR_INIT("image/png")},
+        {STR_INIT(".jpg"), STR_INIT("image/jpeg")},
+        {STR_INIT(".jpeg"), STR_INIT("image/jpeg")},
+        {STR_INIT(".webp"), STR_INIT("image/webp")},
+        {STR_INIT(".gif"), STR_INIT("image/gif")},
+        {STR_INIT(".pdf"), STR_INIT("application/pdf")},
+    };
+    size_t n = 0;
+
+    while (n < url.n && url.p[n] != '?' && url.p[n] != '#')
+        n++;
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (n >= known[i].end.n &&
+            strncasecmp(url.p + n - known[i].end.n, known[i].end.p, known[i].end.n) == 0)
+            return known[i].mime;
+    return STR("");
+}
+
 static void put_media(struct turn *t, const struct chat_part *p)
 {
     str mime = p->mime, data = p->data, url = p->url;
@@ -73,13 +99,14 @@ static void put_media(struct turn *t, const struct chat_part *p)
         url = STR("");
     if (url.n == 0 && data.n == 0)
         return;
-    if (mime.n == 0)
+    if (mime.n == 0 && url.n)
+        mime = mime_by_name(url);
+    else if (mime.n == 0)
         mime = p->kind == CHAT_PART_IMAGE ? STR("image/png") : STR("application/pdf");
     part_begin(t);
     json_out_key(t->o, url.n ? STR("fileData") : STR("inlineData"));
     json_out_object(t->o);
-    if (url.n == 0 || p->mime.n)
-        say_some(t->o, "mimeType", mime);
+    say_some(t->o, "mimeType", mime);
     if (url.n)
         say_some(t->o, "fileUri", url);
     else

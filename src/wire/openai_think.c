@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/openai.h"
+#include "wire/plan.h"
 
 /* All that some client may have asked in; kwargs are members of chat_template_kwargs. */
 static const char *const members[] = {"reasoning_effort",
@@ -77,23 +78,15 @@ static void set_template(struct wish *w)
     set(w, "chat_template_kwargs", "thinking", on);
 }
 
+/* The table of all dialects; hosts of this one know nothing above high. */
 static enum chat_level level_of(int64_t budget)
 {
-    static const struct {
-        int64_t most;
-        enum chat_level level;
-    } steps[] = {{0, CHAT_LEVEL_NONE},
-                 {512, CHAT_LEVEL_MINIMAL},
-                 {1024, CHAT_LEVEL_LOW},
-                 {2048, CHAT_LEVEL_MEDIUM},
-                 {INT64_MAX, CHAT_LEVEL_HIGH}};
-    size_t i = 0;
+    enum chat_level level;
 
-    if (budget < 0)
-        return CHAT_LEVEL_NOT_GIVEN;
-    while (budget > steps[i].most)
-        i++;
-    return steps[i].level;
+    if (budget <= 0)
+        return budget < 0 ? CHAT_LEVEL_NOT_GIVEN : CHAT_LEVEL_NONE;
+    level = plan_tokens_level(budget);
+    return level > CHAT_LEVEL_HIGH ? CHAT_LEVEL_HIGH : level;
 }
 
 /* ---- each host's way ---- */

@@ -19,7 +19,8 @@ from command import BINARY, PATIENCE, SOURCE, Case, Done, environment, main, rea
 REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
 COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "config", "list", "show",
-            "search", "decisions", "stats", "export", "tail", "doctor", "optimize", "completion",
+            "search", "decisions", "stats", "export", "tail", "erase", "audit", "doctor", "optimize",
+            "completion",
             "manpage", "help")
 
 

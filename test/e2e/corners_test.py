@@ -4,7 +4,9 @@
     test/e2e/corners_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
+import http.client
 import json
+import sqlite3
 import threading
 import time
 import unittest
@@ -91,6 +93,7 @@ def setUpModule():
                  "prices": {"chat": {"input": 1000000, "output": 1000000}}},
         "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]},
         "tags": {"kind": "anthropic", "base_url": up.root, "models": ["tags"], "format": "think"},
+        "tools": {"kind": "openai", "base_url": v1, "models": ["llama-tools"]},
         "ollama": {"kind": "ollama", "base_url": up.root, "models": ["llama"]},
         "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
     }, "keys": [{"name": "all", "sha256": digest("sk-all")},
@@ -266,6 +269,153 @@ class Corners(unittest.TestCase):
         self.assertEqual(r.status, 429, r.body)
         self.assertIn('rationale_key_budget_remaining_ratio{key="poor"} 0\n', page())
         self.assertIn('rationale_rejected_total{reason="budget"} 1\n', page())
+
+
+    def test_calls_that_share_an_id_get_back_their_own_reasoning(self):
+        """A host that counts its calls from 0 in every reply; clients that drop the reasoning."""
+        def call(city):
+            return {"id": "call_0", "type": "function", "function": {
+                "name": "weather", "arguments": json.dumps({"city": city, "days": 1})}}
+
+        def replies(_, body):
+            city = body["messages"][0]["content"]
+            return chat_reply(_, body, content=None, reasoning_content=f"Hm, {city}.",
+                              tool_calls=[call(city)])
+
+        self.up.reply = replies
+        for city in ("Oslo", "Rome"):
+            self.ask("/v1/chat/completions", {"model": "llama-tools", "messages": [
+                {"role": "user", "content": city}]})
+        for city, told in (("Oslo", "Hm, Oslo."), ("Rome", "Hm, Rome."), ("Bern", None)):
+            again = call(city)  # the same, spelt otherwise
+            again["function"]["arguments"] = json.dumps({"days": 1, "city": city}, indent=1)
+            self.ask("/v1/chat/completions", {"model": "llama-tools", "messages": [
+                {"role": "user", "content": city},
+                {"role": "assistant", "content": None, "tool_calls": [again]},
+                {"role": "tool", "tool_call_id": "call_0", "content": "sun"}]})
+            self.assertEqual(self.up.asked[-1]["messages"][1].get("reasoning_content"), told, city)
+
+    def test_an_image_by_url_reaches_every_kind_of_provider_or_is_refused(self):
+        url = "https://example.org/a.png?x=1"
+        image = {"type": "image_url", "image_url": {"url": url}}
+        said = [{"role": "user", "content": [{"type": "text", "text": "what?"}, image]}]
+        self.up.reply = lambda *_: anthropic_stream("Yes.")
+        self.chat("claude-sonnet-4-5", messages=said, stream=True)
+        self.assertEqual(self.up.asked[-1]["messages"][0]["content"][1],
+                         {"type": "image", "source": {"type": "url", "url": url}})
+        self.up.reply = lambda *_: plain({"candidates": [{
+            "content": {"role": "model", "parts": [{"text": "Yes."}]}, "finishReason": "STOP"}]})
+        self.chat("gemini-2.5-flash", messages=said)
+        self.assertEqual(self.up.asked[-1]["contents"][0]["parts"][1],
+                         {"fileData": {"mimeType": "image/png", "fileUri": url}})
+        count = len(self.up.asked)
+        r = request("/v1/chat/completions", {"model": "llama", "messages": said}, ALL)
+        self.assertEqual((r.status, len(self.up.asked)), (400, count), r.body)
+        self.assertIn("not by URL", json.loads(r.body)["error"]["message"])
+
+    def test_a_schema_for_the_answer_reaches_every_kind_of_provider(self):
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+                  "additionalProperties": False}
+        asks = {"response_format": {"type": "json_schema", "json_schema": {
+            "name": "n", "schema": schema, "strict": True}}}
+        self.up.reply = lambda *_: anthropic_stream("{}")
+        self.chat("claude-sonnet-4-5", stream=True, **asks)
+        self.assertEqual(self.up.asked[-1]["output_config"]["format"],
+                         {"type": "json_schema", "schema": schema})
+        self.up.reply = lambda *_: plain({"candidates": [{
+            "content": {"role": "model", "parts": [{"text": "{}"}]}, "finishReason": "STOP"}]})
+        self.chat("gemini-2.5-flash", **asks)
+        self.assertEqual(self.up.asked[-1]["generationConfig"]["responseJsonSchema"], schema)
+        self.up.reply = lambda *_: plain({
+            "model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
+            "done_reason": "stop", "message": {"role": "assistant", "content": "{}"}})
+        self.chat("llama", **asks)
+        self.assertEqual(self.up.asked[-1]["format"], schema)
+        self.up.reply = chat_reply
+        self.ask("/v1/messages", {"model": "chat", "max_tokens": 50, "messages": [
+            {"role": "user", "content": "hi"}], "output_format": {
+                "type": "json_schema", "schema": schema}})
+        self.assertEqual(self.up.asked[-1]["response_format"]["json_schema"]["schema"], schema)
+
+    def test_a_body_that_is_too_large_is_refused_in_the_clients_words(self):
+        words = {"/v1/chat/completions": lambda e: e["error"]["code"] == "request_too_large",
+                 "/v1/responses": lambda e: e["error"]["code"] == "request_too_large",
+                 "/v1/messages": lambda e: e["error"]["type"] == "request_too_large"
+                 and e["type"] == "error",
+                 "/v1beta/models/chat:generateContent": lambda e: e["error"]["code"] == 413
+                 and e["error"]["status"] == "INVALID_ARGUMENT",
+                 "/api/chat": lambda e: "too large" in e["error"]}
+        for path, good in words.items():
+            with self.subTest(path=path):
+                c = http.client.HTTPConnection("127.0.0.1", asking.world.gateway.port, timeout=30)
+                c.putrequest("POST", path)
+                c.putheader("content-length", str((32 << 20) + 1))
+                c.putheader("authorization", "Bearer sk-all")
+                c.endheaders()
+                r = c.getresponse()
+                body = json.loads(r.read())
+                self.assertEqual(r.status, 413)
+                self.assertTrue(r.headers["x-rationale-id"])
+                self.assertTrue(good(body), body)
+                c.close()
+
+    def test_calls_that_are_refused_are_counted(self):
+        def count():
+            page = request("/metrics", None, ALL).body.decode()
+            found = [line for line in page.splitlines() if line.startswith("rationale_requests_total")
+                     and 'provider="none"' in line and 'route="/v1/messages"' in line]
+            return sum(float(line.split()[-1]) for line in found)
+
+        before = count()
+        for body, headers, status in (({}, ALL, 400), ({"model": "nobody", "max_tokens": 5, "messages": [
+                {"role": "user", "content": "hi"}]}, ALL, 404), ({}, {"x-api-key": "wrong"}, 401)):
+            r = request("/v1/messages", body, headers)
+            self.assertEqual(r.status, status, r.body)
+        self.assertEqual(count() - before, 3)
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+class StoreDown(unittest.TestCase):
+    """The tables cannot be written: somebody else holds them."""
+
+    def load(self, gateway, seconds):
+        """So many calls as four clients make in that time."""
+        made, until = [], time.monotonic() + seconds
+        body = {"model": "chat", "messages": [{"role": "user", "content": "hi " * 2000}]}
+
+        def client():
+            while time.monotonic() < until:
+                r = request("/v1/chat/completions", body, {}, at=gateway)
+                made.append(r.status)
+
+        threads = [threading.Thread(target=client) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(set(made), {200})
+        return len(made)
+
+    def test_memory_stays_while_the_tables_do_not_follow(self):
+        up = asking.world.up
+        up.reply = chat_reply
+        with Gateway(BINARY, {"threads": 1, "providers": {"chat": {
+                "kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]}}}) as gateway:
+            for _ in range(10):  # until it has what it needs
+                before = resident(gateway.child.pid)
+                self.load(gateway, 2)
+                if resident(gateway.child.pid) <= before * 1.01:
+                    break
+            db = sqlite3.connect(gateway.folder / "history.db", isolation_level=None, timeout=30)
+            db.execute("BEGIN IMMEDIATE")
+            before, count = resident(gateway.child.pid), self.load(gateway, 8)
+            self.assertLessEqual(resident(gateway.child.pid), before * 1.05, f"{count} calls")
+            db.execute("ROLLBACK")
+            db.close()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import csv
 import http.client
 import io
 import json
+import socket
 import sqlite3
 import sys
 import time
@@ -34,7 +35,8 @@ world = World()
 def setUpModule():
     world.provider = Provider()
     world.provider.start()
-    models = {"plain": "plain", "think": "think+as:deepseek", "bad": "error:500"}
+    models = {"plain": "plain", "think": "think+as:deepseek", "bad": "error:500",
+              "slow": "think+slow:150+as:deepseek"}
     config = {
         "reasoning": {"keep": "text"},
         "keys": [{"name": "operator", "sha256": digest(OPERATOR), "role": "operator"},
@@ -87,6 +89,8 @@ def sql(*statements):
     with db:
         for text, *args in statements:
             db.execute(text, args)
+        for words in ("interactions_text", "decisions_text"):  # as the engine would have put them
+            db.execute(f"INSERT INTO {words} ({words}) VALUES ('rebuild')")
     db.close()
 
 
@@ -519,6 +523,81 @@ class Export(Case):
                 self.assertIn(kind, ("stringValue", "intValue", "boolValue", "doubleValue"))
                 if kind == "intValue":
                     self.assertIsInstance(value, str)
+
+
+class Running(Case):
+    """What runs now is in progress, and none of it waits for a reader."""
+
+    def begin(self, session, model="slow"):
+        c = http.client.HTTPConnection("127.0.0.1", world.gateway.port, timeout=60)
+        c.request("POST", "/v1/chat/completions", json.dumps({"model": model, "stream": True,
+                  "messages": [{"role": "user", "content": "take your time"}]}),
+                  {"authorization": f"Bearer {ALICE}", "x-rationale-session": session})
+        return c, c.getresponse()
+
+    def test_a_call_that_runs_is_in_progress_until_it_ends(self):
+        c, r = self.begin("running")
+        got = self.ok(ask("/api/v1/history/sessions/running"))
+        self.assertEqual(got["status"], "in_progress")
+        self.assertIsNone(got["completed_at_us"])
+        active = [s for s in self.ok(ask("/api/v1/history/active-sessions"))
+                  if s["session_id"] == "running"]
+        self.assertEqual(len(active), 1)
+        self.assertGreaterEqual(active[0]["duration_seconds"], 0)
+        for status, there in (("in_progress", 1), ("completed", 0)):
+            ids = [s["session_id"] for s in self.ok(
+                ask("/api/v1/history/sessions", status=status, page_size=100))["sessions"]]
+            self.assertEqual(ids.count("running"), there, status)
+        self.assertEqual(ask("/api/v1/history/sessions/running", BOB).status, 404)
+        self.assertGreaterEqual(self.ok(ask("/api/v1/history/metrics"))["active_sessions"], 1)
+        r.read()
+        c.close()
+        self.assertEqual(self.ok(ask("/api/v1/history/sessions/running"))["status"], "completed")
+
+    def test_clients_that_leave_or_do_not_read_stop_nobody(self):
+        sql(*[("INSERT INTO alert_sessions (session_id, status, started_at_us, title) "
+               "VALUES (?, 'completed', ?, ?)", f"bulk-{i}", 5 + i, "x" * 120)
+              for i in range(3000)])
+        sql(*[("INSERT INTO llm_interactions (interaction_id, session_id, started_ms, answer) "
+               "VALUES (?, ?, 1, ?)", f"bulk-call-{i}", f"bulk-{i}", "word " * 400)
+              for i in range(3000)])
+        idle = []
+        for i in range(24):  # more than there are readers
+            s = socket.create_connection(("127.0.0.1", world.gateway.port))
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.sendall(b"GET /api/v1/history/export HTTP/1.1\r\nhost: localhost\r\n"
+                      b"authorization: Bearer " + OPERATOR.encode() + b"\r\n\r\n")
+            idle.append(s)
+        began = time.monotonic()
+        for _ in range(20):
+            self.ok(ask("/api/v1/history/sessions"))
+        self.assertLess(time.monotonic() - began, 30)
+        for s in idle[::2]:
+            s.close()
+        ids = [s["session_id"] for s in self.ok(ask("/api/v1/history/export"))["sessions"]]
+        self.assertLessEqual({f"bulk-{i}" for i in range(3000)}, set(ids))
+        self.assertEqual(len(ids), len(set(ids)))
+        for s in idle[1::2]:
+            s.close()
+        self.assertEqual(ask("/health").status, 200)
+
+    def test_many_at_once_are_answered_or_told_to_come_back(self):
+        path = b"/api/v1/history/search?q=word"
+        socks = []
+        for _ in range(400):
+            s = socket.create_connection(("127.0.0.1", world.gateway.port))
+            s.sendall(b"GET " + path + b" HTTP/1.0\r\nhost: localhost\r\nauthorization: Bearer " +
+                      OPERATOR.encode() + b"\r\n\r\n")
+            socks.append(s)
+        for s in socks:
+            s.settimeout(120)
+            head = s.recv(4096)
+            self.assertIn(head[:12], (b"HTTP/1.0 200", b"HTTP/1.1 200", b"HTTP/1.0 503",
+                                      b"HTTP/1.1 503"))
+            if b" 503" in head[:13]:
+                self.assertIn(b"retry-after", head.lower())
+            s.close()
+        self.assertEqual(ask("/health").status, 200)
 
 
 class NoStore(unittest.TestCase):

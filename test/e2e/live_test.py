@@ -448,8 +448,8 @@ class Live(unittest.TestCase):
     def test_a_drain_does_not_wait_for_viewers(self):
         with self.gateway() as g:
             stalled = Watcher(g.port, small=True)
-            stalled.subscribe("dashboard_updates")
-            stuck = Stream(g.port)
+            stalled.subscribe("session_s1")
+            stuck = Stream(g.port, "?channel=session_s1", version="1.1", small=True)
             stuck.next()
             self.ask(g, "flood")
             with Watcher(g.port) as w, Stream(g.port) as s:

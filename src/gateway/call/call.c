@@ -197,6 +197,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
                        .size = size,
                        .status = 200};
     bufs_init(c);
+    call_keep_reset(c);
     c->hide = hidden(c->config, r, &level);
     c->phase_usage = chat_usage_none;
     c->sum.usage = chat_usage_none;

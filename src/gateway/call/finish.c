@@ -145,6 +145,7 @@ void call_finish(struct call *c)
         breaker_done(g->breaker, c->breaker_name, true);
     c->breaker_open = false;
     call_reply_release(c);
+    call_keep_put(c);
     call_record_over(c);
     call_summarize(c);
     metrics_done(c->gl->metrics, &c->sum);

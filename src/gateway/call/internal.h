@@ -5,6 +5,7 @@
  *   reply.c    what comes back: frames, events, cut and starved
  *   record.c   what is kept of it, as it comes and at the end
  *   mask.c     the same without the secrets in it
+ *   keep.c     what goes to the vault
  *   finish.c   what is left of it: facts, metrics, the end
  *   show.c     what those who watch are told of it
  *
@@ -75,6 +76,9 @@ struct call_show {
     struct hub_end end;
 };
 
+struct call_made;
+struct call_kept;
+
 struct call {
     size_t size; /* of its memory */
     struct gateway_loop *gl;
@@ -134,9 +138,12 @@ struct call {
 
     struct call_show show;
     struct summary sum;
-    bool breaker_open; /* breaker_pass was asked and waits for an answer */
-    str breaker_name;  /* provider and model */
-    str origin;        /* the same for whom: what the vault keeps things under */
+    bool breaker_open;      /* breaker_pass was asked and waits for an answer */
+    str breaker_name;       /* provider and model */
+    str origin;             /* the same for whom: what the vault keeps things under */
+    struct call_made *made; /* tool calls of the reply, the newest first */
+    size_t made_count;
+    struct call_kept *kept, **kept_last; /* what the vault gets for them */
     int64_t estimated_tokens;
     int status; /* for the record */
 };
@@ -177,6 +184,13 @@ void call_record_some(struct call *c);
 /* Nothing more comes. */
 void call_record_over(struct call *c);
 void call_row(struct call *c, struct store_call *out);
+
+/* keep.c */
+void call_keep_reset(struct call *c); /* before each reply */
+void call_keep_event(struct call *c, const struct chat_event *ev);
+void call_keep_put(struct call *c);
+/* The vault's name for a call of the history; empty if the history has two under one id. */
+str call_keep_key(struct call *c, str id);
 
 /* finish.c */
 void call_summarize(struct call *c);

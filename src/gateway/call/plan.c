@@ -19,6 +19,9 @@ static size_t vault_lookup(void *ctx, str call_id, struct wire_kept *out, size_t
 {
     struct call *c = ctx;
 
+    call_id = call_keep_key(c, call_id);
+    if (!call_id.n)
+        return 0;
     return vault_find(c->gl->gateway->vault, c->origin, call_id, &c->arena, out, n_max);
 }
 
@@ -33,7 +36,7 @@ static bool history_is_foreign(struct call *c)
 
         for (size_t k = 0; m->role == CHAT_ASSISTANT && k < m->part_count; k++)
             if (m->parts[k].kind == CHAT_PART_TOOL_CALL &&
-                vault_knows(c->gl->gateway->vault, m->parts[k].id) &&
+                vault_knows(c->gl->gateway->vault, call_keep_key(c, m->parts[k].id)) &&
                 vault_lookup(c, m->parts[k].id, &kept, 1) == 0)
                 return true;
     }
@@ -179,6 +182,28 @@ out:
     return ok;
 }
 
+/* What its dialect has no words for is not left out in silence. */
+static bool sayable(const struct call *c, struct err *e)
+{
+    const struct chat_request *r = c->in.request;
+
+    if (c->wire->dialect != CHAT_OLLAMA || c->in.wire->dialect == CHAT_OLLAMA)
+        return true;
+    for (size_t i = 0; i < r->message_count; i++)
+        for (size_t k = 0; k < r->messages[i].part_count; k++) {
+            const struct chat_part *p = &r->messages[i].parts[k];
+
+            if (p->kind == CHAT_PART_IMAGE && !p->data.n && p->url.n &&
+                !str_starts(p->url, STR("data:")))
+                return err_set(e,
+                               ERR_INPUT,
+                               "the provider \"" STR_FMT
+                               "\" takes images only with their data, not by URL",
+                               STR_ARG(c->chain[c->at]->name));
+        }
+    return true;
+}
+
 bool call_plan(struct call *c, struct err *e)
 {
     const struct config_provider *p = c->chain[c->at];
@@ -195,6 +220,8 @@ bool call_plan(struct call *c, struct err *e)
                              .merge = STR(""),
                              .vault = &vault};
 
+    if (!sayable(c, e))
+        return false;
     c->stream_up = r->stream || c->level.cap >= 0;
     c->relay = same && c->phase == CALL_FIRST && c->stream_up == r->stream;
     plan.foreign_kept = history_is_foreign(c);

@@ -95,9 +95,11 @@ static void on_event(void *ctx, const struct chat_event *ev)
             return;
         break;
     case CHAT_KEEP:
-        if (ev->id.n)
-            vault_put(c->gl->gateway->vault, c->origin, ev->id, ev->name, ev->text);
+        call_keep_event(c, ev);
         return;
+    case CHAT_ARGUMENTS:
+        call_keep_event(c, ev);
+        break;
     case CHAT_EXTRA:
         if (c->phase != CALL_FIRST)
             return;
@@ -127,6 +129,8 @@ static void on_event(void *ctx, const struct chat_event *ev)
     case CHAT_TEXT:
     case CHAT_CALL:
         fact_content(c, ev);
+        if (ev->kind == CHAT_CALL)
+            call_keep_event(c, ev);
         if (ev->kind == CHAT_REDACTED)
             call_keep_opaque(c);
         break;
@@ -405,6 +409,8 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->head.type = arena_dup(&c->arena, head->type);
     c->head.request_id = arena_dup(&c->arena, str_slice(head->request_id, 0, 200));
     c->replayed++;
+    if (c->phase == CALL_FIRST)
+        call_keep_reset(c);
     c->stop_seen = c->end_seen = c->failed_frame = false;
     if (head->status < 200 || head->status > 299) {
         buf_reset(&c->error_body);

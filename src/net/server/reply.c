@@ -231,18 +231,21 @@ static void put_error(struct buf *out, int status, const char *why)
 
 void server_refuse(struct server_exchange *x, int status, const char *why)
 {
-    const struct server_refusal r = {status, why, x->request, server_peer(x)};
+    struct buf body, *out;
+    const struct server_refusal r = {status, why, x->request, server_peer(x), &body};
     struct server *s = x->server;
     struct server_header headers[1 + SERVER_REFUSAL_HEADERS_MAX];
     size_t n = 1;
-    struct buf body, *out;
 
+    buf_init(&body, 4096);
     headers[0] = (struct server_header){STR("Content-Type"), STR("application/json")};
     if (s->on_refusal)
         n += s->on_refusal(s->ctx, &r, headers + 1);
     assert(n <= COUNT_OF(headers));
-    buf_init(&body, 4096);
-    put_error(&body, status, why);
+    if (body.n == 0 || buf_full(&body)) {
+        buf_reset(&body);
+        put_error(&body, status, why);
+    }
     x->keep = false;
     out = begin_head(x, status, headers, n);
     put_length(out, body.n);

@@ -98,11 +98,9 @@ CREATE TABLE decision_tools (
     PRIMARY KEY (tool, decision_id)
 ) WITHOUT ROWID;
 
--- Words. Triggers keep them with their rows, so that nothing is found that is no longer there.
+-- Words go in with their rows, by the engine: a trigger would have FTS5 write its index anew for
+-- each of them. They go out by triggers, so that nothing is found that is no longer there.
 CREATE VIRTUAL TABLE decisions_text USING fts5 (entry, content = 'decisions', content_rowid = 'decision_id');
-CREATE TRIGGER decisions_text_put AFTER INSERT ON decisions BEGIN
-    INSERT INTO decisions_text (rowid, entry) VALUES (new.decision_id, new.entry);
-END;
 CREATE TRIGGER decisions_text_drop AFTER DELETE ON decisions BEGIN
     INSERT INTO decisions_text (decisions_text, rowid, entry) VALUES ('delete', old.decision_id, old.entry);
 END;
@@ -111,10 +109,6 @@ END;
 -- INSERT INTO interactions_text (interactions_text) VALUES ('rebuild').
 CREATE VIRTUAL TABLE interactions_text USING fts5 (asked, answer, reasoning_content, error_message,
     content = 'llm_interactions', content_rowid = 'rowid');
-CREATE TRIGGER interactions_text_put AFTER INSERT ON llm_interactions BEGIN
-    INSERT INTO interactions_text (rowid, asked, answer, reasoning_content, error_message)
-    VALUES (new.rowid, new.asked, new.answer, new.reasoning_content, new.error_message);
-END;
 CREATE TRIGGER interactions_text_drop AFTER DELETE ON llm_interactions BEGIN
     INSERT INTO interactions_text (interactions_text, rowid, asked, answer, reasoning_content, error_message)
     VALUES ('delete', old.rowid, old.asked, old.answer, old.reasoning_content, old.error_message);

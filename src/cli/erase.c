@@ -1,0 +1,169 @@
+/* `rationale erase`: a session, or all of a subject, is forgotten, with a receipt.
+ *
+ * One process at a time writes to a store: if the daemon runs it does it, else this does.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "cli/daemon.h"
+#include "cli/history.h"
+
+#include <unistd.h>
+
+enum { CONFIG, SESSION, SUBJECT, YES, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [SESSION] = {"session", 0, "ID", NULL, "this session"},
+    [SUBJECT] = {"subject", 0, "NAME", NULL, "all sessions that this subject has a part in"},
+    [YES] = {"yes", 'y', NULL, NULL, "do not ask"},
+    [JSON] = {"json", 0, NULL, NULL, "the receipt as JSON"},
+};
+
+struct wish {
+    const struct config *config;
+    enum store_erase_what what;
+    str name;
+};
+
+/* False if no daemon answers; else the code is what came of it. */
+static bool by_daemon(const struct wish *w, struct buf *out, int *code)
+{
+    struct daemon_link d;
+    struct buf body;
+    struct err e;
+    str reply;
+    bool there;
+
+    buf_init(&body, 65536);
+    buf_printf(&body, "{\"%s\":", w->what == STORE_ERASE_SESSION ? "session_id" : "subject");
+    (void)json_quote(&body, w->name);
+    buf_add_c(&body, '}');
+    there = daemon_open(&d, w->config, &e) &&
+            daemon_ask(&d, "POST", STR("/api/v1/erase"), buf_str(&body), &e) &&
+            daemon_body(&d, &reply, &e) && d.status != 503;
+    buf_release(&body);
+    if (there && d.status == 200) {
+        buf_add(out, reply);
+        *code = CLI_OK;
+    } else if (there) {
+        bool auth = d.status == 401 || d.status == 403;
+
+        *code = cli_complain(auth              ? CLI_AUTH
+                             : d.status == 404 ? CLI_NEGATIVE
+                                               : CLI_STORE,
+                             auth ? "the daemon needs an operator's key: set RATIONALE_KEY"
+                                  : "the daemon refuses: " STR_FMT,
+                             STR_ARG(str_slice(reply, 0, 500)));
+    }
+    daemon_close(&d);
+    return there;
+}
+
+static int by_ourselves(const struct wish *w, struct buf *out)
+{
+    struct store_options o = {
+        .url = w->config->store_url, .spool = w->config->spool, .durability = STORE_DURABLE};
+    struct store_receipt receipt;
+    struct store *s;
+    struct err e;
+    bool ok;
+
+    if (!store_open(&o, &s, &e))
+        return cli_complain(CLI_STORE, "the store: %s", e.text);
+    ok = store_erase(s, w->what, w->name, STR("cli"), &receipt, &e);
+    store_close(s);
+    if (!ok)
+        return history_fail(&e);
+    if (receipt.sessions + receipt.interactions + receipt.communications == 0)
+        return cli_complain(CLI_NEGATIVE, "there was nothing to erase");
+    receipt_write(&receipt, out);
+    return CLI_OK;
+}
+
+static bool is_sure(const struct wish *w)
+{
+    char answer[16];
+
+    if (!isatty(STDIN_FILENO)) {
+        cli_complain(CLI_USAGE, "what is erased does not come back: say --yes");
+        return false;
+    }
+    (void)fprintf(stderr,
+                  "Erase %s \"" STR_FMT "\"? It does not come back. [y/N] ",
+                  w->what == STORE_ERASE_SESSION ? "the session" : "all of the subject",
+                  STR_ARG(w->name));
+    return fgets(answer, sizeof answer, stdin) && (answer[0] | 32) == 'y';
+}
+
+static int tell(struct cli *cli, struct buf *out, bool json)
+{
+    struct history h = {0};
+    const struct json_node *root;
+    struct err e;
+
+    if (json) {
+        file_out_add(&cli->out, buf_str(out));
+        file_out_add(&cli->out, STR("\n"));
+        return CLI_OK;
+    }
+    json_init(&h.doc);
+    arena_init(&h.arena, 1 << 20);
+    if (json_parse(&h.doc, buf_str(out), &e)) {
+        root = json_root(&h.doc);
+        file_out_printf(&cli->out,
+                        "erased: %lld sessions, %lld calls, %lld decisions, %lld tool exchanges\n"
+                        "receipt " STR_FMT "\naudit log " STR_FMT "\n",
+                        (long long)history_number(&h, root, "sessions"),
+                        (long long)history_number(&h, root, "interactions"),
+                        (long long)history_number(&h, root, "decisions"),
+                        (long long)history_number(&h, root, "communications"),
+                        STR_ARG(history_member(&h, root, "receipt_id")),
+                        STR_ARG(history_member(&h, root, "head_hash")));
+    }
+    arena_release(&h.arena);
+    json_release(&h.doc);
+    return CLI_OK;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct wish w = {.what = args->value[SESSION] ? STORE_ERASE_SESSION : STORE_ERASE_SUBJECT,
+                     .name =
+                         str_c(args->value[SESSION] ? args->value[SESSION] : args->value[SUBJECT])};
+    struct config *c;
+    struct buf out;
+    struct err e;
+    int code = CLI_OK;
+
+    if (!args->value[SESSION] == !args->value[SUBJECT] || w.name.n == 0)
+        return cli_complain(CLI_USAGE, "erase needs --session ID or --subject NAME");
+    if (!config_load(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &c, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    w.config = c;
+    buf_init(&out, 1 << 20);
+    if (!args->value[YES] && !is_sure(&w))
+        code = CLI_USAGE;
+    else if (!by_daemon(&w, &out, &code))
+        code = by_ourselves(&w, &out);
+    if (code == CLI_OK)
+        code = tell(cli, &out, args->value[JSON] != NULL);
+    buf_release(&out);
+    config_release(c);
+    return code;
+}
+
+const struct cli_command cli_erase = {
+    .name = "erase",
+    .summary = "erase a session, or all of a subject, with a receipt",
+    .words = "",
+    .about = "Erases rows, words and journal, so that the bytes are in no file of the store any "
+             "more, and prints a receipt. The audit log keeps that it was done, and nothing of "
+             "what was erased. If the daemon runs it does the work; a key, if it wants one, is "
+             "taken from RATIONALE_KEY and must be an operator's.",
+    .examples = "  rationale erase --session my-session\n"
+                "  rationale erase --subject user-17 --yes --json\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .run = run,
+};

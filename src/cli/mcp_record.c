@@ -1,0 +1,198 @@
+/* mcp_record.c - tools of `rationale mcp` over the store: the record of what models decided.
+ *
+ * Who asks sees what the history API would show: over HTTP what its key may see, over stdio
+ * everything, as the configuration is there to be read by whoever started us.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/mcp_record.h"
+
+#include "base/clock.h"
+#include "mcp/rpc.h"
+#include "mcp/server.h"
+
+#define ANSWER_MAX ((size_t)8 << 20) /* of JSON; it goes out twice, as text too */
+#define LIMIT_USUAL 20
+#define WHY_LIMIT 5
+
+static struct query_asker asker_of(const struct cli_mcp_record *r)
+{
+    bool operator_asks = !r->key || r->key->role == CONFIG_OPERATOR;
+
+    return (struct query_asker){.key_name = operator_asks ? STR("") : r->key->name,
+                                .hide_reasoning = r->key && r->key->reasoning == CONFIG_HIDE,
+                                .now_us = clock_wall_ms(&clock_real) * 1000};
+}
+
+static bool open_reader(struct cli_mcp_record *r, struct err *e)
+{
+    return r->reader || reader_open(r->url, &r->reader, e);
+}
+
+static str text_of(const struct mcp_ask *ask, const char *name)
+{
+    return mcp_member(ask->doc, ask->arguments, str_c(name), ask->arena);
+}
+
+static int64_t limit_of(const struct mcp_ask *ask, int64_t usual)
+{
+    int64_t limit;
+
+    return json_i64(ask->doc, json_find(ask->doc, ask->arguments, STR("limit")), &limit) ? limit
+                                                                                         : usual;
+}
+
+/* One question asked and answered, or why it was not. */
+static void give(struct mcp_answer *answer, bool ok, const struct buf *out, const struct err *e)
+{
+    if (ok && buf_full(out))
+        mcp_answer_fail(answer, "the answer is larger than %zu bytes: ask for less", ANSWER_MAX);
+    else if (ok)
+        mcp_answer_structured(answer, buf_str(out));
+    else
+        mcp_answer_fail(answer, "%s", e->text);
+}
+
+static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    struct cli_mcp_record *r = ctx;
+    struct query_asker asker = asker_of(r);
+    struct query_filter f = query_filter_none;
+    struct query_page page = {.limit = limit_of(ask, LIMIT_USUAL),
+                              .page = 1,
+                              .cursor = text_of(ask, "cursor"),
+                              .sort = STR("")};
+    struct buf out;
+    struct err e;
+    bool ok;
+
+    f.search = text_of(ask, "query");
+    f.session_id = text_of(ask, "session_id");
+    f.model = text_of(ask, "model");
+    f.tool = text_of(ask, "tool");
+    buf_init(&out, ANSWER_MAX);
+    ok = open_reader(r, &e) && query_decisions(r->reader, &asker, &f, &page, &out, &e);
+    give(answer, ok, &out, &e);
+    buf_release(&out);
+}
+
+/* The thoughts of the newest call among the decisions, behind them. */
+static bool add_thoughts(struct cli_mcp_record *r, const struct query_asker *asker,
+                         const struct mcp_ask *ask, str decisions, struct buf *out, struct err *e)
+{
+    const struct json_node *list, *first;
+    struct json doc;
+    struct buf segments;
+    bool ok;
+
+    json_init(&doc);
+    buf_init(&segments, ANSWER_MAX);
+    ok = json_parse(&doc, decisions, e);
+    list = json_find(&doc, ok ? json_root(&doc) : NULL, STR("decisions"));
+    first = json_at(&doc, list, 0);
+    buf_add(out, STR("{\"decisions\":"));
+    buf_add(out, list ? json_raw(&doc, list) : STR("[]"));
+    if (ok && first &&
+        query_call_segments(r->reader,
+                            asker,
+                            mcp_member(&doc, first, STR("interaction_id"), ask->arena),
+                            &segments,
+                            e)) {
+        buf_add(out, STR(",\"newest_call\":"));
+        buf_add(out, buf_str(&segments));
+    }
+    buf_add_c(out, '}');
+    buf_release(&segments);
+    json_release(&doc);
+    return ok;
+}
+
+static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    struct cli_mcp_record *r = ctx;
+    struct query_asker asker = asker_of(r);
+    struct query_filter f = query_filter_none;
+    struct query_page page = {
+        .limit = limit_of(ask, WHY_LIMIT), .page = 1, .cursor = STR(""), .sort = STR("")};
+    struct buf decisions, out;
+    struct err e;
+    bool ok;
+
+    f.tool = text_of(ask, "tool");
+    f.session_id = text_of(ask, "session_id");
+    buf_init(&decisions, ANSWER_MAX);
+    buf_init(&out, ANSWER_MAX);
+    ok = open_reader(r, &e) && query_decisions(r->reader, &asker, &f, &page, &decisions, &e) &&
+         add_thoughts(r, &asker, ask, buf_str(&decisions), &out, &e);
+    give(answer, ok, &out, &e);
+    buf_release(&out);
+    buf_release(&decisions);
+}
+
+static void show_session(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    struct cli_mcp_record *r = ctx;
+    struct query_asker asker = asker_of(r);
+    struct buf out;
+    struct err e;
+    bool ok;
+
+    buf_init(&out, ANSWER_MAX);
+    ok = open_reader(r, &e) &&
+         query_session(r->reader, &asker, text_of(ask, "session_id"), &out, &e);
+    give(answer, ok, &out, &e);
+    buf_release(&out);
+}
+
+#define HINTS "{\"readOnlyHint\":true,\"idempotentHint\":true,\"openWorldHint\":false}"
+
+static const struct mcp_tool tools[] = {
+    {.name = "search_decisions",
+     .title = "Search decisions",
+     .description = "Searches the decision log: what models decided in each call (which tools to "
+                    "call, or to answer) and the reasoning for it, newest first.",
+     .input = "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\","
+              "\"description\":\"words that must be in the entry\"},"
+              "\"session_id\":{\"type\":\"string\",\"description\":\"only of this "
+              "session\"},\"model\":{\"type\":\"string\",\"description\":\"only of this "
+              "model\"},\"tool\":{\"type\":\"string\",\"description\":\"only where this "
+              "tool was called\"},\"cursor\":{\"type\":\"string\","
+              "\"description\":\"next_cursor of the page before\"},"
+              "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,"
+              "\"description\":\"at most so many; by default 20\"}},"
+              "\"additionalProperties\":false}",
+     .annotations = HINTS,
+     .run = search_decisions},
+    {.name = "why_was_this_called",
+     .title = "Why was this called",
+     .description = "Tells why a tool was called: the decisions that led to it, newest first, and "
+                    "the whole reasoning of the newest call.",
+     .input = "{\"type\":\"object\",\"properties\":{\"tool\":{\"type\":\"string\","
+              "\"description\":\"the name of the tool\"},"
+              "\"session_id\":{\"type\":\"string\",\"description\":\"only in this "
+              "session\"},\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,"
+              "\"description\":\"at most so many; by default 5\"}},\"required\":[\"tool\"],"
+              "\"additionalProperties\":false}",
+     .annotations = HINTS,
+     .run = why},
+    {.name = "show_session",
+     .title = "Show a session",
+     .description = "Shows one session whole: its calls, their reasoning, tools and usage, as a "
+                    "timeline.",
+     .input = "{\"type\":\"object\",\"properties\":{\"session_id\":{\"type\":\"string\","
+              "\"description\":\"the session\"}},\"required\":[\"session_id\"],"
+              "\"additionalProperties\":false}",
+     .annotations = HINTS,
+     .run = show_session},
+};
+
+void cli_mcp_record_init(struct cli_mcp_record *r, str url)
+{
+    *r = (struct cli_mcp_record){.url = url};
+    r->set = (struct mcp_set){.tools = tools, .tool_count = COUNT_OF(tools), .ctx = r};
+}
+
+void cli_mcp_record_release(struct cli_mcp_record *r)
+{
+    reader_close(r->reader);
+}

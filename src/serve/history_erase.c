@@ -1,0 +1,128 @@
+/* history_erase.c - what is to be forgotten, with a receipt; and the log that remembers that.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/history_job.h"
+
+static bool operators_only(struct exchange *ex)
+{
+    if (api_operator(ex))
+        return true;
+    exchange_fail(ex,
+                  403,
+                  "operators_only",
+                  "the key \"" STR_FMT "\" is not an operator's",
+                  STR_ARG(ex->key->name));
+    return false;
+}
+
+/* ---- erasing ---- */
+
+static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct store *s = j->worker->daemon->gateway.store;
+    struct store_receipt got;
+
+    (void)r;
+    if (!store_erase(s, (enum store_erase_what)j->what, j->id, j->words, &got, e))
+        return false;
+    if (got.sessions == 0 && j->what == STORE_ERASE_SESSION && got.interactions == 0)
+        return err_set(e,
+                       ERR_NOT_FOUND,
+                       "there is no session \"" STR_FMT "\"",
+                       STR_ARG(str_slice(j->id, 0, 120)));
+    receipt_write(&got, out);
+    return true;
+}
+
+static void erase(struct exchange *ex, enum store_erase_what what, str name)
+{
+    struct history_job *j = history_job_new(ex, ask_erase);
+
+    if (!j)
+        return;
+    j->what = (int)what;
+    j->id = arena_dup(&j->arena, name);
+    j->words = arena_dup(&j->arena, ex->key ? ex->key->name : STR("local"));
+    history_job_post(j);
+}
+
+void session_delete_handle(struct exchange *ex)
+{
+    str id;
+
+    if (!operators_only(ex))
+        return;
+    if (str_find(ex->rest, STR("/")) != STR_NONE ||
+        !params_decode(server_arena(ex->x), ex->rest, false, &id)) {
+        exchange_fail(ex, 404, "unknown_url", "only a session as a whole can be erased");
+        return;
+    }
+    erase(ex, STORE_ERASE_SESSION, id);
+}
+
+void erase_handle(struct exchange *ex)
+{
+    struct arena *a = server_arena(ex->x);
+    const struct json_node *root;
+    str session = STR(""), subject = STR("");
+    bool has_session, has_subject;
+
+    if (!operators_only(ex) || !exchange_json(ex))
+        return;
+    root = json_root(&ex->doc);
+    has_session = json_text(&ex->doc, json_find(&ex->doc, root, STR("session_id")), a, &session);
+    has_subject = json_text(&ex->doc, json_find(&ex->doc, root, STR("subject")), a, &subject);
+    if (has_session == has_subject || session.n + subject.n == 0)
+        api_invalid(ex,
+                    422,
+                    has_subject ? "subject" : "session_id",
+                    STR(""),
+                    "string",
+                    "must be given, or else subject: one of the two, and not empty");
+    else
+        erase(ex,
+              has_session ? STORE_ERASE_SESSION : STORE_ERASE_SUBJECT,
+              has_session ? session : subject);
+}
+
+/* ---- the audit log ---- */
+
+static bool ask_audit(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_audit(r, j->page.limit, out, e);
+}
+
+void audit_handle(struct exchange *ex)
+{
+    struct history_job *j;
+    struct params p;
+
+    if (!operators_only(ex))
+        return;
+    j = history_job_new(ex, ask_audit);
+    if (!j)
+        return;
+    params_init(&p, ex, &j->arena);
+    j->page.limit = params_i64(&p, "limit", 50, 1, QUERY_LIMIT_MAX);
+    if (params_ok(&p))
+        history_job_post(j);
+    else
+        history_job_free(j);
+}
+
+static bool ask_verify(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_audit_verify(r, store_head_path(j->worker->daemon->gateway.store), out, e);
+}
+
+void audit_verify_handle(struct exchange *ex)
+{
+    struct history_job *j;
+
+    if (!operators_only(ex))
+        return;
+    j = history_job_new(ex, ask_verify);
+    if (j)
+        history_job_post(j);
+}
