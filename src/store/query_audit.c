@@ -27,14 +27,14 @@ static void hash_write(struct json_out *o, str bytes)
     json_member_str(o, "hash", str_c(hex));
 }
 
-struct log {
+struct entries {
     struct json_out *o;
     struct audit_head head; /* the first */
 };
 
 static bool on_entry(void *ctx, const struct db_value *v, size_t n)
 {
-    struct log *l = ctx;
+    struct entries *l = ctx;
 
     (void)n;
     if (l->head.seq == 0) {
@@ -67,7 +67,7 @@ static void head_write(struct json_out *o, const char *name, const struct audit_
 bool query_audit(struct reader *r, int64_t limit, struct buf *out, struct err *e)
 {
     struct json_out o;
-    struct log l = {.o = &o};
+    struct entries l = {.o = &o};
     struct sql q;
     bool ok;
 
