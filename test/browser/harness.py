@@ -12,6 +12,7 @@ in BUILD_ROOT/artefacts. Everything listens on ports of the system's choice.
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -22,7 +23,8 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent / "e2e"))
 from gateway import Gateway, Provider, Process, digest, upstream  # noqa: E402
 
-SUITE_SECONDS = 420
+SUITE_SECONDS = 600
+SESSIONS = 100_000
 KEYS = {"operator": "sk-operator", "viewer": "sk-viewer", "hidden": "sk-hidden"}
 GOOD = {
     "plain": "plain", "think": "think+as:deepseek", "slow-think": "long-think:60+slow:60+as:deepseek",
@@ -68,6 +70,19 @@ def keyed(provider):
     keys[0]["role"] = "operator"
     keys[2]["reasoning"] = "hide"
     return config(provider, keys=keys)
+
+
+def fill(gateway, count):
+    """That many sessions more on record, put there beside the gateway."""
+    now = time.time_ns() // 1000
+    rows = ((f"many-{i:06}", now - i * 61_000_000, now - i * 61_000_000 + 4_000_000, "failed" if i % 17 == 3 else "completed",
+             "gateway", "openai", f"question {i} of many", "think", 200 + i % 900, 100 + i % 700, i % 300) for i in range(count))
+    db = sqlite3.connect(gateway.folder / "history.db", timeout=60)
+    with db:
+        db.executemany("INSERT INTO alert_sessions (session_id, started_at_us, completed_at_us, status, agent_type, alert_type, title,"
+                       " model, input_tokens, output_tokens, reasoning_tokens, call_count)"
+                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)", rows)
+    db.close()
 
 
 def chromium():
@@ -128,12 +143,14 @@ def main():
     shots = Path(build) / "artefacts"
     shots.mkdir(parents=True, exist_ok=True)
     with Provider() as provider, Gateway(binary, config(provider)) as open_one, \
-            Gateway(binary, keyed(provider)) as keyed_one, Demo(binary) as demo:
+            Gateway(binary, keyed(provider)) as keyed_one, Gateway(binary, config(provider)) as many, \
+            Demo(binary) as demo:
+        fill(many, SESSIONS)
         env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
-               "DASH_KEYED": keyed_one.root, "DASH_DEMO": demo.root, "NO_PROXY": "127.0.0.1,localhost",
+               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_DEMO": demo.root, "NO_PROXY": "127.0.0.1,localhost",
                "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
         if serve:
-            print(open_one.root, keyed_one.root, demo.root, flush=True)
+            print(open_one.root, keyed_one.root, demo.root, many.root, flush=True)
             while True:
                 time.sleep(60)
         good = [run(n, p, words, env) for n, p in suites(chosen).items()]

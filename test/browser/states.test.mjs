@@ -266,7 +266,7 @@ test("everything works from the keyboard", async ({ page }) => {
   await page.keyboard.press("Escape");
   await page.keyboard.press("g");
   await page.keyboard.press("s");
-  await page.locator("tbody tr").first().waitFor();
+  await page.locator(".pager").waitFor();
   await page.keyboard.press("j");
   await page.keyboard.press("j");
   await page.keyboard.press("k");

@@ -29,7 +29,7 @@ function Row({ r }: { r: ReasoningRow }) {
       <td data-label="use of the cap"><Saturation of={r.saturation} /></td>
       <td class="n" data-label="cut">{r.cut ? <Badge tone="warm">{count(r.cut)}</Badge> : "0"}</td>
       <td class="n" data-label="starved">{r.starved ? <Badge tone="bad">{count(r.starved)}</Badge> : "0"}</td>
-      <td class="n" data-label="thinking p50 / p95">{duration(r.thinking_ms_p50)}<small> / {duration(r.thinking_ms_p95)}</small></td>
+      <td class="n" data-label="time p50, p95">{duration(r.thinking_ms_p50)}<small>{duration(r.thinking_ms_p95)}</small></td>
     </tr>
   );
 }
@@ -97,8 +97,8 @@ export function ReasoningPage() {
         {(data) => data.rows.length ? (
           <>
             <Sums rows={data.rows} />
-            <div class="wide"><table class="rows">
-              <thead><tr><th>Model and level</th><th class="n">Calls</th><th class="n">Reasoning tokens</th><th>Share of output</th><th>Use of the cap</th><th class="n" title="Reasoning that was ended at its cap">Cut</th><th class="n" title="Thinking left no tokens for an answer">Starved</th><th class="n">Thinking p50 / p95</th></tr></thead>
+            <div class="wide"><table class="rows thinking">
+              <thead><tr><th>Model and level</th><th class="n">Calls</th><th class="n">Tokens thought</th><th>Share of output</th><th>Use of the cap</th><th class="n" title="Reasoning that was ended at its cap">Cut</th><th class="n" title="Thinking left no tokens for an answer">Starved</th><th class="n" title="How long it thought: the median, and 95 of 100">Time p50, p95</th></tr></thead>
               <tbody>{data.rows.map((r) => <Row key={`${r.model} ${r.level}`} r={r} />)}</tbody>
             </table></div>
           </>

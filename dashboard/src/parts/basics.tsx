@@ -119,7 +119,7 @@ export function Title({ title, about, children }: { title: string; about?: Compo
   return (
     <header class="title">
       <div>
-        <h1>{title}</h1>
+        <h1 class={title.length > 48 ? "long" : ""}><Text>{title}</Text></h1>
         {about ? <p class="quiet">{about}</p> : null}
       </div>
       {children ? <div class="actions">{children}</div> : null}
