@@ -4,12 +4,40 @@
  */
 #include "serve/internal.h"
 
+#define DAY_MS ((uint64_t)24 * 60 * 60 * 1000)
+
+/* It answers, and says how it is: 200 in any case, so that nobody restarts it for a full disk. */
 void health_handle(struct exchange *ex)
 {
-    exchange_reply(ex,
-                   200,
-                   STR("application/json"),
-                   STR("{\"status\":\"ok\",\"version\":\"" RATIONALE_VERSION "\"}"));
+    const struct config *c = ex->setup->config;
+    struct gateway *g = &ex->worker->daemon->gateway;
+    struct store_health h;
+    struct buf body;
+
+    store_health(g->store, &h);
+    buf_init(&body, 4096);
+    buf_printf(&body,
+               "{\"status\":\"%s\",\"service\":\"rationale\",\"version\":\"" RATIONALE_VERSION
+               "\",\"timestamp\":%lld,\"services\":{\"alert_processing\":\"healthy\","
+               "\"history_service\":\"%s\",\"database\":{\"enabled\":%s,\"connected\":%s,"
+               "\"retention_days\":",
+               h.ok && h.tables_ok ? "healthy"
+               : h.ok              ? "degraded"
+                                   : "unhealthy",
+               (long long)clock_wall_ms(g->clock) * 1000,
+               !g->records           ? "disabled"
+               : h.ok && h.tables_ok ? "healthy"
+               : h.ok                ? "degraded"
+                                     : "unhealthy",
+               g->records ? "true" : "false",
+               g->records && h.tables_ok ? "true" : "false");
+    if (c->retention_age_ms)
+        buf_add_u64(&body, c->retention_age_ms / DAY_MS);
+    else
+        buf_add(&body, STR("null"));
+    buf_add(&body, STR("}}}"));
+    exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
+    buf_release(&body);
 }
 
 void ready_handle(struct exchange *ex)

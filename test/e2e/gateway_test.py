@@ -84,7 +84,9 @@ class Doors(GatewayCase):
         self.assertIn("POST", r.headers["allow"])
 
     def test_health_ready_and_metrics(self):
-        self.assertEqual(json.loads(self.ok(request("/health", headers={})).body)["status"], "ok")
+        health = json.loads(self.ok(request("/health", headers={})).body)
+        self.assertEqual(health["status"], "healthy")
+        self.assertTrue(health["services"]["database"]["connected"])
         self.assertTrue(json.loads(self.ok(request("/ready", headers={})).body)["ready"])
         self.ok(chat("openai-think", question()))
         text = self.ok(request("/metrics")).body.decode()
