@@ -13,7 +13,7 @@
 
 #define BODY_SIZE 1450u /* twice, with the rest of a row about 3 KB */
 #define TEXT_SIZE 300u  /* of the answer, which is found by its words */
-#define RECORDS 200000u
+#define RECORDS 50000u
 #define THREADS 4u
 #define FLIGHT_MAX 512u /* tickets a thread may have open */
 

@@ -54,12 +54,12 @@ const ACTIONS: Record<string, () => void> = {
 };
 
 export function startKeyboard(): void {
-  let going = 0; // when g was pressed
+  let going = -Infinity; // when g was pressed
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape" && typing(e)) return (e.target as HTMLElement).blur();
     if (e.metaKey || e.ctrlKey || e.altKey || typing(e) || document.querySelector("dialog[open]")) return;
     const place = e.timeStamp - going < 1500 ? PLACES[e.key] : undefined;
-    going = e.key === "g" ? e.timeStamp : 0;
+    going = e.key === "g" ? e.timeStamp : -Infinity;
     const item = e.target as HTMLElement;
     if (place) go(place);
     else if (e.key === "Enter" && item.matches?.("li[data-item]")) item.querySelector<HTMLElement>(".reasoning-head")?.click();

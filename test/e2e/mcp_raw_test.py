@@ -284,7 +284,7 @@ class Record(unittest.TestCase):
                        (f"log-{i}", now + i, json.dumps([tool]), entry))
             db.execute("INSERT INTO decision_tools SELECT ?, decision_id FROM decisions WHERE "
                        "interaction_id = ?", (tool, f"log-{i}"))
-        db.execute("INSERT INTO decisions_text (decisions_text) VALUES ('rebuild')")  # the engine's part
+        db.execute("INSERT INTO decisions_text (decisions_text) VALUES ('rebuild')")
         db.commit()
         db.close()
 

@@ -21,7 +21,7 @@ import time
 
 from gateway import Gateway, Provider, can_serve, upstream
 
-BINARY = sys.argv[1]
+BINARY = os.path.abspath(sys.argv[1])
 CYCLES = int(os.environ.get("KILL_CYCLES", "20"))
 STREAMS = 32
 SERVER = os.environ.get("RATIONALE_TEST_POSTGRES")

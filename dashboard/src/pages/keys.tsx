@@ -36,7 +36,7 @@ export function KeysPage() {
         {(data) => {
           const all = Array.isArray(data) ? data : (data.keys ?? []);
           return all.length ? (
-            <table class="rows">
+            <div class="wide"><table class="rows even">
               <thead><tr><th>Key</th><th>Models</th><th>Levels</th><th>Reasoning</th><th class="n">Requests a minute</th><th class="n">Tokens a minute</th><th>Spent</th></tr></thead>
               <tbody>
                 {all.map((k) => (
@@ -51,7 +51,7 @@ export function KeysPage() {
                   </tr>
                 ))}
               </tbody>
-            </table>
+            </table></div>
           ) : (
             <Empty title="No keys: whoever reaches this machine's loopback may ask">
               <p>To let others in, make a key and put its digest in the configuration:</p>

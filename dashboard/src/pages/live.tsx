@@ -41,12 +41,12 @@ interface Metrics {
   [name: string]: number | null | undefined;
 }
 
-function Figures({ m }: { m: Metrics | null }) {
+function Figures({ m, running }: { m: Metrics | null; running: number }) {
   const pick = (...names: string[]) => names.map((n) => m?.[n]).find((v) => typeof v === "number");
   const rate = pick("error_rate");
   return (
     <dl class="figures">
-      <Figure label="Running" value={count(pick("active_sessions"))} />
+      <Figure label="Running" value={count(Math.max(running, pick("active_sessions") ?? 0))} />
       <Figure label="Last 24 hours" value={count(pick("sessions_last_24h", "last_24h_sessions", "sessions_24h"))} note="sessions" />
       <Figure label="Model calls" value={count(pick("total_llm_interactions", "llm_interactions", "total_interactions"))} />
       <Figure label="Average" value={duration(pick("average_duration_ms", "avg_duration_ms", "average_session_duration_ms"))} note="a session" />
@@ -108,7 +108,7 @@ export function LivePage() {
       <Title title="Live" about={link === "open" ? "Calls as they run." : link === "lost" ? "The connection was lost; trying again." : "Connecting…"}>
         <button type="button" class="small" aria-pressed={paused} onClick={pause}>{paused ? "Go on" : "Pause"}</button>
       </Title>
-      <Figures m={metrics.data} />
+      <Figures m={metrics.data} running={calls.filter((c) => c.running).length} />
       <AskBox board={board} />
       <section aria-label="Calls" class="calls">
         {calls.length ? calls.map((c) => <CallCard key={c.id} call={c} />) : <FirstCall />}

@@ -64,22 +64,27 @@ function Erase({ id }: { id: string }) {
   );
 }
 
+// To the neighbours in the list one came from; there before the session itself is.
+function Steps({ of }: { of: string }) {
+  const { before, after } = neighbours(of);
+  const step = (id: string | null) => id && go(`/sessions/${encodeURIComponent(id)}`);
+  if (!before && !after) return null;
+  return (
+    <span class="steps">
+      <button type="button" class="small" disabled={!before} data-prev aria-label="The session before in the list" onClick={() => step(before)}>[</button>
+      <button type="button" class="small" disabled={!after} data-next aria-label="The next session in the list" onClick={() => step(after)}>]</button>
+    </span>
+  );
+}
+
 function Actions({ s }: { s: SessionDetail }) {
   const path = `/api/v1/history/sessions/${encodeURIComponent(s.session_id)}/export`;
   const always = useCell(expandAlways) === "yes";
-  const { before, after } = neighbours(s.session_id);
-  const step = (id: string | null) => id && go(`/sessions/${encodeURIComponent(id)}`);
   return (
     <>
       <button type="button" class="small" aria-pressed={always} data-expand onClick={() => (expandAlways.value = always ? "no" : "yes")}>{always ? "Fold reasoning" : "Unfold reasoning"}</button>
       {["json", "csv", "otlp"].map((f) => <a class="button small" download href={`${path}?format=${f}`} aria-label={`Export as ${f.toUpperCase()}`}>{f.toUpperCase()}</a>)}
       <Erase id={s.session_id} />
-      {before || after ? (
-        <span class="steps">
-          <button type="button" class="small" disabled={!before} data-prev aria-label="The session before in the list" onClick={() => step(before)}>[</button>
-          <button type="button" class="small" disabled={!after} data-next aria-label="The next session in the list" onClick={() => step(after)}>]</button>
-        </span>
-      ) : null}
     </>
   );
 }
@@ -161,7 +166,7 @@ export function SessionPage({ id }: { id: string }) {
   return (
     <>
       <p class="crumbs"><a href="/sessions">Sessions</a></p>
-      <Title title={s?.title || (s?.agent_type === "gateway" ? "" : s?.alert_type) || id}>{s ? <Actions s={s} /> : null}</Title>
+      <Title title={s?.title || (s?.agent_type === "gateway" ? "" : s?.alert_type) || id}>{s ? <Actions s={s} /> : null}<Steps of={id} /></Title>
       <Loaded of={{ ...detail, data: s }}>{(data) => <Body s={data} board={board} hash={hash} />}</Loaded>
     </>
   );

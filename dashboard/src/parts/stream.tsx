@@ -20,14 +20,20 @@ export function Stream({ of, kind, label }: { of: Growing; kind: "reasoning" | "
       div.append(plain(fresh));
       fresh = "";
       while (div.childNodes.length > NODES_MAX) div.firstChild?.remove();
+      toEnd();
+    };
+    // Once there is more than it shows, its upper edge fades.
+    const toEnd = () => {
+      if (div.scrollHeight > div.clientHeight) div.dataset.full = "";
       div.scrollTop = div.scrollHeight;
     };
     div.replaceChildren(plain(of.text.slice(-FIRST_MAX)));
-    div.scrollTop = div.scrollHeight;
+    toEnd();
     return of.follow((piece) => {
       if (piece === null) {
         fresh = "";
         div.replaceChildren();
+        delete div.dataset.full;
         return;
       }
       fresh += piece;
