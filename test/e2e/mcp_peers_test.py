@@ -315,6 +315,23 @@ class OurServer(Peers):
                 progress = driver.call("test_tool_with_progress", {}, "progress")
                 self.assertEqual(self.ok(progress)["progress"], 3)
 
+    def test_our_client_and_our_server_agree_over_http(self):
+        child = subprocess.Popen([BINARY, "mcp", "--conformance", "--http", "127.0.0.1:0"], text=True,
+                                 stdout=subprocess.PIPE, env=environment())
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.terminate)
+        url = child.stdout.readline().split()[-1]
+        for era, version in (("legacy", "2025-11-25"), ("modern", "2026-07-28"), ("auto", "2026-07-28")):
+            with Driver("http", url, RATIONALE_ERA=era) as driver:
+                self.assertEqual(driver.ask("era")["version"], version)
+                for region in ("us-west1", "Hällo, 世界", " padded ", ""):
+                    self.said(driver.call("test_custom_header", {"region": region, "priority": -7}))
+                self.assertIn("sampled", self.said(driver.call("test_sampling", {"prompt": "p"})))
+                progress = driver.call("test_tool_with_progress", {}, "progress")
+                self.assertEqual(self.ok(progress)["progress"], 3)
+                self.assertTrue(self.ok(driver.call("test_error_handling"))["is_error"])
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
