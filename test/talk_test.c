@@ -68,7 +68,7 @@ static str turn(struct talks *all, const char *who, const struct say *says, size
     struct talk t;
     str found = STR("");
 
-    talk_begin(all, &t, str_c(who), &r);
+    talk_begin(all, &t, str_c(who), &r, &arena);
     if (!talk_find(all, &t, &arena, &found))
         found = STR("");
     for (const char *p = reply; *p; p++)
@@ -187,13 +187,13 @@ TEST(a_response_is_gone_on_with_by_its_id)
     r.dialect = CHAT_RESPONSES;
     json_init(&doc);
     CHECK(json_parse(&doc, STR("{\"previous_response_id\":\"resp_1\"}"), &e));
-    talk_begin(all, &t, STR(""), &r);
+    talk_begin(all, &t, STR(""), &r, &arena);
     talk_text(&t, STR("yes"));
     talk_end(all, &t, STR("one"), STR("resp_1"));
     r = request((const struct say[]){USER("and now")}, 1);
     r.dialect = CHAT_RESPONSES;
     r.doc = &doc;
-    talk_begin(all, &t, STR(""), &r);
+    talk_begin(all, &t, STR(""), &r, &arena);
     CHECK(talk_find(all, &t, &arena, &found));
     CHECK_STR(found, "one");
     json_release(&doc);

@@ -24,6 +24,24 @@ size_t str_find(str s, str needle)
     return hit ? (size_t)(hit - s.p) : STR_NONE;
 }
 
+size_t str_find_rare(str s, str needle, size_t rare)
+{
+    size_t at = rare;
+
+    assert(rare < needle.n);
+    while (s.n >= needle.n && at <= s.n - needle.n + rare) {
+        const char *hit = memchr(s.p + at, needle.p[rare], s.n - needle.n + rare + 1 - at);
+
+        if (!hit)
+            break;
+        at = (size_t)(hit - s.p);
+        if (memcmp(s.p + at - rare, needle.p, needle.n) == 0)
+            return at - rare;
+        at++;
+    }
+    return STR_NONE;
+}
+
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

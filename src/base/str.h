@@ -88,6 +88,8 @@ static inline str str_slice(str s, size_t from, size_t to)
 
 /* Where needle first stands in s, or STR_NONE. */
 size_t str_find(str s, str needle);
+/* The same, several times as fast where the byte needle.p[rare] seldom stands in such texts. */
+size_t str_find_rare(str s, str needle, size_t rare);
 
 /* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
 str str_trim(str s);

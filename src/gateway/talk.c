@@ -206,23 +206,34 @@ static uint64_t walk(const uint64_t seed[2], const struct chat_request *r, uint6
             if (!of_part(seed, &m->parts[k], &kind, &what))
                 continue;
             chain = link_atom(seed, chain, m->role, kind, what);
-            if (at && count < ATOMS_MAX)
+            if (count < ATOMS_MAX)
                 at[count++] = chain;
         }
     }
-    if (n)
-        *n = count;
+    *n = count;
     return chain;
 }
 
-void talk_begin(struct talks *all, struct talk *t, str who, const struct chat_request *r)
+void talk_begin(struct talks *all, struct talk *t, str who, const struct chat_request *r,
+                struct arena *a)
 {
-    uint64_t asker = map_hash(all->seed, who);
+    uint64_t asker = map_hash(all->seed, who), *at;
+    size_t atoms = 0;
 
+    for (size_t i = 0; i < r->message_count; i++)
+        atoms += r->messages[i].part_count;
+    at = arena_alloc(a, (atoms < ATOMS_MAX ? atoms + 1 : ATOMS_MAX) * sizeof *at);
     t->request = r;
     t->seed[0] = all->seed[0] ^ asker;
     t->seed[1] = all->seed[1];
-    t->asked = t->said = walk(t->seed, r, NULL, NULL);
+    t->asked = walk(t->seed, r, at, &t->place_count);
+    t->places = at;
+    talk_again(t);
+}
+
+void talk_again(struct talk *t)
+{
+    t->said = t->asked;
     t->more = false;
     hash_begin(&t->text, t->seed);
 }
@@ -272,18 +283,12 @@ static struct place *by_words(struct talks *all, const uint64_t *at, size_t n)
 
 bool talk_find(struct talks *all, const struct talk *t, struct arena *a, str *session)
 {
-    size_t atoms = 0, n = 0;
-    uint64_t *at;
     struct place *p;
 
-    for (size_t i = 0; i < t->request->message_count; i++)
-        atoms += t->request->messages[i].part_count;
-    at = arena_alloc(a, (atoms < ATOMS_MAX ? atoms + 1 : ATOMS_MAX) * sizeof *at);
-    (void)walk(t->seed, t->request, at, &n);
     pthread_mutex_lock(&all->lock);
     p = by_id(all, t);
     if (!p)
-        p = by_words(all, at, n);
+        p = by_words(all, t->places, t->place_count);
     if (p)
         *session = arena_dup(a, (str){p->session, p->session_n});
     pthread_mutex_unlock(&all->lock);

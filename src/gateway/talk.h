@@ -1,7 +1,7 @@
 /* talk.h - which conversation a request belongs to, told by its history: a client that says nothing
  * of sessions sends all that was said before, and then some.
  *
- *     talk_begin(talks, &t, who, request);
+ *     talk_begin(talks, &t, who, request, &arena);
  *     if (talk_find(talks, &t, session)) ...            an earlier call's words stand in front
  *     talk_text(&t, text); talk_call(&t, id, name);     what the reply says, as it comes
  *     talk_end(talks, &t, session, reply_id);           the next request with these words is of it
@@ -35,6 +35,8 @@ struct talk_hash {
 
 struct talk {
     const struct chat_request *request;
+    const uint64_t *places; /* of the request's chain, in order */
+    size_t place_count;
     uint64_t seed[2]; /* this asker's */
     uint64_t asked;   /* all that the request says */
     uint64_t said;    /* and the reply's parts so far, but the text at hand */
@@ -42,7 +44,11 @@ struct talk {
     struct talk_hash text;
 };
 
-void talk_begin(struct talks *all, struct talk *t, str who, const struct chat_request *r);
+/* What it has to remember is in the arena. */
+void talk_begin(struct talks *all, struct talk *t, str who, const struct chat_request *r,
+                struct arena *a);
+/* The reply begins anew. */
+void talk_again(struct talk *t);
 /* The session's name into the arena; false if nobody has said this before. */
 bool talk_find(struct talks *all, const struct talk *t, struct arena *a, str *session);
 void talk_text(struct talk *t, str text);

@@ -271,7 +271,8 @@ static bool worth_it(const struct mask *m, str in)
 
     if (m->custom_count || mask_leads_next(&m->leads, in, 0, &end, &buckets))
         return true;
-    return str_find(in, STR("\\u")) != STR_NONE || str_find(in, STR("\\/")) != STR_NONE;
+    return str_find_rare(in, STR("\\u"), 0) != STR_NONE ||
+           str_find_rare(in, STR("\\/"), 0) != STR_NONE;
 }
 
 static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct buf *out,

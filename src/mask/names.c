@@ -111,11 +111,42 @@ static bool ends(str s, str end)
     return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] && str_ends(s, end);
 }
 
+/* What nearly every body of a call is made of. */
+static bool everyday(str name)
+{
+    static const str all[] = {
+        STR_INIT("role"),
+        STR_INIT("content"),
+        STR_INIT("text"),
+        STR_INIT("type"),
+        STR_INIT("model"),
+        STR_INIT("messages"),
+        STR_INIT("name"),
+        STR_INIT("id"),
+        STR_INIT("usage"),
+        STR_INIT("tools"),
+        STR_INIT("function"),
+        STR_INIT("arguments"),
+        STR_INIT("input"),
+        STR_INIT("stream"),
+        STR_INIT("what"),
+        STR_INIT("why"),
+    };
+
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (name.n == all[i].n && name.p[0] == all[i].p[0] && str_eq(name, all[i]))
+            return true;
+    return false;
+}
+
 bool mask_name_is_secret(str name, size_t *rule, bool *number)
 {
     char bytes[NAME_SEEN];
-    str s = plain(name, bytes);
+    str s;
 
+    if (name.n < 3 || everyday(name))
+        return false;
+    s = plain(name, bytes);
     if (s.n < 3)
         return false;
     for (size_t i = 0; i < COUNT_OF(not_names); i++)

@@ -390,7 +390,8 @@ static void hold_unknown(const struct mask_view *t, struct mask_spans *out)
     str s = t->s;
 
     for (size_t at = 0, i;
-         at < s.n && (i = str_find(str_slice(s, at, s.n), STR("apiVersion"))) != STR_NONE;) {
+         at < s.n &&
+         (i = str_find_rare(str_slice(s, at, s.n), STR("apiVersion"), 3)) != STR_NONE;) {
         size_t api = at + i, from, end;
         struct line l = line_at(s, line_start(s, api));
         bool open, list;
@@ -424,7 +425,7 @@ void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
 
     if (!t->final)
         hold_unknown(t, out);
-    if (str_find(s, STR("Secret")) == STR_NONE)
+    if (str_find_rare(s, STR("Secret"), 0) == STR_NONE)
         return;
     for (size_t at = 0, i;
          at < s.n && (i = str_find(str_slice(s, at, s.n), STR("kind"))) != STR_NONE;) {

@@ -65,7 +65,7 @@ struct engine {
     int64_t now_us;         /* of the batch */
     struct buf canon;       /* the bytes of a row, to be digested */
 
-    z_stream z;
+    z_stream z, z_small; /* the second for bodies that a small window is enough for */
     struct json doc, calls;
 
     /* Under the lock: */

@@ -15,6 +15,7 @@
 #include "store/row.h"
 
 #define PACK_MIN 512u
+#define PACK_SMALL 8192u /* a window of 13 bits */
 #define NAME_SIZE_MAX 512u
 #define NAME_SIZE_KEPT 400u
 
@@ -57,18 +58,19 @@ int64_t engine_us(int64_t ms)
 
 static str packed(struct engine *en, str body)
 {
+    z_stream *z = body.n <= PACK_SMALL ? &en->z_small : &en->z;
     char *out;
 
-    if (body.n <= PACK_MIN || deflateReset(&en->z) != Z_OK)
+    if (body.n <= PACK_MIN || deflateReset(z) != Z_OK)
         return body;
     out = arena_alloc(&en->arena, body.n);
-    en->z.next_in = (Bytef *)(uintptr_t)body.p;
-    en->z.avail_in = (uInt)body.n;
-    en->z.next_out = (Bytef *)out;
-    en->z.avail_out = (uInt)(body.n - 1); /* longer is not worth it */
-    if (deflate(&en->z, Z_FINISH) != Z_STREAM_END)
+    z->next_in = (Bytef *)(uintptr_t)body.p;
+    z->avail_in = (uInt)body.n;
+    z->next_out = (Bytef *)out;
+    z->avail_out = (uInt)(body.n - 1); /* longer is not worth it */
+    if (deflate(z, Z_FINISH) != Z_STREAM_END)
         return body;
-    return (str){out, body.n - 1 - en->z.avail_out};
+    return (str){out, body.n - 1 - z->avail_out};
 }
 
 size_t engine_row_values(struct engine *en, const struct store_call *row,

@@ -26,7 +26,8 @@ void call_record_begin(struct call *c)
     c->record.on = g->records;
     if (!g->records)
         return;
-    talk_begin(g->talks, &c->record.talk, c->in.key ? c->in.key->name : STR(""), c->in.request);
+    talk_begin(
+        g->talks, &c->record.talk, c->in.key ? c->in.key->name : STR(""), c->in.request, &c->arena);
     if (c->in.session.n)
         return;
     c->in.session = talk_find(g->talks, &c->record.talk, &c->arena, &session) ? session : c->in.id;
@@ -47,8 +48,7 @@ void call_record_anew(struct call *c)
     r->first = r->last = NULL;
     r->count = r->seen = r->tools = r->front_n = 0;
     r->kept[0] = r->kept[1] = 0;
-    talk_begin(
-        c->gl->gateway->talks, &r->talk, c->in.key ? c->in.key->name : STR(""), c->in.request);
+    talk_again(&r->talk);
 }
 
 /* ---- as it comes ---- */
