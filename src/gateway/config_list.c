@@ -85,6 +85,17 @@ static void tell_given(struct lister *l, const char *front, const char *const *n
     }
 }
 
+/* "providers.NAME."; names are short, by config_check_name. */
+static void front_make(char front[160], const char *list, str name)
+{
+    size_t n = strlen(list);
+
+    assert(n + name.n + 2 <= 160);
+    memcpy(front, list, n);
+    memcpy(front + n, name.p, name.n);
+    memcpy(front + n + name.n, ".", 2);
+}
+
 static void tell_provider(struct lister *l, const struct config_provider *p,
                           const struct json_node *v)
 {
@@ -100,7 +111,7 @@ static void tell_provider(struct lister *l, const struct config_provider *p,
     const struct json_node *url = json_find(l->doc, v, STR("base_url"));
     char front[160];
 
-    (void)snprintf(front, sizeof front, "providers." STR_FMT ".", STR_ARG(p->name));
+    front_make(front, "providers.", p->name);
     buf_printf(&l->path, "%skind", front);
     buf_add(&l->value, p->replay ? STR("replay") : str_c(chat_dialect_name(p->dialect)));
     tell(l, json_find(l->doc, v, STR("kind")));
@@ -122,7 +133,7 @@ static void tell_key(struct lister *l, const struct config_key *k, const struct 
     const struct json_node *digest = json_find(l->doc, v, STR("sha256"));
     char front[160], hex[SHA256_HEX_SIZE];
 
-    (void)snprintf(front, sizeof front, "keys." STR_FMT ".", STR_ARG(k->name));
+    front_make(front, "keys.", k->name);
     if (digest) {
         sha256_hex(k->sha256, hex);
         buf_printf(&l->path, "%ssha256", front);
@@ -166,8 +177,7 @@ void config_each(const struct config *c, void (*fn)(void *ctx, const struct conf
     tell_listen(&l, root);
     tell_rows(&l, "", &config_top_rows, root, c, false);
     for (size_t i = 0; i < COUNT_OF(c->presets); i++) {
-        (void)snprintf(
-            front, sizeof front, "llm.reasoning_presets." STR_FMT ".", STR_ARG(c->presets[i].name));
+        front_make(front, "llm.reasoning_presets.", c->presets[i].name);
         tell_rows(&l,
                   front,
                   &config_preset_rows,
