@@ -309,6 +309,7 @@ static void note(struct talks *t, uint64_t hash, str session, bool sure)
         p->sure = true;
     } else {
         p = &t->places[t->next];
+        assert(p);
         if (t->count == t->count_max)
             map_remove(&t->by_hash, (str){(const char *)&p->hash, sizeof p->hash});
         else
