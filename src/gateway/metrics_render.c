@@ -332,6 +332,11 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
         metrics_line(t, "", rows[i].labels, rows[i].value, 1);
     }
     metrics_family(t,
+                   PREFIX "history_window_seconds",
+                   METRICS_GAUGE,
+                   "What may be lost with the machine's power: 0 where calls wait for the disk.");
+    metrics_line(t, "", "", g->history_window_ms, 1000);
+    metrics_family(t,
                    PREFIX "history_commit_seconds",
                    METRICS_HISTOGRAM,
                    "Bringing a group of records to disk.");
