@@ -57,9 +57,10 @@ struct call_record {
     bool on;
     struct call_segment *first, *last;
     size_t count;
-    size_t seen;    /* events of the frame at hand that were looked at */
-    size_t kept[2]; /* bytes of reasoning and answer, masked, pieces included */
-    struct buf raw; /* more of the text at hand, not masked yet */
+    size_t seen;            /* events of the frame at hand that were looked at */
+    size_t kept[2];         /* bytes of reasoning and answer, masked, pieces included */
+    int64_t thought_tokens; /* of the stretches that are over */
+    struct buf raw;         /* more of the text at hand, not masked yet */
     size_t tools;
     char front[CALL_FRONT_MAX];
     size_t front_n;
