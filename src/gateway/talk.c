@@ -247,8 +247,11 @@ static struct place *place_at(struct talks *t, uint64_t hash)
     return found ? &t->places[found->value.u64] : NULL;
 }
 
+/* An id of ours goes out with a prefix that it does not have in here. */
 static uint64_t id_place(const struct talk *t, str id)
 {
+    if (str_starts(id, STR("resp_")))
+        id = str_slice(id, 5, id.n);
     return link_atom(t->seed, 0, CHAT_ASSISTANT, ATOM_REPLY_ID, map_hash(t->seed, id));
 }
 
@@ -349,15 +352,19 @@ void talk_call(struct talk *t, str id, str name)
     t->said = link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_CALL, of_call(t->seed, id, name));
 }
 
-void talk_end(struct talks *all, struct talk *t, str session, str reply_id)
+void talk_end(struct talks *all, struct talk *t, str session, str reply_id, str own_id)
 {
+    bool named = t->request->dialect == CHAT_RESPONSES;
+
     text_over(t);
     session = str_slice(session, 0, session.n < TALK_SESSION_MAX ? session.n : TALK_SESSION_MAX);
     pthread_mutex_lock(&all->lock);
     note(all, t->asked, session, false);
     if (t->more && t->said != t->asked)
         note(all, t->said, session, true);
-    if (reply_id.n)
+    if (named && reply_id.n)
         note(all, id_place(t, reply_id), session, true);
+    if (named && own_id.n)
+        note(all, id_place(t, own_id), session, true);
     pthread_mutex_unlock(&all->lock);
 }

@@ -322,7 +322,7 @@ static void end_with(struct call *c, const struct chat_error *error)
 {
     c->error = *error;
     c->status = error->status;
-    c->sum.error_type = error->code.n ? error->code : STR("upstream");
+    c->sum.error_type = error->code.n ? call_mask_text(c, error->code) : STR("upstream");
     if (c->sink)
         c->sink->on_error(c->ctx, error);
     call_finish(c);
