@@ -37,11 +37,13 @@ static bool quick(struct buf *out, double v)
 {
     double a = v < 0 ? -v : v, power = 10;
 
-    for (int decimals = 1; decimals <= 18 && a * power < 1e15; decimals++, power *= 10) {
+    for (int decimals = 1; decimals <= 18 && a * power < 1e15; decimals++) {
         uint64_t m = (uint64_t)(a * power + 0.5), whole;
 
-        if ((double)m / power != a)
+        if ((double)m / power != a) {
+            power *= 10;
             continue;
+        }
         whole = (uint64_t)a;
         for (int i = 0; i < decimals; i++)
             whole *= 10;
