@@ -81,13 +81,26 @@ static void segment_over(struct call *c)
     if (s->kind != CALL_SEG_TOOL)
         settle_text(c, true);
     s->end_ns = loop_now_ns(c->gl->loop);
-    if (s->kind == CALL_SEG_REASONING) { /* counted before it is kept: what no other one has */
+    if (s->kind == CALL_SEG_REASONING && !s->opaque) { /* counted before it is kept: what no other one has */
         s->tokens = pipe_tokens(&c->pipe) - c->record.thought_tokens;
         c->record.thought_tokens += s->tokens;
     } else if (s->kind == CALL_SEG_ANSWER)
         s->tokens = (int64_t)((c->record.kept[CALL_SEG_ANSWER] - s->at + ESTIMATE - 1) / ESTIMATE);
     if (s->kind != CALL_SEG_TOOL)
         s->size = c->record.kept[s->kind] - s->at;
+}
+
+/* Thoughts that stand apart in the reply do so in its record, as in split/extract.h. */
+static void thought_apart(struct call *c)
+{
+    size_t *kept = &c->record.kept[CALL_SEG_REASONING];
+
+    if (c->thought.n && c->thought.p[c->thought.n - 1] != '\n')
+        buf_add_c(&c->thought, '\n');
+    if (*kept && c->config->keep == CONFIG_KEEP_TEXT) {
+        buf_add_c(&c->reasoning, '\n');
+        ++*kept;
+    }
 }
 
 /* The stretch at hand, or a new one where the kind changes; beyond the ceiling all is one. */
@@ -100,6 +113,8 @@ static struct call_segment *segment(struct call *c, enum call_segment_kind kind,
         ((r->last->kind == kind && !fresh && !r->last->opaque) || r->count == CALL_SEGMENTS_MAX))
         return r->last;
     segment_over(c);
+    if (kind == CALL_SEG_REASONING && !fresh)
+        thought_apart(c);
     s = arena_alloc(&c->arena, sizeof *s);
     *s = (struct call_segment){.kind = kind,
                                .at = kind == CALL_SEG_TOOL ? r->tools : r->kept[kind],
