@@ -81,7 +81,8 @@ static void segment_over(struct call *c)
     if (s->kind != CALL_SEG_TOOL)
         settle_text(c, true);
     s->end_ns = loop_now_ns(c->gl->loop);
-    if (s->kind == CALL_SEG_REASONING && !s->opaque) { /* counted before it is kept: what no other one has */
+    /* Thoughts are counted before they are kept: what no stretch before has is this one's. */
+    if (s->kind == CALL_SEG_REASONING && !s->opaque) {
         s->tokens = pipe_tokens(&c->pipe) - c->record.thought_tokens;
         c->record.thought_tokens += s->tokens;
     } else if (s->kind == CALL_SEG_ANSWER)
