@@ -41,6 +41,8 @@ static void who(struct history_job *j)
     const struct config_key *k = j->ex->key;
 
     j->asker.key_name = k && !api_operator(j->ex) ? arena_dup(&j->arena, k->name) : STR("");
+    j->key = k ? arena_dup(&j->arena, k->name) : STR("");
+    j->all = api_operator(j->ex);
     j->asker.hide_reasoning = k && k->reasoning == CONFIG_HIDE;
     j->asker.now_us = clock_wall_ms(j->worker->daemon->gateway.clock) * 1000;
     running(j);
@@ -62,6 +64,7 @@ struct history_job *history_job_new(struct exchange *ex,
     *j = (struct history_job){.ex = ex, .worker = ex->worker, .ask = ask, .answer = answer};
     arena_init(&j->arena, ARENA_MAX);
     buf_init(&j->out, QUERY_OUT_MAX);
+    buf_init(&j->body, JSON_SIZE_MAX);
     j->filter = query_filter_none;
     j->page = (struct query_page){.limit = 20, .page = 1, .cursor = STR(""), .sort = STR("")};
     j->id = j->words = j->name = STR("");
@@ -74,6 +77,7 @@ void history_job_free(struct history_job *j)
     if (j->exporting)
         query_export_release(&j->export);
     buf_release(&j->out);
+    buf_release(&j->body);
     arena_release(&j->arena);
     free(j);
 }

@@ -22,6 +22,10 @@ struct history_job {
     struct query_filter filter;
     struct query_page page;
     str id, words;
+    /* Of a thread: who asks and may see all; what was sent. */
+    str key;
+    bool all;
+    struct buf body;
     int what; /* of an erasure: enum store_erase_what */
     bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
     void (*answer)(struct history_job *j); /* on the loop; takes over the job */

@@ -14,6 +14,7 @@
  *   params.c     what stands behind the question mark
  *   work.c       threads that read the record
  *   history.c    sessions, calls, decisions: questions to the record; history_export.c
+ *   threads.c    threads of agents: checkpoints, writes, state
  *   login.c      a key shown once, then a cookie
  *   admin.c      providers, levels, keys, the system; openapi.json
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
@@ -59,8 +60,9 @@ struct daemon {
     str questions;        /* lent, or empty */
     pthread_mutex_t lock; /* of working */
     pthread_cond_t ended;
-    unsigned working;  /* threads of workers */
-    struct work *work; /* NULL: nothing is on record */
+    unsigned working;        /* threads of workers */
+    struct work *work;       /* NULL: nothing is on record */
+    struct threads *threads; /* of agents; likewise */
     struct login *login;
     int64_t started_ms;
     const char *listen_flag; /* or NULL */
@@ -161,6 +163,13 @@ void session_delete_handle(struct exchange *ex);
 void erase_handle(struct exchange *ex);
 void audit_handle(struct exchange *ex);
 void audit_verify_handle(struct exchange *ex);
+
+/* threads.c: what stands behind a thread's id, and all checkpoints */
+void thread_get_handle(struct exchange *ex);
+void thread_put_handle(struct exchange *ex);
+void thread_post_handle(struct exchange *ex);
+void thread_delete_handle(struct exchange *ex);
+void checkpoints_handle(struct exchange *ex);
 
 /* admin.c, admin_system.c */
 void providers_handle(struct exchange *ex);

@@ -4,6 +4,7 @@
  */
 #include "serve/serve.h"
 
+#include "agent/thread.h"
 #include "base/log.h"
 #include "serve/internal.h"
 #include "serve/work.h"
@@ -300,10 +301,14 @@ bool serve_run(const struct serve_options *o, struct err *e)
                       e);
     if (ok) {
         d.login = login_new(&clock_real);
-        if (d.gateway.records)
+        if (d.gateway.records) {
             d.work = work_new(c->store_url, d.gateway.store, READERS, &log);
+            if (!threads_open(c->store_url, &d.threads, e))
+                log_warn("there are no threads", LOG_ERR(e));
+        }
         ok = run(&d, o, &set, e);
         work_free(d.work);
+        threads_close(d.threads);
         login_free(d.login);
         gateway_release(&d.gateway);
     }

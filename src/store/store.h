@@ -37,7 +37,8 @@
 
 struct store;
 
-enum store_durability { STORE_DURABLE, STORE_FAST }; /* fast: tickets at once, sync within 50 ms */
+enum store_durability { STORE_DURABLE, STORE_FAST }; /* fast: tickets at once, sync soon */
+#define STORE_FAST_MS 50                             /* within so long */
 
 struct store_options {
     str url; /* "sqlite:PATH", "postgres://..."; or "none": nothing is kept, every ticket is well */

@@ -187,6 +187,7 @@ void call_free(struct call *c)
     buf_give(bufs, &c->attempts);
     buf_give(bufs, &c->record.raw);
     call_mask_release(c);
+    call_keep_release(c);
     arena_release(&c->arena);
     spare_free(c, c->size);
     setup_release(setup);

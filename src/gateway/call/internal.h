@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "gateway/call.h"
 #include "gateway/pipe.h"
 #include "gateway/talk.h"
@@ -125,6 +126,7 @@ struct call {
     struct buf thought;           /* reasoning so far, for a second call */
     struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
     struct call_record record;
+    struct map *keys; /* of the vault, by the ids in the request; NULL: not made yet */
     struct mask_stream mask_answer, mask_reasoning;
     str request;         /* for the record, masked; empty: not made yet */
     uint32_t pieces;     /* put so far */
@@ -192,6 +194,7 @@ void call_keep_event(struct call *c, const struct chat_event *ev);
 void call_keep_put(struct call *c);
 /* The vault's name for a call of the history; empty if the history has two under one id. */
 str call_keep_key(struct call *c, str id);
+void call_keep_release(struct call *c);
 
 /* finish.c */
 void call_summarize(struct call *c);

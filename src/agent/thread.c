@@ -1,0 +1,423 @@
+/* thread.c - see thread.h: opening, and what comes in.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/thread_in.h"
+
+#define REFS_MAX ((size_t)8 << 20)
+
+bool threads_open(str url, struct threads **out, struct err *e)
+{
+    struct threads *t = base_alloc(sizeof *t);
+
+    memset(t, 0, sizeof *t);
+    if (!db_open(url, DB_WRITE, &t->writer, e) || !db_open(url, DB_READ, &t->reader, e)) {
+        db_close(t->writer);
+        free(t);
+        return false;
+    }
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_mutex_init(&t->read_lock, NULL);
+    *out = t;
+    return true;
+}
+
+void threads_close(struct threads *t)
+{
+    if (!t)
+        return;
+    db_close(t->writer);
+    db_close(t->reader);
+    pthread_mutex_destroy(&t->lock);
+    pthread_mutex_destroy(&t->read_lock);
+    free(t);
+}
+
+int64_t thread_special(str channel, int64_t idx)
+{
+    static const struct {
+        str channel;
+        int64_t idx;
+    } table[] = {
+        {STR_INIT("__error__"), -1},
+        {STR_INIT("__scheduled__"), -2},
+        {STR_INIT("__interrupt__"), -3},
+        {STR_INIT("__resume__"), -4},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        if (str_eq(channel, table[i].channel))
+            return table[i].idx;
+    return idx;
+}
+
+/* ---- whose it is ---- */
+
+bool thread_missing(struct err *e, str thread)
+{
+    return err_set(
+        e, ERR_NOT_FOUND, "there is no thread \"" STR_FMT "\"", STR_ARG(str_slice(thread, 0, 120)));
+}
+
+struct seen {
+    str key;
+    bool there, ours;
+};
+
+static bool on_owner(void *ctx, const struct db_value *c, size_t n)
+{
+    struct seen *s = ctx;
+
+    (void)n;
+    s->there = true;
+    s->ours = str_eq(c[0].s, s->key);
+    return false;
+}
+
+static bool owner(struct db *db, const struct thread_asker *who, str thread, struct seen *out,
+                  struct err *e)
+{
+    struct db_value args[] = {db_text(thread)};
+
+    *out = (struct seen){.key = who->key};
+    if (!db_query(db,
+                  "SELECT key_name FROM threads WHERE thread_id = $1",
+                  args,
+                  1,
+                  (struct db_rows){on_owner, out},
+                  e))
+        return false;
+    out->ours = out->there && (out->ours || who->all);
+    return true;
+}
+
+bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool *there,
+                 struct err *e)
+{
+    struct seen s;
+
+    if (!owner(db, who, thread, &s, e))
+        return false;
+    *there = s.ours;
+    return true;
+}
+
+/* The thread is made if it is not there. */
+static bool claim(struct db *db, const struct thread_asker *who, str thread, struct err *e)
+{
+    struct db_value args[] = {db_text(thread), db_text(who->key), db_int(who->now_us)};
+    struct seen s;
+
+    if (!db_run(db,
+                "INSERT INTO threads (thread_id, key_name, created_us, updated_us)"
+                " VALUES ($1, $2, $3, $3) ON CONFLICT (thread_id) DO UPDATE SET updated_us = $3",
+                args,
+                COUNT_OF(args),
+                e) ||
+        !owner(db, who, thread, &s, e))
+        return false;
+    return s.ours || thread_missing(e, thread);
+}
+
+/* ---- checkpoints ---- */
+
+/* What a put is made of while it is on its way. */
+struct putting {
+    struct db *db;
+    const struct thread_asker *who;
+    const struct thread_tuple *put;
+    struct arena arena;
+    struct json checkpoint; /* of the put */
+    struct json parent, parent_refs;
+    struct buf refs;
+    struct json_out out;
+};
+
+struct texts {
+    struct arena *arena;
+    str a, b;
+    bool found;
+};
+
+static bool on_texts(void *ctx, const struct db_value *c, size_t n)
+{
+    struct texts *t = ctx;
+
+    t->found = true;
+    t->a = arena_dup(t->arena, c[0].s);
+    if (n > 1)
+        t->b = arena_dup(t->arena, c[1].s);
+    return false;
+}
+
+static bool read_parent(struct putting *p, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(p->put->thread), db_text(p->put->ns), db_text(p->put->parent)};
+    struct texts t = {.arena = &p->arena};
+
+    if (!p->put->parent.n)
+        return true;
+    if (!db_query(p->db,
+                  "SELECT checkpoint, refs FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
+                  " AND checkpoint_id = $3",
+                  args,
+                  COUNT_OF(args),
+                  (struct db_rows){on_texts, &t},
+                  e))
+        return false;
+    return !t.found || (json_parse(&p->parent, t.a, e) && json_parse(&p->parent_refs, t.b, e));
+}
+
+static const struct json_node *versions(const struct json *checkpoint)
+{
+    return json_find(checkpoint, json_root(checkpoint), STR("channel_versions"));
+}
+
+/* The parent's value of a channel, if it has one. */
+static bool inherited(struct putting *p, str channel, str *version, str *writer)
+{
+    const struct json_node *v = versions(&p->parent), *w;
+
+    v = v ? json_find(&p->parent, v, channel) : NULL;
+    w = v ? json_find(&p->parent_refs, json_root(&p->parent_refs), channel) : NULL;
+    if (!v || !json_text(&p->parent_refs, w, &p->arena, writer))
+        return false;
+    *version = json_raw(&p->parent, v);
+    return true;
+}
+
+/* A copy of a sibling has its versions and names that one's parent: its values are the newest of
+ * that version. */
+static bool of_version(struct putting *p, str channel, str version, str *writer, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(p->put->thread), db_text(p->put->ns), db_text(channel), db_text(version)};
+    struct texts t = {.arena = &p->arena, .a = STR("")};
+
+    if (!db_query(
+            p->db,
+            "SELECT writer FROM thread_values WHERE thread_id = $1 AND ns = $2"
+            " AND channel = $3 AND version = $4 ORDER BY created_us DESC, writer DESC LIMIT 1",
+            args,
+            COUNT_OF(args),
+            (struct db_rows){on_texts, &t},
+            e))
+        return false;
+    *writer = t.a;
+    return true;
+}
+
+static const struct thread_value *given(const struct thread_tuple *put, str channel)
+{
+    for (size_t i = 0; i < put->value_count; i++)
+        if (str_eq(put->values[i].channel, channel))
+            return &put->values[i];
+    return NULL;
+}
+
+/* One channel: a value of its own, or whose it is. */
+static bool put_channel(struct putting *p, str channel, str version, struct err *e)
+{
+    struct thread_place at = {p->put->thread, p->put->ns, channel};
+    const struct thread_value *v = given(p->put, channel);
+    str base_version = STR(""), base_writer = STR(""), writer = STR("");
+    bool has_base = inherited(p, channel, &base_version, &base_writer);
+
+    if (v && !v->empty) {
+        struct thread_value whole = *v;
+
+        whole.version = version;
+        writer = p->put->id;
+        if (!thread_value_write(
+                p->db, &at, &whole, writer, base_version, base_writer, p->who->now_us, e))
+            return false;
+    } else if (!v && has_base && str_eq(base_version, version)) {
+        writer = base_writer;
+    } else if (!v && !of_version(p, channel, version, &writer, e)) {
+        return false;
+    }
+    if (writer.n) {
+        json_out_key(&p->out, channel);
+        json_out_str(&p->out, writer);
+    }
+    return true;
+}
+
+static bool put_channels(struct putting *p, struct err *e)
+{
+    const struct json_node *all = versions(&p->checkpoint), *key;
+    size_t n = 0;
+    str name;
+
+    json_out_object(&p->out);
+    for (key = json_first(&p->checkpoint, all); key; key = json_next(&p->checkpoint, all, key)) {
+        if (++n > THREAD_CHANNELS_MAX)
+            return err_set(
+                e, ERR_INPUT, "checkpoint: has more than %d channels", THREAD_CHANNELS_MAX);
+        if (!json_text(&p->checkpoint, key, &p->arena, &name) ||
+            !put_channel(p, name, json_raw(&p->checkpoint, json_value(key)), e))
+            return false;
+    }
+    json_out_end(&p->out);
+    return json_out_ok(&p->out, e);
+}
+
+static bool put_row(struct putting *p, struct err *e)
+{
+    const struct thread_tuple *put = p->put;
+    struct db_value args[] = {
+        db_text(put->thread),
+        db_text(put->ns),
+        db_text(put->id),
+        put->parent.n ? db_text(put->parent) : db_null(),
+        db_text(put->checkpoint),
+        db_text(buf_str(&p->refs)),
+        db_text(put->metadata),
+        db_int(p->who->now_us),
+    };
+
+    return db_run(p->db,
+                  "INSERT INTO thread_checkpoints (thread_id, ns, checkpoint_id, parent_id,"
+                  " checkpoint, refs, metadata, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+                  " ON CONFLICT (thread_id, ns, checkpoint_id) DO UPDATE SET"
+                  " parent_id = excluded.parent_id, checkpoint = excluded.checkpoint,"
+                  " refs = excluded.refs, metadata = excluded.metadata",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+/* Every value that is given belongs to a version. */
+static bool all_versioned(struct putting *p, struct err *e)
+{
+    const struct json_node *all = versions(&p->checkpoint);
+
+    for (size_t i = 0; i < p->put->value_count; i++)
+        if (!all || !json_find(&p->checkpoint, all, p->put->values[i].channel))
+            return err_set(e,
+                           ERR_INPUT,
+                           "values: channel \"" STR_FMT "\" is not in channel_versions",
+                           STR_ARG(str_slice(p->put->values[i].channel, 0, 80)));
+    return true;
+}
+
+static bool put_all(struct putting *p, struct err *e)
+{
+    return json_parse(&p->checkpoint, p->put->checkpoint, e) && all_versioned(p, e) &&
+           claim(p->db, p->who, p->put->thread, e) && read_parent(p, e) && put_channels(p, e) &&
+           put_row(p, e);
+}
+
+static bool put_writes(struct db *db, const struct thread_asker *who,
+                       const struct thread_tuple *put, struct err *e)
+{
+    if (!claim(db, who, put->thread, e))
+        return false;
+    for (size_t i = 0; i < put->write_count; i++) {
+        const struct thread_write *w = &put->writes[i];
+        struct db_value args[] = {
+            db_text(put->thread),
+            db_text(put->ns),
+            db_text(put->id),
+            db_text(w->task),
+            db_int(w->idx),
+            db_text(w->channel),
+            db_text(w->type),
+            db_blob(w->bytes),
+        };
+
+        if (!db_run(db,
+                    "INSERT INTO thread_writes (thread_id, ns, checkpoint_id, task_id, idx,"
+                    " channel, type, value) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+                    " ON CONFLICT (thread_id, ns, checkpoint_id, task_id, idx) DO UPDATE SET"
+                    " channel = excluded.channel, type = excluded.type, value = excluded.value"
+                    " WHERE thread_writes.idx < 0",
+                    args,
+                    COUNT_OF(args),
+                    e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- transactions ---- */
+
+static bool end(struct db *db, bool ok, struct err *e)
+{
+    if (ok && db_commit(db, e))
+        return true;
+    db_rollback(db);
+    return false;
+}
+
+bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
+                 struct err *e)
+{
+    struct putting p = {.db = t->writer, .who = who, .put = put};
+    bool ok;
+
+    arena_init(&p.arena, THREAD_TUPLE_MAX);
+    buf_init(&p.refs, REFS_MAX);
+    json_out_init(&p.out, &p.refs);
+    json_init(&p.checkpoint);
+    json_init(&p.parent);
+    json_init(&p.parent_refs);
+    pthread_mutex_lock(&t->lock);
+    ok = db_begin(t->writer, true, e);
+    if (ok)
+        ok = end(t->writer, put_all(&p, e), e);
+    pthread_mutex_unlock(&t->lock);
+    json_release(&p.parent_refs);
+    json_release(&p.parent);
+    json_release(&p.checkpoint);
+    buf_release(&p.refs);
+    arena_release(&p.arena);
+    return ok;
+}
+
+bool threads_put_writes(struct threads *t, const struct thread_asker *who,
+                        const struct thread_tuple *put, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&t->lock);
+    ok = db_begin(t->writer, true, e);
+    if (ok)
+        ok = end(t->writer, put_writes(t->writer, who, put, e), e);
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}
+
+static bool delete_all(struct db *db, const struct thread_asker *who, str thread, struct err *e)
+{
+    static const char *const tables[] = {
+        "DELETE FROM thread_writes WHERE thread_id = $1",
+        "DELETE FROM thread_values WHERE thread_id = $1",
+        "DELETE FROM thread_checkpoints WHERE thread_id = $1",
+        "DELETE FROM threads WHERE thread_id = $1",
+    };
+    struct db_value args[] = {db_text(thread)};
+    struct seen s;
+
+    if (!owner(db, who, thread, &s, e))
+        return false;
+    if (s.there && !s.ours)
+        return thread_missing(e, thread);
+    for (size_t i = 0; i < COUNT_OF(tables); i++)
+        if (!db_run(db, tables[i], args, 1, e))
+            return false;
+    return true;
+}
+
+bool threads_delete(struct threads *t, const struct thread_asker *who, str thread, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&t->lock);
+    ok = db_begin(t->writer, true, e);
+    if (ok)
+        ok = end(t->writer, delete_all(t->writer, who, thread, e), e);
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}

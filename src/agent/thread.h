@@ -1,0 +1,98 @@
+/* thread.h - threads of an agent: checkpoints with parents, the values of their channels, pending
+ * writes.
+ *
+ *     struct threads *t;
+ *     if (!threads_open(url, &t, e)) ...
+ *     threads_put(t, &who, &put, e)             on disk when it returns; any thread
+ *     threads_get(t, &who, thread, ns, id, &arena, &tuple, e)
+ *     threads_close(t);
+ *
+ * A checkpoint brings only the values of the channels that changed; the others are its parent's. A
+ * value is kept as what differs from the one before, and whole again once the differences weigh as
+ * much as that: what is stored grows with what is said, not with its square. Going back in time is
+ * putting a checkpoint with an older parent; two children of one parent never see each other's
+ * values, even if they count versions alike.
+ *
+ * A thread belongs to the key that made it. Values are bytes with a type that nobody here looks
+ * into; versions and checkpoints are JSON as they came.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+#define THREAD_ID_MAX 512
+#define THREAD_CHANNELS_MAX 4096
+#define THREAD_WRITES_MAX 10000
+#define THREAD_LIST_MAX 1000
+#define THREAD_TUPLE_MAX ((size_t)64 << 20) /* values and writes of one checkpoint */
+
+struct threads;
+
+struct thread_asker {
+    str key;  /* whose threads */
+    bool all; /* of every key */
+    int64_t now_us;
+};
+
+struct thread_value {
+    str channel;
+    str version; /* JSON, as it stands in the checkpoint's channel_versions */
+    str type, bytes;
+    bool empty; /* the channel changed and has no value now */
+};
+
+struct thread_write {
+    str task;
+    int64_t idx; /* in the task; below 0: thread_special */
+    str channel, type, bytes;
+};
+
+struct thread_tuple {
+    str thread, ns, id;
+    str parent;               /* "": none */
+    str checkpoint, metadata; /* JSON objects; channel_versions is in the checkpoint */
+    struct thread_value *values;
+    size_t value_count;
+    struct thread_write *writes;
+    size_t write_count;
+};
+
+struct thread_filter {
+    str thread;
+    const str *ns; /* NULL: all */
+    str before;    /* ids below this one; "": all */
+    str metadata;  /* a JSON object whose members must be equal; "": any */
+    size_t count_max;
+};
+
+bool threads_open(str url, struct threads **out, struct err *e) MUST_USE;
+void threads_close(struct threads *t); /* NULL: nothing */
+
+/* Of the tuple all but the writes. Putting the same again changes nothing. */
+bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
+                 struct err *e) MUST_USE;
+/* A write that is there stays as it is; one with a special index is replaced. The checkpoint may
+ * still be on its way. */
+bool threads_put_writes(struct threads *t, const struct thread_asker *who,
+                        const struct thread_tuple *put, struct err *e) MUST_USE;
+/* The index of a channel that has a fixed one (errors, interrupts, ...), else idx. */
+int64_t thread_special(str channel, int64_t idx);
+
+/* id "" is the newest. ERR_NOT_FOUND if there is none. Texts are in the arena, which must have room
+ * for THREAD_TUPLE_MAX and a quarter more. */
+bool threads_get(struct threads *t, const struct thread_asker *who, str thread, str ns, str id,
+                 struct arena *a, struct thread_tuple *out, struct err *e) MUST_USE;
+/* Which there are, the newest first: only thread, ns and id are set. */
+bool threads_list(struct threads *t, const struct thread_asker *who, const struct thread_filter *f,
+                  struct arena *a, struct thread_tuple **out, size_t *n, struct err *e) MUST_USE;
+/* All that is known of it; none is no error. */
+bool threads_delete(struct threads *t, const struct thread_asker *who, str thread,
+                    struct err *e) MUST_USE;
+/* Keeps the newest `keep` checkpoints of each namespace and all that their state is made of: values
+ * they have from older ones, and older ones whose writes stand for a value. */
+bool threads_prune(struct threads *t, const struct thread_asker *who, str thread, size_t keep,
+                   size_t *removed, struct err *e) MUST_USE;

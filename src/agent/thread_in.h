@@ -1,0 +1,50 @@
+/* thread_in.h - what the files of thread.h share.
+ *
+ *   thread.c         opening; checkpoints and writes in
+ *   thread_read.c    checkpoints out
+ *   thread_value.c   values as what differs from the one before
+ *   thread_prune.c   what nobody can reach any more
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "agent/thread.h"
+#include "base/json.h"
+#include "store/db.h"
+
+struct threads {
+    struct db *writer, *reader;
+    pthread_mutex_t lock, read_lock;
+};
+
+/* Where a channel of a thread is. */
+struct thread_place {
+    str thread, ns, channel;
+};
+
+/* A value read, and where it stands in its chain of differences. */
+struct thread_blob {
+    struct buf bytes;
+    char type[64];
+    size_t type_size;
+    bool found, broken;
+    int64_t depth, since, whole;
+};
+
+void thread_blob_init(struct thread_blob *b);
+void thread_blob_release(struct thread_blob *b);
+/* found says whether there is one. */
+bool thread_value_read(struct db *db, const struct thread_place *at, str version, str writer,
+                       struct thread_blob *out, struct err *e) MUST_USE;
+/* As a difference from the base, if it has a writer and that is shorter. */
+bool thread_value_write(struct db *db, const struct thread_place *at, const struct thread_value *v,
+                        str writer, str base_version, str base_writer, int64_t now_us,
+                        struct err *e) MUST_USE;
+
+/* Whether the thread is there and may be seen. */
+bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool *there,
+                 struct err *e) MUST_USE;
+bool thread_missing(struct err *e, str thread);

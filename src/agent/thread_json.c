@@ -1,0 +1,187 @@
+/* thread_json.c - see thread_json.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/thread_json.h"
+
+#include "mcp/base64.h"
+
+#define TYPE_MAX 64
+
+static bool read_value(const struct json *doc, const struct json_node *v, struct arena *a,
+                       str *type, str *bytes, struct err *e)
+{
+    const struct json_node *json = json_find(doc, v, STR("json"));
+    str text;
+    struct buf b;
+    bool ok;
+
+    if (!json_text(doc, json_find(doc, v, STR("type")), a, type) || !type->n || type->n > TYPE_MAX)
+        return err_set(e, ERR_INPUT, "type: of a value must be a text of 1 to %d bytes", TYPE_MAX);
+    if (json) {
+        *bytes = json_raw(doc, json);
+        return true;
+    }
+    if (!json_text(doc, json_find(doc, v, STR("base64")), a, &text))
+        return err_set(e, ERR_INPUT, "json: must be in a value, or else base64");
+    buf_init(&b, text.n + 4);
+    ok = mcp_base64_decode(text, &b);
+    *bytes = ok ? arena_dup(a, buf_str(&b)) : STR("");
+    buf_release(&b);
+    return ok || err_set(e, ERR_INPUT, "base64: of a value is none");
+}
+
+/* An object's bytes, {} if it is not there. */
+static bool read_object(const struct json *doc, const char *name, bool needed, str *out,
+                        struct err *e)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
+
+    if (v ? v->kind != JSON_OBJECT : needed)
+        return err_set(e, ERR_INPUT, "%s: must be an object", name);
+    *out = v ? json_raw(doc, v) : STR("{}");
+    return true;
+}
+
+static bool read_values(const struct json *doc, struct arena *a, struct thread_tuple *out,
+                        struct err *e)
+{
+    const struct json_node *all = json_find(doc, json_root(doc), STR("values")), *key;
+    size_t n = all ? json_count(doc, all) : 0;
+
+    if (all && all->kind != JSON_OBJECT)
+        return err_set(e, ERR_INPUT, "values: must be an object");
+    if (n > THREAD_CHANNELS_MAX)
+        return err_set(e, ERR_INPUT, "values: more than %d", THREAD_CHANNELS_MAX);
+    out->values = arena_zero(a, n + 1, sizeof *out->values);
+    for (key = json_first(doc, all); key; key = json_next(doc, all, key)) {
+        struct thread_value *v = &out->values[out->value_count++];
+
+        if (!json_text(doc, key, a, &v->channel) || v->channel.n > THREAD_ID_MAX ||
+            memchr(v->channel.p, 0, v->channel.n))
+            return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");
+        v->empty = json_value(key)->kind == JSON_NULL;
+        v->type = v->bytes = STR("");
+        if (!v->empty && !read_value(doc, json_value(key), a, &v->type, &v->bytes, e))
+            return false;
+    }
+    return true;
+}
+
+bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tuple *out,
+                     struct err *e)
+{
+    const struct json_node *parent = json_find(doc, json_root(doc), STR("parent_id"));
+
+    out->parent = STR("");
+    if (parent && parent->kind != JSON_NULL &&
+        (!json_text(doc, parent, a, &out->parent) || out->parent.n > THREAD_ID_MAX ||
+         memchr(out->parent.p, 0, out->parent.n)))
+        return err_set(e, ERR_INPUT, "parent_id: must be an id, or null");
+    return read_object(doc, "checkpoint", true, &out->checkpoint, e) &&
+           read_object(doc, "metadata", false, &out->metadata, e) && read_values(doc, a, out, e);
+}
+
+bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_tuple *out,
+                        struct err *e)
+{
+    const struct json_node *root = json_root(doc), *all = json_find(doc, root, STR("writes")), *i;
+    str task;
+
+    if (!json_text(doc, json_find(doc, root, STR("task_id")), a, &task) || !task.n ||
+        task.n > THREAD_ID_MAX || memchr(task.p, 0, task.n))
+        return err_set(e, ERR_INPUT, "task_id: must be an id");
+    if (!all || all->kind != JSON_ARRAY || json_count(doc, all) > THREAD_WRITES_MAX)
+        return err_set(e, ERR_INPUT, "writes: must be a list of at most %d", THREAD_WRITES_MAX);
+    out->writes = arena_zero(a, json_count(doc, all) + 1, sizeof *out->writes);
+    for (i = json_first(doc, all); i; i = json_next(doc, all, i)) {
+        struct thread_write *w = &out->writes[out->write_count];
+
+        w->task = task;
+        if (!json_text(doc, json_find(doc, i, STR("channel")), a, &w->channel) ||
+            w->channel.n > THREAD_ID_MAX || memchr(w->channel.p, 0, w->channel.n))
+            return err_set(e, ERR_INPUT, "channel: of a write must be the name of one");
+        w->idx = thread_special(w->channel, (int64_t)out->write_count++);
+        if (!read_value(doc, json_find(doc, i, STR("value")), a, &w->type, &w->bytes, e))
+            return false;
+    }
+    return true;
+}
+
+/* What was sent as base64 may say it is JSON and be none of ours: half a surrogate, for one. */
+static bool is_json(str type, str bytes)
+{
+    struct json doc;
+    struct err ignored;
+    bool ok;
+
+    if (!str_eq(type, STR("json")))
+        return false;
+    json_init(&doc);
+    ok = json_parse(&doc, bytes, &ignored);
+    json_release(&doc);
+    return ok;
+}
+
+static void write_value(struct json_out *o, str type, str bytes)
+{
+    struct buf b;
+
+    json_out_object(o);
+    json_out_key(o, STR("type"));
+    json_out_str(o, type);
+    if (is_json(type, bytes)) {
+        json_out_key(o, STR("json"));
+        json_out_raw(o, bytes);
+    } else {
+        buf_init(&b, bytes.n / 3 * 4 + 8);
+        mcp_base64(&b, bytes);
+        json_out_key(o, STR("base64"));
+        json_out_str(o, buf_str(&b));
+        buf_release(&b);
+    }
+    json_out_end(o);
+}
+
+void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
+{
+    json_out_object(o);
+    json_out_key(o, STR("thread_id"));
+    json_out_str(o, t->thread);
+    json_out_key(o, STR("ns"));
+    json_out_str(o, t->ns);
+    json_out_key(o, STR("checkpoint_id"));
+    json_out_str(o, t->id);
+    json_out_key(o, STR("parent_id"));
+    if (t->parent.n)
+        json_out_str(o, t->parent);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("checkpoint"));
+    json_out_raw(o, t->checkpoint);
+    json_out_key(o, STR("metadata"));
+    json_out_raw(o, t->metadata);
+    json_out_key(o, STR("values"));
+    json_out_object(o);
+    for (size_t i = 0; i < t->value_count; i++) {
+        json_out_key(o, t->values[i].channel);
+        write_value(o, t->values[i].type, t->values[i].bytes);
+    }
+    json_out_end(o);
+    json_out_key(o, STR("writes"));
+    json_out_array(o);
+    for (size_t i = 0; i < t->write_count; i++) {
+        json_out_object(o);
+        json_out_key(o, STR("task_id"));
+        json_out_str(o, t->writes[i].task);
+        json_out_key(o, STR("idx"));
+        json_out_i64(o, t->writes[i].idx);
+        json_out_key(o, STR("channel"));
+        json_out_str(o, t->writes[i].channel);
+        json_out_key(o, STR("value"));
+        write_value(o, t->writes[i].type, t->writes[i].bytes);
+        json_out_end(o);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}

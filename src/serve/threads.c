@@ -1,0 +1,319 @@
+/* threads.c - threads of agents: what was asked for is told apart on the loop by a table, and done
+ * on a thread of the pool.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/thread_json.h"
+#include "serve/history_job.h"
+
+#define LIST_USUAL 100
+
+/* What a job's fields mean here: id the thread, words the checkpoint, name the namespace; body what
+ * was sent, or of a list the metadata wanted. */
+
+static struct thread_asker asker(const struct history_job *j)
+{
+    return (struct thread_asker){j->key, j->all, j->asker.now_us};
+}
+
+static struct threads *threads(const struct history_job *j)
+{
+    return j->worker->daemon->threads;
+}
+
+/* Ended by the caller's call of arena_release. */
+static void room(struct arena *a, size_t body)
+{
+    arena_init(a, 2 * THREAD_TUPLE_MAX + 2 * body);
+}
+
+static bool is_id(str id)
+{
+    return id.n > 0 && id.n <= THREAD_ID_MAX;
+}
+
+/* ---- out ---- */
+
+static bool write_one(struct history_job *j, const struct thread_tuple *at, struct json_out *o,
+                      struct err *e)
+{
+    struct thread_asker who = asker(j);
+    struct thread_tuple t;
+    struct arena a;
+    bool ok;
+
+    room(&a, 0);
+    ok = threads_get(threads(j), &who, at->thread, at->ns, at->id, &a, &t, e);
+    if (ok)
+        thread_json_tuple(o, &t);
+    arena_release(&a);
+    return ok;
+}
+
+static bool ask_tuple(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
+    struct json_out o;
+
+    (void)r;
+    if (str_eq(at.id, STR("latest")))
+        at.id = STR("");
+    json_out_init(&o, out);
+    return write_one(j, &at, &o, e) && json_out_ok(&o, e);
+}
+
+/* One that was deleted meanwhile is left out. */
+static bool write_list(struct history_job *j, const struct thread_tuple *list, size_t n,
+                       struct buf *out, struct err *e)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("checkpoints"));
+    json_out_array(&o);
+    for (size_t i = 0; i < n; i++)
+        if (!write_one(j, &list[i], &o, e) && e->code != ERR_NOT_FOUND)
+            return false;
+    json_out_end(&o);
+    json_out_end(&o);
+    return json_out_ok(&o, e);
+}
+
+static bool ask_list(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct thread_asker who = asker(j);
+    struct thread_filter f = {.thread = j->id,
+                              .ns = j->what ? &j->name : NULL,
+                              .before = j->words,
+                              .metadata = buf_str(&j->body),
+                              .count_max = (size_t)j->page.limit};
+    struct thread_tuple *list;
+    struct arena a;
+    size_t n;
+    bool ok;
+
+    (void)r;
+    room(&a, 0);
+    ok = threads_list(threads(j), &who, &f, &a, &list, &n, e) && write_list(j, list, n, out, e);
+    arena_release(&a);
+    return ok;
+}
+
+/* ---- in ---- */
+
+static bool put(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
+{
+    struct thread_tuple t = {.thread = j->id, .ns = j->name, .id = j->words};
+    struct thread_asker who = asker(j);
+
+    return thread_json_put(doc, a, &t, e) && threads_put(threads(j), &who, &t, e);
+}
+
+static bool put_writes(struct history_job *j, const struct json *doc, struct arena *a,
+                       struct err *e)
+{
+    struct thread_tuple t = {.thread = j->id, .ns = j->name, .id = j->words};
+    struct thread_asker who = asker(j);
+
+    return thread_json_writes(doc, a, &t, e) && threads_put_writes(threads(j), &who, &t, e);
+}
+
+static bool with_body(struct history_job *j,
+                      bool (*take)(struct history_job *, const struct json *, struct arena *,
+                                   struct err *),
+                      struct err *e)
+{
+    struct json doc;
+    struct arena a;
+    bool ok;
+
+    json_init(&doc);
+    room(&a, j->body.n);
+    ok = json_parse(&doc, buf_str(&j->body), e);
+    if (!ok)
+        err_prefix(e, "body: is no JSON: ");
+    ok = ok && take(j, &doc, &a, e);
+    arena_release(&a);
+    json_release(&doc);
+    return ok;
+}
+
+static bool say_place(const struct history_job *j, struct buf *out, struct err *e)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("thread_id"));
+    json_out_str(&o, j->id);
+    json_out_key(&o, STR("ns"));
+    json_out_str(&o, j->name);
+    json_out_key(&o, STR("checkpoint_id"));
+    json_out_str(&o, j->words);
+    json_out_end(&o);
+    return json_out_ok(&o, e);
+}
+
+static bool ask_put(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    (void)r;
+    return with_body(j, put, e) && say_place(j, out, e);
+}
+
+static bool ask_put_writes(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    (void)r;
+    return with_body(j, put_writes, e) && say_place(j, out, e);
+}
+
+static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct thread_asker who = asker(j);
+
+    (void)r;
+    if (!threads_delete(threads(j), &who, j->id, e))
+        return false;
+    buf_add(out, STR("{\"deleted\":true}"));
+    return true;
+}
+
+/* ---- the table of what stands behind a thread's id ---- */
+
+struct view {
+    const char *method;
+    const char *path[3]; /* "*": the id of a checkpoint */
+    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+};
+
+static const struct view views[] = {
+    {"GET", {"checkpoints", NULL, NULL}, ask_list},
+    {"GET", {"checkpoints", "*", NULL}, ask_tuple},
+    {"PUT", {"checkpoints", "*", NULL}, ask_put},
+    {"PUT", {"checkpoints", "*", "writes"}, ask_put_writes},
+    {"DELETE", {NULL, NULL, NULL}, ask_delete},
+};
+
+/* Splits at slashes and decodes; false if there are too many parts, or one is not UTF-8. */
+static bool split(struct arena *a, str path, str *parts, size_t max, size_t *n)
+{
+    for (*n = 0;;) {
+        size_t slash = str_find(path, STR("/"));
+
+        if (*n == max || !params_decode(a, str_slice(path, 0, slash), false, &parts[*n]))
+            return false;
+        ++*n;
+        if (slash == STR_NONE)
+            return true;
+        path = str_slice(path, slash + 1, path.n);
+    }
+}
+
+static bool view_fits(const struct view *v, const char *method, const str *parts, size_t n)
+{
+    if (strcmp(v->method, method) != 0)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(v->path); i++) {
+        if ((v->path[i] != NULL) != (i < n))
+            return false;
+        if (i < n && strcmp(v->path[i], "*") != 0 && !str_eq(parts[i], str_c(v->path[i])))
+            return false;
+    }
+    return true;
+}
+
+static bool has_param(const struct params *p, const char *name)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (str_eq(p->at[i].name, str_c(name)))
+            return true;
+    return false;
+}
+
+static struct history_job *begin(struct exchange *ex,
+                                 bool (*ask)(struct history_job *, struct reader *, struct buf *,
+                                             struct err *))
+{
+    if (ex->worker->daemon->threads)
+        return history_job_new(ex, ask);
+    exchange_fail(ex, 503, "history_disabled", "nothing is on record, threads neither");
+    return NULL;
+}
+
+static void go(struct exchange *ex, struct history_job *j)
+{
+    struct params p;
+    str metadata;
+
+    params_init(&p, ex, &j->arena);
+    j->what = has_param(&p, "ns");
+    j->name = params_text(&p, "ns");
+    if (j->name.n > THREAD_ID_MAX)
+        params_wrong(&p, "ns", "string", "must be at most %d bytes", THREAD_ID_MAX);
+    if (j->ask == ask_list) {
+        j->words = params_text(&p, "before");
+        j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, THREAD_LIST_MAX);
+        metadata = params_text(&p, "metadata");
+        buf_add(&j->body, metadata);
+    } else {
+        buf_add(&j->body, server_body(ex->x));
+    }
+    if (params_ok(&p))
+        history_job_post(j);
+    else
+        history_job_free(j);
+}
+
+static void handle(struct exchange *ex, const char *method)
+{
+    str parts[4];
+    struct history_job *j;
+    size_t n;
+
+    if (!split(server_arena(ex->x), ex->rest, parts, COUNT_OF(parts), &n) || !is_id(parts[0]) ||
+        (n > 2 && !is_id(parts[2]))) {
+        exchange_fail(ex, 404, "unknown_url", "no thread or checkpoint can have such an id");
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(views); i++) {
+        if (!view_fits(&views[i], method, parts + 1, n - 1))
+            continue;
+        j = begin(ex, views[i].ask);
+        if (!j)
+            return;
+        j->id = arena_dup(&j->arena, parts[0]);
+        if (n > 2)
+            j->words = arena_dup(&j->arena, parts[2]);
+        go(ex, j);
+        return;
+    }
+    exchange_fail(ex, 404, "unknown_url", "a thread has nothing there for %s", method);
+}
+
+void thread_get_handle(struct exchange *ex)
+{
+    handle(ex, "GET");
+}
+
+void thread_put_handle(struct exchange *ex)
+{
+    handle(ex, "PUT");
+}
+
+void thread_post_handle(struct exchange *ex)
+{
+    handle(ex, "POST");
+}
+
+void thread_delete_handle(struct exchange *ex)
+{
+    handle(ex, "DELETE");
+}
+
+void checkpoints_handle(struct exchange *ex)
+{
+    struct history_job *j = begin(ex, ask_list);
+
+    if (j)
+        go(ex, j);
+}
