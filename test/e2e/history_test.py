@@ -36,6 +36,7 @@ def setUpModule():
     world.provider = Provider()
     world.provider.start()
     models = {"plain": "plain", "think": "think+as:deepseek", "bad": "error:500",
+              "tagged": "tags:reasoning",
               "slow": "think+slow:150+as:deepseek"}
     config = {
         "reasoning": {"keep": "text"},
@@ -181,6 +182,14 @@ class Sessions(Case):
                 [x for x in r.body.split(b"\n") if x.startswith(b"data: {")][-1][6:])["response"]
             before = {"previous_response_id": told["id"]}
         self.assertEqual(len(seen), 1, seen)
+
+    def test_reasons_in_tags_that_nobody_told_of_are_the_why(self):
+        for stream in (False, True):
+            session = f"tagged-{stream}"
+            r = call("tagged", "in tags", session, stream=stream)
+            self.assertIn(b"<reasoning>", r.body)  # as it came
+            [d] = self.ok(ask(f"/api/v1/history/sessions/{session}/decisions"))["decisions"]
+            self.assertRegex(d["entry"], r"^\[DIRECT\] [^<]*ponder[^<]*$")
 
     def test_a_failed_call_fails_its_session(self):
         call("bad", "fail please", "failing")

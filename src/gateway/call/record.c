@@ -373,6 +373,25 @@ static str reply(struct call *c)
     return all;
 }
 
+/* A model may explain itself in tags that nobody has told us of: then the text came as it was, but
+ * its entry tells what is in them from what is behind. */
+static void decide_by_tags(struct call *c, struct decision *d)
+{
+    struct split_extract x;
+
+    if (c->pieces == 0)
+        d->answer = buf_str(&c->answer);
+    d->answer = utf8_trim(d->answer);
+    if (c->pipe.reasoned || !str_starts(d->answer, STR("<")))
+        return;
+    split_extract(utf8_cut_size(d->answer, DECISION_WHY_MAX), &c->arena, &x);
+    if (!x.has_reasoning)
+        return;
+    if (c->config->keep != CONFIG_KEEP_NONE)
+        d->why = c->config->keep == CONFIG_KEEP_TEXT ? x.raw_reasoning : x.summary;
+    d->answer = x.final_response;
+}
+
 static void decide(struct call *c, struct store_call *row)
 {
     struct decision d = {
@@ -386,6 +405,7 @@ static void decide(struct call *c, struct store_call *row)
 
     if (!c->sum.complete && !c->pipe.answered && !c->pipe.called)
         return;
+    decide_by_tags(c, &d);
     buf_init(&out, DECISION_MAX);
     buf_init(&tools, DECISION_MAX);
     decision_write(&out, &tools, &d);
