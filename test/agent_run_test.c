@@ -418,6 +418,27 @@ TEST(a_recorded_run_is_replayed_to_the_same_trace)
     agent_log_close(o.log);
 }
 
+TEST(a_log_that_is_damaged_ends_the_run_with_an_error)
+{
+    struct agent_options o = options(&ten_steps);
+    struct agent_result again;
+    struct db *db;
+    struct err e;
+
+    o.log = open_log();
+    o.run = STR("damaged");
+    atomic_store(&ten_steps.asked, 0);
+    (void)run(&o);
+    CHECK_F(db_open(arena_printf(&arena, "sqlite:%s/r.db", dir), DB_WRITE, &db, &e), "%s", e.text);
+    CHECK_F(db_run(db, "UPDATE agent_effects SET result = '{' WHERE kind = 'model'", NULL, 0, &e),
+            "%s",
+            e.text);
+    db_close(db);
+    o.replay = true;
+    CHECK(!agent_run(&o, &arena, &again, &e) && strstr(e.text, "damaged"));
+    agent_log_close(o.log);
+}
+
 TEST(a_person_is_asked_first_and_their_word_counts)
 {
     static const struct {
@@ -549,6 +570,7 @@ int main(void)
         S(a_cancel_leaves_a_history_that_can_be_sent),
         S(a_run_killed_at_any_effect_goes_on_and_does_nothing_twice),
         S(a_recorded_run_is_replayed_to_the_same_trace),
+        S(a_log_that_is_damaged_ends_the_run_with_an_error),
         S(a_person_is_asked_first_and_their_word_counts),
         S(a_call_whose_end_is_unknown_follows_its_tool),
         S(the_record_is_told_of_the_session_and_of_each_tool),

@@ -128,9 +128,9 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word w
             f = &all[i];
     if (ok && !f)
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
-    if (ok && f->state == AGENT_DONE)
+    else if (ok && f->state == AGENT_DONE)
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
-    if (ok) {
+    if (ok && f) {
         buf_printf(&out, "{\"word\":\"%s\",\"who\":", words[word]);
         (void)json_quote(&out, who);
         if (word == AGENT_CHANGE) {

@@ -161,6 +161,7 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
                                      .started_us = run_now_us(r)};
     struct chat_error error;
     struct buf body;
+    struct err e;
     enum known known;
     bool ok = false;
 
@@ -174,9 +175,13 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
         ok = ask_now(r, &fresh, buf_str(&body), reply);
     } else if (f->failed) {
         error_read(r, f->result, &error);
-        ok = failed(r, &error);
-    } else {
-        ok = reply_read(f->result, r->arena, reply);
+        (void)failed(r, &error);
+    } else if (!(ok = reply_read(f->result, r->arena, reply))) {
+        err_set(&e,
+                ERR_SYSTEM,
+                "effect %lld of the log is damaged: what the model said cannot be read",
+                (long long)fresh.seq);
+        (void)run_break(r, &e);
     }
     buf_release(&body);
     if (ok)

@@ -138,6 +138,7 @@ void mcp_listen_start(struct mcp_client *c)
     struct mcp_listener *l = base_alloc(sizeof *l);
     pthread_condattr_t attr;
     sigset_t all, before;
+    bool started;
 
     assert(!c->listener);
     *l = (struct mcp_listener){.client = c, .retry_ms = RETRY_MS};
@@ -148,9 +149,9 @@ void mcp_listen_start(struct mcp_client *c)
     pthread_condattr_destroy(&attr);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&l->thread, NULL, listen_thread, l) == 0) {
-        c->listener = l;
-    } else {
+    started = pthread_create(&l->thread, NULL, listen_thread, l) == 0;
+    c->listener = started ? l : NULL;
+    if (!started) {
         log_warn("mcp client cannot listen: no thread");
         pthread_cond_destroy(&l->changed);
         pthread_mutex_destroy(&l->lock);
@@ -158,7 +159,7 @@ void mcp_listen_start(struct mcp_client *c)
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* What the server says before there is a stream for it is lost. */
-    if (c->listener)
+    if (started)
         (void)wait_for(l, &l->answered, ANSWER_MS);
 }
 

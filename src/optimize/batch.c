@@ -11,6 +11,7 @@ static void make_list(struct optimize *o)
     size_t padded = (n + b - 1) / b * b;
     struct batches *l = &o->batches;
 
+    assert(n > 0 && padded > 0);
     l->list = base_realloc(l->list, padded * sizeof *l->list);
     for (size_t i = 0; i < n; i++)
         l->list[i] = (uint32_t)i;
@@ -33,6 +34,7 @@ void batch_next(struct optimize *o, uint32_t *out)
         l->epoch = epoch;
         make_list(o);
     }
+    assert(l->n > 0);
     from = (from + l->given++ * b) % l->n;
     memcpy(out, l->list + from, b * sizeof *out);
 }

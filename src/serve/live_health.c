@@ -26,7 +26,7 @@ void live_health_words(struct daemon *d, struct buf *out)
                word(&h),
                d->draining ? "draining" : "healthy",
                (unsigned long long)live.running,
-               (unsigned long long)(live.viewers[0] + live.viewers[1]),
+               (unsigned long long)live.viewers[0] + live.viewers[1],
                word(&h));
     (void)json_quote(out, str_c(h.ok && h.tables_ok ? "" : h.why));
     buf_printf(out,

@@ -312,7 +312,7 @@ static bool breaker_lets(struct call *c)
                      "the provider \"" STR_FMT "\" has failed several times in a row and "
                      "is left alone for a moment; try again in %llu s",
                      STR_ARG(c->chain[c->at]->name),
-                     (unsigned long long)(left_ms / 1000 + 1));
+                     (unsigned long long)left_ms / 1000 + 1);
     error.retry_after_ms = (int64_t)left_ms;
     c->error = error;
     return false;
