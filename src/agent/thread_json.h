@@ -1,7 +1,7 @@
 /* thread_json.h - checkpoints and writes as JSON, in and out.
  *
- * A value is {"type": "json", "json": ...} or {"type": TYPE, "base64": "..."}; null where the channel
- * changed and has none.
+ * A value is {"type": "json", "json": ...} or {"type": TYPE, "base64": "..."}; null where the
+ * channel changed and has none.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
