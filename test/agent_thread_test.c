@@ -4,14 +4,10 @@
  */
 #include "agent/thread.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
-#include "store/db.h"
-#include "test.h"
+#include "store_help.h"
 
 struct world {
-    char path[64], url[80];
+    struct place place;
     struct threads *t;
     struct arena arena;
     struct thread_asker who;
@@ -20,29 +16,18 @@ struct world {
 static void begin(struct world *w)
 {
     struct err e;
-    int fd;
 
-    (void)snprintf(w->path, sizeof w->path, "/tmp/agent_thread_XXXXXX");
-    fd = mkstemp(w->path);
-    CHECK(fd >= 0);
-    close(fd);
-    (void)snprintf(w->url, sizeof w->url, "sqlite:%s", w->path);
-    CHECK_F(threads_open(str_c(w->url), &w->t, &e), "%s", e.text);
+    place_init(&w->place);
+    CHECK_F(threads_open(str_c(w->place.url), &w->t, &e), "%s", e.text);
     arena_init(&w->arena, (size_t)1 << 30);
     w->who = (struct thread_asker){STR("alice"), false, 1000};
 }
 
 static void finish(struct world *w)
 {
-    static const char *const more[] = {"", "-wal", "-shm"};
-    char path[80];
-
     threads_close(w->t);
     arena_release(&w->arena);
-    for (size_t i = 0; i < COUNT_OF(more); i++) {
-        (void)snprintf(path, sizeof path, "%s%s", w->path, more[i]);
-        (void)unlink(path);
-    }
+    place_release(&w->place);
 }
 
 /* A checkpoint with channel a at a version, and its value unless that is NULL. */
@@ -104,25 +89,6 @@ TEST(two_children_that_count_alike_do_not_see_each_others_values)
     finish(&w);
 }
 
-static bool on_sum(void *ctx, const struct db_value *c, size_t n)
-{
-    (void)n;
-    *(int64_t *)ctx = c[0].i;
-    return false;
-}
-
-static int64_t ask(struct world *w, const char *sql)
-{
-    struct db *db;
-    struct err e;
-    int64_t n = -1;
-
-    CHECK_F(db_open(str_c(w->url), DB_READ, &db, &e), "%s", e.text);
-    CHECK_F(db_query(db, sql, NULL, 0, (struct db_rows){on_sum, &n}, &e), "%s", e.text);
-    db_close(db);
-    return n;
-}
-
 /* A list that grows by an item a checkpoint; the last value. */
 static str grow(struct world *w, size_t steps)
 {
@@ -148,15 +114,15 @@ static str grow(struct world *w, size_t steps)
 TEST(what_is_stored_of_a_growing_list_grows_no_faster_than_it)
 {
     struct world w;
-    int64_t stored;
+    long long stored;
     str last;
 
     begin(&w);
     last = grow(&w, 1000);
     CHECK(str_eq(value(&w, ""), last));
     CHECK_STR(value(&w, "00000001"), "[0,\"this is the step number 1 of a list\"]");
-    stored = ask(&w, "SELECT sum(length(value)) FROM thread_values");
-    CHECK_F(stored < 4 * (int64_t)last.n, "%lld for %zu", (long long)stored, last.n);
+    stored = ask(&w.place, "SELECT sum(length(value)) FROM thread_values");
+    CHECK_F(stored < 4 * (long long)last.n, "%lld for %zu", stored, last.n);
     finish(&w);
 }
 
@@ -174,8 +140,8 @@ TEST(pruning_keeps_what_is_reachable)
     CHECK_INT(removed, 300);
     CHECK(str_eq(value(&w, "00000301"), last));
     CHECK_STR(value(&w, "00000300"), "none");
-    CHECK_INT(ask(&w, "SELECT count(*) FROM thread_checkpoints"), 1);
-    CHECK(ask(&w, "SELECT count(*) FROM thread_values") < 300);
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_checkpoints"), 1);
+    CHECK(ask(&w.place, "SELECT count(*) FROM thread_values") < 300);
     finish(&w);
 }
 
@@ -210,7 +176,7 @@ TEST(pruning_keeps_ancestors_whose_writes_stand_for_a_value)
     CHECK_F(threads_prune(w.t, &w.who, STR("t"), 1, &removed, &e), "%s", e.text);
     CHECK_INT(removed, 1);
     CHECK_STR(value(&w, "2"), "[1]");
-    CHECK_INT(ask(&w, "SELECT count(*) FROM thread_writes"), 2);
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_writes"), 2);
     finish(&w);
 }
 
@@ -257,7 +223,7 @@ TEST(a_thread_is_its_keys_alone_and_operators_see_it)
     CHECK_INT(n, 1);
     CHECK(threads_delete(w.t, &w.who, STR("t"), &e));
     CHECK_STR(value(&w, "1"), "none");
-    CHECK_INT(ask(&w, "SELECT count(*) FROM thread_values"), 0);
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_values"), 0);
     finish(&w);
 }
 
