@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent_help.h"
+#include "store/db.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -487,6 +489,48 @@ TEST(a_call_whose_end_is_unknown_follows_its_tool)
     agent_log_close(o.log);
 }
 
+static bool on_count(void *ctx, const struct db_value *c, size_t n)
+{
+    (void)n;
+    *(int64_t *)ctx = c[0].i;
+    return true;
+}
+
+static int64_t count(struct db *db, const char *sql)
+{
+    int64_t n = -1;
+    struct err e;
+
+    if (!db_query(db, sql, NULL, 0, (struct db_rows){on_count, &n}, &e))
+        fail_msg("%s", e.text);
+    return n;
+}
+
+TEST(the_record_is_told_of_the_session_and_of_each_tool)
+{
+    struct script s = {.turns = {"!twice {\"n\":3}\nslow {\"n\":1}", "Six."}};
+    struct agent_options o = options(&s);
+    struct store_options so = {.url = arena_printf(&arena, "sqlite:%s/s.db", dir)};
+    struct db *db;
+    struct err e;
+
+    if (!store_open(&so, &o.store, &e))
+        fail_msg("%s", e.text);
+    (void)run(&o);
+    store_close(o.store);
+    CHECK(db_open(so.url, DB_READ, &db, &e));
+    CHECK(count(db,
+                "SELECT count(*) FROM alert_sessions WHERE session_id = 's' AND"
+                " status = 'completed' AND agent_type = 'test' AND final_analysis = 'Six.'") == 1);
+    CHECK(count(db,
+                "SELECT count(*) FROM mcp_communications WHERE session_id = 's' AND"
+                " tool_name = 'twice' AND success = 1 AND tool_result LIKE '%6%'") == 1);
+    CHECK(count(db,
+                "SELECT count(*) FROM mcp_communications WHERE tool_name = 'slow' AND"
+                " success = 0 AND error_message LIKE '%tool_timeout%'") == 1);
+    db_close(db);
+}
+
 #define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -507,6 +551,7 @@ int main(void)
         S(a_recorded_run_is_replayed_to_the_same_trace),
         S(a_person_is_asked_first_and_their_word_counts),
         S(a_call_whose_end_is_unknown_follows_its_tool),
+        S(the_record_is_told_of_the_session_and_of_each_tool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

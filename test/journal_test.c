@@ -94,7 +94,7 @@ static void put(struct journal *j, struct record *r, unsigned n, _Atomic unsigne
     char text[128];
     struct journal_item item = {FRAME_CALL, text_of(n, text), put_text, &r->n};
 
-    *r = (struct record){.ticket = {on_stored, NULL}, .n = n, .order = order};
+    *r = (struct record){.ticket = {.fn = on_stored}, .n = n, .order = order};
     journal_put(j, &item, &r->ticket);
 }
 

@@ -154,7 +154,7 @@ TEST(a_state_is_not_taken_for_another_tool_nor_too_late_nor_changed)
     out = ask_with_state(&w, "other", token);
     CHECK(strstr(out, "-32602"));
     free(out);
-    for (size_t i = 0; token[i]; i += 7) {
+    for (size_t i = 0; i < strlen(token); i += 7) {
         (void)snprintf(changed, sizeof changed, "%s", token);
         changed[i] = changed[i] == 'A' ? 'B' : 'A';
         out = ask_with_state(&w, "count", changed);

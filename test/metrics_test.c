@@ -320,6 +320,7 @@ TEST(the_gauges_are_shown)
         .queue_capacity = 2,
         .history_pending = 3,
         .history_free = 5,
+        .history_window_ms = 50,
         .history_errors = 6,
         .history_dropped = 7,
         .history_commits = {[0] = 3, [4] = 4, [STORE_COMMIT_STEPS] = 1},
@@ -339,6 +340,7 @@ TEST(the_gauges_are_shown)
     CHECK_SAMPLE(buf_str(&page), "rationale_queue_depth{queue=\"history\"}", 1);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_pending_bytes", 3);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_free_bytes", 5);
+    CHECK_SAMPLE(buf_str(&page), "rationale_history_window_seconds", 0.05);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_sum", 1.5);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_count", 8);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_pending_records", 5);

@@ -87,7 +87,14 @@ TEST(every_order_gives_every_session_once_by_cursor_and_by_page)
 TEST(bad_orders_and_cursors_are_refused)
 {
     static const char *const cursors[] = {
-        "x", "zz", "61", "7c", "2d737461727465645f61745f75737c787c79"};
+        "x",
+        "zz",
+        "61",
+        "7c",
+        "2d737461727465645f61745f75737c787c79",
+        "2d737461727465645f61745f75737c317cff",     /* -started_at_us|1|\xff */
+        "2d737461727465645f61745f75737c317c610062", /* -started_at_us|1|a\0b */
+    };
     struct query_filter f = query_filter_none;
     struct query_page p = page_one;
     struct world w;
@@ -104,6 +111,9 @@ TEST(bad_orders_and_cursors_are_refused)
         CHECK(!query_decisions(w.reader, &everyone, &f, &p, &w.out, &e) && e.code == ERR_INPUT);
         CHECK(str_starts(str_c(e.text), STR("cursor: ")));
     }
+    p.sort = STR("-cost_usd");
+    p.cursor = STR("2d636f73745f7573647c6e616e7c79"); /* -cost_usd|nan|y */
+    CHECK(!query_sessions(w.reader, &everyone, &f, &p, &w.out, &e) && e.code == ERR_INPUT);
     world_release(&w);
 }
 

@@ -76,7 +76,7 @@ static str turn(struct talks *all, const char *who, const struct say *says, size
     if (*call)
         talk_call(&t, str_c(call), STR("tool"));
     if (*session)
-        talk_end(all, &t, str_c(session), STR(""));
+        talk_end(all, &t, str_c(session), STR(""), STR(""));
     return found;
 }
 
@@ -141,6 +141,37 @@ TEST(a_reply_that_the_client_changed_is_found_by_what_was_asked)
     talks_free(all);
 }
 
+TEST(conversations_that_begin_alike_stay_apart)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "", "yes", "", "one", USER("hi")), "");
+    CHECK_STR(TURN(all, "", "yes", "", "two", USER("hi")), "");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
+    CHECK_STR(TURN(all, "", "right", "", "two", USER("hi"), MODEL("yes"), USER("b")), "two");
+    CHECK_STR(
+        TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("b"), MODEL("right"), USER("c")),
+        "two");
+    CHECK_STR(
+        TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("a"), MODEL("left"), USER("c")),
+        "one");
+    CHECK_STR(TURN(all, "", "yes", "", "three", USER("hi")), ""); /* when both have gone on */
+    CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("d")), "three");
+    CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("e")), "three");
+    talks_free(all);
+}
+
+TEST(one_that_is_asked_again_from_the_middle_stays_one)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "", "yes", "", "one", USER("hi")), "");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("b")), "one");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
+    talks_free(all);
+}
+
 TEST(calls_are_known_by_their_ids)
 {
     struct talks *all = fresh(64);
@@ -175,7 +206,8 @@ TEST(the_oldest_is_forgotten_first)
     talks_free(all);
 }
 
-TEST(a_response_is_gone_on_with_by_its_id)
+/* Whether a request that names it is of the conversation that had these ids. */
+static bool gone_on(const char *body, const char *given, const char *ours)
 {
     struct talks *all = fresh(16);
     struct chat_request r = request((const struct say[]){USER("hi")}, 1);
@@ -183,26 +215,41 @@ TEST(a_response_is_gone_on_with_by_its_id)
     struct talk t;
     struct err e;
     str found = STR("");
+    bool known;
 
     r.dialect = CHAT_RESPONSES;
     json_init(&doc);
-    CHECK(json_parse(&doc, STR("{\"previous_response_id\":\"resp_1\"}"), &e));
+    CHECK(json_parse(&doc, str_c(body), &e));
     talk_begin(all, &t, STR(""), &r, &arena);
     talk_text(&t, STR("yes"));
-    talk_end(all, &t, STR("one"), STR("resp_1"));
+    talk_end(all, &t, STR("one"), str_c(given), str_c(ours));
     r = request((const struct say[]){USER("and now")}, 1);
     r.dialect = CHAT_RESPONSES;
     r.doc = &doc;
     talk_begin(all, &t, STR(""), &r, &arena);
-    CHECK(talk_find(all, &t, &arena, &found));
-    CHECK_STR(found, "one");
+    known = talk_find(all, &t, &arena, &found) && str_eq(found, STR("one"));
     json_release(&doc);
     talks_free(all);
     arena_release(&arena);
+    return known;
+}
+
+TEST(a_response_is_gone_on_with_by_its_id)
+{
+    CHECK(gone_on("{\"previous_response_id\":\"resp_1\"}", "resp_1", "42-1"));
+    CHECK(!gone_on("{\"previous_response_id\":\"resp_2\"}", "resp_1", "42-1"));
+}
+
+TEST(a_response_that_was_written_here_has_our_id)
+{
+    CHECK(gone_on("{\"previous_response_id\":\"resp_42-1\"}", "chatcmpl-7", "42-1"));
+    CHECK(gone_on("{\"previous_response_id\":\"resp_42-1\"}", "", "42-1"));
 }
 
 TEST_MAIN(T(the_next_request_of_a_conversation_is_of_its_session),
           T(the_same_question_again_is_another_conversation),
           T(a_reply_that_the_client_changed_is_found_by_what_was_asked),
-          T(calls_are_known_by_their_ids), T(what_one_key_said_is_not_found_by_another),
-          T(the_oldest_is_forgotten_first), T(a_response_is_gone_on_with_by_its_id))
+          T(conversations_that_begin_alike_stay_apart),
+          T(one_that_is_asked_again_from_the_middle_stays_one), T(calls_are_known_by_their_ids),
+          T(what_one_key_said_is_not_found_by_another), T(the_oldest_is_forgotten_first),
+          T(a_response_is_gone_on_with_by_its_id), T(a_response_that_was_written_here_has_our_id))

@@ -146,16 +146,14 @@ static void anthropic_events(struct replies *r)
               "\"content\":[],\"model\":\"bench\",\"stop_reason\":null,\"stop_sequence\":null,"
               "\"usage\":{\"input_tokens\":219,\"output_tokens\":1}}}\n\n");
     add_chunk(&r->first, BLOCK("0", "\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\""));
-    add_chunk(&r->think,
-              DELTA("0",
-                    "\"type\":\"thinking_delta\",\"thinking\":\"" STAMP
-                    "two walls and the wind\""));
+    add_chunk(
+        &r->think,
+        DELTA("0", "\"type\":\"thinking_delta\",\"thinking\":\"" STAMP "two walls and the wind\""));
     add_chunk(&r->turn, DELTA("0", "\"type\":\"signature_delta\",\"signature\":\"c2lnbmF0dXJl\""));
     add_chunk(&r->turn, STOP("0"));
     add_chunk(&r->turn, BLOCK("1", "\"type\":\"text\",\"text\":\"\""));
-    add_chunk(
-        &r->text,
-        DELTA("1", "\"type\":\"text_delta\",\"text\":\"" STAMP "the wall was built twice\""));
+    add_chunk(&r->text,
+              DELTA("1", "\"type\":\"text_delta\",\"text\":\"" STAMP "the wall was built twice\""));
     add_chunk(&r->last, STOP("1"));
     add_chunk(&r->last,
               "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"

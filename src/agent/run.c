@@ -275,6 +275,7 @@ static bool turn(struct run *r, unsigned *nudges)
         return true;
     }
     history_reply(&r->history, &reply);
+    r->reply_id = reply.id;
     if (!turn_act(r, &reply))
         return false;
     if (looping(r, &reply))
@@ -429,8 +430,11 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
                                  .messages = STR("")};
     begin(&r);
     if (open_run(&r)) {
+        tell_begin(&r);
         loop(&r);
         conclude(&r);
+        if (!r.broken)
+            tell_end(&r);
     }
     if (!r.broken && buf_full(&r.history.json)) {
         err_set(e, ERR_LIMIT, "the history of the run is larger than %zu bytes", HISTORY_MAX);

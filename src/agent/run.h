@@ -70,6 +70,7 @@ struct agent_options {
     size_t result_shown;     /* 0: AGENT_RESULT_SHOWN */
     struct agent_log *log;   /* NULL: nothing outlives the process */
     const struct mask *mask; /* of results, before anybody sees them; NULL: none */
+    struct store *store;     /* for those who read about it afterwards; NULL: none */
     const struct clock *clock;
     const _Atomic bool *cancel; /* NULL: never */
     const _Atomic bool *leave;  /* cancelled because the process ends: the run stays running */

@@ -1,5 +1,5 @@
 /* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, effect.c
- * the way over the log.
+ * the way over the log, tell.c what the record is told.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,6 +21,7 @@ struct run {
     int64_t seq; /* of the next effect */
     int64_t created_us;
     struct buf tools; /* JSON of the tools */
+    str reply_id;     /* of the model call whose tools run */
     str last_calls;   /* what was called in the turn before, and how often */
     unsigned repeats;
     bool broken; /* the log failed: err says why */
@@ -41,6 +42,11 @@ bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
 bool run_break(struct run *r, const struct err *e);
 int64_t run_now_us(const struct run *r);
 bool run_cancelled(const struct run *r);
+
+/* tell.c */
+void tell_begin(const struct run *r);
+void tell_end(const struct run *r);
+void tell_tool(const struct run *r, const struct agent_effect *f, str parent, str server);
 
 /* turn.c: false if the run is over, broken or waits. */
 bool turn_act(struct run *r, const struct ask_reply *reply);

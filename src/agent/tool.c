@@ -80,6 +80,7 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
     row->row.name = arena_dup(&b->arena, t->name);
     row->row.description = arena_dup(&b->arena, t->description);
     row->row.schema = arena_dup(&b->arena, schema);
+    row->row.server = arena_dup(&b->arena, t->server);
     if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e)) {
         schema_free(row->schema);
         return false;

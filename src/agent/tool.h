@@ -52,6 +52,7 @@ struct tool_call {
 
 struct tool {
     str name, description, schema; /* schema: JSON; "" takes any object */
+    str server;                    /* whose it is, for the record; or "" */
     unsigned flags;
     enum tool_unknown unknown;
     unsigned timeout_ms;  /* 0: TOOL_TIMEOUT_MS */

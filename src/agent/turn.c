@@ -364,7 +364,8 @@ static void on_end(void *ctx, struct tool_result *res)
     if (!res->ok && res->err.code == ERR_CANCELLED && r->o->leave && atomic_load(r->o->leave))
         return; /* nobody knows how it ends */
     f.result = buf_str(&res->out);
-    (void)effect_put(r, &f, 1);
+    if (effect_put(r, &f, 1))
+        tell_tool(r, &f, r->reply_id, c->tool->server);
 }
 
 static void carry_out(struct turn *t, bool finishing)

@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/cli.h"
 #include "serve/serve.h"
+#include "cli/cli.h"
 
 enum { CONFIG, LISTEN };
 

@@ -185,6 +185,7 @@ static bool read_cassette(struct config_build *b, struct config_provider *p,
     const struct json_node *at = cassette ? cassette : url;
     struct err e;
 
+    p->url = (struct client_url){.host = STR(""), .authority = STR(""), .path = STR("")};
     if (cassette && url)
         return config_wrong(b, url, "of kind replay either cassette or base_url says the file");
     if (!at)
@@ -483,8 +484,7 @@ static bool read_provider(struct config_build *b, struct config_provider *p,
         return false;
     if (p->replay ? !read_cassette(b, p, v) : !read_url(b, p, v))
         return false;
-    p->row = provider_row(
-        p->name, p->replay ? STR("") : p->url.host, p->replay ? STR("") : p->url.path, p->dialect);
+    p->row = provider_row(p->name, p->url.host, p->url.path, p->dialect);
     if (prices && !read_prices(b, p, prices))
         return false;
     return read_models(b, p, find(b, v, "models")) && read_reasoning(b, p, v);

@@ -44,7 +44,7 @@ struct metrics_gauges {
     size_t key_count;
     uint64_t queue_depth, queue_capacity;
     uint64_t history_pending, history_bytes, history_free, history_errors, history_dropped,
-        history_records;
+        history_records, history_window_ms;
     uint64_t history_commit_ns, history_commits[STORE_COMMIT_STEPS + 1];
     uint64_t export_depth, export_sent, export_dropped;
     uint64_t connections;

@@ -331,6 +331,15 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
         metrics_family(t, rows[i].name, rows[i].type, rows[i].help);
         metrics_line(t, "", rows[i].labels, rows[i].value, 1);
     }
+}
+
+static void disk_lines(struct metrics_text *t, const struct metrics_gauges *g)
+{
+    metrics_family(t,
+                   PREFIX "history_window_seconds",
+                   METRICS_GAUGE,
+                   "What may be lost with the machine's power: 0 where calls wait for the disk.");
+    metrics_line(t, "", "", g->history_window_ms, 1000);
     metrics_family(t,
                    PREFIX "history_commit_seconds",
                    METRICS_HISTOGRAM,
@@ -427,6 +436,7 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
                   sizeof totals / sizeof(uint64_t));
     totals_render(&t, &totals);
     gauge_lines(&t, g);
+    disk_lines(&t, g);
     live_lines(&t, g->live);
     later_lines(&t);
     key_lines(&t, g);

@@ -4,7 +4,7 @@
  *     talk_begin(talks, &t, who, request, &arena);
  *     if (talk_find(talks, &t, session)) ...            an earlier call's words stand in front
  *     talk_text(&t, text); talk_call(&t, id, name);     what the reply says, as it comes
- *     talk_end(talks, &t, session, reply_id);           the next request with these words is of it
+ *     talk_end(talks, &t, session, reply_id, own_id);   the next request with these words is of it
  *
  * Words are compared by a keyed hash, without white space at the ends of a text. System prompts,
  * reasoning and arguments do not count: clients change or drop them. What one key's clients said is
@@ -53,5 +53,6 @@ void talk_again(struct talk *t);
 bool talk_find(struct talks *all, const struct talk *t, struct arena *a, str *session);
 void talk_text(struct talk *t, str text);
 void talk_call(struct talk *t, str id, str name);
-/* reply_id: what a request may name as its previous_response_id, or "". */
-void talk_end(struct talks *all, struct talk *t, str session, str reply_id);
+/* The ids by which a request may name this reply as its previous_response_id, the provider's and
+ * ours; either may be "". */
+void talk_end(struct talks *all, struct talk *t, str session, str reply_id, str own_id);

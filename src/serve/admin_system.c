@@ -4,8 +4,6 @@
  */
 #include "serve/admin.h"
 
-#define FAST_WINDOW_MS 50 /* what may be lost with durability: fast, see store.h */
-
 static void on_item(void *ctx, const struct config_item *item)
 {
     struct admin *a = ctx;
@@ -47,7 +45,7 @@ static void store_write(struct admin *a)
     json_out_key(&a->o, STR("commit_ms"));
     json_out_double(&a->o, h.commits ? (double)h.commit_ns / 1e6 / (double)h.commits : 0);
     admin_text(a, "durability", durable ? STR("durable") : STR("fast"));
-    admin_number(a, "window_ms", durable ? 0 : FAST_WINDOW_MS);
+    admin_number(a, "window_ms", durable ? 0 : STORE_FAST_MS);
     json_out_end(&a->o);
 }
 

@@ -6,10 +6,27 @@
 #include "base/sha256.h"
 #include "serve/internal.h"
 
+#define LOGGED_SPARE 4096
+
 void exchange_header(struct exchange *ex, str name, str value)
 {
     assert(ex->header_count < SERVE_HEADERS_MAX);
     ex->headers[ex->header_count++] = (struct server_header){name, value};
+}
+
+/* What a client says in its path or as a model may be a secret by mistake. */
+static str loggable(struct exchange *ex, str said)
+{
+    const struct mask *m = ex->setup ? ex->setup->mask : NULL;
+    struct buf out;
+
+    if (!m)
+        return said;
+    buf_init(&out, 4 * said.n + LOGGED_SPARE);
+    if (mask_text(m, said, &out, NULL))
+        said = buf_full(&out) ? STR("") : arena_dup(server_arena(ex->x), buf_str(&out));
+    buf_release(&out);
+    return said;
 }
 
 void exchange_done(struct exchange *ex)
@@ -20,11 +37,11 @@ void exchange_done(struct exchange *ex)
     log_info("request",
              LOG_STR("id", ex->id),
              LOG_STR("method", server_request(ex->x)->method),
-             LOG_STR("path", server_request(ex->x)->path),
+             LOG_STR("path", loggable(ex, server_request(ex->x)->path)),
              LOG_I64("status", ex->status),
              LOG_U64("us", ns / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
-             LOG_STR("model", str_slice(ex->request.model, 0, 100)));
+             LOG_STR("model", str_slice(loggable(ex, ex->request.model), 0, 100)));
     if (call && !ex->called)
         metrics_refused(
             ex->worker->gl.metrics, str_c(ex->route->path), ex->status, ex->request.stream, ns);

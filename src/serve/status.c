@@ -88,6 +88,7 @@ static void gauges(struct daemon *d, struct metrics_gauges *g)
 
     *g = (struct metrics_gauges){0};
     store_health(d->gateway.store, &h);
+    g->history_window_ms = d->gateway.setup->config->durability == STORE_FAST ? STORE_FAST_MS : 0;
     g->queue_depth = h.queue_bytes;
     g->history_pending = h.journal_bytes;
     g->history_free = h.free_bytes;

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "store/query_in.h"
 
 #define CURSOR_MAX 4096
@@ -42,6 +43,8 @@ bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, str
         plain[i / 2] = (char)(high << 4 | low);
     }
     text = (str){plain, cursor.n / 2};
+    if (!utf8_valid(text) || memchr(plain, '\0', text.n)) /* no database would take it */
+        return err_set(e, ERR_INPUT, "it is not a cursor of this list");
     one = str_find(text, STR("|"));
     two = one == STR_NONE ? one : str_find(str_slice(text, one + 1, text.n), STR("|"));
     if (two == STR_NONE)

@@ -4,6 +4,8 @@
  */
 #include "store/query_in.h"
 
+#include <math.h>
+
 #define COUNT_MAX 1000000 /* beyond it a total is not worth the time */
 #define SEARCH_MAX 10000  /* calls looked at, the newest */
 
@@ -252,7 +254,7 @@ static bool where_cursor(struct list *l, struct sql *q, struct err *e)
         return err_prefix(e, "cursor: ");
     if (l->sort->real) {
         at = db_real(strtod(value.p, &end));
-        if (!value.n || *end)
+        if (!value.n || *end || isnan(at.d))
             return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
     } else {
         int64_t n;

@@ -170,6 +170,32 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
     return false;
 }
 
+/* Nothing is known yet; no text is NULL. */
+static struct summary summary_empty(void)
+{
+    struct summary s = {.usage = chat_usage_none};
+    str *const texts[] = {&s.id,
+                          &s.session,
+                          &s.key_name,
+                          &s.route,
+                          &s.provider,
+                          &s.otel_provider,
+                          &s.model,
+                          &s.upstream_model,
+                          &s.reply_model,
+                          &s.reply_id,
+                          &s.server_host,
+                          &s.error_type,
+                          &s.cut_action,
+                          &s.max_tokens,
+                          &s.temperature,
+                          &s.top_p};
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = STR("");
+    return s;
+}
+
 bool call_start(struct gateway_loop *gl, const struct call_request *r, const struct call_sink *sink,
                 void *ctx, struct arena *a, struct call **out, struct chat_error *error)
 {
@@ -200,7 +226,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     call_keep_reset(c);
     c->hide = hidden(c->config, r, &level);
     c->phase_usage = chat_usage_none;
-    c->sum.usage = chat_usage_none;
+    c->sum = summary_empty();
     setup_retain(r->setup);
     chain_up(c);
     pipe_up(c);
@@ -296,7 +322,7 @@ static void end_with(struct call *c, const struct chat_error *error)
 {
     c->error = *error;
     c->status = error->status;
-    c->sum.error_type = error->code.n ? error->code : STR("upstream");
+    c->sum.error_type = error->code.n ? call_mask_text(c, error->code) : STR("upstream");
     if (c->sink)
         c->sink->on_error(c->ctx, error);
     call_finish(c);

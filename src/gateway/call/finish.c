@@ -70,8 +70,8 @@ void call_summarize(struct call *c)
     s->route = c->in.route;
     s->provider = p->name;
     s->otel_provider = str_c(p->row->otel_name);
-    s->model = c->level.model;
-    s->upstream_model = c->chain_model[c->at]->upstream;
+    s->model = call_mask_text(c, c->level.model); /* a client may say anything there */
+    s->upstream_model = call_mask_text(c, c->chain_model[c->at]->upstream);
     s->server_host = p->url.host;
     s->server_port = p->url.port;
     s->status = c->status;
@@ -187,6 +187,7 @@ void call_free(struct call *c)
     buf_give(bufs, &c->attempts);
     buf_give(bufs, &c->record.raw);
     call_mask_release(c);
+    call_keep_release(c);
     arena_release(&c->arena);
     spare_free(c, c->size);
     setup_release(setup);

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "gateway/call.h"
 #include "gateway/pipe.h"
 #include "gateway/talk.h"
@@ -56,9 +57,10 @@ struct call_record {
     bool on;
     struct call_segment *first, *last;
     size_t count;
-    size_t seen;    /* events of the frame at hand that were looked at */
-    size_t kept[2]; /* bytes of reasoning and answer, masked, pieces included */
-    struct buf raw; /* more of the text at hand, not masked yet */
+    size_t seen;            /* events of the frame at hand that were looked at */
+    size_t kept[2];         /* bytes of reasoning and answer, masked, pieces included */
+    int64_t thought_tokens; /* of the stretches that are over */
+    struct buf raw;         /* more of the text at hand, not masked yet */
     size_t tools;
     char front[CALL_FRONT_MAX];
     size_t front_n;
@@ -124,6 +126,7 @@ struct call {
     struct buf thought;           /* reasoning so far, for a second call */
     struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
     struct call_record record;
+    struct map *keys; /* of the vault, by the ids in the request; NULL: not made yet */
     struct mask_stream mask_answer, mask_reasoning;
     str request;         /* for the record, masked; empty: not made yet */
     uint32_t pieces;     /* put so far */
@@ -191,6 +194,7 @@ void call_keep_event(struct call *c, const struct chat_event *ev);
 void call_keep_put(struct call *c);
 /* The vault's name for a call of the history; empty if the history has two under one id. */
 str call_keep_key(struct call *c, str id);
+void call_keep_release(struct call *c);
 
 /* finish.c */
 void call_summarize(struct call *c);

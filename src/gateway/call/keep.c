@@ -121,25 +121,49 @@ void call_keep_put(struct call *c)
     call_keep_reset(c);
 }
 
-str call_keep_key(struct call *c, str id)
+/* What each id of the history stands for; one id for two calls stands for nothing, because nobody
+ * can say which is meant. */
+static void keys_make(struct call *c)
 {
     const struct chat_request *r = c->in.request;
-    str key = STR("");
+    struct map_entry *there;
+    struct err e;
 
+    c->keys = arena_alloc(&c->arena, sizeof *c->keys);
+    map_init(c->keys, NULL, MAP_COUNT_MAX);
     for (size_t i = 0; i < r->message_count; i++) {
         const struct chat_message *m = &r->messages[i];
 
         for (size_t k = 0; m->role == CHAT_ASSISTANT && k < m->part_count; k++) {
             const struct chat_part *p = &m->parts[k];
-            str now;
+            str *key;
 
-            if (p->kind != CHAT_PART_TOOL_CALL || !str_eq(p->id, id))
+            if (p->kind != CHAT_PART_TOOL_CALL)
                 continue;
-            now = key_of(c, id, p->name, p->json);
-            if (key.n && !str_eq(key, now))
-                return STR(""); /* one id, two calls: nobody can say which is meant */
-            key = now;
+            key = arena_alloc(&c->arena, sizeof *key);
+            *key = key_of(c, p->id, p->name, p->json);
+            there = map_find(c->keys, p->id);
+            if (there && !str_eq(*(str *)there->value.ptr, *key))
+                *key = STR("");
+            if (!map_set(c->keys, p->id, MAP_PTR(key), &e))
+                return; /* a request has no so many */
         }
     }
-    return key.n ? key : id;
+}
+
+str call_keep_key(struct call *c, str id)
+{
+    struct map_entry *found;
+
+    if (!c->keys)
+        keys_make(c);
+    found = map_find(c->keys, id);
+    return found ? *(str *)found->value.ptr : id;
+}
+
+void call_keep_release(struct call *c)
+{
+    if (c->keys)
+        map_release(c->keys);
+    c->keys = NULL;
 }

@@ -74,7 +74,7 @@ void call_show_begin(struct call *c)
                    : c->in.key           ? c->in.key->name
                                          : STR(""),
         .dialect = str_c(c->in.wire->name),
-        .model = c->level.model,
+        .model = call_mask_text(c, c->level.model),
         .provider = c->chain[c->at]->name,
         .level = str_c(chat_level_name(c->level.asked)),
         .asked = asked(c),
