@@ -141,6 +141,37 @@ TEST(a_reply_that_the_client_changed_is_found_by_what_was_asked)
     talks_free(all);
 }
 
+TEST(conversations_that_begin_alike_stay_apart)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "", "yes", "", "one", USER("hi")), "");
+    CHECK_STR(TURN(all, "", "yes", "", "two", USER("hi")), "");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
+    CHECK_STR(TURN(all, "", "right", "", "two", USER("hi"), MODEL("yes"), USER("b")), "two");
+    CHECK_STR(
+        TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("b"), MODEL("right"), USER("c")),
+        "two");
+    CHECK_STR(
+        TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("a"), MODEL("left"), USER("c")),
+        "one");
+    CHECK_STR(TURN(all, "", "yes", "", "three", USER("hi")), ""); /* when both have gone on */
+    CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("d")), "three");
+    CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("e")), "three");
+    talks_free(all);
+}
+
+TEST(one_that_is_asked_again_from_the_middle_stays_one)
+{
+    struct talks *all = fresh(64);
+
+    CHECK_STR(TURN(all, "", "yes", "", "one", USER("hi")), "");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("b")), "one");
+    CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
+    talks_free(all);
+}
+
 TEST(calls_are_known_by_their_ids)
 {
     struct talks *all = fresh(64);
@@ -218,6 +249,7 @@ TEST(a_response_that_was_written_here_has_our_id)
 TEST_MAIN(T(the_next_request_of_a_conversation_is_of_its_session),
           T(the_same_question_again_is_another_conversation),
           T(a_reply_that_the_client_changed_is_found_by_what_was_asked),
-          T(calls_are_known_by_their_ids), T(what_one_key_said_is_not_found_by_another),
-          T(the_oldest_is_forgotten_first), T(a_response_is_gone_on_with_by_its_id),
-          T(a_response_that_was_written_here_has_our_id))
+          T(conversations_that_begin_alike_stay_apart),
+          T(one_that_is_asked_again_from_the_middle_stays_one), T(calls_are_known_by_their_ids),
+          T(what_one_key_said_is_not_found_by_another), T(the_oldest_is_forgotten_first),
+          T(a_response_is_gone_on_with_by_its_id), T(a_response_that_was_written_here_has_our_id))

@@ -343,7 +343,7 @@ static bool put_writes(struct db *db, const struct thread_asker *who,
 
 /* ---- transactions ---- */
 
-static bool end(struct db *db, bool ok, struct err *e)
+bool thread_end(struct db *db, bool ok, struct err *e)
 {
     if (ok && db_commit(db, e))
         return true;
@@ -351,8 +351,8 @@ static bool end(struct db *db, bool ok, struct err *e)
     return false;
 }
 
-bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
-                 struct err *e)
+bool thread_put_locked(struct threads *t, const struct thread_asker *who,
+                       const struct thread_tuple *put, struct err *e)
 {
     struct putting p = {.db = t->writer, .who = who, .put = put};
     bool ok;
@@ -363,16 +363,25 @@ bool threads_put(struct threads *t, const struct thread_asker *who, const struct
     json_init(&p.checkpoint);
     json_init(&p.parent);
     json_init(&p.parent_refs);
-    pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, true, e);
     if (ok)
-        ok = end(t->writer, put_all(&p, e), e);
-    pthread_mutex_unlock(&t->lock);
+        ok = thread_end(t->writer, put_all(&p, e), e);
     json_release(&p.parent_refs);
     json_release(&p.parent);
     json_release(&p.checkpoint);
     buf_release(&p.refs);
     arena_release(&p.arena);
+    return ok;
+}
+
+bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
+                 struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&t->lock);
+    ok = thread_put_locked(t, who, put, e);
+    pthread_mutex_unlock(&t->lock);
     return ok;
 }
 
@@ -384,7 +393,7 @@ bool threads_put_writes(struct threads *t, const struct thread_asker *who,
     pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, true, e);
     if (ok)
-        ok = end(t->writer, put_writes(t->writer, who, put, e), e);
+        ok = thread_end(t->writer, put_writes(t->writer, who, put, e), e);
     pthread_mutex_unlock(&t->lock);
     return ok;
 }
@@ -417,7 +426,7 @@ bool threads_delete(struct threads *t, const struct thread_asker *who, str threa
     pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, true, e);
     if (ok)
-        ok = end(t->writer, delete_all(t->writer, who, thread, e), e);
+        ok = thread_end(t->writer, delete_all(t->writer, who, thread, e), e);
     pthread_mutex_unlock(&t->lock);
     return ok;
 }

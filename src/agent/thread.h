@@ -96,3 +96,16 @@ bool threads_delete(struct threads *t, const struct thread_asker *who, str threa
  * they have from older ones, and older ones whose writes stand for a value. */
 bool threads_prune(struct threads *t, const struct thread_asker *who, str thread, size_t keep,
                    size_t *removed, struct err *e) MUST_USE;
+
+/* A checkpoint made of updates: each channel takes its own in by its reducer (channel.h), which is
+ * named in it or was named before, else last. from: the checkpoint to go on from, "" is the newest,
+ * or nothing if there is none. */
+struct thread_update {
+    str thread, ns, from;
+    str values, reducers, metadata; /* JSON objects */
+};
+
+/* id_out: of the new checkpoint, in the arena. */
+bool threads_update(struct threads *t, const struct thread_asker *who,
+                    const struct thread_update *u, struct arena *a, str *id_out,
+                    struct err *e) MUST_USE;

@@ -3,6 +3,7 @@
  *   thread.c         opening; checkpoints and writes in
  *   thread_read.c    checkpoints out
  *   thread_value.c   values as what differs from the one before
+ *   thread_state.c   checkpoints made of updates, by the reducers of the channels
  *   thread_prune.c   what nobody can reach any more
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -18,6 +19,7 @@
 struct threads {
     struct db *writer, *reader;
     pthread_mutex_t lock, read_lock;
+    uint64_t last_id; /* the time of the newest id that was made here; under lock */
 };
 
 /* Where a channel of a thread is. */
@@ -47,4 +49,9 @@ bool thread_value_write(struct db *db, const struct thread_place *at, const stru
 /* Whether the thread is there and may be seen. */
 bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool *there,
                  struct err *e) MUST_USE;
+/* Commits if all went well until here, else takes it back. */
+bool thread_end(struct db *db, bool ok, struct err *e) MUST_USE;
+/* threads_put for who holds the lock. */
+bool thread_put_locked(struct threads *t, const struct thread_asker *who,
+                       const struct thread_tuple *put, struct err *e) MUST_USE;
 bool thread_missing(struct err *e, str thread);

@@ -108,6 +108,21 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
     return true;
 }
 
+bool thread_json_update(const struct json *doc, struct arena *a, struct thread_update *out,
+                        struct err *e)
+{
+    const struct json_node *from = json_find(doc, json_root(doc), STR("checkpoint_id"));
+
+    out->from = STR("");
+    if (from && from->kind != JSON_NULL &&
+        (!json_text(doc, from, a, &out->from) || out->from.n > THREAD_ID_MAX ||
+         memchr(out->from.p, 0, out->from.n)))
+        return err_set(e, ERR_INPUT, "checkpoint_id: must be an id, or null");
+    return read_object(doc, "values", true, &out->values, e) &&
+           read_object(doc, "reducers", false, &out->reducers, e) &&
+           read_object(doc, "metadata", false, &out->metadata, e);
+}
+
 /* What was sent as base64 may say it is JSON and be none of ours: half a surrogate, for one. */
 static bool is_json(str type, str bytes)
 {
@@ -143,9 +158,8 @@ static void write_value(struct json_out *o, str type, str bytes)
     json_out_end(o);
 }
 
-void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
+static void write_place(struct json_out *o, const struct thread_tuple *t)
 {
-    json_out_object(o);
     json_out_key(o, STR("thread_id"));
     json_out_str(o, t->thread);
     json_out_key(o, STR("ns"));
@@ -157,10 +171,33 @@ void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
         json_out_str(o, t->parent);
     else
         json_out_null(o);
-    json_out_key(o, STR("checkpoint"));
-    json_out_raw(o, t->checkpoint);
     json_out_key(o, STR("metadata"));
     json_out_raw(o, t->metadata);
+}
+
+void thread_json_state(struct json_out *o, const struct thread_tuple *t)
+{
+    json_out_object(o);
+    write_place(o, t);
+    json_out_key(o, STR("values"));
+    json_out_object(o);
+    for (size_t i = 0; i < t->value_count; i++) {
+        json_out_key(o, t->values[i].channel);
+        if (is_json(t->values[i].type, t->values[i].bytes))
+            json_out_raw(o, t->values[i].bytes);
+        else
+            write_value(o, t->values[i].type, t->values[i].bytes);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
+{
+    json_out_object(o);
+    write_place(o, t);
+    json_out_key(o, STR("checkpoint"));
+    json_out_raw(o, t->checkpoint);
     json_out_key(o, STR("values"));
     json_out_object(o);
     for (size_t i = 0; i < t->value_count; i++) {

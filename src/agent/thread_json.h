@@ -18,3 +18,8 @@ bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tupl
 bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_tuple *out,
                         struct err *e) MUST_USE;
 void thread_json_tuple(struct json_out *o, const struct thread_tuple *t);
+/* {"checkpoint_id", "values", "reducers", "metadata"}, of which only the values must be there. */
+bool thread_json_update(const struct json *doc, struct arena *a, struct thread_update *out,
+                        struct err *e) MUST_USE;
+/* What stands in the channels, without what only savers need. */
+void thread_json_state(struct json_out *o, const struct thread_tuple *t);

@@ -12,7 +12,11 @@ enum { CONFIG, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the file (default: rationale.yaml)"},
-    [JSON] = {"json", 0, NULL, NULL, "of check: an object with ok, error and warnings"},
+    [JSON] = {"json",
+              0,
+              NULL,
+              NULL,
+              "the settings with their origins; of check: ok, error and warnings"},
 };
 
 static const char *verb(size_t index)
@@ -72,7 +76,41 @@ static int check(struct cli *cli, const char *path, bool json)
     return ok ? CLI_OK : CLI_CONFIG;
 }
 
-static int show(struct cli *cli, const char *path)
+static void put_item(void *ctx, const struct config_item *item)
+{
+    struct json_out *o = ctx;
+
+    json_out_object(o);
+    json_out_key(o, STR("path"));
+    json_out_str(o, item->path);
+    json_out_key(o, STR("value"));
+    json_out_str(o, item->value);
+    json_out_key(o, STR("origin"));
+    json_out_str(o, str_c(item->origin));
+    json_out_key(o, STR("line"));
+    if (item->line)
+        json_out_u64(o, item->line);
+    else
+        json_out_null(o);
+    json_out_end(o);
+}
+
+/* As the route /api/v1/system has it. */
+static void print_json(const struct config *c, struct buf *b)
+{
+    struct json_out o;
+
+    json_out_init(&o, b);
+    json_out_object(&o);
+    json_out_key(&o, STR("config"));
+    json_out_array(&o);
+    config_each(c, put_item, &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    buf_add_c(b, '\n');
+}
+
+static int show(struct cli *cli, const char *path, bool json)
 {
     struct config *c;
     struct buf b;
@@ -82,7 +120,10 @@ static int show(struct cli *cli, const char *path)
         return cli_complain(CLI_CONFIG, "%s", e.text);
     warn(c);
     buf_init(&b, OUT_MAX);
-    config_print(c, &b);
+    if (json)
+        print_json(c, &b);
+    else
+        config_print(c, &b);
     file_out_add(&cli->out, buf_str(&b));
     buf_release(&b);
     config_release(c);
@@ -113,9 +154,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         path = CLI_CONFIG_FILE;
     if (word.n > 0)
         return check(cli, path, args->value[JSON] != NULL);
-    if (args->value[JSON])
-        return cli_complain(CLI_USAGE, "--json is for config check");
-    return show(cli, path);
+    return show(cli, path, args->value[JSON] != NULL);
 }
 
 const struct cli_command cli_config = {

@@ -4,6 +4,8 @@
  */
 #include "cli/daemon.h"
 
+#include "store/store.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -13,28 +15,23 @@
 #define KEY_VARIABLE "RATIONALE_KEY"
 
 /* What it listens on may be "any": then this machine will do. */
-static const char *host_of(const struct config *c, char host[256])
+static const char *host_of(str asked, char host[256])
 {
-    if (str_eq(c->listen_host, STR("0.0.0.0")) || c->listen_host.n == 0)
+    if (str_eq(asked, STR("0.0.0.0")) || asked.n == 0)
         return "127.0.0.1";
-    if (str_eq(c->listen_host, STR("::")))
+    if (str_eq(asked, STR("::")))
         return "::1";
-    (void)snprintf(host, 256, STR_FMT, STR_ARG(c->listen_host));
+    (void)snprintf(host, 256, STR_FMT, STR_ARG(asked));
     return host;
 }
 
-bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e)
+static bool reach(struct daemon_link *d, str at, const char *port, struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all, *a;
-    char host[256], port[16];
+    char host[256];
 
-    *d = (struct daemon_link){.config = c, .fd = -1};
-    buf_init(&d->in, IN_MAX);
-    if (c->tls_cert.n)
-        return err_set(e, ERR_UPSTREAM, "the daemon speaks TLS, which this command does not");
-    (void)snprintf(port, sizeof port, "%u", c->listen_port);
-    if (getaddrinfo(host_of(c, host), port, &hints, &all) != 0)
-        return err_set(e, ERR_UPSTREAM, "no address for " STR_FMT, STR_ARG(c->listen_host));
+    if (getaddrinfo(host_of(at, host), port, &hints, &all) != 0)
+        return err_set(e, ERR_UPSTREAM, "no address for " STR_FMT, STR_ARG(at));
     for (a = all; a && d->fd < 0; a = a->ai_next) {
         d->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
         if (d->fd >= 0 && connect(d->fd, a->ai_addr, a->ai_addrlen) != 0) {
@@ -46,6 +43,44 @@ bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e)
     if (d->fd >= 0)
         return true;
     return err_set(e, ERR_UPSTREAM, "no daemon answers on port %s: %s", port, strerror(errno));
+}
+
+/* Where the one that has the store said that it listens: `serve --listen` may have been told
+ * otherwise than the configuration. */
+static bool reach_owner(struct daemon_link *d, const struct config *c)
+{
+    struct arena a;
+    struct err e;
+    char port[16];
+    str at, host;
+    size_t colon;
+    bool ok;
+
+    arena_init(&a, 65536);
+    ok = !str_eq(c->store_url, STR("none")) && store_owner(c->store_url, c->spool, &a, &at, &e);
+    if (ok) {
+        for (colon = at.n; colon && at.p[colon - 1] != ':';)
+            colon--;
+        host = str_slice(at, 0, colon ? colon - 1 : 0);
+        if (str_starts(host, STR("[")) && host.p[host.n - 1] == ']')
+            host = str_slice(host, 1, host.n - 1);
+        (void)snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(at, colon, at.n)));
+        ok = colon && reach(d, host, port, &e);
+    }
+    arena_release(&a);
+    return ok;
+}
+
+bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e)
+{
+    char port[16];
+
+    *d = (struct daemon_link){.config = c, .fd = -1};
+    buf_init(&d->in, IN_MAX);
+    if (c->tls_cert.n)
+        return err_set(e, ERR_UPSTREAM, "the daemon speaks TLS, which this command does not");
+    (void)snprintf(port, sizeof port, "%u", c->listen_port);
+    return reach_owner(d, c) || reach(d, c->listen_host, port, e);
 }
 
 static bool send_all(struct daemon_link *d, str bytes, struct err *e)

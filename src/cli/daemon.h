@@ -1,4 +1,5 @@
-/* daemon.h - the daemon that runs here, asked by plain HTTP at the address of its configuration.
+/* daemon.h - the daemon that runs here, asked by plain HTTP: where the store's owner says it
+ * listens, else at the address of the configuration.
  *
  *     if (daemon_open(&d, config, e) && daemon_ask(&d, "GET", "/api/v1/live", "", e)) ...
  *     while (daemon_read(&d, &line, e)) ...           lines of the body, until it ends

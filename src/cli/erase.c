@@ -65,10 +65,16 @@ static int by_ourselves(const struct wish *w, struct buf *out)
     struct store_options o = {
         .url = w->config->store_url, .spool = w->config->spool, .durability = STORE_DURABLE};
     struct store_receipt receipt;
+    struct reader *r;
     struct store *s;
     struct err e;
     bool ok;
 
+    if (str_eq(o.url, STR("none")))
+        return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
+    if (!reader_open(o.url, &r, &e)) /* none is made for it */
+        return cli_complain(CLI_STORE, "the store: %s", e.text);
+    reader_close(r);
     if (!store_open(&o, &s, &e))
         return cli_complain(CLI_STORE, "the store: %s", e.text);
     ok = store_erase(s, w->what, w->name, STR("cli"), &receipt, &e);

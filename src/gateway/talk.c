@@ -4,7 +4,8 @@
  * a call two places of the chain are noted: behind its reply (surely this conversation) and behind
  * its request (maybe: two may begin alike, and then it is nobody's). A new request is of the one
  * whose place is farthest into it, but not at its very end: the same question again is not an
- * answer to an answer.
+ * answer to an answer. Where several said the very same and were answered the same, each of them is
+ * gone on with once before any is twice.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,12 +18,15 @@
 
 #define ATOMS_MAX 8192
 #define EDGE 64 /* of data that is not read whole */
+#define ALIKE_MAX 64
 
-enum atom { ATOM_TEXT, ATOM_CALL, ATOM_RESULT, ATOM_DATA, ATOM_REPLY_ID };
+enum atom { ATOM_TEXT, ATOM_CALL, ATOM_RESULT, ATOM_DATA, ATOM_REPLY_ID, ATOM_ALIKE };
 
 struct place {
     uint64_t hash;
     bool sure, shared; /* shared: two sessions were here, so it tells nothing */
+    uint8_t alike;     /* sessions that said the very same; the others have places of their own */
+    uint8_t gone_on;   /* how many of them were gone on with */
     char session[TALK_SESSION_MAX];
     uint16_t session_n;
 };
@@ -273,13 +277,28 @@ static struct place *by_id(struct talks *all, const struct talk *t)
     return p;
 }
 
+/* The place of the nth session that was at this one. */
+static uint64_t alike_place(const struct talks *t, uint64_t hash, uint8_t n)
+{
+    return n ? link_atom(t->seed, hash, CHAT_ASSISTANT, ATOM_ALIKE, n) : hash;
+}
+
+/* The one of those at this place whose turn it is. */
+static struct place *turn(struct talks *all, struct place *p)
+{
+    uint8_t n = p->gone_on <= p->alike ? p->gone_on++ : p->alike;
+    struct place *one = place_at(all, alike_place(all, p->hash, n));
+
+    return one ? one : p;
+}
+
 static struct place *by_words(struct talks *all, const uint64_t *at, size_t n)
 {
     for (size_t i = n > 0 ? n - 1 : 0; i-- > 0;) {
         struct place *p = place_at(all, at[i]);
 
         if (p && (p->sure || !p->shared))
-            return p;
+            return p->sure ? turn(all, p) : p;
     }
     return NULL;
 }
@@ -298,35 +317,56 @@ bool talk_find(struct talks *all, const struct talk *t, struct arena *a, str *se
     return p != NULL;
 }
 
+static void put_place(struct talks *t, uint64_t hash, str session, bool sure)
+{
+    struct place *p = &t->places[t->next];
+    struct err e;
+
+    if (t->count == t->count_max)
+        map_remove(&t->by_hash, (str){(const char *)&p->hash, sizeof p->hash});
+    else
+        t->count++;
+    *p = (struct place){.hash = hash, .sure = sure};
+    if (!map_set(&t->by_hash,
+                 (str){(const char *)&p->hash, sizeof p->hash},
+                 MAP_U64((uint64_t)t->next),
+                 &e))
+        return;
+    t->next = (t->next + 1) % t->count_max;
+    memcpy(p->session, session.p, session.n);
+    p->session_n = (uint16_t)session.n;
+}
+
+static bool is_of(const struct place *p, str session)
+{
+    return p && str_eq((str){p->session, p->session_n}, session);
+}
+
 static void note(struct talks *t, uint64_t hash, str session, bool sure)
 {
     struct place *p = place_at(t, hash);
-    struct err e;
 
-    if (p) {
-        bool same = str_eq((str){p->session, p->session_n}, session);
-
-        p->shared |= !same;
-        if (!sure || same)
-            return;
-        p->sure = true;
-    } else {
-        p = &t->places[t->next];
-        assert(p);
-        if (t->count == t->count_max)
-            map_remove(&t->by_hash, (str){(const char *)&p->hash, sizeof p->hash});
-        else
-            t->count++;
-        *p = (struct place){.hash = hash, .sure = sure};
-        if (!map_set(&t->by_hash,
-                     (str){(const char *)&p->hash, sizeof p->hash},
-                     MAP_U64((uint64_t)t->next),
-                     &e))
-            return;
-        t->next = (t->next + 1) % t->count_max;
+    if (!p) {
+        put_place(t, hash, session, sure);
+        return;
     }
-    memcpy(p->session, session.p, session.n);
-    p->session_n = (uint16_t)session.n;
+    for (uint8_t n = 0; n <= p->alike; n++)
+        if (is_of(place_at(t, alike_place(t, hash, n)), session)) {
+            p->sure |= sure;
+            return;
+        }
+    p->shared = true;
+    if (!sure)
+        return;
+    if (!p->sure) { /* behind a request until now: this one was surely here */
+        p->sure = true;
+        memcpy(p->session, session.p, session.n);
+        p->session_n = (uint16_t)session.n;
+    } else if (p->alike < ALIKE_MAX) {
+        uint8_t n = ++p->alike;
+
+        put_place(t, alike_place(t, hash, n), session, true);
+    }
 }
 
 static void text_over(struct talk *t)

@@ -253,6 +253,7 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
             base_die("no thread could be started");
     if (ok) {
         log_info("listening", LOG_TEXT("address", address), LOG_U64("loops", d->worker_count));
+        store_reached(d->gateway.store, str_c(address));
         notify_systemd("READY=1");
         if (o->on_ready)
             o->on_ready(o->ctx, str_c(address));

@@ -34,8 +34,9 @@ static bool is_id(str id)
 
 /* ---- out ---- */
 
-static bool write_one(struct history_job *j, const struct thread_tuple *at, struct json_out *o,
-                      struct err *e)
+static bool write_one(struct history_job *j, const struct thread_tuple *at,
+                      void (*write)(struct json_out *, const struct thread_tuple *),
+                      struct json_out *o, struct err *e)
 {
     struct thread_asker who = asker(j);
     struct thread_tuple t;
@@ -45,7 +46,7 @@ static bool write_one(struct history_job *j, const struct thread_tuple *at, stru
     room(&a, 0);
     ok = threads_get(threads(j), &who, at->thread, at->ns, at->id, &a, &t, e);
     if (ok)
-        thread_json_tuple(o, &t);
+        write(o, &t);
     arena_release(&a);
     return ok;
 }
@@ -59,7 +60,17 @@ static bool ask_tuple(struct history_job *j, struct reader *r, struct buf *out, 
     if (str_eq(at.id, STR("latest")))
         at.id = STR("");
     json_out_init(&o, out);
-    return write_one(j, &at, &o, e) && json_out_ok(&o, e);
+    return write_one(j, &at, thread_json_tuple, &o, e) && json_out_ok(&o, e);
+}
+
+static bool ask_state(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
+    struct json_out o;
+
+    (void)r;
+    json_out_init(&o, out);
+    return write_one(j, &at, thread_json_state, &o, e) && json_out_ok(&o, e);
 }
 
 /* One that was deleted meanwhile is left out. */
@@ -73,7 +84,7 @@ static bool write_list(struct history_job *j, const struct thread_tuple *list, s
     json_out_key(&o, STR("checkpoints"));
     json_out_array(&o);
     for (size_t i = 0; i < n; i++)
-        if (!write_one(j, &list[i], &o, e) && e->code != ERR_NOT_FOUND)
+        if (!write_one(j, &list[i], thread_json_tuple, &o, e) && e->code != ERR_NOT_FOUND)
             return false;
     json_out_end(&o);
     json_out_end(&o);
@@ -167,6 +178,46 @@ static bool ask_put_writes(struct history_job *j, struct reader *r, struct buf *
     return with_body(j, put_writes, e) && say_place(j, out, e);
 }
 
+static bool update(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
+{
+    struct thread_update u = {.thread = j->id, .ns = j->name};
+    struct thread_asker who = asker(j);
+    str id;
+
+    if (!thread_json_update(doc, a, &u, e) || !threads_update(threads(j), &who, &u, a, &id, e))
+        return false;
+    j->words = arena_dup(&j->arena, id);
+    return true;
+}
+
+static bool ask_update(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    (void)r;
+    return with_body(j, update, e) && say_place(j, out, e);
+}
+
+static bool prune(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
+{
+    struct thread_asker who = asker(j);
+    size_t removed;
+    int64_t keep;
+
+    (void)a;
+    if (!json_i64(doc, json_find(doc, json_root(doc), STR("keep")), &keep) || keep < 1)
+        return err_set(e, ERR_INPUT, "keep: must say how many checkpoints, at least 1");
+    if (!threads_prune(threads(j), &who, j->id, (size_t)keep, &removed, e))
+        return false;
+    buf_printf(&j->out, "{\"removed\":%zu}", removed);
+    return true;
+}
+
+static bool ask_prune(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    (void)r;
+    (void)out;
+    return with_body(j, prune, e);
+}
+
 static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     struct thread_asker who = asker(j);
@@ -191,6 +242,9 @@ static const struct view views[] = {
     {"GET", {"checkpoints", "*", NULL}, ask_tuple},
     {"PUT", {"checkpoints", "*", NULL}, ask_put},
     {"PUT", {"checkpoints", "*", "writes"}, ask_put_writes},
+    {"GET", {"state", NULL, NULL}, ask_state},
+    {"POST", {"state", NULL, NULL}, ask_update},
+    {"POST", {"prune", NULL, NULL}, ask_prune},
     {"DELETE", {NULL, NULL, NULL}, ask_delete},
 };
 
@@ -255,6 +309,8 @@ static void go(struct exchange *ex, struct history_job *j)
         j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, THREAD_LIST_MAX);
         metadata = params_text(&p, "metadata");
         buf_add(&j->body, metadata);
+    } else if (j->ask == ask_state) {
+        j->words = params_text(&p, "checkpoint_id");
     } else {
         buf_add(&j->body, server_body(ex->x));
     }

@@ -321,7 +321,9 @@ static bool judge_rest(struct verify *v, struct err *e)
         {"SELECT count(*) FROM mcp_communications",
          "there are tool calls that the log does not know"},
         {"SELECT count(*) FROM decisions d LEFT JOIN llm_interactions i ON"
-         " i.interaction_id = d.interaction_id WHERE i.decision IS NULL OR i.decision <> d.entry",
+         " i.interaction_id = d.interaction_id WHERE i.decision IS NULL OR i.decision <> d.entry"
+         " OR d.kind <> CASE WHEN substr(d.entry, 1, 11) = '[TOOL_CALL]' THEN 'TOOL_CALL' ELSE"
+         " 'DIRECT' END OR coalesce(d.session_id, '') <> coalesce(i.session_id, '')",
          "a decision is not the one of its call"},
         {"SELECT count(*) FROM llm_interactions i WHERE decision IS NOT NULL AND NOT EXISTS"
          " (SELECT 1 FROM decisions d WHERE d.interaction_id = i.interaction_id)",

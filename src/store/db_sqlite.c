@@ -73,13 +73,15 @@ static bool script(struct db *db, const char *sql, struct err *e)
 
 /* ---- opening ---- */
 
-/* The file is made here, because SQLite would let the group and others read it. */
+/* The file is made here, because SQLite would let the group and others read it. One that is there
+ * is not opened: closing it would end the locks of this process's other connections, and who closes
+ * the file next would then take the WAL away from under them. */
 static bool make_private(const char *path, struct err *e)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     if (fd < 0)
-        return err_sys(e, "open %s", path);
+        return errno == EEXIST || err_sys(e, "open %s", path);
     close(fd);
     return true;
 }

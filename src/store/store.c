@@ -20,6 +20,7 @@
 #define CLOSE_MS 5000u
 #define RETENTION_MS 60000u
 #define SPOOL "rationale.spool"
+#define ADDRESS_MAX 256
 #define SPOOL_NAME_SIZE 33                 /* 32 characters and a NUL */
 #define PATH_SIZE_MAX (FILE_PATH_MAX - 64) /* names are made of it */
 
@@ -29,6 +30,7 @@ struct store {
     struct engine *engine;
     struct take *take;
     char path[FILE_PATH_MAX], dir[FILE_PATH_MAX], head[FILE_PATH_MAX];
+    bool reached; /* the file with the address is ours */
 };
 
 /* ---- where ---- */
@@ -158,6 +160,48 @@ static bool start(struct store *s, const struct store_options *o, struct err *e)
     return take_start(&to, &s->take, e);
 }
 
+/* ---- where its owner is reached ---- */
+
+static bool address_path(const char *dir, char out[FILE_PATH_MAX], struct err *e)
+{
+    return set_path(out, str_c(dir), "/address", e);
+}
+
+void store_reached(struct store *s, str address)
+{
+    char path[FILE_PATH_MAX];
+    struct err e;
+
+    if (!s->journal)
+        return;
+    s->reached = address_path(s->dir, path, &e) && file_write_atomic(path, address, 0600, &e);
+    if (!s->reached)
+        log_warn("commands will look for the daemon at its configured address", LOG_ERR(&e));
+}
+
+static void reached_no_more(struct store *s)
+{
+    char path[FILE_PATH_MAX];
+    struct err e;
+
+    if (s->reached && address_path(s->dir, path, &e))
+        (void)unlink(path);
+}
+
+bool store_owner(str url, str spool, struct arena *a, str *address, struct err *e)
+{
+    struct store_options o = {.url = url, .spool = spool};
+    struct store *s = base_alloc(sizeof *s);
+    char path[FILE_PATH_MAX];
+    bool ok;
+
+    *s = (struct store){0};
+    ok = find_place(s, &o, e) && address_path(s->dir, path, e) &&
+         file_read(a, path, ADDRESS_MAX, address, e);
+    free(s);
+    return ok;
+}
+
 bool audit_head_path(str url, str spool, char *out, size_t size, struct err *e)
 {
     struct store_options o = {.url = url, .spool = spool};
@@ -200,6 +244,7 @@ void store_close(struct store *s)
         take_stop(s->take);
     }
     engine_close(s->engine);
+    reached_no_more(s);
     if (s->journal)
         journal_free(s->journal);
     free(s);

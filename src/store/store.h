@@ -28,6 +28,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -134,6 +135,10 @@ struct store_piece {
 bool store_open(const struct store_options *o, struct store **out, struct err *e) MUST_USE;
 /* Everything queued is stored and, within 5 s, in the tables. */
 void store_close(struct store *s);
+/* Where the process that has the store is reached, for commands beside it: a file in the journal's
+ * folder, gone with store_close. After a crash it may be an old one. */
+void store_reached(struct store *s, str address);
+bool store_owner(str url, str spool, struct arena *a, str *address, struct err *e) MUST_USE;
 
 /* The id is not empty. A call whose id is stored already is left as it was: a put may be repeated.
  * ticket may be NULL. */

@@ -124,6 +124,16 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.code, 6, done)
             self.assertIn("/nowhere/x.db", done.err)
 
+    def test_erasing_makes_no_store(self):
+        path, store = world.gateway.folder / "typo.yaml", world.gateway.folder / "typo.db"
+        path.write_text(json.dumps({**world.gateway.config, "store": f"sqlite:{store}",
+                                    "listen": "127.0.0.1:1"}))
+        done = run("erase", "--session", "x", "--yes", "--config", str(path),
+                   env=environment(UPSTREAM_KEY="k"))
+        self.assertEqual(done.code, 6, done)
+        self.assertIn(str(store), done.err)
+        self.assertFalse(store.exists())
+
 
 class Erase(unittest.TestCase):
     """The daemon does it where it runs; without one the command does."""
@@ -156,6 +166,12 @@ class Erase(unittest.TestCase):
         self.assertIn("holds", cli("audit", "verify"))
         self.assertTrue(json.loads(cli("audit", "verify", "--json"))["ok"])
         self.assertIn("erase session", cli("audit", "list"))
+
+    def test_the_daemon_is_found_where_it_was_told_to_listen(self):
+        call("plain", "the numbat must go", "erase-2")
+        done = cli("erase", "--session", "erase-2", "--yes", RATIONALE_KEY=OPERATOR)
+        self.assertIn("1 sessions", done)
+        cli("show", "erase-2", code=1)
 
     def test_what_was_changed_by_hand_is_found(self):
         r = call("plain", "an honest record", "tampered")

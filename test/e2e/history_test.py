@@ -36,13 +36,16 @@ def setUpModule():
     world.provider = Provider()
     world.provider.start()
     models = {"plain": "plain", "think": "think+as:deepseek", "bad": "error:500",
+              "tagged": "tags:reasoning",
               "slow": "think+slow:150+as:deepseek"}
     config = {
         "reasoning": {"keep": "text"},
         "keys": [{"name": "operator", "sha256": digest(OPERATOR), "role": "operator"},
                  {"name": "alice", "sha256": digest(ALICE)},
                  {"name": "bob", "sha256": digest(BOB), "reasoning": "hide"}],
-        "providers": {"test": upstream(world.provider, "openai", models, retries=0,
+        "providers": {"claude": upstream(world.provider, "anthropic",
+                                         {"redacts": "think+redacted+interleave"}),
+                      "test": upstream(world.provider, "openai", models, retries=0,
                                        prices={"plain": {"input": 1.0, "output": 2.0}})},
     }
     world.gateway = Gateway(BINARY, config)
@@ -150,6 +153,43 @@ class Sessions(Case):
             self.assertEqual(got["final_analysis"], details["response"])
             self.assertEqual(got["summary"]["llm_interaction_count"], 1)
             self.assertGreater(got["started_at_us"], 1e15)
+
+    def test_thoughts_that_stand_apart_are_stretches_with_their_own_tokens(self):
+        body = {"model": "redacts", "max_tokens": 4000, "stream": True,
+                "thinking": {"type": "enabled", "budget_tokens": 2000},
+                "messages": [{"role": "user", "content": "apart"}]}
+        r = ask("/v1/messages", ALICE, "POST", json.dumps(body),
+                {"content-type": "application/json", "x-rationale-session": "apart"})
+        self.assertEqual(r.status, 200, r.body)
+        [event] = self.ok(ask("/api/v1/history/sessions/apart"))["chronological_timeline"]
+        details = event["details"]
+        thoughts = [s for s in details["segments"] if s["kind"] == "reasoning"]
+        shown = [s for s in thoughts if s["state"] != "opaque"]
+        self.assertEqual([s["text"] for s in thoughts if s["state"] == "opaque"], [None])
+        self.assertEqual("\n".join(s["text"] for s in shown), details["reasoning_content"])
+        for s in shown:
+            self.assertGreaterEqual(s["tokens"], len(s["text"].split()))
+
+    def test_a_response_named_by_its_id_is_of_its_session(self):
+        seen, before = set(), {}
+        for stream in (False, True, False):
+            body = {"model": "plain", "input": "and on", "stream": stream, **before}
+            r = ask("/v1/responses", ALICE, "POST", json.dumps(body),
+                    {"content-type": "application/json"})
+            self.assertEqual(r.status, 200, r.body)
+            seen.add(r.headers["x-rationale-session"])
+            told = r.json if not stream else json.loads(
+                [x for x in r.body.split(b"\n") if x.startswith(b"data: {")][-1][6:])["response"]
+            before = {"previous_response_id": told["id"]}
+        self.assertEqual(len(seen), 1, seen)
+
+    def test_reasons_in_tags_that_nobody_told_of_are_the_why(self):
+        for stream in (False, True):
+            session = f"tagged-{stream}"
+            r = call("tagged", "in tags", session, stream=stream)
+            self.assertIn(b"<reasoning>", r.body)  # as it came
+            [d] = self.ok(ask(f"/api/v1/history/sessions/{session}/decisions"))["decisions"]
+            self.assertRegex(d["entry"], r"^\[DIRECT\] [^<]*ponder[^<]*$")
 
     def test_a_failed_call_fails_its_session(self):
         call("bad", "fail please", "failing")

@@ -107,10 +107,19 @@ class Config(Files):
         self.assertEqual(run("config", "check", again, env=environment(PORT="1")).code, 0)
         self.assertEqual(run("config", "check", again).code, 3)
 
+    def test_what_is_in_force_is_json_for_programs(self):
+        path = self.write(PROVIDER + "listen: 127.0.0.1:99\n")
+        done = run("config", "show", "--json", "--config", path, env=environment(UPSTREAM_KEY="sk-1"))
+        self.assertEqual(done.code, 0, done)
+        items = {i["path"]: i for i in json.loads(done.out)["config"]}
+        self.assertEqual(items["listen"], {"path": "listen", "value": "127.0.0.1:99",
+                                           "origin": "file", "line": 2})
+        self.assertEqual(items["timeouts.idle"]["origin"], "default")
+        self.assertNotIn("sk-1", done.out.decode())
+
     def test_mistakes_are_told(self):
         for args, words in ((["config", "chekc"], 'did you mean "check"?'),
-                            (["config", "check", "a", "-c", "b"], "the file is given twice"),
-                            (["config", "--json"], "--json is for config check")):
+                            (["config", "check", "a", "-c", "b"], "the file is given twice")):
             done = run(*args)
             self.assertEqual((done.code, done.out), (2, b""), args)
             self.assertIn(words, done.err)

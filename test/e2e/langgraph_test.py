@@ -10,12 +10,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from command import BINARY, SOURCE
 from gateway import Gateway, Provider, digest, upstream
 
 KEY = "sk-graph"
+SERVER = os.environ.get("RATIONALE_TEST_POSTGRES")  # by tools/postgres-run; else SQLite
 NODE_MIN = 20
 TESTS_MIN = 718  # of the suite as it is pinned
 
@@ -30,14 +32,22 @@ def node_version():
     return int(found[1]) if found else 0
 
 
+def config(provider):
+    out = {"keys": [{"name": "graph", "sha256": digest(KEY)}],
+           "providers": {"test": upstream(provider, "openai", {"plain": "plain"})}}
+    if SERVER:
+        subprocess.run(["psql", SERVER.replace("%s", "postgres"), "-qc", "CREATE DATABASE graphs"],
+                       check=True)
+        spool = tempfile.mkdtemp(prefix="rationale-spool-")
+        out.update(store=SERVER.replace("%s", "graphs"), spool=spool)
+    return out
+
+
 class Suite(unittest.TestCase):
     def test_the_official_suite_passes(self):
         subprocess.run([SOURCE / "tools/langgraph-setup"], check=True)
         folder = SOURCE / "test/e2e/langgraph"
-        with Provider() as provider, Gateway(BINARY, {
-                "keys": [{"name": "graph", "sha256": digest(KEY)}],
-                "providers": {"test": upstream(provider, "openai", {"plain": "plain"})},
-        }) as gateway:
+        with Provider() as provider, Gateway(BINARY, config(provider)) as gateway:
             report = gateway.folder / "report.json"
             ran = subprocess.run(
                 ["node", "node_modules/vitest/vitest.mjs", "run", "--reporter=json",
@@ -46,6 +56,7 @@ class Suite(unittest.TestCase):
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             self.assertTrue(report.exists(), ran.stdout[-4000:])
             result = json.loads(report.read_text())
+        shutil.rmtree(gateway.config.get("spool", ""), ignore_errors=True)
         bad = [a for f in result["testResults"] for a in f["assertionResults"]
                if a["status"] != "passed"]
         for a in bad[:5]:

@@ -75,7 +75,7 @@ class Upstream(http.server.BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if asked["model"] == "fails":
             error = {"error": {"message": "no: " + TEXT, "type": "invalid_request_error",
-                               "code": "bad", "param": None}}
+                               "code": SECRETS["patient"], "param": None}}
             self.send(400, "application/json", json.dumps(error).encode())
         elif asked.get("stream"):
             self.send(200, "text/event-stream", b"".join(events(asked["model"])))
@@ -185,6 +185,8 @@ class Masking(unittest.TestCase):
         with Gateway(BINARY, config(self.root, masking)) as gateway:
             replies = [self.ask(gateway, "/v1/chat/completions", request(model, stream))
                        for model in ("says", "drips", "fails") for stream in (True, False)]
+            self.ask(gateway, "/v1/chat/completions", request(SECRETS["openai"], True))
+            self.ask(gateway, "/v1/nothing/" + SECRETS["github"], {})
             metrics = self.ask(gateway, "/metrics")[1]
             gateway.child.terminate()
             gateway.child.wait(30)

@@ -98,6 +98,18 @@ class Document(unittest.TestCase):
              "'[TOOL_CALL] look: to document')", t),
             ("INSERT INTO alert_sessions (session_id, status, agent_type, started_at_us) VALUES "
              "('doc-active', 'in_progress', 'app', ?)", t))
+        for ns in ("", "document"):
+            cls.put("checkpoints/document", ns, {
+                "checkpoint": {"v": 4, "channel_versions": {"a": 1}},
+                "values": {"a": {"type": "json", "json": [1]}}})
+            cls.put("checkpoints/document/writes", ns, {"task_id": "one", "writes": [
+                {"channel": "a", "value": {"type": "bytes", "base64": "AAE="}}]})
+
+    @classmethod
+    def put(cls, path, ns, body):
+        r = ask(f"/api/v1/threads/document/{path}?ns={ns}", method="PUT", body=json.dumps(body))
+        assert r.status == 200, r.body
+        check(r.json, {"$ref": "#/components/schemas/CheckpointPlace"}, cls.doc)
 
     def operations(self):
         for path, methods in self.doc["paths"].items():
@@ -105,7 +117,9 @@ class Document(unittest.TestCase):
                 yield path, method, operation
 
     def real(self, path):
-        return path.replace("{session_id}", "document").replace("{interaction_id}", self.id)
+        for name in ("session_id", "thread_id", "checkpoint_id"):
+            path = path.replace("{%s}" % name, "document")
+        return path.replace("{interaction_id}", self.id)
 
     def with_query(self, path, **params):
         return self.real(path) + "?" + urllib.parse.urlencode(params)
@@ -150,12 +164,12 @@ class Document(unittest.TestCase):
     def test_every_parameter_is_taken(self):
         for path, method, operation in self.operations():
             for p in operation.get("parameters", []):
-                if p["in"] != "query" or path == ENDLESS:
+                if p["in"] != "query" or path == ENDLESS or method != "get":
                     continue
                 schema = p["schema"].get("items", p["schema"])
                 values = schema.get("enum") or {"integer": [1], "boolean": ["true", "false"]}.get(
                     schema["type"], ["document"])
-                if p["name"] == "cursor":
+                if p["name"] in ("cursor", "metadata"):
                     continue
                 for value in values:
                     with self.subTest(path, parameter=p["name"], value=value):
@@ -215,6 +229,33 @@ class Document(unittest.TestCase):
         self.assertIn("erase session", [e["action"] for e in log["entries"]])
         path = "/api/v1/audit/verify"
         fits(ask(path, method="POST"), path, "post")
+
+    def test_threads_are_as_it_says(self):
+        def fits(r, path, method):
+            self.assertEqual(r.status, 200, r.body)
+            content = self.doc["paths"][path][method]["responses"]["200"]["content"]
+            check(r.json, content["application/json"]["schema"], self.doc)
+            return r.json
+        root, one = "/api/v1/threads/{thread_id}", "/api/v1/threads/doc-state"
+        for n in range(3):
+            body = json.dumps({"values": {"log": [n]}, "reducers": {"log": "append"}})
+            fits(ask(one + "/state", ALICE, "POST", body), root + "/state", "post")
+        got = fits(ask(one + "/state", ALICE), root + "/state", "get")
+        self.assertEqual(got["values"], {"log": [0, 1, 2]})
+        before = fits(ask(f"{one}/state?checkpoint_id={got['parent_id']}"), root + "/state", "get")
+        self.assertEqual(before["values"], {"log": [0, 1]})
+        self.assertEqual(ask(one + "/state", history_test.BOB).status, 404)
+        for body, status in (("{", 422), ("{}", 422), ('{"values": 1}', 422),
+                             ('{"values": {"log": 1}, "reducers": {"log": "sum"}}', 422)):
+            self.assertEqual(ask(one + "/state", ALICE, "POST", body).status, status, body)
+        self.assertEqual(ask(one + "/state", history_test.BOB, "POST", '{"values": {}}').status, 404)
+        gone = fits(ask(one + "/prune", ALICE, "POST", '{"keep": 1}'), root + "/prune", "post")
+        self.assertEqual(gone["removed"], 2)
+        self.assertEqual(ask(one + "/state", ALICE).json["values"], {"log": [0, 1, 2]})
+        self.assertEqual(ask(one + "/prune", ALICE, "POST", '{"keep": 0}').status, 422)
+        self.assertEqual(ask(one, history_test.BOB, "DELETE").status, 404)
+        fits(ask(one, ALICE, "DELETE"), root, "delete")
+        self.assertEqual(ask(one + "/state", ALICE).status, 404)
 
     def test_no_secret_is_in_what_it_tells_of_itself(self):
         for path in ("/api/v1/system", "/api/v1/keys", "/api/v1/providers"):

@@ -81,13 +81,27 @@ static void segment_over(struct call *c)
     if (s->kind != CALL_SEG_TOOL)
         settle_text(c, true);
     s->end_ns = loop_now_ns(c->gl->loop);
-    if (s->kind == CALL_SEG_REASONING) { /* counted before it is kept: what no other one has */
+    /* Thoughts are counted before they are kept: what no stretch before has is this one's. */
+    if (s->kind == CALL_SEG_REASONING && !s->opaque) {
         s->tokens = pipe_tokens(&c->pipe) - c->record.thought_tokens;
         c->record.thought_tokens += s->tokens;
     } else if (s->kind == CALL_SEG_ANSWER)
         s->tokens = (int64_t)((c->record.kept[CALL_SEG_ANSWER] - s->at + ESTIMATE - 1) / ESTIMATE);
     if (s->kind != CALL_SEG_TOOL)
         s->size = c->record.kept[s->kind] - s->at;
+}
+
+/* Thoughts that stand apart in the reply do so in its record, as in split/extract.h. */
+static void thought_apart(struct call *c)
+{
+    size_t *kept = &c->record.kept[CALL_SEG_REASONING];
+
+    if (c->thought.n && c->thought.p[c->thought.n - 1] != '\n')
+        buf_add_c(&c->thought, '\n');
+    if (*kept && c->config->keep == CONFIG_KEEP_TEXT) {
+        buf_add_c(&c->reasoning, '\n');
+        ++*kept;
+    }
 }
 
 /* The stretch at hand, or a new one where the kind changes; beyond the ceiling all is one. */
@@ -100,6 +114,8 @@ static struct call_segment *segment(struct call *c, enum call_segment_kind kind,
         ((r->last->kind == kind && !fresh && !r->last->opaque) || r->count == CALL_SEGMENTS_MAX))
         return r->last;
     segment_over(c);
+    if (kind == CALL_SEG_REASONING && !fresh)
+        thought_apart(c);
     s = arena_alloc(&c->arena, sizeof *s);
     *s = (struct call_segment){.kind = kind,
                                .at = kind == CALL_SEG_TOOL ? r->tools : r->kept[kind],
@@ -357,6 +373,25 @@ static str reply(struct call *c)
     return all;
 }
 
+/* A model may explain itself in tags that nobody has told us of: then the text came as it was, but
+ * its entry tells what is in them from what is behind. */
+static void decide_by_tags(struct call *c, struct decision *d)
+{
+    struct split_extract x;
+
+    if (c->pieces == 0)
+        d->answer = buf_str(&c->answer);
+    d->answer = utf8_trim(d->answer);
+    if (c->pipe.reasoned || !str_starts(d->answer, STR("<")))
+        return;
+    split_extract(utf8_cut_size(d->answer, DECISION_WHY_MAX), &c->arena, &x);
+    if (!x.has_reasoning)
+        return;
+    if (c->config->keep != CONFIG_KEEP_NONE)
+        d->why = c->config->keep == CONFIG_KEEP_TEXT ? x.raw_reasoning : x.summary;
+    d->answer = x.final_response;
+}
+
 static void decide(struct call *c, struct store_call *row)
 {
     struct decision d = {
@@ -370,6 +405,7 @@ static void decide(struct call *c, struct store_call *row)
 
     if (!c->sum.complete && !c->pipe.answered && !c->pipe.called)
         return;
+    decide_by_tags(c, &d);
     buf_init(&out, DECISION_MAX);
     buf_init(&tools, DECISION_MAX);
     decision_write(&out, &tools, &d);

@@ -144,10 +144,10 @@ static void on_thought(void *ctx, str text)
 {
     struct call *c = ctx;
 
-    buf_add(&c->thought, text);
     call_show_thought(c, text);
     if (c->gl->gateway->records)
         call_keep_thought(c, text);
+    buf_add(&c->thought, text);
 }
 
 /* Medium that doubts itself becomes high, once, if the configuration wants it. */

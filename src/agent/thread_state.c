@@ -1,0 +1,253 @@
+/* thread_state.c - an update becomes a checkpoint: read, folded and put while no other is put.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/channel.h"
+#include "agent/thread_in.h"
+#include "base/rand.h"
+
+#include <time.h>
+
+#define ID_SIZE 37
+/* From 1582-10-15 to 1970, in tenths of microseconds: what UUIDs count from. */
+#define UUID_EPOCH 0x01b21dd213814000u
+
+struct updating {
+    struct arena *arena;
+    const struct thread_update *update;
+    struct thread_tuple from; /* values of where it goes on from; empty if nothing */
+    struct json before, values, reducers;
+    struct thread_tuple put;
+    int64_t version; /* of what changes now */
+};
+
+/* A UUID of version 6, as other savers of checkpoints make them: as text they sort by time. */
+static str new_id(struct threads *t, const struct thread_asker *who, struct arena *a)
+{
+    uint64_t at = (uint64_t)who->now_us * 10 + UUID_EPOCH, chance;
+
+    if (at <= t->last_id)
+        at = t->last_id + 1;
+    t->last_id = at;
+    rand_os(&chance, sizeof chance);
+    return arena_printf(a,
+                        "%08llx-%04llx-6%03llx-%04llx-%012llx",
+                        (unsigned long long)(at >> 28 & 0xffffffff),
+                        (unsigned long long)(at >> 12 & 0xffff),
+                        (unsigned long long)(at & 0xfff),
+                        (unsigned long long)(0x8000 | (chance >> 48 & 0x3fff)),
+                        (unsigned long long)(chance & 0xffffffffffff));
+}
+
+static str time_text(int64_t us, struct arena *a)
+{
+    time_t s = (time_t)(us / 1000000);
+    struct tm tm;
+
+    gmtime_r(&s, &tm);
+    return arena_printf(a,
+                        "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                        tm.tm_year + 1900,
+                        tm.tm_mon + 1,
+                        tm.tm_mday,
+                        tm.tm_hour,
+                        tm.tm_min,
+                        tm.tm_sec,
+                        (int)(us / 1000 % 1000));
+}
+
+static const struct json_node *member(const struct json *doc, str name)
+{
+    return json_find(doc, json_root(doc), name);
+}
+
+static bool next_version(struct updating *u, struct err *e)
+{
+    const struct json_node *all = member(&u->before, STR("channel_versions")), *key;
+    int64_t n;
+
+    u->version = 1;
+    for (key = json_first(&u->before, all); key; key = json_next(&u->before, all, key)) {
+        if (!json_i64(&u->before, json_value(key), &n) || n < 0 || n > INT64_MAX - 2)
+            return err_set(e, ERR_INPUT, "channel_versions: are not counted in whole numbers");
+        if (n >= u->version)
+            u->version = n + 1;
+    }
+    return true;
+}
+
+static bool kind_of(struct updating *u, str channel, enum channel_kind *out, struct err *e)
+{
+    const struct json_node *before =
+        json_find(&u->before, member(&u->before, STR("reducers")), channel);
+    const struct json_node *now = json_find(&u->reducers, json_root(&u->reducers), channel);
+    const struct json *doc = now ? &u->reducers : &u->before;
+    str name = STR("last");
+
+    if ((now || before) && !json_text(doc, now ? now : before, u->arena, &name))
+        return err_set(e, ERR_INPUT, "reducers: must name them");
+    return channel_kind_find(name, out) ||
+           err_set(e,
+                   ERR_INPUT,
+                   "reducers: \"" STR_FMT "\" is none of last, append, messages",
+                   STR_ARG(str_slice(name, 0, 40)));
+}
+
+static const struct thread_value *value_of(const struct thread_tuple *t, str channel)
+{
+    for (size_t i = 0; i < t->value_count; i++)
+        if (str_eq(t->values[i].channel, channel))
+            return &t->values[i];
+    return NULL;
+}
+
+static bool fold_one(struct updating *u, str channel, str update, struct thread_value *out,
+                     struct err *e)
+{
+    const struct thread_value *now = value_of(&u->from, channel);
+    enum channel_kind kind;
+    struct buf b;
+    bool ok;
+
+    if (!kind_of(u, channel, &kind, e))
+        return false;
+    if (now && kind != CHANNEL_LAST && !str_eq(now->type, STR("json")))
+        return err_set(e, ERR_INPUT, "values: what is there is no JSON and cannot be added to");
+    buf_init(&b, THREAD_TUPLE_MAX);
+    ok = channel_fold(kind, now && kind != CHANNEL_LAST ? now->bytes : STR(""), update, &b, e);
+    ok = ok && (b.n <= arena_left(u->arena) / 2 || err_set(e, ERR_LIMIT, "values: too large"));
+    if (ok)
+        *out = (struct thread_value){
+            .channel = channel, .type = STR("json"), .bytes = arena_dup(u->arena, buf_str(&b))};
+    buf_release(&b);
+    return ok;
+}
+
+static bool fold_all(struct updating *u, struct err *e)
+{
+    const struct json_node *root = json_root(&u->values), *key;
+    size_t n = json_count(&u->values, root);
+    str channel;
+
+    if (n > THREAD_CHANNELS_MAX)
+        return err_set(e, ERR_INPUT, "values: more than %d", THREAD_CHANNELS_MAX);
+    u->put.values = arena_zero(u->arena, n + 1, sizeof *u->put.values);
+    for (key = json_first(&u->values, root); key; key = json_next(&u->values, root, key)) {
+        if (!json_text(&u->values, key, u->arena, &channel) || channel.n > THREAD_ID_MAX ||
+            memchr(channel.p, 0, channel.n))
+            return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");
+        if (value_of(&u->put, channel))
+            return err_set(e, ERR_INPUT, "values: a channel is there twice");
+        if (!fold_one(u,
+                      channel,
+                      json_raw(&u->values, json_value(key)),
+                      &u->put.values[u->put.value_count],
+                      e))
+            return false;
+        u->put.value_count++;
+    }
+    return true;
+}
+
+/* ---- the checkpoint ---- */
+
+/* The members of an object that another does not have. */
+static void members_but(struct json_out *o, const struct json *doc, const struct json_node *all,
+                        const struct json *other, struct arena *a)
+{
+    const struct json_node *key;
+    str name;
+
+    for (key = json_first(doc, all); key; key = json_next(doc, all, key)) {
+        if (!json_text(doc, key, a, &name) || (other && json_find(other, json_root(other), name)))
+            continue;
+        json_out_key(o, name);
+        json_out_raw(o, json_raw(doc, json_value(key)));
+    }
+}
+
+static void write_versions(struct updating *u, struct json_out *o)
+{
+    json_out_key(o, STR("channel_versions"));
+    json_out_object(o);
+    members_but(o, &u->before, member(&u->before, STR("channel_versions")), &u->values, u->arena);
+    for (size_t i = 0; i < u->put.value_count; i++) {
+        json_out_key(o, u->put.values[i].channel);
+        json_out_i64(o, u->version);
+    }
+    json_out_end(o);
+}
+
+static bool write_checkpoint(struct updating *u, const struct thread_asker *who, struct err *e)
+{
+    const struct json_node *seen = member(&u->before, STR("versions_seen"));
+    struct json_out o;
+    struct buf b;
+    bool ok;
+
+    buf_init(&b, THREAD_TUPLE_MAX / 4);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("v"));
+    json_out_i64(&o, 4);
+    json_out_key(&o, STR("id"));
+    json_out_str(&o, u->put.id);
+    json_out_key(&o, STR("ts"));
+    json_out_str(&o, time_text(who->now_us, u->arena));
+    write_versions(u, &o);
+    json_out_key(&o, STR("versions_seen"));
+    json_out_raw(&o, seen ? json_raw(&u->before, seen) : STR("{}"));
+    json_out_key(&o, STR("reducers"));
+    json_out_object(&o);
+    members_but(&o, &u->before, member(&u->before, STR("reducers")), &u->reducers, u->arena);
+    members_but(&o, &u->reducers, json_root(&u->reducers), NULL, u->arena);
+    json_out_end(&o);
+    json_out_end(&o);
+    ok = json_out_ok(&o, e);
+    if (ok)
+        u->put.checkpoint = arena_dup(u->arena, buf_str(&b));
+    buf_release(&b);
+    return ok;
+}
+
+static bool update_locked(struct threads *t, const struct thread_asker *who, struct updating *u,
+                          struct err *e)
+{
+    const struct thread_update *from = u->update;
+    struct err none;
+
+    if (!threads_get(t, who, from->thread, from->ns, from->from, u->arena, &u->from, &none)) {
+        *e = none;
+        if (none.code != ERR_NOT_FOUND || from->from.n)
+            return false;
+        u->from = (struct thread_tuple){.id = STR(""), .checkpoint = STR("{}")};
+    }
+    u->put = (struct thread_tuple){.thread = from->thread,
+                                   .ns = from->ns,
+                                   .id = new_id(t, who, u->arena),
+                                   .parent = u->from.id,
+                                   .metadata = from->metadata};
+    return json_parse(&u->before, u->from.checkpoint, e) && next_version(u, e) && fold_all(u, e) &&
+           write_checkpoint(u, who, e) && thread_put_locked(t, who, &u->put, e);
+}
+
+bool threads_update(struct threads *t, const struct thread_asker *who,
+                    const struct thread_update *update, struct arena *a, str *id_out, struct err *e)
+{
+    struct updating u = {.arena = a, .update = update};
+    bool ok;
+
+    json_init(&u.before);
+    json_init(&u.values);
+    json_init(&u.reducers);
+    ok = json_parse(&u.values, update->values, e) && json_parse(&u.reducers, update->reducers, e);
+    pthread_mutex_lock(&t->lock);
+    ok = ok && update_locked(t, who, &u, e);
+    pthread_mutex_unlock(&t->lock);
+    json_release(&u.before);
+    json_release(&u.values);
+    json_release(&u.reducers);
+    if (ok)
+        *id_out = u.put.id;
+    return ok;
+}

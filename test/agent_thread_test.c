@@ -1,0 +1,294 @@
+/* agent_thread_test.c - checkpoints in a store: what goes in comes out, whoever forks or prunes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/thread.h"
+
+#include "store_help.h"
+
+struct world {
+    struct place place;
+    struct threads *t;
+    struct arena arena;
+    struct thread_asker who;
+};
+
+static void begin(struct world *w)
+{
+    struct err e;
+
+    place_init(&w->place);
+    CHECK_F(threads_open(str_c(w->place.url), &w->t, &e), "%s", e.text);
+    arena_init(&w->arena, (size_t)1 << 30);
+    w->who = (struct thread_asker){STR("alice"), false, 1000};
+}
+
+static void finish(struct world *w)
+{
+    threads_close(w->t);
+    arena_release(&w->arena);
+    place_release(&w->place);
+}
+
+/* A checkpoint with channel a at a version, and its value unless that is NULL. */
+static void put(struct world *w, const char *id, const char *parent, int version, const char *value)
+{
+    struct thread_value v = {.channel = STR("a"), .type = STR("json"), .bytes = str_c(value)};
+    struct thread_tuple t = {.thread = STR("t"),
+                             .ns = STR(""),
+                             .id = str_c(id),
+                             .parent = str_c(parent),
+                             .metadata = STR("{\"source\":\"loop\",\"step\":1}"),
+                             .values = &v,
+                             .value_count = value != NULL};
+    struct err e;
+
+    w->who.now_us++;
+    t.checkpoint = arena_printf(&w->arena, "{\"v\":4,\"channel_versions\":{\"a\":%d}}", version);
+    CHECK_F(threads_put(w->t, &w->who, &t, &e), "%s", e.text);
+}
+
+static str value(struct world *w, const char *id)
+{
+    struct thread_tuple t;
+    struct err e;
+
+    if (!threads_get(w->t, &w->who, STR("t"), STR(""), str_c(id), &w->arena, &t, &e))
+        return STR("none");
+    return t.value_count ? t.values[0].bytes : STR("empty");
+}
+
+TEST(a_checkpoint_has_its_parents_values)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, "1", "", 1, "[1]");
+    put(&w, "2", "1", 1, NULL);
+    put(&w, "3", "2", 2, "[1,2]");
+    CHECK_STR(value(&w, "1"), "[1]");
+    CHECK_STR(value(&w, "2"), "[1]");
+    CHECK_STR(value(&w, "3"), "[1,2]");
+    CHECK_STR(value(&w, ""), "[1,2]");
+    CHECK_STR(value(&w, "4"), "none");
+    finish(&w);
+}
+
+TEST(two_children_that_count_alike_do_not_see_each_others_values)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, "1", "", 1, "[1]");
+    put(&w, "2", "1", 2, "[1,2]");
+    put(&w, "3", "1", 2, "[1,3]");
+    put(&w, "4", "2", 2, NULL);
+    put(&w, "5", "3", 2, NULL);
+    CHECK_STR(value(&w, "4"), "[1,2]");
+    CHECK_STR(value(&w, "5"), "[1,3]");
+    finish(&w);
+}
+
+/* A list that grows by an item a checkpoint; the last value. */
+static str grow(struct world *w, size_t steps)
+{
+    struct buf b;
+    char id[16], parent[16] = "";
+    str last;
+
+    buf_init(&b, 1 << 20);
+    buf_add(&b, STR("[0"));
+    for (size_t i = 1; i <= steps; i++) {
+        buf_printf(&b, ",\"this is the step number %zu of a list\"]", i);
+        (void)snprintf(id, sizeof id, "%08zu", i);
+        put(w, id, parent, (int)i, arena_dup(&w->arena, buf_str(&b)).p);
+        b.n--;
+        memcpy(parent, id, sizeof id);
+    }
+    buf_add_c(&b, ']');
+    last = arena_dup(&w->arena, buf_str(&b));
+    buf_release(&b);
+    return last;
+}
+
+TEST(what_is_stored_of_a_growing_list_grows_no_faster_than_it)
+{
+    struct world w;
+    long long stored;
+    str last;
+
+    begin(&w);
+    last = grow(&w, 1000);
+    CHECK(str_eq(value(&w, ""), last));
+    CHECK_STR(value(&w, "00000001"), "[0,\"this is the step number 1 of a list\"]");
+    stored = ask(&w.place, "SELECT sum(length(value)) FROM thread_values");
+    CHECK_F(stored < 4 * (long long)last.n, "%lld for %zu", stored, last.n);
+    finish(&w);
+}
+
+TEST(pruning_keeps_what_is_reachable)
+{
+    struct world w;
+    size_t removed;
+    struct err e;
+    str last;
+
+    begin(&w);
+    last = grow(&w, 300);
+    put(&w, "00000301", "00000300", 300, NULL);
+    CHECK_F(threads_prune(w.t, &w.who, STR("t"), 1, &removed, &e), "%s", e.text);
+    CHECK_INT(removed, 300);
+    CHECK(str_eq(value(&w, "00000301"), last));
+    CHECK_STR(value(&w, "00000300"), "none");
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_checkpoints"), 1);
+    CHECK(ask(&w.place, "SELECT count(*) FROM thread_values") < 300);
+    finish(&w);
+}
+
+static void put_write(struct world *w, const char *id, const char *channel, const char *bytes)
+{
+    struct thread_write x = {.task = STR("task"),
+                             .idx = thread_special(str_c(channel), 0),
+                             .channel = str_c(channel),
+                             .type = STR("json"),
+                             .bytes = str_c(bytes)};
+    struct thread_tuple t = {
+        .thread = STR("t"), .ns = STR(""), .id = str_c(id), .writes = &x, .write_count = 1};
+    struct err e;
+
+    CHECK_F(threads_put_writes(w->t, &w->who, &t, &e), "%s", e.text);
+}
+
+TEST(pruning_keeps_ancestors_whose_writes_stand_for_a_value)
+{
+    struct world w;
+    size_t removed;
+    struct err e;
+
+    begin(&w);
+    put(&w, "1", "", 1, "[0]");
+    put(&w, "2", "1", 2, "[1]");
+    put_write(&w, "2", "a", "[2]");
+    put(&w, "3", "2", 3, NULL);
+    put_write(&w, "3", "a", "[3]");
+    put(&w, "4", "3", 4, NULL);
+    CHECK_STR(value(&w, "4"), "empty");
+    CHECK_F(threads_prune(w.t, &w.who, STR("t"), 1, &removed, &e), "%s", e.text);
+    CHECK_INT(removed, 1);
+    CHECK_STR(value(&w, "2"), "[1]");
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_writes"), 2);
+    finish(&w);
+}
+
+TEST(a_write_put_twice_stays_and_a_special_one_is_replaced)
+{
+    struct world w;
+    struct thread_tuple t;
+    struct err e;
+
+    begin(&w);
+    put(&w, "1", "", 1, "[0]");
+    put_write(&w, "1", "a", "1");
+    put_write(&w, "1", "a", "2");
+    put_write(&w, "1", "__interrupt__", "3");
+    put_write(&w, "1", "__interrupt__", "4");
+    CHECK(threads_get(w.t, &w.who, STR("t"), STR(""), STR("1"), &w.arena, &t, &e));
+    CHECK_INT(t.write_count, 2);
+    CHECK_INT(t.writes[0].idx, -3);
+    CHECK_STR(t.writes[0].bytes, "4");
+    CHECK_STR(t.writes[1].bytes, "1");
+    finish(&w);
+}
+
+TEST(a_thread_is_its_keys_alone_and_operators_see_it)
+{
+    struct thread_filter f = {
+        .thread = STR(""), .before = STR(""), .metadata = STR(""), .count_max = 10};
+    struct world w;
+    struct thread_tuple *list;
+    struct err e;
+    size_t n;
+
+    begin(&w);
+    put(&w, "1", "", 1, "[1]");
+    w.who.key = STR("bob");
+    CHECK_STR(value(&w, "1"), "none");
+    CHECK(!threads_delete(w.t, &w.who, STR("t"), &e));
+    CHECK(e.code == ERR_NOT_FOUND);
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    CHECK_INT(n, 0);
+    w.who.all = true;
+    CHECK_STR(value(&w, "1"), "[1]");
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    CHECK_INT(n, 1);
+    CHECK(threads_delete(w.t, &w.who, STR("t"), &e));
+    CHECK_STR(value(&w, "1"), "none");
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_values"), 0);
+    finish(&w);
+}
+
+TEST(lists_are_newest_first_and_filtered)
+{
+    struct thread_filter f = {.thread = STR("t"), .before = STR("3"), .count_max = 10};
+    struct world w;
+    struct thread_tuple *list;
+    struct err e;
+    size_t n;
+
+    begin(&w);
+    put(&w, "1", "", 1, "[1]");
+    put(&w, "2", "1", 2, "[2]");
+    put(&w, "3", "2", 3, "[3]");
+    f.metadata = STR("{\"step\":1.0,\"source\":\"loop\"}");
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    CHECK_INT(n, 2);
+    CHECK_STR(list[0].id, "2");
+    f.metadata = STR("{\"source\":\"input\"}");
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    CHECK_INT(n, 0);
+    f.metadata = STR("[]");
+    CHECK(!threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    finish(&w);
+}
+
+static str update(struct world *w, const char *from, const char *values, const char *reducers)
+{
+    struct thread_update u = {.thread = STR("t"),
+                              .ns = STR(""),
+                              .from = str_c(from),
+                              .values = str_c(values),
+                              .reducers = str_c(reducers),
+                              .metadata = STR("{}")};
+    struct err e;
+    str id;
+
+    CHECK_F(threads_update(w->t, &w->who, &u, &w->arena, &id, &e), "%s", e.text);
+    return id;
+}
+
+TEST(updates_are_folded_by_reducers_that_are_remembered)
+{
+    struct world w;
+    str first, fork;
+
+    begin(&w);
+    first = update(&w, "", "{\"a\":[\"one\"]}", "{\"a\":\"append\"}");
+    update(&w, "", "{\"a\":[\"two\"]}", "{}");
+    CHECK_STR(value(&w, ""), "[\"one\",\"two\"]");
+    fork = update(&w, first.p, "{\"a\":[\"three\"]}", "{}");
+    CHECK_STR(value(&w, fork.p), "[\"one\",\"three\"]");
+    CHECK_STR(value(&w, first.p), "[\"one\"]");
+    update(&w, "", "{\"a\":5}", "{\"a\":\"last\"}");
+    CHECK_STR(value(&w, ""), "5");
+    finish(&w);
+}
+
+TEST_MAIN(T(a_checkpoint_has_its_parents_values),
+          T(two_children_that_count_alike_do_not_see_each_others_values),
+          T(what_is_stored_of_a_growing_list_grows_no_faster_than_it),
+          T(pruning_keeps_what_is_reachable),
+          T(pruning_keeps_ancestors_whose_writes_stand_for_a_value),
+          T(a_write_put_twice_stays_and_a_special_one_is_replaced),
+          T(a_thread_is_its_keys_alone_and_operators_see_it),
+          T(lists_are_newest_first_and_filtered),
+          T(updates_are_folded_by_reducers_that_are_remembered))
