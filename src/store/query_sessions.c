@@ -246,7 +246,7 @@ static bool find_sort(struct list *l, struct err *e)
 
 static bool where_cursor(struct list *l, struct sql *q, struct err *e)
 {
-    struct db_value at = db_null();
+    struct db_value at;
     str value, id;
     char *end;
 
