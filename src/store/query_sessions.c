@@ -533,10 +533,10 @@ struct active {
 
 static void age_write(const struct active *x, int64_t started_us)
 {
-    int64_t age = x->a->now_us > started_us ? x->a->now_us - started_us : 0;
+    int64_t ms = x->a->now_us > started_us ? (x->a->now_us - started_us) / 1000 : 0;
 
     json_out_key(x->o, STR("duration_seconds"));
-    json_out_double(x->o, (double)(age / 1000) / 1000);
+    json_out_double(x->o, (double)ms / 1000);
 }
 
 static bool on_active(void *ctx, const struct db_value *v, size_t n)
