@@ -16,7 +16,7 @@ static const struct cli_option options[] = {
               0,
               NULL,
               NULL,
-              "the settings with their origins; of check: ok, error and warnings"},
+              "settings with origins; check: ok, error, warnings"},
 };
 
 static const char *verb(size_t index)
