@@ -4,9 +4,9 @@
 #include "base/spare.h"
 
 /* Many arenas hold next to nothing for as long as a stream is open: the first block is small (and
- * of a size that malloc keeps at hand), the second is not. */
+ * of a size that malloc keeps at hand), and so is the second. */
 #define ARENA_BLOCK_FIRST 992
-#define ARENA_BLOCK_MIN (4096 - sizeof(struct arena_block)) /* with its head, what spare.h keeps */
+#define ARENA_BLOCK_MIN (2048 - sizeof(struct arena_block)) /* with its head, what spare.h keeps */
 
 struct arena_block {
     struct arena_block *older;

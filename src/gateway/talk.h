@@ -17,7 +17,7 @@
 #include "chat/chat.h"
 
 #define TALK_SESSION_MAX 256
-#define TALK_BLOCK 256
+#define TALK_BLOCK 128
 #define TALK_SPACE 32
 
 struct talks;

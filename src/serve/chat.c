@@ -58,7 +58,7 @@ static void flush(struct exchange *ex)
         return;
     head(ex);
     server_write(ex->x, buf_str(&ex->out));
-    buf_reset(&ex->out);
+    buf_give(loop_bufs(ex->worker->gl.loop), &ex->out); /* a stream may be silent for long */
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (server_full(ex->x) && ex->call)
         call_pause(ex->call);
@@ -100,6 +100,7 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
 {
     struct exchange *ex = ctx;
 
+    buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     if (ex->wire->dialect == CHAT_GENERATE)
         tell_counts(ex);
     if (last && ex->request.stream)

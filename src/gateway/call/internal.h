@@ -37,7 +37,7 @@ enum call_phase {
     CALL_REPAIR, /* asking again for an answer that was starved */
 };
 
-#define CALL_FRONT_MAX 480 /* of an answer, for its entry in the decision log */
+#define CALL_FRONT_MAX 336 /* of an answer, for its entry in the decision log */
 #define CALL_SEGMENTS_MAX 256
 
 enum call_segment_kind { CALL_SEG_REASONING, CALL_SEG_ANSWER, CALL_SEG_TOOL };
