@@ -163,7 +163,7 @@ static void fail_text(struct app_reply *r, int status, str code, str message)
 
     r->status = status;
     r->type = "application/json";
-    r->body.n = 0;
+    buf_reset(&r->body);
     json_out_init(&o, &r->body);
     json_out_object(&o);
     json_out_key(&o, STR("detail"));
