@@ -11,11 +11,8 @@
 
 #include "base/log.h"
 #include "base/map.h"
-#include "base/sha256.h"
-#include "gateway/cassette.h"
 #include "store/db.h"
 
-#define ID_DIGITS 12
 #define CACHE_MAX 256
 #define SCORES_MAX ((size_t)1 << 20)
 #define WHO_MAX 256
@@ -23,8 +20,6 @@
 #define COLUMNS                                                                                    \
     "prompt_id, name, components, state, parent, run_id, scores, created_us, created_by,"          \
     " approved_us, approved_by, moved_us, moved_by"
-
-static const char *const state_names[] = {"draft", "approved", "active", "retired"};
 
 /* Which way leads where; back to active only for what a person has seen. */
 static const bool ways[4][4] = {
@@ -51,18 +46,13 @@ struct registry {
     struct map seen; /* by name; under read_lock */
 };
 
-const char *prompt_state_name(enum prompt_state s)
-{
-    return state_names[s];
-}
-
 bool registry_open(str url, const struct clock *clock, struct registry **out, struct err *e)
 {
     struct registry *r = base_alloc(sizeof *r);
 
     *r = (struct registry){.clock = clock};
-    if (!str_eq(url, STR("none")) && (!db_open(url, DB_BESIDE, &r->writer, e) ||
-                                      !db_open(url, DB_READ, &r->reader, e))) {
+    if (!str_eq(url, STR("none")) &&
+        (!db_open(url, DB_BESIDE, &r->writer, e) || !db_open(url, DB_READ, &r->reader, e))) {
         db_close(r->writer);
         free(r);
         return err_prefix(e, "the prompts: ");
@@ -99,116 +89,6 @@ void registry_audit(struct registry *r, struct store *s)
     r->store = s;
 }
 
-/* ---- a version's id ---- */
-
-static bool is_word(str s, const char *more)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-              (c && strchr(more, c))))
-            return false;
-    }
-    return s.n > 0 && s.n <= PROMPT_NAME_MAX;
-}
-
-static bool check_components(const struct json *doc, struct arena *a, struct err *e)
-{
-    const struct json_node *root = json_root(doc);
-    size_t n = json_count(doc, root), size = 0;
-    str key, text;
-
-    if (root->kind != JSON_OBJECT || n == 0 || n > PROMPT_COMPONENTS_MAX)
-        return err_set(e,
-                       ERR_INPUT,
-                       "a version is a JSON object of 1 to %d texts, such as {\"system_prompt\": "
-                       "\"...\"}",
-                       PROMPT_COMPONENTS_MAX);
-    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
-        if (!json_text(doc, k, a, &key) ||
-            !is_word(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"))
-            return err_set(e, ERR_INPUT, "a component's name has letters, digits, _ . and -");
-        if (json_find(doc, root, key) != json_value(k))
-            return err_set(e, ERR_INPUT, STR_FMT ": is there twice", STR_ARG(key));
-        if (!json_text(doc, json_value(k), a, &text) || memchr(text.p, '\0', text.n))
-            return err_set(e, ERR_INPUT, STR_FMT ": must be a text without NULs", STR_ARG(key));
-        size += text.n;
-    }
-    return size <= PROMPT_SIZE_MAX ||
-           err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
-}
-
-static str id_of(str name, str canonical, struct arena *a)
-{
-    uint8_t digest[SHA256_SIZE];
-    char hex[SHA256_HEX_SIZE];
-
-    sha256_of(canonical, digest);
-    return arena_join(a, name, STR("@"), str_slice(sha256_hex(digest, hex), 0, ID_DIGITS));
-}
-
-/* The texts in their one spelling, and the id. */
-static bool settle(const struct prompt_new *p, struct arena *a, str *canonical, str *id,
-                   struct err *e)
-{
-    struct json doc;
-    struct buf out;
-    bool ok;
-
-    if (!is_word(p->name, "_-"))
-        return err_set(e,
-                       ERR_INPUT,
-                       "a prompt's name has 1 to %d lower case letters, digits, _ and -",
-                       PROMPT_NAME_MAX);
-    if (p->components.n > 6 * PROMPT_SIZE_MAX)
-        return err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
-    json_init(&doc);
-    buf_init(&out, 8 * PROMPT_SIZE_MAX);
-    ok = json_parse(&doc, p->components, e) && check_components(&doc, a, e);
-    if (ok) {
-        cassette_canonical(&doc, json_root(&doc), &out);
-        ok = buf_ok(&out, "the version", e);
-    }
-    if (ok) {
-        *canonical = arena_dup(a, buf_str(&out));
-        *id = id_of(p->name, *canonical, a);
-    }
-    buf_release(&out);
-    json_release(&doc);
-    return ok;
-}
-
-void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct prompt *out)
-{
-    struct prompt_new p = {.name = str_c(b->name)};
-    struct json_out o;
-    struct buf json;
-    struct err e;
-
-    *out = (struct prompt){.name = p.name,
-                           .state = PROMPT_ACTIVE,
-                           .built_in = true,
-                           .parent = STR(""),
-                           .run_id = STR(""),
-                           .scores = STR(""),
-                           .created_by = STR(""),
-                           .approved_by = STR(""),
-                           .moved_by = STR("")};
-    buf_init(&json, 8 * PROMPT_SIZE_MAX);
-    json_out_init(&o, &json);
-    json_out_object(&o);
-    for (size_t i = 0; i < b->count; i++) {
-        json_out_key(&o, str_c(b->parts[i].name));
-        json_out_str(&o, str_c(b->parts[i].text));
-    }
-    json_out_end(&o);
-    p.components = buf_str(&json);
-    if (!settle(&p, a, &out->components, &out->id, &e))
-        base_die("the prompt %s: %s", b->name, e.text);
-    buf_release(&json);
-}
-
 /* ---- reading ---- */
 
 struct rows {
@@ -224,9 +104,9 @@ static str text_of(struct arena *a, const struct db_value *v)
 
 static enum prompt_state state_of(str name)
 {
-    for (size_t i = 0; i < COUNT_OF(state_names); i++)
-        if (str_eq(name, str_c(state_names[i])))
-            return (enum prompt_state)i;
+    for (enum prompt_state i = PROMPT_DRAFT; i < PROMPT_RETIRED; i++)
+        if (str_eq(name, str_c(prompt_state_name(i))))
+            return i;
     return PROMPT_RETIRED;
 }
 
@@ -490,12 +370,7 @@ static bool put_row(struct registry *r, const struct prompt_new *p, str componen
                 args,
                 COUNT_OF(args),
                 e) &&
-         one(r->writer,
-             "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1",
-             id,
-             &a,
-             &there,
-             e);
+         one(r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
     if (ok && !str_eq(there.components, components))
         ok = err_set(e, ERR_INPUT, STR_FMT " is another text with the same digest", STR_ARG(id));
     ok = ok && db_commit(r->writer, e);
@@ -511,7 +386,8 @@ bool registry_put(struct registry *r, const struct prompt_new *p, struct arena *
     str components, made;
     bool ok;
 
-    if (!kept(r, e) || !settle(p, a, &components, &made, e) || !check_rest(p, e))
+    if (!kept(r, e) || !prompt_settle(p->name, p->components, a, &components, &made, e) ||
+        !check_rest(p, e))
         return false;
     pthread_mutex_lock(&r->write_lock);
     ok = put_row(r, p, components, made, e);
@@ -528,8 +404,8 @@ static bool may_move(const struct prompt *p, enum prompt_state to, struct err *e
                        ERR_INPUT,
                        STR_FMT " is %s: from there it cannot become %s",
                        STR_ARG(p->id),
-                       state_names[p->state],
-                       state_names[to]);
+                       prompt_state_name(p->state),
+                       prompt_state_name(to));
     if (p->state == PROMPT_RETIRED && !p->approved_us)
         return err_set(e,
                        ERR_INPUT,
@@ -543,8 +419,8 @@ static bool set_state(struct registry *r, const struct prompt *p, enum prompt_st
 {
     int64_t now = clock_wall_ms(r->clock) * 1000, n = 0;
     struct db_value args[] = {db_text(p->id),
-                              db_text(str_c(state_names[to])),
-                              db_text(str_c(state_names[p->state])),
+                              db_text(str_c(prompt_state_name(to))),
+                              db_text(str_c(prompt_state_name(p->state))),
                               db_int(now),
                               text_or_null(who)};
     struct db_value others[] = {db_text(p->name), db_int(now), text_or_null(who)};
@@ -589,7 +465,7 @@ static bool move(struct registry *r, str id, enum prompt_state to, str who, stru
     if (!ok)
         db_rollback(r->writer);
     if (ok && !same && r->store)
-        store_audit_put(r->store, who, STR("prompt"), id, str_c(state_names[to]));
+        store_audit_put(r->store, who, STR("prompt"), id, str_c(prompt_state_name(to)));
     arena_release(&a);
     return ok;
 }
@@ -605,69 +481,4 @@ bool registry_move(struct registry *r, str id, enum prompt_state to, str who, st
     pthread_mutex_unlock(&r->write_lock);
     forget(r);
     return ok;
-}
-
-/* ---- texts ---- */
-
-str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const char *component,
-                struct arena *a)
-{
-    struct json doc;
-    struct err e;
-    str text = STR("");
-    bool there;
-
-    json_init(&doc);
-    there = json_parse(&doc, p->components, &e) &&
-            json_text(&doc, json_find(&doc, json_root(&doc), str_c(component)), a, &text);
-    if (there)
-        text = arena_dup(a, text);
-    json_release(&doc);
-    for (size_t i = 0; !there && b && i < b->count; i++)
-        if (strcmp(b->parts[i].name, component) == 0)
-            return str_c(b->parts[i].text);
-    return text;
-}
-
-static void member(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
-static void member_time(struct json_out *o, const char *key, int64_t us)
-{
-    json_out_key(o, str_c(key));
-    if (us)
-        json_out_i64(o, us);
-    else
-        json_out_null(o);
-}
-
-void prompt_write(const struct prompt *p, bool components, struct json_out *o)
-{
-    json_out_object(o);
-    member(o, "id", p->id);
-    member(o, "name", p->name);
-    member(o, "state", str_c(state_names[p->state]));
-    json_out_key(o, STR("built_in"));
-    json_out_bool(o, p->built_in);
-    if (components) {
-        json_out_key(o, STR("components"));
-        json_out_raw(o, p->components);
-    }
-    member(o, "parent", p->parent);
-    member(o, "run_id", p->run_id);
-    json_out_key(o, STR("scores"));
-    json_out_raw(o, p->scores.n ? p->scores : STR("null"));
-    member_time(o, "created_us", p->created_us);
-    member(o, "created_by", p->created_by);
-    member_time(o, "approved_us", p->approved_us);
-    member(o, "approved_by", p->approved_by);
-    member_time(o, "moved_us", p->moved_us);
-    member(o, "moved_by", p->moved_by);
-    json_out_end(o);
 }

@@ -48,8 +48,8 @@ struct prompt {
     str id, name;
     str components; /* JSON object, its members sorted */
     enum prompt_state state;
-    bool built_in;                 /* compiled in: it is in no table */
-    str parent, run_id, scores;    /* what it was made from, by which run; scores: JSON; or "" */
+    bool built_in;              /* compiled in: it is in no table */
+    str parent, run_id, scores; /* what it was made from, by which run; scores: JSON; or "" */
     str created_by, approved_by, moved_by;
     int64_t created_us, approved_us, moved_us; /* approved_us 0: never */
 };
@@ -101,11 +101,13 @@ bool registry_move(struct registry *r, str id, enum prompt_state to, str who,
  * NULL. */
 void registry_in_force(struct registry *r, const struct prompt_built_in *b, struct arena *a,
                        struct prompt *out);
+/* The texts in their one spelling, and the id they have. ERR_INPUT: what is wrong with them. */
+bool prompt_settle(str name, str components, struct arena *a, str *canonical, str *id,
+                   struct err *e) MUST_USE;
 void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct prompt *out);
 
 /* The text of a component, in the arena; what is compiled in if the version does not have it (b may
  * be NULL), else "". */
 str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const char *component,
                 struct arena *a);
-/* "" leaves the components out; else {component: text}. */
 void prompt_write(const struct prompt *p, bool components, struct json_out *o);

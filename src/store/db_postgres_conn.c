@@ -146,8 +146,8 @@ bool pg_set_up(struct pg_db *d, struct err *e)
         return pg_fail_conn(d, e);
     return pg_exec(d,
                    d->mode != DB_READ ? "SET client_min_messages = error"
-                                       : "SET client_min_messages = error;"
-                                         "SET default_transaction_read_only = on",
+                                      : "SET client_min_messages = error;"
+                                        "SET default_transaction_read_only = on",
                    e) &&
            (d->mode != DB_WRITE || take_lock(d, e));
 }
