@@ -23,6 +23,13 @@ export function test(name, run, options = {}) {
 export const shot = (page, name, options) => page.screenshot({ path: `${shots}/${name}.png`, ...options });
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 
+// Something to wait for until it is opened.
+export function gate() {
+  let open;
+  const opened = new Promise((r) => (open = r));
+  return { opened, open };
+}
+
 // Until the function gives something true; the last error or value is told if it never does.
 export async function until(what, f, ms = PATIENCE) {
   const end = Date.now() + ms;

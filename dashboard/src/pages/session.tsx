@@ -1,6 +1,6 @@
 // session.tsx - one session: its calls and its tools in the order they ran. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
-import { send, useApi, type Event, type SessionDetail } from "../api";
+import { send, useApi, type Event, type Fetched, type SessionDetail } from "../api";
 import { Board, type Call } from "../calls";
 import { useCell } from "../cell";
 import { count, duration, fullTime, money } from "../format";
@@ -13,6 +13,9 @@ import { expandAlways } from "../parts/reasoning";
 import { Waterfall } from "../parts/waterfall";
 import { go, usePlace } from "../route";
 import { neighbours } from "./sessions";
+
+const AGAIN_FIRST_MS = 500;
+const AGAIN_MAX_MS = 30_000;
 
 function isEmpty(v: unknown): boolean {
   return v == null || v === "" || (typeof v === "object" && Object.keys(v).length === 0);
@@ -120,6 +123,26 @@ function useLive(id: string, reload: () => void): Board {
   return board;
 }
 
+// What runs and what is on record are told by two: whoever is behind is asked again until they agree.
+function useAgreement(detail: Fetched<SessionDetail>, s: SessionDetail | null, board: Board): void {
+  const wait = useRef(AGAIN_FIRST_MS);
+  useCell(board.changes);
+  const known = new Set(s?.chronological_timeline?.map((e) => e.event_id));
+  const behind = s
+    ? board.calls.some((c) => !c.running && !known.has(c.id)) || (s.status === "in_progress" && !board.calls.some((c) => c.running))
+    : detail.error?.status === 404 && board.calls.length > 0;
+  useEffect(() => {
+    if (detail.loading) return;
+    if (!behind) {
+      wait.current = AGAIN_FIRST_MS;
+      return;
+    }
+    const timer = setTimeout(detail.reload, wait.current);
+    wait.current = Math.min(AGAIN_MAX_MS, wait.current * 2);
+    return () => clearTimeout(timer);
+  }, [behind, detail.loading]);
+}
+
 function useJump(hash: string, ready: boolean): void {
   useEffect(() => {
     if (!hash || !ready) return;
@@ -163,6 +186,7 @@ export function SessionPage({ id }: { id: string }) {
   const detail = useApi<SessionDetail>(`/api/v1/history/sessions/${encodeURIComponent(id)}`);
   const board = useLive(id, detail.reload);
   const s = detail.data?.session_id === id ? detail.data : null;
+  useAgreement(detail, s, board);
   return (
     <>
       <p class="crumbs"><a href="/sessions">Sessions</a></p>
