@@ -125,8 +125,8 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
         if (!policy_case_read(q->body, q->arena, c, &e)) {
             fail_field(r, &e);
         } else {
-            doc = policy_docs_find(docs, c->policy_document_id.n ? c->policy_document_id
-                                                                 : c->policy_id);
+            doc = policy_docs_find(docs,
+                                   c->policy_document_id.n ? c->policy_document_id : c->policy_id);
             if (!doc && !c->policy_document_id.n && policy_docs_count(docs) == 1)
                 doc = policy_docs_at(docs, 0);
             json_out_init(&o, &r->body);
@@ -208,8 +208,7 @@ static void document(const struct policy_doc *d, struct json_out *o)
     json_out_u64(o, t->page_count);
     json_out_key(o, STR("structure"));
     if (json_parse(&tree, buf_str(&json), &e))
-        json_out_raw(o,
-                     json_raw(&tree, json_find(&tree, json_root(&tree), STR("structure"))));
+        json_out_raw(o, json_raw(&tree, json_find(&tree, json_root(&tree), STR("structure"))));
     else
         json_out_null(o);
     json_out_end(o);
@@ -250,10 +249,8 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
     if (d)
         n = policy_node_find(&d->tree, q->parts[1]);
     if (!n) {
-        app_fail(r,
-                 404,
-                 "not_found",
-                 d ? "the document has no such node" : "there is no such document");
+        app_fail(
+            r, 404, "not_found", d ? "the document has no such node" : "there is no such document");
     } else {
         json_out_init(&o, &r->body);
         json_out_object(&o);
@@ -442,7 +439,8 @@ static void prompt_move(void *app, const struct app_request *q, struct app_reply
     static const struct {
         const char *verb;
         enum prompt_state to;
-    } verbs[] = {{"approve", PROMPT_APPROVED}, {"activate", PROMPT_ACTIVE}, {"retire", PROMPT_RETIRED}};
+    } verbs[] = {
+        {"approve", PROMPT_APPROVED}, {"activate", PROMPT_ACTIVE}, {"retire", PROMPT_RETIRED}};
     struct err e;
 
     if (!operator_only(q, r))
@@ -502,8 +500,5 @@ static const struct app_route routes[] = {
 };
 
 /* Open whatever the configuration says: prompts are there for all applications. */
-const struct app app_policy = {.name = "policy",
-                               .open = app_open,
-                               .resume = app_resume,
-                               .close = app_close,
-                               .routes = routes};
+const struct app app_policy = {
+    .name = "policy", .open = app_open, .resume = app_resume, .close = app_close, .routes = routes};

@@ -7,6 +7,12 @@
 #define PAGES_MAX 1000
 #define HINT_SIZE 120
 
+/* Of the confidence in the evidence. */
+#define LINK_FLOOR 0.8     /* the section need not use the words of the fact's name */
+#define NOT_READ 0.8       /* a fact that is cited and was not looked at */
+#define UNSEEN_MET 0.5     /* met by no fact at all */
+#define UNSEEN_MISSING 0.9 /* missing because there is no fact */
+
 /* ---- the section ---- */
 
 static bool same_title(str a, str b)
@@ -300,28 +306,31 @@ static double words_held(const struct policy_node *n, str name)
     return all ? (double)held / (double)all : 0;
 }
 
-/* How well the evidence meets the section: the words of the fact's name that stand in it (or how
- * well its best sentence answers the criterion, where there is no fact), by how sure the fact is. */
-static double span_of(const struct react *r, const struct react_proposal *p, str *excerpt,
-                      struct arena *a)
+/* What ties the section to the case: the words of the fact's name, or of the criterion. */
+static double linked(const struct react *r, const struct react_proposal *p, struct arena *a)
 {
-    struct policy_spans *spans = arena_zero(a, 1, sizeof *spans);
-    str key = p->field ? p->field->key : policy_key(a, r->o->criterion);
-    double held = words_held(p->node, key), best = 0;
-    struct err e;
+    double by_criterion = words_held(p->node, policy_key(a, r->o->criterion));
+    double by_fact = p->field ? words_held(p->node, p->field->key) : 0;
 
-    if (policy_spans(r->o->doc,
-                     p->node,
-                     arena_printf(a, STR_FMT " " STR_FMT, STR_ARG(key), STR_ARG(p->rationale)),
-                     a,
-                     spans,
-                     &e) &&
-        spans->n) {
-        *excerpt = arena_dup(a, spans->spans[0].text);
-        best = spans->spans[0].score;
-    }
-    best = held > best ? held : best;
-    return best * (p->field ? p->field->confidence : 1);
+    return by_fact > by_criterion ? by_fact : by_criterion;
+}
+
+static bool was_read(const struct react *r, const struct policy_field *f)
+{
+    for (size_t i = 0; i < r->fact_count; i++)
+        if (r->facts[i] == f)
+            return true;
+    return false;
+}
+
+/* How well the evidence carries the verdict: a fact that was read in this run, by how sure it is
+ * and how much of its name the section speaks of. That something is missing needs no fact. */
+static double span_of(const struct react *r, const struct react_proposal *p, double link)
+{
+    if (!p->field)
+        return p->status == POLICY_MISSING ? UNSEEN_MISSING : UNSEEN_MET;
+    return p->field->confidence * (was_read(r, p->field) ? 1 : NOT_READ) *
+           (LINK_FLOOR + (1 - LINK_FLOOR) * link);
 }
 
 static void cite(const struct react *r, const struct react_proposal *p, struct arena *a,
@@ -348,8 +357,10 @@ static void show_evidence(const struct policy_field *f, struct arena *a, struct 
         .doc_id = f->doc_id,
         .page = f->page,
         .has_bbox = f->has_bbox,
-        .text_excerpt = arena_printf(
-            a, STR_FMT ": " STR_FMT, STR_ARG(f->name), STR_ARG(f->value.text.n ? f->value.text : f->raw))};
+        .text_excerpt = arena_printf(a,
+                                     STR_FMT ": " STR_FMT,
+                                     STR_ARG(f->name),
+                                     STR_ARG(f->value.text.n ? f->value.text : f->raw))};
     memcpy(out->evidence.bbox, f->bbox, sizeof f->bbox);
 }
 
@@ -372,15 +383,18 @@ void react_conclude(struct react *r, const struct react_proposal *p, struct aren
                     struct policy_result *out)
 {
     const struct react_seen *seen = p->node ? seen_of(r, p->node) : NULL;
-    double c_tree = seen ? seen->confidence : 0, c_span = 0;
-    str excerpt = STR("");
+    double c_tree = seen ? seen->confidence : 0, c_span = 0, link;
 
     out->status = p->status;
     out->rationale = arena_dup(a, p->rationale);
     out->reason_code = p->status == POLICY_UNCERTAIN ? STR("agent_uncertain") : STR("");
     if (p->node) {
+        /* How sure the search was depends on its words; what the section itself says of the fact
+         * makes up for what they lack. */
+        link = linked(r, p, a);
+        c_tree += (1 - c_tree) * link;
         cite(r, p, a, out);
-        c_span = span_of(r, p, &excerpt, a);
+        c_span = span_of(r, p, link);
     }
     if (seen && strcmp(seen->method, "bm25-fallback") != 0)
         out->retrieval_method = str_c(seen->method);

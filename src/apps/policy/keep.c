@@ -21,8 +21,8 @@ bool policy_keep_open(str url, struct policy_keep **out, struct err *e)
     struct policy_keep *k = base_alloc(sizeof *k);
 
     *k = (struct policy_keep){0};
-    if (!str_eq(url, STR("none")) && (!db_open(url, DB_BESIDE, &k->writer, e) ||
-                                      !db_open(url, DB_READ, &k->reader, e))) {
+    if (!str_eq(url, STR("none")) &&
+        (!db_open(url, DB_BESIDE, &k->writer, e) || !db_open(url, DB_READ, &k->reader, e))) {
         db_close(k->writer);
         free(k);
         return err_prefix(e, "the results: ");
@@ -194,11 +194,8 @@ static bool on_result(void *ctx, const struct db_value *c, size_t n)
 bool policy_keep_list(struct policy_keep *k, const struct policy_query *q, struct json_out *o,
                       struct err *e)
 {
-    struct db_value args[] = {db_text(q->key),
-                              db_int(q->all),
-                              db_text(q->case_id),
-                              db_text(q->status),
-                              db_int(q->limit)};
+    struct db_value args[] = {
+        db_text(q->key), db_int(q->all), db_text(q->case_id), db_text(q->status), db_int(q->limit)};
     bool ok;
 
     if (!k->reader)

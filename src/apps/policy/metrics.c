@@ -13,11 +13,20 @@
 
 static const char *const reasons[] = {"llm_error", "rate_limit_exceeded", "other"};
 
-static const struct metrics_bounds seconds = {
-    .unit = 1000000,
-    .count = 12,
-    .at = {1000, 5000, 10000, 20000, 50000, 100000, 500000, 1000000, 4000000, 8000000, 20000000,
-           60000000}};
+static const struct metrics_bounds seconds = {.unit = 1000000,
+                                              .count = 12,
+                                              .at = {1000,
+                                                     5000,
+                                                     10000,
+                                                     20000,
+                                                     50000,
+                                                     100000,
+                                                     500000,
+                                                     1000000,
+                                                     4000000,
+                                                     8000000,
+                                                     20000000,
+                                                     60000000}};
 static const struct metrics_bounds turns = {.unit = 1, .count = 7, .at = {1, 2, 3, 4, 6, 8, 10}};
 
 struct policy_metrics {
@@ -130,8 +139,7 @@ static void write_rollout(const struct policy_metrics *m, struct metrics_text *t
                    "react_shadow_comparisons",
                    METRICS_COUNTER,
                    "Criteria that both controllers have evaluated, by whether they agree.");
-    metrics_line(
-        t, "", "outcome=\"agrees\"", m->counts.compared - m->counts.differed, 1);
+    metrics_line(t, "", "outcome=\"agrees\"", m->counts.compared - m->counts.differed, 1);
     metrics_line(t, "", "outcome=\"differs\"", m->counts.differed, 1);
     metrics_line(t, "", "outcome=\"dropped\"", m->counts.dropped, 1);
     if (!m->any)

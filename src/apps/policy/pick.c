@@ -63,8 +63,7 @@ static void add_ids(const struct json *doc, const struct json_node *list, struct
 {
     for (const struct json_node *v = json_first(doc, list); v && *n < POLICY_TOP_MAX;
          v = json_next(doc, list, v)) {
-        const struct json_node *id =
-            v->kind == JSON_OBJECT ? json_find(doc, v, STR("node_id")) : v;
+        const struct json_node *id = v->kind == JSON_OBJECT ? json_find(doc, v, STR("node_id")) : v;
         str text;
         int64_t number;
 

@@ -28,7 +28,8 @@ static const char system_prompt[] =
     "for is not in the case.\n"
     "- uncertain: facts contradict each other, a fact you need was read with low confidence, or "
     "the policy does not settle the question. Saying so is a good answer; guessing is not.\n"
-    "Limits include their ends: \"at least 18\" holds for 18, \"six weeks\" holds for exactly six.\n"
+    "Limits include their ends: \"at least 18\" holds for 18, \"six weeks\" holds for exactly "
+    "six.\n"
     "\n"
     "What you cite is checked. policy_section must be a section that pi_search gave you in this "
     "run, by its title, title path or node id; policy_pages must be among its pages; "
@@ -69,8 +70,7 @@ static const struct prompt_part parts[] = {
      "Combine the statuses and confidences of several criteria into one score for the case."},
     {"contradiction_detector",
      "Tell where pieces of evidence for one criterion support and oppose it at once."},
-    {"code_validator",
-     "Check the form of an ICD-10 or CPT code, and whether the policy lists it."},
+    {"code_validator", "Check the form of an ICD-10 or CPT code, and whether the policy lists it."},
     {"pubmed_search", "Search medical literature for a condition and a treatment."},
 };
 

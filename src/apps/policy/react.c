@@ -119,10 +119,9 @@ static void trace_of(const struct agent_result *run, struct arena *a, struct pol
     struct policy_step *steps = arena_zero(a, run->step_count + 1, sizeof *steps);
 
     for (size_t i = 0; i < run->step_count; i++)
-        steps[i] = (struct policy_step){
-            .step = run->steps[i].step,
-            .action = run->steps[i].action,
-            .observation = run->steps[i].observation};
+        steps[i] = (struct policy_step){.step = run->steps[i].step,
+                                        .action = run->steps[i].action,
+                                        .observation = run->steps[i].observation};
     out->trace = steps;
     out->trace_count = run->step_count;
 }
@@ -133,11 +132,11 @@ static void undecided(const struct agent_result *run, str code, struct arena *a,
 {
     out->status = POLICY_UNCERTAIN;
     out->reason_code = code;
-    out->rationale = run->detail.n ? arena_dup(a, run->detail)
-                     : run->text.n ? arena_dup(a, run->text)
-                                   : arena_printf(a,
-                                                  "the run ended without a decision: " STR_FMT,
-                                                  STR_ARG(code));
+    out->rationale =
+        run->detail.n ? arena_dup(a, run->detail)
+        : run->text.n
+            ? arena_dup(a, run->text)
+            : arena_printf(a, "the run ended without a decision: " STR_FMT, STR_ARG(code));
     policy_confide(out, 0, 0);
 }
 
@@ -175,42 +174,41 @@ static void result_init(const struct policy_react_options *o, struct policy_resu
                                   .rationale = STR(""),
                                   .retrieval_method = STR("bm25+reranker"),
                                   .reason_code = STR("")};
-    out->citation = (struct policy_citation){.doc = t ? (t->title.n ? t->title : t->doc_name)
-                                                      : STR(""),
-                                             .version = o->doc ? policy_doc_version(o->doc) : STR(""),
-                                             .section = STR("")};
+    out->citation =
+        (struct policy_citation){.doc = t ? (t->title.n ? t->title : t->doc_name) : STR(""),
+                                 .version = o->doc ? policy_doc_version(o->doc) : STR(""),
+                                 .section = STR("")};
     out->evidence.doc_id = out->evidence.text_excerpt = STR("");
 }
 
 static bool run_it(struct react *r, struct arena *a, struct agent_result *run, struct err *e)
 {
     const struct policy_react_options *o = r->o;
-    struct agent_options ao = {.run = o->run,
-                               .app = STR("policy"),
-                               .session = o->session,
-                               .input = o->input,
-                               .model_name = o->model,
-                               .level = STR(""),
-                               .system = prompt_text(
-                                   o->prompt, &policy_built_in, "system_prompt", &r->arena),
-                               .messages = STR(""),
-                               .extra = STR(""),
-                               .tools = r->box,
-                               .ask = {ask_noted, r},
-                               .limits = {.iterations = POLICY_ITERATIONS_MAX,
-                                          .tokens = POLICY_TOKENS},
-                               .insist = insist,
-                               .say_success = true,
-                               .keep_reasoning = true,
-                               .log = o->log,
-                               .mask = o->mask,
-                               .store = o->store,
-                               .clock = o->clock,
-                               .cancel = o->cancel,
-                               .leave = o->leave,
-                               .on_step = on_step,
-                               .on_effect = on_effect,
-                               .ctx = r};
+    struct agent_options ao = {
+        .run = o->run,
+        .app = STR("policy"),
+        .session = o->session,
+        .input = o->input,
+        .model_name = o->model,
+        .level = STR(""),
+        .system = prompt_text(o->prompt, &policy_built_in, "system_prompt", &r->arena),
+        .messages = STR(""),
+        .extra = STR(""),
+        .tools = r->box,
+        .ask = {ask_noted, r},
+        .limits = {.iterations = POLICY_ITERATIONS_MAX, .tokens = POLICY_TOKENS},
+        .insist = insist,
+        .say_success = true,
+        .keep_reasoning = true,
+        .log = o->log,
+        .mask = o->mask,
+        .store = o->store,
+        .clock = o->clock,
+        .cancel = o->cancel,
+        .leave = o->leave,
+        .on_step = on_step,
+        .on_effect = on_effect,
+        .ctx = r};
     struct buf user;
     bool ok;
 

@@ -54,10 +54,10 @@ struct policy_react_options {
     enum config_search search;
     str run, session, input; /* as the agent's; app is "policy" */
     struct agent_ask ask;
-    struct agent_log *log;           /* or NULL */
-    struct store *store;             /* or NULL */
-    const struct mask *mask;         /* or NULL */
-    struct policy_metrics *metrics;  /* or NULL */
+    struct agent_log *log;          /* or NULL */
+    struct store *store;            /* or NULL */
+    const struct mask *mask;        /* or NULL */
+    struct policy_metrics *metrics; /* or NULL */
     const struct clock *clock;
     const _Atomic bool *cancel; /* or NULL */
     const _Atomic bool *leave;  /* or NULL */

@@ -23,10 +23,10 @@ struct react {
     struct toolbox *box;
     pthread_mutex_t lock; /* of what follows: tools run side by side */
     struct arena arena;
-    struct react_seen *seen; /* by place in the tree */
+    struct react_seen *seen;                           /* by place in the tree */
     const struct policy_field *facts[REACT_FACTS_MAX]; /* read in this run, in order */
     size_t fact_count;
-    str reasoning;                 /* of the newest reply */
+    str reasoning; /* of the newest reply */
     uint64_t model_ns;
 };
 

@@ -31,15 +31,14 @@ static bool run_id(struct policy_service *s, const struct policy_ask *q, const s
     char id[RAND_ID_SIZE];
 
     *out = q->run;
-    if (!out->n && !json_text(options, json_find(options, json_root(options), STR("run_id")), a, out))
+    if (!out->n &&
+        !json_text(options, json_find(options, json_root(options), STR("run_id")), a, out))
         *out = STR("");
     if (!out->n)
         *out = arena_join(a, STR("policy-"), rand_id(&s->host.gateway->ids, id), STR(""));
     return run_id_ok(*out) ||
-           err_set(e,
-                   ERR_INPUT,
-                   "options.run_id: has 1 to %d letters, digits and . _ : -",
-                   RUN_ID_MAX);
+           err_set(
+               e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
 }
 
 static str member(const struct json *doc, const char *key, struct arena *a)
@@ -109,8 +108,8 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
         (void)!json_i64(&doc, json_find(&doc, root, STR("samples")), &samples);
         (void)!json_bool(json_find(&doc, root, STR("fallback")), &d->switches.fallback);
         d->plan.mode = mode >= 0 && mode < POLICY_MODES ? (enum policy_mode)mode : POLICY_MODE_LLM;
-        d->plan.controller = str_eq(member(&doc, "controller", a), STR("react")) ? POLICY_REACT
-                                                                                 : POLICY_HEURISTIC;
+        d->plan.controller =
+            str_eq(member(&doc, "controller", a), STR("react")) ? POLICY_REACT : POLICY_HEURISTIC;
         d->samples = samples > 0 && samples <= POLICY_SAMPLES_MAX ? (unsigned)samples : 1;
         d->model = member(&doc, "model", a);
         ok = review_prompt(s, member(&doc, "prompt_id", a), a, &d->prompt, e);
@@ -149,9 +148,9 @@ static bool asked_for(const struct policy_ask *q, const struct json *options, st
            err_set(e, ERR_AUTH, "options.controller: only an operator may choose the controller");
 }
 
-static bool decide(struct policy_service *s, const struct policy_ask *q, const struct policy_case *c,
-                   struct config *config, const struct json *options, struct arena *a,
-                   struct decision *d, struct err *e)
+static bool decide(struct policy_service *s, const struct policy_ask *q,
+                   const struct policy_case *c, struct config *config, const struct json *options,
+                   struct arena *a, struct decision *d, struct err *e)
 {
     str asked, told = q->model.n ? q->model : config->policy.model;
 
@@ -226,8 +225,8 @@ static bool put_row(struct policy_service *s, const struct policy_review *r, con
            agent_log_run_put(s->host.log, &row, e);
 }
 
-static bool keep(struct policy_service *s, const struct policy_ask *q, const struct policy_review *r,
-                 struct arena *a, struct err *e)
+static bool keep(struct policy_service *s, const struct policy_ask *q,
+                 const struct policy_review *r, struct arena *a, struct err *e)
 {
     size_t n = r->verdict.n;
     struct policy_kept *rows = arena_zero(a, n + 1, sizeof *rows);
@@ -290,8 +289,7 @@ static bool settle(struct reviewing *w, struct arena *a, struct policy_review *o
     bool ok;
 
     json_init(&options);
-    ok = json_parse(&options, out->c.options, e) &&
-         run_id(w->s, w->q, &options, a, &out->run, e);
+    ok = json_parse(&options, out->c.options, e) && run_id(w->s, w->q, &options, a, &out->run, e);
     if (ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e)) {
         ok = recall(w->s, w->q, w->body, &row, a, &w->d, e);
     } else if (ok) {
@@ -334,8 +332,8 @@ static void follow(struct reviewing *w, const struct policy_review *r)
                                     .run = r->run,
                                     .model = w->d.model,
                                     .docs = w->docs,
-                                    .doc_id = r->options.react.doc ? r->options.react.doc->id
-                                                                   : STR(""),
+                                    .doc_id =
+                                        r->options.react.doc ? r->options.react.doc->id : STR(""),
                                     .served = &r->verdict,
                                     .candidate = w->d.plan.candidate};
 
@@ -391,7 +389,8 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
 
 bool review_again(struct policy_service *s, const struct resumed *r, struct err *e)
 {
-    struct policy_ask q = {.run = r->run, .operator_ = true, .controller = STR(""), .model = STR("")};
+    struct policy_ask q = {
+        .run = r->run, .operator_ = true, .controller = STR(""), .model = STR("")};
     struct policy_review *out;
     struct policy_doc *doc = NULL;
     struct json input;

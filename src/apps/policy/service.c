@@ -40,8 +40,7 @@ static bool open_parts(struct policy_service *s, const struct config *c, struct 
 {
     str url = s->host.log ? c->store_url : STR("none");
 
-    if (!registry_open(url, s->host.clock, &s->registry, e) ||
-        !policy_keep_open(url, &s->keep, e))
+    if (!registry_open(url, s->host.clock, &s->registry, e) || !policy_keep_open(url, &s->keep, e))
         return false;
     if (s->host.gateway->records)
         registry_audit(s->registry, s->host.gateway->store);

@@ -3,7 +3,7 @@
  *     struct policy_service *s;
  *     if (!policy_service_open(&host, &s, e)) ...
  *     struct policy_ask q = {.body = body, .key = key};
- *     if (!policy_review(s, &q, &arena, &review, e)) ...     ERR_INPUT: "case_bundle.fields[2]: ..."
+ *     if (!policy_review(s, &q, &arena, &review, e)) ...     ERR_INPUT: "case_bundle.fields[2]: "
  *     policy_service_close(s);
  *
  * The configuration is read for each case, so what a reload changes holds at once: switches,

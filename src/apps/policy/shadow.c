@@ -47,20 +47,20 @@ static bool compare(struct policy_service *s, struct job *j, const struct policy
 {
     const struct policy_result *got = &r->verdict.results[i];
     const struct served *was = &j->served[i];
-    struct policy_compared row = {
-        .id = arena_printf(&j->arena, STR_FMT "/%zu", STR_ARG(j->run), i),
-        .session = j->run,
-        .case_id = r->c.case_id,
-        .criterion = got->criterion_id,
-        .served_status = str_c(policy_status_name(was->status)),
-        .shadow_status = str_c(policy_status_name(got->status)),
-        .served_confidence = was->confidence,
-        .shadow_confidence = got->confidence,
-        .reason_code = got->reason_code,
-        .prompt_id = r->options.react.prompt->id,
-        .differs = was->status != got->status ||
-                   fabs(was->confidence - got->confidence) > POLICY_SHADOW_DELTA,
-        .created_us = clock_wall_ms(s->host.clock) * 1000};
+    struct policy_compared row = {.id = arena_printf(&j->arena, STR_FMT "/%zu", STR_ARG(j->run), i),
+                                  .session = j->run,
+                                  .case_id = r->c.case_id,
+                                  .criterion = got->criterion_id,
+                                  .served_status = str_c(policy_status_name(was->status)),
+                                  .shadow_status = str_c(policy_status_name(got->status)),
+                                  .served_confidence = was->confidence,
+                                  .shadow_confidence = got->confidence,
+                                  .reason_code = got->reason_code,
+                                  .prompt_id = r->options.react.prompt->id,
+                                  .differs =
+                                      was->status != got->status ||
+                                      fabs(was->confidence - got->confidence) > POLICY_SHADOW_DELTA,
+                                  .created_us = clock_wall_ms(s->host.clock) * 1000};
 
     policy_metrics_shadow(s->metrics, row.differs);
     if (row.differs)
@@ -82,12 +82,11 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
     struct prompt prompt;
     bool ok;
 
-    if (!(j->candidate && registry_candidate(
-                              s->registry, str_c(policy_built_in.name), &j->arena, &prompt, e)))
+    if (!(j->candidate &&
+          registry_candidate(s->registry, str_c(policy_built_in.name), &j->arena, &prompt, e)))
         registry_in_force(s->registry, &policy_built_in, &j->arena, &prompt);
-    r->options = (struct policy_verify_options){.controller = POLICY_REACT,
-                                                .mode = POLICY_MODE_SHADOW,
-                                                .react = review_react(s, setup)};
+    r->options = (struct policy_verify_options){
+        .controller = POLICY_REACT, .mode = POLICY_MODE_SHADOW, .react = review_react(s, setup)};
     r->options.react.c = &r->c;
     r->options.react.prompt = &prompt;
     r->options.react.model = j->model;
@@ -184,8 +183,8 @@ static struct job *job_new(const struct policy_shadow_job *from)
     j->doc_id = arena_dup(&j->arena, from->doc_id);
     j->served = arena_zero(&j->arena, j->n + 1, sizeof *j->served);
     for (size_t i = 0; i < j->n; i++)
-        j->served[i] = (struct served){from->served->results[i].status,
-                                       from->served->results[i].confidence};
+        j->served[i] =
+            (struct served){from->served->results[i].status, from->served->results[i].confidence};
     return j;
 }
 

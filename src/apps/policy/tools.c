@@ -253,8 +253,7 @@ static bool finish(struct react *r, const struct json *doc, struct arena *a, str
     "\"policy_section\":" STRING ",\"policy_pages\":{\"type\":\"array\",\"items\":{\"type\":"      \
     "\"integer\"}},"                                                                               \
     "\"evidence_doc_id\":" STRING_OR_NULL ",\"evidence_page\":" INTEGER_OR_NULL
-#define FINISH_NEEDS                                                                               \
-    "\"status\",\"rationale\",\"confidence\",\"policy_section\",\"policy_pages\""
+#define FINISH_NEEDS "\"status\",\"rationale\",\"confidence\",\"policy_section\",\"policy_pages\""
 
 #define SCORED                                                                                     \
     "{\"type\":\"object\",\"properties\":{\"criterion_id\":" STRING_OR_NULL ",\"status\":" STRING  \
@@ -377,9 +376,8 @@ static bool run_tool(void *ctx, const struct tool_call *call, struct buf *out, s
     arena_release(&a);
     json_release(&doc);
     if (b->r->o->metrics)
-        policy_metrics_tool_took(b->r->o->metrics,
-                                 (int)(b->row - rows),
-                                 clock_mono_ns(b->r->o->clock) - began);
+        policy_metrics_tool_took(
+            b->r->o->metrics, (int)(b->row - rows), clock_mono_ns(b->r->o->clock) - began);
     return ok;
 }
 
