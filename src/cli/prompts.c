@@ -109,7 +109,7 @@ static void show_texts(struct prompts *p, const struct prompt *v)
                             cli_bold(p->cli),
                             STR_ARG(key),
                             cli_plain(p->cli));
-            history_text(p->cli, text, "  ");
+            history_show_text(p->cli, text, "  ");
         }
     }
     json_release(&doc);
@@ -259,7 +259,8 @@ static int run(struct cli *cli, const struct cli_args *args)
     buf_init(&p.out, OUT_MAX);
     code = act(&p);
     registry_close(p.registry);
-    store_close(p.store);
+    if (p.store)
+        store_close(p.store);
     buf_release(&p.out);
     arena_release(&p.arena);
     config_release(p.config);

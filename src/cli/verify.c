@@ -7,6 +7,7 @@
 #include "cli/history.h"
 
 #define DOC_NAME "policy"
+#define LINE_MAX_SHOWN 2000
 #define OUT_MAX ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)2 << 30)
 
@@ -44,7 +45,7 @@ struct verifying {
 static void line(struct verifying *v, struct arena *a, const char *indent, str text)
 {
     file_out_add(&v->cli->out, str_c(indent));
-    file_out_add(&v->cli->out, history_line(a, text, 0));
+    file_out_add(&v->cli->out, history_line(a, text, LINE_MAX_SHOWN));
     file_out_add(&v->cli->out, STR("\n"));
 }
 
@@ -59,7 +60,7 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
     file_out_printf(&cli->out,
                     "\n  %s" STR_FMT "%s  %s  %.3f",
                     cli_bold(cli),
-                    STR_ARG(history_line(a, r->criterion_id, 0)),
+                    STR_ARG(history_line(a, r->criterion_id, LINE_MAX_SHOWN)),
                     cli_plain(cli),
                     policy_status_name(r->status),
                     r->confidence);
@@ -93,12 +94,13 @@ static void show_case(struct verifying *v, const struct policy_review *r, struct
     file_out_printf(&cli->out,
                     "%s" STR_FMT "%s",
                     cli_bold(cli),
-                    STR_ARG(history_line(a, r->c.case_id, 0)),
+                    STR_ARG(history_line(a, r->c.case_id, LINE_MAX_SHOWN)),
                     cli_plain(cli));
     if (r->options.react.doc)
-        file_out_printf(&cli->out,
-                        "  policy version " STR_FMT,
-                        STR_ARG(history_line(a, policy_doc_version(r->options.react.doc), 0)));
+        file_out_printf(
+            &cli->out,
+            "  policy version " STR_FMT,
+            STR_ARG(history_line(a, policy_doc_version(r->options.react.doc), LINE_MAX_SHOWN)));
     file_out_printf(&cli->out,
                     "  by %s, prompt " STR_FMT "\n",
                     policy_controller_name(r->options.controller),
