@@ -260,10 +260,12 @@ static int open_all(struct verifying *v)
     if (!wants_config(args))
         return CLI_OK;
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &v->local, &e))
-        return cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE,
-                            "%s; if the daemon has the store, post the case to its "
-                            "/reason/auth-review, or name another store",
-                            e.text);
+        return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND
+                   ? cli_complain(CLI_CONFIG, "%s", e.text)
+                   : cli_complain(CLI_STORE,
+                                  "%s; if the daemon has the store, post the case to its "
+                                  "/reason/auth-review, or name another store",
+                                  e.text);
     if (!policy_service_open(&v->local.host, &v->service, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
     return CLI_OK;

@@ -18,6 +18,10 @@ static void fail_field(struct app_reply *r, const struct err *e)
     struct json_out o;
 
     field = str_slice(text, 0, colon == STR_NONE ? 0 : colon);
+    if (e->code == ERR_AUTH) {
+        app_fail(r, 403, "forbidden", "%s", e->text);
+        return;
+    }
     if (e->code != ERR_INPUT || !field.n || str_find(field, STR(" ")) != STR_NONE) {
         app_fail_err(r, e);
         return;

@@ -5,6 +5,7 @@
 #include "apps/policy/react_in.h"
 
 #define BODY_MAX ((size_t)16 << 20)
+#define TRIES_MAX 64 /* places where an object may begin */
 
 static void message(struct buf *out, const char *role, str text)
 {
@@ -94,13 +95,14 @@ static bool try_json(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t 
 }
 
 /* Words around it, a fence, an unfinished object: whatever has a list of nodes will do. */
-static bool read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n)
+bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n)
 {
-    size_t at = str_find(text, STR("\"node_list\"")), open;
+    size_t at = str_find(text, STR("\"node_list\"")), open, tries = 0;
 
-    for (size_t i = 0; i < text.n; i++) {
+    for (size_t i = 0; i < text.n && tries < TRIES_MAX; i++) {
         size_t end = text.p[i] == '{' ? closing(text, i) : STR_NONE;
 
+        tries += text.p[i] == '{';
         if (end == STR_NONE)
             continue;
         if (try_json(str_slice(text, i, end + 1), a, ids, n))
@@ -137,7 +139,7 @@ bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids
         ok = react_ask(r, &q, r->o->cancel, a, &reply);
         if (!ok)
             err_set(e, ERR_UPSTREAM, "pageindex_error: " STR_FMT, STR_ARG(reply.error.message));
-        else if (!(ok = read_ids(reply.text, a, ids, n)))
+        else if (!(ok = react_read_ids(reply.text, a, ids, n)))
             err_set(e, ERR_UPSTREAM, "pageindex_error: the model named no nodes");
     }
     buf_release(&body);

@@ -53,6 +53,9 @@ const char *react_tool_name(int place);
 bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
                 size_t *n, struct err *e);
 
+/* What a model answered, with words or a fence around it, to ids; false if no list is in it. */
+bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n);
+
 /* finish.c: false if it is refused, e begins with the code. */
 bool react_check(struct react *r, str arguments, struct arena *a, struct react_proposal *out,
                  struct err *e) MUST_USE;
