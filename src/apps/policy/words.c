@@ -95,6 +95,8 @@ static size_t stem(char *s, size_t n)
         n = stem_verb(s, n, 3);
     else if (ends(s, n, "ation") && n > 7)
         n -= 5; /* cancellation, documentation */
+    else if (ends(s, n, "ship") && n > 8)
+        n -= 4; /* membership */
     if (n > 3 && s[n - 1] == 'e')
         n--;
     if (n > 4 && s[n - 1] == 'l' && s[n - 2] == 'l')
