@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mask/mask.h"
+#include "mask/internal.h"
 #include "test.h"
 
 static struct mask *masker(unsigned groups)
@@ -131,6 +131,84 @@ static const struct sample assignments[] = {
 TEST(values_are_known_by_their_names)
 {
     CHECK_ALL(MASK_DEFAULT, assignments);
+}
+
+/* Names are ruled out by their last letters first: none of these may be. */
+TEST(no_name_of_a_secret_is_overlooked)
+{
+    static const char *const names[] = {
+        "password",
+        "passwords",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "passwort",
+        "kennwort",
+        "pwd",
+        "pass",
+        "dbpass",
+        "userpass",
+        "sshpass",
+        "rootpass",
+        "adminpass",
+        "pin",
+        "pincode",
+        "cvv",
+        "cvc",
+        "otp",
+        "secret",
+        "secrets",
+        "secretvalue",
+        "secretstring",
+        "secretkey",
+        "secretkeybase",
+        "secretaccesskey",
+        "credential",
+        "credentials",
+        "privatekey",
+        "signingkey",
+        "encryptionkey",
+        "masterkey",
+        "accountkey",
+        "sharedkey",
+        "sharedaccesskey",
+        "sharedaccesssignature",
+        "storagekey",
+        "sessionkey",
+        "connectionstring",
+        "token",
+        "tokenvalue",
+        "jwt",
+        "apikey",
+        "apikeys",
+        "accesskey",
+        "authkey",
+        "servicekey",
+        "subscriptionkey",
+        "licensekey",
+        "authorization",
+        "auth",
+        "xauth",
+        "cookie",
+        "setcookie",
+    };
+    char spelled[64];
+    size_t rule;
+    bool number;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        CHECK_F(mask_name_is_secret(str_c(names[i]), &rule, &number), "%s", names[i]);
+        (void)snprintf(spelled, sizeof spelled, "%s_12", names[i]);
+        CHECK_F(mask_name_is_secret(str_c(spelled), &rule, &number), "%s", spelled);
+        spelled[0] = (char)(spelled[0] & ~32);
+        CHECK_F(mask_name_is_secret(str_c(spelled), &rule, &number), "%s", spelled);
+    }
+    CHECK(mask_name_is_secret(STR("API_K-E_Y"), &rule, &number));
+    CHECK(mask_name_is_secret(STR("my_pass"), &rule, &number));
+    CHECK(mask_name_is_secret(STR("myPass"), &rule, &number));
+    CHECK(!mask_name_is_secret(STR("monkeys"), &rule, &number));
+    CHECK(!mask_name_is_secret(STR("1234"), &rule, &number));
+    CHECK(!mask_name_is_secret(STR("___"), &rule, &number));
 }
 
 static const struct sample blocks[] = {
@@ -371,7 +449,8 @@ TEST(bad_patterns_are_refused)
 }
 
 TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
-          T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
-          T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
-          T(json_stays_json), T(patterns_of_the_user_replace_what_they_match),
-          T(a_pattern_at_its_limit_masks_the_rest), T(bad_patterns_are_refused))
+          T(no_name_of_a_secret_is_overlooked), T(private_keys_go_to_their_end),
+          T(cards_are_known_by_their_check_digit), T(people_are_masked_when_asked_for),
+          T(kubernetes_secrets_lose_their_values), T(json_stays_json),
+          T(patterns_of_the_user_replace_what_they_match), T(a_pattern_at_its_limit_masks_the_rest),
+          T(bad_patterns_are_refused))
