@@ -19,6 +19,7 @@ struct walk {
     struct buf *out;
     struct buf text; /* a value masked, not yet quoted */
     size_t copied;   /* bytes of the source that are dealt with */
+    size_t lead;     /* where the next lead ends in the source, of those looked for so far */
     bool changed;
     unsigned depth; /* of JSON within JSON */
     struct mask_counts *counts;
@@ -63,6 +64,29 @@ static str text_of(struct walk *w, const struct json_node *v)
     return json_text(&w->doc, v, &w->arena, &s) ? s : STR("");
 }
 
+/* The first place of the source from `from` on where a lead ends that is one; its size: none. */
+static size_t next_lead(const struct mask *m, str src, size_t from)
+{
+    unsigned buckets;
+    size_t end;
+
+    for (; mask_leads_next(&m->leads, src, from, &end, &buckets); from = end + 1)
+        if (mask_leads_any(&m->leads, src, end, buckets))
+            return end;
+    return src.n;
+}
+
+/* Whether rules can find anything in a value as it stands in the source. Asked in the order of the
+ * source, so that this is looked through once. */
+static bool may_have(struct walk *w, const struct json_node *v)
+{
+    if (w->m->custom_count || (v->kind == JSON_STRING && v->escaped))
+        return true;
+    if (w->lead < v->at)
+        w->lead = next_lead(w->m, w->doc.src, v->at);
+    return w->lead < v->at + v->size;
+}
+
 static bool is_base64(str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -94,9 +118,14 @@ static bool is_data_url(str s)
 
 static void walk_string(struct walk *w, const struct json_node *v)
 {
-    str s = text_of(w, v), inner = str_trim(s);
-    bool nested = inner.n > 1 && (inner.p[0] == '{' || inner.p[0] == '[' || inner.p[0] == '"');
+    str s, inner;
+    bool nested;
 
+    if (!may_have(w, v))
+        return;
+    s = text_of(w, v);
+    inner = str_trim(s);
+    nested = inner.n > 1 && (inner.p[0] == '{' || inner.p[0] == '[' || inner.p[0] == '"');
     if (s.n < 4 || is_data_url(s))
         return;
     buf_reset(&w->text);
@@ -108,7 +137,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
 
 static void walk_number(struct walk *w, const struct json_node *v)
 {
-    if (v->size < 4)
+    if (v->size < 4 || !may_have(w, v))
         return;
     buf_reset(&w->text);
     if (mask_text(w->m, json_raw(&w->doc, v), &w->text, w->counts))
@@ -264,12 +293,9 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* ---- the whole ---- */
 
 /* Whether anything at all may be there: a lead, or an escape that could hide one. */
-static bool worth_it(const struct mask *m, str in)
+static bool worth_it(const struct mask *m, str in, size_t lead)
 {
-    size_t end;
-    unsigned buckets;
-
-    if (m->custom_count || mask_leads_next(&m->leads, in, 0, &end, &buckets))
+    if (m->custom_count || lead < in.n)
         return true;
     return str_find_rare(in, STR("\\u"), 0) != STR_NONE ||
            str_find_rare(in, STR("\\/"), 0) != STR_NONE;
@@ -284,7 +310,8 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
 
     if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
         return mask_text(m, in, out, counts);
-    if (!worth_it(m, in))
+    w.lead = next_lead(m, in, 0);
+    if (!worth_it(m, in, w.lead))
         return false;
     json_init(&w.doc);
     if (!json_parse(&w.doc, in, &e)) {

@@ -26,12 +26,56 @@ static bool lead_char_is(char lead, char c)
     return lead == c;
 }
 
-bool mask_lead_is(const char *lead, str s, size_t end)
+static bool lead_is(const char *lead, str s, size_t end)
 {
     for (size_t k = 0; k < 4; k++)
         if (end + k >= 3 ? !lead_char_is(lead[k], s.p[end + k - 3]) : lead[k] != '~')
             return false;
     return true;
+}
+
+bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end)
+{
+    const struct mask_lead_word *w = &l->words[row];
+    uint32_t word;
+
+    if (end < 3)
+        return lead_is(l->rows[row]->lead, s, end);
+    memcpy(&word, s.p + end - 3, sizeof word);
+    return ((word | w->set) & w->keep) == w->want &&
+           (w->plain || lead_is(l->rows[row]->lead, s, end));
+}
+
+bool mask_leads_any(const struct mask_leads *l, str s, size_t end, unsigned buckets)
+{
+    for (; buckets; buckets &= buckets - 1) {
+        unsigned b = (unsigned)__builtin_ctz(buckets);
+
+        for (size_t i = l->first[b]; i < l->first[b + 1]; i++)
+            if (mask_lead_is(l, i, s, end))
+                return true;
+    }
+    return false;
+}
+
+static struct mask_lead_word lead_word(const char *lead)
+{
+    struct mask_lead_word w = {.plain = true};
+    unsigned char set[4], keep[4], want[4];
+
+    for (size_t k = 0; k < 4; k++) {
+        char c = lead[k];
+        bool kind = c == '#' || c == '^', letter = c >= 'a' && c <= 'z';
+
+        w.plain &= !kind;
+        set[k] = letter ? 32 : 0;
+        keep[k] = c == '~' || kind ? 0 : 255;
+        want[k] = keep[k] ? (unsigned char)c : 0;
+    }
+    memcpy(&w.set, set, sizeof w.set);
+    memcpy(&w.keep, keep, sizeof w.keep);
+    memcpy(&w.want, want, sizeof w.want);
+    return w;
 }
 
 /* How often each character stands in texts, of 1000; about. */
@@ -116,6 +160,7 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
 
     memset(l, 0, sizeof *l);
     l->rows = base_alloc((mask_row_count + 1) * sizeof(struct mask_row *));
+    l->words = base_alloc((mask_row_count + 1) * sizeof *l->words);
     for (size_t i = 0; i < mask_row_count; i++)
         if (mask_rows[i].group & groups)
             rows[n++] = &mask_rows[i];
@@ -127,8 +172,10 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
     }
     for (size_t b = 0; b < MASK_BUCKETS; b++) {
         for (size_t i = 0; i < n; i++)
-            if (bucket[i] == b)
+            if (bucket[i] == b) {
+                l->words[at] = lead_word(rows[i]->lead);
                 l->rows[at++] = rows[i];
+            }
         l->first[b + 1] = at;
     }
     l->row_count = n;
@@ -139,6 +186,7 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
 void mask_leads_release(struct mask_leads *l)
 {
     free((void *)(uintptr_t)l->rows);
+    free(l->words);
 }
 
 static inline uint64_t step(const struct mask_leads *l, uint64_t state, char c)
