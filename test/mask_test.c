@@ -166,6 +166,40 @@ TEST(no_name_of_a_secret_is_overlooked)
     CHECK(!mask_name_is_secret(STR("___"), &rule, &number));
 }
 
+/* Whatever the machine can: the same places, and the same rules looked at there. */
+TEST(leads_are_found_alike_at_every_level)
+{
+    static const char letters[] = "sk-_passwordtokenghAKIeyJ.:/0123456789 \"@=";
+    struct mask *m = masker(MASK_ALL);
+    char text[200];
+    uint64_t seed = 1;
+
+    for (unsigned round = 0; round < 20000; round++) {
+        str s = {text, round % sizeof text};
+
+        for (size_t i = 0; i < s.n; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            text[i] = letters[(seed >> 33) % (sizeof letters - 1)];
+        }
+        for (size_t at = 0; at <= s.n;) {
+            size_t plain_end = 0, end = 0;
+            unsigned plain_buckets, buckets;
+            bool plain, found;
+
+            m->leads.level = SIMD_WORD;
+            plain = mask_leads_next(&m->leads, s, at, &plain_end, &plain_buckets);
+            m->leads.level = simd_best();
+            found = mask_leads_next(&m->leads, s, at, &end, &buckets);
+            CHECK(plain == found);
+            if (!found)
+                break;
+            CHECK(plain_end == end && plain_buckets == buckets);
+            at = end + 1;
+        }
+    }
+    mask_free(m);
+}
+
 static const struct sample blocks[] = {
     {"a\n-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\nabc=\n-----END RSA PRIVATE "
      "KEY-----\nb",
@@ -404,8 +438,8 @@ TEST(bad_patterns_are_refused)
 }
 
 TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
-          T(no_name_of_a_secret_is_overlooked), T(private_keys_go_to_their_end),
-          T(cards_are_known_by_their_check_digit), T(people_are_masked_when_asked_for),
-          T(kubernetes_secrets_lose_their_values), T(json_stays_json),
-          T(patterns_of_the_user_replace_what_they_match), T(a_pattern_at_its_limit_masks_the_rest),
-          T(bad_patterns_are_refused))
+          T(no_name_of_a_secret_is_overlooked), T(leads_are_found_alike_at_every_level),
+          T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
+          T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
+          T(json_stays_json), T(patterns_of_the_user_replace_what_they_match),
+          T(a_pattern_at_its_limit_masks_the_rest), T(bad_patterns_are_refused))

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "base/simd.h"
 #include "mask/mask.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -87,6 +88,8 @@ struct mask_leads {
     const struct mask_row **rows;
     struct mask_lead_word *words; /* of the rows */
     size_t row_count;
+    enum simd_level level;
+    uint8_t halves[4][2][32]; /* buckets of each byte of a lead, by its lower and its upper half */
 };
 
 void mask_leads_init(struct mask_leads *l, unsigned groups);
