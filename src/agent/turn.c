@@ -410,9 +410,11 @@ static bool tell(struct turn *t)
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];
 
+        str name = c->tool ? c->tool->name : c->asked->name;
+
         history_result(
             &r->history, c->asked->id, run_cut(r, c->result, shown, "the whole is on record"));
-        run_step(r, action_of(r, c->asked->name, c->arguments), c->result, c->asked->name, c->ok);
+        run_step(r, action_of(r, name, c->arguments), c->result, name, c->ok);
         if (c->ok && (c->tool->flags & TOOL_FINISH) && on) {
             on = false;
             r->out->end = AGENT_FINISHED;
