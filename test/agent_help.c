@@ -5,6 +5,7 @@
 #include "agent_help.h"
 
 #include "base/json.h"
+#include "history_help.h"
 
 static size_t replies_in(str body)
 {
@@ -47,6 +48,7 @@ bool script_ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
     size_t turn = replies_in(q->body);
 
     (void)cancel;
+    check_histories(q->body);
     atomic_fetch_add(&s->asked, 1);
     *reply = (struct ask_reply){.id = STR("call"),
                                 .text = STR(""),

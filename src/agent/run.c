@@ -279,6 +279,7 @@ static bool turn(struct run *r, unsigned *nudges)
         history_text(&r->history, "user", str_c(nudge));
         return true;
     }
+    ids_settle(r, &reply);
     history_reply(&r->history, &reply);
     r->reply_id = reply.id;
     if (!turn_act(r, &reply))
@@ -347,6 +348,7 @@ static void begin(struct run *r)
     buf_init(&r->tools, BODY_MAX);
     pthread_mutex_init(&r->lock, NULL);
     toolbox_write(r->o->tools, &r->tools);
+    ids_init(r);
     if (r->o->system.n)
         history_text(&r->history, "system", r->o->system);
     history_given(&r->history, r->o->messages);
@@ -451,6 +453,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
     out->messages = arena_dup(a, buf_str(&r.history.json));
     history_release(&r.history);
     buf_release(&r.tools);
+    ids_release(&r);
     pthread_mutex_destroy(&r.lock);
     if (r.broken)
         *e = r.err;

@@ -1,5 +1,5 @@
-/* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, effect.c
- * the way over the log, tell.c what the record is told.
+/* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, ids.c
+ * their ids, effect.c the way over the log, tell.c what the record is told.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,6 +7,7 @@
 
 #include "agent/history.h"
 #include "agent/run.h"
+#include "base/map.h"
 
 #define RUN_STEPS_MAX 4096
 #define RUN_UNKNOWN ((int64_t)1 << 40) /* seq of the question about an effect's end: on top of it */
@@ -22,12 +23,20 @@ struct run {
     int64_t created_us;
     struct buf tools; /* JSON of the tools */
     str reply_id;     /* of the model call whose tools run */
+    struct map ids;   /* of calls so far */
     str last_calls;   /* what was called in the turn before, and how often */
     unsigned repeats;
     bool broken; /* the log failed: err says why */
     struct err err;
     pthread_mutex_t lock; /* of broken and err, while tools run */
 };
+
+/* ids.c */
+void ids_init(struct run *r);
+void ids_release(struct run *r);
+/* Calls whose ids are empty or were there before get others: the same ones when the run goes over
+ * its log again. */
+void ids_settle(struct run *r, struct ask_reply *reply);
 
 /* effect.c */
 enum known { KNOWN_NOT, KNOWN_DONE, KNOWN_BEGUN };
