@@ -145,7 +145,7 @@ TEST(a_run_killed_at_any_effect_goes_on_and_does_nothing_twice)
         if (whole)
             break;
     }
-    CHECK(kill_at == 0 && counts->effects == 2 * (10 + 12));
+    CHECK(kill_at == 0 && counts->effects == 2 * (10 + 12) + 1);
 }
 
 /* ---- killed at any moment, with tools that may not run twice ---- */
@@ -260,8 +260,9 @@ TEST(a_run_killed_at_any_moment_ends_the_same_and_no_tool_runs_twice)
             unfinished += counts->runs[n] == 0;
         }
     }
-    /* ten calls of the model and fifteen of tools, each with two rows and two moments around it */
-    CHECK_INT(at, 4 * (10 + 15) + 1);
+    /* ten calls of the model and fifteen of tools, each with two rows and two moments around it, and
+     * a row for what the run was given */
+    CHECK_INT(at, 4 * (10 + 15) + 2);
     CHECK(unfinished > 0 && unfinished < 200);
 }
 

@@ -448,7 +448,7 @@ TEST(a_call_whose_end_is_unknown_follows_its_tool)
 
         o.log = open_log();
         o.on_effect = on_effect;
-        kill_at = 3; /* the intent of the tool is on disk */
+        kill_at = 4; /* the intent of the tool is on disk */
         (void)!agent_run(&o, &arena, &r, &e);
         _exit(1);
     }

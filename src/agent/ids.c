@@ -1,11 +1,13 @@
-/* ids.c - every call of a run has an id of its own.
+/* ids.c - every call of a run has an id of its own, and a name that can be sent back.
  *
  * A result is told from the others by the id of its call. Some hosts give none, or begin with
- * call_0 in every turn; some providers refuse a history in which an id stands twice.
+ * call_0 in every turn; some providers refuse a history in which an id stands twice. A name that a
+ * model made up may be one that no provider takes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/run_in.h"
+#include "agent/tool_in.h"
 
 #include "base/json.h"
 
@@ -55,6 +57,16 @@ void ids_release(struct run *r)
     map_release(&r->ids);
 }
 
+static void settle_name(struct run *r, struct ask_call *c)
+{
+    const struct tool *t = toolbox_find(r->o->tools, c->name);
+
+    if (t)
+        c->name = t->called;
+    else if (!tool_name_plain(c->name))
+        c->name = tool_called(c->name, r->arena);
+}
+
 void ids_settle(struct run *r, struct ask_reply *reply)
 {
     for (size_t i = 0; i < reply->call_count; i++) {
@@ -62,6 +74,7 @@ void ids_settle(struct run *r, struct ask_reply *reply)
         str stem = c->id.n ? str_slice(c->id, 0, ID_KEPT) : STR("call");
         unsigned n = 1;
 
+        settle_name(r, c);
         if (c->id.n && !map_find(&r->ids, c->id)) {
             note(r, c->id);
             continue;

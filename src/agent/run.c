@@ -130,6 +130,22 @@ static bool log_reply(struct run *r, struct agent_effect *f, const struct ask_re
     return put;
 }
 
+/* The first one has what the run was given before it. */
+static bool put_intent(struct run *r, const struct agent_effect *f)
+{
+    struct agent_effect both[2];
+    struct buf note;
+    bool ok;
+
+    if (f->seq > 0 || r->logged_count || !r->o->log)
+        return effect_put(r, f, 1);
+    both[0] = replay_note(r, &note);
+    both[1] = *f;
+    ok = effect_put(r, both, 2);
+    buf_release(&note);
+    return ok;
+}
+
 static bool ask_now(struct run *r, struct agent_effect *f, str body, struct ask_reply *reply)
 {
     struct ask_request q = {.body = body,
@@ -139,7 +155,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, struct ask_
                             .level = r->o->level};
     bool ok;
 
-    if (!effect_put(r, f, 1))
+    if (!put_intent(r, f))
         return false;
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
     if (!ok && run_cancelled(r))
@@ -171,6 +187,8 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
     known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
     if (r->broken) {
         ok = false;
+    } else if (known != KNOWN_DONE && r->o->replay) {
+        (void)effect_missing(r, fresh.seq);
     } else if (known != KNOWN_DONE) {
         ok = ask_now(r, &fresh, buf_str(&body), reply);
     } else if (f->failed) {
@@ -199,6 +217,24 @@ static bool over(struct run *r, const char *reason, str detail)
     return false;
 }
 
+/* Time and a cancel are not in the log: a replay ends there as the run did. */
+static bool ended_here(struct run *r)
+{
+    struct agent_effect *next = effect_at(r, r->seq);
+
+    if (!r->o->replay || (next && next->state == AGENT_DONE))
+        return false;
+    if (str_eq(r->was, STR("time_limit_exceeded"))) {
+        (void)over(r, "time_limit_exceeded", STR("as recorded"));
+        return true;
+    }
+    if (!str_eq(r->was, STR("cancelled")))
+        return false;
+    r->out->end = AGENT_CANCELLED;
+    r->out->reason = STR("cancelled");
+    return true;
+}
+
 static bool within(struct run *r)
 {
     const struct agent_limits *l = &r->o->limits;
@@ -206,6 +242,8 @@ static bool within(struct run *r)
     int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
     int64_t ms = (run_now_us(r) - r->created_us) / 1000;
 
+    if (ended_here(r))
+        return false;
     if (run_cancelled(r)) {
         failed(r, &(struct chat_error){.message = STR("the run was cancelled")});
         return false;
@@ -224,7 +262,7 @@ static bool within(struct run *r)
                     "cost_limit_exceeded",
                     arena_printf(
                         r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
-    if (l->time_ms && ms >= 0 && (uint64_t)ms >= l->time_ms)
+    if (l->time_ms && !r->o->replay && ms >= 0 && (uint64_t)ms >= l->time_ms)
         return over(r,
                     "time_limit_exceeded",
                     arena_printf(r->arena, "the run took %lld ms", (long long)ms));
@@ -330,6 +368,7 @@ static bool open_run(struct run *r)
         return true;
     if (agent_log_run_get(r->o->log, r->o->run, r->arena, &old, &e)) {
         r->created_us = old.created_us;
+        r->was = old.reason;
         r->out->resumed = true;
     } else if (e.code != ERR_NOT_FOUND) {
         return run_break(r, &e);

@@ -118,6 +118,12 @@ struct agent_result {
 bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
                struct err *e) MUST_USE;
 
+/* The run again, from its log alone: the same steps and result, without its application, its tools
+ * or a model. ERR_NOT_FOUND: there is no such run, or its log ends before the run did; then *out has
+ * the steps up to there. */
+bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_result *out,
+                  struct err *e) MUST_USE;
+
 enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
 
 /* A person's word on a call that waits; then the run is to be called again. ERR_NOT_FOUND: nothing

@@ -1,5 +1,6 @@
 /* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, ids.c
- * their ids, effect.c the way over the log, tell.c what the record is told.
+ * their ids, effect.c the way over the log, replay.c what it was given, tell.c what the record is
+ * told.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,6 +11,7 @@
 #include "base/map.h"
 
 #define RUN_STEPS_MAX 4096
+#define REPLAY_SEQ (-1)                /* of the note with what the run was given */
 #define RUN_UNKNOWN ((int64_t)1 << 40) /* seq of the question about an effect's end: on top of it */
 
 struct run {
@@ -20,6 +22,7 @@ struct run {
     struct agent_effect *logged; /* what the log had when the run began */
     size_t logged_count;
     int64_t seq; /* of the next effect */
+    str was;     /* in a replay: the reason of the run's end, as its row has it */
     int64_t created_us;
     struct buf tools; /* JSON of the tools */
     str reply_id;     /* of the model call whose tools run */
@@ -34,8 +37,8 @@ struct run {
 /* ids.c */
 void ids_init(struct run *r);
 void ids_release(struct run *r);
-/* Calls whose ids are empty or were there before get others: the same ones when the run goes over
- * its log again. */
+/* Calls whose ids are empty or were there before get others, and names that no provider takes
+ * become some that all do: the same ones when the run goes over its log again. */
 void ids_settle(struct run *r, struct ask_reply *reply);
 
 /* effect.c */
@@ -44,6 +47,10 @@ enum known { KNOWN_NOT, KNOWN_DONE, KNOWN_BEGUN };
 /* What the log says of the effect `seq`; *out is set for DONE and BEGUN. Another key at this place
  * breaks the run: it does not go the way it went. */
 enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out);
+/* What the log has at this place, or NULL. */
+struct agent_effect *effect_at(struct run *r, int64_t seq);
+/* A replay comes to an end that the run did not have: false. */
+bool effect_missing(struct run *r, int64_t seq);
 /* The same for its key alone: what a digest of the parts is. In the run's arena. */
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked);
 /* False: the run is broken. */
@@ -51,6 +58,10 @@ bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
 bool run_break(struct run *r, const struct err *e);
 int64_t run_now_us(const struct run *r);
 bool run_cancelled(const struct run *r);
+
+/* replay.c: the effect that says what the run was given; its text in `out`, released by the
+ * caller. */
+struct agent_effect replay_note(struct run *r, struct buf *out);
 
 /* tell.c */
 void tell_begin(const struct run *r);

@@ -123,6 +123,12 @@ size_t toolbox_count(const struct toolbox *b)
     return b->count;
 }
 
+const struct tool *toolbox_at(const struct toolbox *b, size_t i)
+{
+    assert(i < b->count);
+    return &b->tools[i].row;
+}
+
 void toolbox_write(const struct toolbox *b, struct buf *out)
 {
     buf_add_c(out, '[');

@@ -86,6 +86,7 @@ const struct tool *toolbox_find(const struct toolbox *b, str name);
 /* In the order they were added. */
 void toolbox_write(const struct toolbox *b, struct buf *out);
 size_t toolbox_count(const struct toolbox *b);
+const struct tool *toolbox_at(const struct toolbox *b, size_t i);
 
 /* Whether the arguments, JSON text as a model wrote it, may be given to the tool; `why` says to the
  * model what is wrong and where. No text at all is an empty object. */

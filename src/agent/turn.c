@@ -252,7 +252,7 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
     str word = STR("deny");
 
     if (again(c->tool))
-        return true;
+        return !t->r->o->replay || effect_missing(t->r, c->seq);
     if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
         !ask_person(t, c, c->seq + RUN_UNKNOWN, "unknown", &word))
         return false;
@@ -304,12 +304,14 @@ static bool intents(struct turn *t)
         known = effect_find(t->r, c->seq, STR("tool"), fresh[n].key, &f);
         if (t->r->broken)
             return false;
-        if (known == KNOWN_DONE)
+        if (known == KNOWN_DONE) {
             settle(t, c, !f->failed, f->result);
-        else if (known == KNOWN_NOT)
+            t->r->out->tool_calls++;
+        } else if (known == KNOWN_NOT) {
             n++;
-        else if (!unknown_end(t, c))
+        } else if (!unknown_end(t, c)) {
             return false;
+        }
     }
     return effect_put(t->r, fresh, n);
 }
