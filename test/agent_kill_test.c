@@ -260,8 +260,8 @@ TEST(a_run_killed_at_any_moment_ends_the_same_and_no_tool_runs_twice)
             unfinished += counts->runs[n] == 0;
         }
     }
-    /* ten calls of the model and fifteen of tools, each with two rows and two moments around it, and
-     * a row for what the run was given */
+    /* ten calls of the model and fifteen of tools, each with two rows and two moments around it,
+     * and a row for what the run was given */
     CHECK_INT(at, 4 * (10 + 15) + 2);
     CHECK(unfinished > 0 && unfinished < 200);
 }

@@ -123,7 +123,9 @@ TEST(a_run_is_replayed_from_its_log_alone_to_the_same_trace)
 {
     struct script scripts[] = {
         {.turns = {"!echo {\"n\":1}\necho {\"n\":2}", "!odd.name {\"n\":1.5}", "Done."}},
-        {.turns = {"!echo {\"n\":\"x\"}\nno.body {}\nnobody {}\necho {", "!odd.name {\"m\":1}", "Sorry."}},
+        {.turns = {"!echo {\"n\":\"x\"}\nno.body {}\nnobody {}\necho {",
+                   "!odd.name {\"m\":1}",
+                   "Sorry."}},
         {.turns = {"!echo {\"n\":13}", "", "!kept {\"a\":1}\nkept {\"a\":1}", "", "Done."}},
         {.turns = {"!finish {\"n\":13}", "!echo {\"n\":4}\nfinish {\"n\":14}"}},
         {.turns = {"!echo {}", "#500"}},

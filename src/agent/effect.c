@@ -144,6 +144,21 @@ static void word_write(struct buf *out, enum agent_word word, str arguments, str
     buf_printf(out, ",\"at_us\":%lld}", (long long)now_us);
 }
 
+/* First the run runs again, then there is the word: if the process ends in between, the run is
+ * taken up at the next start and waits once more. */
+static bool wake_row(struct agent_log *log, str run, struct arena *a, int64_t now_us, struct err *e)
+{
+    struct agent_row row;
+
+    if (!agent_log_run_get(log, run, a, &row, e))
+        return false;
+    if (!str_eq(row.status, STR("waiting")))
+        return true;
+    row.status = STR("running");
+    row.updated_us = now_us;
+    return agent_log_run_put(log, &row, e);
+}
+
 bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
                   str who, int64_t now_us, struct err *e)
 {
@@ -160,6 +175,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word w
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
     if (ok && f->state == AGENT_DONE)
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
+    ok = ok && wake_row(log, run, &a, now_us, e);
     if (ok) {
         word_write(&out, word, arguments, who, now_us);
         done = *f;

@@ -11,8 +11,7 @@
 #include "base/map.h"
 
 #define RUN_STEPS_MAX 4096
-#define REPLAY_SEQ (-1)                /* of the note with what the run was given */
-#define RUN_UNKNOWN ((int64_t)1 << 40) /* seq of the question about an effect's end: on top of it */
+#define REPLAY_SEQ (-1) /* of the note with what the run was given */
 
 struct run {
     const struct agent_options *o;

@@ -254,7 +254,7 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
     if (again(c->tool))
         return !t->r->o->replay || effect_missing(t->r, c->seq);
     if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
-        !ask_person(t, c, c->seq + RUN_UNKNOWN, "unknown", &word))
+        !ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, "unknown", &word))
         return false;
     if (str_eq(word, STR("deny")))
         settle(t,
