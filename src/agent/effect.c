@@ -61,7 +61,7 @@ str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
 }
 
 /* By seq, ascending. */
-struct agent_effect *effect_at(struct run *r, int64_t seq)
+struct agent_effect *effect_at(const struct run *r, int64_t seq)
 {
     size_t low = 0, high = r->logged_count;
 
@@ -82,6 +82,11 @@ bool effect_missing(struct run *r, int64_t seq)
 
     err_set(&e, ERR_NOT_FOUND, "the log of this run ends before effect %lld", (long long)seq);
     return run_break(r, &e);
+}
+
+bool effect_logged(const struct run *r, int64_t seq)
+{
+    return effect_at(r, seq) != NULL;
 }
 
 enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out)

@@ -5,6 +5,8 @@
 #include "agent/run_json.h"
 
 #include "base/json.h"
+#include "base/repr.h"
+#include "base/utf8.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
 
@@ -125,7 +127,7 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
     for (size_t i = 0; i < n; i++) {
         const struct agent_effect *f = &all[i];
 
-        if (str_eq(f->kind, STR("note")))
+        if (f->seq < 0) /* what it was given */
             continue;
         json_out_object(o);
         number(o, "seq", f->seq);
@@ -166,7 +168,66 @@ static void write_trace(struct json_out *o, const struct agent_result *r)
     json_out_end(o);
 }
 
-/* A log that does not say what the run was given, or ends early, has the trace up to there. */
+/* name(k='v', ...) */
+static str action_of(const struct agent_effect *f, struct arena *a)
+{
+    struct buf out;
+    struct json doc;
+    struct err e;
+    str all;
+
+    buf_init(&out, TOOL_RESULT_MAX);
+    json_init(&doc);
+    buf_add(&out, f->name);
+    buf_add_c(&out, '(');
+    if (json_parse(&doc, f->request, &e) && json_root(&doc)->kind == JSON_OBJECT)
+        repr_arguments(&out, &doc, json_root(&doc));
+    buf_add_c(&out, ')');
+    all = arena_dup(a, buf_str(&out));
+    json_release(&doc);
+    buf_release(&out);
+    return all;
+}
+
+static str text_in(str reply, struct arena *a)
+{
+    struct json doc;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    if (json_parse(&doc, reply, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), a, &text))
+        text = arena_dup(a, text);
+    json_release(&doc);
+    return text;
+}
+
+/* Of a run that is no loop: a step an effect. */
+static void trace_of(const struct agent_effect *all, size_t n, struct arena *a,
+                     struct agent_result *out)
+{
+    out->steps = arena_zero(a, n + 1, sizeof *out->steps);
+    out->step_count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct agent_effect *f = &all[i];
+        bool model = str_eq(f->kind, STR("model")), tool = str_eq(f->kind, STR("tool"));
+        str seen = model && !f->failed ? text_in(f->result, a) : f->result;
+
+        if (f->state != AGENT_DONE || f->seq < 0 || str_eq(f->kind, STR("approval")))
+            continue;
+        out->steps[out->step_count++] =
+            (struct agent_step){.action = tool    ? action_of(f, a)
+                                          : model ? STR("ask")
+                                                  : f->name,
+                                .observation = utf8_cut_count(seen, AGENT_OBSERVATION),
+                                .tool = tool ? f->name : STR(""),
+                                .ok = !f->failed};
+        out->steps[out->step_count - 1].step = (unsigned)out->step_count;
+    }
+}
+
+/* A log that ends early has the trace up to there. */
 static bool write_one(struct agent_log *log, str id, bool thoughts, struct arena *a,
                       struct buf *out, struct err *e)
 {
@@ -179,7 +240,8 @@ static bool write_one(struct agent_log *log, str id, bool thoughts, struct arena
 
     if (!agent_log_run_get(log, id, a, &row, e) || !agent_log_read(log, id, a, &all, &n, e))
         return false;
-    (void)!agent_replay(log, id, a, &r, &ignored);
+    if (!agent_replay(log, id, a, &r, &ignored) && !r.step_count)
+        trace_of(all, n, a, &r);
     json_out_init(&o, out);
     json_out_object(&o);
     write_row(log, &o, &row, a);
