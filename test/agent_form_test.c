@@ -112,7 +112,7 @@ TEST(a_strict_schema_is_told_and_a_lenient_one_checked)
                       "\"null\"]}},\"required\":[\"n\"],\"additionalProperties\":false}"),
         .accepts = STR("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":[\"integer\","
                        "\"null\"]}},\"additionalProperties\":false}"),
-        .flags = TOOL_STRICT | TOOL_PURE,
+        .flags = TOOL_SAYS_STRICT | TOOL_PURE,
         .run = finish};
     struct toolbox *b = toolbox_new(&clock_real);
     struct buf out;

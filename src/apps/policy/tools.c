@@ -393,7 +393,7 @@ bool react_tools(struct react *r, struct err *e)
                          .schema = str_c(rows[i].schema),
                          .accepts = str_c(rows[i].accepts),
                          .server = STR("policy"),
-                         .flags = rows[i].flags | TOOL_STRICT | quick,
+                         .flags = rows[i].flags | TOOL_SAYS_STRICT | quick,
                          .retries = 1,
                          .calls_a_min = rows[i].calls_a_min,
                          .run = run_tool};
