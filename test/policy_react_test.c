@@ -421,6 +421,27 @@ TEST(no_document_is_uncertain_with_its_code)
     CHECK(atomic_load(&s.asked) == 0);
 }
 
+TEST(a_run_can_be_replayed_from_its_log_alone)
+{
+    struct script s = {.turns = {SEARCH,
+                                 "It is met.",
+                                 FACT,
+                                 FINISH("met", "0.9", "Nowhere", "[1]"),
+                                 FINISH("met", "0.9", "Age", "[1]")}};
+    struct policy_result *r;
+    struct agent_result again;
+
+    CHECK(agent_log_open(arena_printf(&w.arena, "sqlite:%s/r.db", dir), &w.o.react.log, &w.e));
+    r = verify(&s);
+    CHECK(r->status == POLICY_MET);
+    if (!agent_replay(w.o.react.log, STR("run/0"), &w.arena, &again, &w.e))
+        fail_msg("%s", w.e.text);
+    CHECK(again.step_count == r->trace_count);
+    for (size_t i = 0; i < r->trace_count; i++)
+        CHECK(str_eq(again.steps[i].observation, r->trace[i].observation));
+    agent_log_close(w.o.react.log);
+}
+
 /* ---- self consistency ---- */
 
 struct voters {
@@ -516,7 +537,7 @@ TEST(a_run_killed_at_any_effect_ends_with_the_same_verdict)
         if (whole)
             break;
     }
-    CHECK(*effects == 2 * (4 + 4));
+    CHECK_INT(*effects, 2 * (4 + 4) + 1); /* and what the run was given */
     munmap(effects, 4096);
 }
 
@@ -543,6 +564,7 @@ int main(void)
         S(defect_5_equal_calls_are_answered_from_the_cache_and_the_trace_is_cut_once),
         S(defect_6_there_is_nothing_that_two_evaluations_share),
         S(no_document_is_uncertain_with_its_code),
+        S(a_run_can_be_replayed_from_its_log_alone),
         S(samples_that_disagree_are_uncertain_and_those_that_agree_are_not),
         S(a_run_killed_at_any_effect_ends_with_the_same_verdict),
     };

@@ -170,6 +170,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     struct agent_effect *f, fresh = {.run = r->o->run,
                                      .seq = r->seq++,
                                      .kind = STR("model"),
+                                     .again = true,
                                      .name = r->o->model_name,
                                      .request = STR(""),
                                      .result = STR(""),
@@ -455,7 +456,8 @@ bool run_close(struct run *r, str told)
                             .reason = r->out->reason,
                             .input = r->o->input,
                             .created_us = r->created_us,
-                            .updated_us = run_now_us(r)};
+                            .updated_us = run_now_us(r),
+                            .again = r->o->part};
     struct buf result, masked;
     struct err e;
     bool ok = true;

@@ -199,6 +199,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
         .limits = {.iterations = POLICY_ITERATIONS_MAX, .tokens = POLICY_TOKENS},
         .insist = insist,
         .say_success = true,
+        .part = true,
         .keep_reasoning = true,
         .log = o->log,
         .mask = o->mask,

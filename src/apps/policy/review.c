@@ -225,6 +225,43 @@ static bool put_row(struct policy_service *s, const struct policy_review *r, con
            agent_log_run_put(s->host.log, &row, e);
 }
 
+/* The runs of the criteria are parts of one session. */
+static void tell_session(struct policy_service *s, const struct policy_review *r, bool done)
+{
+    const struct mask *mask = r->options.react.mask;
+    int64_t now = clock_wall_ms(s->host.clock) * 1000;
+    struct store_session row = {.id = r->run,
+                                .alert_id = STR(""),
+                                .agent_type = STR("policy"),
+                                .alert_type = r->c.policy_id,
+                                .status = done ? STR("completed") : STR("in_progress"),
+                                .alert_data = STR(""),
+                                .session_metadata = STR(""),
+                                .error_message = STR(""),
+                                .started_us = done ? -1 : now,
+                                .completed_us = done ? now : -1};
+    struct buf words, masked;
+
+    if (!s->host.gateway->records || r->options.controller == POLICY_HEURISTIC)
+        return;
+    buf_init(&words, ENVELOPE_MAX);
+    buf_init(&masked, ENVELOPE_MAX);
+    for (size_t i = 0; done && i < r->verdict.n; i++)
+        buf_printf(&words,
+                   "%s" STR_FMT ": %s (%.3f). " STR_FMT,
+                   i ? "\n" : "",
+                   STR_ARG(r->verdict.results[i].criterion_id),
+                   policy_status_name(r->verdict.results[i].status),
+                   r->verdict.results[i].confidence,
+                   STR_ARG(r->verdict.results[i].rationale));
+    row.final_analysis = mask && words.n && mask_json(mask, buf_str(&words), &masked, NULL)
+                             ? buf_str(&masked)
+                             : buf_str(&words);
+    store_session_put(s->host.gateway->store, &row, NULL);
+    buf_release(&words);
+    buf_release(&masked);
+}
+
 static bool keep(struct policy_service *s, const struct policy_ask *q,
                  const struct policy_review *r, struct arena *a, struct err *e)
 {
@@ -352,6 +389,7 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     out->options.react.doc = w->q->doc;
     if (!w->q->doc && !doc_of(&out->c, w->docs, &out->options.react.doc, e))
         return false;
+    tell_session(w->s, out, false);
     if (!put_row(w->s, out, "running", w->input, e) ||
         !policy_verify(&out->options, a, &out->verdict, e))
         return false;
@@ -361,6 +399,7 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     envelope(out, a);
     if (!keep(w->s, w->q, out, a, &kept))
         log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&kept));
+    tell_session(w->s, out, true);
     follow(w, out);
     return put_row(w->s, out, "done", w->input, e);
 }
