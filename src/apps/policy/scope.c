@@ -100,7 +100,8 @@ void scope_read(const struct policy_doc *d, const struct policy_hits *hits, stru
     out->words = words;
 }
 
-/* The block of a sentence: its paragraph or item; of an item that something leads to, that one's. */
+/* The block of a sentence: its paragraph or item; of an item that something leads to, the lead's.
+ */
 static const struct reading *block_of(const struct reading *r)
 {
     const struct reading *b = r->label ? r->label : r;
