@@ -8,7 +8,7 @@
     "must shall should need needs needed require requires required necessary mandatory mustn't"
 #define MAY                                                                                        \
     "can may could allowed permitted eligible covered qualify qualifies acceptable accepted "      \
-    "entitled approved payable reimbursed reimbursable"
+    "entitled approved payable reimbursed reimbursable possible"
 #define NEVER "cannot can't mustn't shouldn't won't"
 #define BAD                                                                                        \
     "prohibited forbidden excluded ineligible denied disallowed refused uncovered unacceptable "   \
@@ -42,7 +42,7 @@ static size_t lead_end(const struct word *w, size_t from, size_t to)
 {
     size_t verb = find_word(w, from, to, STATES), after = from;
 
-    for (size_t i = from; i + 1 < (verb < to ? verb : to); i++)
+    for (size_t i = from; verb < to && i + 1 < verb; i++)
         if (word_is(&w[i], ",") && word_among(&w[i + 1], "and or"))
             after = i + 1;
     for (size_t i = after; i + 1 < to; i++)
@@ -229,11 +229,24 @@ static size_t split_at(const struct word *w, size_t from, size_t to)
     return to;
 }
 
+/* "Payment: each reservation can ...": where what is said begins, behind a label. */
+static size_t label_end(const struct word *w, size_t from, size_t to)
+{
+    for (size_t i = from; i + 1 < to && i < from + 7; i++)
+        if (word_is(&w[i], ":"))
+            return has_verb(w, i, to) || find_if(w, i, to) < to ||
+                           find_word(w, i, to, "unless except") < to
+                       ? i + 1
+                       : from;
+    return from;
+}
+
 size_t clauses_of(const struct word *w, size_t from, size_t to, bool plain,
                   struct clause out[CLAUSES_MAX])
 {
     size_t n = 0;
 
+    from = label_end(w, from, to);
     while (from < to && n < CLAUSES_MAX) {
         size_t end = split_at(w, from, to);
         struct clause *c = &out[n];

@@ -192,14 +192,32 @@ static bool joins(const struct word *w, struct range r, size_t i, const char *wo
            !(word_is(&w[i], "and") && i > r.from + 1 && word_is(&w[i - 2], "between"));
 }
 
+#define NAME_REACH 5
+
+/* "wants to change or cancel": a name that stands around the conjunction is one atom. */
+static bool inside_name(const struct judge *j, const struct word *w, struct range r, size_t i)
+{
+    size_t from = i > r.from + NAME_REACH ? i - NAME_REACH : r.from;
+    size_t to = i + 1 + NAME_REACH < r.to ? i + 1 + NAME_REACH : r.to;
+
+    for (size_t k = 0; k < j->facts->n; k++) {
+        const struct fact *f = &j->facts->all[k];
+
+        if (f->name_n > 1 && fact_named(f, w, from, to, false) &&
+            !fact_named(f, w, from, i, false) && !fact_named(f, w, i, to, false))
+            return true;
+    }
+    return false;
+}
+
 /* Atoms joined by one word; gives how many, at most max. */
-static size_t split_by(const struct word *w, struct range r, const char *word, struct atom *out,
-                       size_t max)
+static size_t split_by(const struct judge *j, const struct word *w, struct range r,
+                       const char *word, struct atom *out, size_t max)
 {
     size_t n = 0, from = r.from;
 
     for (size_t i = r.from; i < r.to && n + 1 < max; i++)
-        if (joins(w, r, i, word)) {
+        if (joins(w, r, i, word) && !inside_name(j, w, r, i)) {
             out[n++] = (struct atom){.r = {from, i}};
             from = i + 1;
         }
@@ -214,7 +232,7 @@ static enum truth conjunction(const struct judge *j, const struct word *w, struc
                               struct used *used, bool *linked)
 {
     struct atom atoms[ATOMS_MAX];
-    size_t n = split_by(w, r, "and", atoms, ATOMS_MAX);
+    size_t n = split_by(j, w, r, "and", atoms, ATOMS_MAX);
     enum truth t = TRUTH_YES;
 
     for (size_t i = 0; i < n; i++)
@@ -231,7 +249,7 @@ static enum truth disjunction(const struct judge *j, const struct word *w, struc
                               struct used *used, bool *linked)
 {
     struct atom atoms[ATOMS_MAX];
-    size_t n = split_by(w, r, "or", atoms, ATOMS_MAX);
+    size_t n = split_by(j, w, r, "or", atoms, ATOMS_MAX);
     enum truth t = TRUTH_NO;
 
     for (size_t i = 0; i < n; i++) {

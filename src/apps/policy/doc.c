@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/fts.h"
-#include "apps/policy/search.h"
+#include "apps/policy/scope.h"
 #include "base/file.h"
 
 static bool is_json(str text)
@@ -19,7 +19,15 @@ static bool read_doc(struct policy_doc *d, str name, str text, struct err *e)
     bool ok = is_json(text) ? policy_tree_read(str_trim(text), name, &d->arena, &d->tree, e)
                             : policy_tree_markdown(text, name, &d->arena, &d->tree, e);
 
-    return ok && fts_open(&d->tree, &d->index, e);
+    if (!ok || !fts_open(&d->tree, &d->index, e))
+        return false;
+    if (d->tree.node_count <= SCOPE_SMALL && text.n <= SCOPE_TEXT_MAX) {
+        struct scope *s = arena_alloc(&d->arena, sizeof *s);
+
+        scope_read(d, NULL, &d->arena, s);
+        d->scope = s;
+    }
+    return true;
 }
 
 bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struct err *e)

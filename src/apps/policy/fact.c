@@ -211,6 +211,21 @@ static size_t shared(const struct fact *f, const struct places *p, const struct 
     return seen_n;
 }
 
+/* What is done to things stands before their names too: "modify flights" beside "economy flights".
+ */
+static bool is_verb(const struct word *doc, size_t n, const struct word *w)
+{
+    size_t size = strlen(w->lower);
+
+    if (size > 4 && strcmp(w->lower + size - 3, "ing") == 0)
+        return true;
+    for (size_t i = 1; i < n; i++)
+        if (word_same(&doc[i], w) &&
+            word_among(&doc[i - 1], "can cannot to must may shall should will not could would do"))
+            return true;
+    return false;
+}
+
 static bool own_word(const struct fact *f, const struct word *w)
 {
     return word_find(f->value, f->value_n, w) < f->value_n;
@@ -243,7 +258,7 @@ static void find_others(struct fact *f, const struct word *doc, size_t n)
         bool here = word_find(p.behind, p.behind_n, &doc[i + 1]) < p.behind_n;
 
         if (here && is_content(&doc[i]) && !own_word(f, &doc[i]) &&
-            shared(f, &p, doc, n, &doc[i]) >= 2)
+            shared(f, &p, doc, n, &doc[i]) >= 2 && !is_verb(doc, n, &doc[i]))
             add_word(f->others, &f->other_n, &doc[i]);
         /* silver/gold, silver or gold */
         if (i + 2 < n && word_among(&doc[i + 1], "/ or") && is_content(&doc[i]) &&

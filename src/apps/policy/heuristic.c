@@ -27,6 +27,7 @@ struct run {
     const struct policy_case *c;
     struct arena *a;
     struct scope scope;
+    struct scores scores;
     struct facts facts;
     struct judge judge;
     struct judged *rules;
@@ -97,14 +98,6 @@ static void judge_reading(struct run *x, const struct reading *r)
     }
 }
 
-static bool decided(const struct run *x)
-{
-    for (size_t i = 0; i < x->n; i++)
-        if (!x->rules[i].v.weak)
-            return true;
-    return false;
-}
-
 /* Sentences from a score on; those of the section that the best stands in come along only then. */
 static void judge_from(struct run *x, double least)
 {
@@ -112,9 +105,15 @@ static void judge_from(struct run *x, double least)
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
 
-        if (x->scope.open || (r->score > 0 && r->score >= least * x->scope.most))
+        if (x->scores.open ||
+            (x->scores.score[i] > 0 && x->scores.score[i] >= least * x->scores.most))
             judge_reading(x, r);
     }
+}
+
+static double score_of(const struct run *x, const struct judged *j)
+{
+    return x->scores.score[j->r - x->scope.all];
 }
 
 static const struct judged *first_of(const struct run *x, enum finding found, bool weak)
@@ -123,7 +122,7 @@ static const struct judged *first_of(const struct run *x, enum finding found, bo
 
     for (size_t i = 0; i < x->n; i++)
         if (x->rules[i].v.found == found && x->rules[i].v.weak == weak &&
-            (!best || x->rules[i].r->score > best->r->score))
+            (!best || score_of(x, &x->rules[i]) > score_of(x, best)))
             best = &x->rules[i];
     return best;
 }
@@ -187,18 +186,19 @@ static const struct judged *open_rule(const struct run *x)
 {
     const struct judged *j = first_of(x, FOUND_OPEN, false);
 
-    if (j || x->scope.open)
+    if (j || x->scores.open)
         return j;
     /* A rule for which there is no fact at all counts if it says what it is about itself. */
     for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].v.found == FOUND_OPEN && x->rules[i].c.verb && x->rules[i].r->own)
+        if (x->rules[i].v.found == FOUND_OPEN && x->rules[i].c.verb &&
+            x->scores.own[x->rules[i].r - x->scope.all])
             return &x->rules[i];
     return NULL;
 }
 
 static struct decision decide(const struct run *x)
 {
-    const struct judged *waiver = NULL, *j;
+    const struct judged *waiver = NULL, *asks, *j;
 
     if ((j = first_of(x, FOUND_DISAGREES, false)))
         return (struct decision){POLICY_UNCERTAIN, j, NULL, "conformal_ambiguity"};
@@ -210,10 +210,11 @@ static struct decision decide(const struct run *x)
         return (struct decision){POLICY_UNCERTAIN, j, NULL, "missing_evidence"};
     if ((j = first_of(x, FOUND_PERMITS, false)))
         return (struct decision){POLICY_MET, j, NULL, ""};
-    if ((j = first_of(x, FOUND_ASKS, false)))
-        return (struct decision){POLICY_UNCERTAIN, j, NULL, "missing_evidence"};
-    if ((j = first_of(x, FOUND_REFUSES, false)))
+    asks = first_of(x, FOUND_ASKS, false);
+    if ((j = first_of(x, FOUND_REFUSES, false)) && !(asks && score_of(x, asks) >= score_of(x, j)))
         return (struct decision){POLICY_MISSING, j, NULL, ""};
+    if (asks)
+        return (struct decision){POLICY_UNCERTAIN, asks, NULL, "missing_evidence"};
     if ((j = first_of(x, FOUND_HOLDS, false)) || (j = first_of(x, FOUND_PERMITS, true)) ||
         (j = first_of(x, FOUND_HOLDS, true)) || (j = first_of(x, FOUND_WAIVES, false)))
         return (struct decision){POLICY_MET, j, NULL, ""};
@@ -435,16 +436,19 @@ static void verify(struct run *x, str criterion)
     struct policy_result *out = x->out;
     struct decision d;
 
-    scope_read(x->doc, &x->hits, x->a, &x->scope);
-    scope_score(&x->scope, x->doc, criterion, x->c->reasoning_hint, x->c->section_path, x->a);
-    if (!x->scope.open && x->scope.most <= 0) {
+    if (x->doc->scope)
+        x->scope = *x->doc->scope;
+    else
+        scope_read(x->doc, &x->hits, x->a, &x->scope);
+    scope_score(&x->scope, x->doc, x->c, criterion, x->a, &x->scores);
+    if (!x->scores.open && x->scores.most <= 0) {
         give_up(x, "no_relevant_nodes");
         return;
     }
     facts_of(&x->facts, x->c, POLICY_FACT_FLOOR, x->scope.words, x->scope.word_n, x->a);
     x->judge = (struct judge){&x->facts, x->a, x->scope.all, x->scope.n};
     judge_from(x, NEAR);
-    if (!decided(x) && !x->scope.open)
+    if (x->n == 0 && !x->scores.open)
         judge_from(x, FAR);
     add_waivers(x);
     tell_read(x);
@@ -454,7 +458,7 @@ static void verify(struct run *x, str criterion)
     out->reason_code = str_c(d.reason);
     cite(x, d.by);
     show_evidence(x, d.by);
-    policy_confide(out, TREE_LEAST + (TREE_MOST - TREE_LEAST) * x->scope.coverage, span_of(x, &d));
+    policy_confide(out, TREE_LEAST + (TREE_MOST - TREE_LEAST) * x->scores.coverage, span_of(x, &d));
     tell(x, &d);
     step(x, "decide", out->rationale);
 }

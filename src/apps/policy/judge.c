@@ -88,10 +88,8 @@ static enum truth named_case(const struct judge *j, const struct word *w, struct
             yes = fact_present(f);
         else if (judge_member(f, w, r, j->arena) == TRUTH_YES)
             yes = true;
-        else if (f->is_number)
-            yes = fact_present(f);
         else
-            continue; /* a text that is not the one which is named */
+            continue; /* a text that is not the one which is named, a number without a bound */
         used_add(used, f, 1.0);
         t = yes || t == TRUTH_YES ? TRUTH_YES : TRUTH_NO;
     }
@@ -109,6 +107,27 @@ static enum truth applies(const struct judge *j, const struct word *w, const str
     if (!range_empty(c->guard))
         g = judge_condition(j, w, c->guard, used);
     return g;
+}
+
+/* Whether a fact could be held against it: it has a number that compares, or a list. */
+static bool measures(const struct reading *r, const struct clause *c)
+{
+    struct bound b[BOUNDS_MAX];
+    size_t n = bounds_of(r->w, c->main.from, c->main.to, b);
+
+    for (size_t i = 0; i < n; i++)
+        if (!b[i].bare)
+            return true;
+    return range_has(r->w, c->main, "either following");
+}
+
+/* Whether none of them is a text: a yes or no, a number. */
+static bool plain_facts(const struct used *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (!u->facts[i]->is_bool && !u->facts[i]->is_number)
+            return false;
+    return true;
 }
 
 static void judge_require_clause(const struct judge *j, const struct reading *r,
@@ -144,9 +163,14 @@ static void judge_require_clause(const struct judge *j, const struct reading *r,
             say_facts(j, v, &except, "the exception does not apply");
         merge(&v->used, &except);
     } else {
-        v->found = FOUND_OPEN;
         v->weak = v->used.n == 0 && except.n == 0;
+        v->found = v->weak && !measures(r, c) ? FOUND_NOTHING : FOUND_OPEN;
         merge(&v->used, &except);
+        if (v->found == FOUND_NOTHING && g == TRUTH_YES && guard.n > 0 && !c->verb) {
+            merge(&v->used, &guard); /* "if the status is A, B": that much is said of this case */
+            v->found = FOUND_HOLDS;
+            v->weak = true;
+        }
     }
 }
 
@@ -176,8 +200,9 @@ static void judge_forbid_clause(const struct judge *j, const struct reading *r,
         v->waived = true;
     } else if (t == TRUTH_NO || g == TRUTH_NO) {
         say_facts(j, v, &v->used, "not what the policy forbids");
-        v->found = FOUND_HOLDS;
-        v->weak = true;
+        v->weak = g == TRUTH_NO || s == TRUTH_NO;
+        /* Another case of several is none of this one. */
+        v->found = g == TRUTH_NO && !plain_facts(&guard) ? FOUND_NOTHING : FOUND_HOLDS;
     } else if (g == TRUTH_YES && x == TRUTH_NO && t == TRUTH_YES) {
         merge(&v->used, &except);
         say_facts(j, v, &v->used, "what the policy forbids");
@@ -251,6 +276,7 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
     }
     if (!range_empty(c->without))
         w = named_case(j, r->w, c->without, &guard);
+    (void)named_case(j, r->w, c->main, &guard);
     merge(&v->used, &guard);
     v->weak = v->used.n == 0;
     if (g == TRUTH_NO || w == TRUTH_YES) {
@@ -298,7 +324,7 @@ void judge_clause(const struct judge *j, const struct reading *r, const struct c
     case CLAUSE_PERMIT:
         if (has_cap(r->w, c)) {
             judge_require_clause(j, r, c, out);
-            if (out->found != FOUND_NOTHING && !(out->found == FOUND_OPEN && out->weak))
+            if (out->found != FOUND_NOTHING)
                 return;
             *out = (struct verdict){.why = STR(""), .used = {.quality = 1}};
         }

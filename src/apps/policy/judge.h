@@ -55,8 +55,6 @@ struct reading {
     const struct reading *items; /* for a sentence that leads to some: the first of them */
     size_t item_n;
     const struct reading *label; /* the first sentence of its block, or itself */
-    double score;                /* how much of the criterion it has; set by scope.c */
-    bool own;                    /* in its own words, not only its section's */
 };
 
 struct judge {

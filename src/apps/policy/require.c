@@ -13,12 +13,12 @@
 /* The words among which a fact's name is looked for: the lead's, the label's and the main part's;
  * those of guard and exception are about something else. */
 static size_t naming(const struct judge *j, const struct reading *r, const struct clause *c,
-                     bool title, struct word **out)
+                     bool whole, bool title, struct word **out)
 {
     size_t lead = r->lead ? r->lead->n : 0, n = 0, label = 0, title_n = 0;
     struct word *w, *titles = NULL;
 
-    if (r->label && r->label != r)
+    if (r->label)
         while (label < r->label->n && label < 8 && !word_is(&r->label->w[label], ":"))
             label++;
     if (label > 0 && (label == r->label->n || label == 8))
@@ -32,7 +32,7 @@ static size_t naming(const struct judge *j, const struct reading *r, const struc
         w[n++] = r->label->w[i];
     for (size_t i = 0; i < title_n; i++)
         w[n++] = titles[i];
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = whole ? 0 : c->main.from; i < (whole ? r->n : c->main.to); i++)
         if ((i < c->guard.from || i >= c->guard.to) && (i < c->except.from || i >= c->except.to))
             w[n++] = r->w[i];
     *out = w;
@@ -106,46 +106,108 @@ static void read_bare(struct bound *b, const struct word *w, const struct clause
         b->high = INFINITY;
 }
 
+/* Whether all of the name stands together in the main part or its own label, and not only in
+ * brackets: the thing itself, not mentioned by the way. */
+static bool together(const struct fact *f, const struct reading *r, const struct clause *c)
+{
+    size_t first = c->main.to, last = c->main.from, depth = 0;
+    uint32_t held = 0;
+
+    for (size_t i = 0; i < c->main.to; i++) {
+        size_t at = word_find(f->name, f->name_n, &r->w[i]);
+
+        if (i >= c->main.from) {
+            depth += word_is(&r->w[i], "(");
+            depth -= word_is(&r->w[i], ")") && depth > 0;
+        }
+        if (depth > 0 || at == f->name_n || (i < c->main.from && r->label != r))
+            continue;
+        held |= 1u << at;
+        if (i < c->main.from)
+            continue;
+        first = i < first ? i : first;
+        last = i;
+    }
+    for (size_t i = 0; r->lead && i < r->lead->n; i++)
+        if (word_find(f->name, f->name_n, &r->lead->w[i]) < f->name_n)
+            held |= 1u << word_find(f->name, f->name_n, &r->lead->w[i]);
+    return held == (1u << f->name_n) - 1 && (first > last || last - first <= 2 * f->name_n + 3);
+}
+
+#define LISTS "one any either following among listed :"
+#define THERE                                                                                      \
+    "documented provided included attached submitted completed present required recorded signed "  \
+    "needed obtained verified available approved mandatory necessary"
+
+/* Where what a fact may be begins: behind "must be one of", "is", "are". r->to: there is none. */
+static size_t complement(const struct fact *f, const struct reading *r, const struct clause *c)
+{
+    size_t at = c->main.from;
+
+    while (at < c->main.to && !word_among(&r->w[at],
+                                          "be is are following either : include includes "
+                                          "among of"))
+        at++;
+    if (at == c->main.to ||
+        (!fact_named(f, r->w, c->main.from, at, true) && !range_has(r->w, c->main, LISTS)))
+        return c->main.to;
+    for (at++; at < c->main.to && word_among(&r->w[at],
+                                             "one any either of the following among these "
+                                             "listed : codes diagnoses values types");)
+        at++;
+    return at;
+}
+
 /* Text and lists, where the clause has no number for them. */
 static enum truth by_words(const struct judge *j, const struct fact *f, const struct reading *r,
                            const struct clause *c)
 {
-    size_t at = c->main.from, content = 0;
-    struct range list;
+    struct range list = {complement(f, r, c), c->main.to};
+    bool lists = range_has(r->w, c->main, LISTS);
+    size_t content = 0;
 
-    if (f->is_bool)
-        return f->yes ? TRUTH_YES : TRUTH_NO;
-    if (f->none)
-        return TRUTH_NO;
-    while (at < c->main.to && !word_among(&r->w[at],
-                                          "be is are of following either : to include "
-                                          "includes among only"))
-        at++;
-    list = (struct range){at + 1 < c->main.to ? at + 1 : c->main.to, c->main.to};
-    if (range_has(r->w, list, "one any either following among :"))
-        while (list.from < list.to && word_among(&r->w[list.from],
-                                                 "one any either of the following "
-                                                 "among these listed : codes "
-                                                 "diagnoses values types"))
-            list.from++;
+    if (f->is_bool || f->none)
+        return !together(f, r, c) ? TRUTH_UNKNOWN : f->yes ? TRUTH_YES : TRUTH_NO;
     for (size_t i = list.from; i < list.to; i++)
         content += r->w[i].kind != WORD_MARK && !word_stops(&r->w[i]);
-    if (judge_member(f, r->w, list, j->arena) == TRUTH_YES)
+    if (content > 0 && judge_member(f, r->w, list, j->arena) == TRUTH_YES)
         return TRUTH_YES;
-    if (content > 0 && (range_has(r->w, list, ", or") || content <= 3) &&
-        (f->value_n > 0 || f->field->value.kind == POLICY_LIST || f->is_number) &&
-        !range_has(r->w,
-                   list,
-                   "documented provided included attached submitted completed present "
-                   "required recorded signed"))
+    if (content > 0 && !range_has(r->w, list, THERE) &&
+        ((lists && range_has(r->w, list, ", or")) || content <= 3))
         return TRUTH_NO;
-    return fact_present(f) ? TRUTH_YES : TRUTH_NO;
+    if (f->is_number || !together(f, r, c))
+        return TRUTH_UNKNOWN;
+    /* A document or the like: it is there. */
+    return range_has(r->w, c->main, THERE " include includes submit provide have has")
+               ? TRUTH_YES
+               : TRUTH_UNKNOWN;
 }
 
 struct fit {
     enum truth t;
     size_t at; /* the bound's number; SIZE_MAX: none */
+    bool skip; /* it is not what the clause is about */
 };
+
+static struct fit by_words_fit(const struct judge *j, const struct fact *f, const struct reading *r,
+                               const struct clause *c)
+{
+    enum truth t = by_words(j, f, r, c);
+
+    return (struct fit){t, SIZE_MAX, t == TRUTH_UNKNOWN};
+}
+
+/* "for each passenger": what is counted, not what is bounded. */
+static bool counted(const struct fact *f, const struct word *w, const struct bound *b,
+                    struct range segment)
+{
+    size_t at = segment.from;
+
+    while (at < segment.to && !word_among(&w[at], "each per every"))
+        at++;
+    return b->each && at < segment.to && fact_named(f, w, at, segment.to, true) &&
+           !fact_named(f, w, segment.from, at, true);
+}
 
 /* One fact against the clause. */
 static struct fit fit(const struct judge *j, const struct fact *f, const struct reading *r,
@@ -171,12 +233,13 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
         best = 0; /* the only one, though its name stands elsewhere */
     if (best == n ||
         (b[best].bare && !b[best].each && judge_member(f, r->w, c->main, j->arena) == TRUTH_YES))
-        return (struct fit){by_words(j, f, r, c), SIZE_MAX};
-    if (!f->is_number)
-        return (struct fit){f->is_bool && !f->yes ? TRUTH_NO
-                            : f->is_bool          ? TRUTH_UNKNOWN
-                                                  : by_words(j, f, r, c),
-                            b[best].at};
+        return by_words_fit(j, f, r, c);
+    if (counted(f, r->w, &b[best], segment_of(b, best, n, c)))
+        return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, true};
+    if (!f->is_number && !f->is_bool)
+        return by_words_fit(j, f, r, c);
+    if (f->is_bool) /* no treatment at all is not enough of it; some may be */
+        return (struct fit){f->yes ? TRUTH_UNKNOWN : TRUTH_NO, SIZE_MAX, false};
     for (size_t i = 0; i < with.n; i++)
         used_add(used, with.facts[i], STRICT);
     factor = times(j, f, r->w, &b[best], segment_of(b, best, n, c), used);
@@ -184,8 +247,8 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
     b[best].low *= isfinite(b[best].low) ? factor : 1;
     b[best].high *= isfinite(b[best].high) ? factor : 1;
     bound_say(&b[best], say);
-    return (struct fit){bound_holds(&b[best], f->number, f->unit) ? TRUTH_YES : TRUTH_NO,
-                        b[best].at};
+    return (struct fit){
+        bound_holds(&b[best], f->number, f->unit) ? TRUTH_YES : TRUTH_NO, b[best].at, false};
 }
 
 static str value_text(const struct fact *f)
@@ -236,6 +299,8 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
         if (!fact_named(f, w, 0, n, quality < STRICT))
             continue;
         one = fit(j, f, r, c, used, say);
+        if (one.skip)
+            continue;
         /* Two facts for one number, one for, one against. */
         if (found && one.at != SIZE_MAX && one.at == first_at && one.t != first &&
             one.t != TRUTH_UNKNOWN && first != TRUTH_UNKNOWN)
@@ -263,15 +328,17 @@ enum truth judge_require(const struct judge *j, const struct reading *r, const s
     enum truth t = TRUTH_UNKNOWN;
     struct bound b[BOUNDS_MAX];
     struct word *w;
-    size_t n = naming(j, r, c, false, &w);
+    size_t n = naming(j, r, c, false, false, &w);
 
     if (each_named(j, r, c, w, n, STRICT, used, &t, disagree, why))
         return t;
     if (bounds_of(r->w, c->main.from, c->main.to, b) == 0)
         return TRUTH_UNKNOWN;
-    if (each_named(j, r, c, w, n, LOOSELY, used, &t, disagree, why))
+    n = naming(j, r, c, true, false, &w);
+    if (each_named(j, r, c, w, n, STRICT, used, &t, disagree, why) ||
+        each_named(j, r, c, w, n, LOOSELY, used, &t, disagree, why))
         return t;
-    n = naming(j, r, c, true, &w);
+    n = naming(j, r, c, true, true, &w);
     each_named(j, r, c, w, n, BY_TITLE, used, &t, disagree, why);
     return t;
 }

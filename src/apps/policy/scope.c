@@ -18,6 +18,7 @@
 #define QUESTION_MAX 24
 #define OF_TITLE 0.5
 #define OF_HINT 0.3
+#define OF_PAIR 0.25
 
 size_t scope_question(str criterion, struct arena *a, struct word **out)
 {
@@ -83,7 +84,7 @@ void scope_read(const struct policy_doc *d, const struct policy_hits *hits, stru
 
     *out = (struct scope){0};
     out->all = arena_alloc(a, SCOPE_SENTENCES_MAX * sizeof out->all[0]);
-    if (d->tree.node_count <= SCOPE_SMALL)
+    if (!hits)
         for (uint32_t i = 0; i < d->tree.node_count; i++)
             read_node(d, i, a, out);
     else
@@ -99,7 +100,8 @@ void scope_read(const struct policy_doc *d, const struct policy_hits *hits, stru
     out->words = words;
 }
 
-/* The block of a sentence: its paragraph or item; of an item that something leads to, that one's. */
+/* The block of a sentence: its paragraph or item; of an item that something leads to, the lead's.
+ */
 static const struct reading *block_of(const struct reading *r)
 {
     const struct reading *b = r->label ? r->label : r;
@@ -159,63 +161,125 @@ static void ask(const struct scope *s, struct question *q, struct arena *a)
     weigh(s, q->bits, q->n, q->weight);
 }
 
+/* The words of a block's label, "Payment: ...", from its first sentence. */
+static size_t label_of(const struct reading *block)
+{
+    for (size_t i = 0; i < block->n && i < 8; i++)
+        if (word_is(&block->w[i], ":"))
+            return i;
+    return 0;
+}
+
+/* Whether two words of a question that stand together do so in a sentence. */
+static bool pair_in(const struct scope *s, const struct reading *block, const struct word *a,
+                    const struct word *b)
+{
+    for (const struct reading *r = block; r < s->all + s->n && block_of(r) == block; r++)
+        for (size_t i = 0; i + 1 < r->n; i++)
+            if (word_same(&r->w[i], a) && word_same(&r->w[i + 1], b))
+                return true;
+    return false;
+}
+
 /* Of one block; *share: how much of the question it or its headings have. */
-static double score_block(const struct question *q, uint32_t bits, const struct word *path,
-                          size_t path_n, double *share)
+static double score_block(const struct scope *s, const struct question *q,
+                          const struct reading *block, const struct word *path, size_t path_n,
+                          double *share)
 {
     double score = 0, held = 0, all = 0;
+    uint32_t bits = q->bits[block - s->all];
+    size_t label = label_of(block);
 
     for (size_t k = 0; k < q->n; k++) {
         bool own = bits >> k & 1, above = word_find(path, path_n, &q->w[k]) < path_n;
 
         score += q->weight[k] * ((own ? 1 : 0) + (above ? OF_TITLE : 0));
+        if (word_find(block->w, label, &q->w[k]) < label)
+            score += OF_TITLE * q->weight[k];
+        if (k + 1 < q->n && own && pair_in(s, block, &q->w[k], &q->w[k + 1]))
+            score += OF_PAIR * (q->weight[k] + q->weight[k + 1]);
         held += own || above ? q->weight[k] : 0;
         all += q->weight[k];
     }
     *share = all > 0 ? held / all : 0;
-    return score;
+    return score * *share; /* one that has all the words comes before one that has some often */
 }
 
-static void score_all(struct scope *s, const struct question *q, const struct question *hint,
-                      str section, struct arena *a)
+/* How many words of the question a sentence holds by itself. */
+static unsigned own_bits(const struct reading *r, const struct question *q)
+{
+    unsigned n = 0;
+
+    for (size_t k = 0; k < q->n; k++)
+        n += says(r, &q->w[k]);
+    return n;
+}
+
+/* Of each block once; its sentences have it from there. */
+static void score_blocks(const struct scope *s, const struct question *q,
+                         const struct question *hint, str section, struct arena *a,
+                         struct scores *out)
 {
     const struct policy_node *node = NULL;
     struct word *path = NULL;
     size_t path_n = 0;
 
     for (size_t i = 0; i < s->n; i++) {
-        struct reading *r = &s->all[i];
-        size_t block = (size_t)(block_of(r) - s->all);
-        double share, ignore;
+        const struct reading *r = &s->all[i], *block = block_of(r);
+        double share, ignore, score;
 
+        if (block != r) {
+            out->score[i] = out->score[block - s->all];
+            continue;
+        }
         if (r->node != node)
             path_n = words_of(r->node->title_path, a, &path);
         node = r->node;
-        r->score = score_block(q, q->bits[block], path, path_n, &share);
-        if (r->score > 0 || q->n == 0)
-            r->score += OF_HINT * score_block(hint, hint->bits[block], path, path_n, &ignore);
+        score = score_block(s, q, block, path, path_n, &share);
+        if (score > 0 || q->n == 0)
+            score += OF_HINT * score_block(s, hint, block, path, path_n, &ignore);
         if (section.n > 0 && str_starts(node->title_path, section))
-            r->score += 10;
-        r->own = q->bits[block] != 0;
-        if (r->score > s->most) {
-            s->most = r->score;
-            s->coverage = share;
+            score += 10;
+        out->score[i] = score;
+        if (score > out->most) {
+            out->most = score;
+            out->coverage = share;
         }
     }
 }
 
-void scope_score(struct scope *s, const struct policy_doc *d, str criterion, str hint, str section,
-                 struct arena *a)
+static void find_own(const struct scope *s, const struct question *q, struct arena *a,
+                     struct scores *out)
 {
-    const struct policy_node *named = section.n > 0 ? policy_node_titled(&d->tree, section) : NULL;
+    unsigned *bits = arena_zero(a, s->n + 1, sizeof bits[0]);
+    unsigned *most = arena_zero(a, s->n + 1, sizeof most[0]);
+
+    for (size_t i = 0; i < s->n; i++) {
+        size_t block = (size_t)(block_of(&s->all[i]) - s->all);
+
+        bits[i] = own_bits(&s->all[i], q);
+        most[block] = bits[i] > most[block] ? bits[i] : most[block];
+    }
+    for (size_t i = 0; i < s->n; i++)
+        out->own[i] = bits[i] == most[block_of(&s->all[i]) - s->all];
+}
+
+void scope_score(const struct scope *s, const struct policy_doc *d, const struct policy_case *c,
+                 str criterion, struct arena *a, struct scores *out)
+{
+    const struct policy_node *named =
+        c->section_path.n > 0 ? policy_node_titled(&d->tree, c->section_path) : NULL;
     struct question q = {.n = 0}, h = {.n = 0};
 
+    *out = (struct scores){.score = arena_zero(a, s->n + 1, sizeof out->score[0]),
+                           .own = arena_zero(a, s->n + 1, sizeof out->own[0])};
     q.n = scope_question(criterion, a, &q.w);
-    h.n = words_of_name(hint, a, &h.w);
+    h.n = words_of_name(c->reasoning_hint, a, &h.w);
     ask(s, &q, a);
     ask(s, &h, a);
-    score_all(s, &q, &h, named ? named->title_path : STR(""), a);
-    s->open = q.n == 0 && s->most <= 0;
-    if (s->open)
-        s->coverage = 1;
+    score_blocks(s, &q, &h, named ? named->title_path : STR(""), a, out);
+    find_own(s, &q, a, out);
+    out->open = q.n == 0 && out->most <= 0;
+    if (out->open)
+        out->coverage = 1;
 }

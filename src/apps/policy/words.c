@@ -113,6 +113,9 @@ static void set_text(struct word *w, str s)
     w->lower[n] = 0;
     memcpy(w->stem, w->lower, n + 1);
     w->stem[stem(w->stem, n)] = 0;
+    w->hash = 2166136261u; /* FNV-1a */
+    for (const char *p = w->stem; *p; p++)
+        w->hash = (w->hash ^ (unsigned char)*p) * 16777619u;
 }
 
 /* Digits, with commas between threes and one fraction. */
@@ -306,7 +309,8 @@ bool word_same(const struct word *a, const struct word *b)
 {
     if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
         return fabs(a->number - b->number) < 1e-9;
-    return a->kind != WORD_MARK && b->kind != WORD_MARK && strcmp(a->stem, b->stem) == 0;
+    return a->hash == b->hash && a->kind != WORD_MARK && b->kind != WORD_MARK &&
+           strcmp(a->stem, b->stem) == 0;
 }
 
 size_t word_find(const struct word *all, size_t n, const struct word *w)
