@@ -15,6 +15,7 @@ struct wait {
     const struct agent_row *row;
     struct wait *next;
     bool over, ok;
+    bool later; /* nobody waits: it is the writer's, with all its texts */
     struct err err;
 };
 
@@ -24,5 +25,9 @@ struct agent_log {
     pthread_mutex_t lock, read_lock;
     pthread_cond_t work, done;
     struct wait *first, *last;
+    uint64_t later, written; /* of what nobody waits for: how much was posted, and is done */
     bool stop;
 };
+
+/* What is on its way has come. */
+void log_settle(struct agent_log *l);
