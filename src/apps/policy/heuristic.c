@@ -202,12 +202,13 @@ static void add_waivers(struct run *x)
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
         struct clause c[CLAUSES_MAX];
-        size_t count = clauses_of(r->w, 0, r->n, false, c);
         bool here = false;
+        size_t count;
 
         for (size_t k = 0; k < n && !here; k++)
             here = x->rules[k].v.found == FOUND_BROKEN && x->rules[k].r->node == r->node;
-        for (size_t k = 0; k < count && here; k++) {
+        count = here ? clauses_of(r->w, 0, r->n, false, c) : 0;
+        for (size_t k = 0; k < count; k++) {
             struct verdict v;
 
             if (c[k].kind != CLAUSE_WAIVE)
