@@ -1,6 +1,7 @@
 /* log.c - see log.h.
  *
- * One writer thread takes all that waits, puts it in one transaction and wakes those who wait; while it does, the next batch gathers. Readers have a connection of their own: log_read.c.
+ * One writer thread takes all that waits, puts it in one transaction and wakes those who wait;
+ * while it does, the next batch gathers. Readers have a connection of their own: log_read.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -10,8 +10,8 @@
  * its result. Putting is idempotent: a result that is there stays as it is. Puts of many runs that
  * come at once go to disk together, in one transaction of one writer thread.
  *
- * How safe an effect is when its put returns is up to who puts it (enum agent_care); what is safe is
- * so with all that was put before it, and reading sees all that was put.
+ * How safe an effect is when its put returns is up to who puts it (enum agent_care); what is safe
+ * is so with all that was put before it, and reading sees all that was put.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
