@@ -68,10 +68,23 @@ static bool put_wait(struct db *db, const struct wait *w, struct err *e)
     return true;
 }
 
+static bool is_soft(const struct wait *w)
+{
+    bool soft = !w->row || w->row->again || str_eq(w->row->status, STR("running"));
+
+    for (size_t i = 0; i < w->n; i++)
+        soft &= w->effects[i].again;
+    return soft;
+}
+
 /* All or nothing: one row that is refused is tried alone, so that it fails alone. */
 static bool put_all(struct db *db, struct wait *list, struct err *e)
 {
-    if (!db_begin(db, true, e))
+    bool soft = true;
+
+    for (struct wait *w = list; w; w = w->next)
+        soft &= is_soft(w);
+    if (!db_begin(db, !soft, e))
         return false;
     for (struct wait *w = list; w; w = w->next)
         if (!put_wait(db, w, e)) {
@@ -146,7 +159,7 @@ static bool open_log(str url, bool write, struct agent_log **out, struct err *e)
     struct agent_log *l = base_alloc(sizeof *l);
 
     memset(l, 0, sizeof *l);
-    if ((write && !db_open(url, DB_WRITE, &l->writer, e)) ||
+    if ((write && !db_open(url, DB_BESIDE, &l->writer, e)) ||
         !db_open(url, DB_READ, &l->reader, e)) {
         db_close(l->writer);
         free(l);

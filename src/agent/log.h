@@ -2,13 +2,17 @@
  *
  *     struct agent_log *l;
  *     if (!agent_log_open("sqlite:rationale.db", &l, e)) ...
- *     agent_log_put(l, effects, n, e)          any thread; returns once they are on disk
+ *     agent_log_put(l, effects, n, e)          any thread; returns once they are safe
  *     agent_log_read(l, run, &arena, &list, &n, e)
  *     agent_log_close(l);
  *
  * An effect is put as an intent, with its idempotency key, before anything happens, and again with
  * its result. Putting is idempotent: a result that is there stays as it is. Puts of many runs that
  * come at once go to disk together, in one transaction of one writer thread.
+ *
+ * All that was put outlives the process, whoever kills it. What may not be made again is also on
+ * disk, with all that was put before it, when the put returns; the rest is soon, and a machine that
+ * loses its power meanwhile makes it again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,6 +35,7 @@ struct agent_effect {
     str request; /* in short: arguments of a tool */
     str result;  /* of one that is done: JSON or text */
     bool failed; /* its result says why */
+    bool again;  /* of a put: may be made again, so nobody waits for the disk */
     enum agent_state state;
     int64_t started_us, ended_us;
 };
@@ -42,6 +47,7 @@ struct agent_row {
     str input;  /* JSON: enough to begin it again */
     str result; /* JSON, or "" */
     int64_t created_us, updated_us;
+    bool again; /* of a put: as of an effect; one that is running always is */
 };
 
 bool agent_log_open(str url, struct agent_log **out, struct err *e) MUST_USE;

@@ -170,6 +170,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     struct agent_effect *f, fresh = {.run = r->o->run,
                                      .seq = r->seq++,
                                      .kind = STR("model"),
+                                     .again = true,
                                      .name = r->o->model_name,
                                      .request = STR(""),
                                      .result = STR(""),
@@ -321,9 +322,11 @@ static bool turn(struct run *r, unsigned *nudges)
     if (reply.text.n)
         r->out->text = reply.text;
     if (!reply.call_count) {
-        if (reply.text.n || ++*nudges > NUDGES_MAX)
+        if ((reply.text.n && !r->o->insist) || ++*nudges > NUDGES_MAX)
             return answer(r, &reply);
-        history_text(&r->history, "user", str_c(nudge));
+        if (reply.text.n)
+            history_reply(&r->history, &reply);
+        history_text(&r->history, "user", str_c(reply.text.n ? r->o->insist : nudge));
         return true;
     }
     ids_settle(r, &reply);
@@ -453,7 +456,8 @@ bool run_close(struct run *r, str told)
                             .reason = r->out->reason,
                             .input = r->o->input,
                             .created_us = r->created_us,
-                            .updated_us = run_now_us(r)};
+                            .updated_us = run_now_us(r),
+                            .again = r->o->part};
     struct buf result, masked;
     struct err e;
     bool ok = true;

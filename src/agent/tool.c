@@ -74,6 +74,17 @@ static bool compile(struct toolbox *b, struct box_tool *row, str schema, struct 
     return ok;
 }
 
+/* What the model is told, and what is asked of it. */
+static bool compile_both(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
+{
+    row->row.schema = arena_dup(&b->arena, schema);
+    row->schema = schema_new();
+    if (schema_compile(row->schema, row->row.accepts, e))
+        return true;
+    schema_free(row->schema);
+    return false;
+}
+
 static bool name_row(struct toolbox *b, struct box_tool *row, const struct tool *t, struct err *e)
 {
     str called = tool_called(t->name, &b->arena);
@@ -98,9 +109,10 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
     row->row.loose = false;
     if (!name_row(b, row, t, e))
         return false;
-    if (!compile(b, row, schema, e))
+    if (!(t->accepts.n ? compile_both(b, row, schema, e) : compile(b, row, schema, e)))
         return err_prefix(e, "tool " STR_FMT ": ", STR_ARG(t->name));
     row->row.description = arena_dup(&b->arena, t->description);
+    row->row.accepts = t->accepts.n ? arena_dup(&b->arena, t->accepts) : row->row.schema;
     row->row.server = t->server.n ? arena_dup(&b->arena, t->server) : STR("");
     if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e) ||
         !map_set(&b->by_name, row->row.called, MAP_PTR(row), e)) {
@@ -140,6 +152,8 @@ void toolbox_write(const struct toolbox *b, struct buf *out)
         (void)json_quote(out, t->called);
         buf_add(out, STR(",\"description\":"));
         (void)json_quote(out, t->description);
+        if (t->flags & TOOL_SAYS_STRICT)
+            buf_add(out, STR(",\"strict\":true"));
         buf_add(out, STR(",\"parameters\":"));
         buf_add(out, t->schema);
         buf_add(out, STR("}}"));
