@@ -16,7 +16,8 @@ static bool looked_at(struct scan *s, const struct json_node *item, struct err *
 {
     str id;
 
-    if (!json_text(&s->result, json_find(&s->result, item, STR("item_id")), s->arena, &id))
+    if (!json_text(&s->result, json_find(&s->result, item, STR("item_id")), s->arena, &id) ||
+        map_find(&s->f->looked, id))
         return true;
     return map_set(&s->f->looked, arena_dup(s->arena, id), MAP_U64(s->f->batch), e);
 }

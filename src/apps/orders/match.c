@@ -10,14 +10,15 @@
 
 #include "base/utf8.h"
 
-#define LETTERS 40     /* a-z, 0-9, the end of a word, other */
-#define NEAR_MIN 45    /* of 100: a name that shares fewer letters is another one */
+#define LETTERS 40  /* a-z, 0-9, the end of a word, other */
+#define NEAR_MIN 45 /* of 100: a name that shares fewer letters is another one */
 #define SPOKEN_SIZE (MENU_SPOKEN_MAX + 8)
 
 /* The letter without its accent for U+00C0 to U+017F; 0 for what is no letter. */
 static char plain_letter(uint32_t c)
 {
-    static const char latin1[] = "aaaaaaaceeeeiiiidnooooo\0ouuuuytsaaaaaaaceeeeiiiidnooooo\0ouuuuyty";
+    static const char latin1[] =
+        "aaaaaaaceeeeiiiidnooooo\0ouuuuytsaaaaaaaceeeeiiiidnooooo\0ouuuuyty";
     static const char extended[] =
         "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll"
         "lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";

@@ -8,12 +8,8 @@
 #include "base/file.h"
 #include "base/schema.h"
 
-#include <math.h>
-
 #define ARENA_MAX ((size_t)64 << 20)
 #define ITEMS_MAX 2000
-
-extern const struct embed orders_files[]; /* the schema, as it stands in example/orders */
 
 str menu_schema(void)
 {
@@ -54,7 +50,7 @@ static int64_t cents_of(struct reading *r, const struct json_node *v, int64_t ot
 {
     double price;
 
-    return v && json_double(&r->doc, v, &price) ? (int64_t)llround(price * 100) : otherwise;
+    return v && json_double(&r->doc, v, &price) ? (int64_t)(price * 100 + 0.5) : otherwise;
 }
 
 static struct menu_size read_size(struct reading *r, const struct json_node *item,

@@ -4,8 +4,6 @@
  */
 #include "apps/orders/order.h"
 
-#include <math.h>
-
 void order_init(struct order *o, str id, struct arena *a)
 {
     *o = (struct order){.id = id, .lines = arena_zero(a, ORDER_LINES_MAX, sizeof *o->lines)};
@@ -97,13 +95,12 @@ bool order_line_read(const struct json *doc, const struct json_node *v, struct a
                                .category = text_at(doc, v, "category_name", a),
                                .size = text_at(doc, v, "size", a),
                                .cents = MENU_NO_PRICE};
-    out->modifiers =
-        arena_zero(a, (list ? json_count(doc, list) : 0) + 1, sizeof *out->modifiers);
+    out->modifiers = arena_zero(a, (list ? json_count(doc, list) : 0) + 1, sizeof *out->modifiers);
     for (m = json_first(doc, list); m; m = json_next(doc, list, m))
         out->modifiers[out->modifier_count++] = (struct menu_modifier){
             text_at(doc, m, "modifier_id", a), text_at(doc, m, "name", a), 0};
     if (json_double(doc, json_find(doc, v, STR("price")), &price))
-        out->cents = (int64_t)llround(price * 100);
+        out->cents = (int64_t)(price * 100 + 0.5);
     return out->item_id.n && json_i64(doc, json_find(doc, v, STR("quantity")), &out->quantity) &&
            out->quantity >= 1;
 }
@@ -112,8 +109,7 @@ static bool read_lines(const struct json *doc, const struct json_node *items, st
                        struct order *out)
 {
     for (const struct json_node *i = json_first(doc, items); i; i = json_next(doc, items, i))
-        if (out->count == ORDER_LINES_MAX ||
-            !order_line_read(doc, i, a, &out->lines[out->count++]))
+        if (out->count == ORDER_LINES_MAX || !order_line_read(doc, i, a, &out->lines[out->count++]))
             return false;
     return true;
 }

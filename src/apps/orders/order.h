@@ -13,7 +13,7 @@
 
 #include "apps/orders/menu.h"
 
-#define ORDER_QUANTITY_MAX 100     /* of one add */
+#define ORDER_QUANTITY_MAX 100 /* of one add */
 #define ORDER_LINE_QUANTITY_MAX 1000
 #define ORDER_LINES_MAX 200
 

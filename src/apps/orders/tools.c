@@ -10,43 +10,52 @@
 #define WHY_MAX 2000
 #define MODIFIERS_MAX 50
 
-#define FUNCTION(name, about, properties, required)                                                \
-    "{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"description\":\"" about          \
-    "\",\"parameters\":{\"type\":\"object\",\"properties\":{" properties                           \
-    "},\"required\":[" required "],\"additionalProperties\":false}}}"
+/* ---- what the model is told of them ---- */
+
 #define TEXT(name, about) "\"" name "\":{\"type\":\"string\",\"description\":\"" about "\"}"
 
-str tools_json(void)
+/* clang-format off */
+static const struct {
+    const char *name, *about, *properties, *required;
+} told[] = {
+    {"lookup_menu_item",
+     "Find an item of the menu by its name: id, category, sizes, prices and modifiers. If several "
+     "items have the name, all of them; if none has, the nearest names. Always before an item is "
+     "added.",
+     TEXT("item_name", "The name as the customer says it, without quantity and size."),
+     "\"item_name\""},
+    {"add_item_to_order",
+     "Add an item that was looked up before.",
+     TEXT("item_id", "From lookup_menu_item.") ","
+     TEXT("item_name", "From lookup_menu_item.") ","
+     TEXT("category_name", "From lookup_menu_item.") ","
+     "\"quantity\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":1},"
+     TEXT("size", "One of the item's sizes; left out: its default.") ","
+     "\"modifiers\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+     "\"description\":\"Names of the item's available modifiers.\"}",
+     "\"item_id\",\"item_name\",\"category_name\""},
+    {"get_current_order", "The order so far. Before it is read back to the customer.", "", ""},
+    {"finalize_order",
+     "Send the order to the kitchen. Only after get_current_order, and after the customer has "
+     "confirmed what was read back.",
+     "",
+     ""},
+};
+/* clang-format on */
+
+void tools_write(struct buf *out)
 {
-    return STR("[" FUNCTION(
-        "lookup_menu_item",
-        "Find an item of the menu by its name: id, category, sizes, prices and modifiers. If "
-        "several items have the name, all of them; if none has, the nearest names. Always before "
-        "an item is added.",
-        TEXT("item_name", "The name as the customer says it, without quantity and size."),
-        "\"item_name\"") "," FUNCTION("add_item_to_order",
-                                      "Add an item that was looked up before.",
-                                      TEXT("item_id", "From lookup_menu_item.") "," TEXT(
-                                          "item_name",
-                                          "From lookup_menu_item.") "," TEXT("category_name",
-                                                                             "From "
-                                                                             "lookup_menu_item.") ","
-                                          "\"quantity\":{\"type\":\"integer\",\"minimum\":1,"
-                                          "\"maximum\":100,\"default\":1}," TEXT(
-                                              "size",
-                                              "One of the item's sizes; left out: its default.") ","
-                                          "\"modifiers\":{\"type\":\"array\",\"items\":{\"type\":"
-                                          "\"string\"},\"description\":\"Names of the item's "
-                                          "available modifiers.\"}",
-                                      "\"item_id\",\"item_name\",\"category_name\"") "," FUNCTION(
-        "get_current_order",
-        "The order so far. Before it is read back to the customer.",
-        "",
-        "") "," FUNCTION("finalize_order",
-                         "Send the order to the kitchen. Only after get_current_order, and after "
-                         "the customer has confirmed what was read back.",
-                         "",
-                         "") "]");
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        buf_printf(out,
+                   "%s{\"type\":\"function\",\"function\":{\"name\":\"%s\",\"description\":\"%s\","
+                   "\"parameters\":{\"type\":\"object\",\"properties\":{%s},\"required\":[%s],"
+                   "\"additionalProperties\":false}}}",
+                   i ? "," : "[",
+                   told[i].name,
+                   told[i].about,
+                   told[i].properties,
+                   told[i].required);
+    buf_add_c(out, ']');
 }
 
 struct call {

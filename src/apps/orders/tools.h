@@ -28,7 +28,7 @@ struct tools_call {
 
 /* What a conversation has come to: from its messages, the assistant's last one included. */
 struct facts {
-    struct map looked; /* ids of items that were looked up */
+    struct map looked; /* ids of items that were looked up, and in which batch first */
     size_t batch;      /* tool batches so far */
     size_t told;       /* the last one in which get_current_order told the order; 0: none */
     size_t added;      /* the last one in which something was added; 0: none */
@@ -55,4 +55,4 @@ struct tools_state {
 bool tools_run(const struct tools_state *s, const struct tools_call *call, struct buf *out);
 
 /* The "tools" of Chat Completions. */
-str tools_json(void);
+void tools_write(struct buf *out);
