@@ -42,17 +42,17 @@ static bool ends(const struct spelling *s, const char *end)
     return s->n - s->word > n && memcmp(s->p + s->n - n, end, n) == 0;
 }
 
-/* One rule for both sides is enough: what it makes of a word need not be one. */
+/* One rule for both sides is enough: what it makes of a word need not be one. "cookie", "cookies"
+ * and "cooky" come to the same. */
 static void singular(struct spelling *s)
 {
-    if (ends(s, "ies") && s->n - s->word > 4) {
-        s->n -= 3;
-        s->p[s->n++] = 'y';
-    } else if (ends(s, "ches") || ends(s, "shes") || ends(s, "xes") || ends(s, "sses") ||
-               ends(s, "oes")) {
+    if (ends(s, "ches") || ends(s, "shes") || ends(s, "xes") || ends(s, "sses") || ends(s, "oes"))
         s->n -= 2;
-    } else if (ends(s, "s") && !ends(s, "ss") && s->n - s->word > 3) {
+    else if (ends(s, "s") && !ends(s, "ss") && s->n - s->word > 3)
         s->n--;
+    if (ends(s, "ie") && s->n - s->word > 3) {
+        s->n -= 2;
+        s->p[s->n++] = 'y';
     }
 }
 

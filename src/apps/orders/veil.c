@@ -10,6 +10,7 @@
 #include "base/buf.h"
 
 #define SPACES_MAX 4 /* in a tag, before its name */
+#define PASSES_MAX 16
 
 enum look { LOOK_TEXT, LOOK_MORE, LOOK_TAG, LOOK_TOKEN };
 
@@ -39,15 +40,15 @@ static bool has(str name, const char *stem)
     return false;
 }
 
+static const char *const stems[] = {
+    "think",   "thought", "reason", "reflect",  "analy", "rational", "scratch",
+    "monolog", "intern",  "delib",  "consider", "decis", "inner",    "tool",
+    "func",    "invoke",  "call",   "param",    "plan",  "cot",      "note",
+};
+
 /* Whether what is in such a tag is not for the customer. */
 static bool hides(str name)
 {
-    static const char *const stems[] = {
-        "think",   "thought", "reason", "reflect",  "analy", "rational", "scratch",
-        "monolog", "intern",  "delib",  "consider", "decis", "inner",    "tool",
-        "func",    "invoke",  "call",   "param",    "plan",  "cot",      "note",
-    };
-
     for (size_t i = 0; i < COUNT_OF(stems); i++)
         if (has(name, stems[i]))
             return true;
@@ -117,6 +118,31 @@ static str without_prefix(str name)
         if (name.p[i] == ':')
             return str_slice(name, i + 1, name.n);
     return name;
+}
+
+static bool begins(const char *stem, str word)
+{
+    for (size_t i = 0; i < word.n; i++)
+        if (low(word.p[i]) != stem[i]) /* a NUL ends it */
+            return false;
+    return true;
+}
+
+/* Whether the end of the text cut a tag that would hide: "<reas", "</", "<inner_th". */
+static bool may_hide(str s)
+{
+    size_t at = skip_spaces(s, 1), from = s.n;
+
+    if (at < s.n && s.p[at] == '/')
+        at = skip_spaces(s, at + 1);
+    if (at == s.n || s.p[at] == '|' || hides(str_slice(s, at, s.n)))
+        return true;
+    while (from > at && is_letter(s.p[from - 1]))
+        from--;
+    for (size_t i = 0; i < COUNT_OF(stems); i++)
+        if (begins(stems[i], str_slice(s, from, s.n)))
+            return true;
+    return false;
 }
 
 /* What is at the front of s, which begins with "<" or "[". */
@@ -300,7 +326,7 @@ static void settle(struct veil *v, bool last)
             drop_held(v, t.size);
             continue;
         }
-        if (l == LOOK_MORE && last && s.n > 1 && s.p[0] == '<') {
+        if (l == LOOK_MORE && last && s.n > 1 && s.p[0] == '<' && may_hide(s)) {
             v->held = 0; /* a tag that was cut */
             return;
         }
@@ -369,20 +395,39 @@ static void on_close(void *ctx, bool stray)
     keep_first(p);
 }
 
+static void pass(struct parts *p, str text)
+{
+    struct veil v;
+
+    p->opened = false;
+    buf_reset(&p->said);
+    veil_init(&v, (struct veil_sink){on_run, on_close, p});
+    veil_feed(&v, text);
+    veil_finish(&v);
+    keep_first(p);
+}
+
+/* What is left of a text can be a tag again ("<<b>think>"), so it is looked at until nothing goes;
+ * after PASSES_MAX somebody is playing, and hears nothing. */
 void veil_text(str text, struct arena *a, str *said, str *thought)
 {
     struct parts p = {.opened = false};
-    struct veil v;
+    unsigned passes = 0;
+    struct buf now;
 
     buf_init(&p.said, text.n + 1);
     buf_init(&p.thought, text.n + 1);
     buf_init(&p.first, text.n + 1);
-    veil_init(&v, (struct veil_sink){on_run, on_close, &p});
-    veil_feed(&v, text);
-    veil_finish(&v);
-    keep_first(&p);
+    buf_init(&now, text.n + 1);
+    buf_add(&now, text);
+    for (pass(&p, buf_str(&now)); p.said.n < now.n; pass(&p, buf_str(&now))) {
+        buf_reset(&now);
+        if (++passes <= PASSES_MAX)
+            buf_add(&now, buf_str(&p.said));
+    }
     *said = arena_dup(a, str_trim(buf_str(&p.said)));
     *thought = arena_dup(a, str_trim(buf_str(&p.first)));
+    buf_release(&now);
     buf_release(&p.said);
     buf_release(&p.thought);
     buf_release(&p.first);
