@@ -1,4 +1,4 @@
-/* orders_graph_test.c - turns on threads: one entry a reply, nothing twice, what is stored, who may.
+/* orders_graph_test.c - turns on threads: one entry a reply, nothing twice, what is stored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
