@@ -54,7 +54,7 @@ str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
 }
 
 /* By seq, ascending. */
-static struct agent_effect *find(struct run *r, int64_t seq)
+static struct agent_effect *find(const struct run *r, int64_t seq)
 {
     size_t low = 0, high = r->logged_count;
 
@@ -67,6 +67,11 @@ static struct agent_effect *find(struct run *r, int64_t seq)
             high = mid;
     }
     return low < r->logged_count && r->logged[low].seq == seq ? &r->logged[low] : NULL;
+}
+
+bool effect_logged(const struct run *r, int64_t seq)
+{
+    return find(r, seq) != NULL;
 }
 
 enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out)

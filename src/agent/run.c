@@ -27,8 +27,7 @@ const char *agent_end_name(enum agent_end end)
 static bool through_gateway(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
                             struct arena *a, struct ask_reply *reply)
 {
-    (void)cancel; /* the run looks at it between its effects; a call ends by its own time */
-    return ask_wait(ask_begin(ctx, q), a, reply);
+    return ask_wait_for(ask_begin(ctx, q), cancel, a, reply);
 }
 
 struct agent_ask agent_ask_gateway(struct gateway_loop *gl)
@@ -130,13 +129,14 @@ static bool log_reply(struct run *r, struct agent_effect *f, const struct ask_re
     return put;
 }
 
-static bool ask_now(struct run *r, struct agent_effect *f, str body, struct ask_reply *reply)
+static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
+                    struct ask_reply *reply)
 {
     struct ask_request q = {.body = body,
                             .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
                             .session = r->o->session,
                             .id = STR(""),
-                            .level = r->o->level};
+                            .level = level};
     bool ok;
 
     if (!effect_put(r, f, 1))
@@ -149,8 +149,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, struct ask_
     return ok || failed(r, &reply->error);
 }
 
-/* One model call, from the log or made. False: the run is over or broken. */
-static bool think(struct run *r, bool tools, struct ask_reply *reply)
+bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
 {
     struct agent_effect *f, fresh = {.run = r->o->run,
                                      .seq = r->seq++,
@@ -160,19 +159,16 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
                                      .result = STR(""),
                                      .started_us = run_now_us(r)};
     struct chat_error error;
-    struct buf body;
     struct err e;
     enum known known;
     bool ok = false;
 
-    buf_init(&body, BODY_MAX);
-    body_write(r, &body, tools);
-    fresh.key = effect_key(r, fresh.seq, fresh.kind, fresh.name, buf_str(&body));
+    fresh.key = effect_key(r, fresh.seq, fresh.kind, fresh.name, body);
     known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
     if (r->broken) {
         ok = false;
     } else if (known != KNOWN_DONE) {
-        ok = ask_now(r, &fresh, buf_str(&body), reply);
+        ok = ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
         error_read(r, f->result, &error);
         (void)failed(r, &error);
@@ -183,9 +179,20 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
                 (long long)fresh.seq);
         (void)run_break(r, &e);
     }
-    buf_release(&body);
     if (ok)
         count_usage(r, reply);
+    return ok;
+}
+
+static bool think(struct run *r, bool tools, struct ask_reply *reply)
+{
+    struct buf body;
+    bool ok;
+
+    buf_init(&body, BODY_MAX);
+    body_write(r, &body, tools);
+    ok = run_think(r, buf_str(&body), r->o->level, reply);
+    buf_release(&body);
     return ok;
 }
 
@@ -199,7 +206,7 @@ static bool over(struct run *r, const char *reason, str detail)
     return false;
 }
 
-static bool within(struct run *r)
+bool run_within(struct run *r)
 {
     const struct agent_limits *l = &r->o->limits;
     int64_t used = r->out->input_tokens + r->out->output_tokens;
@@ -224,7 +231,8 @@ static bool within(struct run *r)
                     "cost_limit_exceeded",
                     arena_printf(
                         r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
-    if (l->time_ms && ms >= 0 && (uint64_t)ms >= l->time_ms)
+    /* What the log has was done in time: a run that is resumed goes the way it went. */
+    if (l->time_ms && ms >= 0 && (uint64_t)ms >= l->time_ms && !effect_logged(r, r->seq))
         return over(r,
                     "time_limit_exceeded",
                     arena_printf(r->arena, "the run took %lld ms", (long long)ms));
@@ -268,7 +276,7 @@ static bool turn(struct run *r, unsigned *nudges)
 {
     struct ask_reply reply;
 
-    if (!within(r) || !think(r, true, &reply))
+    if (!run_within(r) || !think(r, true, &reply))
         return false;
     r->out->iterations++;
     if (reply.text.n)
@@ -310,7 +318,7 @@ static void conclude(struct run *r)
     r->out->detail = kept.detail;
 }
 
-static bool open_run(struct run *r)
+bool run_open(struct run *r)
 {
     struct agent_row row = {.id = r->o->run,
                             .app = r->o->app,
@@ -394,7 +402,7 @@ static void result_write(const struct run *r, struct buf *out)
                x->over_budget ? "true" : "false");
 }
 
-static bool close_run(struct run *r)
+bool run_close(struct run *r, str told)
 {
     struct agent_row row = {.id = r->o->run,
                             .app = r->o->app,
@@ -412,7 +420,10 @@ static bool close_run(struct run *r)
         return true;
     buf_init(&result, BODY_MAX);
     buf_init(&masked, BODY_MAX);
-    result_write(r, &result);
+    if (told.n)
+        buf_add(&result, told);
+    else
+        result_write(r, &result);
     row.result = buf_str(&result);
     if (r->o->mask && mask_json(r->o->mask, row.result, &masked, NULL))
         row.result = buf_str(&masked);
@@ -434,7 +445,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
                                  .finish = STR(""),
                                  .messages = STR("")};
     begin(&r);
-    if (open_run(&r)) {
+    if (run_open(&r)) {
         tell_begin(&r);
         loop(&r);
         conclude(&r);
@@ -446,7 +457,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
         run_break(&r, e);
     }
     if (!r.broken)
-        (void)close_run(&r);
+        (void)run_close(&r, STR(""));
     buf_add_c(&r.history.json, ']');
     out->messages = arena_dup(a, buf_str(&r.history.json));
     history_release(&r.history);

@@ -65,6 +65,7 @@ struct agent_options {
     struct agent_ask ask;
     struct agent_limits limits;
     bool conclude;           /* at a limit one more call, without tools, for what there is */
+    bool part;               /* of something larger, which tells the record of the session */
     bool keep_reasoning;     /* in the log */
     bool replay;             /* from the log alone: what is not there is an error */
     size_t result_shown;     /* 0: AGENT_RESULT_SHOWN */

@@ -1,5 +1,5 @@
 /* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, effect.c
- * the way over the log, tell.c what the record is told.
+ * the way over the log, tell.c what the record is told, work.c a run without the loop.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -39,6 +39,8 @@ enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct age
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked);
 /* False: the run is broken. */
 bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
+/* Whether the log had something there when the run began. */
+bool effect_logged(const struct run *r, int64_t seq);
 bool run_break(struct run *r, const struct err *e);
 int64_t run_now_us(const struct run *r);
 bool run_cancelled(const struct run *r);
@@ -48,7 +50,18 @@ void tell_begin(const struct run *r);
 void tell_end(const struct run *r);
 void tell_tool(const struct run *r, const struct agent_effect *f, str parent, str server);
 
+/* run.c: false if the run is over or broken. */
+bool run_open(struct run *r);
+/* told: its result for the row; "" is made of what is known. */
+bool run_close(struct run *r, str told);
+bool run_within(struct run *r);
+/* One model call, from the log or made. */
+bool run_think(struct run *r, str body, str level, struct ask_reply *reply);
+
 /* turn.c: false if the run is over, broken or waits. */
 bool turn_act(struct run *r, const struct ask_reply *reply);
+/* The same for who has no history: the results, whole, by call. */
+struct agent_done;
+bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out);
 void run_step(struct run *r, str action, str observation, str tool, bool ok);
 str run_cut(struct run *r, str text, size_t size_max, const char *what);

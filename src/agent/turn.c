@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/run_in.h"
+#include "agent/work.h"
 
 #include "base/json.h"
 #include "base/repr.h"
@@ -422,26 +423,47 @@ static bool tell(struct turn *t)
     return on;
 }
 
-bool turn_act(struct run *r, const struct ask_reply *reply)
+static bool turn_run(struct turn *t, const struct ask_reply *reply)
 {
-    struct turn t = {.r = r, .n = reply->call_count};
+    struct run *r = t->r;
 
-    t.calls = arena_zero(r->arena, t.n + 1, sizeof *t.calls);
-    for (size_t i = 0; i < t.n; i++) {
-        struct turn_call *c = &t.calls[i];
+    t->n = reply->call_count;
+    t->calls = arena_zero(r->arena, t->n + 1, sizeof *t->calls);
+    for (size_t i = 0; i < t->n; i++) {
+        struct turn_call *c = &t->calls[i];
 
         c->asked = &reply->calls[i];
         c->arguments = c->asked->arguments.n ? c->asked->arguments : STR("{}");
         if (i < TOOL_CALLS_MAX)
-            check(&t, c);
+            check(t, c);
         else
-            settle(&t, c, false, error_result(r, STR("too many calls in one turn: not run")));
+            settle(t, c, false, error_result(r, STR("too many calls in one turn: not run")));
     }
-    if (!approvals(&t) || !intents(&t))
+    if (!approvals(t) || !intents(t))
         return false;
-    carry_out(&t, false);
-    carry_out(&t, true); /* with what the others have found */
-    if (r->broken)
+    carry_out(t, false);
+    carry_out(t, true); /* with what the others have found */
+    return !r->broken;
+}
+
+bool turn_act(struct run *r, const struct ask_reply *reply)
+{
+    struct turn t = {.r = r};
+
+    return turn_run(&t, reply) && tell(&t);
+}
+
+bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out)
+{
+    struct turn t = {.r = r};
+
+    if (!turn_run(&t, reply))
         return false;
-    return tell(&t);
+    for (size_t i = 0; i < t.n; i++) {
+        const struct turn_call *c = &t.calls[i];
+
+        out[i] = (struct agent_done){.tool = c->tool, .ok = c->ok, .result = c->result};
+        run_step(r, action_of(r, c->asked->name, c->arguments), c->result, c->asked->name, c->ok);
+    }
+    return true;
 }
