@@ -8,7 +8,7 @@ static bool app_open(const struct app_host *h, void **out, struct err *e)
 {
     struct setup *held = gateway_setup(h->gateway);
     const struct config_incidents *c = &held->config->incidents;
-    struct incidents_engine engine = {.engine = {incident_run, incident_assigned},
+    struct incidents_engine engine = {.engine = {incident_run, incident_assigned, incident_stages},
                                       .chat = incident_chat};
     struct incident_setup *setup = NULL;
     struct incidents *in = NULL;

@@ -5,7 +5,7 @@
 #include "apps/incidents/intake.h"
 
 #include "apps/incidents/webhook.h"
-#include "base/log.h"
+#include "base/file.h"
 
 #define RETRY_S 30
 #define TYPES_SHOWN 900 /* bytes of known types in a message */

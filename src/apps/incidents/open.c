@@ -9,10 +9,10 @@
 
 bool incidents_knows(const struct incidents *in, str alert_type)
 {
-    for (size_t i = 0; in->types[i]; i++)
-        if (str_eq(alert_type, str_c(in->types[i])))
-            return true;
-    return false;
+    const char *const *servers;
+    str agent;
+
+    return alert_type.n && in->engine.assigned(in->setup, alert_type, &agent, &servers);
 }
 
 str incidents_default_type(const struct incidents *in)
@@ -23,15 +23,15 @@ str incidents_default_type(const struct incidents *in)
         return told;
     if (incidents_knows(in, STR("kubernetes")))
         return STR("kubernetes");
-    return str_c(in->types[0]);
+    return in->types[0] ? str_c(in->types[0]) : STR("kubernetes");
 }
 
 static void on_change(void *ctx, const struct book_row *row)
 {
     struct incidents *in = ctx;
     const char *const *servers = NULL;
+    struct buf out, brief;
     struct json_out o;
-    struct buf out;
     str agent;
 
     if (!in->host->gateway->hub)
@@ -41,7 +41,17 @@ static void on_change(void *ctx, const struct book_row *row)
     buf_init(&out, (size_t)64 << 20);
     json_out_init(&o, &out);
     status_write(&o, row, servers);
-    hub_alert(in->host->gateway->hub, row->id, row->key, buf_str(&out));
+    buf_init(&brief, (size_t)1 << 20);
+    json_out_init(&o, &brief);
+    json_out_object(&o);
+    status_brief(&o, row, servers);
+    json_out_end(&o);
+    hub_alert(in->host->gateway->hub,
+              row->id,
+              row->key,
+              buf_str(&out),
+              str_slice(buf_str(&brief), 1, brief.n ? brief.n - 1 : 0));
+    buf_release(&brief);
     buf_release(&out);
 }
 
@@ -80,8 +90,6 @@ static bool start(struct incidents *in, struct err *e)
                               .on_change = on_change,
                               .ctx = in};
 
-    if (!in->types[0])
-        return err_set(e, ERR_INPUT, "no agent takes any type of alert");
     if (!book_open(in->held->config->store_url, &in->book, e) || !tell_old(in, e))
         return false;
     o.book = in->book;

@@ -10,7 +10,6 @@
 #define ENTRY_ARENA ((size_t)1 << 20)
 #define OPEN_ARENA ((size_t)1 << 30)
 #define TEXT_MAX ((size_t)64 << 10)
-#define STAGES_MAX ((size_t)1 << 20)
 #define ALIVE_MAX ((size_t)200000)
 
 int64_t queue_now_us(const struct queue *q)
@@ -52,7 +51,6 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row)
     arena_init(&n->arena, ENTRY_ARENA);
     buf_init(&n->step, TEXT_MAX);
     buf_init(&n->agent, TEXT_MAX);
-    buf_init(&n->stages, STAGES_MAX);
     *r = *row;
     for (str *const *t = (str *const[]){&r->id,
                                         &r->session,
@@ -87,27 +85,14 @@ void queue_drop(struct queue *q, struct entry *n)
     list_take(n->running ? &q->running : &q->waiting, n);
     buf_release(&n->step);
     buf_release(&n->agent);
-    buf_release(&n->stages);
     arena_release(&n->arena);
     free(n);
     if (!q->waiting.n && !q->running.n)
         pthread_cond_broadcast(&q->calm);
 }
 
-/* The last stage may be open: what closes it is put behind and taken off again. */
-static str stages_shown(struct entry *n)
-{
-    if (!n->stage_count)
-        return STR("");
-    if (n->stage_open)
-        buf_add(&n->stages, STR(",\"status\":\"active\",\"completed_at_us\":null}"));
-    buf_add_c(&n->stages, ']');
-    return buf_str(&n->stages);
-}
-
 void queue_changed(struct queue *q, struct entry *n, bool durable, str report)
 {
-    size_t size = n->stages.n;
     struct book_row row;
     struct err e;
 
@@ -116,12 +101,10 @@ void queue_changed(struct queue *q, struct entry *n, bool durable, str report)
     n->row.current_agent = buf_str(&n->agent);
     row = n->row;
     row.report = report;
-    row.stages = stages_shown(n);
     if (!book_put(q->o.book, &row, durable, &e))
         log_error("an alert's state is not stored", LOG_STR("alert", row.id), LOG_ERR(&e));
     if (q->o.on_change)
         q->o.on_change(q->o.ctx, &row);
-    n->stages.n = size;
 }
 
 /* ---- coming in ---- */

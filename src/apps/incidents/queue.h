@@ -31,6 +31,8 @@ struct queue_engine {
                 struct err *e);
     bool (*assigned)(const struct incident_setup *s, str alert_type, str *agent,
                      const char *const **servers);
+    bool (*stages)(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
+                   struct buf *out, struct err *e);
 };
 
 struct queue_options {

@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 
 #define QUEUE_WORKERS_MAX 256
-#define QUEUE_STAGES_MAX 200
 
 /* An alert that is alive. Its row is without data and report. */
 struct entry {
@@ -22,9 +21,8 @@ struct entry {
     struct book_row row;       /* its texts in the arena, but those below */
     struct arena arena;
     str name; /* key and digest: what it is told apart by */
-    struct buf step, agent, stages;
-    size_t stage_count;
-    bool stage_open, running, timed_out;
+    struct buf step, agent;
+    bool running, timed_out;
     uint64_t deadline_ns;
     _Atomic bool cancel;
 };

@@ -5,11 +5,9 @@
 #include "apps/incidents/queue_in.h"
 
 #include "apps/incidents/status.h"
-#include "base/utf8.h"
 
 #define RUN_ARENA ((size_t)512 << 20)
 #define REPORT_MAX ((size_t)64 << 20)
-#define STAGE_NAME_MAX 400
 #define KEEP_MS 50 /* how often deadlines are looked at while something runs */
 
 /* ---- what the record of sessions is told ---- */
@@ -74,42 +72,15 @@ struct work {
     struct entry *entry;
 };
 
-static void stage_end(struct entry *n, const char *status, int64_t now_us)
-{
-    if (n->stage_open)
-        buf_printf(
-            &n->stages, ",\"status\":\"%s\",\"completed_at_us\":%lld}", status, (long long)now_us);
-    n->stage_open = false;
-}
-
-/* A stage begins where the step or the agent is another one. */
-static void stage_begin(struct entry *n, const struct incident_progress *p, int64_t now_us)
-{
-    if (n->stage_count == QUEUE_STAGES_MAX)
-        return;
-    buf_add(&n->stages, n->stage_count++ ? STR(",{\"name\":") : STR("[{\"name\":"));
-    (void)json_quote(&n->stages, utf8_cut_size(p->step, STAGE_NAME_MAX));
-    buf_add(&n->stages, STR(",\"agent\":"));
-    (void)json_quote(&n->stages, utf8_cut_size(p->agent, STAGE_NAME_MAX));
-    buf_printf(&n->stages, ",\"started_at_us\":%lld", (long long)now_us);
-    n->stage_open = true;
-}
-
 static void on_progress(void *ctx, const struct incident_progress *p)
 {
     struct work *w = ctx;
     struct entry *n = w->entry;
-    bool other;
 
     pthread_mutex_lock(&w->queue->lock);
     if (p->percent > n->row.progress)
         n->row.progress = p->percent < 100 ? p->percent : 99; /* 100 is when it is put down */
-    other = !str_eq(buf_str(&n->step), p->step) || !str_eq(buf_str(&n->agent), p->agent);
-    if (other && !n->row.cancelled) {
-        int64_t now_us = queue_now_us(w->queue);
-
-        stage_end(n, "completed", now_us);
-        stage_begin(n, p, now_us);
+    if (!n->row.cancelled) {
         buf_reset(&n->step);
         buf_add(&n->step, p->step);
         buf_reset(&n->agent);
@@ -151,12 +122,12 @@ static void write_report(struct buf *out, const struct incident_report *r)
 }
 
 static const struct outcome {
-    const char *state, *step, *stage;
+    const char *state, *step;
 } outcomes[] = {
-    [INCIDENT_COMPLETED] = {"completed", "completed", "completed"},
-    [INCIDENT_FAILED] = {"error", "failed", "failed"},
-    [INCIDENT_CANCELLED] = {"cancelled", "cancelled", "cancelled"},
-    [INCIDENT_LEFT] = {"processing", "", ""},
+    [INCIDENT_COMPLETED] = {"completed", "completed"},
+    [INCIDENT_FAILED] = {"error", "failed"},
+    [INCIDENT_CANCELLED] = {"cancelled", "cancelled"},
+    [INCIDENT_LEFT] = {"processing", ""},
 };
 
 /* Its own words, or ours. */
@@ -195,7 +166,7 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
     n->row.reason = r->end == INCIDENT_COMPLETED ? STR("") : r->reason;
     if (r->end == INCIDENT_COMPLETED)
         n->row.progress = 100;
-    stage_end(n, how->stage, n->row.completed_us);
+    n->row.stages = r->stages;
     buf_reset(&n->step);
     buf_add(&n->step, str_c(how->step));
     buf_init(&report, REPORT_MAX);
@@ -229,7 +200,8 @@ static void investigate(struct queue *q, struct entry *n, struct arena *a,
                                   .summary = STR(""),
                                   .error = STR(""),
                                   .reason = STR("store_failed"),
-                                  .tools = STR("")};
+                                  .tools = STR(""),
+                                  .stages = STR("")};
     if (!book_get(q->o.book, n->row.id, a, &row, &e)) {
         r->error = arena_dup(a, str_c(e.text));
         return;

@@ -8,6 +8,7 @@
 
 #define LIST_MAX 100
 #define QUESTION_MAX 20000
+#define STAGES_MAX ((size_t)32 << 20)
 
 struct incident_alert status_alert(const struct book_row *row)
 {
@@ -77,24 +78,30 @@ static void report_parse(const struct book_row *row, struct json *doc)
         (void)!json_parse(doc, STR("{}"), &e);
 }
 
-void status_write(struct json_out *o, const struct book_row *row, const char *const *servers)
+/* All but the result, which may be long. */
+void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers)
 {
-    struct json report;
-
-    report_parse(row, &report);
-    json_out_object(o);
     text(o, "alert_id", row->id);
+    text(o, "session_id", row->session);
     text(o, "status", row->state);
     json_out_key(o, STR("progress"));
     json_out_i64(o, row->progress);
     text_or_null(o, "current_step", row->step);
     text_or_null(o, "current_agent", row->current_agent);
     write_servers(o, servers);
-    write_part(o, "result", &report, "markdown");
     text_or_null(o, "error", row->error);
+}
+
+void status_write(struct json_out *o, const struct book_row *row, const char *const *servers)
+{
+    struct json report;
+
+    report_parse(row, &report);
+    json_out_object(o);
+    status_brief(o, row, servers);
+    write_part(o, "result", &report, "markdown");
     json_out_key(o, STR("timestamp"));
     json_out_i64(o, row->updated_us);
-    text(o, "session_id", row->session);
     json_out_end(o);
     json_release(&report);
 }
@@ -233,8 +240,26 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     json_out_end(&o);
 }
 
+/* As the engine has them now, or as they were at the end. */
+static void write_stages(struct json_out *o, struct incidents *in, const struct book_row *row)
+{
+    struct buf out;
+    struct err e;
+
+    buf_init(&out, STAGES_MAX);
+    if (!row->stages.n && in->host->log &&
+        !in->engine.stages(in->setup, in->host->log, row->id, row->alert_type, &out, &e))
+        buf_reset(&out);
+    json_out_key(o, STR("stages"));
+    json_out_raw(o, row->stages.n ? row->stages : out.n && !buf_full(&out) ? buf_str(&out) : STR("[]"));
+    buf_release(&out);
+}
+
 static void write_tokens(struct json_out *o, const struct json *report)
 {
+    write_part(o, "input_tokens", report, "input_tokens");
+    write_part(o, "output_tokens", report, "output_tokens");
+    write_part(o, "reasoning_tokens", report, "reasoning_tokens");
     json_out_key(o, STR("tokens"));
     json_out_object(o);
     write_part(o, "input", report, "input_tokens");
@@ -259,11 +284,10 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     write_servers(&o, servers_of(in, &row));
     json_out_key(&o, STR("timestamp_us"));
     json_out_i64(&o, row.timestamp_us);
-    json_out_key(&o, STR("alert_data"));
+    json_out_key(&o, STR("alert"));
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
     text_or_null(&o, "runbook", row.runbook);
-    json_out_key(&o, STR("stages"));
-    json_out_raw(&o, row.stages.n ? row.stages : STR("[]"));
+    write_stages(&o, in, &row);
     write_part(&o, "report", &report, "markdown");
     write_part(&o, "final_analysis", &report, "final_analysis");
     write_part(&o, "summary", &report, "summary");
@@ -357,7 +381,8 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     struct incident_options o = {.host = in->host,
                                  .setup = in->setup,
                                  .model = in->config->model,
-                                 .runbook_text = STR("")};
+                                 .runbook_text = STR(""),
+                                 .cancel = q->cancel};
     struct book_row row;
     struct json_out out;
     str question, answer;

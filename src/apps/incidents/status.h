@@ -11,5 +11,7 @@
 /* ProcessingStatus: alert_id, status, progress, current_step, current_agent, assigned_mcp_servers,
  * result, error, timestamp. servers may be NULL. */
 void status_write(struct json_out *o, const struct book_row *row, const char *const *servers);
+/* Members of it, all but result and timestamp. */
+void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers);
 /* What the engine is given of it; its texts are the row's. */
 struct incident_alert status_alert(const struct book_row *row);
