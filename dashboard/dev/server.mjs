@@ -12,7 +12,7 @@ import { accept } from "./ws.mjs";
 
 const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-const PAGE = /^\/(sessions(\/[^/]+)?|decisions|reasoning|providers|keys|system)?$/;
+const PAGE = /^\/((sessions|incidents|orders)(\/[^/]+)?|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
 const BUILD = fileURLToPath(new URL("../../tools/dashboard-build", import.meta.url));
 
 // The files as the binary would have them.

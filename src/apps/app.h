@@ -41,9 +41,10 @@ struct app_request {
     str parts[APP_PARTS_MAX]; /* what the route's stars stand for, decoded */
     str query;                /* behind the question mark, as it came: app_query */
     str body, type;
-    str key, subject; /* who asks: the key's name, or "" */
-    bool operator_;   /* may see all and change things */
-    bool thoughts;    /* may see reasoning */
+    str key, subject;           /* who asks: the key's name, or "" */
+    bool operator_;             /* may see all and change things */
+    bool thoughts;              /* may see reasoning */
+    const _Atomic bool *cancel; /* nobody waits for the answer any more */
     struct arena *arena;
 };
 

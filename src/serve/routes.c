@@ -4,6 +4,8 @@
  */
 #include "serve/internal.h"
 
+#define METHODS_MAX 256
+
 static const struct route routes[] = {
     {"POST", "/v1/chat/completions", CHAT_OPENAI, false, chat_handle},
     {"POST", "/v1/responses", CHAT_RESPONSES, false, chat_handle},
@@ -20,6 +22,12 @@ static const struct route routes[] = {
     {"GET", "/", CHAT_OPENAI, true, root_handle},
     {"GET", "/sessions", CHAT_OPENAI, true, page_handle},
     {"GET", "/sessions/*", CHAT_OPENAI, true, page_handle},
+    {"GET", "/incidents", CHAT_OPENAI, true, page_handle},
+    {"GET", "/incidents/*", CHAT_OPENAI, true, page_handle},
+    {"GET", "/policy", CHAT_OPENAI, true, page_handle},
+    {"GET", "/orders", CHAT_OPENAI, true, page_handle},
+    {"GET", "/orders/*", CHAT_OPENAI, true, page_handle},
+    {"GET", "/optimize", CHAT_OPENAI, true, page_handle},
     {"GET", "/decisions", CHAT_OPENAI, true, page_handle},
     {"GET", "/reasoning", CHAT_OPENAI, true, page_handle},
     {"GET", "/providers", CHAT_OPENAI, true, page_handle},
@@ -27,6 +35,7 @@ static const struct route routes[] = {
     {"GET", "/system", CHAT_OPENAI, true, page_handle},
     {"GET", "/page/*", CHAT_OPENAI, true, page_file_handle},
     {"GET", "/ws/dashboard/*", CHAT_OPENAI, true, live_socket_handle},
+    {"GET", "/ws/*", CHAT_OPENAI, true, live_alert_handle},
     {"GET", "/api/v1/live", CHAT_OPENAI, true, live_stream_handle},
     {"GET", "/health", CHAT_OPENAI, true, health_handle},
     {"GET", "/ready", CHAT_OPENAI, true, ready_handle},
@@ -95,10 +104,16 @@ const struct route *route_find(str method, str path, str *rest, bool *path_known
 str route_methods(str path, struct arena *a)
 {
     str all = STR(""), rest;
+    struct app_match m;
+    struct buf methods;
 
     for (size_t i = 0; i < COUNT_OF(routes); i++)
         if (matches(&routes[i], path, &rest))
             all =
                 arena_printf(a, STR_FMT "%s%s", STR_ARG(all), all.n ? ", " : "", routes[i].method);
+    buf_init(&methods, METHODS_MAX);
+    if (all.n == 0 && apps_route(STR(""), path, &m, &methods))
+        all = arena_dup(a, buf_str(&methods));
+    buf_release(&methods);
     return all;
 }

@@ -103,6 +103,12 @@ static bool erase_session(struct engine *en, str name, struct counts *c, struct 
            drop(en, "DELETE FROM llm_interactions WHERE session_id = $1", &session, NULL, e) &&
            drop(en, "DELETE FROM mcp_communications WHERE session_id = $1", &session, NULL, e) &&
            drop(en,
+                "DELETE FROM alerts WHERE session_id = $1"
+                " AND state NOT IN ('queued', 'processing')",
+                &session,
+                NULL,
+                e) &&
+           drop(en,
                 "DELETE FROM call_pieces WHERE call_id IN"
                 " (SELECT call_id FROM call_pieces WHERE session_id = $1)",
                 &session,
