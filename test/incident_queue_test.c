@@ -823,13 +823,3 @@ TEST_MAIN(T(an_alert_is_taken_worked_on_and_told_of), T(a_refused_alert_says_wha
           T(defect_18_an_alert_that_ended_long_ago_is_still_told_of),
           T(an_alert_can_be_asked_about_once_it_has_ended),
           T(without_a_store_alerts_live_as_long_as_the_process))
-
-/* WEAK */
-#define W __attribute__((weak))
-W bool incident_setup_load(const char *a, const char *r, struct incident_setup **o, struct err *e){(void)a;(void)r;(void)o;(void)e;return false;}
-W void incident_setup_free(struct incident_setup *s){(void)s;}
-W const char *const *incident_alert_types(const struct incident_setup *s){(void)s;return NULL;}
-W bool incident_assigned(const struct incident_setup *s, str t, str *a, const char *const **v){(void)s;(void)t;(void)a;(void)v;return false;}
-W bool incident_run(const struct incident_options *o, struct arena *a, struct incident_report *r, struct err *e){(void)o;(void)a;(void)r;(void)e;return false;}
-W bool incident_chat(const struct incident_options *o, str q, struct arena *a, str *r, struct err *e){(void)o;(void)a;(void)r;(void)e;(void)q;return false;}
-W bool incident_stages(const struct incident_setup *s, struct agent_log *l, str r, str t, struct buf *o, struct err *e){(void)o;(void)s;(void)r;(void)e;(void)l;(void)t;return false;}
