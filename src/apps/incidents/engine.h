@@ -11,6 +11,7 @@
  *   runbook.c   runbooks from the folder or from an allowed address
  *   report.c    the report
  *   input.c     options as JSON and back; how far it is
+ *   chat.c      questions afterwards
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,6 +44,7 @@ struct incident {
     uint64_t timeout_ms;
 
     pthread_t watcher;
+    bool watched;
     _Atomic bool stop, ending, overdue; /* stop: cancelled, left or overdue */
     pthread_mutex_t lock;               /* of what is told to the caller */
     int percent;
@@ -86,6 +88,11 @@ struct party {
 
 /* ---- run.c ---- */
 
+bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
+                      struct err *e) MUST_USE;
+/* From here on `stop` is set when it is to be; until the unwatch. */
+void incident_watch(struct incident *in);
+void incident_unwatch(struct incident *in);
 void incident_tell(struct incident *in, int percent, str step, str agent);
 void incident_step(struct incident *in, const struct incident_step *s);
 /* A run of this investigation: what all of them have in common. */
@@ -139,7 +146,7 @@ void prompt_react_tools(struct buf *out, str tools);
 void prompt_synthesis(struct incident *in, const struct incident_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
-void prompt_chat(struct incident *in, str report, str question, struct buf *out);
+void prompt_chat(struct incident *in, str report, str said, str question, struct buf *out);
 /* How many bytes each of n texts may have so that all fit in total. */
 size_t prompt_share(const size_t *sizes, size_t n, size_t total);
 
@@ -165,7 +172,8 @@ bool servers_list(void *servers, struct buf *out, struct err *e);
 void servers_listed(struct servers *s, str json);
 /* The tools of the agent's servers into its box. */
 bool servers_add(struct servers *s, struct party *p, struct err *e) MUST_USE;
-/* A list of what a prompt is told of the tools: [{"server", "tool", "description", "parameters"}] */
+/* What a prompt is told of the tools: [{"server", "tool", "description", "parameters"}]; out is
+ * empty before. */
 void servers_write(const struct servers *s, const struct party *p, struct buf *out);
 str servers_instructions(const struct servers *s, const struct party *p, struct arena *a);
 

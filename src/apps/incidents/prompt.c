@@ -377,7 +377,7 @@ void prompt_summary(struct incident *in, str analysis, struct buf *out)
                 "analysis does not say.\n"));
 }
 
-void prompt_chat(struct incident *in, str report, str question, struct buf *out)
+void prompt_chat(struct incident *in, str report, str said, str question, struct buf *out)
 {
     buf_add(out,
             STR("# Answer a question about an investigation\n\nThe investigation has ended; no "
@@ -386,6 +386,10 @@ void prompt_chat(struct incident *in, str report, str question, struct buf *out)
     put_context(in, STR(""), out);
     buf_add(out, STR("\n## Report\n\n"));
     prompt_data(out, "report", report, 2 * EARLIER_SIZE);
+    if (said.n) {
+        buf_add(out, STR("\n## What was asked before\n\n"));
+        prompt_data(out, "talk", said, EARLIER_SIZE);
+    }
     buf_add(out, STR("\n## Question\n\n"));
     buf_add(out, str_trim(question));
     buf_add_c(out, '\n');

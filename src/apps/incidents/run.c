@@ -35,6 +35,20 @@ static void *watch(void *arg)
     return NULL;
 }
 
+void incident_watch(struct incident *in)
+{
+    pthread_mutex_init(&in->lock, NULL);
+    in->watched = pthread_create(&in->watcher, NULL, watch, in) == 0;
+}
+
+void incident_unwatch(struct incident *in)
+{
+    atomic_store(&in->ending, true);
+    if (in->watched)
+        pthread_join(in->watcher, NULL);
+    pthread_mutex_destroy(&in->lock);
+}
+
 /* ---- telling ---- */
 
 void incident_tell(struct incident *in, int percent, str step, str agent)
@@ -419,8 +433,8 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
 
 /* ---- the whole ---- */
 
-static bool prepare(struct incident *in, const struct incident_options *o, struct arena *a,
-                    struct err *e)
+bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
+                      struct err *e)
 {
     const struct config *c = o->host->gateway->setup->config;
 
@@ -504,7 +518,7 @@ bool incident_run(const struct incident_options *o, struct arena *a, struct inci
                   struct err *e)
 {
     struct incident in;
-    bool ok, watching;
+    bool ok;
 
     *out = (struct incident_report){.markdown = STR(""),
                                     .final_analysis = STR(""),
@@ -513,16 +527,12 @@ bool incident_run(const struct incident_options *o, struct arena *a, struct inci
                                     .reason = STR(""),
                                     .tools = STR("[]"),
                                     .stages = STR("")};
-    if (!prepare(&in, o, a, e))
+    if (!incident_prepare(&in, o, a, e))
         return false;
-    pthread_mutex_init(&in.lock, NULL);
-    watching = pthread_create(&in.watcher, NULL, watch, &in) == 0;
+    incident_watch(&in);
     in.servers = servers_new(&in);
     ok = investigate(&in, out, e);
     servers_free(in.servers);
-    atomic_store(&in.ending, true);
-    if (watching)
-        pthread_join(in.watcher, NULL);
-    pthread_mutex_destroy(&in.lock);
+    incident_unwatch(&in);
     return ok;
 }

@@ -253,16 +253,20 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
 
 /* ---- what is told of them ---- */
 
-static void write_tool(struct json_out *o, const struct party *p, const struct serving *v,
+/* One a line, so that a person can read it too. */
+static void write_tool(struct buf *out, const struct party *p, const struct serving *v,
                        const struct json *doc, const struct json_node *t, struct arena *a)
 {
     const struct json_node *schema = json_find(doc, t, STR("schema"));
     str name, box_name, description = STR("");
+    struct json_out w, *o = &w;
 
     if (!json_text(doc, json_find(doc, t, STR("name")), a, &name) ||
         !mcp_toolset_name(p->set, v->name, name, &box_name))
         return; /* not one it may use */
     (void)!json_text(doc, json_find(doc, t, STR("description")), a, &description);
+    buf_add(out, out->n > 1 ? STR(",\n") : STR("\n"));
+    json_out_init(o, out);
     json_out_object(o);
     json_out_key(o, STR("server"));
     json_out_str(o, v->name);
@@ -275,20 +279,18 @@ static void write_tool(struct json_out *o, const struct party *p, const struct s
         json_out_raw(o, json_raw(doc, schema));
     }
     json_out_end(o);
-    buf_add_c(o->buf, '\n');
 }
 
 void servers_write(const struct servers *s, const struct party *p, struct buf *out)
 {
-    struct json_out o;
     struct arena a;
     struct json doc;
     struct err e;
 
+    assert(out->n == 0);
     arena_init(&a, INCIDENT_TEXT_MAX);
     json_init(&doc);
-    json_out_init(&o, out);
-    json_out_array(&o);
+    buf_add_c(out, '[');
     for (size_t i = 0; i < s->n; i++) {
         const struct serving *v = &s->at[i];
         const struct json_node *all;
@@ -297,9 +299,9 @@ void servers_write(const struct servers *s, const struct party *p, struct buf *o
             continue;
         all = json_root(&doc);
         for (const struct json_node *t = json_first(&doc, all); t; t = json_next(&doc, all, t))
-            write_tool(&o, p, v, &doc, t, &a);
+            write_tool(out, p, v, &doc, t, &a);
     }
-    json_out_end(&o);
+    buf_add(out, STR("\n]"));
     json_release(&doc);
     arena_release(&a);
 }
