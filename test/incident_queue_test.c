@@ -35,8 +35,9 @@ static bool stub_run(const struct incident_options *o, struct arena *a, struct i
         stub.most = stub.running;
     (void)snprintf(stub.last, sizeof stub.last, STR_FMT, STR_ARG(o->alert.id));
     pthread_mutex_unlock(&stub.lock);
-    o->on_progress(o->ctx,
-                   &(struct incident_progress){40, STR("looking \"closely\""), STR("KubernetesAgent")});
+    o->on_progress(
+        o->ctx,
+        &(struct incident_progress){40, STR("looking \"closely\""), STR("KubernetesAgent")});
     o->on_progress(o->ctx, &(struct incident_progress){20, STR("writing"), STR("KubernetesAgent")});
     pthread_mutex_lock(&stub.lock);
     while (!stub.open && !stub.may && !atomic_load(o->cancel)) {
@@ -49,7 +50,8 @@ static bool stub_run(const struct incident_options *o, struct arena *a, struct i
     stub.running--;
     pthread_mutex_unlock(&stub.lock);
     *out = (struct incident_report){.end = INCIDENT_COMPLETED,
-                                    .markdown = arena_join(a, STR("# Report\n\n"), o->alert.data, STR("")),
+                                    .markdown =
+                                        arena_join(a, STR("# Report\n\n"), o->alert.data, STR("")),
                                     .final_analysis = STR("it was the disk"),
                                     .summary = STR("disk"),
                                     .error = STR(""),
@@ -119,9 +121,8 @@ struct bench {
 
 static void bench_open(struct bench *b)
 {
-    struct incidents_engine engine = {.engine = {stub_run, stub_assigned, stub_stages},
-                                      .chat = stub_chat,
-                                      .types = types};
+    struct incidents_engine engine = {
+        .engine = {stub_run, stub_assigned, stub_stages}, .chat = stub_chat, .types = types};
     char path[512];
     struct err e;
 
@@ -182,8 +183,8 @@ struct answer {
 
 typedef void route(void *app, const struct app_request *q, struct app_reply *r);
 
-static struct answer *asks_as(struct bench *b, route *fn, const char *part, str body, const char *key,
-                              bool operator_)
+static struct answer *asks_as(struct bench *b, route *fn, const char *part, str body,
+                              const char *key, bool operator_)
 {
     struct answer *a = base_alloc(sizeof *a);
     struct app_request q = {.body = body,
@@ -443,7 +444,8 @@ TEST(duplicates_of_one_key_are_not_told_to_another)
     c = asks_as(&b, intake_alert, "", body, "two", false);
     CHECK_ANSWER(a, 202, "status", "queued");
     CHECK_ANSWER(c, 202, "status", "queued");
-    (void)snprintf(id, sizeof id, STR_FMT, STR_ARG(str_slice(json_raw(&a->doc, at(a, "alert_id")), 1, 37)));
+    (void)snprintf(
+        id, sizeof id, STR_FMT, STR_ARG(str_slice(json_raw(&a->doc, at(a, "alert_id")), 1, 37)));
     done(a);
     done(c);
     bench_end(&b);
@@ -459,7 +461,8 @@ TEST(defect_19_a_key_sees_its_own_alerts_and_an_operator_all)
 
     bench_new(&b, "");
     a = asks_as(&b, intake_alert, "", body, "one", false);
-    (void)snprintf(id, sizeof id, STR_FMT, STR_ARG(str_slice(json_raw(&a->doc, at(a, "alert_id")), 1, 37)));
+    (void)snprintf(
+        id, sizeof id, STR_FMT, STR_ARG(str_slice(json_raw(&a->doc, at(a, "alert_id")), 1, 37)));
     done(a);
     for (size_t i = 0; i < 3; i++) {
         route *routes[] = {status_processing, status_one, status_cancel};
@@ -532,10 +535,12 @@ TEST(resolved_alerts_are_acknowledged_and_not_looked_into)
     struct bench b;
 
     bench_new(&b, "");
-    a = asks(&b,
-             intake_alert,
-             "",
-             GROUP("{\"status\":\"resolved\",\"labels\":{\"alertname\":\"disk\"},\"fingerprint\":\"f\"}"));
+    a = asks(
+        &b,
+        intake_alert,
+        "",
+        GROUP(
+            "{\"status\":\"resolved\",\"labels\":{\"alertname\":\"disk\"},\"fingerprint\":\"f\"}"));
     CHECK_ANSWER(a, 200, "alerts.0.status", "resolved");
     CHECK_ANSWER(a, 200, "alerts.0.fingerprint", "f");
     CHECK(at(a, "alerts.0.alert_id")->kind == JSON_NULL);
@@ -811,7 +816,8 @@ TEST_MAIN(T(an_alert_is_taken_worked_on_and_told_of), T(a_refused_alert_says_wha
           T(defect_13_a_duplicate_is_told_the_firsts_id),
           T(duplicates_of_one_key_are_not_told_to_another),
           T(defect_19_a_key_sees_its_own_alerts_and_an_operator_all),
-          T(defect_12_a_full_queue_is_429_with_retry_after), T(a_group_is_taken_whole_or_not_at_all),
+          T(defect_12_a_full_queue_is_429_with_retry_after),
+          T(a_group_is_taken_whole_or_not_at_all),
           T(resolved_alerts_are_acknowledged_and_not_looked_into),
           T(an_alertname_that_nobody_takes_goes_to_the_default_type),
           T(defect_10_no_more_than_the_limit_run_however_many_ask),

@@ -45,9 +45,7 @@ static const struct {
     {"anything", "", true},
     {"anything", "the", false},
     {"the", "the", true},
-    {"Pods were crashing and the images could be pulled",
-     "pod crashes, image pull",
-     true},
+    {"Pods were crashing and the images could be pulled", "pod crashes, image pull", true},
 };
 
 TEST(a_fact_is_there_if_its_words_are)
@@ -102,8 +100,8 @@ TEST(the_share_of_facts_is_the_score)
     str facts[] = {STR("disk full"), STR("network down"), STR("pod restarted 5 times"), STR("x y")};
     bool found[4];
 
-    CHECK(score_facts(STR("The disk is full. The pod was restarted five times."), facts, 4, found) ==
-          0.5);
+    CHECK(score_facts(
+              STR("The disk is full. The pod was restarted five times."), facts, 4, found) == 0.5);
     CHECK(found[0] && !found[1] && found[2] && !found[3]);
     CHECK(score_facts(STR("a"), facts, 0, NULL) == 1);
 }

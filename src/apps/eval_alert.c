@@ -53,9 +53,8 @@ static bool take_alert(struct eval_loading *l, const struct json *doc, const cha
     struct alert_faults *faults = arena_zero(l->arena, 1, sizeof *faults);
     struct alert alert, *list = &alert;
     size_t n = 1;
-    bool ok = webhook_is(doc)
-                  ? webhook_read(doc, 0, l->arena, &list, &n, faults)
-                  : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults);
+    bool ok = webhook_is(doc) ? webhook_read(doc, 0, l->arena, &list, &n, faults)
+                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults);
 
     if (!ok || !n) {
         eval_fault(l->faults,
@@ -138,8 +137,7 @@ static str severity_of(struct eval_loading *l, const struct json *issue)
 {
     const struct json_node *root = json_root(issue);
     const struct json_node *raw = json_find(issue, root, STR("raw"));
-    str severity = text_at(
-        l, issue, json_find(issue, raw ? raw : root, STR("labels")), "severity");
+    str severity = text_at(l, issue, json_find(issue, raw ? raw : root, STR("labels")), "severity");
 
     return severity.n ? severity : STR("warning");
 }
@@ -263,8 +261,7 @@ static bool read_file_named(struct eval_loading *l, str name, str *out)
         return false;
     for (size_t i = 0; i < COUNT_OF(folders); i++)
         if (folders[i] && file_exists(eval_path(l->arena, folders[i], z)))
-            return file_read(
-                l->arena, eval_path(l->arena, folders[i], z), RUNBOOK_MAX, out, &e);
+            return file_read(l->arena, eval_path(l->arena, folders[i], z), RUNBOOK_MAX, out, &e);
     return false;
 }
 

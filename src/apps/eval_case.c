@@ -110,7 +110,8 @@ static void read_expected(struct eval_loading *l, const struct json *doc)
     const struct json_node *sections = json_find(doc, root, STR("expected_sections"));
     struct eval_case *c = l->out;
 
-    add_texts(l->arena, doc, json_find(doc, root, STR("expected_output")), c->facts, &c->fact_count);
+    add_texts(
+        l->arena, doc, json_find(doc, root, STR("expected_output")), c->facts, &c->fact_count);
     if (sections && sections->kind == JSON_OBJECT)
         for (const struct json_node *k = json_first(doc, sections); k;
              k = json_next(doc, sections, k))
@@ -185,10 +186,8 @@ static bool load_one(const struct eval_source *s, struct arena *a, const char *f
                              .runbook = STR(""),
                              .alert = STR("")};
 
-    *out = (struct eval_case){.name = arena_dup(a, last_part(folder)),
-                              .folder = folder,
-                              .runbook = STR(""),
-                              .weight = 1};
+    *out = (struct eval_case){
+        .name = arena_dup(a, last_part(folder)), .folder = folder, .runbook = STR(""), .weight = 1};
     out->facts = arena_zero(a, EVAL_FACTS_MAX, sizeof *out->facts);
     out->tools = arena_zero(a, EVAL_FACTS_MAX, sizeof *out->tools);
     return read_test_case(&l) && eval_read_alert(&l) && eval_count_recordings(&l);
@@ -231,8 +230,6 @@ bool eval_load(const struct eval_source *s, struct arena *a, struct eval_case **
         return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
     if (s->only)
         return err_set(e, ERR_NOT_FOUND, "%s has no case \"%s\"", s->folder, s->only);
-    return err_set(e,
-                   ERR_INPUT,
-                   "%s has no cases: folders with a test_case.yaml and recordings",
-                   s->folder);
+    return err_set(
+        e, ERR_INPUT, "%s has no cases: folders with a test_case.yaml and recordings", s->folder);
 }

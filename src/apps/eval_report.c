@@ -164,10 +164,8 @@ static void missing_facts(const struct eval_result *r, struct buf *out)
                        STR_ARG(r->of->facts[i]),
                        STR_ARG(r->facts[i].missing));
     if (r->report.error.n)
-        buf_printf(out,
-                   "- " STR_FMT ": " STR_FMT "\n",
-                   STR_ARG(r->of->name),
-                   STR_ARG(r->report.error));
+        buf_printf(
+            out, "- " STR_FMT ": " STR_FMT "\n", STR_ARG(r->of->name), STR_ARG(r->report.error));
 }
 
 static void plain_rows(const struct eval_result *results, size_t n, struct buf *out)
@@ -206,15 +204,8 @@ static void plain_rows(const struct eval_result *results, size_t n, struct buf *
 
 static void ab_row(struct buf *out, const char *what, double off, double on, int digits)
 {
-    buf_printf(out,
-               "| %s | %.*f | %.*f | %+.*f |\n",
-               what,
-               digits,
-               off,
-               digits,
-               on,
-               digits,
-               on - off);
+    buf_printf(
+        out, "| %s | %.*f | %.*f | %+.*f |\n", what, digits, off, digits, on, digits, on - off);
 }
 
 static void ab_totals(const struct eval_result *results, size_t half, struct buf *out)
@@ -233,8 +224,7 @@ static void ab_totals(const struct eval_result *results, size_t half, struct buf
            (double)(off.input_tokens + off.output_tokens),
            (double)(on.input_tokens + on.output_tokens),
            0);
-    ab_row(
-        out, "Reasoning tokens", (double)off.reasoning_tokens, (double)on.reasoning_tokens, 0);
+    ab_row(out, "Reasoning tokens", (double)off.reasoning_tokens, (double)on.reasoning_tokens, 0);
     ab_row(out, "Tools called", off.tool_calls, on.tool_calls, 0);
     ab_row(out, "Model calls", off.model_calls, on.model_calls, 0);
     ab_row(out, "Time (ms)", (double)off.duration_ms, (double)on.duration_ms, 0);

@@ -74,8 +74,7 @@ static void compare_facts(struct eval_result *r, struct arena *a)
 
 static double score_of(const struct eval_result *r)
 {
-    double facts =
-        r->of->fact_count ? (double)r->facts_met / (double)r->of->fact_count : 1;
+    double facts = r->of->fact_count ? (double)r->facts_met / (double)r->of->fact_count : 1;
 
     if (!r->of->tool_count)
         return facts;

@@ -111,26 +111,27 @@ static void print_row(const struct work *w, str name, double score, size_t met, 
     char time[CLOCK_DURATION_SIZE], share[24];
 
     (void)snprintf(share, sizeof share, "%zu/%zu", met, facts);
-    file_out_printf(
-        &w->cli->out,
-        "%-*.*s %6.2f %7s %6u %8lld %9.*s  %s\n",
-        NAME_WIDTH,
-        (int)(name.n < NAME_WIDTH ? name.n : NAME_WIDTH),
-        name.p,
-        score,
-        share,
-        tools,
-        (long long)tokens,
-        STR_ARG(clock_duration((uint64_t)(ms > 0 ? ms : 0) * CLOCK_NS_PER_MS, time)),
-        status);
+    file_out_printf(&w->cli->out,
+                    "%-*.*s %6.2f %7s %6u %8lld %9.*s  %s\n",
+                    NAME_WIDTH,
+                    (int)(name.n < NAME_WIDTH ? name.n : NAME_WIDTH),
+                    name.p,
+                    score,
+                    share,
+                    tools,
+                    (long long)tokens,
+                    STR_ARG(clock_duration((uint64_t)(ms > 0 ? ms : 0) * CLOCK_NS_PER_MS, time)),
+                    status);
     file_out_flush(&w->cli->out);
 }
 
 static void print_result(struct work *w, const struct eval_result *r)
 {
     static const char *const ends[] = {"completed", "error", "cancelled", "left"};
-    str name = arena_join(
-        &w->arena, str_slice(r->of->name, 0, NAME_WIDTH - 4), str_c(mode_name(r->reasoning)), STR(""));
+    str name = arena_join(&w->arena,
+                          str_slice(r->of->name, 0, NAME_WIDTH - 4),
+                          str_c(mode_name(r->reasoning)),
+                          STR(""));
 
     clear_progress(w);
     if (w->args->value[JSON])
@@ -321,8 +322,7 @@ static bool all_taken(struct work *w, struct err *e)
 
 static int begin(struct work *w)
 {
-    struct eval_source source = {
-        w->args->words[0], w->args->value[CASE], w->args->value[RUNBOOKS]};
+    struct eval_source source = {w->args->words[0], w->args->value[CASE], w->args->value[RUNBOOKS]};
     struct eval_faults *faults = arena_zero(&w->arena, 1, sizeof *faults);
     char self[FILE_PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -336,9 +336,8 @@ static int begin(struct work *w)
         return cli_fail(&e);
     for (size_t i = 0; i < faults->n; i++)
         (void)cli_complain(CLI_OK, STR_FMT, STR_ARG(faults->at[i]));
-    if (!app_local_open(w->args->value[CONFIG] ? w->args->value[CONFIG] : CLI_CONFIG_FILE,
-                        &w->local,
-                        &e))
+    if (!app_local_open(
+            w->args->value[CONFIG] ? w->args->value[CONFIG] : CLI_CONFIG_FILE, &w->local, &e))
         return cli_fail(&e);
     code = CLI_CONFIG;
     if (!load_setup(w, &e) || !all_taken(w, &e)) {

@@ -99,7 +99,7 @@ struct hub {
     struct hub_port *here; /* of the thread that holds the lock */
     struct hub_port *ports[HUB_PORTS_MAX];
     struct hub_channel dash, health;
-    struct map sessions, alerts; /* of struct hub_channel */
+    struct map sessions, alerts;                     /* of struct hub_channel */
     struct hub_channel *alert_oldest, *alert_newest; /* whose last message is kept */
     size_t alert_count, alert_size;
     struct hub_channel *lingering;

@@ -33,3 +33,5 @@ struct replay {
 };
 
 mcp_run replay_run;
+/* One file, its text in memory as long as r; false after a fault. */
+bool replay_add(struct replay *r, str file, str text);

@@ -29,22 +29,45 @@ static bool in_list(const struct word *w, const char *const *list)
 }
 
 static const char *const empty_words[] = {
-    "a",     "an",    "the",   "is",    "are",  "be",   "been", "being", "was",   "were",  "to",
-    "of",    "in",    "on",    "at",    "for",  "with", "and",  "or",    "that",  "this",  "these",
-    "those", "it",    "its",   "which", "who",  "as",   "by",   "from",  "has",   "have",  "had",
-    "will",  "would", "can",   "could", "may",  "might", "should", "must", "do", "does", "did",
-    "into",  "than",  "then",  "there", "their", "they", "so",  "if",    "also",  "due",   "i",
-    "s",     NULL};
-static const char *const judge_words[] = {"mention", "mentions", "mentioned", "suggest", "suggests",
-                                          "point",   "points",   "state",     "states",  "say",
-                                          "says",    "note",     "notes",     "explain", "explains",
+    "a",    "an",    "the",   "is",   "are",   "be",    "been",  "being", "was",   "were",
+    "to",   "of",    "in",    "on",   "at",    "for",   "with",  "and",   "or",    "that",
+    "this", "these", "those", "it",   "its",   "which", "who",   "as",    "by",    "from",
+    "has",  "have",  "had",   "will", "would", "can",   "could", "may",   "might", "should",
+    "must", "do",    "does",  "did",  "into",  "than",  "then",  "there", "their", "they",
+    "so",   "if",    "also",  "due",  "i",     "s",     NULL};
+static const char *const judge_words[] = {"mention",
+                                          "mentions",
+                                          "mentioned",
+                                          "suggest",
+                                          "suggests",
+                                          "point",
+                                          "points",
+                                          "state",
+                                          "states",
+                                          "say",
+                                          "says",
+                                          "note",
+                                          "notes",
+                                          "explain",
+                                          "explains",
                                           NULL};
-static const char *const denials[] = {
-    "not",    "no",     "never",   "without", "neither", "nor",    "isnt",     "arent",   "wasnt",
-    "werent", "doesnt", "dont",    "didnt",   "cant",    "cannot", "couldnt",  "wont",    "wouldnt",
-    "hasnt",  "havent", "hadnt",   "shouldnt", NULL};
-static const char *const numbers[] = {"zero",  "one",   "two",   "three", "four",   "five",  "six",
-                                      "seven", "eight", "nine",  "ten",   "eleven", "twelve"};
+static const char *const denials[] = {"not",   "no",     "never",  "without",  "neither", "nor",
+                                      "isnt",  "arent",  "wasnt",  "werent",   "doesnt",  "dont",
+                                      "didnt", "cant",   "cannot", "couldnt",  "wont",    "wouldnt",
+                                      "hasnt", "havent", "hadnt",  "shouldnt", NULL};
+static const char *const numbers[] = {"zero",
+                                      "one",
+                                      "two",
+                                      "three",
+                                      "four",
+                                      "five",
+                                      "six",
+                                      "seven",
+                                      "eight",
+                                      "nine",
+                                      "ten",
+                                      "eleven",
+                                      "twelve"};
 
 static bool ends(const struct word *w, const char *suffix)
 {
@@ -283,11 +306,8 @@ void score_fact(str report, str fact, struct arena *a, struct score_fact *out)
     buf_init(&missing, MISSING_MAX);
     for (size_t i = 0; i < f->n; i++)
         if (!s->there[i])
-            buf_printf(&missing,
-                       "%s%.*s",
-                       missing.n ? ", " : "",
-                       (int)f->words[i].n,
-                       f->words[i].text);
+            buf_printf(
+                &missing, "%s%.*s", missing.n ? ", " : "", (int)f->words[i].n, f->words[i].text);
     out->missing = arena_dup(a, buf_str(&missing));
     buf_release(&missing);
     free(at);
