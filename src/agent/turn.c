@@ -305,9 +305,10 @@ static bool intents(struct turn *t)
         known = effect_find(t->r, c->seq, STR("tool"), fresh[n].key, &f);
         if (t->r->broken)
             return false;
-        if (known == KNOWN_DONE)
+        if (known == KNOWN_DONE) {
             settle(t, c, !f->failed, f->result);
-        else if (known == KNOWN_NOT)
+            t->r->out->tool_calls++;
+        } else if (known == KNOWN_NOT)
             n++;
         else if (!unknown_end(t, c))
             return false;
