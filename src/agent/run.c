@@ -129,6 +129,22 @@ static bool log_reply(struct run *r, struct agent_effect *f, const struct ask_re
     return put;
 }
 
+/* The first one has what the run was given before it. */
+static bool put_intent(struct run *r, const struct agent_effect *f)
+{
+    struct agent_effect both[2];
+    struct buf note;
+    bool ok;
+
+    if (!r->looped || f->seq > 0 || r->logged_count || !r->o->log)
+        return effect_put(r, f, 1);
+    both[0] = replay_note(r, &note);
+    both[1] = *f;
+    ok = effect_put(r, both, 2);
+    buf_release(&note);
+    return ok;
+}
+
 static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                     struct ask_reply *reply)
 {
@@ -139,7 +155,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                             .level = level};
     bool ok;
 
-    if (!effect_put(r, f, 1))
+    if (!put_intent(r, f))
         return false;
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
     if (!ok && run_cancelled(r))
@@ -167,6 +183,8 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
     if (r->broken) {
         ok = false;
+    } else if (known != KNOWN_DONE && r->o->replay) {
+        (void)effect_missing(r, fresh.seq);
     } else if (known != KNOWN_DONE) {
         ok = ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
@@ -206,6 +224,24 @@ static bool over(struct run *r, const char *reason, str detail)
     return false;
 }
 
+/* Time and a cancel are not in the log: a replay ends there as the run did. */
+static bool ended_here(struct run *r)
+{
+    struct agent_effect *next = effect_at(r, r->seq);
+
+    if (!r->o->replay || (next && next->state == AGENT_DONE))
+        return false;
+    if (str_eq(r->was, STR("time_limit_exceeded"))) {
+        (void)over(r, "time_limit_exceeded", STR("as recorded"));
+        return true;
+    }
+    if (!str_eq(r->was, STR("cancelled")))
+        return false;
+    r->out->end = AGENT_CANCELLED;
+    r->out->reason = STR("cancelled");
+    return true;
+}
+
 bool run_within(struct run *r)
 {
     const struct agent_limits *l = &r->o->limits;
@@ -213,6 +249,8 @@ bool run_within(struct run *r)
     int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
     int64_t ms = (run_now_us(r) - r->created_us) / 1000;
 
+    if (ended_here(r))
+        return false;
     if (run_cancelled(r)) {
         failed(r, &(struct chat_error){.message = STR("the run was cancelled")});
         return false;
@@ -232,7 +270,8 @@ bool run_within(struct run *r)
                     arena_printf(
                         r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
     /* What the log has was done in time: a run that is resumed goes the way it went. */
-    if (l->time_ms && ms >= 0 && (uint64_t)ms >= l->time_ms && !effect_logged(r, r->seq))
+    if (l->time_ms && !r->o->replay && ms >= 0 && (uint64_t)ms >= l->time_ms &&
+        !effect_logged(r, r->seq))
         return over(r,
                     "time_limit_exceeded",
                     arena_printf(r->arena, "the run took %lld ms", (long long)ms));
@@ -287,6 +326,7 @@ static bool turn(struct run *r, unsigned *nudges)
         history_text(&r->history, "user", str_c(nudge));
         return true;
     }
+    ids_settle(r, &reply);
     history_reply(&r->history, &reply);
     r->reply_id = reply.id;
     if (!turn_act(r, &reply))
@@ -337,6 +377,7 @@ bool run_open(struct run *r)
         return true;
     if (agent_log_run_get(r->o->log, r->o->run, r->arena, &old, &e)) {
         r->created_us = old.created_us;
+        r->was = old.reason;
         r->out->resumed = true;
     } else if (e.code != ERR_NOT_FOUND) {
         return run_break(r, &e);
@@ -355,6 +396,7 @@ static void begin(struct run *r)
     buf_init(&r->tools, BODY_MAX);
     pthread_mutex_init(&r->lock, NULL);
     toolbox_write(r->o->tools, &r->tools);
+    ids_init(r);
     if (r->o->system.n)
         history_text(&r->history, "system", r->o->system);
     history_given(&r->history, r->o->messages);
@@ -437,7 +479,7 @@ bool run_close(struct run *r, str told)
 bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
                struct err *e)
 {
-    struct run r = {.o = o, .arena = a, .out = out};
+    struct run r = {.o = o, .arena = a, .out = out, .looped = true};
 
     *out = (struct agent_result){.reason = STR(""),
                                  .detail = STR(""),
@@ -462,6 +504,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
     out->messages = arena_dup(a, buf_str(&r.history.json));
     history_release(&r.history);
     buf_release(&r.tools);
+    ids_release(&r);
     pthread_mutex_destroy(&r.lock);
     if (r.broken)
         *e = r.err;

@@ -48,8 +48,8 @@ struct hub_ring {
     uint64_t lost; /* the newest that is not there any more */
 };
 
-/* A session is there while it has calls, viewers, or had some a moment ago; an alert also while what
- * was last told of it is kept. */
+/* A session is there while it has calls, viewers, or had some a moment ago; an alert also while
+ * what was last told of it is kept. */
 struct hub_channel {
     enum hub_channel_kind kind;
     str name; /* of the session or alert; behind it */

@@ -8,10 +8,10 @@
  *     share = weight of its words in the best stretch of the report / weight of its words
  *     met   = share >= SCORE_SHARE, and every word in `backticks` or with digits is in that stretch
  *
- * Words in backticks and numbers weigh 2, others 1. A stretch is 4 words for each of the fact's and 20 more. A word that is denied ("not", "no",
- * "without", up to two words before it) is not there, unless the fact denies something itself: "no
- * premature_conclusion" does not say premature_conclusion. This finds what is said in the same
- * words; it does not understand.
+ * Words in backticks and numbers weigh 2, others 1. A stretch is 4 words for each of the fact's and
+ * 20 more. A word that is denied ("not", "no", "without", up to two words before it) is not there,
+ * unless the fact denies something itself: "no premature_conclusion" does not say
+ * premature_conclusion. This finds what is said in the same words; it does not understand.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
