@@ -20,10 +20,8 @@ REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
 COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "runs", "config", "list",
             "show", "search", "decisions", "stats", "export", "tail", "erase", "audit", "doctor",
-            "verify", "order", "prompts", "optimize", "completion", "manpage", "help")
-=======
-            "order", "optimize", "completion", "manpage", "help")
->>>>>>> w-orders
+            "investigate", "eval", "verify", "order", "prompts", "optimize", "completion",
+            "manpage", "help")
 
 
 def scratch(case):
