@@ -225,40 +225,50 @@ static bool take_alert(struct work *w, const struct json *doc, struct alert *out
     return err_set(e, ERR_INPUT, "no alert of the group fires any more");
 }
 
-/* The alert as it is read: the facts are not the model's to see, and it may do without a runbook. */
-static bool trim_alert(struct json *doc, struct buf with[3], bool *named, struct err *e)
+static bool parse_again(struct work *w, struct json *doc, struct buf *with, struct err *e)
 {
+    return json_parse(doc, arena_dup(&w->arena, buf_str(with)), e);
+}
+
+/* The facts are not the model's to see, and here an alert may do without a runbook. */
+static bool trim_alert(struct work *w, struct json *doc, bool *named, struct err *e)
+{
+    struct buf with;
+    bool ok = true;
+
     *named = true;
     if (json_root(doc)->kind != JSON_OBJECT || webhook_is(doc))
         return true;
-    for (size_t i = 0; i < COUNT_OF(fact_members); i++) {
-        json_splice_remove(doc, json_root(doc), str_c(fact_members[i]), &with[i]);
-        if (!json_parse(doc, buf_str(&with[i]), e))
-            return false;
+    buf_init(&with, 2 * FILE_MAX);
+    for (size_t i = 0; ok && i < COUNT_OF(fact_members); i++) {
+        buf_reset(&with);
+        json_splice_remove(doc, json_root(doc), str_c(fact_members[i]), &with);
+        ok = parse_again(w, doc, &with, e);
     }
-    *named = json_find(doc, json_root(doc), STR("runbook")) != NULL;
-    if (*named)
-        return true;
-    json_splice_set(doc, json_root(doc), STR("runbook"), STR("\"none\""), &with[2]);
-    return json_parse(doc, buf_str(&with[2]), e);
+    *named = ok && json_find(doc, json_root(doc), STR("runbook"));
+    if (ok && !*named) {
+        buf_reset(&with);
+        json_splice_set(doc, json_root(doc), STR("runbook"), STR("\"none\""), &with);
+        ok = parse_again(w, doc, &with, e);
+    }
+    buf_release(&with);
+    return ok;
 }
 
+/* Its texts are spans of what is in the arena. */
 static bool read_alert(struct work *w, const char *path, struct incident_alert *to, struct err *e)
 {
     struct json doc;
-    struct buf with[3];
     struct alert alert;
     bool ok, named;
     str text;
 
     json_init(&doc);
-    for (size_t i = 0; i < COUNT_OF(with); i++)
-        buf_init(&with[i], 2 * FILE_MAX);
     ok = file_read(&w->arena, path, FILE_MAX, &text, e) &&
          (json_parse(&doc, text, e) || err_prefix(e, "%s: ", path));
     if (ok)
         read_facts(w, path, &doc);
-    ok = ok && trim_alert(&doc, with, &named, e) && take_alert(w, &doc, &alert, e);
+    ok = ok && trim_alert(w, &doc, &named, e) && take_alert(w, &doc, &alert, e);
     if (ok)
         *to = (struct incident_alert){.id = STR(""),
                                       .alert_type = alert.alert_type,
@@ -268,8 +278,6 @@ static bool read_alert(struct work *w, const char *path, struct incident_alert *
                                       .data = alert.data,
                                       .timestamp_us = alert.timestamp_us};
     json_release(&doc);
-    for (size_t i = 0; i < COUNT_OF(with); i++)
-        buf_release(&with[i]);
     return ok;
 }
 
