@@ -63,7 +63,8 @@ static bool read_talk(struct follow_up *t, struct err *e)
 static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
 {
     struct agent_options o = incident_agent_options(&t->in, run_of(t, t->count + 1));
-    struct agent_prompt prompt = {.system = STR(""), .extra = STR(""), .level = STR("")};
+    struct agent_prompt prompt = {
+        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
     struct agent_result result;
     struct agent_work *w;
     struct ask_reply reply;

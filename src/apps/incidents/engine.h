@@ -27,6 +27,8 @@
 #define INCIDENT_TEXT_MAX ((size_t)16 << 20)
 #define INCIDENT_NOTES_MAX 32
 #define INCIDENT_POINTS_MAX 4096
+/* In every request: who watches sees it being thought, and a reply that stalls is noticed. */
+#define INCIDENT_EXTRA "\"stream\":true"
 
 struct servers;
 

@@ -88,7 +88,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
                                   .system = STR(""),
                                   .user = STR(""),
                                   .messages = STR(""),
-                                  .extra = STR(""),
+                                  .extra = STR(INCIDENT_EXTRA),
                                   .ask = in->ask,
                                   .limits = {.tokens = -1},
                                   .part = true,
@@ -240,7 +240,8 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
 
 static bool summarize(struct incident *in, struct agent_work *w, struct incident_report *out)
 {
-    struct agent_prompt prompt = {.system = STR(""), .extra = STR(""), .level = STR("")};
+    struct agent_prompt prompt = {
+        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
     struct config_route route;
     struct ask_reply reply;
     struct buf user;
