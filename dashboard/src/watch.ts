@@ -1,8 +1,12 @@
 // watch.ts - a session while it runs: its calls, live, beside what is on record. SPDX-License-Identifier: Apache-2.0
-import { useEffect, useState } from "preact/hooks";
-import type { Event } from "./api";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Event, Fetched, SessionDetail } from "./api";
 import { Board, type Call } from "./calls";
+import { useCell } from "./cell";
 import { live } from "./live";
+
+const AGAIN_FIRST_MS = 500;
+const AGAIN_MAX_MS = 30_000;
 
 // Calls that run now: below what is on record, and in the place of what is there of them so far.
 export function runningNow(board: Board, events: Event[]): { cards: Call[]; done: Event[] } {
@@ -35,4 +39,24 @@ export function useSession(id: string, reload: () => void): Board {
     };
   }, [id]);
   return board;
+}
+
+// What runs and what is on record are told by two: whoever is behind is asked again until they agree.
+export function useAgreement(detail: Fetched<SessionDetail>, s: SessionDetail | null, board: Board): void {
+  const wait = useRef(AGAIN_FIRST_MS);
+  useCell(board.changes);
+  const known = new Set(s?.chronological_timeline?.map((e) => e.event_id));
+  const behind = s
+    ? board.calls.some((c) => !c.running && !known.has(c.id)) || (s.status === "in_progress" && !board.calls.some((c) => c.running))
+    : detail.error?.status === 404 && board.calls.length > 0;
+  useEffect(() => {
+    if (detail.loading) return;
+    if (!behind) {
+      wait.current = AGAIN_FIRST_MS;
+      return;
+    }
+    const timer = setTimeout(detail.reload, wait.current);
+    wait.current = Math.min(AGAIN_MAX_MS, wait.current * 2);
+    return () => clearTimeout(timer);
+  }, [behind, detail.loading]);
 }

@@ -1,7 +1,6 @@
 // incidents.tsx - alerts and what became of them: the queue, one investigation, its report. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
 import { send, useApi, type SessionDetail } from "../api";
-import { useCell } from "../cell";
 import { count, duration } from "../format";
 import { live } from "../live";
 import { Badge, Bar, Copy, Disclosure, Empty, Figure, Json, Loaded, Text, Title, When } from "../parts/basics";
@@ -9,7 +8,7 @@ import { CallCard } from "../parts/call";
 import { EventCard } from "../parts/event";
 import { Markdown } from "../parts/markdown";
 import { sessionAddress } from "../parts/sessions";
-import { runningNow, useSession } from "../watch";
+import { runningNow, useAgreement, useSession } from "../watch";
 
 interface Incident {
   alert_id: string;
@@ -179,7 +178,7 @@ function Chat({ id }: { id: string }) {
 function Timeline({ session, over }: { session: string; over: boolean }) {
   const detail = useApi<SessionDetail>(`/api/v1/history/sessions/${encodeURIComponent(session)}`);
   const board = useSession(session, detail.reload);
-  useCell(board.changes);
+  useAgreement(detail, detail.data, board);
   const { cards, done } = runningNow(board, detail.data?.chronological_timeline ?? []);
   return (
     <section aria-label="How it was decided">

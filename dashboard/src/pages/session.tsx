@@ -11,7 +11,7 @@ import { Markdown } from "../parts/markdown";
 import { expandAlways } from "../parts/reasoning";
 import { Waterfall } from "../parts/waterfall";
 import { go, usePlace } from "../route";
-import { runningNow, useSession } from "../watch";
+import { runningNow, useAgreement, useSession } from "../watch";
 import { neighbours } from "./sessions";
 
 function isEmpty(v: unknown): boolean {
@@ -132,6 +132,7 @@ export function SessionPage({ id }: { id: string }) {
   const detail = useApi<SessionDetail>(`/api/v1/history/sessions/${encodeURIComponent(id)}`);
   const board = useSession(id, detail.reload);
   const s = detail.data?.session_id === id ? detail.data : null;
+  useAgreement(detail, s, board);
   return (
     <>
       <p class="crumbs"><a href="/sessions">Sessions</a></p>
