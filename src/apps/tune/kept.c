@@ -74,7 +74,8 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
     ok = db_run(k->db,
                 "INSERT INTO optimize_runs (" COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8,"
                 " $9, $10, $11, $12, $13) ON CONFLICT (run_id) DO UPDATE SET"
-                " status = excluded.status, reason = excluded.reason, calls = excluded.calls,"
+                " status = excluded.status, reason = excluded.reason, input = excluded.input,"
+                " calls = excluded.calls,"
                 " budget = excluded.budget, candidates = excluded.candidates,"
                 " best_score = excluded.best_score, seed_score = excluded.seed_score,"
                 " prompt_id = excluded.prompt_id, updated_us = excluded.updated_us",
