@@ -274,9 +274,11 @@ static bool turn(struct run *r, unsigned *nudges)
     if (reply.text.n)
         r->out->text = reply.text;
     if (!reply.call_count) {
-        if (reply.text.n || ++*nudges > NUDGES_MAX)
+        if ((reply.text.n && !r->o->insist) || ++*nudges > NUDGES_MAX)
             return answer(r, &reply);
-        history_text(&r->history, "user", str_c(nudge));
+        if (reply.text.n)
+            history_reply(&r->history, &reply);
+        history_text(&r->history, "user", str_c(reply.text.n ? r->o->insist : nudge));
         return true;
     }
     history_reply(&r->history, &reply);

@@ -73,13 +73,14 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
     if (map_find(&b->by_name, t->name))
         return err_set(e, ERR_INPUT, "there are two tools \"" STR_FMT "\"", STR_ARG(t->name));
     *row = (struct box_tool){.row = *t, .schema = schema_new()};
-    if (!schema_compile(row->schema, schema, e)) {
+    if (!schema_compile(row->schema, t->accepts.n ? t->accepts : schema, e)) {
         schema_free(row->schema);
         return err_prefix(e, "tool " STR_FMT ": ", STR_ARG(t->name));
     }
     row->row.name = arena_dup(&b->arena, t->name);
     row->row.description = arena_dup(&b->arena, t->description);
     row->row.schema = arena_dup(&b->arena, schema);
+    row->row.accepts = t->accepts.n ? arena_dup(&b->arena, t->accepts) : row->row.schema;
     row->row.server = t->server.n ? arena_dup(&b->arena, t->server) : STR("");
     if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e)) {
         schema_free(row->schema);
@@ -112,6 +113,8 @@ void toolbox_write(const struct toolbox *b, struct buf *out)
         (void)json_quote(out, t->name);
         buf_add(out, STR(",\"description\":"));
         (void)json_quote(out, t->description);
+        if (t->flags & TOOL_STRICT)
+            buf_add(out, STR(",\"strict\":true"));
         buf_add(out, STR(",\"parameters\":"));
         buf_add(out, t->schema);
         buf_add(out, STR("}}"));

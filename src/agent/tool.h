@@ -36,6 +36,7 @@ enum tool_flag {
     TOOL_APPROVAL = 8,   /* a person is asked first */
     TOOL_FINISH = 16,    /* its success ends the run, with its arguments as the result */
     TOOL_PURE = 32,      /* quick and without waiting: runs on the caller's thread */
+    TOOL_STRICT = 64,    /* the model's side is told to keep to the schema ("strict") */
 };
 
 /* What to do when a process ended between the beginning and the end of a call. */
@@ -52,7 +53,9 @@ struct tool_call {
 
 struct tool {
     str name, description, schema; /* schema: JSON; "" takes any object */
-    str server;                    /* whose it is, for the record; may be left out */
+    str accepts; /* what arguments are checked by, where that is less than what a model is told:
+                    strict schemas require even what may be null; "" is schema */
+    str server;  /* whose it is, for the record; may be left out */
     unsigned flags;
     enum tool_unknown unknown;
     unsigned timeout_ms;  /* 0: TOOL_TIMEOUT_MS */

@@ -44,7 +44,8 @@ str run_cut(struct run *r, str text, size_t size_max, const char *what)
 void run_step(struct run *r, str action, str observation, str tool, bool ok)
 {
     struct agent_result *out = r->out;
-    str front = utf8_cut_count(observation, AGENT_OBSERVATION);
+    bool whole = utf8_cut_count(observation, AGENT_OBSERVATION).n == observation.n;
+    str front = whole ? observation : utf8_cut_count(observation, AGENT_OBSERVATION - 3);
     struct agent_step *s;
 
     if (out->step_count == RUN_STEPS_MAX)
@@ -55,9 +56,8 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
     *s = (struct agent_step){.step = (unsigned)out->step_count,
                              .action = arena_dup(r->arena, action),
                              .observation =
-                                 front.n == observation.n
-                                     ? arena_dup(r->arena, front)
-                                     : arena_printf(r->arena, STR_FMT "...", STR_ARG(front)),
+                                 whole ? arena_dup(r->arena, front)
+                                       : arena_printf(r->arena, STR_FMT "...", STR_ARG(front)),
                              .tool = arena_dup(r->arena, tool),
                              .ok = ok};
     if (r->o->on_step)
@@ -88,15 +88,20 @@ static str action_of(struct run *r, str name, str arguments)
     return all;
 }
 
+static void error_add(const struct run *r, struct buf *out, str why)
+{
+    buf_add(out, r->o->say_success ? STR("{\"success\":false,\"error\":") : STR("{\"error\":"));
+    (void)json_quote(out, why);
+    buf_add_c(out, '}');
+}
+
 static str error_result(struct run *r, str why)
 {
     struct buf out;
     str all;
 
     buf_init(&out, 8 * WHY_MAX);
-    buf_add(&out, STR("{\"error\":"));
-    (void)json_quote(&out, why);
-    buf_add_c(&out, '}');
+    error_add(r, &out, why);
     all = arena_dup(r->arena, buf_str(&out));
     buf_release(&out);
     return all;
@@ -356,9 +361,7 @@ static void on_end(void *ctx, struct tool_result *res)
 
     if (!res->ok) {
         buf_reset(&res->out);
-        buf_add(&res->out, STR("{\"error\":"));
-        (void)json_quote(&res->out, str_c(res->err.text));
-        buf_add_c(&res->out, '}');
+        error_add(r, &res->out, str_c(res->err.text));
     }
     mask_result(r, res);
     if (!res->ok && res->err.code == ERR_CANCELLED && r->o->leave && atomic_load(r->o->leave))
