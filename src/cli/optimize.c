@@ -32,7 +32,7 @@ enum {
 };
 
 static const struct cli_option options[] = {
-    [APP] = {"app", 0, "NAME", "policy orders incidents", "whose prompts are improved"},
+    [APP] = {"app", 0, "NAME", "policy orders", "whose prompts are improved"},
     [TRAIN] = {"train", 0, "DIR", NULL, "labelled cases to learn from"},
     [VAL] = {"val", 0, "DIR", NULL, "labelled cases that decide; else those of --train"},
     [BUDGET] = {"budget", 0, "N", NULL, "evaluations at most; else by the size of --val"},

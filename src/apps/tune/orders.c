@@ -63,7 +63,7 @@ static void on_case(void *ctx, const struct eval_result *r)
     if (r->failed.n > 0)
         json_out_str(&o, r->failed);
     else
-        order_json(r->got, &o);
+        order_write(&o, r->got, false);
 }
 
 static void put_trace(const struct seen *s, str said, struct json_out *o)

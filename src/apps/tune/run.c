@@ -13,7 +13,7 @@
 #define LINES_MAX ((size_t)64 << 20)
 #define REPLY_ARENA ((size_t)64 << 20)
 
-static const struct tune_app *const rows[] = {&tune_policy, &tune_orders, &tune_incidents};
+static const struct tune_app *const rows[] = {&tune_policy, &tune_orders};
 
 const struct tune_app *tune_app_at(size_t i)
 {

@@ -58,7 +58,7 @@ struct tune_app {
                   struct arena *a, struct optimize_grade *out);
 };
 
-extern const struct tune_app tune_policy, tune_orders, tune_incidents;
+extern const struct tune_app tune_policy, tune_orders;
 
 /* The rows, NULL behind the last; and the one of that name, or NULL. */
 const struct tune_app *tune_app_at(size_t i);
