@@ -12,7 +12,7 @@
 #define MESSAGE_MAX 1024
 #define RUNS_ARENA ((size_t)256 << 20)
 
-static const struct app *const rows[] = {&app_incidents, &app_policy, &app_orders};
+static const struct app *const rows[] = {&app_incidents, &app_policy, &app_orders, &app_optimize};
 
 struct apps {
     struct app_host host;

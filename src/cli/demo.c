@@ -10,18 +10,21 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "cli/cli.h"
+#include "cli/tour.h"
 #include "serve/serve.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #define PORTS 32             /* that are tried */
 #define SWEEP_MS (10 * 1000) /* for the folder to be gone, at the end */
 
-enum { LISTEN, OPEN };
+enum { LISTEN, OPEN, ONCE };
 
 static const struct cli_option options[] = {
     [LISTEN] = {"listen", 'l', "ADDR:PORT", NULL, "where to listen; else 8484 or the next free"},
     [OPEN] = {"open", 'o', NULL, NULL, "open the page in a browser"},
+    [ONCE] = {"once", 0, NULL, NULL, "end after the three, with 0 if all went well"},
 };
 
 struct demo {
@@ -31,6 +34,7 @@ struct demo {
     struct proc sweeper; /* takes it away when its input ends: when we do */
     bool sweeping;
     struct json questions;
+    struct tour tour;
 };
 
 /* ---- files ---- */
@@ -179,11 +183,33 @@ static void on_ready(void *ctx, str at)
                     cli_bold(d->cli),
                     STR_ARG(at),
                     cli_plain(d->cli));
-    print_curls(d, at);
-    file_out_add(out, STR("Ctrl-C ends it.\n"));
+    if (!d->tour.done)
+        print_curls(d, at);
+    if (!d->tour.done)
+        file_out_add(out, STR("Ctrl-C ends it.\n"));
     file_out_flush(out);
     if (d->open)
         open_page(at);
+    tour_begin(&d->tour, at);
+}
+
+/* The same as Ctrl-C. */
+static void end_it(void *ctx)
+{
+    (void)ctx;
+    (void)kill(getpid(), SIGTERM);
+}
+
+/* The tools of the demo are served by this program. */
+static void name_ourselves(void)
+{
+    char path[FILE_PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    if (n <= 0)
+        return;
+    path[n] = '\0';
+    (void)setenv("RATIONALE", path, 1);
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
@@ -197,14 +223,20 @@ static int run(struct cli *cli, const struct cli_args *args)
                               .on_ready = on_ready,
                               .ctx = &d};
     struct err e;
-    bool ok;
+    bool ok, shown;
 
+    d.tour = (struct tour){.cli = cli,
+                           .config = "demo.yaml",
+                           .script = file_text("tour.json"),
+                           .done = args->value[ONCE] ? end_it : NULL};
+    name_ourselves();
     json_init(&d.questions);
     ok = json_parse(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
+    shown = tour_end(&d.tour);
     sweep(&d);
     json_release(&d.questions);
     if (ok)
-        return CLI_OK;
+        return args->value[ONCE] && !shown ? CLI_NEGATIVE : CLI_OK;
     return e.code == ERR_INPUT ? cli_complain(CLI_USAGE, "%s", e.text) : cli_fail(&e);
 }
 
