@@ -22,8 +22,6 @@ COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "runs", 
             "show", "search", "decisions", "stats", "export", "tail", "erase", "audit", "doctor",
             "investigate", "eval", "verify", "order", "prompts", "optimize", "completion",
             "manpage", "help")
-
-
 def scratch(case):
     folder = Path(tempfile.mkdtemp())
     case.addCleanup(shutil.rmtree, folder)
