@@ -122,6 +122,33 @@ static void take_guard(const struct word *w, struct clause *c)
         c->guard.from++;
 }
 
+/* "Trips longer than 5 days require approval", "receipts are required for expenses over $25": the
+ * number says when, if what is required is something else. */
+static void take_case(const struct word *w, struct clause *c)
+{
+    size_t at = find_word(w, c->main.from, c->main.to, STATES), after = at + 1, content = 0;
+    struct bound b[BOUNDS_MAX];
+    size_t n = bounds_of(w, c->main.from, c->main.to, b);
+
+    if (at == c->main.to || !range_empty(c->guard) || n != 1 || b[0].bare)
+        return;
+    if (word_among(&w[at], "required needed necessary mandatory")) {
+        after = find_word(w, at, c->main.to, "for on");
+        if (after < b[0].from && b[0].at > after) {
+            c->guard = (struct range){after + 1, c->main.to};
+            c->main.to = after;
+        }
+        return;
+    }
+    for (; after < c->main.to; after++)
+        content += w[after].kind == WORD_TEXT && !word_stops(&w[after]);
+    if (b[0].at < at && content > 0 &&
+        word_among(&w[at], "must shall should need needs require requires")) {
+        c->guard = (struct range){c->main.from, at};
+        c->main.from = at;
+    }
+}
+
 static void take_without(const struct word *w, struct clause *c)
 {
     size_t at = find_word(w, c->main.from, c->main.to, "without");
@@ -258,6 +285,7 @@ size_t clauses_of(const struct word *w, size_t from, size_t to, bool plain,
         but_not = c->main.from < c->main.to && word_is(&w[c->main.from], "not") && n > 0;
         take_except(w, c);
         take_guard(w, c);
+        take_case(w, c);
         take_without(w, c);
         find_kind(w, plain, c);
         if (but_not)

@@ -7,12 +7,13 @@
 #include "apps/policy/scope.h"
 #include "base/utf8.h"
 
-#define RULES_MAX 400   /* clauses that are judged for one criterion */
-#define NEAR 0.8        /* of the best score: what a criterion is about */
-#define FAR 0.45        /* if nothing there decides */
-#define TREE_LEAST 0.75 /* c_tree where none of the words were found, */
-#define TREE_MOST 0.98  /* and where all were */
-#define WEAKLY 0.85     /* of a permission that no fact was needed for */
+#define RULES_MAX 400    /* clauses that are judged for one criterion */
+#define NEAR 0.8         /* of the best score: what a criterion is about */
+#define FAR 0.45         /* if nothing there decides */
+#define TREE_LEAST 0.75  /* c_tree where none of the words were found, */
+#define TREE_MOST 0.98   /* and where all were */
+#define WEAKLY 0.85      /* of a permission that no fact was needed for */
+#define LOOSE_LEAST 0.95 /* a link that is worse is a loose one */
 #define STEPS 5
 
 /* A clause that was judged, and where it stands. */
@@ -32,7 +33,8 @@ struct run {
     struct judge judge;
     struct judged *rules;
     size_t n;
-    size_t read; /* clauses that are rules, decided or not */
+    size_t read;  /* clauses that are rules, decided or not */
+    size_t unmet; /* requirements among them that no fact speaks of */
     struct policy_hits hits;
     struct policy_result *out;
     struct policy_step *steps;
@@ -51,6 +53,7 @@ static void add(struct run *x, const struct reading *r, const struct clause *c,
                 const struct verdict *v)
 {
     x->read += c->kind != CLAUSE_NONE;
+    x->unmet += c->kind == CLAUSE_REQUIRE && c->verb && v->found == FOUND_NOTHING;
     if (v->found == FOUND_NOTHING || x->n == RULES_MAX)
         return;
     x->rules[x->n++] = (struct judged){r, *c, *v};
@@ -101,7 +104,7 @@ static void judge_reading(struct run *x, const struct reading *r)
 /* Sentences from a score on; those of the section that the best stands in come along only then. */
 static void judge_from(struct run *x, double least)
 {
-    x->n = x->read = 0;
+    x->n = x->read = x->unmet = 0;
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
 
@@ -109,6 +112,61 @@ static void judge_from(struct run *x, double least)
             (x->scores.score[i] > 0 && x->scores.score[i] >= least * x->scores.most))
             judge_reading(x, r);
     }
+}
+
+static bool uses_facts(const struct run *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (x->rules[i].v.used.n > 0)
+            return true;
+    return false;
+}
+
+/* Where a sentence that says what it is about itself was decided, what stands around it and was
+ * linked loosely does not count. */
+static void drop_loose(struct run *x)
+{
+    bool own = false;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < x->n; i++)
+        own = own || (x->rules[i].v.used.n > 0 && x->scores.own[x->rules[i].r - x->scope.all]);
+    for (size_t i = 0; i < x->n; i++)
+        if (!own || x->scores.own[x->rules[i].r - x->scope.all] || x->rules[i].v.used.n == 0 ||
+            x->rules[i].v.used.quality >= LOOSE_LEAST)
+            x->rules[kept++] = x->rules[i];
+    x->n = kept;
+}
+
+/* Whether a rule rests on a fact that is named as the criterion is. */
+static bool is_about(const struct judged *j, const struct word *q, size_t n)
+{
+    for (size_t i = 0; i < j->v.used.n; i++)
+        for (size_t k = 0; k < j->v.used.facts[i]->name_n; k++)
+            if (word_find(q, n, &j->v.used.facts[i]->name[k]) < n)
+                return true;
+    return false;
+}
+
+/* Where the best sentences say nothing of the facts, others may that are about it less plainly. */
+static void judge_further(struct run *x, str criterion)
+{
+    struct word *q;
+    size_t n = scope_question(criterion, x->a, &q), kept = 0, read = x->read;
+
+    if (x->n == 0) {
+        judge_from(x, FAR);
+        return;
+    }
+    judge_from(x, FAR);
+    for (size_t i = 0; i < x->n; i++)
+        if (is_about(&x->rules[i], q, n))
+            x->rules[kept++] = x->rules[i];
+    x->n = kept;
+    if (kept > 0)
+        return;
+    judge_from(x, NEAR);
+    x->read = read;
 }
 
 static double score_of(const struct run *x, const struct judged *j)
@@ -215,7 +273,8 @@ static struct decision decide(const struct run *x)
         return (struct decision){POLICY_MISSING, j, NULL, ""};
     if (asks)
         return (struct decision){POLICY_UNCERTAIN, asks, NULL, "missing_evidence"};
-    if ((j = first_of(x, FOUND_HOLDS, false)) || (j = first_of(x, FOUND_PERMITS, true)) ||
+    if ((j = first_of(x, FOUND_HOLDS, false)) ||
+        (x->unmet == 0 && (j = first_of(x, FOUND_PERMITS, true))) ||
         (j = first_of(x, FOUND_HOLDS, true)) || (j = first_of(x, FOUND_WAIVES, false)))
         return (struct decision){POLICY_MET, j, NULL, ""};
     return (struct decision){POLICY_UNCERTAIN,
@@ -448,8 +507,10 @@ static void verify(struct run *x, str criterion)
     facts_of(&x->facts, x->c, POLICY_FACT_FLOOR, x->scope.words, x->scope.word_n, x->a);
     x->judge = (struct judge){&x->facts, x->a, x->scope.all, x->scope.n};
     judge_from(x, NEAR);
-    if (x->n == 0 && !x->scores.open)
-        judge_from(x, FAR);
+    if (!x->scores.open && !uses_facts(x))
+        judge_further(x, criterion);
+    if (!x->scores.open)
+        drop_loose(x);
     add_waivers(x);
     tell_read(x);
     d = decide(x);

@@ -5,6 +5,7 @@
 #include "apps/policy/judge.h"
 
 #define BY_VALUE 0.97
+#define LOOSELY 0.93
 
 static void merge(struct used *into, const struct used *from)
 {
@@ -48,6 +49,9 @@ static enum truth subject(const struct judge *j, const struct word *w, const str
     struct range r = {c->main.from, end};
     enum truth t = TRUTH_UNKNOWN;
 
+    while (r.to > r.from &&
+           word_among(&w[r.to - 1], "is are be been not never currently also still"))
+        r.to--;
     if (range_has(w, r, "all any every including regardless other no"))
         return TRUTH_UNKNOWN;
     for (size_t i = 0; i < j->facts->n; i++) {
@@ -69,8 +73,8 @@ static enum truth subject(const struct judge *j, const struct word *w, const str
 }
 
 /* Whether something a fact names is the case that the words forbid or are "without". */
-static enum truth named_case(const struct judge *j, const struct word *w, struct range r,
-                             struct used *used)
+static enum truth named_by(const struct judge *j, const struct word *w, struct range r, bool loose,
+                           struct used *used)
 {
     struct bound b[BOUNDS_MAX];
     size_t n = bounds_of(w, r.from, r.to, b);
@@ -80,7 +84,7 @@ static enum truth named_case(const struct judge *j, const struct word *w, struct
         const struct fact *f = &j->facts->all[i];
         bool yes;
 
-        if (!fact_named(f, w, r.from, r.to, false))
+        if (!fact_named(f, w, r.from, r.to, loose) || (loose && !f->is_number))
             continue;
         if (f->is_number && n > 0)
             yes = bound_holds(&b[0], f->number, f->unit);
@@ -90,10 +94,18 @@ static enum truth named_case(const struct judge *j, const struct word *w, struct
             yes = true;
         else
             continue; /* a text that is not the one which is named, a number without a bound */
-        used_add(used, f, 1.0);
+        used_add(used, f, loose ? LOOSELY : 1.0);
         t = yes || t == TRUTH_YES ? TRUTH_YES : TRUTH_NO;
     }
     return t;
+}
+
+static enum truth named_case(const struct judge *j, const struct word *w, struct range r,
+                             struct used *used)
+{
+    enum truth t = named_by(j, w, r, false, used);
+
+    return t == TRUTH_UNKNOWN ? named_by(j, w, r, true, used) : t;
 }
 
 /* Guard and subject as one; *linked: whether any fact decided. */
@@ -130,6 +142,19 @@ static bool plain_facts(const struct used *u)
     return true;
 }
 
+/* "except in A where it may be up to N": another number instead of none. */
+static enum truth excepted(const struct reading *r, const struct clause *c, const struct used *u)
+{
+    struct bound b[BOUNDS_MAX];
+    size_t n = bounds_of(r->w, c->except.from, c->except.to, b);
+
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < n && u->facts[i]->is_number; k++)
+            if (!b[k].bare && !bound_holds(&b[k], u->facts[i]->number, u->facts[i]->unit))
+                return TRUTH_NO;
+    return TRUTH_YES;
+}
+
 static void judge_require_clause(const struct judge *j, const struct reading *r,
                                  const struct clause *c, struct verdict *v)
 {
@@ -141,9 +166,14 @@ static void judge_require_clause(const struct judge *j, const struct reading *r,
     if (!range_empty(c->except))
         x = judge_condition(j, r->w, c->except, &except);
     t = judge_require(j, r, c, &v->used, &disagree, &v->why);
+    if (x == TRUTH_YES)
+        x = excepted(r, c, &v->used);
     if (g == TRUTH_NO) {
-        v->used.n = 0;
-        v->found = FOUND_NOTHING;
+        v->used = guard;
+        v->why = STR("");
+        v->weak = true;
+        v->found = c->verb && plain_facts(&guard) ? FOUND_HOLDS : FOUND_NOTHING;
+        say_facts(j, v, &guard, "it is not required");
         return;
     }
     if (v->used.n > 0 || t != TRUTH_UNKNOWN)

@@ -164,16 +164,18 @@ static enum truth by_words(const struct judge *j, const struct fact *f, const st
 {
     struct range list = {complement(f, r, c), c->main.to};
     bool lists = range_has(r->w, c->main, LISTS);
-    size_t content = 0;
+    size_t content = 0, elements = 1;
 
     if (f->is_bool || f->none)
         return !together(f, r, c) ? TRUTH_UNKNOWN : f->yes ? TRUTH_YES : TRUTH_NO;
-    for (size_t i = list.from; i < list.to; i++)
+    for (size_t i = list.from; i < list.to; i++) {
         content += r->w[i].kind != WORD_MARK && !word_stops(&r->w[i]);
+        elements += word_among(&r->w[i], ", or");
+    }
     if (content > 0 && judge_member(f, r->w, list, j->arena) == TRUTH_YES)
         return TRUTH_YES;
     if (content > 0 && !range_has(r->w, list, THERE) &&
-        ((lists && range_has(r->w, list, ", or")) || content <= 3))
+        ((lists && elements > 1) || content <= 3 * elements))
         return TRUTH_NO;
     if (f->is_number || !together(f, r, c))
         return TRUTH_UNKNOWN;
@@ -211,7 +213,7 @@ static bool counted(const struct fact *f, const struct word *w, const struct bou
 
 /* One fact against the clause. */
 static struct fit fit(const struct judge *j, const struct fact *f, const struct reading *r,
-                      const struct clause *c, struct used *used, char say[80])
+                      const struct clause *c, double quality, struct used *used, char say[80])
 {
     struct bound b[BOUNDS_MAX];
     size_t n = bounds_of(r->w, c->main.from, c->main.to, b), best = n;
@@ -234,7 +236,8 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
     if (best == n ||
         (b[best].bare && !b[best].each && judge_member(f, r->w, c->main, j->arena) == TRUTH_YES))
         return by_words_fit(j, f, r, c);
-    if (counted(f, r->w, &b[best], segment_of(b, best, n, c)))
+    if (counted(f, r->w, &b[best], segment_of(b, best, n, c)) ||
+        (quality == BY_TITLE && f->unit && b[best].unit && strcmp(f->unit, b[best].unit) != 0))
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, true};
     if (!f->is_number && !f->is_bool)
         return by_words_fit(j, f, r, c);
@@ -298,7 +301,7 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
 
         if (!fact_named(f, w, 0, n, quality < STRICT))
             continue;
-        one = fit(j, f, r, c, used, say);
+        one = fit(j, f, r, c, quality, used, say);
         if (one.skip)
             continue;
         /* Two facts for one number, one for, one against. */

@@ -1,7 +1,7 @@
 /* scope.c - which sentences a criterion is about. See scope.h.
  *
  * Words are looked for in blocks, a paragraph or an item with what leads to it: "Payment: ..." is
- * about payment to its end. The heading's words count half, so that of two blocks that both say it
+ * about payment to its end. The heading's words count more, so that of two blocks that both say it
  * the one in the section of that name wins.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -16,9 +16,11 @@
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
     "verification met default eligibility eligible compliance valid validation"
 #define QUESTION_MAX 24
-#define OF_TITLE 0.5
+#define OF_TITLE 1.2 /* of a word's weight, where it is in the section's own title, */
+#define OF_PATH 0.5  /* in one above it, */
+#define OF_LABEL 0.5 /* in the block's label, */
 #define OF_HINT 0.3
-#define OF_PAIR 0.25
+#define OF_PAIR 0.25 /* beside its neighbour */
 
 size_t scope_question(str criterion, struct arena *a, struct word **out)
 {
@@ -184,7 +186,7 @@ static bool pair_in(const struct scope *s, const struct reading *block, const st
 /* Of one block; *share: how much of the question it or its headings have. */
 static double score_block(const struct scope *s, const struct question *q,
                           const struct reading *block, const struct word *path, size_t path_n,
-                          double *share)
+                          size_t title_n, double *share)
 {
     double score = 0, held = 0, all = 0;
     uint32_t bits = q->bits[block - s->all];
@@ -192,10 +194,11 @@ static double score_block(const struct scope *s, const struct question *q,
 
     for (size_t k = 0; k < q->n; k++) {
         bool own = bits >> k & 1, above = word_find(path, path_n, &q->w[k]) < path_n;
+        bool title = word_find(path + path_n - title_n, title_n, &q->w[k]) < title_n;
 
-        score += q->weight[k] * ((own ? 1 : 0) + (above ? OF_TITLE : 0));
+        score += q->weight[k] * ((own ? 1 : 0) + (title ? OF_TITLE : above ? OF_PATH : 0));
         if (word_find(block->w, label, &q->w[k]) < label)
-            score += OF_TITLE * q->weight[k];
+            score += OF_LABEL * q->weight[k];
         if (k + 1 < q->n && own && pair_in(s, block, &q->w[k], &q->w[k + 1]))
             score += OF_PAIR * (q->weight[k] + q->weight[k + 1]);
         held += own || above ? q->weight[k] : 0;
@@ -221,8 +224,8 @@ static void score_blocks(const struct scope *s, const struct question *q,
                          struct scores *out)
 {
     const struct policy_node *node = NULL;
-    struct word *path = NULL;
-    size_t path_n = 0;
+    struct word *path = NULL, *title;
+    size_t path_n = 0, title_n = 0;
 
     for (size_t i = 0; i < s->n; i++) {
         const struct reading *r = &s->all[i], *block = block_of(r);
@@ -232,12 +235,15 @@ static void score_blocks(const struct scope *s, const struct question *q,
             out->score[i] = out->score[block - s->all];
             continue;
         }
-        if (r->node != node)
+        if (r->node != node) {
             path_n = words_of(r->node->title_path, a, &path);
+            title_n = words_of(r->node->title, a, &title);
+            title_n = title_n < path_n ? title_n : path_n;
+        }
         node = r->node;
-        score = score_block(s, q, block, path, path_n, &share);
+        score = score_block(s, q, block, path, path_n, title_n, &share);
         if (score > 0 || q->n == 0)
-            score += OF_HINT * score_block(s, hint, block, path, path_n, &ignore);
+            score += OF_HINT * score_block(s, hint, block, path, path_n, title_n, &ignore);
         if (section.n > 0 && str_starts(node->title_path, section))
             score += 10;
         out->score[i] = score;
