@@ -8,6 +8,7 @@
 
 #define DOC_NAME "policy"
 #define LINE_MAX_SHOWN 2000
+#define THOUGHTS_MAX 4096
 #define OUT_MAX ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)2 << 30)
 
@@ -35,7 +36,10 @@ struct verifying {
     struct cases cases;
     size_t done, met, missing, uncertain, failed;
     bool all_met;
-    int code;       /* of what failed */
+    int code;            /* of what failed */
+    struct arena *arena; /* of the case at hand */
+    str *thoughts;       /* before each step of the model, through all its criteria */
+    size_t thought_count, shown;
     uint64_t *took; /* a criterion, the model's time left out */
     size_t took_count, took_cap;
 };
@@ -47,6 +51,17 @@ static void line(struct verifying *v, struct arena *a, const char *indent, str t
     file_out_add(&v->cli->out, str_c(indent));
     file_out_add(&v->cli->out, history_line(a, text, LINE_MAX_SHOWN));
     file_out_add(&v->cli->out, STR("\n"));
+}
+
+/* What the model thought is the same for all calls of one turn. */
+static void show_thought(struct verifying *v, struct arena *a)
+{
+    size_t at = v->shown++;
+
+    if (at >= v->thought_count || !v->thoughts[at].n ||
+        (at && str_eq(v->thoughts[at], v->thoughts[at - 1])))
+        return;
+    line(v, a, "       ", v->thoughts[at]);
 }
 
 static void show_result(struct verifying *v, const struct policy_result *r, struct arena *a)
@@ -80,6 +95,7 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
                           r->evidence.page,
                           STR_ARG(r->evidence.text_excerpt)));
     for (size_t i = 0; i < r->trace_count; i++) {
+        show_thought(v, a);
         file_out_add(&cli->out, str_c(cli_dim(cli)));
         line(v, a, arena_printf(a, "    %2u ", r->trace[i].step).p, r->trace[i].action);
         line(v, a, "       ", r->trace[i].observation);
@@ -155,6 +171,15 @@ static void show_sums(struct verifying *v)
 
 /* ---- one case ---- */
 
+static void on_step(void *ctx, const struct agent_step *s, str reasoning)
+{
+    struct verifying *v = ctx;
+
+    (void)s;
+    if (v->thought_count < THOUGHTS_MAX)
+        v->thoughts[v->thought_count++] = arena_dup(v->arena, reasoning);
+}
+
 static void add_up(struct verifying *v, const struct policy_review *r)
 {
     for (size_t i = 0; i < r->verdict.n; i++) {
@@ -207,8 +232,12 @@ static bool by_service(struct verifying *v, str text, struct arena *a, struct po
                            .controller = str_c(v->args->value[CONTROLLER]),
                            .model = str_c(v->args->value[MODEL]),
                            .doc = v->doc,
-                           .doc_file = v->doc ? v->args->value[POLICY] : NULL};
+                           .doc_file = v->doc ? v->args->value[POLICY] : NULL,
+                           .on_step = v->cases.many ? NULL : on_step,
+                           .ctx = v};
 
+    v->arena = a;
+    v->thoughts = arena_zero(a, THOUGHTS_MAX, sizeof v->thoughts[0]);
     return policy_review(v->service, &q, a, r, e);
 }
 
