@@ -143,10 +143,10 @@ static void write_prompt(struct turn *t, struct json_out *o)
     struct buf system;
     str text = t->o->prompt;
 
-    if (text.n == 0) {
-        registry_in_force(t->o->registry, &orders_built_in, t->arena, &p);
+    registry_in_force(t->o->registry, &orders_built_in, t->arena, &p);
+    t->prompt_id = text.n ? STR("orders@tried") : p.id;
+    if (text.n == 0)
         text = prompt_text(&p, &orders_built_in, "system_prompt", t->arena);
-    }
     buf_init(&system, VALUES_MAX);
     orders_prompt(text, &fill, &system);
     json_out_object(o);
@@ -266,6 +266,8 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
     }
     json_out_key(&u.o, STR("interaction_id"));
     json_out_str(&u.o, r->id);
+    json_out_key(&u.o, STR("prompt_id"));
+    json_out_str(&u.o, t->prompt_id);
     json_out_end(&u.o);
     json_out_end(&u.o);
     json_out_key(&u.o, STR("reasoning"));

@@ -38,6 +38,7 @@ struct turn {
     struct menu *own;        /* the same, if it is not the one in force */
     struct setup *setup;     /* that masks, and that calls are made by */
     struct orders_state *s;
+    str prompt_id; /* of the last call */
 };
 
 /* nodes.c. False: e says why; or the turn has failed, which turn.out->end tells. */
