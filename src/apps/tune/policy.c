@@ -1,8 +1,8 @@
 /* policy.c - the optimizer on policy verification: an example is a labelled case, an evaluation a
  * run of the model's controller on one of its criteria.
  *
- * A case has its labels beside it: "expected": {"status", "section", "doc"}, or an object of those
- * by criterion. What is not labelled is not compared.
+ * A case has its labels beside it: "expected": [{"criterion_id", "status", "section", "doc"}], or
+ * one such object for all criteria. What is not labelled is not compared.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,12 +55,17 @@ static str label(const struct json *doc, const struct json_node *v, const char *
     return m && m->kind == JSON_STRING && json_text(doc, m, a, &s) ? arena_dup(a, s) : STR("");
 }
 
-static const struct json_node *labels_of(const struct json *doc, str criterion)
+/* NULL: there are none for this criterion. */
+static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
 {
     const struct json_node *all = json_find(doc, json_root(doc), STR("expected"));
-    const struct json_node *own = all ? json_find(doc, all, criterion) : NULL;
 
-    return own && own->kind == JSON_OBJECT ? own : all;
+    if (!all || all->kind != JSON_ARRAY)
+        return all && all->kind == JSON_OBJECT ? all : NULL;
+    for (const struct json_node *v = json_first(doc, all); v; v = json_next(doc, all, v))
+        if (str_eq(label(doc, v, "criterion_id", a), criterion))
+            return v;
+    return NULL;
 }
 
 static bool settle_status(struct labelled *x, struct err *e)
@@ -89,7 +94,7 @@ static bool read_case(const struct tune_file *f, struct arena *a, struct tune_ex
     ok = json_parse(&doc, f->text, e) && policy_case_read(f->text, a, &c, e);
     for (size_t i = 0; ok && i < c.criterion_count; i++) {
         struct labelled *x = arena_zero(a, 1, sizeof *x);
-        const struct json_node *l = labels_of(&doc, c.criteria[i]);
+        const struct json_node *l = labels_of(&doc, c.criteria[i], a);
 
         *x = (struct labelled){.c = c,
                                .criterion = c.criteria[i],
