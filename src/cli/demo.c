@@ -68,6 +68,17 @@ static void sweep(struct demo *d)
     d->sweeping = false;
 }
 
+static bool lay_out(const struct embed *f, struct err *e)
+{
+    const char *slash = strrchr(f->name, '/');
+    char folder[FILE_PATH_MAX];
+
+    (void)snprintf(
+        folder, sizeof folder, "%.*s", slash ? (int)(slash - f->name) : 1, slash ? f->name : ".");
+    return file_mkdirs(folder, 0700, e) &&
+           file_write_atomic(f->name, (str){f->bytes, f->size}, 0600, e);
+}
+
 static bool lay_out_files(struct demo *d, struct err *e)
 {
     const char *tmp = getenv("TMPDIR");
@@ -81,8 +92,7 @@ static bool lay_out_files(struct demo *d, struct err *e)
     if (!sweep_start(d, e))
         return false;
     for (size_t i = 0; i < demo_files_count; i++)
-        if (!file_write_atomic(
-                demo_files[i].name, (str){demo_files[i].bytes, demo_files[i].size}, 0600, e))
+        if (!lay_out(&demo_files[i], e))
             return false;
     return true;
 }
@@ -200,16 +210,21 @@ static void end_it(void *ctx)
     (void)kill(getpid(), SIGTERM);
 }
 
-/* The tools of the demo are served by this program. */
+/* The tools of the demo are served by this program, which is found by its name. */
 static void name_ourselves(void)
 {
-    char path[FILE_PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    char self[FILE_PATH_MAX], path[2 * FILE_PATH_MAX];
+    const char *old = getenv("PATH");
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash;
 
-    if (n <= 0)
+    self[n > 0 ? n : 0] = '\0';
+    slash = strrchr(self, '/');
+    if (!slash)
         return;
-    path[n] = '\0';
-    (void)setenv("RATIONALE", path, 1);
+    *slash = '\0';
+    (void)snprintf(path, sizeof path, "%s:%s", self, old ? old : "/usr/bin:/bin");
+    (void)setenv("PATH", path, 1);
 }
 
 static int run(struct cli *cli, const struct cli_args *args)

@@ -43,7 +43,7 @@ static bool ask(struct guide *g, const char *method, str path, str body, struct 
                      STR_ARG(path),
                      d.status,
                      STR_ARG(str_slice(text, 0, 120)));
-    ok = ok && json_parse(doc, text, &g->err);
+    ok = ok && json_parse(doc, arena_dup(&g->arena, text), &g->err);
     daemon_close(&d);
     return ok;
 }
@@ -134,6 +134,16 @@ static str script(struct guide *g, const char *name)
     return json_raw(&g->script, json_find(&g->script, json_root(&g->script), str_c(name)));
 }
 
+/* The summary, else the first paragraph of what was found. */
+static void tell_found(struct guide *g, const struct json *doc)
+{
+    str text = member(g, doc, json_root(doc), "summary");
+
+    if (text.n == 0)
+        text = member(g, doc, json_root(doc), "final_analysis");
+    tell_line(g, "found", str_slice(text, 0, str_find(text, STR("\n"))));
+}
+
 static bool look_at_incident(struct guide *g, str id, bool *over)
 {
     str path = arena_printf(&g->arena, "/api/v1/incidents/" STR_FMT, STR_ARG(id));
@@ -156,7 +166,7 @@ static bool look_at_incident(struct guide *g, str id, bool *over)
     if (g->session[0])
         ok = tell_decisions(g) && ok;
     if (*over)
-        tell_line(g, "found", member(g, &doc, json_root(&doc), "summary"));
+        tell_found(g, &doc);
     json_release(&doc);
     return ok;
 }
