@@ -203,6 +203,13 @@ static void on_ready(void *ctx, str at)
     tour_begin(&d->tour, at);
 }
 
+static void on_leave(void *ctx)
+{
+    struct demo *d = ctx;
+
+    d->tour.stop = true;
+}
+
 /* The same as Ctrl-C. */
 static void end_it(void *ctx)
 {
@@ -236,6 +243,7 @@ static int run(struct cli *cli, const struct cli_args *args)
                               .questions = file_text("questions.json"),
                               .hangup_ends = true,
                               .on_ready = on_ready,
+                              .on_leave = on_leave,
                               .ctx = &d};
     struct err e;
     bool ok, shown;
@@ -261,7 +269,9 @@ const struct cli_command cli_demo = {
     .words = "",
     .about =
         "Runs the gateway on recorded replies and prints where its page is and what to ask with "
-        "curl. A question that is not among the recordings is answered with an error that names "
+        "curl. Then it investigates an incident, verifies a policy and takes an order, and prints "
+        "each decision with its reason; the page shows them as they run. A question that is not "
+        "among the recordings is answered with an error that names "
         "the nearest one. Nothing stays: its files and its history are in a folder of their own, "
         "which is gone when it ends.",
     .examples = "  rationale demo\n"
