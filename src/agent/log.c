@@ -169,7 +169,7 @@ bool agent_log_open(str url, struct agent_log **out, struct err *e)
     struct agent_log *l = base_alloc(sizeof *l);
 
     memset(l, 0, sizeof *l);
-    if (!db_open(url, DB_WRITE, &l->writer, e) || !db_open(url, DB_READ, &l->reader, e)) {
+    if (!db_open(url, DB_BESIDE, &l->writer, e) || !db_open(url, DB_READ, &l->reader, e)) {
         db_close(l->writer);
         free(l);
         return false;

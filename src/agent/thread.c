@@ -11,7 +11,7 @@ bool threads_open(str url, struct threads **out, struct err *e)
     struct threads *t = base_alloc(sizeof *t);
 
     memset(t, 0, sizeof *t);
-    if (!db_open(url, DB_WRITE, &t->writer, e) || !db_open(url, DB_READ, &t->reader, e)) {
+    if (!db_open(url, DB_BESIDE, &t->writer, e) || !db_open(url, DB_READ, &t->reader, e)) {
         db_close(t->writer);
         free(t);
         return false;

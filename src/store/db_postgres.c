@@ -4,8 +4,9 @@
  * error is kept and told by whatever comes next, at the latest by the commit. The connection does
  * not block while it sends, so that both sides can always get rid of what they have to say.
  *
- * A connection that was lost is made anew by the next begin (or query, outside of one). Who writes
- * holds an advisory lock as long as the connection lives: one at a time.
+ * A connection that was lost is made anew by the next begin (or query, outside of one). The owner
+ * holds an advisory lock as long as the connection lives: one at a time. Who writes beside it does
+ * not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -437,13 +438,15 @@ static bool script(struct db *db, const char *sql, struct err *e)
 static bool begin(struct db *db, bool durable, struct err *e)
 {
     struct pg_db *d = pg_of(db);
+    const char *sql = d->mode == DB_READ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
+                      : durable          ? "BEGIN; SET LOCAL synchronous_commit = on"
+                                         : "BEGIN; SET LOCAL synchronous_commit = off";
 
     assert(!d->open);
-    if (!pg_connected(d, e) || !pg_exec(d,
-                                        d->mode == DB_READ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
-                                        : durable ? "BEGIN; SET LOCAL synchronous_commit = on"
-                                                  : "BEGIN; SET LOCAL synchronous_commit = off",
-                                        e))
+    /* A server that went and came back in the meantime is asked again. */
+    if (!pg_connected(d, e) ||
+        (!pg_exec(d, sql, e) &&
+         (PQstatus(d->conn) == CONNECTION_OK || !pg_connected(d, e) || !pg_exec(d, sql, e))))
         return false;
     d->open = true;
     d->failed = false;
@@ -540,6 +543,7 @@ const struct db_driver db_driver_postgres = {
     .steps = schema_postgres_steps,
     .step_count = &schema_postgres_step_count,
     .has_versions_sql = OURS " = 'store_version'",
+    .alone_sql = "SELECT pg_advisory_xact_lock(8029459031472632422)",
     .has_others_sql = OURS " IN ('alert_sessions', 'llm_interactions', 'mcp_communications')",
     .open = pg_open,
     .close = pg_close,

@@ -19,8 +19,9 @@ from watcher import Closed, Stream, Text, Watcher, frame
 
 MODELS = {"plain": "plain", "think": "think+loud", "slow": "long-think:60+loud+slow:10",
           "long": "long:400+slow:5", "held": "long:400+hold:200",
-          "parts": "long:400+hold:50:100:150:200:250", "tools": "tools", "never": "error:500", "echo": "echo+slow:2",
-          "flood": "long:100000", "steady": "long:20+slow:5"}
+          "parts": "long:400+hold:50:100:150:200:250", "tools": "tools", "never": "error:500",
+          "echo": "echo+slow:2", "flood": "long:100000", "large": "plain+huge-line:200000",
+          "steady": "long:20+slow:5"}
 
 
 def setUpModule():
@@ -452,8 +453,8 @@ class Live(unittest.TestCase):
         with self.gateway() as g, Watcher(g.port, small=True) as w:
             w.subscribe("dashboard_updates")
             w.subscribe("session_flood")
-            while not self.dropped(g):  # who takes nothing for a minute is let go
-                _, text = self.ask(g, "flood", session="flood")
+            while not self.dropped(g):  # soon: who takes nothing for a minute is let go
+                _, text = self.ask(g, "large", session="flood")
                 self.assertIn("[DONE]", text)
             call = self.later(g, "held", session="flood", said="behind the flood")
             self.provider.held("behind the flood")
