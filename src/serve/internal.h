@@ -15,7 +15,7 @@
  *   work.c       threads that read the record
  *   history.c    sessions, calls, decisions: questions to the record; history_export.c
  *   threads.c    threads of agents: checkpoints, writes, state
- *   apps.c       the routes of the applications
+ *   runs.c       runs of agents; apps.c the routes of the applications
  *   login.c      a key shown once, then a cookie
  *   admin.c      providers, levels, keys, the system; openapi.json
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
@@ -180,6 +180,10 @@ void thread_post_handle(struct exchange *ex);
 void thread_delete_handle(struct exchange *ex);
 void checkpoints_handle(struct exchange *ex);
 
+/* runs.c: all runs, and what stands behind the id of one */
+void runs_handle(struct exchange *ex);
+void run_get_handle(struct exchange *ex);
+void run_post_handle(struct exchange *ex);
 /* apps.c: the applications, open before the loops run and closed while they still do. */
 bool apps_begin(struct daemon *d, struct err *e) MUST_USE;
 void apps_end(struct daemon *d);      /* begins to; apps_ended says when it is done */
