@@ -45,6 +45,6 @@ struct db_driver {
 extern const struct db_driver db_driver_sqlite;
 extern const struct db_driver db_driver_postgres;
 
-/* DB_WRITE, DB_BESIDE: makes the tables, or brings them to today's version, in one transaction. DB_READ: they
- * must be of today's version. */
+/* Makes the tables, or brings them to today's version, in one transaction. DB_READ: they must be of
+ * today's version. */
 bool db_migrate(struct db *db, enum db_mode mode, struct err *e) MUST_USE;

@@ -507,6 +507,12 @@ static bool scrub(struct db *db, bool *done, struct err *e)
         "reasoning_segments",
         "decisions",
         "call_pieces",
+        "agent_runs",
+        "agent_effects",
+        "threads",
+        "thread_checkpoints",
+        "thread_values",
+        "thread_writes",
     };
     struct pg_db *d = pg_of(db);
     char sql[64];
@@ -559,5 +565,10 @@ const struct db_driver db_driver_postgres = {
     .size_sql = "SELECT coalesce(sum(500 + coalesce(pg_column_size(request), 0) +"
                 " coalesce(pg_column_size(reply), 0) + coalesce(pg_column_size(answer), 0) +"
                 " coalesce(pg_column_size(reasoning_content), 0) +"
-                " coalesce(pg_column_size(words), 0)), 0)::bigint FROM llm_interactions",
+                " coalesce(pg_column_size(words), 0)), 0)::bigint"
+                " + (SELECT coalesce(sum(200 + pg_column_size(value)), 0)::bigint"
+                " FROM thread_values)"
+                " + (SELECT coalesce(sum(200 + coalesce(pg_column_size(request), 0) +"
+                " coalesce(pg_column_size(result), 0)), 0)::bigint FROM agent_effects)"
+                " FROM llm_interactions",
 };
