@@ -71,7 +71,7 @@ static bool name_alone(str src, size_t at)
     return at < src.n && src.p[at] == '"';
 }
 
-/* The first place of the source from `from` on where a lead ends, by which a rule may find something
+/* The first place of the source from `from` on where a lead ends by which a rule may find something
  * in its string; its size: none. */
 static size_t next_lead(const struct mask *m, str src, size_t from)
 {
@@ -160,32 +160,38 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* {"type": "string"}: somebody says what a password is, not which. */
 static bool is_schema(struct walk *w, const struct json_node *v)
 {
-    static const char *const names[] = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
+    static const str names[] = {STR_INIT("type"),
+                                STR_INIT("$ref"),
+                                STR_INIT("anyOf"),
+                                STR_INIT("oneOf"),
+                                STR_INIT("allOf"),
+                                STR_INIT("enum"),
+                                STR_INIT("const")};
 
     for (size_t i = 0; v->kind == JSON_OBJECT && i < COUNT_OF(names); i++)
-        if (json_find(w->doc, v, str_c(names[i])))
+        if (json_find(w->doc, v, names[i]))
             return true;
     return false;
 }
 
-static bool is_one_of(str s, const char *const *names, size_t n)
+static bool is_one_of(str s, const str *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (str_eq(s, str_c(names[i])))
+        if (s.n == names[i].n && str_eq(s, names[i]))
             return true;
     return false;
 }
 
 static bool is_opaque_name(str key)
 {
-    static const char *const names[] = {"signature",
-                                        "thought_signature",
-                                        "thoughtSignature",
-                                        "encrypted_content",
-                                        "encryptedContent",
-                                        "b64_json",
-                                        "file_data",
-                                        "data"};
+    static const str names[] = {STR_INIT("signature"),
+                                STR_INIT("thought_signature"),
+                                STR_INIT("thoughtSignature"),
+                                STR_INIT("encrypted_content"),
+                                STR_INIT("encryptedContent"),
+                                STR_INIT("b64_json"),
+                                STR_INIT("file_data"),
+                                STR_INIT("data")};
 
     return is_one_of(key, names, COUNT_OF(names));
 }
@@ -193,12 +199,17 @@ static bool is_opaque_name(str key)
 /* {"name": "DB_PASSWORD", "value": "..."}. */
 static bool names_secret(struct walk *w, const struct json_node *object, size_t *rule)
 {
-    static const char *const names[] = {"name", "key", "Name", "Key", "header", "field"};
+    static const str names[] = {STR_INIT("name"),
+                                STR_INIT("key"),
+                                STR_INIT("Name"),
+                                STR_INIT("Key"),
+                                STR_INIT("header"),
+                                STR_INIT("field")};
     bool number;
     str s;
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct json_node *v = json_find(w->doc, object, str_c(names[i]));
+        const struct json_node *v = json_find(w->doc, object, names[i]);
 
         if (v && v->kind == JSON_STRING && (s = text_of(w, v)).n &&
             mask_name_is_secret(s, rule, &number))
@@ -211,7 +222,7 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
 static struct place by_name(struct walk *w, const struct json_node *object, str key,
                             const struct json_node *v, struct place p)
 {
-    static const char *const data[] = {"data", "stringData", "binaryData"};
+    static const str data[] = {STR_INIT("data"), STR_INIT("stringData"), STR_INIT("binaryData")};
     size_t rule;
     bool numbers;
 
