@@ -5,6 +5,7 @@
 #include "agent_help.h"
 
 #include "base/json.h"
+#include "history_help.h"
 
 static size_t replies_in(str body)
 {
@@ -47,6 +48,7 @@ bool script_ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
     size_t turn = replies_in(q->body);
 
     (void)cancel;
+    check_histories(q->body);
     atomic_fetch_add(&s->asked, 1);
     *reply = (struct ask_reply){.id = STR("call"),
                                 .text = STR(""),
@@ -69,6 +71,16 @@ bool script_ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
     else
         reply->text = str_c(s->turns[turn]);
     return true;
+}
+
+bool script_ask_slowly(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                       struct arena *a, struct ask_reply *reply)
+{
+    uint64_t until = clock_deadline_ns(&clock_real, 120);
+
+    while (clock_mono_ns(&clock_real) < until)
+        continue;
+    return script_ask(ctx, q, cancel, a, reply);
 }
 
 void check_history(str messages)

@@ -20,5 +20,9 @@ struct script {
 bool script_ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel, struct arena *a,
                 struct ask_reply *reply);
 
+/* The same, 120 milliseconds later. */
+bool script_ask_slowly(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                       struct arena *a, struct ask_reply *reply);
+
 /* Whether each assistant's calls are answered, in order, by tool messages right behind it. */
 void check_history(str messages);

@@ -1,4 +1,4 @@
-/* agent_run_test.c - the loop: tools, limits, approvals, and going on after a kill.
+/* agent_run_test.c - the loop: tools, limits, approvals, replay.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -346,56 +346,6 @@ static struct script ten_steps = {.turns = {"!double {\"n\":1}",
                                             "!double {\"n\":12}",
                                             "All done."}};
 
-/* In a process of its own, so that it can be killed. True: it ended. */
-static bool run_child(unsigned at)
-{
-    int status;
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        struct agent_options o = options(&ten_steps);
-        struct agent_result r;
-        struct err e;
-
-        kill_at = at;
-        o.log = open_log();
-        o.on_effect = on_effect;
-        if (!agent_run(&o, &arena, &r, &e) || r.end != AGENT_FINISHED ||
-            !str_eq(r.text, STR("All done.")) || r.step_count != 13)
-            _exit(2);
-        agent_log_close(o.log);
-        _exit(0);
-    }
-    CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
-    return WIFEXITED(status);
-}
-
-TEST(a_run_killed_at_any_effect_goes_on_and_does_nothing_twice)
-{
-    char path[128];
-
-    for (unsigned at = 1;; at++) {
-        bool whole;
-
-        memset(counts, 0, sizeof *counts);
-        (void)snprintf(path, sizeof path, "%s/r.db", dir);
-        (void)unlink(path);
-        (void)snprintf(path, sizeof path, "%s/r.db-wal", dir);
-        (void)unlink(path);
-        (void)snprintf(path, sizeof path, "%s/r.db-shm", dir);
-        (void)unlink(path);
-        whole = run_child(at);
-        if (!whole)
-            CHECK(run_child(0));
-        for (int n = 1; n <= 12; n++)
-            CHECK(counts->runs[n] == 1);
-        if (whole)
-            break;
-    }
-    CHECK(kill_at == 0 && counts->effects == 2 * (10 + 12));
-}
-
 TEST(a_recorded_run_is_replayed_to_the_same_trace)
 {
     struct agent_options o = options(&ten_steps);
@@ -498,7 +448,7 @@ TEST(a_call_whose_end_is_unknown_follows_its_tool)
 
         o.log = open_log();
         o.on_effect = on_effect;
-        kill_at = 3; /* the intent of the tool is on disk */
+        kill_at = 4; /* the intent of the tool is on disk */
         (void)!agent_run(&o, &arena, &r, &e);
         _exit(1);
     }
@@ -568,7 +518,6 @@ int main(void)
         S(the_same_calls_again_and_again_are_a_loop),
         S(a_model_that_cannot_be_asked_ends_the_run),
         S(a_cancel_leaves_a_history_that_can_be_sent),
-        S(a_run_killed_at_any_effect_goes_on_and_does_nothing_twice),
         S(a_recorded_run_is_replayed_to_the_same_trace),
         S(a_log_that_is_damaged_ends_the_run_with_an_error),
         S(a_person_is_asked_first_and_their_word_counts),

@@ -12,7 +12,7 @@ import { accept } from "./ws.mjs";
 
 const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-const PAGE = /^\/(sessions(\/[^/]+)?|decisions|reasoning|providers|keys|system)?$/;
+const PAGE = /^\/((sessions|incidents|orders)(\/[^/]+)?|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
 const BUILD = fileURLToPath(new URL("../../tools/dashboard-build", import.meta.url));
 
 // The files as the binary would have them.
@@ -33,7 +33,7 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
   const past = history(total);
   const all = decisions();
   const sockets = new Set();
-  const state = { total, empty: false, slow: 0 };
+  const state = { total, empty: false, slow: 0, sessions: {} }; // sessions: in the place of those of the history
 
   function list(q) {
     const size = Math.min(100, Number(q.get("page_size") ?? 20)), page = Number(q.get("page") ?? 1);
@@ -64,7 +64,7 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
     const one = /^\/api\/v1\/history\/sessions\/([^/]+)$/.exec(path)?.[1];
     if (path === "/api/v1/history/sessions") return list(q);
     if (one && method === "DELETE") return { receipt_id: "r-1", erased_at_us: 1, sessions: 1 };
-    if (one) return past.find(decodeURIComponent(one)) ?? null;
+    if (one) return state.sessions[one] ?? past.find(decodeURIComponent(one)) ?? null;
     if (path === "/api/v1/history/decisions") return decided(q);
     if (path === "/api/v1/history/search") return { results: past.fixed.slice(0, 3).map((s) => ({ type: "interaction", session_id: s.session_id, interaction_id: s.chronological_timeline[0].event_id, timestamp_us: s.started_at_us, snippet: `… ${q.get("q")} …` })) };
     if (path === "/api/v1/history/active-sessions") return state.empty ? [] : [{ session_id: "s-000001", duration_seconds: 4 }];
@@ -85,28 +85,30 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
     push(`session_${data.session_id}`, data);
   }
   let calls = 0;
-  async function stream({ rate = 60, thought = REASONING, answer = "Roll back the 14:02 deploy, then free the slots.", session = "live-1", cap = 256, shown = true, cut = false, wait = 150, tokens = 190 } = {}) {
+  // The last word of the thought waits for the promise hold.thought, that of the answer for hold.answer.
+  async function stream({ rate = 60, thought = REASONING, answer = "Roll back the 14:02 deploy, then free the slots.", session = "live-1", cap = 256, shown = true, cut = false, wait = 150, tokens = 190, hold = {} } = {}) {
     const id = `live-call-${++calls}`;
     const about = { interaction_id: id, session_id: session };
     const began = Date.now();
     tell({ type: "llm_started", ...about, model: "demo-thinker", provider: "demo", level: "medium", cap_tokens: cap, key_name: "checkout-app", asked: "Checkout is slow since the 14:02 deploy. Why, and what do we do?", stream: true, started_us: began * 1000 });
     await pause(wait);
-    const pieces = async (type, text) => {
+    const pieces = async (type, text, held) => {
       const words = text.match(/\s*\S+/g) ?? [];
       const from = Date.now();
-      for (let i = 0; i < words.length; i++) {
-        tell({ type, ...about, text: words[i] });
+      for (let i = 0, at = 0; i < words.length; at += words[i++].length) {
+        if (i === words.length - 1) await held;
+        tell({ type, ...about, text: words[i], at });
         const due = from + ((i + 1) * 1000) / rate;
         if (due > Date.now()) await pause(due - Date.now());
       }
     };
     if (thought) {
       tell({ type: "reasoning_status", ...about, state: "thinking", thinking_ms: 0, reasoning_tokens: 0, cap_tokens: cap, cut: false, shown });
-      if (shown) await pieces("reasoning_delta", thought);
-      else await pause(800);
+      if (shown) await pieces("reasoning_delta", thought, hold.thought);
+      else await (hold.thought ?? pause(800));
     }
     tell({ type: "reasoning_status", ...about, state: "answering", thinking_ms: thought ? Date.now() - began : 0, reasoning_tokens: thought ? tokens : 0, cap_tokens: cap, cut, shown });
-    await pieces("answer_delta", answer);
+    await pieces("answer_delta", answer, hold.answer);
     tell({ type: "llm_interaction", ...about, step_description: "model call", model_used: "demo-thinker", success: true, duration_ms: Date.now() - began, has_tools: false, reasoning_state: cut ? "cut" : thought ? (shown ? "complete" : "hidden") : "none", reasoning_tokens: thought ? tokens : 0, has_reasoning: Boolean(thought), decision: "[DIRECT] Roll back the deploy.", tokens: { input: 412, output: 391 }, cost_usd: 0.0042, status: 200 });
     return id;
   }

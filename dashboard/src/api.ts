@@ -245,22 +245,30 @@ export interface Fetched<T> {
 export function useApi<T>(url: string | null): Fetched<T> {
   const [state, set] = useState<{ url: string | null; data: T | null; error: ApiError | null; loading: boolean }>({ url: null, data: null, error: null, loading: true });
   const [turn, setTurn] = useState(0);
-  const running = useRef<AbortController | null>(null);
+  const running = useRef(false);
+  const again = useRef(false);
 
   useEffect(() => {
     if (url === null) return;
     const mine = new AbortController();
-    running.current?.abort();
-    running.current = mine;
+    const over = (change: Partial<typeof state>) => {
+      running.current = false;
+      set((s) => ({ ...s, data: s.url === url ? s.data : null, ...change, url, loading: false }));
+      if (again.current) setTurn((n) => n + 1);
+    };
+    running.current = true;
+    again.current = false;
     set((s) => ({ ...s, loading: true }));
     ask<T>(url, { signal: mine.signal }).then(
-      (data) => set({ url, data, error: null, loading: false }),
-      (e) => {
-        if (mine.signal.aborted) return;
-        set((s) => ({ url, data: s.url === url ? s.data : null, error: e instanceof ApiError ? e : new ApiError(0, "broken", "The answer could not be read."), loading: false }));
-      },
+      (data) => mine.signal.aborted || over({ data, error: null }),
+      (e) => mine.signal.aborted || over({ error: e instanceof ApiError ? e : new ApiError(0, "broken", "The answer could not be read.") }),
     );
     return () => mine.abort();
   }, [url, turn]);
-  return { data: state.data, error: state.error, loading: state.loading, reload: useCallback(() => setTurn((n) => n + 1), []) };
+  // One that is under way is not given up for the next: it is asked again behind it.
+  const reload = useCallback(() => {
+    if (running.current) again.current = true;
+    else setTurn((n) => n + 1);
+  }, []);
+  return { data: state.data, error: state.error, loading: state.loading, reload };
 }

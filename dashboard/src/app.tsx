@@ -5,8 +5,11 @@ import { useCell } from "./cell";
 import { helpOpen, KEYS } from "./keyboard";
 import { live } from "./live";
 import { DecisionsPage } from "./pages/decisions";
+import { IncidentPage, IncidentsPage } from "./pages/incidents";
 import { KeysPage } from "./pages/keys";
 import { LivePage } from "./pages/live";
+import { OrderPage, OrdersPage } from "./pages/orders";
+import { PolicyPage } from "./pages/policy";
 import { ProvidersPage } from "./pages/providers";
 import { ReasoningPage } from "./pages/reasoning";
 import { SessionPage } from "./pages/session";
@@ -21,6 +24,9 @@ import { nextTheme, theme } from "./theme";
 const NAV: [string, string, string][] = [
   ["/", "Live", "M2 8h3l2-5 3 10 2-5h2"],
   ["/sessions", "Sessions", "M2 4h12M2 8h12M2 12h8"],
+  ["/incidents", "Incidents", "M8 2 1.5 14h13zM8 6.5v3.5M8 12h.01"],
+  ["/policy", "Policy", "M4 2h6l3 3v9H4zM6.5 9l1.5 1.5L11 7.5"],
+  ["/orders", "Orders", "M2 3h2l1.5 8h7L14 5H4.5M6 14h.01M12 14h.01"],
   ["/decisions", "Decisions", "M8 2v4M8 6 3 10v4M8 6l5 4v4"],
   ["/reasoning", "Reasoning", "M3 14V9M7 14V4M11 14V7M15 14H1"],
   ["/providers", "Providers and levels", "M2 3h12v4H2zM2 9h12v4H2zM4 5h2M4 11h2"],
@@ -125,6 +131,9 @@ function Login() {
 const PAGES: Record<string, () => preact.JSX.Element> = {
   "/": LivePage,
   "/sessions": SessionsPage,
+  "/incidents": IncidentsPage,
+  "/policy": PolicyPage,
+  "/orders": OrdersPage,
   "/decisions": DecisionsPage,
   "/reasoning": ReasoningPage,
   "/providers": ProvidersPage,
@@ -140,9 +149,12 @@ function decoded(text: string): string {
   }
 }
 
+const ONES: Record<string, (of: { id: string }) => preact.JSX.Element> = { sessions: SessionPage, incidents: IncidentPage, orders: OrderPage };
+
 function Page({ path }: { path: string }) {
-  const id = /^\/sessions\/([^/]+)$/.exec(path)?.[1];
-  if (id) return <SessionPage key={id} id={decoded(id)} />;
+  const [, kind, id] = /^\/(\w+)\/([^/]+)$/.exec(path) ?? [];
+  const Detail = kind ? ONES[kind] : undefined;
+  if (Detail && id) return <Detail key={id} id={decoded(id)} />;
   const One = PAGES[path];
   return One ? <One /> : <Empty title="There is no such page"><p><a href="/">Back to Live</a></p></Empty>;
 }

@@ -9,14 +9,28 @@ const DAY_MS = 24 * 3600_000;
 // Text that grows. Who shows it appends what is new; nobody draws it again.
 export class Growing {
   text = "";
-  cut = false; // the front was let go
+  private base = 0; // where the text begins in the whole of it: the front may be let go, or never come
   private followers = new Set<(piece: string | null) => void>();
+
+  // A piece that begins there in the whole text. What came before is left out; one that goes further
+  // back than all we have, as who comes late is told, takes its place.
+  put(piece: string, at: number): void {
+    const end = this.base + this.text.length;
+    if (at > end || this.text === "") {
+      this.base = at - this.text.length;
+      this.add(piece);
+    } else if (at < this.base && at + piece.length >= end) {
+      this.reset();
+      this.base = at;
+      this.add(piece);
+    } else if (at + piece.length > end) this.add(piece.slice(end - at));
+  }
 
   add(piece: string): void {
     this.text += piece;
     if (this.text.length > 2 * TEXT_MAX) {
+      this.base += this.text.length - TEXT_MAX;
       this.text = this.text.slice(-TEXT_MAX);
-      this.cut = true;
     }
     for (const f of this.followers) f(piece);
   }
@@ -24,6 +38,7 @@ export class Growing {
   // From the start again; followers are told null.
   reset(): void {
     this.text = "";
+    this.base = 0;
     for (const f of this.followers) f(null);
   }
 
@@ -51,6 +66,7 @@ export class Call {
   thinkingMs: number | null = null;
   cut = false;
   shown = true;
+  adopted = false; // its text is read by somebody, and comes from no channel
   missed = 0;
   began = performance.now(); // the request, by our clock
   thoughtAt = 0; // when thinking was first seen
@@ -84,6 +100,12 @@ function text(v: unknown): string {
   return typeof v === "string" ? v : "";
 }
 
+function grow(to: Growing, { data }: Message): void {
+  const at = number(data.at);
+  if (at === null) to.add(text(data.text));
+  else to.put(text(data.text), at);
+}
+
 export class Board {
   readonly changes = new Cell(0); // calls came or went
   private byId = new Map<string, Call>();
@@ -111,6 +133,7 @@ export class Board {
   adopt(id: string, channel: string): Call {
     const c = this.find(id, channel);
     c.channel = channel;
+    c.adopted = true;
     c.reasoning.reset();
     c.answer.reset();
     return c;
@@ -130,14 +153,14 @@ export class Board {
   }
 
   // Whether the message was about a call. A call is told on several channels: its text is taken from
-  // the one that told of it first.
+  // all that say where a piece of it begins, else from the one that told of it first.
   take(m: Message): boolean {
     if (m.type === "gap") return this.gap(m);
     const handle = handlers[m.type];
     const id = text(m.data.interaction_id);
     if (!handle || !id) return false;
     const c = this.find(id, m.channel);
-    if (m.type.endsWith("_delta") && m.channel !== c.channel) return true;
+    if (m.type.endsWith("_delta") && m.channel !== c.channel && (c.adopted || number(m.data.at) === null)) return true;
     c.session = text(m.data.session_id) || c.session;
     handle(c, m);
     c.touch();
@@ -175,17 +198,17 @@ const handlers: Record<string, (c: Call, m: Message) => void> = {
     c.cut = Boolean(data.cut) && data.cut !== "none";
     if (typeof data.shown === "boolean") c.shown = data.shown;
   },
-  reasoning_delta(c, { data }) {
+  reasoning_delta(c, m) {
     if (c.state === "waiting") c.state = "thinking";
     c.thoughtAt ||= performance.now();
-    c.reasoning.add(text(data.text));
+    grow(c.reasoning, m);
   },
-  answer_delta(c, { data }) {
+  answer_delta(c, m) {
     if (c.state === "thinking" || c.state === "waiting") {
       if (c.thoughtAt) c.thinkingMs ??= performance.now() - c.began;
       c.state = "answering";
     }
-    c.answer.add(text(data.text));
+    grow(c.answer, m);
   },
   llm_interaction(c, { data }) {
     c.state = "done";

@@ -37,12 +37,18 @@ static void feed(struct sha256 *h, str s)
     sha256_feed(h, s);
 }
 
+/* What is masked in the log is masked in the key: a run that goes on from the log asks the same as
+ * the one that wrote it. */
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
 {
     uint8_t digest[SHA256_SIZE];
     char hex[SHA256_HEX_SIZE];
     struct sha256 h;
+    struct buf masked;
 
+    buf_init(&masked, 2 * asked.n + 65536);
+    if (r->o->mask && asked.n && mask_json(r->o->mask, asked, &masked, NULL))
+        asked = buf_str(&masked);
     sha256_init(&h);
     feed(&h, r->o->run);
     feed(&h, (str){(const char *)&seq, sizeof seq});
@@ -50,11 +56,12 @@ str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
     feed(&h, name);
     feed(&h, asked);
     sha256_finish(&h, digest);
+    buf_release(&masked);
     return arena_dup(r->arena, str_slice(sha256_hex(digest, hex), 0, KEY_HEX));
 }
 
 /* By seq, ascending. */
-static struct agent_effect *find(struct run *r, int64_t seq)
+struct agent_effect *effect_at(const struct run *r, int64_t seq)
 {
     size_t low = 0, high = r->logged_count;
 
@@ -69,17 +76,28 @@ static struct agent_effect *find(struct run *r, int64_t seq)
     return low < r->logged_count && r->logged[low].seq == seq ? &r->logged[low] : NULL;
 }
 
+bool effect_missing(struct run *r, int64_t seq)
+{
+    struct err e;
+
+    err_set(&e, ERR_NOT_FOUND, "the log of this run ends before effect %lld", (long long)seq);
+    return run_break(r, &e);
+}
+
+bool effect_logged(const struct run *r, int64_t seq)
+{
+    return effect_at(r, seq) != NULL;
+}
+
 enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out)
 {
-    struct agent_effect *f = find(r, seq);
+    struct agent_effect *f = effect_at(r, seq);
     struct err e;
 
     *out = f;
     if (!f) {
-        if (!r->o->replay)
-            return KNOWN_NOT;
-        err_set(&e, ERR_NOT_FOUND, "the log of this run ends before effect %lld", (long long)seq);
-        run_break(r, &e);
+        if (r->o->replay)
+            (void)effect_missing(r, seq);
         return KNOWN_NOT;
     }
     if (!str_eq(f->kind, kind) || !str_eq(f->key, key)) {
@@ -109,12 +127,47 @@ bool effect_put(struct run *r, const struct agent_effect *effects, size_t n)
 
 /* ---- a person's word ---- */
 
+static struct agent_effect *find_question(struct agent_effect *all, size_t n, int64_t seq)
+{
+    for (size_t i = 0; i < n; i++)
+        if (all[i].seq == seq && str_eq(all[i].kind, STR("approval")))
+            return &all[i];
+    return NULL;
+}
+
+static void word_write(struct buf *out, enum agent_word word, str arguments, str who,
+                       int64_t now_us)
+{
+    static const char *const words[] = {"approve", "deny", "change"};
+
+    buf_printf(out, "{\"word\":\"%s\",\"who\":", words[word]);
+    (void)json_quote(out, who);
+    if (word == AGENT_CHANGE) {
+        buf_add(out, STR(",\"arguments\":"));
+        (void)json_quote(out, arguments);
+    }
+    buf_printf(out, ",\"at_us\":%lld}", (long long)now_us);
+}
+
+/* First the run runs again, then there is the word: if the process ends in between, the run is
+ * taken up at the next start and waits once more. */
+static bool wake_row(struct agent_log *log, str run, struct arena *a, int64_t now_us, struct err *e)
+{
+    struct agent_row row;
+
+    if (!agent_log_run_get(log, run, a, &row, e))
+        return false;
+    if (!str_eq(row.status, STR("waiting")))
+        return true;
+    row.status = STR("running");
+    row.updated_us = now_us;
+    return agent_log_run_put(log, &row, e);
+}
+
 bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
                   str who, int64_t now_us, struct err *e)
 {
-    static const char *const words[] = {"approve", "deny", "change"};
-    struct agent_effect *all, *f = NULL;
-    struct agent_effect done;
+    struct agent_effect *all, *f = NULL, done;
     struct arena a;
     struct buf out;
     size_t n = 0;
@@ -123,27 +176,23 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word w
     arena_init(&a, (size_t)1 << 30);
     buf_init(&out, TOOL_RESULT_MAX);
     ok = agent_log_read(log, run, &a, &all, &n, e);
-    for (size_t i = 0; ok && i < n; i++)
-        if (all[i].seq == seq && str_eq(all[i].kind, STR("approval")))
-            f = &all[i];
-    if (ok && !f)
+    if (ok && !(f = find_question(all, n, seq)))
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
-    else if (ok && f->state == AGENT_DONE)
+    if (ok && f->state == AGENT_DONE)
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
-    if (ok && f) {
-        buf_printf(&out, "{\"word\":\"%s\",\"who\":", words[word]);
-        (void)json_quote(&out, who);
-        if (word == AGENT_CHANGE) {
-            buf_add(&out, STR(",\"arguments\":"));
-            (void)json_quote(&out, arguments);
-        }
-        buf_add_c(&out, '}');
+    ok = ok && wake_row(log, run, &a, now_us, e);
+    if (ok) {
+        word_write(&out, word, arguments, who, now_us);
         done = *f;
         done.state = AGENT_DONE;
         done.result = buf_str(&out);
         done.ended_us = now_us;
-        ok = buf_ok(&out, "the answer", e) && agent_log_put(log, &done, 1, e);
+        ok = buf_ok(&out, "the answer", e) && agent_log_put(log, &done, 1, e) &&
+             agent_log_read(log, run, &a, &all, &n, e);
     }
+    /* Of two words at once the first stays. */
+    if (ok && (!(f = find_question(all, n, seq)) || !str_eq(f->result, buf_str(&out))))
+        ok = err_set(e, ERR_INPUT, "this call was decided on already");
     buf_release(&out);
     arena_release(&a);
     return ok;

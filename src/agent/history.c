@@ -32,15 +32,37 @@ void history_text(struct history *h, const char *role, str text)
     buf_add_c(&h->json, '}');
 }
 
-static void put_call(struct buf *out, const struct ask_call *c)
+static void put_call(struct buf *out, const struct ask_call *c, str arguments)
 {
     buf_add(out, STR("{\"id\":"));
     (void)json_quote(out, c->id);
     buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
     (void)json_quote(out, c->name);
     buf_add(out, STR(",\"arguments\":"));
-    (void)json_quote(out, c->arguments.n ? c->arguments : STR("{}"));
+    (void)json_quote(out, arguments);
     buf_add(out, STR("}}"));
+}
+
+/* Some hosts refuse a history in which arguments are no JSON object, which a model may well have
+ * written: then what it wrote stands in one. */
+static void put_sent(struct buf *out, const struct ask_call *c)
+{
+    struct json doc;
+    struct buf in;
+    struct err e;
+
+    json_init(&doc);
+    buf_init(&in, out->size_max);
+    if (!c->arguments.n) {
+        buf_add(&in, STR("{}"));
+    } else if (!json_parse(&doc, c->arguments, &e) || json_root(&doc)->kind != JSON_OBJECT) {
+        buf_add(&in, STR("{\"arguments\":"));
+        (void)json_quote(&in, c->arguments);
+        buf_add_c(&in, '}');
+    }
+    put_call(out, c, in.n ? buf_str(&in) : c->arguments);
+    buf_release(&in);
+    json_release(&doc);
 }
 
 void history_reply(struct history *h, const struct ask_reply *r)
@@ -53,7 +75,7 @@ void history_reply(struct history *h, const struct ask_reply *r)
         buf_add(&h->json, STR("null"));
     for (size_t i = 0; i < r->call_count; i++) {
         buf_add(&h->json, i ? STR(",") : STR(",\"tool_calls\":["));
-        put_call(&h->json, &r->calls[i]);
+        put_sent(&h->json, &r->calls[i]);
     }
     buf_add(&h->json, r->call_count ? STR("]}") : STR("}"));
 }
@@ -91,7 +113,7 @@ void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
     buf_add(out, STR(",\"calls\":["));
     for (size_t i = 0; i < r->call_count; i++) {
         buf_add(out, i ? STR(",") : STR(""));
-        put_call(out, &r->calls[i]);
+        put_call(out, &r->calls[i], r->calls[i].arguments);
     }
     buf_printf(out,
                "],\"stop\":%d,\"input\":%lld,\"output\":%lld,\"thought\":%lld,\"cost_usd\":%.17g}",

@@ -1,36 +1,13 @@
 /* log.c - see log.h.
  *
  * One writer thread takes all that waits, puts it in one durable transaction and wakes those who
- * wait; while it does, the next batch gathers. Readers have a connection of their own.
+ * wait; while it does, the next batch gathers. Readers have a connection of their own: log_read.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/log.h"
-
-#include <pthread.h>
-
-#include "store/db.h"
+#include "agent/log_in.h"
 
 #define BATCH_MAX 512
-#define READ_MAX 100000u
-
-struct wait {
-    const struct agent_effect *effects; /* or NULL: a run */
-    size_t n;
-    const struct agent_row *row;
-    struct wait *next;
-    bool over, ok;
-    struct err err;
-};
-
-struct agent_log {
-    struct db *writer, *reader;
-    pthread_t thread;
-    pthread_mutex_t lock, read_lock;
-    pthread_cond_t work, done;
-    struct wait *first, *last;
-    bool stop;
-};
 
 static const char put_effect[] =
     "INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, failed, "
@@ -164,12 +141,13 @@ static void *write_all(void *arg)
     return NULL;
 }
 
-bool agent_log_open(str url, struct agent_log **out, struct err *e)
+static bool open_log(str url, bool write, struct agent_log **out, struct err *e)
 {
     struct agent_log *l = base_alloc(sizeof *l);
 
     memset(l, 0, sizeof *l);
-    if (!db_open(url, DB_WRITE, &l->writer, e) || !db_open(url, DB_READ, &l->reader, e)) {
+    if ((write && !db_open(url, DB_WRITE, &l->writer, e)) ||
+        !db_open(url, DB_READ, &l->reader, e)) {
         db_close(l->writer);
         free(l);
         return false;
@@ -178,10 +156,20 @@ bool agent_log_open(str url, struct agent_log **out, struct err *e)
     pthread_mutex_init(&l->read_lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
-    if (pthread_create(&l->thread, NULL, write_all, l) != 0)
+    if (write && pthread_create(&l->thread, NULL, write_all, l) != 0)
         base_die("no thread could be started");
     *out = l;
     return true;
+}
+
+bool agent_log_open(str url, struct agent_log **out, struct err *e)
+{
+    return open_log(url, true, out, e);
+}
+
+bool agent_log_open_read(str url, struct agent_log **out, struct err *e)
+{
+    return open_log(url, false, out, e);
 }
 
 void agent_log_close(struct agent_log *l)
@@ -192,7 +180,8 @@ void agent_log_close(struct agent_log *l)
     l->stop = true;
     pthread_cond_signal(&l->work);
     pthread_mutex_unlock(&l->lock);
-    pthread_join(l->thread, NULL);
+    if (l->writer)
+        pthread_join(l->thread, NULL);
     db_close(l->writer);
     db_close(l->reader);
     pthread_mutex_destroy(&l->lock);
@@ -204,6 +193,8 @@ void agent_log_close(struct agent_log *l)
 
 static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
 {
+    if (!l->writer)
+        return err_set(e, ERR_SYSTEM, "the log is open to be read only");
     pthread_mutex_lock(&l->lock);
     if (l->last)
         l->last->next = w;
@@ -231,139 +222,4 @@ bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct 
     struct wait w = {.row = row};
 
     return wait_for(l, &w, e);
-}
-
-/* ---- reading ---- */
-
-struct list {
-    struct arena *arena;
-    union {
-        struct agent_effect *effects;
-        struct agent_row *rows;
-    } u;
-    size_t n, max;
-};
-
-static str text_of(struct arena *a, const struct db_value *v)
-{
-    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
-}
-
-static bool on_effect(void *ctx, const struct db_value *c, size_t n)
-{
-    struct list *l = ctx;
-    struct agent_effect *grown;
-
-    (void)n;
-    if (l->n == l->max) {
-        l->max = l->max ? 2 * l->max : 32;
-        grown = arena_zero(l->arena, l->max, sizeof *grown);
-        if (l->n)
-            memcpy(grown, l->u.effects, l->n * sizeof *grown);
-        l->u.effects = grown;
-    }
-    l->u.effects[l->n++] = (struct agent_effect){
-        .run = text_of(l->arena, &c[0]),
-        .seq = c[1].i,
-        .kind = text_of(l->arena, &c[2]),
-        .name = text_of(l->arena, &c[3]),
-        .key = text_of(l->arena, &c[4]),
-        .request = text_of(l->arena, &c[5]),
-        .result = text_of(l->arena, &c[6]),
-        .failed = c[7].i != 0,
-        .state = c[8].i ? AGENT_DONE : AGENT_INTENT,
-        .started_us = c[9].i,
-        .ended_us = c[10].type == DB_INT ? c[10].i : -1,
-    };
-    return l->n < READ_MAX;
-}
-
-static bool on_row(void *ctx, const struct db_value *c, size_t n)
-{
-    struct list *l = ctx;
-    struct agent_row *grown;
-
-    (void)n;
-    if (l->n == l->max) {
-        l->max = l->max ? 2 * l->max : 8;
-        grown = arena_zero(l->arena, l->max, sizeof *grown);
-        if (l->n)
-            memcpy(grown, l->u.rows, l->n * sizeof *grown);
-        l->u.rows = grown;
-    }
-    l->u.rows[l->n++] = (struct agent_row){
-        .id = text_of(l->arena, &c[0]),
-        .app = text_of(l->arena, &c[1]),
-        .session_id = text_of(l->arena, &c[2]),
-        .status = text_of(l->arena, &c[3]),
-        .reason = text_of(l->arena, &c[4]),
-        .input = text_of(l->arena, &c[5]),
-        .result = text_of(l->arena, &c[6]),
-        .created_us = c[7].i,
-        .updated_us = c[8].i,
-    };
-    return l->n < READ_MAX;
-}
-
-static bool read_list(struct agent_log *l, const char *sql, str arg, struct db_rows rows,
-                      struct err *e)
-{
-    struct db_value args[] = {db_text(arg)};
-    bool ok;
-
-    pthread_mutex_lock(&l->read_lock);
-    ok = db_query(l->reader, sql, args, 1, rows, e);
-    pthread_mutex_unlock(&l->read_lock);
-    return ok;
-}
-
-bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_effect **out,
-                    size_t *n, struct err *e)
-{
-    struct list list = {.arena = a};
-
-    if (!read_list(l,
-                   "SELECT run_id, seq, kind, name, effect_key, request, result, failed, state,"
-                   " started_us, ended_us FROM agent_effects WHERE run_id = $1 ORDER BY seq",
-                   run,
-                   (struct db_rows){on_effect, &list},
-                   e))
-        return false;
-    *out = list.u.effects;
-    *n = list.n;
-    return true;
-}
-
-#define RUN_COLUMNS                                                                                \
-    "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us"        \
-    " FROM agent_runs"
-
-bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
-                       struct err *e)
-{
-    struct list list = {.arena = a};
-
-    if (!read_list(l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){on_row, &list}, e))
-        return false;
-    if (!list.n)
-        return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
-    *out = list.u.rows[0];
-    return true;
-}
-
-bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,
-                          size_t *n, struct err *e)
-{
-    struct list list = {.arena = a};
-
-    if (!read_list(l,
-                   RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
-                               " ORDER BY created_us, run_id",
-                   app,
-                   (struct db_rows){on_row, &list},
-                   e))
-        return false;
-    *out = list.u.rows;
-    *n = list.n;
-    return true;
 }

@@ -45,6 +45,8 @@ struct agent_row {
 };
 
 bool agent_log_open(str url, struct agent_log **out, struct err *e) MUST_USE;
+/* To look at only, also while another process writes: puts fail. */
+bool agent_log_open_read(str url, struct agent_log **out, struct err *e) MUST_USE;
 void agent_log_close(struct agent_log *l); /* NULL: nothing */
 
 bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size_t n,
@@ -57,6 +59,21 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
 /* ERR_NOT_FOUND if there is none. */
 bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
                        struct err *e) MUST_USE;
+/* The question that a run waits with: an approval without its word. ERR_NOT_FOUND if there is
+ * none. */
+bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct agent_effect *out,
+                        struct err *e) MUST_USE;
+
+#define AGENT_LIST_MAX 1000
+
+/* Empty: whatever it is. `key`: only runs whose session is on record as that key's. */
+struct agent_filter {
+    str id, status, app, key;
+    size_t offset, count_max; /* 0: AGENT_LIST_MAX */
+};
+/* Newest first, without input and result. */
+bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
+                    struct agent_row **out, size_t *n, struct err *e) MUST_USE;
 /* Those that were running when the process ended, and of one app if that is not empty; the oldest
  * first. */
 bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,

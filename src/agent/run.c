@@ -27,8 +27,7 @@ const char *agent_end_name(enum agent_end end)
 static bool through_gateway(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
                             struct arena *a, struct ask_reply *reply)
 {
-    (void)cancel; /* the run looks at it between its effects; a call ends by its own time */
-    return ask_wait(ask_begin(ctx, q), a, reply);
+    return ask_wait_for(ask_begin(ctx, q), cancel, a, reply);
 }
 
 struct agent_ask agent_ask_gateway(struct gateway_loop *gl)
@@ -130,16 +129,33 @@ static bool log_reply(struct run *r, struct agent_effect *f, const struct ask_re
     return put;
 }
 
-static bool ask_now(struct run *r, struct agent_effect *f, str body, struct ask_reply *reply)
+/* The first one has what the run was given before it. */
+static bool put_intent(struct run *r, const struct agent_effect *f)
+{
+    struct agent_effect both[2];
+    struct buf note;
+    bool ok;
+
+    if (!r->looped || f->seq > 0 || r->logged_count || !r->o->log)
+        return effect_put(r, f, 1);
+    both[0] = replay_note(r, &note);
+    both[1] = *f;
+    ok = effect_put(r, both, 2);
+    buf_release(&note);
+    return ok;
+}
+
+static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
+                    struct ask_reply *reply)
 {
     struct ask_request q = {.body = body,
                             .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
                             .session = r->o->session,
                             .id = STR(""),
-                            .level = r->o->level};
+                            .level = level};
     bool ok;
 
-    if (!effect_put(r, f, 1))
+    if (!put_intent(r, f))
         return false;
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
     if (!ok && run_cancelled(r))
@@ -149,8 +165,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, struct ask_
     return ok || failed(r, &reply->error);
 }
 
-/* One model call, from the log or made. False: the run is over or broken. */
-static bool think(struct run *r, bool tools, struct ask_reply *reply)
+bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
 {
     struct agent_effect *f, fresh = {.run = r->o->run,
                                      .seq = r->seq++,
@@ -160,19 +175,18 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
                                      .result = STR(""),
                                      .started_us = run_now_us(r)};
     struct chat_error error;
-    struct buf body;
     struct err e;
     enum known known;
     bool ok = false;
 
-    buf_init(&body, BODY_MAX);
-    body_write(r, &body, tools);
-    fresh.key = effect_key(r, fresh.seq, fresh.kind, fresh.name, buf_str(&body));
+    fresh.key = effect_key(r, fresh.seq, fresh.kind, fresh.name, body);
     known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
     if (r->broken) {
         ok = false;
+    } else if (known != KNOWN_DONE && r->o->replay) {
+        (void)effect_missing(r, fresh.seq);
     } else if (known != KNOWN_DONE) {
-        ok = ask_now(r, &fresh, buf_str(&body), reply);
+        ok = ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
         error_read(r, f->result, &error);
         (void)failed(r, &error);
@@ -183,9 +197,20 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
                 (long long)fresh.seq);
         (void)run_break(r, &e);
     }
-    buf_release(&body);
     if (ok)
         count_usage(r, reply);
+    return ok;
+}
+
+static bool think(struct run *r, bool tools, struct ask_reply *reply)
+{
+    struct buf body;
+    bool ok;
+
+    buf_init(&body, BODY_MAX);
+    body_write(r, &body, tools);
+    ok = run_think(r, buf_str(&body), r->o->level, reply);
+    buf_release(&body);
     return ok;
 }
 
@@ -199,13 +224,33 @@ static bool over(struct run *r, const char *reason, str detail)
     return false;
 }
 
-static bool within(struct run *r)
+/* Time and a cancel are not in the log: a replay ends there as the run did. */
+static bool ended_here(struct run *r)
+{
+    struct agent_effect *next = effect_at(r, r->seq);
+
+    if (!r->o->replay || (next && next->state == AGENT_DONE))
+        return false;
+    if (str_eq(r->was, STR("time_limit_exceeded"))) {
+        (void)over(r, "time_limit_exceeded", STR("as recorded"));
+        return true;
+    }
+    if (!str_eq(r->was, STR("cancelled")))
+        return false;
+    r->out->end = AGENT_CANCELLED;
+    r->out->reason = STR("cancelled");
+    return true;
+}
+
+bool run_within(struct run *r)
 {
     const struct agent_limits *l = &r->o->limits;
     int64_t used = r->out->input_tokens + r->out->output_tokens;
     int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
     int64_t ms = (run_now_us(r) - r->created_us) / 1000;
 
+    if (ended_here(r))
+        return false;
     if (run_cancelled(r)) {
         failed(r, &(struct chat_error){.message = STR("the run was cancelled")});
         return false;
@@ -224,7 +269,9 @@ static bool within(struct run *r)
                     "cost_limit_exceeded",
                     arena_printf(
                         r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
-    if (l->time_ms && ms >= 0 && (uint64_t)ms >= l->time_ms)
+    /* What the log has was done in time: a run that is resumed goes the way it went. */
+    if (l->time_ms && !r->o->replay && ms >= 0 && (uint64_t)ms >= l->time_ms &&
+        !effect_logged(r, r->seq))
         return over(r,
                     "time_limit_exceeded",
                     arena_printf(r->arena, "the run took %lld ms", (long long)ms));
@@ -268,7 +315,7 @@ static bool turn(struct run *r, unsigned *nudges)
 {
     struct ask_reply reply;
 
-    if (!within(r) || !think(r, true, &reply))
+    if (!run_within(r) || !think(r, true, &reply))
         return false;
     r->out->iterations++;
     if (reply.text.n)
@@ -279,6 +326,7 @@ static bool turn(struct run *r, unsigned *nudges)
         history_text(&r->history, "user", str_c(nudge));
         return true;
     }
+    ids_settle(r, &reply);
     history_reply(&r->history, &reply);
     r->reply_id = reply.id;
     if (!turn_act(r, &reply))
@@ -310,7 +358,7 @@ static void conclude(struct run *r)
     r->out->detail = kept.detail;
 }
 
-static bool open_run(struct run *r)
+bool run_open(struct run *r)
 {
     struct agent_row row = {.id = r->o->run,
                             .app = r->o->app,
@@ -329,6 +377,7 @@ static bool open_run(struct run *r)
         return true;
     if (agent_log_run_get(r->o->log, r->o->run, r->arena, &old, &e)) {
         r->created_us = old.created_us;
+        r->was = old.reason;
         r->out->resumed = true;
     } else if (e.code != ERR_NOT_FOUND) {
         return run_break(r, &e);
@@ -347,6 +396,7 @@ static void begin(struct run *r)
     buf_init(&r->tools, BODY_MAX);
     pthread_mutex_init(&r->lock, NULL);
     toolbox_write(r->o->tools, &r->tools);
+    ids_init(r);
     if (r->o->system.n)
         history_text(&r->history, "system", r->o->system);
     history_given(&r->history, r->o->messages);
@@ -394,7 +444,7 @@ static void result_write(const struct run *r, struct buf *out)
                x->over_budget ? "true" : "false");
 }
 
-static bool close_run(struct run *r)
+bool run_close(struct run *r, str told)
 {
     struct agent_row row = {.id = r->o->run,
                             .app = r->o->app,
@@ -412,7 +462,10 @@ static bool close_run(struct run *r)
         return true;
     buf_init(&result, BODY_MAX);
     buf_init(&masked, BODY_MAX);
-    result_write(r, &result);
+    if (told.n)
+        buf_add(&result, told);
+    else
+        result_write(r, &result);
     row.result = buf_str(&result);
     if (r->o->mask && mask_json(r->o->mask, row.result, &masked, NULL))
         row.result = buf_str(&masked);
@@ -426,7 +479,7 @@ static bool close_run(struct run *r)
 bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
                struct err *e)
 {
-    struct run r = {.o = o, .arena = a, .out = out};
+    struct run r = {.o = o, .arena = a, .out = out, .looped = true};
 
     *out = (struct agent_result){.reason = STR(""),
                                  .detail = STR(""),
@@ -434,7 +487,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
                                  .finish = STR(""),
                                  .messages = STR("")};
     begin(&r);
-    if (open_run(&r)) {
+    if (run_open(&r)) {
         tell_begin(&r);
         loop(&r);
         conclude(&r);
@@ -446,11 +499,12 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
         run_break(&r, e);
     }
     if (!r.broken)
-        (void)close_run(&r);
+        (void)run_close(&r, STR(""));
     buf_add_c(&r.history.json, ']');
     out->messages = arena_dup(a, buf_str(&r.history.json));
     history_release(&r.history);
     buf_release(&r.tools);
+    ids_release(&r);
     pthread_mutex_destroy(&r.lock);
     if (r.broken)
         *e = r.err;

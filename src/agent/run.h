@@ -25,9 +25,10 @@
 
 #define AGENT_ITERATIONS 10
 #define AGENT_TOKENS 6000
-#define AGENT_RESULT_SHOWN 16384 /* bytes of a result that the model is shown */
-#define AGENT_OBSERVATION 500    /* characters of one in the trace */
-#define AGENT_REPEATS 3          /* the same calls so often in a row are a loop */
+#define AGENT_RESULT_SHOWN 16384             /* bytes of a result that the model is shown */
+#define AGENT_OBSERVATION 500                /* characters of one in the trace */
+#define AGENT_UNKNOWN_SEQ ((int64_t)1 << 40) /* and that of an effect: asks how that one ended */
+#define AGENT_REPEATS 3                      /* the same calls so often in a row are a loop */
 
 /* Who answers. The reply's texts live in the arena. False: reply->error says why. */
 struct agent_ask {
@@ -65,6 +66,7 @@ struct agent_options {
     struct agent_ask ask;
     struct agent_limits limits;
     bool conclude;           /* at a limit one more call, without tools, for what there is */
+    bool part;               /* of something larger, which tells the record of the session */
     bool keep_reasoning;     /* in the log */
     bool replay;             /* from the log alone: what is not there is an error */
     size_t result_shown;     /* 0: AGENT_RESULT_SHOWN */
@@ -117,6 +119,12 @@ struct agent_result {
 
 bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
                struct err *e) MUST_USE;
+
+/* The run again, from its log alone: the same steps and result, without its application, its tools
+ * or a model. ERR_NOT_FOUND: there is no such run, or its log ends before the run did; then *out
+ * has the steps up to there. */
+bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_result *out,
+                  struct err *e) MUST_USE;
 
 enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
 

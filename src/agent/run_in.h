@@ -1,5 +1,6 @@
-/* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, effect.c
- * the way over the log, tell.c what the record is told.
+/* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, ids.c
+ * their ids, effect.c the way over the log, replay.c what it was given, tell.c what the record is
+ * told, work.c a run without the loop.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,9 +8,10 @@
 
 #include "agent/history.h"
 #include "agent/run.h"
+#include "base/map.h"
 
 #define RUN_STEPS_MAX 4096
-#define RUN_UNKNOWN ((int64_t)1 << 40) /* seq of the question about an effect's end: on top of it */
+#define REPLAY_SEQ (-1) /* of the note with what the run was given */
 
 struct run {
     const struct agent_options *o;
@@ -19,9 +21,12 @@ struct run {
     struct agent_effect *logged; /* what the log had when the run began */
     size_t logged_count;
     int64_t seq; /* of the next effect */
+    bool looped; /* it is a loop, which can be gone over by its log alone */
+    str was;     /* in a replay: the reason of the run's end, as its row has it */
     int64_t created_us;
     struct buf tools; /* JSON of the tools */
     str reply_id;     /* of the model call whose tools run */
+    struct map ids;   /* of calls so far */
     str last_calls;   /* what was called in the turn before, and how often */
     unsigned repeats;
     bool broken; /* the log failed: err says why */
@@ -29,26 +34,54 @@ struct run {
     pthread_mutex_t lock; /* of broken and err, while tools run */
 };
 
+/* ids.c */
+void ids_init(struct run *r);
+void ids_release(struct run *r);
+/* Calls whose ids are empty or were there before get others, and names that no provider takes
+ * become some that all do: the same ones when the run goes over its log again. */
+void ids_settle(struct run *r, struct ask_reply *reply);
+
 /* effect.c */
 enum known { KNOWN_NOT, KNOWN_DONE, KNOWN_BEGUN };
 
 /* What the log says of the effect `seq`; *out is set for DONE and BEGUN. Another key at this place
  * breaks the run: it does not go the way it went. */
 enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out);
+/* What the log has at this place, or NULL. */
+struct agent_effect *effect_at(const struct run *r, int64_t seq);
+/* A replay comes to an end that the run did not have: false. */
+bool effect_missing(struct run *r, int64_t seq);
 /* The same for its key alone: what a digest of the parts is. In the run's arena. */
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked);
 /* False: the run is broken. */
 bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
+/* Whether the log had something there when the run began. */
+bool effect_logged(const struct run *r, int64_t seq);
 bool run_break(struct run *r, const struct err *e);
 int64_t run_now_us(const struct run *r);
 bool run_cancelled(const struct run *r);
+
+/* replay.c: the effect that says what the run was given; its text in `out`, released by the
+ * caller. */
+struct agent_effect replay_note(struct run *r, struct buf *out);
 
 /* tell.c */
 void tell_begin(const struct run *r);
 void tell_end(const struct run *r);
 void tell_tool(const struct run *r, const struct agent_effect *f, str parent, str server);
 
+/* run.c: false if the run is over or broken. */
+bool run_open(struct run *r);
+/* told: its result for the row; "" is made of what is known. */
+bool run_close(struct run *r, str told);
+bool run_within(struct run *r);
+/* One model call, from the log or made. */
+bool run_think(struct run *r, str body, str level, struct ask_reply *reply);
+
 /* turn.c: false if the run is over, broken or waits. */
 bool turn_act(struct run *r, const struct ask_reply *reply);
+/* The same for who has no history: the results, whole, by call. */
+struct agent_done;
+bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out);
 void run_step(struct run *r, str action, str observation, str tool, bool ok);
 str run_cut(struct run *r, str text, size_t size_max, const char *what);

@@ -34,7 +34,7 @@ void tell_begin(const struct run *r)
 {
     struct store_session s = session_of(r);
 
-    if (!r->o->store || !r->o->session.n)
+    if (!r->o->store || !r->o->session.n || r->o->part)
         return;
     s.status = STR("in_progress");
     s.started_us = r->created_us;
@@ -47,7 +47,7 @@ void tell_end(const struct run *r)
     bool well = r->out->end == AGENT_FINISHED || r->out->end == AGENT_STOPPED;
     struct buf text, detail;
 
-    if (!r->o->store || !r->o->session.n || r->out->end == AGENT_WAITING)
+    if (!r->o->store || !r->o->session.n || r->o->part || r->out->end == AGENT_WAITING)
         return;
     s.status = well ? STR("completed") : STR("failed");
     s.completed_us = run_now_us(r);

@@ -20,7 +20,7 @@ struct toolbox *toolbox_new(const struct clock *clock)
     b->clock = clock;
     arena_init(&b->arena, BOX_ARENA_MAX);
     arena_init(&b->cached, CACHE_ARENA_MAX);
-    map_init(&b->by_name, NULL, TOOL_COUNT_MAX);
+    map_init(&b->by_name, NULL, 2 * TOOL_COUNT_MAX);
     map_init(&b->cache, NULL, CACHE_MAX);
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->idle, NULL);
@@ -46,16 +46,45 @@ void toolbox_free(struct toolbox *b)
     free(b);
 }
 
-static bool name_ok(str name)
+/* As it stands where it is JSON Schema; else as it is meant, if that can be told. */
+static bool compile(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
 {
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
+    bool close = (row->row.flags & TOOL_STRICT) != 0, ok;
+    struct buf meant;
+    struct err why;
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              c == '_' || c == '-'))
-            return false;
+    row->schema = schema_new();
+    ok = schema_compile(row->schema, schema, e);
+    if (ok && !close) {
+        row->row.schema = arena_dup(&b->arena, schema);
+        return true;
     }
-    return name.n > 0 && name.n <= 64;
+    row->row.loose = !ok;
+    schema_free(row->schema);
+    row->schema = schema_new();
+    buf_init(&meant, SCHEMA_SIZE_MAX);
+    ok = tool_schema(schema, close, &meant) && schema_compile(row->schema, buf_str(&meant), &why);
+    if (ok)
+        row->row.schema = arena_dup(&b->arena, buf_str(&meant));
+    else if (!row->row.loose)
+        err_set(e, ERR_INPUT, "the schema cannot be closed");
+    buf_release(&meant);
+    if (!ok)
+        schema_free(row->schema);
+    return ok;
+}
+
+static bool name_row(struct toolbox *b, struct box_tool *row, const struct tool *t, struct err *e)
+{
+    str called = tool_called(t->name, &b->arena);
+
+    if (!t->name.n || t->name.n > TOOL_NAME_MAX)
+        return err_set(e, ERR_INPUT, "a tool's name has 1 to %d bytes", TOOL_NAME_MAX);
+    if (map_find(&b->by_name, t->name) || map_find(&b->by_name, called))
+        return err_set(e, ERR_INPUT, "there are two tools \"" STR_FMT "\"", STR_ARG(t->name));
+    row->row.name = arena_dup(&b->arena, t->name);
+    row->row.called = called;
+    return true;
 }
 
 bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
@@ -65,23 +94,16 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
 
     if (b->count == TOOL_COUNT_MAX)
         return err_set(e, ERR_LIMIT, "there are more than %d tools", TOOL_COUNT_MAX);
-    if (!name_ok(t->name))
-        return err_set(e,
-                       ERR_INPUT,
-                       "\"" STR_FMT "\" is no name of a tool: up to 64 of A-Z a-z 0-9 _ -",
-                       STR_ARG(t->name));
-    if (map_find(&b->by_name, t->name))
-        return err_set(e, ERR_INPUT, "there are two tools \"" STR_FMT "\"", STR_ARG(t->name));
-    *row = (struct box_tool){.row = *t, .schema = schema_new()};
-    if (!schema_compile(row->schema, schema, e)) {
-        schema_free(row->schema);
+    *row = (struct box_tool){.row = *t};
+    row->row.loose = false;
+    if (!name_row(b, row, t, e))
+        return false;
+    if (!compile(b, row, schema, e))
         return err_prefix(e, "tool " STR_FMT ": ", STR_ARG(t->name));
-    }
-    row->row.name = arena_dup(&b->arena, t->name);
     row->row.description = arena_dup(&b->arena, t->description);
-    row->row.schema = arena_dup(&b->arena, schema);
     row->row.server = t->server.n ? arena_dup(&b->arena, t->server) : STR("");
-    if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e)) {
+    if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e) ||
+        !map_set(&b->by_name, row->row.called, MAP_PTR(row), e)) {
         schema_free(row->schema);
         return false;
     }
@@ -101,6 +123,12 @@ size_t toolbox_count(const struct toolbox *b)
     return b->count;
 }
 
+const struct tool *toolbox_at(const struct toolbox *b, size_t i)
+{
+    assert(i < b->count);
+    return &b->tools[i].row;
+}
+
 void toolbox_write(const struct toolbox *b, struct buf *out)
 {
     buf_add_c(out, '[');
@@ -109,7 +137,7 @@ void toolbox_write(const struct toolbox *b, struct buf *out)
 
         buf_add(out, i ? STR(",") : STR(""));
         buf_add(out, STR("{\"type\":\"function\",\"function\":{\"name\":"));
-        (void)json_quote(out, t->name);
+        (void)json_quote(out, t->called);
         buf_add(out, STR(",\"description\":"));
         (void)json_quote(out, t->description);
         buf_add(out, STR(",\"parameters\":"));

@@ -26,6 +26,7 @@
 
 #define TOOL_TIMEOUT_MS 12000
 #define TOOL_COUNT_MAX 512
+#define TOOL_NAME_MAX 1024 /* bytes; what the model calls it has at most 64 */
 #define TOOL_RESULT_MAX ((size_t)8 << 20)
 #define TOOL_CALLS_MAX 64 /* carried out at once */
 
@@ -36,6 +37,7 @@ enum tool_flag {
     TOOL_APPROVAL = 8,   /* a person is asked first */
     TOOL_FINISH = 16,    /* its success ends the run, with its arguments as the result */
     TOOL_PURE = 32,      /* quick and without waiting: runs on the caller's thread */
+    TOOL_STRICT = 64,    /* no members but those that the schema names, also where it is silent */
 };
 
 /* What to do when a process ended between the beginning and the end of a call. */
@@ -62,6 +64,9 @@ struct tool {
      * which err_retry is true have failed in passing. Any thread, several at once. */
     bool (*run)(void *ctx, const struct tool_call *call, struct buf *out, struct err *e);
     void *ctx;
+    /* Set by toolbox_add. */
+    str called; /* what the model calls it: the name, or one made of it that every provider takes */
+    bool loose; /* the schema was in the words of a programming language, and was translated */
 };
 
 struct toolbox;
@@ -69,12 +74,19 @@ struct toolbox;
 struct toolbox *toolbox_new(const struct clock *clock); /* lent */
 /* Calls that were given up are waited for. */
 void toolbox_free(struct toolbox *b);
-/* Copies the texts. ERR_INPUT: the name is taken or no name, or the schema does not compile. */
+/* Copies the texts. ERR_INPUT: the name is taken or no name, or the schema does not compile.
+ *
+ * A schema that is no JSON Schema but says "dict", "float" or "ArrayList" is translated (see
+ * tool_schema.c). A name that providers do not take, such as "math.hypot", is called by another in
+ * the request: up to 64 of A-Z a-z 0-9 _ - and a digest of the name, whatever else is in the box.
+ */
 bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e) MUST_USE;
+/* By its name, or by what the model calls it. */
 const struct tool *toolbox_find(const struct toolbox *b, str name);
 /* In the order they were added. */
 void toolbox_write(const struct toolbox *b, struct buf *out);
 size_t toolbox_count(const struct toolbox *b);
+const struct tool *toolbox_at(const struct toolbox *b, size_t i);
 
 /* Whether the arguments, JSON text as a model wrote it, may be given to the tool; `why` says to the
  * model what is wrong and where. No text at all is an empty object. */

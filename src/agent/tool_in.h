@@ -1,4 +1,5 @@
-/* tool_in.h - the box as its own files see it: tool.c the rows, tool_run.c the calls.
+/* tool_in.h - the box as its own files see it: tool.c the rows, tool_schema.c their schemas,
+ * tool_name.c their names, tool_run.c the calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,3 +31,10 @@ struct toolbox {
     struct arena cached;
     struct map cache; /* by name and arguments: str * */
 };
+
+/* A schema as JSON Schema has it, from one in the words of a programming language; if it is to be
+ * closed, objects take no members but those they name. False: it is no JSON object. */
+bool tool_schema(str text, bool close, struct buf *out) MUST_USE;
+/* A name that every provider takes, made from one that some do not; the same in every run. */
+str tool_called(str name, struct arena *a);
+bool tool_name_plain(str name);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/run_in.h"
+#include "agent/work.h"
 
 #include "base/json.h"
 #include "base/repr.h"
@@ -252,9 +253,9 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
     str word = STR("deny");
 
     if (again(c->tool))
-        return true;
+        return !t->r->o->replay || effect_missing(t->r, c->seq);
     if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
-        !ask_person(t, c, c->seq + RUN_UNKNOWN, "unknown", &word))
+        !ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, "unknown", &word))
         return false;
     if (str_eq(word, STR("deny")))
         settle(t,
@@ -304,12 +305,14 @@ static bool intents(struct turn *t)
         known = effect_find(t->r, c->seq, STR("tool"), fresh[n].key, &f);
         if (t->r->broken)
             return false;
-        if (known == KNOWN_DONE)
+        if (known == KNOWN_DONE) {
             settle(t, c, !f->failed, f->result);
-        else if (known == KNOWN_NOT)
+            t->r->out->tool_calls++;
+        } else if (known == KNOWN_NOT) {
             n++;
-        else if (!unknown_end(t, c))
+        } else if (!unknown_end(t, c)) {
             return false;
+        }
     }
     return effect_put(t->r, fresh, n);
 }
@@ -401,6 +404,13 @@ static void carry_out(struct turn *t, bool finishing)
 
 /* ---- what the model is told ---- */
 
+static void step_of(struct run *r, const struct turn_call *c)
+{
+    str name = c->tool ? c->tool->name : c->asked->name;
+
+    run_step(r, action_of(r, name, c->arguments), c->result, name, c->ok);
+}
+
 static bool tell(struct turn *t)
 {
     struct run *r = t->r;
@@ -412,7 +422,7 @@ static bool tell(struct turn *t)
 
         history_result(
             &r->history, c->asked->id, run_cut(r, c->result, shown, "the whole is on record"));
-        run_step(r, action_of(r, c->asked->name, c->arguments), c->result, c->asked->name, c->ok);
+        step_of(r, c);
         if (c->ok && (c->tool->flags & TOOL_FINISH) && on) {
             on = false;
             r->out->end = AGENT_FINISHED;
@@ -422,26 +432,47 @@ static bool tell(struct turn *t)
     return on;
 }
 
-bool turn_act(struct run *r, const struct ask_reply *reply)
+static bool turn_run(struct turn *t, const struct ask_reply *reply)
 {
-    struct turn t = {.r = r, .n = reply->call_count};
+    struct run *r = t->r;
 
-    t.calls = arena_zero(r->arena, t.n + 1, sizeof *t.calls);
-    for (size_t i = 0; i < t.n; i++) {
-        struct turn_call *c = &t.calls[i];
+    t->n = reply->call_count;
+    t->calls = arena_zero(r->arena, t->n + 1, sizeof *t->calls);
+    for (size_t i = 0; i < t->n; i++) {
+        struct turn_call *c = &t->calls[i];
 
         c->asked = &reply->calls[i];
         c->arguments = c->asked->arguments.n ? c->asked->arguments : STR("{}");
         if (i < TOOL_CALLS_MAX)
-            check(&t, c);
+            check(t, c);
         else
-            settle(&t, c, false, error_result(r, STR("too many calls in one turn: not run")));
+            settle(t, c, false, error_result(r, STR("too many calls in one turn: not run")));
     }
-    if (!approvals(&t) || !intents(&t))
+    if (!approvals(t) || !intents(t))
         return false;
-    carry_out(&t, false);
-    carry_out(&t, true); /* with what the others have found */
-    if (r->broken)
+    carry_out(t, false);
+    carry_out(t, true); /* with what the others have found */
+    return !r->broken;
+}
+
+bool turn_act(struct run *r, const struct ask_reply *reply)
+{
+    struct turn t = {.r = r};
+
+    return turn_run(&t, reply) && tell(&t);
+}
+
+bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out)
+{
+    struct turn t = {.r = r};
+
+    if (!turn_run(&t, reply))
         return false;
-    return tell(&t);
+    for (size_t i = 0; i < t.n; i++) {
+        const struct turn_call *c = &t.calls[i];
+
+        out[i] = (struct agent_done){.tool = c->tool, .ok = c->ok, .result = c->result};
+        step_of(r, c);
+    }
+    return true;
 }

@@ -160,7 +160,7 @@ str history_line(struct arena *a, str text, size_t width_max)
     return out;
 }
 
-void history_text(struct cli *cli, str text, const char *indent)
+void history_show_text(struct cli *cli, str text, const char *indent)
 {
     bool fresh = true;
 

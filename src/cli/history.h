@@ -60,7 +60,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
 
 /* Whatever is in it, it is one line, or many, that a terminal shows and does not obey. */
 str history_line(struct arena *a, str text, size_t width_max);
-void history_text(struct cli *cli, str text, const char *indent);
+void history_show_text(struct cli *cli, str text, const char *indent);
 str history_member(struct history *h, const struct json_node *v, const char *name);
 int64_t history_number(struct history *h, const struct json_node *v, const char *name);
 /* "2024-02-29 23:59:59" of microseconds. */

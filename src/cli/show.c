@@ -20,7 +20,7 @@ static void part(struct history *h, struct cli *cli, const struct json_node *v, 
         return;
     file_out_printf(&cli->out, "  %s%s%s\n", cli_bold(cli), title, cli_plain(cli));
     file_out_add(&cli->out, str_c(dim ? cli_dim(cli) : ""));
-    history_text(cli, text, "    ");
+    history_show_text(cli, text, "    ");
     file_out_add(&cli->out, str_c(dim ? cli_plain(cli) : ""));
 }
 

@@ -10,6 +10,7 @@
 #define ARENA_MAX ((size_t)256 << 20)
 #define TEXT_MAX ((size_t)32 << 20)
 #define CALLS_MAX 256
+#define LOOK_NS 20000000L
 
 struct ask {
     struct gateway_loop *gl;
@@ -281,14 +282,48 @@ static void give(struct ask *a, struct arena *arena, struct ask_reply *out)
     out->error.code = arena_dup(arena, a->error.code);
 }
 
+/* Until the next look at whether it is to be cancelled. Under the lock. */
+static void wait_a_little(struct ask *a)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_cond_timedwait(&a->changed, &a->lock, &until);
+}
+
+static void wait_over(struct ask *a, const _Atomic bool *cancel)
+{
+    pthread_mutex_lock(&a->lock);
+    while (!a->over || a->cancelling) {
+        if (!cancel || a->cancelled) {
+            pthread_cond_wait(&a->changed, &a->lock);
+        } else if (!atomic_load(cancel)) {
+            wait_a_little(a);
+        } else {
+            pthread_mutex_unlock(&a->lock);
+            ask_cancel(a);
+            pthread_mutex_lock(&a->lock);
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
 bool ask_wait(struct ask *a, struct arena *arena, struct ask_reply *reply)
+{
+    return ask_wait_for(a, NULL, arena, reply);
+}
+
+bool ask_wait_for(struct ask *a, const _Atomic bool *cancel, struct arena *arena,
+                  struct ask_reply *reply)
 {
     bool ok;
 
-    pthread_mutex_lock(&a->lock);
-    while (!a->over || a->cancelling)
-        pthread_cond_wait(&a->changed, &a->lock);
-    pthread_mutex_unlock(&a->lock);
+    wait_over(a, cancel);
     if (buf_full(&a->text) || buf_full(&a->reasoning))
         fail(a, 502, "too_large", STR("the reply is too large"));
     give(a, arena, reply);

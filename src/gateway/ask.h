@@ -48,3 +48,6 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r);
 void ask_cancel(struct ask *a);
 /* False: reply->error says why. What is in the reply lives in the arena. */
 bool ask_wait(struct ask *a, struct arena *arena, struct ask_reply *reply) MUST_USE;
+/* The same, and the call is cancelled once *cancel is true; NULL: never. */
+bool ask_wait_for(struct ask *a, const _Atomic bool *cancel, struct arena *arena,
+                  struct ask_reply *reply) MUST_USE;

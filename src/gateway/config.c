@@ -218,7 +218,8 @@ static bool build(struct config_build *b)
         return config_wrong(b, json_find(doc, root, STR("tls")), "cert and key belong together");
     if (!config_providers_read(b, json_find(doc, root, STR("providers"))) ||
         !config_keys_read(b, json_find(doc, root, STR("keys"))) ||
-        !config_mask_read(b, json_find(doc, root, STR("data_masking"))))
+        !config_mask_read(b, json_find(doc, root, STR("data_masking"))) ||
+        !config_apps_read(b, root))
         return false;
     check_reach(b, root);
     return true;

@@ -87,6 +87,38 @@ struct config_key {
 
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
+/* What the applications are told (src/apps); files are as written, from where the process runs. */
+struct config_incidents {
+    str agents, runbooks; /* a file, a folder; no agents: there is no such application */
+    str model;            /* "": the first provider's first */
+    unsigned max_concurrent, max_queue;
+    uint64_t timeout_ms; /* of one investigation */
+    str *domains;        /* that runbooks may be fetched from */
+    size_t domain_count;
+};
+
+enum config_search { CONFIG_SEARCH_MODEL, CONFIG_SEARCH_BM25 };
+
+struct config_document {
+    str id, file;
+};
+
+struct config_policy {
+    struct config_document *documents; /* none: there is no such application */
+    size_t document_count;
+    enum config_search search;
+    str model;
+    bool use_llm, shadow, fallback;   /* react_use_llm_controller, ... */
+    double ab_ratio, prompt_ab_ratio; /* 0 to 1 */
+    str ab_salt;
+    bool optimize; /* a run is started, not only proposed, when quality falls */
+};
+
+struct config_orders {
+    str menu; /* a file; "": there is no such application */
+    str model;
+};
+
 struct config {
     str path;
     str listen_host;
@@ -118,6 +150,9 @@ struct config {
     unsigned breaker_failures; /* in a row; 5 */
     uint64_t breaker_ms;       /* open so long; 30 s */
     enum log_level log_level;
+    struct config_incidents incidents;
+    struct config_policy policy;
+    struct config_orders orders;
     str *warnings; /* "FILE:LINE: path: words" */
     size_t warning_count;
     struct config_source *source; /* where values came from, for config_print */

@@ -15,6 +15,7 @@
 #define CONFIG_KEYS_MAX 4096
 #define CONFIG_MODELS_MAX 4096
 #define CONFIG_WARNINGS_MAX 1024
+#define CONFIG_DOCUMENTS_MAX 1024
 #define CONFIG_TOKENS_MAX (1 << 24)
 #define CONFIG_MS_MAX (24.0 * 3600 * 1000)
 
@@ -93,5 +94,7 @@ void config_row_show(const struct config_row *row, const void *from, struct buf 
 void config_mask_url(str url, struct buf *out);
 
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* The lists of the applications' sections. */
+bool config_apps_read(struct config_build *b, const struct json_node *root) MUST_USE;
 bool config_mask_read(struct config_build *b, const struct json_node *v) MUST_USE;
 bool config_keys_read(struct config_build *b, const struct json_node *v) MUST_USE;

@@ -291,6 +291,10 @@ static void put_top(struct printer *p, const struct json_node *root)
             put_as_given(p, member(p, root, "data_masking"), "pattern_groups", 1);
             put_as_given(p, member(p, root, "data_masking"), "custom_patterns", 1);
         }
+        if (str_eq(head, STR("incidents")))
+            put_as_given(p, member(p, root, "incidents"), "runbook_domains", 1);
+        if (str_eq(head, STR("policy")))
+            put_as_given(p, member(p, root, "policy"), "documents", 1);
         i += n - 1;
     }
 }

@@ -63,6 +63,15 @@
     "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'drain':" MEASURE "," \
     "'keepalive':" MEASURE)
 
+#define INCIDENTS OBJECT( \
+    "'agents':" TEXT ",'runbooks':" TEXT ",'model':" TEXT ",'max_concurrent_alerts':" COUNT "," \
+    "'max_queue_size':" COUNT ",'timeout':" MEASURE ",'runbook_domains':" NAMES)
+#define POLICY OBJECT( \
+    "'documents':" OBJECTS(NAME) ",'search':" ONE_OF("'model','bm25'") ",'model':" TEXT "," \
+    "'react_use_llm_controller':" FLAG ",'react_shadow_mode':" FLAG "," \
+    "'react_fallback_enabled':" FLAG ",'react_ab_test_ratio':" AMOUNT "," \
+    "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG)
+
 /* In two, because no literal may be longer than 4095 characters. */
 static const char first[] =
     "{'type':'object','additionalProperties':false,'required':['providers'],'properties':{"
@@ -83,6 +92,9 @@ static const char second[] =
     "'otlp':" OBJECT("'endpoint':" TEXT ",'headers':" OBJECTS(TEXT)) ","
     "'timeouts':" TIMEOUTS ","
     "'body_max':" MEASURE ","
+    "'incidents':" INCIDENTS ","
+    "'policy':" POLICY ","
+    "'orders':" OBJECT("'menu':" TEXT ",'model':" TEXT) ","
     "'breaker':" OBJECT("'failures':" COUNT ",'open':" MEASURE) ","
     "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'"))
     "}}";

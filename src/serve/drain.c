@@ -36,7 +36,7 @@ static void look(void *ctx)
 {
     struct worker *w = ctx;
 
-    if (w->gl.calls == 0 && w->jobs == 0)
+    if (w->gl.calls == 0 && w->jobs == 0 && w->daemon->apps_ended)
         loop_stop(w->gl.loop);
     else
         loop_timer_set(w->gl.loop, &w->look, LOOK_MS);
@@ -112,6 +112,7 @@ void drain_release(struct daemon *d)
 void drain_all(struct daemon *d, uint64_t ms)
 {
     d->draining = true;
+    apps_end(d);
     for (unsigned i = 0; i < d->worker_count; i++) {
         loop_task_init(&d->workers[i].drain, drain, &d->workers[i]);
         loop_post(d->workers[i].gl.loop, &d->workers[i].drain);
@@ -129,4 +130,5 @@ void drain_all(struct daemon *d, uint64_t ms)
     }
     for (unsigned i = 0; i < d->worker_count; i++)
         pthread_join(d->workers[i].thread, NULL);
+    apps_end_wait(d);
 }

@@ -213,6 +213,11 @@ static bool routed(struct exchange *ex)
     bool path_known;
 
     ex->route = route_find(h->method, h->path, &ex->rest, &path_known);
+    if (!path_known) {
+        path_known = apps_route(h->method, h->path, &ex->app, NULL);
+        ex->api |= path_known;
+        ex->route = ex->app.route ? &apps_any : NULL;
+    }
     if (ex->route) {
         ex->wire = wire_get(ex->route->dialect);
         return true;

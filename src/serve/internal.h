@@ -15,6 +15,7 @@
  *   work.c       threads that read the record
  *   history.c    sessions, calls, decisions: questions to the record; history_export.c
  *   threads.c    threads of agents: checkpoints, writes, state
+ *   runs.c       runs of agents; apps.c the routes of the applications
  *   login.c      a key shown once, then a cookie
  *   admin.c      providers, levels, keys, the system; openapi.json
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
@@ -23,6 +24,7 @@
  */
 #pragma once
 
+#include "apps/app.h"
 #include "base/log.h"
 #include "gateway/call.h"
 #include "gateway/gateway.h"
@@ -63,6 +65,12 @@ struct daemon {
     unsigned working;        /* threads of workers */
     struct work *work;       /* NULL: nothing is on record */
     struct threads *threads; /* of agents; likewise */
+    struct agent_log *runs;  /* likewise */
+    struct apps *apps;
+    struct work *hands;      /* threads that answer for the applications */
+    _Atomic bool leave;      /* runs are to stop where they are */
+    _Atomic bool apps_ended; /* nothing of the applications runs any more */
+    pthread_t closer;
     struct login *login;
     int64_t started_ms;
     const char *listen_flag; /* or NULL */
@@ -109,6 +117,7 @@ struct exchange {
     void (*on_gone)(struct exchange *ex);
     void (*on_room)(struct exchange *ex);
     void *job;
+    struct app_match app; /* of a route of an application */
 };
 
 /* routes.c: 404 and 405 are answered here; NULL then. */
@@ -170,6 +179,16 @@ void thread_put_handle(struct exchange *ex);
 void thread_post_handle(struct exchange *ex);
 void thread_delete_handle(struct exchange *ex);
 void checkpoints_handle(struct exchange *ex);
+
+/* runs.c: all runs, and what stands behind the id of one */
+void runs_handle(struct exchange *ex);
+void run_get_handle(struct exchange *ex);
+void run_post_handle(struct exchange *ex);
+/* apps.c: the applications, open before the loops run and closed while they still do. */
+bool apps_begin(struct daemon *d, struct err *e) MUST_USE;
+void apps_end(struct daemon *d);      /* begins to; apps_ended says when it is done */
+void apps_end_wait(struct daemon *d); /* after the loops */
+extern const struct route apps_any;   /* the route of all that they have */
 
 /* admin.c, admin_system.c */
 void providers_handle(struct exchange *ex);

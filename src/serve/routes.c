@@ -4,6 +4,8 @@
  */
 #include "serve/internal.h"
 
+#define METHODS_MAX 256
+
 static const struct route routes[] = {
     {"POST", "/v1/chat/completions", CHAT_OPENAI, false, chat_handle},
     {"POST", "/v1/responses", CHAT_RESPONSES, false, chat_handle},
@@ -20,6 +22,12 @@ static const struct route routes[] = {
     {"GET", "/", CHAT_OPENAI, true, root_handle},
     {"GET", "/sessions", CHAT_OPENAI, true, page_handle},
     {"GET", "/sessions/*", CHAT_OPENAI, true, page_handle},
+    {"GET", "/incidents", CHAT_OPENAI, true, page_handle},
+    {"GET", "/incidents/*", CHAT_OPENAI, true, page_handle},
+    {"GET", "/policy", CHAT_OPENAI, true, page_handle},
+    {"GET", "/orders", CHAT_OPENAI, true, page_handle},
+    {"GET", "/orders/*", CHAT_OPENAI, true, page_handle},
+    {"GET", "/optimize", CHAT_OPENAI, true, page_handle},
     {"GET", "/decisions", CHAT_OPENAI, true, page_handle},
     {"GET", "/reasoning", CHAT_OPENAI, true, page_handle},
     {"GET", "/providers", CHAT_OPENAI, true, page_handle},
@@ -50,6 +58,9 @@ static const struct route routes[] = {
     {"PUT", "/api/v1/threads/*", CHAT_OPENAI, false, thread_put_handle},
     {"POST", "/api/v1/threads/*", CHAT_OPENAI, false, thread_post_handle},
     {"DELETE", "/api/v1/threads/*", CHAT_OPENAI, false, thread_delete_handle},
+    {"GET", "/api/v1/runs", CHAT_OPENAI, false, runs_handle},
+    {"GET", "/api/v1/runs/*", CHAT_OPENAI, false, run_get_handle},
+    {"POST", "/api/v1/runs/*", CHAT_OPENAI, false, run_post_handle},
     {"GET", "/api/v1/usage", CHAT_OPENAI, false, usage_handle},
     {"GET", "/api/v1/reasoning", CHAT_OPENAI, false, reasoning_handle},
     {"GET", "/api/v1/providers", CHAT_OPENAI, false, providers_handle},
@@ -95,10 +106,16 @@ const struct route *route_find(str method, str path, str *rest, bool *path_known
 str route_methods(str path, struct arena *a)
 {
     str all = STR(""), rest;
+    struct app_match m;
+    struct buf methods;
 
     for (size_t i = 0; i < COUNT_OF(routes); i++)
         if (matches(&routes[i], path, &rest))
             all =
                 arena_printf(a, STR_FMT "%s%s", STR_ARG(all), all.n ? ", " : "", routes[i].method);
+    buf_init(&methods, METHODS_MAX);
+    if (all.n == 0 && apps_route(STR(""), path, &m, &methods))
+        all = arena_dup(a, buf_str(&methods));
+    buf_release(&methods);
     return all;
 }

@@ -246,7 +246,7 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
     bool ok;
 
     drain_init(d);
-    ok = daemon_init(d, o, address, e);
+    ok = daemon_init(d, o, address, e) && apps_begin(d, e);
     d->working = d->worker_count;
     for (unsigned i = 0; ok && i < d->worker_count; i++)
         if (pthread_create(&d->workers[i].thread, NULL, drain_work, &d->workers[i]) != 0)
@@ -255,6 +255,7 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
         log_info("listening", LOG_TEXT("address", address), LOG_U64("loops", d->worker_count));
         store_reached(d->gateway.store, str_c(address));
         notify_systemd("READY=1");
+        apps_resume(d->apps);
         if (o->on_ready)
             o->on_ready(o->ctx, str_c(address));
         wait_for_end(d, o, set);
@@ -305,9 +306,12 @@ bool serve_run(const struct serve_options *o, struct err *e)
             d.work = work_new(c->store_url, d.gateway.store, READERS, &log);
             if (!threads_open(c->store_url, &d.threads, e))
                 log_warn("there are no threads", LOG_ERR(e));
+            if (!agent_log_open(c->store_url, &d.runs, e))
+                log_warn("there are no runs", LOG_ERR(e));
         }
         ok = run(&d, o, &set, e);
         work_free(d.work);
+        agent_log_close(d.runs);
         threads_close(d.threads);
         login_free(d.login);
         gateway_release(&d.gateway);

@@ -57,7 +57,9 @@ static void run(struct work *w, unsigned at, struct work_job *j, struct reader *
 {
     struct err e, ignored;
 
-    if (!*r && !reader_open(w->url, r, &e)) {
+    if (w->url.n == 0) {
+        j->run(j, NULL, NULL);
+    } else if (!*r && !reader_open(w->url, r, &e)) {
         *r = NULL;
         j->run(j, NULL, &e);
     } else {

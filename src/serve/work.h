@@ -25,7 +25,8 @@
 struct work;
 
 struct work_job {
-    /* On a thread; r is NULL if there is none to be had, and then e says why. */
+    /* On a thread; r is NULL if there is none to be had, and then e says why, or NULL if the pool
+     * has none at all. */
     void (*run)(struct work_job *j, struct reader *r, const struct err *e);
     void (*done)(struct work_job *j); /* on the loop */
     /* Of the pool. */
@@ -37,7 +38,8 @@ struct work_job {
     uint64_t until_ns;
 };
 
-/* The url and the store are lent until work_free, which waits for what runs. */
+/* The url and the store are lent until work_free, which waits for what runs. Without a url it is a
+ * pool for what has nothing to do with the record, and takes as long as it takes. */
 struct work *work_new(str url, struct store *store, unsigned threads, struct log *log);
 void work_free(struct work *w); /* NULL: nothing */
 bool work_post(struct work *w, struct loop *l, struct work_job *j) MUST_USE;

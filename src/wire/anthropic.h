@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "wire/gather.h"
 #include "wire/patchwork.h"
 
@@ -148,3 +149,16 @@ void anthropic_block_json(const struct wire_encoder *en, const struct gather_blo
 /* Whole bodies: the content is written anew from raw blocks and events. */
 void anthropic_relay_whole(struct wire_encoder *en, const struct wire_frame *f,
                            const struct chat_event *events, size_t n);
+
+/* anthropic_ids.c */
+struct anthropic_ids {
+    struct arena arena;
+    struct map map; /* by id: how many calls and results there were */
+};
+
+void anthropic_ids_init(struct anthropic_ids *ids);
+void anthropic_ids_release(struct anthropic_ids *ids);
+/* The member "id" of a call, and "tool_use_id" of a result; `turn` is the same for the calls of one
+ * turn and for no others. */
+void anthropic_put_call_id(struct anthropic_ids *ids, struct json_out *o, str id, size_t turn);
+void anthropic_put_result_id(struct anthropic_ids *ids, struct json_out *o, str id);

@@ -13,6 +13,8 @@
 
 struct turn {
     struct json_out *o;
+    struct anthropic_ids *ids;
+    size_t at;        /* where the messages of the turn begin */
     const char *role; /* of the message that is to have the next block */
     bool open;        /* its content has begun */
 };
@@ -39,23 +41,6 @@ static void turn_end(struct turn *t)
         json_out_end(t->o);
     }
     t->open = false;
-}
-
-/* Ids are letters, digits, _ and - here; other dialects are freer. */
-static void put_id(struct json_out *o, const char *key, str id)
-{
-    char safe[256];
-    size_t n = id.n < sizeof safe ? id.n : sizeof safe;
-
-    for (size_t i = 0; i < n; i++) {
-        char c = id.p[i];
-        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '_' || c == '-';
-
-        safe[i] = good ? c : '_';
-    }
-    json_out_key(o, str_c(key));
-    json_out_str(o, n ? (str){safe, n} : STR("call"));
 }
 
 static void put_source(struct json_out *o, const char *type, str mime, str data)
@@ -133,7 +118,7 @@ static void put_reasoning(struct turn *t, const struct chat_part *p)
 static void put_call(struct turn *t, const struct chat_part *p)
 {
     block_begin(t, "tool_use");
-    put_id(t->o, "id", p->id);
+    anthropic_put_call_id(t->ids, t->o, p->id, t->at);
     say_text(t->o, "name", p->name);
     json_out_key(t->o, STR("input"));
     say_object(t->o, p->json, false);
@@ -156,7 +141,7 @@ static void put_result(struct turn *t, const struct chat_part *p)
     struct turn inner = {.o = t->o, .open = true};
 
     block_begin(t, "tool_result");
-    put_id(t->o, "tool_use_id", p->id);
+    anthropic_put_result_id(t->ids, t->o, p->id);
     if (p->part_count) {
         json_out_key(t->o, STR("content"));
         json_out_array(t->o);
@@ -238,14 +223,16 @@ static size_t run_end(const struct chat_request *r, size_t i)
 
 static void put_messages(const struct chat_request *r, struct json_out *o)
 {
+    struct anthropic_ids ids;
     static const char *const roles[] = {
         [SIDE_USER] = "user", [SIDE_ASSISTANT] = "assistant", [SIDE_SYSTEM] = "system"};
 
+    anthropic_ids_init(&ids);
     json_out_key(o, STR("messages"));
     json_out_array(o);
     for (size_t i = 0, end; i < r->message_count; i = end) {
         enum side side = side_of(r, i);
-        struct turn t = {.o = o, .role = roles[side]};
+        struct turn t = {.o = o, .ids = &ids, .at = i, .role = roles[side]};
 
         end = run_end(r, i);
         for (size_t k = i; k < end && side == SIDE_USER; k++)
@@ -257,6 +244,7 @@ static void put_messages(const struct chat_request *r, struct json_out *o)
         turn_end(&t);
     }
     json_out_end(o);
+    anthropic_ids_release(&ids);
 }
 
 static void put_system(const struct chat_request *r, struct json_out *o)

@@ -27,6 +27,7 @@ static bool one_of(const struct json *doc, const struct json_node *key, const ch
 
 struct walk {
     const struct json *doc;
+    struct arena *arena; /* for keys with escapes */
     struct json_out o;
     bool changed;
 };
@@ -69,6 +70,31 @@ static bool write_count(struct walk *w, const struct json_node *v)
     return true;
 }
 
+static void write_key(struct walk *w, const struct json_node *k)
+{
+    str key;
+
+    if (piece_room(w->arena, k->size) && json_text(w->doc, k, w->arena, &key))
+        json_out_key(&w->o, key);
+    else
+        w->o.bad_text = true; /* then the whole stays as it is */
+}
+
+/* OpenAPI's null is beside the list, JSON Schema's in it. */
+static void write_enum(struct walk *w, const struct json_node *v)
+{
+    bool null = false;
+
+    json_out_array(&w->o);
+    for (const struct json_node *x = json_first(w->doc, v); x; x = json_next(w->doc, v, x)) {
+        json_out_raw(&w->o, json_raw(w->doc, x));
+        null = null || x->kind == JSON_NULL;
+    }
+    if (!null)
+        json_out_null(&w->o);
+    json_out_end(&w->o);
+}
+
 /* An object whose values are schemas: properties and the like. */
 static void write_named(struct walk *w, const struct json_node *v)
 {
@@ -78,13 +104,7 @@ static void write_named(struct walk *w, const struct json_node *v)
     }
     json_out_object(&w->o);
     for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
-        str raw = json_raw(w->doc, k);
-
-        if (k->escaped) { /* a key that cannot be copied as it stands: the whole stays as it is */
-            w->o.bad_text = true;
-            break;
-        }
-        json_out_key(&w->o, str_slice(raw, 1, raw.n - 1));
+        write_key(w, k);
         write_schema(w, json_value(k));
     }
     json_out_end(&w->o);
@@ -93,17 +113,16 @@ static void write_named(struct walk *w, const struct json_node *v)
 static void write_member(struct walk *w, const struct json_node *k, bool nullable)
 {
     const struct json_node *v = json_value(k);
-    str raw = json_raw(w->doc, k);
 
-    if (k->escaped) {
-        w->o.bad_text = true;
-        return;
-    }
     if (nullable && json_is(w->doc, k, STR("nullable"))) {
         w->changed = true;
         return;
     }
-    json_out_key(&w->o, str_slice(raw, 1, raw.n - 1));
+    write_key(w, k);
+    if (nullable && v->kind == JSON_ARRAY && json_is(w->doc, k, STR("enum"))) {
+        write_enum(w, v);
+        return;
+    }
     if (json_is(w->doc, k, STR("type")) && write_type(w, v, nullable))
         return;
     if (one_of(w->doc, k, count_keys, COUNT_OF(count_keys)) && write_count(w, v))
@@ -142,7 +161,7 @@ static void write_schema(struct walk *w, const struct json_node *v)
 
 str gemini_schema(const struct json *doc, const struct json_node *v, struct arena *a)
 {
-    struct walk w = {.doc = doc};
+    struct walk w = {.doc = doc, .arena = a};
     str out = json_raw(doc, v);
     struct err e;
     struct buf b;

@@ -13,6 +13,7 @@ struct writer {
     struct json_out *o;
     bool mistral;
     size_t images_from; /* the message whose results have images still to be shown, or NONE */
+    bool after_result;  /* the last message was a tool's */
 };
 
 #define NO_MESSAGE ((size_t)-1)
@@ -139,8 +140,21 @@ static void write_joined(struct writer *w, const struct chat_message *m, enum ch
 
 static void role(struct writer *w, const char *name)
 {
+    w->after_result = false;
     json_out_object(w->o);
     say_text(w->o, "role", str_c(name));
+}
+
+/* Mistral refuses a user's (or the system's) words right behind a tool's: the assistant must have
+ * spoken in between. */
+static void role_behind_results(struct writer *w, const char *name)
+{
+    if (w->mistral && w->after_result) {
+        role(w, "assistant");
+        say_text(w->o, "content", STR("I see."));
+        json_out_end(w->o);
+    }
+    role(w, name);
 }
 
 static bool shown(const struct chat_part *p)
@@ -165,7 +179,7 @@ static void flush_images(struct writer *w, size_t to)
 {
     if (w->images_from == NO_MESSAGE)
         return;
-    role(w, "user");
+    role_behind_results(w, "user");
     json_out_key(w->o, STR("content"));
     json_out_array(w->o);
     write_images(w, w->images_from, to);
@@ -193,6 +207,7 @@ static void write_result(struct writer *w, const struct chat_part *p, size_t mes
         say_text(w->o, "name", p->name);
     say_text(w->o, "content", buf_str(&b));
     json_out_end(w->o);
+    w->after_result = true;
     buf_release(&b);
     if (images && w->images_from == NO_MESSAGE)
         w->images_from = message;
@@ -289,7 +304,7 @@ static void write_user(struct writer *w, const struct chat_message *m, size_t at
             write_result(w, &m->parts[i], at);
     if (m->part_count > 0 && results == m->part_count)
         return;
-    role(w, "user");
+    role_behind_results(w, "user");
     if (m->name.n && !w->mistral)
         say_text(w->o, "name", m->name);
     if (w->images_from == NO_MESSAGE && texts == m->part_count - results && texts <= 1) {
@@ -322,14 +337,14 @@ static void write_message(struct writer *w, size_t at)
         write_assistant(w, m);
         return;
     }
-    role(w, "system");
+    role_behind_results(w, "system");
     write_joined(w, m, CHAT_PART_TEXT, "content", "\n\n");
     json_out_end(w->o);
 }
 
 void openai_write_messages(const struct chat_request *r, bool mistral, struct json_out *o)
 {
-    struct writer w = {r, o, mistral, NO_MESSAGE};
+    struct writer w = {r, o, mistral, NO_MESSAGE, false};
 
     json_out_array(o);
     for (size_t i = 0; i < r->message_count; i++)

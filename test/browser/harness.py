@@ -23,11 +23,11 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent / "e2e"))
 from gateway import Gateway, Provider, Process, digest, upstream  # noqa: E402
 
-SUITE_SECONDS = 600
+SUITE_SECONDS = 1500
 SESSIONS = 100_000
 KEYS = {"operator": "sk-operator", "viewer": "sk-viewer", "hidden": "sk-hidden"}
 GOOD = {
-    "plain": "plain", "think": "think+as:deepseek", "slow-think": "long-think:60+slow:60+as:deepseek",
+    "plain": "plain", "think": "think+as:deepseek", "held-think": "long-think:60+hold:20:40+as:deepseek",
     "fast-think": "long-think:700+slow:5+as:deepseek", "long-think": "long-think:600+as:deepseek",
     "tools": "think-tools+as:deepseek", "tagged": "tags:think", "starve": "starve+as:deepseek",
     "echo": "echo",
@@ -59,7 +59,7 @@ class Demo(Process):
 def config(provider, **more):
     return {
         "reasoning": {"keep": "text"}, "providers": {
-            "test": upstream(provider, "openai", GOOD, format="think"),
+            "test": upstream(provider, "openai", GOOD, format="think", stall_timeout="600s"),
             "sealed": upstream(provider, "anthropic", {"sealed": "think+redacted"}),
             "bad": upstream(provider, "openai", BAD, retries=0),
         }, **more}
@@ -147,7 +147,8 @@ def main():
             Demo(binary) as demo:
         fill(many, SESSIONS)
         env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
-               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_DEMO": demo.root, "NO_PROXY": "127.0.0.1,localhost",
+               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
+               "NO_PROXY": "127.0.0.1,localhost",
                "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
         if serve:
             print(open_one.root, keyed_one.root, demo.root, many.root, flush=True)

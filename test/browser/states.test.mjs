@@ -2,7 +2,7 @@
 // text, a hundred thousand sessions, a lost connection, empty pages. SPDX-License-Identifier: Apache-2.0
 import { XSS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, finish, shot, sleep, test, until } from "./kit.mjs";
+import { assert, finish, gate, shot, sleep, test, until, within } from "./kit.mjs";
 
 const dev = await start({ total: 100_000 });
 const keyed = await start({ total: 3, key: "sk-good" });
@@ -133,11 +133,12 @@ test("a link shows its whole address first, and is then opened apart from us", a
 
 test("with 100,000 sessions the first paint takes less than a second", async ({ page }) => {
   await page.goto(`${dev.root}/`); // so that chromium itself is warm
-  await page.goto(`${dev.root}/sessions`);
-  await page.locator("tbody tr").first().waitFor();
-  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
+  await within(1000, 5, async () => {
+    await page.goto(`${dev.root}/sessions`);
+    await page.locator("tbody tr").first().waitFor();
+    return page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity);
+  }, "the first paint");
   const rows = await page.locator("tbody tr").count();
-  assert.ok(paint > 0 && paint < 1000, `${paint} ms`);
   assert.ok(rows <= 100, `${rows} rows in the page`);
   assert.match(await page.locator(".pager").innerText(), /of 100,0\d\d sessions/);
   await page.locator("[data-next]").click();
@@ -161,7 +162,8 @@ test("200 tokens a second: text is appended a frame at a time and nothing moves"
   await page.goto(`${dev.root}/`);
   await until("the socket", () => page.locator(".side .status.good").isVisible());
   const thought = Array.from({ length: 500 }, (_, i) => `word${i}`).join(" ");
-  const done = dev.stream({ rate: 200, thought, answer: thought, session: "fast", tokens: 500, cap: 512 });
+  const thinks = gate();
+  const done = dev.stream({ rate: 200, thought, answer: thought, session: "fast", tokens: 500, cap: 512, hold: { thought: thinks.opened } });
   const box = page.locator("article.call .stream.reasoning").first();
   await until("the first words", async () => (await box.innerText()).includes("word3"));
   await page.evaluate(() => {
@@ -180,9 +182,10 @@ test("200 tokens a second: text is appended a frame at a time and nothing moves"
     };
     requestAnimationFrame(frame);
   });
-  await sleep(1500);
+  await until("all but its last word", async () => (await box.evaluate((e) => e.textContent)).endsWith("word498"));
   const seen = await page.evaluate(() => ({ ...window.seen, heights: [...window.seen.heights] }));
   await shot(page, "live-200-tokens");
+  thinks.open();
   assert.ok(seen.mutations <= seen.frames + 2, `${seen.mutations} changes in ${seen.frames} frames`);
   assert.equal(seen.removed, 0, "what stands is never drawn again");
   assert.equal(seen.shifts, 0, "nothing moved");
@@ -194,12 +197,14 @@ test("200 tokens a second: text is appended a frame at a time and nothing moves"
 test("it thinks, settles at the first word of the answer, and the two cannot be mistaken", async ({ page }) => {
   await page.goto(`${dev.root}/`);
   await until("the socket", () => page.locator(".side .status.good").isVisible());
-  const done = dev.stream({ rate: 25, session: "calm", thought: "Let me see what is waiting, and for what it waits. ".repeat(4), answer: "Roll back now, and then look at the pool in peace. ".repeat(4) });
+  const thinks = gate(), answers = gate();
+  const done = dev.stream({ hold: { thought: thinks.opened, answer: answers.opened }, rate: 25, session: "calm", thought: "Let me see what is waiting, and for what it waits. ".repeat(4), answer: "Roll back now, and then look at the pool in peace. ".repeat(4) });
   const card = page.locator("article.call").first();
   await until("thinking", async () => /Thinking… \d+ s/.test(await card.locator(DISPLAY).innerText()));
   assert.match(await card.innerText(), /R cap: 256/);
   const looks = await card.evaluate((c) => ["color", "backgroundColor", "fontSize"].map((p) => getComputedStyle(c.querySelector(".stream.reasoning"))[p]));
   await shot(page, "live-thinking");
+  thinks.open();
   const answer = card.locator(".stream.answer");
   await until("the answer", async () => (await answer.innerText()).includes("Roll"));
   assert.match(await card.locator(DISPLAY).innerText(), /Thought for \d+ s · 190 tokens · 74 % of cap/, "settled while the answer is still coming");
@@ -208,6 +213,7 @@ test("it thinks, settles at the first word of the answer, and the two cannot be 
   const other = await card.evaluate((c) => ["color", "backgroundColor", "fontSize"].map((p) => getComputedStyle(c.querySelector(".stream.answer"))[p]));
   assert.notDeepEqual(looks, other);
   await shot(page, "live-answering");
+  answers.open();
   await done;
   await until("done", async () => (await card.getAttribute("aria-busy")) === "false");
   await card.locator("button[aria-expanded]").click();
@@ -218,9 +224,11 @@ test("it thinks, settles at the first word of the answer, and the two cannot be 
 test("reasoning hidden by policy is counted while it runs, and not shown", async ({ page }) => {
   await page.goto(`${dev.root}/`);
   await until("the socket", () => page.locator(".side .status.good").isVisible());
-  const done = dev.stream({ session: "quiet", shown: false, tokens: 77 });
+  const thinks = gate();
+  const done = dev.stream({ session: "quiet", shown: false, tokens: 77, hold: { thought: thinks.opened } });
   const card = page.locator("article.call").first();
   await until("it says so", async () => /Hidden by policy/.test(await card.innerText()));
+  thinks.open();
   await done;
   await until("settled", async () => (await card.locator(DISPLAY).getAttribute("data-state")) === "hidden");
   assert.match(await card.innerText(), /77 tokens/);
@@ -232,12 +240,53 @@ test("a connection that is lost comes back, and a gap is told", async ({ page })
   dev.drop();
   await until("lost", async () => /reconnecting/.test(await page.locator(".side .status").innerText()));
   await until("back", () => page.locator(".side .status.good").isVisible());
-  const done = dev.stream({ rate: 40, session: "gap" });
+  const thinks = gate();
+  const done = dev.stream({ rate: 40, session: "gap", hold: { thought: thinks.opened } });
   const card = page.locator("article.call").first();
   await until("thinking", async () => /Thinking…/.test(await card.innerText()));
   dev.push("dashboard_updates", { type: "gap", channel: "dashboard_updates", missed: 12 });
   await until("the gap", async () => /12 messages were missed/.test(await card.innerText()));
+  thinks.open();
   await done;
+});
+
+// The page of a session like another, listening.
+async function pageOf(page, id, change) {
+  const whole = await (await fetch(`${dev.root}/api/v1/history/sessions/state-shown`)).json();
+  dev.state.sessions[id] = { ...whole, session_id: id, ...change };
+  await page.goto(`${dev.root}/sessions/${id}`);
+  await page.locator(".facts").waitFor();
+  await until("the channel", () => dev.seen.some((m) => m.channel === `session_${id}`));
+  return whole;
+}
+
+test("what is told again behind a gap is not shown twice", async ({ page }) => {
+  await pageOf(page, "again", {});
+  const say = (text, at) => dev.push("session_again", { type: "reasoning_delta", interaction_id: "again-1", session_id: "again", text, at });
+  const box = page.locator('article.call[data-call="again-1"] .stream.reasoning');
+  const shows = (text) => until(text, async () => (await box.evaluate((e) => e.textContent)) === text);
+  say("second, ", 7);
+  await shows("second, ");
+  say("first, second, third", 0);
+  await shows("first, second, third");
+  say("second, third, fourth", 7);
+  await shows("first, second, third, fourth");
+  say("third", 15);
+  say(" and the last", 28);
+  await shows("first, second, third, fourth and the last");
+});
+
+test("a record that is behind what was seen live is asked for again", async ({ page }) => {
+  let asks = 0;
+  page.on("request", (r) => (asks += r.url().endsWith("/api/v1/history/sessions/behind")));
+  const whole = await pageOf(page, "behind", { status: "in_progress", chronological_timeline: [] });
+  dev.tell({ type: "llm_interaction", interaction_id: "behind-1", session_id: "behind", success: true });
+  await page.locator('article.call[data-call="behind-1"]').waitFor();
+  const before = asks;
+  await until("asked for in vain", () => asks > before + 1);
+  dev.state.sessions.behind = { ...whole, session_id: "behind", chronological_timeline: [{ ...whole.chronological_timeline[0], event_id: "behind-1" }] };
+  await page.locator('li.event[id="behind-1"]').waitFor();
+  await until("the card gave way", async () => (await page.locator("article.call").count()) === 0);
 });
 
 // ---- people ----
@@ -290,7 +339,7 @@ test("every control has a name, and every page one heading", async ({ page }) =>
   for (const path of Object.values(PAGES)) {
     await page.goto(dev.root + path);
     await page.locator("main h1").waitFor();
-    await sleep(200);
+    await until("data", async () => (await page.locator(".loading").count()) === 0);
     const bad = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img]")].filter((e) => {
       const name = e.getAttribute("aria-label") || e.innerText || e.textContent || e.title || (e.labels?.length ? e.labels[0].textContent : "");
       return !name?.trim();

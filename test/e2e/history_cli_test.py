@@ -5,6 +5,7 @@
 """
 # SPDX-License-Identifier: Apache-2.0
 import csv
+import hashlib
 import io
 import json
 import os
@@ -224,6 +225,74 @@ class Tail(unittest.TestCase):
         done = run("tail", "--config", str(path), env=environment(UPSTREAM_KEY="k"))
         self.assertEqual(done.code, 4, done)
         self.assertIn("RATIONALE_KEY", done.err)
+
+
+def put_answered(run, text, status="done"):
+    """The log of a run in which the model answered at once; the key is what it was asked."""
+    body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}'
+    key = hashlib.sha256()
+    for part in (run.encode(), (0).to_bytes(8, "little"), b"model", b"m", body.encode()):
+        key.update(len(part).to_bytes(8, "little") + part)
+    effect = ("INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, "
+              "state, started_us, ended_us) VALUES (?, ?, ?, ?, ?, '', ?, 1, 1, 2)")
+    reply = {"id": "x", "text": text, "calls": [], "stop": 0}
+    sql(("INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, created_us, "
+         "updated_us) VALUES (?, 'test', '', ?, '', '{}', 1, 1)", run, status),
+        (effect, run, -1, "note", "options", "options",
+         json.dumps({"model": "m", "user": "hi", "tokens": -1, "tools": []})),
+        (effect, run, 0, "model", "m", key.hexdigest()[:32], json.dumps(reply)))
+
+
+def put_waiting(run):
+    sql(("INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, created_us, "
+         "updated_us) VALUES (?, 'test', '', 'waiting', 'approval_needed', '{}', 2, 2)", run),
+        ("INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, state, "
+         "started_us) VALUES (?, 3, 'approval', 'pay', 'k', '{\"usd\":5}', 0, 3)", run))
+
+
+class Runs(unittest.TestCase):
+    def test_a_recorded_run_is_shown_and_replayed(self):
+        put_answered("answered", f"forty-two {ESCAPE}")
+        self.assertIn("answered", cli("runs"))
+        self.assertIn("answered", cli("runs", "list", "--status", "done", "--app", "test"))
+        out = cli("runs", "show", "answered")
+        self.assertIn("1. answer", out)
+        self.assertIn("forty-two", out)
+        self.assertNotIn("\x1b", out)
+        got = json.loads(cli("runs", "replay", "answered", "--json"))
+        self.assertEqual((got["same"], len(got["trace"])), (True, 1))
+        whole = json.loads(cli("runs", "show", "answered", "--json"))
+        self.assertEqual(whole["trace"], got["trace"])
+        self.assertIn("forty-two", cli("runs", "replay", "answered"))
+
+    def test_a_replay_that_goes_another_way_says_so(self):
+        put_answered("differs", "x", status="failed")
+        cli("runs", "replay", "differs", code=1)
+        sql(("UPDATE agent_effects SET effect_key = 'other' WHERE run_id = 'differs' AND seq = 0",))
+        cli("runs", "replay", "differs", code=2)
+        cli("runs", "replay", "nothing", code=1)
+        cli("runs", "show", "nothing", code=1)
+
+    def test_a_word_goes_through_the_daemon(self):
+        for run_id in ("cli-pay", "cli-deny", "cli-change"):
+            put_waiting(run_id)
+        self.assertIn("waits for a word on pay", cli("runs", "show", "cli-pay"))
+        cli("runs", "approve", "cli-pay", "3", code=4)
+        self.assertIn("written down",
+                      cli("runs", "approve", "cli-pay", "3", RATIONALE_KEY=OPERATOR))
+        cli("runs", "approve", "cli-pay", "3", RATIONALE_KEY=OPERATOR, code=1)
+        got = json.loads(cli("runs", "deny", "cli-deny", "3", "--json", RATIONALE_KEY=OPERATOR))
+        self.assertEqual(got["run_id"], "cli-deny")
+        cli("runs", "approve", "cli-change", "3", "--arguments", '{"usd":1}',
+            RATIONALE_KEY=OPERATOR)
+        got = json.loads(cli("runs", "show", "cli-change", "--json"))
+        self.assertEqual(got["effects"][0]["result"]["word"], "change")
+
+    def test_what_is_not_a_command_is_told(self):
+        for wrong in (("shw",), ("show",), ("approve", "x"), ("approve", "x", "y"),
+                      ("deny", "x", "1", "--arguments", "{}"),
+                      ("approve", "x", "1", "--arguments", "[]")):
+            cli("runs", *wrong, RATIONALE_KEY=OPERATOR, code=2)
 
 
 if __name__ == "__main__":

@@ -105,6 +105,25 @@ class Document(unittest.TestCase):
             cls.put("checkpoints/document/writes", ns, {"task_id": "one", "writes": [
                 {"channel": "a", "value": {"type": "bytes", "base64": "AAE="}}]})
 
+        sql(("INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, created_us, "
+             "updated_us) VALUES ('document', 'test', 'document', 'cancelled', 'cancelled', '{}', "
+             "1, 1)",),
+            ("INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, "
+             "state, started_us, ended_us) VALUES ('document', -1, 'note', 'options', 'options', "
+             """'', '{"model":"m","tools":[]}', 1, 1, 2)""",))
+
+    @staticmethod
+    def put_run(run, status):
+        """A run as an agent would have left it: its model wants to pay, and a person is asked."""
+        sql(("INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, created_us, "
+             "updated_us) VALUES (?, 'test', 'document', ?, 'approval_needed', '{}', ?, 1)",
+             run, status, now_us()),
+            ("INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, "
+             "state, started_us, ended_us) VALUES (?, 0, 'model', 'm', 'k0', '', "
+             """'{"id":"x","text":"","reasoning":"sly","calls":[]}', 1, 1, 2)""", run),
+            ("INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, state, "
+             "started_us) VALUES (?, 1, 'approval', 'pay', 'k1', '{\"usd\":5}', 0, 3)", run))
+
     @classmethod
     def put(cls, path, ns, body):
         r = ask(f"/api/v1/threads/document/{path}?ns={ns}", method="PUT", body=json.dumps(body))
@@ -117,7 +136,7 @@ class Document(unittest.TestCase):
                 yield path, method, operation
 
     def real(self, path):
-        for name in ("session_id", "thread_id", "checkpoint_id"):
+        for name in ("session_id", "thread_id", "checkpoint_id", "run_id"):
             path = path.replace("{%s}" % name, "document")
         return path.replace("{interaction_id}", self.id)
 
@@ -256,6 +275,57 @@ class Document(unittest.TestCase):
         self.assertEqual(ask(one, history_test.BOB, "DELETE").status, 404)
         fits(ask(one, ALICE, "DELETE"), root, "delete")
         self.assertEqual(ask(one + "/state", ALICE).status, 404)
+
+    def test_runs_are_as_it_says(self):
+        def fits(r, path, method):
+            self.assertEqual(r.status, 200, r.body)
+            content = self.doc["paths"][path][method]["responses"]["200"]["content"]
+            check(r.json, content["application/json"]["schema"], self.doc)
+            return r.json
+        one = "/api/v1/runs/{run_id}"
+        for run in ("to-pay", "to-change", "to-end"):
+            self.put_run(run, "waiting")
+        self.put_run("over", "done")
+        got = fits(ask("/api/v1/runs", status="waiting", app="test"), "/api/v1/runs", "get")
+        ids = [r["run_id"] for r in got["runs"]]
+        self.assertTrue({"to-pay", "to-change", "to-end"} <= set(ids) and "over" not in ids)
+        self.assertEqual(got["runs"][0]["pending"]["arguments"], {"usd": 5})
+        self.assertEqual(ask("/api/v1/runs", app="nobody").json, {"runs": []})
+        self.assertEqual(len(ask("/api/v1/runs", limit=1, offset=1).json["runs"]), 1)
+        self.assertEqual(ask("/api/v1/runs", history_test.BOB).json, {"runs": []})
+        mine = ask("/api/v1/runs", ALICE).json["runs"]  # the session is hers
+        self.assertIn("to-pay", [r["run_id"] for r in mine])
+        self.assertEqual(ask("/api/v1/runs/to-pay", history_test.BOB).status, 404)
+        whole = fits(ask("/api/v1/runs/to-pay", ALICE), one, "get")
+        self.assertEqual([e["kind"] for e in whole["effects"]], ["model", "approval"])
+        path = "/api/v1/runs/to-pay/answer"
+        body = {"seq": 1, "word": "approve"}
+        self.assertEqual(ask(path, ALICE, "POST", json.dumps(body)).status, 403)
+        for wrong in ("{", "{}", '{"seq":1,"word":"maybe"}', '{"seq":-1,"word":"deny"}',
+                      '{"seq":1,"word":"change"}', '{"seq":1,"word":"change","arguments":[]}',
+                      '{"seq":1,"word":"deny","arguments":{}}'):
+            self.assertEqual(ask(path, method="POST", body=wrong).status, 422, wrong)
+        wrong = json.dumps({"seq": 7, "word": "deny"})
+        self.assertEqual(ask(path, method="POST", body=wrong).status, 404)
+        said = fits(ask(path, method="POST", body=json.dumps(body)), one + "/answer", "post")
+        self.assertEqual(said["resumed"], False)  # nobody has that application
+        again = ask(path, method="POST", body=json.dumps(body))
+        self.assertEqual(again.status, 409)
+        check(again.json, {"$ref": "#/components/schemas/Error"}, self.doc)
+        got = ask("/api/v1/runs/to-pay").json
+        self.assertEqual((got["status"], got["pending"]), ("running", None))
+        self.assertEqual(got["effects"][1]["result"]["word"], "approve")
+        body = {"seq": 1, "word": "change", "arguments": {"usd": 1}}
+        fits(ask("/api/v1/runs/to-change/answer", method="POST", body=json.dumps(body)),
+             one + "/answer", "post")
+        got = ask("/api/v1/runs/to-change").json["effects"][1]["result"]
+        self.assertEqual(json.loads(got["arguments"]), {"usd": 1})
+        fits(ask("/api/v1/runs/to-end/cancel", method="POST"), one + "/cancel", "post")
+        self.assertEqual(ask("/api/v1/runs/to-end").json["status"], "cancelled")
+        for run in ("to-end", "over"):
+            self.assertEqual(ask(f"/api/v1/runs/{run}/cancel", method="POST").status, 409)
+        self.assertEqual(ask("/api/v1/runs/over/nothing").status, 404)
+        self.assertEqual(ask("/api/v1/runs/over/nothing", method="POST").status, 404)
 
     def test_no_secret_is_in_what_it_tells_of_itself(self):
         for path in ("/api/v1/system", "/api/v1/keys", "/api/v1/providers"):

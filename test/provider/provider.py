@@ -44,6 +44,8 @@ What goes wrong.
     cut:BYTES, rst:BYTES    the connection ends there, politely or not
     silent:MS           not a byte for so long; hush:MS: the head at once, then nothing for so long
     stall:MS            a pause in the middle; slow:MS: a pause before each event
+    hold:N[:M...]       a stream stops before its Nth event, and again before its Mth, each time until
+                        it is told to go on (below)
     badjson, html, empty-body   no JSON, a web page, nothing
     wrong-type[:json]   a stream, or a reply, that calls itself text/plain, or application/json
     no-done, double-done, after-done          the end of the stream missing, twice, not the end
@@ -55,7 +57,11 @@ What goes wrong.
 What was asked: GET /__log gives the requests as JSON, DELETE /__log forgets them and all counters.
 Each has: id, at (ms of wall time), method, path, headers, body, json, model, status, first_ms (first
 byte sent), sent (bytes of body), reply (their text, the first 64 KiB), end_ms, done (all was sent),
-closed_ms (the client went away first). With ?has=TEXT only those with that text in their body.
+closed_ms (the client went away first), held (how often it has been stopped by hold). With ?has=TEXT
+only those with that text in their body.
+
+What is held: POST /__go?has=TEXT lets requests with that text in their body go on, once; also one
+that has not got there yet, or has not come.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -192,6 +198,15 @@ class Connection:
             return
         raise Gone
 
+    async def either(self, event):
+        """Waits for the event, unless the client goes."""
+        both = [asyncio.ensure_future(e.wait()) for e in (event, self.gone)]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for one in both:
+            one.cancel()
+        if self.gone.is_set():
+            raise Gone
+
     async def write(self, data):
         if self.gone.is_set():
             raise Gone
@@ -326,6 +341,8 @@ class Provider:
         self.log = []
         self.count = 0
         self.fails = {}
+        self.gone_on = []  # texts of those that were told to go on, one for each time
+        self.told = asyncio.Event()  # when the next one is
 
     # -- one connection --
 
@@ -348,11 +365,13 @@ class Provider:
         fields = {k.lower(): v for k, v in headers}
         if path == "/__log":
             return await self.show_log(c, method, target)
+        if path == "/__go":
+            return await self.go_on(c, target)
         self.count += 1
         entry = {"id": self.count, "at": wall_ms(), "method": method, "path": target,
                  "headers": headers, "body": body.decode("utf-8", "replace"), "json": None,
                  "model": None, "status": None, "sent": 0, "done": False, "closed_ms": None,
-                 "end_ms": None, "bytes": bytearray()}
+                 "end_ms": None, "held": 0, "bytes": bytearray()}
         self.log.append(entry)
         del self.log[:-LOG_MAX]
         c.start_watch()
@@ -374,13 +393,26 @@ class Provider:
         if method == "DELETE":
             self.log.clear()
             self.fails.clear()
+            self.gone_on.clear()
             script.reset()
         text = json.dumps([{**e, "bytes": None, "reply": e["bytes"].decode("utf-8", "replace")}
                            for e in self.log if has in e["body"]], ensure_ascii=False).encode()
-        reply = Reply(c, {"sent": 0}, Script("plain"))
-        await reply.head(200, "application/json", len(text))
-        await reply.body(text)
+        await self.text(c, {"sent": 0}, Script("plain"), 200, "application/json", text)
         return True
+
+    async def go_on(self, c, target):
+        has = urllib.parse.parse_qs(target.partition("?")[2]).get("has", [""])[0]
+        self.gone_on.append(has)
+        self.told.set()
+        self.told = asyncio.Event()
+        await self.text(c, {"sent": 0}, Script("plain"), 200, "application/json", b"{}")
+        return True
+
+    async def hold(self, c, entry):
+        """Until this request was told to go on as often as it has been held."""
+        entry["held"] += 1
+        while sum(has in entry["body"] for has in self.gone_on) < entry["held"]:
+            await c.either(self.told)
 
     # -- one answer --
 
@@ -507,7 +539,10 @@ class Provider:
         out = as_array(dialect, turn) if array else frames(dialect, turn)
         if "empty-body" in steps:
             out = []
+        holds = {int(n) for n in steps.steps.get("hold", [])}
         for i, data in enumerate(out):
+            if i in holds:
+                await self.hold(c, entry)
             if "stall" in steps and i == len(out) // 2:
                 await c.pause(steps.number("stall"))
             if "slow" in steps:

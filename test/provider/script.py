@@ -127,8 +127,8 @@ KNOWN = {
     # how it is said
     "loud", "as", "inline", "no-usage", "bad-usage", "same-id", "tag", "redacted", "interleave",
     # what goes wrong
-    "error", "error-mid", "cut", "rst", "stall", "silent", "hush", "slow", "badjson", "html",
-    "wrong-type", "no-done", "double-done", "after-done", "huge-line", "drip", "crlf", "cr", "bom",
+    "error", "error-mid", "cut", "rst", "stall", "silent", "hush", "slow", "hold", "badjson",
+    "html", "wrong-type", "no-done", "double-done", "after-done", "huge-line", "drip", "crlf", "cr", "bom",
     "split-utf8", "comments", "no-space", "until-close", "gzip", "empty-body", "random-cuts",
 }
 

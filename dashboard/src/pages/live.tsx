@@ -18,10 +18,10 @@ interface Active {
 }
 
 // Running calls that began before we came: their sessions tell what was missed.
-function useCatchUp(sessions: Active[] | null): void {
+function useCatchUp(sessions: Active[] | null, still: { current: boolean }): void {
   const ids = (sessions ?? []).slice(0, CATCH_UP_MAX).map((s) => s.session_id);
   useEffect(() => {
-    const ends = ids.map((id) => live.subscribe(`session_${id}`, (m) => void board.take(m)));
+    const ends = ids.map((id) => live.subscribe(`session_${id}`, (m) => void (still.current || board.take(m))));
     return () => ends.forEach((end) => end());
   }, [ids.join(" ")]);
 }
@@ -80,7 +80,7 @@ export function LivePage() {
   }, 1000);
   const link = useCell(live.link);
   useCell(board.changes);
-  useCatchUp(Array.isArray(active.data) ? active.data : null);
+  useCatchUp(Array.isArray(active.data) ? active.data : null, still);
 
   useEffect(() => {
     const take = (m: Message) => {

@@ -1,10 +1,9 @@
 // session.tsx - one session: its calls and its tools in the order they ran. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
-import { send, useApi, type Event, type SessionDetail } from "../api";
-import { Board, type Call } from "../calls";
+import { send, useApi, type SessionDetail } from "../api";
+import type { Board } from "../calls";
 import { useCell } from "../cell";
 import { count, duration, fullTime, money } from "../format";
-import { live } from "../live";
 import { Badge, Copy, Disclosure, Figure, Json, Loaded, Status, Text, Title } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { EventCard } from "../parts/event";
@@ -12,6 +11,7 @@ import { Markdown } from "../parts/markdown";
 import { expandAlways } from "../parts/reasoning";
 import { Waterfall } from "../parts/waterfall";
 import { go, usePlace } from "../route";
+import { runningNow, useAgreement, useSession } from "../watch";
 import { neighbours } from "./sessions";
 
 function isEmpty(v: unknown): boolean {
@@ -89,37 +89,6 @@ function Actions({ s }: { s: SessionDetail }) {
   );
 }
 
-// Calls that run now: below what is on record, and in the place of what is there of them so far.
-function runningNow(board: Board, events: Event[]): { cards: Call[]; done: Event[] } {
-  const ended = new Set(events.filter((e) => e.details?.ended_at_us).map((e) => e.event_id));
-  const known = new Set(events.map((e) => e.event_id));
-  const cards = board.calls.filter((c) => (c.running ? !ended.has(c.id) : !known.has(c.id))).reverse();
-  const shown = new Set(cards.map((c) => c.id));
-  return { cards, done: events.filter((e) => !shown.has(e.event_id)) };
-}
-
-function useLive(id: string, reload: () => void): Board {
-  const [board] = useState(() => new Board());
-  useEffect(() => {
-    let timer = 0;
-    const soon = () => (timer ||= window.setTimeout(() => {
-      timer = 0;
-      reload();
-    }, 300));
-    const end = live.subscribe(`session_${id}`, (m) => {
-      if (m.type === "again") board.forgetRunning();
-      else board.take(m);
-      if (["again", "gap", "llm_interaction", "mcp_communication", "session_status_change"].includes(m.type)) soon();
-    });
-    return () => {
-      end();
-      clearTimeout(timer);
-      board.clear();
-    };
-  }, [id]);
-  return board;
-}
-
 function useJump(hash: string, ready: boolean): void {
   useEffect(() => {
     if (!hash || !ready) return;
@@ -161,8 +130,9 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
 export function SessionPage({ id }: { id: string }) {
   const { hash } = usePlace();
   const detail = useApi<SessionDetail>(`/api/v1/history/sessions/${encodeURIComponent(id)}`);
-  const board = useLive(id, detail.reload);
+  const board = useSession(id, detail.reload);
   const s = detail.data?.session_id === id ? detail.data : null;
+  useAgreement(detail, s, board);
   return (
     <>
       <p class="crumbs"><a href="/sessions">Sessions</a></p>

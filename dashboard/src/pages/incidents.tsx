@@ -1,0 +1,238 @@
+// incidents.tsx - alerts and what became of them: the queue, one investigation, its report. SPDX-License-Identifier: Apache-2.0
+import { useEffect, useState } from "preact/hooks";
+import { send, useApi, type SessionDetail } from "../api";
+import { count, duration } from "../format";
+import { live } from "../live";
+import { Badge, Bar, Copy, Disclosure, Empty, Figure, Json, Loaded, Text, Title, When } from "../parts/basics";
+import { CallCard } from "../parts/call";
+import { EventCard } from "../parts/event";
+import { Markdown } from "../parts/markdown";
+import { sessionAddress } from "../parts/sessions";
+import { runningNow, useAgreement, useSession } from "../watch";
+
+interface Incident {
+  alert_id: string;
+  session_id: string | null;
+  alert_type: string;
+  severity: string | null;
+  status: string;
+  progress: number | null;
+  current_step: string | null;
+  current_agent: string | null;
+  agent?: string | null;
+  started_at_us: number | null;
+  completed_at_us: number | null;
+  error: string | null;
+}
+
+interface Stage {
+  name: string;
+  status: string;
+  agents?: { name: string; status: string; strategy?: string | null }[];
+}
+
+interface IncidentDetail extends Incident {
+  alert?: unknown;
+  runbook?: string | null;
+  stages?: Stage[];
+  report?: string | null;
+  summary?: string | null;
+  input_tokens?: number | null;
+  output_tokens?: number | null;
+  reasoning_tokens?: number | null;
+  model_calls?: number | null;
+  tool_calls?: number | null;
+  duration_ms?: number | null;
+  tools?: string[];
+}
+
+const TONES: Record<string, string> = { completed: "good", processing: "busy", error: "bad", failed: "bad", cancelled: "warm" };
+const OVER = ["completed", "error", "failed", "cancelled"];
+
+export function State({ of }: { of: string }) {
+  return <span class={`status ${TONES[of] ?? ""}`}><i aria-hidden="true" />{of.replace(/_/g, " ")}</span>;
+}
+
+const SEVERE: Record<string, string> = { critical: "bad", error: "bad", high: "bad", warning: "warm" };
+
+function Row({ a }: { a: Incident }) {
+  const running = !OVER.includes(a.status);
+  return (
+    <tr>
+      <td class="main">
+        <a href={`/incidents/${encodeURIComponent(a.alert_id)}`} data-item><Text>{a.alert_type}</Text></a>
+        <span class="under"><Text>{[a.agent ?? a.current_agent, running ? a.current_step : a.error].filter(Boolean).join(" · ")}</Text></span>
+      </td>
+      <td><State of={a.status} /></td>
+      <td data-label="severity">{a.severity ? <Badge tone={SEVERE[a.severity]}>{a.severity}</Badge> : "–"}</td>
+      <td data-label="progress">{running ? <Bar part={(a.progress ?? 0) / 100} label={`${a.progress ?? 0} %`} /> : null}</td>
+      <td class="n" data-label="took">{a.completed_at_us && a.started_at_us ? duration((a.completed_at_us - a.started_at_us) / 1000) : "–"}</td>
+      <td class="n when"><When us={a.started_at_us} /></td>
+    </tr>
+  );
+}
+
+// Read again when something happened, and now and then while anything is under way.
+function useFresh(reload: () => void, busy: boolean): void {
+  useEffect(() => {
+    let timer = 0;
+    const soon = () => (timer ||= window.setTimeout(() => {
+      timer = 0;
+      reload();
+    }, 400));
+    const end = live.subscribe("dashboard_updates", (m) => {
+      if (["again", "llm_interaction", "mcp_communication", "session_status_change", "alert_status"].includes(m.type)) soon();
+    });
+    return () => {
+      end();
+      clearTimeout(timer);
+    };
+  }, []);
+  useEffect(() => {
+    if (!busy) return;
+    const timer = setInterval(reload, 2000);
+    return () => clearInterval(timer);
+  }, [busy]);
+}
+
+function Send() {
+  const line = `curl ${location.origin}/alerts -H 'content-type: application/json' \\\n  -d '{"alert_type": "kubernetes", "runbook": "RUNBOOK.md", "data": {"namespace": "shop"}}'`;
+  return (
+    <Empty title="No alert has come in">
+      <p>Post one, or point Alertmanager’s webhook at <code>{location.origin}/alerts</code>:</p>
+      <pre class="code">{line}</pre>
+      <Copy text={line} label="Copy the command" />
+    </Empty>
+  );
+}
+
+export function IncidentsPage() {
+  const all = useApi<{ incidents: Incident[] }>("/api/v1/incidents");
+  const list = all.data?.incidents ?? [];
+  useFresh(all.reload, list.some((a) => !OVER.includes(a.status)));
+  return (
+    <>
+      <Title title="Incidents" about="Alerts, who looks into them, and what was found." />
+      {all.error?.code === "not_configured" ? <NotConfigured section="incidents" example={"incidents:\n  agents: agents.yaml\n  runbooks: runbooks"} /> : (
+        <Loaded of={all}>
+          {() => list.length ? (
+            <table class="rows">
+              <thead><tr><th>Alert</th><th>Status</th><th>Severity</th><th>Progress</th><th class="n">Took</th><th class="n">Came</th></tr></thead>
+              <tbody>{list.map((a) => <Row key={a.alert_id} a={a} />)}</tbody>
+            </table>
+          ) : <Send />}
+        </Loaded>
+      )}
+    </>
+  );
+}
+
+export function NotConfigured({ section, example }: { section: string; example: string }) {
+  return (
+    <Empty title="This application is not configured">
+      <p>A section <code>{section}</code> in the configuration switches it on:</p>
+      <pre class="code">{example}</pre>
+    </Empty>
+  );
+}
+
+function Stages({ of }: { of: Stage[] }) {
+  return (
+    <ol class="stages" aria-label="Stages">
+      {of.map((s) => (
+        <li class="card stage">
+          <header><strong><Text>{s.name}</Text></strong><State of={s.status} /></header>
+          {(s.agents ?? []).map((a) => <p class="under"><Text>{a.name}</Text>{a.strategy ? <Badge>{a.strategy}</Badge> : null}<State of={a.status} /></p>)}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Chat({ id }: { id: string }) {
+  const [said, setSaid] = useState<{ q: string; a: string }[]>([]);
+  const [busy, setBusy] = useState(false);
+  const [q, setQ] = useState("");
+  const ask = async (e: { preventDefault(): void }) => {
+    e.preventDefault();
+    const question = q.trim();
+    if (!question || busy) return;
+    setBusy(true);
+    const a = await send<{ answer: string }>("POST", `/api/v1/incidents/${encodeURIComponent(id)}/chat`, { question }).then((r) => r.answer, (x: Error) => `It could not be answered: ${x.message}`);
+    setSaid((s) => [...s, { q: question, a }]);
+    setQ("");
+    setBusy(false);
+  };
+  return (
+    <section class="card" aria-label="Questions about it">
+      <h2>Ask about it</h2>
+      {said.map((s) => <div class="talk"><p class="asked"><Text>{s.q}</Text></p><Markdown text={s.a} /></div>)}
+      <form class="row" onSubmit={ask}>
+        <input class="wide" value={q} placeholder="Why was the memory limit suspected?" aria-label="Question" disabled={busy} onInput={(e) => setQ(e.currentTarget.value)} />
+        <button type="submit" class="primary" disabled={busy || !q.trim()}>{busy ? "Asking…" : "Ask"}</button>
+      </form>
+    </section>
+  );
+}
+
+function Timeline({ session, over }: { session: string; over: boolean }) {
+  const detail = useApi<SessionDetail>(`/api/v1/history/sessions/${encodeURIComponent(session)}`);
+  const board = useSession(session, detail.reload);
+  useAgreement(detail, detail.data, board);
+  const { cards, done } = runningNow(board, detail.data?.chronological_timeline ?? []);
+  return (
+    <section aria-label="How it was decided">
+      <h2>How it was decided <a class="more" href={sessionAddress(session)}>the whole session</a></h2>
+      <ol class="timeline">{done.map((e) => <EventCard key={e.event_id} e={e} marked={false} open={false} />)}</ol>
+      {cards.map((c) => <CallCard key={c.id} call={c} />)}
+      {!over && !done.length && !cards.length ? <p class="quiet">Nothing has been asked yet.</p> : null}
+    </section>
+  );
+}
+
+function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
+  const over = OVER.includes(a.status);
+  const [told, setTold] = useState("");
+  useFresh(reload, !over);
+  const cancel = () => send("POST", `/api/v1/incidents/${encodeURIComponent(a.alert_id)}/cancel`).then(reload, (e: Error) => setTold(e.message));
+  return (
+    <>
+      <p class="facts">
+        <State of={a.status} />
+        {a.severity ? <Badge tone={SEVERE[a.severity]}>{a.severity}</Badge> : null}
+        {a.agent ? <span class="quiet">by <Text>{a.agent}</Text></span> : null}
+        {a.runbook ? <span class="quiet">runbook <Text>{a.runbook}</Text></span> : null}
+        <When us={a.started_at_us} />
+        <code class="id">{a.alert_id}</code><Copy text={a.alert_id} label="Copy id" />
+        {over ? null : <button type="button" class="small danger" onClick={() => void cancel()}>Cancel</button>}
+      </p>
+      {told ? <p class="problem" role="alert"><Text>{told}</Text></p> : null}
+      {over ? null : <p class="step" role="status"><Bar part={(a.progress ?? 0) / 100} label={`${a.progress ?? 0} %`} /> <Text>{a.current_step ?? "waiting"}</Text></p>}
+      {a.error ? <p class="problem"><Text>{a.error}</Text></p> : null}
+      <dl class="figures">
+        <Figure label="Model calls" value={count(a.model_calls)} />
+        <Figure label="Tool calls" value={count(a.tool_calls)} />
+        <Figure label="Took" value={duration(a.duration_ms)} />
+        <Figure label="Tokens" value={`${count(a.input_tokens)} in`} note={`${count(a.output_tokens)} out`} />
+        <Figure label="Thought" value={count(a.reasoning_tokens)} note="tokens" />
+      </dl>
+      {a.stages?.length ? <Stages of={a.stages} /> : null}
+      {a.summary ? <section class="card"><h2>In short</h2><Markdown text={a.summary} /></section> : null}
+      {a.report ? <section class="card report"><h2>Report <Copy text={a.report} label="Copy Markdown" /></h2><Markdown text={a.report} /></section> : null}
+      {a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}
+      {a.session_id ? <Timeline session={a.session_id} over={over} /> : null}
+      {over && a.report ? <Chat id={a.alert_id} /> : null}
+    </>
+  );
+}
+
+export function IncidentPage({ id }: { id: string }) {
+  const one = useApi<IncidentDetail>(`/api/v1/incidents/${encodeURIComponent(id)}`);
+  return (
+    <>
+      <p class="crumbs"><a href="/incidents">Incidents</a></p>
+      <Title title={one.data?.alert_type ?? id} />
+      <Loaded of={one}>{(a) => <Body a={a} reload={one.reload} />}</Loaded>
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+/* ids.c - every call of a run has an id of its own, and a name that can be sent back.
+ *
+ * A result is told from the others by the id of its call. Some hosts give none, or begin with
+ * call_0 in every turn; some providers refuse a history in which an id stands twice. A name that a
+ * model made up may be one that no provider takes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_in.h"
+#include "agent/tool_in.h"
+
+#include "base/json.h"
+
+#define IDS_MAX ((size_t)1 << 20)
+#define ID_KEPT 24 /* bytes of an id that stay in front of a number: providers take 40 in all */
+
+static void note(struct run *r, str id)
+{
+    struct err e;
+
+    (void)!map_set(&r->ids, id, MAP_U64(1), &e); /* beyond the ceiling ids stay as they are */
+}
+
+static void note_calls(struct run *r, const struct json *doc, const struct json_node *message)
+{
+    const struct json_node *calls = json_find(doc, message, STR("tool_calls"));
+    str id;
+
+    if (!calls || calls->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *c = json_first(doc, calls); c; c = json_next(doc, calls, c))
+        if (json_text(doc, json_find(doc, c, STR("id")), r->arena, &id))
+            note(r, id);
+}
+
+/* Those of the messages that the run begins with. */
+void ids_init(struct run *r)
+{
+    struct json doc;
+    struct err e;
+    str list;
+
+    map_init(&r->ids, r->arena, IDS_MAX);
+    if (!r->o->messages.n)
+        return;
+    json_init(&doc);
+    list = arena_join(r->arena, STR("["), r->o->messages, STR("]"));
+    if (json_parse(&doc, list, &e))
+        for (const struct json_node *m = json_first(&doc, json_root(&doc)); m;
+             m = json_next(&doc, json_root(&doc), m))
+            note_calls(r, &doc, m);
+    json_release(&doc);
+}
+
+void ids_release(struct run *r)
+{
+    map_release(&r->ids);
+}
+
+static void settle_name(struct run *r, struct ask_call *c)
+{
+    const struct tool *t = toolbox_find(r->o->tools, c->name);
+
+    if (t)
+        c->name = t->called;
+    else if (!tool_name_plain(c->name))
+        c->name = tool_called(c->name, r->arena);
+}
+
+void ids_settle(struct run *r, struct ask_reply *reply)
+{
+    for (size_t i = 0; i < reply->call_count; i++) {
+        struct ask_call *c = &reply->calls[i];
+        str stem = c->id.n ? str_slice(c->id, 0, ID_KEPT) : STR("call");
+        unsigned n = 1;
+
+        settle_name(r, c);
+        if (c->id.n && !map_find(&r->ids, c->id)) {
+            note(r, c->id);
+            continue;
+        }
+        do
+            c->id = arena_printf(r->arena, STR_FMT "_%u", STR_ARG(stem), ++n);
+        while (map_find(&r->ids, c->id));
+        note(r, c->id);
+    }
+}

@@ -1,0 +1,28 @@
+/* log_in.h - the log as its own files see it: log.c writes, log_read.c reads.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "agent/log.h"
+#include "store/db.h"
+
+struct wait {
+    const struct agent_effect *effects; /* or NULL: a run */
+    size_t n;
+    const struct agent_row *row;
+    struct wait *next;
+    bool over, ok;
+    struct err err;
+};
+
+struct agent_log {
+    struct db *writer, *reader;
+    pthread_t thread;
+    pthread_mutex_t lock, read_lock;
+    pthread_cond_t work, done;
+    struct wait *first, *last;
+    bool stop;
+};

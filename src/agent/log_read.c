@@ -1,0 +1,192 @@
+/* log_read.c - what is in the effect log.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/log_in.h"
+
+#define READ_MAX 100000u
+
+struct list {
+    struct arena *arena;
+    union {
+        struct agent_effect *effects;
+        struct agent_row *rows;
+    } u;
+    size_t n, max;
+};
+
+static str text_of(struct arena *a, const struct db_value *v)
+{
+    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
+}
+
+static bool on_effect(void *ctx, const struct db_value *c, size_t n)
+{
+    struct list *l = ctx;
+    struct agent_effect *grown;
+
+    (void)n;
+    if (l->n == l->max) {
+        l->max = l->max ? 2 * l->max : 32;
+        grown = arena_zero(l->arena, l->max, sizeof *grown);
+        if (l->n)
+            memcpy(grown, l->u.effects, l->n * sizeof *grown);
+        l->u.effects = grown;
+    }
+    l->u.effects[l->n++] = (struct agent_effect){
+        .run = text_of(l->arena, &c[0]),
+        .seq = c[1].i,
+        .kind = text_of(l->arena, &c[2]),
+        .name = text_of(l->arena, &c[3]),
+        .key = text_of(l->arena, &c[4]),
+        .request = text_of(l->arena, &c[5]),
+        .result = text_of(l->arena, &c[6]),
+        .failed = c[7].i != 0,
+        .state = c[8].i ? AGENT_DONE : AGENT_INTENT,
+        .started_us = c[9].i,
+        .ended_us = c[10].type == DB_INT ? c[10].i : -1,
+    };
+    return l->n < READ_MAX;
+}
+
+static bool on_row(void *ctx, const struct db_value *c, size_t n)
+{
+    struct list *l = ctx;
+    struct agent_row *grown;
+
+    (void)n;
+    if (l->n == l->max) {
+        l->max = l->max ? 2 * l->max : 8;
+        grown = arena_zero(l->arena, l->max, sizeof *grown);
+        if (l->n)
+            memcpy(grown, l->u.rows, l->n * sizeof *grown);
+        l->u.rows = grown;
+    }
+    l->u.rows[l->n++] = (struct agent_row){
+        .id = text_of(l->arena, &c[0]),
+        .app = text_of(l->arena, &c[1]),
+        .session_id = text_of(l->arena, &c[2]),
+        .status = text_of(l->arena, &c[3]),
+        .reason = text_of(l->arena, &c[4]),
+        .input = text_of(l->arena, &c[5]),
+        .result = text_of(l->arena, &c[6]),
+        .created_us = c[7].i,
+        .updated_us = c[8].i,
+    };
+    return l->n < READ_MAX;
+}
+
+static bool ask(struct agent_log *l, const char *sql, const struct db_value *args, size_t n,
+                struct db_rows rows, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&l->read_lock);
+    ok = db_query(l->reader, sql, args, n, rows, e);
+    pthread_mutex_unlock(&l->read_lock);
+    return ok;
+}
+
+static bool read_list(struct agent_log *l, const char *sql, str arg, struct db_rows rows,
+                      struct err *e)
+{
+    return ask(l, sql, (struct db_value[]){db_text(arg)}, 1, rows, e);
+}
+
+#define EFFECT_COLUMNS                                                                             \
+    "SELECT run_id, seq, kind, name, effect_key, request, result, failed, state, started_us,"      \
+    " ended_us FROM agent_effects"
+
+bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_effect **out,
+                    size_t *n, struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!read_list(l,
+                   EFFECT_COLUMNS " WHERE run_id = $1 ORDER BY seq",
+                   run,
+                   (struct db_rows){on_effect, &list},
+                   e))
+        return false;
+    *out = list.u.effects;
+    *n = list.n;
+    return true;
+}
+
+bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct agent_effect *out,
+                        struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!read_list(l,
+                   EFFECT_COLUMNS " WHERE run_id = $1 AND kind = 'approval' AND state = 0"
+                                  " ORDER BY seq",
+                   run,
+                   (struct db_rows){on_effect, &list},
+                   e))
+        return false;
+    if (!list.n)
+        return err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer");
+    *out = list.u.effects[0];
+    return true;
+}
+
+#define RUN_COLUMNS                                                                                \
+    "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us"        \
+    " FROM agent_runs"
+
+bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
+                       struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!read_list(l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){on_row, &list}, e))
+        return false;
+    if (!list.n)
+        return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
+    *out = list.u.rows[0];
+    return true;
+}
+
+bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,
+                          size_t *n, struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!read_list(l,
+                   RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
+                               " ORDER BY created_us, run_id",
+                   app,
+                   (struct db_rows){on_row, &list},
+                   e))
+        return false;
+    *out = list.u.rows;
+    *n = list.n;
+    return true;
+}
+
+bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
+                    struct agent_row **out, size_t *n, struct err *e)
+{
+    static const char sql[] =
+        "SELECT run_id, app, session_id, status, reason, '', '', created_us, updated_us"
+        " FROM agent_runs WHERE ($1 = '' OR run_id = $1) AND ($2 = '' OR status = $2)"
+        " AND ($3 = '' OR app = $3) AND ($4 = '' OR session_id IN"
+        " (SELECT s.session_id FROM alert_sessions s WHERE s.key_name = $4))"
+        " ORDER BY created_us DESC, run_id DESC LIMIT $5 OFFSET $6";
+    struct db_value args[] = {db_text(f->id),
+                              db_text(f->status),
+                              db_text(f->app),
+                              db_text(f->key),
+                              db_int(f->count_max && f->count_max < AGENT_LIST_MAX
+                                         ? (int64_t)f->count_max
+                                         : AGENT_LIST_MAX),
+                              db_int((int64_t)f->offset)};
+    struct list list = {.arena = a};
+
+    if (!ask(l, sql, args, COUNT_OF(args), (struct db_rows){on_row, &list}, e))
+        return false;
+    *out = list.u.rows;
+    *n = list.n;
+    return true;
+}

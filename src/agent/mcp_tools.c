@@ -1,0 +1,258 @@
+/* mcp_tools.c - see mcp_tools.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/mcp_tools.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "mcp/name.h"
+
+#define ARENA_MAX ((size_t)256 << 20)
+#define CALL_ARENA ((size_t)128 << 20)
+#define MARGIN_MS 500 /* the client's own end comes before the box gives up */
+
+struct served {
+    str server, tool, name;
+    struct mcp_client *client;
+    const struct mask *mask;
+    unsigned timeout_ms;
+};
+
+struct mcp_toolset {
+    struct arena arena;
+    struct mcp_names names;
+    struct served *tools[TOOL_COUNT_MAX];
+    size_t count;
+};
+
+struct mcp_toolset *mcp_toolset_new(void)
+{
+    struct mcp_toolset *m = base_alloc(sizeof *m);
+
+    memset(m, 0, sizeof *m);
+    arena_init(&m->arena, ARENA_MAX);
+    mcp_names_init(&m->names, &m->arena);
+    return m;
+}
+
+void mcp_toolset_free(struct mcp_toolset *m)
+{
+    if (!m)
+        return;
+    mcp_names_release(&m->names);
+    arena_release(&m->arena);
+    free(m);
+}
+
+/* ---- what a server has ---- */
+
+bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out, struct err *e)
+{
+    struct mcp_tools tools;
+    struct json_out o;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    ok = mcp_client_tools(c, timeout_ms, &a, &tools, e);
+    json_out_init(&o, out);
+    if (ok)
+        json_out_array(&o);
+    for (size_t i = 0; ok && i < tools.n; i++) {
+        const struct mcp_tool_info *t = &tools.at[i];
+
+        json_out_object(&o);
+        json_out_key(&o, STR("name"));
+        json_out_str(&o, t->name);
+        json_out_key(&o, STR("description"));
+        json_out_str(&o, t->description.n ? t->description : t->title);
+        json_out_key(&o, STR("schema"));
+        json_out_raw(&o, t->input_schema.n ? t->input_schema : STR("{\"type\":\"object\"}"));
+        json_out_key(&o, STR("read_only"));
+        json_out_bool(&o, t->read_only);
+        json_out_key(&o, STR("idempotent"));
+        json_out_bool(&o, t->idempotent);
+        json_out_end(&o);
+    }
+    if (ok) {
+        json_out_end(&o);
+        ok = json_out_ok(&o, e);
+    }
+    arena_release(&a);
+    return ok;
+}
+
+/* ---- one call ---- */
+
+static void put_masked(const struct mask *mask, str text, struct buf *out)
+{
+    struct buf masked;
+
+    buf_init(&masked, 4 * text.n + 65536);
+    if (mask && mask_json(mask, text, &masked, NULL))
+        buf_add(out, buf_full(&masked) ? STR(MASK_LEFT_OUT) : buf_str(&masked));
+    else
+        buf_add(out, text);
+    buf_release(&masked);
+}
+
+static bool fail_masked(const struct served *t, struct err *e)
+{
+    char text[sizeof e->text];
+    struct buf out;
+
+    buf_init(&out, sizeof e->text * 8);
+    (void)snprintf(text, sizeof text, "%s", e->text);
+    put_masked(t->mask, str_c(text), &out);
+    err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&out)));
+    buf_release(&out);
+    return false;
+}
+
+static bool run_tool(void *ctx, const struct tool_call *call, struct buf *out, struct err *e)
+{
+    const struct served *t = ctx;
+    struct mcp_result result;
+    struct mcp_call mcp = {.tool = t->tool,
+                           .arguments = call->arguments,
+                           .timeout_ms = t->timeout_ms,
+                           .total_ms = t->timeout_ms,
+                           .cancel = call->cancel};
+    struct buf text;
+    struct arena a;
+    bool ok;
+
+    if (!t->client)
+        return err_set(e, ERR_NOT_FOUND, "the server " STR_FMT " is not there", STR_ARG(t->server));
+    arena_init(&a, CALL_ARENA);
+    buf_init(&text, MCP_TOOL_RESULT_MAX + 65536);
+    ok = mcp_client_call(t->client, &mcp, &a, &result, e);
+    if (ok) {
+        if (result.is_error)
+            buf_add(out, STR("The tool reports an error:\n"));
+        mcp_result_text(&result, MCP_TOOL_RESULT_MAX, &text);
+        put_masked(t->mask, buf_str(&text), out);
+    }
+    buf_release(&text);
+    arena_release(&a);
+    return ok || fail_masked(t, e);
+}
+
+/* ---- into the box ---- */
+
+static bool allowed(const struct mcp_toolset_server *s, str tool)
+{
+    if (!s->allow)
+        return true;
+    for (size_t i = 0; s->allow[i]; i++)
+        if (str_eq(tool, str_c(s->allow[i])))
+            return true;
+    return false;
+}
+
+static bool flag(const struct json *doc, const struct json_node *v, const char *name)
+{
+    bool on;
+
+    return json_bool(json_find(doc, v, str_c(name)), &on) && on;
+}
+
+static struct tool row_of(const struct json *doc, const struct json_node *v,
+                          const struct mcp_toolset_server *s, struct served *t, struct arena *a)
+{
+    const struct json_node *schema = json_find(doc, v, STR("schema"));
+    struct tool row = {.name = t->name,
+                       .description = STR(""),
+                       .schema = schema ? json_raw(doc, schema) : STR(""),
+                       .server = t->server,
+                       .flags = s->approval ? TOOL_APPROVAL : 0,
+                       .unknown = s->unknown,
+                       .timeout_ms = t->timeout_ms + MARGIN_MS,
+                       .retries = s->retries,
+                       .run = run_tool,
+                       .ctx = t};
+
+    if (flag(doc, v, "read_only"))
+        row.flags |= TOOL_READ_ONLY;
+    if (flag(doc, v, "idempotent"))
+        row.flags |= TOOL_IDEMPOTENT;
+    (void)!json_text(doc, json_find(doc, v, STR("description")), a, &row.description);
+    return row;
+}
+
+static bool add_one(struct mcp_toolset *m, struct toolbox *box, const struct mcp_toolset_server *s,
+                    const struct json *doc, const struct json_node *v, struct err *e)
+{
+    struct served *t;
+    struct tool row;
+    str tool;
+
+    if (!json_text(doc, json_find(doc, v, STR("name")), &m->arena, &tool))
+        return err_set(e, ERR_INPUT, "a tool of " STR_FMT " has no name", STR_ARG(s->name));
+    if (!allowed(s, tool))
+        return true;
+    if (m->count == TOOL_COUNT_MAX)
+        return err_set(e, ERR_LIMIT, "more than %d tools", TOOL_COUNT_MAX);
+    t = arena_zero(&m->arena, 1, sizeof *t);
+    *t = (struct served){.server = arena_dup(&m->arena, s->name),
+                         .tool = arena_dup(&m->arena, tool),
+                         .client = s->client,
+                         .mask = s->mask,
+                         .timeout_ms = s->timeout_ms ? s->timeout_ms : MCP_CALL_MS};
+    if (!mcp_names_add(&m->names, t->server, t->tool, &t->name, e))
+        return false;
+    row = row_of(doc, v, s, t, &m->arena);
+    if (!toolbox_add(box, &row, e)) {
+        log_warn("the schema of a tool cannot be used: any arguments are taken",
+                 LOG_STR("tool", t->name),
+                 LOG_ERR(e));
+        row.schema = STR("");
+        if (!toolbox_add(box, &row, e))
+            return false;
+    }
+    m->tools[m->count++] = t;
+    return true;
+}
+
+bool mcp_toolset_add(struct mcp_toolset *m, struct toolbox *box, const struct mcp_toolset_server *s,
+                     str list, struct err *e)
+{
+    const struct json_node *all;
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, list, e);
+    all = ok ? json_root(&doc) : NULL;
+    for (const struct json_node *v = json_first(&doc, all); ok && v; v = json_next(&doc, all, v))
+        ok = add_one(m, box, s, &doc, v, e);
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- names ---- */
+
+bool mcp_toolset_find(const struct mcp_toolset *m, str name, str *server, str *tool)
+{
+    return mcp_names_find(&m->names, name, server, tool);
+}
+
+bool mcp_toolset_name(const struct mcp_toolset *m, str server, str tool, str *name)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < m->count; i++) {
+        const struct served *t = m->tools[i];
+
+        if (str_eq(t->name, tool)) {
+            *name = t->name;
+            return true;
+        }
+        if (!str_eq(t->tool, tool) || (server.n && !str_eq(t->server, server)))
+            continue;
+        *name = t->name;
+        found++;
+    }
+    return found == 1;
+}

@@ -1,0 +1,218 @@
+/* replay.c - a run again, from its log alone.
+ *
+ * With the intent of its first effect a run writes down what it was given: prompts, tools and
+ * limits. So whoever has the log can go the same way over it later, without the application, its
+ * tools or a model, and sees the same steps; each effect's key says that it is indeed the same way.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_in.h"
+
+#include "base/json.h"
+
+#define NOTE_MAX ((size_t)64 << 20)
+#define NOTE_NAME "options"
+
+/* ---- out ---- */
+
+static void text_member(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+static void i64_member(struct json_out *o, const char *key, int64_t n)
+{
+    json_out_key(o, str_c(key));
+    json_out_i64(o, n);
+}
+
+static void write_tools(const struct toolbox *b, struct json_out *o)
+{
+    json_out_key(o, STR("tools"));
+    json_out_array(o);
+    for (size_t i = 0; i < toolbox_count(b); i++) {
+        const struct tool *t = toolbox_at(b, i);
+
+        json_out_object(o);
+        text_member(o, "name", t->name);
+        text_member(o, "description", t->description);
+        text_member(o, "schema", t->schema);
+        i64_member(o, "flags", t->flags & ~(unsigned)TOOL_STRICT);
+        i64_member(o, "unknown", t->unknown);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+static void write_options(const struct agent_options *x, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    text_member(&o, "model", x->model_name);
+    text_member(&o, "extra", x->extra);
+    text_member(&o, "system", x->system);
+    text_member(&o, "messages", x->messages);
+    text_member(&o, "user", x->user);
+    i64_member(&o, "iterations", x->limits.iterations);
+    i64_member(&o, "tokens", x->limits.tokens);
+    i64_member(&o, "tokens_hard", x->limits.tokens_hard);
+    json_out_key(&o, STR("cost_usd"));
+    json_out_double(&o, x->limits.cost_usd);
+    i64_member(&o, "conclude", x->conclude);
+    i64_member(&o, "result_shown", (int64_t)x->result_shown);
+    write_tools(x->tools, &o);
+    json_out_end(&o);
+}
+
+struct agent_effect replay_note(struct run *r, struct buf *out)
+{
+    struct buf plain;
+
+    buf_init(out, NOTE_MAX);
+    write_options(r->o, out);
+    if (r->o->mask) {
+        buf_init(&plain, NOTE_MAX);
+        if (mask_json(r->o->mask, buf_str(out), &plain, NULL)) {
+            buf_release(out);
+            *out = plain;
+        } else {
+            buf_release(&plain);
+        }
+    }
+    return (struct agent_effect){.run = r->o->run,
+                                 .seq = REPLAY_SEQ,
+                                 .kind = STR("note"),
+                                 .name = STR(NOTE_NAME),
+                                 .key = STR(NOTE_NAME),
+                                 .request = STR(""),
+                                 .result = buf_str(out),
+                                 .state = AGENT_DONE,
+                                 .started_us = run_now_us(r),
+                                 .ended_us = run_now_us(r)};
+}
+
+/* ---- and back ---- */
+
+struct reading {
+    const struct json *doc;
+    struct arena *a;
+};
+
+static str text_at(const struct reading *r, const struct json_node *v, const char *key)
+{
+    str s;
+
+    if (!json_text(r->doc, json_find(r->doc, v, str_c(key)), r->a, &s))
+        return STR("");
+    return arena_dup(r->a, s);
+}
+
+static int64_t i64_at(const struct reading *r, const struct json_node *v, const char *key)
+{
+    int64_t n;
+
+    return json_i64(r->doc, json_find(r->doc, v, str_c(key)), &n) ? n : 0;
+}
+
+/* In a replay no tool runs. */
+static bool never(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx, (void)c, (void)out;
+    return err_set(e, ERR_SYSTEM, "a replay runs no tools");
+}
+
+static bool never_asked(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                        struct arena *a, struct ask_reply *reply)
+{
+    (void)ctx, (void)q, (void)cancel, (void)a;
+    *reply = (struct ask_reply){
+        .error = {.status = 500, .message = STR("a replay asks no model"), .code = STR("")}};
+    return false;
+}
+
+static bool read_tools(const struct reading *r, struct toolbox *b, struct err *e)
+{
+    const struct json_node *list = json_find(r->doc, json_root(r->doc), STR("tools"));
+
+    for (const struct json_node *v = list ? json_first(r->doc, list) : NULL; v;
+         v = json_next(r->doc, list, v)) {
+        struct tool t = {.name = text_at(r, v, "name"),
+                         .description = text_at(r, v, "description"),
+                         .schema = text_at(r, v, "schema"),
+                         .flags = (unsigned)i64_at(r, v, "flags"),
+                         .unknown = (enum tool_unknown)i64_at(r, v, "unknown"),
+                         .run = never};
+
+        if (!toolbox_add(b, &t, e))
+            return err_prefix(e, "the log of the run: ");
+    }
+    return true;
+}
+
+static void read_options(const struct reading *r, struct agent_options *out)
+{
+    const struct json_node *root = json_root(r->doc);
+
+    out->model_name = text_at(r, root, "model");
+    out->extra = text_at(r, root, "extra");
+    out->system = text_at(r, root, "system");
+    out->messages = text_at(r, root, "messages");
+    out->user = text_at(r, root, "user");
+    out->limits.iterations = (unsigned)i64_at(r, root, "iterations");
+    out->limits.tokens = i64_at(r, root, "tokens");
+    out->limits.tokens_hard = i64_at(r, root, "tokens_hard") != 0;
+    if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))
+        out->limits.cost_usd = 0;
+    out->conclude = i64_at(r, root, "conclude") != 0;
+    out->result_shown = (size_t)i64_at(r, root, "result_shown");
+}
+
+/* The first effect, if it is the note. */
+static bool find_note(struct agent_log *log, str run, struct arena *a, str *out, struct err *e)
+{
+    struct agent_effect *all;
+    size_t n;
+
+    if (!agent_log_read(log, run, a, &all, &n, e))
+        return false;
+    if (!n || all[0].seq != REPLAY_SEQ)
+        return err_set(e, ERR_NOT_FOUND, "the log does not say what this run was given");
+    *out = all[0].result;
+    return true;
+}
+
+bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_result *out,
+                  struct err *e)
+{
+    struct agent_options o = {.run = run,
+                              .app = STR(""),
+                              .session = STR(""),
+                              .input = STR(""),
+                              .level = STR(""),
+                              .ask = {never_asked, NULL},
+                              .replay = true,
+                              .log = log,
+                              .clock = &clock_real};
+    struct reading r = {.a = a};
+    struct agent_row row;
+    struct json doc;
+    str note;
+    bool ok;
+
+    *out = (struct agent_result){.reason = STR(""), .text = STR("")};
+    json_init(&doc);
+    o.tools = toolbox_new(&clock_real);
+    ok = agent_log_run_get(log, run, a, &row, e) && find_note(log, run, a, &note, e) &&
+         json_parse(&doc, note, e);
+    if (ok) {
+        r.doc = &doc;
+        read_options(&r, &o);
+        ok = read_tools(&r, o.tools, e) && agent_run(&o, a, out, e);
+    }
+    toolbox_free(o.tools);
+    json_release(&doc);
+    return ok;
+}

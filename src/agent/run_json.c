@@ -1,0 +1,302 @@
+/* run_json.c - see run_json.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_json.h"
+
+#include "base/json.h"
+#include "base/repr.h"
+#include "base/utf8.h"
+
+#define ARENA_MAX ((size_t)1 << 30)
+
+static void text(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, value);
+}
+
+static void number(struct json_out *o, const char *key, int64_t value)
+{
+    json_out_key(o, str_c(key));
+    json_out_i64(o, value);
+}
+
+/* What is JSON stands as JSON, all else as a text, nothing as null. */
+static void value(struct json_out *o, const char *key, str json)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    json_out_key(o, str_c(key));
+    if (!json.n)
+        json_out_null(o);
+    else if (json_parse(&doc, json, &e))
+        json_out_raw(o, json);
+    else
+        json_out_str(o, json);
+    json_release(&doc);
+}
+
+/* "unknown": the process ended while the call ran. */
+static void write_question(struct json_out *o, const struct agent_effect *f)
+{
+    json_out_key(o, STR("pending"));
+    json_out_object(o);
+    number(o, "seq", f->seq);
+    text(o, "tool", f->name);
+    value(o, "arguments", f->request);
+    text(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
+    number(o, "asked_at_us", f->started_us);
+    json_out_end(o);
+}
+
+static void write_row(struct agent_log *log, struct json_out *o, const struct agent_row *row,
+                      struct arena *a)
+{
+    struct agent_effect f;
+    struct err e;
+
+    text(o, "run_id", row->id);
+    text(o, "app", row->app);
+    text(o, "session_id", row->session_id);
+    text(o, "status", row->status);
+    text(o, "reason", row->reason);
+    number(o, "created_at_us", row->created_us);
+    number(o, "updated_at_us", row->updated_us);
+    if (str_eq(row->status, STR("waiting")) && agent_log_question(log, row->id, a, &f, &e)) {
+        write_question(o, &f);
+    } else {
+        json_out_key(o, STR("pending"));
+        json_out_null(o);
+    }
+}
+
+bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct buf *out,
+                   struct err *e)
+{
+    struct agent_row *rows;
+    struct json_out o;
+    struct arena a;
+    size_t n;
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    ok = agent_log_list(log, f, &a, &rows, &n, e);
+    if (ok) {
+        json_out_init(&o, out);
+        json_out_object(&o);
+        json_out_key(&o, STR("runs"));
+        json_out_array(&o);
+        for (size_t i = 0; i < n; i++) {
+            json_out_object(&o);
+            write_row(log, &o, &rows[i], &a);
+            json_out_end(&o);
+        }
+        json_out_end(&o);
+        json_out_end(&o);
+        ok = json_out_ok(&o, e);
+    }
+    arena_release(&a);
+    return ok;
+}
+
+/* What a model said, with or without what it thought. */
+static void write_reply(struct json_out *o, str json, bool thoughts)
+{
+    struct json doc;
+    struct buf out;
+    struct err e;
+
+    json_init(&doc);
+    buf_init(&out, json.n + 1);
+    if (!thoughts && json_parse(&doc, json, &e) &&
+        json_find(&doc, json_root(&doc), STR("reasoning")))
+        json_splice_remove(&doc, json_root(&doc), STR("reasoning"), &out);
+    value(o, "result", out.n ? buf_str(&out) : json);
+    buf_release(&out);
+    json_release(&doc);
+}
+
+static void write_effects(struct json_out *o, const struct agent_effect *all, size_t n,
+                          bool thoughts)
+{
+    json_out_key(o, STR("effects"));
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++) {
+        const struct agent_effect *f = &all[i];
+
+        if (f->seq < 0) /* what it was given */
+            continue;
+        json_out_object(o);
+        number(o, "seq", f->seq);
+        text(o, "kind", f->kind);
+        text(o, "name", f->name);
+        text(o, "state", f->state == AGENT_DONE ? STR("done") : STR("begun"));
+        json_out_key(o, STR("failed"));
+        json_out_bool(o, f->failed);
+        value(o, "request", f->request);
+        write_reply(o, f->result, thoughts || !str_eq(f->kind, STR("model")));
+        number(o, "started_at_us", f->started_us);
+        json_out_key(o, STR("ended_at_us"));
+        if (f->state == AGENT_DONE)
+            json_out_i64(o, f->ended_us);
+        else
+            json_out_null(o);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+static void write_trace(struct json_out *o, const struct agent_result *r)
+{
+    json_out_key(o, STR("trace"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->step_count; i++) {
+        const struct agent_step *s = &r->steps[i];
+
+        json_out_object(o);
+        number(o, "step", s->step);
+        text(o, "action", s->action);
+        text(o, "observation", s->observation);
+        text(o, "tool", s->tool);
+        json_out_key(o, STR("ok"));
+        json_out_bool(o, s->ok);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+/* name(k='v', ...) */
+static str action_of(const struct agent_effect *f, struct arena *a)
+{
+    struct buf out;
+    struct json doc;
+    struct err e;
+    str all;
+
+    buf_init(&out, TOOL_RESULT_MAX);
+    json_init(&doc);
+    buf_add(&out, f->name);
+    buf_add_c(&out, '(');
+    if (json_parse(&doc, f->request, &e) && json_root(&doc)->kind == JSON_OBJECT)
+        repr_arguments(&out, &doc, json_root(&doc));
+    buf_add_c(&out, ')');
+    all = arena_dup(a, buf_str(&out));
+    json_release(&doc);
+    buf_release(&out);
+    return all;
+}
+
+static str text_in(str reply, struct arena *a)
+{
+    struct json doc;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    if (json_parse(&doc, reply, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), a, &text))
+        text = arena_dup(a, text);
+    json_release(&doc);
+    return text;
+}
+
+/* Of a run that is no loop: a step an effect. */
+static void trace_of(const struct agent_effect *all, size_t n, struct arena *a,
+                     struct agent_result *out)
+{
+    out->steps = arena_zero(a, n + 1, sizeof *out->steps);
+    out->step_count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct agent_effect *f = &all[i];
+        bool model = str_eq(f->kind, STR("model")), tool = str_eq(f->kind, STR("tool"));
+        str seen = model && !f->failed ? text_in(f->result, a) : f->result;
+
+        if (f->state != AGENT_DONE || f->seq < 0 || str_eq(f->kind, STR("approval")))
+            continue;
+        out->steps[out->step_count++] =
+            (struct agent_step){.action = tool    ? action_of(f, a)
+                                          : model ? STR("ask")
+                                                  : f->name,
+                                .observation = utf8_cut_count(seen, AGENT_OBSERVATION),
+                                .tool = tool ? f->name : STR(""),
+                                .ok = !f->failed};
+        out->steps[out->step_count - 1].step = (unsigned)out->step_count;
+    }
+}
+
+/* A log that ends early has the trace up to there. */
+static bool write_one(struct agent_log *log, str id, bool thoughts, struct arena *a,
+                      struct buf *out, struct err *e)
+{
+    struct agent_effect *all;
+    struct agent_result r;
+    struct agent_row row;
+    struct json_out o;
+    struct err ignored;
+    size_t n;
+
+    if (!agent_log_run_get(log, id, a, &row, e) || !agent_log_read(log, id, a, &all, &n, e))
+        return false;
+    if (!agent_replay(log, id, a, &r, &ignored) && !r.step_count)
+        trace_of(all, n, a, &r);
+    json_out_init(&o, out);
+    json_out_object(&o);
+    write_row(log, &o, &row, a);
+    value(&o, "input", row.input);
+    value(&o, "result", row.result);
+    write_trace(&o, &r);
+    write_effects(&o, all, n, thoughts);
+    json_out_end(&o);
+    return json_out_ok(&o, e);
+}
+
+bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, struct buf *out,
+                  struct err *e)
+{
+    struct agent_filter f = {
+        .id = id, .status = STR(""), .app = STR(""), .key = who->key, .count_max = 1};
+    struct agent_row *rows;
+    struct arena a;
+    size_t n;
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    ok = agent_log_list(log, &f, &a, &rows, &n, e);
+    if (ok && !n)
+        ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
+    ok = ok && write_one(log, id, who->thoughts, &a, out, e);
+    arena_release(&a);
+    return ok;
+}
+
+bool run_json_replay(struct agent_log *log, str id, struct buf *out, struct err *e)
+{
+    struct agent_result r;
+    struct agent_row row;
+    struct json_out o;
+    struct arena a;
+    str status;
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    ok = agent_log_run_get(log, id, &a, &row, e) && agent_replay(log, id, &a, &r, e);
+    if (ok) {
+        status = str_c(agent_end_name(r.end));
+        json_out_init(&o, out);
+        json_out_object(&o);
+        text(&o, "run_id", id);
+        json_out_key(&o, STR("same"));
+        json_out_bool(&o, str_eq(status, row.status) && str_eq(r.reason, row.reason));
+        text(&o, "status", status);
+        text(&o, "reason", r.reason);
+        text(&o, "text", r.text);
+        write_trace(&o, &r);
+        json_out_end(&o);
+        ok = json_out_ok(&o, e);
+    }
+    arena_release(&a);
+    return ok;
+}

@@ -1,0 +1,23 @@
+/* run_json.h - runs and their effects as JSON, for the API and the command.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/run.h"
+#include "base/buf.h"
+
+/* {"runs": [...]}, newest first; one that waits has its question with it. */
+bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct buf *out,
+                   struct err *e) MUST_USE;
+/* Who asks: only what is this key's, if it is not empty; and whether reasoning may be seen. */
+struct run_asker {
+    str key;
+    bool thoughts;
+};
+/* A run with its effects and its trace. */
+bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, struct buf *out,
+                  struct err *e) MUST_USE;
+/* {"run_id", "same", "status", "reason", "text", "trace"}: the run gone over again from its log.
+ * same: it came to the end that is on record. */
+bool run_json_replay(struct agent_log *log, str id, struct buf *out, struct err *e) MUST_USE;

@@ -1,0 +1,335 @@
+/* tool_schema.c - schemas in the words of programming languages, made JSON Schema.
+ *
+ * Lists of tools are often written by hand or made from the signatures of functions, and then a
+ * type is "dict", "float" or "ArrayList<String>". What is meant is clear, and a tool should not be
+ * refused for it:
+ *
+ *     dict HashMap ...        object
+ *     list tuple Set X[] ...  array; its items, if the word names them
+ *     float double ...        number
+ *     int long ...            integer
+ *     str char ...            string
+ *     any and unknown words   any value: the type is left out
+ *
+ * A list of schemas in "items" is prefixItems, and a "required" that is true or false on a property
+ * itself, as older forms have it, goes to the list of its object.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/tool_in.h"
+
+#include "base/json.h"
+
+#define WORD_MAX 64
+
+struct walk {
+    const struct json *doc;
+    struct json_out o;
+    struct arena *arena;
+    bool close; /* objects take no members but those they name */
+};
+
+static const struct {
+    const char *word, *type;
+} types[] = {
+    {"object", "object"},       {"dict", "object"},       {"dictionary", "object"},
+    {"map", "object"},          {"hashmap", "object"},    {"linkedhashmap", "object"},
+    {"treemap", "object"},      {"record", "object"},     {"struct", "object"},
+    {"json", "object"},         {"mapping", "object"},    {"hashtable", "object"},
+    {"array", "array"},         {"list", "array"},        {"tuple", "array"},
+    {"set", "array"},           {"frozenset", "array"},   {"arraylist", "array"},
+    {"linkedlist", "array"},    {"vector", "array"},      {"sequence", "array"},
+    {"iterable", "array"},      {"queue", "array"},       {"stack", "array"},
+    {"hashset", "array"},       {"collection", "array"},  {"slice", "array"},
+    {"number", "number"},       {"float", "number"},      {"double", "number"},
+    {"decimal", "number"},      {"bigdecimal", "number"}, {"real", "number"},
+    {"float32", "number"},      {"float64", "number"},    {"numeric", "number"},
+    {"integer", "integer"},     {"int", "integer"},       {"long", "integer"},
+    {"short", "integer"},       {"byte", "integer"},      {"bigint", "integer"},
+    {"biginteger", "integer"},  {"int32", "integer"},     {"int64", "integer"},
+    {"uint", "integer"},        {"string", "string"},     {"str", "string"},
+    {"char", "string"},         {"character", "string"},  {"text", "string"},
+    {"charsequence", "string"}, {"boolean", "boolean"},   {"bool", "boolean"},
+    {"null", "null"},           {"none", "null"},         {"nonetype", "null"},
+    {"void", "null"},           {"undefined", "null"},    {"nil", "null"},
+};
+
+/* Whose values are no schemas but data, and whose are schemas by names of the author's. */
+static const char *const data_keys[] = {"enum", "const", "default", "example", "examples"};
+static const char *const name_keys[] = {
+    "properties", "patternProperties", "$defs", "definitions", "dependentSchemas"};
+/* Beside these an object that is closed would refuse what they allow. */
+static const char *const open_keys[] = {"additionalProperties",
+                                        "unevaluatedProperties",
+                                        "allOf",
+                                        "anyOf",
+                                        "oneOf",
+                                        "$ref",
+                                        "$dynamicRef",
+                                        "if",
+                                        "patternProperties",
+                                        "dependentSchemas"};
+
+static bool one_of(const struct json *doc, const struct json_node *key, const char *const *list,
+                   size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (json_is(doc, key, str_c(list[i])))
+            return true;
+    return false;
+}
+
+/* ---- types ---- */
+
+/* NULL: any value. Case says nothing: languages differ in it. */
+static const char *type_of(str word)
+{
+    char lower[WORD_MAX];
+
+    if (word.n > sizeof lower)
+        return NULL;
+    for (size_t i = 0; i < word.n; i++)
+        lower[i] = word.p[i] >= 'A' && word.p[i] <= 'Z' ? (char)(word.p[i] + 32) : word.p[i];
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (str_eq((str){lower, word.n}, str_c(types[i].word)))
+            return types[i].type;
+    return NULL;
+}
+
+/* What is in <> or [] behind a word, or before a last []; the word itself without it. */
+static str inner_of(str *word)
+{
+    size_t at = STR_NONE, n = word->n;
+    str inner = STR("");
+
+    if (n > 2 && word->p[n - 1] == ']' && word->p[n - 2] == '[') {
+        inner = str_slice(*word, 0, n - 2);
+        *word = STR("array");
+        return inner;
+    }
+    for (size_t i = 0; i < n && at == STR_NONE; i++)
+        if (word->p[i] == '<' || word->p[i] == '[')
+            at = i;
+    if (at == STR_NONE || (word->p[n - 1] != '>' && word->p[n - 1] != ']'))
+        return inner;
+    inner = str_trim(str_slice(*word, at + 1, n - 1));
+    *word = str_trim(str_slice(*word, 0, at));
+    return inner;
+}
+
+static void write_word(struct walk *w, str word, bool items, unsigned depth)
+{
+    str inner = inner_of(&word);
+    const char *type = type_of(word);
+
+    if (!type)
+        return;
+    json_out_key(&w->o, STR("type"));
+    json_out_str(&w->o, str_c(type));
+    if (!items || depth > 4 || !inner.n || !str_eq(str_c(type), STR("array")) ||
+        str_find(inner, STR(",")) != STR_NONE)
+        return;
+    json_out_key(&w->o, STR("items"));
+    json_out_object(&w->o);
+    write_word(w, inner, true, depth + 1);
+    json_out_end(&w->o);
+}
+
+/* NULL: any value, or no text. */
+static const char *type_at(struct walk *w, const struct json_node *x)
+{
+    str word;
+
+    if (!json_text(w->doc, x, w->arena, &word))
+        return NULL;
+    word = str_trim(word);
+    (void)inner_of(&word);
+    return type_of(word);
+}
+
+/* A list of types: left out if one of them is any value; two words may be one type. */
+static void write_types(struct walk *w, const struct json_node *list)
+{
+    const char *seen[8];
+    size_t n = 0, i;
+
+    for (const struct json_node *x = json_first(w->doc, list); x; x = json_next(w->doc, list, x)) {
+        const char *type = type_at(w, x);
+
+        if (!type)
+            return;
+        for (i = 0; i < n && !str_eq(str_c(seen[i]), str_c(type)); i++)
+            continue;
+        if (i == n && n < COUNT_OF(seen))
+            seen[n++] = type;
+    }
+    if (!n)
+        return;
+    json_out_key(&w->o, STR("type"));
+    json_out_array(&w->o);
+    for (i = 0; i < n; i++)
+        json_out_str(&w->o, str_c(seen[i]));
+    json_out_end(&w->o);
+}
+
+static void write_type(struct walk *w, const struct json_node *v, bool items)
+{
+    str word;
+
+    if (v->kind == JSON_ARRAY)
+        write_types(w, v);
+    else if (json_text(w->doc, v, w->arena, &word))
+        write_word(w, str_trim(word), items, 0);
+}
+
+/* ---- schemas ---- */
+
+static void write_schema(struct walk *w, const struct json_node *v);
+
+static void write_key(struct walk *w, const struct json_node *k)
+{
+    str key;
+
+    if (json_text(w->doc, k, w->arena, &key))
+        json_out_key(&w->o, key);
+}
+
+static void write_named(struct walk *w, const struct json_node *v)
+{
+    json_out_object(&w->o);
+    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+        write_key(w, k);
+        write_schema(w, json_value(k));
+    }
+    json_out_end(&w->o);
+}
+
+static bool in_list(struct walk *w, const struct json_node *list, str name)
+{
+    if (list && list->kind == JSON_ARRAY)
+        for (const struct json_node *x = json_first(w->doc, list); x;
+             x = json_next(w->doc, list, x))
+            if (json_is(w->doc, x, name))
+                return true;
+    return false;
+}
+
+/* Names in the list, and of properties that say of themselves that they are required. */
+static void write_required(struct walk *w, const struct json_node *v)
+{
+    const struct json_node *list = json_find(w->doc, v, STR("required"));
+    const struct json_node *all = json_find(w->doc, v, STR("properties"));
+    bool yes;
+    str name;
+
+    json_out_key(&w->o, STR("required"));
+    json_out_array(&w->o);
+    if (list && list->kind == JSON_ARRAY)
+        for (const struct json_node *x = json_first(w->doc, list); x;
+             x = json_next(w->doc, list, x))
+            if (json_text(w->doc, x, w->arena, &name))
+                json_out_str(&w->o, name);
+    if (all && all->kind == JSON_OBJECT)
+        for (const struct json_node *k = json_first(w->doc, all); k;
+             k = json_next(w->doc, all, k)) {
+            if (!json_bool(json_find(w->doc, json_value(k), STR("required")), &yes) || !yes)
+                continue;
+            if (json_text(w->doc, k, w->arena, &name) && !in_list(w, list, name))
+                json_out_str(&w->o, name);
+        }
+    json_out_end(&w->o);
+}
+
+static void write_member(struct walk *w, const struct json_node *k, bool items)
+{
+    const struct json_node *v = json_value(k);
+
+    if (json_is(w->doc, k, STR("type"))) {
+        write_type(w, v, items);
+        return;
+    }
+    if (json_is(w->doc, k, STR("required")) || v->kind == JSON_NULL)
+        return;
+    if (json_is(w->doc, k, STR("items")) && v->kind == JSON_ARRAY)
+        json_out_key(&w->o, STR("prefixItems"));
+    else
+        write_key(w, k);
+    if (one_of(w->doc, k, data_keys, COUNT_OF(data_keys)))
+        json_out_raw(&w->o, json_raw(w->doc, v));
+    else if (one_of(w->doc, k, name_keys, COUNT_OF(name_keys)) && v->kind == JSON_OBJECT)
+        write_named(w, v);
+    else
+        write_schema(w, v);
+}
+
+static bool is_open(struct walk *w, const struct json_node *v)
+{
+    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k))
+        if (one_of(w->doc, k, open_keys, COUNT_OF(open_keys)))
+            return true;
+    return !json_find(w->doc, v, STR("properties"));
+}
+
+static void write_object(struct walk *w, const struct json_node *v)
+{
+    bool items = !json_find(w->doc, v, STR("items")), yes;
+
+    json_out_object(&w->o);
+    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+        const struct json_node *x = json_value(k);
+
+        /* Data beside a schema's words may be null. */
+        if (x->kind == JSON_NULL && one_of(w->doc, k, data_keys, COUNT_OF(data_keys))) {
+            write_key(w, k);
+            json_out_null(&w->o);
+        } else {
+            write_member(w, k, items);
+        }
+    }
+    if (json_find(w->doc, v, STR("properties")) ||
+        (json_find(w->doc, v, STR("required")) &&
+         !json_bool(json_find(w->doc, v, STR("required")), &yes)))
+        write_required(w, v);
+    if (w->close && !is_open(w, v)) {
+        json_out_key(&w->o, STR("additionalProperties"));
+        json_out_bool(&w->o, false);
+    }
+    json_out_end(&w->o);
+}
+
+static void write_schema(struct walk *w, const struct json_node *v)
+{
+    if (v->kind == JSON_OBJECT) {
+        write_object(w, v);
+    } else if (v->kind == JSON_ARRAY) {
+        json_out_array(&w->o);
+        for (const struct json_node *x = json_first(w->doc, v); x; x = json_next(w->doc, v, x))
+            write_schema(w, x);
+        json_out_end(&w->o);
+    } else {
+        json_out_raw(&w->o, json_raw(w->doc, v));
+    }
+}
+
+bool tool_schema(str text, bool close, struct buf *out)
+{
+    struct walk w = {.close = close};
+    struct json doc;
+    struct arena a;
+    struct err e;
+    bool ok;
+
+    json_init(&doc);
+    arena_init(&a, SCHEMA_SIZE_MAX);
+    ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    if (ok) {
+        w.doc = &doc;
+        w.arena = &a;
+        json_out_init(&w.o, out);
+        write_schema(&w, json_root(&doc));
+        ok = json_out_ok(&w.o, &e);
+    }
+    arena_release(&a);
+    json_release(&doc);
+    return ok;
+}

@@ -1,0 +1,250 @@
+/* app.c - the rows of the applications: which there are, which are open, who answers a path.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/app.h"
+
+#include "base/log.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+
+#define MESSAGE_MAX 1024
+#define RUNS_ARENA ((size_t)256 << 20)
+
+static const struct app *const rows[] = {&app_incidents, &app_policy, &app_orders};
+
+struct apps {
+    struct app_host host;
+    void *open[COUNT_OF(rows)]; /* by row; NULL: not configured */
+};
+
+const struct app *app_at(size_t i)
+{
+    return i < COUNT_OF(rows) ? rows[i] : NULL;
+}
+
+bool apps_open(const struct app_host *h, struct apps **out, struct err *e)
+{
+    struct apps *a = base_alloc(sizeof *a);
+
+    *a = (struct apps){.host = *h};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (rows[i]->open(&a->host, &a->open[i], e))
+            continue;
+        err_prefix(e, "%s: ", rows[i]->name);
+        a->open[i] = NULL;
+        apps_close(a);
+        return false;
+    }
+    *out = a;
+    return true;
+}
+
+void apps_close(struct apps *a)
+{
+    if (!a)
+        return;
+    for (size_t i = COUNT_OF(rows); i-- > 0;)
+        if (a->open[i])
+            rows[i]->close(a->open[i]);
+    free(a);
+}
+
+void *apps_find(struct apps *a, const struct app *row)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i] == row)
+            return a->open[i];
+    return NULL;
+}
+
+void apps_resume(struct apps *a)
+{
+    struct arena arena;
+    struct err e;
+
+    if (!a->host.log)
+        return;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct agent_row *list;
+        size_t n;
+
+        if (!a->open[i] || !rows[i]->resume)
+            continue;
+        arena_init(&arena, RUNS_ARENA);
+        if (!agent_log_unfinished(a->host.log, str_c(rows[i]->name), &arena, &list, &n, &e)) {
+            log_warn("unfinished runs cannot be read", LOG_ERR(&e));
+            n = 0;
+        }
+        for (size_t j = 0; j < n; j++) {
+            log_info("a run goes on", LOG_TEXT("app", rows[i]->name), LOG_STR("run", list[j].id));
+            rows[i]->resume(a->open[i], &list[j]);
+        }
+        arena_release(&arena);
+    }
+}
+
+/* ---- routes ---- */
+
+static str segment(str *path)
+{
+    size_t slash = str_find(*path, STR("/"));
+    str head = str_slice(*path, 0, slash);
+
+    *path = slash == STR_NONE ? STR("") : str_slice(*path, slash + 1, path->n);
+    return head;
+}
+
+static bool fits(const char *pattern, str path, str *parts)
+{
+    str want = str_c(pattern);
+    size_t n = 0;
+
+    while (want.n > 0 && path.n > 0) {
+        str a = segment(&want), b = segment(&path);
+
+        if (!str_eq(a, STR("*"))) {
+            if (!str_eq(a, b))
+                return false;
+        } else if (n < APP_PARTS_MAX && b.n > 0) {
+            parts[n++] = b;
+        } else {
+            return false;
+        }
+    }
+    return want.n == 0 && path.n == 0;
+}
+
+bool apps_route(str method, str path, struct app_match *out, struct buf *methods)
+{
+    bool known = false;
+
+    *out = (struct app_match){0};
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        for (const struct app_route *r = rows[i]->routes; r && r->method; r++) {
+            struct app_match m = {.app = rows[i], .route = r};
+
+            if (!fits(r->path, path, m.parts))
+                continue;
+            if (methods)
+                buf_printf(methods, "%s%s", known ? ", " : "", r->method);
+            known = true;
+            if (!out->route && (str_eq(method, str_c(r->method)) ||
+                                (str_eq(method, STR("HEAD")) && strcmp(r->method, "GET") == 0)))
+                *out = m;
+        }
+    return known;
+}
+
+void apps_answer(struct apps *a, const struct app_match *m, const struct app_request *q,
+                 struct app_reply *r)
+{
+    void *app = apps_find(a, m->app);
+
+    r->status = 200;
+    r->type = "application/json";
+    r->retry_after_s = 0;
+    if (app)
+        m->route->answer(app, q, r);
+    else
+        app_fail(r,
+                 404,
+                 "not_configured",
+                 "the configuration has no section \"%s\", so nothing is there",
+                 m->app->name);
+}
+
+/* ---- what answers have in common ---- */
+
+static void fail_text(struct app_reply *r, int status, str code, str message)
+{
+    struct json_out o;
+
+    r->status = status;
+    r->type = "application/json";
+    buf_reset(&r->body);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("detail"));
+    json_out_object(&o);
+    json_out_key(&o, STR("error"));
+    json_out_str(&o, code);
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, message);
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+void app_fail(struct app_reply *r, int status, const char *code, const char *fmt, ...)
+{
+    char text[MESSAGE_MAX];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    fail_text(r, status, str_c(code), str_c(text));
+}
+
+void app_fail_err(struct app_reply *r, const struct err *e)
+{
+    fail_text(r, err_http_status(e->code), str_c(err_name(e->code)), str_c(e->text));
+}
+
+bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r)
+{
+    struct err e;
+
+    if (!json_parse(doc, q->body, &e)) {
+        app_fail(r, 400, "invalid_json", "the body is no JSON: %s", e.text);
+        return false;
+    }
+    if (json_root(doc)->kind != JSON_OBJECT) {
+        app_fail(r, 400, "invalid_json", "the body must be one JSON object");
+        return false;
+    }
+    return true;
+}
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What is not written right is left as it is. */
+static str decoded(struct arena *a, str text)
+{
+    char *p = arena_alloc(a, text.n + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        int high = text.p[i] == '%' && i + 2 < text.n ? digit(text.p[i + 1]) : -1;
+        int low = high >= 0 ? digit(text.p[i + 2]) : -1;
+
+        if (low >= 0)
+            i += 2;
+        p[n++] = low >= 0 ? (char)(high << 4 | low) : text.p[i] == '+' ? ' ' : text.p[i];
+    }
+    p[n] = '\0';
+    return utf8_valid((str){p, n}) ? (str){p, n} : STR("");
+}
+
+str app_query(const struct app_request *q, const char *name)
+{
+    str rest = q->query;
+
+    while (rest.n > 0) {
+        size_t end = str_find(rest, STR("&"));
+        str pair = str_slice(rest, 0, end);
+        size_t equals = str_find(pair, STR("="));
+
+        if (equals != STR_NONE && str_eq(str_slice(pair, 0, equals), str_c(name)))
+            return decoded(q->arena, str_slice(pair, equals + 1, pair.n));
+        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
+    }
+    return STR("");
+}

@@ -1,0 +1,120 @@
+/* app.h - what an application is: a row with its routes, its runs, and what it stands on.
+ *
+ *     for (size_t i = 0; app_at(i); i++) ...               the rows: incidents, policy, orders
+ *
+ *     struct apps *apps;
+ *     if (!apps_open(&host, &apps, e)) ...                 those that are configured
+ *     apps_resume(apps);                                   what was running when the process ended
+ *     apps_answer(apps, &route, &request, &reply);         any thread; blocks as long as it takes
+ *     apps_close(apps);                                    runs are left to be resumed
+ *
+ * An application is plain sequential code above the agent's loop. It keeps nothing of its own
+ * beside the store: runs and their effects are in the agent's log, conversations in threads, what
+ * models said in the record. The daemon serves the routes of all rows and a command runs one of
+ * them by itself, on the same host (app_local).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/log.h"
+#include "agent/run.h"
+#include "agent/thread.h"
+#include "gateway/gateway.h"
+#include "gateway/local.h"
+
+/* What an application stands on; all of it lent as long as the application is open. */
+struct app_host {
+    struct gateway *gateway; /* its setup (configuration), hub, store, metrics */
+    struct gateway_loop *gl; /* where its model calls run: agent_ask_gateway(gl) */
+    struct agent_log *log;   /* NULL: nothing is on record */
+    struct threads *threads; /* likewise */
+    const struct clock *clock;
+    const _Atomic bool *leave; /* the process ends: runs stop where they are, to be resumed */
+};
+
+#define APP_PARTS_MAX 4
+#define APP_BODY_MAX ((size_t)10 << 20)
+
+struct app_request {
+    str method, path;
+    str parts[APP_PARTS_MAX]; /* what the route's stars stand for, decoded */
+    str query;                /* behind the question mark, as it came: app_query */
+    str body, type;
+    str key, subject;           /* who asks: the key's name, or "" */
+    bool operator_;             /* may see all and change things */
+    bool thoughts;              /* may see reasoning */
+    const _Atomic bool *cancel; /* nobody waits for the answer any more */
+    struct arena *arena;
+};
+
+/* 200, JSON and empty to begin with. */
+struct app_reply {
+    int status;
+    const char *type;
+    struct buf body;
+    unsigned retry_after_s; /* 0: none */
+};
+
+struct app_route {
+    const char *method;
+    const char *path; /* a segment "*" takes one */
+    void (*answer)(void *app, const struct app_request *q, struct app_reply *r);
+};
+
+struct app {
+    const char *name;
+    /* *out NULL: the configuration has nothing for it, and its routes answer 404 saying so. */
+    bool (*open)(const struct app_host *h, void **out, struct err *e);
+    /* A run of its own that the process before did not end. Begins it and returns; may be NULL. */
+    void (*resume)(void *app, const struct agent_row *row);
+    /* Waits for what runs to be where it can be left. */
+    void (*close)(void *app);
+    const struct app_route *routes; /* method NULL behind the last */
+};
+
+/* The rows, NULL behind the last. */
+const struct app *app_at(size_t i);
+
+extern const struct app app_incidents, app_policy, app_orders;
+
+struct apps;
+
+bool apps_open(const struct app_host *h, struct apps **out, struct err *e) MUST_USE;
+void apps_resume(struct apps *a);
+void apps_close(struct apps *a); /* NULL: nothing */
+/* What was opened for a row, or NULL. */
+void *apps_find(struct apps *a, const struct app *row);
+
+struct app_match {
+    const struct app *app;
+    const struct app_route *route;
+    str parts[APP_PARTS_MAX]; /* not decoded */
+};
+/* Whether some row has the path; *out is set if it has it for this method. `methods`, if not NULL,
+ * gets those it has, comma separated. */
+bool apps_route(str method, str path, struct app_match *out, struct buf *methods);
+void apps_answer(struct apps *a, const struct app_match *m, const struct app_request *q,
+                 struct app_reply *r);
+
+/* {"detail": {"error": CODE, "message": ...}} with the status. */
+void app_fail(struct app_reply *r, int status, const char *code, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* The same for an error, by its kind: ERR_INPUT 400, ERR_NOT_FOUND 404, ERR_LIMIT 429, ... */
+void app_fail_err(struct app_reply *r, const struct err *e);
+/* A value of the query, decoded; "" if it is not there. */
+str app_query(const struct app_request *q, const char *name);
+/* The body as one JSON object; false after answering 400. */
+bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r) MUST_USE;
+
+/* The model an application asks: the one it is told, else the first provider's first. */
+bool app_model(const struct config *c, str told, str *out, struct err *e) MUST_USE;
+
+/* A host for a command: a gateway without a server, the log and the threads of its store. */
+struct app_local {
+    struct local *local;
+    struct app_host host;
+    _Atomic bool leave; /* set by whoever catches signals */
+};
+bool app_local_open(const char *config, struct app_local *l, struct err *e) MUST_USE;
+void app_local_close(struct app_local *l);

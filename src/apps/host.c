@@ -1,0 +1,55 @@
+/* host.c - what an application stands on when a command runs it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/app.h"
+
+bool app_model(const struct config *c, str told, str *out, struct err *e)
+{
+    struct config_route route;
+
+    if (told.n > 0) {
+        *out = told;
+        return config_find(c, told, &route) || err_set(e,
+                                                       ERR_INPUT,
+                                                       "no provider has the model \"" STR_FMT "\"",
+                                                       STR_ARG(str_slice(told, 0, 80)));
+    }
+    for (size_t i = 0; i < c->provider_count; i++)
+        if (c->providers[i].model_count > 0) {
+            *out = c->providers[i].models[0].alias;
+            return true;
+        }
+    return err_set(e,
+                   ERR_INPUT,
+                   "no provider lists a model: name one under models, or say which the application "
+                   "is to ask (model)");
+}
+
+bool app_local_open(const char *config, struct app_local *l, struct err *e)
+{
+    const struct config *c;
+    struct gateway *g;
+
+    memset(l, 0, sizeof *l);
+    if (!local_open(config, &l->local, e))
+        return false;
+    g = local_loop(l->local)->gateway;
+    c = g->setup->config;
+    l->host = (struct app_host){
+        .gateway = g, .gl = local_loop(l->local), .clock = g->clock, .leave = &l->leave};
+    if (!g->records)
+        return true;
+    if (agent_log_open(c->store_url, &l->host.log, e) &&
+        threads_open(c->store_url, &l->host.threads, e))
+        return true;
+    app_local_close(l);
+    return false;
+}
+
+void app_local_close(struct app_local *l)
+{
+    threads_close(l->host.threads);
+    agent_log_close(l->host.log);
+    local_close(l->local);
+}

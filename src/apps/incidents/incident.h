@@ -1,0 +1,120 @@
+/* incident.h - an alert investigated: from the alert to a report in Markdown.
+ *
+ *     struct incident_setup *s;
+ *     if (!incident_setup_load("agents.yaml", "runbooks", &s, e)) ...    agents, servers, chains
+ *     struct incident_options o = {.host = host, .setup = s, .alert = alert, .run = id, ...};
+ *     if (!incident_run(&o, &arena, &report, e)) ...      e: the log failed; it can be resumed
+ *     incident_setup_free(s);
+ *
+ * The chain of the alert's type is gone through stage by stage; the agents of a stage work at once,
+ * each by its strategy, and a synthesis follows where there is more than one. Everything that was
+ * done is in the agent's log: called again with the same run it goes on where it was.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/app.h"
+
+struct incident_setup; /* what agents.yaml says, checked; read only once loaded, any thread */
+
+/* runbooks: the folder, or "". Errors have file, line, path and the nearest name. */
+bool incident_setup_load(const char *agents, const char *runbooks, struct incident_setup **out,
+                         struct err *e) MUST_USE;
+/* The same from text; `path` is for messages. */
+bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
+                          struct incident_setup **out, struct err *e) MUST_USE;
+void incident_setup_free(struct incident_setup *s); /* NULL: nothing */
+/* The alert types that some agent or chain takes, sorted; NULL behind the last. "*" is not among
+ * them. */
+const char *const *incident_alert_types(const struct incident_setup *s);
+/* Who would take it: the agent's or the chain's name, and the servers it has; false if nobody. An
+ * agent or chain with the alert type "*" takes what no other does. */
+bool incident_assigned(const struct incident_setup *s, str alert_type, str *agent,
+                       const char *const **servers);
+
+struct incident_alert {
+    str id; /* alert_id */
+    str alert_type, severity, environment;
+    str runbook;          /* a file in the folder, an allowed URL, or "" */
+    str data;             /* a JSON object: all that is known of it; "" none */
+    int64_t timestamp_us; /* 0: not known */
+};
+
+enum incident_strategy { INCIDENT_BY_AGENT, INCIDENT_CLASSIC, INCIDENT_REACT, INCIDENT_NATIVE };
+enum incident_tri { INCIDENT_AS_CONFIGURED, INCIDENT_ON, INCIDENT_OFF };
+
+struct incident_progress {
+    int percent;     /* 0 to 100, never falling */
+    str step, agent; /* current_step, current_agent */
+};
+
+/* A decision as it is made, lent for the call. */
+struct incident_step {
+    str stage, agent;
+    str action;      /* "SERVER.TOOL(k='v', ...)", "answer", "summary" ... */
+    str reason;      /* why, in the words of the answer; or "" */
+    str reasoning;   /* what was thought before; "" if nothing is known of it */
+    str observation; /* of a tool, in short */
+    bool ok;
+};
+
+struct incident_options {
+    const struct app_host *host;
+    const struct incident_setup *setup;
+    struct incident_alert alert;
+    str run, session;                /* session: "" is made of the run */
+    str runbook_text;                /* instead of the alert's runbook; "" none */
+    str model;                       /* "" the configuration's, else the first provider's first */
+    enum incident_strategy strategy; /* instead of the agents' own */
+    enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
+    /* One server, "tools", in place of those configured: its command line, NULL behind the last
+     * word, or its URL as the only one. NULL: as configured. */
+    const char *const *server_argv;
+    struct agent_ask ask;       /* who answers; .ask NULL: the host's gateway */
+    const _Atomic bool *cancel; /* or NULL */
+    /* Both from any thread, but one at a time; may be NULL. */
+    void (*on_progress)(void *ctx, const struct incident_progress *p);
+    void (*on_step)(void *ctx, const struct incident_step *s);  /* each decision */
+    void (*on_effect)(void *ctx, const struct agent_effect *f); /* as that of run.h */
+    void *ctx;
+};
+
+enum incident_end { INCIDENT_COMPLETED, INCIDENT_FAILED, INCIDENT_CANCELLED, INCIDENT_LEFT };
+
+struct incident_report {
+    enum incident_end end;
+    str markdown;       /* the whole report */
+    str final_analysis; /* what the last stage said */
+    str summary;        /* for executives; "" if there is none */
+    str error;          /* of a FAILED one */
+    str reason;         /* its code */
+    unsigned model_calls, tool_calls;
+    int64_t input_tokens, output_tokens, reasoning_tokens, duration_ms;
+    str tools;  /* names that were called, JSON array in order */
+    str stages; /* JSON: see incident_stages */
+};
+
+/* The row of the run (log.h, app "incidents") has the options in its input, and, once it has ended,
+ * {"status", "reason", "error", "report" (Markdown), "final_analysis", "summary", "stages",
+ * "tools", "model_calls", "tool_calls", "tokens": {"input", "output", "reasoning"}, "duration_ms"}
+ * as its result. False: the log failed, and the run can be called again. */
+bool incident_run(const struct incident_options *o, struct arena *a, struct incident_report *out,
+                  struct err *e) MUST_USE;
+
+/* A question about an investigation that has ended, answered with its history at hand. */
+bool incident_chat(const struct incident_options *o, str question, struct arena *a, str *answer,
+                   struct err *e) MUST_USE;
+
+/* The options of a run as JSON, and back: all but host, setup, ask, server_argv and functions. What
+ * is in them lives in the arena. */
+void incident_input_write(const struct incident_options *o, struct buf *out);
+bool incident_input_read(str json, struct arena *a, struct incident_options *out,
+                         struct err *e) MUST_USE;
+
+/* How far an investigation is: [{"name", "status", "agents": [{"name", "strategy", "status",
+ * "reason", "model_calls", "tool_calls", "tokens": {...}, "analysis"}]}]; status is pending,
+ * running, done, stopped, failed or cancelled. The stages are those that the setup has for the
+ * alert's type. */
+bool incident_stages(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
+                     struct buf *out, struct err *e) MUST_USE;

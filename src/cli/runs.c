@@ -1,0 +1,348 @@
+/* `rationale runs`: what agents have done, and a person's word on what they want to do.
+ *
+ * One process at a time writes to a store: if the daemon runs a word goes through it, and the run
+ * goes on at once; else it is written down here, and the run goes on when the daemon starts.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_json.h"
+#include "base/clock.h"
+#include "cli/daemon.h"
+#include "cli/history.h"
+
+enum { CONFIG, STATUS, APP, LIMIT, ARGUMENTS, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [STATUS] = {"status",
+                0,
+                "WHAT",
+                "running waiting done stopped failed cancelled",
+                "list: only such runs"},
+    [APP] = {"app", 0, "NAME", NULL, "list: only those of this application"},
+    [LIMIT] = {"limit", 'n', "N", NULL, "list: how many (default: 20)"},
+    [ARGUMENTS] = {"arguments", 0, "JSON", NULL, "approve: the call's arguments, changed"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the API"},
+};
+
+static const struct history_column columns[] = {
+    {"CREATED", "created_at_us", HISTORY_TIME, 19},
+    {"STATUS", "status", HISTORY_TEXT, 10},
+    {"APP", "app", HISTORY_TEXT, 12},
+    {"RUN", "run_id", HISTORY_TEXT, 40},
+    {"SESSION", "session_id", HISTORY_TEXT, 40},
+    {"REASON", "reason", HISTORY_TEXT, 0},
+};
+
+struct runs {
+    struct history h;
+    struct agent_log *log; /* to read */
+    struct cli *cli;
+    const struct cli_args *args;
+};
+
+static int show(struct runs *r, bool ok, const struct err *e)
+{
+    return history_show(&r->h, r->cli, ok, e, r->args->value[JSON] != NULL);
+}
+
+/* ---- list ---- */
+
+static int list(struct runs *r)
+{
+    struct agent_filter f = {.id = STR(""),
+                             .status = str_c(r->args->value[STATUS]),
+                             .app = str_c(r->args->value[APP]),
+                             .key = STR("")};
+    struct err e;
+    int64_t limit;
+    int code;
+    bool ok;
+
+    if (!history_count("limit", r->args->value[LIMIT], 20, AGENT_LIST_MAX, &limit))
+        return CLI_USAGE;
+    f.count_max = (size_t)limit;
+    ok = run_json_list(r->log, &f, &r->h.out, &e);
+    code = show(r, ok, &e);
+    if (code == CLI_OK && !r->args->value[JSON])
+        code = history_table(&r->h, r->cli, "runs", columns, COUNT_OF(columns));
+    return code;
+}
+
+/* ---- show and replay ---- */
+
+static void line(struct runs *r, const struct json_node *v, const char *name, const char *title)
+{
+    const struct json_node *at = json_find(&r->h.doc, v, str_c(name));
+    str text;
+
+    if (!at || at->kind == JSON_NULL)
+        return;
+    if (!json_text(&r->h.doc, at, &r->h.arena, &text))
+        text = json_raw(&r->h.doc, at);
+    if (text.n)
+        file_out_printf(&r->cli->out,
+                        "%s%s%s " STR_FMT "\n",
+                        cli_bold(r->cli),
+                        title,
+                        cli_plain(r->cli),
+                        STR_ARG(history_line(&r->h.arena, text, 1000)));
+}
+
+static void trace(struct runs *r, const struct json_node *root)
+{
+    const struct json *doc = &r->h.doc;
+    const struct json_node *list = json_find(doc, root, STR("trace"));
+    bool ok;
+
+    for (const struct json_node *s = list ? json_first(doc, list) : NULL; s;
+         s = json_next(doc, list, s)) {
+        if (!json_bool(json_find(doc, s, STR("ok")), &ok))
+            ok = true;
+        file_out_printf(
+            &r->cli->out,
+            "%s%lld. " STR_FMT "%s%s\n",
+            cli_bold(r->cli),
+            (long long)history_number(&r->h, s, "step"),
+            STR_ARG(history_line(&r->h.arena, history_member(&r->h, s, "action"), 1000)),
+            cli_plain(r->cli),
+            ok ? "" : " (failed)");
+        history_show_text(r->cli, history_member(&r->h, s, "observation"), "   ");
+    }
+}
+
+static int one(struct runs *r)
+{
+    struct run_asker who = {STR(""), true};
+    const struct json_node *root, *pending;
+    struct err e;
+    bool ok = run_json_one(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e);
+    int code = show(r, ok, &e);
+
+    if (code != CLI_OK || r->args->value[JSON])
+        return code;
+    root = json_root(&r->h.doc);
+    line(r, root, "run_id", "run");
+    line(r, root, "app", "app");
+    line(r, root, "session_id", "session");
+    line(r, root, "status", "status");
+    line(r, root, "reason", "reason");
+    trace(r, root);
+    pending = json_find(&r->h.doc, root, STR("pending"));
+    if (pending && pending->kind == JSON_OBJECT) {
+        line(r, pending, "tool", "waits for a word on");
+        line(r, pending, "arguments", "arguments");
+        line(r, pending, "seq", "seq");
+    }
+    return code;
+}
+
+static int replay(struct runs *r)
+{
+    const struct json_node *root;
+    struct err e;
+    bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &r->h.out, &e), same = false;
+    int code = show(r, ok, &e);
+
+    if (code != CLI_OK || !json_parse(&r->h.doc, buf_str(&r->h.out), &e))
+        return code;
+    root = json_root(&r->h.doc);
+    if (!r->args->value[JSON]) {
+        trace(r, root);
+        line(r, root, "status", "status");
+        line(r, root, "reason", "reason");
+        line(r, root, "text", "text");
+    }
+    if (!json_bool(json_find(&r->h.doc, root, STR("same")), &same) || !same)
+        return cli_complain(CLI_NEGATIVE, "it did not come to the end that is on record");
+    return CLI_OK;
+}
+
+/* ---- a word ---- */
+
+static bool by_daemon(struct runs *r, str body, int *code)
+{
+    str path = arena_printf(&r->h.arena, "/api/v1/runs/%s/answer", r->args->words[1]), reply;
+    struct daemon_link d;
+    struct err e;
+    bool there;
+
+    there = daemon_open(&d, r->h.config, &e) && daemon_ask(&d, "POST", path, body, &e) &&
+            daemon_body(&d, &reply, &e) && d.status != 503;
+    if (there && d.status == 200) {
+        buf_add(&r->h.out, reply);
+        *code = CLI_OK;
+    } else if (there) {
+        bool auth = d.status == 401 || d.status == 403;
+
+        *code = cli_complain(auth ? CLI_AUTH : CLI_NEGATIVE,
+                             auth ? "the daemon needs an operator's key: set RATIONALE_KEY"
+                                  : "the daemon refuses: " STR_FMT,
+                             STR_ARG(str_slice(reply, 0, 500)));
+    }
+    daemon_close(&d);
+    return there;
+}
+
+static int by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
+{
+    struct agent_log *log;
+    struct err e;
+    bool ok;
+
+    if (!agent_log_open(r->h.config->store_url, &log, &e))
+        return cli_complain(CLI_STORE, "the store: %s", e.text);
+    ok = agent_answer(log,
+                      str_c(r->args->words[1]),
+                      seq,
+                      word,
+                      str_c(r->args->value[ARGUMENTS]),
+                      STR("cli"),
+                      clock_wall_ms(&clock_real) * 1000,
+                      &e);
+    agent_log_close(log);
+    if (!ok)
+        return cli_complain(e.code == ERR_INPUT || e.code == ERR_NOT_FOUND ? CLI_NEGATIVE
+                                                                           : CLI_STORE,
+                            "%s",
+                            e.text);
+    buf_add(&r->h.out, STR("{\"run_id\":"));
+    (void)json_quote(&r->h.out, str_c(r->args->words[1]));
+    buf_add(&r->h.out, STR(",\"resumed\":false}"));
+    return CLI_OK;
+}
+
+/* An object, or nothing. */
+static bool arguments_ok(const char *text)
+{
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    if (!text)
+        return true;
+    json_init(&doc);
+    ok = json_parse(&doc, str_c(text), &e) && json_root(&doc)->kind == JSON_OBJECT;
+    json_release(&doc);
+    return ok;
+}
+
+static int say(struct runs *r, enum agent_word word)
+{
+    static const char *const words[] = {"approve", "deny", "change"};
+    const char *changed = r->args->value[ARGUMENTS];
+    struct buf body;
+    uint64_t seq;
+    int code = CLI_OK;
+    bool resumed = false;
+
+    if (!str_u64(str_c(r->args->words[2]), &seq) || seq > INT64_MAX)
+        return cli_complain(CLI_USAGE, "SEQ must be the number of the call that waits");
+    if (!arguments_ok(changed) || (changed && word == AGENT_DENY))
+        return cli_complain(CLI_USAGE, "--arguments must be a JSON object, and goes with approve");
+    word = changed ? AGENT_CHANGE : word;
+    buf_init(&body, 1 << 20);
+    buf_printf(&body, "{\"seq\":%llu,\"word\":\"%s\"", (unsigned long long)seq, words[word]);
+    if (changed)
+        buf_printf(&body, ",\"arguments\":%s", changed);
+    buf_add_c(&body, '}');
+    if (!by_daemon(r, buf_str(&body), &code))
+        code = by_ourselves(r, (int64_t)seq, word);
+    buf_release(&body);
+    if (code != CLI_OK)
+        return code;
+    code = show(r, true, NULL);
+    if (code != CLI_OK || r->args->value[JSON])
+        return code;
+    (void)!json_bool(json_find(&r->h.doc, json_root(&r->h.doc), STR("resumed")), &resumed);
+    file_out_add(&r->cli->out,
+                 resumed ? STR("the run goes on\n")
+                         : STR("written down; the run goes on when its application is up\n"));
+    return CLI_OK;
+}
+
+static int approve(struct runs *r)
+{
+    return say(r, AGENT_APPROVE);
+}
+
+static int deny(struct runs *r)
+{
+    return say(r, AGENT_DENY);
+}
+
+/* ---- the table ---- */
+
+static const struct verb {
+    const char *name;
+    int words; /* itself among them */
+    int (*run)(struct runs *r);
+} verbs[] = {
+    {"list", 1, list},
+    {"show", 2, one},
+    {"replay", 2, replay},
+    {"approve", 3, approve},
+    {"deny", 3, deny},
+};
+
+static const char *verb_name(size_t index)
+{
+    return index < COUNT_OF(verbs) ? verbs[index].name : NULL;
+}
+
+static int carry_out(struct runs *r, const struct verb *v, const char *config)
+{
+    struct err e;
+    int code = history_open(&r->h, config);
+
+    if (code)
+        return code;
+    if (agent_log_open_read(r->h.config->store_url, &r->log, &e))
+        code = v->run(r);
+    else
+        code = cli_complain(CLI_STORE, "the store: %s", e.text);
+    agent_log_close(r->log);
+    history_close(&r->h);
+    return code;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *word = args->word_count ? args->words[0] : "list";
+    struct runs r = {.cli = cli, .args = args};
+
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        if (strcmp(word, verbs[i].name) != 0)
+            continue;
+        if (args->word_count != verbs[i].words && args->word_count + verbs[i].words > 1)
+            return cli_complain(CLI_USAGE,
+                                "runs %s takes %s",
+                                word,
+                                verbs[i].words == 1   ? "nothing else"
+                                : verbs[i].words == 2 ? "the ID of a run"
+                                                      : "the ID of a run and the SEQ of a call");
+        return carry_out(&r, &verbs[i], args->value[CONFIG]);
+    }
+    return cli_complain(
+        CLI_USAGE, "runs: there is no \"%s\"%s", word, cli_guess(str_c(word), verb_name, "").text);
+}
+
+const struct cli_command cli_runs = {
+    .name = "runs",
+    .summary = "runs of agents: list, show, replay, approve or deny a call",
+    .words = "[list | show ID | replay ID | approve ID SEQ | deny ID SEQ]",
+    .about = "Lists the runs of agents on record, shows one with its trace, or goes over one again "
+             "from its log alone, which asks no model and runs no tool. A run that waits for a "
+             "person's word on a call is told it: through the daemon, if it runs, with an "
+             "operator's key from RATIONALE_KEY; else the word is written down and the run goes on "
+             "when the daemon starts.",
+    .examples = "  rationale runs --status waiting\n"
+                "  rationale runs show 01J8ZK --json\n"
+                "  rationale runs approve 01J8ZK 4\n"
+                "  rationale runs approve 01J8ZK 4 --arguments '{\"amount\":10}'\n"
+                "  rationale runs replay 01J8ZK\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 3,
+    .run = run,
+};

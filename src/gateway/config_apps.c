@@ -1,0 +1,49 @@
+/* config_apps.c - what the applications are told that is more than a value.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config_build.h"
+
+static str text_of(struct config_build *b, const struct json_node *v)
+{
+    str s = STR("");
+
+    return json_text(&b->source->doc, v, &b->c->arena, &s) ? arena_dup(&b->c->arena, s) : STR("");
+}
+
+static bool read_documents(struct config_build *b, const struct json_node *all)
+{
+    const struct json *doc = &b->source->doc;
+    struct config_policy *p = &b->c->policy;
+    size_t n = json_count(doc, all);
+
+    if (n > CONFIG_DOCUMENTS_MAX)
+        return config_wrong(b, all, "at most %d documents", CONFIG_DOCUMENTS_MAX);
+    p->documents = arena_zero(&b->c->arena, n + 1, sizeof p->documents[0]);
+    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
+        p->documents[p->document_count++] =
+            (struct config_document){text_of(b, k), text_of(b, json_value(k))};
+    return true;
+}
+
+static bool read_domains(struct config_build *b, const struct json_node *list)
+{
+    const struct json *doc = &b->source->doc;
+    struct config_incidents *c = &b->c->incidents;
+    size_t n = json_count(doc, list);
+
+    if (n > CONFIG_DOCUMENTS_MAX)
+        return config_wrong(b, list, "at most %d domains", CONFIG_DOCUMENTS_MAX);
+    c->domains = arena_zero(&b->c->arena, n + 1, sizeof c->domains[0]);
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+        c->domains[c->domain_count++] = text_of(b, v);
+    return true;
+}
+
+bool config_apps_read(struct config_build *b, const struct json_node *root)
+{
+    const struct json_node *documents = config_at(&b->source->doc, root, "policy.documents");
+    const struct json_node *domains = config_at(&b->source->doc, root, "incidents.runbook_domains");
+
+    return (!documents || read_documents(b, documents)) && (!domains || read_domains(b, domains));
+}

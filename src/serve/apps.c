@@ -1,0 +1,189 @@
+/* apps.c - the routes of the applications: answered on threads that may wait for models and tools.
+ *
+ * At the end the applications go while the loops still run, because what waits for a model waits
+ * for a loop; and on a thread of their own, so that the deadline of the drain holds for them too.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/params.h"
+#include "serve/work.h"
+
+#define HANDS 16
+#define ARENA_MAX ((size_t)256 << 20)
+#define OUT_MAX ((size_t)64 << 20)
+
+struct app_job {
+    struct work_job job;
+    struct exchange *ex; /* NULL once the client has left */
+    struct worker *worker;
+    struct arena arena;
+    struct buf body;
+    struct app_match match;
+    struct app_request request;
+    struct app_reply reply;
+    _Atomic bool cancel;
+};
+
+static void job_free(struct app_job *j)
+{
+    buf_release(&j->body);
+    buf_release(&j->reply.body);
+    arena_release(&j->arena);
+    free(j);
+}
+
+static void on_gone(struct exchange *ex)
+{
+    struct app_job *j = ex->job;
+
+    j->ex = NULL;
+    j->cancel = true;
+}
+
+static void run(struct work_job *job, struct reader *r, const struct err *e)
+{
+    struct app_job *j = (struct app_job *)(void *)job;
+
+    (void)r;
+    (void)e;
+    apps_answer(j->worker->daemon->apps, &j->match, &j->request, &j->reply);
+}
+
+static void answer(struct app_job *j)
+{
+    struct exchange *ex = j->ex;
+    char after[16];
+    int n;
+
+    ex->on_gone = NULL;
+    if (j->reply.retry_after_s > 0) {
+        n = snprintf(after, sizeof after, "%u", j->reply.retry_after_s);
+        exchange_header(
+            ex, STR("retry-after"), arena_dup(server_arena(ex->x), (str){after, (size_t)n}));
+    }
+    if (buf_full(&j->reply.body))
+        exchange_fail(ex, 500, "answer_too_large", "the answer is larger than %zu bytes", OUT_MAX);
+    else
+        exchange_reply(ex, j->reply.status, str_c(j->reply.type), buf_str(&j->reply.body));
+}
+
+static void done(struct work_job *job)
+{
+    struct app_job *j = (struct app_job *)(void *)job;
+
+    j->worker->jobs--;
+    if (j->ex)
+        answer(j);
+    job_free(j);
+}
+
+/* ---- from the request ---- */
+
+static void who(struct app_job *j)
+{
+    const struct config_key *k = j->ex->key;
+
+    j->request.key = k ? arena_dup(&j->arena, k->name) : STR("");
+    j->request.subject = STR("");
+    j->request.operator_ = api_operator(j->ex);
+    j->request.thoughts = !k || k->reasoning != CONFIG_HIDE; /* as in the history */
+}
+
+static bool parts(struct app_job *j)
+{
+    for (size_t i = 0; i < APP_PARTS_MAX; i++)
+        if (!params_decode(&j->arena, j->match.parts[i], false, &j->request.parts[i]))
+            return false;
+    return true;
+}
+
+static struct app_job *job_new(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+    struct app_job *j = base_alloc(sizeof *j);
+
+    *j = (struct app_job){.ex = ex, .worker = ex->worker, .match = ex->app};
+    arena_init(&j->arena, ARENA_MAX);
+    buf_init(&j->body, JSON_SIZE_MAX);
+    buf_init(&j->reply.body, OUT_MAX);
+    buf_add(&j->body, server_body(ex->x));
+    j->request =
+        (struct app_request){.method = arena_dup(&j->arena, h->method),
+                             .path = arena_dup(&j->arena, h->path),
+                             .query = arena_dup(&j->arena, h->query),
+                             .body = buf_str(&j->body),
+                             .type = arena_dup(&j->arena, http1_find(h, STR("content-type"))),
+                             .cancel = &j->cancel,
+                             .arena = &j->arena};
+    who(j);
+    return j;
+}
+
+static void handle(struct exchange *ex)
+{
+    struct app_job *j = job_new(ex);
+
+    if (!parts(j)) {
+        exchange_fail(ex, 404, "unknown_url", "a part of the path is not UTF-8 written with %%XX");
+        job_free(j);
+        return;
+    }
+    ex->job = j;
+    ex->on_gone = on_gone;
+    j->job.run = run;
+    j->job.done = done;
+    if (work_post(ex->worker->daemon->hands, ex->worker->gl.loop, &j->job)) {
+        ex->worker->jobs++;
+        return;
+    }
+    j->reply.status = 503;
+    j->reply.type = "application/json";
+    j->reply.retry_after_s = 1;
+    app_fail(&j->reply, 503, "busy", "too many requests to the applications wait already");
+    answer(j);
+    job_free(j);
+}
+
+const struct route apps_any = {"", "(application)", CHAT_OPENAI, false, handle};
+
+/* ---- beginning and end ---- */
+
+bool apps_begin(struct daemon *d, struct err *e)
+{
+    struct app_host host = {.gateway = &d->gateway,
+                            .gl = &d->workers[0].gl,
+                            .log = d->runs,
+                            .threads = d->threads,
+                            .clock = d->gateway.clock,
+                            .leave = &d->leave};
+
+    if (!apps_open(&host, &d->apps, e))
+        return false;
+    d->hands = work_new(STR(""), NULL, HANDS, d->log);
+    return true;
+}
+
+static void *close_all(void *arg)
+{
+    struct daemon *d = arg;
+    struct log_scope scope;
+
+    log_scope_enter(&scope, d->log, STR(""));
+    work_free(d->hands);
+    apps_close(d->apps);
+    log_scope_leave(&scope);
+    d->apps_ended = true;
+    return NULL;
+}
+
+void apps_end(struct daemon *d)
+{
+    d->leave = true;
+    if (pthread_create(&d->closer, NULL, close_all, d) != 0)
+        base_die("no thread could be started");
+}
+
+void apps_end_wait(struct daemon *d)
+{
+    pthread_join(d->closer, NULL);
+}

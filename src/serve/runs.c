@@ -1,0 +1,292 @@
+/* runs.c - runs of agents: what they have done, and a person's word on what they want to do.
+ *
+ * A word goes into the log first, then the run's application takes it up again. Whoever made a call
+ * sees its runs; to allow a call, or to end a run, takes an operator.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_json.h"
+#include "serve/history_job.h"
+
+#define LIST_USUAL 50
+#define RUN_ID_MAX 512
+#define CONFLICT 409 /* j->what of a job that came too late */
+
+/* What a job's fields mean here: id the run, name the status, words the app, page.limit and .page
+ * how many and from where; body what was sent. */
+
+static struct agent_log *log_of(const struct history_job *j)
+{
+    return j->worker->daemon->runs;
+}
+
+/* "" sees all. */
+static str owner(const struct history_job *j)
+{
+    return j->all ? STR("") : j->key;
+}
+
+static bool ask_list(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct agent_filter f = {.id = STR(""),
+                             .status = j->name,
+                             .app = j->words,
+                             .key = owner(j),
+                             .offset = (size_t)j->page.page,
+                             .count_max = (size_t)j->page.limit};
+
+    (void)r;
+    return run_json_list(log_of(j), &f, out, e);
+}
+
+static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct run_asker who = {owner(j), !j->asker.hide_reasoning};
+
+    (void)r;
+    return run_json_one(log_of(j), j->id, &who, out, e);
+}
+
+static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct agent_filter f = {
+        .id = j->id, .status = STR(""), .app = STR(""), .key = owner(j), .count_max = 1};
+    struct agent_row *rows;
+    size_t n;
+
+    (void)r;
+    if (!agent_log_list(log_of(j), &f, &j->arena, &rows, &n, e))
+        return false;
+    if (!n)
+        return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(j->id));
+    return run_json_replay(log_of(j), j->id, out, e);
+}
+
+/* ---- a person's word ---- */
+
+struct word {
+    int64_t seq;
+    enum agent_word word;
+    str arguments;
+};
+
+static bool too_late(struct history_job *j, struct err *e, const char *why)
+{
+    j->what = CONFLICT;
+    return err_set(e, ERR_INPUT, "%s", why);
+}
+
+static bool read_word(struct history_job *j, const struct json *doc, struct word *out,
+                      struct err *e)
+{
+    static const char *const words[] = {"approve", "deny", "change"};
+    const struct json_node *root = json_root(doc), *v = json_find(doc, root, STR("word"));
+    size_t i = 0;
+
+    (void)j;
+    while (i < COUNT_OF(words) && !json_is(doc, v, str_c(words[i])))
+        i++;
+    if (i == COUNT_OF(words))
+        return err_set(e, ERR_INPUT, "word: must be approve, deny or change");
+    out->word = (enum agent_word)i;
+    if (!json_i64(doc, json_find(doc, root, STR("seq")), &out->seq) || out->seq < 0)
+        return err_set(e, ERR_INPUT, "seq: must be that of the call that waits, an integer");
+    v = json_find(doc, root, STR("arguments"));
+    if (out->word != AGENT_CHANGE && v)
+        return err_set(e, ERR_INPUT, "arguments: are for the word change only");
+    if (out->word == AGENT_CHANGE && (!v || v->kind != JSON_OBJECT))
+        return err_set(e, ERR_INPUT, "arguments: must be an object, the call's new arguments");
+    out->arguments = v ? json_raw(doc, v) : STR("");
+    return true;
+}
+
+/* The run is taken up by its application; false if that is not open. */
+static bool resume(struct daemon *d, const struct agent_row *row)
+{
+    if (!d->apps || atomic_load(&d->leave))
+        return false;
+    for (size_t i = 0; app_at(i); i++) {
+        const struct app *app = app_at(i);
+        void *open = apps_find(d->apps, app);
+
+        if (!str_eq(row->app, str_c(app->name)) || !open || !app->resume)
+            continue;
+        app->resume(open, row);
+        return true;
+    }
+    return false;
+}
+
+static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
+{
+    if (!agent_log_run_get(log_of(j), j->id, &j->arena, row, e))
+        return false;
+    return str_eq(row->status, STR("waiting")) || too_late(j, e, "the run does not wait");
+}
+
+static bool say(struct history_job *j, const struct word *w, struct err *e)
+{
+    str who = j->key.n ? j->key : STR("operator");
+
+    if (agent_answer(log_of(j), j->id, w->seq, w->word, w->arguments, who, j->asker.now_us, e))
+        return true;
+    return e->code == ERR_INPUT ? too_late(j, e, "this call was decided on already") : false;
+}
+
+static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct agent_row row;
+    struct json doc;
+    struct word w;
+    bool ok;
+
+    (void)r;
+    json_init(&doc);
+    ok = json_parse(&doc, buf_str(&j->body), e);
+    if (!ok)
+        err_prefix(e, "body: is no JSON: ");
+    ok = ok && read_word(j, &doc, &w, e) && waits(j, &row, e) && say(j, &w, e);
+    if (ok)
+        buf_printf(out,
+                   "{\"run_id\":\"" STR_FMT "\",\"resumed\":%s}",
+                   STR_ARG(j->id),
+                   resume(j->worker->daemon, &row) ? "true" : "false");
+    json_release(&doc);
+    return ok;
+}
+
+/* What it wanted is denied, so that of a word and a cancel at once only one counts. */
+static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct agent_effect f;
+    struct agent_row row;
+
+    (void)r;
+    if (!waits(j, &row, e) || !agent_log_question(log_of(j), j->id, &j->arena, &f, e))
+        return false;
+    if (!say(j, &(struct word){f.seq, AGENT_DENY, STR("")}, e))
+        return false;
+    row.status = row.reason = STR("cancelled");
+    row.updated_us = j->asker.now_us;
+    if (!agent_log_run_put(log_of(j), &row, e))
+        return false;
+    buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelled\"}", STR_ARG(j->id));
+    return true;
+}
+
+/* ---- from the request ---- */
+
+static const struct view {
+    const char *method, *name; /* behind the id */
+    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+    bool operators; /* only */
+} views[] = {
+    {"GET", "", ask_one, false},
+    {"GET", "replay", ask_replay, false},
+    {"POST", "answer", ask_answer, true},
+    {"POST", "cancel", ask_end, true},
+};
+
+/* As any other, but that too late is a conflict. */
+static void answer(struct history_job *j)
+{
+    struct exchange *ex = j->ex;
+
+    if (j->ok || j->what != CONFLICT) {
+        j->usual(j);
+        return;
+    }
+    ex->on_gone = NULL;
+    exchange_fail(ex, CONFLICT, "conflict", "%s", j->err.text);
+    history_job_free(j);
+}
+
+static struct history_job *begin(struct exchange *ex,
+                                 bool (*ask)(struct history_job *, struct reader *, struct buf *,
+                                             struct err *))
+{
+    struct history_job *j;
+
+    if (!ex->worker->daemon->runs) {
+        exchange_fail(ex, 503, "history_disabled", "nothing is on record, runs neither");
+        return NULL;
+    }
+    j = history_job_new(ex, ask);
+    if (j) {
+        j->usual = j->answer;
+        j->answer = answer;
+    }
+    return j;
+}
+
+/* An id is written into answers as it is: what would need an escape is no id. */
+static bool is_id(str id)
+{
+    for (size_t i = 0; i < id.n; i++)
+        if ((unsigned char)id.p[i] < ' ' || id.p[i] == '"' || id.p[i] == '\\')
+            return false;
+    return id.n > 0 && id.n <= RUN_ID_MAX;
+}
+
+static void handle(struct exchange *ex, const char *method)
+{
+    size_t slash = str_find(ex->rest, STR("/"));
+    str name = slash == STR_NONE ? STR("") : str_slice(ex->rest, slash + 1, ex->rest.n), id;
+    struct history_job *j;
+
+    if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, slash), false, &id) ||
+        !is_id(id)) {
+        exchange_fail(ex, 404, "unknown_url", "no run can have such an id");
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(views); i++) {
+        if (strcmp(views[i].method, method) != 0 || !str_eq(name, str_c(views[i].name)))
+            continue;
+        if (views[i].operators && !api_operator(ex)) {
+            exchange_fail(ex,
+                          403,
+                          "operators_only",
+                          "the key \"" STR_FMT "\" is not an operator's",
+                          STR_ARG(ex->key->name));
+            return;
+        }
+        j = begin(ex, views[i].ask);
+        if (!j)
+            return;
+        j->id = arena_dup(&j->arena, id);
+        buf_add(&j->body, server_body(ex->x));
+        history_job_post(j);
+        return;
+    }
+    exchange_fail(ex, 404, "unknown_url", "a run has nothing there for %s", method);
+}
+
+void run_get_handle(struct exchange *ex)
+{
+    handle(ex, "GET");
+}
+
+void run_post_handle(struct exchange *ex)
+{
+    handle(ex, "POST");
+}
+
+void runs_handle(struct exchange *ex)
+{
+    static const char *const states[] = {
+        "running", "waiting", "done", "stopped", "failed", "cancelled"};
+    struct history_job *j = begin(ex, ask_list);
+    struct params p;
+
+    if (!j)
+        return;
+    params_init(&p, ex, &j->arena);
+    j->name = params_choice(&p, "status", states, COUNT_OF(states));
+    j->words = params_text(&p, "app");
+    j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, AGENT_LIST_MAX);
+    j->page.page = params_i64(&p, "offset", 0, 0, INT32_MAX);
+    if (params_ok(&p))
+        history_job_post(j);
+    else
+        history_job_free(j);
+}
