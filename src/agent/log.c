@@ -7,7 +7,7 @@
  */
 #include "agent/log_in.h"
 
-#define BATCH_MAX 512
+#define BATCH_MAX 2048
 
 static const char put_effect[] =
     "INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, failed, "
@@ -60,12 +60,10 @@ static bool put_row(struct db *db, const struct agent_row *r, struct err *e)
 
 static bool put_wait(struct db *db, const struct wait *w, struct err *e)
 {
-    if (w->row)
-        return put_row(db, w->row, e);
     for (size_t i = 0; i < w->n; i++)
         if (!put_one(db, &w->effects[i], e))
             return false;
-    return true;
+    return !w->row || put_row(db, w->row, e);
 }
 
 static bool is_soft(const struct wait *w)
@@ -143,12 +141,11 @@ static void *write_all(void *arg)
             break;
         pthread_mutex_unlock(&l->lock);
         put_batch(l, list);
-        pthread_mutex_lock(&l->lock);
         for (struct wait *w = list; w; w = next) {
             next = w->next;
-            w->over = true; /* from here on it is its owner's */
+            (void)sem_post(&w->over); /* from here on it is its owner's */
         }
-        pthread_cond_broadcast(&l->done);
+        pthread_mutex_lock(&l->lock);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -168,7 +165,6 @@ static bool open_log(str url, bool write, struct agent_log **out, struct err *e)
     pthread_mutex_init(&l->lock, NULL);
     pthread_mutex_init(&l->read_lock, NULL);
     pthread_cond_init(&l->work, NULL);
-    pthread_cond_init(&l->done, NULL);
     if (write && pthread_create(&l->thread, NULL, write_all, l) != 0)
         base_die("no thread could be started");
     *out = l;
@@ -200,7 +196,6 @@ void agent_log_close(struct agent_log *l)
     pthread_mutex_destroy(&l->lock);
     pthread_mutex_destroy(&l->read_lock);
     pthread_cond_destroy(&l->work);
-    pthread_cond_destroy(&l->done);
     free(l);
 }
 
@@ -208,6 +203,7 @@ static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
 {
     if (!l->writer)
         return err_set(e, ERR_SYSTEM, "the log is open to be read only");
+    (void)sem_init(&w->over, 0, 0);
     pthread_mutex_lock(&l->lock);
     if (l->last)
         l->last->next = w;
@@ -215,9 +211,10 @@ static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
         l->first = w;
     l->last = w;
     pthread_cond_signal(&l->work);
-    while (!w->over)
-        pthread_cond_wait(&l->done, &l->lock);
     pthread_mutex_unlock(&l->lock);
+    while (sem_wait(&w->over) != 0)
+        continue;
+    (void)sem_destroy(&w->over);
     if (!w->ok)
         *e = w->err;
     return w->ok;
@@ -228,6 +225,14 @@ bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size
     struct wait w = {.effects = effects, .n = n};
 
     return n == 0 || wait_for(l, &w, e);
+}
+
+bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects, size_t n,
+                        const struct agent_row *row, struct err *e)
+{
+    struct wait w = {.effects = effects, .n = n, .row = row};
+
+    return wait_for(l, &w, e);
 }
 
 bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e)
