@@ -249,6 +249,9 @@ static size_t split_at(const struct word *w, size_t from, size_t to)
         if (word_is(&w[i], "but") && (word_is(&w[i + 1], "not") || has_verb(w, i, to)) &&
             has_verb(w, from, i))
             return i;
+        if (word_is(&w[i], "and") && has_verb(w, from, i) && find_if(w, from, i) == i &&
+            find_word(w, i, to, MUST " " NEVER " can may") < (i + 5 < to ? i + 5 : to))
+            return i; /* "A must ... and B must ..." */
         if (comma && has_verb(w, from, i) && has_verb(w, i, to) && find_if(w, from, i) != from &&
             !word_among(&w[i + 2 < to ? i + 2 : i], "if when"))
             return i;

@@ -51,7 +51,7 @@ static void number_of(struct fact *f, const struct word *w, size_t n)
 {
     const char *unit = NULL;
     bool negative = n > 1 && word_is(&w[0], "-");
-    size_t i = negative ? 1 : 0;
+    size_t i = negative ? 1 : 0, other = 0;
     double number = 0;
     bool found = false;
 
@@ -62,10 +62,12 @@ static void number_of(struct fact *f, const struct word *w, size_t n)
         } else if (unit_of(&w[i]) && !unit) {
             unit = unit_of(&w[i]);
         } else if (!word_among(&w[i], "old of age")) {
-            return;
+            other += w[i].kind == WORD_TEXT && found;
+            if (!found || w[i].kind == WORD_NUMBER)
+                return;
         }
-    if (!found)
-        return;
+    if (!found || other > 2)
+        return; /* "40 mg", "1.5 mg/dL"; more is a text that has a number in it */
     f->is_number = true;
     f->number = negative ? -number : number;
     f->unit = unit;

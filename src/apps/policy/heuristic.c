@@ -122,19 +122,38 @@ static bool uses_facts(const struct run *x)
     return false;
 }
 
+/* Whether all that a rule rests on is linked more surely by another. */
+static bool better_elsewhere(const struct run *x, const struct judged *j)
+{
+    for (size_t i = 0; i < j->v.used.n; i++) {
+        bool found = false;
+
+        for (size_t k = 0; k < x->n && !found; k++)
+            for (size_t m = 0; m < x->rules[k].v.used.n && !found; m++)
+                found = x->rules[k].v.used.facts[m] == j->v.used.facts[i] &&
+                        x->rules[k].v.used.quality >= LOOSE_LEAST;
+        if (!found)
+            return false;
+    }
+    return j->v.used.n > 0;
+}
+
 /* Where a sentence that says what it is about itself was decided, what stands around it and was
  * linked loosely does not count. */
 static void drop_loose(struct run *x)
 {
+    struct judged *kept_rules = arena_alloc(x->a, (x->n + 1) * sizeof kept_rules[0]);
     bool own = false;
     size_t kept = 0;
 
     for (size_t i = 0; i < x->n; i++)
         own = own || (x->rules[i].v.used.n > 0 && x->scores.own[x->rules[i].r - x->scope.all]);
     for (size_t i = 0; i < x->n; i++)
-        if (!own || x->scores.own[x->rules[i].r - x->scope.all] || x->rules[i].v.used.n == 0 ||
-            x->rules[i].v.used.quality >= LOOSE_LEAST)
-            x->rules[kept++] = x->rules[i];
+        if (x->rules[i].v.used.n == 0 || x->rules[i].v.used.quality >= LOOSE_LEAST ||
+            (!better_elsewhere(x, &x->rules[i]) &&
+             (!own || x->scores.own[x->rules[i].r - x->scope.all])))
+            kept_rules[kept++] = x->rules[i];
+    memcpy(x->rules, kept_rules, kept * sizeof x->rules[0]);
     x->n = kept;
 }
 
@@ -202,12 +221,13 @@ static void add_waivers(struct run *x)
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
         struct clause c[CLAUSES_MAX];
-        size_t count = clauses_of(r->w, 0, r->n, false, c);
         bool here = false;
+        size_t count;
 
         for (size_t k = 0; k < n && !here; k++)
             here = x->rules[k].v.found == FOUND_BROKEN && x->rules[k].r->node == r->node;
-        for (size_t k = 0; k < count && here; k++) {
+        count = here ? clauses_of(r->w, 0, r->n, false, c) : 0;
+        for (size_t k = 0; k < count; k++) {
             struct verdict v;
 
             if (c[k].kind != CLAUSE_WAIVE)
@@ -509,8 +529,7 @@ static void verify(struct run *x, str criterion)
     judge_from(x, NEAR);
     if (!x->scores.open && !uses_facts(x))
         judge_further(x, criterion);
-    if (!x->scores.open)
-        drop_loose(x);
+    drop_loose(x);
     add_waivers(x);
     tell_read(x);
     d = decide(x);

@@ -211,6 +211,55 @@ static bool counted(const struct fact *f, const struct word *w, const struct bou
            !fact_named(f, w, segment.from, at, true);
 }
 
+/* "or" and "and" that join, not those of a comparison. */
+static bool joint(const struct word *w, size_t i, size_t to)
+{
+    static const char behind[] =
+        "older younger more less fewer greater above below over under higher "
+        "lower longer later earlier up better equal";
+
+    return word_among(&w[i], ", or and") && (i + 1 == to || !word_among(&w[i + 1], behind));
+}
+
+static size_t place_of(const struct fact *f, const struct word *w, const struct clause *c)
+{
+    for (size_t i = c->main.from; i < c->main.to; i++)
+        if (word_find(f->name, f->name_n, &w[i]) < f->name_n)
+            return i;
+    return c->main.to;
+}
+
+/* Whether a fact is another part of the clause than the one with the number. */
+static bool apart(const struct fact *f, const struct word *w, const struct bound *b,
+                  const struct clause *c)
+{
+    size_t at = place_of(f, w, c), from = at < b->at ? at : b->at, to = at < b->at ? b->at : at;
+
+    for (size_t i = from; i < to; i++)
+        if (joint(w, i, to))
+            return true;
+    return false;
+}
+
+/* Whether two facts are ways of which one is enough: an "or" joins them. */
+static bool either_of(const struct word *w, const struct clause *c, size_t a, size_t b)
+{
+    size_t from = a < b ? a : b, to = a < b ? b : a;
+    bool comma = false;
+
+    for (size_t i = from; i < to; i++) {
+        if (word_is(&w[i], "and"))
+            return false;
+        if (word_is(&w[i], "or") && joint(w, i, to))
+            return true;
+        comma = comma || word_is(&w[i], ",");
+    }
+    for (size_t i = to; comma && i < c->main.to; i++)
+        if (word_is(&w[i], "or") && joint(w, i, c->main.to))
+            return true; /* A, B, or C */
+    return false;
+}
+
 /* One fact against the clause. */
 static struct fit fit(const struct judge *j, const struct fact *f, const struct reading *r,
                       const struct clause *c, double quality, struct used *used, char say[80])
@@ -240,6 +289,8 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
         (quality == BY_TITLE && f->unit && b[best].unit && strcmp(f->unit, b[best].unit) != 0))
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, true};
     if (!f->is_number && !f->is_bool)
+        return by_words_fit(j, f, r, c);
+    if (f->is_bool && apart(f, r->w, &b[best], c))
         return by_words_fit(j, f, r, c);
     if (f->is_bool) /* no treatment at all is not enough of it; some may be */
         return (struct fit){f->yes ? TRUTH_UNKNOWN : TRUTH_NO, SIZE_MAX, false};
@@ -289,10 +340,9 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
                        const struct word *w, size_t n, double quality, struct used *used,
                        enum truth *t, bool *disagree, str *why)
 {
-    size_t first_at = SIZE_MAX;
+    size_t first_at = SIZE_MAX, before = c->main.to;
     enum truth first = TRUTH_UNKNOWN;
-    bool found = false, any = range_has(r->w, c->main, "either") ||
-                              (range_has(r->w, c->main, "or") && !range_has(r->w, c->main, ", :"));
+    bool found = false;
 
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *f = &j->facts->all[i];
@@ -316,10 +366,11 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
         explain(j, f, one.t, say, why);
         if (!found)
             *t = one.t;
-        else if (any && f->is_bool)
+        else if (either_of(r->w, c, before, place_of(f, r->w, c)))
             *t = *t == TRUTH_YES || one.t == TRUTH_YES ? TRUTH_YES : one.t;
         else if (one.t != TRUTH_UNKNOWN)
             *t = *t == TRUTH_NO ? TRUTH_NO : one.t;
+        before = place_of(f, r->w, c);
         found = true;
     }
     return found;

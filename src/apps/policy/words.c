@@ -253,6 +253,7 @@ size_t words_of(str text, struct arena *a, struct word **out)
         w.from = (uint32_t)i;
         i += word_at(str_slice(text, i, text.n), &w);
         w.to = (uint32_t)i;
+        w.size = (uint8_t)strlen(w.lower);
         /* A quote's mark at a line's start compares nothing. */
         if (word_is(&w, ">") && (w.from == 0 || text.p[w.from - 1] == '\n'))
             continue;
@@ -288,20 +289,18 @@ size_t words_of_name(str name, struct arena *a, struct word **out)
 
 bool word_is(const struct word *w, const char *lower)
 {
-    return strcmp(w->lower, lower) == 0;
+    return w->lower[0] == lower[0] && strcmp(w->lower, lower) == 0;
 }
 
 bool word_among(const struct word *w, const char *names)
 {
-    size_t n = strlen(w->lower);
+    size_t n = w->size;
 
-    for (const char *p = names; n > 0 && *p;) {
-        size_t k = strcspn(p, " ");
-
-        if (k == n && memcmp(p, w->lower, n) == 0)
+    if (n == 0)
+        return false;
+    for (const char *p = names; (p = strstr(p, w->lower)); p++)
+        if ((p == names || p[-1] == ' ') && (p[n] == ' ' || p[n] == 0))
             return true;
-        p += k + (p[k] == ' ');
-    }
     return false;
 }
 

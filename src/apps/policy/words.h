@@ -24,6 +24,7 @@ struct word {
     uint32_t from, to; /* bytes of the text */
     double number;     /* of a WORD_NUMBER */
     uint32_t hash;     /* of the stem: most words differ here already */
+    uint8_t size;      /* of lower */
     char stem[WORD_STEM_MAX + 1];
     char lower[WORD_STEM_MAX + 1]; /* as it stands but in lower case; of a mark its byte */
 };
