@@ -277,6 +277,20 @@ TEST(what_was_added_since_is_not_confirmed)
     lane_end(&t);
 }
 
+TEST(an_order_that_is_told_twice_is_confirmed_once)
+{
+    struct lane t;
+
+    begin_looked_up(&t);
+    lane_batch(&t, ADD_COFFEE(""));
+    lane_batch(&t, "get_current_order {}");
+    lane_customer(&t);
+    lane_batch(&t, "get_current_order {}");
+    lane_batch(&t, "finalize_order {}");
+    CHECK(t.order.finalized);
+    lane_end(&t);
+}
+
 TEST(a_finalized_order_is_closed)
 {
     struct lane t;
@@ -360,5 +374,6 @@ TEST_MAIN(T(a_medium_and_a_large_coffee_are_two_lines),
           T(lookup_first_is_a_guard), T(an_empty_order_is_not_finalized),
           T(nothing_is_finalized_in_the_batch_of_an_add),
           T(a_customers_turn_after_get_current_order_is_what_confirms),
-          T(what_was_added_since_is_not_confirmed), T(a_finalized_order_is_closed),
+          T(what_was_added_since_is_not_confirmed),
+          T(an_order_that_is_told_twice_is_confirmed_once), T(a_finalized_order_is_closed),
           T(a_tool_does_not_change_the_state_it_is_given), T(the_tools_are_told_as_json))
