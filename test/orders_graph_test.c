@@ -4,8 +4,8 @@
  */
 #include "agent_help.h"
 #include "apps/orders/orders.h"
+#include "apps/registry.h"
 #include "base/file.h"
-#include "gateway/retry.h"
 #include "orders_help.h"
 #include "store/db.h"
 
@@ -424,6 +424,62 @@ TEST(a_conversation_keeps_the_menu_it_began_with)
     shop_remove(&s);
 }
 
+/* ---- the prompt ---- */
+
+static bool kept_ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                     struct arena *a, struct ask_reply *reply)
+{
+    struct buf *body = ctx;
+
+    buf_reset(body);
+    buf_add(body, q->body);
+    return same_ask(NULL, q, cancel, a, reply);
+}
+
+static void put_prompt(struct shop *s, const char *components)
+{
+    struct prompt_new p = {.name = STR("orders"),
+                           .components = str_c(components),
+                           .parent = STR(""),
+                           .run_id = STR(""),
+                           .scores = STR(""),
+                           .who = STR("tests")};
+    struct registry *r;
+    str id;
+
+    CHECK_F(registry_open(str_c(s->url), &clock_real, &r, &s->e), "%s", s->e.text);
+    CHECK_F(registry_put(r, &p, &s->arena, &id, &s->e), "%s", s->e.text);
+    CHECK_F(registry_move(r, id, PROMPT_APPROVED, STR("tests"), &s->e), "%s", s->e.text);
+    CHECK_F(registry_move(r, id, PROMPT_ACTIVE, STR("tests"), &s->e), "%s", s->e.text);
+    registry_close(r);
+}
+
+TEST(the_registry_has_the_prompt_or_the_program_has)
+{
+    struct buf body;
+    struct orders_options o = {.ask = {kept_ask, &body}};
+    struct shop s;
+
+    buf_init(&body, (size_t)1 << 20);
+    shop_folder(&s);
+    CHECK(app_local_open(s.config, &s.local, &s.e));
+    CHECK_F(orders_open(&s.local.host, &o, &s.orders, &s.e), "%s", s.e.text);
+    arena_init(&s.arena, (size_t)2 << 30);
+    s.who = orders_asker(s.orders, STR(""), true);
+    CHECK(say(&s, "hi"));
+    CHECK(has(buf_str(&body), "14. Begin every reply with your reason inside <reasoning>"));
+    CHECK(has(buf_str(&body), "Drinks: Coffee, Tea, Nine") && !has(buf_str(&body), "{{"));
+    CHECK(has(s.turn.state.messages, "\"prompt_id\":\"orders@"));
+    put_prompt(&s, "{\"system_prompt\":\"Sell {{menu_items}} {{what}} {{current_order}}\"}");
+    orders_close(s.orders);
+    CHECK_F(orders_open(&s.local.host, &o, &s.orders, &s.e), "%s", s.e.text);
+    CHECK(say(&s, "hi"));
+    CHECK(has(buf_str(&body), "\"Sell Drinks: Coffee") && has(buf_str(&body), "{{what}} (nothing"));
+    shop_close(&s);
+    shop_remove(&s);
+    buf_release(&body);
+}
+
 /* ---- who may, and what is refused ---- */
 
 TEST(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused)
@@ -531,19 +587,6 @@ TEST(the_routes_answer_and_say_what_is_wrong)
     shop_remove(&s);
 }
 
-/* ---- weak point: the retry table ---- */
-
-TEST(the_retry_table_is_the_contracts)
-{
-    static const int transient[] = {0, 408, 409, 425, 429, 500, 502, 503, 504, 522, 529, 599};
-    static const int permanent[] = {400, 401, 403, 404, 413, 422};
-
-    for (size_t i = 0; i < COUNT_OF(transient); i++)
-        CHECK_F(retry_transient(transient[i]), "%d", transient[i]);
-    for (size_t i = 0; i < COUNT_OF(permanent); i++)
-        CHECK_F(!retry_transient(permanent[i]), "%d", permanent[i]);
-}
-
 TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_conversation_goes_on_after_a_restart),
           T(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice),
           T(what_is_said_after_a_crash_goes_on_with_the_turn_that_was_left),
@@ -552,6 +595,6 @@ TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_conversation_goes_on_after_a_rest
           T(a_model_that_never_stops_is_stopped),
           T(what_is_stored_grows_with_the_turns_and_the_menu_is_there_once),
           T(a_conversation_keeps_the_menu_it_began_with),
+          T(the_registry_has_the_prompt_or_the_program_has),
           T(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused),
-          T(another_programs_thread_is_left_alone), T(the_routes_answer_and_say_what_is_wrong),
-          T(the_retry_table_is_the_contracts))
+          T(another_programs_thread_is_left_alone), T(the_routes_answer_and_say_what_is_wrong))

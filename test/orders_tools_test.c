@@ -4,6 +4,8 @@
  */
 #include "orders_help.h"
 
+#include "gateway/retry.h"
+
 #define LOOKUP(name) "lookup_menu_item {\"item_name\":\"" name "\"}"
 
 static void begin_looked_up(struct lane *t)
@@ -277,6 +279,20 @@ TEST(what_was_added_since_is_not_confirmed)
     lane_end(&t);
 }
 
+TEST(an_order_that_is_told_twice_is_confirmed_once)
+{
+    struct lane t;
+
+    begin_looked_up(&t);
+    lane_batch(&t, ADD_COFFEE(""));
+    lane_batch(&t, "get_current_order {}");
+    lane_customer(&t);
+    lane_batch(&t, "get_current_order {}");
+    lane_batch(&t, "finalize_order {}");
+    CHECK(t.order.finalized);
+    lane_end(&t);
+}
+
 TEST(a_finalized_order_is_closed)
 {
     struct lane t;
@@ -351,6 +367,19 @@ TEST(the_tools_are_told_as_json)
     buf_release(&b);
 }
 
+/* ---- weak point: the retry table ---- */
+
+TEST(the_retry_table_is_the_contracts)
+{
+    static const int transient[] = {0, 408, 409, 425, 429, 500, 502, 503, 504, 522, 529, 599};
+    static const int permanent[] = {400, 401, 403, 404, 413, 422};
+
+    for (size_t i = 0; i < COUNT_OF(transient); i++)
+        CHECK_F(retry_transient(transient[i]), "%d", transient[i]);
+    for (size_t i = 0; i < COUNT_OF(permanent); i++)
+        CHECK_F(!retry_transient(permanent[i]), "%d", permanent[i]);
+}
+
 TEST_MAIN(T(a_medium_and_a_large_coffee_are_two_lines),
           T(modifiers_are_a_set_and_part_of_the_identity),
           T(a_lookup_gives_all_items_of_a_name_and_each_can_be_added),
@@ -360,5 +389,7 @@ TEST_MAIN(T(a_medium_and_a_large_coffee_are_two_lines),
           T(lookup_first_is_a_guard), T(an_empty_order_is_not_finalized),
           T(nothing_is_finalized_in_the_batch_of_an_add),
           T(a_customers_turn_after_get_current_order_is_what_confirms),
-          T(what_was_added_since_is_not_confirmed), T(a_finalized_order_is_closed),
-          T(a_tool_does_not_change_the_state_it_is_given), T(the_tools_are_told_as_json))
+          T(what_was_added_since_is_not_confirmed),
+          T(an_order_that_is_told_twice_is_confirmed_once), T(a_finalized_order_is_closed),
+          T(a_tool_does_not_change_the_state_it_is_given), T(the_tools_are_told_as_json),
+          T(the_retry_table_is_the_contracts))

@@ -52,7 +52,8 @@ static bool take_result(struct scan *s, const struct json *doc, const struct jso
         f->added = f->batch;
     if (json_is(doc, name, STR("finalize_order")))
         f->finalized = true;
-    if (json_is(doc, name, STR("get_current_order"))) {
+    /* Told again as it was told before, it is still the one the customer has answered. */
+    if (json_is(doc, name, STR("get_current_order")) && f->told <= f->added) {
         f->told = f->batch;
         f->answered = false;
     }

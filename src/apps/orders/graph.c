@@ -138,7 +138,7 @@ static str goodbye(struct turn *t)
 
     if (cents < 0)
         return STR("Thank you! Your order is in. Please drive on to the window.");
-    return arena_printf(t->arena,
+    return arena_printf(t->kept,
                         "Thank you! Your order is in, that's $%lld.%02lld. Please drive on to the "
                         "window.",
                         (long long)cents / 100,
@@ -152,7 +152,7 @@ static bool reply_of(struct turn *t, struct err *e)
     if (!graph_last(t->s, t->arena, &last, e))
         return false;
     t->out->end = t->s->node == NODE_STOPPED ? ORDERS_STOPPED : ORDERS_REPLIED;
-    t->out->reply = last.text;
+    t->out->reply = arena_dup(t->kept, last.text);
     if (t->out->end == ORDERS_STOPPED)
         t->out->reply = str_c(sorry_person);
     else if (!last.text.n)

@@ -27,17 +27,17 @@ static void update_begin(struct update *u)
 
 static bool update_end(struct turn *t, struct update *u, enum orders_node node, struct err *e)
 {
+    struct arena *next = t->arena == &t->steps[0] ? &t->steps[1] : &t->steps[0];
+    struct state_step step = {.node = node};
     bool ok;
 
     json_out_end(&u->o);
+    step.values = buf_str(&u->json);
     t->who.now_us = clock_wall_ms(t->o->host.clock) * 1000;
-    ok = json_out_ok(&u->o, e) && state_put(t->o->host.threads,
-                                            &t->who,
-                                            t->s,
-                                            &(struct state_step){node, buf_str(&u->json)},
-                                            t->arena,
-                                            e);
+    arena_reset(next);
+    ok = json_out_ok(&u->o, e) && state_put(t->o->host.threads, &t->who, t->s, &step, next, e);
     buf_release(&u->json);
+    t->arena = next;
     if (ok && t->watch && t->watch->on_step)
         t->watch->on_step(t->watch->ctx, node);
     return ok;
@@ -285,7 +285,7 @@ static void failed(struct turn *t, const struct chat_error *error)
 {
     t->out->end = ORDERS_FAILED;
     t->out->status = error->status;
-    t->out->why = arena_dup(t->arena, error->message);
+    t->out->why = arena_dup(t->kept, error->message);
     t->out->retry_after_ms = error->retry_after_ms;
     log_warn("an order waits: the model could not be asked",
              LOG_STR("thread", t->s->thread),

@@ -8,7 +8,8 @@
 #include "base/utf8.h"
 
 #define BUSY_MAX 100000
-#define ARENA_MAX ((size_t)2 << 30) /* of a turn: its state, once a step */
+#define ARENA_MAX ((size_t)512 << 20)
+#define STEP_ARENA_MAX ((size_t)1 << 30) /* the state, and what is made of it */
 
 struct orders_left {
     struct orders_left *next;
@@ -208,7 +209,10 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     char id[RAND_ID_SIZE];
 
     *t->out = (struct orders_turn){.reply = STR(""), .why = STR(""), .retry_after_ms = -1};
-    t->s = &t->out->state;
+    arena_init(&t->steps[0], STEP_ARENA_MAX);
+    arena_init(&t->steps[1], STEP_ARENA_MAX);
+    t->arena = &t->steps[0];
+    t->s = &t->state;
     t->menu = t->o->menu;
     t->setup = gateway_setup(t->o->host.gateway);
     if (!state_read(t->o->host.threads, &t->who, thread, t->arena, t->s, e)) {
@@ -222,10 +226,21 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     return true;
 }
 
-static void turn_end(struct turn *t)
+/* The state as it is now, for whoever asked. */
+static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
 {
+    struct err missing;
+
+    if (ok && !state_read(t->o->host.threads, &t->who, thread, t->kept, &t->out->state, &missing) &&
+        missing.code != ERR_NOT_FOUND) {
+        *e = missing;
+        ok = false;
+    }
     setup_release(t->setup);
     menu_free(t->own);
+    arena_release(&t->steps[0]);
+    arena_release(&t->steps[1]);
+    return ok;
 }
 
 static str clean(struct arena *a, str text)
@@ -244,7 +259,7 @@ bool orders_say(struct orders *o, const struct thread_asker *who, str thread, st
                 const struct orders_watch *w, struct arena *a, struct orders_turn *out,
                 struct err *e)
 {
-    struct turn t = {.o = o, .who = *who, .watch = w, .arena = a, .out = out};
+    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
     bool ok;
 
     if (!state_thread_ok(thread, e))
@@ -257,7 +272,7 @@ bool orders_say(struct orders *o, const struct thread_asker *who, str thread, st
     if (!claim(o, thread, e))
         return false;
     ok = turn_begin(&t, thread, e) && graph_settle(&t, e) && node_input(&t, text, e) && run(&t, e);
-    turn_end(&t);
+    ok = turn_end(&t, thread, ok, e);
     give_back(o, thread);
     return ok;
 }
@@ -282,7 +297,7 @@ bool orders_resume(struct orders *o, const struct thread_asker *who, str thread,
                    const struct orders_watch *w, struct arena *a, struct orders_turn *out,
                    struct err *e)
 {
-    struct turn t = {.o = o, .who = *who, .watch = w, .arena = a, .out = out};
+    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
     bool ok, open = false;
 
     if (!state_thread_ok(thread, e) || !claim(o, thread, e))
@@ -292,7 +307,7 @@ bool orders_resume(struct orders *o, const struct thread_asker *who, str thread,
         ok = run(&t, e);
     else
         out->end = ORDERS_NOTHING;
-    turn_end(&t);
+    ok = turn_end(&t, thread, ok, e);
     give_back(o, thread);
     return ok;
 }

@@ -32,13 +32,16 @@ struct turn {
     struct orders *o;
     struct thread_asker who; /* its time is that of the step */
     const struct orders_watch *watch;
-    struct arena *arena;
     struct orders_turn *out;
+    struct arena *kept;      /* what is given back is in it */
     const struct menu *menu; /* of this conversation */
     struct menu *own;        /* the same, if it is not the one in force */
     struct setup *setup;     /* that masks, and that calls are made by */
-    struct orders_state *s;
+    struct orders_state state, *s;
     str prompt_id; /* of the last call */
+    /* A step's own, and that of the step before: what a step has made lives to the end of the next,
+     * however long the turn is. */
+    struct arena steps[2], *arena;
 };
 
 /* nodes.c. False: e says why; or the turn has failed, which turn.out->end tells. */

@@ -40,7 +40,7 @@ bool state_read(struct threads *t, const struct thread_asker *who, str thread, s
                 struct orders_state *out, struct err *e) MUST_USE;
 /* A conversation that nobody knows of yet; the first put makes it. */
 void state_new(str thread, str order_id, struct arena *a, struct orders_state *out);
-/* On disk, and the state is read anew. */
+/* On disk, and the state is read anew, into the arena: another than the one it is in. */
 bool state_put(struct threads *t, const struct thread_asker *who, struct orders_state *s,
                const struct state_step *step, struct arena *a, struct err *e) MUST_USE;
 

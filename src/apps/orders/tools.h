@@ -30,8 +30,8 @@ struct tools_call {
 struct facts {
     struct map looked; /* ids of items that were looked up, and in which batch first */
     size_t batch;      /* tool batches so far */
-    size_t told;       /* the last one in which get_current_order told the order; 0: none */
-    size_t added;      /* the last one in which something was added; 0: none */
+    size_t told;       /* in which get_current_order first told what there was since `added` */
+    size_t added;      /* the last one in which something was added; 0: none, as above */
     bool answered;     /* a customer's turn came behind `told` */
     bool finalized;    /* in the last batch */
     size_t asked;      /* how often the model was asked since the customer's last turn */
