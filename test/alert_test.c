@@ -51,10 +51,11 @@ TEST(an_alert_has_defaults_for_what_it_does_not_say)
 
 TEST(what_an_alert_says_is_kept)
 {
-    struct got *g = reads("{\"alert_type\":\"x\",\"runbook\":\"https://a/b\",\"severity\":\"critical\","
-                          "\"timestamp\":1600000000000001,\"cluster\":\"c1\",\"data\":"
-                          "{\"environment\":\"staging\",\"cluster\":\"own\",\"n\":1.50,\"l\":[null,"
-                          "true]}}");
+    struct got *g =
+        reads("{\"alert_type\":\"x\",\"runbook\":\"https://a/b\",\"severity\":\"critical\","
+              "\"timestamp\":1600000000000001,\"cluster\":\"c1\",\"data\":"
+              "{\"environment\":\"staging\",\"cluster\":\"own\",\"n\":1.50,\"l\":[null,"
+              "true]}}");
 
     CHECK(g->ok);
     CHECK_STR(g->alert.severity, "critical");
@@ -67,7 +68,8 @@ TEST(what_an_alert_says_is_kept)
 
 TEST(what_stands_beside_the_data_belongs_to_it)
 {
-    struct got *g = reads("{\"alert_type\":\"x\",\"runbook\":\"r\",\"cluster\":\"c1\",\"data\":{}}");
+    struct got *g =
+        reads("{\"alert_type\":\"x\",\"runbook\":\"r\",\"cluster\":\"c1\",\"data\":{}}");
 
     CHECK_STR(g->alert.data, "{\"cluster\":\"c1\"}");
     done(g);
@@ -85,7 +87,11 @@ static const struct {
     {"{\"alert_type\":7,\"runbook\":\"r\"}", "alert_type", "string", "is a number", "7"},
     {"{\"alert_type\":\"a\",\"runbook\":[]}", "runbook", "string", "is a list", "[]"},
     {"{\"alert_type\":\"a\",\"runbook\":\"r\",\"data\":[1]}", "data", "object", "is a list", "[1]"},
-    {"{\"alert_type\":\"a\",\"runbook\":\"r\",\"severity\":{}}", "severity", "string", "object", "{}"},
+    {"{\"alert_type\":\"a\",\"runbook\":\"r\",\"severity\":{}}",
+     "severity",
+     "string",
+     "object",
+     "{}"},
     {"{\"alert_type\":\"a\",\"runbook\":\"r\",\"timestamp\":1.5}",
      "timestamp",
      "integer",
@@ -156,12 +162,12 @@ TEST(a_long_wrong_value_is_shown_in_part)
 /* P0 took quotes and brackets out of what it was told. */
 TEST(sanitising_takes_control_characters_and_nothing_else)
 {
-    struct got *g = reads("{\"alert_type\":\"x\",\"runbook\":\"r\",\"data\":{\"m\":\"<b>\\\"it's\\\" "
-                          "[1] {2}</b> & \\u0000\\u0007\\u001b[31mred\\u007f\\u0085\\n\\tdone\"}}");
+    struct got *g =
+        reads("{\"alert_type\":\"x\",\"runbook\":\"r\",\"data\":{\"m\":\"<b>\\\"it's\\\" "
+              "[1] {2}</b> & \\u0000\\u0007\\u001b[31mred\\u007f\\u0085\\n\\tdone\"}}");
 
     CHECK(g->ok);
-    CHECK_STR(g->alert.data,
-              "{\"m\":\"<b>\\\"it's\\\" [1] {2}</b> & [31mred\\n\\tdone\"}");
+    CHECK_STR(g->alert.data, "{\"m\":\"<b>\\\"it's\\\" [1] {2}</b> & [31mred\\n\\tdone\"}");
     CHECK_INT(g->alert.cut, 0);
     done(g);
 }
@@ -208,8 +214,10 @@ static void same(const char *a, const char *b, bool want)
 
 TEST(the_same_alert_is_the_same_whatever_its_order_and_time)
 {
-    same("{\"alert_type\":\"x\",\"runbook\":\"r\",\"timestamp\":1,\"data\":{\"a\":1,\"b\":\"\\u00e9\"}}",
-         "{\"data\":{\"b\":\"\xc3\xa9\",\"a\":1},\"timestamp\":2,\"runbook\":\"r\",\"alert_type\":\"x\"}",
+    same("{\"alert_type\":\"x\",\"runbook\":\"r\",\"timestamp\":1,\"data\":{\"a\":1,\"b\":"
+         "\"\\u00e9\"}}",
+         "{\"data\":{\"b\":\"\xc3\xa9\",\"a\":1},\"timestamp\":2,\"runbook\":\"r\",\"alert_type\":"
+         "\"x\"}",
          true);
     same("{\"alert_type\":\"x\",\"runbook\":\"r\",\"data\":{\"timestamp\":1,\"a\":1}}",
          "{\"alert_type\":\"x\",\"runbook\":\"r\",\"data\":{\"timestamp\":2,\"a\":1}}",
@@ -220,8 +228,12 @@ TEST(the_same_alert_is_the_same_whatever_its_order_and_time)
     same("{\"alert_type\":\"x\",\"runbook\":\"r\",\"data\":{\"a\":1}}",
          "{\"alert_type\":\"x\",\"runbook\":\"r\",\"data\":{\"a\":2}}",
          false);
-    same("{\"alert_type\":\"x\",\"runbook\":\"r\"}", "{\"alert_type\":\"y\",\"runbook\":\"r\"}", false);
-    same("{\"alert_type\":\"x\",\"runbook\":\"r\"}", "{\"alert_type\":\"x\",\"runbook\":\"s\"}", false);
+    same("{\"alert_type\":\"x\",\"runbook\":\"r\"}",
+         "{\"alert_type\":\"y\",\"runbook\":\"r\"}",
+         false);
+    same("{\"alert_type\":\"x\",\"runbook\":\"r\"}",
+         "{\"alert_type\":\"x\",\"runbook\":\"s\"}",
+         false);
 }
 
 /* ---- Alertmanager ---- */
@@ -229,8 +241,8 @@ TEST(the_same_alert_is_the_same_whatever_its_order_and_time)
 #define GROUP(alerts)                                                                              \
     "{\"version\":\"4\",\"groupKey\":\"{}:{alertname=\\\"A\\\"}\",\"truncatedAlerts\":0,"          \
     "\"status\":\"firing\",\"receiver\":\"rationale\",\"groupLabels\":{\"alertname\":\"A\"},"      \
-    "\"commonLabels\":{},\"commonAnnotations\":{},\"externalURL\":\"http://am:9093\",\"alerts\":[" \
-    alerts "]}"
+    "\"commonLabels\":{},\"commonAnnotations\":{},\"externalURL\":\"http://"                       \
+    "am:9093\",\"alerts\":[" alerts "]}"
 #define FIRING                                                                                     \
     "{\"status\":\"firing\",\"labels\":{\"alertname\":\"KubePodCrashLooping\",\"severity\":"       \
     "\"critical\",\"env\":\"staging\",\"pod\":\"p\"},\"annotations\":{\"summary\":\"5 restarts\"," \
@@ -288,11 +300,12 @@ TEST(an_alert_that_is_sent_again_with_another_reading_is_the_same)
     struct got a, b, c;
 
     (void)group(GROUP(FIRING), &a, &first);
-    (void)group(GROUP("{\"status\":\"firing\",\"annotations\":{\"summary\":\"6 restarts\"},\"labels\":{"
-                      "\"pod\":\"p\",\"env\":\"staging\",\"severity\":\"critical\",\"alertname\":"
-                      "\"KubePodCrashLooping\"},\"startsAt\":\"2024-11-14T22:13:20Z\"}"),
-                &b,
-                &again);
+    (void)group(
+        GROUP("{\"status\":\"firing\",\"annotations\":{\"summary\":\"6 restarts\"},\"labels\":{"
+              "\"pod\":\"p\",\"env\":\"staging\",\"severity\":\"critical\",\"alertname\":"
+              "\"KubePodCrashLooping\"},\"startsAt\":\"2024-11-14T22:13:20Z\"}"),
+        &b,
+        &again);
     (void)group(GROUP("{\"status\":\"firing\",\"labels\":{\"alertname\":\"KubePodCrashLooping\"}}"),
                 &c,
                 &other);

@@ -227,7 +227,7 @@ static str decoded(struct arena *a, str text)
 
         if (low >= 0)
             i += 2;
-        p[n++] = low >= 0 ? (char)(high << 4 | low) : text.p[i] == '+' ? ' ' : text.p[i];
+        p[n++] = (char)(low >= 0 ? high << 4 | low : text.p[i] == '+' ? ' ' : text.p[i]);
     }
     p[n] = '\0';
     return utf8_valid((str){p, n}) ? (str){p, n} : STR("");

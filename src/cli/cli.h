@@ -71,7 +71,7 @@ struct cli_command {
 
 extern const struct cli_command cli_serve, cli_demo, cli_split, cli_count, cli_decode, cli_keys,
     cli_mcp, cli_runs, cli_config, cli_list, cli_show, cli_search, cli_decisions, cli_stats,
-    cli_export, cli_tail, cli_erase, cli_audit, cli_doctor, cli_optimize, cli_investigate,
+    cli_export, cli_tail, cli_erase, cli_audit, cli_doctor, cli_optimize, cli_investigate, cli_eval,
     cli_completion, cli_manpage, cli_help;
 
 /* The table, NULL behind the last; and the row of that name, or NULL. */

@@ -179,8 +179,8 @@ void hub_health(struct hub *h, str members);
 #define HUB_ALERTS_MAX 4096 /* of which the last word is kept, for who comes later */
 #define HUB_ALERTS_SIZE_MAX ((size_t)32 << 20)
 
-/* How an alert stands: `status` is a JSON object, for who watches alert_ID; `members` is the same in
- * brief and without its braces, for dashboard_updates. The key is whose it is. */
+/* How an alert stands: `status` is a JSON object, for who watches alert_ID; `members` is the same
+ * in brief and without its braces, for dashboard_updates. The key is whose it is. */
 void hub_alert(struct hub *h, str id, str key, str status, str members);
 /* Whether something is known of it that the scope may see. */
 bool hub_alert_known(struct hub *h, str id, const struct hub_scope *scope);

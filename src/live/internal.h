@@ -48,8 +48,8 @@ struct hub_ring {
     uint64_t lost; /* the newest that is not there any more */
 };
 
-/* A session is there while it has calls, viewers, or had some a moment ago; an alert also while what
- * was last told of it is kept. */
+/* A session is there while it has calls, viewers, or had some a moment ago; an alert also while
+ * what was last told of it is kept. */
 struct hub_channel {
     enum hub_channel_kind kind;
     str name; /* of the session or alert; behind it */
@@ -99,7 +99,7 @@ struct hub {
     struct hub_port *here; /* of the thread that holds the lock */
     struct hub_port *ports[HUB_PORTS_MAX];
     struct hub_channel dash, health;
-    struct map sessions, alerts; /* of struct hub_channel */
+    struct map sessions, alerts;                     /* of struct hub_channel */
     struct hub_channel *alert_oldest, *alert_newest; /* whose last message is kept */
     size_t alert_count, alert_size;
     struct hub_channel *lingering;

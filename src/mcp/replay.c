@@ -63,8 +63,7 @@ static void compare(const struct recording *rec, const struct json *doc, struct 
 
         if (!json_text(&rec->head, k, a, &name))
             continue;
-        if (same_value(
-                &rec->head, json_value(k), doc, json_find(doc, json_root(doc), name), a))
+        if (same_value(&rec->head, json_value(k), doc, json_find(doc, json_root(doc), name), a))
             ++*same;
         else
             ++*other;
@@ -205,8 +204,8 @@ void replay_run(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 
     buf_init(&out, REPLAY_SIZE_MAX);
     (void)!json_text(ask->doc, json_find(ask->doc, ask->params, STR("name")), ask->arena, &name);
-    ok = replay_call(
-        r, name, ask->arguments ? json_raw(ask->doc, ask->arguments) : STR("{}"), &out);
+    ok =
+        replay_call(r, name, ask->arguments ? json_raw(ask->doc, ask->arguments) : STR("{}"), &out);
     if (ok)
         mcp_answer_text(answer, buf_str(&out));
     else

@@ -32,4 +32,6 @@ struct replay {
     struct mcp_set set;
 };
 
-mcp_run replay_run;
+void replay_run(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer);
+/* One file, its text in memory as long as r; false after a fault. */
+bool replay_add(struct replay *r, str file, str text);

@@ -12,7 +12,9 @@
 #define TOOLS_MAX 2000
 #define SCHEMA_MAX ((size_t)4 << 20)
 #define LIST "tools.json"
-#define HINTS "{\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":false}"
+#define HINTS                                                                                      \
+    "{\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":"  \
+    "false}"
 
 static bool fault(struct replay *r, str file, unsigned line, const char *why)
 {
@@ -103,6 +105,18 @@ static bool read_recording(struct replay *r, str file, str text, struct recordin
     return false;
 }
 
+bool replay_add(struct replay *r, str file, str text)
+{
+    if (r->count == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 32;
+        r->recordings = base_realloc(r->recordings, r->cap * sizeof *r->recordings);
+    }
+    if (!read_recording(r, file, text, &r->recordings[r->count]))
+        return false;
+    r->count++;
+    return true;
+}
+
 static bool read_file(struct replay *r, const char *folder, str name)
 {
     char path[FILE_PATH_MAX];
@@ -114,14 +128,7 @@ static bool read_file(struct replay *r, const char *folder, str name)
         return fault(r, name, 1, "the folder is larger than can be held");
     if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e))
         return fault(r, name, 1, e.text);
-    if (r->count == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 32;
-        r->recordings = base_realloc(r->recordings, r->cap * sizeof *r->recordings);
-    }
-    if (!read_recording(r, name, text, &r->recordings[r->count]))
-        return false;
-    r->count++;
-    return true;
+    return replay_add(r, name, text);
 }
 
 /* ---- the folder ---- */
@@ -173,20 +180,23 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
     const char *name = text_at(r, doc, v, "name");
 
     if (!name || !name[0] || tool_find(r, str_c(name))) {
-        fault(r, STR(LIST), 1, name ? "names a tool twice, or one without a name" : "has a tool without a name");
+        fault(r,
+              STR(LIST),
+              1,
+              name ? "names a tool twice, or one without a name" : "has a tool without a name");
         return;
     }
     if (!schema)
         schema = json_find(doc, v, STR("input_schema"));
-    r->tools[r->tool_count++] = (struct mcp_tool){
-        .name = name,
-        .title = text_at(r, doc, v, "title"),
-        .description = text_at(r, doc, v, "description"),
-        .input = schema && schema->kind == JSON_OBJECT
-                     ? arena_dup(&r->arena, json_raw(doc, schema)).p
-                     : "{\"type\":\"object\"}",
-        .annotations = HINTS,
-        .run = replay_run};
+    r->tools[r->tool_count++] =
+        (struct mcp_tool){.name = name,
+                          .title = text_at(r, doc, v, "title"),
+                          .description = text_at(r, doc, v, "description"),
+                          .input = schema && schema->kind == JSON_OBJECT
+                                       ? arena_dup(&r->arena, json_raw(doc, schema)).p
+                                       : "{\"type\":\"object\"}",
+                          .annotations = HINTS,
+                          .run = replay_run};
 }
 
 /* A list of tools, whose schemas are those of the servers that were recorded. */
@@ -211,8 +221,7 @@ static void read_list(struct replay *r, const char *folder)
         if (!list || list->kind != JSON_ARRAY)
             fault(r, STR(LIST), 1, "must be a list of tools");
         else
-            for (const struct json_node *v = json_first(&doc, list);
-                 v && r->tool_count < TOOLS_MAX;
+            for (const struct json_node *v = json_first(&doc, list); v && r->tool_count < TOOLS_MAX;
                  v = json_next(&doc, list, v))
                 add_listed(r, &doc, v);
     }
@@ -277,14 +286,15 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     add_properties(r, &o, rec->tool, &seen);
     json_out_end(&o);
     json_out_end(&o);
-    r->tools[r->tool_count++] = (struct mcp_tool){
-        .name = arena_dup(&r->arena, rec->tool).p,
-        .description =
-            arena_printf(&r->arena, "What " STR_FMT " gave when it was recorded.", STR_ARG(rec->tool))
-                .p,
-        .input = arena_dup(&r->arena, buf_str(&out)).p,
-        .annotations = HINTS,
-        .run = replay_run};
+    r->tools[r->tool_count++] =
+        (struct mcp_tool){.name = arena_dup(&r->arena, rec->tool).p,
+                          .description = arena_printf(&r->arena,
+                                                      "What " STR_FMT " gave when it was recorded.",
+                                                      STR_ARG(rec->tool))
+                                             .p,
+                          .input = arena_dup(&r->arena, buf_str(&out)).p,
+                          .annotations = HINTS,
+                          .run = replay_run};
     map_release(&seen);
     buf_release(&out);
 }

@@ -390,9 +390,8 @@ static bool alert_known(struct exchange *ex, struct live *l)
 {
     struct hub_scope scope = live_scope(l, key_of(ex, true));
 
-    return user_ok(ex, l) && hub_alert_known(ex->worker->daemon->gateway.hub,
-                                             (str){l->user, l->user_size},
-                                             &scope);
+    return user_ok(ex, l) &&
+           hub_alert_known(ex->worker->daemon->gateway.hub, (str){l->user, l->user_size}, &scope);
 }
 
 /* How it stands is sent at once, and then whenever it changes. */

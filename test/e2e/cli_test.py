@@ -20,7 +20,7 @@ REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
 COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "config", "list", "show",
             "search", "decisions", "stats", "export", "tail", "erase", "audit", "doctor",
-            "optimize", "investigate", "completion", "manpage", "help")
+            "optimize", "investigate", "eval", "completion", "manpage", "help")
 
 
 def scratch(case):

@@ -62,8 +62,8 @@ void alert_fault(struct alert_faults *faults, struct arena *a, str field, const 
 
 static bool has_place(uint32_t code)
 {
-    return code == '\n' || code == '\t' || code == '\r' || !(code < 0x20 || code == 0x7f ||
-                                                            (code >= 0x80 && code < 0xa0));
+    return code == '\n' || code == '\t' || code == '\r' ||
+           !(code < 0x20 || code == 0x7f || (code >= 0x80 && code < 0xa0));
 }
 
 /* The text as it may stand, in the arena if it had to change. */

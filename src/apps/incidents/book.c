@@ -224,10 +224,8 @@ bool book_get(struct book *b, str id, struct arena *a, struct book_row *out, str
     if (!read_rows(b, WHOLE " WHERE alert_id = $1", args, 1, &l, e))
         return false;
     if (!l.n)
-        return err_set(e,
-                       ERR_NOT_FOUND,
-                       "there is no alert \"" STR_FMT "\"",
-                       STR_ARG(str_slice(id, 0, 80)));
+        return err_set(
+            e, ERR_NOT_FOUND, "there is no alert \"" STR_FMT "\"", STR_ARG(str_slice(id, 0, 80)));
     *out = l.rows[0];
     return true;
 }

@@ -143,9 +143,9 @@ static bool runbook_there(const struct incidents *in, str name)
 static bool runbook_ok(const struct incidents *in, const struct alert *alert, struct arena *a,
                        struct alert_faults *faults)
 {
-    const char *why = is_url(alert->runbook)            ? NULL
-                      : !inside(alert->runbook)         ? "must be a URL or a file inside the "
-                                                          "folder of runbooks"
+    const char *why = is_url(alert->runbook)              ? NULL
+                      : !inside(alert->runbook)           ? "must be a URL or a file inside the "
+                                                            "folder of runbooks"
                       : runbook_there(in, alert->runbook) ? NULL
                       : in->config->runbooks.n ? "is no URL, and no file in the folder of runbooks"
                                                : "is no URL, and no folder of runbooks is "
@@ -216,12 +216,10 @@ static void answer_group(const struct app_request *q, const struct queue_item *i
     }
     json_out_end(&o);
     json_out_key(&o, STR("message"));
-    json_out_str(&o,
-                 arena_printf(q->arena,
-                              "%zu queued, %zu duplicate, %zu resolved",
-                              counts[0],
-                              counts[1],
-                              counts[2]));
+    json_out_str(
+        &o,
+        arena_printf(
+            q->arena, "%zu queued, %zu duplicate, %zu resolved", counts[0], counts[1], counts[2]));
     json_out_end(&o);
     r->status = counts[0] ? 202 : 200;
 }

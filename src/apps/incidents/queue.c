@@ -285,10 +285,9 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row
     pthread_mutex_unlock(&q->lock);
     if (!book_get(q->o.book, id, a, row, e))
         return false;
-    return found || err_set(e,
-                            ERR_INPUT,
-                            "the alert has ended already: it is " STR_FMT,
-                            STR_ARG(row->state));
+    return found ||
+           err_set(
+               e, ERR_INPUT, "the alert has ended already: it is " STR_FMT, STR_ARG(row->state));
 }
 
 /* ---- life ---- */

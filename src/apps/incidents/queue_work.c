@@ -171,8 +171,7 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
     buf_add(&n->step, str_c(how->step));
     buf_init(&report, REPORT_MAX);
     write_report(&report, r);
-    queue_tell_session(
-        q, &n->row, STR(""), r->final_analysis.n ? r->final_analysis : r->markdown);
+    queue_tell_session(q, &n->row, STR(""), r->final_analysis.n ? r->final_analysis : r->markdown);
     queue_changed(q, n, true, buf_str(&report));
     buf_release(&report);
     queue_drop(q, n);

@@ -192,8 +192,9 @@ static size_t limit_of(const struct app_request *q)
 {
     uint64_t n;
 
-    return str_u64(app_query(q, "limit"), &n) && n > 0 ? (size_t)(n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX)
-                                                       : LIST_MAX;
+    return str_u64(app_query(q, "limit"), &n) && n > 0
+               ? (size_t)(n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX)
+               : LIST_MAX;
 }
 
 void status_list(void *app, const struct app_request *q, struct app_reply *r)
@@ -251,7 +252,10 @@ static void write_stages(struct json_out *o, struct incidents *in, const struct 
         !in->engine.stages(in->setup, in->host->log, row->id, row->alert_type, &out, &e))
         buf_reset(&out);
     json_out_key(o, STR("stages"));
-    json_out_raw(o, row->stages.n ? row->stages : out.n && !buf_full(&out) ? buf_str(&out) : STR("[]"));
+    json_out_raw(o,
+                 row->stages.n              ? row->stages
+                 : out.n && !buf_full(&out) ? buf_str(&out)
+                                            : STR("[]"));
     buf_release(&out);
 }
 

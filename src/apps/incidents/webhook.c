@@ -161,7 +161,8 @@ static bool version_ok(const struct group *g)
                 "string",
                 g->doc,
                 version,
-                "must be \"" VERSION "\", the version of Alertmanager's webhook that is known here");
+                "must be \"" VERSION
+                "\", the version of Alertmanager's webhook that is known here");
     return false;
 }
 
