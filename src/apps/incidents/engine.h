@@ -34,7 +34,8 @@ struct servers;
 
 /* One investigation. */
 struct incident {
-    const struct incident_options *o;
+    const struct incident_options *o; /* told */
+    struct incident_options told;     /* as the caller has them, but what must be masked is */
     const struct incident_chain *chain;
     const struct config *config;
     struct arena *arena; /* the caller's: on its thread only */
