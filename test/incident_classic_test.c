@@ -349,14 +349,14 @@ TEST(errors_of_tools_are_data_in_order_and_masked_like_results)
 
 TEST(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct agent_row row;
     struct agent_effect *list;
     struct err e;
     size_t n;
 
-    side_init(&s, tools, one, plain);
+    scene_init(&s, tools, one, plain);
     o = side_options(&s, "t");
     o.alert.data = STR("{\"pod\":\"web-1\",\"password\":\"hunter2hunter2\"}");
     CHECK(file_write_atomic(arena_printf(&s.arena, "%s/book.md", s.dir).p,
@@ -371,7 +371,7 @@ TEST(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt)
     CHECK(agent_log_read(s.local.host.log, STR("run-1"), &s.arena, &list, &n, &e));
     for (size_t i = 0; i < n; i++)
         CHECK(!has(list[i].result, "hunter2"));
-    side_release(&s);
+    scene_release(&s);
 }
 
 TEST(data_from_outside_cannot_close_its_mark)
