@@ -225,7 +225,11 @@ static str decoded(struct arena *a, str text)
         int high = text.p[i] == '%' && i + 2 < text.n ? digit(text.p[i + 1]) : -1;
         int low = high >= 0 ? digit(text.p[i + 2]) : -1;
 
-        if (low >= 0)
+        p[n] = text.p[i];
+        if (p[n] == '+')
+            p[n] = ' ';
+        if (low >= 0) {
+            p[n] = (char)(high << 4 | low);
             i += 2;
         p[n++] = (char)(low >= 0 ? (high << 4 | low) : text.p[i] == '+' ? ' ' : text.p[i]);
     }
