@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mask/mask.h"
+#include "mask/internal.h"
 #include "test.h"
 
 static struct mask *masker(unsigned groups)
@@ -131,6 +131,73 @@ static const struct sample assignments[] = {
 TEST(values_are_known_by_their_names)
 {
     CHECK_ALL(MASK_DEFAULT, assignments);
+}
+
+/* Names are ruled out by their last letters first: none of these may be. */
+static const char secret_names[] =
+    "password passwords passwd passphrase passcode passwort kennwort pwd pass dbpass "
+    "userpass sshpass rootpass adminpass pin pincode cvv cvc otp secret secrets secretvalue "
+    "secretstring secretkey secretkeybase secretaccesskey credential credentials privatekey "
+    "signingkey encryptionkey masterkey accountkey sharedkey sharedaccesskey "
+    "sharedaccesssignature storagekey sessionkey connectionstring token tokenvalue jwt "
+    "apikey apikeys accesskey authkey servicekey subscriptionkey licensekey authorization "
+    "auth xauth cookie setcookie ";
+
+TEST(no_name_of_a_secret_is_overlooked)
+{
+    char spelled[64];
+    size_t rule;
+    bool number;
+
+    for (const char *p = secret_names; *p; p += strcspn(p, " ") + 1) {
+        str name = {p, strcspn(p, " ")};
+
+        CHECK_F(mask_name_is_secret(name, &rule, &number), STR_FMT, STR_ARG(name));
+        (void)snprintf(spelled, sizeof spelled, STR_FMT "_12", STR_ARG(name));
+        CHECK_F(mask_name_is_secret(str_c(spelled), &rule, &number), "%s", spelled);
+        spelled[0] = (char)(spelled[0] & ~32);
+        CHECK_F(mask_name_is_secret(str_c(spelled), &rule, &number), "%s", spelled);
+    }
+    CHECK(mask_name_is_secret(STR("API_K-E_Y"), &rule, &number));
+    CHECK(mask_name_is_secret(STR("my_pass"), &rule, &number));
+    CHECK(mask_name_is_secret(STR("myPass"), &rule, &number));
+    CHECK(!mask_name_is_secret(STR("monkeys"), &rule, &number));
+    CHECK(!mask_name_is_secret(STR("1234"), &rule, &number));
+    CHECK(!mask_name_is_secret(STR("___"), &rule, &number));
+}
+
+/* Whatever the machine can: the same places, and the same rules looked at there. */
+TEST(leads_are_found_alike_at_every_level)
+{
+    static const char letters[] = "sk-_passwordtokenghAKIeyJ.:/0123456789 \"@=";
+    struct mask *m = masker(MASK_ALL);
+    char text[200];
+    uint64_t seed = 1;
+
+    for (unsigned round = 0; round < 20000; round++) {
+        str s = {text, round % sizeof text};
+
+        for (size_t i = 0; i < s.n; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            text[i] = letters[(seed >> 33) % (sizeof letters - 1)];
+        }
+        for (size_t at = 0; at <= s.n;) {
+            size_t plain_end = 0, end = 0;
+            unsigned plain_buckets, buckets;
+            bool plain, found;
+
+            m->leads.level = SIMD_WORD;
+            plain = mask_leads_next(&m->leads, s, at, &plain_end, &plain_buckets);
+            m->leads.level = simd_best();
+            found = mask_leads_next(&m->leads, s, at, &end, &buckets);
+            CHECK(plain == found);
+            if (!found)
+                break;
+            CHECK(plain_end == end && plain_buckets == buckets);
+            at = end + 1;
+        }
+    }
+    mask_free(m);
 }
 
 static const struct sample blocks[] = {
@@ -371,6 +438,7 @@ TEST(bad_patterns_are_refused)
 }
 
 TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
+          T(no_name_of_a_secret_is_overlooked), T(leads_are_found_alike_at_every_level),
           T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
           T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
           T(json_stays_json), T(patterns_of_the_user_replace_what_they_match),

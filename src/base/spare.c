@@ -5,7 +5,7 @@
 #include "base/spare.h"
 
 #define CLASSES 6                /* 1 kB to 32 kB */
-#define CLASS_BYTES (128 * 1024) /* kept of each, at most */
+#define CLASS_BYTES (512 * 1024) /* kept of each, at most */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WATCHED 1
@@ -86,7 +86,9 @@ void spare_free(void *p, size_t size)
     struct piece *piece = p;
     unsigned c;
 
-    if (!p || !mine.open || !in_classes(size)) {
+    if (!p)
+        return;
+    if (!mine.open || !in_classes(size)) {
         free(p);
         return;
     }

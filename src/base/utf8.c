@@ -143,14 +143,24 @@ bool utf8_valid(str s)
 /* Where a count of characters ends, and how many of them there were. */
 static size_t walk(str s, size_t count_max, size_t *count)
 {
-    size_t at = 0, size;
+    size_t at = 0, n = 0, size;
     uint32_t code;
 
-    for (*count = 0; at < s.n && *count < count_max; (*count)++) {
-        look(bytes_of(s) + at, s.n - at, &size, &code);
-        at += size;
+    while (at < s.n && n < count_max) {
+        if (bytes_of(s)[at] < 0x80) {
+            size_t left = count_max - n < s.n - at ? count_max - n : s.n - at;
+            size_t end = skip_ascii((str){s.p, at + left}, at);
+
+            n += end - at;
+            at = end;
+        } else {
+            look(bytes_of(s) + at, s.n - at, &size, &code);
+            at += size;
+            n++;
+        }
     }
     assert(at <= s.n);
+    *count = n;
     return at;
 }
 

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "base/simd.h"
 #include "mask/mask.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -74,12 +75,21 @@ extern const char *const mask_rule_names[MASK_RULE_COUNT];
 
 #define MASK_BUCKETS 16
 
+/* A lead as a word of four bytes: these bits set, those kept, and this is left. */
+struct mask_lead_word {
+    uint32_t set, keep, want;
+    bool plain; /* the word says it all: no digit or capital to be anything of its kind */
+};
+
 struct mask_leads {
     uint64_t tab[256];
     uint64_t begin;                 /* the state before a text */
     size_t first[MASK_BUCKETS + 1]; /* rows of a bucket, in `rows` */
     const struct mask_row **rows;
+    struct mask_lead_word *words; /* of the rows */
     size_t row_count;
+    enum simd_level level;
+    uint8_t halves[4][2][32]; /* buckets of each byte of a lead, by its lower and its upper half */
 };
 
 void mask_leads_init(struct mask_leads *l, unsigned groups);
@@ -88,7 +98,10 @@ void mask_leads_release(struct mask_leads *l);
  * for each bucket. False: none. */
 bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end,
                      unsigned *buckets);
-bool mask_lead_is(const char *lead, str s, size_t end);
+/* Whether the lead of a row of `rows` ends there. */
+bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end);
+/* The same for any row of these buckets. */
+bool mask_leads_any(const struct mask_leads *l, str s, size_t end, unsigned buckets);
 
 struct mask_custom {
     pcre2_code *code;

@@ -14,11 +14,12 @@
 
 struct walk {
     const struct mask *m;
-    struct json doc;
+    const struct json *doc;
     struct arena arena; /* of one text at a time */
     struct buf *out;
     struct buf text; /* a value masked, not yet quoted */
     size_t copied;   /* bytes of the source that are dealt with */
+    size_t lead;     /* where the next lead ends in the source, of those looked for so far */
     bool changed;
     unsigned depth; /* of JSON within JSON */
     struct mask_counts *counts;
@@ -41,7 +42,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
 
 static void replace(struct walk *w, const struct json_node *v, str with)
 {
-    buf_add(w->out, str_slice(w->doc.src, w->copied, v->at));
+    buf_add(w->out, str_slice(w->doc->src, w->copied, v->at));
     (void)json_quote(w->out, with);
     w->copied = v->at + v->size;
     w->changed = true;
@@ -60,7 +61,30 @@ static str text_of(struct walk *w, const struct json_node *v)
     str s = STR("");
 
     arena_reset(&w->arena);
-    return json_text(&w->doc, v, &w->arena, &s) ? s : STR("");
+    return json_text(w->doc, v, &w->arena, &s) ? s : STR("");
+}
+
+/* The first place of the source from `from` on where a lead ends that is one; its size: none. */
+static size_t next_lead(const struct mask *m, str src, size_t from)
+{
+    unsigned buckets;
+    size_t end;
+
+    for (; mask_leads_next(&m->leads, src, from, &end, &buckets); from = end + 1)
+        if (mask_leads_any(&m->leads, src, end, buckets))
+            return end;
+    return src.n;
+}
+
+/* Whether rules can find anything in a value as it stands in the source. Asked in the order of the
+ * source, so that this is looked through once. */
+static bool may_have(struct walk *w, const struct json_node *v)
+{
+    if (w->m->custom_count || (v->kind == JSON_STRING && v->escaped))
+        return true;
+    if (w->lead < v->at)
+        w->lead = next_lead(w->m, w->doc->src, v->at);
+    return w->lead < v->at + v->size;
 }
 
 static bool is_base64(str s)
@@ -94,9 +118,14 @@ static bool is_data_url(str s)
 
 static void walk_string(struct walk *w, const struct json_node *v)
 {
-    str s = text_of(w, v), inner = str_trim(s);
-    bool nested = inner.n > 1 && (inner.p[0] == '{' || inner.p[0] == '[' || inner.p[0] == '"');
+    str s, inner;
+    bool nested;
 
+    if (!may_have(w, v))
+        return;
+    s = text_of(w, v);
+    inner = str_trim(s);
+    nested = inner.n > 1 && (inner.p[0] == '{' || inner.p[0] == '[' || inner.p[0] == '"');
     if (s.n < 4 || is_data_url(s))
         return;
     buf_reset(&w->text);
@@ -108,10 +137,10 @@ static void walk_string(struct walk *w, const struct json_node *v)
 
 static void walk_number(struct walk *w, const struct json_node *v)
 {
-    if (v->size < 4)
+    if (v->size < 4 || !may_have(w, v))
         return;
     buf_reset(&w->text);
-    if (mask_text(w->m, json_raw(&w->doc, v), &w->text, w->counts))
+    if (mask_text(w->m, json_raw(w->doc, v), &w->text, w->counts))
         replace(w, v, buf_full(&w->text) ? STR(MASK_LEFT_OUT) : buf_str(&w->text));
 }
 
@@ -125,7 +154,7 @@ static bool is_schema(struct walk *w, const struct json_node *v)
     static const char *const names[] = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
 
     for (size_t i = 0; v->kind == JSON_OBJECT && i < COUNT_OF(names); i++)
-        if (json_find(&w->doc, v, str_c(names[i])))
+        if (json_find(w->doc, v, str_c(names[i])))
             return true;
     return false;
 }
@@ -160,7 +189,7 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
     str s;
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct json_node *v = json_find(&w->doc, object, str_c(names[i]));
+        const struct json_node *v = json_find(w->doc, object, str_c(names[i]));
 
         if (v && v->kind == JSON_STRING && (s = text_of(w, v)).n &&
             mask_name_is_secret(s, rule, &number))
@@ -186,8 +215,8 @@ static struct place by_name(struct walk *w, const struct json_node *object, str 
     if (!(w->m->groups & MASK_CREDENTIALS) || is_schema(w, v))
         return p;
     if (mask_name_is_secret(key, &rule, &numbers)) {
-        bool said = str_eq(key, STR("token")) && (json_find(&w->doc, object, STR("logprob")) ||
-                                                  json_find(&w->doc, object, STR("bytes")));
+        bool said = str_eq(key, STR("token")) && (json_find(w->doc, object, STR("logprob")) ||
+                                                  json_find(w->doc, object, STR("bytes")));
 
         if (!said)
             return (struct place){rule, numbers, p.secret, false};
@@ -220,15 +249,15 @@ static void walk_member(struct walk *w, const struct json_node *object, const st
 
 static void walk_object(struct walk *w, const struct json_node *v, struct place p)
 {
-    const struct json_node *kind = json_find(&w->doc, v, STR("kind"));
+    const struct json_node *kind = json_find(w->doc, v, STR("kind"));
 
     if (w->m->groups & MASK_KUBERNETES) {
-        p.secret |= p.secrets || json_is(&w->doc, kind, STR("Secret"));
-        if (kind && !json_is(&w->doc, kind, STR("Secret")))
+        p.secret |= p.secrets || json_is(w->doc, kind, STR("Secret"));
+        if (kind && !json_is(w->doc, kind, STR("Secret")))
             p.secret = false;
-        p.secrets = json_is(&w->doc, kind, STR("SecretList"));
+        p.secrets = json_is(w->doc, kind, STR("SecretList"));
     }
-    for (const struct json_node *k = json_first(&w->doc, v); k; k = json_next(&w->doc, v, k))
+    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k))
         walk_member(w, v, k, p);
 }
 
@@ -238,7 +267,7 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 
     switch (v->kind) {
     case JSON_STRING:
-        if (all && v->size > 2 && !str_starts(json_raw(&w->doc, v), STR("\"[MASKED:")))
+        if (all && v->size > 2 && !str_starts(json_raw(w->doc, v), STR("\"[MASKED:")))
             mask_whole(w, v, p.rule);
         else if (!all)
             walk_string(w, v);
@@ -250,7 +279,7 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
             walk_number(w, v);
         break;
     case JSON_ARRAY:
-        for (const struct json_node *i = json_first(&w->doc, v); i; i = json_next(&w->doc, v, i))
+        for (const struct json_node *i = json_first(w->doc, v); i; i = json_next(w->doc, v, i))
             walk_value(w, i, p);
         break;
     case JSON_OBJECT:
@@ -264,45 +293,62 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* ---- the whole ---- */
 
 /* Whether anything at all may be there: a lead, or an escape that could hide one. */
-static bool worth_it(const struct mask *m, str in)
+static bool worth_it(const struct mask *m, str in, size_t lead)
 {
-    size_t end;
-    unsigned buckets;
-
-    if (m->custom_count || mask_leads_next(&m->leads, in, 0, &end, &buckets))
+    if (m->custom_count || lead < in.n)
         return true;
     return str_find_rare(in, STR("\\u"), 0) != STR_NONE ||
            str_find_rare(in, STR("\\/"), 0) != STR_NONE;
 }
 
-static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct buf *out,
-                         struct mask_counts *counts)
+/* The tree, if anything may be in it. */
+static bool mask_tree(const struct mask *m, const struct json *doc, size_t lead, unsigned depth,
+                      struct buf *out, struct mask_counts *counts)
 {
-    struct walk w = {.m = m, .out = out, .depth = depth, .counts = counts};
-    str s = str_trim(in);
-    struct err e;
+    struct walk w = {
+        .m = m, .doc = doc, .out = out, .lead = lead, .depth = depth, .counts = counts};
+    str in = doc->src;
 
-    if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
-        return mask_text(m, in, out, counts);
-    if (!worth_it(m, in))
-        return false;
-    json_init(&w.doc);
-    if (!json_parse(&w.doc, in, &e)) {
-        json_release(&w.doc);
-        return mask_text(m, in, out, counts);
-    }
     arena_init(&w.arena, 2 * in.n + SMALL);
     buf_init(&w.text, 32 * in.n + SMALL);
-    walk_value(&w, json_root(&w.doc), anywhere);
+    walk_value(&w, json_root(doc), anywhere);
     if (w.changed)
         buf_add(out, str_slice(in, w.copied, in.n));
-    json_release(&w.doc);
     buf_release(&w.text);
     arena_release(&w.arena);
     return w.changed;
 }
 
+static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct buf *out,
+                         struct mask_counts *counts)
+{
+    str s = str_trim(in);
+    struct json doc;
+    struct err e;
+    size_t lead;
+    bool found;
+
+    if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
+        return mask_text(m, in, out, counts);
+    lead = next_lead(m, in, 0);
+    if (!worth_it(m, in, lead))
+        return false;
+    json_init(&doc);
+    found = json_parse(&doc, in, &e) ? mask_tree(m, &doc, lead, depth, out, counts)
+                                     : mask_text(m, in, out, counts);
+    json_release(&doc);
+    return found;
+}
+
 bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts *counts)
 {
     return mask_json_at(m, in, 0, out, counts);
+}
+
+bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
+                   struct mask_counts *counts)
+{
+    size_t lead = next_lead(m, doc->src, 0);
+
+    return worth_it(m, doc->src, lead) && mask_tree(m, doc, lead, 0, out, counts);
 }

@@ -1,10 +1,14 @@
-/* lead.c - the filter: one pass over a text, three instructions a byte.
+/* lead.c - the filter: one pass over a text.
  *
  * Shift-and, with 16 buckets of four bits in a word: bit 4*b+k of the state says that the last k+1
  * bytes may begin a lead of bucket b. A bucket's leads share their bits, so it may point out what
  * is none of them; whoever is told looks again. So leads are put together that let the least
  * through, by how often characters stand in texts. Bits that are shifted out of a bucket come in
  * where the next one begins, and every beginning is set anyway.
+ *
+ * Where the machine has AVX2, 16 places are ruled out at once: a byte is looked up by its lower and
+ * by its upper half, which lets more through than the byte does, and what is left is looked at the
+ * plain way.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,12 +30,56 @@ static bool lead_char_is(char lead, char c)
     return lead == c;
 }
 
-bool mask_lead_is(const char *lead, str s, size_t end)
+static bool lead_is(const char *lead, str s, size_t end)
 {
     for (size_t k = 0; k < 4; k++)
         if (end + k >= 3 ? !lead_char_is(lead[k], s.p[end + k - 3]) : lead[k] != '~')
             return false;
     return true;
+}
+
+bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end)
+{
+    const struct mask_lead_word *w = &l->words[row];
+    uint32_t word;
+
+    if (end < 3)
+        return lead_is(l->rows[row]->lead, s, end);
+    memcpy(&word, s.p + end - 3, sizeof word);
+    return ((word | w->set) & w->keep) == w->want &&
+           (w->plain || lead_is(l->rows[row]->lead, s, end));
+}
+
+bool mask_leads_any(const struct mask_leads *l, str s, size_t end, unsigned buckets)
+{
+    for (; buckets; buckets &= buckets - 1) {
+        unsigned b = (unsigned)__builtin_ctz(buckets);
+
+        for (size_t i = l->first[b]; i < l->first[b + 1]; i++)
+            if (mask_lead_is(l, i, s, end))
+                return true;
+    }
+    return false;
+}
+
+static struct mask_lead_word lead_word(const char *lead)
+{
+    struct mask_lead_word w = {.plain = true};
+    unsigned char set[4], keep[4], want[4];
+
+    for (size_t k = 0; k < 4; k++) {
+        char c = lead[k];
+        bool kind = c == '#' || c == '^', letter = c >= 'a' && c <= 'z';
+
+        w.plain &= !kind;
+        set[k] = letter ? 32 : 0;
+        keep[k] = c == '~' || kind ? 0 : 255;
+        want[k] = keep[k] ? (unsigned char)c : 0;
+    }
+    memcpy(&w.set, set, sizeof w.set);
+    memcpy(&w.keep, keep, sizeof w.keep);
+    memcpy(&w.want, want, sizeof w.want);
+    return w;
 }
 
 /* How often each character stands in texts, of 1000; about. */
@@ -49,17 +97,23 @@ static unsigned frequency(int c)
     return c == ' ' ? 150 : c == '\n' ? 20 : c > ' ' && c < 127 ? 4 : 0;
 }
 
-/* How often a bucket would point something out, if it had this lead as well. */
+/* How often a bucket would point something out, if it had this lead as well: all bytes count whose
+ * halves it knows, because these are looked up first. */
 static double passes(const struct mask_leads *l, const char *lead, size_t bucket)
 {
     double all = 1;
 
     for (size_t k = 0; k < 4; k++) {
-        unsigned sum = 0;
+        unsigned lower = 0, upper = 0, sum = 0;
 
-        for (int c = 0; c < 256; c++)
-            if ((l->tab[c] >> (4 * bucket + k) & 1) || (lead && lead_char_is(lead[k], (char)c)))
-                sum += frequency(c);
+        for (unsigned c = 0; c < 256; c++)
+            if ((l->tab[c] >> (4 * bucket + k) & 1) || (lead && lead_char_is(lead[k], (char)c))) {
+                lower |= 1u << c % 16;
+                upper |= 1u << c / 16;
+            }
+        for (unsigned c = 0; c < 256; c++)
+            if ((lower >> c % 16 & 1) && (upper >> c / 16 & 1))
+                sum += frequency((int)c);
         all *= sum / 1000.0;
     }
     return all;
@@ -92,8 +146,11 @@ static void add_lead(struct mask_leads *l, const char *lead, size_t bucket)
         if (any)
             l->begin |= bit;
         for (int c = 0; c < 256; c++)
-            if (lead_char_is(lead[k], (char)c))
+            if (lead_char_is(lead[k], (char)c)) {
                 l->tab[c] |= bit;
+                l->halves[k][0][bucket / 8 * 16 + (unsigned)c % 16] |= (uint8_t)(1u << bucket % 8);
+                l->halves[k][1][bucket / 8 * 16 + (unsigned)c / 16] |= (uint8_t)(1u << bucket % 8);
+            }
     }
 }
 
@@ -116,6 +173,7 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
 
     memset(l, 0, sizeof *l);
     l->rows = base_alloc((mask_row_count + 1) * sizeof(struct mask_row *));
+    l->words = base_alloc((mask_row_count + 1) * sizeof *l->words);
     for (size_t i = 0; i < mask_row_count; i++)
         if (mask_rows[i].group & groups)
             rows[n++] = &mask_rows[i];
@@ -127,11 +185,14 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
     }
     for (size_t b = 0; b < MASK_BUCKETS; b++) {
         for (size_t i = 0; i < n; i++)
-            if (bucket[i] == b)
+            if (bucket[i] == b) {
+                l->words[at] = lead_word(rows[i]->lead);
                 l->rows[at++] = rows[i];
+            }
         l->first[b + 1] = at;
     }
     l->row_count = n;
+    l->level = simd_best();
     free(bucket);
     free((void *)(uintptr_t)rows);
 }
@@ -139,6 +200,7 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
 void mask_leads_release(struct mask_leads *l)
 {
     free((void *)(uintptr_t)l->rows);
+    free(l->words);
 }
 
 static inline uint64_t step(const struct mask_leads *l, uint64_t state, char c)
@@ -146,7 +208,18 @@ static inline uint64_t step(const struct mask_leads *l, uint64_t state, char c)
     return (state << 1 | BEGINS) & l->tab[(unsigned char)c];
 }
 
-bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end, unsigned *buckets)
+static unsigned buckets_of(uint64_t ends)
+{
+    unsigned buckets = 0;
+
+    for (; ends; ends &= ends - 1)
+        buckets |= 1u << (__builtin_ctzll(ends) / 4);
+    return buckets;
+}
+
+/* One byte after the other, from `from` up to `to`: where the first lead ends, and the state there;
+ * `to` if none does. */
+static size_t next_plain(const struct mask_leads *l, str s, size_t from, size_t to, uint64_t *ends)
 {
     /* Three bytes before, so that what began there is seen to end here. */
     size_t i = from > 3 ? from - 3 : 0;
@@ -154,28 +227,72 @@ bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end
 
     for (; i < from; i++)
         state = step(l, state, s.p[i]);
-    while (i < s.n) {
-        uint64_t was = state, seen = 0;
-        size_t block = s.n - i >= 16 ? 16 : s.n - i;
+    for (; i < to; i++)
+        if ((*ends = (state = step(l, state, s.p[i])) & ENDS))
+            return i;
+    return to;
+}
 
-        if (block == 16) {
-            for (size_t k = 0; k < 16; k++)
-                seen |= state = step(l, state, s.p[i + k]);
-        } else {
-            for (size_t k = 0; k < block; k++)
-                seen |= state = step(l, state, s.p[i + k]);
-        }
-        if (seen & ENDS) {
-            for (state = was;; i++)
-                if ((state = step(l, state, s.p[i])) & ENDS)
-                    break;
-            *end = i;
-            *buckets = 0;
-            for (uint64_t ends = state & ENDS; ends; ends &= ends - 1)
-                *buckets |= 1u << (__builtin_ctzll(ends) / 4);
-            return true;
-        }
-        i += block;
+#if SIMD_HAS_32
+
+/* A bit for each of the 16 places from p on where a lead may end. Half of the buckets are looked up
+ * in each half of a vector, by both halves of each of the four bytes. */
+SIMD_AVX2 static inline uint32_t may_end(const struct mask_leads *l, const char *p)
+{
+    const __m256i low = _mm256_set1_epi8(15);
+    __m256i all = _mm256_set1_epi8(-1), none;
+
+    for (size_t k = 0; k < 4; k++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + k - 3));
+        __m256i v = _mm256_broadcastsi128_si256(bytes);
+        __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)l->halves[k][0]);
+        __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)l->halves[k][1]);
+
+        a = _mm256_shuffle_epi8(a, _mm256_and_si256(v, low));
+        b = _mm256_shuffle_epi8(b, _mm256_and_si256(_mm256_srli_epi16(v, 4), low));
+        all = _mm256_and_si256(all, _mm256_and_si256(a, b));
     }
-    return false;
+    none = _mm256_cmpeq_epi8(all, _mm256_setzero_si256());
+    none = _mm256_and_si256(none, _mm256_permute2x128_si256(none, none, 1));
+    return ~(uint32_t)_mm256_movemask_epi8(none) & 0xFFFF;
+}
+
+/* The same as next_plain, from 3 on and in a text of at least 19 bytes. */
+SIMD_AVX2 static size_t next_32(const struct mask_leads *l, str s, size_t from, uint64_t *ends)
+{
+    for (size_t i = from; i < s.n; i += 16) {
+        size_t at = s.n - i >= 16 ? i : s.n - 16; /* the last bytes once more */
+        uint32_t bits = may_end(l, s.p + at) >> (i - at);
+
+        for (; bits; bits &= bits - 1) {
+            size_t end = i + (size_t)__builtin_ctz(bits);
+            const unsigned char *p = (const unsigned char *)s.p + end - 3;
+
+            *ends = l->tab[p[0]] << 3 & l->tab[p[1]] << 2 & l->tab[p[2]] << 1 & l->tab[p[3]] & ENDS;
+            if (*ends)
+                return end;
+        }
+    }
+    return s.n;
+}
+
+#endif
+
+bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end, unsigned *buckets)
+{
+    uint64_t ends = 0;
+    size_t at = from;
+
+#if SIMD_HAS_32
+    if (l->level == SIMD_32 && s.n >= 19) {
+        if (from < 3)
+            at = next_plain(l, s, from, 3, &ends);
+        if (!ends)
+            at = next_32(l, s, at, &ends);
+    } else
+#endif
+        at = next_plain(l, s, from, s.n, &ends);
+    *end = at;
+    *buckets = buckets_of(ends);
+    return ends != 0;
 }

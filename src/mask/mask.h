@@ -90,6 +90,10 @@ str mask_rule_name(const struct mask *m, size_t rule); /* lent as long as m */
 bool mask_text(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
 /* The same for what may be JSON; what is not, is a text. */
 bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
+/* The same for an object or array that is parsed already. */
+struct json;
+bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
+                   struct mask_counts *counts);
 
 /* What a text becomes that could not be masked for want of room. */
 #define MASK_LEFT_OUT "[MASKED:too_large]"

@@ -78,7 +78,7 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
             int64_t at = (int64_t)end - 3 + row->shift;
             enum mask_found f;
 
-            if (at < 0 || !mask_lead_is(row->lead, t->s, end))
+            if (at < 0 || !mask_lead_is(l, i, t->s, end))
                 continue;
             *whole |= !row->match;
             if (!row->match)

@@ -21,6 +21,7 @@
 
 #define BUSY_MS 2000
 #define COLUMNS_MAX 128
+#define NEAR_COUNT 64 /* a power of two */
 
 struct statement {
     char *sql;
@@ -33,7 +34,8 @@ struct statement {
 struct sqlite_db {
     struct db db;
     sqlite3 *sqlite;
-    struct map statements; /* by text: struct statement */
+    struct map statements;              /* by text: struct statement */
+    struct statement *near[NEAR_COUNT]; /* by where the text stands, which it mostly does again */
     uint64_t uses;
     enum db_mode mode;
     bool durable; /* how it commits now */
@@ -172,6 +174,9 @@ static void forget_oldest(struct sqlite_db *d)
             oldest = s;
     }
     assert(oldest);
+    for (size_t i = 0; i < NEAR_COUNT; i++)
+        if (d->near[i] == oldest)
+            d->near[i] = NULL;
     map_remove(&d->statements, str_c(oldest->sql));
     sqlite3_finalize(oldest->st);
     free(oldest->sql);
@@ -204,10 +209,23 @@ static bool compile(struct sqlite_db *d, const char *sql, struct statement *s, s
     return got == SQLITE_OK ? number_args(s, e) : fail(d, e);
 }
 
+/* Texts are long, so comparing one is far cheaper than hashing it. */
+static struct statement *known(struct sqlite_db *d, const char *sql)
+{
+    struct statement **near = &d->near[(uintptr_t)sql / 16 % NEAR_COUNT];
+    struct map_entry *found;
+
+    if (*near && strcmp((*near)->sql, sql) == 0)
+        return *near;
+    found = map_find(&d->statements, str_c(sql));
+    if (found)
+        *near = found->value.ptr;
+    return found ? *near : NULL;
+}
+
 static bool prepare(struct sqlite_db *d, const char *sql, struct statement **out, struct err *e)
 {
-    struct map_entry *found = map_find(&d->statements, str_c(sql));
-    struct statement *s = found ? found->value.ptr : NULL;
+    struct statement *s = known(d, sql);
 
     if (!s) {
         s = base_alloc(sizeof *s);

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#define JOURNAL_GATHER_MS 50u                /* the taker waits so long for more rows */
+#define JOURNAL_GATHER_MS 250u               /* the taker waits so long for more rows */
 #define JOURNAL_GATHER_SIZE (1u << 20)       /* or until there are so many bytes */
 #define JOURNAL_LINGER_MS 5u                 /* the writer, if nobody waits for it */
 #define JOURNAL_LINGER_SIZE (256u << 10)     /* or until there are so many bytes */

@@ -70,8 +70,8 @@ void call_summarize(struct call *c)
     s->route = c->in.route;
     s->provider = p->name;
     s->otel_provider = str_c(p->row->otel_name);
-    s->model = call_mask_text(c, c->level.model); /* a client may say anything there */
-    s->upstream_model = call_mask_text(c, c->chain_model[c->at]->upstream);
+    s->model = call_mask_asked(c, c->level.model); /* a client may say anything there */
+    s->upstream_model = call_mask_asked(c, c->chain_model[c->at]->upstream);
     s->server_host = p->url.host;
     s->server_port = p->url.port;
     s->status = c->status;

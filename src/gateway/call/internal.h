@@ -78,6 +78,12 @@ struct call_show {
     struct hub_end end;
 };
 
+#define CALL_MASKED_MAX 4 /* the model here and upstream, who asks, what is asked */
+
+struct call_masked {
+    str raw, masked;
+};
+
 struct call_made;
 struct call_kept;
 
@@ -128,7 +134,8 @@ struct call {
     struct call_record record;
     struct map *keys; /* of the vault, by the ids in the request; NULL: not made yet */
     struct mask_stream mask_answer, mask_reasoning;
-    str request;         /* for the record, masked; empty: not made yet */
+    str request; /* for the record, masked; empty: not made yet */
+    struct call_masked masked[CALL_MASKED_MAX];
     uint32_t pieces;     /* put so far */
     uint64_t pieces_ns;  /* when the last was */
     struct buf calls;    /* JSON of tool calls, for the record */
@@ -169,6 +176,9 @@ void call_reply_release(struct call *c);
  * is nothing to mask. */
 str call_mask_text(struct call *c, str text);
 str call_mask_json(struct call *c, str json);
+/* The same for a text that stays as it is while the call lives, of the request or configuration:
+ * the call remembers what came out. */
+str call_mask_asked(struct call *c, str text);
 void call_mask_init(struct call *c);
 void call_mask_release(struct call *c);
 /* More of a text that comes in pieces; what may yet become a secret is held back until `last`. */

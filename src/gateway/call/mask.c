@@ -18,32 +18,67 @@ static void count(struct call *c, const struct mask_counts *counts)
             metrics_redacted(c->gl->metrics, mask_rule_name(m, i), counts->n[i]);
 }
 
-typedef bool masking(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
-
-static str masked(struct call *c, str text, masking *by, str left_out)
+/* What came out, or the text if nothing had to go. */
+static str result(struct call *c, bool found, str text, struct buf *out,
+                  const struct mask_counts *counts, str left_out)
 {
-    struct mask_counts counts = {{0}};
-    struct buf out;
-
-    if (!c->in.setup->mask || text.n == 0)
-        return text;
-    buf_init(&out, 4 * text.n + SPARE);
-    if (by(c->in.setup->mask, text, &out, &counts)) {
-        count(c, &counts);
-        text = buf_full(&out) ? left_out : arena_dup(&c->arena, buf_str(&out));
+    if (found) {
+        count(c, counts);
+        text = buf_full(out) ? left_out : arena_dup(&c->arena, buf_str(out));
     }
-    buf_release(&out);
+    buf_release(out);
     return text;
 }
 
 str call_mask_text(struct call *c, str text)
 {
-    return masked(c, text, mask_text, STR(MASK_LEFT_OUT));
+    struct mask_counts counts = {{0}};
+    struct buf out;
+    bool found;
+
+    if (!c->in.setup->mask || text.n == 0)
+        return text;
+    buf_init(&out, 4 * text.n + SPARE);
+    found = mask_text(c->in.setup->mask, text, &out, &counts);
+    return result(c, found, text, &out, &counts, STR(MASK_LEFT_OUT));
+}
+
+/* The client's body is parsed already. */
+static bool is_body(const struct call *c, str json)
+{
+    const struct json *doc = c->in.request->doc;
+
+    return doc && doc->src.p == json.p && doc->src.n == json.n;
 }
 
 str call_mask_json(struct call *c, str json)
 {
-    return masked(c, json, mask_json, STR("\"" MASK_LEFT_OUT "\""));
+    const struct mask *m = c->in.setup->mask;
+    struct mask_counts counts = {{0}};
+    struct buf out;
+    bool found;
+
+    if (!m || json.n == 0)
+        return json;
+    buf_init(&out, 4 * json.n + SPARE);
+    found = is_body(c, json) ? mask_json_doc(m, c->in.request->doc, &out, &counts)
+                             : mask_json(m, json, &out, &counts);
+    return result(c, found, json, &out, &counts, STR("\"" MASK_LEFT_OUT "\""));
+}
+
+str call_mask_asked(struct call *c, str text)
+{
+    struct call_masked *known = c->masked;
+
+    for (size_t i = 0; i < CALL_MASKED_MAX; i++) {
+        if (known[i].raw.n == text.n && known[i].raw.p == text.p)
+            return known[i].masked;
+        if (known[i].raw.n == 0) {
+            known[i] = (struct call_masked){text, call_mask_text(c, text)};
+            return known[i].masked;
+        }
+    }
+    return call_mask_text(c, text);
 }
 
 void call_mask_init(struct call *c)

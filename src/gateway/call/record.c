@@ -261,14 +261,14 @@ static str request_of(struct call *c)
 static str subject(struct call *c)
 {
     if (c->in.request->user.n)
-        return utf8_cut_size(call_mask_text(c, c->in.request->user), SUBJECT_MAX);
+        return utf8_cut_size(call_mask_asked(c, c->in.request->user), SUBJECT_MAX);
     return c->in.key ? c->in.key->name : STR("");
 }
 
 /* The front of a part. More than that is masked, so that no secret is cut before it is known. */
 static str asked_part(struct call *c, str text)
 {
-    str some = utf8_cut_size(text, 2 * ASKED_MAX), masked = call_mask_text(c, some);
+    str some = utf8_cut_size(text, 2 * ASKED_MAX), masked = call_mask_asked(c, some);
     size_t room = some.n < text.n && masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : masked.n;
 
     return utf8_cut_size(masked, room < ASKED_MAX ? room : ASKED_MAX);
@@ -392,10 +392,10 @@ static void decide_by_tags(struct call *c, struct decision *d)
     d->answer = x.final_response;
 }
 
-static void decide(struct call *c, struct store_call *row)
+static void decide(struct call *c, str thought, struct store_call *row)
 {
     struct decision d = {
-        .why = c->config->keep == CONFIG_KEEP_TEXT      ? call_mask_text(c, buf_str(&c->thought))
+        .why = c->config->keep == CONFIG_KEEP_TEXT      ? thought
                : c->config->keep == CONFIG_KEEP_SUMMARY ? row->reasoning_summary
                                                         : STR(""),
         .answer = {c->record.front, c->record.front_n},
@@ -428,6 +428,20 @@ static bool left_open(const struct call *c, const struct call_segment *s)
     return bare || !c->sum.complete;
 }
 
+static void put_i64(struct buf *out, str name, int64_t n)
+{
+    buf_add(out, name);
+    if (n < 0)
+        buf_add_c(out, '-');
+    buf_add_u64(out, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+}
+
+static void put_text(struct buf *out, str name, const char *text)
+{
+    buf_add(out, name);
+    buf_add(out, str_c(text));
+}
+
 /* What the provider counted is the one stretch's, if there is but one. */
 static void put_segment(struct call *c, struct buf *out, const struct call_segment *s,
                         const struct call_segment *last_thought, size_t thoughts)
@@ -437,27 +451,23 @@ static void put_segment(struct call *c, struct buf *out, const struct call_segme
     bool exact = s == last_thought && thoughts == 1 && sum->reasoning_exact;
     bool cut = s == last_thought && sum->cut, open = s == c->record.last && left_open(c, s);
 
-    buf_printf(out,
-               "%s{\"kind\":\"%s\",\"at\":%zu,\"size\":%zu,\"tokens\":%lld,\"exact\":%s",
-               out->n > 1 ? "," : "",
-               kinds[s->kind],
-               s->at,
-               s->size,
-               (long long)(exact ? sum->usage.reasoning : s->tokens),
-               exact ? "true" : "false");
-    buf_printf(out,
-               ",\"started_us\":%lld,\"ended_us\":%lld",
-               (long long)segment_us(c, s->start_ns),
-               (long long)segment_us(c, s->end_ns));
+    put_text(out, out->n > 1 ? STR(",{\"kind\":\"") : STR("{\"kind\":\""), kinds[s->kind]);
+    put_i64(out, STR("\",\"at\":"), (int64_t)s->at);
+    put_i64(out, STR(",\"size\":"), (int64_t)s->size);
+    put_i64(out, STR(",\"tokens\":"), exact ? sum->usage.reasoning : s->tokens);
+    put_text(out, STR(",\"exact\":"), exact ? "true" : "false");
+    put_i64(out, STR(",\"started_us\":"), segment_us(c, s->start_ns));
+    put_i64(out, STR(",\"ended_us\":"), segment_us(c, s->end_ns));
     if (s->kind == CALL_SEG_REASONING && sum->cap >= 0)
-        buf_printf(out, ",\"budget\":%lld", (long long)sum->cap);
-    buf_printf(out,
-               ",\"cut\":%s,\"state\":\"%s\"}",
-               cut ? "true" : "false",
-               s->opaque ? "opaque"
-               : cut     ? "cut"
-               : open    ? "unclosed"
-                         : "complete");
+        put_i64(out, STR(",\"budget\":"), sum->cap);
+    put_text(out, STR(",\"cut\":"), cut ? "true" : "false");
+    put_text(out,
+             STR(",\"state\":\""),
+             s->opaque ? "opaque"
+             : cut     ? "cut"
+             : open    ? "unclosed"
+                       : "complete");
+    buf_add(out, STR("\"}"));
 }
 
 /* A plain answer is told by the row itself. */
@@ -488,6 +498,8 @@ static str segments(struct call *c)
 
 void call_row(struct call *c, struct store_call *out)
 {
+    str thought = STR("");
+
     if (!c->record.on) {
         *out = store_call_none;
         out->id = c->in.id;
@@ -496,11 +508,13 @@ void call_row(struct call *c, struct store_call *out)
     known_row(c, out);
     out->reasoning = buf_str(&c->reasoning);
     out->answer = buf_str(&c->answer);
-    if (c->config->keep != CONFIG_KEEP_NONE)
-        out->reasoning_summary = split_summary(call_mask_text(c, buf_str(&c->thought)), &c->arena);
+    if (c->config->keep != CONFIG_KEEP_NONE) {
+        thought = call_mask_text(c, buf_str(&c->thought));
+        out->reasoning_summary = split_summary(thought, &c->arena);
+    }
     out->reply = call_mask_json(c, reply(c));
     out->segments = segments(c);
-    decide(c, out);
+    decide(c, thought, out);
 }
 
 /* ---- while it runs ---- */
@@ -514,7 +528,7 @@ static void put_piece(struct call *c, str kind, str text)
     store_piece_put(c->gl->gateway->store, &piece);
 }
 
-static void put_text(struct call *c, str kind, struct buf *text)
+static void put_pieces(struct call *c, str kind, struct buf *text)
 {
     if (text->n)
         put_piece(c, kind, buf_str(text));
@@ -540,6 +554,6 @@ void call_record_some(struct call *c)
         store_call_begin(c->gl->gateway->store, &row);
         put_piece(c, STR(STORE_CONTINUED), STR(""));
     }
-    put_text(c, STR("reasoning"), &c->reasoning);
-    put_text(c, STR("answer"), &c->answer);
+    put_pieces(c, STR("reasoning"), &c->reasoning);
+    put_pieces(c, STR("answer"), &c->answer);
 }

@@ -26,7 +26,7 @@ static str last_words(const struct chat_request *r)
 static str asked(struct call *c)
 {
     str all = last_words(c->in.request), some = utf8_cut_size(all, ASKED_SIZE);
-    str masked = call_mask_text(c, some);
+    str masked = call_mask_asked(c, some);
 
     if (some.n == all.n)
         return masked;
@@ -70,11 +70,11 @@ void call_show_begin(struct call *c)
         .id = c->in.id,
         .session = c->in.session.n ? c->in.session : c->in.id,
         .key = c->in.key ? c->in.key->name : STR(""),
-        .subject = c->in.request->user.n ? call_mask_text(c, c->in.request->user)
+        .subject = c->in.request->user.n ? call_mask_asked(c, c->in.request->user)
                    : c->in.key           ? c->in.key->name
                                          : STR(""),
         .dialect = str_c(c->in.wire->name),
-        .model = call_mask_text(c, c->level.model),
+        .model = call_mask_asked(c, c->level.model),
         .provider = c->chain[c->at]->name,
         .level = str_c(chat_level_name(c->level.asked)),
         .asked = asked(c),
