@@ -1,5 +1,5 @@
-/* What a model proposes, and what it says of a tree: whatever it is, the run goes on, and a proposal
- * that is taken cites what was shown.
+/* What a model proposes, and what it says of a tree: whatever it is, the run goes on, and what is
+ * taken of it cites what was shown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -10,9 +10,8 @@
  * its result. Putting is idempotent: a result that is there stays as it is. Puts of many runs that
  * come at once go to disk together, in one transaction of one writer thread.
  *
- * All that was put outlives the process, whoever kills it. What may not be made again is also on
- * disk, with all that was put before it, when the put returns; the rest is soon, and a machine that
- * loses its power meanwhile makes it again.
+ * How safe an effect is when its put returns is up to who puts it (enum agent_care); what is safe
+ * is so with all that was put before it, and reading sees all that was put.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,6 +25,13 @@ struct agent_log;
 
 enum agent_state { AGENT_INTENT, AGENT_DONE };
 
+/* What happens to a put if the end comes right behind it. */
+enum agent_care {
+    AGENT_ON_DISK, /* it outlives the machine's power */
+    AGENT_SAFE,    /* it outlives the process, whoever kills it */
+    AGENT_LATER,   /* it is on its way: nobody waits, because it can as well be made again */
+};
+
 struct agent_effect {
     str run;
     int64_t seq; /* in the run, from 0 */
@@ -35,7 +41,7 @@ struct agent_effect {
     str request; /* in short: arguments of a tool */
     str result;  /* of one that is done: JSON or text */
     bool failed; /* its result says why */
-    bool again;  /* of a put: may be made again, so nobody waits for the disk */
+    enum agent_care care;
     enum agent_state state;
     int64_t started_us, ended_us;
 };
@@ -47,7 +53,7 @@ struct agent_row {
     str input;  /* JSON: enough to begin it again */
     str result; /* JSON, or "" */
     int64_t created_us, updated_us;
-    bool again; /* of a put: as of an effect; one that is running always is */
+    enum agent_care care;
 };
 
 bool agent_log_open(str url, struct agent_log **out, struct err *e) MUST_USE;

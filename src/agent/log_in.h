@@ -17,6 +17,7 @@ struct wait {
     struct wait *next;
     sem_t over; /* each is woken by itself: among a thousand a broadcast would wake all for one */
     bool ok;
+    bool later; /* nobody waits: it is the writer's, with all its texts */
     struct err err;
 };
 
@@ -24,7 +25,11 @@ struct agent_log {
     struct db *writer, *reader;
     pthread_t thread;
     pthread_mutex_t lock, read_lock;
-    pthread_cond_t work;
+    pthread_cond_t work, done; /* done: something that nobody waited for */
     struct wait *first, *last;
+    uint64_t later, written; /* of what nobody waits for: how much was posted, and is done */
     bool stop;
 };
+
+/* What is on its way has come. */
+void log_settle(struct agent_log *l);

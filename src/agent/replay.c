@@ -88,7 +88,7 @@ struct agent_effect replay_note(struct run *r, struct buf *out)
     return (struct agent_effect){.run = r->o->run,
                                  .seq = REPLAY_SEQ,
                                  .kind = STR("note"),
-                                 .again = true,
+                                 .care = AGENT_LATER,
                                  .name = STR(NOTE_NAME),
                                  .key = STR(NOTE_NAME),
                                  .request = STR(""),

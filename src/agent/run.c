@@ -120,6 +120,7 @@ static void log_reply(struct run *r, struct agent_effect *f, const struct ask_re
     if (r->o->mask && mask_json(r->o->mask, buf_str(&out), &masked, NULL))
         f->result = buf_str(&masked);
     f->state = AGENT_DONE;
+    f->care = AGENT_SAFE; /* it has cost something */
     f->failed = !ok;
     f->ended_us = run_now_us(r);
     effect_hold(r, f);
@@ -167,7 +168,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     struct agent_effect *f, fresh = {.run = r->o->run,
                                      .seq = r->seq++,
                                      .kind = STR("model"),
-                                     .again = true,
+                                     .care = AGENT_LATER,
                                      .name = r->o->model_name,
                                      .request = STR(""),
                                      .result = STR(""),
@@ -368,7 +369,8 @@ bool run_open(struct run *r)
                             .input = r->o->input,
                             .result = STR(""),
                             .created_us = run_now_us(r),
-                            .updated_us = run_now_us(r)},
+                            .updated_us = run_now_us(r),
+                            .care = r->o->part ? AGENT_LATER : AGENT_SAFE},
                      old;
     struct err e;
 
@@ -454,7 +456,7 @@ bool run_close(struct run *r, str told)
                             .input = r->o->input,
                             .created_us = r->created_us,
                             .updated_us = run_now_us(r),
-                            .again = r->o->part};
+                            .care = r->o->part ? AGENT_LATER : AGENT_ON_DISK};
     struct buf result, masked;
     bool ok;
 

@@ -270,13 +270,14 @@ static int run(struct cli *cli, const struct cli_args *args)
 const struct cli_command cli_prompts = {
     .name = "prompts",
     .summary = "list, add, approve and activate versions of prompts",
-    .words = "[list | show ID | add NAME FILE | approve|activate|retire ID]",
+    .words = "[list | add NAME FILE | VERB ID]",
     .about =
         "A version of a prompt is a set of texts, named by their digest: it never changes. One "
         "that is added is a draft; a person approves it, and then makes it active, which retires "
         "the one before. A retired one that was approved can be made active again. If none is "
         "active, the texts compiled into the program are used.\n\n"
-        "FILE is a JSON object from component to text, or a plain text, which is the "
+        "VERB is show, approve, activate or retire. FILE is a JSON object from component to text, "
+        "or a plain text, which is the "
         "system_prompt. A running daemon sees a change at once.",
     .examples = "  rationale prompts\n"
                 "  rationale prompts add policy prompt.txt\n"

@@ -219,7 +219,9 @@ static bool put_row(struct policy_service *s, const struct policy_review *r, con
                             .input = input,
                             .result = r->envelope,
                             .created_us = now,
-                            .updated_us = now};
+                            .updated_us = now,
+                            .care =
+                                str_eq(str_c(status), STR("running")) ? AGENT_SAFE : AGENT_ON_DISK};
 
     return !s->host.log || r->options.controller == POLICY_HEURISTIC ||
            agent_log_run_put(s->host.log, &row, e);
