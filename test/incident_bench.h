@@ -5,7 +5,7 @@
 #pragma once
 
 #include "apps/incidents/intake.h"
-#include "test.h"
+#include "store_help.h"
 
 #include <pthread.h>
 
@@ -20,12 +20,8 @@ struct stub {
 };
 extern struct stub stub;
 
-struct folder {
-    char path[64];
-};
-
 struct bench {
-    struct folder dir;
+    struct place place;
     struct app_local local;
     struct incidents *in;
 };
