@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/file.h"
 #include "base/json.h"
 #include "incident_help.h"
 
@@ -346,6 +347,33 @@ TEST(errors_of_tools_are_data_in_order_and_masked_like_results)
     side_release(&s);
 }
 
+TEST(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt)
+{
+    struct side s;
+    struct incident_options o;
+    struct agent_row row;
+    struct agent_effect *list;
+    struct err e;
+    size_t n;
+
+    side_init(&s, tools, one, plain);
+    o = side_options(&s, "t");
+    o.alert.data = STR("{\"pod\":\"web-1\",\"password\":\"hunter2hunter2\"}");
+    CHECK(file_write_atomic(arena_printf(&s.arena, "%s/book.md", s.dir).p,
+                            STR("login: password=hunter2hunter2"),
+                            0600,
+                            &e));
+    (void)side_run(&s, &o);
+    for (size_t i = 0; i < s.prompt_count; i++)
+        CHECK(!has(s.bodies[i], "hunter2") && has(s.bodies[i], "web-1"));
+    CHECK(agent_log_run_get(s.local.host.log, STR("run-1"), &s.arena, &row, &e));
+    CHECK(!has(row.input, "hunter2") && !has(row.result, "hunter2"));
+    CHECK(agent_log_read(s.local.host.log, STR("run-1"), &s.arena, &list, &n, &e));
+    for (size_t i = 0; i < n; i++)
+        CHECK(!has(list[i].result, "hunter2"));
+    side_release(&s);
+}
+
 TEST(data_from_outside_cannot_close_its_mark)
 {
     struct side s;
@@ -527,6 +555,7 @@ TEST_MAIN(T(an_alert_is_investigated_by_selection_iteration_and_analysis),
           T(an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_told_as_what_it_is),
           T(the_second_try_may_succeed),
           T(errors_of_tools_are_data_in_order_and_masked_like_results),
+          T(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt),
           T(data_from_outside_cannot_close_its_mark), T(tool_calls_of_one_turn_run_at_once),
           T(tool_output_is_cut_to_a_budget_in_prompts_and_whole_in_the_log),
           T(the_share_of_each_text_is_as_large_as_all_allow),

@@ -14,6 +14,7 @@
 
 #define ARENA_MAX ((size_t)1 << 30)
 #define FILE_MAX ((size_t)10 << 20)
+#define FACTS_MAX ((size_t)1 << 20)
 #define SHOWN 200 /* characters of an observation */
 
 enum { CONFIG, RUNBOOK, RUN, STRATEGY, REASONING, MODEL, AB, JSON };
@@ -42,6 +43,7 @@ struct work {
     _Atomic bool ended;
     struct buf decisions; /* JSON of those of one run, comma separated */
     int percent;
+    str last_agent, last_thought; /* as shown: one thought may lead to several calls */
 };
 
 /* ---- Ctrl-C ---- */
@@ -146,7 +148,10 @@ static void on_step(void *ctx, const struct incident_step *s)
     file_out_printf(&out, "[" STR_FMT "] ", STR_ARG(s->agent));
     put_safe(&out, utf8_cut_count(s->action, SHOWN));
     file_out_printf(&out, "%s\n", s->ok ? "" : " (failed)");
-    put_line(&out, "thought", s->reasoning);
+    if (!str_eq(s->reasoning, w->last_thought) || !str_eq(s->agent, w->last_agent))
+        put_line(&out, "thought", s->reasoning);
+    w->last_thought = arena_dup(&w->arena, s->reasoning);
+    w->last_agent = arena_dup(&w->arena, s->agent);
     put_line(&out, "because", s->reason);
     put_line(&out, "result", s->observation);
     file_out_flush(&out);
@@ -164,18 +169,32 @@ static void on_progress(void *ctx, const struct incident_progress *p)
 
 /* ---- what is given ---- */
 
-static bool read_facts(struct work *w, const struct json *doc)
-{
-    static const char *const names[] = {"expected_facts", "expected_output"};
-    const struct json_node *list = NULL;
+static const char *const fact_members[] = {"expected_facts", "expected_output"};
 
-    for (size_t i = 0; i < COUNT_OF(names) && !list; i++)
-        list = json_find(doc, json_root(doc), str_c(names[i]));
+static void take_facts(struct work *w, const struct json *doc, const struct json_node *list)
+{
     w->facts = arena_zero(&w->arena, json_count(doc, list) + 1, sizeof *w->facts);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
         if (json_text(doc, v, &w->arena, &w->facts[w->fact_count]))
             w->fact_count++;
-    return true;
+}
+
+/* What a good report says is in ALERT.facts.json, or in the alert itself. */
+static void read_facts(struct work *w, const char *path, const struct json *alert)
+{
+    str stem = str_c(path);
+    struct json doc;
+    struct err e;
+    str text, beside;
+
+    stem.n -= str_ends(stem, STR(".json")) ? 5 : 0;
+    beside = arena_join(&w->arena, stem, STR(".facts.json"), STR(""));
+    json_init(&doc);
+    if (file_read(&w->arena, beside.p, FACTS_MAX, &text, &e) && json_parse(&doc, text, &e))
+        take_facts(w, &doc, json_root(&doc));
+    json_release(&doc);
+    for (size_t i = 0; i < COUNT_OF(fact_members) && !w->fact_count; i++)
+        take_facts(w, alert, json_find(alert, json_root(alert), str_c(fact_members[i])));
 }
 
 static bool first_fault(const struct alert_faults *faults, struct err *e)
@@ -206,25 +225,50 @@ static bool take_alert(struct work *w, const struct json *doc, struct alert *out
     return err_set(e, ERR_INPUT, "no alert of the group fires any more");
 }
 
+static bool parse_again(struct work *w, struct json *doc, struct buf *with, struct err *e)
+{
+    return json_parse(doc, arena_dup(&w->arena, buf_str(with)), e);
+}
+
+/* The facts are not the model's to see, and here an alert may do without a runbook. */
+static bool trim_alert(struct work *w, struct json *doc, bool *named, struct err *e)
+{
+    struct buf with;
+    bool ok = true;
+
+    *named = true;
+    if (json_root(doc)->kind != JSON_OBJECT || webhook_is(doc))
+        return true;
+    buf_init(&with, 2 * FILE_MAX);
+    for (size_t i = 0; ok && i < COUNT_OF(fact_members); i++) {
+        buf_reset(&with);
+        json_splice_remove(doc, json_root(doc), str_c(fact_members[i]), &with);
+        ok = parse_again(w, doc, &with, e);
+    }
+    *named = ok && json_find(doc, json_root(doc), STR("runbook"));
+    if (ok && !*named) {
+        buf_reset(&with);
+        json_splice_set(doc, json_root(doc), STR("runbook"), STR("\"none\""), &with);
+        ok = parse_again(w, doc, &with, e);
+    }
+    buf_release(&with);
+    return ok;
+}
+
+/* Its texts are spans of what is in the arena. */
 static bool read_alert(struct work *w, const char *path, struct incident_alert *to, struct err *e)
 {
     struct json doc;
-    struct buf with;
     struct alert alert;
-    bool ok, named = true;
+    bool ok, named;
     str text;
 
     json_init(&doc);
-    buf_init(&with, 2 * FILE_MAX);
     ok = file_read(&w->arena, path, FILE_MAX, &text, e) &&
          (json_parse(&doc, text, e) || err_prefix(e, "%s: ", path));
-    if (ok && json_root(&doc)->kind == JSON_OBJECT && !webhook_is(&doc) &&
-        !json_find(&doc, json_root(&doc), STR("runbook"))) {
-        named = false; /* here an alert may do without */
-        json_splice_set(&doc, json_root(&doc), STR("runbook"), STR("\"none\""), &with);
-        ok = json_parse(&doc, buf_str(&with), e);
-    }
-    ok = ok && read_facts(w, &doc) && take_alert(w, &doc, &alert, e);
+    if (ok)
+        read_facts(w, path, &doc);
+    ok = ok && trim_alert(w, &doc, &named, e) && take_alert(w, &doc, &alert, e);
     if (ok)
         *to = (struct incident_alert){.id = STR(""),
                                       .alert_type = alert.alert_type,
@@ -234,7 +278,6 @@ static bool read_alert(struct work *w, const char *path, struct incident_alert *
                                       .data = alert.data,
                                       .timestamp_us = alert.timestamp_us};
     json_release(&doc);
-    buf_release(&with);
     return ok;
 }
 
@@ -526,7 +569,11 @@ static int work(struct work *w)
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
-    struct work w = {.cli = cli, .args = args, .terminal = isatty(STDERR_FILENO) == 1};
+    struct work w = {.cli = cli,
+                     .args = args,
+                     .terminal = isatty(STDERR_FILENO) == 1,
+                     .last_agent = STR(""),
+                     .last_thought = STR("")};
     const char *config = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
     struct err e;
     int code;
@@ -565,8 +612,8 @@ const struct cli_command cli_investigate = {
         "Alertmanager sends, of which the first alert that fires is taken. Everything that is "
         "done is in the store: interrupted at any point, --run ID goes on from there.\n\n"
         "With --ab the alert is investigated twice, with reasoning and without, and the two are "
-        "compared: tokens, time, tools, and how many of the alert's expected_facts the analysis "
-        "has.",
+        "compared: tokens, time, tools, and how many facts the analysis has of those in "
+        "ALERT.facts.json, a list of sentences.",
     .examples = "  rationale investigate alert.json --runbook runbook.md\n"
                 "  rationale investigate --run 01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60\n"
                 "  rationale investigate alert.json --ab\n",

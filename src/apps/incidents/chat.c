@@ -49,12 +49,14 @@ static bool read_talk(struct follow_up *t, struct err *e)
            agent_log_run_get(t->in.o->host->log, run_of(t, t->count + 1), t->arena, &row, e)) {
         if (str_eq(row.status, STR("running")))
             return true; /* cut off: asked again under the same name */
+        t->count++;
+        if (!str_eq(row.status, STR("done")))
+            continue; /* nobody could answer it */
         t->said = arena_printf(t->arena,
                                STR_FMT "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
                                STR_ARG(t->said),
                                STR_ARG(member(t, row.input, "question")),
                                STR_ARG(member(t, row.result, "text")));
-        t->count++;
     }
     return t->count < TALK_MAX ? e->code == ERR_NOT_FOUND
                                : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
@@ -63,7 +65,8 @@ static bool read_talk(struct follow_up *t, struct err *e)
 static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
 {
     struct agent_options o = incident_agent_options(&t->in, run_of(t, t->count + 1));
-    struct agent_prompt prompt = {.system = STR(""), .extra = STR(""), .level = STR("")};
+    struct agent_prompt prompt = {
+        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
     struct agent_result result;
     struct agent_work *w;
     struct ask_reply reply;
@@ -100,6 +103,22 @@ static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
     return ok;
 }
 
+/* The alert's id is chance, and says nothing: what is asked is to be the same for the same alert. */
+static str without_id(struct follow_up *t, str report)
+{
+    size_t from = str_find(report, STR("| Alert | ")), to;
+    str rest;
+
+    if (from == STR_NONE)
+        return report;
+    rest = str_slice(report, from, report.n);
+    to = str_find(rest, STR("\n"));
+    return arena_join(t->arena,
+                      str_slice(report, 0, from),
+                      to == STR_NONE ? STR("") : str_slice(rest, to + 1, rest.n),
+                      STR(""));
+}
+
 static bool read_run(struct follow_up *t, const struct incident_options *o,
                      struct incident_options *told, struct err *e)
 {
@@ -111,7 +130,7 @@ static bool read_run(struct follow_up *t, const struct incident_options *o,
         return false;
     if (str_eq(row.status, STR("running")))
         return err_set(e, ERR_INPUT, "the investigation still runs");
-    t->report = member(t, row.result, "report");
+    t->report = without_id(t, member(t, row.result, "report"));
     if (!incident_input_read(row.input, t->arena, told, e))
         return false;
     told->host = o->host;

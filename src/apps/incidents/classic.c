@@ -178,8 +178,9 @@ enum asked { ASKED_OVER, ASKED_READ, ASKED_UNREAD };
 static enum asked ask(struct party *p, struct buf *user, str system, bool first,
                       struct selection *s)
 {
-    struct agent_prompt prompt = {
-        .system = system, .extra = STR(""), .level = !p->reasoning ? p->quiet : p->level};
+    struct agent_prompt prompt = {.system = system,
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = !p->reasoning ? p->quiet : p->level};
     struct ask_reply reply;
     struct err e;
 
@@ -359,7 +360,8 @@ static bool investigate(struct party *p, str system, struct early *early)
 
 static void conclude(struct party *p, str system, const struct early *early)
 {
-    struct agent_prompt prompt = {.system = system, .extra = STR(""), .level = p->quiet};
+    struct agent_prompt prompt = {
+        .system = system, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
     struct split_extract x;
     struct ask_reply reply;
     struct buf user;

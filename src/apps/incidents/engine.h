@@ -27,12 +27,15 @@
 #define INCIDENT_TEXT_MAX ((size_t)16 << 20)
 #define INCIDENT_NOTES_MAX 32
 #define INCIDENT_POINTS_MAX 4096
+/* In every request: who watches sees it being thought, and a reply that stalls is noticed. */
+#define INCIDENT_EXTRA "\"stream\":true"
 
 struct servers;
 
 /* One investigation. */
 struct incident {
-    const struct incident_options *o;
+    const struct incident_options *o; /* told */
+    struct incident_options told;     /* as the caller has them, but what must be masked is */
     const struct incident_chain *chain;
     const struct config *config;
     struct arena *arena; /* the caller's: on its thread only */

@@ -213,7 +213,7 @@ void party_single(struct party *p, str system, str user)
 {
     struct agent_options o = options_of(p);
     struct agent_prompt prompt = {
-        .system = system, .user = user, .extra = STR(""), .level = p->quiet};
+        .system = system, .user = user, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
     struct ask_reply reply;
     struct err e;
 

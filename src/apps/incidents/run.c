@@ -88,7 +88,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
                                   .system = STR(""),
                                   .user = STR(""),
                                   .messages = STR(""),
-                                  .extra = STR(""),
+                                  .extra = STR(INCIDENT_EXTRA),
                                   .ask = in->ask,
                                   .limits = {.tokens = -1},
                                   .part = true,
@@ -144,15 +144,37 @@ static void put_session(struct incident *in, const char *status, const struct in
 
 /* ---- what is found out once ---- */
 
+struct fetching {
+    struct incident *in;
+    struct runbook_source source;
+};
+
+static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
+{
+    struct fetching *f = ctx;
+    struct buf text, clean;
+    bool ok;
+
+    buf_init(&text, INCIDENT_TEXT_MAX);
+    ok = runbook_read(&f->source, &text, e);
+    buf_init(&clean, 0);
+    if (ok)
+        buf_add(out, masked(f->in, buf_str(&text), &clean));
+    buf_release(&text);
+    buf_release(&clean);
+    return ok;
+}
+
 static bool find_runbook(struct incident *in, struct agent_work *w)
 {
     const struct incident_options *o = in->o;
     str ca = in->config->ca_file;
-    struct runbook_source source = {.folder = o->setup->runbooks,
+    struct fetching f = {.in = in,
+                         .source = {.folder = o->setup->runbooks,
                                     .name = o->alert.runbook,
                                     .domains = in->config->incidents.domains,
                                     .domain_count = in->config->incidents.domain_count,
-                                    .ca_file = ca.n ? ca.p : NULL};
+                                    .ca_file = ca.n ? ca.p : NULL}};
     struct agent_done done;
 
     in->runbook = o->runbook_text;
@@ -164,7 +186,7 @@ static bool find_runbook(struct incident *in, struct agent_work *w)
         return true;
     }
     incident_tell(in, 5, STR("Fetching the runbook"), in->chain->name);
-    if (!agent_work_once(w, STR("runbook"), o->alert.runbook, runbook_read, &source, &done))
+    if (!agent_work_once(w, STR("runbook"), o->alert.runbook, fetch_runbook, &f, &done))
         return false;
     if (done.ok)
         in->runbook = done.result;
@@ -240,7 +262,8 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
 
 static bool summarize(struct incident *in, struct agent_work *w, struct incident_report *out)
 {
-    struct agent_prompt prompt = {.system = STR(""), .extra = STR(""), .level = STR("")};
+    struct agent_prompt prompt = {
+        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
     struct config_route route;
     struct ask_reply reply;
     struct buf user;
@@ -433,12 +456,28 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
 
 /* ---- the whole ---- */
 
+/* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken up
+ * again asks the same. */
+static void mask_into(struct incident *in, str *text)
+{
+    struct buf out;
+    str clean = masked(in, *text, &out);
+
+    if (clean.p != text->p)
+        *text = arena_dup(in->arena, clean);
+    buf_release(&out);
+}
+
 bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
                       struct err *e)
 {
     const struct config *c = o->host->gateway->setup->config;
 
-    *in = (struct incident){.o = o, .config = c, .arena = a};
+    *in = (struct incident){.told = *o, .config = c, .arena = a};
+    in->o = &in->told;
+    in->mask = o->host->gateway->setup->mask;
+    mask_into(in, &in->told.alert.data);
+    mask_into(in, &in->told.runbook_text);
     in->chain = setup_chain(o->setup, o->alert.alert_type);
     if (!in->chain)
         return err_set(e,
@@ -451,7 +490,6 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
         return false;
     in->session = o->session.n ? o->session : o->run;
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);
-    in->mask = o->host->gateway->setup->mask;
     in->timeout_ms = c->incidents.timeout_ms ? c->incidents.timeout_ms : 600000;
     return true;
 }
