@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 /* The engine: works until it may end, or is cancelled. */
-struct stub {
+struct stub_engine {
     pthread_mutex_t lock;
     unsigned running, most, begun;
     unsigned may; /* so many may end */
@@ -18,7 +18,8 @@ struct stub {
     bool fails;
     char last[RAND_ID_SIZE];
 };
-extern struct stub stub;
+struct stub_engine *stub_engine(void);
+#define stub (*stub_engine())
 
 struct bench {
     struct place place;
