@@ -303,7 +303,7 @@ struct writer {
     pthread_t thread;
 };
 
-/* Checkpoints of its own thread; every fifth time one more, of a thread that is not its to write. */
+/* Checkpoints of its own thread; every fifth time one more, of one that is not its to write. */
 static void *write_steps(void *arg)
 {
     struct writer *me = arg;
