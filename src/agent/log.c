@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-#define BATCH_MAX 512
+#define BATCH_MAX 2048
 
 static const char put_effect[] =
     "INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, failed, "
@@ -62,12 +62,10 @@ static bool put_row(struct db *db, const struct agent_row *r, struct err *e)
 
 static bool put_wait(struct db *db, const struct wait *w, struct err *e)
 {
-    if (w->row)
-        return put_row(db, w->row, e);
     for (size_t i = 0; i < w->n; i++)
         if (!put_one(db, &w->effects[i], e))
             return false;
-    return true;
+    return !w->row || put_row(db, w->row, e);
 }
 
 static enum agent_care care_of(const struct wait *w)
@@ -160,7 +158,7 @@ static void *write_all(void *arg)
             if (w->later)
                 later_end(l, w);
             else
-                w->over = true; /* from here on it is its owner's */
+                (void)sem_post(&w->over); /* from here on it is its owner's */
         }
         pthread_cond_broadcast(&l->done);
     }
@@ -231,11 +229,13 @@ static void post(struct agent_log *l, struct wait *w)
 
 static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
 {
+    (void)sem_init(&w->over, 0, 0);
     pthread_mutex_lock(&l->lock);
     post(l, w);
-    while (!w->over)
-        pthread_cond_wait(&l->done, &l->lock);
     pthread_mutex_unlock(&l->lock);
+    while (sem_wait(&w->over) != 0)
+        continue;
+    (void)sem_destroy(&w->over);
     if (!w->ok)
         *e = w->err;
     return w->ok;
@@ -329,6 +329,14 @@ bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size
     struct wait w = {.effects = effects, .n = n};
 
     return n == 0 || put(l, &w, e);
+}
+
+bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects, size_t n,
+                        const struct agent_row *row, struct err *e)
+{
+    struct wait w = {.effects = effects, .n = n, .row = row};
+
+    return put(l, &w, e);
 }
 
 bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e)

@@ -63,6 +63,9 @@ void agent_log_close(struct agent_log *l); /* NULL: nothing */
 
 bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size_t n,
                    struct err *e) MUST_USE;
+/* Both at once: all of it, or nothing. */
+bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects, size_t n,
+                        const struct agent_row *row, struct err *e) MUST_USE;
 bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e) MUST_USE;
 
 /* In the order of seq; texts in the arena. */
