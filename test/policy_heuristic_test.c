@@ -361,6 +361,30 @@ static const struct {
      "{\"product_registered\":false,\"serial_number_legible\":true}",
      "product",
      "met"},
+    /* tables */
+    {"# Shipping weight\n| Method | Maximum weight |\n|---|---|\n| air | 20 kg |\n| sea | 500 kg "
+     "|\n",
+     "{\"method\":\"air\",\"weight\":\"25 kg\"}",
+     "weight",
+     "missing"},
+    {"# Shipping weight\n| Method | Maximum weight |\n|---|---|\n| air | 20 kg |\n| sea | 500 kg "
+     "|\n",
+     "{\"method\":\"sea\",\"weight\":\"25 kg\"}",
+     "weight",
+     "met"},
+    {"# Shipping weight\n| Method | Maximum weight |\n|---|---|\n| air | 20 kg |\n| sea | 500 kg "
+     "|\n",
+     "{\"method\":\"rail\",\"weight\":\"25 kg\"}",
+     "weight",
+     "uncertain"},
+    {"# Baggage\n\n| Tier | Bags |\n|---|---|\n| gold | at most 3 |\n| silver | at most 2 |\n",
+     "{\"tier\":\"silver\",\"bags\":3}",
+     "baggage",
+     "missing"},
+    {"# Baggage\n\n| Tier | Bags |\n|---|---|\n| gold | at most 3 |\n| silver | at most 2 |\n",
+     "{\"tier\":\"gold\",\"bags\":3}",
+     "baggage",
+     "met"},
     /* dates */
     {"# A\nThe request date must be on or before 2024-06-30.",
      "{\"request_date\":\"2024-06-30\"}",
