@@ -2,7 +2,7 @@
  * effect in the log.
  *
  *     struct agent_work *w;
- *     if (!agent_work_begin(&o, &arena, &result, &w, e)) ...     as agent_run; user and so on unused
+ *     if (!agent_work_begin(&o, &arena, &result, &w, e)) ...    as agent_run; user unused
  *     if (agent_work_ask(w, &prompt, &reply) &&
  *         agent_work_act(w, calls, n, done)) ...                 false: over or broken; end it
  *     agent_work_once(w, STR("runbook"), url, fetch, ctx, &text) a thing done once and remembered

@@ -111,7 +111,7 @@ static bool ends(str s, str end)
     return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] && str_ends(s, end);
 }
 
-/* Whether any row ends with the last three letters of a name, read as plain() reads them. Most names
+/* Whether any row ends with the last three letters of a name, read as plain() does. Most names
  * are of no secret, and this tells. */
 static bool may_be(str name)
 {
