@@ -5,6 +5,7 @@
 #include "apps/policy/heuristic.h"
 
 #include "apps/policy/scope.h"
+#include "apps/policy/tree_in.h"
 #include "base/utf8.h"
 
 #define RULES_MAX 400    /* clauses that are judged for one criterion */
@@ -427,7 +428,7 @@ static void tell(struct run *x, const struct decision *d)
     static const char *const ends[] = {"so it is met", "so it is not met", "so it is uncertain"};
     struct policy_result *out = x->out;
     str why = d->by && d->by->v.why.n > 0 ? d->by->v.why : STR("");
-    str text = d->by ? utf8_cut_count(d->by->r->text, 240) : STR("");
+    str text = d->by ? utf8_cut_count(policy_one_line(d->by->r->text, x->a), 240) : STR("");
     bool doubt = out->status == POLICY_UNCERTAIN;
 
     out->rationale = arena_printf(x->a,
@@ -480,7 +481,7 @@ static void tell_retrieved(struct run *x)
     struct buf b;
 
     buf_init(&b, 4000);
-    buf_printf(&b, "%zu sections by %s:", x->hits.n, x->hits.method);
+    buf_printf(&b, "%zu section%s by %s:", x->hits.n, x->hits.n == 1 ? "" : "s", x->hits.method);
     for (size_t i = 0; i < x->hits.n && i < 5; i++)
         buf_printf(&b,
                    " " STR_FMT " " STR_FMT " (page %u)%s",
@@ -497,12 +498,12 @@ static void tell_read(struct run *x)
     struct buf b;
 
     buf_init(&b, 8000);
-    buf_printf(&b, "%zu rules read", x->read);
+    buf_printf(&b, "%zu rule%s read", x->read, x->read == 1 ? "" : "s");
     for (size_t i = 0; i < x->n && i < 4; i++)
         buf_printf(&b,
                    "%s \"" STR_FMT "\"",
                    i == 0 ? ":" : ",",
-                   STR_ARG(utf8_cut_count(x->rules[i].r->text, 160)));
+                   STR_ARG(utf8_cut_count(policy_one_line(x->rules[i].r->text, x->a), 160)));
     step(x, "read", arena_dup(x->a, buf_str(&b)));
     buf_reset(&b);
     for (size_t i = 0; i < x->n && i < 6; i++)
