@@ -248,6 +248,13 @@ TEST(lists_are_newest_first_and_filtered)
     f.metadata = STR("{\"source\":\"input\"}");
     CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
     CHECK_INT(n, 0);
+    f.metadata = STR("");
+    f.before = STR("");
+    f.newest = true;
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    CHECK_INT(n, 1);
+    CHECK_STR(list[0].id, "3");
+    CHECK(str_find(list[0].metadata, STR("loop")) != STR_NONE);
     f.metadata = STR("[]");
     CHECK(!threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
     finish(&w);
@@ -296,7 +303,7 @@ struct writer {
     pthread_t thread;
 };
 
-/* Checkpoints of its own thread; every fifth time one more, of a thread that is not its to write. */
+/* Checkpoints of its own thread; every fifth time one more, of one that is not its to write. */
 static void *write_steps(void *arg)
 {
     struct writer *me = arg;

@@ -124,6 +124,29 @@ static bool forget_those(struct engine *en, const char *sql, const struct db_val
 
 #define OF_SESSION "(SELECT interaction_id FROM llm_interactions WHERE session_id = $1)"
 
+/* What is not counted, in this order: what is found by other rows goes before them. */
+static const char *const rest[] = {
+    "DELETE FROM reasoning_segments WHERE interaction_id IN " OF_SESSION,
+    "DELETE FROM llm_interactions WHERE session_id = $1",
+    "DELETE FROM mcp_communications WHERE session_id = $1",
+    "DELETE FROM alerts WHERE session_id = $1 AND state NOT IN ('queued', 'processing')",
+    "DELETE FROM call_pieces WHERE call_id IN"
+    " (SELECT call_id FROM call_pieces WHERE session_id = $1)",
+    "DELETE FROM agent_effects WHERE run_id IN"
+    " (SELECT run_id FROM agent_runs WHERE session_id = $1)",
+    "DELETE FROM agent_runs WHERE session_id = $1",
+    "DELETE FROM policy_results WHERE session_id = $1",
+    "DELETE FROM policy_shadow WHERE session_id = $1",
+};
+
+static bool drop_rest(struct engine *en, const struct db_value *session, struct err *e)
+{
+    for (size_t i = 0; i < COUNT_OF(rest); i++)
+        if (!drop(en, rest[i], session, NULL, e))
+            return false;
+    return true;
+}
+
 static bool erase_session(struct engine *en, str name, struct counts *c, struct err *e)
 {
     struct db_value session = db_text(name);
@@ -150,19 +173,7 @@ static bool erase_session(struct engine *en, str name, struct counts *c, struct 
                 &session,
                 &c->decisions,
                 e) &&
-           drop(en,
-                "DELETE FROM reasoning_segments WHERE interaction_id IN " OF_SESSION,
-                &session,
-                NULL,
-                e) &&
-           drop(en, "DELETE FROM llm_interactions WHERE session_id = $1", &session, NULL, e) &&
-           drop(en, "DELETE FROM mcp_communications WHERE session_id = $1", &session, NULL, e) &&
-           drop(en,
-                "DELETE FROM call_pieces WHERE call_id IN"
-                " (SELECT call_id FROM call_pieces WHERE session_id = $1)",
-                &session,
-                NULL,
-                e) &&
+           drop_rest(en, &session, e) &&
            drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", &session, &c->sessions, e);
 }
 

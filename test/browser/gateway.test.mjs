@@ -7,7 +7,7 @@ const root = process.env.DASH_ROOT;
 const keyed = process.env.DASH_KEYED;
 const provider = process.env.DASH_PROVIDER;
 const DISPLAY = '[data-testid="reasoning-display"]';
-const NAV = ["Live", "Sessions", "Incidents", "Policy", "Orders", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
+const NAV = ["Live", "Sessions", "Incidents", "Policy", "Orders", "Optimiser", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
 let n = 0;
 const fresh = (name) => `${name}-${process.pid}-${++n}`;
 const live = (page) => until("the socket", () => page.locator(".side .status.good").isVisible());
