@@ -235,62 +235,6 @@ TEST(a_large_result_is_cut_for_the_model_with_a_note)
     CHECK(str_ends(r.steps[0].observation, STR("...")));
 }
 
-TEST(a_text_without_a_call_is_not_the_end_where_a_call_is_insisted_on)
-{
-    struct script s = {.turns = {"It is met.", "!finish {\"n\":7}"}},
-                  stubborn = {.turns = {"a", "b", "c"}};
-    struct agent_options o = options(&s);
-    struct agent_result r;
-
-    o.insist = "Call finish.";
-    r = run(&o);
-    CHECK(r.end == AGENT_FINISHED && r.iterations == 2 && r.finish.n > 0);
-    CHECK(has(r.messages, "It is met.") && has(r.messages, "Call finish."));
-    o = options(&stubborn);
-    o.insist = "Call finish.";
-    r = run(&o);
-    CHECK(r.end == AGENT_FINISHED && r.iterations == 3 && r.finish.n == 0);
-    CHECK_STR(r.text, "c");
-}
-
-TEST(errors_say_that_there_was_no_success_where_that_is_the_form)
-{
-    struct script s = {.turns = {"!finish {\"n\":13}\nnone {}", "sorry"}};
-    struct agent_options o = options(&s);
-    struct agent_result r;
-
-    o.say_success = true;
-    r = run(&o);
-    CHECK(str_starts(r.steps[0].observation, STR("{\"success\":false,\"error\":\"citation_")));
-    CHECK(str_starts(r.steps[1].observation, STR("{\"success\":false,\"error\":\"there is no")));
-}
-
-TEST(a_strict_schema_is_told_and_a_lenient_one_checked)
-{
-    struct tool t = {
-        .name = STR("strict"),
-        .description = STR("d"),
-        .schema = STR("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":[\"integer\","
-                      "\"null\"]}},\"required\":[\"n\"],\"additionalProperties\":false}"),
-        .accepts = STR("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":[\"integer\","
-                       "\"null\"]}},\"additionalProperties\":false}"),
-        .flags = TOOL_STRICT | TOOL_PURE,
-        .run = double_it};
-    struct toolbox *b = toolbox_new(&clock_real);
-    struct buf out;
-    struct err e;
-
-    buf_init(&out, 4096);
-    CHECK(toolbox_add(b, &t, &e));
-    toolbox_write(b, &out);
-    CHECK(has(buf_str(&out), "\"strict\":true") && has(buf_str(&out), "\"required\":[\"n\"]"));
-    buf_reset(&out);
-    CHECK(toolbox_check(b, toolbox_find(b, STR("strict")), STR("{}"), &out));
-    CHECK(!toolbox_check(b, toolbox_find(b, STR("strict")), STR("{\"m\":1}"), &out));
-    buf_release(&out);
-    toolbox_free(b);
-}
-
 TEST(each_limit_has_its_reason)
 {
     struct script s = {.turns = {"!double {\"n\":1}",
@@ -570,9 +514,6 @@ int main(void)
         S(equal_calls_of_a_tool_that_says_so_are_made_once),
         S(finish_waits_for_its_siblings_and_may_be_refused),
         S(a_large_result_is_cut_for_the_model_with_a_note),
-        S(a_text_without_a_call_is_not_the_end_where_a_call_is_insisted_on),
-        S(errors_say_that_there_was_no_success_where_that_is_the_form),
-        S(a_strict_schema_is_told_and_a_lenient_one_checked),
         S(each_limit_has_its_reason),
         S(a_limit_can_end_in_a_conclusion_without_tools),
         S(the_same_calls_again_and_again_are_a_loop),

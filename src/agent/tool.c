@@ -36,7 +36,7 @@ void toolbox_free(struct toolbox *b)
         pthread_cond_wait(&b->idle, &b->lock);
     pthread_mutex_unlock(&b->lock);
     for (size_t i = 0; i < b->count; i++)
-        schema_free(b->tools[i].schema);
+        schema_free(b->tools[i]->schema);
     map_release(&b->by_name);
     map_release(&b->cache);
     arena_release(&b->arena);
@@ -100,11 +100,12 @@ static bool name_row(struct toolbox *b, struct box_tool *row, const struct tool 
 
 bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
 {
-    struct box_tool *row = &b->tools[b->count];
+    struct box_tool *row;
     str schema = t->schema.n ? t->schema : STR("{\"type\":\"object\"}");
 
     if (b->count == TOOL_COUNT_MAX)
         return err_set(e, ERR_LIMIT, "there are more than %d tools", TOOL_COUNT_MAX);
+    row = arena_zero(&b->arena, 1, sizeof *row);
     *row = (struct box_tool){.row = *t};
     row->row.loose = false;
     if (!name_row(b, row, t, e))
@@ -119,7 +120,7 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
         schema_free(row->schema);
         return false;
     }
-    b->count++;
+    b->tools[b->count++] = row;
     return true;
 }
 
@@ -138,14 +139,14 @@ size_t toolbox_count(const struct toolbox *b)
 const struct tool *toolbox_at(const struct toolbox *b, size_t i)
 {
     assert(i < b->count);
-    return &b->tools[i].row;
+    return &b->tools[i]->row;
 }
 
 void toolbox_write(const struct toolbox *b, struct buf *out)
 {
     buf_add_c(out, '[');
     for (size_t i = 0; i < b->count; i++) {
-        const struct tool *t = &b->tools[i].row;
+        const struct tool *t = &b->tools[i]->row;
 
         buf_add(out, i ? STR(",") : STR(""));
         buf_add(out, STR("{\"type\":\"function\",\"function\":{\"name\":"));

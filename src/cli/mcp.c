@@ -7,14 +7,16 @@
 #include "base/sha256.h"
 #include "cli/cli.h"
 #include "cli/mcp_record.h"
+#include "mcp/replay.h"
 
 #include <unistd.h>
 
-enum { CONFIG, HTTP, CONFORMANCE, CONFORMANCE_CLIENT };
+enum { CONFIG, HTTP, REPLAY, CONFORMANCE, CONFORMANCE_CLIENT };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (YAML): keys, and the store"},
     [HTTP] = {"http", 0, "ADDR:PORT", NULL, "serve HTTP there, at /mcp, instead of stdio"},
+    [REPLAY] = {"replay", 0, "FOLDER", NULL, "serve the tool outputs recorded there, nothing else"},
     [CONFORMANCE] = {"conformance", 0, NULL, NULL, "add what the official test suite expects"},
     [CONFORMANCE_CLIENT] = {"conformance-client", 0, NULL, NULL, "be the suite's client of URL"},
 };
@@ -23,6 +25,7 @@ struct serving {
     struct cli *cli;
     const struct config *config; /* or NULL */
     struct cli_mcp_record record;
+    struct replay *replay; /* or NULL */
 };
 
 static void on_ready(void *ctx, str address)
@@ -33,14 +36,14 @@ static void on_ready(void *ctx, str address)
     file_out_flush(&s->cli->out);
 }
 
-static bool allowed(void *ctx, str token)
+static bool allowed(void *ctx, str token, const void **who)
 {
     struct serving *s = ctx;
     uint8_t digest[SHA256_SIZE];
 
     sha256_of(token, digest);
-    s->record.key = config_key_find(s->config, digest);
-    return s->record.key != NULL;
+    *who = config_key_find(s->config, digest);
+    return *who != NULL;
 }
 
 static int serve(struct serving *s, const struct cli_args *args)
@@ -55,7 +58,10 @@ static int serve(struct serving *s, const struct cli_args *args)
     struct err e;
     bool ok;
 
-    if (s->config && !str_eq(s->config->store_url, STR("none")))
+    if (s->replay) {
+        o.sets[0] = replay_set(s->replay);
+        o.instructions = "Tools that say what they said when they were recorded.";
+    } else if (s->config && !str_eq(s->config->store_url, STR("none")))
         o.sets[sets++] = &s->record.set;
     if (args->value[CONFORMANCE])
         o.sets[sets++] = &cli_mcp_conformance;
@@ -87,9 +93,17 @@ static int run(struct cli *cli, const struct cli_args *args)
     if (args->value[CONFIG] && !config_load(args->value[CONFIG], &config, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
     s.config = config;
+    if (args->value[REPLAY] && !replay_open(args->value[REPLAY], &s.replay, &e)) {
+        if (config)
+            config_release(config);
+        return cli_fail(&e);
+    }
+    for (size_t i = 0; s.replay && replay_fault(s.replay, i); i++)
+        (void)cli_complain(CLI_OK, "%s/%s", args->value[REPLAY], replay_fault(s.replay, i));
     cli_mcp_record_init(&s.record, config ? config->store_url : STR(""));
     code = serve(&s, args);
     cli_mcp_record_release(&s.record);
+    replay_close(s.replay);
     if (config)
         config_release(config);
     return code;
@@ -107,10 +121,13 @@ const struct cli_command cli_mcp = {
         "comes under another name than this machine's; with keys, each request shows one: "
         "Authorization: Bearer KEY.\n\n"
         "With a configuration that has a store, the record can be asked: search_decisions, "
-        "why_was_this_called, show_session. split_text needs none. docs/mcp.md has them all.",
+        "why_was_this_called, show_session. split_text needs none. docs/mcp.md has them all.\n\n"
+        "With --replay the tools are those of a folder of recordings, which answer as they did "
+        "when they were recorded: docs/eval.md.",
     .examples = "  rationale mcp\n"
                 "  rationale mcp --http 127.0.0.1:8485\n"
-                "  rationale mcp --config rationale.yaml --http 0.0.0.0:8485\n",
+                "  rationale mcp --config rationale.yaml --http 0.0.0.0:8485\n"
+                "  rationale mcp --replay example/incidents/cases/disk\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,

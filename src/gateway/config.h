@@ -91,6 +91,7 @@ enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 struct config_incidents {
     str agents, runbooks; /* a file, a folder; no agents: there is no such application */
     str model;            /* "": the first provider's first */
+    str default_type;     /* of alerts whose own type nobody takes, from Alertmanager */
     unsigned max_concurrent, max_queue;
     uint64_t timeout_ms; /* of one investigation */
     str *domains;        /* that runbooks may be fetched from */

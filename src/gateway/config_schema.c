@@ -65,7 +65,8 @@
 
 #define INCIDENTS OBJECT( \
     "'agents':" TEXT ",'runbooks':" TEXT ",'model':" TEXT ",'max_concurrent_alerts':" COUNT "," \
-    "'max_queue_size':" COUNT ",'timeout':" MEASURE ",'runbook_domains':" NAMES)
+    "'default_alert_type':" TEXT ",'max_queue_size':" COUNT ",'timeout':" MEASURE "," \
+    "'runbook_domains':" NAMES)
 #define POLICY OBJECT( \
     "'documents':" OBJECTS(NAME) ",'search':" ONE_OF("'model','bm25'") ",'model':" TEXT "," \
     "'react_use_llm_controller':" FLAG ",'react_shadow_mode':" FLAG "," \

@@ -19,6 +19,7 @@ struct hub *hub_new(const struct clock *clock)
                       .health = {.kind = HUB_HEALTH, .name = STR("")}};
     pthread_mutex_init(&h->lock, NULL);
     map_init(&h->sessions, NULL, SESSIONS_MAX);
+    map_init(&h->alerts, NULL, SESSIONS_MAX);
     buf_init(&h->scratch, SCRATCH_MAX);
     /* So that the numbers of a process that ran before are not mistaken for ours. */
     h->seq = (uint64_t)clock_wall_ms(clock) * 1000;
@@ -41,9 +42,14 @@ void hub_free(struct hub *h)
             hub_message_free(r->at[(r->first + k) % HUB_RING_MAX]);
         free(r);
     }
+    while (h->alert_oldest)
+        hub_alert_forget(h, h->alert_oldest);
     for (struct map_entry *i = map_next(&h->sessions, NULL); i; i = map_next(&h->sessions, i))
         free(i->value.ptr);
+    for (struct map_entry *i = map_next(&h->alerts, NULL); i; i = map_next(&h->alerts, i))
+        free(i->value.ptr);
     map_release(&h->sessions);
+    map_release(&h->alerts);
     buf_release(&h->scratch);
     pthread_mutex_destroy(&h->lock);
     free(h);
@@ -65,22 +71,23 @@ void hub_unlock(struct hub *h)
 
 struct hub_channel *hub_channel_of(struct hub *h, enum hub_channel_kind kind, str session)
 {
+    struct map *all = kind == HUB_ALERT ? &h->alerts : &h->sessions;
     struct map_entry *found;
     struct hub_channel *c;
     struct err e;
     char *name;
 
-    if (kind != HUB_SESSION)
+    if (kind < HUB_SESSION)
         return kind == HUB_DASH ? &h->dash : &h->health;
-    found = map_find(&h->sessions, session);
+    found = map_find(all, session);
     if (found)
         return found->value.ptr;
     c = base_alloc(sizeof *c + session.n + 1);
     name = (char *)(c + 1);
     memcpy(name, session.p, session.n);
     name[session.n] = '\0';
-    *c = (struct hub_channel){.kind = HUB_SESSION, .name = {name, session.n}};
-    if (map_set(&h->sessions, c->name, MAP_PTR(c), &e))
+    *c = (struct hub_channel){.kind = kind, .name = {name, session.n}};
+    if (map_set(all, c->name, MAP_PTR(c), &e))
         return c;
     free(c);
     return NULL;
@@ -121,9 +128,9 @@ void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p)
 
 void hub_channel_drop(struct hub *h, struct hub_channel *c)
 {
-    if (c->kind != HUB_SESSION || c->calls || c->ports || c->lingers)
+    if (c->kind < HUB_SESSION || c->calls || c->ports || c->lingers || c->last)
         return;
-    map_remove(&h->sessions, c->name);
+    map_remove(c->kind == HUB_ALERT ? &h->alerts : &h->sessions, c->name);
     free(c);
 }
 

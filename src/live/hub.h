@@ -15,7 +15,7 @@
  *     hub_viewer_free(v);
  *
  * A message is made once, as JSON in the words of docs/live.md, and lent to all who get it. The
- * channels are "dashboard_updates", "system_health" and "session_ID".
+ * channels are "dashboard_updates", "system_health", "session_ID" and "alert_ID".
  *
  * Promises:
  *   - A viewer never slows a call. Nobody watching, a piece of text costs an append under the
@@ -173,6 +173,17 @@ str hub_message_frame(const struct hub_message *m);
 bool hub_health_watched(struct hub *h);
 /* `members` are those of the message, as JSON without its braces: "status":..., "services":... */
 void hub_health(struct hub *h, str members);
+
+/* ---- alerts: any thread ---- */
+
+#define HUB_ALERTS_MAX 4096 /* of which the last word is kept, for who comes later */
+#define HUB_ALERTS_SIZE_MAX ((size_t)32 << 20)
+
+/* How an alert stands: `status` is a JSON object, for who watches alert_ID; `members` is the same
+ * in brief and without its braces, for dashboard_updates. The key is whose it is. */
+void hub_alert(struct hub *h, str id, str key, str status, str members);
+/* Whether something is known of it that the scope may see. */
+bool hub_alert_known(struct hub *h, str id, const struct hub_scope *scope);
 
 struct hub_counts {
     uint64_t viewers[HUB_WAYS], lag_bytes[HUB_WAYS], dropped[HUB_WAYS]; /* by enum hub_way */

@@ -4,6 +4,7 @@
  *   call.c     running calls
  *   text.c     their texts
  *   words.c    the JSON of each message
+ *   alert.c    how alerts stand
  *   port.c     loops: what came in is handed to their viewers
  *   sweep.c    the same where they are many: a few at a time
  *   viewer.c   subscriptions: what was missed, what was lost
@@ -23,7 +24,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum hub_channel_kind { HUB_DASH, HUB_HEALTH, HUB_SESSION, HUB_CHANNEL_KINDS };
+enum hub_channel_kind { HUB_DASH, HUB_HEALTH, HUB_SESSION, HUB_ALERT, HUB_CHANNEL_KINDS };
 #define HUB_RAW_MAX ((size_t)32 << 10) /* of a text, not through the filter yet */
 enum { HUB_TOLD = 2 }; /* kinds of channel that texts are told on: cursors of a text */
 
@@ -47,16 +48,20 @@ struct hub_ring {
     uint64_t lost; /* the newest that is not there any more */
 };
 
-/* A session is there while it has calls, viewers, or had some a moment ago. */
+/* A session is there while it has calls, viewers, or had some a moment ago; an alert also while
+ * what was last told of it is kept. */
 struct hub_channel {
     enum hub_channel_kind kind;
-    str name; /* of the session; behind it */
+    str name; /* of the session or alert; behind it */
     _Atomic bool watched;
     uint64_t ports;          /* that have subscribers: a bit each */
     uint64_t since, idle_ns; /* watched since that message; when the last viewer left */
     bool lingers;
     struct hub_channel *linger_next;
     struct hub_call *calls; /* running, newest first */
+    /* Of an alert: what was told last, and its neighbours in the order of that. */
+    struct hub_message *last;
+    struct hub_channel *older, *newer;
 };
 
 /* A text of a call: `raw` is what the filter has not seen. */
@@ -94,7 +99,9 @@ struct hub {
     struct hub_port *here; /* of the thread that holds the lock */
     struct hub_port *ports[HUB_PORTS_MAX];
     struct hub_channel dash, health;
-    struct map sessions; /* of struct hub_channel */
+    struct map sessions, alerts;                     /* of struct hub_channel */
+    struct hub_channel *alert_oldest, *alert_newest; /* whose last message is kept */
+    size_t alert_count, alert_size;
     struct hub_channel *lingering;
     struct hub_call *calls;
     size_t call_count, viewers[HUB_WAYS];
@@ -153,7 +160,7 @@ struct hub_port {
     /* Its own thread's. */
     struct hub_viewer *viewers;
     struct hub_place dash, health;
-    struct map sessions;           /* of struct hub_place */
+    struct map sessions, alerts;   /* of struct hub_place */
     struct hub_call *dirty, *late; /* with something to tell on session channels, on the other */
     struct loop_task flush, turn;
     struct loop_timer late_timer, tick, sweep;
@@ -194,6 +201,8 @@ void hub_say_session(struct hub *h, const struct hub_channel *to, const struct h
                      const struct hub_end *e);
 void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed);
 void hub_say_health(struct hub *h, str members);
+void hub_say_alert(struct hub *h, const struct hub_channel *to, str status);
+void hub_say_alert_status(struct hub *h, const struct hub_channel *to, str members);
 uint64_t hub_units(str text); /* in UTF-16 */
 
 /* text.c; the call is locked */
@@ -221,6 +230,9 @@ void hub_sweep(void *port);
 void hub_sweep_forget(struct hub_port *p, struct hub_place *place);
 /* The oldest that has not been taken to it yet; UINT64_MAX if there is none. */
 uint64_t hub_sweep_oldest(const struct hub_sub *s);
+
+/* alert.c; the hub is locked */
+void hub_alert_forget(struct hub *h, struct hub_channel *c);
 
 /* viewer.c */
 void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m);

@@ -109,6 +109,7 @@ struct hub_port *hub_port_new(struct hub *h, struct loop *l)
     *p = (struct hub_port){
         .hub = h, .loop = l, .dash = {.channel = &h->dash}, .health = {.channel = &h->health}};
     map_init(&p->sessions, NULL, (size_t)HUB_VIEWERS_MAX * HUB_SUBS_MAX);
+    map_init(&p->alerts, NULL, (size_t)HUB_VIEWERS_MAX * HUB_SUBS_MAX);
     loop_task_init(&p->task, on_post, p);
     loop_task_init(&p->turn, on_turn, p);
     loop_task_init(&p->flush, hub_port_flush, p);
@@ -139,5 +140,6 @@ void hub_port_free(struct hub_port *p)
         hub_message_free(p->inbox[i]);
     free(p->inbox);
     map_release(&p->sessions);
+    map_release(&p->alerts);
     free(p);
 }

@@ -27,15 +27,15 @@ struct hub_place *hub_place_find(struct hub_port *p, enum hub_channel_kind kind,
 {
     struct map_entry *found;
 
-    if (kind != HUB_SESSION)
+    if (kind < HUB_SESSION)
         return kind == HUB_DASH ? &p->dash : &p->health;
-    found = map_find(&p->sessions, session);
+    found = map_find(kind == HUB_ALERT ? &p->alerts : &p->sessions, session);
     return found ? found->value.ptr : NULL;
 }
 
 static bool channel_parse(str name, enum hub_channel_kind *kind, str *session)
 {
-    str prefix = STR("session_");
+    str prefix = STR("session_"), alert = STR("alert_");
 
     *session = STR("");
     if (str_eq(name, STR("dashboard_updates"))) {
@@ -46,7 +46,9 @@ static bool channel_parse(str name, enum hub_channel_kind *kind, str *session)
         *kind = HUB_HEALTH;
         return true;
     }
-    *kind = HUB_SESSION;
+    *kind = str_starts(name, alert) ? HUB_ALERT : HUB_SESSION;
+    if (*kind == HUB_ALERT)
+        prefix = alert;
     *session = str_slice(name, prefix.n, name.n);
     return str_starts(name, prefix) && session->n && session->n <= NAME_MAX_SIZE;
 }
@@ -80,14 +82,15 @@ static struct hub_place *place_get(struct hub_port *p, enum hub_channel_kind kin
 
     if (place)
         return place;
-    c = hub_channel_of(p->hub, HUB_SESSION, session);
+    c = hub_channel_of(p->hub, kind, session);
     if (!c)
         return NULL;
     place = base_alloc(sizeof *place);
     *place = (struct hub_place){.channel = c};
-    if (map_set(&p->sessions, c->name, MAP_PTR(place), &e))
+    if (map_set(kind == HUB_ALERT ? &p->alerts : &p->sessions, c->name, MAP_PTR(place), &e))
         return place;
     free(place);
+    hub_channel_drop(p->hub, c);
     return NULL;
 }
 
@@ -148,6 +151,10 @@ static void replay(struct hub *h, struct hub_channel *c, struct parcel *out)
     bool all = c->kind == HUB_DASH;
     struct hub_call *call = all ? h->calls : c->calls, *oldest = NULL;
 
+    if (c->last) {
+        atomic_fetch_add_explicit(&c->last->refs, 1, memory_order_relaxed);
+        parcel_add(out, c->last);
+    }
     for (size_t n = 0; call && n < REPLAY_CALLS_MAX; n++) {
         oldest = call;
         call = all ? call->next : call->session_next;
@@ -190,7 +197,7 @@ static bool replays(struct hub_sub *s)
 {
     uint64_t now = loop_now_ns(s->viewer->port->loop);
 
-    if (s->place->channel->kind == HUB_SESSION)
+    if (s->place->channel->kind >= HUB_SESSION)
         return true;
     if (s->place->sub_count > REPLAY_SUBS_MAX || now - s->replay_ns < REPLAY_NS)
         return false;
@@ -326,7 +333,7 @@ bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err
         return err_set(e,
                        ERR_NOT_FOUND,
                        "there is no channel \"" STR_FMT
-                       "\": dashboard_updates, system_health or session_ID",
+                       "\": dashboard_updates, system_health, session_ID or alert_ID",
                        STR_ARG(str_slice(channel, 0, 60)));
     if (sub_find(v, kind, session, &at))
         return true;
@@ -372,8 +379,8 @@ static void sub_free(struct hub_sub *s)
         return;
     hub_sweep_forget(p, place);
     hub_lock(p->hub, p);
-    if (c->kind == HUB_SESSION) {
-        map_remove(&p->sessions, c->name);
+    if (c->kind >= HUB_SESSION) {
+        map_remove(c->kind == HUB_ALERT ? &p->alerts : &p->sessions, c->name);
         free(place);
     }
     hub_channel_leave(p->hub, c, p);

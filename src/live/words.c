@@ -43,11 +43,15 @@ static void channel_name(struct json_out *o, const struct hub_channel *to)
     int n;
 
     json_out_key(o, STR("channel"));
-    if (to->kind != HUB_SESSION) {
+    if (to->kind < HUB_SESSION) {
         json_out_str(o, to->kind == HUB_DASH ? STR("dashboard_updates") : STR("system_health"));
         return;
     }
-    n = snprintf(name, sizeof name, "session_" STR_FMT, STR_ARG(str_slice(to->name, 0, 400)));
+    n = snprintf(name,
+                 sizeof name,
+                 "%s" STR_FMT,
+                 to->kind == HUB_ALERT ? "alert_" : "session_",
+                 STR_ARG(str_slice(to->name, 0, 400)));
     json_out_str(o, (str){name, (size_t)n});
 }
 
@@ -240,4 +244,39 @@ uint64_t hub_units(str text)
         n += c >= 0xF0;          /* one that takes two */
     }
     return n;
+}
+
+/* ---- of an alert ---- */
+
+void hub_say_alert(struct hub *h, const struct hub_channel *to, str status)
+{
+    struct json_out o;
+
+    h->passing = false;
+    buf_reset(&h->scratch);
+    json_out_init(&o, &h->scratch);
+    json_out_object(&o);
+    member(&o, "type", STR("status_update"));
+    channel_name(&o, to);
+    json_out_key(&o, STR("data"));
+    json_out_raw(&o, status);
+    stamp(h, &o);
+    json_out_end(&o);
+}
+
+void hub_say_alert_status(struct hub *h, const struct hub_channel *to, str members)
+{
+    struct json_out o;
+
+    h->passing = false;
+    buf_reset(&h->scratch);
+    json_out_init(&o, &h->scratch);
+    json_out_object(&o);
+    member(&o, "type", STR("alert_status"));
+    channel_name(&o, to);
+    stamp(h, &o);
+    if (members.n)
+        buf_add_c(&h->scratch, ',');
+    buf_add(&h->scratch, members);
+    json_out_end(&o);
 }

@@ -111,9 +111,14 @@ void mcp_answer_fail(struct mcp_answer *r, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    mcp_answer_fail_text(r, str_c(text));
+}
+
+void mcp_answer_fail_text(struct mcp_answer *r, str text)
+{
     r->is_error = true;
     buf_reset(&r->items);
-    mcp_answer_text(r, str_c(text));
+    mcp_answer_text(r, text);
 }
 
 void mcp_answer_error(struct mcp_answer *r, int code, str text, str data)

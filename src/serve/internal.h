@@ -229,7 +229,7 @@ void ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);
 
 /* live.c, live_stream.c, live_health.c */
-void live_socket_handle(struct exchange *ex);
+void live_socket_handle(struct exchange *ex), live_alert_handle(struct exchange *ex);
 void live_stream_handle(struct exchange *ex);
 void live_health_begin(struct worker *w);
 /* All who watch are sent away. */

@@ -195,7 +195,8 @@ static void subscribe(struct live *l, const struct ask *ask)
         say_answer(l,
                    ask,
                    "unknown_channel",
-                   "there is no such channel: dashboard_updates, system_health or session_ID");
+                   "there is no such channel: dashboard_updates, system_health, session_ID or "
+                   "alert_ID");
         return;
     }
     /* Its answer comes before what it has missed. */
@@ -343,27 +344,19 @@ static void greet(struct live *l)
     buf_release(&out);
 }
 
-void live_socket_handle(struct exchange *ex)
+/* From here on it is a WebSocket. False: it has been answered, and `l` is gone. */
+static bool upgrade(struct exchange *ex, struct live *l)
 {
+    struct hub_scope scope = live_scope(l, key_of(ex, true));
     struct server_exchange *x = ex->x;
     struct server_header headers[2];
-    struct hub_scope scope;
-    struct live *l;
     size_t n = 0;
 
-    if (!shaken(ex) || !(l = live_new(ex, true)))
-        return;
-    if (!user_ok(ex, l)) {
-        free(l);
-        live_refuse(ex, 404, "unknown_url", "the address is /ws/dashboard/USER");
-        return;
-    }
-    scope = live_scope(l, key_of(ex, true));
     l->viewer = hub_viewer_new(ex->worker->gl.port, &scope, &socket_ops, l);
     if (!l->viewer) {
         free(l);
         live_refuse(ex, 503, "too_many_viewers", "too many are watching already");
-        return;
+        return false;
     }
     headers[n++] = (struct server_header){STR("x-rationale-id"), ex->id};
     if (protocol(server_request(x)).n)
@@ -373,5 +366,50 @@ void live_socket_handle(struct exchange *ex)
     exchange_done(ex);
     l->ws = server_upgrade_with(x, headers, n, &socket_handler, l);
     assert(l->ws);
-    greet(l);
+    return true;
+}
+
+void live_socket_handle(struct exchange *ex)
+{
+    struct live *l;
+
+    if (!shaken(ex) || !(l = live_new(ex, true)))
+        return;
+    if (!user_ok(ex, l)) {
+        free(l);
+        live_refuse(ex, 404, "unknown_url", "the address is /ws/dashboard/USER");
+        return;
+    }
+    if (upgrade(ex, l))
+        greet(l);
+}
+
+/* ---- one alert ---- */
+
+static bool alert_known(struct exchange *ex, struct live *l)
+{
+    struct hub_scope scope = live_scope(l, key_of(ex, true));
+
+    return user_ok(ex, l) &&
+           hub_alert_known(ex->worker->daemon->gateway.hub, (str){l->user, l->user_size}, &scope);
+}
+
+/* How it stands is sent at once, and then whenever it changes. */
+void live_alert_handle(struct exchange *ex)
+{
+    char channel[LIVE_USER_MAX + 16];
+    struct live *l;
+    struct err e;
+    int n;
+
+    if (!shaken(ex) || !(l = live_new(ex, true)))
+        return;
+    if (!alert_known(ex, l)) {
+        free(l);
+        live_refuse(ex, 404, "alert_not_found", "there is no such alert");
+        return;
+    }
+    n = snprintf(channel, sizeof channel, "alert_" STR_FMT, (int)l->user_size, l->user);
+    if (upgrade(ex, l) && !hub_subscribe(l->viewer, (str){channel, (size_t)n}, 0, &e))
+        say_error(l, "too_many_subscriptions", e.text);
 }

@@ -35,6 +35,7 @@ static const struct route routes[] = {
     {"GET", "/system", CHAT_OPENAI, true, page_handle},
     {"GET", "/page/*", CHAT_OPENAI, true, page_file_handle},
     {"GET", "/ws/dashboard/*", CHAT_OPENAI, true, live_socket_handle},
+    {"GET", "/ws/*", CHAT_OPENAI, true, live_alert_handle},
     {"GET", "/api/v1/live", CHAT_OPENAI, true, live_stream_handle},
     {"GET", "/health", CHAT_OPENAI, true, health_handle},
     {"GET", "/ready", CHAT_OPENAI, true, ready_handle},

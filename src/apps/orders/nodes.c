@@ -144,11 +144,14 @@ static void write_prompt(struct turn *t, struct json_out *o)
     struct orders_fill fill = {t->menu, &t->s->order};
     struct prompt p;
     struct buf system;
+    str text = t->o->prompt;
 
     registry_in_force(t->o->registry, &orders_built_in, t->arena, &p);
-    t->prompt_id = p.id;
+    t->prompt_id = text.n ? STR("orders@tried") : p.id;
+    if (text.n == 0)
+        text = prompt_text(&p, &orders_built_in, "system_prompt", t->arena);
     buf_init(&system, VALUES_MAX);
-    orders_prompt(prompt_text(&p, &orders_built_in, "system_prompt", t->arena), &fill, &system);
+    orders_prompt(text, &fill, &system);
     json_out_object(o);
     json_out_key(o, STR("role"));
     json_out_str(o, STR("system"));

@@ -35,11 +35,12 @@ static bool open_parts(struct orders *o, const struct orders_options *opts, stru
                      ERR_INPUT,
                      "orders are kept in the store, and there is none: the configuration says "
                      "store: none");
-    ok = ok && app_model(c, c->orders.model, &model, e) &&
+    ok = ok && app_model(c, opts->model.n ? opts->model : c->orders.model, &model, e) &&
          menu_load(arena_dup(&o->arena, menu).p, &o->menu, e) &&
          registry_open(c->store_url, o->host.clock, &o->registry, e);
     if (ok)
         o->model = arena_dup(&o->arena, model);
+    o->prompt = opts->prompt;
     setup_release(setup);
     return ok;
 }

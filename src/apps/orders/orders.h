@@ -41,6 +41,8 @@ struct orders_watch {
 struct orders_options {
     const char *menu;     /* NULL: the configuration's */
     struct agent_ask ask; /* none: the host's gateway */
+    str prompt;           /* a system prompt to be tried; empty: the one in force */
+    str model;            /* empty: the configuration's */
 };
 
 enum orders_end {

@@ -18,6 +18,7 @@ struct orders {
     struct menu *menu;
     struct registry *registry;
     str model;
+    str prompt; /* lent; empty: the one in force */
     struct arena arena; /* of model and menu names */
     pthread_mutex_t lock;
     struct map busy; /* threads whose turns run */

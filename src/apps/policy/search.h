@@ -31,11 +31,13 @@
 #define POLICY_SPANS_MAX 5
 
 struct policy_index;
+struct scope;
 
 struct policy_doc {
     str id;                     /* as the configuration names it */
     struct policy_tree tree;    /* its texts are in the arena */
     struct policy_index *index; /* locked inside */
+    const struct scope *scope;  /* its sentences as words; NULL: too many to keep */
     struct arena arena;
 };
 

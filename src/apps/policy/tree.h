@@ -33,10 +33,11 @@
 
 #define POLICY_SIZE_MAX ((size_t)32 << 20)
 #define POLICY_NODES_MAX 100000
-#define POLICY_DEPTH_MAX 128 /* of nodes in JSON; Markdown has six levels */
+#define POLICY_DEPTH_MAX 64 /* of nodes in JSON; Markdown has six levels */
 #define POLICY_PAGE_MAX 1000000
 #define POLICY_TITLE_MAX 1000              /* bytes; a longer title is cut at a character */
 #define POLICY_SUMMARY_TOKENS 60           /* words that a summary has at most */
+#define POLICY_PATH_MAX 2000               /* bytes of a title path, likewise */
 #define POLICY_PATH_BETWEEN " > "          /* between the titles of a title path */
 #define POLICY_ARENA_MAX ((size_t)1 << 30) /* what an arena for a tree must allow */
 

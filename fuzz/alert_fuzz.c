@@ -1,0 +1,113 @@
+/* Any bytes as an alert, as a group of Alertmanager, as a recording of a tool, as a report and a
+ * fact: an answer or a fault with a name, and what is kept is JSON that is kept the same again.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/score.h"
+#include "apps/incidents/webhook.h"
+#include "base/utf8.h"
+#include "mcp/replay_in.h"
+
+#define MEMORY_MAX ((size_t)1 << 28)
+#define HOLDS(claim) ((claim) ? (void)0 : base_die("line %d: %s", __LINE__, #claim))
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_faults(const struct alert_faults *f)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    for (size_t i = 0; i < f->n; i++) {
+        HOLDS(f->at[i].field.n && f->at[i].message.n && f->at[i].expected.n);
+        HOLDS(!f->at[i].invalid.n || json_parse(&doc, f->at[i].invalid, &e));
+    }
+    json_release(&doc);
+}
+
+/* What was cleaned once is clean. */
+static void check_data(const struct alert *alert, struct arena *a)
+{
+    struct json doc;
+    struct buf again;
+    struct err e;
+
+    json_init(&doc);
+    buf_init(&again, MEMORY_MAX);
+    HOLDS(json_parse(&doc, alert->data, &e));
+    HOLDS(json_root(&doc)->kind == JSON_OBJECT);
+    HOLDS(alert_clean(&doc, json_root(&doc), a, &again) == 0);
+    HOLDS(str_eq(buf_str(&again), alert->data));
+    HOLDS(strlen(alert->digest) == SHA256_HEX_SIZE - 1);
+    buf_release(&again);
+    json_release(&doc);
+}
+
+static void as_alert(str text, struct arena *a)
+{
+    struct alert_faults *faults = arena_zero(a, 1, sizeof *faults);
+    struct alert alert, *list;
+    struct json doc;
+    struct err e;
+    size_t n = 0;
+
+    json_init(&doc);
+    if (json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT) {
+        if (webhook_is(&doc)) {
+            if (webhook_read(&doc, 1, a, &list, &n, faults))
+                for (size_t i = 0; i < n; i++)
+                    check_data(&list[i], a);
+            else
+                HOLDS(faults->n > 0);
+        } else if (alert_read(&doc, json_root(&doc), 1, a, &alert, faults)) {
+            check_data(&alert, a);
+            HOLDS(alert.alert_type.n && alert.runbook.n && alert.timestamp_us >= 0);
+        } else {
+            HOLDS(faults->n > 0);
+        }
+        check_faults(faults);
+    }
+    json_release(&doc);
+}
+
+static void as_recording(str text)
+{
+    struct replay *r = base_alloc(sizeof *r);
+    struct buf out;
+
+    *r = (struct replay){0};
+    arena_init(&r->arena, MEMORY_MAX);
+    r->faults = arena_zero(&r->arena, REPLAY_FAULTS_MAX, sizeof *r->faults);
+    buf_init(&out, MEMORY_MAX);
+    if (replay_add(r, STR("x.txt"), text)) {
+        (void)replay_call(r, r->recordings[0].tool, STR("{\"kind\":\"pod\"}"), &out);
+        HOLDS(utf8_valid(buf_str(&out)));
+        buf_reset(&out);
+        /* The very call that was recorded gets it. */
+        if (r->recordings[0].match) {
+            str asked = json_raw(&r->recordings[0].head, r->recordings[0].match);
+
+            HOLDS(replay_call(r, r->recordings[0].tool, asked, &out) == !r->recordings[0].failed);
+        }
+    } else {
+        HOLDS(r->fault_count == 1 && strncmp(r->faults[0], "x.txt:", 6) == 0);
+    }
+    buf_release(&out);
+    replay_close(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    str text = {(const char *)data, size};
+    struct score_fact one;
+    struct arena a;
+
+    arena_init(&a, MEMORY_MAX);
+    as_alert(text, &a);
+    as_recording(text);
+    score_fact(str_slice(text, size / 3, size), str_slice(text, 0, size / 3), &a, &one);
+    HOLDS(one.share >= 0 && one.share <= 1);
+    arena_release(&a);
+    return 0;
+}

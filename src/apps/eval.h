@@ -1,0 +1,102 @@
+/* eval.h - cases with known answers, run and scored: alert, recorded tools, expected facts.
+ *
+ *     struct eval_case *cases;
+ *     if (!eval_load(&(struct eval_source){folder, ...}, &arena, &cases, &n, e)) ...
+ *     eval_run(&options, &cases[i], INCIDENT_ON, &arena, &result);
+ *     eval_sum(results, n, &total);
+ *
+ * A case is a folder:
+ *
+ *     test_case.yaml      expected_output: a fact or a list of them; expected_tools; runbook;
+ *                         evaluation.correctness: how much it counts; user_prompt; alert
+ *     alert.json          the alert as POST /alerts takes it, in either form; or
+ *     investigate_request.json, issue_data.json, resource_instructions.json
+ *     *.txt, tools.json   recordings (mcp/replay.h)
+ *
+ * The score of a case is the share of its facts that the report has (score.h); with expected tools
+ * it is 0.8 of that and 0.2 of the share of them that were called. The score of all is the mean,
+ * each case with its weight.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/incident.h"
+#include "apps/incidents/score.h"
+
+#define EVAL_CASES_MAX 2000
+#define EVAL_FACTS_MAX 200
+#define EVAL_FAULTS_MAX 100
+#define EVAL_TOOLS_SHARE 0.2
+
+struct eval_case {
+    str name;
+    const char *folder;
+    struct incident_alert alert;
+    str runbook; /* text, or "" */
+    str *facts;
+    size_t fact_count;
+    str *tools; /* expected */
+    size_t tool_count;
+    double weight;
+    size_t recordings;
+};
+
+struct eval_source {
+    const char *folder;   /* of cases, or a case */
+    const char *only;     /* a case's name, or NULL: all */
+    const char *runbooks; /* a folder, or NULL */
+};
+
+/* What was wrong with cases that are left out: "CASE/FILE:LINE: why". */
+struct eval_faults {
+    str at[EVAL_FAULTS_MAX];
+    size_t n;
+};
+
+/* False: there is not one that can be run. By name, in the arena. */
+bool eval_load(const struct eval_source *s, struct arena *a, struct eval_case **out, size_t *n,
+               struct eval_faults *faults, struct err *e) MUST_USE;
+
+struct eval_options {
+    const struct app_host *host;
+    const struct incident_setup *setup;
+    const char *server; /* the program that serves recordings: SERVER mcp --replay FOLDER */
+    str model;
+    enum incident_strategy strategy;
+    void (*on_progress)(void *ctx, const struct incident_progress *p); /* or NULL */
+    void *ctx;
+};
+
+struct eval_result {
+    const struct eval_case *of;
+    enum incident_tri reasoning;
+    str session;
+    struct incident_report report;
+    struct score_fact *facts; /* as the case has them */
+    size_t facts_met;
+    str *called; /* names of tools, each once */
+    size_t called_count;
+    bool *tools_called; /* of those that were expected */
+    size_t tools_met;
+    double score;
+    str tags; /* JSON array of what went wrong, by what is known of the run and never by prose */
+};
+
+/* Whatever happens is a result. */
+void eval_run(const struct eval_options *o, const struct eval_case *c, enum incident_tri reasoning,
+              struct arena *a, struct eval_result *out);
+
+struct eval_total {
+    size_t cases, facts, facts_met;
+    double score;
+    unsigned model_calls, tool_calls;
+    int64_t input_tokens, output_tokens, reasoning_tokens, duration_ms;
+};
+void eval_sum(const struct eval_result *results, size_t n, struct eval_total *out);
+
+/* {"cases": [...], "total": {...}} or, of two runs of the same cases, {"cases": [...], "off":
+ * total, "on": total}. */
+void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf *out);
+/* The same for people; of two runs with what differs. */
+void eval_markdown(const struct eval_result *results, size_t n, bool ab, struct buf *out);

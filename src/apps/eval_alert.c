@@ -1,0 +1,335 @@
+/* eval_alert.c - the alert of a case, in our form or as a request to investigate; its runbook.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/eval_in.h"
+#include "apps/incidents/webhook.h"
+#include "base/file.h"
+#include "mcp/replay.h"
+
+#include <dirent.h>
+
+#define FILE_MAX ((size_t)10 << 20)
+#define DATA_MAX ((size_t)32 << 20)
+#define RUNBOOK_MAX ((size_t)1 << 20)
+#define KEY_MAX 200
+
+/* ---- files ---- */
+
+/* False: there is none, or a fault. Both are in *doc and the arena. */
+static bool read_json(struct eval_loading *l, const char *name, struct json *doc)
+{
+    const char *path = eval_path(l->arena, l->out->folder, name);
+    struct err e;
+    str text;
+
+    if (!file_exists(path))
+        return false;
+    if (!file_read(l->arena, path, FILE_MAX, &text, &e))
+        eval_fault(l->faults, l->arena, "%s", e.text);
+    else if (!json_parse(doc, text, &e))
+        eval_fault(l->faults, l->arena, "%s: %s", path, e.text);
+    else if (json_root(doc)->kind != JSON_OBJECT)
+        eval_fault(l->faults, l->arena, "%s: must be an object", path);
+    else
+        return true;
+    return false;
+}
+
+static str text_at(struct eval_loading *l, const struct json *doc, const struct json_node *v,
+                   const char *key)
+{
+    str text;
+
+    if (!json_text(doc, json_find(doc, v, str_c(key)), l->arena, &text))
+        return STR("");
+    return str_trim(text);
+}
+
+/* ---- our own form ---- */
+
+static bool take_alert(struct eval_loading *l, const struct json *doc, const char *path)
+{
+    struct alert_faults *faults = arena_zero(l->arena, 1, sizeof *faults);
+    struct alert alert, *list = &alert;
+    size_t n = 1;
+    bool ok = webhook_is(doc) ? webhook_read(doc, 0, l->arena, &list, &n, faults)
+                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults);
+
+    if (!ok || !n) {
+        eval_fault(l->faults,
+                   l->arena,
+                   "%s: " STR_FMT " " STR_FMT,
+                   path,
+                   STR_ARG(faults->n ? faults->at[0].field : STR("alerts")),
+                   STR_ARG(faults->n ? faults->at[0].message : STR("is empty")));
+        return false;
+    }
+    l->out->alert = (struct incident_alert){.id = l->out->name,
+                                            .alert_type = list[0].alert_type,
+                                            .severity = list[0].severity,
+                                            .environment = list[0].environment,
+                                            .runbook = STR(""),
+                                            .data = list[0].data,
+                                            .timestamp_us = list[0].timestamp_us};
+    if (!l->runbook.n)
+        l->runbook = list[0].runbook;
+    return true;
+}
+
+static bool read_own(struct eval_loading *l, bool *there)
+{
+    const char *path = eval_path(l->arena, l->out->folder, "alert.json");
+    struct json doc;
+    struct err e;
+    bool ok = false;
+
+    *there = l->alert.n || file_exists(path);
+    json_init(&doc);
+    if (l->alert.n)
+        ok = json_parse(&doc, l->alert, &e) &&
+             take_alert(l, &doc, eval_path(l->arena, l->out->folder, "test_case.yaml"));
+    else if (*there)
+        ok = read_json(l, "alert.json", &doc) && take_alert(l, &doc, path);
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- a request to investigate ---- */
+
+static void copy_member(struct json_out *o, const struct json *doc, const struct json_node *v,
+                        const char *key)
+{
+    const struct json_node *m = json_find(doc, v, str_c(key));
+
+    if (!m || m->kind == JSON_NULL || json_is(doc, m, STR("")) ||
+        (m->kind >= JSON_ARRAY && m->span == 1))
+        return;
+    json_out_key(o, str_c(key));
+    json_out_raw(o, json_raw(doc, m));
+}
+
+static void write_data(struct eval_loading *l, const struct json *request, const struct json *issue)
+{
+    static const char *const keys[] = {"title", "description", "source", "subject", "context"};
+    struct json_out o;
+    struct buf out;
+
+    buf_init(&out, DATA_MAX);
+    json_out_init(&o, &out);
+    json_out_object(&o);
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        copy_member(&o, request, json_root(request), keys[i]);
+    if (json_root(issue) && json_root(issue)->span > 1) {
+        json_out_key(&o, STR("issue"));
+        json_out_raw(&o, issue->src);
+    }
+    if (l->question.n) {
+        json_out_key(&o, STR("question"));
+        json_out_str(&o, l->question);
+    }
+    json_out_end(&o);
+    l->out->alert.data = arena_dup(l->arena, buf_str(&out));
+    buf_release(&out);
+}
+
+static str severity_of(struct eval_loading *l, const struct json *issue)
+{
+    const struct json_node *root = json_root(issue);
+    const struct json_node *raw = json_find(issue, root, STR("raw"));
+    str severity = text_at(l, issue, json_find(issue, raw ? raw : root, STR("labels")), "severity");
+
+    return severity.n ? severity : STR("warning");
+}
+
+static str type_of(struct eval_loading *l, const struct json *request)
+{
+    const struct json_node *root = json_root(request);
+    str type = text_at(l, request, json_find(request, root, STR("context")), "issue_type");
+
+    if (!type.n)
+        type = text_at(l, request, root, "title");
+    while (type.n && type.p[type.n - 1] == '.')
+        type.n--;
+    return type.n ? arena_dup(l->arena, type) : STR("question");
+}
+
+static bool read_request(struct eval_loading *l)
+{
+    struct json request, issue;
+    bool ok;
+
+    json_init(&request);
+    json_init(&issue);
+    ok = read_json(l, "investigate_request.json", &request);
+    (void)!read_json(l, "issue_data.json", &issue);
+    if (ok || l->question.n) {
+        l->out->alert = (struct incident_alert){.id = l->out->name,
+                                                .alert_type = type_of(l, &request),
+                                                .severity = severity_of(l, &issue),
+                                                .environment = STR("production"),
+                                                .runbook = STR("")};
+        write_data(l, &request, &issue);
+        ok = true;
+    } else {
+        eval_fault(l->faults,
+                   l->arena,
+                   "%s: has no alert: alert.json, investigate_request.json or user_prompt",
+                   l->out->folder);
+    }
+    json_release(&request);
+    json_release(&issue);
+    return ok;
+}
+
+/* ---- runbooks ---- */
+
+/* Letters and digits alone, in lower case: how names of alerts are told apart in file names. */
+static size_t key_of(str name, char out[KEY_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < name.n && n < KEY_MAX; i++) {
+        char c = name.p[i];
+
+        if (c >= 'A' && c <= 'Z')
+            c = (char)(c | 0x20);
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            out[n++] = c;
+    }
+    return n;
+}
+
+static bool same_key(str a, str b)
+{
+    char ka[KEY_MAX], kb[KEY_MAX];
+    size_t na = key_of(a, ka), nb = key_of(b, kb);
+
+    return na && na == nb && memcmp(ka, kb, na) == 0;
+}
+
+/* NAME.md, or GROUP-NAME.md. */
+static bool is_of(str file, str name)
+{
+    size_t dash;
+
+    if (!str_ends(file, STR(".md")))
+        return false;
+    file = str_slice(file, 0, file.n - 3);
+    dash = str_find(file, STR("-"));
+    return same_key(file, name) ||
+           (dash != STR_NONE && same_key(str_slice(file, dash + 1, file.n), name));
+}
+
+static bool read_named(struct eval_loading *l, str name, str *out)
+{
+    const char *path = NULL;
+    struct dirent *d;
+    struct err e;
+    DIR *dir = l->source->runbooks && name.n ? opendir(l->source->runbooks) : NULL;
+
+    while (dir && (d = readdir(dir)))
+        if (is_of(str_c(d->d_name), name))
+            path = eval_path(l->arena, l->source->runbooks, d->d_name);
+    if (dir)
+        closedir(dir);
+    return path && file_read(l->arena, path, RUNBOOK_MAX, out, &e);
+}
+
+/* The last part of an address that says something. */
+static str last_of_url(str url)
+{
+    size_t at;
+
+    while (url.n && url.p[url.n - 1] == '/')
+        url.n--;
+    for (at = url.n; at > 0 && url.p[at - 1] != '/'; at--)
+        ;
+    url = str_slice(url, at, url.n);
+    return str_ends(url, STR(".md")) ? str_slice(url, 0, url.n - 3) : url;
+}
+
+/* A file beside the case or in the folder of runbooks. */
+static bool read_file_named(struct eval_loading *l, str name, str *out)
+{
+    const char *folders[] = {l->out->folder, l->source->runbooks};
+    const char *z = arena_dup(l->arena, name).p;
+    struct err e;
+
+    if (!name.n || name.p[0] == '/' || str_find(name, STR("..")) != STR_NONE ||
+        str_find(name, STR("://")) != STR_NONE)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(folders); i++)
+        if (folders[i] && file_exists(eval_path(l->arena, folders[i], z)))
+            return file_read(l->arena, eval_path(l->arena, folders[i], z), RUNBOOK_MAX, out, &e);
+    return false;
+}
+
+static void add_instructions(struct eval_loading *l, struct buf *out)
+{
+    const struct json_node *list;
+    struct json doc;
+    str text;
+
+    json_init(&doc);
+    if (read_json(l, "resource_instructions.json", &doc)) {
+        list = json_find(&doc, json_root(&doc), STR("instructions"));
+        for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v))
+            if (json_text(&doc, v, l->arena, &text))
+                buf_printf(out, "- " STR_FMT "\n", STR_ARG(text));
+        list = json_find(&doc, json_root(&doc), STR("documents"));
+        for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
+            str url = text_at(l, &doc, v, "url");
+
+            if (url.n)
+                buf_printf(out, "- See " STR_FMT "\n", STR_ARG(url));
+            if (read_named(l, last_of_url(url), &text))
+                buf_printf(out, "\n" STR_FMT "\n", STR_ARG(text));
+        }
+    }
+    json_release(&doc);
+}
+
+static void read_runbook(struct eval_loading *l)
+{
+    struct buf out;
+    str text;
+
+    buf_init(&out, 4 * RUNBOOK_MAX);
+    if (read_file_named(l, l->runbook, &text) || read_file_named(l, STR("runbook.md"), &text))
+        buf_add(&out, text);
+    else
+        add_instructions(l, &out);
+    if (!out.n && (read_named(l, last_of_url(l->runbook), &text) ||
+                   read_named(l, l->out->alert.alert_type, &text)))
+        buf_add(&out, text);
+    l->out->runbook = arena_dup(l->arena, buf_str(&out));
+    buf_release(&out);
+}
+
+bool eval_read_alert(struct eval_loading *l)
+{
+    bool there;
+
+    if (!read_own(l, &there) && (there || !read_request(l)))
+        return false;
+    read_runbook(l);
+    return true;
+}
+
+/* What cannot be read is said now, not in the middle of a run. */
+bool eval_count_recordings(struct eval_loading *l)
+{
+    struct replay *r;
+    struct err e;
+
+    if (!replay_open(l->out->folder, &r, &e)) {
+        eval_fault(l->faults, l->arena, "%s", e.text);
+        return false;
+    }
+    for (size_t i = 0; replay_fault(r, i); i++)
+        eval_fault(l->faults, l->arena, "%s/%s", l->out->folder, replay_fault(r, i));
+    l->out->recordings = replay_count(r);
+    replay_close(r);
+    return true;
+}

@@ -1,0 +1,235 @@
+/* eval_case.c - cases are read from their folders.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/eval.h"
+#include "apps/eval_in.h"
+#include "base/file.h"
+#include "gateway/yaml.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#define FILE_MAX ((size_t)10 << 20)
+#define TEXT_MAX ((size_t)16 << 20)
+
+static const char *const marks[] = {
+    "test_case.yaml", "alert.json", "investigate_request.json", NULL};
+
+const char *eval_path(struct arena *a, const char *folder, const char *name)
+{
+    return arena_printf(a, "%s/%s", folder, name).p;
+}
+
+static bool is_case(struct arena *a, const char *folder)
+{
+    for (size_t i = 0; marks[i]; i++)
+        if (file_exists(eval_path(a, folder, marks[i])))
+            return true;
+    return false;
+}
+
+void eval_fault(struct eval_faults *faults, struct arena *a, const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+
+    if (faults->n == EVAL_FAULTS_MAX)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    faults->at[faults->n++] = arena_dup(a, str_c(text));
+}
+
+/* ---- test_case.yaml ---- */
+
+/* Other people's cases have scripts in them: what looks like a variable there is none of ours. */
+static str no_variables(struct arena *a, str text)
+{
+    struct buf out;
+    size_t at;
+    str kept;
+
+    buf_init(&out, TEXT_MAX);
+    while ((at = str_find(text, STR("${"))) != STR_NONE) {
+        bool escaped = at > 0 && text.p[at - 1] == '$';
+
+        buf_add(&out, str_slice(text, 0, at));
+        buf_add(&out, escaped ? STR("${") : STR("$${"));
+        text = str_slice(text, at + 2, text.n);
+    }
+    buf_add(&out, text);
+    kept = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return kept;
+}
+
+static void add_text(struct arena *a, const struct json *doc, const struct json_node *v, str *list,
+                     size_t *n)
+{
+    str text;
+
+    if (*n == EVAL_FACTS_MAX || !v)
+        return;
+    if (json_text(doc, v, a, &text)) {
+        if (str_trim(text).n)
+            list[(*n)++] = arena_dup(a, str_trim(text));
+    } else if (v->kind == JSON_NUMBER) {
+        list[(*n)++] = arena_dup(a, json_raw(doc, v));
+    }
+}
+
+/* A text, or a list of them. */
+static void add_texts(struct arena *a, const struct json *doc, const struct json_node *v, str *list,
+                      size_t *n)
+{
+    if (!v || v->kind != JSON_ARRAY) {
+        add_text(a, doc, v, list, n);
+        return;
+    }
+    for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x))
+        add_text(a, doc, x, list, n);
+}
+
+/* How much the case counts: a number, or {"expected_score": N}. */
+static double weight_of(const struct json *doc, const struct json_node *root)
+{
+    const struct json_node *v =
+        json_find(doc, json_find(doc, root, STR("evaluation")), STR("correctness"));
+    double weight;
+
+    if (v && v->kind == JSON_OBJECT)
+        v = json_find(doc, v, STR("expected_score"));
+    return json_double(doc, v, &weight) && weight >= 0 && weight <= 1000 ? weight : 1;
+}
+
+static void read_expected(struct eval_loading *l, const struct json *doc)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *sections = json_find(doc, root, STR("expected_sections"));
+    struct eval_case *c = l->out;
+
+    add_texts(
+        l->arena, doc, json_find(doc, root, STR("expected_output")), c->facts, &c->fact_count);
+    if (sections && sections->kind == JSON_OBJECT)
+        for (const struct json_node *k = json_first(doc, sections); k;
+             k = json_next(doc, sections, k))
+            add_texts(l->arena, doc, json_value(k), c->facts, &c->fact_count);
+    add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), c->tools, &c->tool_count);
+    c->weight = weight_of(doc, root);
+    (void)!json_text(doc, json_find(doc, root, STR("user_prompt")), l->arena, &l->question);
+    (void)!json_text(doc, json_find(doc, root, STR("runbook")), l->arena, &l->runbook);
+    l->question = arena_dup(l->arena, l->question);
+    l->runbook = arena_dup(l->arena, l->runbook);
+    if (json_find(doc, root, STR("alert")))
+        l->alert = arena_dup(l->arena, json_raw(doc, json_find(doc, root, STR("alert"))));
+}
+
+static bool read_test_case(struct eval_loading *l)
+{
+    const char *path = eval_path(l->arena, l->out->folder, "test_case.yaml");
+    struct yaml y = {0};
+    struct json doc;
+    struct err e;
+    bool ok = false;
+    str text;
+
+    if (!file_exists(path)) {
+        eval_fault(l->faults, l->arena, "%s: is missing", path);
+        return false;
+    }
+    json_init(&doc);
+    if (!file_read(l->arena, path, YAML_SIZE_MAX, &text, &e))
+        eval_fault(l->faults, l->arena, "%s", e.text);
+    else if (!yaml_read(no_variables(l->arena, text), l->arena, &y, &e))
+        eval_fault(l->faults, l->arena, "%s:%u: %s", path, y.line, e.text);
+    else if (!json_parse(&doc, y.json, &e) || json_root(&doc)->kind != JSON_OBJECT)
+        eval_fault(l->faults, l->arena, "%s:1: must be a mapping", path);
+    else {
+        read_expected(l, &doc);
+        ok = l->out->fact_count > 0;
+        if (!ok)
+            eval_fault(l->faults, l->arena, "%s:1: has no expected_output", path);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- folders ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return str_cmp(((const struct eval_case *)a)->name, ((const struct eval_case *)b)->name);
+}
+
+static str last_part(const char *folder)
+{
+    str path = str_c(folder);
+    size_t at = path.n;
+
+    while (path.n > 1 && path.p[path.n - 1] == '/')
+        path.n--;
+    for (at = path.n; at > 0 && path.p[at - 1] != '/'; at--)
+        ;
+    return str_slice(path, at, path.n);
+}
+
+static bool load_one(const struct eval_source *s, struct arena *a, const char *folder,
+                     struct eval_case *out, struct eval_faults *faults)
+{
+    struct eval_loading l = {.source = s,
+                             .arena = a,
+                             .out = out,
+                             .faults = faults,
+                             .question = STR(""),
+                             .runbook = STR(""),
+                             .alert = STR("")};
+
+    *out = (struct eval_case){
+        .name = arena_dup(a, last_part(folder)), .folder = folder, .runbook = STR(""), .weight = 1};
+    out->facts = arena_zero(a, EVAL_FACTS_MAX, sizeof *out->facts);
+    out->tools = arena_zero(a, EVAL_FACTS_MAX, sizeof *out->tools);
+    return read_test_case(&l) && eval_read_alert(&l) && eval_count_recordings(&l);
+}
+
+static bool load_folder(const struct eval_source *s, struct arena *a, struct eval_case *list,
+                        size_t *n, struct eval_faults *faults, struct err *e)
+{
+    DIR *dir = opendir(s->folder);
+    struct dirent *d;
+
+    if (!dir)
+        return err_sys(e, "open the folder %s", s->folder);
+    while ((d = readdir(dir)) && *n < EVAL_CASES_MAX) {
+        const char *folder = eval_path(a, s->folder, d->d_name);
+
+        if (d->d_name[0] == '.' || (s->only && strcmp(s->only, d->d_name) != 0) ||
+            !is_case(a, folder))
+            continue;
+        if (load_one(s, a, folder, &list[*n], faults))
+            ++*n;
+    }
+    closedir(dir);
+    qsort(list, *n, sizeof *list, by_name);
+    return true;
+}
+
+bool eval_load(const struct eval_source *s, struct arena *a, struct eval_case **out, size_t *n,
+               struct eval_faults *faults, struct err *e)
+{
+    *out = arena_zero(a, EVAL_CASES_MAX, sizeof **out);
+    *n = 0;
+    if (is_case(a, s->folder))
+        *n += load_one(s, a, s->folder, &(*out)[0], faults);
+    else if (!load_folder(s, a, *out, n, faults, e))
+        return false;
+    if (*n)
+        return true;
+    if (faults->n)
+        return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
+    if (s->only)
+        return err_set(e, ERR_NOT_FOUND, "%s has no case \"%s\"", s->folder, s->only);
+    return err_set(
+        e, ERR_INPUT, "%s has no cases: folders with a test_case.yaml and recordings", s->folder);
+}

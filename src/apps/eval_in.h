@@ -1,0 +1,25 @@
+/* eval_in.h - a case while it is read: eval_case.c the folder and what is expected, eval_alert.c
+ * the alert and its runbook.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/eval.h"
+#include "base/json.h"
+
+struct eval_loading {
+    const struct eval_source *source;
+    struct arena *arena;
+    struct eval_case *out;
+    struct eval_faults *faults;
+    str question, runbook, alert; /* what test_case.yaml says */
+};
+
+void eval_fault(struct eval_faults *faults, struct arena *a, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+const char *eval_path(struct arena *a, const char *folder, const char *name);
+
+/* eval_alert.c; false after a fault. */
+bool eval_read_alert(struct eval_loading *l);
+bool eval_count_recordings(struct eval_loading *l);

@@ -1,0 +1,272 @@
+/* eval_report.c - results for programs and for people.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/eval.h"
+#include "base/json.h"
+
+static const char *switch_name(enum incident_tri t)
+{
+    static const char *const names[] = {"configured", "on", "off"};
+
+    return names[t];
+}
+
+static const char *end_name(enum incident_end end)
+{
+    static const char *const names[] = {"completed", "error", "cancelled", "left"};
+
+    return names[end];
+}
+
+/* ---- JSON ---- */
+
+static void text(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, value);
+}
+
+static void number(struct json_out *o, const char *key, int64_t n)
+{
+    json_out_key(o, str_c(key));
+    json_out_i64(o, n);
+}
+
+static void decimal(struct json_out *o, const char *key, double d)
+{
+    json_out_key(o, str_c(key));
+    json_out_double(o, d);
+}
+
+static void write_facts(struct json_out *o, const struct eval_result *r)
+{
+    json_out_key(o, STR("facts"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->of->fact_count; i++) {
+        json_out_object(o);
+        text(o, "fact", r->of->facts[i]);
+        json_out_key(o, STR("met"));
+        json_out_bool(o, r->facts[i].met);
+        decimal(o, "share", r->facts[i].share);
+        text(o, "missing", r->facts[i].missing);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+static void write_tools(struct json_out *o, const struct eval_result *r)
+{
+    json_out_key(o, STR("tools"));
+    json_out_object(o);
+    json_out_key(o, STR("called"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->called_count; i++)
+        json_out_str(o, r->called[i]);
+    json_out_end(o);
+    json_out_key(o, STR("expected"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->of->tool_count; i++)
+        json_out_str(o, r->of->tools[i]);
+    json_out_end(o);
+    json_out_key(o, STR("missing"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->of->tool_count; i++)
+        if (!r->tools_called[i])
+            json_out_str(o, r->of->tools[i]);
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void write_result(struct json_out *o, const struct eval_result *r)
+{
+    json_out_object(o);
+    text(o, "case", r->of->name);
+    text(o, "alert_type", r->of->alert.alert_type);
+    text(o, "reasoning", str_c(switch_name(r->reasoning)));
+    decimal(o, "score", r->score);
+    decimal(o, "weight", r->of->weight);
+    write_facts(o, r);
+    write_tools(o, r);
+    text(o, "status", str_c(end_name(r->report.end)));
+    text(o, "error", r->report.error);
+    json_out_key(o, STR("tags"));
+    json_out_raw(o, r->tags);
+    number(o, "model_calls", r->report.model_calls);
+    number(o, "tool_calls", r->report.tool_calls);
+    number(o, "input_tokens", r->report.input_tokens);
+    number(o, "output_tokens", r->report.output_tokens);
+    number(o, "reasoning_tokens", r->report.reasoning_tokens);
+    number(o, "duration_ms", r->report.duration_ms);
+    text(o, "session_id", r->session);
+    text(o, "report", r->report.markdown);
+    json_out_end(o);
+}
+
+static void write_total(struct json_out *o, const char *key, const struct eval_total *t)
+{
+    json_out_key(o, str_c(key));
+    json_out_object(o);
+    number(o, "cases", (int64_t)t->cases);
+    decimal(o, "score", t->score);
+    number(o, "facts", (int64_t)t->facts);
+    number(o, "facts_met", (int64_t)t->facts_met);
+    number(o, "model_calls", t->model_calls);
+    number(o, "tool_calls", t->tool_calls);
+    number(o, "input_tokens", t->input_tokens);
+    number(o, "output_tokens", t->output_tokens);
+    number(o, "reasoning_tokens", t->reasoning_tokens);
+    number(o, "duration_ms", t->duration_ms);
+    json_out_end(o);
+}
+
+/* Of an A/B the first half is without reasoning and the second with it, in the same order. */
+void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf *out)
+{
+    struct eval_total total, on;
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("cases"));
+    json_out_array(&o);
+    for (size_t i = 0; i < n; i++)
+        write_result(&o, &results[i]);
+    json_out_end(&o);
+    if (ab) {
+        eval_sum(results, n / 2, &total);
+        eval_sum(results + n / 2, n / 2, &on);
+        write_total(&o, "off", &total);
+        write_total(&o, "on", &on);
+    } else {
+        eval_sum(results, n, &total);
+        write_total(&o, "total", &total);
+    }
+    json_out_end(&o);
+}
+
+/* ---- Markdown ---- */
+
+static int64_t tokens(const struct incident_report *r)
+{
+    return r->input_tokens + r->output_tokens;
+}
+
+static void missing_facts(const struct eval_result *r, struct buf *out)
+{
+    for (size_t i = 0; i < r->of->fact_count; i++)
+        if (!r->facts[i].met)
+            buf_printf(out,
+                       "- " STR_FMT "%s%s: " STR_FMT " (without: " STR_FMT ")\n",
+                       STR_ARG(r->of->name),
+                       r->reasoning == INCIDENT_AS_CONFIGURED ? "" : ", reasoning ",
+                       r->reasoning == INCIDENT_AS_CONFIGURED ? "" : switch_name(r->reasoning),
+                       STR_ARG(r->of->facts[i]),
+                       STR_ARG(r->facts[i].missing));
+    if (r->report.error.n)
+        buf_printf(
+            out, "- " STR_FMT ": " STR_FMT "\n", STR_ARG(r->of->name), STR_ARG(r->report.error));
+}
+
+static void plain_rows(const struct eval_result *results, size_t n, struct buf *out)
+{
+    struct eval_total t;
+
+    buf_add(out,
+            STR("| Case | Score | Facts | Tools called | Tokens | Reasoning tokens | Time (ms) |\n"
+                "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"));
+    for (size_t i = 0; i < n; i++) {
+        const struct eval_result *r = &results[i];
+
+        buf_printf(out,
+                   "| " STR_FMT " | %.2f | %zu/%zu | %u | %lld | %lld | %lld |\n",
+                   STR_ARG(r->of->name),
+                   r->score,
+                   r->facts_met,
+                   r->of->fact_count,
+                   r->report.tool_calls,
+                   (long long)tokens(&r->report),
+                   (long long)r->report.reasoning_tokens,
+                   (long long)r->report.duration_ms);
+    }
+    eval_sum(results, n, &t);
+    buf_printf(out,
+               "| **all %zu** | **%.2f** | %zu/%zu | %u | %lld | %lld | %lld |\n",
+               t.cases,
+               t.score,
+               t.facts_met,
+               t.facts,
+               t.tool_calls,
+               (long long)(t.input_tokens + t.output_tokens),
+               (long long)t.reasoning_tokens,
+               (long long)t.duration_ms);
+}
+
+static void ab_row(struct buf *out, const char *what, double off, double on, int digits)
+{
+    buf_printf(
+        out, "| %s | %.*f | %.*f | %+.*f |\n", what, digits, off, digits, on, digits, on - off);
+}
+
+static void ab_totals(const struct eval_result *results, size_t half, struct buf *out)
+{
+    struct eval_total off, on;
+
+    eval_sum(results, half, &off);
+    eval_sum(results + half, half, &on);
+    buf_add(out,
+            STR("| Sum of all cases | Without reasoning | With reasoning | Difference |\n"
+                "| --- | ---: | ---: | ---: |\n"));
+    ab_row(out, "Score", off.score, on.score, 2);
+    ab_row(out, "Facts found", (double)off.facts_met, (double)on.facts_met, 0);
+    ab_row(out,
+           "Tokens",
+           (double)(off.input_tokens + off.output_tokens),
+           (double)(on.input_tokens + on.output_tokens),
+           0);
+    ab_row(out, "Reasoning tokens", (double)off.reasoning_tokens, (double)on.reasoning_tokens, 0);
+    ab_row(out, "Tools called", off.tool_calls, on.tool_calls, 0);
+    ab_row(out, "Model calls", off.model_calls, on.model_calls, 0);
+    ab_row(out, "Time (ms)", (double)off.duration_ms, (double)on.duration_ms, 0);
+}
+
+static void ab_cases(const struct eval_result *results, size_t half, struct buf *out)
+{
+    buf_add(out,
+            STR("\n| Case | Score off | on | Tools off | on | Tokens off | on | Time (ms) off | on "
+                "|\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"));
+    for (size_t i = 0; i < half; i++) {
+        const struct eval_result *a = &results[i], *b = &results[half + i];
+
+        buf_printf(out,
+                   "| " STR_FMT " | %.2f | %.2f | %u | %u | %lld | %lld | %lld | %lld |\n",
+                   STR_ARG(a->of->name),
+                   a->score,
+                   b->score,
+                   a->report.tool_calls,
+                   b->report.tool_calls,
+                   (long long)tokens(&a->report),
+                   (long long)tokens(&b->report),
+                   (long long)a->report.duration_ms,
+                   (long long)b->report.duration_ms);
+    }
+}
+
+void eval_markdown(const struct eval_result *results, size_t n, bool ab, struct buf *out)
+{
+    size_t before;
+
+    buf_add(out, ab ? STR("# Reasoning against none\n\n") : STR("# Evaluation\n\n"));
+    if (ab) {
+        ab_totals(results, n / 2, out);
+        ab_cases(results, n / 2, out);
+    } else {
+        plain_rows(results, n, out);
+    }
+    buf_add(out, STR("\n## What is missing\n\n"));
+    before = out->n;
+    for (size_t i = 0; i < n; i++)
+        missing_facts(&results[i], out);
+    if (out->n == before)
+        buf_add(out, STR("Nothing.\n"));
+}

@@ -1,0 +1,177 @@
+/* eval_run.c - a case is run on its recordings, and what came of it scored.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/eval.h"
+#include "base/json.h"
+
+#define CALLED_MAX 1000
+#define TAGS_MAX 4096
+
+/* ---- tools ---- */
+
+/* Without the server's name: SERVER.TOOL, SERVER__TOOL. */
+static str bare(str name)
+{
+    for (size_t i = name.n; i > 0; i--) {
+        if (name.p[i - 1] == '.')
+            return str_slice(name, i, name.n);
+        if (i >= 2 && name.p[i - 1] == '_' && name.p[i - 2] == '_')
+            return str_slice(name, i, name.n);
+    }
+    return name;
+}
+
+static bool was_called(const struct eval_result *r, str name)
+{
+    for (size_t i = 0; i < r->called_count; i++)
+        if (str_eq(r->called[i], name) || str_eq(bare(r->called[i]), name))
+            return true;
+    return false;
+}
+
+static void read_called(struct eval_result *r, struct arena *a)
+{
+    const struct json_node *root;
+    struct json doc;
+    struct err e;
+    str name;
+
+    r->called = arena_zero(a, CALLED_MAX, sizeof *r->called);
+    json_init(&doc);
+    if (r->report.tools.n && json_parse(&doc, r->report.tools, &e)) {
+        root = json_root(&doc);
+        for (const struct json_node *v = json_first(&doc, root); v && r->called_count < CALLED_MAX;
+             v = json_next(&doc, root, v))
+            if (json_text(&doc, v, a, &name) && !was_called(r, bare(name)))
+                r->called[r->called_count++] = arena_dup(a, bare(name));
+    }
+    json_release(&doc);
+}
+
+static void compare_tools(struct eval_result *r, struct arena *a)
+{
+    r->tools_called = arena_zero(a, r->of->tool_count + 1, sizeof *r->tools_called);
+    for (size_t i = 0; i < r->of->tool_count; i++) {
+        r->tools_called[i] = was_called(r, r->of->tools[i]);
+        r->tools_met += r->tools_called[i];
+    }
+}
+
+/* ---- score and tags ---- */
+
+/* What the report says is what counts, wherever in it. */
+static void compare_facts(struct eval_result *r, struct arena *a)
+{
+    str text = arena_join(a, r->report.markdown, STR("\n\n"), r->report.final_analysis);
+
+    r->facts = arena_zero(a, r->of->fact_count + 1, sizeof *r->facts);
+    for (size_t i = 0; i < r->of->fact_count; i++) {
+        score_fact(text, r->of->facts[i], a, &r->facts[i]);
+        r->facts_met += r->facts[i].met;
+    }
+}
+
+static double score_of(const struct eval_result *r)
+{
+    double facts = r->of->fact_count ? (double)r->facts_met / (double)r->of->fact_count : 1;
+
+    if (!r->of->tool_count)
+        return facts;
+    return (1 - EVAL_TOOLS_SHARE) * facts +
+           EVAL_TOOLS_SHARE * (double)r->tools_met / (double)r->of->tool_count;
+}
+
+/* By what is known of the run, never by what somebody wrote about it. */
+static str tags_of(const struct eval_result *r, struct arena *a)
+{
+    const struct {
+        const char *tag;
+        bool set;
+    } all[] = {
+        {"facts_missing", r->facts_met < r->of->fact_count},
+        {"no_tool_called", r->of->recordings && !r->report.tool_calls},
+        {"expected_tool_not_called", r->tools_met < r->of->tool_count},
+        {"failed", r->report.end == INCIDENT_FAILED},
+        {"cancelled", r->report.end == INCIDENT_CANCELLED || r->report.end == INCIDENT_LEFT},
+        {"empty_report", !r->report.final_analysis.n},
+    };
+    struct json_out o;
+    struct buf out;
+    str tags;
+
+    buf_init(&out, TAGS_MAX);
+    json_out_init(&o, &out);
+    json_out_array(&o);
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (all[i].set)
+            json_out_str(&o, str_c(all[i].tag));
+    if (r->report.reason.n)
+        json_out_str(&o, r->report.reason);
+    json_out_end(&o);
+    tags = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return tags;
+}
+
+/* ---- running ---- */
+
+void eval_run(const struct eval_options *o, const struct eval_case *c, enum incident_tri reasoning,
+              struct arena *a, struct eval_result *out)
+{
+    const char *argv[] = {o->server, "mcp", "--replay", c->folder, NULL};
+    struct incident_options io = {.host = o->host,
+                                  .setup = o->setup,
+                                  .alert = c->alert,
+                                  .runbook_text = c->runbook,
+                                  .model = o->model,
+                                  .strategy = o->strategy,
+                                  .reasoning = reasoning,
+                                  .server_argv = argv,
+                                  .cancel = o->host->leave,
+                                  .on_progress = o->on_progress,
+                                  .ctx = o->ctx};
+    char id[RAND_ID_SIZE];
+    struct err e;
+
+    *out = (struct eval_result){.of = c, .reasoning = reasoning};
+    io.run = arena_join(a, STR("eval-"), rand_id(&o->host->gateway->ids, id), STR(""));
+    io.session = out->session = io.run;
+    if (!incident_run(&io, a, &out->report, &e))
+        out->report = (struct incident_report){.end = INCIDENT_FAILED,
+                                               .markdown = STR(""),
+                                               .final_analysis = STR(""),
+                                               .summary = STR(""),
+                                               .error = arena_dup(a, str_c(e.text)),
+                                               .reason = str_c(err_name(e.code)),
+                                               .tools = STR("[]"),
+                                               .stages = STR("[]")};
+    read_called(out, a);
+    compare_tools(out, a);
+    compare_facts(out, a);
+    out->score = score_of(out);
+    out->tags = tags_of(out, a);
+}
+
+void eval_sum(const struct eval_result *results, size_t n, struct eval_total *out)
+{
+    double weights = 0, sum = 0, plain = 0;
+
+    *out = (struct eval_total){.cases = n};
+    for (size_t i = 0; i < n; i++) {
+        const struct eval_result *r = &results[i];
+
+        weights += r->of->weight;
+        sum += r->of->weight * r->score;
+        plain += r->score;
+        out->facts += r->of->fact_count;
+        out->facts_met += r->facts_met;
+        out->model_calls += r->report.model_calls;
+        out->tool_calls += r->report.tool_calls;
+        out->input_tokens += r->report.input_tokens;
+        out->output_tokens += r->report.output_tokens;
+        out->reasoning_tokens += r->report.reasoning_tokens;
+        out->duration_ms += r->report.duration_ms;
+    }
+    out->score = weights > 0 ? sum / weights : n ? plain / (double)n : 0;
+}

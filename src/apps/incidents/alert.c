@@ -1,0 +1,385 @@
+/* alert.c - see alert.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/alert.h"
+
+#include "agent/tool.h"
+#include "base/json_edit.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+
+#define DATA_MAX ((size_t)64 << 20) /* cleaned: escapes may be longer than what they stand for */
+#define SHOWN_MAX 200               /* bytes of a wrong value in an answer */
+#define SEVERITY "warning"
+#define ENVIRONMENT "production"
+#define US_MAX ((int64_t)CLOCK_WALL_MS_MAX * 1000)
+
+const char *const alert_required[] = {"alert_type", "runbook", NULL};
+const char *const alert_optional[] = {"data", "severity", "timestamp", "environment", NULL};
+
+/* ---- what is wrong ---- */
+
+/* As JSON that an answer can hold: what is long is cut, and then a text. */
+static str shown(const struct json *doc, const struct json_node *v, struct arena *a)
+{
+    struct buf out;
+    str raw, kept;
+
+    if (!v)
+        return STR("");
+    raw = json_raw(doc, v);
+    if (raw.n <= SHOWN_MAX)
+        return raw;
+    buf_init(&out, 8 * SHOWN_MAX);
+    kept = arena_join(a, utf8_cut_size(raw, SHOWN_MAX), STR("..."), STR(""));
+    (void)json_quote(&out, kept);
+    kept = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return kept;
+}
+
+void alert_fault(struct alert_faults *faults, struct arena *a, str field, const char *expected,
+                 const struct json *doc, const struct json_node *invalid, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+
+    if (faults->n == ALERT_FAULTS_MAX)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    faults->at[faults->n++] =
+        (struct alert_fault){.field = arena_dup(a, field),
+                             .message = arena_dup(a, utf8_cut_size(str_c(text), sizeof text)),
+                             .expected = str_c(expected),
+                             .invalid = shown(doc, invalid, a)};
+}
+
+/* ---- cleaning ---- */
+
+static bool has_place(uint32_t code)
+{
+    return code == '\n' || code == '\t' || code == '\r' ||
+           !(code < 0x20 || code == 0x7f || (code >= 0x80 && code < 0xa0));
+}
+
+/* The text as it may stand, in the arena if it had to change. */
+static str cleaned(struct arena *a, str text, size_t count_max, bool *cut)
+{
+    size_t size, count = 0, n = 0;
+    uint32_t code;
+    char *p = NULL;
+
+    *cut = false;
+    for (size_t at = 0; at < text.n; at += size) {
+        size = utf8_decode(str_slice(text, at, text.n), &code);
+        assert(size > 0); /* JSON is UTF-8 */
+        if (has_place(code) && count < count_max) {
+            if (p)
+                memcpy(p + n, text.p + at, size);
+            n += size;
+            count++;
+            continue;
+        }
+        if (!p) {
+            p = arena_alloc(a, text.n);
+            memcpy(p, text.p, at);
+        }
+        if (has_place(code)) {
+            *cut = true;
+            break;
+        }
+    }
+    return p ? (str){p, n} : text;
+}
+
+str alert_text(struct arena *a, str text, size_t count_max)
+{
+    bool cut;
+
+    return utf8_trim(cleaned(a, text, count_max, &cut));
+}
+
+struct cleaning {
+    const struct json *doc;
+    struct arena *arena;
+    struct json_out out;
+    unsigned cut;
+};
+
+static str clean_text(struct cleaning *c, const struct json_node *v)
+{
+    str text = STR("");
+    bool cut = false;
+
+    if (json_text(c->doc, v, c->arena, &text))
+        text = cleaned(c->arena, text, ALERT_TEXT_MAX, &cut);
+    c->cut += cut;
+    return text;
+}
+
+static void clean_value(struct cleaning *c, const struct json_node *v)
+{
+    size_t n = 0;
+
+    switch (v->kind) {
+    case JSON_OBJECT:
+        json_out_object(&c->out);
+        for (const struct json_node *k = json_first(c->doc, v); k; k = json_next(c->doc, v, k)) {
+            json_out_key(&c->out, clean_text(c, k));
+            clean_value(c, json_value(k));
+        }
+        json_out_end(&c->out);
+        return;
+    case JSON_ARRAY:
+        json_out_array(&c->out);
+        for (const struct json_node *x = json_first(c->doc, v); x && n < ALERT_LIST_MAX;
+             x = json_next(c->doc, v, x), n++)
+            clean_value(c, x);
+        c->cut += json_count(c->doc, v) > ALERT_LIST_MAX;
+        json_out_end(&c->out);
+        return;
+    case JSON_STRING:
+        json_out_str(&c->out, clean_text(c, v));
+        return;
+    default:
+        json_out_raw(&c->out, json_raw(c->doc, v));
+        return;
+    }
+}
+
+unsigned alert_clean(const struct json *doc, const struct json_node *v, struct arena *a,
+                     struct buf *out)
+{
+    struct cleaning c = {.doc = doc, .arena = a};
+
+    json_out_init(&c.out, out);
+    clean_value(&c, v);
+    return c.cut;
+}
+
+/* ---- the same alert ---- */
+
+void alert_digest(struct alert *alert, str identity)
+{
+    uint8_t digest[SHA256_SIZE];
+    struct buf canonical;
+
+    buf_init(&canonical, 2 * DATA_MAX);
+    tool_canonical(&canonical, identity);
+    sha256_of(buf_str(&canonical), digest);
+    (void)sha256_hex(digest, alert->digest);
+    buf_release(&canonical);
+}
+
+/* All of it but the times. */
+static void digest_of(struct alert *alert, struct arena *a)
+{
+    struct json_edits edits;
+    struct buf out, data;
+    struct json_out o;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    buf_init(&data, DATA_MAX);
+    buf_init(&out, 2 * DATA_MAX);
+    if (json_parse(&doc, alert->data, &e)) {
+        json_edits_init(&edits, &doc, a);
+        json_edit_remove(&edits, json_root(&doc), STR("timestamp"));
+        json_edits_apply(&edits, &data);
+    }
+    json_out_init(&o, &out);
+    json_out_object(&o);
+    json_out_key(&o, STR("alert_type"));
+    json_out_str(&o, alert->alert_type);
+    json_out_key(&o, STR("runbook"));
+    json_out_str(&o, alert->runbook);
+    json_out_key(&o, STR("severity"));
+    json_out_str(&o, alert->severity);
+    json_out_key(&o, STR("environment"));
+    json_out_str(&o, alert->environment);
+    json_out_key(&o, STR("data"));
+    json_out_raw(&o, data.n ? buf_str(&data) : STR("{}"));
+    json_out_end(&o);
+    alert_digest(alert, buf_str(&out));
+    buf_release(&out);
+    buf_release(&data);
+    json_release(&doc);
+}
+
+/* ---- its fields ---- */
+
+struct reading {
+    const struct json *doc;
+    const struct json_node *root;
+    struct arena *arena;
+    struct alert_faults *faults;
+};
+
+static const char *kind_name(const struct json_node *v)
+{
+    static const char *const names[] = {
+        "null", "a boolean", "a boolean", "a number", "a string", "a list", "an object"};
+
+    return names[v->kind];
+}
+
+/* null is as good as nothing where nothing is needed. */
+static str read_text(const struct reading *r, const char *name, size_t count_max, bool required,
+                     const char *otherwise)
+{
+    const struct json_node *v = json_find(r->doc, r->root, str_c(name));
+    str text;
+
+    if (!v || (v->kind == JSON_NULL && !required)) {
+        if (required)
+            alert_fault(r->faults, r->arena, str_c(name), "string", r->doc, NULL, "is required");
+        return str_c(otherwise);
+    }
+    if (!json_text(r->doc, v, r->arena, &text)) {
+        alert_fault(r->faults,
+                    r->arena,
+                    str_c(name),
+                    "string",
+                    r->doc,
+                    v,
+                    "must be a string, and is %s",
+                    kind_name(v));
+        return str_c(otherwise);
+    }
+    if (utf8_count(text) > count_max)
+        alert_fault(r->faults,
+                    r->arena,
+                    str_c(name),
+                    "string",
+                    r->doc,
+                    v,
+                    "may have %zu characters, and has %zu",
+                    count_max,
+                    utf8_count(text));
+    text = alert_text(r->arena, text, count_max);
+    if (text.n)
+        return text;
+    if (required)
+        alert_fault(r->faults, r->arena, str_c(name), "string", r->doc, v, "must not be empty");
+    return str_c(otherwise);
+}
+
+static int64_t read_time(const struct reading *r, int64_t now_us)
+{
+    const struct json_node *v = json_find(r->doc, r->root, STR("timestamp"));
+    int64_t us;
+    str text;
+
+    if (!v || v->kind == JSON_NULL)
+        return now_us;
+    if (json_i64(r->doc, v, &us) && us >= 0 && us <= US_MAX)
+        return us;
+    if (json_text(r->doc, v, r->arena, &text) && clock_parse(text, &us) && us >= 0)
+        return us * 1000;
+    alert_fault(r->faults,
+                r->arena,
+                STR("timestamp"),
+                "integer",
+                r->doc,
+                v,
+                "must be microseconds since 1970, an integer (or a date-time of RFC 3339)");
+    return now_us;
+}
+
+static bool is_own(str key)
+{
+    static const char *const own[] = {
+        "alert_type", "runbook", "data", "severity", "timestamp", "environment"};
+
+    for (size_t i = 0; i < COUNT_OF(own); i++)
+        if (str_eq(key, str_c(own[i])))
+            return true;
+    return false;
+}
+
+/* What stands beside "data" and has no meaning of its own belongs to it, unless it has that name
+ * itself. */
+static void add_others(struct cleaning *c, const struct reading *r, const struct json_node *data)
+{
+    for (const struct json_node *k = json_first(r->doc, r->root); k;
+         k = json_next(r->doc, r->root, k)) {
+        str key;
+
+        if (!json_text(r->doc, k, r->arena, &key) || is_own(key) || json_find(r->doc, data, key))
+            continue;
+        json_out_key(&c->out, clean_text(c, k));
+        clean_value(c, json_value(k));
+    }
+}
+
+static void read_data(const struct reading *r, struct alert *out)
+{
+    const struct json_node *data = json_find(r->doc, r->root, STR("data"));
+    struct cleaning c = {.doc = r->doc, .arena = r->arena};
+    struct buf text;
+
+    if (data && data->kind == JSON_NULL)
+        data = NULL;
+    if (data && data->kind != JSON_OBJECT) {
+        alert_fault(r->faults,
+                    r->arena,
+                    STR("data"),
+                    "object",
+                    r->doc,
+                    data,
+                    "must be an object, and is %s",
+                    kind_name(data));
+        data = NULL;
+    }
+    buf_init(&text, DATA_MAX);
+    json_out_init(&c.out, &text);
+    json_out_object(&c.out);
+    for (const struct json_node *k = json_first(r->doc, data); k; k = json_next(r->doc, data, k)) {
+        json_out_key(&c.out, clean_text(&c, k));
+        clean_value(&c, json_value(k));
+    }
+    add_others(&c, r, data);
+    json_out_end(&c.out);
+    out->data = arena_dup(r->arena, buf_str(&text));
+    out->cut = c.cut;
+    buf_release(&text);
+}
+
+/* Beside the data, or in it. */
+static str read_environment(const struct reading *r)
+{
+    const struct json_node *data = json_find(r->doc, r->root, STR("data"));
+    struct reading in = *r;
+
+    if (json_find(r->doc, r->root, STR("environment")))
+        return read_text(r, "environment", ALERT_NAME_MAX, false, ENVIRONMENT);
+    in.root = data;
+    if (json_find(r->doc, data, STR("environment")) &&
+        json_find(r->doc, data, STR("environment"))->kind == JSON_STRING)
+        return read_text(&in, "environment", ALERT_NAME_MAX, false, ENVIRONMENT);
+    return STR(ENVIRONMENT);
+}
+
+bool alert_read(const struct json *doc, const struct json_node *v, int64_t now_us, struct arena *a,
+                struct alert *out, struct alert_faults *faults)
+{
+    struct reading r = {doc, v, a, faults};
+    size_t before = faults->n;
+
+    *out = (struct alert){.fingerprint = STR("")};
+    out->alert_type = read_text(&r, "alert_type", ALERT_NAME_MAX, true, "");
+    out->runbook = read_text(&r, "runbook", ALERT_RUNBOOK_MAX, true, "");
+    read_data(&r, out);
+    out->severity = read_text(&r, "severity", ALERT_NAME_MAX, false, SEVERITY);
+    out->timestamp_us = read_time(&r, now_us);
+    out->environment = read_environment(&r);
+    if (faults->n > before)
+        return false;
+    digest_of(out, a);
+    return true;
+}

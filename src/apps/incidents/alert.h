@@ -1,0 +1,68 @@
+/* alert.h - alerts as they come in: read, checked, cleaned, told apart.
+ *
+ *     struct alert_faults faults = {0};
+ *     if (!alert_read(&doc, json_root(&doc), now_us, &arena, &alert, &faults)) ...   422
+ *     if (webhook_is(&doc)) webhook_read(&doc, ..., &list, &n, &faults) ...          webhook.h
+ *
+ * What is wrong is said of every field at once, not of the first. Cleaning takes nothing from what
+ * an alert says: control characters go (line feed and tab stay), texts are cut at ALERT_TEXT_MAX
+ * characters and lists at ALERT_LIST_MAX elements, and how often that was done is told. Quotes and
+ * brackets are data.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/sha256.h"
+
+#define ALERT_TEXT_MAX 10000
+#define ALERT_LIST_MAX 1000
+#define ALERT_NAME_MAX 200 /* characters of a type, a severity, an environment */
+#define ALERT_RUNBOOK_MAX 2000
+#define ALERT_NODES_MAX ((uint32_t)500000) /* values in one body */
+#define ALERT_FAULTS_MAX 50
+
+struct alert {
+    str alert_type, severity, environment;
+    str runbook; /* or "" */
+    str data;    /* JSON object, cleaned; of what else stood beside it too */
+    int64_t timestamp_us;
+    unsigned cut;                 /* values that were too long */
+    char digest[SHA256_HEX_SIZE]; /* the same for the same alert, whatever its time */
+    /* Of Alertmanager's. */
+    str fingerprint;
+    bool resolved;
+};
+
+/* One thing that is wrong. */
+struct alert_fault {
+    str field, message, expected;
+    str invalid; /* JSON, or "" if it is missing */
+};
+
+struct alert_faults {
+    struct alert_fault at[ALERT_FAULTS_MAX];
+    size_t n;
+};
+
+extern const char *const alert_required[], *const alert_optional[]; /* NULL behind the last */
+
+/* False: faults say why. What is in *out is in the arena. */
+bool alert_read(const struct json *doc, const struct json_node *v, int64_t now_us, struct arena *a,
+                struct alert *out, struct alert_faults *faults) MUST_USE;
+
+/* ---- what the readers share ---- */
+
+/* `invalid` may be NULL: it is missing. The field and message are copied. */
+void alert_fault(struct alert_faults *faults, struct arena *a, str field, const char *expected,
+                 const struct json *doc, const struct json_node *invalid, const char *fmt, ...)
+    PRINTF_LIKE(7, 8);
+/* A value without what has no place in one; returns how many were cut. */
+unsigned alert_clean(const struct json *doc, const struct json_node *v, struct arena *a,
+                     struct buf *out);
+/* A text of an alert without control characters and white space around it. */
+str alert_text(struct arena *a, str text, size_t count_max);
+/* From the parts: the same whatever the order of members. identity: JSON. */
+void alert_digest(struct alert *alert, str identity);

@@ -1,0 +1,276 @@
+/* book.c - see book.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/book.h"
+
+#include "store/db.h"
+
+#include <pthread.h>
+
+#define ALIVE_MAX ((size_t)200000)
+
+struct book {
+    struct db *db;
+    pthread_mutex_t lock;
+};
+
+bool book_open(str url, struct book **out, struct err *e)
+{
+    struct book *b = base_alloc(sizeof *b);
+
+    *b = (struct book){0};
+    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, DB_WRITE, &b->db, e)) {
+        free(b);
+        return false;
+    }
+    pthread_mutex_init(&b->lock, NULL);
+    *out = b;
+    return true;
+}
+
+void book_close(struct book *b)
+{
+    if (!b)
+        return;
+    db_close(b->db);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+static struct db_value text_or_null(str s)
+{
+    return s.n ? db_text(s) : db_null();
+}
+
+static struct db_value time_or_null(int64_t us)
+{
+    return us >= 0 ? db_int(us) : db_null();
+}
+
+static bool add_one(struct db *db, const struct book_row *r, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->session),
+        db_text(r->digest),
+        db_text(r->key),
+        db_text(r->state),
+        db_text(r->alert_type),
+        db_text(r->severity),
+        db_text(r->environment),
+        db_text(r->runbook),
+        db_text(r->data),
+        db_int(r->timestamp_us),
+        text_or_null(r->agent),
+        text_or_null(r->step),
+        db_int(r->created_us),
+        db_int(r->updated_us),
+    };
+
+    return db_run(db,
+                  "INSERT INTO alerts (alert_id, session_id, digest, key_name, state, alert_type,"
+                  " severity, environment, runbook, data, timestamp_us, agent, current_step,"
+                  " created_us, updated_us)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+bool book_add(struct book *b, const struct book_row *rows, size_t n, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_begin(b->db, true, e);
+    if (ok) {
+        for (size_t i = 0; ok && i < n; i++)
+            ok = add_one(b->db, &rows[i], e);
+        ok = ok && db_commit(b->db, e);
+        if (!ok)
+            db_rollback(b->db);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+static bool put_one(struct db *db, const struct book_row *r, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->state),
+        db_int(r->progress),
+        text_or_null(r->step),
+        text_or_null(r->current_agent),
+        text_or_null(r->stages),
+        text_or_null(r->error),
+        text_or_null(r->reason),
+        text_or_null(r->report),
+        db_int(r->cancelled),
+        time_or_null(r->started_us),
+        time_or_null(r->completed_us),
+        db_int(r->updated_us),
+    };
+
+    return db_run(db,
+                  "UPDATE alerts SET state = $2, progress = $3, current_step = $4,"
+                  " current_agent = $5, stages = $6, error = $7, reason = $8, report = $9,"
+                  " cancelled = $10, started_us = $11, completed_us = $12, updated_us = $13"
+                  " WHERE alert_id = $1",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+bool book_put(struct book *b, const struct book_row *row, bool durable, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_begin(b->db, durable, e);
+    if (ok && !(put_one(b->db, row, e) && db_commit(b->db, e))) {
+        db_rollback(b->db);
+        ok = false;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+/* ---- reading ---- */
+
+#define SELECT(data, report)                                                                       \
+    "SELECT alert_id, session_id, digest, key_name, state, alert_type, severity, environment,"     \
+    " runbook, " data ", agent, current_step, current_agent, stages, error, reason, " report       \
+    ", timestamp_us, progress, created_us, started_us, completed_us, updated_us, cancelled"        \
+    " FROM alerts"
+#define WHOLE SELECT("data", "report")
+#define BRIEF SELECT("''", "''")
+
+struct list {
+    struct arena *arena;
+    struct book_row *rows;
+    size_t n, cap, max;
+};
+
+static str text_of(struct arena *a, const struct db_value *v)
+{
+    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
+}
+
+static int64_t time_of(const struct db_value *v)
+{
+    return v->type == DB_INT ? v->i : -1;
+}
+
+static bool on_row(void *ctx, const struct db_value *c, size_t n)
+{
+    struct list *l = ctx;
+    struct book_row *grown;
+
+    (void)n;
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        grown = arena_zero(l->arena, l->cap, sizeof *grown);
+        if (l->n)
+            memcpy(grown, l->rows, l->n * sizeof *grown);
+        l->rows = grown;
+    }
+    l->rows[l->n++] = (struct book_row){
+        .id = text_of(l->arena, &c[0]),
+        .session = text_of(l->arena, &c[1]),
+        .digest = text_of(l->arena, &c[2]),
+        .key = text_of(l->arena, &c[3]),
+        .state = text_of(l->arena, &c[4]),
+        .alert_type = text_of(l->arena, &c[5]),
+        .severity = text_of(l->arena, &c[6]),
+        .environment = text_of(l->arena, &c[7]),
+        .runbook = text_of(l->arena, &c[8]),
+        .data = text_of(l->arena, &c[9]),
+        .agent = text_of(l->arena, &c[10]),
+        .step = text_of(l->arena, &c[11]),
+        .current_agent = text_of(l->arena, &c[12]),
+        .stages = text_of(l->arena, &c[13]),
+        .error = text_of(l->arena, &c[14]),
+        .reason = text_of(l->arena, &c[15]),
+        .report = text_of(l->arena, &c[16]),
+        .timestamp_us = c[17].i,
+        .progress = c[18].i,
+        .created_us = c[19].i,
+        .started_us = time_of(&c[20]),
+        .completed_us = time_of(&c[21]),
+        .updated_us = c[22].i,
+        .cancelled = c[23].i != 0,
+    };
+    return l->n < l->max;
+}
+
+static bool read_rows(struct book *b, const char *sql, const struct db_value *args, size_t n,
+                      struct list *l, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_query(b->db, sql, args, n, (struct db_rows){on_row, l}, e);
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+bool book_get(struct book *b, str id, struct arena *a, struct book_row *out, struct err *e)
+{
+    struct list l = {.arena = a, .max = 1};
+    struct db_value args[] = {db_text(id)};
+
+    if (!read_rows(b, WHOLE " WHERE alert_id = $1", args, 1, &l, e))
+        return false;
+    if (!l.n)
+        return err_set(
+            e, ERR_NOT_FOUND, "there is no alert \"" STR_FMT "\"", STR_ARG(str_slice(id, 0, 80)));
+    *out = l.rows[0];
+    return true;
+}
+
+bool book_list(struct book *b, const struct book_filter *f, struct arena *a, struct book_row **out,
+               size_t *n, struct err *e)
+{
+    struct list l = {.arena = a,
+                     .max = f->count_max && f->count_max < BOOK_LIST_MAX ? f->count_max
+                                                                         : BOOK_LIST_MAX};
+    struct db_value args[] = {
+        db_int(f->all),
+        db_text(f->key),
+        db_text(f->state),
+        db_text(f->alert_type),
+        db_text(f->before),
+        db_int((int64_t)l.max),
+    };
+
+    if (!read_rows(b,
+                   BRIEF " WHERE ($1 = 1 OR key_name = $2) AND ($3 = '' OR state = $3)"
+                         " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"
+                         " ORDER BY alert_id DESC LIMIT $6",
+                   args,
+                   COUNT_OF(args),
+                   &l,
+                   e))
+        return false;
+    *out = l.rows;
+    *n = l.n;
+    return true;
+}
+
+bool book_alive(struct book *b, struct arena *a, struct book_row **out, size_t *n, struct err *e)
+{
+    struct list l = {.arena = a, .max = ALIVE_MAX};
+
+    if (!read_rows(b,
+                   BRIEF " WHERE state IN ('queued', 'processing') ORDER BY created_us, alert_id",
+                   NULL,
+                   0,
+                   &l,
+                   e))
+        return false;
+    *out = l.rows;
+    *n = l.n;
+    return true;
+}

@@ -1,0 +1,403 @@
+/* classic.c - the classic strategy: choose tools, go on choosing, analyse.
+ *
+ * Each model call is one prompt with all that is known, not a conversation. What a reply thought is
+ * taken off first, whoever marks it; then its JSON is read as tolerantly as it can be without
+ * guessing. An answer that cannot be read is asked for once more, with the reason; if that fails
+ * too, the analysis is told so in so many words.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/json_loose.h"
+#include "split/extract.h"
+
+#define CALLS_MAX 64 /* of one selection */
+
+/* What a selection came to. */
+struct selection {
+    struct point calls[CALLS_MAX]; /* without results */
+    size_t n;
+    bool more;     /* "continue" */
+    str reasoning; /* the member of that name */
+};
+
+/* ---- reading an answer ---- */
+
+static bool is_call(const struct json *doc, const struct json_node *v)
+{
+    return v->kind == JSON_OBJECT &&
+           (json_find(doc, v, STR("tool")) || json_find(doc, v, STR("tool_name")));
+}
+
+static bool is_list(const struct json *doc, const struct json_node *v)
+{
+    if (v->kind != JSON_ARRAY)
+        return false;
+    for (const struct json_node *c = json_first(doc, v); c; c = json_next(doc, v, c))
+        if (!is_call(doc, c))
+            return false;
+    return true;
+}
+
+static const struct json_node *list_in(const struct json *doc, const struct json_node *v)
+{
+    const struct json_node *list = json_find(doc, v, STR("tools"));
+
+    list = list ? list : json_find(doc, v, STR("tool_calls"));
+    return list && is_list(doc, list) ? list : NULL;
+}
+
+/* A list of calls, one call, or an object with the list. */
+static bool wanted_first(void *ctx, const struct json *doc)
+{
+    const struct json_node *root = json_root(doc);
+
+    (void)ctx;
+    return is_list(doc, root) || is_call(doc, root) ||
+           (root->kind == JSON_OBJECT && list_in(doc, root));
+}
+
+/* An object with "continue", or what the first selection is. */
+static bool wanted_next(void *ctx, const struct json *doc)
+{
+    const struct json_node *go = json_find(doc, json_root(doc), STR("continue"));
+
+    return (go && go->kind <= JSON_STRING) || wanted_first(ctx, doc);
+}
+
+static str text_at(const struct json *doc, const struct json_node *v, const char *key,
+                   const char *or_key, struct arena *a)
+{
+    const struct json_node *t = json_find(doc, v, str_c(key));
+    str s;
+
+    t = t ? t : json_find(doc, v, str_c(or_key));
+    return json_text(doc, t, a, &s) ? arena_dup(a, s) : STR("");
+}
+
+/* An object; one that was written as a text is taken too, anything else as it stands, for the tool
+ * to say what is wrong. */
+static str parameters_at(const struct json *doc, const struct json_node *v, struct arena *a)
+{
+    const struct json_node *p = json_find(doc, v, STR("parameters"));
+    str text;
+
+    p = p ? p : json_find(doc, v, STR("arguments"));
+    if (!p || p->kind == JSON_NULL)
+        return STR("{}");
+    if (json_text(doc, p, a, &text))
+        return text.n ? arena_dup(a, text) : STR("{}");
+    return arena_dup(a, json_raw(doc, p));
+}
+
+static void take_call(struct party *p, const struct json *doc, const struct json_node *v,
+                      struct selection *s)
+{
+    struct point *c = &s->calls[s->n];
+
+    if (s->n == CALLS_MAX)
+        return;
+    *c = (struct point){.server = text_at(doc, v, "server", "server_name", &p->arena),
+                        .tool = text_at(doc, v, "tool", "tool_name", &p->arena),
+                        .arguments = parameters_at(doc, v, &p->arena),
+                        .reason = text_at(doc, v, "reason", "reasoning", &p->arena),
+                        .result = STR("")};
+    s->n++;
+}
+
+static bool truth(const struct json *doc, const struct json_node *v, bool otherwise)
+{
+    static const char *const yes[] = {"true", "yes", "1", "True", "Yes"};
+    bool on;
+
+    if (!v)
+        return otherwise;
+    if (json_bool(v, &on))
+        return on;
+    for (size_t i = 0; i < COUNT_OF(yes); i++)
+        if (json_is(doc, v, str_c(yes[i])) || str_eq(json_raw(doc, v), str_c(yes[i])))
+            return true;
+    return false;
+}
+
+static void take(struct party *p, const struct json *doc, struct selection *s)
+{
+    const struct json_node *root = json_root(doc), *list = root;
+
+    *s = (struct selection){.reasoning = STR("")};
+    if (is_call(doc, root))
+        take_call(p, doc, root, s);
+    else if (root->kind == JSON_OBJECT)
+        list = list_in(doc, root);
+    if (list && list->kind == JSON_ARRAY)
+        for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
+            take_call(p, doc, c, s);
+    s->more = truth(doc, json_find(doc, root, STR("continue")), s->n > 0);
+    s->reasoning = text_at(doc, root, "reasoning", "reason", &p->arena);
+}
+
+/* What the gateway has not told from the answer is told here. */
+static str without_reasoning(struct party *p, const struct ask_reply *reply)
+{
+    struct split_extract x;
+
+    split_extract(reply->text, &p->arena, &x);
+    p->reasoning_seen = reply->reasoning.n ? reply->reasoning
+                        : x.has_reasoning  ? x.raw_reasoning
+                                           : STR("");
+    return x.final_response;
+}
+
+static bool read_answer(struct party *p, const struct ask_reply *reply, bool first,
+                        struct selection *s, struct err *e)
+{
+    str answer = without_reasoning(p, reply);
+    struct buf found;
+    struct json doc;
+    bool ok;
+
+    buf_init(&found, INCIDENT_TEXT_MAX);
+    json_init(&doc);
+    if (!answer.n)
+        ok = err_set(e, ERR_INPUT, "there is no answer behind the reasoning");
+    else
+        ok = json_loose(answer, first ? wanted_first : wanted_next, NULL, &found, e) &&
+             json_parse(&doc, buf_str(&found), e);
+    if (ok)
+        take(p, &doc, s);
+    json_release(&doc);
+    buf_release(&found);
+    return ok;
+}
+
+/* ---- asking ---- */
+
+enum asked { ASKED_OVER, ASKED_READ, ASKED_UNREAD };
+
+/* The prompt; if its answer cannot be read, the prompt and why, once. */
+static enum asked ask(struct party *p, struct buf *user, str system, bool first,
+                      struct selection *s)
+{
+    struct agent_prompt prompt = {.system = system,
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = !p->reasoning ? p->quiet : p->level};
+    struct ask_reply reply;
+    struct err e;
+
+    for (int i = 0; i < 2; i++) {
+        prompt.user = buf_str(user);
+        if (!agent_work_ask(p->work, &prompt, &reply))
+            return ASKED_OVER;
+        if (read_answer(p, &reply, first, s, &e))
+            return ASKED_READ;
+        if (i == 0)
+            prompt_again(user, reply.text, e.text);
+    }
+    party_note(p,
+               "The model was asked twice which tools to call, and its answers could not be read "
+               "(%s). %s",
+               e.text,
+               first ? "No tool was called." : "The investigation ended there.");
+    return ASKED_UNREAD;
+}
+
+/* ---- acting ---- */
+
+static bool made_before(const struct party *p, size_t n, const struct point *c)
+{
+    struct buf now, then;
+    bool same = false;
+
+    buf_init(&now, INCIDENT_TEXT_MAX);
+    buf_init(&then, INCIDENT_TEXT_MAX);
+    tool_canonical(&now, c->arguments);
+    for (size_t i = 0; i < n && !same; i++) {
+        const struct point *t = &p->points[i];
+
+        if (!str_eq(t->tool, c->tool) || !str_eq(t->server, c->server))
+            continue;
+        buf_reset(&then);
+        tool_canonical(&then, t->arguments);
+        same = str_eq(buf_str(&now), buf_str(&then));
+    }
+    buf_release(&now);
+    buf_release(&then);
+    return same;
+}
+
+/* What may still be called, names as the servers have them. False: a limit is reached. */
+static bool admit(struct party *p, struct selection *s, struct ask_call *calls, size_t *n)
+{
+    size_t from = p->point_count;
+
+    for (size_t i = 0; i < s->n; i++) {
+        struct point *c = &s->calls[i];
+        str name;
+
+        if (p->point_count >= p->agent->max_tool_calls ||
+            p->point_count >= p->agent->max_data_points || p->point_count >= INCIDENT_POINTS_MAX)
+            return false;
+        if (!party_tool(p, c->server, c->tool, &name))
+            name = c->tool.n ? c->tool : STR("none");
+        else if (mcp_toolset_find(p->set, name, &c->server, &c->tool))
+            c->server = arena_dup(&p->arena, c->server), c->tool = arena_dup(&p->arena, c->tool);
+        if (made_before(p, p->point_count, c))
+            continue;
+        calls[*n] = (struct ask_call){
+            arena_printf(&p->arena, "call-%zu", from + *n + 1), name, c->arguments};
+        p->points[p->point_count++] = *c;
+        ++*n;
+    }
+    return true;
+}
+
+enum acted { ACTED_OVER, ACTED_ALL, ACTED_LIMIT, ACTED_NOTHING };
+
+static enum acted act(struct party *p, struct selection *s)
+{
+    struct ask_call *calls = arena_zero(&p->arena, CALLS_MAX, sizeof *calls);
+    struct agent_done *done = arena_zero(&p->arena, CALLS_MAX, sizeof *done);
+    size_t n = 0, from = p->point_count;
+    bool all = admit(p, s, calls, &n);
+
+    p->step_at = from;
+    if (n && !agent_work_act(p->work, calls, n, done)) {
+        p->point_count = from;
+        return ACTED_OVER;
+    }
+    for (size_t i = 0; i < n; i++) {
+        p->points[from + i].ok = done[i].ok;
+        p->points[from + i].result = done[i].result;
+    }
+    return !all ? ACTED_LIMIT : n ? ACTED_ALL : ACTED_NOTHING;
+}
+
+/* ---- the whole ---- */
+
+/* Why it ended before the model said so: a code and words, "" if it did not. */
+struct early {
+    str reason, words;
+};
+
+static bool ends_early(struct early *out, str reason, str words)
+{
+    *out = (struct early){reason, words};
+    return true;
+}
+
+static void tell(struct party *p, const char *action, str reason, str observation)
+{
+    incident_step(p->in,
+                  &(struct incident_step){.stage = p->stage->name,
+                                          .agent = p->label,
+                                          .action = str_c(action),
+                                          .reason = reason,
+                                          .reasoning = p->reasoning_seen,
+                                          .observation = observation,
+                                          .ok = true});
+}
+
+/* One selection and its calls. False: it goes on. *over: the run is, whatever comes. */
+static bool round_ends(struct party *p, str system, unsigned i, struct selection *s, bool *over,
+                       struct early *early)
+{
+    enum asked asked;
+    enum acted acted;
+    struct buf user;
+
+    buf_init(&user, INCIDENT_TEXT_MAX);
+    if (i == 0)
+        prompt_select(p, &user);
+    else
+        prompt_iterate(p, i, &user);
+    asked = ask(p, &user, system, i == 0, s);
+    buf_release(&user);
+    *over = asked == ASKED_OVER;
+    if (asked != ASKED_READ)
+        return true;
+    p->why = s->reasoning;
+    if (!s->n || (i > 0 && !s->more)) {
+        tell(p, "conclude", s->reasoning, STR(""));
+        return true;
+    }
+    acted = act(p, s);
+    *over = acted == ACTED_OVER;
+    if (acted == ACTED_LIMIT) {
+        bool calls = p->agent->max_tool_calls <= p->agent->max_data_points;
+
+        return ends_early(early,
+                          calls ? STR("max_tool_calls_reached") : STR("max_data_points_reached"),
+                          arena_printf(&p->arena,
+                                       "the limit of %u %s is reached",
+                                       calls ? p->agent->max_tool_calls : p->agent->max_data_points,
+                                       calls ? "tool calls" : "data points"));
+    }
+    return *over || acted == ACTED_NOTHING; /* or it asks for what it has */
+}
+
+/* False: there is nothing to be concluded. */
+static bool investigate(struct party *p, str system, struct early *early)
+{
+    struct selection *s = arena_zero(&p->arena, 1, sizeof *s);
+    bool over = false;
+
+    if (!toolbox_count(p->box)) {
+        party_note(p, "There were no tools, so no facts could be gathered.");
+        return true;
+    }
+    for (unsigned i = 0; i <= p->agent->iterations; i++) {
+        if (!agent_work_within(p->work))
+            return p->result.end == AGENT_STOPPED &&
+                   ends_early(early, p->result.reason, p->result.detail);
+        if (round_ends(p, system, i, s, &over, early))
+            return !over;
+    }
+    return ends_early(
+        early,
+        STR("max_iterations_reached"),
+        arena_printf(&p->arena, "the limit of %u rounds is reached", p->agent->iterations));
+}
+
+static void conclude(struct party *p, str system, const struct early *early)
+{
+    struct agent_prompt prompt = {
+        .system = system, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
+    struct split_extract x;
+    struct ask_reply reply;
+    struct buf user;
+
+    buf_init(&user, INCIDENT_TEXT_MAX);
+    if (early->reason.n)
+        prompt_partial(p, early->words, &user);
+    else
+        prompt_analysis(p, &user);
+    prompt.user = buf_str(&user);
+    p->why = STR("");
+    if (early->reason.n)
+        party_note(p, "The investigation ended early: " STR_FMT ".", STR_ARG(early->words));
+    if (agent_work_ask(p->work, &prompt, &reply)) {
+        split_extract(reply.text, &p->arena, &x);
+        p->reasoning_seen = reply.reasoning.n ? reply.reasoning : x.raw_reasoning;
+        p->result.end = early->reason.n ? AGENT_STOPPED : AGENT_FINISHED;
+        p->result.text = x.final_response.n ? x.final_response : str_trim(reply.text);
+        p->result.reason = early->reason;
+        p->result.detail = early->words;
+        tell(p, "analysis", STR(""), p->result.text);
+    }
+    buf_release(&user);
+}
+
+void classic_work(struct party *p)
+{
+    struct early early = {STR(""), STR("")};
+    struct buf text;
+    str system;
+
+    p->points = arena_zero(&p->arena, p->agent->max_tool_calls + CALLS_MAX, sizeof *p->points);
+    buf_init(&text, INCIDENT_TEXT_MAX);
+    prompt_system(p, &text);
+    system = arena_dup(&p->arena, buf_str(&text));
+    buf_release(&text);
+    if (investigate(p, system, &early))
+        conclude(p, system, &early);
+}

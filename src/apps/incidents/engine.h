@@ -1,0 +1,202 @@
+/* engine.h - an investigation as its own files see it.
+ *
+ *   run.c       from the options to the report: runbook, tools, stages, summary, the record
+ *   stage.c     the agents of a stage, side by side, and what is made of their findings
+ *   party.c     one agent at work: its tools, its run, its strategy
+ *   classic.c   selection, iterations, analysis
+ *   lens.c      what a model sees of a conversation with tools (native, react)
+ *   react.c     Thought, Action, Action Input as text
+ *   prompt.c    every word that a model is told
+ *   servers.c   the MCP servers of an investigation
+ *   runbook.c   runbooks from the folder or from an allowed address
+ *   report.c    the report
+ *   input.c     options as JSON and back; how far it is
+ *   chat.c      questions afterwards
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "agent/mcp_tools.h"
+#include "agent/work.h"
+#include "apps/incidents/setup.h"
+
+#define INCIDENT_ARENA ((size_t)1 << 30) /* of one agent at work */
+#define INCIDENT_TEXT_MAX ((size_t)16 << 20)
+#define INCIDENT_NOTES_MAX 32
+#define INCIDENT_POINTS_MAX 4096
+/* In every request: who watches sees it being thought, and a reply that stalls is noticed. */
+#define INCIDENT_EXTRA "\"stream\":true"
+
+struct servers;
+
+/* One investigation. */
+struct incident {
+    const struct incident_options *o; /* told */
+    struct incident_options told;     /* as the caller has them, but what must be masked is */
+    const struct incident_chain *chain;
+    const struct config *config;
+    struct arena *arena; /* the caller's: on its thread only */
+    str session, model;
+    struct agent_ask ask;
+    struct servers *servers;
+    str runbook, runbook_note; /* the text, and what is to be said of it; or "" */
+    const struct mask *mask;
+    uint64_t timeout_ms;
+    uint64_t soft_ns; /* monotonic: from then on agents conclude with what they have */
+
+    pthread_t watcher;
+    bool watched;
+    _Atomic bool stop, ending, overdue; /* stop: cancelled, left or overdue */
+    pthread_mutex_t lock;               /* of what is told to the caller */
+    int percent;
+};
+
+/* A call to a tool as it was decided and made. */
+struct point {
+    str server, tool; /* as the server has them; server "": not known */
+    str arguments;    /* JSON */
+    str reason;
+    str result; /* whole */
+    bool ok;
+};
+
+/* One agent at work; all texts in its own arena. */
+struct party {
+    struct incident *in;
+    const struct incident_stage *stage;
+    const struct incident_agent *agent;
+    str label, run;
+    str earlier; /* what stages before this one found; or "" */
+    enum incident_strategy strategy;
+    bool reasoning;      /* is asked for */
+    str level;           /* or "": asked for by the prompt */
+    str quiet;           /* level of calls that are not to reason by prompt: "none" or "" */
+    struct arena arena;  /* until the investigation ends */
+    struct toolbox *box; /* NULL once it is done */
+    struct mcp_toolset *set;
+    struct agent_work *work;    /* of the classic strategy */
+    struct agent_result result; /* the run's */
+    struct point *points;
+    size_t point_count;
+    str notes[INCIDENT_NOTES_MAX]; /* what a reader must know of how it went */
+    size_t note_count;
+    str why;            /* of the decisions that are told next; or "" */
+    size_t step_at;     /* the point that the next step is about (classic) */
+    str reasoning_seen; /* of the last reply */
+    bool broken;        /* the log failed: err says why */
+    struct err err;
+};
+
+/* ---- run.c ---- */
+
+bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
+                      struct err *e) MUST_USE;
+/* From here on `stop` is set when it is to be; until the unwatch. */
+void incident_watch(struct incident *in);
+void incident_unwatch(struct incident *in);
+void incident_tell(struct incident *in, int percent, str step, str agent);
+void incident_step(struct incident *in, const struct incident_step *s);
+/* A run of this investigation: what all of them have in common. */
+struct agent_options incident_agent_options(struct incident *in, str run);
+
+/* ---- stage.c ---- */
+
+struct stage_result {
+    struct party *parties;
+    size_t party_count;
+    struct party *synthesis; /* or NULL */
+    str text;                /* what the stage found */
+    bool ok, left, broken;   /* broken: err */
+    str reason, error;       /* of one that is not ok */
+    struct err err;
+};
+
+void stage_run(struct incident *in, size_t index, str earlier, struct stage_result *out);
+void stage_release(struct stage_result *r);
+
+/* ---- party.c ---- */
+
+/* Until there is a result, or it is broken. */
+void party_work(struct party *p);
+bool party_ok(const struct party *p);
+void party_note(struct party *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
+bool party_tool(const struct party *p, str server, str tool, str *name) MUST_USE;
+/* A model call of its own with this prompt, logged under `run`; the reply's text. */
+void party_single(struct party *p, str system, str user);
+
+/* ---- the strategies ---- */
+
+void classic_work(struct party *p);
+/* The conversation as the strategy wants the model to see it. */
+struct agent_ask lens_ask(struct party *p);
+
+/* ---- prompt.c ---- */
+
+/* Text from outside between marks that it cannot close; cut to size_max with a note (0: whole). */
+void prompt_data(struct buf *out, const char *name, str text, size_t size_max);
+void prompt_system(const struct party *p, struct buf *out);
+void prompt_select(const struct party *p, struct buf *out);
+void prompt_iterate(const struct party *p, unsigned iteration, struct buf *out);
+void prompt_analysis(const struct party *p, struct buf *out);
+void prompt_partial(const struct party *p, str why, struct buf *out);
+/* Behind a prompt whose answer could not be read. */
+void prompt_again(struct buf *out, str answer, const char *why);
+void prompt_loop(const struct party *p, struct buf *out);
+void prompt_react_tools(struct buf *out, str tools);
+void prompt_synthesis(struct incident *in, const struct incident_stage *t,
+                      const struct stage_result *r, struct buf *out);
+void prompt_summary(struct incident *in, str analysis, struct buf *out);
+void prompt_chat(struct incident *in, str report, str said, str question, struct buf *out);
+/* How many bytes each of n texts may have so that all fit in total. */
+size_t prompt_share(const size_t *sizes, size_t n, size_t total);
+
+/* ---- react.c ---- */
+
+struct react_reply {
+    str thought, action, input; /* input: JSON if it could be read as such, else as it stands */
+    str answer;
+    bool has_action, has_answer;
+};
+
+/* Texts are spans of what was said, or in the arena. */
+void react_read(str said, struct arena *a, struct react_reply *out);
+
+/* ---- servers.c ---- */
+
+/* Clients for the servers of the chain; nothing is connected yet. */
+struct servers *servers_new(struct incident *in);
+void servers_free(struct servers *s);
+/* {"SERVER": {"tools": [...]} or {"error": "..."}}: asks all of them. */
+bool servers_list(void *servers, struct buf *out, struct err *e);
+/* What servers_list gave, now or before a restart. */
+void servers_listed(struct servers *s, str json);
+/* The tools of the agent's servers into its box. */
+bool servers_add(struct servers *s, struct party *p, struct err *e) MUST_USE;
+/* What a prompt is told of the tools: [{"server", "tool", "description", "parameters"}]; out is
+ * empty before. */
+void servers_write(const struct servers *s, const struct party *p, struct buf *out);
+str servers_instructions(const struct servers *s, const struct party *p, struct arena *a);
+
+/* ---- runbook.c ---- */
+
+struct runbook_source {
+    const char *folder; /* or "" */
+    str name;           /* a file in it or a URL */
+    const str *domains;
+    size_t domain_count;
+    const char *ca_file; /* or NULL */
+};
+
+bool runbook_read(void *runbook_source, struct buf *out, struct err *e);
+bool runbook_is_url(str name);
+/* https://github.com/O/R/blob/REF/PATH as the address of the file itself; others as they are. */
+str runbook_raw_url(str url, struct arena *a);
+
+/* ---- report.c ---- */
+
+void report_write(struct incident *in, const struct stage_result *stages, size_t n,
+                  struct incident_report *out);

@@ -1,0 +1,53 @@
+/* intake.h - the application while it is open, and its routes.
+ *
+ *   app.c      the row: its routes, and the engine it is opened with
+ *   open.c     opened, closed; who watches is told
+ *   intake.c   POST /alerts
+ *   status.c   what became of them, for whoever asks
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/queue.h"
+
+struct incidents {
+    const struct app_host *host;
+    struct setup *held; /* the configuration it was opened with */
+    const struct config_incidents *config;
+    struct incident_setup *setup;
+    const char *const *types; /* known ones, NULL behind the last */
+    struct book *book;
+    struct queue *queue;
+    struct queue_engine engine;
+    bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
+                 struct err *e);
+};
+
+/* What works on the alerts; `setup` and `types` are lent. */
+struct incidents_engine {
+    struct queue_engine engine;
+    bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
+                 struct err *e);
+    struct incident_setup *setup;
+    const char *const *types;
+};
+bool incidents_open(const struct app_host *h, const struct incidents_engine *engine,
+                    struct incidents **out, struct err *e) MUST_USE;
+void incidents_close(struct incidents *in);
+
+/* Where alerts go whose type nobody takes, if they come from Alertmanager: as configured, else
+ * "kubernetes", else the first there is. */
+str incidents_default_type(const struct incidents *in);
+bool incidents_knows(const struct incidents *in, str alert_type);
+
+/* intake.c */
+void intake_alert(void *app, const struct app_request *q, struct app_reply *r);
+
+/* status.c */
+void status_types(void *app, const struct app_request *q, struct app_reply *r);
+void status_processing(void *app, const struct app_request *q, struct app_reply *r);
+void status_list(void *app, const struct app_request *q, struct app_reply *r);
+void status_one(void *app, const struct app_request *q, struct app_reply *r);
+void status_cancel(void *app, const struct app_request *q, struct app_reply *r);
+void status_chat(void *app, const struct app_request *q, struct app_reply *r);

@@ -1,0 +1,124 @@
+/* open.c - the application, opened on an engine and told of to those who watch.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/intake.h"
+#include "apps/incidents/status.h"
+
+#define TOLD_MAX 200 /* alerts whose last state is told again after a start, for who watches */
+
+bool incidents_knows(const struct incidents *in, str alert_type)
+{
+    const char *const *servers;
+    str agent;
+
+    return alert_type.n && in->engine.assigned(in->setup, alert_type, &agent, &servers);
+}
+
+str incidents_default_type(const struct incidents *in)
+{
+    str told = in->config->default_type;
+
+    if (incidents_knows(in, told))
+        return told;
+    if (incidents_knows(in, STR("kubernetes")))
+        return STR("kubernetes");
+    return in->types[0] ? str_c(in->types[0]) : STR("kubernetes");
+}
+
+static void on_change(void *ctx, const struct book_row *row)
+{
+    struct incidents *in = ctx;
+    const char *const *servers = NULL;
+    struct buf out, brief;
+    struct json_out o;
+    str agent;
+
+    if (!in->host->gateway->hub)
+        return;
+    if (!in->engine.assigned(in->setup, row->alert_type, &agent, &servers))
+        servers = NULL;
+    buf_init(&out, (size_t)64 << 20);
+    json_out_init(&o, &out);
+    status_write(&o, row, servers);
+    buf_init(&brief, (size_t)1 << 20);
+    json_out_init(&o, &brief);
+    json_out_object(&o);
+    status_brief(&o, row, servers);
+    json_out_end(&o);
+    hub_alert(in->host->gateway->hub,
+              row->id,
+              row->key,
+              buf_str(&out),
+              str_slice(buf_str(&brief), 1, brief.n ? brief.n - 1 : 0));
+    buf_release(&brief);
+    buf_release(&out);
+}
+
+/* Whoever watches an alert that ended before this process began is told how. */
+static bool tell_old(struct incidents *in, struct err *e)
+{
+    struct book_filter f = {.all = true,
+                            .key = STR(""),
+                            .state = STR(""),
+                            .alert_type = STR(""),
+                            .before = STR(""),
+                            .count_max = TOLD_MAX};
+    struct book_row *rows, row;
+    struct arena a;
+    size_t n;
+    bool ok;
+
+    arena_init(&a, (size_t)1 << 30);
+    ok = book_list(in->book, &f, &a, &rows, &n, e);
+    for (size_t i = ok ? n : 0; i-- > 0;)
+        if (rows[i].completed_us >= 0 && book_get(in->book, rows[i].id, &a, &row, e))
+            on_change(in, &row);
+    arena_release(&a);
+    return ok;
+}
+
+static bool start(struct incidents *in, struct err *e)
+{
+    struct queue_options o = {.host = in->host,
+                              .setup = in->setup,
+                              .engine = &in->engine,
+                              .model = in->config->model,
+                              .running_max = in->config->max_concurrent,
+                              .waiting_max = in->config->max_queue,
+                              .timeout_ms = in->config->timeout_ms,
+                              .on_change = on_change,
+                              .ctx = in};
+
+    if (!book_open(in->held->config->store_url, &in->book, e) || !tell_old(in, e))
+        return false;
+    o.book = in->book;
+    return queue_open(&o, &in->queue, e);
+}
+
+bool incidents_open(const struct app_host *h, const struct incidents_engine *engine,
+                    struct incidents **out, struct err *e)
+{
+    struct incidents *in = base_alloc(sizeof *in);
+
+    *in = (struct incidents){.host = h, .held = gateway_setup(h->gateway)};
+    in->config = &in->held->config->incidents;
+    in->engine = engine->engine;
+    in->chat = engine->chat;
+    in->setup = engine->setup;
+    in->types = engine->types;
+    if (start(in, e)) {
+        *out = in;
+        return true;
+    }
+    incidents_close(in);
+    return false;
+}
+
+void incidents_close(struct incidents *in)
+{
+    queue_close(in->queue);
+    book_close(in->book);
+    setup_release(in->held);
+    free(in);
+}

@@ -1,0 +1,404 @@
+/* queue.c - see queue.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/queue_in.h"
+
+#include "base/log.h"
+#include "mask/mask.h"
+
+#define ENTRY_ARENA ((size_t)1 << 20)
+#define OPEN_ARENA ((size_t)1 << 30)
+#define TEXT_MAX ((size_t)64 << 10)
+#define ALIVE_MAX ((size_t)200000)
+
+int64_t queue_now_us(const struct queue *q)
+{
+    return clock_wall_ms(q->o.host->clock) * 1000;
+}
+
+/* ---- entries ---- */
+
+void list_add(struct list *l, struct entry *n)
+{
+    n->prev = l->last;
+    n->next = NULL;
+    *(l->last ? &l->last->next : &l->first) = n;
+    l->last = n;
+    l->n++;
+}
+
+void list_take(struct list *l, struct entry *n)
+{
+    *(n->prev ? &n->prev->next : &l->first) = n->next;
+    *(n->next ? &n->next->prev : &l->last) = n->prev;
+    n->next = n->prev = NULL;
+    l->n--;
+}
+
+static str name_of(struct arena *a, str key, str digest)
+{
+    return arena_join(a, digest, STR(" "), key);
+}
+
+struct entry *queue_enter(struct queue *q, const struct book_row *row)
+{
+    struct entry *n = base_alloc(sizeof *n);
+    struct book_row *r = &n->row;
+    struct err e;
+
+    memset(n, 0, sizeof *n);
+    arena_init(&n->arena, ENTRY_ARENA);
+    buf_init(&n->step, TEXT_MAX);
+    buf_init(&n->agent, TEXT_MAX);
+    *r = *row;
+    for (str *const *t = (str *const[]){&r->id,
+                                        &r->session,
+                                        &r->digest,
+                                        &r->key,
+                                        &r->alert_type,
+                                        &r->severity,
+                                        &r->environment,
+                                        &r->runbook,
+                                        &r->agent,
+                                        NULL};
+         *t;
+         t++)
+        **t = arena_dup(&n->arena, **t);
+    r->state = str_eq(row->state, STR("processing")) ? STR("processing") : STR("queued");
+    r->data = r->report = r->error = r->reason = r->stages = STR("");
+    buf_add(&n->step, row->step);
+    buf_add(&n->agent, row->current_agent);
+    r->step = buf_str(&n->step);
+    r->current_agent = buf_str(&n->agent);
+    n->name = name_of(&n->arena, r->key, r->digest);
+    if (!map_set(&q->ids, r->id, MAP_PTR(n), &e) || !map_set(&q->names, n->name, MAP_PTR(n), &e))
+        base_die("the queue has more than %zu alerts", ALIVE_MAX);
+    list_add(&q->waiting, n);
+    return n;
+}
+
+void queue_drop(struct queue *q, struct entry *n)
+{
+    map_remove(&q->ids, n->row.id);
+    map_remove(&q->names, n->name);
+    list_take(n->running ? &q->running : &q->waiting, n);
+    buf_release(&n->step);
+    buf_release(&n->agent);
+    arena_release(&n->arena);
+    free(n);
+    if (!q->waiting.n && !q->running.n)
+        pthread_cond_broadcast(&q->calm);
+}
+
+void queue_changed(struct queue *q, struct entry *n, bool durable, str report)
+{
+    struct book_row row;
+    struct err e;
+
+    n->row.updated_us = queue_now_us(q);
+    n->row.step = buf_str(&n->step);
+    n->row.current_agent = buf_str(&n->agent);
+    row = n->row;
+    row.report = report;
+    if (!book_put(q->o.book, &row, durable, &e))
+        log_error("an alert's state is not stored", LOG_STR("alert", row.id), LOG_ERR(&e));
+    if (q->o.on_change)
+        q->o.on_change(q->o.ctx, &row);
+}
+
+/* ---- coming in ---- */
+
+static struct entry *alive(struct queue *q, struct arena *a, str key, const struct alert *alert)
+{
+    struct map_entry *found = map_find(&q->names, name_of(a, key, str_c(alert->digest)));
+
+    return found ? found->value.ptr : NULL;
+}
+
+static const struct queue_item *same_before(const struct queue_item *items, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (!items[k].skip && !items[k].duplicate &&
+            strcmp(items[k].alert->digest, items[i].alert->digest) == 0)
+            return &items[k];
+    return NULL;
+}
+
+/* Which of them are there already; the others get an id. Returns how many are new. */
+static size_t sort_out(struct queue *q, struct arena *a, str key, struct queue_item *items,
+                       size_t n)
+{
+    size_t fresh = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct queue_item *before;
+        struct entry *there;
+
+        if (items[i].skip)
+            continue;
+        there = alive(q, a, key, items[i].alert);
+        before = there ? NULL : same_before(items, i);
+        items[i].duplicate = there || before;
+        if (there)
+            (void)snprintf(items[i].id, RAND_ID_SIZE, STR_FMT, STR_ARG(there->row.id));
+        else if (before)
+            memcpy(items[i].id, before->id, RAND_ID_SIZE);
+        else
+            (void)rand_id(&q->new_ids, items[i].id);
+        fresh += !items[i].duplicate;
+    }
+    return fresh;
+}
+
+str queue_masked(struct queue *q, struct arena *a, str data)
+{
+    struct setup *setup = gateway_setup(q->o.host->gateway);
+    struct buf out;
+
+    buf_init(&out, 4 * data.n + 65536);
+    if (setup->mask && data.n && mask_json(setup->mask, data, &out, NULL))
+        data = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    setup_release(setup);
+    return data;
+}
+
+static struct book_row row_of(struct queue *q, str key, const struct queue_item *item,
+                              struct arena *a, int64_t now_us)
+{
+    const struct alert *alert = item->alert;
+    const char *const *servers;
+    struct book_row row = {.id = str_c(item->id),
+                           .session = str_c(item->id),
+                           .digest = str_c(alert->digest),
+                           .key = key,
+                           .state = STR("queued"),
+                           .alert_type = alert->alert_type,
+                           .severity = alert->severity,
+                           .environment = alert->environment,
+                           .runbook = alert->runbook,
+                           .data = queue_masked(q, a, alert->data),
+                           .agent = STR(""),
+                           .step = STR("waiting for its turn"),
+                           .current_agent = STR(""),
+                           .timestamp_us = alert->timestamp_us,
+                           .created_us = now_us,
+                           .updated_us = now_us,
+                           .started_us = -1,
+                           .completed_us = -1};
+
+    if (!q->o.engine->assigned(q->o.setup, alert->alert_type, &row.agent, &servers))
+        row.agent = STR("");
+    return row;
+}
+
+/* On disk first, then in the queue: the queue is locked. */
+static bool take(struct queue *q, str key, struct queue_item *items, size_t n, size_t fresh,
+                 struct arena *a, struct err *e)
+{
+    struct book_row *rows = arena_zero(a, fresh + 1, sizeof *rows);
+    int64_t now_us = queue_now_us(q);
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!items[i].skip && !items[i].duplicate)
+            rows[count++] = row_of(q, key, &items[i], a, now_us);
+    if (!book_add(q->o.book, rows, count, e))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        (void)queue_enter(q, &rows[i]);
+        queue_tell_session(q, &rows[i], rows[i].data);
+        if (q->o.on_change)
+            q->o.on_change(q->o.ctx, &rows[i]);
+        queue_hire(q);
+    }
+    return true;
+}
+
+bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, struct err *e)
+{
+    size_t fresh, room, places = (size_t)q->o.running_max + q->o.waiting_max;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, OPEN_ARENA);
+    pthread_mutex_lock(&q->lock);
+    fresh = sort_out(q, &a, key, items, n);
+    room = q->waiting.n + q->running.n;
+    room = room < places ? places - room : 0;
+    if (q->stop)
+        ok = err_set(e, ERR_SYSTEM, "the gateway is going down");
+    else if (fresh > room)
+        ok = err_set(e,
+                     ERR_LIMIT,
+                     "the queue is full: %zu alerts wait and %zu are worked on, and %zu more do "
+                     "not fit (max_queue_size %u, max_concurrent_alerts %u)",
+                     q->waiting.n,
+                     q->running.n,
+                     fresh,
+                     q->o.waiting_max,
+                     q->o.running_max);
+    else
+        ok = fresh == 0 || take(q, key, items, n, fresh, &a, e);
+    pthread_mutex_unlock(&q->lock);
+    arena_release(&a);
+    return ok;
+}
+
+/* ---- cancelling ---- */
+
+static void cancel_waiting(struct queue *q, struct entry *n)
+{
+    n->row.state = STR("cancelled");
+    n->row.error = STR("cancelled before it was begun");
+    n->row.reason = STR("cancelled");
+    n->row.cancelled = true;
+    n->row.completed_us = queue_now_us(q);
+    buf_reset(&n->step);
+    buf_add(&n->step, STR("cancelled"));
+    queue_changed(q, n, true, STR(""));
+    queue_tell_session(q, &n->row, STR(""));
+    queue_drop(q, n);
+}
+
+static void cancel_running(struct queue *q, struct entry *n)
+{
+    n->row.cancelled = true;
+    buf_reset(&n->step);
+    buf_add(&n->step, STR("cancelling"));
+    queue_changed(q, n, true, STR(""));
+    atomic_store(&n->cancel, true);
+}
+
+bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row, struct err *e)
+{
+    struct map_entry *found;
+
+    pthread_mutex_lock(&q->lock);
+    found = map_find(&q->ids, id);
+    if (found && ((struct entry *)found->value.ptr)->running)
+        cancel_running(q, found->value.ptr);
+    else if (found)
+        cancel_waiting(q, found->value.ptr);
+    pthread_mutex_unlock(&q->lock);
+    if (!book_get(q->o.book, id, a, row, e))
+        return false;
+    return found ||
+           err_set(
+               e, ERR_INPUT, "the alert has ended already: it is " STR_FMT, STR_ARG(row->state));
+}
+
+/* ---- life ---- */
+
+/* Those that were worked on come first, as they did before. */
+static bool take_up(struct queue *q, struct err *e)
+{
+    struct book_row *rows;
+    struct entry *n;
+    struct arena a;
+    size_t count;
+    bool ok;
+
+    arena_init(&a, OPEN_ARENA);
+    ok = book_alive(q->o.book, &a, &rows, &count, e);
+    for (int queued = 0; ok && queued < 2; queued++)
+        for (size_t i = 0; i < count && q->waiting.n < ALIVE_MAX; i++) {
+            if (str_eq(rows[i].state, STR("queued")) != queued)
+                continue;
+            n = queue_enter(q, &rows[i]);
+            if (rows[i].cancelled) {
+                cancel_waiting(q, n);
+                continue;
+            }
+            log_info("an alert goes on", LOG_STR("alert", rows[i].id));
+            queue_changed(q, n, false, STR(""));
+            queue_hire(q);
+        }
+    arena_release(&a);
+    return ok;
+}
+
+bool queue_open(const struct queue_options *o, struct queue **out, struct err *e)
+{
+    struct queue *q = base_alloc(sizeof *q);
+    bool ok;
+
+    assert(o->running_max >= 1 && o->running_max <= QUEUE_WORKERS_MAX);
+    memset(q, 0, sizeof *q);
+    q->o = *o;
+    q->host = *o->host;
+    q->host.leave = &q->leave;
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->work, NULL);
+    pthread_cond_init(&q->keep, NULL);
+    pthread_cond_init(&q->calm, NULL);
+    map_init(&q->ids, NULL, ALIVE_MAX);
+    map_init(&q->names, NULL, ALIVE_MAX);
+    rand_ids_init(&q->new_ids, o->host->clock);
+    queue_start(q);
+    pthread_mutex_lock(&q->lock);
+    ok = take_up(q, e);
+    pthread_mutex_unlock(&q->lock);
+    if (ok)
+        *out = q;
+    else
+        queue_close(q);
+    return ok;
+}
+
+void queue_close(struct queue *q)
+{
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->stop = true;
+    atomic_store(&q->leave, true);
+    for (struct entry *n = q->running.first; n; n = n->next)
+        atomic_store(&n->cancel, true); /* with `leave`: it is left, not ended */
+    pthread_cond_broadcast(&q->work);
+    pthread_cond_broadcast(&q->keep);
+    pthread_mutex_unlock(&q->lock);
+    for (size_t i = 0; i < q->worker_count; i++)
+        pthread_join(q->workers[i], NULL);
+    pthread_join(q->keeper, NULL);
+    while (q->waiting.first)
+        queue_drop(q, q->waiting.first);
+    assert(!q->running.n);
+    map_release(&q->ids);
+    map_release(&q->names);
+    rand_ids_release(&q->new_ids);
+    pthread_mutex_destroy(&q->lock);
+    pthread_cond_destroy(&q->work);
+    pthread_cond_destroy(&q->keep);
+    pthread_cond_destroy(&q->calm);
+    free(q);
+}
+
+void queue_counts(struct queue *q, struct queue_counts *out)
+{
+    pthread_mutex_lock(&q->lock);
+    *out = (struct queue_counts){q->waiting.n, q->running.n};
+    pthread_mutex_unlock(&q->lock);
+}
+
+bool queue_wait(struct queue *q, unsigned timeout_ms)
+{
+    struct timespec until;
+    int rc = 0;
+    bool calm;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&q->lock);
+    while (rc == 0 && (q->waiting.n || q->running.n))
+        rc = pthread_cond_timedwait(&q->calm, &q->lock, &until);
+    calm = !q->waiting.n && !q->running.n;
+    pthread_mutex_unlock(&q->lock);
+    return calm;
+}

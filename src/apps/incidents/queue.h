@@ -1,0 +1,78 @@
+/* queue.h - alerts wait, are worked on, and end: so many at once and no more.
+ *
+ *     struct queue *q;
+ *     if (!queue_open(&options, &q, e)) ...          what an earlier process left goes on
+ *     queue_add(q, key, items, n, e)                 on disk when it returns; ERR_LIMIT: it is full
+ *     queue_cancel(q, id, &row, e)                   at any state
+ *     queue_close(q);                                what runs is left, to go on at the next start
+ *
+ *     queued --claimed--> processing --> completed | error | cancelled
+ *        `------------------------------------------------^
+ *
+ * Promises:
+ *   - Room and entry are one step under one lock, and so are the free place and the claim: neither
+ *     limit is ever exceeded, however many ask.
+ *   - Of a list all are taken or none.
+ *   - An alert that is alive is not taken a second time: who sends it again is told the first's id,
+ *     also after a restart.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/alert.h"
+#include "apps/incidents/book.h"
+#include "apps/incidents/incident.h"
+#include "base/rand.h"
+
+/* Who does the work: incident.h, or a stand-in. */
+struct queue_engine {
+    bool (*run)(const struct incident_options *o, struct arena *a, struct incident_report *out,
+                struct err *e);
+    bool (*assigned)(const struct incident_setup *s, str alert_type, str *agent,
+                     const char *const **servers);
+    bool (*stages)(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
+                   struct buf *out, struct err *e);
+};
+
+struct queue_options {
+    const struct app_host *host;
+    const struct incident_setup *setup;
+    const struct queue_engine *engine;
+    struct book *book; /* lent */
+    str model;
+    unsigned running_max, waiting_max;
+    uint64_t timeout_ms; /* of one alert, from when it is claimed */
+    /* At each change, in order; under the queue's lock, so it may not ask the queue. May be NULL.
+     */
+    void (*on_change)(void *ctx, const struct book_row *row);
+    void *ctx;
+};
+
+struct queue;
+
+bool queue_open(const struct queue_options *o, struct queue **out, struct err *e) MUST_USE;
+void queue_close(struct queue *q); /* NULL: nothing */
+
+struct queue_item {
+    const struct alert *alert;
+    bool skip;             /* is not taken */
+    bool duplicate;        /* out: another one is alive, and this is its id */
+    char id[RAND_ID_SIZE]; /* out */
+};
+
+/* ERR_LIMIT: not all of them fit, and none was taken. */
+bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n,
+               struct err *e) MUST_USE;
+
+/* How it stands afterwards is in *row: cancelled, or processing with `cancelled` set, which ends
+ * soon. ERR_INPUT: it had ended before. ERR_NOT_FOUND. */
+bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row,
+                  struct err *e) MUST_USE;
+
+struct queue_counts {
+    size_t waiting, running;
+};
+void queue_counts(struct queue *q, struct queue_counts *out);
+/* Until nothing waits or runs any more; false after timeout_ms. For tests and commands. */
+bool queue_wait(struct queue *q, unsigned timeout_ms) MUST_USE;

@@ -1,0 +1,65 @@
+/* queue_in.h - what the files of the queue share.
+ *
+ *   queue.c        who comes in, who is told, who is cancelled
+ *   queue_work.c   who is claimed, and what comes of it
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/queue.h"
+#include "base/map.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define QUEUE_WORKERS_MAX 256
+
+/* An alert that is alive. Its row is without data and report. */
+struct entry {
+    struct entry *next, *prev; /* of those that wait, or of those that run */
+    struct book_row row;       /* its texts in the arena, but those below */
+    struct arena arena;
+    str name; /* key and digest: what it is told apart by */
+    struct buf step, agent;
+    bool running, timed_out;
+    uint64_t deadline_ns;
+    _Atomic bool cancel;
+};
+
+struct list {
+    struct entry *first, *last;
+    size_t n;
+};
+
+struct queue {
+    struct queue_options o;
+    struct app_host host; /* as given, but with a `leave` of our own */
+    _Atomic bool leave;
+    pthread_mutex_t lock;
+    pthread_cond_t work, keep, calm;
+    struct map ids, names; /* of struct entry */
+    struct list waiting, running;
+    pthread_t workers[QUEUE_WORKERS_MAX], keeper;
+    size_t worker_count, idle;
+    bool stop;
+    struct rand_ids new_ids;
+};
+
+/* queue.c; the queue is locked */
+struct entry *queue_enter(struct queue *q, const struct book_row *row);
+void queue_drop(struct queue *q, struct entry *n);
+void list_add(struct list *l, struct entry *n);
+void list_take(struct list *l, struct entry *n);
+/* Put down and told. Trouble with the book is logged: the work goes on. */
+void queue_changed(struct queue *q, struct entry *n, bool durable, str report);
+int64_t queue_now_us(const struct queue *q);
+/* What is kept is masked as everything else that is; in the arena if it had to be. */
+str queue_masked(struct queue *q, struct arena *a, str data);
+
+/* queue_work.c */
+void queue_start(struct queue *q); /* the keeper */
+void queue_hire(struct queue *q);  /* locked: somebody to take the next one, if there may be */
+void *queue_worker(void *queue);
+/* What the record of sessions is told of it. */
+void queue_tell_session(struct queue *q, const struct book_row *row, str data);

@@ -1,0 +1,331 @@
+/* queue_work.c - alerts are claimed, worked on, and what came of them is put down.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/queue_in.h"
+
+#include "apps/incidents/status.h"
+
+#define RUN_ARENA ((size_t)512 << 20)
+#define REPORT_MAX ((size_t)64 << 20)
+#define KEEP_MS 50 /* how often deadlines are looked at while something runs */
+
+/* ---- what the record of sessions is told ---- */
+
+static const struct {
+    const char *state, *session;
+} states[] = {
+    {"queued", "pending"},
+    {"processing", "in_progress"},
+    {"completed", "completed"},
+    {"error", "failed"},
+    {"cancelled", "failed"},
+};
+
+static void write_metadata(struct buf *out, const struct book_row *row)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("severity"));
+    json_out_str(&o, row->severity);
+    json_out_key(&o, STR("environment"));
+    json_out_str(&o, row->environment);
+    json_out_key(&o, STR("runbook"));
+    json_out_str(&o, row->runbook);
+    json_out_key(&o, STR("agent"));
+    json_out_str(&o, row->agent);
+    json_out_key(&o, STR("alert_timestamp_us"));
+    json_out_i64(&o, row->timestamp_us);
+    json_out_end(&o);
+}
+
+void queue_tell_session(struct queue *q, const struct book_row *row, str data)
+{
+    struct store_session s = {.id = row->session,
+                              .alert_id = row->id,
+                              .agent_type = row->agent.n ? row->agent : STR("incidents"),
+                              .alert_type = row->alert_type,
+                              .status = STR(""),
+                              .alert_data = data,
+                              .error_message = row->error,
+                              .final_analysis = STR(""), /* the engine has told it */
+                              .started_us = row->created_us,
+                              .completed_us = row->completed_us,
+                              .key_name = row->key};
+    struct buf metadata;
+
+    for (size_t i = 0; i < COUNT_OF(states); i++)
+        if (str_eq(row->state, str_c(states[i].state)))
+            s.status = str_c(states[i].session);
+    buf_init(&metadata, REPORT_MAX);
+    write_metadata(&metadata, row);
+    s.session_metadata = buf_str(&metadata);
+    store_session_put(q->o.host->gateway->store, &s, NULL);
+    buf_release(&metadata);
+}
+
+/* ---- how it goes ---- */
+
+struct work {
+    struct queue *queue;
+    struct entry *entry;
+};
+
+static void on_progress(void *ctx, const struct incident_progress *p)
+{
+    struct work *w = ctx;
+    struct entry *n = w->entry;
+
+    pthread_mutex_lock(&w->queue->lock);
+    if (p->percent > n->row.progress)
+        n->row.progress = p->percent < 100 ? p->percent : 99; /* 100 is when it is put down */
+    if (!n->row.cancelled) {
+        buf_reset(&n->step);
+        buf_add(&n->step, p->step);
+        buf_reset(&n->agent);
+        buf_add(&n->agent, p->agent);
+    }
+    queue_changed(w->queue, n, false, STR(""));
+    pthread_mutex_unlock(&w->queue->lock);
+}
+
+/* ---- what came of it ---- */
+
+static void write_report(struct buf *out, const struct incident_report *r)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("markdown"));
+    json_out_str(&o, r->markdown);
+    json_out_key(&o, STR("final_analysis"));
+    json_out_str(&o, r->final_analysis);
+    json_out_key(&o, STR("summary"));
+    json_out_str(&o, r->summary);
+    json_out_key(&o, STR("model_calls"));
+    json_out_u64(&o, r->model_calls);
+    json_out_key(&o, STR("tool_calls"));
+    json_out_u64(&o, r->tool_calls);
+    json_out_key(&o, STR("input_tokens"));
+    json_out_i64(&o, r->input_tokens);
+    json_out_key(&o, STR("output_tokens"));
+    json_out_i64(&o, r->output_tokens);
+    json_out_key(&o, STR("reasoning_tokens"));
+    json_out_i64(&o, r->reasoning_tokens);
+    json_out_key(&o, STR("duration_ms"));
+    json_out_i64(&o, r->duration_ms);
+    json_out_key(&o, STR("tools"));
+    json_out_raw(&o, r->tools.n ? r->tools : STR("[]"));
+    json_out_end(&o);
+}
+
+static const struct outcome {
+    const char *state, *step;
+} outcomes[] = {
+    [INCIDENT_COMPLETED] = {"completed", "completed"},
+    [INCIDENT_FAILED] = {"error", "failed"},
+    [INCIDENT_CANCELLED] = {"cancelled", "cancelled"},
+    [INCIDENT_LEFT] = {"processing", ""},
+};
+
+/* Its own words, or ours. */
+static void explain(struct queue *q, struct entry *n, struct incident_report *r)
+{
+    if (n->timed_out && r->end != INCIDENT_COMPLETED) {
+        r->end = INCIDENT_FAILED;
+        r->error = arena_printf(&n->arena,
+                                "timed out after %llu ms (incidents.timeout)",
+                                (unsigned long long)q->o.timeout_ms);
+        r->reason = STR("timeout");
+    } else if (r->end == INCIDENT_CANCELLED) {
+        r->error = r->error.n ? r->error : STR("cancelled");
+        r->reason = STR("cancelled");
+    }
+}
+
+/* The queue is locked; the entry is gone afterwards. */
+static void finish(struct queue *q, struct entry *n, struct incident_report *r)
+{
+    const struct outcome *how;
+    struct buf report;
+
+    if (atomic_load(&q->leave) && !n->row.cancelled && !n->timed_out &&
+        (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED)) {
+        queue_drop(q, n); /* it goes on at the next start */
+        return;
+    }
+    if (r->end == INCIDENT_LEFT)
+        r->end = INCIDENT_CANCELLED;
+    explain(q, n, r);
+    how = &outcomes[r->end];
+    n->row.state = str_c(how->state);
+    n->row.completed_us = queue_now_us(q);
+    n->row.error = r->end == INCIDENT_COMPLETED ? STR("") : r->error;
+    n->row.reason = r->end == INCIDENT_COMPLETED ? STR("") : r->reason;
+    if (r->end == INCIDENT_COMPLETED)
+        n->row.progress = 100;
+    n->row.stages = r->stages;
+    buf_reset(&n->step);
+    buf_add(&n->step, str_c(how->step));
+    buf_init(&report, REPORT_MAX);
+    write_report(&report, r);
+    queue_tell_session(q, &n->row, STR(""));
+    queue_changed(q, n, true, buf_str(&report));
+    buf_release(&report);
+    queue_drop(q, n);
+}
+
+static void investigate(struct queue *q, struct entry *n, struct arena *a,
+                        struct incident_report *r)
+{
+    struct work w = {q, n};
+    struct incident_options o = {.host = &q->host,
+                                 .setup = q->o.setup,
+                                 .run = n->row.id,
+                                 .session = n->row.session,
+                                 .runbook_text = STR(""),
+                                 .model = q->o.model,
+                                 .cancel = &n->cancel,
+                                 .on_progress = on_progress,
+                                 .ctx = &w};
+    struct book_row row;
+    struct err e;
+
+    *r = (struct incident_report){.end = INCIDENT_FAILED,
+                                  .markdown = STR(""),
+                                  .final_analysis = STR(""),
+                                  .summary = STR(""),
+                                  .error = STR(""),
+                                  .reason = STR("store_failed"),
+                                  .tools = STR(""),
+                                  .stages = STR("")};
+    if (!book_get(q->o.book, n->row.id, a, &row, &e)) {
+        r->error = arena_dup(a, str_c(e.text));
+        return;
+    }
+    o.alert = status_alert(&row);
+    if (!q->o.engine->run(&o, a, r, &e)) {
+        r->end = INCIDENT_FAILED;
+        r->error = arena_dup(a, str_c(e.text));
+        r->reason = str_c(err_name(e.code));
+    }
+    r->markdown = queue_masked(q, a, r->markdown);
+    r->final_analysis = queue_masked(q, a, r->final_analysis);
+    r->summary = queue_masked(q, a, r->summary);
+    r->error = queue_masked(q, a, r->error);
+    r->stages = queue_masked(q, a, r->stages);
+}
+
+/* ---- who does it ---- */
+
+/* The queue is locked: the place is free, and taken. */
+static struct entry *claim(struct queue *q)
+{
+    struct entry *n = q->waiting.first;
+
+    assert(q->running.n < q->o.running_max);
+    list_take(&q->waiting, n);
+    n->running = true;
+    list_add(&q->running, n);
+    n->row.state = STR("processing");
+    if (n->row.started_us < 0)
+        n->row.started_us = queue_now_us(q);
+    if (n->row.progress < 5)
+        n->row.progress = 5;
+    n->deadline_ns = clock_deadline_ns(q->o.host->clock, (int64_t)q->o.timeout_ms);
+    buf_reset(&n->step);
+    buf_add(&n->step, STR("starting"));
+    buf_reset(&n->agent);
+    buf_add(&n->agent, n->row.agent);
+    queue_changed(q, n, false, STR(""));
+    queue_tell_session(q, &n->row, STR(""));
+    pthread_cond_signal(&q->keep);
+    return n;
+}
+
+void *queue_worker(void *arg)
+{
+    struct queue *q = arg;
+    struct incident_report report;
+    struct entry *n;
+    struct arena a;
+
+    pthread_mutex_lock(&q->lock);
+    for (;;) {
+        q->idle++;
+        while (!q->stop && !q->waiting.first)
+            pthread_cond_wait(&q->work, &q->lock);
+        q->idle--;
+        if (q->stop)
+            break;
+        n = claim(q);
+        pthread_mutex_unlock(&q->lock);
+        arena_init(&a, RUN_ARENA);
+        investigate(q, n, &a, &report);
+        pthread_mutex_lock(&q->lock);
+        finish(q, n, &report);
+        arena_release(&a);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+void queue_hire(struct queue *q)
+{
+    if (q->worker_count < q->o.running_max && q->idle < q->waiting.n && !q->stop) {
+        if (pthread_create(&q->workers[q->worker_count], NULL, queue_worker, q) == 0)
+            q->worker_count++;
+        else if (!q->worker_count)
+            base_die("no thread could be started");
+    }
+    pthread_cond_signal(&q->work);
+}
+
+/* ---- who looks at the clock ---- */
+
+static void look(struct queue *q)
+{
+    uint64_t now = clock_mono_ns(q->o.host->clock);
+
+    if (q->o.host->leave && atomic_load(q->o.host->leave))
+        atomic_store(&q->leave, true);
+    for (struct entry *n = q->running.first; n; n = n->next) {
+        if (now >= n->deadline_ns && !n->row.cancelled && !atomic_load(&n->cancel)) {
+            n->timed_out = true;
+            atomic_store(&n->cancel, true);
+        }
+        if (atomic_load(&q->leave))
+            atomic_store(&n->cancel, true);
+    }
+}
+
+static void *keep(void *arg)
+{
+    struct queue *q = arg;
+    struct timespec until;
+
+    pthread_mutex_lock(&q->lock);
+    while (!q->stop) {
+        if (!q->running.n) {
+            pthread_cond_wait(&q->keep, &q->lock);
+            continue;
+        }
+        look(q);
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += KEEP_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&q->keep, &q->lock, &until);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+void queue_start(struct queue *q)
+{
+    if (pthread_create(&q->keeper, NULL, keep, q) != 0)
+        base_die("no thread could be started");
+}

@@ -1,0 +1,217 @@
+/* report.c - the report in Markdown, always laid out alike.
+ *
+ * No time of ours is in it: an investigation that was cut and gone on with has the same report as
+ * one that was not. What was thought is not in it either, only the reasons that were given.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/utf8.h"
+
+#define RESULT_SHOWN 600
+#define ARGUMENTS_SHOWN 400
+#define CELL_SHOWN 300
+
+/* ---- text from outside in Markdown ---- */
+
+/* One line of a table. */
+static void cell(struct buf *out, str text)
+{
+    str front = utf8_cut_size(text, CELL_SHOWN);
+
+    for (size_t i = 0; i < front.n; i++) {
+        char c = front.p[i];
+
+        if (c == '|' || c == '`' || c == '<')
+            buf_add_c(out, '\\');
+        buf_add_c(out, (unsigned char)c < ' ' ? ' ' : c);
+    }
+    if (front.n < text.n)
+        buf_add(out, STR("..."));
+}
+
+static void row(struct buf *out, const char *name, str value)
+{
+    if (!value.n)
+        return;
+    buf_printf(out, "| %s | ", name);
+    cell(out, value);
+    buf_add(out, STR(" |\n"));
+}
+
+/* In a fence that is longer than any in the text. */
+static void fenced(struct buf *out, str text, size_t size_max)
+{
+    str front = utf8_cut_size(text, size_max);
+    size_t run = 0, longest = 2;
+
+    for (size_t i = 0; i < front.n; i++) {
+        run = front.p[i] == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    for (size_t i = 0; i <= longest; i++)
+        buf_add_c(out, '`');
+    buf_add_c(out, '\n');
+    buf_add(out, front);
+    if (!front.n || front.p[front.n - 1] != '\n')
+        buf_add_c(out, '\n');
+    if (front.n < text.n)
+        buf_printf(out, "... (%zu bytes in all)\n", text.n);
+    for (size_t i = 0; i <= longest; i++)
+        buf_add_c(out, '`');
+    buf_add_c(out, '\n');
+}
+
+/* ---- its sections ---- */
+
+static void head(struct incident *in, const struct incident_report *r, struct buf *out)
+{
+    static const char *const ends[] = {"completed", "failed", "cancelled", "not ended"};
+    const struct incident_alert *alert = &in->o->alert;
+    char when[CLOCK_TEXT_SIZE];
+
+    buf_add(out, STR("# Incident report: "));
+    cell(out, alert->alert_type);
+    buf_add(out, STR("\n\n| | |\n|---|---|\n"));
+    row(out, "Alert", alert->id);
+    row(out, "Severity", alert->severity);
+    row(out, "Environment", alert->environment);
+    if (alert->timestamp_us)
+        row(out, "Time", clock_format(alert->timestamp_us / 1000, when));
+    row(out, "Runbook", in->o->runbook_text.n ? STR("given with the alert") : alert->runbook);
+    row(out, "Investigated by", in->chain->name);
+    row(out, "Status", str_c(ends[r->end]));
+    if (r->end == INCIDENT_FAILED) {
+        row(out, "Reason", r->reason);
+        row(out, "Error", r->error);
+    }
+}
+
+static bool several(const struct stage_result *stages, size_t n)
+{
+    return n > 1 || (n == 1 && stages[0].party_count > 1);
+}
+
+/* What each of them said, where the analysis is not all of it. */
+static void findings(const struct incident *in, const struct stage_result *stages, size_t n,
+                     struct buf *out)
+{
+    if (!several(stages, n))
+        return;
+    buf_add(out, STR("\n## Findings of each stage\n"));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < stages[i].party_count; j++) {
+            const struct party *p = &stages[i].parties[j];
+
+            buf_printf(out,
+                       "\n### " STR_FMT " / " STR_FMT "\n\n",
+                       STR_ARG(in->chain->stages[i].name),
+                       STR_ARG(p->label));
+            if (party_ok(p))
+                buf_printf(out, STR_FMT "\n", STR_ARG(p->result.text));
+            else
+                buf_printf(out,
+                           "No result: " STR_FMT " (" STR_FMT ")\n",
+                           STR_ARG(p->result.detail),
+                           STR_ARG(p->result.reason));
+        }
+}
+
+static void evidence(const struct stage_result *stages, size_t n, struct buf *out)
+{
+    size_t at = 0;
+
+    buf_add(out, STR("\n## Evidence\n"));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < stages[i].party_count; j++) {
+            const struct party *p = &stages[i].parties[j];
+
+            for (size_t k = 0; k < p->point_count; k++) {
+                const struct point *t = &p->points[k];
+
+                buf_printf(out, "\n%zu. **", ++at);
+                if (t->server.n) {
+                    cell(out, t->server);
+                    buf_add_c(out, '.');
+                }
+                cell(out, t->tool);
+                buf_printf(out, "**%s", t->ok ? "" : " (failed)");
+                if (several(stages, n))
+                    buf_printf(out, ", called by " STR_FMT, STR_ARG(p->label));
+                if (t->reason.n) {
+                    buf_add(out, STR(": "));
+                    cell(out, t->reason);
+                }
+                buf_add(out, STR("\n\n"));
+                fenced(out, t->arguments, ARGUMENTS_SHOWN);
+                buf_add_c(out, '\n');
+                fenced(out, t->result, RESULT_SHOWN);
+            }
+        }
+    if (!at)
+        buf_add(out, STR("\nNo tool was called.\n"));
+}
+
+static void course(struct incident *in, const struct stage_result *stages, size_t n,
+                   struct buf *out)
+{
+    static const char *const names[] = {"", "classic", "react", "native"};
+
+    buf_add(out, STR("\n## How it was decided\n\n"));
+    if (in->runbook_note.n)
+        buf_printf(out, "- Runbook: " STR_FMT "\n", STR_ARG(in->runbook_note));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < stages[i].party_count; j++) {
+            const struct party *p = &stages[i].parties[j];
+
+            buf_printf(out,
+                       "- " STR_FMT " / " STR_FMT ": strategy %s, reasoning %s, %u model calls, "
+                       "%zu tool calls\n",
+                       STR_ARG(in->chain->stages[i].name),
+                       STR_ARG(p->label),
+                       names[p->strategy],
+                       p->reasoning ? "on" : "off",
+                       p->result.model_calls,
+                       p->point_count);
+            for (size_t k = 0; k < p->note_count; k++)
+                buf_printf(out, "  - " STR_FMT "\n", STR_ARG(p->notes[k]));
+        }
+}
+
+static void figures(const struct incident_report *r, struct buf *out)
+{
+    buf_printf(out,
+               "\n## Figures\n\n| | |\n|---|---|\n| Model calls | %u |\n| Tool calls | %u |\n"
+               "| Input tokens | %lld |\n| Output tokens | %lld |\n| Reasoning tokens | %lld |\n",
+               r->model_calls,
+               r->tool_calls,
+               (long long)r->input_tokens,
+               (long long)r->output_tokens,
+               (long long)r->reasoning_tokens);
+}
+
+void report_write(struct incident *in, const struct stage_result *stages, size_t n,
+                  struct incident_report *r)
+{
+    struct buf out, masked;
+
+    buf_init(&out, INCIDENT_TEXT_MAX);
+    buf_init(&masked, 4 * INCIDENT_TEXT_MAX);
+    head(in, r, &out);
+    if (r->summary.n)
+        buf_printf(&out, "\n## Executive summary\n\n" STR_FMT "\n", STR_ARG(r->summary));
+    buf_add(&out, STR("\n## Analysis\n\n"));
+    buf_add(&out, r->final_analysis.n ? r->final_analysis : STR("There is none."));
+    buf_add_c(&out, '\n');
+    findings(in, stages, n, &out);
+    evidence(stages, n, &out);
+    course(in, stages, n, &out);
+    figures(r, &out);
+    if (in->mask && mask_text(in->mask, buf_str(&out), &masked, NULL))
+        r->markdown =
+            arena_dup(in->arena, buf_full(&masked) ? STR(MASK_LEFT_OUT) : buf_str(&masked));
+    else
+        r->markdown = arena_dup(in->arena, buf_str(&out));
+    buf_release(&out);
+    buf_release(&masked);
+}

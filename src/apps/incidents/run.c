@@ -1,0 +1,579 @@
+/* run.c - an investigation, from its options to its report.
+ *
+ * The run of the investigation has in its own log what was found out once (the runbook, the tools),
+ * and the summary; each agent has a run of its own below it, RUN/STAGE/AGENT. Called again after a
+ * crash all of them go the way they went, and on.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/json.h"
+#include "store/store.h"
+
+#define LOOK_MS 20
+#define SOFT(ms)                                                                                   \
+    ((ms) / 4 * 3)    /* of the time: then agents conclude, and there is time left for it */
+#define GRACE_MS 5000 /* after the time: who waits may cut it off with words of its own */
+
+/* ---- watching ---- */
+
+static void *watch(void *arg)
+{
+    struct incident *in = arg;
+    const _Atomic bool *leave = in->o->host->leave;
+    uint64_t due = clock_deadline_ns(&clock_real, (int64_t)(in->timeout_ms + GRACE_MS));
+
+    while (!atomic_load(&in->ending)) {
+        struct timespec t = {0, LOOK_MS * 1000000L};
+
+        if ((in->o->cancel && atomic_load(in->o->cancel)) || (leave && atomic_load(leave)))
+            atomic_store(&in->stop, true);
+        if (clock_mono_ns(&clock_real) >= due && !atomic_load(&in->stop)) {
+            atomic_store(&in->overdue, true);
+            atomic_store(&in->stop, true);
+        }
+        (void)nanosleep(&t, NULL);
+    }
+    return NULL;
+}
+
+void incident_watch(struct incident *in)
+{
+    pthread_mutex_init(&in->lock, NULL);
+    in->watched = pthread_create(&in->watcher, NULL, watch, in) == 0;
+}
+
+void incident_unwatch(struct incident *in)
+{
+    atomic_store(&in->ending, true);
+    if (in->watched)
+        pthread_join(in->watcher, NULL);
+    pthread_mutex_destroy(&in->lock);
+}
+
+/* ---- telling ---- */
+
+void incident_tell(struct incident *in, int percent, str step, str agent)
+{
+    pthread_mutex_lock(&in->lock);
+    in->percent = percent > in->percent ? percent : in->percent;
+    if (in->o->on_progress)
+        in->o->on_progress(in->o->ctx, &(struct incident_progress){in->percent, step, agent});
+    pthread_mutex_unlock(&in->lock);
+}
+
+void incident_step(struct incident *in, const struct incident_step *s)
+{
+    if (!in->o->on_step)
+        return;
+    pthread_mutex_lock(&in->lock);
+    in->o->on_step(in->o->ctx, s);
+    pthread_mutex_unlock(&in->lock);
+}
+
+static void on_effect(void *ctx, const struct agent_effect *f)
+{
+    struct incident *in = ctx;
+
+    if (in->o->on_effect)
+        in->o->on_effect(in->o->ctx, f);
+}
+
+struct agent_options incident_agent_options(struct incident *in, str run)
+{
+    return (struct agent_options){.run = run,
+                                  .app = STR("incidents.agent"),
+                                  .session = in->session,
+                                  .input = STR("{}"),
+                                  .model_name = in->model,
+                                  .level = STR(""),
+                                  .system = STR(""),
+                                  .user = STR(""),
+                                  .messages = STR(""),
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .ask = in->ask,
+                                  .limits = {.tokens = -1},
+                                  .part = true,
+                                  .keep_reasoning = in->config->keep == CONFIG_KEEP_TEXT,
+                                  .log = in->o->host->log,
+                                  .mask = in->mask,
+                                  .store = in->o->host->gateway->store,
+                                  .clock = in->o->host->clock,
+                                  .cancel = &in->stop,
+                                  .leave = in->o->host->leave,
+                                  .on_effect = on_effect,
+                                  .ctx = in};
+}
+
+/* ---- the record of the session ---- */
+
+static str masked(const struct incident *in, str text, struct buf *out)
+{
+    buf_init(out, 4 * text.n + 65536);
+    if (in->mask && text.n && mask_json(in->mask, text, out, NULL))
+        return buf_full(out) ? STR(MASK_LEFT_OUT) : buf_str(out);
+    return text;
+}
+
+static void put_session(struct incident *in, const char *status, const struct incident_report *r,
+                        int64_t started_us)
+{
+    const struct incident_alert *alert = &in->o->alert;
+    struct store *store = in->o->host->gateway->store;
+    struct buf data, text, error;
+    bool over = r != NULL;
+    struct store_session s = {.id = in->session,
+                              .alert_id = alert->id,
+                              .agent_type = in->chain->name,
+                              .alert_type = alert->alert_type,
+                              .status = str_c(status),
+                              .session_metadata = STR(""),
+                              .started_us = started_us,
+                              .completed_us = -1};
+
+    if (!store)
+        return;
+    s.alert_data = masked(in, alert->data, &data);
+    s.final_analysis = masked(in, over ? r->markdown : STR(""), &text);
+    s.error_message = masked(in, over ? r->error : STR(""), &error);
+    if (over)
+        s.completed_us = clock_wall_ms(in->o->host->clock) * 1000;
+    store_session_put(store, &s, NULL);
+    buf_release(&data);
+    buf_release(&text);
+    buf_release(&error);
+}
+
+/* ---- what is found out once ---- */
+
+struct fetching {
+    struct incident *in;
+    struct runbook_source source;
+};
+
+static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
+{
+    struct fetching *f = ctx;
+    struct buf text, clean;
+    bool ok;
+
+    buf_init(&text, INCIDENT_TEXT_MAX);
+    ok = runbook_read(&f->source, &text, e);
+    buf_init(&clean, 0);
+    if (ok)
+        buf_add(out, masked(f->in, buf_str(&text), &clean));
+    buf_release(&text);
+    buf_release(&clean);
+    return ok;
+}
+
+static bool find_runbook(struct incident *in, struct agent_work *w)
+{
+    const struct incident_options *o = in->o;
+    str ca = in->config->ca_file;
+    struct fetching f = {.in = in,
+                         .source = {.folder = o->setup->runbooks,
+                                    .name = o->alert.runbook,
+                                    .domains = in->config->incidents.domains,
+                                    .domain_count = in->config->incidents.domain_count,
+                                    .ca_file = ca.n ? ca.p : NULL}};
+    struct agent_done done;
+
+    in->runbook = o->runbook_text;
+    in->runbook_note = STR("");
+    if (in->runbook.n)
+        return true;
+    if (!o->alert.runbook.n) {
+        in->runbook_note = STR("There is none for this alert: proceed as is usual for its kind.");
+        return true;
+    }
+    incident_tell(in, 5, STR("Fetching the runbook"), in->chain->name);
+    if (!agent_work_once(w, STR("runbook"), o->alert.runbook, fetch_runbook, &f, &done))
+        return false;
+    if (done.ok)
+        in->runbook = done.result;
+    else
+        in->runbook_note =
+            arena_printf(in->arena,
+                         "It could not be had (" STR_FMT "): proceed as is usual for such alerts.",
+                         STR_ARG(done.result));
+    return true;
+}
+
+static bool find_tools(struct incident *in, struct agent_work *w)
+{
+    struct agent_done done;
+
+    incident_tell(in, 10, STR("Asking the servers for their tools"), in->chain->name);
+    if (!agent_work_once(w, STR("tools"), STR(""), servers_list, in->servers, &done))
+        return false;
+    servers_listed(in->servers, done.ok ? done.result : STR("{}"));
+    return true;
+}
+
+/* ---- stages ---- */
+
+struct course {
+    struct stage_result stages[INCIDENT_STAGES_MAX];
+    size_t n;
+    bool ok, broken;
+    struct err err;
+};
+
+static str so_far(struct incident *in, const struct course *c)
+{
+    str all = STR("");
+
+    for (size_t i = 0; i < c->n; i++)
+        all = arena_printf(in->arena,
+                           STR_FMT "%s# " STR_FMT "\n\n" STR_FMT,
+                           STR_ARG(all),
+                           i ? "\n\n" : "",
+                           STR_ARG(in->chain->stages[i].name),
+                           STR_ARG(c->stages[i].text));
+    return all;
+}
+
+static void go_through(struct incident *in, struct course *c, struct incident_report *out)
+{
+    size_t n = in->chain->stage_count;
+
+    c->ok = true;
+    for (size_t i = 0; i < n && c->ok; i++) {
+        str earlier = so_far(in, c);
+        struct stage_result *r = &c->stages[i];
+
+        incident_tell(in, 15 + (int)(75 * i / n), in->chain->stages[i].name, in->chain->name);
+        stage_run(in, i, earlier, r);
+        c->n++;
+        c->ok = r->ok;
+        if (r->ok)
+            out->final_analysis = r->text;
+        if (r->broken) {
+            c->broken = true;
+            c->err = r->err;
+        } else if (!r->ok) {
+            out->reason = arena_dup(in->arena, r->reason);
+            out->error = arena_printf(in->arena,
+                                      "stage " STR_FMT ": " STR_FMT,
+                                      STR_ARG(in->chain->stages[i].name),
+                                      STR_ARG(r->error));
+        }
+    }
+}
+
+static bool summarize(struct incident *in, struct agent_work *w, struct incident_report *out)
+{
+    struct agent_prompt prompt = {
+        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
+    struct config_route route;
+    struct ask_reply reply;
+    struct buf user;
+    bool ok;
+
+    if (!in->chain->summary)
+        return true;
+    if (config_find(in->config, in->model, &route) && route.provider->enable_reasoning)
+        prompt.level = STR("none");
+    incident_tell(in, 92, STR("Summarising"), in->chain->name);
+    buf_init(&user, INCIDENT_TEXT_MAX);
+    prompt_summary(in, out->final_analysis, &user);
+    prompt.user = buf_str(&user);
+    ok = agent_work_ask(w, &prompt, &reply);
+    if (ok) {
+        out->summary = str_trim(reply.text);
+        incident_step(in,
+                      &(struct incident_step){.stage = STR("summary"),
+                                              .agent = in->chain->name,
+                                              .action = STR("summary"),
+                                              .reason = STR(""),
+                                              .reasoning = reply.reasoning,
+                                              .observation = out->summary,
+                                              .ok = true});
+    }
+    buf_release(&user);
+    return ok;
+}
+
+/* ---- the end ---- */
+
+static void count(struct incident_report *out, const struct agent_result *r)
+{
+    out->model_calls += r->model_calls;
+    out->tool_calls += r->tool_calls;
+    out->input_tokens += r->input_tokens;
+    out->output_tokens += r->output_tokens;
+    out->reasoning_tokens += r->reasoning_tokens;
+}
+
+static void sum_up(struct incident *in, const struct course *c, const struct agent_result *own,
+                   struct incident_report *out)
+{
+    struct buf tools;
+    struct json_out o;
+
+    buf_init(&tools, INCIDENT_TEXT_MAX);
+    json_out_init(&o, &tools);
+    json_out_array(&o);
+    count(out, own);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct stage_result *s = &c->stages[i];
+
+        for (size_t j = 0; j < s->party_count; j++) {
+            count(out, &s->parties[j].result);
+            for (size_t k = 0; k < s->parties[j].point_count; k++)
+                json_out_str(&o, s->parties[j].points[k].tool);
+        }
+        if (s->synthesis)
+            count(out, &s->synthesis->result);
+    }
+    json_out_end(&o);
+    out->tools = arena_dup(in->arena, buf_str(&tools));
+    buf_release(&tools);
+}
+
+static void decide_end(struct incident *in, const struct course *c, const struct agent_result *own,
+                       struct incident_report *out)
+{
+    const _Atomic bool *leave = in->o->host->leave;
+    bool stopped = atomic_load(&in->stop) && !c->ok;
+
+    stopped |= own->end == AGENT_CANCELLED;
+    if (stopped && atomic_load(&in->overdue)) {
+        out->end = INCIDENT_FAILED;
+        out->reason = STR("time_limit_exceeded");
+        out->error = STR("the investigation took too long and was cut off");
+    } else if (stopped && leave && atomic_load(leave)) {
+        out->end = INCIDENT_LEFT;
+        out->reason = STR("left");
+    } else if (stopped) {
+        out->end = INCIDENT_CANCELLED;
+        out->reason = STR("cancelled");
+        out->error = STR("the investigation was cancelled");
+    } else {
+        out->end = c->ok ? INCIDENT_COMPLETED : INCIDENT_FAILED;
+    }
+}
+
+static const char *const end_names[] = {"done", "failed", "cancelled", "left"};
+
+static void member(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    json_out_str(o, text);
+}
+
+static void number(struct json_out *o, const char *name, int64_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_i64(o, n);
+}
+
+static str told(struct incident *in, const struct incident_report *r)
+{
+    struct json_out o;
+    struct buf out;
+    str text;
+
+    buf_init(&out, 4 * INCIDENT_TEXT_MAX);
+    json_out_init(&o, &out);
+    json_out_object(&o);
+    member(&o, "status", str_c(end_names[r->end]));
+    member(&o, "reason", r->reason);
+    member(&o, "error", r->error);
+    member(&o, "report", r->markdown);
+    member(&o, "final_analysis", r->final_analysis);
+    member(&o, "summary", r->summary);
+    json_out_key(&o, STR("stages"));
+    json_out_raw(&o, r->stages.n ? r->stages : STR("[]"));
+    json_out_key(&o, STR("tools"));
+    json_out_raw(&o, r->tools);
+    number(&o, "model_calls", r->model_calls);
+    number(&o, "tool_calls", r->tool_calls);
+    json_out_key(&o, STR("tokens"));
+    json_out_object(&o);
+    number(&o, "input", r->input_tokens);
+    number(&o, "output", r->output_tokens);
+    number(&o, "reasoning", r->reasoning_tokens);
+    json_out_end(&o);
+    number(&o, "duration_ms", r->duration_ms);
+    json_out_end(&o);
+    text = arena_dup(in->arena, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+/* A log that the run does not fit any more will not fit it the next time either. */
+static bool gone_astray(struct incident *in, struct incident_report *out, const struct err *e)
+{
+    struct agent_row row = {.id = in->o->run,
+                            .app = STR("incidents"),
+                            .session_id = in->session,
+                            .status = STR("failed"),
+                            .reason = STR("replay_mismatch"),
+                            .input = STR(""),
+                            .updated_us = clock_wall_ms(in->o->host->clock) * 1000};
+    struct err ignored;
+
+    if (e->code != ERR_INPUT || !str_starts(str_c(e->text), STR("replay_mismatch")))
+        return false;
+    out->end = INCIDENT_FAILED;
+    out->reason = row.reason;
+    out->error = arena_dup(in->arena, str_c(e->text));
+    row.result = told(in, out);
+    return agent_log_run_put(in->o->host->log, &row, &ignored);
+}
+
+static bool finish(struct incident *in, struct course *c, struct agent_work *w,
+                   struct agent_result *own, int64_t started_us, struct incident_report *out,
+                   struct err *e)
+{
+    static const enum agent_end ends[] = {
+        AGENT_FINISHED, AGENT_FAILED, AGENT_CANCELLED, AGENT_CANCELLED};
+    struct buf stages;
+    struct err ignored;
+
+    decide_end(in, c, own, out);
+    sum_up(in, c, own, out);
+    out->duration_ms = clock_wall_ms(in->o->host->clock) - started_us / 1000;
+    report_write(in, c->stages, c->n, out);
+    buf_init(&stages, INCIDENT_TEXT_MAX);
+    if (in->o->host->log &&
+        incident_stages(
+            in->o->setup, in->o->host->log, in->o->run, in->o->alert.alert_type, &stages, &ignored))
+        out->stages = arena_dup(in->arena, buf_str(&stages));
+    buf_release(&stages);
+    own->end = ends[out->end];
+    own->reason = out->reason;
+    own->detail = out->error;
+    own->text = out->final_analysis;
+    if (!agent_work_end(w, told(in, out), e) && !gone_astray(in, out, e))
+        return false;
+    if (out->end != INCIDENT_LEFT) {
+        put_session(in, out->end == INCIDENT_COMPLETED ? "completed" : "failed", out, started_us);
+        incident_tell(in, 100, STR("Done"), in->chain->name);
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+/* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken
+ * up again asks the same. */
+static void mask_into(struct incident *in, str *text)
+{
+    struct buf out;
+    str clean = masked(in, *text, &out);
+
+    if (clean.p != text->p)
+        *text = arena_dup(in->arena, clean);
+    buf_release(&out);
+}
+
+bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
+                      struct err *e)
+{
+    const struct config *c = o->host->gateway->setup->config;
+
+    *in = (struct incident){.told = *o, .config = c, .arena = a};
+    in->o = &in->told;
+    in->mask = o->host->gateway->setup->mask;
+    mask_into(in, &in->told.alert.data);
+    mask_into(in, &in->told.runbook_text);
+    in->chain = setup_chain(o->setup, o->alert.alert_type);
+    if (!in->chain)
+        return err_set(e,
+                       ERR_INPUT,
+                       "no agent takes alerts of type \"" STR_FMT "\"",
+                       STR_ARG(str_slice(o->alert.alert_type, 0, 80)));
+    if (!o->run.n || !o->host || (!o->host->gl && !o->ask.ask))
+        return err_set(e, ERR_INPUT, "an investigation needs a run and someone to ask");
+    if (!app_model(c, o->model.n ? o->model : c->incidents.model, &in->model, e))
+        return false;
+    in->session = o->session.n ? o->session : o->run;
+    in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);
+    in->timeout_ms = c->incidents.timeout_ms ? c->incidents.timeout_ms : 600000;
+    in->soft_ns = clock_deadline_ns(&clock_real, (int64_t)SOFT(in->timeout_ms));
+    return true;
+}
+
+/* What stays of the stages is in the caller's arena. */
+static void keep_texts(struct incident_report *out, struct arena *a)
+{
+    str *const texts[] = {&out->markdown,
+                          &out->final_analysis,
+                          &out->summary,
+                          &out->error,
+                          &out->reason,
+                          &out->tools,
+                          &out->stages};
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = texts[i]->n ? arena_dup(a, *texts[i]) : STR("");
+}
+
+static bool investigate(struct incident *in, struct incident_report *out, struct err *e)
+{
+    struct agent_options options = incident_agent_options(in, in->o->run);
+    struct course *c = arena_zero(in->arena, 1, sizeof *c);
+    int64_t started_us = clock_wall_ms(in->o->host->clock) * 1000;
+    struct agent_result own;
+    struct agent_work *w;
+    struct buf input;
+    struct agent_row row;
+    bool ok;
+
+    buf_init(&input, INCIDENT_TEXT_MAX);
+    incident_input_write(in->o, &input);
+    options.app = STR("incidents");
+    options.input = buf_str(&input);
+    if (in->o->host->log && agent_log_run_get(in->o->host->log, in->o->run, in->arena, &row, e))
+        started_us = row.created_us;
+    ok = agent_work_begin(&options, in->arena, &own, &w, e);
+    if (ok) {
+        put_session(in, "in_progress", NULL, started_us);
+        if (find_runbook(in, w) && find_tools(in, w))
+            go_through(in, c, out);
+        if (c->ok && !summarize(in, w, out) && own.end != AGENT_CANCELLED)
+            out->summary = STR(""); /* the report goes without */
+        if (c->broken) {
+            struct err ignored;
+
+            own.end = AGENT_CANCELLED;
+            own.reason = STR("left"); /* the row stays as it is */
+            (void)!agent_work_end(w, STR(""), &ignored);
+            *e = c->err;
+            ok = false;
+        } else {
+            ok = finish(in, c, w, &own, started_us, out, e);
+        }
+    }
+    keep_texts(out, in->arena);
+    for (size_t i = 0; i < c->n; i++)
+        stage_release(&c->stages[i]);
+    buf_release(&input);
+    return ok;
+}
+
+bool incident_run(const struct incident_options *o, struct arena *a, struct incident_report *out,
+                  struct err *e)
+{
+    struct incident in;
+    bool ok;
+
+    *out = (struct incident_report){.markdown = STR(""),
+                                    .final_analysis = STR(""),
+                                    .summary = STR(""),
+                                    .error = STR(""),
+                                    .reason = STR(""),
+                                    .tools = STR("[]"),
+                                    .stages = STR("")};
+    if (!incident_prepare(&in, o, a, e))
+        return false;
+    incident_watch(&in);
+    in.servers = servers_new(&in);
+    ok = investigate(&in, out, e);
+    servers_free(in.servers);
+    incident_unwatch(&in);
+    return ok;
+}

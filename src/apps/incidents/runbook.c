@@ -1,0 +1,206 @@
+/* runbook.c - runbooks: a file in the folder, or a page of a host that is allowed.
+ *
+ * The file is opened below the folder and nowhere else, whatever the name says and wherever links
+ * in it lead: the kernel refuses to leave (openat2), so there is no moment between looking and
+ * opening.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "mcp/io.h"
+#include "net/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RUNBOOK_MAX ((size_t)1 << 20)
+#define FETCH_MS 20000
+#define REDIRECTS_MAX 3
+#define NAME_SHOWN 120
+
+bool runbook_is_url(str name)
+{
+    return str_starts(name, STR("http://")) || str_starts(name, STR("https://"));
+}
+
+/* ---- a file ---- */
+
+static int open_below(const char *folder, const char *name, struct err *e)
+{
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+
+    if (dir < 0) {
+        (void)err_sys(e, "the folder of runbooks, %s, cannot be opened", folder);
+        return -1;
+    }
+    fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+    if (fd < 0 && (errno == EXDEV || errno == ELOOP))
+        err_set(e, ERR_INPUT, "the runbook \"%.*s\" is not in the folder", NAME_SHOWN, name);
+    else if (fd < 0 && errno == ENOENT)
+        err_set(e, ERR_NOT_FOUND, "there is no runbook \"%.*s\"", NAME_SHOWN, name);
+    else if (fd < 0)
+        (void)err_sys(e, "the runbook \"%.*s\"", NAME_SHOWN, name);
+    close(dir);
+    return fd;
+}
+
+static bool take_text(str text, struct buf *out, struct err *e)
+{
+    if (!utf8_valid(text))
+        return err_set(e, ERR_INPUT, "the runbook is no text");
+    buf_add(out, text);
+    return true;
+}
+
+static bool read_file(const struct runbook_source *r, struct buf *out, struct err *e)
+{
+    struct arena a;
+    struct stat st;
+    bool ok = false;
+    str name, text;
+    int fd;
+
+    if (!*r->folder)
+        return err_set(e, ERR_INPUT, "no folder of runbooks is configured (incidents.runbooks)");
+    if (memchr(r->name.p, '\0', r->name.n))
+        return err_set(e, ERR_INPUT, "the runbook's name has a NUL in it");
+    arena_init(&a, 4 * RUNBOOK_MAX);
+    name = arena_dup(&a, r->name);
+    fd = open_below(r->folder, name.p, e);
+    if (fd >= 0) {
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+            err_set(e, ERR_INPUT, "the runbook \"%.*s\" is no file", NAME_SHOWN, name.p);
+        else
+            ok = file_read_fd(&a, fd, RUNBOOK_MAX, &text, e) && take_text(text, out, e);
+        close(fd);
+    }
+    arena_release(&a);
+    return ok;
+}
+
+/* ---- a page ---- */
+
+str runbook_raw_url(str url, struct arena *a)
+{
+    str rest = url, part[3];
+
+    if (!str_starts(rest, STR("https://github.com/")))
+        return url;
+    rest = str_slice(rest, 19, rest.n);
+    for (size_t i = 0; i < COUNT_OF(part); i++) {
+        size_t slash = str_find(rest, STR("/"));
+
+        if (slash == STR_NONE || slash == 0)
+            return url;
+        part[i] = str_slice(rest, 0, slash);
+        rest = str_slice(rest, slash + 1, rest.n);
+    }
+    if ((!str_eq(part[2], STR("blob")) && !str_eq(part[2], STR("raw"))) || !rest.n)
+        return url;
+    rest = str_slice(rest, 0, str_find(rest, STR("#")));
+    rest = str_slice(rest, 0, str_find(rest, STR("?")));
+    return arena_printf(a,
+                        "https://raw.githubusercontent.com/" STR_FMT "/" STR_FMT "/" STR_FMT,
+                        STR_ARG(part[0]),
+                        STR_ARG(part[1]),
+                        STR_ARG(rest));
+}
+
+static bool host_is(str host, str domain)
+{
+    size_t skip = host.n - domain.n;
+
+    return host.n >= domain.n && strncasecmp(host.p + skip, domain.p, domain.n) == 0 &&
+           (skip == 0 || host.p[skip - 1] == '.');
+}
+
+/* GitHub's files are on a host of their own, which whoever allows the one means as well. */
+static bool host_allowed(const struct runbook_source *r, str host)
+{
+    for (size_t i = 0; i < r->domain_count; i++)
+        if (host_is(host, r->domains[i]) || (str_eq(host, STR("raw.githubusercontent.com")) &&
+                                             str_eq(r->domains[i], STR("github.com"))))
+            return true;
+    return false;
+}
+
+static bool url_allowed(const struct runbook_source *r, str url, struct err *e)
+{
+    struct client_url parsed;
+
+    url = str_slice(url, 0, str_find(url, STR("#")));
+    url = str_slice(url, 0, str_find(url, STR("?")));
+    if (!client_url_parse(url, &parsed, e))
+        return err_prefix(e, "the runbook's address: ");
+    return host_allowed(r, parsed.host) ||
+           err_set(e,
+                   ERR_AUTH,
+                   "runbooks are not fetched from " STR_FMT ": see incidents.runbook_domains",
+                   STR_ARG(str_slice(parsed.host, 0, 80)));
+}
+
+static bool fetch(struct mcp_io *io, const struct runbook_source *r, struct arena *a, str url,
+                  struct buf *out, struct err *e)
+{
+    const char *token = getenv("GITHUB_TOKEN");
+    uint64_t deadline = clock_deadline_ns(&clock_real, FETCH_MS);
+    struct mcp_fetched got;
+
+    for (int i = 0; i <= REDIRECTS_MAX; i++) {
+        struct mcp_fetch_request q = {.method = STR("GET"),
+                                      .url = url,
+                                      .headers = STR("Accept: text/markdown, text/plain, */*\r\n"),
+                                      .body = STR("")};
+
+        if (!url_allowed(r, url, e))
+            return false;
+        if (token && *token && str_starts(url, STR("https://raw.githubusercontent.com/")))
+            q.headers =
+                arena_printf(a, STR_FMT "Authorization: Bearer %s\r\n", STR_ARG(q.headers), token);
+        if (!mcp_fetch_whole(io, &q, deadline, a, &got, e))
+            return err_prefix(e, "the runbook cannot be fetched: ");
+        if (got.status >= 300 && got.status < 400 && got.location.n) {
+            url = got.location;
+            continue;
+        }
+        if (got.status != 200)
+            return err_set(e, ERR_UPSTREAM, "the runbook cannot be fetched: status %d", got.status);
+        if (got.body.n > RUNBOOK_MAX)
+            return err_set(e, ERR_LIMIT, "the runbook is larger than %zu bytes", RUNBOOK_MAX);
+        return take_text(got.body, out, e);
+    }
+    return err_set(e, ERR_UPSTREAM, "the runbook's address leads round in a circle");
+}
+
+static bool read_url(const struct runbook_source *r, struct buf *out, struct err *e)
+{
+    struct mcp_io *io;
+    struct arena a;
+    str url;
+    bool ok;
+
+    arena_init(&a, (size_t)256 << 20);
+    url = runbook_raw_url(r->name, &a);
+    ok = url_allowed(r, r->name, e);
+    io = ok ? mcp_io_new(r->ca_file, e) : NULL;
+    ok = io && fetch(io, r, &a, url, out, e);
+    if (io)
+        mcp_io_free(io);
+    arena_release(&a);
+    return ok;
+}
+
+bool runbook_read(void *runbook_source, struct buf *out, struct err *e)
+{
+    const struct runbook_source *r = runbook_source;
+
+    return runbook_is_url(r->name) ? read_url(r, out, e) : read_file(r, out, e);
+}

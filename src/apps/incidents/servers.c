@@ -1,0 +1,324 @@
+/* servers.c - the MCP servers of an investigation: clients, what they have, who may use it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <unistd.h>
+
+#define LIST_MS 30000
+#define LIST_MAX ((size_t)8 << 20)
+#define INSTEAD "tools" /* the server in place of those configured */
+
+struct serving {
+    const struct incident_server *row; /* NULL: the one in place of others */
+    str name;
+    struct mcp_client *client; /* NULL: error says why */
+    struct err error;
+    str tools, failure; /* what was listed; one of them is "" */
+};
+
+struct servers {
+    struct incident *in;
+    struct arena arena;
+    struct mcp_io *io;
+    struct serving at[INCIDENT_SERVERS_MAX];
+    size_t n;
+};
+
+/* ---- clients ---- */
+
+/* A command that is this very program is found wherever it was started from. */
+static const char *const *argv_of(struct servers *s, const char *const *argv)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    const char **out;
+    size_t count = 0;
+
+    if (n <= 0 || strcmp(argv[0], "rationale") != 0)
+        return argv;
+    path[n] = '\0';
+    if (!str_ends(str_c(path), STR("/rationale")))
+        return argv;
+    while (argv[count])
+        count++;
+    out = arena_zero(&s->arena, count + 1, sizeof *out);
+    for (size_t i = 1; i < count; i++)
+        out[i] = argv[i];
+    out[0] = arena_dup(&s->arena, str_c(path)).p;
+    return out;
+}
+
+static const char *const *plain_env(struct servers *s)
+{
+    static const char *const names[] = {"PATH", "HOME"};
+    const char **env = arena_zero(&s->arena, COUNT_OF(names) + 1, sizeof *env);
+    size_t n = 0;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (getenv(names[i]))
+            env[n++] = arena_printf(&s->arena, "%s=%s", names[i], getenv(names[i])).p;
+    return env;
+}
+
+static void add(struct servers *s, const struct incident_server *row)
+{
+    const char *const *argv = row ? row->argv : s->in->o->server_argv;
+    struct serving *v = &s->at[s->n++];
+    struct mcp_client_options o = {0};
+
+    *v = (struct serving){
+        .row = row, .name = row ? row->name : STR(INSTEAD), .tools = STR(""), .failure = STR("")};
+    if (row) {
+        o.url = row->url;
+        o.headers = row->headers;
+        o.env = row->env;
+        o.cwd = row->cwd;
+    } else if (str_starts(str_c(argv[0]), STR("http"))) {
+        o.url = str_c(argv[0]);
+        argv = NULL;
+    } else {
+        o.env = plain_env(s);
+    }
+    o.argv = argv ? argv_of(s, argv) : NULL;
+    o.url = o.url.p ? o.url : STR("");
+    o.headers = o.headers.p ? o.headers : STR("");
+    if (s->io)
+        v->client = mcp_client_new(s->io, &o, &v->error);
+    else
+        err_set(&v->error, ERR_SYSTEM, "no thread for the servers could be started");
+}
+
+struct servers *servers_new(struct incident *in)
+{
+    struct servers *s = base_alloc(sizeof *s);
+    str ca = in->config->ca_file;
+    struct err e;
+
+    memset(s, 0, sizeof *s);
+    s->in = in;
+    arena_init(&s->arena, INCIDENT_ARENA);
+    s->io = mcp_io_new(ca.n ? ca.p : NULL, &e);
+    if (in->o->server_argv) {
+        add(s, NULL);
+        return s;
+    }
+    for (size_t i = 0; i < in->o->setup->server_count; i++)
+        for (const char *const *name = in->chain->server_names; *name; name++)
+            if (str_eq(str_c(*name), in->o->setup->servers[i].name))
+                add(s, &in->o->setup->servers[i]);
+    return s;
+}
+
+void servers_free(struct servers *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->at[i].client)
+            mcp_client_free(s->at[i].client);
+    if (s->io)
+        mcp_io_free(s->io);
+    arena_release(&s->arena);
+    free(s);
+}
+
+/* ---- what they have ---- */
+
+static void put_failure(struct json_out *o, const struct serving *v, const struct err *e)
+{
+    struct buf masked;
+    str text = str_c(e->text);
+
+    buf_init(&masked, 65536);
+    if (v->row && v->row->mask && mask_text(v->row->mask, text, &masked, NULL))
+        text = buf_full(&masked) ? STR(MASK_LEFT_OUT) : buf_str(&masked);
+    json_out_key(o, STR("error"));
+    json_out_str(o, text);
+    buf_release(&masked);
+}
+
+static void list_one(struct serving *v, struct json_out *o)
+{
+    struct buf list;
+    struct err e = v->error;
+
+    buf_init(&list, LIST_MAX);
+    json_out_object(o);
+    if (v->client && mcp_toolset_list(v->client, LIST_MS, &list, &e)) {
+        json_out_key(o, STR("tools"));
+        json_out_raw(o, buf_str(&list));
+    } else {
+        log_warn("an MCP server cannot be used", LOG_STR("server", v->name), LOG_ERR(&e));
+        put_failure(o, v, &e);
+    }
+    json_out_end(o);
+    buf_release(&list);
+}
+
+bool servers_list(void *servers, struct buf *out, struct err *e)
+{
+    struct servers *s = servers;
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    for (size_t i = 0; i < s->n; i++) {
+        if (atomic_load(&s->in->stop))
+            return err_set(e, ERR_CANCELLED, "cancelled");
+        json_out_key(&o, s->at[i].name);
+        list_one(&s->at[i], &o);
+    }
+    json_out_end(&o);
+    return json_out_ok(&o, e);
+}
+
+void servers_listed(struct servers *s, str json)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    for (size_t i = 0; json_parse(&doc, json, &e) && i < s->n; i++) {
+        struct serving *v = &s->at[i];
+        const struct json_node *one = json_find(&doc, json_root(&doc), v->name);
+        const struct json_node *tools = json_find(&doc, one, STR("tools"));
+
+        if (tools)
+            v->tools = arena_dup(&s->arena, json_raw(&doc, tools));
+        else if (json_text(&doc, json_find(&doc, one, STR("error")), &s->arena, &v->failure))
+            v->failure = arena_dup(&s->arena, v->failure);
+    }
+    json_release(&doc);
+}
+
+/* ---- who may use it ---- */
+
+static bool has_server(const struct party *p, const struct serving *v)
+{
+    if (!v->row)
+        return true;
+    for (size_t i = 0; p->agent->server_names[i]; i++)
+        if (str_eq(str_c(p->agent->server_names[i]), v->name))
+            return true;
+    return false;
+}
+
+/* Of the agent's list what is of this server: TOOL, or SERVER.TOOL. */
+static const char *const *allowed(struct party *p, const struct serving *v)
+{
+    str prefix = arena_join(&p->arena, v->name, STR("."), STR(""));
+    const char **out;
+    size_t n = 0, at = 0;
+
+    if (!p->agent->allow)
+        return NULL;
+    while (p->agent->allow[n])
+        n++;
+    out = arena_zero(&p->arena, n + 1, sizeof *out);
+    for (size_t i = 0; i < n; i++) {
+        str name = str_c(p->agent->allow[i]);
+
+        out[at++] = str_starts(name, prefix) ? name.p + prefix.n : name.p;
+    }
+    return out;
+}
+
+bool servers_add(struct servers *s, struct party *p, struct err *e)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct serving *v = &s->at[i];
+        struct mcp_toolset_server row = {.name = v->name,
+                                         .client = v->client,
+                                         .mask = v->row ? v->row->mask : NULL,
+                                         .timeout_ms = v->row ? v->row->timeout_ms : 0,
+                                         .retries = 1};
+
+        if (!has_server(p, v))
+            continue;
+        row.allow = allowed(p, v);
+        if (v->failure.n)
+            party_note(p,
+                       "The server " STR_FMT " could not be used: " STR_FMT,
+                       STR_ARG(v->name),
+                       STR_ARG(v->failure));
+        else if (v->tools.n && !mcp_toolset_add(p->set, p->box, &row, v->tools, e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what is told of them ---- */
+
+/* One a line, so that a person can read it too. */
+static void write_tool(struct buf *out, const struct party *p, const struct serving *v,
+                       const struct json *doc, const struct json_node *t, struct arena *a)
+{
+    const struct json_node *schema = json_find(doc, t, STR("schema"));
+    str name, box_name, description = STR("");
+    struct json_out w, *o = &w;
+
+    if (!json_text(doc, json_find(doc, t, STR("name")), a, &name) ||
+        !mcp_toolset_name(p->set, v->name, name, &box_name))
+        return; /* not one it may use */
+    (void)!json_text(doc, json_find(doc, t, STR("description")), a, &description);
+    buf_add(out, out->n > 1 ? STR(",\n") : STR("\n"));
+    json_out_init(o, out);
+    json_out_object(o);
+    json_out_key(o, STR("server"));
+    json_out_str(o, v->name);
+    json_out_key(o, STR("tool"));
+    json_out_str(o, name);
+    json_out_key(o, STR("description"));
+    json_out_str(o, description);
+    if (schema) {
+        json_out_key(o, STR("parameters"));
+        json_out_raw(o, json_raw(doc, schema));
+    }
+    json_out_end(o);
+}
+
+void servers_write(const struct servers *s, const struct party *p, struct buf *out)
+{
+    struct arena a;
+    struct json doc;
+    struct err e;
+
+    assert(out->n == 0);
+    arena_init(&a, INCIDENT_TEXT_MAX);
+    json_init(&doc);
+    buf_add_c(out, '[');
+    for (size_t i = 0; i < s->n; i++) {
+        const struct serving *v = &s->at[i];
+        const struct json_node *all;
+
+        if (!v->tools.n || !has_server(p, v) || !json_parse(&doc, v->tools, &e))
+            continue;
+        all = json_root(&doc);
+        for (const struct json_node *t = json_first(&doc, all); t; t = json_next(&doc, all, t))
+            write_tool(out, p, v, &doc, t, &a);
+    }
+    buf_add(out, STR("\n]"));
+    json_release(&doc);
+    arena_release(&a);
+}
+
+str servers_instructions(const struct servers *s, const struct party *p, struct arena *a)
+{
+    str all = STR("");
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct serving *v = &s->at[i];
+
+        if (v->row && v->row->instructions.n && has_server(p, v))
+            all = arena_printf(a,
+                               STR_FMT "## " STR_FMT "\n\n" STR_FMT "\n\n",
+                               STR_ARG(all),
+                               STR_ARG(v->name),
+                               STR_ARG(str_trim(v->row->instructions)));
+    }
+    return all;
+}

@@ -1,0 +1,229 @@
+/* setup.c - agents.yaml: its shape, its life, and what is asked of it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/setup.h"
+
+#include "base/file.h"
+#include "base/schema.h"
+#include "gateway/config_build.h"
+
+#define ARENA_MAX ((size_t)64 << 20)
+
+/* Quotes are single here and are turned round once. */
+/* clang-format off */
+#define TEXT "{'type':'string'}"
+#define FLAG "{'type':'boolean'}"
+#define COUNT "{'type':'integer','minimum':1,'maximum':100000}"
+#define NAME "{'type':'string','minLength':1}"
+#define NAMES "{'type':'array','items':" NAME "}"
+#define WORD "{'type':['string','number','boolean']}"
+#define OBJECT(members) "{'type':'object','additionalProperties':false,'properties':{" members "}}"
+#define OBJECTS(of) "{'type':'object','additionalProperties':" of "}"
+
+#define PATTERN \
+    "{'type':'object','additionalProperties':false,'required':['name','pattern'],'properties':{" \
+    "'name':" NAME ",'pattern':" NAME ",'replacement':" TEXT ",'description':" TEXT "," \
+    "'enabled':" FLAG "}}"
+#define MASKING OBJECT( \
+    "'enabled':" FLAG ",'pattern_groups':" NAMES ",'patterns':" NAMES "," \
+    "'custom_patterns':{'type':'array','items':" PATTERN "}")
+#define CONNECTION OBJECT( \
+    "'command':" NAME ",'args':{'type':'array','items':" WORD "}," \
+    "'environment':" OBJECTS(WORD) ",'cwd':" NAME ",'url':" NAME ",'headers':" OBJECTS(TEXT))
+#define SERVER \
+    "{'type':'object','additionalProperties':false,'required':['connection_params']," \
+    "'properties':{'server_id':" NAME ",'server_type':" TEXT ",'enabled':" FLAG "," \
+    "'connection_params':" CONNECTION ",'instructions':" TEXT ",'data_masking':" MASKING "," \
+    "'timeout':{'type':['string','number']}}}"
+#define STRATEGY "{'enum':['classic','react','native']}"
+#define AGENT OBJECT( \
+    "'alert_types':" NAMES ",'mcp_servers':" NAMES ",'custom_instructions':" TEXT "," \
+    "'strategy':" STRATEGY ",'max_iterations':" COUNT ",'max_total_tool_calls':" COUNT "," \
+    "'max_data_points':" COUNT ",'max_data_size':" COUNT ",'tools':" NAMES "," \
+    "'enable_reasoning':{'type':['boolean','array','object'],'items':" NAME "," \
+    "'additionalProperties':" FLAG "}," \
+    "'reasoning_level':{'enum':['minimal','low','medium','high','xhigh','max']},'model':" NAME)
+#define STAGE \
+    "{'type':'object','additionalProperties':false,'properties':{'name':" NAME "," \
+    "'agents':{'type':'array','minItems':1,'items':" NAME "},'agent':" NAME "," \
+    "'replicas':{'type':'integer','minimum':1,'maximum':16}," \
+    "'success_policy':{'enum':['any','all']}}}"
+#define CHAIN \
+    "{'type':'object','additionalProperties':false,'required':['alert_types','stages']," \
+    "'properties':{'alert_types':" NAMES ",'success_policy':{'enum':['any','all']}," \
+    "'stages':{'type':'array','minItems':1,'maxItems':32,'items':" STAGE "}," \
+    "'synthesis':" OBJECT("'agent':" NAME) ",'executive_summary':" FLAG "}}"
+
+static const char shape[] =
+    "{'type':'object','additionalProperties':false,'required':['agents'],'properties':{"
+    "'mcp_servers':" OBJECTS(SERVER) ",'agents':" OBJECTS(AGENT) ",'chains':" OBJECTS(CHAIN) "}}";
+/* clang-format on */
+
+static str schema_text(struct arena *a)
+{
+    char *out = arena_alloc(a, sizeof shape);
+
+    for (size_t i = 0; i < sizeof shape - 1; i++)
+        out[i] = (char)(shape[i] == '\'' ? '"' : shape[i]);
+    return (str){out, sizeof shape - 1};
+}
+
+/* A value from the environment may be a secret, so a sentence that might quote it is not used. */
+static void on_problem(void *ctx, const struct schema_problem *p)
+{
+    struct config_build *b = ctx;
+    const struct json_node *v = p->value;
+    bool filled = v && b->source->yaml.marks[v - b->source->doc.nodes].raw.n > 0;
+
+    if (filled)
+        config_wrong(b, v, "the value that the environment gives is not allowed here");
+    else
+        config_wrong(b, v, STR_FMT, STR_ARG(str_slice(p->text, 0, 160)));
+}
+
+static bool check_shape(struct config_build *b)
+{
+    struct schema *schema = schema_new();
+    struct schema_sink sink = {on_problem, b, 1};
+    struct err e;
+    bool ok;
+
+    if (!schema_compile(schema, schema_text(&b->c->arena), &e))
+        base_die("the schema of agents.yaml: %s", e.text);
+    ok = schema_check_each(schema, &b->source->doc, json_root(&b->source->doc), sink, &e);
+    schema_free(schema);
+    return ok;
+}
+
+/* ---- life ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void list_types(struct incident_setup *s)
+{
+    size_t n = 0, at = 0;
+    const char **list;
+
+    for (size_t i = 0; i < s->chain_count; i++)
+        n += s->chains[i].type_count;
+    list = arena_zero(&s->arena, n + 1, sizeof *list);
+    for (size_t i = 0; i < s->chain_count; i++)
+        for (size_t j = 0; j < s->chains[i].type_count; j++)
+            if (!str_eq(s->chains[i].types[j], STR("*")))
+                list[at++] = s->chains[i].types[j].p;
+    qsort(list, at, sizeof *list, by_text);
+    s->types = list;
+}
+
+static str folder_of(struct arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? arena_dup(a, (str){path, (size_t)(slash - path) + 1}) : STR("./");
+}
+
+bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
+                          struct incident_setup **out, struct err *e)
+{
+    struct incident_setup *s = base_alloc(sizeof *s);
+    struct config_source source = {0};
+    struct config *c = base_alloc(sizeof *c);
+    struct config_build b = {c, &source, e};
+    bool ok;
+
+    /* The words for what is wrong are the configuration's, so it lends them a place to stand. */
+    memset(c, 0, sizeof *c);
+    memset(s, 0, sizeof *s);
+    arena_init(&c->arena, CONFIG_ARENA_MAX);
+    arena_init(&s->arena, ARENA_MAX);
+    c->path = arena_dup(&c->arena, str_c(path));
+    s->runbooks = arena_dup(&s->arena, str_c(runbooks)).p;
+    json_init(&source.doc);
+    ok = yaml_read(yaml, &c->arena, &source.yaml, e);
+    if (!ok)
+        err_prefix(e, "%s:%u: ", path, source.yaml.line);
+    ok = ok && json_parse(&source.doc, source.yaml.json, e) && check_shape(&b) &&
+         setup_read_servers(&b, s, folder_of(&s->arena, path)) && setup_read_agents(&b, s) &&
+         setup_read_chains(&b, s);
+    json_release(&source.doc);
+    arena_release(&c->arena);
+    free(c);
+    if (ok) {
+        list_types(s);
+        *out = s;
+    } else {
+        incident_setup_free(s);
+    }
+    return ok;
+}
+
+bool incident_setup_load(const char *agents, const char *runbooks, struct incident_setup **out,
+                         struct err *e)
+{
+    struct arena a;
+    str text;
+    bool ok;
+
+    arena_init(&a, 4 * YAML_SIZE_MAX);
+    ok = file_read(&a, agents, YAML_SIZE_MAX, &text, e) &&
+         incident_setup_parse(text, agents, runbooks, out, e);
+    arena_release(&a);
+    return ok;
+}
+
+void incident_setup_free(struct incident_setup *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->server_count; i++)
+        mask_free(s->servers[i].mask);
+    arena_release(&s->arena);
+    free(s);
+}
+
+/* ---- questions ---- */
+
+const char *const *incident_alert_types(const struct incident_setup *s)
+{
+    return s->types;
+}
+
+static const struct incident_chain *chain_with(const struct incident_setup *s, str type)
+{
+    for (size_t i = 0; i < s->chain_count; i++)
+        for (size_t j = 0; j < s->chains[i].type_count; j++)
+            if (str_eq(s->chains[i].types[j], type))
+                return &s->chains[i];
+    return NULL;
+}
+
+const struct incident_chain *setup_chain(const struct incident_setup *s, str alert_type)
+{
+    const struct incident_chain *c = chain_with(s, alert_type);
+
+    return c ? c : chain_with(s, STR("*"));
+}
+
+bool incident_assigned(const struct incident_setup *s, str alert_type, str *agent,
+                       const char *const **servers)
+{
+    const struct incident_chain *c = setup_chain(s, alert_type);
+
+    if (!c)
+        return false;
+    *agent = c->name;
+    *servers = c->server_names;
+    return true;
+}
+
+enum incident_tri setup_reasoning(const struct incident_agent *a, str alert_type)
+{
+    for (size_t i = 0; i < a->by_type_count; i++)
+        if (str_eq(a->by_type[i].type, alert_type))
+            return a->by_type[i].on ? INCIDENT_ON : INCIDENT_OFF;
+    return a->reasoning;
+}

@@ -1,0 +1,356 @@
+/* setup_agent.c - agents and chains of agents.yaml.
+ *
+ * An agent that takes alerts by itself is a chain of one stage, so that whoever investigates knows
+ * only chains.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/setup.h"
+#include "gateway/config_build.h"
+
+static const struct json_node *find(struct config_build *b, const struct json_node *v,
+                                    const char *key)
+{
+    return json_find(&b->source->doc, v, str_c(key));
+}
+
+static str kept(struct config_build *b, struct incident_setup *s, const struct json_node *v)
+{
+    return arena_dup(&s->arena, setup_text(b, v));
+}
+
+/* ---- alert types ---- */
+
+static bool taken(const struct incident_setup *s, str type, str *by)
+{
+    for (size_t i = 0; i < s->chain_count; i++)
+        for (size_t j = 0; j < s->chains[i].type_count; j++)
+            if (str_eq(s->chains[i].types[j], type)) {
+                *by = s->chains[i].name;
+                return true;
+            }
+    return false;
+}
+
+static bool read_types(struct config_build *b, struct incident_setup *s, const struct json_node *v,
+                       struct incident_chain *to)
+{
+    const struct json *doc = &b->source->doc;
+    str by;
+
+    to->types = arena_zero(&s->arena, json_count(doc, v) + 1, sizeof *to->types);
+    for (const struct json_node *t = json_first(doc, v); t; t = json_next(doc, v, t)) {
+        str type = kept(b, s, t);
+
+        if (taken(s, type, &by))
+            return config_wrong(b,
+                                t,
+                                "alerts of type \"" STR_FMT "\" are taken by \"" STR_FMT
+                                "\" already",
+                                STR_ARG(str_slice(type, 0, 60)),
+                                STR_ARG(by));
+        for (size_t i = 0; i < to->type_count; i++)
+            if (str_eq(to->types[i], type))
+                return config_wrong(b, t, "it is named twice");
+        to->types[to->type_count++] = type;
+    }
+    return true;
+}
+
+/* ---- agents ---- */
+
+static bool server_on(struct config_build *b, str name)
+{
+    const struct json_node *all = find(b, json_root(&b->source->doc), "mcp_servers");
+    bool on;
+
+    return !json_bool(find(b, json_find(&b->source->doc, all, name), "enabled"), &on) || on;
+}
+
+static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
+                               const struct json_node *list, struct incident_agent *to)
+{
+    const struct json *doc = &b->source->doc;
+    size_t n = json_count(doc, list);
+    const char **names = arena_zero(&s->arena, n + 1, sizeof *names);
+    const char **known = arena_zero(&b->c->arena, s->server_count + 1, sizeof *known);
+
+    for (size_t i = 0; i < s->server_count; i++)
+        known[i] = s->servers[i].name.p;
+    to->servers = arena_zero(&s->arena, n + 1, sizeof *to->servers);
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
+        str name = setup_text(b, v);
+        size_t at = 0;
+
+        while (at < s->server_count && !str_eq(s->servers[at].name, name))
+            at++;
+        if (at == s->server_count)
+            return setup_unknown(b, v, "server", name, known);
+        for (size_t i = 0; i < to->server_count; i++)
+            if (to->servers[i] == at)
+                return config_wrong(b, v, "it is named twice");
+        if (!server_on(b, name))
+            continue;
+        names[to->server_count] = s->servers[at].name.p;
+        to->servers[to->server_count++] = at;
+    }
+    to->server_names = names;
+    return true;
+}
+
+/* A flag; a list of the alert types it is on for; or a flag for each type, and "default". */
+static void read_reasoning(struct config_build *b, struct incident_setup *s,
+                           const struct json_node *v, struct incident_agent *to)
+{
+    const struct json *doc = &b->source->doc;
+    bool on;
+
+    to->reasoning = INCIDENT_AS_CONFIGURED;
+    if (!v)
+        return;
+    if (json_bool(v, &on)) {
+        to->reasoning = on ? INCIDENT_ON : INCIDENT_OFF;
+        return;
+    }
+    to->by_type = arena_zero(&s->arena, json_count(doc, v) + 1, sizeof *to->by_type);
+    if (v->kind == JSON_ARRAY)
+        to->reasoning = INCIDENT_OFF;
+    for (const struct json_node *t = json_first(doc, v); t; t = json_next(doc, v, t)) {
+        str type = kept(b, s, t);
+
+        on = v->kind == JSON_ARRAY;
+        if (!on && !json_bool(json_value(t), &on))
+            continue;
+        if (v->kind == JSON_OBJECT && str_eq(type, STR("default")))
+            to->reasoning = on ? INCIDENT_ON : INCIDENT_OFF;
+        else
+            to->by_type[to->by_type_count++] = (struct incident_switch){type, on};
+    }
+}
+
+static enum incident_strategy strategy_of(struct config_build *b, const struct json_node *v)
+{
+    str name = setup_text(b, v);
+
+    return str_eq(name, STR("react"))    ? INCIDENT_REACT
+           : str_eq(name, STR("native")) ? INCIDENT_NATIVE
+                                         : INCIDENT_CLASSIC;
+}
+
+static unsigned number(struct config_build *b, const struct json_node *v, unsigned otherwise)
+{
+    int64_t n;
+
+    return v && json_i64(&b->source->doc, v, &n) ? (unsigned)n : otherwise;
+}
+
+static bool read_agent(struct config_build *b, struct incident_setup *s,
+                       const struct json_node *key)
+{
+    const struct json_node *v = json_value(key), *tools = find(b, v, "tools");
+    struct incident_agent *to = &s->agents[s->agent_count];
+    size_t n;
+
+    *to = (struct incident_agent){
+        .name = kept(b, s, key),
+        .instructions = kept(b, s, find(b, v, "custom_instructions")),
+        .strategy = strategy_of(b, find(b, v, "strategy")),
+        .level = kept(b, s, find(b, v, "reasoning_level")),
+        .model = kept(b, s, find(b, v, "model")),
+        .iterations = number(b, find(b, v, "max_iterations"), AGENT_ITERATIONS),
+        .max_tool_calls = number(b, find(b, v, "max_total_tool_calls"), INCIDENT_TOOL_CALLS),
+        .max_data_points = number(b, find(b, v, "max_data_points"), INCIDENT_DATA_POINTS),
+        .data_size = number(b, find(b, v, "max_data_size"), INCIDENT_DATA_SIZE)};
+    s->agent_count++;
+    if (!config_check_name(b, key, to->name))
+        return false;
+    if (tools) {
+        const char *const *words = setup_words(b, tools, &n);
+        const char **allow = arena_zero(&s->arena, n + 1, sizeof *allow);
+
+        for (size_t i = 0; i < n; i++)
+            allow[i] = arena_dup(&s->arena, str_c(words[i])).p;
+        to->allow = allow;
+    }
+    read_reasoning(b, s, find(b, v, "enable_reasoning"), to);
+    return read_agent_servers(b, s, find(b, v, "mcp_servers"), to);
+}
+
+/* The chain that an agent with alert types of its own stands for. */
+static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_t agent,
+                         const struct json_node *types)
+{
+    struct incident_chain *c = &s->chains[s->chain_count];
+    const struct incident_agent *a = &s->agents[agent];
+
+    if (!types)
+        return true;
+    *c = (struct incident_chain){.name = a->name, .server_names = a->server_names};
+    if (!read_types(b, s, types, c))
+        return false;
+    c->stages = arena_zero(&s->arena, 1, sizeof *c->stages);
+    c->stages[0] = (struct incident_stage){.name = STR("investigation"), .agent_count = 1};
+    c->stages[0].agents = arena_zero(&s->arena, 1, sizeof *c->stages[0].agents);
+    c->stages[0].labels = arena_zero(&s->arena, 1, sizeof *c->stages[0].labels);
+    c->stages[0].agents[0] = agent;
+    c->stages[0].labels[0] = a->name;
+    c->stage_count = 1;
+    s->chain_count++;
+    return true;
+}
+
+bool setup_read_agents(struct config_build *b, struct incident_setup *s)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *all = find(b, json_root(doc), "agents"),
+                           *chains = find(b, json_root(doc), "chains");
+    size_t n = json_count(doc, all);
+
+    if (n > INCIDENT_AGENTS_MAX || json_count(doc, chains) > INCIDENT_AGENTS_MAX)
+        return config_wrong(b, all, "at most %d agents and as many chains", INCIDENT_AGENTS_MAX);
+    s->agents = arena_zero(&s->arena, n + 1, sizeof *s->agents);
+    s->chains = arena_zero(&s->arena, n + json_count(doc, chains) + 1, sizeof *s->chains);
+    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
+        if (!read_agent(b, s, k) ||
+            !chain_of_one(b, s, s->agent_count - 1, find(b, json_value(k), "alert_types")))
+            return false;
+    return true;
+}
+
+/* ---- chains ---- */
+
+static bool agent_at(struct config_build *b, const struct incident_setup *s,
+                     const struct json_node *v, size_t *out)
+{
+    str name = setup_text(b, v);
+    const char **known = arena_zero(&b->c->arena, s->agent_count + 1, sizeof *known);
+
+    for (size_t i = 0; i < s->agent_count; i++) {
+        known[i] = s->agents[i].name.p;
+        if (str_eq(s->agents[i].name, name)) {
+            *out = i;
+            return true;
+        }
+    }
+    return setup_unknown(b, v, "agent", name, known);
+}
+
+/* Two of one name get numbers, so that each has a run of its own. */
+static void label(struct incident_setup *s, struct incident_stage *t)
+{
+    for (size_t i = 0; i < t->agent_count; i++) {
+        size_t same = 0, before = 0;
+
+        for (size_t j = 0; j < t->agent_count; j++) {
+            same += t->agents[j] == t->agents[i];
+            before += t->agents[j] == t->agents[i] && j <= i;
+        }
+        t->labels[i] = s->agents[t->agents[i]].name;
+        if (same > 1)
+            t->labels[i] = arena_printf(&s->arena, STR_FMT "-%zu", STR_ARG(t->labels[i]), before);
+    }
+}
+
+static bool read_stage(struct config_build *b, struct incident_setup *s, const struct json_node *v,
+                       bool all, struct incident_chain *c)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *list = find(b, v, "agents"), *one = find(b, v, "agent");
+    const struct json_node *policy = find(b, v, "success_policy"), *name = find(b, v, "name");
+    struct incident_stage *t = &c->stages[c->stage_count];
+    size_t n = list ? json_count(doc, list) : number(b, find(b, v, "replicas"), 1);
+
+    *t = (struct incident_stage){
+        .name = name ? kept(b, s, name) : arena_printf(&s->arena, "stage-%zu", c->stage_count + 1),
+        .all = policy ? str_eq(setup_text(b, policy), STR("all")) : all};
+    if ((list != NULL) == (one != NULL))
+        return config_wrong(b, v, "a stage has either agents or an agent");
+    if (list && find(b, v, "replicas"))
+        return config_wrong(b, find(b, v, "replicas"), "are of one agent: name it with agent");
+    if (n > INCIDENT_REPLICAS_MAX)
+        return config_wrong(b, v, "at most %d agents work at once", INCIDENT_REPLICAS_MAX);
+    if (!config_check_name(b, name ? name : v, t->name))
+        return false;
+    for (size_t i = 0; i < c->stage_count; i++)
+        if (str_eq(c->stages[i].name, t->name))
+            return config_wrong(b, name ? name : v, "there are two stages with this name");
+    t->agents = arena_zero(&s->arena, n + 1, sizeof *t->agents);
+    t->labels = arena_zero(&s->arena, n + 1, sizeof *t->labels);
+    for (const struct json_node *a = json_first(doc, list); a; a = json_next(doc, list, a))
+        if (!agent_at(b, s, a, &t->agents[t->agent_count++]))
+            return false;
+    for (size_t i = 0; one && i < n; i++)
+        if (!agent_at(b, s, one, &t->agents[t->agent_count++]))
+            return false;
+    label(s, t);
+    c->stage_count++;
+    return true;
+}
+
+/* Those of all its agents, each once. */
+static void chain_servers(struct incident_setup *s, struct incident_chain *c)
+{
+    const char **names = arena_zero(&s->arena, s->server_count + 1, sizeof *names);
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->server_count; i++) {
+        bool used = false;
+
+        for (size_t j = 0; j < c->stage_count; j++)
+            for (size_t k = 0; k < c->stages[j].agent_count; k++) {
+                const struct incident_agent *a = &s->agents[c->stages[j].agents[k]];
+
+                for (size_t m = 0; m < a->server_count; m++)
+                    used |= a->servers[m] == i;
+            }
+        if (used)
+            names[n++] = s->servers[i].name.p;
+    }
+    c->server_names = names;
+}
+
+static bool read_chain(struct config_build *b, struct incident_setup *s,
+                       const struct json_node *key)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *v = json_value(key), *stages = find(b, v, "stages");
+    const struct json_node *synthesis = find(b, find(b, v, "synthesis"), "agent");
+    struct incident_chain *c = &s->chains[s->chain_count];
+    bool all = str_eq(setup_text(b, find(b, v, "success_policy")), STR("all"));
+    size_t at;
+
+    *c = (struct incident_chain){.name = kept(b, s, key)};
+    if (!config_check_name(b, key, c->name))
+        return false;
+    for (size_t i = 0; i < s->agent_count; i++)
+        if (str_eq(s->agents[i].name, c->name))
+            return config_wrong(b, key, "an agent has this name already");
+    c->stages = arena_zero(&s->arena, INCIDENT_STAGES_MAX, sizeof *c->stages);
+    if (!read_types(b, s, find(b, v, "alert_types"), c))
+        return false;
+    for (const struct json_node *t = json_first(doc, stages); t; t = json_next(doc, stages, t))
+        if (!read_stage(b, s, t, all, c))
+            return false;
+    if (synthesis) {
+        if (!agent_at(b, s, synthesis, &at))
+            return false;
+        c->synthesis = &s->agents[at];
+    }
+    if (!json_bool(find(b, v, "executive_summary"), &c->summary))
+        c->summary = false;
+    chain_servers(s, c);
+    s->chain_count++;
+    return true;
+}
+
+bool setup_read_chains(struct config_build *b, struct incident_setup *s)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *all = find(b, json_root(doc), "chains");
+
+    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
+        if (!read_chain(b, s, k))
+            return false;
+    return s->chain_count > 0 ||
+           config_wrong(b, json_root(doc), "no agent and no chain has an alert type");
+}

@@ -1,0 +1,191 @@
+/* stage.c - the agents of a stage, side by side, and what is made of their findings.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+
+#define STACK_SIZE ((size_t)1 << 20)
+
+static const char *const no_names[] = {NULL};
+
+/* Who makes one analysis of several, if the chain names nobody. */
+static const struct incident_agent nobody = {.name = STR_INIT("synthesis"),
+                                             .server_names = no_names,
+                                             .instructions = STR_INIT(""),
+                                             .strategy = INCIDENT_CLASSIC,
+                                             .level = STR_INIT(""),
+                                             .model = STR_INIT(""),
+                                             .iterations = 1,
+                                             .data_size = INCIDENT_DATA_SIZE};
+
+static void decide_reasoning(struct party *p)
+{
+    const struct incident_options *o = p->in->o;
+    enum incident_tri told = o->reasoning;
+    struct config_route route;
+    str model = p->agent->model.n && !o->model.n ? p->agent->model : p->in->model;
+    bool by_prompt = config_find(p->in->config, model, &route) && route.provider->enable_reasoning;
+
+    if (told == INCIDENT_AS_CONFIGURED)
+        told = setup_reasoning(p->agent, o->alert.alert_type);
+    p->reasoning = told == INCIDENT_AS_CONFIGURED ? by_prompt : told == INCIDENT_ON;
+    p->level = p->reasoning ? p->agent->level : STR("");
+    /* A provider that asks for reasoning by itself is told not to where it is not wanted. */
+    p->quiet = by_prompt ? STR("none") : STR("");
+}
+
+static void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
+                       const struct incident_agent *agent, str label)
+{
+    *p = (struct party){.in = in,
+                        .stage = t,
+                        .agent = agent,
+                        .label = label,
+                        .strategy = in->o->strategy == INCIDENT_BY_AGENT ? agent->strategy
+                                                                         : in->o->strategy};
+    arena_init(&p->arena, INCIDENT_ARENA);
+    p->run = arena_printf(&p->arena,
+                          STR_FMT "/" STR_FMT "/" STR_FMT,
+                          STR_ARG(in->o->run),
+                          STR_ARG(t->name),
+                          STR_ARG(label));
+    p->why = p->reasoning_seen = p->earlier = STR("");
+    decide_reasoning(p);
+}
+
+static void *work(void *arg)
+{
+    party_work(arg);
+    return NULL;
+}
+
+/* All at once; one that gets no thread works on ours. */
+static void work_all(struct stage_result *r)
+{
+    pthread_t threads[INCIDENT_REPLICAS_MAX];
+    bool started[INCIDENT_REPLICAS_MAX] = {false};
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_SIZE);
+    for (size_t i = 1; i < r->party_count; i++)
+        started[i] = pthread_create(&threads[i], &attr, work, &r->parties[i]) == 0;
+    pthread_attr_destroy(&attr);
+    for (size_t i = 0; i < r->party_count; i++)
+        if (!started[i])
+            party_work(&r->parties[i]);
+    for (size_t i = 1; i < r->party_count; i++)
+        if (started[i])
+            pthread_join(threads[i], NULL);
+}
+
+/* ---- what came of it ---- */
+
+static bool left(const struct party *p)
+{
+    return str_eq(p->result.reason, STR("left"));
+}
+
+static void judge(const struct incident_stage *t, struct stage_result *r)
+{
+    size_t ok = 0;
+
+    for (size_t i = 0; i < r->party_count; i++) {
+        const struct party *p = &r->parties[i];
+
+        if (p->broken && !r->broken) {
+            r->broken = true;
+            r->err = p->err;
+        }
+        r->left |= left(p);
+        ok += party_ok(p);
+        if (!party_ok(p) && !r->reason.n) {
+            r->reason = p->result.reason.n ? p->result.reason : STR("no_answer");
+            r->error = p->result.detail.n ? p->result.detail : STR("the model gave no answer");
+        }
+    }
+    r->ok = !r->broken && !r->left && ok > 0 && (!t->all || ok == r->party_count);
+}
+
+static void synthesize(struct incident *in, const struct incident_stage *t, struct stage_result *r)
+{
+    const struct incident_agent *who = in->chain->synthesis ? in->chain->synthesis : &nobody;
+    struct buf system, user;
+    struct party *p = base_alloc(sizeof *p);
+
+    party_init(p, in, t, who, STR("synthesis"));
+    r->synthesis = p;
+    buf_init(&system, INCIDENT_TEXT_MAX);
+    buf_init(&user, INCIDENT_TEXT_MAX);
+    prompt_system(p, &system);
+    prompt_synthesis(in, t, r, &user);
+    incident_tell(in, 0, STR("Comparing findings"), p->label);
+    party_single(p, buf_str(&system), buf_str(&user));
+    buf_release(&system);
+    buf_release(&user);
+    if (p->broken) {
+        r->ok = false;
+        r->broken = true;
+        r->err = p->err;
+    } else if (left(p) || p->result.end == AGENT_CANCELLED) {
+        r->ok = false;
+        r->left = left(p);
+        r->reason = p->result.reason;
+        r->error = p->result.detail;
+    }
+}
+
+/* Without a synthesis the findings themselves, one behind the other. */
+static str joined(const struct stage_result *r, struct arena *a)
+{
+    struct buf all;
+    str text;
+
+    buf_init(&all, INCIDENT_TEXT_MAX);
+    for (size_t i = 0; i < r->party_count; i++) {
+        const struct party *p = &r->parties[i];
+
+        if (!party_ok(p))
+            continue;
+        if (r->party_count > 1)
+            buf_printf(&all, "%s### " STR_FMT "\n\n", all.n ? "\n\n" : "", STR_ARG(p->label));
+        buf_add(&all, p->result.text);
+    }
+    text = arena_dup(a, buf_str(&all));
+    buf_release(&all);
+    return text;
+}
+
+void stage_run(struct incident *in, size_t index, str earlier, struct stage_result *r)
+{
+    const struct incident_stage *t = &in->chain->stages[index];
+    size_t ok = 0;
+
+    *r = (struct stage_result){.text = STR(""), .reason = STR(""), .error = STR("")};
+    r->parties = base_alloc(t->agent_count * sizeof *r->parties);
+    r->party_count = t->agent_count;
+    for (size_t i = 0; i < t->agent_count; i++) {
+        party_init(&r->parties[i], in, t, &in->o->setup->agents[t->agents[i]], t->labels[i]);
+        r->parties[i].earlier = earlier;
+    }
+    work_all(r);
+    judge(t, r);
+    for (size_t i = 0; i < r->party_count; i++)
+        ok += party_ok(&r->parties[i]);
+    if (r->ok && ok > 1)
+        synthesize(in, t, r);
+    if (r->synthesis && party_ok(r->synthesis))
+        r->text = r->synthesis->result.text;
+    else if (r->ok)
+        r->text = joined(r, in->arena);
+}
+
+void stage_release(struct stage_result *r)
+{
+    for (size_t i = 0; i < r->party_count; i++)
+        arena_release(&r->parties[i].arena);
+    free(r->parties);
+    if (r->synthesis)
+        arena_release(&r->synthesis->arena);
+    free(r->synthesis);
+}

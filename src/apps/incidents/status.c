@@ -1,0 +1,414 @@
+/* status.c - see status.h; and the routes that tell it, cancel, and ask about it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/status.h"
+
+#include "apps/incidents/intake.h"
+
+#define LIST_MAX 100
+#define QUESTION_MAX 20000
+#define STAGES_MAX ((size_t)32 << 20)
+
+struct incident_alert status_alert(const struct book_row *row)
+{
+    return (struct incident_alert){.id = row->id,
+                                   .alert_type = row->alert_type,
+                                   .severity = row->severity,
+                                   .environment = row->environment,
+                                   .runbook = row->runbook,
+                                   .data = row->data,
+                                   .timestamp_us = row->timestamp_us};
+}
+
+/* ---- JSON ---- */
+
+static void text(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, value);
+}
+
+static void text_or_null(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    if (value.n)
+        json_out_str(o, value);
+    else
+        json_out_null(o);
+}
+
+static void time_or_null(struct json_out *o, const char *key, int64_t us)
+{
+    json_out_key(o, str_c(key));
+    if (us >= 0)
+        json_out_i64(o, us);
+    else
+        json_out_null(o);
+}
+
+static void write_servers(struct json_out *o, const char *const *servers)
+{
+    json_out_key(o, STR("assigned_mcp_servers"));
+    json_out_array(o);
+    for (; servers && *servers; servers++)
+        json_out_str(o, str_c(*servers));
+    json_out_end(o);
+}
+
+/* A member of the report as it is, or null. */
+static void write_part(struct json_out *o, const char *key, const struct json *report,
+                       const char *member)
+{
+    const struct json_node *v = json_find(report, json_root(report), str_c(member));
+
+    json_out_key(o, str_c(key));
+    if (v && !json_is(report, v, STR("")))
+        json_out_raw(o, json_raw(report, v));
+    else
+        json_out_null(o);
+}
+
+static void report_parse(const struct book_row *row, struct json *doc)
+{
+    struct err e;
+
+    json_init(doc);
+    if (!row->report.n || !json_parse(doc, row->report, &e))
+        (void)!json_parse(doc, STR("{}"), &e);
+}
+
+/* All but the result, which may be long. */
+void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers)
+{
+    text(o, "alert_id", row->id);
+    text(o, "session_id", row->session);
+    text(o, "status", row->state);
+    json_out_key(o, STR("progress"));
+    json_out_i64(o, row->progress);
+    text_or_null(o, "current_step", row->step);
+    text_or_null(o, "current_agent", row->current_agent);
+    write_servers(o, servers);
+    text_or_null(o, "error", row->error);
+}
+
+void status_write(struct json_out *o, const struct book_row *row, const char *const *servers)
+{
+    struct json report;
+
+    report_parse(row, &report);
+    json_out_object(o);
+    status_brief(o, row, servers);
+    write_part(o, "result", &report, "markdown");
+    json_out_key(o, STR("timestamp"));
+    json_out_i64(o, row->updated_us);
+    json_out_end(o);
+    json_release(&report);
+}
+
+static void write_members(struct json_out *o, const struct book_row *row)
+{
+    text(o, "alert_id", row->id);
+    text(o, "session_id", row->session);
+    text(o, "alert_type", row->alert_type);
+    text(o, "severity", row->severity);
+    text(o, "environment", row->environment);
+    text(o, "status", row->state);
+    json_out_key(o, STR("progress"));
+    json_out_i64(o, row->progress);
+    text_or_null(o, "current_step", row->step);
+    text_or_null(o, "current_agent", row->current_agent);
+    text_or_null(o, "agent", row->agent);
+    text_or_null(o, "chain", row->agent);
+    json_out_key(o, STR("cancel_requested"));
+    json_out_bool(o, row->cancelled);
+    time_or_null(o, "created_at_us", row->created_us);
+    time_or_null(o, "started_at_us", row->started_us);
+    time_or_null(o, "completed_at_us", row->completed_us);
+    text_or_null(o, "error", row->error);
+    text_or_null(o, "reason", row->reason);
+}
+
+/* ---- routes ---- */
+
+void status_types(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct incidents *in = app;
+    struct json_out o;
+
+    (void)q;
+    json_out_init(&o, &r->body);
+    json_out_array(&o);
+    for (size_t i = 0; in->types[i]; i++)
+        json_out_str(&o, str_c(in->types[i]));
+    json_out_end(&o);
+}
+
+static bool may_see(const struct app_request *q, const struct book_row *row)
+{
+    return q->operator_ || str_eq(q->key, row->key);
+}
+
+/* Of others there is nothing to be seen, not even that they are there. */
+static bool find(struct incidents *in, const struct app_request *q, struct book_row *row,
+                 struct app_reply *r)
+{
+    struct err e = {.code = ERR_NOT_FOUND};
+
+    if (book_get(in->book, q->parts[0], q->arena, row, &e) && may_see(q, row))
+        return true;
+    if (e.code == ERR_NOT_FOUND)
+        app_fail(r,
+                 404,
+                 "alert_not_found",
+                 "there is no alert \"" STR_FMT "\"",
+                 STR_ARG(str_slice(q->parts[0], 0, 80)));
+    else
+        app_fail_err(r, &e);
+    return false;
+}
+
+static const char *const *servers_of(const struct incidents *in, const struct book_row *row)
+{
+    const char *const *servers;
+    str agent;
+
+    return in->engine.assigned(in->setup, row->alert_type, &agent, &servers) ? servers : NULL;
+}
+
+void status_processing(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct incidents *in = app;
+    struct book_row row;
+    struct json_out o;
+
+    if (!find(in, q, &row, r))
+        return;
+    json_out_init(&o, &r->body);
+    status_write(&o, &row, servers_of(in, &row));
+}
+
+static size_t limit_of(const struct app_request *q)
+{
+    uint64_t n;
+
+    return str_u64(app_query(q, "limit"), &n) && n > 0
+               ? (size_t)(n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX)
+               : LIST_MAX;
+}
+
+void status_list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct incidents *in = app;
+    struct book_filter f = {.all = q->operator_,
+                            .key = q->key,
+                            .state = app_query(q, "status"),
+                            .alert_type = app_query(q, "alert_type"),
+                            .before = app_query(q, "before"),
+                            .count_max = limit_of(q)};
+    struct queue_counts counts;
+    struct book_row *rows;
+    struct json_out o;
+    struct err e;
+    size_t n;
+
+    if (!book_list(in->book, &f, q->arena, &rows, &n, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    queue_counts(in->queue, &counts);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("incidents"));
+    json_out_array(&o);
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(&o);
+        write_members(&o, &rows[i]);
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    json_out_key(&o, STR("queue"));
+    json_out_object(&o);
+    json_out_key(&o, STR("queued"));
+    json_out_u64(&o, counts.waiting);
+    json_out_key(&o, STR("processing"));
+    json_out_u64(&o, counts.running);
+    json_out_key(&o, STR("max_queue_size"));
+    json_out_u64(&o, in->config->max_queue);
+    json_out_key(&o, STR("max_concurrent_alerts"));
+    json_out_u64(&o, in->config->max_concurrent);
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+/* As the engine has them now, or as they were at the end. */
+static void write_stages(struct json_out *o, struct incidents *in, const struct book_row *row)
+{
+    struct buf out;
+    struct err e;
+
+    buf_init(&out, STAGES_MAX);
+    if (!row->stages.n && in->host->log &&
+        !in->engine.stages(in->setup, in->host->log, row->id, row->alert_type, &out, &e))
+        buf_reset(&out);
+    json_out_key(o, STR("stages"));
+    json_out_raw(o,
+                 row->stages.n              ? row->stages
+                 : out.n && !buf_full(&out) ? buf_str(&out)
+                                            : STR("[]"));
+    buf_release(&out);
+}
+
+static void write_tokens(struct json_out *o, const struct json *report)
+{
+    write_part(o, "input_tokens", report, "input_tokens");
+    write_part(o, "output_tokens", report, "output_tokens");
+    write_part(o, "reasoning_tokens", report, "reasoning_tokens");
+    json_out_key(o, STR("tokens"));
+    json_out_object(o);
+    write_part(o, "input", report, "input_tokens");
+    write_part(o, "output", report, "output_tokens");
+    write_part(o, "reasoning", report, "reasoning_tokens");
+    json_out_end(o);
+}
+
+void status_one(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct incidents *in = app;
+    struct json report;
+    struct book_row row;
+    struct json_out o;
+
+    if (!find(in, q, &row, r))
+        return;
+    report_parse(&row, &report);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    write_members(&o, &row);
+    write_servers(&o, servers_of(in, &row));
+    json_out_key(&o, STR("timestamp_us"));
+    json_out_i64(&o, row.timestamp_us);
+    json_out_key(&o, STR("alert"));
+    json_out_raw(&o, row.data.n ? row.data : STR("{}"));
+    text_or_null(&o, "runbook", row.runbook);
+    write_stages(&o, in, &row);
+    write_part(&o, "report", &report, "markdown");
+    write_part(&o, "final_analysis", &report, "final_analysis");
+    write_part(&o, "summary", &report, "summary");
+    write_part(&o, "model_calls", &report, "model_calls");
+    write_part(&o, "tool_calls", &report, "tool_calls");
+    write_part(&o, "duration_ms", &report, "duration_ms");
+    write_tokens(&o, &report);
+    json_out_key(&o, STR("tools"));
+    json_out_raw(&o,
+                 json_find(&report, json_root(&report), STR("tools"))
+                     ? json_raw(&report, json_find(&report, json_root(&report), STR("tools")))
+                     : STR("[]"));
+    json_out_end(&o);
+    json_release(&report);
+}
+
+/* ---- cancelling, asking ---- */
+
+/* 409: it is no longer to be had, and says how it stands. */
+static void conflict(struct app_reply *r, const struct book_row *row, const char *why)
+{
+    struct json_out o;
+
+    r->status = 409;
+    buf_reset(&r->body);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("detail"));
+    json_out_object(&o);
+    text(&o, "error", STR("wrong_state"));
+    text(&o, "message", str_c(why));
+    text(&o, "alert_id", row->id);
+    text(&o, "status", row->state);
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct incidents *in = app;
+    struct book_row row;
+    struct json_out o;
+    struct err e;
+
+    if (!find(in, q, &row, r))
+        return;
+    if (!queue_cancel(in->queue, row.id, q->arena, &row, &e)) {
+        if (e.code == ERR_INPUT)
+            conflict(r, &row, e.text);
+        else
+            app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    text(&o, "alert_id", row.id);
+    text(&o, "status", str_eq(row.state, STR("cancelled")) ? row.state : STR("cancelling"));
+    text(&o,
+         "message",
+         str_eq(row.state, STR("cancelled")) ? STR("cancelled")
+                                             : STR("it is being stopped where it stands"));
+    json_out_end(&o);
+}
+
+static bool read_question(const struct app_request *q, str *out, struct app_reply *r)
+{
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = app_json(q, &doc, r);
+    if (ok) {
+        ok = json_text(&doc, json_find(&doc, json_root(&doc), STR("question")), q->arena, out) &&
+             str_trim(*out).n > 0 && out->n <= QUESTION_MAX;
+        if (ok)
+            *out = arena_dup(q->arena, *out);
+        else
+            app_fail(r,
+                     422,
+                     "validation_failed",
+                     "\"question\" must be a text of 1 to %d bytes",
+                     QUESTION_MAX);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+void status_chat(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct incidents *in = app;
+    struct incident_options o = {.host = in->host,
+                                 .setup = in->setup,
+                                 .model = in->config->model,
+                                 .runbook_text = STR(""),
+                                 .cancel = q->cancel};
+    struct book_row row;
+    struct json_out out;
+    str question, answer;
+    struct err e;
+
+    if (!find(in, q, &row, r) || !read_question(q, &question, r))
+        return;
+    if (str_eq(row.state, STR("queued")) || str_eq(row.state, STR("processing"))) {
+        conflict(r, &row, "it can be asked about once it has ended");
+        return;
+    }
+    o.alert = status_alert(&row);
+    o.run = row.id;
+    o.session = row.session;
+    if (!in->chat(&o, question, q->arena, &answer, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&out, &r->body);
+    json_out_object(&out);
+    text(&out, "alert_id", row.id);
+    text(&out, "question", question);
+    text(&out, "answer", answer);
+    json_out_end(&out);
+}

@@ -1,0 +1,17 @@
+/* status.h - an alert as it is shown: how it stands, as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/book.h"
+#include "apps/incidents/incident.h"
+#include "base/json.h"
+
+/* ProcessingStatus: alert_id, status, progress, current_step, current_agent, assigned_mcp_servers,
+ * result, error, timestamp. servers may be NULL. */
+void status_write(struct json_out *o, const struct book_row *row, const char *const *servers);
+/* Members of it, all but result and timestamp. */
+void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers);
+/* What the engine is given of it; its texts are the row's. */
+struct incident_alert status_alert(const struct book_row *row);

@@ -1,0 +1,396 @@
+/* `rationale eval`: cases with known answers are run on their recordings and scored.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/eval.h"
+#include "base/file.h"
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define ARENA_MAX ((size_t)4 << 30)
+#define OUT_MAX ((size_t)256 << 20)
+#define NAME_WIDTH 34
+
+enum { CONFIG, CASE, STRATEGY, REASONING, RUNBOOKS, MODEL, MIN, OUT, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
+    [CASE] = {"case", 0, "NAME", NULL, "this case alone"},
+    [STRATEGY] = {"strategy", 's', "NAME", "classic react native", "instead of the agents' own"},
+    [REASONING] = {"reasoning", 0, "SWITCH", "on off ab", "with, without, or both and compare"},
+    [RUNBOOKS] = {"runbooks", 0, "DIR", NULL, "where runbooks are, found by the alert's name"},
+    [MODEL] = {"model", 'm', "NAME", NULL, "the model; else the configuration's"},
+    [MIN] = {"min", 0, "SCORE", NULL, "exit with 1 if the score is below (0 to 1)"},
+    [OUT] = {"out", 0, "DIR", NULL, "write the reports there, and report.md, results.json"},
+    [JSON] = {"json", 0, NULL, NULL, "print one JSON object"},
+};
+
+/* Any alert goes to one agent, if the configuration has no agents of its own. */
+static const char any_agent[] = "agents:\n"
+                                "  Investigator:\n"
+                                "    alert_types: ['*']\n"
+                                "    strategy: native\n";
+
+struct work {
+    struct cli *cli;
+    const struct cli_args *args;
+    struct arena arena;
+    struct app_local local;
+    struct incident_setup *setup;
+    struct eval_options options;
+    struct eval_case *cases;
+    size_t case_count;
+    struct eval_result *results;
+    size_t result_count;
+    const char *name; /* of the case that runs */
+    size_t number, all;
+    bool terminal; /* stderr is one */
+    double min;
+};
+
+/* ---- what is shown ---- */
+
+static void on_progress(void *ctx, const struct incident_progress *p)
+{
+    struct work *w = ctx;
+    struct file_out out;
+
+    if (!w->terminal)
+        return;
+    file_out_init(&out, STDERR_FILENO);
+    file_out_printf(&out,
+                    "\r\033[K%zu/%zu %s %d %% " STR_FMT,
+                    w->number,
+                    w->all,
+                    w->name,
+                    p->percent,
+                    STR_ARG(str_slice(p->step, 0, 40)));
+    file_out_flush(&out);
+}
+
+static void clear_progress(const struct work *w)
+{
+    struct file_out out;
+
+    if (!w->terminal)
+        return;
+    file_out_init(&out, STDERR_FILENO);
+    file_out_printf(&out, "\r\033[K");
+    file_out_flush(&out);
+}
+
+static const char *mode_name(enum incident_tri t)
+{
+    return t == INCIDENT_ON ? " +r" : t == INCIDENT_OFF ? " -r" : "";
+}
+
+static void print_head(const struct work *w)
+{
+    if (w->args->value[JSON])
+        return;
+    file_out_printf(&w->cli->out,
+                    "%s%-*s %6s %7s %6s %8s %9s  %s%s\n",
+                    cli_bold(w->cli),
+                    NAME_WIDTH,
+                    "case",
+                    "score",
+                    "facts",
+                    "tools",
+                    "tokens",
+                    "time",
+                    "status",
+                    cli_plain(w->cli));
+    file_out_flush(&w->cli->out);
+}
+
+static void print_row(const struct work *w, str name, double score, size_t met, size_t facts,
+                      unsigned tools, int64_t tokens, int64_t ms, const char *status)
+{
+    char time[CLOCK_DURATION_SIZE], share[24];
+
+    (void)snprintf(share, sizeof share, "%zu/%zu", met, facts);
+    file_out_printf(&w->cli->out,
+                    "%-*.*s %6.2f %7s %6u %8lld %9.*s  %s\n",
+                    NAME_WIDTH,
+                    (int)(name.n < NAME_WIDTH ? name.n : NAME_WIDTH),
+                    name.p,
+                    score,
+                    share,
+                    tools,
+                    (long long)tokens,
+                    STR_ARG(clock_duration((uint64_t)(ms > 0 ? ms : 0) * CLOCK_NS_PER_MS, time)),
+                    status);
+    file_out_flush(&w->cli->out);
+}
+
+static void print_result(struct work *w, const struct eval_result *r)
+{
+    static const char *const ends[] = {"completed", "error", "cancelled", "left"};
+    str name = arena_join(&w->arena,
+                          str_slice(r->of->name, 0, NAME_WIDTH - 4),
+                          str_c(mode_name(r->reasoning)),
+                          STR(""));
+
+    clear_progress(w);
+    if (w->args->value[JSON])
+        return;
+    print_row(w,
+              name,
+              r->score,
+              r->facts_met,
+              r->of->fact_count,
+              r->report.tool_calls,
+              r->report.input_tokens + r->report.output_tokens,
+              r->report.duration_ms,
+              ends[r->report.end]);
+    if (r->report.error.n)
+        (void)cli_complain(
+            CLI_OK, STR_FMT ": " STR_FMT, STR_ARG(r->of->name), STR_ARG(r->report.error));
+}
+
+static void print_total(const struct work *w, const char *name, const struct eval_result *list,
+                        size_t n)
+{
+    struct eval_total t;
+
+    eval_sum(list, n, &t);
+    print_row(w,
+              str_c(name),
+              t.score,
+              t.facts_met,
+              t.facts,
+              t.tool_calls,
+              t.input_tokens + t.output_tokens,
+              t.duration_ms,
+              "");
+}
+
+/* ---- files ---- */
+
+static bool put(struct work *w, str name, str text, struct err *e)
+{
+    str path = arena_printf(
+        &w->arena, "%s/" STR_FMT, w->args->value[OUT], STR_ARG(str_slice(name, 0, 200)));
+
+    return file_write_atomic(path.p, text, 0644, e);
+}
+
+static bool write_files(struct work *w, bool ab, struct err *e)
+{
+    struct buf out;
+    bool ok;
+
+    if (!w->args->value[OUT])
+        return true;
+    buf_init(&out, OUT_MAX);
+    ok = file_mkdirs(w->args->value[OUT], 0755, e);
+    for (size_t i = 0; ok && i < w->result_count; i++) {
+        const struct eval_result *r = &w->results[i];
+        const char *mode = r->reasoning == INCIDENT_ON    ? ".on"
+                           : r->reasoning == INCIDENT_OFF ? ".off"
+                                                          : "";
+
+        ok = put(w,
+                 arena_printf(&w->arena, STR_FMT "%s.md", STR_ARG(r->of->name), mode),
+                 r->report.markdown,
+                 e);
+    }
+    eval_markdown(w->results, w->result_count, ab, &out);
+    ok = ok && put(w, STR("report.md"), buf_str(&out), e);
+    buf_reset(&out);
+    eval_json(w->results, w->result_count, ab, &out);
+    buf_add_c(&out, '\n');
+    ok = ok && put(w, STR("results.json"), buf_str(&out), e);
+    buf_release(&out);
+    return ok;
+}
+
+/* ---- running ---- */
+
+static bool run_all(struct work *w, enum incident_tri reasoning)
+{
+    for (size_t i = 0; i < w->case_count; i++) {
+        struct eval_result *r = &w->results[w->result_count];
+
+        if (atomic_load(&w->local.leave))
+            return false;
+        w->name = w->cases[i].name.p;
+        w->number = w->result_count + 1;
+        eval_run(&w->options, &w->cases[i], reasoning, &w->arena, r);
+        w->result_count++;
+        print_result(w, r);
+    }
+    return true;
+}
+
+static int finish(struct work *w, bool ab)
+{
+    size_t half = w->result_count / 2;
+    struct eval_total t;
+    struct buf out;
+    struct err e;
+
+    buf_init(&out, OUT_MAX);
+    if (w->args->value[JSON]) {
+        eval_json(w->results, w->result_count, ab, &out);
+        buf_add_c(&out, '\n');
+        file_out_add(&w->cli->out, buf_str(&out));
+    } else if (ab) {
+        print_total(w, "all, without reasoning", w->results, half);
+        print_total(w, "all, with reasoning", w->results + half, half);
+        eval_markdown(w->results, w->result_count, true, &out);
+        file_out_add(&w->cli->out, STR("\n"));
+        file_out_add(&w->cli->out, buf_str(&out));
+    } else {
+        print_total(w, "all", w->results, w->result_count);
+    }
+    buf_release(&out);
+    if (!write_files(w, ab, &e))
+        return cli_fail(&e);
+    eval_sum(ab ? w->results + half : w->results, ab ? half : w->result_count, &t);
+    if (t.score >= w->min)
+        return CLI_OK;
+    return cli_complain(CLI_NEGATIVE, "the score is %.2f, below %.2f", t.score, w->min);
+}
+
+static int run_cases(struct work *w)
+{
+    const char *mode = w->args->value[REASONING];
+    bool ab = mode && strcmp(mode, "ab") == 0;
+    bool ok;
+
+    w->all = ab ? 2 * w->case_count : w->case_count;
+    w->results = arena_zero(&w->arena, w->all + 1, sizeof *w->results);
+    print_head(w);
+    if (ab)
+        ok = run_all(w, INCIDENT_OFF) && run_all(w, INCIDENT_ON);
+    else
+        ok = run_all(w,
+                     !mode                     ? INCIDENT_AS_CONFIGURED
+                     : strcmp(mode, "on") == 0 ? INCIDENT_ON
+                                               : INCIDENT_OFF);
+    return ok ? finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
+}
+
+/* ---- beginning ---- */
+
+static enum incident_strategy strategy_of(const char *name)
+{
+    static const char *const names[] = {"", "classic", "react", "native"};
+
+    for (size_t i = 1; name && i < COUNT_OF(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum incident_strategy)i;
+    return INCIDENT_BY_AGENT;
+}
+
+static bool load_setup(struct work *w, struct err *e)
+{
+    const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
+
+    if (c->agents.n)
+        return incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e);
+    return incident_setup_parse(str_c(any_agent), "(built in)", "", &w->setup, e);
+}
+
+static bool read_min(const char *text, double *out)
+{
+    char *end;
+
+    if (!text)
+        return true;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out >= 0 && *out <= 1;
+}
+
+/* Alerts of types that the agents do not take go to the one that is built in. */
+static bool all_taken(struct work *w, struct err *e)
+{
+    const char *const *servers;
+    str agent;
+
+    for (size_t i = 0; i < w->case_count; i++)
+        if (!incident_assigned(w->setup, w->cases[i].alert.alert_type, &agent, &servers)) {
+            incident_setup_free(w->setup);
+            w->setup = NULL;
+            return incident_setup_parse(str_c(any_agent), "(built in)", "", &w->setup, e);
+        }
+    return true;
+}
+
+static int begin(struct work *w)
+{
+    struct eval_source source = {w->args->words[0], w->args->value[CASE], w->args->value[RUNBOOKS]};
+    struct eval_faults *faults = arena_zero(&w->arena, 1, sizeof *faults);
+    char self[FILE_PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct err e;
+    int code;
+
+    if (n <= 0)
+        return cli_complain(CLI_INTERNAL, "where this program is cannot be found out");
+    self[n] = '\0';
+    if (!eval_load(&source, &w->arena, &w->cases, &w->case_count, faults, &e))
+        return cli_fail(&e);
+    for (size_t i = 0; i < faults->n; i++)
+        (void)cli_complain(CLI_OK, STR_FMT, STR_ARG(faults->at[i]));
+    if (!app_local_open(
+            w->args->value[CONFIG] ? w->args->value[CONFIG] : CLI_CONFIG_FILE, &w->local, &e))
+        return cli_fail(&e);
+    code = CLI_CONFIG;
+    if (!load_setup(w, &e) || !all_taken(w, &e)) {
+        (void)cli_complain(code, "%s", e.text);
+    } else {
+        w->options = (struct eval_options){.host = &w->local.host,
+                                           .setup = w->setup,
+                                           .server = self,
+                                           .model = str_c(w->args->value[MODEL]),
+                                           .strategy = strategy_of(w->args->value[STRATEGY]),
+                                           .on_progress = on_progress,
+                                           .ctx = w};
+        code = run_cases(w);
+    }
+    incident_setup_free(w->setup);
+    app_local_close(&w->local);
+    return code == CLI_OK && faults->n ? CLI_NEGATIVE : code;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct work w = {.cli = cli, .args = args, .terminal = isatty(STDERR_FILENO)};
+    int code;
+
+    if (args->word_count != 1)
+        return cli_complain(CLI_USAGE, "eval needs one folder: of cases, or a case");
+    if (!read_min(args->value[MIN], &w.min))
+        return cli_complain(CLI_USAGE, "--min is a number from 0 to 1");
+    arena_init(&w.arena, ARENA_MAX);
+    code = begin(&w);
+    arena_release(&w.arena);
+    return code;
+}
+
+const struct cli_command cli_eval = {
+    .name = "eval",
+    .summary = "run incidents with known answers, and score them",
+    .words = "FOLDER",
+    .about =
+        "Each case of FOLDER (or FOLDER itself, if it is one) is an alert, recorded outputs of "
+        "tools, and facts that a good report has. The alert is investigated as any other, with "
+        "the recordings in the place of the tools, and the report is scored by its words: no "
+        "model judges, so the same report always has the same score. docs/eval.md has the form "
+        "of a case and the formula.\n\n"
+        "With --reasoning ab every case is run without reasoning and with it, and the two are "
+        "compared: score, tools, tokens, time.\n\n"
+        "Agents are those of the configuration, if they take the alerts; else one agent takes "
+        "all. The exit code is 1 if the score is below --min or a case could not be read.",
+    .examples = "  rationale eval example/incidents/cases\n"
+                "  rationale eval cases --reasoning ab --out results\n"
+                "  rationale eval cases --case disk --json --min 0.8\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};

@@ -1,0 +1,508 @@
+/* `rationale investigate`: one alert from its file to a report, on this terminal.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/investigate.h"
+#include "apps/incidents/score.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define ARENA_MAX ((size_t)1 << 30)
+#define SHOWN 200 /* characters of an observation */
+
+enum { CONFIG, RUNBOOK, RUN, STRATEGY, REASONING, MODEL, AB, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
+    [RUNBOOK] = {"runbook", 'r', "FILE", NULL, "the runbook; else the one the alert names"},
+    [RUN] = {"run", 0, "ID", NULL, "begin this run, or go on with it"},
+    [STRATEGY] = {"strategy", 's', "NAME", "classic react native", "instead of the agents' own"},
+    [REASONING] = {"reasoning", 0, "SWITCH", "on off", "instead of what the agents say"},
+    [MODEL] = {"model", 'm', "NAME", NULL, "the model; else the configuration's"},
+    [AB] = {"ab", 0, NULL, NULL, "with reasoning and without, and compare"},
+    [JSON] = {"json", 0, NULL, NULL, "print one JSON object"},
+};
+
+struct work {
+    struct cli *cli;
+    const struct cli_args *args;
+    struct arena arena;
+    struct app_local local;
+    struct incident_setup *setup;
+    struct investigate_facts facts;
+    bool watching, terminal; /* terminal: stderr is one */
+    pthread_t watcher;
+    _Atomic bool ended;
+    struct buf decisions; /* JSON of those of one run, comma separated */
+    int percent;
+    str last_agent, last_thought; /* as shown: one thought may lead to several calls */
+};
+
+/* ---- Ctrl-C ---- */
+
+/* The first leaves the run where it is, the second leaves at once. */
+static void *wait_signals(void *arg)
+{
+    struct work *w = arg;
+    struct timespec t = {0, 50000000};
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    while (!atomic_load(&w->ended))
+        if (sigtimedwait(&set, NULL, &t) > 0 && atomic_exchange(&w->local.leave, true))
+            _exit(CLI_SIGINT);
+    return NULL;
+}
+
+/* Before any other thread is there, so that none of them gets the signals. */
+static void block_signals(void)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* ---- what is shown ---- */
+
+/* Whatever a model or a tool said does nothing to the terminal. */
+static void put_safe(struct file_out *out, str text)
+{
+    while (text.n > 0) {
+        size_t bad, size = cli_safe_size(text, &bad);
+
+        file_out_add(out, str_slice(text, 0, size));
+        if (bad)
+            file_out_add(out, STR("?"));
+        text = str_slice(text, size + bad, text.n);
+    }
+}
+
+static void put_line(struct file_out *out, const char *name, str text)
+{
+    str front = utf8_cut_count(str_trim(text), SHOWN);
+
+    if (!front.n)
+        return;
+    file_out_printf(out, "    %s: ", name);
+    for (size_t at = 0; at < front.n;) { /* in one line */
+        str rest = str_slice(front, at, front.n);
+        size_t end = str_find(rest, STR("\n"));
+        str piece = str_slice(rest, 0, end);
+
+        put_safe(out, str_trim(piece));
+        at += piece.n + 1;
+        if (at < front.n)
+            file_out_add(out, STR(" "));
+    }
+    file_out_add(out, front.n < str_trim(text).n ? STR("...\n") : STR("\n"));
+}
+
+static void keep_decision(struct work *w, const struct incident_step *s)
+{
+    const struct {
+        const char *name;
+        str text;
+    } members[] = {{"stage", s->stage},
+                   {"agent", s->agent},
+                   {"action", s->action},
+                   {"reason", s->reason},
+                   {"reasoning", s->reasoning},
+                   {"observation", s->observation}};
+    struct json_out o;
+
+    if (w->decisions.n)
+        buf_add_c(&w->decisions, ',');
+    json_out_init(&o, &w->decisions);
+    json_out_object(&o);
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        json_out_key(&o, str_c(members[i].name));
+        json_out_str(&o, members[i].text);
+    }
+    json_out_key(&o, STR("ok"));
+    json_out_bool(&o, s->ok);
+    json_out_end(&o);
+}
+
+static void on_step(void *ctx, const struct incident_step *s)
+{
+    struct work *w = ctx;
+    struct file_out out;
+
+    keep_decision(w, s);
+    if (w->args->value[JSON])
+        return;
+    file_out_init(&out, STDERR_FILENO);
+    file_out_printf(&out, "[" STR_FMT "] ", STR_ARG(s->agent));
+    put_safe(&out, utf8_cut_count(s->action, SHOWN));
+    file_out_printf(&out, "%s\n", s->ok ? "" : " (failed)");
+    if (!str_eq(s->reasoning, w->last_thought) || !str_eq(s->agent, w->last_agent))
+        put_line(&out, "thought", s->reasoning);
+    w->last_thought = arena_dup(&w->arena, s->reasoning);
+    w->last_agent = arena_dup(&w->arena, s->agent);
+    put_line(&out, "because", s->reason);
+    put_line(&out, "result", s->observation);
+    file_out_flush(&out);
+}
+
+static void on_progress(void *ctx, const struct incident_progress *p)
+{
+    struct work *w = ctx;
+
+    if (!w->terminal || w->args->value[JSON] || p->percent == w->percent)
+        return;
+    w->percent = p->percent;
+    (void)fprintf(stderr, "%3d %% " STR_FMT "\n", p->percent, STR_ARG(p->step));
+}
+
+/* ---- what is given ---- */
+
+static bool read_runbook(struct work *w, struct incident_options *o, struct err *e)
+{
+    const char *path = w->args->value[RUNBOOK];
+
+    if (!path)
+        return true;
+    if (str_starts(str_c(path), STR("http://")) || str_starts(str_c(path), STR("https://"))) {
+        o->alert.runbook = str_c(path);
+        return true;
+    }
+    if (!file_read(&w->arena, path, (size_t)1 << 20, &o->runbook_text, e))
+        return false;
+    return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is no text", path);
+}
+
+static const char *type_at(const struct incident_setup *s, size_t index)
+{
+    return incident_alert_types(s)[index];
+}
+
+static bool check_type(struct work *w, str type, struct err *e)
+{
+    const char *const *servers;
+    str agent, all = STR("");
+
+    if (incident_assigned(w->setup, type, &agent, &servers))
+        return true;
+    for (size_t i = 0; type_at(w->setup, i); i++)
+        all = arena_printf(
+            &w->arena, STR_FMT "%s%s", STR_ARG(all), i ? ", " : "", type_at(w->setup, i));
+    return err_set(e,
+                   ERR_INPUT,
+                   "no agent takes alerts of type \"" STR_FMT "\"; there are: " STR_FMT,
+                   STR_ARG(str_slice(type, 0, 60)),
+                   STR_ARG(all));
+}
+
+static bool gather(struct work *w, struct incident_options *o, struct err *e)
+{
+    static const char *const strategies[] = {"", "classic", "react", "native"};
+    const char *strategy = w->args->value[STRATEGY], *reasoning = w->args->value[REASONING];
+    const char *id = w->args->value[RUN];
+    char made[RAND_ID_SIZE];
+    struct agent_row row;
+    struct err none;
+
+    *o = (struct incident_options){.run = STR(""), .session = STR(""), .runbook_text = STR("")};
+    o->run = id ? str_c(id) : arena_dup(&w->arena, rand_id(&w->local.host.gateway->ids, made));
+    /* What it was told when it began is what it is about. */
+    if (id && w->local.host.log &&
+        agent_log_run_get(w->local.host.log, o->run, &w->arena, &row, &none) &&
+        str_eq(row.app, STR("incidents")))
+        return incident_input_read(row.input, &w->arena, o, e);
+    if (w->args->word_count == 0)
+        return err_set(e, ERR_INPUT, "there is no run \"%s\": it needs an alert to begin", id);
+    o->model = str_c(w->args->value[MODEL]);
+    for (size_t i = 1; strategy && i < COUNT_OF(strategies); i++)
+        if (strcmp(strategy, strategies[i]) == 0)
+            o->strategy = (enum incident_strategy)i;
+    if (reasoning)
+        o->reasoning = strcmp(reasoning, "on") == 0 ? INCIDENT_ON : INCIDENT_OFF;
+    return investigate_alert(w->args->words[0], &w->arena, &o->alert, &w->facts, e) &&
+           read_runbook(w, o, e) && check_type(w, o->alert.alert_type, e);
+}
+
+/* ---- one run ---- */
+
+struct ran {
+    struct incident_report report;
+    str decisions; /* JSON array */
+    str run;
+};
+
+static bool run_one(struct work *w, struct incident_options *o, struct ran *out, struct err *e)
+{
+    o->host = &w->local.host;
+    o->setup = w->setup;
+    o->on_step = on_step;
+    o->on_progress = on_progress;
+    o->ctx = w;
+    buf_reset(&w->decisions);
+    w->percent = 0;
+    out->run = o->run;
+    if (!incident_run(o, &w->arena, &out->report, e))
+        return false;
+    out->decisions = arena_join(&w->arena, STR("["), buf_str(&w->decisions), STR("]"));
+    return true;
+}
+
+static int exit_code(const struct incident_report *r)
+{
+    switch (r->end) {
+    case INCIDENT_COMPLETED:
+        return CLI_OK;
+    case INCIDENT_LEFT:
+    case INCIDENT_CANCELLED:
+        return CLI_SIGINT;
+    default:
+        return str_eq(r->reason, STR("llm_error"))             ? CLI_UNREACHABLE
+               : str_eq(r->reason, STR("rate_limit_exceeded")) ? CLI_LIMIT
+               : str_eq(r->reason, STR("time_limit_exceeded")) ? CLI_TIMEOUT
+                                                               : CLI_NEGATIVE;
+    }
+}
+
+static void write_json(struct json_out *o, const struct ran *r)
+{
+    static const char *const ends[] = {"completed", "failed", "cancelled", "left"};
+    const struct incident_report *x = &r->report;
+    const struct {
+        const char *name;
+        str text;
+    } texts[] = {{"run", r->run},
+                 {"status", str_c(ends[x->end])},
+                 {"reason", x->reason},
+                 {"error", x->error},
+                 {"report", x->markdown},
+                 {"final_analysis", x->final_analysis},
+                 {"summary", x->summary}};
+    const struct {
+        const char *name;
+        int64_t n;
+    } numbers[] = {{"model_calls", x->model_calls},
+                   {"tool_calls", x->tool_calls},
+                   {"input_tokens", x->input_tokens},
+                   {"output_tokens", x->output_tokens},
+                   {"reasoning_tokens", x->reasoning_tokens},
+                   {"duration_ms", x->duration_ms}};
+
+    json_out_object(o);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        json_out_key(o, str_c(texts[i].name));
+        json_out_str(o, texts[i].text);
+    }
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        json_out_key(o, str_c(numbers[i].name));
+        json_out_i64(o, numbers[i].n);
+    }
+    json_out_key(o, STR("tools"));
+    json_out_raw(o, x->tools);
+    json_out_key(o, STR("stages"));
+    json_out_raw(o, x->stages.n ? x->stages : STR("[]"));
+    json_out_key(o, STR("decisions"));
+    json_out_raw(o, r->decisions);
+    json_out_end(o);
+}
+
+static void print_json(struct work *w, const struct ran *runs, size_t n)
+{
+    struct json_out o;
+    struct buf out;
+
+    buf_init(&out, ARENA_MAX);
+    json_out_init(&o, &out);
+    if (n > 1)
+        json_out_array(&o);
+    for (size_t i = 0; i < n; i++)
+        write_json(&o, &runs[i]);
+    if (n > 1)
+        json_out_end(&o);
+    buf_add_c(&out, '\n');
+    file_out_add(&w->cli->out, buf_str(&out));
+    buf_release(&out);
+}
+
+static void print_text(struct work *w, str text)
+{
+    if (w->cli->terminal)
+        put_safe(&w->cli->out, text);
+    else
+        file_out_add(&w->cli->out, text);
+}
+
+static int investigate_one(struct work *w, struct incident_options *o)
+{
+    struct ran r;
+    struct err e;
+
+    if (!w->args->value[JSON])
+        (void)fprintf(stderr, "run " STR_FMT "\n", STR_ARG(o->run));
+    if (!run_one(w, o, &r, &e))
+        return cli_fail(&e);
+    if (w->args->value[JSON])
+        print_json(w, &r, 1);
+    else if (r.report.end == INCIDENT_LEFT)
+        (void)fprintf(stderr,
+                      "left; it goes on with: rationale investigate --run " STR_FMT "\n",
+                      STR_ARG(o->run));
+    else
+        print_text(w, r.report.markdown);
+    return exit_code(&r.report);
+}
+
+/* ---- with reasoning and without ---- */
+
+static void print_row(struct work *w, const char *name, int digits, double on, double off)
+{
+    file_out_printf(&w->cli->out, "| %s | %.*f | %.*f |\n", name, digits, on, digits, off);
+}
+
+static void print_comparison(struct work *w, const struct ran r[2])
+{
+    static const char *const ends[] = {"completed", "failed", "cancelled", "left"};
+    const struct incident_report *on = &r[0].report, *off = &r[1].report;
+    struct file_out *out = &w->cli->out;
+
+    file_out_printf(out,
+                    "# Reasoning against none\n\n| | on | off |\n|---|---|---|\n"
+                    "| run | " STR_FMT " | " STR_FMT " |\n| status | %s | %s |\n",
+                    STR_ARG(r[0].run),
+                    STR_ARG(r[1].run),
+                    ends[on->end],
+                    ends[off->end]);
+    print_row(w, "input tokens", 0, (double)on->input_tokens, (double)off->input_tokens);
+    print_row(w, "output tokens", 0, (double)on->output_tokens, (double)off->output_tokens);
+    print_row(
+        w, "reasoning tokens", 0, (double)on->reasoning_tokens, (double)off->reasoning_tokens);
+    print_row(w, "model calls", 0, on->model_calls, off->model_calls);
+    print_row(w, "tool calls", 0, on->tool_calls, off->tool_calls);
+    print_row(w, "time (ms)", 0, (double)on->duration_ms, (double)off->duration_ms);
+    if (w->facts.n)
+        print_row(w,
+                  "score",
+                  2,
+                  score_facts(on->final_analysis, w->facts.at, w->facts.n, NULL),
+                  score_facts(off->final_analysis, w->facts.at, w->facts.n, NULL));
+    file_out_printf(out, "| tools called | ");
+    print_text(w, on->tools);
+    file_out_add(out, STR(" | "));
+    print_text(w, off->tools);
+    file_out_add(out, STR(" |\n\n## Analysis with reasoning\n\n"));
+    print_text(w, on->final_analysis);
+    file_out_add(out, STR("\n\n## Analysis without\n\n"));
+    print_text(w, off->final_analysis);
+    file_out_add(out, STR("\n"));
+}
+
+static int investigate_both(struct work *w, const struct incident_options *o)
+{
+    struct ran r[2];
+    struct err e;
+
+    for (int i = 0; i < 2; i++) {
+        struct incident_options one = *o;
+
+        one.reasoning = i == 0 ? INCIDENT_ON : INCIDENT_OFF;
+        one.run = arena_join(&w->arena, o->run, i == 0 ? STR("-on") : STR("-off"), STR(""));
+        one.session = STR("");
+        if (!w->args->value[JSON])
+            (void)fprintf(
+                stderr, "run " STR_FMT ": reasoning %s\n", STR_ARG(one.run), i ? "off" : "on");
+        if (!run_one(w, &one, &r[i], &e))
+            return cli_fail(&e);
+        if (r[i].report.end == INCIDENT_LEFT)
+            return CLI_SIGINT;
+    }
+    if (w->args->value[JSON])
+        print_json(w, r, 2);
+    else
+        print_comparison(w, r);
+    return exit_code(&r[0].report) ? exit_code(&r[0].report) : exit_code(&r[1].report);
+}
+
+/* ---- the command ---- */
+
+static bool open_setup(struct work *w, struct err *e)
+{
+    const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
+
+    if (!c->agents.n)
+        return err_set(e, ERR_INPUT, "the configuration names no agents (incidents.agents: FILE)");
+    return incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e);
+}
+
+static int work(struct work *w)
+{
+    struct incident_options o;
+    struct err e;
+
+    if (!open_setup(w, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    if (!gather(w, &o, &e))
+        return cli_fail(&e);
+    return w->args->value[AB] ? investigate_both(w, &o) : investigate_one(w, &o);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct work w = {.cli = cli,
+                     .args = args,
+                     .terminal = isatty(STDERR_FILENO) == 1,
+                     .last_agent = STR(""),
+                     .last_thought = STR("")};
+    const char *config = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
+    struct err e;
+    int code;
+
+    if (args->word_count == 0 && !args->value[RUN])
+        return cli_complain(CLI_USAGE, "investigate needs an alert: a file with its JSON");
+    if (args->value[AB] && args->value[REASONING])
+        return cli_complain(CLI_USAGE, "--ab runs both: leave out --reasoning");
+    block_signals();
+    if (!app_local_open(config, &w.local, &e))
+        return cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE, "%s", e.text);
+    arena_init(&w.arena, ARENA_MAX);
+    buf_init(&w.decisions, ARENA_MAX);
+    w.watching = pthread_create(&w.watcher, NULL, wait_signals, &w) == 0;
+    code = work(&w);
+    atomic_store(&w.ended, true);
+    if (w.watching)
+        pthread_join(w.watcher, NULL);
+    incident_setup_free(w.setup);
+    app_local_close(&w.local);
+    buf_release(&w.decisions);
+    file_out_flush(&cli->out);
+    arena_release(&w.arena);
+    return code;
+}
+
+const struct cli_command cli_investigate = {
+    .name = "investigate",
+    .summary = "investigate an alert and write a report",
+    .words = "[ALERT]",
+    .about =
+        "Investigates one alert with the agents and MCP servers of the configuration "
+        "(incidents.agents) and prints the report in Markdown. Each decision is told on stderr as "
+        "it is made: what was thought, what was called and why, what came back.\n\n"
+        "ALERT is a file with a JSON object: alert_type, runbook, severity, data; or what "
+        "Alertmanager sends, of which the first alert that fires is taken. Everything that is "
+        "done is in the store: interrupted at any point, --run ID goes on from there.\n\n"
+        "With --ab the alert is investigated twice, with reasoning and without, and the two are "
+        "compared: tokens, time, tools, and how many facts the analysis has of those in "
+        "ALERT.facts.json, a list of sentences.",
+    .examples = "  rationale investigate alert.json --runbook runbook.md\n"
+                "  rationale investigate --run 01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60\n"
+                "  rationale investigate alert.json --ab\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};

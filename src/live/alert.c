@@ -1,0 +1,75 @@
+/* alert.c - how alerts stand: told as it changes, and the last word kept for who comes later.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "live/internal.h"
+
+static void unlink_last(struct hub *h, struct hub_channel *c)
+{
+    *(c->older ? &c->older->newer : &h->alert_oldest) = c->newer;
+    *(c->newer ? &c->newer->older : &h->alert_newest) = c->older;
+    c->older = c->newer = NULL;
+    h->alert_count--;
+    h->alert_size -= c->last->size;
+    hub_message_free(c->last);
+    c->last = NULL;
+}
+
+void hub_alert_forget(struct hub *h, struct hub_channel *c)
+{
+    unlink_last(h, c);
+    hub_channel_drop(h, c);
+}
+
+/* Of the oldest nothing is kept once they are too many. */
+static void keep_last(struct hub *h, struct hub_channel *c, struct hub_message *m)
+{
+    if (c->last)
+        unlink_last(h, c);
+    atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+    c->last = m;
+    c->older = h->alert_newest;
+    *(h->alert_newest ? &h->alert_newest->newer : &h->alert_oldest) = c;
+    h->alert_newest = c;
+    h->alert_count++;
+    h->alert_size += m->size;
+    while (h->alert_oldest != c &&
+           (h->alert_count > HUB_ALERTS_MAX || h->alert_size > HUB_ALERTS_SIZE_MAX))
+        hub_alert_forget(h, h->alert_oldest);
+}
+
+void hub_alert(struct hub *h, str id, str key, str status, str members)
+{
+    struct hub_channel *c;
+    struct hub_message *m;
+
+    hub_lock(h, NULL);
+    c = hub_channel_of(h, HUB_ALERT, id);
+    if (c) {
+        hub_say_alert(h, c, status);
+        m = hub_message_new(h, c, key, HUB_ANYONE);
+        keep_last(h, c, m);
+        hub_publish(h, c, m);
+    }
+    if (atomic_load_explicit(&h->dash.watched, memory_order_acquire)) {
+        hub_say_alert_status(h, &h->dash, members);
+        hub_publish(h, &h->dash, hub_message_new(h, &h->dash, key, HUB_ANYONE));
+    }
+    hub_unlock(h);
+}
+
+bool hub_alert_known(struct hub *h, str id, const struct hub_scope *scope)
+{
+    struct map_entry *found;
+    bool known = false;
+
+    hub_lock(h, NULL);
+    found = map_find(&h->alerts, id);
+    if (found) {
+        const struct hub_channel *c = found->value.ptr;
+
+        known = c->last && (scope->all || str_eq(scope->key, c->last->key));
+    }
+    hub_unlock(h);
+    return known;
+}

@@ -1,0 +1,229 @@
+/* replay.c - see replay.h: recordings are found by their parameters.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/replay.h"
+
+#include "base/utf8.h"
+#include "mcp/replay_in.h"
+
+#define SHOWN_MAX 160 /* bytes of a value that is told */
+
+/* ---- values ---- */
+
+static bool nothing(const struct json *doc, const struct json_node *v)
+{
+    return !v || v->kind == JSON_NULL || json_is(doc, v, STR(""));
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool same_text(str a, str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return false;
+    return true;
+}
+
+/* Models write 5 for "5" and Pod for pod: that is the same call. */
+static bool same_value(const struct json *da, const struct json_node *a, const struct json *db,
+                       const struct json_node *b, struct arena *arena)
+{
+    str ta, tb;
+
+    if (nothing(da, a) || nothing(db, b))
+        return nothing(da, a) && nothing(db, b);
+    if (json_equal(da, a, db, b))
+        return true;
+    if (a->kind >= JSON_ARRAY || b->kind >= JSON_ARRAY)
+        return false;
+    ta = a->kind == JSON_STRING ? STR("") : json_raw(da, a);
+    tb = b->kind == JSON_STRING ? STR("") : json_raw(db, b);
+    (void)!json_text(da, a, arena, &ta);
+    (void)!json_text(db, b, arena, &tb);
+    return same_text(str_trim(ta), str_trim(tb));
+}
+
+/* How many of its parameters the call has, and how many not. */
+static void compare(const struct recording *rec, const struct json *doc, struct arena *a,
+                    size_t *same, size_t *other)
+{
+    const struct json_node *want = rec->match;
+
+    *same = *other = 0;
+    for (const struct json_node *k = json_first(&rec->head, want); k;
+         k = json_next(&rec->head, want, k)) {
+        str name;
+
+        if (!json_text(&rec->head, k, a, &name))
+            continue;
+        if (same_value(&rec->head, json_value(k), doc, json_find(doc, json_root(doc), name), a))
+            ++*same;
+        else
+            ++*other;
+    }
+}
+
+/* ---- telling ---- */
+
+static void add_value(struct buf *out, const struct json *doc, const struct json_node *v)
+{
+    str raw;
+
+    if (!v) {
+        buf_add(out, STR("missing"));
+        return;
+    }
+    raw = json_raw(doc, v);
+    buf_add(out, utf8_cut_size(raw, SHOWN_MAX));
+    if (raw.n > SHOWN_MAX)
+        buf_add(out, STR("..."));
+}
+
+static void tell_miss(const struct recording *near, const struct json *doc, struct arena *a,
+                      struct buf *out)
+{
+    const struct json_node *want = near->match;
+    bool first = true;
+
+    buf_printf(out, " The nearest is " STR_FMT ": ", STR_ARG(near->file));
+    for (const struct json_node *k = json_first(&near->head, want); k;
+         k = json_next(&near->head, want, k)) {
+        const struct json_node *got;
+        str name;
+
+        if (!json_text(&near->head, k, a, &name))
+            continue;
+        got = json_find(doc, json_root(doc), name);
+        if (same_value(&near->head, json_value(k), doc, got, a))
+            continue;
+        buf_printf(out, "%s" STR_FMT " is ", first ? "" : "; ", STR_ARG(name));
+        add_value(out, doc, got);
+        buf_add(out, STR(" and was recorded as "));
+        add_value(out, &near->head, json_value(k));
+        first = false;
+    }
+    buf_add_c(out, '.');
+}
+
+/* ---- finding ---- */
+
+struct found {
+    size_t same; /* of the best */
+    bool any;
+    const struct recording *near; /* of those that do not match */
+    size_t near_same, near_other;
+};
+
+static void look(const struct replay *r, str tool, const struct json *doc, struct arena *a,
+                 struct found *f)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct recording *rec = &r->recordings[i];
+
+        rec->matches = false;
+        if (!str_eq(rec->tool, tool))
+            continue;
+        compare(rec, doc, a, &rec->same, &rec->other);
+        rec->matches = rec->other == 0;
+        if (rec->matches && (!f->any || rec->same > f->same)) {
+            f->any = true;
+            f->same = rec->same;
+        }
+        if (!rec->matches && (!f->near || rec->same > f->near_same ||
+                              (rec->same == f->near_same && rec->other < f->near_other))) {
+            f->near = rec;
+            f->near_same = rec->same;
+            f->near_other = rec->other;
+        }
+    }
+}
+
+static bool give(const struct replay *r, const struct found *f, struct buf *out)
+{
+    const struct recording *first = NULL;
+    bool ok = false;
+
+    for (size_t i = 0; i < r->count; i++) {
+        const struct recording *rec = &r->recordings[i];
+
+        if (!rec->matches || rec->same != f->same)
+            continue;
+        if (first && !json_equal(&first->head, first->match, &rec->head, rec->match))
+            continue; /* as good, but another call */
+        if (first)
+            buf_add(out, STR("\n\n"));
+        first = first ? first : rec;
+        (void)utf8_copy(out, rec->output);
+        ok = ok || !rec->failed; /* of several one that went well is enough */
+    }
+    return ok;
+}
+
+bool replay_call(const struct replay *r, str tool, str arguments, struct buf *out)
+{
+    struct found f = {0};
+    struct arena a;
+    struct json doc;
+    struct err e;
+    bool ok = false;
+
+    json_init(&doc);
+    arena_init(&a, (size_t)64 << 20);
+    if (!json_parse(&doc, arguments.n ? arguments : STR("{}"), &e)) {
+        buf_printf(out, "the arguments are no JSON: %s", e.text);
+    } else {
+        look(r, tool, &doc, &a, &f);
+        if (f.any) {
+            ok = give(r, &f, out);
+        } else {
+            buf_printf(out, "No recording of " STR_FMT " fits this call.", STR_ARG(tool));
+            if (f.near)
+                tell_miss(f.near, &doc, &a, out);
+        }
+    }
+    arena_release(&a);
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- serving ---- */
+
+void replay_run(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    const struct replay *r = ctx;
+    struct buf out;
+    str name = STR("");
+    bool ok;
+
+    buf_init(&out, REPLAY_SIZE_MAX);
+    (void)!json_text(ask->doc, json_find(ask->doc, ask->params, STR("name")), ask->arena, &name);
+    ok =
+        replay_call(r, name, ask->arguments ? json_raw(ask->doc, ask->arguments) : STR("{}"), &out);
+    if (ok)
+        mcp_answer_text(answer, buf_str(&out));
+    else
+        mcp_answer_fail_text(answer, buf_str(&out));
+    buf_release(&out);
+}
+
+const char *replay_fault(const struct replay *r, size_t i)
+{
+    return i < r->fault_count ? r->faults[i] : NULL;
+}
+
+size_t replay_count(const struct replay *r)
+{
+    return r->count;
+}
+
+const struct mcp_set *replay_set(const struct replay *r)
+{
+    return &r->set;
+}

@@ -1,0 +1,346 @@
+/* replay_read.c - a folder of recordings is read, and its tools are listed.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/file.h"
+#include "base/map.h"
+#include "base/utf8.h"
+#include "mcp/replay_in.h"
+
+#include <dirent.h>
+
+#define TOOLS_MAX 2000
+#define SCHEMA_MAX ((size_t)4 << 20)
+#define LIST "tools.json"
+#define HINTS                                                                                      \
+    "{\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":"  \
+    "false}"
+
+static bool fault(struct replay *r, str file, unsigned line, const char *why)
+{
+    if (r->fault_count < REPLAY_FAULTS_MAX)
+        r->faults[r->fault_count++] =
+            arena_printf(&r->arena, STR_FMT ":%u: %s", STR_ARG(file), line, why).p;
+    return false;
+}
+
+/* ---- one file ---- */
+
+static str line_of(str *text)
+{
+    size_t end = str_find(*text, STR("\n"));
+    str line = str_slice(*text, 0, end);
+
+    *text = end == STR_NONE ? STR("") : str_slice(*text, end + 1, text->n);
+    return str_trim(line);
+}
+
+static bool parse_line(struct replay *r, str file, unsigned line, str text, struct json *doc)
+{
+    struct err e;
+
+    if (!text.n)
+        return fault(r, file, line, "is empty, and must be a JSON object");
+    if (!json_parse(doc, text, &e))
+        return fault(r, file, line, e.text);
+    return json_root(doc)->kind == JSON_OBJECT || fault(r, file, line, "must be a JSON object");
+}
+
+/* A name by either of its spellings. */
+static bool read_name(struct replay *r, struct recording *rec)
+{
+    static const char *const keys[] = {"tool_name", "toolname", "tool"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        if (json_text(&rec->head,
+                      json_find(&rec->head, json_root(&rec->head), str_c(keys[i])),
+                      &r->arena,
+                      &rec->tool) &&
+            rec->tool.n)
+            return true;
+    return fault(r, rec->file, 1, "has no \"tool_name\"");
+}
+
+static bool read_match(struct replay *r, struct recording *rec)
+{
+    const struct json_node *v = json_find(&rec->head, json_root(&rec->head), STR("match_params"));
+
+    if (!v || v->kind == JSON_NULL)
+        return true;
+    rec->match = v;
+    return v->kind == JSON_OBJECT ||
+           fault(r, rec->file, 1, "\"match_params\" must be an object or null");
+}
+
+static void read_outcome(struct replay *r, struct recording *rec)
+{
+    const struct json_node *root = json_root(&rec->meta);
+    str error = STR("");
+
+    rec->failed = json_is(&rec->meta, json_find(&rec->meta, root, STR("status")), STR("error"));
+    if (rec->output.n)
+        return;
+    if (json_text(&rec->meta, json_find(&rec->meta, root, STR("error")), &r->arena, &error) &&
+        error.n)
+        rec->output = error;
+    else if (json_is(&rec->meta, json_find(&rec->meta, root, STR("status")), STR("no_data")))
+        rec->output = STR("no data");
+}
+
+static bool read_recording(struct replay *r, str file, str text, struct recording *rec)
+{
+    *rec = (struct recording){.file = arena_dup(&r->arena, file)};
+    json_init(&rec->head);
+    json_init(&rec->meta);
+    if (str_starts(text, STR("\xef\xbb\xbf")))
+        text = str_slice(text, 3, text.n);
+    if (parse_line(r, rec->file, 1, line_of(&text), &rec->head) && read_name(r, rec) &&
+        read_match(r, rec) && parse_line(r, rec->file, 2, line_of(&text), &rec->meta)) {
+        rec->output = text;
+        read_outcome(r, rec);
+        return true;
+    }
+    json_release(&rec->head);
+    json_release(&rec->meta);
+    return false;
+}
+
+bool replay_add(struct replay *r, str file, str text)
+{
+    if (r->count == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 32;
+        r->recordings = base_realloc(r->recordings, r->cap * sizeof *r->recordings);
+    }
+    if (!read_recording(r, file, text, &r->recordings[r->count]))
+        return false;
+    r->count++;
+    return true;
+}
+
+static bool read_file(struct replay *r, const char *folder, str name)
+{
+    char path[FILE_PATH_MAX];
+    struct err e;
+    str text;
+
+    (void)snprintf(path, sizeof path, "%s/" STR_FMT, folder, STR_ARG(name));
+    if (arena_left(&r->arena) < REPLAY_FILE_MAX + ((size_t)4 << 20))
+        return fault(r, name, 1, "the folder is larger than can be held");
+    if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e))
+        return fault(r, name, 1, e.text);
+    return replay_add(r, name, text);
+}
+
+/* ---- the folder ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return str_cmp(*(const str *)a, *(const str *)b);
+}
+
+static bool list_files(struct replay *r, const char *folder, str **out, size_t *n, struct err *e)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *d;
+
+    if (!dir)
+        return err_sys(e, "open the folder %s", folder);
+    *out = arena_zero(&r->arena, REPLAY_FILES_MAX, sizeof **out);
+    while ((d = readdir(dir)) && *n < REPLAY_FILES_MAX)
+        if (str_ends(str_c(d->d_name), STR(".txt")))
+            (*out)[(*n)++] = arena_dup(&r->arena, str_c(d->d_name));
+    closedir(dir);
+    qsort(*out, *n, sizeof **out, by_name);
+    return true;
+}
+
+/* ---- tools ---- */
+
+static struct mcp_tool *tool_find(struct replay *r, str name)
+{
+    for (size_t i = 0; i < r->tool_count; i++)
+        if (str_eq(str_c(r->tools[i].name), name))
+            return &r->tools[i];
+    return NULL;
+}
+
+static const char *text_at(struct replay *r, const struct json *doc, const struct json_node *v,
+                           const char *key)
+{
+    str text;
+
+    if (!json_text(doc, json_find(doc, v, str_c(key)), &r->arena, &text))
+        return NULL;
+    return arena_dup(&r->arena, text).p;
+}
+
+static void add_listed(struct replay *r, const struct json *doc, const struct json_node *v)
+{
+    const struct json_node *schema = json_find(doc, v, STR("inputSchema"));
+    const char *name = text_at(r, doc, v, "name");
+
+    if (!name || !name[0] || tool_find(r, str_c(name))) {
+        fault(r,
+              STR(LIST),
+              1,
+              name ? "names a tool twice, or one without a name" : "has a tool without a name");
+        return;
+    }
+    if (!schema)
+        schema = json_find(doc, v, STR("input_schema"));
+    r->tools[r->tool_count++] =
+        (struct mcp_tool){.name = name,
+                          .title = text_at(r, doc, v, "title"),
+                          .description = text_at(r, doc, v, "description"),
+                          .input = schema && schema->kind == JSON_OBJECT
+                                       ? arena_dup(&r->arena, json_raw(doc, schema)).p
+                                       : "{\"type\":\"object\"}",
+                          .annotations = HINTS,
+                          .run = replay_run};
+}
+
+/* A list of tools, whose schemas are those of the servers that were recorded. */
+static void read_list(struct replay *r, const char *folder)
+{
+    const struct json_node *list;
+    char path[FILE_PATH_MAX];
+    struct json doc;
+    struct err e;
+    str text;
+
+    (void)snprintf(path, sizeof path, "%s/" LIST, folder);
+    if (!file_exists(path))
+        return;
+    json_init(&doc);
+    if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e) || !json_parse(&doc, text, &e)) {
+        fault(r, STR(LIST), 1, e.text);
+    } else {
+        list = json_root(&doc);
+        if (list->kind == JSON_OBJECT)
+            list = json_find(&doc, list, STR("tools"));
+        if (!list || list->kind != JSON_ARRAY)
+            fault(r, STR(LIST), 1, "must be a list of tools");
+        else
+            for (const struct json_node *v = json_first(&doc, list); v && r->tool_count < TOOLS_MAX;
+                 v = json_next(&doc, list, v))
+                add_listed(r, &doc, v);
+    }
+    json_release(&doc);
+}
+
+static const char *type_of(const struct json_node *v)
+{
+    static const char *const types[] = {
+        NULL, "boolean", "boolean", "number", "string", "array", "object"};
+
+    return types[v->kind];
+}
+
+/* What was recorded of a tool says what it takes. */
+static void add_properties(struct replay *r, struct json_out *o, str tool, struct map *seen)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct recording *rec = &r->recordings[i];
+        const struct json_node *params =
+            json_find(&rec->meta, json_root(&rec->meta), STR("params"));
+        const struct json *docs[] = {&rec->head, &rec->meta};
+        const struct json_node *sets[] = {rec->match, params};
+
+        for (size_t s = 0; str_eq(rec->tool, tool) && s < 2; s++)
+            for (const struct json_node *k =
+                     sets[s] && sets[s]->kind == JSON_OBJECT ? json_first(docs[s], sets[s]) : NULL;
+                 k;
+                 k = json_next(docs[s], sets[s], k)) {
+                const char *type = type_of(json_value(k));
+                struct err e;
+                str name;
+
+                if (!json_text(docs[s], k, &r->arena, &name) || map_find(seen, name) ||
+                    !map_set(seen, name, MAP_U64(1), &e))
+                    continue;
+                json_out_key(o, name);
+                json_out_object(o);
+                if (type) {
+                    json_out_key(o, STR("type"));
+                    json_out_str(o, str_c(type));
+                }
+                json_out_end(o);
+            }
+    }
+}
+
+static void add_recorded(struct replay *r, const struct recording *rec)
+{
+    struct json_out o;
+    struct map seen;
+    struct buf out;
+
+    buf_init(&out, SCHEMA_MAX);
+    map_init(&seen, NULL, 10000);
+    json_out_init(&o, &out);
+    json_out_object(&o);
+    json_out_key(&o, STR("type"));
+    json_out_str(&o, STR("object"));
+    json_out_key(&o, STR("properties"));
+    json_out_object(&o);
+    add_properties(r, &o, rec->tool, &seen);
+    json_out_end(&o);
+    json_out_end(&o);
+    r->tools[r->tool_count++] =
+        (struct mcp_tool){.name = arena_dup(&r->arena, rec->tool).p,
+                          .description = arena_printf(&r->arena,
+                                                      "What " STR_FMT " gave when it was recorded.",
+                                                      STR_ARG(rec->tool))
+                                             .p,
+                          .input = arena_dup(&r->arena, buf_str(&out)).p,
+                          .annotations = HINTS,
+                          .run = replay_run};
+    map_release(&seen);
+    buf_release(&out);
+}
+
+bool replay_open(const char *folder, struct replay **out, struct err *e)
+{
+    struct replay *r = base_alloc(sizeof *r);
+    str *files = NULL;
+    size_t n = 0;
+
+    *r = (struct replay){0};
+    arena_init(&r->arena, REPLAY_SIZE_MAX);
+    r->faults = arena_zero(&r->arena, REPLAY_FAULTS_MAX, sizeof *r->faults);
+    r->tools = arena_zero(&r->arena, TOOLS_MAX + REPLAY_FILES_MAX, sizeof *r->tools);
+    if (!list_files(r, folder, &files, &n, e)) {
+        replay_close(r);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        (void)read_file(r, folder, files[i]);
+    read_list(r, folder);
+    for (size_t i = 0; i < r->count; i++)
+        if (!tool_find(r, r->recordings[i].tool))
+            add_recorded(r, &r->recordings[i]);
+    r->set = (struct mcp_set){.tools = r->tools, .tool_count = r->tool_count, .ctx = r};
+    if (r->tool_count) {
+        *out = r;
+        return true;
+    }
+    if (r->fault_count)
+        err_set(e, ERR_INPUT, "%s has no recording that can be read: %s", folder, r->faults[0]);
+    else
+        err_set(e, ERR_INPUT, "%s has no recordings: NAME.txt, or " LIST, folder);
+    replay_close(r);
+    return false;
+}
+
+void replay_close(struct replay *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->count; i++) {
+        json_release(&r->recordings[i].head);
+        json_release(&r->recordings[i].meta);
+    }
+    free(r->recordings);
+    arena_release(&r->arena);
+    free(r);
+}

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Alerts over HTTP, from a daemon with a model that works by rules: taken in, watched, cancelled,
+found again after kill -9.
+
+    test/e2e/alerts_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import http.client
+import json
+import signal
+import time
+import unittest
+
+from command import BINARY, PATIENCE, SOURCE, main
+from gateway import Gateway, digest
+from operator_model import Operator
+from watcher import Watcher
+
+CASE = SOURCE / "example" / "incidents" / "cases" / "disk-full"
+ALERT = json.loads((CASE / "alert.json").read_text())
+AGENTS = f"""
+mcp_servers:
+  recorded:
+    connection_params:
+      command: {BINARY}
+      args: [mcp, --replay, {CASE}]
+agents:
+  DiskAgent:
+    alert_types: [DiskFull, kubernetes]
+    mcp_servers: [recorded]
+    strategy: native
+"""
+
+
+class Daemon(Gateway):
+    def __init__(self, model, keys=None, **incidents):
+        super().__init__(BINARY, {"providers": model.provider()})
+        (self.folder / "agents.yaml").write_text(AGENTS)
+        (self.folder / "runbooks").mkdir()
+        (self.folder / "runbooks" / "runbook.md").write_text((CASE / "runbook.md").read_text())
+        self.config["incidents"] = {"agents": str(self.folder / "agents.yaml"),
+                                    "runbooks": str(self.folder / "runbooks"), **incidents}
+        if keys:
+            self.config["keys"] = keys
+
+    def ask(self, method, path, body=None, key=None):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        c.request(method, path, body, {"content-type": "application/json",
+                                       **({"authorization": f"Bearer {key}"} if key else {})})
+        r = c.getresponse()
+        data = r.read()
+        c.close()
+        self.headers = {k.lower(): v for k, v in r.getheaders()}
+        return r.status, json.loads(data) if data else None
+
+    def send(self, n=0, key=None):
+        return self.ask("POST", "/alerts", {**ALERT, "data": {**ALERT["data"], "n": n}}, key)
+
+    def until(self, id, *states, key=None):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            status, s = self.ask("GET", f"/processing-status/{id}", key=key)
+            if status == 200 and s["status"] in states:
+                return s
+            time.sleep(0.02)
+        raise AssertionError(f"{id} is {s}, not {states}:\n{self.log_tail()}")
+
+
+class Alerts(unittest.TestCase):
+    def test_an_alert_is_taken_investigated_and_reported(self):
+        with Operator() as model, Daemon(model) as d:
+            status, r = d.send()
+            self.assertEqual((status, r["status"]), (202, "queued"))
+            s = d.until(r["alert_id"], "completed", "error")
+            self.assertEqual(s["status"], "completed", s)
+            self.assertEqual(s["progress"], 100)
+            self.assertEqual(s["assigned_mcp_servers"], ["recorded"])
+            self.assertIn("pg_wal", s["result"])
+            self.assertIsInstance(s["timestamp"], int)
+            self.assertEqual(d.ask("GET", "/alert-types"), (200, ["DiskFull", "kubernetes"]))
+            status, one = d.ask("GET", f"/api/v1/incidents/{r['alert_id']}")
+            self.assertEqual(one["alert"]["host"], "db-3")
+            self.assertEqual([x["status"] for x in one["stages"]], ["done"])
+            self.assertIn("pg_wal", one["report"])
+            self.assertGreaterEqual(one["tool_calls"], 3)
+            status, all_ = d.ask("GET", "/api/v1/incidents")
+            self.assertEqual([x["alert_id"] for x in all_["incidents"]], [r["alert_id"]])
+
+    def test_its_session_is_in_the_history_with_all_that_is_known(self):
+        with Operator() as model, Daemon(model) as d:
+            _, r = d.send()
+            d.until(r["alert_id"], "completed")
+            until = time.monotonic() + PATIENCE
+            while time.monotonic() < until:
+                _, found = d.ask("GET", "/api/v1/history/sessions?alert_type=DiskFull")
+                if found["sessions"] and found["sessions"][0]["status"] == "completed":
+                    break
+                time.sleep(0.1)
+            s = found["sessions"][0]
+            self.assertEqual(s["alert_id"], r["alert_id"])
+            self.assertEqual(s["agent_type"], "DiskAgent")
+            self.assertGreaterEqual(s["llm_interaction_count"], 2)
+            self.assertGreaterEqual(s["mcp_communication_count"], 3)
+            _, whole = d.ask("GET", f"/api/v1/history/sessions/{s['session_id']}")
+            self.assertEqual(whole["alert_data"]["host"], "db-3")
+            self.assertEqual(whole["session_metadata"]["severity"], "critical")
+            self.assertIn("pg_wal", whole["final_analysis"])
+            self.assertEqual(d.ask("GET", "/api/v1/history/sessions?alert_type=other")[1]["sessions"], [])
+
+    def test_what_is_wrong_is_a_clear_4xx(self):
+        with Operator() as model, Daemon(model) as d:
+            for body, status, error in ((b"{", 400, "invalid_json"), (b"", 400, "invalid_json"),
+                                        ({"alert_type": "nope", "runbook": "runbook.md"}, 400, "unknown_alert_type"),
+                                        ({"runbook": 3}, 422, "validation_failed")):
+                got, r = d.ask("POST", "/alerts", body)
+                self.assertEqual((got, r["detail"]["error"]), (status, error), r)
+            self.assertEqual([e["field"] for e in r["detail"]["validation_errors"]], ["alert_type", "runbook"])
+            self.assertEqual(r["detail"]["required_fields"], ["alert_type", "runbook"])
+            status, r = d.ask("POST", "/alerts", b'"' + b"x" * (10 << 20) + b'"')
+            self.assertEqual(status, 413, r)
+            self.assertEqual(d.ask("GET", "/processing-status/nothing")[0], 404)
+            self.assertEqual(d.ask("PUT", "/alerts", {})[0], 405)
+
+    def test_a_large_alert_is_taken_and_cut(self):
+        with Operator() as model, Daemon(model) as d:
+            body = {**ALERT, "data": {"blob": "x" * (9 << 20), "list": list(range(5000))}}
+            status, r = d.ask("POST", "/alerts", body)
+            self.assertEqual(status, 202, r)
+            self.assertIn("2 values", r["message"])
+            d.until(r["alert_id"], "completed")
+            _, one = d.ask("GET", f"/api/v1/incidents/{r['alert_id']}")
+            self.assertEqual((len(one["alert"]["blob"]), len(one["alert"]["list"])), (10000, 1000))
+
+    def test_defect_12_a_full_queue_is_429_and_takes_nothing(self):
+        with Operator() as model, Daemon(model, max_concurrent_alerts=1, max_queue_size=1) as d:
+            model.hold()
+            first = d.send(1)[1]["alert_id"]
+            d.send(2)
+            status, r = d.send(3)
+            self.assertEqual((status, r["detail"]["error"]), (429, "queue_full"))
+            self.assertGreater(int(d.headers["retry-after"]), 0)
+            self.assertEqual(d.send(1)[1], {"alert_id": first, "status": "duplicate",
+                                            "message": "the same alert is already being looked into"})
+            model.free()
+            d.until(first, "completed")
+
+    def test_defect_13_alertmanager_posts_to_the_same_address(self):
+        with Operator() as model, Daemon(model) as d:
+            group = json.loads((SOURCE / "example/incidents/cases/bad-image/alert.json").read_text())
+            group["alerts"].append({"status": "resolved", "labels": {"alertname": "Gone"}, "fingerprint": "f2"})
+            status, r = d.ask("POST", "/alerts", group)
+            self.assertEqual(status, 202, r)
+            self.assertEqual([(a["status"], a["fingerprint"]) for a in r["alerts"]],
+                             [("queued", "5f2c6b8d1a7e9034"), ("resolved", "f2")])
+            self.assertEqual(r["alerts"][0]["alert_type"], "kubernetes")
+            d.until(r["alerts"][0]["alert_id"], "completed")
+
+    def test_defect_9_after_kill_9_queued_and_running_alerts_go_on(self):
+        with Operator() as model, Daemon(model, max_concurrent_alerts=1) as d:
+            model.hold()
+            ids = [d.send(n)[1]["alert_id"] for n in range(3)]
+            d.until(ids[0], "processing")
+            until = time.monotonic() + PATIENCE
+            while not model.asked and time.monotonic() < until:
+                time.sleep(0.02)
+            d.ask("POST", f"/api/v1/incidents/{ids[2]}/cancel")
+            d.signal(signal.SIGKILL)
+            d.child.wait()
+            model.free()
+            d.start()
+            self.assertEqual([d.until(i, "completed", "cancelled", "error")["status"] for i in ids],
+                             ["completed", "completed", "cancelled"])
+
+    def test_a_daemon_that_goes_down_leaves_what_runs_for_the_next(self):
+        with Operator() as model, Daemon(model) as d:
+            model.hold()
+            id = d.send()[1]["alert_id"]
+            d.until(id, "processing")
+            d.signal(signal.SIGTERM)
+            d.child.wait(PATIENCE)
+            model.free()
+            d.start()
+            self.assertEqual(d.until(id, "completed", "error")["status"], "completed")
+
+    def test_defect_11_cancel_at_any_state(self):
+        with Operator() as model, Daemon(model, max_concurrent_alerts=1) as d:
+            model.hold()
+            running, queued = (d.send(n)[1]["alert_id"] for n in range(2))
+            d.until(running, "processing")
+            self.assertEqual(d.ask("POST", f"/api/v1/incidents/{queued}/cancel")[1]["status"], "cancelled")
+            self.assertEqual(d.ask("POST", f"/api/v1/incidents/{running}/cancel")[1]["status"], "cancelling")
+            d.until(running, "cancelled")
+            status, r = d.ask("POST", f"/api/v1/incidents/{running}/cancel")
+            self.assertEqual((status, r["detail"]["status"]), (409, "cancelled"))
+            model.free()
+
+    def test_defect_22_the_timeout_is_a_setting(self):
+        with Operator() as model, Daemon(model, timeout="300ms") as d:
+            model.hold()
+            s = d.until(d.send()[1]["alert_id"], "error")
+            self.assertIn("timed out after 300 ms", s["error"])
+            model.free()
+
+    def test_a_question_is_answered_once_it_has_ended(self):
+        with Operator() as model, Daemon(model) as d:
+            id = d.send()[1]["alert_id"]
+            d.until(id, "completed")
+            status, r = d.ask("POST", f"/api/v1/incidents/{id}/chat", {"question": "Which slot?"})
+            self.assertEqual(status, 200, r)
+            self.assertIn("Which slot?", r["answer"])
+
+    def test_defect_17_a_watcher_gets_the_state_at_once_and_each_change(self):
+        with Operator() as model, Daemon(model) as d:
+            model.hold()
+            id = d.send()[1]["alert_id"]
+            d.until(id, "processing")
+            with Watcher(d.port, path=f"/ws/{id}") as w:
+                m = w.next()
+                self.assertEqual((m["type"], m["data"]["alert_id"], m["data"]["status"]),
+                                 ("status_update", id, "processing"))
+                model.free()
+                last = m["data"]["progress"]
+                while m["data"]["status"] == "processing":
+                    m = w.next()
+                    self.assertGreaterEqual(m["data"]["progress"], last)
+                    last = m["data"]["progress"]
+                self.assertEqual(m["data"]["status"], "completed")
+                self.assertIn("pg_wal", m["data"]["result"])
+            with Watcher(d.port, path=f"/ws/{id}") as w:
+                self.assertEqual(w.next()["data"]["status"], "completed")
+            with Watcher(d.port, path="/ws/nothing") as w:
+                self.assertEqual(w.status, 404)
+
+    def test_the_dashboard_is_told_of_alerts(self):
+        with Operator() as model, Daemon(model) as d:
+            with Watcher(d.port) as w:
+                w.subscribe("dashboard_updates")
+                id = d.send()[1]["alert_id"]
+                m = w.until(lambda m: m["type"] == "alert_status" and m["status"] == "completed")
+                self.assertEqual((m["alert_id"], m["progress"], m["channel"]), (id, 100, "dashboard_updates"))
+                self.assertNotIn("result", m)
+
+    def test_defect_19_a_key_sees_its_own(self):
+        keys = [{"name": n, "sha256": digest(n), **({"role": "operator"} if n == "boss" else {})}
+                for n in ("one", "two", "boss")]
+        with Operator() as model, Daemon(model, keys=keys) as d:
+            self.assertEqual(d.send()[0], 401)
+            id = d.send(key="one")[1]["alert_id"]
+            d.until(id, "completed", key="one")
+            self.assertEqual(d.ask("GET", f"/processing-status/{id}", key="two")[0], 404)
+            self.assertEqual(d.ask("GET", "/api/v1/incidents", key="two")[1]["incidents"], [])
+            self.assertEqual(len(d.ask("GET", "/api/v1/incidents", key="boss")[1]["incidents"]), 1)
+            for key, n in (("one", 1), ("two", 0), ("boss", 1)):
+                _, found = d.ask("GET", "/api/v1/history/sessions?alert_type=DiskFull", key=key)
+                self.assertEqual(len(found["sessions"]), n, (key, found))
+            for key, status in (("one", 101), ("two", 404), ("boss", 101)):
+                with Watcher(d.port, path=f"/ws/{id}", headers={"Authorization": f"Bearer {key}"}) as w:
+                    self.assertEqual(w.status, status, key)
+            with Watcher(d.port, path=f"/ws/{id}") as w:
+                self.assertEqual(w.status, 401)
+
+    def test_defect_8_secrets_are_masked_in_what_is_kept_and_shown(self):
+        with Operator() as model, Daemon(model) as d:
+            secret = "AKIA" + "IOSFODNN7" + "EXAMPLQ"
+            _, r = d.ask("POST", "/alerts", {**ALERT, "data": {"error": f"denied for {secret}"}})
+            d.until(r["alert_id"], "completed")
+            _, one = d.ask("GET", f"/api/v1/incidents/{r['alert_id']}")
+            self.assertNotIn(secret, json.dumps(one))
+            self.assertIn("denied for", one["alert"]["error"])
+            self.assertNotIn(secret.encode(), b"".join(p.read_bytes() for p in d.folder.glob("history.db*")
+                                                       if p.is_file()))
+
+    def test_a_model_that_fails_is_an_error_with_words(self):
+        with Operator() as model, Daemon(model) as d:
+            model.server.fails = True
+            s = d.until(d.send()[1]["alert_id"], "error", "completed")
+            self.assertEqual(s["status"], "error", s)
+            self.assertTrue(s["error"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+/* incident_bench.c - see incident_bench.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "incident_bench.h"
+
+#include "base/file.h"
+
+#include <unistd.h>
+
+/* ---- an engine that waits until it may go on ---- */
+
+struct stub_engine *stub_engine(void)
+{
+    static struct stub_engine only = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+    return &only;
+}
+
+static bool stub_run(const struct incident_options *o, struct arena *a, struct incident_report *out,
+                     struct err *e)
+{
+    struct timespec nap = {.tv_nsec = 2000000};
+
+    (void)e;
+    pthread_mutex_lock(&stub.lock);
+    stub.begun++;
+    if (++stub.running > stub.most)
+        stub.most = stub.running;
+    (void)snprintf(stub.last, sizeof stub.last, STR_FMT, STR_ARG(o->alert.id));
+    pthread_mutex_unlock(&stub.lock);
+    o->on_progress(
+        o->ctx,
+        &(struct incident_progress){40, STR("looking \"closely\""), STR("KubernetesAgent")});
+    o->on_progress(o->ctx, &(struct incident_progress){20, STR("writing"), STR("KubernetesAgent")});
+    pthread_mutex_lock(&stub.lock);
+    while (!stub.open && !stub.may && !atomic_load(o->cancel)) {
+        pthread_mutex_unlock(&stub.lock);
+        (void)nanosleep(&nap, NULL);
+        pthread_mutex_lock(&stub.lock);
+    }
+    if (stub.may)
+        stub.may--;
+    stub.running--;
+    pthread_mutex_unlock(&stub.lock);
+    *out = (struct incident_report){.end = INCIDENT_COMPLETED,
+                                    .markdown =
+                                        arena_join(a, STR("# Report\n\n"), o->alert.data, STR("")),
+                                    .final_analysis = STR("it was the disk"),
+                                    .summary = STR("disk"),
+                                    .error = STR(""),
+                                    .reason = STR(""),
+                                    .model_calls = 2,
+                                    .tool_calls = 1,
+                                    .input_tokens = 10,
+                                    .output_tokens = 5,
+                                    .reasoning_tokens = 3,
+                                    .duration_ms = 7,
+                                    .tools = STR("[\"describe\"]"),
+                                    .stages = STR("[{\"name\":\"one\",\"status\":\"done\"}]")};
+    if (atomic_load(o->cancel))
+        out->end = atomic_load(o->host->leave) ? INCIDENT_LEFT : INCIDENT_CANCELLED;
+    if (stub.fails) {
+        out->end = INCIDENT_FAILED;
+        out->error = STR("the model said no");
+        out->reason = STR("llm_error");
+    }
+    return true;
+}
+
+static bool stub_assigned(const struct incident_setup *s, str type, str *agent,
+                          const char *const **servers)
+{
+    static const char *const list[] = {"kubernetes-server", NULL};
+
+    (void)s;
+    *agent = STR("KubernetesAgent");
+    *servers = list;
+    return str_eq(type, STR("kubernetes")) || str_eq(type, STR("disk"));
+}
+
+static bool stub_stages(const struct incident_setup *s, struct agent_log *log, str run, str type,
+                        struct buf *out, struct err *e)
+{
+    (void)s;
+    (void)log;
+    (void)run;
+    (void)type;
+    (void)e;
+    buf_add(out, STR("[{\"name\":\"one\",\"status\":\"running\"}]"));
+    return true;
+}
+
+static bool stub_chat(const struct incident_options *o, str question, struct arena *a, str *answer,
+                      struct err *e)
+{
+    (void)e;
+    *answer = arena_join(a, o->alert.id, STR(": "), question);
+    return true;
+}
+
+static const char *const types[] = {"disk", "kubernetes", NULL};
+
+/* ---- a host ---- */
+
+void bench_open(struct bench *b)
+{
+    struct incidents_engine engine = {
+        .engine = {stub_run, stub_assigned, stub_stages}, .chat = stub_chat, .types = types};
+    char path[512];
+    struct err e;
+
+    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b->place.dir);
+    CHECK_F(app_local_open(path, &b->local, &e), "%s", e.text);
+    CHECK_F(incidents_open(&b->local.host, &engine, &b->in, &e), "%s", e.text);
+}
+
+void bench_close(struct bench *b)
+{
+    incidents_close(b->in);
+    app_local_close(&b->local);
+}
+
+void bench_new(struct bench *b, const char *incidents)
+{
+    char path[512], text[2048];
+    struct err e;
+
+    stub.running = stub.most = stub.begun = stub.may = 0;
+    stub.open = stub.fails = false;
+    memset(b, 0, sizeof *b);
+    place_init(&b->place);
+    (void)snprintf(path, sizeof path, "%s/a.md", b->place.dir);
+    CHECK_F(file_write_atomic(path, STR("# Runbook"), 0600, &e), "%s", e.text);
+    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b->place.dir);
+    (void)snprintf(text,
+                   sizeof text,
+                   "store: %s\nspool: %s\n"
+                   "providers:\n  none:\n    kind: openai\n    base_url: http://127.0.0.1:9/v1\n"
+                   "    models: {m: m}\n"
+                   "incidents:\n  runbooks: %s\n%s",
+                   b->place.url,
+                   b->place.spool,
+                   b->place.dir,
+                   incidents);
+    CHECK_F(file_write_atomic(path, str_c(text), 0600, &e), "%s", e.text);
+    bench_open(b);
+}
+
+void bench_end(struct bench *b)
+{
+    stub.open = true;
+    bench_close(b);
+    place_release(&b->place);
+}
+
+/* ---- asking it ---- */
+
+struct answer *asks_as(struct bench *b, route *fn, const char *part, str body, const char *key,
+                       bool operator_)
+{
+    struct answer *a = base_alloc(sizeof *a);
+    struct app_request q = {.body = body,
+                            .query = STR(""),
+                            .key = str_c(key),
+                            .subject = STR(""),
+                            .operator_ = operator_,
+                            .arena = &a->arena};
+    struct err e;
+
+    memset(a, 0, sizeof *a);
+    arena_init(&a->arena, (size_t)256 << 20);
+    buf_init(&a->reply.body, (size_t)64 << 20);
+    a->reply.status = 200;
+    q.parts[0] = str_c(part);
+    fn(b->in, &q, &a->reply);
+    json_init(&a->doc);
+    CHECK_F(json_parse(&a->doc, buf_str(&a->reply.body), &e),
+            "%s: " STR_FMT,
+            e.text,
+            STR_ARG(buf_str(&a->reply.body)));
+    return a;
+}
+
+struct answer *asks(struct bench *b, route *fn, const char *part, const char *body)
+{
+    return asks_as(b, fn, part, str_c(body), "", true);
+}
+
+const struct json_node *at(const struct answer *a, const char *path)
+{
+    const struct json_node *v = json_root(&a->doc);
+    str rest = str_c(path);
+
+    while (v && rest.n) {
+        size_t dot = str_find(rest, STR("."));
+        str head = str_slice(rest, 0, dot);
+        uint64_t i;
+
+        rest = dot == STR_NONE ? STR("") : str_slice(rest, dot + 1, rest.n);
+        if (v->kind == JSON_ARRAY && str_u64(head, &i)) {
+            const struct json_node *x = json_first(&a->doc, v);
+
+            while (x && i--)
+                x = json_next(&a->doc, v, x);
+            v = x;
+        } else {
+            v = json_find(&a->doc, v, head);
+        }
+    }
+    return v;
+}
+
+bool says(const struct answer *a, const char *path, const char *want)
+{
+    return json_is(&a->doc, at(a, path), str_c(want));
+}
+
+void done(struct answer *a)
+{
+    json_release(&a->doc);
+    buf_release(&a->reply.body);
+    arena_release(&a->arena);
+    free(a);
+}
+
+/* Sends an alert with this number in it; its id into out. */
+int sends(struct bench *b, int n, const char *want, char out[RAND_ID_SIZE])
+{
+    char body[200];
+    struct answer *a;
+    str id;
+    int code;
+
+    (void)snprintf(
+        body, sizeof body, "{\"alert_type\":\"disk\",\"runbook\":\"a.md\",\"data\":{\"n\":%d}}", n);
+    a = asks(b, intake_alert, "", body);
+    code = a->reply.status;
+    if (want)
+        CHECK_F(says(a, "status", want), STR_FMT, STR_ARG(buf_str(&a->reply.body)));
+    if (out && json_text(&a->doc, at(a, "alert_id"), &a->arena, &id))
+        (void)snprintf(out, RAND_ID_SIZE, STR_FMT, STR_ARG(id));
+    done(a);
+    return code;
+}
+
+void waits_for(struct bench *b, const char *id, const char *state)
+{
+    struct timespec nap = {.tv_nsec = 5000000};
+
+    for (int i = 0; i < 4000; i++) {
+        struct answer *a = asks(b, status_processing, id, "");
+        bool there = says(a, "status", state);
+
+        done(a);
+        if (there)
+            return;
+        (void)nanosleep(&nap, NULL);
+    }
+    fail_msg("%s does not become %s", id, state);
+}
+
+void waits_for_begun(unsigned n)
+{
+    struct timespec nap = {.tv_nsec = 2000000};
+
+    for (int i = 0; i < 10000 && stub.begun < n; i++)
+        (void)nanosleep(&nap, NULL);
+    CHECK_F(stub.begun >= n, "%u have begun, not %u", stub.begun, n);
+}

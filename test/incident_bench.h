@@ -1,0 +1,60 @@
+/* incident_bench.h - alerts on a host of their own, with an engine that does as it is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/intake.h"
+#include "store_help.h"
+
+#include <pthread.h>
+
+/* The engine: works until it may end, or is cancelled. */
+struct stub_engine {
+    pthread_mutex_t lock;
+    unsigned running, most, begun;
+    unsigned may; /* so many may end */
+    bool open;    /* all may */
+    bool fails;
+    char last[RAND_ID_SIZE];
+};
+struct stub_engine *stub_engine(void);
+#define stub (*stub_engine())
+
+struct bench {
+    struct place place;
+    struct app_local local;
+    struct incidents *in;
+};
+
+/* `incidents`: more lines of that section. */
+void bench_new(struct bench *b, const char *incidents);
+void bench_open(struct bench *b);
+void bench_close(struct bench *b);
+void bench_end(struct bench *b);
+
+struct answer {
+    struct arena arena;
+    struct app_reply reply;
+    struct json doc;
+};
+
+typedef void route(void *app, const struct app_request *q, struct app_reply *r);
+
+struct answer *asks_as(struct bench *b, route *fn, const char *part, str body, const char *key,
+                       bool operator_);
+struct answer *asks(struct bench *b, route *fn, const char *part, const char *body);
+const struct json_node *at(const struct answer *a, const char *path);
+bool says(const struct answer *a, const char *path, const char *want);
+void done(struct answer *a);
+
+/* Sends an alert with this number in it; its id into out. */
+int sends(struct bench *b, int n, const char *want, char out[RAND_ID_SIZE]);
+void waits_for(struct bench *b, const char *id, const char *state);
+void waits_for_begun(unsigned n);
+
+#define CHECK_ANSWER(a, code, path, want)                                                          \
+    CHECK_F((a)->reply.status == (code) && says((a), path, want),                                  \
+            "%d: " STR_FMT,                                                                        \
+            (a)->reply.status,                                                                     \
+            STR_ARG(buf_str(&(a)->reply.body)))

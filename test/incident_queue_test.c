@@ -1,0 +1,532 @@
+/* incident_queue_test.c - alerts from the request to their end: limits, duplicates, cancelling,
+ * time-outs and restarts, on an engine that does as it is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "incident_bench.h"
+
+#include "base/file.h"
+
+TEST(an_alert_is_taken_worked_on_and_told_of)
+{
+    char id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    CHECK_INT(sends(&b, 1, "queued", id), 202);
+    waits_for_begun(1);
+    waits_for(&b, id, "processing");
+    a = asks(&b, status_processing, id, "");
+    CHECK_ANSWER(a, 200, "current_agent", "KubernetesAgent");
+    CHECK_ANSWER(a, 200, "assigned_mcp_servers.0", "kubernetes-server");
+    done(a);
+    a = asks(&b, status_one, id, "");
+    CHECK_ANSWER(a, 200, "stages.0.status", "running");
+    done(a);
+    stub.open = true;
+    CHECK(queue_wait(b.in->queue, 20000));
+    a = asks(&b, status_processing, id, "");
+    CHECK_ANSWER(a, 200, "status", "completed");
+    CHECK_ANSWER(a, 200, "result", "# Report\n\n{\"n\":1}");
+    CHECK(at(a, "error")->kind == JSON_NULL);
+    CHECK_STR(json_raw(&a->doc, at(a, "progress")), "100");
+    done(a);
+    a = asks(&b, status_one, id, "");
+    CHECK_ANSWER(a, 200, "report", "# Report\n\n{\"n\":1}");
+    CHECK_ANSWER(a, 200, "summary", "disk");
+    CHECK_ANSWER(a, 200, "tools.0", "describe");
+    CHECK_ANSWER(a, 200, "stages.0.status", "done");
+    CHECK_STR(json_raw(&a->doc, at(a, "alert")), "{\"n\":1}");
+    CHECK_STR(json_raw(&a->doc, at(a, "tokens.reasoning")), "3");
+    done(a);
+    a = asks(&b, status_list, "", "");
+    CHECK_ANSWER(a, 200, "incidents.0.alert_id", id);
+    CHECK_ANSWER(a, 200, "incidents.0.status", "completed");
+    done(a);
+    a = asks(&b, status_types, "", "");
+    CHECK_ANSWER(a, 200, "1", "kubernetes");
+    done(a);
+    bench_end(&b);
+}
+
+TEST(a_refused_alert_says_what_where_and_why)
+{
+    static const struct {
+        const char *body;
+        int status;
+        const char *path, *want;
+    } cases[] = {
+        {"{", 400, "detail.error", "invalid_json"},
+        {"[]", 400, "detail.error", "invalid_json"},
+        {"", 400, "detail.error", "invalid_json"},
+        {"{}", 422, "detail.validation_errors.0.field", "alert_type"},
+        {"{}", 422, "detail.required_fields.1", "runbook"},
+        {"{}", 422, "detail.optional_fields.0", "data"},
+        {"{\"alert_type\":\"disk\",\"runbook\":\"a.md\",\"data\":7}",
+         422,
+         "detail.validation_errors.0.expected_type",
+         "object"},
+        {"{\"alert_type\":\"x\",\"runbook\":\"a.md\"}", 400, "detail.error", "unknown_alert_type"},
+        {"{\"alert_type\":\"disk\",\"runbook\":\"b.md\"}",
+         422,
+         "detail.validation_errors.0.field",
+         "runbook"},
+        {"{\"alert_type\":\"disk\",\"runbook\":\"../a.md\"}",
+         422,
+         "detail.validation_errors.0.field",
+         "runbook"},
+        {"{\"alert_type\":\"disk\",\"runbook\":\"/etc/passwd\"}",
+         422,
+         "detail.validation_errors.0.field",
+         "runbook"},
+    };
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        a = asks(&b, intake_alert, "", cases[i].body);
+        CHECK_ANSWER(a, cases[i].status, cases[i].path, cases[i].want);
+        done(a);
+    }
+    a = asks(&b, intake_alert, "", "{\"alert_type\":\"x\",\"runbook\":\"a.md\"}");
+    CHECK(str_find(buf_str(&a->reply.body), STR("known are disk, kubernetes")) != STR_NONE);
+    done(a);
+    a = asks(&b, status_list, "", "");
+    CHECK_INT(json_count(&a->doc, at(a, "incidents")), 0);
+    done(a);
+    bench_end(&b);
+}
+
+TEST(a_body_of_more_than_ten_megabytes_is_413)
+{
+    size_t size = APP_BODY_MAX + 1;
+    char *text = base_alloc(size);
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    memset(text, ' ', size);
+    a = asks_as(&b, intake_alert, "", (str){text, size}, "", true);
+    CHECK_ANSWER(a, 413, "detail.error", "too_large");
+    done(a);
+    free(text);
+    bench_end(&b);
+}
+
+/* Weak point 13: an alert storm is one investigation. */
+TEST(defect_13_a_duplicate_is_told_the_firsts_id)
+{
+    char first[RAND_ID_SIZE], again[RAND_ID_SIZE], later[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "");
+    CHECK_INT(sends(&b, 1, "queued", first), 202);
+    CHECK_INT(sends(&b, 1, "duplicate", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    waits_for_begun(1);
+    CHECK_INT(sends(&b, 1, "duplicate", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    stub.open = true;
+    CHECK(queue_wait(b.in->queue, 20000));
+    CHECK_INT(sends(&b, 1, "queued", later), 202);
+    CHECK(strcmp(first, later) != 0);
+    bench_end(&b);
+}
+
+TEST(duplicates_of_one_key_are_not_told_to_another)
+{
+    str body = STR("{\"alert_type\":\"disk\",\"runbook\":\"a.md\"}");
+    struct answer *a, *c;
+    struct bench b;
+    char id[RAND_ID_SIZE];
+
+    bench_new(&b, "");
+    a = asks_as(&b, intake_alert, "", body, "one", false);
+    c = asks_as(&b, intake_alert, "", body, "two", false);
+    CHECK_ANSWER(a, 202, "status", "queued");
+    CHECK_ANSWER(c, 202, "status", "queued");
+    (void)snprintf(
+        id, sizeof id, STR_FMT, STR_ARG(str_slice(json_raw(&a->doc, at(a, "alert_id")), 1, 37)));
+    done(a);
+    done(c);
+    bench_end(&b);
+}
+
+/* Weak point 19: a key sees its own, an operator all. */
+TEST(defect_19_a_key_sees_its_own_alerts_and_an_operator_all)
+{
+    str body = STR("{\"alert_type\":\"disk\",\"runbook\":\"a.md\"}");
+    char id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    a = asks_as(&b, intake_alert, "", body, "one", false);
+    (void)snprintf(
+        id, sizeof id, STR_FMT, STR_ARG(str_slice(json_raw(&a->doc, at(a, "alert_id")), 1, 37)));
+    done(a);
+    for (size_t i = 0; i < 3; i++) {
+        route *routes[] = {status_processing, status_one, status_cancel};
+
+        a = asks_as(&b, routes[i], id, STR(""), "two", false);
+        CHECK_ANSWER(a, 404, "detail.error", "alert_not_found");
+        done(a);
+    }
+    a = asks_as(&b, status_list, "", STR(""), "two", false);
+    CHECK_INT(json_count(&a->doc, at(a, "incidents")), 0);
+    done(a);
+    a = asks_as(&b, status_list, "", STR(""), "one", false);
+    CHECK_INT(json_count(&a->doc, at(a, "incidents")), 1);
+    done(a);
+    a = asks_as(&b, status_one, id, STR(""), "boss", true);
+    CHECK_ANSWER(a, 200, "alert_id", id);
+    done(a);
+    bench_end(&b);
+}
+
+/* Weak point 12: 429 was promised and never came. */
+TEST(defect_12_a_full_queue_is_429_with_retry_after)
+{
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n  max_queue_size: 2\n");
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(sends(&b, i, "queued", NULL), 202);
+    a = asks(&b, intake_alert, "", "{\"alert_type\":\"disk\",\"runbook\":\"a.md\"}");
+    CHECK_ANSWER(a, 429, "detail.error", "queue_full");
+    CHECK(a->reply.retry_after_s > 0);
+    done(a);
+    CHECK_INT(sends(&b, 1, "duplicate", NULL), 200);
+    stub.open = true;
+    CHECK(queue_wait(b.in->queue, 20000));
+    CHECK_INT(sends(&b, 9, "queued", NULL), 202);
+    bench_end(&b);
+}
+
+#define LABELS(n) "{\"status\":\"firing\",\"labels\":{\"alertname\":\"disk\",\"n\":\"" n "\"}}"
+#define GROUP(alerts) "{\"version\":\"4\",\"groupKey\":\"g\",\"alerts\":[" alerts "]}"
+
+TEST(a_group_is_taken_whole_or_not_at_all)
+{
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n  max_queue_size: 2\n");
+    CHECK_INT(sends(&b, 1, "queued", NULL), 202);
+    a = asks(&b, intake_alert, "", GROUP(LABELS("1") "," LABELS("2") "," LABELS("3")));
+    CHECK_ANSWER(a, 429, "detail.error", "queue_full");
+    done(a);
+    a = asks(&b, status_list, "", "");
+    CHECK_INT(json_count(&a->doc, at(a, "incidents")), 1);
+    done(a);
+    a = asks(&b, intake_alert, "", GROUP(LABELS("1") "," LABELS("2") "," LABELS("1")));
+    CHECK_ANSWER(a, 202, "alerts.0.status", "queued");
+    CHECK_ANSWER(a, 202, "alerts.1.status", "queued");
+    CHECK_ANSWER(a, 202, "alerts.2.status", "duplicate");
+    CHECK_STR(json_raw(&a->doc, at(a, "alerts.2.alert_id")),
+              arena_dup(&a->arena, json_raw(&a->doc, at(a, "alerts.0.alert_id"))).p);
+    done(a);
+    bench_end(&b);
+}
+
+TEST(resolved_alerts_are_acknowledged_and_not_looked_into)
+{
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    a = asks(
+        &b,
+        intake_alert,
+        "",
+        GROUP(
+            "{\"status\":\"resolved\",\"labels\":{\"alertname\":\"disk\"},\"fingerprint\":\"f\"}"));
+    CHECK_ANSWER(a, 200, "alerts.0.status", "resolved");
+    CHECK_ANSWER(a, 200, "alerts.0.fingerprint", "f");
+    CHECK(at(a, "alerts.0.alert_id")->kind == JSON_NULL);
+    done(a);
+    CHECK(queue_wait(b.in->queue, 1000));
+    CHECK_INT(stub.begun, 0);
+    bench_end(&b);
+}
+
+TEST(an_alertname_that_nobody_takes_goes_to_the_default_type)
+{
+    static const char body[] = GROUP("{\"labels\":{\"alertname\":\"KubePodCrashLooping\"}}");
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    a = asks(&b, intake_alert, "", body);
+    CHECK_ANSWER(a, 202, "alerts.0.alert_type", "kubernetes");
+    done(a);
+    bench_end(&b);
+    bench_new(&b, "  default_alert_type: disk\n");
+    a = asks(&b, intake_alert, "", body);
+    CHECK_ANSWER(a, 202, "alerts.0.alert_type", "disk");
+    done(a);
+    bench_end(&b);
+}
+
+struct sender {
+    struct bench *bench;
+    int from;
+};
+
+static void *send_many(void *arg)
+{
+    struct sender *s = arg;
+
+    for (int i = 0; i < 20; i++)
+        (void)sends(s->bench, s->from + i, NULL, NULL);
+    return NULL;
+}
+
+/* Weak point 10: the check and the claim were two steps. */
+TEST(defect_10_no_more_than_the_limit_run_however_many_ask)
+{
+    struct sender senders[8];
+    pthread_t threads[8];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 3\n  max_queue_size: 40\n");
+    for (int i = 0; i < 8; i++) {
+        senders[i] = (struct sender){&b, 1000 * i};
+        CHECK(pthread_create(&threads[i], NULL, send_many, &senders[i]) == 0);
+    }
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    waits_for_begun(3);
+    a = asks(&b, status_list, "", "");
+    CHECK_INT(json_count(&a->doc, at(a, "incidents")), 43);
+    done(a);
+    stub.open = true;
+    CHECK(queue_wait(b.in->queue, 60000));
+    CHECK_INT(stub.most, 3);
+    CHECK_INT(stub.begun, 43);
+    bench_end(&b);
+}
+
+/* Weak point 11: only those in progress could be cancelled. */
+TEST(defect_11_an_alert_can_be_cancelled_at_any_state)
+{
+    char running[RAND_ID_SIZE], queued[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n");
+    (void)sends(&b, 1, "queued", running);
+    waits_for_begun(1);
+    (void)sends(&b, 2, "queued", queued);
+    a = asks(&b, status_cancel, queued, "");
+    CHECK_ANSWER(a, 200, "status", "cancelled");
+    done(a);
+    waits_for(&b, queued, "cancelled");
+    a = asks(&b, status_cancel, running, "");
+    CHECK_ANSWER(a, 200, "status", "cancelling");
+    done(a);
+    waits_for(&b, running, "cancelled");
+    CHECK_INT(stub.begun, 1);
+    a = asks(&b, status_cancel, running, "");
+    CHECK_ANSWER(a, 409, "detail.status", "cancelled");
+    done(a);
+    stub.open = true;
+    (void)sends(&b, 3, "queued", running);
+    waits_for(&b, running, "completed");
+    a = asks(&b, status_cancel, running, "");
+    CHECK_ANSWER(a, 409, "detail.status", "completed");
+    done(a);
+    a = asks(&b, status_cancel, "nothing", "");
+    CHECK_ANSWER(a, 404, "detail.error", "alert_not_found");
+    done(a);
+    bench_end(&b);
+}
+
+/* Weak point 22: time-outs were documented as settings and were constants. */
+TEST(defect_22_the_timeout_of_an_alert_is_a_setting)
+{
+    char id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  timeout: 80ms\n");
+    (void)sends(&b, 1, "queued", id);
+    waits_for(&b, id, "error");
+    a = asks(&b, status_processing, id, "");
+    CHECK_ANSWER(a, 200, "error", "timed out after 80 ms (incidents.timeout)");
+    done(a);
+    bench_end(&b);
+}
+
+TEST(a_failed_investigation_is_an_error_with_its_reason)
+{
+    char id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    stub.open = stub.fails = true;
+    (void)sends(&b, 1, "queued", id);
+    waits_for(&b, id, "error");
+    a = asks(&b, status_one, id, "");
+    CHECK_ANSWER(a, 200, "error", "the model said no");
+    CHECK_ANSWER(a, 200, "reason", "llm_error");
+    done(a);
+    bench_end(&b);
+}
+
+/* Weak point 9: what a process left was given up. */
+TEST(defect_9_what_was_queued_or_running_goes_on_after_a_restart)
+{
+    char running[RAND_ID_SIZE], queued[RAND_ID_SIZE], cancelled[RAND_ID_SIZE], again[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n");
+    (void)sends(&b, 1, "queued", running);
+    waits_for_begun(1);
+    (void)sends(&b, 2, "queued", queued);
+    (void)sends(&b, 3, "queued", cancelled);
+    a = asks(&b, status_cancel, cancelled, "");
+    done(a);
+    bench_close(&b);
+    CHECK_INT(stub.begun, 1);
+    bench_open(&b);
+    CHECK_INT(sends(&b, 2, "duplicate", again), 200);
+    CHECK(strcmp(again, queued) == 0);
+    waits_for_begun(2);
+    CHECK(strcmp(stub.last, running) == 0);
+    stub.open = true;
+    waits_for(&b, running, "completed");
+    waits_for(&b, queued, "completed");
+    waits_for(&b, cancelled, "cancelled");
+    CHECK_INT(stub.begun, 3);
+    bench_end(&b);
+}
+
+TEST(a_cancel_that_was_acknowledged_holds_after_a_crash)
+{
+    struct book_row row;
+    struct arena arena;
+    char id[RAND_ID_SIZE];
+    struct bench b;
+    struct err e;
+
+    bench_new(&b, "");
+    (void)sends(&b, 1, "queued", id);
+    waits_for_begun(1);
+    bench_close(&b);
+    /* As if the process had died between the answer and the end of the run. */
+    bench_open(&b);
+    waits_for_begun(2);
+    bench_close(&b);
+    arena_init(&arena, 1 << 20);
+    {
+        struct book *book;
+
+        CHECK_F(book_open(str_c(b.place.url), &book, &e), "%s", e.text);
+        CHECK_F(book_get(book, str_c(id), &arena, &row, &e), "%s", e.text);
+        CHECK_STR(row.state, "processing");
+        row.cancelled = true;
+        CHECK_F(book_put(book, &row, true, &e), "%s", e.text);
+        book_close(book);
+    }
+    bench_open(&b);
+    waits_for(&b, id, "cancelled");
+    CHECK_INT(stub.begun, 2);
+    arena_release(&arena);
+    bench_end(&b);
+}
+
+/* Weak point 18: what was told was gone a minute after the end. */
+TEST(defect_18_an_alert_that_ended_long_ago_is_still_told_of)
+{
+    char id[RAND_ID_SIZE];
+    struct hub_scope all = {.all = true, .key = STR("")}, other = {.key = STR("x")};
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    stub.open = true;
+    (void)sends(&b, 1, "queued", id);
+    waits_for(&b, id, "completed");
+    bench_close(&b);
+    bench_open(&b);
+    a = asks(&b, status_processing, id, "");
+    CHECK_ANSWER(a, 200, "result", "# Report\n\n{\"n\":1}");
+    done(a);
+    if (b.local.host.gateway->hub) {
+        CHECK(hub_alert_known(b.local.host.gateway->hub, str_c(id), &all));
+        CHECK(!hub_alert_known(b.local.host.gateway->hub, str_c(id), &other));
+    }
+    bench_end(&b);
+}
+
+TEST(an_alert_can_be_asked_about_once_it_has_ended)
+{
+    char id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    (void)sends(&b, 1, "queued", id);
+    waits_for_begun(1);
+    a = asks(&b, status_chat, id, "{\"question\":\"why?\"}");
+    CHECK_ANSWER(a, 409, "detail.status", "processing");
+    done(a);
+    stub.open = true;
+    waits_for(&b, id, "completed");
+    a = asks(&b, status_chat, id, "{\"question\":\"why?\"}");
+    CHECK(a->reply.status == 200 && at(a, "answer"));
+    done(a);
+    a = asks(&b, status_chat, id, "{\"question\":\"  \"}");
+    CHECK_ANSWER(a, 422, "detail.error", "validation_failed");
+    done(a);
+    bench_end(&b);
+}
+
+TEST(without_a_store_alerts_live_as_long_as_the_process)
+{
+    char path[512], text[512], id[RAND_ID_SIZE];
+    struct bench b;
+    struct err e;
+
+    bench_new(&b, "");
+    bench_close(&b);
+    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b.place.dir);
+    (void)snprintf(text,
+                   sizeof text,
+                   "store: none\nproviders:\n  none:\n    kind: openai\n"
+                   "    base_url: http://127.0.0.1:9/v1\n    models: {m: m}\n"
+                   "incidents:\n  runbooks: %s\n",
+                   b.place.dir);
+    CHECK_F(file_write_atomic(path, str_c(text), 0600, &e), "%s", e.text);
+    bench_open(&b);
+    stub.open = true;
+    CHECK_INT(sends(&b, 1, "queued", id), 202);
+    waits_for(&b, id, "completed");
+    bench_end(&b);
+}
+
+TEST_MAIN(T(an_alert_is_taken_worked_on_and_told_of), T(a_refused_alert_says_what_where_and_why),
+          T(a_body_of_more_than_ten_megabytes_is_413),
+          T(defect_13_a_duplicate_is_told_the_firsts_id),
+          T(duplicates_of_one_key_are_not_told_to_another),
+          T(defect_19_a_key_sees_its_own_alerts_and_an_operator_all),
+          T(defect_12_a_full_queue_is_429_with_retry_after),
+          T(a_group_is_taken_whole_or_not_at_all),
+          T(resolved_alerts_are_acknowledged_and_not_looked_into),
+          T(an_alertname_that_nobody_takes_goes_to_the_default_type),
+          T(defect_10_no_more_than_the_limit_run_however_many_ask),
+          T(defect_11_an_alert_can_be_cancelled_at_any_state),
+          T(defect_22_the_timeout_of_an_alert_is_a_setting),
+          T(a_failed_investigation_is_an_error_with_its_reason),
+          T(defect_9_what_was_queued_or_running_goes_on_after_a_restart),
+          T(a_cancel_that_was_acknowledged_holds_after_a_crash),
+          T(defect_18_an_alert_that_ended_long_ago_is_still_told_of),
+          T(an_alert_can_be_asked_about_once_it_has_ended),
+          T(without_a_store_alerts_live_as_long_as_the_process))
