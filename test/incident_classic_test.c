@@ -1,4 +1,4 @@
-/* incident_classic_test.c - the classic strategy: selection, iterations, analysis, and their limits.
+/* incident_classic_test.c - the classic strategy: selection, iterations, analysis, their limits.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -461,17 +461,6 @@ TEST(tool_output_is_cut_to_a_budget_in_prompts_and_whole_in_the_log)
     side_release(&s);
 }
 
-TEST(the_share_of_each_text_is_as_large_as_all_allow)
-{
-    const size_t sizes[] = {10, 1000, 1000};
-
-    CHECK(prompt_share(sizes, 3, 5000) >= 1000);
-    CHECK(prompt_share(sizes, 3, 1010) == 500);
-    CHECK(prompt_share(sizes, 3, 30) == 10);
-    CHECK(prompt_share(sizes, 0, 30) == 30);
-    CHECK(prompt_share(sizes, 3, 0) == 0);
-}
-
 static const char *list_only(str system, str p, size_t replies)
 {
     (void)system, (void)p, (void)replies;
@@ -558,7 +547,6 @@ TEST_MAIN(T(an_alert_is_investigated_by_selection_iteration_and_analysis),
           T(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt),
           T(data_from_outside_cannot_close_its_mark), T(tool_calls_of_one_turn_run_at_once),
           T(tool_output_is_cut_to_a_budget_in_prompts_and_whole_in_the_log),
-          T(the_share_of_each_text_is_as_large_as_all_allow),
           T(a_server_that_cannot_be_used_and_a_runbook_that_is_not_there_are_told),
           T(a_model_that_cannot_be_asked_ends_it_with_a_reason),
           T(an_agent_may_use_only_the_tools_it_is_allowed))

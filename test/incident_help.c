@@ -87,7 +87,6 @@ static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
     size_t replies = look(q, a, &system, &last);
     const char *said;
 
-    (void)cancel;
     pthread_mutex_lock(&s->lock);
     if (s->prompt_count < PROMPTS_MAX) {
         s->systems[s->prompt_count] = arena_dup(&s->arena, system);
@@ -105,6 +104,12 @@ static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
                                 .recorded = true};
     reply->usage.input = 100;
     reply->usage.output = 10;
+    while (*said == '@' && !atomic_load(cancel))
+        usleep(1000);
+    if (*said == '@') {
+        reply->error = (struct chat_error){.status = 499, .message = STR("cancelled")};
+        return false;
+    }
     if (*said == '#' && said[1] >= '0' && said[1] <= '9') {
         reply->error = (struct chat_error){.status = (int)strtol(said + 1, NULL, 10),
                                            .message = STR("the provider said no"),

@@ -1,4 +1,4 @@
-/* incident_help.h - an investigation with a model that says what the test wants, and real MCP tools.
+/* incident_help.h - an investigation with a model that says what it is told, and real MCP tools.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,8 @@
 
 #define PROMPTS_MAX 256
 
-/* What is said to a prompt: a text; calls "!name {args}\nname {args}"; or "#429" for an error. The
+/* What is said to a prompt: a text; calls "!name {args}\nname {args}"; "#429" for an error; "@" for
+ * nothing, until it is cancelled. The
  * system prompt, the last message, how many replies came before in the same conversation. */
 typedef const char *model_says(str system, str last, size_t replies);
 

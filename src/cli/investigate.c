@@ -2,9 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/incidents/incident.h"
+#include "cli/investigate.h"
 #include "apps/incidents/score.h"
-#include "apps/incidents/webhook.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
@@ -13,8 +12,6 @@
 #include <unistd.h>
 
 #define ARENA_MAX ((size_t)1 << 30)
-#define FILE_MAX ((size_t)10 << 20)
-#define FACTS_MAX ((size_t)1 << 20)
 #define SHOWN 200 /* characters of an observation */
 
 enum { CONFIG, RUNBOOK, RUN, STRATEGY, REASONING, MODEL, AB, JSON };
@@ -36,8 +33,7 @@ struct work {
     struct arena arena;
     struct app_local local;
     struct incident_setup *setup;
-    str *facts; /* that a good report has, if the alert says */
-    size_t fact_count;
+    struct investigate_facts facts;
     bool watching, terminal; /* terminal: stderr is one */
     pthread_t watcher;
     _Atomic bool ended;
@@ -169,118 +165,6 @@ static void on_progress(void *ctx, const struct incident_progress *p)
 
 /* ---- what is given ---- */
 
-static const char *const fact_members[] = {"expected_facts", "expected_output"};
-
-static void take_facts(struct work *w, const struct json *doc, const struct json_node *list)
-{
-    w->facts = arena_zero(&w->arena, json_count(doc, list) + 1, sizeof *w->facts);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
-        if (json_text(doc, v, &w->arena, &w->facts[w->fact_count]))
-            w->fact_count++;
-}
-
-/* What a good report says is in ALERT.facts.json, or in the alert itself. */
-static void read_facts(struct work *w, const char *path, const struct json *alert)
-{
-    str stem = str_c(path);
-    struct json doc;
-    struct err e;
-    str text, beside;
-
-    stem.n -= str_ends(stem, STR(".json")) ? 5 : 0;
-    beside = arena_join(&w->arena, stem, STR(".facts.json"), STR(""));
-    json_init(&doc);
-    if (file_read(&w->arena, beside.p, FACTS_MAX, &text, &e) && json_parse(&doc, text, &e))
-        take_facts(w, &doc, json_root(&doc));
-    json_release(&doc);
-    for (size_t i = 0; i < COUNT_OF(fact_members) && !w->fact_count; i++)
-        take_facts(w, alert, json_find(alert, json_root(alert), str_c(fact_members[i])));
-}
-
-static bool first_fault(const struct alert_faults *faults, struct err *e)
-{
-    return err_set(e,
-                   ERR_INPUT,
-                   "the alert: " STR_FMT ": " STR_FMT,
-                   STR_ARG(faults->at[0].field),
-                   STR_ARG(faults->at[0].message));
-}
-
-/* Of Alertmanager's groups the first that still fires. */
-static bool take_alert(struct work *w, const struct json *doc, struct alert *out, struct err *e)
-{
-    struct alert_faults *faults = arena_zero(&w->arena, 1, sizeof *faults);
-    struct alert *list;
-    size_t n;
-
-    if (!webhook_is(doc))
-        return alert_read(doc, json_root(doc), 0, &w->arena, out, faults) || first_fault(faults, e);
-    if (!webhook_read(doc, 0, &w->arena, &list, &n, faults))
-        return first_fault(faults, e);
-    for (size_t i = 0; i < n; i++)
-        if (!list[i].resolved) {
-            *out = list[i];
-            return true;
-        }
-    return err_set(e, ERR_INPUT, "no alert of the group fires any more");
-}
-
-static bool parse_again(struct work *w, struct json *doc, struct buf *with, struct err *e)
-{
-    return json_parse(doc, arena_dup(&w->arena, buf_str(with)), e);
-}
-
-/* The facts are not the model's to see, and here an alert may do without a runbook. */
-static bool trim_alert(struct work *w, struct json *doc, bool *named, struct err *e)
-{
-    struct buf with;
-    bool ok = true;
-
-    *named = true;
-    if (json_root(doc)->kind != JSON_OBJECT || webhook_is(doc))
-        return true;
-    buf_init(&with, 2 * FILE_MAX);
-    for (size_t i = 0; ok && i < COUNT_OF(fact_members); i++) {
-        buf_reset(&with);
-        json_splice_remove(doc, json_root(doc), str_c(fact_members[i]), &with);
-        ok = parse_again(w, doc, &with, e);
-    }
-    *named = ok && json_find(doc, json_root(doc), STR("runbook"));
-    if (ok && !*named) {
-        buf_reset(&with);
-        json_splice_set(doc, json_root(doc), STR("runbook"), STR("\"none\""), &with);
-        ok = parse_again(w, doc, &with, e);
-    }
-    buf_release(&with);
-    return ok;
-}
-
-/* Its texts are spans of what is in the arena. */
-static bool read_alert(struct work *w, const char *path, struct incident_alert *to, struct err *e)
-{
-    struct json doc;
-    struct alert alert;
-    bool ok, named;
-    str text;
-
-    json_init(&doc);
-    ok = file_read(&w->arena, path, FILE_MAX, &text, e) &&
-         (json_parse(&doc, text, e) || err_prefix(e, "%s: ", path));
-    if (ok)
-        read_facts(w, path, &doc);
-    ok = ok && trim_alert(w, &doc, &named, e) && take_alert(w, &doc, &alert, e);
-    if (ok)
-        *to = (struct incident_alert){.id = STR(""),
-                                      .alert_type = alert.alert_type,
-                                      .severity = alert.severity,
-                                      .environment = alert.environment,
-                                      .runbook = named ? alert.runbook : STR(""),
-                                      .data = alert.data,
-                                      .timestamp_us = alert.timestamp_us};
-    json_release(&doc);
-    return ok;
-}
-
 static bool read_runbook(struct work *w, struct incident_options *o, struct err *e)
 {
     const char *path = w->args->value[RUNBOOK];
@@ -342,8 +226,8 @@ static bool gather(struct work *w, struct incident_options *o, struct err *e)
             o->strategy = (enum incident_strategy)i;
     if (reasoning)
         o->reasoning = strcmp(reasoning, "on") == 0 ? INCIDENT_ON : INCIDENT_OFF;
-    return read_alert(w, w->args->words[0], &o->alert, e) && read_runbook(w, o, e) &&
-           check_type(w, o->alert.alert_type, e);
+    return investigate_alert(w->args->words[0], &w->arena, &o->alert, &w->facts, e) &&
+           read_runbook(w, o, e) && check_type(w, o->alert.alert_type, e);
 }
 
 /* ---- one run ---- */
@@ -501,12 +385,12 @@ static void print_comparison(struct work *w, const struct ran r[2])
     print_row(w, "model calls", 0, on->model_calls, off->model_calls);
     print_row(w, "tool calls", 0, on->tool_calls, off->tool_calls);
     print_row(w, "time (ms)", 0, (double)on->duration_ms, (double)off->duration_ms);
-    if (w->fact_count)
+    if (w->facts.n)
         print_row(w,
                   "score",
                   2,
-                  score_facts(on->final_analysis, w->facts, w->fact_count, NULL),
-                  score_facts(off->final_analysis, w->facts, w->fact_count, NULL));
+                  score_facts(on->final_analysis, w->facts.at, w->facts.n, NULL),
+                  score_facts(off->final_analysis, w->facts.at, w->facts.n, NULL));
     file_out_printf(out, "| tools called | ");
     print_text(w, on->tools);
     file_out_add(out, STR(" | "));

@@ -103,7 +103,7 @@ static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
     return ok;
 }
 
-/* The alert's id is chance, and says nothing: what is asked is to be the same for the same alert. */
+/* The alert's id is chance and says nothing: the same is to be asked about the same alert. */
 static str without_id(struct follow_up *t, str report)
 {
     size_t from = str_find(report, STR("| Alert | ")), to;

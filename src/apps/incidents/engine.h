@@ -45,6 +45,7 @@ struct incident {
     str runbook, runbook_note; /* the text, and what is to be said of it; or "" */
     const struct mask *mask;
     uint64_t timeout_ms;
+    uint64_t soft_ns; /* monotonic: from then on agents conclude with what they have */
 
     pthread_t watcher;
     bool watched;

@@ -85,6 +85,22 @@ static void on_effect(void *ctx, const struct agent_effect *f)
         p->in->o->on_effect(p->in->o->ctx, f);
 }
 
+/* What is left of the time, as a limit of a run that counts from its first beginning: the time in
+ * which no process worked on it is not held against it. */
+static uint64_t time_limit_ms(struct party *p)
+{
+    const struct app_host *host = p->in->o->host;
+    uint64_t now = clock_mono_ns(&clock_real);
+    uint64_t left = p->in->soft_ns > now ? (p->in->soft_ns - now) / CLOCK_NS_PER_MS : 0;
+    struct agent_row row;
+    int64_t before = 0;
+    struct err e;
+
+    if (host->log && agent_log_run_get(host->log, p->run, &p->arena, &row, &e))
+        before = clock_wall_ms(host->clock) - row.created_us / 1000;
+    return left + 1 + (before > 0 ? (uint64_t)before : 0);
+}
+
 static struct agent_options options_of(struct party *p)
 {
     struct agent_options o = incident_agent_options(p->in, p->run);
@@ -93,7 +109,7 @@ static struct agent_options options_of(struct party *p)
         o.model_name = p->agent->model;
     o.tools = p->box;
     o.limits.iterations = p->agent->iterations;
-    o.limits.time_ms = p->in->timeout_ms;
+    o.limits.time_ms = time_limit_ms(p);
     o.on_step = on_step;
     o.on_effect = on_effect;
     o.ctx = p;

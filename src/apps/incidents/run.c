@@ -11,7 +11,9 @@
 #include "store/store.h"
 
 #define LOOK_MS 20
-#define OVERDUE 2 /* times the limit: then whatever hangs is cut off */
+#define SOFT(ms)                                                                                   \
+    ((ms) / 4 * 3)    /* of the time: then agents conclude, and there is time left for it */
+#define GRACE_MS 5000 /* after the time: who waits may cut it off with words of its own */
 
 /* ---- watching ---- */
 
@@ -19,7 +21,7 @@ static void *watch(void *arg)
 {
     struct incident *in = arg;
     const _Atomic bool *leave = in->o->host->leave;
-    uint64_t due = clock_deadline_ns(&clock_real, (int64_t)(OVERDUE * in->timeout_ms));
+    uint64_t due = clock_deadline_ns(&clock_real, (int64_t)(in->timeout_ms + GRACE_MS));
 
     while (!atomic_load(&in->ending)) {
         struct timespec t = {0, LOOK_MS * 1000000L};
@@ -456,8 +458,8 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
 
 /* ---- the whole ---- */
 
-/* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken up
- * again asks the same. */
+/* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken
+ * up again asks the same. */
 static void mask_into(struct incident *in, str *text)
 {
     struct buf out;
@@ -491,6 +493,7 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
     in->session = o->session.n ? o->session : o->run;
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);
     in->timeout_ms = c->incidents.timeout_ms ? c->incidents.timeout_ms : 600000;
+    in->soft_ns = clock_deadline_ns(&clock_real, (int64_t)SOFT(in->timeout_ms));
     return true;
 }
 

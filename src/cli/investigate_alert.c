@@ -1,0 +1,130 @@
+/* investigate_alert.c - an alert from its file, and what a good report on it says.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/webhook.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/investigate.h"
+
+#define FILE_MAX ((size_t)10 << 20)
+#define FACTS_MAX ((size_t)1 << 20)
+
+struct reading {
+    struct arena *arena;
+    struct investigate_facts *facts;
+};
+
+static const char *const fact_members[] = {"expected_facts", "expected_output"};
+
+static void take_facts(struct reading *r, const struct json *doc, const struct json_node *list)
+{
+    r->facts->at = arena_zero(r->arena, json_count(doc, list) + 1, sizeof *r->facts->at);
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+        if (json_text(doc, v, r->arena, &r->facts->at[r->facts->n]))
+            r->facts->n++;
+}
+
+/* What a good report says is in ALERT.facts.json, or in the alert itself. */
+static void read_facts(struct reading *r, const char *path, const struct json *alert)
+{
+    str stem = str_c(path);
+    struct json doc;
+    struct err e;
+    str text, beside;
+
+    stem.n -= str_ends(stem, STR(".json")) ? 5 : 0;
+    beside = arena_join(r->arena, stem, STR(".facts.json"), STR(""));
+    json_init(&doc);
+    if (file_read(r->arena, beside.p, FACTS_MAX, &text, &e) && json_parse(&doc, text, &e))
+        take_facts(r, &doc, json_root(&doc));
+    json_release(&doc);
+    for (size_t i = 0; i < COUNT_OF(fact_members) && !r->facts->n; i++)
+        take_facts(r, alert, json_find(alert, json_root(alert), str_c(fact_members[i])));
+}
+
+static bool first_fault(const struct alert_faults *faults, struct err *e)
+{
+    return err_set(e,
+                   ERR_INPUT,
+                   "the alert: " STR_FMT ": " STR_FMT,
+                   STR_ARG(faults->at[0].field),
+                   STR_ARG(faults->at[0].message));
+}
+
+/* Of Alertmanager's groups the first that still fires. */
+static bool take_alert(struct reading *r, const struct json *doc, struct alert *out, struct err *e)
+{
+    struct alert_faults *faults = arena_zero(r->arena, 1, sizeof *faults);
+    struct alert *list;
+    size_t n;
+
+    if (!webhook_is(doc))
+        return alert_read(doc, json_root(doc), 0, r->arena, out, faults) || first_fault(faults, e);
+    if (!webhook_read(doc, 0, r->arena, &list, &n, faults))
+        return first_fault(faults, e);
+    for (size_t i = 0; i < n; i++)
+        if (!list[i].resolved) {
+            *out = list[i];
+            return true;
+        }
+    return err_set(e, ERR_INPUT, "no alert of the group fires any more");
+}
+
+static bool parse_again(struct reading *r, struct json *doc, struct buf *with, struct err *e)
+{
+    return json_parse(doc, arena_dup(r->arena, buf_str(with)), e);
+}
+
+/* The facts are not the model's to see, and here an alert may do without a runbook. */
+static bool trim_alert(struct reading *r, struct json *doc, bool *named, struct err *e)
+{
+    struct buf with;
+    bool ok = true;
+
+    *named = true;
+    if (json_root(doc)->kind != JSON_OBJECT || webhook_is(doc))
+        return true;
+    buf_init(&with, 2 * FILE_MAX);
+    for (size_t i = 0; ok && i < COUNT_OF(fact_members); i++) {
+        buf_reset(&with);
+        json_splice_remove(doc, json_root(doc), str_c(fact_members[i]), &with);
+        ok = parse_again(r, doc, &with, e);
+    }
+    *named = ok && json_find(doc, json_root(doc), STR("runbook"));
+    if (ok && !*named) {
+        buf_reset(&with);
+        json_splice_set(doc, json_root(doc), STR("runbook"), STR("\"none\""), &with);
+        ok = parse_again(r, doc, &with, e);
+    }
+    buf_release(&with);
+    return ok;
+}
+
+bool investigate_alert(const char *path, struct arena *a, struct incident_alert *to,
+                       struct investigate_facts *facts, struct err *e)
+{
+    struct reading r = {a, facts};
+    struct json doc;
+    struct alert alert;
+    bool ok, named;
+    str text;
+
+    *facts = (struct investigate_facts){0};
+    json_init(&doc);
+    ok = file_read(a, path, FILE_MAX, &text, e) &&
+         (json_parse(&doc, text, e) || err_prefix(e, "%s: ", path));
+    if (ok)
+        read_facts(&r, path, &doc);
+    ok = ok && trim_alert(&r, &doc, &named, e) && take_alert(&r, &doc, &alert, e);
+    if (ok)
+        *to = (struct incident_alert){.id = STR(""),
+                                      .alert_type = alert.alert_type,
+                                      .severity = alert.severity,
+                                      .environment = alert.environment,
+                                      .runbook = named ? alert.runbook : STR(""),
+                                      .data = alert.data,
+                                      .timestamp_us = alert.timestamp_us};
+    json_release(&doc);
+    return ok;
+}
