@@ -10,7 +10,12 @@
 
 /* ---- an engine that waits until it may go on ---- */
 
-struct stub stub = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct stub_engine *stub_engine(void)
+{
+    static struct stub_engine only = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+    return &only;
+}
 
 static bool stub_run(const struct incident_options *o, struct arena *a, struct incident_report *out,
                      struct err *e)
@@ -105,7 +110,7 @@ void bench_open(struct bench *b)
     char path[512];
     struct err e;
 
-    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b->dir.path);
+    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b->place.dir);
     CHECK_F(app_local_open(path, &b->local, &e), "%s", e.text);
     CHECK_F(incidents_open(&b->local.host, &engine, &b->in, &e), "%s", e.text);
 }
@@ -124,19 +129,19 @@ void bench_new(struct bench *b, const char *incidents)
     stub.running = stub.most = stub.begun = stub.may = 0;
     stub.open = stub.fails = false;
     memset(b, 0, sizeof *b);
-    (void)snprintf(b->dir.path, sizeof b->dir.path, "/tmp/incidents-XXXXXX");
-    CHECK(mkdtemp(b->dir.path));
-    (void)snprintf(path, sizeof path, "%s/a.md", b->dir.path);
+    place_init(&b->place);
+    (void)snprintf(path, sizeof path, "%s/a.md", b->place.dir);
     CHECK_F(file_write_atomic(path, STR("# Runbook"), 0600, &e), "%s", e.text);
-    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b->dir.path);
+    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b->place.dir);
     (void)snprintf(text,
                    sizeof text,
-                   "store: sqlite:%s/r.db\n"
+                   "store: %s\nspool: %s\n"
                    "providers:\n  none:\n    kind: openai\n    base_url: http://127.0.0.1:9/v1\n"
                    "    models: {m: m}\n"
                    "incidents:\n  runbooks: %s\n%s",
-                   b->dir.path,
-                   b->dir.path,
+                   b->place.url,
+                   b->place.spool,
+                   b->place.dir,
                    incidents);
     CHECK_F(file_write_atomic(path, str_c(text), 0600, &e), "%s", e.text);
     bench_open(b);
@@ -144,12 +149,9 @@ void bench_new(struct bench *b, const char *incidents)
 
 void bench_end(struct bench *b)
 {
-    char command[100];
-
     stub.open = true;
     bench_close(b);
-    (void)snprintf(command, sizeof command, "rm -rf %s", b->dir.path);
-    CHECK_INT(system(command), 0);
+    place_release(&b->place);
 }
 
 /* ---- asking it ---- */

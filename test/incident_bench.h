@@ -5,12 +5,12 @@
 #pragma once
 
 #include "apps/incidents/intake.h"
-#include "test.h"
+#include "store_help.h"
 
 #include <pthread.h>
 
 /* The engine: works until it may end, or is cancelled. */
-struct stub {
+struct stub_engine {
     pthread_mutex_t lock;
     unsigned running, most, begun;
     unsigned may; /* so many may end */
@@ -18,14 +18,11 @@ struct stub {
     bool fails;
     char last[RAND_ID_SIZE];
 };
-extern struct stub stub;
-
-struct folder {
-    char path[64];
-};
+struct stub_engine *stub_engine(void);
+#define stub (*stub_engine())
 
 struct bench {
-    struct folder dir;
+    struct place place;
     struct app_local local;
     struct incidents *in;
 };

@@ -427,10 +427,8 @@ TEST(a_cancel_that_was_acknowledged_holds_after_a_crash)
     arena_init(&arena, 1 << 20);
     {
         struct book *book;
-        char url[512];
 
-        (void)snprintf(url, sizeof url, "sqlite:%s/r.db", b.dir.path);
-        CHECK_F(book_open(str_c(url), &book, &e), "%s", e.text);
+        CHECK_F(book_open(str_c(b.place.url), &book, &e), "%s", e.text);
         CHECK_F(book_get(book, str_c(id), &arena, &row, &e), "%s", e.text);
         CHECK_STR(row.state, "processing");
         row.cancelled = true;
@@ -499,13 +497,13 @@ TEST(without_a_store_alerts_live_as_long_as_the_process)
 
     bench_new(&b, "");
     bench_close(&b);
-    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b.dir.path);
+    (void)snprintf(path, sizeof path, "%s/rationale.yaml", b.place.dir);
     (void)snprintf(text,
                    sizeof text,
                    "store: none\nproviders:\n  none:\n    kind: openai\n"
                    "    base_url: http://127.0.0.1:9/v1\n    models: {m: m}\n"
                    "incidents:\n  runbooks: %s\n",
-                   b.dir.path);
+                   b.place.dir);
     CHECK_F(file_write_atomic(path, str_c(text), 0600, &e), "%s", e.text);
     bench_open(&b);
     stub.open = true;

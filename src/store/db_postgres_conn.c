@@ -105,15 +105,50 @@ static bool exec_text(struct pg_db *d, const char *sql, char *out, size_t size, 
     return ok;
 }
 
+/* A number that all connections of this process share, and of no other: where it was loaded, which
+ * is chance, and its pid. */
+static long long process_mark(void)
+{
+    static const char here;
+    uint64_t mark = ((uint64_t)getpid() << 32) ^ ((uint64_t)(uintptr_t)&here >> 4);
+
+    return (long long)(mark & INT64_MAX);
+}
+
+/* The writer's lock is one process's: its first writer has it, and the others say by a lock they
+ * share that they are of the same. */
+static bool try_lock(struct pg_db *d, bool *ours, struct err *e)
+{
+    char sql[700], text[120];
+
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "SELECT pg_advisory_lock_shared(%lld);"
+                   "SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_locks a JOIN pg_locks b ON"
+                   " a.pid = b.pid AND a.database = b.database WHERE a.pid <> pg_backend_pid()"
+                   " AND a.locktype = 'advisory' AND b.locktype = 'advisory' AND a.granted AND"
+                   " b.granted AND (a.classid::bigint << 32 | a.objid::bigint) = " LOCK_KEY
+                   " AND (b.classid::bigint << 32 | b.objid::bigint) = %lld AND a.database ="
+                   " (SELECT oid FROM pg_database WHERE datname = current_database()))"
+                   " THEN true ELSE pg_try_advisory_lock(" LOCK_KEY ") END",
+                   process_mark(),
+                   process_mark());
+    if (!exec_text(d, sql, text, sizeof text, e))
+        return false;
+    *ours = text[0] == 't';
+    return true;
+}
+
 /* The lock of one that was killed is free once the server has seen it go. */
 static bool take_lock(struct pg_db *d, struct err *e)
 {
     char text[120];
+    bool ours;
 
     for (unsigned ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_POLL_MS) {
-        if (!exec_text(d, "SELECT pg_try_advisory_lock(" LOCK_KEY ")", text, sizeof text, e))
+        if (!try_lock(d, &ours, e))
             return false;
-        if (text[0] == 't')
+        if (ours)
             return true;
         (void)usleep(LOCK_POLL_MS * 1000);
     }

@@ -7,9 +7,9 @@
 /* A session that an application has told of is the application's to end. */
 static const char session_sql[] =
     "INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, alert_data,"
-    " session_metadata, error_message, final_analysis, started_at_us, completed_at_us)"
+    " session_metadata, error_message, final_analysis, started_at_us, completed_at_us, key_name)"
     " VALUES ($1, $2, coalesce($3, 'application'), $4, coalesce($5, 'pending'), $6, $7, $8, $9,"
-    " $10, $11)"
+    " $10, $11, $12)"
     " ON CONFLICT (session_id) DO UPDATE SET"
     " alert_id = coalesce(excluded.alert_id, alert_sessions.alert_id),"
     " agent_type = CASE WHEN excluded.agent_type <> 'application' OR"
@@ -22,7 +22,8 @@ static const char session_sql[] =
     " error_message = coalesce(excluded.error_message, alert_sessions.error_message),"
     " final_analysis = coalesce(excluded.final_analysis, alert_sessions.final_analysis),"
     " started_at_us = coalesce(excluded.started_at_us, alert_sessions.started_at_us),"
-    " completed_at_us = coalesce(excluded.completed_at_us, alert_sessions.completed_at_us)";
+    " completed_at_us = coalesce(excluded.completed_at_us, alert_sessions.completed_at_us),"
+    " key_name = coalesce(excluded.key_name, alert_sessions.key_name)";
 
 static void clean(struct engine *en, const struct row_table *t, void *row)
 {
@@ -50,6 +51,7 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
         engine_text(row->final_analysis),
         engine_known(row->started_us),
         engine_known(row->completed_us),
+        engine_text(row->key_name),
     };
 
     buf_reset(&en->canon);

@@ -76,6 +76,7 @@ static const struct row_field session_fields[] = {
     SESSION("final_analysis", ROW_TEXT, final_analysis),
     SESSION("started_at_us", ROW_KNOWN, started_us),
     SESSION("completed_at_us", ROW_KNOWN, completed_us),
+    SESSION("key_name", ROW_TEXT, key_name),
 };
 
 static const struct row_field tool_fields[] = {

@@ -105,6 +105,7 @@ struct store_session {
     str alert_data, session_metadata; /* JSON */
     str error_message, final_analysis;
     int64_t started_us, completed_us;
+    str key_name; /* whose it is; "": as its calls say */
 };
 
 /* One exchange with a tool server: a row of mcp_communications. */

@@ -252,11 +252,25 @@ class Alerts(unittest.TestCase):
             self.assertEqual(d.ask("GET", f"/processing-status/{id}", key="two")[0], 404)
             self.assertEqual(d.ask("GET", "/api/v1/incidents", key="two")[1]["incidents"], [])
             self.assertEqual(len(d.ask("GET", "/api/v1/incidents", key="boss")[1]["incidents"]), 1)
+            for key, n in (("one", 1), ("two", 0), ("boss", 1)):
+                _, found = d.ask("GET", "/api/v1/history/sessions?alert_type=DiskFull", key=key)
+                self.assertEqual(len(found["sessions"]), n, (key, found))
             for key, status in (("one", 101), ("two", 404), ("boss", 101)):
                 with Watcher(d.port, path=f"/ws/{id}", headers={"Authorization": f"Bearer {key}"}) as w:
                     self.assertEqual(w.status, status, key)
             with Watcher(d.port, path=f"/ws/{id}") as w:
                 self.assertEqual(w.status, 401)
+
+    def test_defect_8_secrets_are_masked_in_what_is_kept_and_shown(self):
+        with Operator() as model, Daemon(model) as d:
+            secret = "AKIA" + "IOSFODNN7" + "EXAMPLQ"
+            _, r = d.ask("POST", "/alerts", {**ALERT, "data": {"error": f"denied for {secret}"}})
+            d.until(r["alert_id"], "completed")
+            _, one = d.ask("GET", f"/api/v1/incidents/{r['alert_id']}")
+            self.assertNotIn(secret, json.dumps(one))
+            self.assertIn("denied for", one["alert"]["error"])
+            self.assertNotIn(secret.encode(), b"".join(p.read_bytes() for p in d.folder.glob("history.db*")
+                                                       if p.is_file()))
 
     def test_a_model_that_fails_is_an_error_with_words(self):
         with Operator() as model, Daemon(model) as d:

@@ -53,6 +53,14 @@ class Eval(Case):
         self.assertEqual(r["total"]["score"], 1)
         self.assertEqual((r["total"]["facts"], r["total"]["facts_met"]), (8, 8))
 
+    def test_the_recorded_model_needs_no_key(self):
+        done = run("eval", "cases", "--config", "eval.yaml", "--reasoning", "ab", "--json", cwd=CASES.parent)
+        self.assertEqual(done.code, 0, done)
+        r = json.loads(done.out)
+        self.assertEqual([c["error"] for c in r["cases"]], [""] * 6, "run tools/record-eval again")
+        self.assertEqual(r["on"]["score"], 1)
+        self.assertLess(r["off"]["score"], 1)
+
     def test_every_strategy_runs(self):
         for strategy in ("classic", "react", "native"):
             r = self.json(CASES, "--case", "disk-full", "--strategy", strategy)

@@ -151,15 +151,14 @@ static size_t sort_out(struct queue *q, struct arena *a, str key, struct queue_i
     return fresh;
 }
 
-/* What is kept is masked as everything else that is. */
-static str masked(struct queue *q, struct arena *a, str data)
+str queue_masked(struct queue *q, struct arena *a, str data)
 {
     struct setup *setup = gateway_setup(q->o.host->gateway);
     struct buf out;
 
     buf_init(&out, 4 * data.n + 65536);
-    if (setup->mask && mask_json(setup->mask, data, &out, NULL))
-        data = buf_full(&out) ? STR("{}") : arena_dup(a, buf_str(&out));
+    if (setup->mask && data.n && mask_json(setup->mask, data, &out, NULL))
+        data = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
     buf_release(&out);
     setup_release(setup);
     return data;
@@ -179,7 +178,7 @@ static struct book_row row_of(struct queue *q, str key, const struct queue_item 
                            .severity = alert->severity,
                            .environment = alert->environment,
                            .runbook = alert->runbook,
-                           .data = masked(q, a, alert->data),
+                           .data = queue_masked(q, a, alert->data),
                            .agent = STR(""),
                            .step = STR("waiting for its turn"),
                            .current_agent = STR(""),
@@ -209,7 +208,7 @@ static bool take(struct queue *q, str key, struct queue_item *items, size_t n, s
         return false;
     for (size_t i = 0; i < count; i++) {
         (void)queue_enter(q, &rows[i]);
-        queue_tell_session(q, &rows[i], rows[i].data, STR(""));
+        queue_tell_session(q, &rows[i], rows[i].data);
         if (q->o.on_change)
             q->o.on_change(q->o.ctx, &rows[i]);
         queue_hire(q);
@@ -259,7 +258,7 @@ static void cancel_waiting(struct queue *q, struct entry *n)
     buf_reset(&n->step);
     buf_add(&n->step, STR("cancelled"));
     queue_changed(q, n, true, STR(""));
-    queue_tell_session(q, &n->row, STR(""), STR(""));
+    queue_tell_session(q, &n->row, STR(""));
     queue_drop(q, n);
 }
 

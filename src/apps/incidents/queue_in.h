@@ -54,10 +54,12 @@ void list_take(struct list *l, struct entry *n);
 /* Put down and told. Trouble with the book is logged: the work goes on. */
 void queue_changed(struct queue *q, struct entry *n, bool durable, str report);
 int64_t queue_now_us(const struct queue *q);
+/* What is kept is masked as everything else that is; in the arena if it had to be. */
+str queue_masked(struct queue *q, struct arena *a, str data);
 
 /* queue_work.c */
 void queue_start(struct queue *q); /* the keeper */
 void queue_hire(struct queue *q);  /* locked: somebody to take the next one, if there may be */
 void *queue_worker(void *queue);
 /* What the record of sessions is told of it. */
-void queue_tell_session(struct queue *q, const struct book_row *row, str data, str analysis);
+void queue_tell_session(struct queue *q, const struct book_row *row, str data);

@@ -41,7 +41,7 @@ static void write_metadata(struct buf *out, const struct book_row *row)
     json_out_end(&o);
 }
 
-void queue_tell_session(struct queue *q, const struct book_row *row, str data, str analysis)
+void queue_tell_session(struct queue *q, const struct book_row *row, str data)
 {
     struct store_session s = {.id = row->session,
                               .alert_id = row->id,
@@ -50,9 +50,10 @@ void queue_tell_session(struct queue *q, const struct book_row *row, str data, s
                               .status = STR(""),
                               .alert_data = data,
                               .error_message = row->error,
-                              .final_analysis = analysis,
+                              .final_analysis = STR(""), /* the engine has told it */
                               .started_us = row->created_us,
-                              .completed_us = row->completed_us};
+                              .completed_us = row->completed_us,
+                              .key_name = row->key};
     struct buf metadata;
 
     for (size_t i = 0; i < COUNT_OF(states); i++)
@@ -171,7 +172,7 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
     buf_add(&n->step, str_c(how->step));
     buf_init(&report, REPORT_MAX);
     write_report(&report, r);
-    queue_tell_session(q, &n->row, STR(""), r->final_analysis.n ? r->final_analysis : r->markdown);
+    queue_tell_session(q, &n->row, STR(""));
     queue_changed(q, n, true, buf_str(&report));
     buf_release(&report);
     queue_drop(q, n);
@@ -211,6 +212,11 @@ static void investigate(struct queue *q, struct entry *n, struct arena *a,
         r->error = arena_dup(a, str_c(e.text));
         r->reason = str_c(err_name(e.code));
     }
+    r->markdown = queue_masked(q, a, r->markdown);
+    r->final_analysis = queue_masked(q, a, r->final_analysis);
+    r->summary = queue_masked(q, a, r->summary);
+    r->error = queue_masked(q, a, r->error);
+    r->stages = queue_masked(q, a, r->stages);
 }
 
 /* ---- who does it ---- */
@@ -235,7 +241,7 @@ static struct entry *claim(struct queue *q)
     buf_reset(&n->agent);
     buf_add(&n->agent, n->row.agent);
     queue_changed(q, n, false, STR(""));
-    queue_tell_session(q, &n->row, STR(""), STR(""));
+    queue_tell_session(q, &n->row, STR(""));
     pthread_cond_signal(&q->keep);
     return n;
 }
