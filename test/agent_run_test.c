@@ -231,7 +231,8 @@ TEST(a_large_result_is_cut_for_the_model_with_a_note)
     struct agent_result r = run(&o);
 
     CHECK(has(r.messages, "[cut: 16384 of 50000 bytes shown; the whole is on record]"));
-    CHECK(r.steps[0].observation.n == AGENT_OBSERVATION + 3);
+    CHECK(r.steps[0].observation.n == AGENT_OBSERVATION);
+    CHECK(str_ends(r.steps[0].observation, STR("...")));
 }
 
 TEST(each_limit_has_its_reason)

@@ -4,6 +4,8 @@
  */
 #include "agent/thread.h"
 
+#include <pthread.h>
+
 #include "store_help.h"
 
 struct world {
@@ -246,6 +248,13 @@ TEST(lists_are_newest_first_and_filtered)
     f.metadata = STR("{\"source\":\"input\"}");
     CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
     CHECK_INT(n, 0);
+    f.metadata = STR("");
+    f.before = STR("");
+    f.newest = true;
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    CHECK_INT(n, 1);
+    CHECK_STR(list[0].id, "3");
+    CHECK(str_find(list[0].metadata, STR("loop")) != STR_NONE);
     f.metadata = STR("[]");
     CHECK(!threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
     finish(&w);
@@ -283,6 +292,68 @@ TEST(updates_are_folded_by_reducers_that_are_remembered)
     finish(&w);
 }
 
+/* ---- many at once ---- */
+
+#define WRITERS 8
+#define STEPS 20
+
+struct writer {
+    struct world *w;
+    unsigned n, refused;
+    pthread_t thread;
+};
+
+/* Checkpoints of its own thread; every fifth time one more, of one that is not its to write. */
+static void *write_steps(void *arg)
+{
+    struct writer *me = arg;
+    char thread[16], id[16], parent[16] = "", checkpoint[80];
+    struct err e;
+
+    (void)snprintf(thread, sizeof thread, "t%u", me->n);
+    for (int i = 1; i <= STEPS; i++) {
+        struct thread_asker who = {STR("alice"), false, i};
+        struct thread_value v = {.channel = STR("a"), .type = STR("json"), .bytes = STR("[1]")};
+        struct thread_tuple t = {
+            .thread = str_c(thread), .metadata = STR("{}"), .values = &v, .value_count = 1};
+
+        (void)snprintf(id, sizeof id, "%04d", i);
+        (void)snprintf(
+            checkpoint, sizeof checkpoint, "{\"v\":4,\"channel_versions\":{\"a\":%d}}", i);
+        t.id = str_c(id);
+        t.parent = str_c(parent);
+        t.checkpoint = str_c(checkpoint);
+        CHECK_F(threads_put(me->w->t, &who, &t, &e), "%s", e.text);
+        memcpy(parent, id, sizeof id);
+        t.thread = STR("bobs");
+        if (i % 5 == 0 && !threads_put(me->w->t, &who, &t, &e) && e.code == ERR_NOT_FOUND)
+            me->refused++;
+    }
+    return NULL;
+}
+
+TEST(puts_at_once_are_each_what_they_are_alone)
+{
+    struct writer all[WRITERS];
+    struct world w;
+
+    begin(&w);
+    w.who.key = STR("bob");
+    put(&w, "1", "", 1, "[1]");
+    do_sql(&w.place, "UPDATE threads SET thread_id = 'bobs'");
+    for (unsigned i = 0; i < WRITERS; i++) {
+        all[i] = (struct writer){.w = &w, .n = i};
+        CHECK_INT(pthread_create(&all[i].thread, NULL, write_steps, &all[i]), 0);
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        CHECK_INT(pthread_join(all[i].thread, NULL), 0);
+        CHECK_INT(all[i].refused, STEPS / 5);
+    }
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_checkpoints"), 1 + WRITERS * STEPS);
+    CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_values"), 1 + WRITERS * STEPS);
+    finish(&w);
+}
+
 TEST_MAIN(T(a_checkpoint_has_its_parents_values),
           T(two_children_that_count_alike_do_not_see_each_others_values),
           T(what_is_stored_of_a_growing_list_grows_no_faster_than_it),
@@ -291,4 +362,5 @@ TEST_MAIN(T(a_checkpoint_has_its_parents_values),
           T(a_write_put_twice_stays_and_a_special_one_is_replaced),
           T(a_thread_is_its_keys_alone_and_operators_see_it),
           T(lists_are_newest_first_and_filtered),
-          T(updates_are_folded_by_reducers_that_are_remembered))
+          T(updates_are_folded_by_reducers_that_are_remembered),
+          T(puts_at_once_are_each_what_they_are_alone))

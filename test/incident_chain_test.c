@@ -49,13 +49,13 @@ static const char *work(str system, str p, size_t replies)
 
 TEST(stages_run_in_order_their_agents_at_once_and_findings_are_made_one)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
     struct agent_row row;
     struct err e;
 
-    side_init(&s, tools, chain, work);
+    scene_init(&s, tools, chain, work);
     o = side_options(&s, "t");
     r = side_run(&s, &o);
     CHECK(r.end == INCIDENT_COMPLETED);
@@ -75,7 +75,7 @@ TEST(stages_run_in_order_their_agents_at_once_and_findings_are_made_one)
         if (str_starts(s.prompts[i], STR("# Choose")))
             CHECK(has(s.prompts[i], "What earlier stages found") == (i >= 7));
     CHECK(has(r.stages, "\"name\":\"verify\"") && count_of(r.stages, "\"status\":\"done\"") == 6);
-    side_release(&s);
+    scene_release(&s);
 }
 
 static const char *other_fails(str system, str p, size_t replies)
@@ -85,11 +85,11 @@ static const char *other_fails(str system, str p, size_t replies)
 
 TEST(one_success_is_enough_unless_all_are_asked_for)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
 
-    side_init(&s, tools, chain, other_fails);
+    scene_init(&s, tools, chain, other_fails);
     o = side_options(&s, "u");
     r = side_run(&s, &o);
     CHECK(r.end == INCIDENT_COMPLETED);
@@ -101,21 +101,21 @@ TEST(one_success_is_enough_unless_all_are_asked_for)
     CHECK(r.end == INCIDENT_FAILED);
     CHECK_STR(r.reason, "llm_error");
     CHECK(has(r.error, "stage one"));
-    side_release(&s);
+    scene_release(&s);
 }
 
 TEST(findings_without_an_agent_for_synthesis_are_made_one_too)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
 
-    side_init(&s, tools, chain, work);
+    scene_init(&s, tools, chain, work);
     o = side_options(&s, "u");
     r = side_run(&s, &o);
     CHECK_STR(r.final_analysis, "Joined.");
     CHECK_STR(r.summary, "");
-    side_release(&s);
+    scene_release(&s);
 }
 
 /* ---- native ---- */
@@ -131,11 +131,11 @@ static const char *native(str system, str p, size_t replies)
 
 TEST(native_calls_functions_and_results_stand_between_marks)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
 
-    side_init(
+    scene_init(
         &s, tools, "agents: {A: {alert_types: [t], mcp_servers: [k], strategy: native}}", native);
     s.reasons = "I look at the pod first.";
     o = side_options(&s, "t");
@@ -148,7 +148,7 @@ TEST(native_calls_functions_and_results_stand_between_marks)
     CHECK_STR(s.steps[0].action, "k.pods_get(name='a')");
     CHECK_STR(s.steps[0].reasoning, "I look at the pod first.");
     CHECK(has(r.markdown, "**k.restart**"));
-    side_release(&s);
+    scene_release(&s);
 }
 
 /* ---- react ---- */
@@ -169,11 +169,11 @@ static const char *react(str system, str p, size_t replies)
 
 TEST(react_calls_in_text_with_a_thought_before_each)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
 
-    side_init(
+    scene_init(
         &s, tools, "agents: {A: {alert_types: [t], mcp_servers: [k], strategy: react}}", react);
     o = side_options(&s, "t");
     r = side_run(&s, &o);
@@ -185,7 +185,7 @@ TEST(react_calls_in_text_with_a_thought_before_each)
     CHECK(side_calls(&s, "restart") == 1 && side_calls(&s, "pods_get") == 1);
     CHECK_STR(s.steps[0].reasoning, "see the pod");
     CHECK(has(s.bodies[3], "Thought: see the pod\\nAction: k__pods_get\\nAction Input: "));
-    side_release(&s);
+    scene_release(&s);
 }
 
 static const struct {
@@ -252,11 +252,11 @@ static const char *endless(str system, str p, size_t replies)
 
 TEST(a_loop_at_its_limit_concludes_with_what_there_is)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
 
-    side_init(&s,
+    scene_init(&s,
               tools,
               "agents: {A: {alert_types: [t], mcp_servers: [k], strategy: native, "
               "max_iterations: 2}}",
@@ -266,7 +266,7 @@ TEST(a_loop_at_its_limit_concludes_with_what_there_is)
     CHECK(r.end == INCIDENT_COMPLETED);
     CHECK_STR(r.final_analysis, "As far as I got.");
     CHECK(has(r.markdown, "max_iterations_reached"));
-    side_release(&s);
+    scene_release(&s);
 }
 
 /* ---- afterwards ---- */
@@ -281,12 +281,12 @@ static const char *chatty(str system, str p, size_t replies)
 
 TEST(a_question_afterwards_is_answered_with_the_history_at_hand)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct err e;
     str answer;
 
-    side_init(&s, tools, chain, chatty);
+    scene_init(&s, tools, chain, chatty);
     o = side_options(&s, "u");
     CHECK(!incident_chat(&o, STR("Why?"), &s.arena, &answer, &e) && e.code == ERR_NOT_FOUND);
     (void)side_run(&s, &o);
@@ -296,17 +296,17 @@ TEST(a_question_afterwards_is_answered_with_the_history_at_hand)
     CHECK_STR(answer, "As I said.");
     CHECK(has(s.prompts[s.prompt_count - 1], "Question: Why?"));
     CHECK(!incident_chat(&o, STR("  "), &s.arena, &answer, &e) && e.code == ERR_INPUT);
-    side_release(&s);
+    scene_release(&s);
 }
 
 TEST(options_come_back_from_the_row_as_they_were)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o, back;
     struct buf out;
     struct err e;
 
-    side_init(&s, tools, chain, work);
+    scene_init(&s, tools, chain, work);
     o = side_options(&s, "u");
     o.strategy = INCIDENT_REACT;
     o.reasoning = INCIDENT_OFF;
@@ -319,7 +319,7 @@ TEST(options_come_back_from_the_row_as_they_were)
     CHECK(back.alert.timestamp_us == o.alert.timestamp_us && str_eq(back.run, o.run));
     CHECK(!incident_input_read(STR("nothing"), &s.arena, &back, &e));
     buf_release(&out);
-    side_release(&s);
+    scene_release(&s);
 }
 
 TEST_MAIN(T(stages_run_in_order_their_agents_at_once_and_findings_are_made_one),

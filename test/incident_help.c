@@ -26,7 +26,7 @@ size_t count_of(str text, const char *what)
     return n;
 }
 
-static void put(struct side *s, const char *name, str text)
+static void put(struct scene *s, const char *name, str text)
 {
     struct err e;
 
@@ -82,7 +82,7 @@ static size_t look(const struct ask_request *q, struct arena *a, str *system, st
 static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel, struct arena *a,
                 struct ask_reply *reply)
 {
-    struct side *s = ctx;
+    struct scene *s = ctx;
     str system, last;
     size_t replies = look(q, a, &system, &last);
     const char *said;
@@ -144,7 +144,7 @@ static const char server[] = "mcp_servers:\n"
                              "    instructions: Look at k with care.\n"
                              "    data_masking: {enabled: true}\n";
 
-void side_open(struct side *s, const char *dir, const char *agents, model_says *says)
+void side_open(struct scene *s, const char *dir, const char *agents, model_says *says)
 {
     const char *source = getenv("RATIONALE_SOURCE");
     bool own = strncmp(agents, "mcp_servers:", 12) == 0;
@@ -165,7 +165,7 @@ void side_open(struct side *s, const char *dir, const char *agents, model_says *
         fail_msg("%s", e.text);
 }
 
-void side_init(struct side *s, const char *tools, const char *agents, model_says *says)
+void scene_init(struct scene *s, const char *tools, const char *agents, model_says *says)
 {
     char dir[64] = "/tmp/incident_test.XXXXXX";
 
@@ -181,7 +181,7 @@ void side_init(struct side *s, const char *tools, const char *agents, model_says
     side_open(s, dir, agents, says);
 }
 
-void side_close(struct side *s)
+void side_close(struct scene *s)
 {
     incident_setup_free(s->setup);
     app_local_close(&s->local);
@@ -189,7 +189,7 @@ void side_close(struct side *s)
     arena_release(&s->arena);
 }
 
-void side_release(struct side *s)
+void scene_release(struct scene *s)
 {
     char command[128];
 
@@ -203,7 +203,7 @@ void side_release(struct side *s)
 
 static void on_step(void *ctx, const struct incident_step *t)
 {
-    struct side *s = ctx;
+    struct scene *s = ctx;
 
     if (s->step_count < PROMPTS_MAX)
         s->steps[s->step_count++] =
@@ -218,7 +218,7 @@ static void on_step(void *ctx, const struct incident_step *t)
 
 static void on_progress(void *ctx, const struct incident_progress *p)
 {
-    struct side *s = ctx;
+    struct scene *s = ctx;
 
     if (s->percent_count < PROMPTS_MAX)
         s->percents[s->percent_count++] = p->percent;
@@ -226,7 +226,7 @@ static void on_progress(void *ctx, const struct incident_progress *p)
 
 static void on_effect(void *ctx, const struct agent_effect *f)
 {
-    struct side *s = ctx;
+    struct scene *s = ctx;
 
     (void)f;
     pthread_mutex_lock(&s->lock);
@@ -239,7 +239,7 @@ static void on_effect(void *ctx, const struct agent_effect *f)
     pthread_mutex_unlock(&s->lock);
 }
 
-struct incident_options side_options(struct side *s, const char *alert_type)
+struct incident_options side_options(struct scene *s, const char *alert_type)
 {
     return (struct incident_options){.host = &s->local.host,
                                      .setup = s->setup,
@@ -262,7 +262,7 @@ struct incident_options side_options(struct side *s, const char *alert_type)
                                      .ctx = s};
 }
 
-struct incident_report side_run(struct side *s, const struct incident_options *o)
+struct incident_report side_run(struct scene *s, const struct incident_options *o)
 {
     struct incident_report r;
     struct err e;
@@ -272,7 +272,7 @@ struct incident_report side_run(struct side *s, const struct incident_options *o
     return r;
 }
 
-size_t side_calls(struct side *s, const char *tool)
+size_t side_calls(struct scene *s, const char *tool)
 {
     struct err e;
     str text;

@@ -14,7 +14,7 @@
  * system prompt, the last message, how many replies came before in the same conversation. */
 typedef const char *model_says(str system, str last, size_t replies);
 
-struct side {
+struct scene {
     struct app_local local;
     struct incident_setup *setup;
     struct arena arena;
@@ -36,16 +36,16 @@ struct side {
 
 /* The tools are those of tools_server.py, of the server "k" in every setup; `agents` is the YAML of
  * agents and chains. A setup with its own mcp_servers has "mcp_servers:" in it. */
-void side_init(struct side *s, const char *tools, const char *agents, model_says *says);
+void scene_init(struct scene *s, const char *tools, const char *agents, model_says *says);
 /* The same folder and store again: what another process does. */
-void side_open(struct side *s, const char *dir, const char *agents, model_says *says);
-void side_close(struct side *s);   /* the folder stays */
-void side_release(struct side *s); /* and goes */
+void side_open(struct scene *s, const char *dir, const char *agents, model_says *says);
+void side_close(struct scene *s);   /* the folder stays */
+void scene_release(struct scene *s); /* and goes */
 
-struct incident_options side_options(struct side *s, const char *alert_type);
-struct incident_report side_run(struct side *s, const struct incident_options *o);
+struct incident_options side_options(struct scene *s, const char *alert_type);
+struct incident_report side_run(struct scene *s, const struct incident_options *o);
 
 /* How often a tool was called. */
-size_t side_calls(struct side *s, const char *tool);
+size_t side_calls(struct scene *s, const char *tool);
 bool has(str text, const char *what);
 size_t count_of(str text, const char *what);

@@ -62,7 +62,7 @@ struct attempt {
 
 static void live(const struct attempt *at)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
     struct err e;

@@ -26,11 +26,11 @@ static const char *slowly(str system, str p, size_t replies)
 
 TEST(an_investigation_whose_time_is_over_analyses_what_there_is)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
 
-    side_init(&s, tools, one, slowly);
+    scene_init(&s, tools, one, slowly);
     s.local.host.gateway->setup->config->incidents.timeout_ms = 1200;
     o = side_options(&s, "t");
     r = side_run(&s, &o);
@@ -38,7 +38,7 @@ TEST(an_investigation_whose_time_is_over_analyses_what_there_is)
     CHECK_STR(r.final_analysis, "As far as time allowed.");
     CHECK(has(s.prompts[s.prompt_count - 1], "# Analyse what there is"));
     CHECK(has(r.stages, "time_limit_exceeded"));
-    side_release(&s);
+    scene_release(&s);
 }
 
 static const char *hangs(str system, str p, size_t replies)
@@ -49,17 +49,17 @@ static const char *hangs(str system, str p, size_t replies)
 
 TEST(a_model_that_hangs_is_cut_off_in_the_end)
 {
-    struct side s;
+    struct scene s;
     struct incident_options o;
     struct incident_report r;
 
-    side_init(&s, tools, one, hangs);
+    scene_init(&s, tools, one, hangs);
     s.local.host.gateway->setup->config->incidents.timeout_ms = 100;
     o = side_options(&s, "t");
     r = side_run(&s, &o);
     CHECK(r.end == INCIDENT_FAILED);
     CHECK_STR(r.reason, "time_limit_exceeded");
-    side_release(&s);
+    scene_release(&s);
 }
 
 TEST(the_share_of_each_text_is_as_large_as_all_allow)

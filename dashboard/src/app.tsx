@@ -8,6 +8,7 @@ import { DecisionsPage } from "./pages/decisions";
 import { IncidentPage, IncidentsPage } from "./pages/incidents";
 import { KeysPage } from "./pages/keys";
 import { LivePage } from "./pages/live";
+import { OptimizePage } from "./pages/optimize";
 import { OrderPage, OrdersPage } from "./pages/orders";
 import { PolicyPage } from "./pages/policy";
 import { ProvidersPage } from "./pages/providers";
@@ -27,6 +28,7 @@ const NAV: [string, string, string][] = [
   ["/incidents", "Incidents", "M8 2 1.5 14h13zM8 6.5v3.5M8 12h.01"],
   ["/policy", "Policy", "M4 2h6l3 3v9H4zM6.5 9l1.5 1.5L11 7.5"],
   ["/orders", "Orders", "M2 3h2l1.5 8h7L14 5H4.5M6 14h.01M12 14h.01"],
+  ["/optimize", "Optimiser", "M2 13c3 0 4-9 6-9s2 4 6 1M11 3l3 2-2 3"],
   ["/decisions", "Decisions", "M8 2v4M8 6 3 10v4M8 6l5 4v4"],
   ["/reasoning", "Reasoning", "M3 14V9M7 14V4M11 14V7M15 14H1"],
   ["/providers", "Providers and levels", "M2 3h12v4H2zM2 9h12v4H2zM4 5h2M4 11h2"],
@@ -134,6 +136,7 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
   "/incidents": IncidentsPage,
   "/policy": PolicyPage,
   "/orders": OrdersPage,
+  "/optimize": OptimizePage,
   "/decisions": DecisionsPage,
   "/reasoning": ReasoningPage,
   "/providers": ProvidersPage,

@@ -125,6 +125,36 @@ bool effect_put(struct run *r, const struct agent_effect *effects, size_t n)
     return true;
 }
 
+void effect_hold(struct run *r, const struct agent_effect *f)
+{
+    struct agent_effect *to = &r->held[r->held_count];
+
+    if (r->held_count == COUNT_OF(r->held)) {
+        (void)effect_flush(r, f, 1, NULL);
+        return;
+    }
+    *to = *f;
+    to->result = arena_dup(r->arena, f->result);
+    r->held_count++;
+}
+
+bool effect_flush(struct run *r, const struct agent_effect *effects, size_t n,
+                  const struct agent_row *row)
+{
+    size_t count = r->held_count + n;
+    struct agent_effect *all = arena_zero(r->arena, count + 1, sizeof *all);
+    struct err e;
+
+    for (size_t i = 0; i < count; i++)
+        all[i] = i < r->held_count ? r->held[i] : effects[i - r->held_count];
+    r->held_count = 0;
+    if (r->o->log && (count || row) && !agent_log_put_with(r->o->log, all, count, row, &e))
+        return run_break(r, &e);
+    for (size_t i = 0; r->o->on_effect && i < count; i++)
+        r->o->on_effect(r->o->ctx, &all[i]);
+    return true;
+}
+
 /* ---- a person's word ---- */
 
 static struct agent_effect *find_question(struct agent_effect *all, size_t n, int64_t seq)

@@ -1,13 +1,15 @@
 /* log.c - see log.h.
  *
- * One writer thread takes all that waits, puts it in one durable transaction and wakes those who
- * wait; while it does, the next batch gathers. Readers have a connection of their own: log_read.c.
+ * One writer thread takes all that waits, puts it in one transaction and wakes those who wait;
+ * while it does, the next batch gathers. Readers have a connection of their own: log_read.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/log_in.h"
 
-#define BATCH_MAX 512
+#include "base/log.h"
+
+#define BATCH_MAX 2048
 
 static const char put_effect[] =
     "INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, failed, "
@@ -60,18 +62,29 @@ static bool put_row(struct db *db, const struct agent_row *r, struct err *e)
 
 static bool put_wait(struct db *db, const struct wait *w, struct err *e)
 {
-    if (w->row)
-        return put_row(db, w->row, e);
     for (size_t i = 0; i < w->n; i++)
         if (!put_one(db, &w->effects[i], e))
             return false;
-    return true;
+    return !w->row || put_row(db, w->row, e);
+}
+
+static enum agent_care care_of(const struct wait *w)
+{
+    enum agent_care care = w->row ? w->row->care : AGENT_LATER;
+
+    for (size_t i = 0; i < w->n; i++)
+        care = w->effects[i].care < care ? w->effects[i].care : care;
+    return care;
 }
 
 /* All or nothing: one row that is refused is tried alone, so that it fails alone. */
 static bool put_all(struct db *db, struct wait *list, struct err *e)
 {
-    if (!db_begin(db, true, e))
+    bool durable = false;
+
+    for (struct wait *w = list; w; w = w->next)
+        durable |= care_of(w) == AGENT_ON_DISK;
+    if (!db_begin(db, durable, e))
         return false;
     for (struct wait *w = list; w; w = w->next)
         if (!put_wait(db, w, e)) {
@@ -116,6 +129,15 @@ static struct wait *take_batch(struct agent_log *l)
     return list;
 }
 
+/* Under the lock. Who comes later and cannot do without it says so himself. */
+static void later_end(struct agent_log *l, struct wait *w)
+{
+    if (!w->ok)
+        log_warn("the log of a run: something is not in it", LOG_ERR(&w->err));
+    l->written++;
+    free(w);
+}
+
 static void *write_all(void *arg)
 {
     struct agent_log *l = arg;
@@ -133,7 +155,10 @@ static void *write_all(void *arg)
         pthread_mutex_lock(&l->lock);
         for (struct wait *w = list; w; w = next) {
             next = w->next;
-            w->over = true; /* from here on it is its owner's */
+            if (w->later)
+                later_end(l, w);
+            else
+                (void)sem_post(&w->over); /* from here on it is its owner's */
         }
         pthread_cond_broadcast(&l->done);
     }
@@ -146,7 +171,7 @@ static bool open_log(str url, bool write, struct agent_log **out, struct err *e)
     struct agent_log *l = base_alloc(sizeof *l);
 
     memset(l, 0, sizeof *l);
-    if ((write && !db_open(url, DB_WRITE, &l->writer, e)) ||
+    if ((write && !db_open(url, DB_BESIDE, &l->writer, e)) ||
         !db_open(url, DB_READ, &l->reader, e)) {
         db_close(l->writer);
         free(l);
@@ -191,35 +216,132 @@ void agent_log_close(struct agent_log *l)
     free(l);
 }
 
-static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
+/* Under the lock. */
+static void post(struct agent_log *l, struct wait *w)
 {
-    if (!l->writer)
-        return err_set(e, ERR_SYSTEM, "the log is open to be read only");
-    pthread_mutex_lock(&l->lock);
     if (l->last)
         l->last->next = w;
     else
         l->first = w;
     l->last = w;
     pthread_cond_signal(&l->work);
-    while (!w->over)
-        pthread_cond_wait(&l->done, &l->lock);
+}
+
+static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
+{
+    (void)sem_init(&w->over, 0, 0);
+    pthread_mutex_lock(&l->lock);
+    post(l, w);
     pthread_mutex_unlock(&l->lock);
+    while (sem_wait(&w->over) != 0)
+        continue;
+    (void)sem_destroy(&w->over);
     if (!w->ok)
         *e = w->err;
     return w->ok;
+}
+
+/* A copy of texts that need not end in a NUL, behind one another from *at on. */
+static str keep(char **at, str s)
+{
+    char *p = *at;
+
+    memcpy(p, s.p, s.n);
+    *at += s.n;
+    return (str){p, s.n};
+}
+
+static size_t size_of(const struct agent_effect *f)
+{
+    return f->run.n + f->kind.n + f->name.n + f->key.n + f->request.n + f->result.n;
+}
+
+static void post_later(struct agent_log *l, const struct agent_effect *effects, size_t n,
+                       const struct agent_row *row)
+{
+    size_t size = sizeof(struct wait) + n * sizeof *effects + (row ? sizeof *row : 0);
+    struct agent_effect *f;
+    struct agent_row *r;
+    struct wait *w;
+    char *at;
+
+    for (size_t i = 0; i < n; i++)
+        size += size_of(&effects[i]);
+    if (row)
+        size += row->id.n + row->app.n + row->session_id.n + row->status.n + row->reason.n +
+                row->input.n + row->result.n;
+    w = base_alloc(size);
+    *w = (struct wait){.n = n, .later = true};
+    f = (struct agent_effect *)(void *)(w + 1);
+    r = (struct agent_row *)(void *)(f + n);
+    at = (char *)(row ? (void *)(r + 1) : (void *)r);
+    w->effects = f;
+    for (size_t i = 0; i < n; i++, f++) {
+        *f = effects[i];
+        f->run = keep(&at, f->run);
+        f->kind = keep(&at, f->kind);
+        f->name = keep(&at, f->name);
+        f->key = keep(&at, f->key);
+        f->request = keep(&at, f->request);
+        f->result = keep(&at, f->result);
+    }
+    if (row) {
+        *r = *row;
+        r->id = keep(&at, r->id);
+        r->app = keep(&at, r->app);
+        r->session_id = keep(&at, r->session_id);
+        r->status = keep(&at, r->status);
+        r->reason = keep(&at, r->reason);
+        r->input = keep(&at, r->input);
+        r->result = keep(&at, r->result);
+        w->row = r;
+    }
+    assert(at == (char *)w + size);
+    pthread_mutex_lock(&l->lock);
+    l->later++;
+    post(l, w);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void log_settle(struct agent_log *l)
+{
+    uint64_t until;
+
+    pthread_mutex_lock(&l->lock);
+    until = l->later;
+    while (l->written < until)
+        pthread_cond_wait(&l->done, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static bool put(struct agent_log *l, struct wait *w, struct err *e)
+{
+    if (!l->writer)
+        return err_set(e, ERR_SYSTEM, "the log is open to be read only");
+    if (care_of(w) != AGENT_LATER)
+        return wait_for(l, w, e);
+    post_later(l, w->effects, w->n, w->row);
+    return true;
 }
 
 bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size_t n, struct err *e)
 {
     struct wait w = {.effects = effects, .n = n};
 
-    return n == 0 || wait_for(l, &w, e);
+    return n == 0 || put(l, &w, e);
+}
+
+bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects, size_t n,
+                        const struct agent_row *row, struct err *e)
+{
+    struct wait w = {.effects = effects, .n = n, .row = row};
+
+    return put(l, &w, e);
 }
 
 bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e)
 {
     struct wait w = {.row = row};
 
-    return wait_for(l, &w, e);
+    return put(l, &w, e);
 }

@@ -2,13 +2,16 @@
  *
  *     struct agent_log *l;
  *     if (!agent_log_open("sqlite:rationale.db", &l, e)) ...
- *     agent_log_put(l, effects, n, e)          any thread; returns once they are on disk
+ *     agent_log_put(l, effects, n, e)          any thread; returns once they are safe
  *     agent_log_read(l, run, &arena, &list, &n, e)
  *     agent_log_close(l);
  *
  * An effect is put as an intent, with its idempotency key, before anything happens, and again with
  * its result. Putting is idempotent: a result that is there stays as it is. Puts of many runs that
  * come at once go to disk together, in one transaction of one writer thread.
+ *
+ * How safe an effect is when its put returns is up to who puts it (enum agent_care); what is safe
+ * is so with all that was put before it, and reading sees all that was put.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,6 +25,13 @@ struct agent_log;
 
 enum agent_state { AGENT_INTENT, AGENT_DONE };
 
+/* What happens to a put if the end comes right behind it. */
+enum agent_care {
+    AGENT_ON_DISK, /* it outlives the machine's power */
+    AGENT_SAFE,    /* it outlives the process, whoever kills it */
+    AGENT_LATER,   /* it is on its way: nobody waits, because it can as well be made again */
+};
+
 struct agent_effect {
     str run;
     int64_t seq; /* in the run, from 0 */
@@ -31,6 +41,7 @@ struct agent_effect {
     str request; /* in short: arguments of a tool */
     str result;  /* of one that is done: JSON or text */
     bool failed; /* its result says why */
+    enum agent_care care;
     enum agent_state state;
     int64_t started_us, ended_us;
 };
@@ -42,6 +53,7 @@ struct agent_row {
     str input;  /* JSON: enough to begin it again */
     str result; /* JSON, or "" */
     int64_t created_us, updated_us;
+    enum agent_care care;
 };
 
 bool agent_log_open(str url, struct agent_log **out, struct err *e) MUST_USE;
@@ -51,6 +63,9 @@ void agent_log_close(struct agent_log *l); /* NULL: nothing */
 
 bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size_t n,
                    struct err *e) MUST_USE;
+/* Both at once: all of it, or nothing. */
+bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects, size_t n,
+                        const struct agent_row *row, struct err *e) MUST_USE;
 bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e) MUST_USE;
 
 /* In the order of seq; texts in the arena. */

@@ -81,6 +81,7 @@ static bool ask(struct agent_log *l, const char *sql, const struct db_value *arg
 {
     bool ok;
 
+    log_settle(l);
     pthread_mutex_lock(&l->read_lock);
     ok = db_query(l->reader, sql, args, n, rows, e);
     pthread_mutex_unlock(&l->read_lock);

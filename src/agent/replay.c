@@ -38,6 +38,7 @@ static void write_tools(const struct toolbox *b, struct json_out *o)
         text_member(o, "name", t->name);
         text_member(o, "description", t->description);
         text_member(o, "schema", t->schema);
+        text_member(o, "accepts", str_eq(t->accepts, t->schema) ? STR("") : t->accepts);
         i64_member(o, "flags", t->flags & ~(unsigned)TOOL_STRICT);
         i64_member(o, "unknown", t->unknown);
         json_out_end(o);
@@ -62,6 +63,8 @@ static void write_options(const struct agent_options *x, struct buf *out)
     json_out_key(&o, STR("cost_usd"));
     json_out_double(&o, x->limits.cost_usd);
     i64_member(&o, "conclude", x->conclude);
+    text_member(&o, "insist", str_c(x->insist));
+    i64_member(&o, "say_success", x->say_success);
     i64_member(&o, "result_shown", (int64_t)x->result_shown);
     write_tools(x->tools, &o);
     json_out_end(&o);
@@ -85,6 +88,7 @@ struct agent_effect replay_note(struct run *r, struct buf *out)
     return (struct agent_effect){.run = r->o->run,
                                  .seq = REPLAY_SEQ,
                                  .kind = STR("note"),
+                                 .care = AGENT_LATER,
                                  .name = STR(NOTE_NAME),
                                  .key = STR(NOTE_NAME),
                                  .request = STR(""),
@@ -142,6 +146,7 @@ static bool read_tools(const struct reading *r, struct toolbox *b, struct err *e
         struct tool t = {.name = text_at(r, v, "name"),
                          .description = text_at(r, v, "description"),
                          .schema = text_at(r, v, "schema"),
+                         .accepts = text_at(r, v, "accepts"),
                          .flags = (unsigned)i64_at(r, v, "flags"),
                          .unknown = (enum tool_unknown)i64_at(r, v, "unknown"),
                          .run = never};
@@ -167,6 +172,10 @@ static void read_options(const struct reading *r, struct agent_options *out)
     if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))
         out->limits.cost_usd = 0;
     out->conclude = i64_at(r, root, "conclude") != 0;
+    out->say_success = i64_at(r, root, "say_success") != 0;
+    out->insist = text_at(r, root, "insist").p; /* ends in a NUL, as all that is copied */
+    if (!out->insist[0])
+        out->insist = NULL;
     out->result_shown = (size_t)i64_at(r, root, "result_shown");
 }
 

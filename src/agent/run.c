@@ -106,10 +106,9 @@ static void error_read(struct run *r, str text, struct chat_error *out)
 
 /* The model's own words are masked as well before they are written; the run goes on with them as
  * they are. */
-static bool log_reply(struct run *r, struct agent_effect *f, const struct ask_reply *reply, bool ok)
+static void log_reply(struct run *r, struct agent_effect *f, const struct ask_reply *reply, bool ok)
 {
     struct buf out, masked;
-    bool put;
 
     buf_init(&out, BODY_MAX);
     buf_init(&masked, BODY_MAX);
@@ -121,12 +120,12 @@ static bool log_reply(struct run *r, struct agent_effect *f, const struct ask_re
     if (r->o->mask && mask_json(r->o->mask, buf_str(&out), &masked, NULL))
         f->result = buf_str(&masked);
     f->state = AGENT_DONE;
+    f->care = AGENT_SAFE; /* it has cost something */
     f->failed = !ok;
     f->ended_us = run_now_us(r);
-    put = effect_put(r, f, 1);
+    effect_hold(r, f);
     buf_release(&out);
     buf_release(&masked);
-    return put;
 }
 
 /* The first one has what the run was given before it. */
@@ -137,10 +136,10 @@ static bool put_intent(struct run *r, const struct agent_effect *f)
     bool ok;
 
     if (!r->looped || f->seq > 0 || r->logged_count || !r->o->log)
-        return effect_put(r, f, 1);
+        return effect_flush(r, f, 1, NULL);
     both[0] = replay_note(r, &note);
     both[1] = *f;
-    ok = effect_put(r, both, 2);
+    ok = effect_flush(r, both, 2, NULL);
     buf_release(&note);
     return ok;
 }
@@ -160,8 +159,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
     if (!ok && run_cancelled(r))
         return failed(r, &reply->error); /* its end is left open */
-    if (!log_reply(r, f, reply, ok))
-        return false;
+    log_reply(r, f, reply, ok);
     return ok || failed(r, &reply->error);
 }
 
@@ -170,6 +168,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     struct agent_effect *f, fresh = {.run = r->o->run,
                                      .seq = r->seq++,
                                      .kind = STR("model"),
+                                     .care = AGENT_LATER,
                                      .name = r->o->model_name,
                                      .request = STR(""),
                                      .result = STR(""),
@@ -321,9 +320,11 @@ static bool turn(struct run *r, unsigned *nudges)
     if (reply.text.n)
         r->out->text = reply.text;
     if (!reply.call_count) {
-        if (reply.text.n || ++*nudges > NUDGES_MAX)
+        if ((reply.text.n && !r->o->insist) || ++*nudges > NUDGES_MAX)
             return answer(r, &reply);
-        history_text(&r->history, "user", str_c(nudge));
+        if (reply.text.n)
+            history_reply(&r->history, &reply);
+        history_text(&r->history, "user", str_c(reply.text.n ? r->o->insist : nudge));
         return true;
     }
     ids_settle(r, &reply);
@@ -368,7 +369,8 @@ bool run_open(struct run *r)
                             .input = r->o->input,
                             .result = STR(""),
                             .created_us = run_now_us(r),
-                            .updated_us = run_now_us(r)},
+                            .updated_us = run_now_us(r),
+                            .care = r->o->part ? AGENT_LATER : AGENT_SAFE},
                      old;
     struct err e;
 
@@ -453,13 +455,15 @@ bool run_close(struct run *r, str told)
                             .reason = r->out->reason,
                             .input = r->o->input,
                             .created_us = r->created_us,
-                            .updated_us = run_now_us(r)};
+                            .updated_us = run_now_us(r),
+                            .care = r->o->part ? AGENT_LATER : AGENT_ON_DISK};
     struct buf result, masked;
-    struct err e;
-    bool ok = true;
+    bool ok;
 
-    if (!r->o->log || r->o->replay || str_eq(r->out->reason, STR("left")))
+    if (r->o->replay)
         return true;
+    if (!r->o->log || str_eq(r->out->reason, STR("left")))
+        return effect_flush(r, NULL, 0, NULL);
     buf_init(&result, BODY_MAX);
     buf_init(&masked, BODY_MAX);
     if (told.n)
@@ -469,8 +473,7 @@ bool run_close(struct run *r, str told)
     row.result = buf_str(&result);
     if (r->o->mask && mask_json(r->o->mask, row.result, &masked, NULL))
         row.result = buf_str(&masked);
-    if (!agent_log_run_put(r->o->log, &row, &e))
-        ok = run_break(r, &e);
+    ok = effect_flush(r, NULL, 0, &row);
     buf_release(&result);
     buf_release(&masked);
     return ok;

@@ -26,7 +26,7 @@
 #define AGENT_ITERATIONS 10
 #define AGENT_TOKENS 6000
 #define AGENT_RESULT_SHOWN 16384             /* bytes of a result that the model is shown */
-#define AGENT_OBSERVATION 500                /* characters of one in the trace */
+#define AGENT_OBSERVATION 500                /* characters of one in the trace, dots and all */
 #define AGENT_UNKNOWN_SEQ ((int64_t)1 << 40) /* and that of an effect: asks how that one ended */
 #define AGENT_REPEATS 3                      /* the same calls so often in a row are a loop */
 
@@ -65,6 +65,9 @@ struct agent_options {
     struct toolbox *tools;
     struct agent_ask ask;
     struct agent_limits limits;
+    const char *insist;      /* said, twice at most, when there is a text but no call; NULL: the
+                                text is the answer */
+    bool say_success;        /* a call's error is {"success": false, "error": ...} */
     bool conclude;           /* at a limit one more call, without tools, for what there is */
     bool part;               /* of something larger, which tells the record of the session */
     bool keep_reasoning;     /* in the log */

@@ -20,7 +20,9 @@ struct run {
     struct history history;
     struct agent_effect *logged; /* what the log had when the run began */
     size_t logged_count;
-    int64_t seq; /* of the next effect */
+    int64_t seq;                 /* of the next effect */
+    struct agent_effect held[2]; /* done, and going to disk with the next intent; texts in arena */
+    size_t held_count, steps_max;
     bool looped; /* it is a loop, which can be gone over by its log alone */
     str was;     /* in a replay: the reason of the run's end, as its row has it */
     int64_t created_us;
@@ -53,7 +55,13 @@ struct agent_effect *effect_at(const struct run *r, int64_t seq);
 bool effect_missing(struct run *r, int64_t seq);
 /* The same for its key alone: what a digest of the parts is. In the run's arena. */
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked);
-/* False: the run is broken. */
+/* Done, and nothing follows from it before the next row is put: goes to disk with that. On the
+ * run's own thread. */
+void effect_hold(struct run *r, const struct agent_effect *f);
+/* What is held and these, at once; on the run's own thread. `row` or NULL. */
+bool effect_flush(struct run *r, const struct agent_effect *effects, size_t n,
+                  const struct agent_row *row);
+/* These alone, on any thread. False: the run is broken. */
 bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
 /* Whether the log had something there when the run began. */
 bool effect_logged(const struct run *r, int64_t seq);

@@ -11,13 +11,15 @@ bool threads_open(str url, struct threads **out, struct err *e)
     struct threads *t = base_alloc(sizeof *t);
 
     memset(t, 0, sizeof *t);
-    if (!db_open(url, DB_WRITE, &t->writer, e) || !db_open(url, DB_READ, &t->reader, e)) {
+    if (!db_open(url, DB_BESIDE, &t->writer, e) || !db_open(url, DB_READ, &t->reader, e)) {
         db_close(t->writer);
         free(t);
         return false;
     }
     pthread_mutex_init(&t->lock, NULL);
     pthread_mutex_init(&t->read_lock, NULL);
+    pthread_mutex_init(&t->queue_lock, NULL);
+    pthread_cond_init(&t->queued, NULL);
     *out = t;
     return true;
 }
@@ -30,6 +32,8 @@ void threads_close(struct threads *t)
     db_close(t->reader);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->read_lock);
+    pthread_mutex_destroy(&t->queue_lock);
+    pthread_cond_destroy(&t->queued);
     free(t);
 }
 
@@ -351,10 +355,10 @@ bool thread_end(struct db *db, bool ok, struct err *e)
     return false;
 }
 
-bool thread_put_locked(struct threads *t, const struct thread_asker *who,
-                       const struct thread_tuple *put, struct err *e)
+static bool put_checkpoint(struct db *db, const struct thread_asker *who,
+                           const struct thread_tuple *put, struct err *e)
 {
-    struct putting p = {.db = t->writer, .who = who, .put = put};
+    struct putting p = {.db = db, .who = who, .put = put};
     bool ok;
 
     arena_init(&p.arena, THREAD_TUPLE_MAX);
@@ -363,9 +367,7 @@ bool thread_put_locked(struct threads *t, const struct thread_asker *who,
     json_init(&p.checkpoint);
     json_init(&p.parent);
     json_init(&p.parent_refs);
-    ok = db_begin(t->writer, true, e);
-    if (ok)
-        ok = thread_end(t->writer, put_all(&p, e), e);
+    ok = put_all(&p, e);
     json_release(&p.parent_refs);
     json_release(&p.parent);
     json_release(&p.checkpoint);
@@ -374,28 +376,27 @@ bool thread_put_locked(struct threads *t, const struct thread_asker *who,
     return ok;
 }
 
+bool thread_put_locked(struct threads *t, const struct thread_asker *who,
+                       const struct thread_tuple *put, struct err *e)
+{
+    return db_begin(t->writer, true, e) &&
+           thread_end(t->writer, put_checkpoint(t->writer, who, put, e), e);
+}
+
 bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
                  struct err *e)
 {
-    bool ok;
+    struct thread_job j = {.put = put_checkpoint, .who = who, .tuple = put};
 
-    pthread_mutex_lock(&t->lock);
-    ok = thread_put_locked(t, who, put, e);
-    pthread_mutex_unlock(&t->lock);
-    return ok;
+    return thread_put_together(t, &j, e);
 }
 
 bool threads_put_writes(struct threads *t, const struct thread_asker *who,
                         const struct thread_tuple *put, struct err *e)
 {
-    bool ok;
+    struct thread_job j = {.put = put_writes, .who = who, .tuple = put};
 
-    pthread_mutex_lock(&t->lock);
-    ok = db_begin(t->writer, true, e);
-    if (ok)
-        ok = thread_end(t->writer, put_writes(t->writer, who, put, e), e);
-    pthread_mutex_unlock(&t->lock);
-    return ok;
+    return thread_put_together(t, &j, e);
 }
 
 static bool delete_all(struct db *db, const struct thread_asker *who, str thread, struct err *e)

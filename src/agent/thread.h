@@ -66,6 +66,7 @@ struct thread_filter {
     const str *ns; /* NULL: all */
     str before;    /* ids below this one; "": all */
     str metadata;  /* a JSON object whose members must be equal; "": any */
+    bool newest;   /* only the newest of each thread and namespace */
     size_t count_max;
 };
 
@@ -86,7 +87,7 @@ int64_t thread_special(str channel, int64_t idx);
  * for THREAD_TUPLE_MAX and a quarter more. */
 bool threads_get(struct threads *t, const struct thread_asker *who, str thread, str ns, str id,
                  struct arena *a, struct thread_tuple *out, struct err *e) MUST_USE;
-/* Which there are, the newest first: only thread, ns and id are set. */
+/* Which there are, the newest first: only thread, ns, id and metadata are set. */
 bool threads_list(struct threads *t, const struct thread_asker *who, const struct thread_filter *f,
                   struct arena *a, struct thread_tuple **out, size_t *n, struct err *e) MUST_USE;
 /* All that is known of it; none is no error. */

@@ -5,6 +5,7 @@
  *   thread_value.c   values as what differs from the one before
  *   thread_state.c   checkpoints made of updates, by the reducers of the channels
  *   thread_prune.c   what nobody can reach any more
+ *   thread_group.c   puts that wait for the disk together
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +21,26 @@ struct threads {
     struct db *writer, *reader;
     pthread_mutex_t lock, read_lock;
     uint64_t last_id; /* the time of the newest id that was made here; under lock */
+
+    pthread_mutex_t queue_lock; /* taken before lock, if both are */
+    pthread_cond_t queued;
+    struct thread_job *first, *last; /* puts that wait */
+    bool led;                        /* somebody is at them */
 };
+
+/* A put that waits; its owner's, and lent until it is over. */
+struct thread_job {
+    bool (*put)(struct db *db, const struct thread_asker *who, const struct thread_tuple *tuple,
+                struct err *e);
+    const struct thread_asker *who;
+    const struct thread_tuple *tuple;
+    struct thread_job *next;
+    bool over, ok;
+    struct err err;
+};
+
+/* On disk when it returns. */
+bool thread_put_together(struct threads *t, struct thread_job *j, struct err *e) MUST_USE;
 
 /* Where a channel of a thread is. */
 struct thread_place {

@@ -246,6 +246,7 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
             .thread = arena_dup(l->arena, c[0].s),
             .ns = arena_dup(l->arena, c[1].s),
             .id = arena_dup(l->arena, c[2].s),
+            .metadata = arena_dup(l->arena, c[3].s),
         };
     return l->n < l->max;
 }
@@ -260,6 +261,7 @@ static bool list_rows(struct threads *t, const struct thread_asker *who,
         db_text(f->before),
         db_int(who->all),
         db_text(who->key),
+        db_int(f->newest),
     };
     bool ok;
 
@@ -269,6 +271,8 @@ static bool list_rows(struct threads *t, const struct thread_asker *who,
                   " JOIN threads t ON t.thread_id = c.thread_id"
                   " WHERE ($1 = '' OR c.thread_id = $1) AND ($2 = 0 OR c.ns = $3)"
                   " AND ($4 = '' OR c.checkpoint_id < $4) AND ($5 = 1 OR t.key_name = $6)"
+                  " AND ($7 = 0 OR c.checkpoint_id = (SELECT MAX(n.checkpoint_id) FROM"
+                  " thread_checkpoints n WHERE n.thread_id = c.thread_id AND n.ns = c.ns))"
                   " ORDER BY c.checkpoint_id DESC, c.thread_id, c.ns",
                   args,
                   COUNT_OF(args),

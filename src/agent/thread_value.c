@@ -53,18 +53,28 @@ static bool on_piece(void *ctx, const struct db_value *c, size_t n)
     return !b->broken;
 }
 
+/* From the newest difference back to the whole value, a row a step. PostgreSQL must be told to look
+ * each one up: it would read all values of the channel at every step. */
+#define CHAIN(join, end)                                                                           \
+    "WITH RECURSIVE c (type, depth, head, tail, since, whole, value, base_version, base_writer)"   \
+    " AS (SELECT type, depth, head, tail, since, whole, value, base_version, base_writer"          \
+    " FROM thread_values WHERE thread_id = $1 AND ns = $2 AND channel = $3 AND version = $4"       \
+    " AND writer = $5 UNION ALL SELECT v.type, v.depth, v.head, v.tail, v.since, v.whole,"         \
+    " v.value, v.base_version, v.base_writer FROM c " join                                         \
+    " v.thread_id = $1 AND v.ns = $2 AND v.channel = $3 AND v.version = c.base_version"            \
+    " AND v.writer = c.base_writer" end                                                            \
+    " SELECT type, depth, head, tail, since, whole, value FROM c ORDER BY depth"
+
+static const char *const chains[] = {
+    [DB_SQLITE] = CHAIN("JOIN thread_values v ON", ")"),
+    [DB_POSTGRES] =
+        CHAIN("CROSS JOIN LATERAL (SELECT * FROM thread_values v WHERE", " LIMIT 1) v)"),
+};
+
 bool thread_value_read(struct db *db, const struct thread_place *at, str version, str writer,
                        struct thread_blob *out, struct err *e)
 {
-    static const char sql[] =
-        "WITH RECURSIVE c (type, depth, head, tail, since, whole, value, base_version, base_writer)"
-        " AS (SELECT type, depth, head, tail, since, whole, value, base_version, base_writer"
-        " FROM thread_values WHERE thread_id = $1 AND ns = $2 AND channel = $3 AND version = $4"
-        " AND writer = $5 UNION ALL SELECT v.type, v.depth, v.head, v.tail, v.since, v.whole,"
-        " v.value, v.base_version, v.base_writer FROM c JOIN thread_values v ON v.thread_id = $1"
-        " AND v.ns = $2 AND v.channel = $3 AND v.version = c.base_version"
-        " AND v.writer = c.base_writer)"
-        " SELECT type, depth, head, tail, since, whole, value FROM c ORDER BY depth";
+    const char *sql = chains[db_kind(db)];
     struct db_value args[] = {
         db_text(at->thread),
         db_text(at->ns),

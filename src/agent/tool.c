@@ -36,7 +36,7 @@ void toolbox_free(struct toolbox *b)
         pthread_cond_wait(&b->idle, &b->lock);
     pthread_mutex_unlock(&b->lock);
     for (size_t i = 0; i < b->count; i++)
-        schema_free(b->tools[i].schema);
+        schema_free(b->tools[i]->schema);
     map_release(&b->by_name);
     map_release(&b->cache);
     arena_release(&b->arena);
@@ -74,6 +74,17 @@ static bool compile(struct toolbox *b, struct box_tool *row, str schema, struct 
     return ok;
 }
 
+/* What the model is told, and what is asked of it. */
+static bool compile_both(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
+{
+    row->row.schema = arena_dup(&b->arena, schema);
+    row->schema = schema_new();
+    if (schema_compile(row->schema, row->row.accepts, e))
+        return true;
+    schema_free(row->schema);
+    return false;
+}
+
 static bool name_row(struct toolbox *b, struct box_tool *row, const struct tool *t, struct err *e)
 {
     str called = tool_called(t->name, &b->arena);
@@ -89,25 +100,27 @@ static bool name_row(struct toolbox *b, struct box_tool *row, const struct tool 
 
 bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
 {
-    struct box_tool *row = &b->tools[b->count];
+    struct box_tool *row;
     str schema = t->schema.n ? t->schema : STR("{\"type\":\"object\"}");
 
     if (b->count == TOOL_COUNT_MAX)
         return err_set(e, ERR_LIMIT, "there are more than %d tools", TOOL_COUNT_MAX);
+    row = arena_zero(&b->arena, 1, sizeof *row);
     *row = (struct box_tool){.row = *t};
     row->row.loose = false;
     if (!name_row(b, row, t, e))
         return false;
-    if (!compile(b, row, schema, e))
+    if (!(t->accepts.n ? compile_both(b, row, schema, e) : compile(b, row, schema, e)))
         return err_prefix(e, "tool " STR_FMT ": ", STR_ARG(t->name));
     row->row.description = arena_dup(&b->arena, t->description);
+    row->row.accepts = t->accepts.n ? arena_dup(&b->arena, t->accepts) : row->row.schema;
     row->row.server = t->server.n ? arena_dup(&b->arena, t->server) : STR("");
     if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e) ||
         !map_set(&b->by_name, row->row.called, MAP_PTR(row), e)) {
         schema_free(row->schema);
         return false;
     }
-    b->count++;
+    b->tools[b->count++] = row;
     return true;
 }
 
@@ -126,20 +139,22 @@ size_t toolbox_count(const struct toolbox *b)
 const struct tool *toolbox_at(const struct toolbox *b, size_t i)
 {
     assert(i < b->count);
-    return &b->tools[i].row;
+    return &b->tools[i]->row;
 }
 
 void toolbox_write(const struct toolbox *b, struct buf *out)
 {
     buf_add_c(out, '[');
     for (size_t i = 0; i < b->count; i++) {
-        const struct tool *t = &b->tools[i].row;
+        const struct tool *t = &b->tools[i]->row;
 
         buf_add(out, i ? STR(",") : STR(""));
         buf_add(out, STR("{\"type\":\"function\",\"function\":{\"name\":"));
         (void)json_quote(out, t->called);
         buf_add(out, STR(",\"description\":"));
         (void)json_quote(out, t->description);
+        if (t->flags & TOOL_SAYS_STRICT)
+            buf_add(out, STR(",\"strict\":true"));
         buf_add(out, STR(",\"parameters\":"));
         buf_add(out, t->schema);
         buf_add(out, STR("}}"));

@@ -38,6 +38,7 @@ enum tool_flag {
     TOOL_FINISH = 16,    /* its success ends the run, with its arguments as the result */
     TOOL_PURE = 32,      /* quick and without waiting: runs on the caller's thread */
     TOOL_STRICT = 64,    /* no members but those that the schema names, also where it is silent */
+    TOOL_SAYS_STRICT = 128, /* the provider is told to keep the model to the schema */
 };
 
 /* What to do when a process ended between the beginning and the end of a call. */
@@ -54,7 +55,9 @@ struct tool_call {
 
 struct tool {
     str name, description, schema; /* schema: JSON; "" takes any object */
-    str server;                    /* whose it is, for the record; may be left out */
+    str accepts; /* what arguments are checked by, where that is less than what a model is told:
+                    strict schemas require even what may be null; "" is schema */
+    str server;  /* whose it is, for the record; may be left out */
     unsigned flags;
     enum tool_unknown unknown;
     unsigned timeout_ms;  /* 0: TOOL_TIMEOUT_MS */

@@ -21,7 +21,7 @@ struct box_tool {
 struct toolbox {
     const struct clock *clock;
     struct arena arena;
-    struct box_tool tools[TOOL_COUNT_MAX];
+    struct box_tool *tools[TOOL_COUNT_MAX]; /* in the arena */
     size_t count;
     struct map by_name;
 

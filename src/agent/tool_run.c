@@ -95,7 +95,7 @@ static void cache_put(struct toolbox *b, const struct tool_result *r)
 /* Under the lock. */
 static bool rate_ok(struct toolbox *b, const struct tool *t, struct err *e)
 {
-    struct box_tool *row = &b->tools[(const struct box_tool *)(const void *)t - b->tools];
+    struct box_tool *row = map_find(&b->by_name, t->name)->value.ptr;
     int64_t minute = clock_wall_ms(b->clock) / 60000;
 
     if (!t->calls_a_min)

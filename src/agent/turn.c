@@ -45,20 +45,25 @@ str run_cut(struct run *r, str text, size_t size_max, const char *what)
 void run_step(struct run *r, str action, str observation, str tool, bool ok)
 {
     struct agent_result *out = r->out;
-    str front = utf8_cut_count(observation, AGENT_OBSERVATION);
+    bool whole = utf8_cut_count(observation, AGENT_OBSERVATION).n == observation.n;
+    str front = whole ? observation : utf8_cut_count(observation, AGENT_OBSERVATION - 3);
     struct agent_step *s;
 
     if (out->step_count == RUN_STEPS_MAX)
         return;
-    if (!out->steps)
-        out->steps = arena_zero(r->arena, RUN_STEPS_MAX, sizeof *out->steps);
+    if (out->step_count == r->steps_max) {
+        r->steps_max = r->steps_max ? 2 * r->steps_max : 16;
+        s = arena_zero(r->arena, r->steps_max, sizeof *s);
+        if (out->step_count)
+            memcpy(s, out->steps, out->step_count * sizeof *s);
+        out->steps = s;
+    }
     s = &out->steps[out->step_count++];
     *s = (struct agent_step){.step = (unsigned)out->step_count,
                              .action = arena_dup(r->arena, action),
                              .observation =
-                                 front.n == observation.n
-                                     ? arena_dup(r->arena, front)
-                                     : arena_printf(r->arena, STR_FMT "...", STR_ARG(front)),
+                                 whole ? arena_dup(r->arena, front)
+                                       : arena_printf(r->arena, STR_FMT "...", STR_ARG(front)),
                              .tool = arena_dup(r->arena, tool),
                              .ok = ok};
     if (r->o->on_step)
@@ -89,15 +94,20 @@ static str action_of(struct run *r, str name, str arguments)
     return all;
 }
 
+static void error_add(const struct run *r, struct buf *out, str why)
+{
+    buf_add(out, r->o->say_success ? STR("{\"success\":false,\"error\":") : STR("{\"error\":"));
+    (void)json_quote(out, why);
+    buf_add_c(out, '}');
+}
+
 static str error_result(struct run *r, str why)
 {
     struct buf out;
     str all;
 
     buf_init(&out, 8 * WHY_MAX);
-    buf_add(&out, STR("{\"error\":"));
-    (void)json_quote(&out, why);
-    buf_add_c(&out, '}');
+    error_add(r, &out, why);
     all = arena_dup(r->arena, buf_str(&out));
     buf_release(&out);
     return all;
@@ -206,16 +216,17 @@ static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, const c
             c->arguments = member(r, f->result, "arguments");
         return true;
     }
-    if (known == KNOWN_NOT && !effect_put(r,
-                                          &(struct agent_effect){.run = r->o->run,
-                                                                 .seq = seq,
-                                                                 .kind = STR("approval"),
-                                                                 .name = c->tool->name,
-                                                                 .key = key,
-                                                                 .request = c->arguments,
-                                                                 .result = STR(""),
-                                                                 .started_us = run_now_us(r)},
-                                          1))
+    if (known == KNOWN_NOT && !effect_flush(r,
+                                            &(struct agent_effect){.run = r->o->run,
+                                                                   .seq = seq,
+                                                                   .kind = STR("approval"),
+                                                                   .name = c->tool->name,
+                                                                   .key = key,
+                                                                   .request = c->arguments,
+                                                                   .result = STR(""),
+                                                                   .started_us = run_now_us(r)},
+                                            1,
+                                            NULL))
         return false;
     return wait_for_word(r, c, seq, why);
 }
@@ -279,6 +290,7 @@ static struct agent_effect effect_of(const struct turn *t, const struct turn_cal
         .run = r->o->run,
         .seq = c->seq,
         .kind = STR("tool"),
+        .care = again(c->tool) ? AGENT_LATER : AGENT_ON_DISK,
         .name = c->tool->name,
         .key = effect_key(r, c->seq, STR("tool"), c->tool->name, buf_str(&asked)),
         .request = c->arguments,
@@ -314,7 +326,7 @@ static bool intents(struct turn *t)
             return false;
         }
     }
-    return effect_put(t->r, fresh, n);
+    return !n || effect_flush(t->r, fresh, n, NULL);
 }
 
 /* ---- carrying out ---- */
@@ -323,6 +335,7 @@ struct batch {
     struct turn *t;
     struct turn_call **of; /* by place in the batch */
     struct tool_result *first;
+    bool alone; /* one call: its end goes to disk with what comes next, which comes at once */
 };
 
 static void mask_result(struct run *r, struct tool_result *res)
@@ -340,7 +353,8 @@ static void mask_result(struct run *r, struct tool_result *res)
     buf_release(&out);
 }
 
-/* Its end goes into the log at once, whoever of the others still runs. On the tool's thread. */
+/* Its end goes into the log at once, whoever of the others still runs. On the tool's thread, or the
+ * run's. */
 static void on_end(void *ctx, struct tool_result *res)
 {
     struct batch *b = ctx;
@@ -349,6 +363,7 @@ static void on_end(void *ctx, struct tool_result *res)
     struct agent_effect f = {.run = r->o->run,
                              .seq = c->seq,
                              .kind = STR("tool"),
+                             .care = again(c->tool) ? AGENT_LATER : AGENT_ON_DISK,
                              .name = c->tool->name,
                              .key = res->call.key,
                              .request = c->arguments,
@@ -359,23 +374,24 @@ static void on_end(void *ctx, struct tool_result *res)
 
     if (!res->ok) {
         buf_reset(&res->out);
-        buf_add(&res->out, STR("{\"error\":"));
-        (void)json_quote(&res->out, str_c(res->err.text));
-        buf_add_c(&res->out, '}');
+        error_add(r, &res->out, str_c(res->err.text));
     }
     mask_result(r, res);
     if (!res->ok && res->err.code == ERR_CANCELLED && r->o->leave && atomic_load(r->o->leave))
         return; /* nobody knows how it ends */
     f.result = buf_str(&res->out);
-    if (effect_put(r, &f, 1))
-        tell_tool(r, &f, r->reply_id, c->tool->server);
+    if (b->alone)
+        effect_hold(r, &f);
+    else if (!effect_put(r, &f, 1))
+        return;
+    tell_tool(r, &f, r->reply_id, c->tool->server);
 }
 
 static void carry_out(struct turn *t, bool finishing)
 {
     struct tool_result *results = arena_zero(t->r->arena, t->n + 1, sizeof *results);
     struct turn_call **of = arena_zero(t->r->arena, t->n + 1, sizeof(struct turn_call *));
-    struct batch b = {t, of, results};
+    struct batch b = {t, of, results, false};
     struct tool_batch batch = {
         .results = results, .cancel = t->r->o->cancel, .on_end = on_end, .ctx = &b};
 
@@ -394,6 +410,7 @@ static void carry_out(struct turn *t, bool finishing)
         buf_init(&results[batch.n].out, TOOL_RESULT_MAX);
         batch.n++;
     }
+    b.alone = batch.n == 1 && t->r->looped;
     toolbox_run(t->r->o->tools, &batch);
     for (size_t i = 0; i < batch.n; i++) {
         settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));

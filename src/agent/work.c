@@ -84,7 +84,7 @@ bool agent_work_ask(struct agent_work *w, const struct agent_prompt *p, struct a
     message(&body, "user", p->user, false);
     buf_add(&body, STR("]}"));
     ok = buf_ok(&body, "the prompt", &e) || run_break(r, &e);
-    ok = ok && run_think(r, buf_str(&body), p->level, reply);
+    ok = ok && run_think(r, buf_str(&body), p->level, reply) && effect_flush(r, NULL, 0, NULL);
     buf_release(&body);
     if (ok) {
         r->out->iterations++;

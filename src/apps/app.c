@@ -12,7 +12,7 @@
 #define MESSAGE_MAX 1024
 #define RUNS_ARENA ((size_t)256 << 20)
 
-static const struct app *const rows[] = {&app_incidents, &app_policy, &app_orders};
+static const struct app *const rows[] = {&app_incidents, &app_policy, &app_orders, &app_optimize};
 
 struct apps {
     struct app_host host;
@@ -224,10 +224,11 @@ static str decoded(struct arena *a, str text)
     for (size_t i = 0; i < text.n; i++) {
         int high = text.p[i] == '%' && i + 2 < text.n ? digit(text.p[i + 1]) : -1;
         int low = high >= 0 ? digit(text.p[i + 2]) : -1;
+        int plain = text.p[i] == '+' ? ' ' : text.p[i];
 
         if (low >= 0)
             i += 2;
-        p[n++] = (char)(low >= 0 ? high << 4 | low : text.p[i] == '+' ? ' ' : text.p[i]);
+        p[n++] = (char)(low >= 0 ? (high << 4 | low) : plain);
     }
     p[n] = '\0';
     return utf8_valid((str){p, n}) ? (str){p, n} : STR("");

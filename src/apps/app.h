@@ -76,7 +76,7 @@ struct app {
 /* The rows, NULL behind the last. */
 const struct app *app_at(size_t i);
 
-extern const struct app app_incidents, app_policy, app_orders;
+extern const struct app app_incidents, app_policy, app_orders, app_optimize;
 
 struct apps;
 

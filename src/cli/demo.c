@@ -10,18 +10,21 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "cli/cli.h"
+#include "cli/tour.h"
 #include "serve/serve.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #define PORTS 32             /* that are tried */
 #define SWEEP_MS (10 * 1000) /* for the folder to be gone, at the end */
 
-enum { LISTEN, OPEN };
+enum { LISTEN, OPEN, ONCE };
 
 static const struct cli_option options[] = {
     [LISTEN] = {"listen", 'l', "ADDR:PORT", NULL, "where to listen; else 8484 or the next free"},
     [OPEN] = {"open", 'o', NULL, NULL, "open the page in a browser"},
+    [ONCE] = {"once", 0, NULL, NULL, "end after the three, with 0 if all went well"},
 };
 
 struct demo {
@@ -31,6 +34,7 @@ struct demo {
     struct proc sweeper; /* takes it away when its input ends: when we do */
     bool sweeping;
     struct json questions;
+    struct tour tour;
 };
 
 /* ---- files ---- */
@@ -64,6 +68,17 @@ static void sweep(struct demo *d)
     d->sweeping = false;
 }
 
+static bool lay_out(const struct embed *f, struct err *e)
+{
+    const char *slash = strrchr(f->name, '/');
+    char folder[FILE_PATH_MAX];
+
+    (void)snprintf(
+        folder, sizeof folder, "%.*s", slash ? (int)(slash - f->name) : 1, slash ? f->name : ".");
+    return file_mkdirs(folder, 0700, e) &&
+           file_write_atomic(f->name, (str){f->bytes, f->size}, 0600, e);
+}
+
 static bool lay_out_files(struct demo *d, struct err *e)
 {
     const char *tmp = getenv("TMPDIR");
@@ -77,8 +92,7 @@ static bool lay_out_files(struct demo *d, struct err *e)
     if (!sweep_start(d, e))
         return false;
     for (size_t i = 0; i < demo_files_count; i++)
-        if (!file_write_atomic(
-                demo_files[i].name, (str){demo_files[i].bytes, demo_files[i].size}, 0600, e))
+        if (!lay_out(&demo_files[i], e))
             return false;
     return true;
 }
@@ -179,11 +193,45 @@ static void on_ready(void *ctx, str at)
                     cli_bold(d->cli),
                     STR_ARG(at),
                     cli_plain(d->cli));
-    print_curls(d, at);
-    file_out_add(out, STR("Ctrl-C ends it.\n"));
+    if (!d->tour.done)
+        print_curls(d, at);
+    if (!d->tour.done)
+        file_out_add(out, STR("Ctrl-C ends it.\n"));
     file_out_flush(out);
     if (d->open)
         open_page(at);
+    tour_begin(&d->tour, at);
+}
+
+static void on_leave(void *ctx)
+{
+    struct demo *d = ctx;
+
+    d->tour.stop = true;
+}
+
+/* The same as Ctrl-C. */
+static void end_it(void *ctx)
+{
+    (void)ctx;
+    (void)kill(getpid(), SIGTERM);
+}
+
+/* The tools of the demo are served by this program, which is found by its name. */
+static void name_ourselves(void)
+{
+    char self[FILE_PATH_MAX], path[2 * FILE_PATH_MAX];
+    const char *old = getenv("PATH");
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash;
+
+    self[n > 0 ? n : 0] = '\0';
+    slash = strrchr(self, '/');
+    if (!slash)
+        return;
+    *slash = '\0';
+    (void)snprintf(path, sizeof path, "%s:%s", self, old ? old : "/usr/bin:/bin");
+    (void)setenv("PATH", path, 1);
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
@@ -195,16 +243,23 @@ static int run(struct cli *cli, const struct cli_args *args)
                               .questions = file_text("questions.json"),
                               .hangup_ends = true,
                               .on_ready = on_ready,
+                              .on_leave = on_leave,
                               .ctx = &d};
     struct err e;
-    bool ok;
+    bool ok, shown;
 
+    d.tour = (struct tour){.cli = cli,
+                           .config = "demo.yaml",
+                           .script = file_text("tour.json"),
+                           .done = args->value[ONCE] ? end_it : NULL};
+    name_ourselves();
     json_init(&d.questions);
     ok = json_parse(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
+    shown = tour_end(&d.tour);
     sweep(&d);
     json_release(&d.questions);
     if (ok)
-        return CLI_OK;
+        return args->value[ONCE] && !shown ? CLI_NEGATIVE : CLI_OK;
     return e.code == ERR_INPUT ? cli_complain(CLI_USAGE, "%s", e.text) : cli_fail(&e);
 }
 
@@ -214,7 +269,9 @@ const struct cli_command cli_demo = {
     .words = "",
     .about =
         "Runs the gateway on recorded replies and prints where its page is and what to ask with "
-        "curl. A question that is not among the recordings is answered with an error that names "
+        "curl. Then it investigates an incident, verifies a policy and takes an order, and prints "
+        "each decision with its reason; the page shows them as they run. A question that is not "
+        "among the recordings is answered with an error that names "
         "the nearest one. Nothing stays: its files and its history are in a folder of their own, "
         "which is gone when it ends.",
     .examples = "  rationale demo\n"

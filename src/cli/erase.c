@@ -81,7 +81,9 @@ static int by_ourselves(const struct wish *w, struct buf *out)
     store_close(s);
     if (!ok)
         return history_fail(&e);
-    if (receipt.sessions + receipt.interactions + receipt.communications == 0)
+    if (receipt.sessions + receipt.interactions + receipt.communications + receipt.threads +
+            receipt.runs ==
+        0)
         return cli_complain(CLI_NEGATIVE, "there was nothing to erase");
     receipt_write(&receipt, out);
     return CLI_OK;
@@ -118,12 +120,15 @@ static int tell(struct cli *cli, struct buf *out, bool json)
     if (json_parse(&h.doc, buf_str(out), &e)) {
         root = json_root(&h.doc);
         file_out_printf(&cli->out,
-                        "erased: %lld sessions, %lld calls, %lld decisions, %lld tool exchanges\n"
+                        "erased: %lld sessions, %lld calls, %lld decisions, %lld tool exchanges,"
+                        " %lld threads, %lld runs\n"
                         "receipt " STR_FMT "\naudit log " STR_FMT "\n",
                         (long long)history_number(&h, root, "sessions"),
                         (long long)history_number(&h, root, "interactions"),
                         (long long)history_number(&h, root, "decisions"),
                         (long long)history_number(&h, root, "communications"),
+                        (long long)history_number(&h, root, "threads"),
+                        (long long)history_number(&h, root, "runs"),
                         STR_ARG(history_member(&h, root, "receipt_id")),
                         STR_ARG(history_member(&h, root, "head_hash")));
     }

@@ -36,14 +36,14 @@ static void on_ready(void *ctx, str address)
     file_out_flush(&s->cli->out);
 }
 
-static bool allowed(void *ctx, str token)
+static bool allowed(void *ctx, str token, const void **who)
 {
     struct serving *s = ctx;
     uint8_t digest[SHA256_SIZE];
 
     sha256_of(token, digest);
-    s->record.key = config_key_find(s->config, digest);
-    return s->record.key != NULL;
+    *who = config_key_find(s->config, digest);
+    return *who != NULL;
 }
 
 static int serve(struct serving *s, const struct cli_args *args)

@@ -15,18 +15,36 @@
 #define LIMIT_USUAL 20
 #define WHY_LIMIT 5
 
-static struct query_asker asker_of(const struct cli_mcp_record *r)
+static struct query_asker asker_of(const struct mcp_ask *ask)
 {
-    bool operator_asks = !r->key || r->key->role == CONFIG_OPERATOR;
+    const struct config_key *key = ask->who;
+    bool operator_asks = !key || key->role == CONFIG_OPERATOR;
 
-    return (struct query_asker){.key_name = operator_asks ? STR("") : r->key->name,
-                                .hide_reasoning = r->key && r->key->reasoning == CONFIG_HIDE,
+    return (struct query_asker){.key_name = operator_asks ? STR("") : key->name,
+                                .hide_reasoning = key && key->reasoning == CONFIG_HIDE,
                                 .now_us = clock_wall_ms(&clock_real) * 1000};
 }
 
-static bool open_reader(struct cli_mcp_record *r, struct err *e)
+/* One that nobody uses, or a new one. */
+static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct err *e)
 {
-    return r->reader || reader_open(r->url, &r->reader, e);
+    *out = NULL;
+    pthread_mutex_lock(&r->lock);
+    if (r->idle_count)
+        *out = r->idle[--r->idle_count];
+    pthread_mutex_unlock(&r->lock);
+    return *out || reader_open(r->url, out, e);
+}
+
+static void give_reader(struct cli_mcp_record *r, struct reader *reader)
+{
+    pthread_mutex_lock(&r->lock);
+    if (reader && r->idle_count < COUNT_OF(r->idle)) {
+        r->idle[r->idle_count++] = reader;
+        reader = NULL;
+    }
+    pthread_mutex_unlock(&r->lock);
+    reader_close(reader);
 }
 
 static str text_of(const struct mcp_ask *ask, const char *name)
@@ -56,7 +74,8 @@ static void give(struct mcp_answer *answer, bool ok, const struct buf *out, cons
 static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(r);
+    struct query_asker asker = asker_of(ask);
+    struct reader *reader;
     struct query_filter f = query_filter_none;
     struct query_page page = {.limit = limit_of(ask, LIMIT_USUAL),
                               .page = 1,
@@ -71,13 +90,14 @@ static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_an
     f.model = text_of(ask, "model");
     f.tool = text_of(ask, "tool");
     buf_init(&out, ANSWER_MAX);
-    ok = open_reader(r, &e) && query_decisions(r->reader, &asker, &f, &page, &out, &e);
+    ok = take_reader(r, &reader, &e) && query_decisions(reader, &asker, &f, &page, &out, &e);
+    give_reader(r, reader);
     give(answer, ok, &out, &e);
     buf_release(&out);
 }
 
 /* The thoughts of the newest call among the decisions, behind them. */
-static bool add_thoughts(struct cli_mcp_record *r, const struct query_asker *asker,
+static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
                          const struct mcp_ask *ask, str decisions, struct buf *out, struct err *e)
 {
     const struct json_node *list, *first;
@@ -93,7 +113,7 @@ static bool add_thoughts(struct cli_mcp_record *r, const struct query_asker *ask
     buf_add(out, STR("{\"decisions\":"));
     buf_add(out, list ? json_raw(&doc, list) : STR("[]"));
     if (ok && first &&
-        query_call_segments(r->reader,
+        query_call_segments(reader,
                             asker,
                             mcp_member(&doc, first, STR("interaction_id"), ask->arena),
                             &segments,
@@ -110,7 +130,8 @@ static bool add_thoughts(struct cli_mcp_record *r, const struct query_asker *ask
 static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(r);
+    struct query_asker asker = asker_of(ask);
+    struct reader *reader;
     struct query_filter f = query_filter_none;
     struct query_page page = {
         .limit = limit_of(ask, WHY_LIMIT), .page = 1, .cursor = STR(""), .sort = STR("")};
@@ -122,8 +143,10 @@ static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
     f.session_id = text_of(ask, "session_id");
     buf_init(&decisions, ANSWER_MAX);
     buf_init(&out, ANSWER_MAX);
-    ok = open_reader(r, &e) && query_decisions(r->reader, &asker, &f, &page, &decisions, &e) &&
-         add_thoughts(r, &asker, ask, buf_str(&decisions), &out, &e);
+    ok = take_reader(r, &reader, &e) &&
+         query_decisions(reader, &asker, &f, &page, &decisions, &e) &&
+         add_thoughts(reader, &asker, ask, buf_str(&decisions), &out, &e);
+    give_reader(r, reader);
     give(answer, ok, &out, &e);
     buf_release(&out);
     buf_release(&decisions);
@@ -132,14 +155,16 @@ static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 static void show_session(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(r);
+    struct query_asker asker = asker_of(ask);
+    struct reader *reader;
     struct buf out;
     struct err e;
     bool ok;
 
     buf_init(&out, ANSWER_MAX);
-    ok = open_reader(r, &e) &&
-         query_session(r->reader, &asker, text_of(ask, "session_id"), &out, &e);
+    ok = take_reader(r, &reader, &e) &&
+         query_session(reader, &asker, text_of(ask, "session_id"), &out, &e);
+    give_reader(r, reader);
     give(answer, ok, &out, &e);
     buf_release(&out);
 }
@@ -189,10 +214,13 @@ static const struct mcp_tool tools[] = {
 void cli_mcp_record_init(struct cli_mcp_record *r, str url)
 {
     *r = (struct cli_mcp_record){.url = url};
+    pthread_mutex_init(&r->lock, NULL);
     r->set = (struct mcp_set){.tools = tools, .tool_count = COUNT_OF(tools), .ctx = r};
 }
 
 void cli_mcp_record_release(struct cli_mcp_record *r)
 {
-    reader_close(r->reader);
+    while (r->idle_count)
+        reader_close(r->idle[--r->idle_count]);
+    pthread_mutex_destroy(&r->lock);
 }

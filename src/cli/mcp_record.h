@@ -4,15 +4,21 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "gateway/config.h"
 #include "mcp/server.h"
 #include "store/query.h"
 
+#define CLI_MCP_READERS 8 /* kept open between questions */
+
+/* Questions may be asked on several threads at once. */
 struct cli_mcp_record {
-    str url;                      /* of the store; lent */
-    const struct config_key *key; /* of who asks now; NULL: who started us */
-    struct reader *reader;        /* opened at the first question */
-    struct mcp_set set;           /* points at this struct, so it may not move */
+    str url;              /* of the store; lent */
+    pthread_mutex_t lock; /* of the readers that nobody uses */
+    struct reader *idle[CLI_MCP_READERS];
+    size_t idle_count;
+    struct mcp_set set; /* points at this struct, so it may not move */
 };
 
 void cli_mcp_record_init(struct cli_mcp_record *r, str url);

@@ -2,18 +2,51 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/tune/tune.h"
 #include "base/arena.h"
 #include "cli/cli.h"
 #include "optimize/event.h"
 #include "optimize/problem.h"
 #include "optimize/run.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #define ARENA_MAX ((size_t)4 << 30)
 #define LINE_SIZE_MAX ((size_t)1 << 30)
 
-enum { REFERENCE, RUN };
+enum {
+    APP,
+    TRAIN,
+    VAL,
+    BUDGET,
+    RESUME,
+    CONFIG,
+    MODEL,
+    REFLECTION,
+    FRONTIER,
+    SEED,
+    JSON,
+    REFERENCE,
+    RUN
+};
 
 static const struct cli_option options[] = {
+    [APP] = {"app", 0, "NAME", "policy orders", "whose prompts are improved"},
+    [TRAIN] = {"train", 0, "DIR", NULL, "labelled cases to learn from"},
+    [VAL] = {"val", 0, "DIR", NULL, "labelled cases that decide; else those of --train"},
+    [BUDGET] = {"budget", 0, "N", NULL, "evaluations at most; else by the size of --val"},
+    [RESUME] = {"resume", 0, "ID", NULL, "go on with a run that was left or killed"},
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else rationale.yaml"},
+    [MODEL] = {"model", 'm', "NAME", NULL, "whose runs are graded; else the first"},
+    [REFLECTION] = {"reflection-model", 0, "NAME", NULL, "who proposes; else the same"},
+    [FRONTIER] = {"frontier",
+                  0,
+                  "KIND",
+                  "instance objective hybrid cartesian",
+                  "what a candidate must be best at; else hybrid"},
+    [SEED] = {"seed", 0, "N", NULL, "of the random numbers; else 0"},
+    [JSON] = {"json", 0, NULL, NULL, "print events, one JSON object a line"},
     [REFERENCE] = {"reference", 0, "FILE", NULL, "the run a file describes, faults and all"},
     [RUN] = {"run", 0, "FOLDER", NULL, "keep the run there, or go on with the one there"},
 };
@@ -84,6 +117,121 @@ static bool run_kept(const struct optimize_task *task, const char *path, struct 
     return ok;
 }
 
+/* ---- on an application ---- */
+
+static _Atomic bool asked_to_stop;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    asked_to_stop = true;
+}
+
+/* What a person wants to see of an event; NULL: nothing. */
+static void tell_event(void *ctx, const struct optimize_event *ev)
+{
+    struct printer *p = ctx;
+    struct file_out *out = &p->cli->out;
+    unsigned long long calls = (unsigned long long)optimize_calls(ev->run);
+
+    if (ev->kind == OPTIMIZE_EV_VALSET)
+        file_out_printf(out, "%6llu  candidate %u scores %.3f\n", calls, ev->candidate, ev->mean);
+    else if (ev->kind == OPTIMIZE_EV_REJECTED)
+        file_out_printf(out, "%6llu  a proposal is no better and is dropped\n", calls);
+    else if (ev->kind == OPTIMIZE_EV_SKIPPED)
+        file_out_printf(out, "%6llu  nothing to learn from these cases\n", calls);
+    else if (ev->kind == OPTIMIZE_EV_MERGE_ACCEPTED)
+        file_out_printf(out, "%6llu  two branches are merged\n", calls);
+    else if (ev->kind == OPTIMIZE_EV_NOTICE && ev->reason)
+        file_out_printf(out, "%6llu  %s\n", calls, ev->reason);
+    file_out_flush(out);
+}
+
+static void note(void *ctx, const char *words)
+{
+    (void)ctx;
+    cli_complain(0, "%s", words);
+}
+
+static void tell_result(struct cli *cli, const struct tune_result *r)
+{
+    struct file_out *out = &cli->out;
+
+    file_out_printf(out,
+                    "\nrun " STR_FMT ": %llu evaluations, %llu candidates, %.3f -> %.3f\n",
+                    STR_ARG(r->run),
+                    (unsigned long long)r->calls,
+                    (unsigned long long)r->candidates,
+                    r->seed_score,
+                    r->best_score);
+    if (!r->finished)
+        file_out_printf(out, "It was left; go on with: --resume " STR_FMT "\n", STR_ARG(r->run));
+    else if (r->prompt_id.n == 0)
+        file_out_add(out, STR("Nothing beat the prompt that is in force.\n"));
+    else
+        file_out_printf(out,
+                        "The best is a draft: " STR_FMT "\n"
+                        "Read it with `rationale prompts show`, then approve and activate it.\n",
+                        STR_ARG(r->prompt_id));
+}
+
+static bool tune_options_of(const struct cli_args *args, struct tune_options *o, struct err *e)
+{
+    const char *frontier = args->value[FRONTIER] ? args->value[FRONTIER] : "hybrid";
+    static const char *const kinds[] = {"instance", "objective", "hybrid", "cartesian"};
+
+    o->settings = optimize_defaults();
+    o->settings.merge = true;
+    for (unsigned i = 0; i < COUNT_OF(kinds); i++)
+        if (strcmp(frontier, kinds[i]) == 0)
+            o->settings.frontier = (enum optimize_frontier)i;
+    o->train = args->value[TRAIN];
+    o->val = args->value[VAL];
+    o->resume = args->value[RESUME] != NULL;
+    o->run = str_c(args->value[RESUME] ? args->value[RESUME]
+                   : args->value[RUN]  ? args->value[RUN]
+                                       : "");
+    o->model = str_c(args->value[MODEL] ? args->value[MODEL] : "");
+    o->reflection_model = str_c(args->value[REFLECTION] ? args->value[REFLECTION] : "");
+    o->seed = str_c(args->value[SEED] ? args->value[SEED] : "");
+    if (args->value[BUDGET] && (!str_u64(str_c(args->value[BUDGET]), &o->budget) || !o->budget))
+        return err_set(e, ERR_INPUT, "--budget must be a whole number above 0");
+    return true;
+}
+
+static int run_app(struct cli *cli, const struct cli_args *args)
+{
+    struct printer p = {.cli = cli};
+    struct tune_options o = {
+        .app = tune_app_find(str_c(args->value[APP])), .stop = &asked_to_stop, .on_note = note};
+    struct sigaction act = {.sa_handler = on_signal};
+    struct tune_result r;
+    struct app_local local;
+    struct arena a;
+    struct err e;
+    int code;
+    bool ok;
+
+    if (!tune_options_of(args, &o, &e))
+        return cli_complain(CLI_USAGE, "%s", e.text);
+    if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &local, &e))
+        return cli_fail(&e);
+    (void)sigaction(SIGINT, &act, NULL);
+    (void)sigaction(SIGTERM, &act, NULL);
+    arena_init(&a, ARENA_MAX);
+    buf_init(&p.line, LINE_SIZE_MAX);
+    o.host = &local.host;
+    o.sink = (struct optimize_sink){args->value[JSON] ? print_event : tell_event, &p};
+    ok = tune_run(&o, &a, &r, &e);
+    app_local_close(&local);
+    buf_release(&p.line);
+    if (ok && !args->value[JSON])
+        tell_result(cli, &r);
+    code = !ok ? cli_fail(&e) : r.finished ? CLI_OK : CLI_TIMEOUT;
+    arena_release(&a);
+    return code;
+}
+
 static int run(struct cli *cli, const struct cli_args *args)
 {
     struct printer p = {.cli = cli};
@@ -93,8 +241,10 @@ static int run(struct cli *cli, const struct cli_args *args)
     struct err e;
     bool ok;
 
+    if (args->value[APP] && !args->value[REFERENCE])
+        return run_app(cli, args);
     if (!args->value[REFERENCE])
-        return cli_complain(CLI_USAGE, "optimize needs a run: --reference FILE");
+        return cli_complain(CLI_USAGE, "optimize needs --app NAME, or --reference FILE");
     arena_init(&a, ARENA_MAX);
     buf_init(&p.line, LINE_SIZE_MAX);
     ok = read_run(&a, args->value[REFERENCE], &described, &e);
@@ -114,13 +264,17 @@ const struct cli_command cli_optimize = {
     .words = "",
     .about =
         "Prompt optimisation by reflection (GEPA): propose new texts from graded runs, keep what "
-        "is best somewhere, merge what different branches learnt. Events are printed as they "
-        "happen, one JSON object a line.\n\n"
+        "is best somewhere, merge what different branches learnt.\n\n"
+        "With --app the prompts of an application are improved on labelled cases. The run is kept "
+        "in the store, answer by answer: killed or interrupted, it goes on with --resume. The best "
+        "candidate becomes a draft in the registry of prompts; a person approves it.\n\n"
         "With --reference it makes the run that FILE describes (problem, settings, seed, and an "
         "evaluator and a reflector that are data), exactly as the reference implementation makes "
         "it, so that the two logs can be compared. With --run the run is kept in a folder: killed "
         "at any point and started again, it goes on and prints the same events.",
-    .examples = "  rationale optimize --reference run.json\n"
+    .examples = "  rationale optimize --app policy --train cases/train --val cases/val\n"
+                "  rationale optimize --app policy --resume opt-01JX...\n"
+                "  rationale optimize --reference run.json\n"
                 "  rationale optimize --reference run.json --run kept/\n",
     .options = options,
     .option_count = COUNT_OF(options),

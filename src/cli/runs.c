@@ -330,7 +330,7 @@ static int run(struct cli *cli, const struct cli_args *args)
 const struct cli_command cli_runs = {
     .name = "runs",
     .summary = "runs of agents: list, show, replay, approve or deny a call",
-    .words = "[list | show ID | replay ID | approve ID SEQ | deny ID SEQ]",
+    .words = "[list | show | replay | approve | deny] [ID [SEQ]]",
     .about = "Lists the runs of agents on record, shows one with its trace, or goes over one again "
              "from its log alone, which asks no model and runs no tool. A run that waits for a "
              "person's word on a call is told it: through the daemon, if it runs, with an "

@@ -314,6 +314,7 @@ struct metrics *metrics_new(unsigned shards)
     m = base_alloc(size);
     memset(m, 0, size);
     pthread_mutex_init(&m->lock, NULL);
+    pthread_mutex_init(&m->source_lock, NULL);
     arena_init(&m->arena, ARENA_MAX);
     rand_os(m->seed, sizeof m->seed);
     m->start_ms = metrics_process_start();
@@ -340,7 +341,28 @@ void metrics_free(struct metrics *m)
                 free(atomic_load(&m->shards[i].tables[set].cells[k]));
     arena_release(&m->arena);
     pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->source_lock);
     free(m);
+}
+
+void metrics_source_add(struct metrics *m, void (*write)(void *ctx, struct metrics_text *t),
+                        void *ctx)
+{
+    pthread_mutex_lock(&m->source_lock);
+    assert(m->source_count < METRICS_SOURCES_MAX);
+    m->sources[m->source_count++] = (struct metrics_source){write, ctx};
+    pthread_mutex_unlock(&m->source_lock);
+}
+
+void metrics_source_remove(struct metrics *m, const void *ctx)
+{
+    pthread_mutex_lock(&m->source_lock);
+    for (size_t i = 0; i < m->source_count; i++)
+        if (m->sources[i].ctx == ctx) {
+            m->sources[i] = m->sources[--m->source_count];
+            break;
+        }
+    pthread_mutex_unlock(&m->source_lock);
 }
 
 struct metrics_shard *metrics_shard(struct metrics *m, unsigned index)

@@ -51,6 +51,14 @@ struct metrics_gauges {
     struct metrics_live live[METRICS_WAYS];
 };
 
+/* Families of those above, written when the page is: under a lock of the page, on any thread. A
+ * source is known by its ctx; at most METRICS_SOURCES_MAX, and none after the last remove. */
+#define METRICS_SOURCES_MAX 8
+struct metrics_text;
+void metrics_source_add(struct metrics *m, void (*write)(void *ctx, struct metrics_text *t),
+                        void *ctx);
+void metrics_source_remove(struct metrics *m, const void *ctx);
+
 struct metrics *metrics_new(unsigned shards);
 void metrics_free(struct metrics *m);
 struct metrics_shard *metrics_shard(struct metrics *m, unsigned index);

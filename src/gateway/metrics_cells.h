@@ -89,7 +89,15 @@ struct metrics_shard {
     struct metrics_table tables[METRICS_SET_COUNT];
 };
 
+struct metrics_source {
+    void (*write)(void *ctx, struct metrics_text *t);
+    void *ctx;
+};
+
 struct metrics {
+    pthread_mutex_t source_lock; /* of the next two, while they write too */
+    size_t source_count;
+    struct metrics_source sources[METRICS_SOURCES_MAX];
     pthread_mutex_t lock; /* of adding to the registries */
     struct arena arena;   /* of their texts; under the lock */
     uint64_t seed[2];

@@ -440,6 +440,10 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
     live_lines(&t, g->live);
     later_lines(&t);
     key_lines(&t, g);
+    pthread_mutex_lock(&m->source_lock);
+    for (size_t i = 0; i < m->source_count; i++)
+        m->sources[i].write(m->sources[i].ctx, &t);
+    pthread_mutex_unlock(&m->source_lock);
     metrics_process(&t, m->start_ms);
     metrics_end(&t);
 }

@@ -84,13 +84,15 @@ static bool name_around(struct place *p, size_t at)
             from = before;
     }
     (void)peek(p, end);
+    if (!mask_name_is_secret(str_slice(s, from, end), &p->rule, &number))
+        return false;
     p->i = end;
     p->name_from = from;
     p->line = begins_line(s, from);
     p->header = end - from >= 6 && (str_ends(str_slice(s, 0, end), STR("orization")) ||
                                     str_ends(str_slice(s, 0, end), STR("ORIZATION")) ||
                                     str_ends(str_slice(s, 0, end), STR("ookie")));
-    return mask_name_is_secret(str_slice(s, from, end), &p->rule, &number);
+    return true;
 }
 
 /* ---- from the name to the value ---- */

@@ -19,7 +19,7 @@ struct walk {
     struct buf *out;
     struct buf text; /* a value masked, not yet quoted */
     size_t copied;   /* bytes of the source that are dealt with */
-    size_t lead;     /* where the next lead ends in the source, of those looked for so far */
+    size_t lead;     /* none that counts ends before it in the source, as far as was looked */
     bool changed;
     unsigned depth; /* of JSON within JSON */
     struct mask_counts *counts;
@@ -64,14 +64,23 @@ static str text_of(struct walk *w, const struct json_node *v)
     return json_text(w->doc, v, &w->arena, &s) ? s : STR("");
 }
 
-/* The first place of the source from `from` on where a lead ends that is one; its size: none. */
+/* A name that its string ends with has no value behind it. */
+static bool name_alone(str src, size_t at)
+{
+    at = mask_run(src, at, MASK_C_DOTTED);
+    return at < src.n && src.p[at] == '"';
+}
+
+/* The first place of the source from `from` on where a lead ends by which a rule may find something
+ * in its string; its size: none. */
 static size_t next_lead(const struct mask *m, str src, size_t from)
 {
     unsigned buckets;
     size_t end;
 
     for (; mask_leads_next(&m->leads, src, from, &end, &buckets); from = end + 1)
-        if (mask_leads_any(&m->leads, src, end, buckets))
+        if (mask_leads_any(&m->leads, src, end, buckets, mask_match_assign) ||
+            (mask_leads_any(&m->leads, src, end, buckets, NULL) && !name_alone(src, end + 1)))
             return end;
     return src.n;
 }
@@ -151,32 +160,38 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* {"type": "string"}: somebody says what a password is, not which. */
 static bool is_schema(struct walk *w, const struct json_node *v)
 {
-    static const char *const names[] = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
+    static const str names[] = {STR_INIT("type"),
+                                STR_INIT("$ref"),
+                                STR_INIT("anyOf"),
+                                STR_INIT("oneOf"),
+                                STR_INIT("allOf"),
+                                STR_INIT("enum"),
+                                STR_INIT("const")};
 
     for (size_t i = 0; v->kind == JSON_OBJECT && i < COUNT_OF(names); i++)
-        if (json_find(w->doc, v, str_c(names[i])))
+        if (json_find(w->doc, v, names[i]))
             return true;
     return false;
 }
 
-static bool is_one_of(str s, const char *const *names, size_t n)
+static bool is_one_of(str s, const str *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (str_eq(s, str_c(names[i])))
+        if (s.n == names[i].n && str_eq(s, names[i]))
             return true;
     return false;
 }
 
 static bool is_opaque_name(str key)
 {
-    static const char *const names[] = {"signature",
-                                        "thought_signature",
-                                        "thoughtSignature",
-                                        "encrypted_content",
-                                        "encryptedContent",
-                                        "b64_json",
-                                        "file_data",
-                                        "data"};
+    static const str names[] = {STR_INIT("signature"),
+                                STR_INIT("thought_signature"),
+                                STR_INIT("thoughtSignature"),
+                                STR_INIT("encrypted_content"),
+                                STR_INIT("encryptedContent"),
+                                STR_INIT("b64_json"),
+                                STR_INIT("file_data"),
+                                STR_INIT("data")};
 
     return is_one_of(key, names, COUNT_OF(names));
 }
@@ -184,12 +199,17 @@ static bool is_opaque_name(str key)
 /* {"name": "DB_PASSWORD", "value": "..."}. */
 static bool names_secret(struct walk *w, const struct json_node *object, size_t *rule)
 {
-    static const char *const names[] = {"name", "key", "Name", "Key", "header", "field"};
+    static const str names[] = {STR_INIT("name"),
+                                STR_INIT("key"),
+                                STR_INIT("Name"),
+                                STR_INIT("Key"),
+                                STR_INIT("header"),
+                                STR_INIT("field")};
     bool number;
     str s;
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct json_node *v = json_find(w->doc, object, str_c(names[i]));
+        const struct json_node *v = json_find(w->doc, object, names[i]);
 
         if (v && v->kind == JSON_STRING && (s = text_of(w, v)).n &&
             mask_name_is_secret(s, rule, &number))
@@ -202,7 +222,7 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
 static struct place by_name(struct walk *w, const struct json_node *object, str key,
                             const struct json_node *v, struct place p)
 {
-    static const char *const data[] = {"data", "stringData", "binaryData"};
+    static const str data[] = {STR_INIT("data"), STR_INIT("stringData"), STR_INIT("binaryData")};
     size_t rule;
     bool numbers;
 
@@ -293,9 +313,11 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* ---- the whole ---- */
 
 /* Whether anything at all may be there: a lead, or an escape that could hide one. */
-static bool worth_it(const struct mask *m, str in, size_t lead)
+static bool worth_it(const struct mask *m, str in, size_t *lead)
 {
-    if (m->custom_count || lead < in.n)
+    unsigned buckets;
+
+    if (m->custom_count || mask_leads_next(&m->leads, in, 0, lead, &buckets))
         return true;
     return str_find_rare(in, STR("\\u"), 0) != STR_NONE ||
            str_find_rare(in, STR("\\/"), 0) != STR_NONE;
@@ -330,8 +352,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
 
     if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
         return mask_text(m, in, out, counts);
-    lead = next_lead(m, in, 0);
-    if (!worth_it(m, in, lead))
+    if (!worth_it(m, in, &lead))
         return false;
     json_init(&doc);
     found = json_parse(&doc, in, &e) ? mask_tree(m, &doc, lead, depth, out, counts)
@@ -348,7 +369,7 @@ bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts
 bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
                    struct mask_counts *counts)
 {
-    size_t lead = next_lead(m, doc->src, 0);
+    size_t lead;
 
-    return worth_it(m, doc->src, lead) && mask_tree(m, doc, lead, 0, out, counts);
+    return worth_it(m, doc->src, &lead) && mask_tree(m, doc, lead, 0, out, counts);
 }

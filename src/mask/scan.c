@@ -93,6 +93,19 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
     return MASK_NO;
 }
 
+/* Where to go on behind a lead that was none. Inside a number no rule begins: those that look at
+ * digits want to see the first. */
+static size_t go_on(str s, size_t end)
+{
+    for (size_t k = 0; k < 4; k++)
+        if (end < 3 || !mask_is_digit(s.p[end - k]))
+            return end + 1;
+    do
+        end++;
+    while (end < s.n && mask_is_digit(s.p[end]));
+    return end;
+}
+
 static void scan_rules(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
     size_t at = t->floor, end;
@@ -105,6 +118,7 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
         at = end + 1;
         switch (try_rows(m, t, end, buckets, &one, &out->whole)) {
         case MASK_NO:
+            at = go_on(t->s, end);
             break;
         case MASK_MORE:
             mask_spans_hold(out, one.from < lead ? one.from : lead, MASK_RULE_SECRET);

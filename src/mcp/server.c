@@ -454,6 +454,7 @@ static void drop_turns(struct mcp_turn **at, const struct mcp_channel *c, str id
 
 void mcp_gone(struct mcp_server *s, struct mcp_channel *c)
 {
+    mcp_hands_gone(s->hands, c);
     drop_turns(&s->listeners, c, STR(""));
     for (struct mcp_session *p = s->sessions; p; p = p->next) {
         drop_turns(&p->turns, c, STR(""));

@@ -55,6 +55,7 @@ struct mcp_ask {
     str state;                         /* or empty */
     str uri;                           /* of a resource that is read */
     unsigned caps;                     /* bits of enum mcp_cap: what the client can do */
+    const void *who;                   /* as `allowed` said; NULL: whoever started us */
     struct arena *arena;
 };
 
@@ -114,14 +115,16 @@ bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e) MUST_
 
 struct mcp_http_options {
     const char *listen; /* ADDR:PORT */
-    /* Whether who shows this token may come in; NULL: anybody may, from this machine only. */
-    bool (*allowed)(void *ctx, str token);
+    /* Whether who shows this token may come in, and who that is, for the tools; NULL: anybody may,
+     * from this machine only. */
+    bool (*allowed)(void *ctx, str token, const void **who);
     /* Called once it accepts connections, with the address it is bound to. */
     void (*on_ready)(void *ctx, str address);
     void *ctx;
 };
 
-/* At /mcp, until SIGTERM or SIGINT. */
+/* At /mcp, until SIGTERM or SIGINT. Tools run on threads of their own, several at once: what they
+ * share must bear that. Prompts and resources are for the loop's thread, and quick. */
 bool mcp_serve_http(struct mcp_server *s, const struct mcp_http_options *o, struct err *e) MUST_USE;
 
 /* ---- answers: sticky writers ---- */

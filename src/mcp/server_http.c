@@ -29,6 +29,7 @@ struct http {
     struct loop_timer keepalive, drain;
     struct loop_watch signals;
     struct stream *streams; /* those that have begun */
+    const void *who;        /* asks now: set by may_enter, while a request is taken */
     bool draining;
 };
 
@@ -117,7 +118,7 @@ static struct stream *stream_new(struct http *h, struct server_exchange *x)
 {
     struct stream *s = arena_zero(server_arena(x), 1, sizeof *s);
 
-    s->channel = (struct mcp_channel){send_event, send_reply};
+    s->channel = (struct mcp_channel){send_event, send_reply, h->who};
     s->http = h;
     s->x = x;
     s->session = STR("");
@@ -210,12 +211,13 @@ static bool may_enter(struct http *h, struct server_exchange *x)
     str auth = http1_find(head, STR("authorization"));
     bool keyed = h->o->allowed != NULL;
 
+    h->who = NULL;
     if (!origin_ok(head, keyed) || (!keyed && !is_local(bare_host(head->host)))) {
         refuse(x, 403, MCP_INVALID_REQUEST, STR(""), "this host or origin may not come in");
         return false;
     }
     if (keyed && !(auth.n > 7 && http1_same(str_slice(auth, 0, 7), STR("bearer ")) &&
-                   h->o->allowed(h->o->ctx, str_trim(str_slice(auth, 7, auth.n))))) {
+                   h->o->allowed(h->o->ctx, str_trim(str_slice(auth, 7, auth.n)), &h->who))) {
         refuse(x, 401, MCP_INVALID_REQUEST, STR(""), "a key is needed: Authorization: Bearer KEY");
         return false;
     }
@@ -485,7 +487,9 @@ static void on_signal(void *ctx, unsigned ready)
             loop_stop(h->loop);
         h->draining = true;
         server_drain(h->http, stop, h);
-        loop_timer_set(h->loop, &h->drain, h->streams ? 0 : DRAIN_MS);
+        loop_timer_set(h->loop,
+                       &h->drain,
+                       h->streams && mcp_hands_count(h->server->hands) == 0 ? 0 : DRAIN_MS);
     }
 }
 
@@ -550,9 +554,12 @@ static bool run(struct http *h, struct err *e)
     loop_timer_init(&h->keepalive, on_keepalive, h);
     loop_timer_init(&h->drain, stop, h);
     loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);
+    h->server->hands = mcp_hands_new(h->server, h->loop);
     if (h->o->on_ready)
         h->o->on_ready(h->o->ctx, str_c(address));
     loop_run(h->loop);
+    mcp_hands_free(h->server->hands);
+    h->server->hands = NULL;
     loop_timer_clear(h->loop, &h->keepalive);
     loop_timer_clear(h->loop, &h->drain);
     loop_watch_remove(h->loop, &h->signals);

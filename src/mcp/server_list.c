@@ -4,6 +4,8 @@
  */
 #include "mcp/serving.h"
 
+#include <stdatomic.h>
+
 #define LIST_TTL "300000" /* ms: what does not change while we run */
 
 static const struct {
@@ -263,15 +265,14 @@ void mcp_do_listen(struct mcp_answer *r)
 
 void mcp_server_changed(struct mcp_server *s, unsigned bits)
 {
-    s->pending |= bits;
+    atomic_fetch_or(&s->pending, bits);
 }
 
 void mcp_tell_changes(struct mcp_server *s)
 {
-    unsigned pending = s->pending;
+    unsigned pending = atomic_exchange(&s->pending, 0);
     struct buf out, params;
 
-    s->pending = 0;
     buf_init(&out, MCP_MESSAGE_MAX);
     buf_init(&params, MCP_MESSAGE_MAX);
     for (size_t i = 0; pending && i < COUNT_OF(changes); i++) {

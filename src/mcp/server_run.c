@@ -119,7 +119,7 @@ static size_t turn_count(const struct mcp_session *p)
     return n;
 }
 
-static void finish(struct mcp_answer *r, const char *items)
+void mcp_finish(struct mcp_answer *r, const char *items)
 {
     struct buf b;
 
@@ -160,8 +160,7 @@ static void finish(struct mcp_answer *r, const char *items)
     buf_release(&b);
 }
 
-/* What the client said before, checked; false if that was answered with an error. */
-static bool open_ask(struct mcp_answer *r, struct mcp_ask *ask)
+bool mcp_open_ask(struct mcp_answer *r, struct mcp_ask *ask)
 {
     const struct json_node *params = r->message->params,
                            *inputs = json_find(r->doc, params, STR("inputResponses")),
@@ -176,6 +175,7 @@ static bool open_ask(struct mcp_answer *r, struct mcp_ask *ask)
                             .state = r->turn ? r->turn->state : STR(""),
                             .uri = STR(""),
                             .caps = r->caps,
+                            .who = r->channel->who,
                             .arena = r->arena};
     if (r->session && !r->turn)
         ask->inputs = NULL; /* not in this era */
@@ -217,7 +217,7 @@ void mcp_do_call(struct mcp_answer *r)
         mcp_reply_error(r, 200, MCP_INVALID_PARAMS, why, STR(""));
         return;
     }
-    if (!open_ask(r, &ask))
+    if (!mcp_open_ask(r, &ask))
         return;
     if (t->tool->needs & ~r->caps) {
         refuse_lacking(r, t->tool->needs & ~r->caps);
@@ -238,12 +238,17 @@ void mcp_do_call(struct mcp_answer *r)
         json_release(&none);
         if (!ok) {
             mcp_answer_fail(r, "the arguments are not as the schema has them: %s", e.text);
-            finish(r, "content");
+            mcp_finish(r, "content");
             return;
         }
     }
+    if (r->server->hands && !r->turn) {
+        if (!mcp_hands_take(r->server->hands, r, t))
+            mcp_reply_error(r, 503, MCP_INTERNAL_ERROR, STR("too many calls at once"), STR(""));
+        return;
+    }
     t->tool->run(t->ctx, &ask, r);
-    finish(r, "content");
+    mcp_finish(r, "content");
 }
 
 void mcp_do_prompt(struct mcp_answer *r)
@@ -257,9 +262,9 @@ void mcp_do_prompt(struct mcp_answer *r)
 
             if (!str_eq(name, str_c(p->name)))
                 continue;
-            if (open_ask(r, &ask)) {
+            if (mcp_open_ask(r, &ask)) {
                 p->run(r->server->o.sets[i]->ctx, &ask, r);
-                finish(r, "messages");
+                mcp_finish(r, "messages");
             }
             return;
         }
@@ -292,10 +297,10 @@ void mcp_do_read(struct mcp_answer *r)
 
             if (!uri_matches(str_c(p->uri), uri))
                 continue;
-            if (open_ask(r, &ask)) {
+            if (mcp_open_ask(r, &ask)) {
                 ask.uri = uri;
                 p->run(r->server->o.sets[i]->ctx, &ask, r);
-                finish(r, "contents");
+                mcp_finish(r, "contents");
             }
             return;
         }

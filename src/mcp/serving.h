@@ -28,6 +28,7 @@
 struct mcp_channel {
     void (*send)(struct mcp_channel *c, str json);            /* a notification, or a request */
     void (*end)(struct mcp_channel *c, int status, str json); /* the channel is no more */
+    const void *who;                                          /* asks: as `allowed` said */
 };
 
 /* A request that waits: for what the client is asked (legacy), or for changes (listen). */
@@ -83,7 +84,8 @@ struct mcp_server {
     struct mcp_turn *listeners;
     struct mcp_session *sessions;
     size_t session_count;
-    unsigned pending; /* changes to tell of */
+    _Atomic unsigned pending; /* changes to tell of */
+    struct mcp_hands *hands;  /* tools run there; NULL: here, one at a time */
     struct rand_ids ids;
     uint8_t key[SHA256_SIZE]; /* of states */
 };
@@ -138,7 +140,24 @@ bool mcp_is_modern(const struct json *doc, const struct mcp_message *m);
 bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct mcp_message *m,
                     struct mcp_channel *c) MUST_USE;
 
+/* ---- tools on threads of their own: server_hands.c ---- */
+
+struct loop;
+struct mcp_hands *mcp_hands_new(struct mcp_server *s, struct loop *loop);
+/* Waits for what runs; what waits is not run. */
+void mcp_hands_free(struct mcp_hands *h);
+/* A call that was checked; false if there are too many. */
+bool mcp_hands_take(struct mcp_hands *h, const struct mcp_answer *r,
+                    const struct mcp_ready_tool *t) MUST_USE;
+void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c); /* NULL: nothing */
+size_t mcp_hands_count(const struct mcp_hands *h);
+
 /* ---- between the files of the core ---- */
+
+/* What the client said before, checked; false if that was answered with an error. */
+bool mcp_open_ask(struct mcp_answer *r, struct mcp_ask *ask) MUST_USE;
+/* What was said goes out, in the way of the client's era; items: "content" and the like. */
+void mcp_finish(struct mcp_answer *r, const char *items);
 
 void mcp_answer_init(struct mcp_answer *r, struct mcp_server *s, struct mcp_session *session,
                      const struct json *doc, const struct mcp_message *m, struct mcp_channel *c,

@@ -26,7 +26,7 @@ static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, 
     (void)r;
     if (!store_erase(s, (enum store_erase_what)j->what, j->id, j->words, &got, e))
         return false;
-    if (got.sessions == 0 && j->what == STORE_ERASE_SESSION && got.interactions == 0)
+    if (j->what == STORE_ERASE_SESSION && got.sessions + got.interactions + got.runs == 0)
         return err_set(e,
                        ERR_NOT_FOUND,
                        "there is no session \"" STR_FMT "\"",

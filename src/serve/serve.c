@@ -200,6 +200,8 @@ static void wait_for_end(struct daemon *d, const struct serve_options *o, const 
 
     while (sigwait(set, &sig) == 0 && sig == SIGHUP && !o->hangup_ends)
         reload(d, o);
+    if (o->on_leave)
+        o->on_leave(o->ctx);
     drain_ms = d->gateway.setup->config->drain_ms;
     log_info("draining", LOG_U64("deadline_ms", drain_ms));
     notify_systemd("STOPPING=1");

@@ -21,6 +21,7 @@ struct serve_options {
     bool hangup_ends;    /* SIGHUP ends it too: for who has a terminal and no file to read again */
     /* Called once it accepts connections, with the address it is bound to; may be NULL. */
     void (*on_ready)(void *ctx, str address);
+    void (*on_leave)(void *ctx); /* once, when it is told to end; may be NULL */
     void *ctx;
 };
 

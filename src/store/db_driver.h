@@ -23,6 +23,7 @@ struct db_driver {
     const size_t *step_count;
     /* One number each: is there a table of versions; are there tables that are not ours. */
     const char *has_versions_sql, *has_others_sql;
+    const char *alone_sql; /* makes a transaction wait for others that make tables, or NULL */
 
     /* where is the URL, for SQLite the path. Makes no tables. */
     bool (*open)(str where, enum db_mode mode, struct db **out, struct err *e);
@@ -44,6 +45,6 @@ struct db_driver {
 extern const struct db_driver db_driver_sqlite;
 extern const struct db_driver db_driver_postgres;
 
-/* DB_WRITE: makes the tables, or brings them to today's version, in one transaction. DB_READ: they
- * must be of today's version. */
+/* Makes the tables, or brings them to today's version, in one transaction. DB_READ: they must be of
+ * today's version. */
 bool db_migrate(struct db *db, enum db_mode mode, struct err *e) MUST_USE;

@@ -4,8 +4,9 @@
  * error is kept and told by whatever comes next, at the latest by the commit. The connection does
  * not block while it sends, so that both sides can always get rid of what they have to say.
  *
- * A connection that was lost is made anew by the next begin (or query, outside of one). Who writes
- * holds an advisory lock as long as the connection lives: one at a time.
+ * A connection that was lost is made anew by the next begin (or query, outside of one). The owner
+ * holds an advisory lock as long as the connection lives: one at a time. Who writes beside it does
+ * not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -437,13 +438,15 @@ static bool script(struct db *db, const char *sql, struct err *e)
 static bool begin(struct db *db, bool durable, struct err *e)
 {
     struct pg_db *d = pg_of(db);
+    const char *sql = d->mode == DB_READ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
+                      : durable          ? "BEGIN; SET LOCAL synchronous_commit = on"
+                                         : "BEGIN; SET LOCAL synchronous_commit = off";
 
     assert(!d->open);
-    if (!pg_connected(d, e) || !pg_exec(d,
-                                        d->mode == DB_READ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
-                                        : durable ? "BEGIN; SET LOCAL synchronous_commit = on"
-                                                  : "BEGIN; SET LOCAL synchronous_commit = off",
-                                        e))
+    /* A server that went and came back in the meantime is asked again. */
+    if (!pg_connected(d, e) ||
+        (!pg_exec(d, sql, e) &&
+         (PQstatus(d->conn) == CONNECTION_OK || !pg_connected(d, e) || !pg_exec(d, sql, e))))
         return false;
     d->open = true;
     d->failed = false;
@@ -504,6 +507,12 @@ static bool scrub(struct db *db, bool *done, struct err *e)
         "reasoning_segments",
         "decisions",
         "call_pieces",
+        "agent_runs",
+        "agent_effects",
+        "threads",
+        "thread_checkpoints",
+        "thread_values",
+        "thread_writes",
     };
     struct pg_db *d = pg_of(db);
     char sql[64];
@@ -540,6 +549,7 @@ const struct db_driver db_driver_postgres = {
     .steps = schema_postgres_steps,
     .step_count = &schema_postgres_step_count,
     .has_versions_sql = OURS " = 'store_version'",
+    .alone_sql = "SELECT pg_advisory_xact_lock(8029459031472632422)",
     .has_others_sql = OURS " IN ('alert_sessions', 'llm_interactions', 'mcp_communications')",
     .open = pg_open,
     .close = pg_close,
@@ -555,5 +565,10 @@ const struct db_driver db_driver_postgres = {
     .size_sql = "SELECT coalesce(sum(500 + coalesce(pg_column_size(request), 0) +"
                 " coalesce(pg_column_size(reply), 0) + coalesce(pg_column_size(answer), 0) +"
                 " coalesce(pg_column_size(reasoning_content), 0) +"
-                " coalesce(pg_column_size(words), 0)), 0)::bigint FROM llm_interactions",
+                " coalesce(pg_column_size(words), 0)), 0)::bigint"
+                " + (SELECT coalesce(sum(200 + pg_column_size(value)), 0)::bigint"
+                " FROM thread_values)"
+                " + (SELECT coalesce(sum(200 + coalesce(pg_column_size(request), 0) +"
+                " coalesce(pg_column_size(result), 0)), 0)::bigint FROM agent_effects)"
+                " FROM llm_interactions",
 };

@@ -180,11 +180,11 @@ bool pg_set_up(struct pg_db *d, struct err *e)
     if (PQsetnonblocking(d->conn, 1) != 0)
         return pg_fail_conn(d, e);
     return pg_exec(d,
-                   d->mode == DB_WRITE ? "SET client_min_messages = error"
-                                       : "SET client_min_messages = error;"
-                                         "SET default_transaction_read_only = on",
+                   d->mode == DB_READ ? "SET client_min_messages = error;"
+                                        "SET default_transaction_read_only = on"
+                                      : "SET client_min_messages = error",
                    e) &&
-           (d->mode == DB_READ || take_lock(d, e));
+           (d->mode != DB_WRITE || take_lock(d, e));
 }
 
 bool pg_connected(struct pg_db *d, struct err *e)

@@ -54,6 +54,8 @@ static bool take_steps(struct db *db, struct err *e)
     const struct schema_step *steps = db->driver->steps;
     int64_t now;
 
+    if (db->driver->alone_sql && !db->driver->script(db, db->driver->alone_sql, e))
+        return false;
     if (!db->driver->script(db, VERSIONS, e) || !version_now(db, &now, e))
         return false;
     for (size_t i = 0; i < *db->driver->step_count; i++)

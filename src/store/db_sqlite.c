@@ -96,17 +96,18 @@ static bool check_there(const char *path, struct err *e)
     return access(path, F_OK) == 0 || err_set(e, ERR_NOT_FOUND, "there is no store at %s", path);
 }
 
+#define WRITER                                                                                     \
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"                                      \
+    "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"                      \
+    "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
+
 static const struct {
     int flags;
     bool (*check)(const char *path, struct err *e);
     const char *pragmas;
 } modes[] = {
-    [DB_WRITE] = {SQLITE_OPEN_READWRITE,
-                  make_private,
-                  "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                  "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"
-                  "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"
-                  "PRAGMA secure_delete = ON"},
+    [DB_WRITE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
+    [DB_BESIDE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
     [DB_READ] = {SQLITE_OPEN_READONLY,
                  check_there,
                  "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192"},

@@ -1,7 +1,9 @@
 /* engine_erase.c - rows that go: because somebody asked for it, or because their time is over.
  *
- * Whole sessions go, with their calls and all that hangs on these. Each row that had an entry in
- * the audit log gets another one that says it was erased; names are in the log only as digests.
+ * Whole sessions go, with their calls and all that hangs on these, and runs of agents; and threads:
+ * that of a session is the one of its name and key, those of a subject are those of a key of that
+ * name. Each row that had an entry in the audit log gets another one that says it was erased; names
+ * are in the log only as digests.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +22,7 @@ struct names {
 };
 
 struct counts {
-    int64_t sessions, interactions, decisions, communications;
+    int64_t sessions, interactions, decisions, communications, threads, runs;
 };
 
 static bool add_name(void *ctx, const struct db_value *columns, size_t n)
@@ -68,13 +70,89 @@ static bool drop(struct engine *en, const char *sql, const struct db_value *sess
     return true;
 }
 
+/* ---- of agents ---- */
+
+/* What goes with one of them; the first is the one itself, and nothing goes if that stays. */
+static const char *const thread_rows[] = {
+    "DELETE FROM threads WHERE thread_id = $1 AND updated_us < $2",
+    "DELETE FROM thread_checkpoints WHERE thread_id = $1",
+    "DELETE FROM thread_values WHERE thread_id = $1",
+    "DELETE FROM thread_writes WHERE thread_id = $1",
+    NULL,
+};
+static const char *const run_rows[] = {
+    "DELETE FROM agent_runs WHERE run_id = $1 AND updated_us < $2",
+    "DELETE FROM agent_effects WHERE run_id = $1",
+    NULL,
+};
+
+/* One that was used in the meantime is not as old as it was when it was looked for. */
+static bool forget(struct engine *en, const char *const *rows, const struct names *names,
+                   int64_t before_us, int64_t *count, struct err *e)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        struct db_value args[] = {db_text(names->items[i]), db_int(before_us)};
+        int64_t n = 1;
+
+        for (size_t j = 0; rows[j] && n > 0; j++)
+            if (!db_run(en->db, rows[j], args, j == 0 ? 2 : 1, e) ||
+                (j == 0 && !db_changed(en->db, &n, e)))
+                return false;
+        *count += n;
+    }
+    return true;
+}
+
+static bool forget_those(struct engine *en, const char *sql, const struct db_value *of,
+                         const char *const *rows, int64_t *count, struct err *e)
+{
+    struct names names = {.arena = &en->arena};
+    bool ok = db_query(en->db, sql, of, 1, (struct db_rows){add_name, &names}, e) &&
+              forget(en, rows, &names, INT64_MAX, count, e);
+
+    free(names.items);
+    return ok;
+}
+
+#define RUNS_OF_SESSION "SELECT run_id FROM agent_runs WHERE session_id = $1"
+#define THREADS_OF_KEY "SELECT thread_id FROM threads WHERE key_name = $1"
+#define THREAD_OF_SESSION                                                                          \
+    "SELECT t.thread_id FROM threads t JOIN alert_sessions s ON s.session_id = t.thread_id"        \
+    " WHERE t.thread_id = $1 AND t.key_name = coalesce(s.key_name, '')"
+
+/* ---- sessions ---- */
+
 #define OF_SESSION "(SELECT interaction_id FROM llm_interactions WHERE session_id = $1)"
+
+/* What is not counted, in this order: what is found by other rows goes before them. */
+static const char *const rest[] = {
+    "DELETE FROM reasoning_segments WHERE interaction_id IN " OF_SESSION,
+    "DELETE FROM llm_interactions WHERE session_id = $1",
+    "DELETE FROM mcp_communications WHERE session_id = $1",
+    "DELETE FROM alerts WHERE session_id = $1 AND state NOT IN ('queued', 'processing')",
+    "DELETE FROM call_pieces WHERE call_id IN"
+    " (SELECT call_id FROM call_pieces WHERE session_id = $1)",
+    "DELETE FROM agent_effects WHERE run_id IN"
+    " (SELECT run_id FROM agent_runs WHERE session_id = $1)",
+    "DELETE FROM agent_runs WHERE session_id = $1",
+    "DELETE FROM policy_results WHERE session_id = $1",
+    "DELETE FROM policy_shadow WHERE session_id = $1",
+};
+
+static bool drop_rest(struct engine *en, const struct db_value *session, struct err *e)
+{
+    for (size_t i = 0; i < COUNT_OF(rest); i++)
+        if (!drop(en, rest[i], session, NULL, e))
+            return false;
+    return true;
+}
 
 static bool erase_session(struct engine *en, str name, struct counts *c, struct err *e)
 {
     struct db_value session = db_text(name);
 
-    return entomb(en,
+    return forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
+           entomb(en,
                   "SELECT interaction_id FROM llm_interactions WHERE session_id = $1",
                   &session,
                   &c->interactions,
@@ -95,25 +173,7 @@ static bool erase_session(struct engine *en, str name, struct counts *c, struct 
                 &session,
                 &c->decisions,
                 e) &&
-           drop(en,
-                "DELETE FROM reasoning_segments WHERE interaction_id IN " OF_SESSION,
-                &session,
-                NULL,
-                e) &&
-           drop(en, "DELETE FROM llm_interactions WHERE session_id = $1", &session, NULL, e) &&
-           drop(en, "DELETE FROM mcp_communications WHERE session_id = $1", &session, NULL, e) &&
-           drop(en,
-                "DELETE FROM alerts WHERE session_id = $1"
-                " AND state NOT IN ('queued', 'processing')",
-                &session,
-                NULL,
-                e) &&
-           drop(en,
-                "DELETE FROM call_pieces WHERE call_id IN"
-                " (SELECT call_id FROM call_pieces WHERE session_id = $1)",
-                &session,
-                NULL,
-                e) &&
+           drop_rest(en, &session, e) &&
            drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", &session, &c->sessions, e);
 }
 
@@ -141,11 +201,14 @@ static bool put_receipt(struct engine *en, const struct store_note *note, const 
         db_int(c->decisions),
         db_int(c->communications),
         db_text(sha256_hex(en->head.hash, hex)),
+        db_int(c->threads),
+        db_int(c->runs),
     };
 
     return db_run(en->db,
                   "INSERT INTO erasures (receipt_id, erased_at_us, sessions, interactions,"
-                  " decisions, communications, head_hash) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+                  " decisions, communications, head_hash, threads, runs)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
                   " ON CONFLICT DO NOTHING",
                   args,
                   COUNT_OF(args),
@@ -156,12 +219,15 @@ static str detail_of(struct engine *en, str receipt, const struct counts *c)
 {
     return arena_printf(&en->arena,
                         "{\"receipt_id\":\"" STR_FMT "\",\"sessions\":%lld,\"interactions\":%lld,"
-                        "\"decisions\":%lld,\"communications\":%lld}",
+                        "\"decisions\":%lld,\"communications\":%lld,\"threads\":%lld,"
+                        "\"runs\":%lld}",
                         STR_ARG(receipt),
                         (long long)c->sessions,
                         (long long)c->interactions,
                         (long long)c->decisions,
-                        (long long)c->communications);
+                        (long long)c->communications,
+                        (long long)c->threads,
+                        (long long)c->runs);
 }
 
 static bool erase(struct engine *en, const struct store_note *note, bool subject, struct err *e)
@@ -183,9 +249,15 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
                       &arg,
                       1,
                       (struct db_rows){add_name, &names},
-                      e);
+                      e) &&
+             forget_those(en, THREADS_OF_KEY, &arg, thread_rows, &c.threads, e);
     else
         (void)add_name(&names, &arg, 1);
+    for (size_t i = 0; ok && i < names.count; i++) {
+        struct db_value session = db_text(names.items[i]);
+
+        ok = forget_those(en, THREAD_OF_SESSION, &session, thread_rows, &c.threads, e);
+    }
     ok = ok && erase_all(en, &names, &c, e);
     free(names.items);
     entry.detail = detail_of(en, note->id, &c);
@@ -212,39 +284,67 @@ bool engine_note_put(struct engine *en, const struct store_note *note, struct er
 
 /* Those that have not ended stay, however old. */
 #define ENDED_US "coalesce(completed_at_us, last_seen_ms * 1000, started_at_us, 0)"
-#define OLDEST                                                                                     \
-    "SELECT session_id FROM alert_sessions WHERE status <> 'in_progress' AND " ENDED_US            \
-    " < $1 ORDER BY started_at_us LIMIT 50"
+#define UNFINISHED "('running', 'waiting')"
+
+enum { OLD_SESSIONS, OLD_THREADS, OLD_RUNS, OLD_COUNT };
+static const char *const oldest[OLD_COUNT] = {
+    [OLD_SESSIONS] =
+        "SELECT session_id FROM alert_sessions WHERE status <> 'in_progress' AND " ENDED_US
+        " < $1 AND NOT EXISTS (SELECT 1 FROM agent_runs r WHERE r.session_id ="
+        " alert_sessions.session_id AND r.status IN " UNFINISHED
+        ") ORDER BY started_at_us LIMIT 50",
+    [OLD_THREADS] = "SELECT thread_id FROM threads WHERE updated_us < $1"
+                    " ORDER BY updated_us LIMIT 50",
+    [OLD_RUNS] = "SELECT run_id FROM agent_runs WHERE updated_us < $1 AND status NOT IN " UNFINISHED
+                 " ORDER BY updated_us LIMIT 50",
+};
+
+static bool retain_these(struct engine *en, const struct names *old, int64_t before_us,
+                         struct audit_entry *entry, struct counts *c, struct err *e)
+{
+    bool ok;
+
+    if (!db_begin(en->db, false, e))
+        return false;
+    ok = engine_audit_begin(en, e) && erase_all(en, &old[OLD_SESSIONS], c, e) &&
+         forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
+         forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e);
+    entry->detail = detail_of(en, STR(""), c);
+    ok = ok && engine_audit_add(en, entry, e) && db_commit(en->db, e);
+    if (!ok)
+        engine_rollback(en);
+    return ok;
+}
 
 static bool retain_batch(struct engine *en, int64_t before_us, const char *why, size_t *count,
                          struct err *e)
 {
-    struct names names = {.arena = &en->arena};
+    struct names old[OLD_COUNT] = {0};
     struct audit_entry entry = {.actor = STR("rationale"),
                                 .action = STR("retention"),
                                 .subject = str_c(why),
                                 .digest = STR("")};
     struct db_value arg = db_int(before_us);
     struct counts c = {0};
-    bool ok;
+    bool ok = true;
 
     *count = 0;
-    ok = db_query(en->db, OLDEST, &arg, 1, (struct db_rows){add_name, &names}, e);
-    if (ok && names.count > 0 && db_begin(en->db, false, e)) {
-        ok = engine_audit_begin(en, e) && erase_all(en, &names, &c, e);
-        entry.detail = detail_of(en, STR(""), &c);
-        ok = ok && engine_audit_add(en, &entry, e) && db_commit(en->db, e);
-        if (!ok)
-            engine_rollback(en);
-    } else if (names.count > 0) {
-        ok = false;
+    for (size_t i = 0; i < OLD_COUNT; i++) {
+        old[i].arena = &en->arena;
+        ok = ok && db_query(en->db, oldest[i], &arg, 1, (struct db_rows){add_name, &old[i]}, e);
+        *count = old[i].count > *count ? old[i].count : *count;
     }
-    *count = names.count;
-    free(names.items);
+    if (ok && *count > 0)
+        ok = retain_these(en, old, before_us, &entry, &c, e);
+    for (size_t i = 0; i < OLD_COUNT; i++)
+        free(old[i].items);
     arena_reset(&en->arena);
-    if (ok && c.sessions > 0)
-        log_info(
-            "store: retention", LOG_TEXT("why", why), LOG_U64("sessions", (uint64_t)c.sessions));
+    if (ok && c.sessions + c.threads + c.runs > 0)
+        log_info("store: retention",
+                 LOG_TEXT("why", why),
+                 LOG_U64("sessions", (uint64_t)c.sessions),
+                 LOG_U64("threads", (uint64_t)c.threads),
+                 LOG_U64("runs", (uint64_t)c.runs));
     return ok;
 }
 
@@ -273,7 +373,7 @@ static bool keep_receipt(void *ctx, const struct db_value *c, size_t n)
 {
     struct store_receipt *r = ctx;
 
-    assert(n == 7);
+    assert(n == 9);
     (void)snprintf(r->id, sizeof r->id, STR_FMT, STR_ARG(c[0].s));
     r->erased_at_us = c[1].i;
     r->sessions = (uint64_t)c[2].i;
@@ -281,6 +381,8 @@ static bool keep_receipt(void *ctx, const struct db_value *c, size_t n)
     r->decisions = (uint64_t)c[4].i;
     r->communications = (uint64_t)c[5].i;
     (void)snprintf(r->head_hash, sizeof r->head_hash, STR_FMT, STR_ARG(c[6].s));
+    r->threads = (uint64_t)c[7].i;
+    r->runs = (uint64_t)c[8].i;
     return false;
 }
 
@@ -294,7 +396,8 @@ bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct
     ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
          db_query(en->reader,
                   "SELECT receipt_id, erased_at_us, sessions, interactions, decisions,"
-                  " communications, head_hash FROM erasures WHERE receipt_id = $1 AND scrubbed = 1",
+                  " communications, head_hash, threads, runs FROM erasures WHERE receipt_id = $1 "
+                  "AND scrubbed = 1",
                   &arg,
                   1,
                   (struct db_rows){keep_receipt, out},

@@ -128,6 +128,8 @@ void receipt_write(const struct store_receipt *receipt, struct buf *out)
     json_member_i64(&o, "interactions", (int64_t)receipt->interactions);
     json_member_i64(&o, "decisions", (int64_t)receipt->decisions);
     json_member_i64(&o, "communications", (int64_t)receipt->communications);
+    json_member_i64(&o, "threads", (int64_t)receipt->threads);
+    json_member_i64(&o, "runs", (int64_t)receipt->runs);
     json_member_str(&o, "head_hash", str_c(receipt->head_hash));
     json_out_end(&o);
 }

@@ -170,7 +170,7 @@ enum store_erase_what { STORE_ERASE_SESSION, STORE_ERASE_SUBJECT };
 struct store_receipt {
     char id[RAND_ID_SIZE];
     int64_t erased_at_us;
-    uint64_t sessions, interactions, decisions, communications;
+    uint64_t sessions, interactions, decisions, communications, threads, runs;
     char head_hash[65]; /* of the audit log, with the erasure in it */
 };
 bool store_erase(struct store *s, enum store_erase_what what, str name, str actor,

@@ -60,7 +60,7 @@ test("reasoning that cannot be drawn says so, and the page stands", async ({ pag
   await page.locator(`${DISPLAY} button[aria-expanded]`).click();
   await page.getByText("Reasoning unavailable").waitFor();
   assert.ok(await page.getByText("Roll it back now").isVisible());
-  assert.equal(await page.locator("nav a").count(), 7);
+  assert.equal(await page.locator("nav a").count(), 11);
 });
 
 test("several thoughts of one call stay apart and in order", async ({ page }) => {

@@ -32,7 +32,7 @@ numbers = itertools.count(1)
 MODELS = {
     "plain": "plain", "think": "think+loud", "quiet": "think", "tools": "tools",
     "keeps": "refuse-signature", "lengthy": "long-think:600+loud+slow:2", "starved": "starve+loud",
-    "rejects": "reject-reasoning", "stalls": "long:50+stall:60000", "slow": "long:40+slow:50",
+    "rejects": "reject-reasoning", "stalls": "long:50+stall:60000", "held": "long:40+hold:20",
     "twice500": "plain+error:500:times=2", "once429": "plain+error:429:times=1:retry-after=1",
     "never": "error:500", "full": "error:429:retry-after=7", "cut": "long:300+cut:6000",
     "reset": "long:300+rst:6000", "mid": "long:60+error-mid", "html": "html",

@@ -18,11 +18,10 @@ from command import BINARY, PATIENCE, SOURCE, Case, Done, environment, main, rea
 
 REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
-COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "config", "list", "show",
-            "search", "decisions", "stats", "export", "tail", "erase", "audit", "doctor",
-            "optimize", "investigate", "eval", "completion", "manpage", "help")
-
-
+COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "runs", "config", "list",
+            "show", "search", "decisions", "stats", "export", "tail", "erase", "audit", "doctor",
+            "investigate", "eval", "verify", "order", "prompts", "optimize", "completion",
+            "manpage", "help")
 def scratch(case):
     folder = Path(tempfile.mkdtemp())
     case.addCleanup(shutil.rmtree, folder)

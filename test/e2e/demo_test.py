@@ -237,11 +237,52 @@ class Asking(Case):
 
     def test_models(self):
         _, _, text = ask(self.demo.port, "GET", "/v1/models")
-        self.assertEqual([m["id"] for m in json.loads(text)["data"]], ["demo-thinker", "demo-tags"])
+        self.assertEqual([m["id"] for m in json.loads(text)["data"]],
+                         ["demo-thinker", "demo-tags", "example-thinker", "policy-thinker", "lane-model"])
+
+
+class Three(Case):
+    """An incident, a policy, an order: shown by itself, each decision with its reason."""
+
+    def test_once_shows_all_three_and_ends(self):
+        done = subprocess.run([BINARY, "demo", "--once", "--listen", "127.0.0.1:0"], capture_output=True,
+                              text=True, timeout=4 * PATIENCE, env=environment())
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        parts = re.split(r"^(An incident is investigated|A policy is verified|An order is taken)  (http://\S+)$",
+                         done.stdout, flags=re.M)
+        titles, links, told = parts[1::3], parts[2::3], parts[3::3]
+        self.assertEqual(titles, ["An incident is investigated", "A policy is verified", "An order is taken"])
+        for link, page in zip(links, ("/incidents/", "/policy", "/orders/demo")):
+            self.assertIn(page, link)
+        for text in told:
+            self.assertRegex(text, r"(?m)^  why .{20,}$")
+        self.assertRegex(told[0], r"(?m)^  found .*db-primary")
+        self.assertRegex(told[1], r"(?m)^  verdict conservative_treatment: met ")
+        self.assertRegex(told[2], r"(?m)^  counter .*Smokehouse Burger")
+        self.assertNotRegex(done.stdout, r"</?think")
+
+    def test_they_are_on_record_afterwards(self):
+        with Demo("--listen", "127.0.0.1:0") as demo:
+            deadline = time.monotonic() + 4 * PATIENCE
+            while time.monotonic() < deadline:
+                status, _, text = ask(demo.port, "GET", "/api/v1/orders/demo")
+                if status == 200 and json.loads(text)["finalized"]:
+                    break
+                time.sleep(0.1)
+            self.assertTrue(json.loads(text)["finalized"], text)
+            found = json.loads(ask(demo.port, "GET", "/api/v1/incidents")[2])["incidents"]
+            self.assertEqual([a["status"] for a in found], ["completed"])
+            results = json.loads(ask(demo.port, "GET", "/api/v1/policy/results")[2])["results"]
+            self.assertEqual([(r["status"], r["controller"]) for r in results], [("met", "react")])
+            for session in (found[0]["session_id"], results[0]["session_id"], "demo"):
+                got = json.loads(ask(demo.port, "GET", f"/api/v1/history/decisions?session_id={session}")[2])
+                self.assertTrue(got["decisions"], session)
+                self.assertTrue(all(d["entry"] for d in got["decisions"]))
 
 
 HTML = {"accept": "text/html,application/xhtml+xml"}
-ADDRESSES = ("/", "/sessions", "/sessions/some-id", "/decisions", "/reasoning", "/providers", "/keys", "/system")
+ADDRESSES = ("/", "/sessions", "/sessions/some-id", "/incidents", "/incidents/some-id", "/policy",
+             "/orders", "/orders/some-id", "/optimize", "/decisions", "/reasoning", "/providers", "/keys", "/system")
 
 
 class Page(Case):

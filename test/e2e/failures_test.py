@@ -11,6 +11,7 @@ import time
 
 from asking import (KEY, KINDS, ODD, SHOW, GatewayCase, answer_to, chat, question, said_in,
                     setUpModule, start, tearDownModule, world)
+from gateway import until, within
 
 
 class Failures(GatewayCase):
@@ -110,32 +111,31 @@ class Failures(GatewayCase):
                 self.assertTrue(r.status >= 500 or b'"error"' in r.body, r.body)
             except http.client.IncompleteRead:
                 pass
-            self.assertLess(time.monotonic() - began, 10)
+            self.assertLess(time.monotonic() - began, 50)  # of the 60 s that the model is silent
+
+    def leave(self, kind):
+        """How many ms after the client the upstream was left."""
+        said = question()
+        body = json.dumps({"model": f"{kind}-endless", "stream": True, "messages": [
+            {"role": "user", "content": said}]}).encode()
+        s = socket.create_connection(("127.0.0.1", world.gateway.port))
+        s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
+                  b"authorization: Bearer %s\r\ncontent-length: %d\r\n\r\n%s"
+                  % (KEY.encode(), len(body), body))
+        have = b""
+        while b"You" not in have:
+            piece = s.recv(65536)
+            self.assertTrue(piece, have)
+            have += piece
+        left = time.time() * 1000
+        s.close()
+        return until(lambda: self.upstream(said, 1)[0]["closed_ms"], 50) - left
 
     def test_a_client_that_leaves_ends_the_upstream(self):
         for kind in KINDS:
             with self.subTest(kind):
-                said = question()
-                body = json.dumps({"model": f"{kind}-endless", "stream": True, "messages": [
-                    {"role": "user", "content": said}]}).encode()
-                s = socket.create_connection(("127.0.0.1", world.gateway.port))
-                s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
-                          b"authorization: Bearer %s\r\ncontent-length: %d\r\n\r\n%s"
-                          % (KEY.encode(), len(body), body))
-                have = b""
-                while b"You" not in have:
-                    piece = s.recv(65536)
-                    self.assertTrue(piece, have)
-                    have += piece
-                left = time.time() * 1000
-                s.close()
-                until = time.monotonic() + 5
-                while not (entry := self.upstream(said, 1)[0])["closed_ms"]:
-                    self.assertLess(time.monotonic(), until, "the upstream still runs")
-                    time.sleep(0.02)
-                late = entry["closed_ms"] - left
+                late = within(1000, lambda: self.leave(kind))
                 print(f"  {kind}: upstream closed {late:.1f} ms after the client left")
-                self.assertLess(late, 1000)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import time
 from asking import (AUTH, KEY, MARK, SHOW, GatewayCase, answer_to, chat, config, question, request,
                     said_in, setUpModule, start, tearDownModule, world)
 from command import BINARY
-from gateway import Gateway, upstream
+from gateway import PATIENCE, Gateway, until, upstream
 
 
 class Doors(GatewayCase):
@@ -218,7 +218,7 @@ class Life(GatewayCase):
         self.ok(chat("openai-plain", "small", at=g))
 
     def test_a_silent_stream_gives_signs_of_life(self):
-        g = self.own(timeouts={"keepalive": 1})
+        g = self.own(timeouts={"keepalive": "300ms"})
         for model in ("openai-hush", "openai-silent", "anthropic-silent"):
             with self.subTest(model):
                 said = question()
@@ -229,70 +229,67 @@ class Life(GatewayCase):
                                             text[:first].split("\n")), 2, text[:300])
                 self.assertEqual(said_in(r)[0], answer_to(said))
 
-    def stream_in_background(self, g, said, model="openai-slow"):
+    def held_stream(self, g, said):
+        """One that has begun, and goes on when the provider is told so."""
         out = []
-        thread = threading.Thread(target=lambda: out.append(chat(model, said, at=g, stream=True)))
+        thread = threading.Thread(target=lambda: out.append(
+            chat("openai-held", said, at=g, stream=True)))
         thread.start()
-        until = time.monotonic() + 20
-        while not world.provider.log(said):
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.02)
-        time.sleep(0.3)
+        world.provider.held(said)
         return thread, out
 
-    def test_sigterm_lets_streams_end_and_takes_no_more(self):
-        g = self.own()
-        said = question()
-        thread, out = self.stream_in_background(g, said)
-        g.signal(signal.SIGTERM)
-        time.sleep(0.3)
+    def leaves(self, g):
+        """Whether it takes no more."""
         try:
-            self.assertEqual(request("/ready", at=g).status, 503)
+            return request("/ready", at=g).status == 503
         except OSError:
-            pass  # not even listening is an answer
-        thread.join(30)
+            return True  # not even listening is an answer
+
+    def test_sigterm_lets_streams_end_and_takes_no_more(self):
+        g = self.own(timeouts={"drain": "300s"})
+        said = question()
+        thread, out = self.held_stream(g, said)
+        g.signal(signal.SIGTERM)
+        until(lambda: self.leaves(g))
+        world.provider.go_on(said)
+        thread.join(PATIENCE)
         self.assertTrue(out and said_in(out[0])[0].startswith(answer_to(said)), out)
-        self.assertEqual(g.child.wait(10), 0)
+        self.assertEqual(g.child.wait(PATIENCE), 0)
 
     def test_a_second_sigterm_does_not_wait(self):
-        g = self.own()
-        thread, _ = self.stream_in_background_quietly(g, question())
+        g = self.own(timeouts={"drain": "300s"})
+        thread = self.stream_in_background_quietly(g, question())
         g.signal(signal.SIGTERM)
-        time.sleep(0.2)
+        until(lambda: self.leaves(g))
         g.signal(signal.SIGTERM)
-        g.child.wait(5)
-        thread.join(10)
+        g.child.wait(PATIENCE)
+        thread.join(PATIENCE)
 
     def stream_in_background_quietly(self, g, said):
         def ask():
             try:
-                chat("openai-endless", said, at=g, stream=True)
+                chat("openai-held", said, at=g, stream=True)
             except (OSError, http.client.HTTPException):
                 pass
         thread = threading.Thread(target=ask)
         thread.start()
-        until = time.monotonic() + 20
-        while not world.provider.log(said) and time.monotonic() < until:
-            time.sleep(0.02)
-        return thread, None
+        world.provider.held(said)
+        return thread
 
     def test_sighup_takes_a_good_configuration_and_leaves_a_bad_one(self):
         g = self.own()
         said = question()
-        thread, out = self.stream_in_background(g, said)
+        thread, out = self.held_stream(g, said)
         new = json.loads(json.dumps(g.config))
         new["providers"]["added"] = upstream(world.provider, "openai", {"brand-new": "plain"})
         self.assertEqual(chat("brand-new", "x", at=g).status, 404)
         g.reload(new)
-        until = time.monotonic() + 10
-        while chat("brand-new", "x", at=g).status != 200:
-            self.assertLess(time.monotonic(), until, g.log_tail())
-            time.sleep(0.05)
+        until(lambda: chat("brand-new", "x", at=g).status == 200)
         g.reload({**new, "provders": {}})
-        time.sleep(0.5)
+        until(lambda: "provders" in g.log_tail())
         self.ok(chat("brand-new", "x", at=g))
-        self.assertIn("provders", g.log_tail())
-        thread.join(30)
+        world.provider.go_on(said)
+        thread.join(PATIENCE)
         self.assertTrue(said_in(out[0])[0].startswith(answer_to(said)), "a reload cut a stream")
 
     def rows(self, g):
@@ -317,17 +314,18 @@ class Life(GatewayCase):
             for t in threads:
                 t.start()
             time.sleep(1)
+            until(lambda: len(acked) >= 20)
             g.signal(signal.SIGKILL)
             stop.set()
             for t in threads:
-                t.join(30)
+                t.join(PATIENCE)
             g.child.wait()
             g.start()
-            until = time.monotonic() + 20
+            end = time.monotonic() + PATIENCE
             while True:
                 ids = [i for i, _ in self.rows(g)]
                 lost = set(acked) - set(ids)
-                if not lost or time.monotonic() > until:
+                if not lost or time.monotonic() > end:
                     break
                 time.sleep(0.1)
             self.assertFalse(lost, f"{len(lost)} of {len(acked)} answered calls are not on record")
@@ -338,7 +336,7 @@ class Life(GatewayCase):
         g = self.own()
         self.ok(chat("openai-think", question(), at=g))
         g.signal(signal.SIGTERM)
-        self.assertEqual(g.child.wait(10), 0)
+        self.assertEqual(g.child.wait(PATIENCE), 0)
         for path in g.folder.rglob("*"):
             if path.is_file():
                 data = path.read_bytes()

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+import threading
 import unittest
 
 import history_test
@@ -194,15 +194,22 @@ class Tail(unittest.TestCase):
         child = subprocess.Popen([BINARY, "tail", "--config", str(path), *args],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  env=environment(UPSTREAM_KEY="k", **env))
+        seen = threading.Event()
+
+        def keep_calling():  # the first may come before it listens
+            for i in range(1000):
+                call("think", f"tell the tail {i}", f"tail-{i}")
+                if seen.wait(0.3):
+                    return
+        calls = threading.Thread(target=keep_calling)
         try:
             if "--store" in args:
                 read_until(child.stderr.fileno(), b"following the store")
-            else:
-                time.sleep(0.5)
-            for i in range(3):  # the first may come before it listens
-                call("think", f"tell the tail {i}", f"tail-{i}")
+            calls.start()
             return read_until(child.stdout.fileno(), wanted).decode()
         finally:
+            seen.set()
+            calls.join()
             child.kill()
             child.wait()
             child.stdout.close()

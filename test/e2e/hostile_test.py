@@ -11,11 +11,10 @@ import http.client
 import json
 import socketserver
 import threading
-import time
 import unittest
 
 from asking import BINARY, start
-from gateway import BASES, Gateway, upstream
+from gateway import BASES, Gateway, cpu_seconds, upstream
 
 PATHS = {"openai": "/v1/chat/completions", "responses": "/v1/responses",
          "anthropic": "/v1/messages", "ollama": "/api/chat", "generate": "/generate",
@@ -118,6 +117,9 @@ class Hostile(unittest.TestCase):
         c.close()
         return r.status, got
 
+    def cpu(self):
+        return cpu_seconds(self.gateway.child.pid)
+
     def good(self, kind):
         self.up.tell("application/json", json.dumps(GOOD[kind]))
 
@@ -140,10 +142,10 @@ class Hostile(unittest.TestCase):
         for kind in BASES:
             with self.subTest(kind):
                 self.good(kind)
-                since = time.monotonic()
+                since = self.cpu()
                 status, got = self.ask("anthropic", "", {"model": f"{kind}-m", **body})
                 self.assertEqual(status, 200, got[:300])
-                self.assertLess(time.monotonic() - since, 2.5)
+                self.assertLess(self.cpu() - since, 2.5)
 
     def test_a_body_larger_than_a_record_is_answered_all_the_same(self):
         self.good("openai")
@@ -173,11 +175,11 @@ class Hostile(unittest.TestCase):
         for delta in ('{"content":"x"}', '{"reasoning_content":"x"}'):
             self.up.tell("text/event-stream", 'data: {"id":"a","choices":[%s]}\n\n' % ",".join(
                 ['{"index":0,"delta":%s}' % delta] * 100000))
-            since = time.monotonic()
+            since = self.cpu()
             status, got = self.ask("openai", "openai-m", **{"x-rationale-level": "low"})
             self.assertEqual(status, 502, got[:300])
             self.assertIn(b"too many choices", got)
-            self.assertLess(time.monotonic() - since, 3)
+            self.assertLess(self.cpu() - since, 3)
 
     def test_what_is_no_reply_of_a_model_is_told_as_such(self):
         ok = json.dumps(GOOD["openai"]).encode()
@@ -211,19 +213,19 @@ class Hostile(unittest.TestCase):
     def test_members_nobody_knows_are_bounded(self):
         many = "".join(f',"s{i}":1' for i in range(100000))
         self.up.tell_chunks('{"content":"x"%s}' % many)
-        since = time.monotonic()
+        since = self.cpu()
         status, got = self.ask("openai", "openai-m", **{"x-rationale-level": "low"})
         self.assertEqual(status, 200, got[:300])
-        self.assertLess(time.monotonic() - since, 3)
+        self.assertLess(self.cpu() - since, 3)
 
     def test_a_frame_of_countless_calls_is_refused_at_once(self):
         call = '{"index":%d,"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}'
         self.up.tell_chunks('{"tool_calls":[%s]}' % ",".join(
             call % (i, i) for i in range(200000)))
-        since = time.monotonic()
+        since = self.cpu()
         status, got = self.ask("openai", "openai-m", **{"x-rationale-level": "low"})
         self.assertEqual(status, 502, got[:300])
-        self.assertLess(time.monotonic() - since, 3)
+        self.assertLess(self.cpu() - since, 3)
 
 
 if __name__ == "__main__":

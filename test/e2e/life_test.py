@@ -40,7 +40,7 @@ class Life(unittest.TestCase):
         return s
 
     def ended_well(self, gateway):
-        self.assertEqual(gateway.child.wait(30), 0, gateway.log_tail())
+        self.assertEqual(gateway.child.wait(120), 0, gateway.log_tail())
 
     def records(self, gateway):
         db = sqlite3.connect(gateway.folder / "history.db")

@@ -120,14 +120,14 @@ class Everything(Peers):
         self.assertIn("resource", self.ok(reference)["parts"])
 
     def test_progress_is_reported_and_keeps_a_call_alive(self):
-        with Driver("stdio", *server("everything"), "stdio", CALL_MS="3000") as driver:
+        with Driver("stdio", *server("everything"), "stdio", CALL_MS="5000") as driver:
             self.ok(driver.ask("tools"))
-            answer = driver.call("trigger-long-running-operation", {"duration": 6, "steps": 6}, "progress")
+            answer = driver.call("trigger-long-running-operation", {"duration": 8, "steps": 8}, "progress")
             self.said(answer)
             self.assertGreaterEqual(answer["progress"], 4)
 
     def test_a_call_without_a_sign_of_life_times_out(self):
-        with Driver("stdio", *server("everything"), "stdio", CALL_MS="1500") as driver:
+        with Driver("stdio", *server("everything"), "stdio", CALL_MS="5000") as driver:
             self.ok(driver.ask("tools"))
             answer = driver.call("trigger-long-running-operation", {"duration": 60, "steps": 1})
             self.assertEqual(answer.get("code"), "timeout", answer)
@@ -137,7 +137,7 @@ class Everything(Peers):
         began = time.monotonic()
         answer = self.driver.ask('cancel 300 trigger-long-running-operation {"duration":60,"steps":1}')
         self.assertEqual(answer.get("code"), "cancelled", answer)
-        self.assertLess(time.monotonic() - began, 30)
+        self.assertLess(time.monotonic() - began, 50)
         self.assertIn("after", self.said(self.driver.call("echo", {"message": "after"})))
 
     def test_what_the_server_asks_is_answered(self):

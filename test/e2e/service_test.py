@@ -27,7 +27,7 @@ def config(provider, **more):
         "up": upstream(provider, "openai", ["plain", "think", "long:40+slow:50"])}, **more}
 
 
-def wait_for(what, seconds=20):
+def wait_for(what, seconds=120):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         got = what()
@@ -59,7 +59,7 @@ class Service(unittest.TestCase):
     def test_it_tells_systemd_when_it_is_ready_reloads_and_stops(self):
         notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         notices.bind(str(self.folder / "notify"))
-        notices.settimeout(20)
+        notices.settimeout(120)
         self.addCleanup(notices.close)
         child = self.run_with('exec "$1" serve --config "$2" --listen 127.0.0.1:0',
                               {"NOTIFY_SOCKET": str(self.folder / "notify")})
@@ -69,7 +69,7 @@ class Service(unittest.TestCase):
         self.assertEqual(notices.recv(100), b"READY=1")
         child.send_signal(signal.SIGTERM)
         self.assertEqual(notices.recv(100), b"STOPPING=1")
-        self.assertEqual(child.wait(20), 0)
+        self.assertEqual(child.wait(120), 0)
 
     def test_it_takes_the_socket_that_systemd_gives_it(self):
         server = socket.create_server(("127.0.0.1", 0))
@@ -77,7 +77,7 @@ class Service(unittest.TestCase):
         port = server.getsockname()[1]
         fd = server.fileno()
         self.run_with(f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$1" serve --config "$2" 3<&{fd}', fds=(fd,))
-        c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)  # the backlog waits for it
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=120)  # the backlog waits for it
         c.request("POST", "/v1/chat/completions", json.dumps(CHAT))
         self.assertEqual(c.getresponse().status, 200)
         c.close()
@@ -99,7 +99,7 @@ class Service(unittest.TestCase):
         trust = ssl.create_default_context(cafile=str(cert))
 
         def ask():
-            c = http.client.HTTPSConnection("localhost", port, timeout=20, context=trust)
+            c = http.client.HTTPSConnection("localhost", port, timeout=120, context=trust)
             try:
                 c.request("POST", "/v1/chat/completions", json.dumps({**CHAT, "stream": True}))
                 reply = c.getresponse()
@@ -119,7 +119,7 @@ class Service(unittest.TestCase):
             for origin, host, status in (("http://evil.example", ours, 403), ("null", ours, 403),
                                          ("http://evil.example", "evil.example", 403),
                                          (f"http://{ours}", ours, 200), (None, ours, 200)):
-                c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=20)
+                c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=120)
                 c.putrequest("POST", "/v1/chat/completions", skip_host=True)
                 c.putheader("host", host)
                 if origin:
@@ -134,7 +134,7 @@ class Service(unittest.TestCase):
         with Gateway(BINARY, config(self.provider)) as gateway:
             self.file.write_text(json.dumps(config(self.provider)))
             done = subprocess.run([BINARY, "serve", "--config", str(self.file), "--listen",
-                                   f"127.0.0.1:{gateway.port}"], capture_output=True, timeout=20,
+                                   f"127.0.0.1:{gateway.port}"], capture_output=True, timeout=120,
                                   env={**os.environ, "UPSTREAM_KEY": "k"}, check=False)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(b"in use", done.stderr)
@@ -149,7 +149,7 @@ class Service(unittest.TestCase):
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         port = int(child.stdout.readline().rsplit(":", 1)[1])
-        c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         for _ in range(1500):  # far more lines than a pipe holds
             c.request("GET", "/v1/models")
             reply = c.getresponse()
@@ -159,7 +159,7 @@ class Service(unittest.TestCase):
 
     def test_a_running_stream_is_finished_before_it_leaves(self):
         with Gateway(BINARY, config(self.provider)) as gateway:
-            c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
+            c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=120)
             c.request("POST", "/v1/chat/completions",
                       json.dumps({**CHAT, "model": "long:40+slow:50", "stream": True}))
             reply = c.getresponse()
@@ -171,7 +171,7 @@ class Service(unittest.TestCase):
                     time.sleep(0.01)
             self.assertTrue(reply.read().endswith(b"data: [DONE]\n\n"))
             c.close()
-            self.assertEqual(gateway.child.wait(20), 0)
+            self.assertEqual(gateway.child.wait(120), 0)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ import gzip
 import http.client
 import json
 import socket
+import threading
 import time
 import unittest
 
 from command import main
-from gateway import Provider
+from gateway import Provider, until, within
 
 ANSWER = "You said: hi Grüße, 世界 🌍."
 FIELDS = {"authorization": "Bearer k", "x-api-key": "k", "x-goog-api-key": "k",
@@ -202,25 +203,41 @@ class Fails(unittest.TestCase):
         body = ask("openai", "plain+gzip", headers={"accept-encoding": "gzip"})[2]
         self.assertIn(ANSWER, json.loads(gzip.decompress(body))["choices"][0]["message"]["content"])
 
+    def leave(self, model):
+        """After how many ms it was noticed."""
+        provider.forget()
+        body = json.dumps(body_of("openai", model, True)).encode()
+        s = socket.create_connection(("127.0.0.1", provider.port))
+        s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer k"
+                  b"\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        until(lambda: provider.log(model))
+        time.sleep(0.05)
+        left = time.time() * 1000
+        s.close()
+        return until(lambda: provider.log(model)[-1]["closed_ms"]) - left
+
     def test_a_client_that_leaves_is_noticed_at_once(self):
         for model in ("long:500+slow:20", "plain+silent:60000", "plain+hush:60000",
-                      "plain+stall:60000"):
+                      "plain+stall:60000", "plain+hold:1"):
             with self.subTest(model):
-                body = json.dumps(body_of("openai", model, True)).encode()
-                s = socket.create_connection(("127.0.0.1", provider.port))
-                s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer k"
-                          b"\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
-                until = time.monotonic() + 10
-                while not (found := provider.log(model)) and time.monotonic() < until:
-                    time.sleep(0.01)
-                time.sleep(0.05)
-                left = time.time() * 1000
-                s.close()
-                while not (entry := provider.log(model)[-1])["closed_ms"]:
-                    self.assertLess(time.monotonic(), until)
-                    time.sleep(0.01)
-                self.assertTrue(found)
-                self.assertLess(entry["closed_ms"] - left, 500)
+                within(500, lambda: self.leave(model))
+
+    def test_what_is_held_goes_on_when_it_is_told_to(self):
+        model, out = "long:20+hold:3:9", []
+        thread = threading.Thread(target=lambda: out.append(ask("openai", model, True)[2]))
+        provider.forget()
+        thread.start()
+        for nth in (1, 2):
+            provider.held(model, nth)
+            self.assertFalse(out)
+            self.assertFalse(provider.log(model)[0]["done"])
+            provider.go_on("of another")
+            provider.go_on(model)
+        thread.join(60)
+        self.assertIn(b"[DONE]", out[0])
+        provider.go_on(model)
+        provider.go_on(model)  # beforehand
+        self.assertIn(b"[DONE]", ask("openai", model, True)[2])
 
     def test_what_was_asked_is_told(self):
         provider.forget()

@@ -42,7 +42,7 @@ class Watcher:
         self.sock = socket.socket()
         if small:  # so that little fits on the way
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.sock.settimeout(30)
+        self.sock.settimeout(120)
         self.sock.connect(("127.0.0.1", port))
         self.rest = b""
         self.seen = []
@@ -109,7 +109,7 @@ class Watcher:
                 self.seen.append({"type": "pong frame", "payload": payload})
                 return self.seen[-1]
 
-    def until(self, wanted, seconds=30):
+    def until(self, wanted, seconds=120):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             m = self.next()
@@ -137,7 +137,7 @@ class Stream:
         self.sock = socket.socket()
         if small:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.sock.settimeout(30)
+        self.sock.settimeout(120)
         self.sock.connect(("127.0.0.1", port))
         lines = {"Host": f"127.0.0.1:{port}", **(headers or {})}
         self.sock.sendall((f"GET /api/v1/live{query} HTTP/{version}\r\n" + "".join(

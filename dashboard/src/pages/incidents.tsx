@@ -46,7 +46,7 @@ interface IncidentDetail extends Incident {
   tools?: string[];
 }
 
-const TONES: Record<string, string> = { completed: "good", processing: "busy", error: "bad", failed: "bad", cancelled: "warm" };
+const TONES: Record<string, string> = { completed: "good", done: "good", finished: "good", running: "busy", processing: "busy", error: "bad", failed: "bad", cancelled: "warm" };
 const OVER = ["completed", "error", "failed", "cancelled"];
 
 export function State({ of }: { of: string }) {

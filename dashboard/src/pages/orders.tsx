@@ -36,7 +36,7 @@ interface Message {
 interface Order {
   thread_id: string;
   session_id: string | null;
-  current_order: { order_id?: string; items: Item[] } | null;
+  current_order: { order_id?: string; items: Item[]; total?: number } | null;
   reasoning: (string | { entry?: string; text?: string })[];
   messages: Message[];
   finalized: boolean;
@@ -126,7 +126,7 @@ function Ticket({ order, finalized }: { order: Order["current_order"]; finalized
           ))}
         </ul>
       ) : <p class="quiet">Nothing on it yet.</p>}
-      {items.length ? <p class="quiet total">{plural(pieces, "piece")}</p> : null}
+      {items.length ? <p class="quiet total">{plural(pieces, "piece")}{order?.total == null ? null : <strong class="numbers">{order.total.toFixed(2)}</strong>}</p> : null}
     </section>
   );
 }
@@ -206,7 +206,7 @@ export function OrderPage({ id }: { id: string }) {
       <Title title={`Order ${id}`}><Copy text={id} label="Copy id" /></Title>
       {one.data || fresh ? (
         <>
-          <div class="counter">
+          <div class="desk">
             <section class="card" aria-label="Conversation">
               {messages.length ? <Talk messages={messages} /> : <p class="quiet">Say something to begin.</p>}
               {problem ? <p class="problem" role="alert"><Text>{problem}</Text></p> : null}

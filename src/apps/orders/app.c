@@ -1,23 +1,163 @@
-/* app.c - the row of orders.
+/* app.c - the row of orders: its routes, and the turns that a process before did not end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/app.h"
+#include "apps/orders/orders.h"
+
+#define LIST_MAX 1000
+#define RETRY_AFTER_S 5
 
 static bool app_open(const struct app_host *h, void **out, struct err *e)
 {
-    (void)h;
-    (void)e;
-    *out = NULL;
-    return true;
+    struct setup *setup = gateway_setup(h->gateway);
+    bool configured = setup->config->orders.menu.n > 0, ok;
+    struct orders *o = NULL;
+
+    setup_release(setup);
+    ok = !configured || orders_open(h, &(struct orders_options){.menu = NULL}, &o, e);
+    *out = o;
+    return ok;
 }
 
 static void app_close(void *app)
 {
-    (void)app;
+    orders_close(app);
 }
 
-static const struct app_route routes[] = {{NULL, NULL, NULL}};
+static void app_resume(void *app, const struct agent_row *row)
+{
+    struct arena a;
+    struct json doc;
+    struct err e;
+    str thread, key;
+
+    arena_init(&a, row->input.n + 65536);
+    json_init(&doc);
+    if (json_parse(&doc, row->input, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), STR("thread_id")), &a, &thread) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), STR("key")), &a, &key))
+        orders_go_on(app, thread, key);
+    json_release(&doc);
+    arena_release(&a);
+}
+
+static struct thread_asker asker(const struct orders *o, const struct app_request *q)
+{
+    return orders_asker(o, q->key, q->operator_);
+}
+
+static void list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct thread_asker who = asker(app, q);
+    struct json_out o;
+    struct err e;
+
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("orders"));
+    json_out_array(&o);
+    if (!orders_list(app, &who, LIST_MAX, q->arena, &o, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+static void show(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct thread_asker who = asker(app, q);
+    struct orders_state s;
+    struct json_out o;
+    struct err e;
+
+    if (!orders_state(app, &who, q->parts[0], q->arena, &s, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    state_write(&o, &s, q->thoughts);
+    json_out_end(&o);
+}
+
+/* The model's side failed: the customer is told kindly, the program why. */
+static void fail(struct app_reply *r, const struct orders_turn *t)
+{
+    bool passes = t->status == 0 || t->status == 429 || t->status >= 500;
+    struct json_out o;
+
+    r->status = passes ? 503 : 502;
+    r->retry_after_s = passes ? RETRY_AFTER_S : 0;
+    if (passes && t->retry_after_ms > 0)
+        r->retry_after_s =
+            (unsigned)(t->retry_after_ms < 3600000 ? t->retry_after_ms : 3600000) / 1000 + 1;
+    buf_reset(&r->body);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("detail"));
+    json_out_object(&o);
+    json_out_key(&o, STR("error"));
+    json_out_str(&o, STR("model_unavailable"));
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, t->why);
+    json_out_end(&o);
+    json_out_key(&o, STR("reply"));
+    json_out_str(&o, t->reply);
+    json_out_key(&o, STR("thread_id"));
+    json_out_str(&o, t->state.thread);
+    json_out_end(&o);
+}
+
+static void say(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct thread_asker who = asker(app, q);
+    struct orders_turn turn;
+    struct json_out o;
+    struct json doc;
+    struct err e;
+    str text;
+
+    json_init(&doc);
+    if (!app_json(q, &doc, r)) {
+        json_release(&doc);
+        return;
+    }
+    if (!json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), q->arena, &text)) {
+        app_fail(r, 400, "invalid_request", "text: what the customer says must be a text");
+    } else if (!orders_say(app, &who, q->parts[0], text, NULL, q->arena, &turn, &e)) {
+        if (e.code == ERR_CANCELLED) {
+            app_fail(r, 409, "turn_in_progress", "%s", e.text);
+            r->retry_after_s = 1;
+        } else {
+            app_fail_err(r, &e);
+        }
+    } else if (turn.end == ORDERS_FAILED) {
+        fail(r, &turn);
+    } else {
+        json_out_init(&o, &r->body);
+        json_out_object(&o);
+        json_out_key(&o, STR("reply"));
+        json_out_str(&o, turn.reply);
+        state_write(&o, &turn.state, q->thoughts);
+        json_out_end(&o);
+    }
+    json_release(&doc);
+}
+
+static void menu(void *app, const struct app_request *q, struct app_reply *r)
+{
+    (void)q;
+    buf_add(&r->body, orders_menu(app)->text);
+}
+
+static const struct app_route routes[] = {
+    {"GET", "/api/v1/orders", list},
+    {"GET", "/api/v1/orders/*", show},
+    {"POST", "/api/v1/orders/*/say", say},
+    {"GET", "/api/v1/menu", menu},
+    {NULL, NULL, NULL},
+};
 
 const struct app app_orders = {
-    .name = "orders", .open = app_open, .close = app_close, .routes = routes};
+    .name = "orders", .open = app_open, .resume = app_resume, .close = app_close, .routes = routes};

@@ -1,23 +1,508 @@
-/* app.c - the row of policy.
+/* app.c - the row of policy: its routes, each a few lines over the service.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/app.h"
+#include "apps/policy/qa.h"
+#include "apps/policy/service.h"
+
+#define LIMIT_DEFAULT 50
+#define DISCREPANCIES_SHOWN 50
+
+/* ---- errors ---- */
+
+/* {"detail": {"error", "message", "field"}}: the path at the front of a sentence is the field. */
+static void fail_field(struct app_reply *r, const struct err *e)
+{
+    str text = str_c(e->text), field;
+    size_t colon = str_find(text, STR(": "));
+    struct json_out o;
+
+    field = str_slice(text, 0, colon == STR_NONE ? 0 : colon);
+    if (e->code == ERR_AUTH) {
+        app_fail(r, 403, "forbidden", "%s", e->text);
+        return;
+    }
+    if (e->code != ERR_INPUT || !field.n || str_find(field, STR(" ")) != STR_NONE) {
+        app_fail_err(r, e);
+        return;
+    }
+    r->status = 422;
+    r->type = "application/json";
+    buf_reset(&r->body);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("detail"));
+    json_out_object(&o);
+    json_out_key(&o, STR("error"));
+    json_out_str(&o, STR("validation_error"));
+    json_out_key(&o, STR("message"));
+    json_out_str(&o, text);
+    json_out_key(&o, STR("field"));
+    json_out_str(&o, field);
+    json_out_key(&o, STR("reason"));
+    json_out_str(&o, str_slice(text, colon + 2, text.n));
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+static bool operator_only(const struct app_request *q, struct app_reply *r)
+{
+    if (!q->operator_)
+        app_fail(r, 403, "forbidden", "only an operator may do that");
+    return q->operator_;
+}
+
+static bool configured(struct policy_service *s, struct policy_docs **docs, struct app_reply *r)
+{
+    struct err e;
+
+    *docs = policy_docs_now(s, &e);
+    if (!*docs)
+        app_fail(r,
+                 404,
+                 "not_configured",
+                 "the configuration has no policy.documents, so nothing is there");
+    return *docs != NULL;
+}
+
+static void end(struct json_out *o, struct app_reply *r)
+{
+    struct err e;
+
+    if (!json_out_ok(o, &e))
+        app_fail_err(r, &e);
+}
+
+/* ---- verification ---- */
+
+static void auth_review(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_service *s = app;
+    struct policy_ask ask = {.body = q->body,
+                             .run = STR(""),
+                             .key = q->key,
+                             .operator_ = q->operator_,
+                             .controller = STR(""),
+                             .model = STR("")};
+    struct policy_review *review = arena_zero(q->arena, 1, sizeof *review);
+    struct policy_docs *docs;
+    struct json doc;
+    struct err e;
+    bool json;
+
+    if (!configured(s, &docs, r))
+        return;
+    json_init(&doc);
+    json = app_json(q, &doc, r);
+    json_release(&doc);
+    if (!json) {
+        ;
+    } else if (!policy_review(s, &ask, q->arena, review, &e)) {
+        fail_field(r, &e);
+    } else if (review->left) {
+        app_fail(r,
+                 503,
+                 "shutting_down",
+                 "the process ends; the run " STR_FMT " goes on when it is back",
+                 STR_ARG(review->run));
+        r->retry_after_s = 5;
+    } else {
+        buf_add(&r->body, review->envelope);
+    }
+    policy_docs_release(docs);
+}
+
+static void qa(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_service *s = app;
+    struct policy_case *c = arena_zero(q->arena, 1, sizeof *c);
+    const struct policy_doc *doc = NULL;
+    struct policy_docs *docs;
+    struct json parsed;
+    struct json_out o;
+    struct err e;
+
+    if (!configured(s, &docs, r))
+        return;
+    json_init(&parsed);
+    if (app_json(q, &parsed, r)) {
+        if (!policy_case_read(q->body, q->arena, c, &e)) {
+            fail_field(r, &e);
+        } else {
+            doc = policy_docs_find(docs,
+                                   c->policy_document_id.n ? c->policy_document_id : c->policy_id);
+            if (!doc && !c->policy_document_id.n && policy_docs_count(docs) == 1)
+                doc = policy_docs_at(docs, 0);
+            json_out_init(&o, &r->body);
+            policy_qa(c, doc, q->arena, &o);
+            end(&o, r);
+        }
+    }
+    json_release(&parsed);
+    policy_docs_release(docs);
+}
+
+static bool limit_of(const struct app_request *q, int64_t *out, struct app_reply *r)
+{
+    str text = app_query(q, "limit");
+    uint64_t n = LIMIT_DEFAULT;
+
+    if (text.n && (!str_u64(text, &n) || n < 1 || n > POLICY_LIST_MAX)) {
+        app_fail(r, 422, "validation_error", "limit: must be 1 to %d", POLICY_LIST_MAX);
+        return false;
+    }
+    *out = (int64_t)n;
+    return true;
+}
+
+static void results(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_query query = {.key = q->key,
+                                 .all = q->operator_,
+                                 .case_id = app_query(q, "case_id"),
+                                 .status = app_query(q, "status")};
+    struct policy_docs *docs;
+    struct json_out o;
+    struct err e;
+
+    if (!configured(app, &docs, r))
+        return;
+    policy_docs_release(docs);
+    if (!limit_of(q, &query.limit, r))
+        return;
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("results"));
+    json_out_array(&o);
+    if (!policy_keep_list(policy_kept_results(app), &query, &o, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    end(&o, r);
+}
+
+/* ---- documents ---- */
+
+static void say(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+static void document(const struct policy_doc *d, struct json_out *o)
+{
+    const struct policy_tree *t = &d->tree;
+    struct json tree;
+    struct buf json;
+    struct json_out inner;
+    struct err e;
+
+    buf_init(&json, (size_t)64 << 20);
+    json_out_init(&inner, &json);
+    policy_tree_json(t, false, &inner);
+    json_init(&tree);
+    json_out_object(o);
+    say(o, "id", d->id);
+    say(o, "title", t->title.n ? t->title : t->doc_name);
+    say(o, "version", policy_doc_version(d));
+    say(o, "hash", str_c(t->hash));
+    json_out_key(o, STR("page_count"));
+    json_out_u64(o, t->page_count);
+    json_out_key(o, STR("structure"));
+    if (json_parse(&tree, buf_str(&json), &e))
+        json_out_raw(o, json_raw(&tree, json_find(&tree, json_root(&tree), STR("structure"))));
+    else
+        json_out_null(o);
+    json_out_end(o);
+    json_release(&tree);
+    buf_release(&json);
+}
+
+static void documents(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_docs *docs;
+    struct json_out o;
+
+    (void)q;
+    if (!configured(app, &docs, r))
+        return;
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("documents"));
+    json_out_array(&o);
+    for (size_t i = 0; i < policy_docs_count(docs); i++)
+        document(policy_docs_at(docs, i), &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    end(&o, r);
+    policy_docs_release(docs);
+}
+
+static void node_text(void *app, const struct app_request *q, struct app_reply *r)
+{
+    const struct policy_doc *d;
+    const struct policy_node *n = NULL;
+    struct policy_docs *docs;
+    struct json_out o;
+
+    if (!configured(app, &docs, r))
+        return;
+    d = policy_docs_find(docs, q->parts[0]);
+    if (d)
+        n = policy_node_find(&d->tree, q->parts[1]);
+    if (!n) {
+        app_fail(
+            r, 404, "not_found", d ? "the document has no such node" : "there is no such document");
+    } else {
+        json_out_init(&o, &r->body);
+        json_out_object(&o);
+        say(&o, "document_id", d->id);
+        say(&o, "node_id", n->node_id);
+        say(&o, "title", n->title);
+        say(&o, "title_path", n->title_path);
+        json_out_key(&o, STR("start_index"));
+        json_out_u64(&o, n->start_index);
+        json_out_key(&o, STR("end_index"));
+        json_out_u64(&o, n->end_index);
+        say(&o, "summary", n->summary);
+        say(&o, "text", n->text);
+        say(&o, "hash", str_c(n->hash));
+        json_out_end(&o);
+        end(&o, r);
+    }
+    policy_docs_release(docs);
+}
+
+/* ---- rollout ---- */
+
+static void count(struct json_out *o, const char *name, uint64_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_u64(o, n);
+}
+
+static void counts(struct policy_service *s, struct json_out *o)
+{
+    struct policy_counts c;
+    char name[80];
+
+    policy_metrics_counts(policy_metrics_of(s), &c);
+    json_out_object(o);
+    for (int k = 0; k < POLICY_CONTROLLERS; k++)
+        for (int m = 0; m < POLICY_MODES; m++) {
+            uint64_t n = 0;
+
+            for (int i = 0; i < 3; i++)
+                n += c.evaluations[k][m][i];
+            (void)snprintf(name,
+                           sizeof name,
+                           "%s_%s",
+                           policy_mode_name((enum policy_mode)m),
+                           policy_controller_name((enum policy_controller)k));
+            if (n)
+                count(o, name, n);
+        }
+    count(o, "assigned_react", c.assigned[POLICY_REACT]);
+    count(o, "assigned_heuristic", c.assigned[POLICY_HEURISTIC]);
+    count(o, "fallbacks", c.fallbacks);
+    count(o, "shadow_compared", c.compared);
+    count(o, "shadow_differs", c.differed);
+    count(o, "shadow_dropped", c.dropped);
+    json_out_end(o);
+}
+
+static void rollout_show(struct policy_service *s, const struct app_request *q, struct app_reply *r)
+{
+    struct setup *setup = gateway_setup(policy_host(s)->gateway);
+    struct policy_switches now;
+    struct prompt prompt;
+    struct json_out o;
+    struct err e;
+    bool overridden;
+
+    policy_rollout_now(policy_rollout_of(s), setup->config, &now, &overridden);
+    setup_release(setup);
+    registry_in_force(policy_registry(s), &policy_built_in, q->arena, &prompt);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    policy_switches_json(&now, &o);
+    say(&o, "origin", overridden ? STR("operator") : STR("configuration"));
+    say(&o, "prompt_id", prompt.id);
+    json_out_key(&o, STR("counts"));
+    counts(s, &o);
+    json_out_key(&o, STR("discrepancies"));
+    json_out_array(&o);
+    if (q->operator_ &&
+        !policy_keep_discrepancies(policy_kept_results(s), DISCREPANCIES_SHOWN, &o, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    end(&o, r);
+}
+
+static void rollout_get(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_docs *docs;
+
+    if (!configured(app, &docs, r))
+        return;
+    policy_docs_release(docs);
+    rollout_show(app, q, r);
+}
+
+static void rollout_set(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_service *s = app;
+    struct setup *setup;
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    if (!operator_only(q, r))
+        return;
+    json_init(&doc);
+    if (app_json(q, &doc, r)) {
+        setup = gateway_setup(policy_host(s)->gateway);
+        ok = policy_rollout_set(policy_rollout_of(s), setup->config, &doc, &e);
+        setup_release(setup);
+        if (!ok)
+            fail_field(r, &e);
+        else if (policy_host(s)->gateway->records)
+            store_audit_put(policy_host(s)->gateway->store,
+                            q->key,
+                            STR("policy_rollout"),
+                            STR("policy"),
+                            str_slice(q->body, 0, 500));
+        if (ok)
+            rollout_show(s, q, r);
+    }
+    json_release(&doc);
+}
+
+/* ---- prompts ---- */
+
+static void prompts_list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct prompt *list = NULL, built_in;
+    struct json_out o;
+    struct err e;
+    size_t n;
+
+    if (!registry_list(policy_registry(app), app_query(q, "name"), q->arena, &list, &n, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("prompts"));
+    json_out_array(&o);
+    for (size_t i = 0; i < n; i++)
+        prompt_write(&list[i], false, &o);
+    json_out_end(&o);
+    json_out_key(&o, STR("built_in"));
+    json_out_array(&o);
+    prompt_built_in(&policy_built_in, q->arena, &built_in);
+    prompt_write(&built_in, false, &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    end(&o, r);
+}
+
+static bool find_prompt(struct policy_service *s, const struct app_request *q, struct prompt *out,
+                        struct app_reply *r)
+{
+    struct err e;
+
+    prompt_built_in(&policy_built_in, q->arena, out);
+    if (str_eq(out->id, q->parts[0]))
+        return true;
+    if (registry_get(policy_registry(s), q->parts[0], q->arena, out, &e))
+        return true;
+    app_fail_err(r, &e);
+    return false;
+}
+
+static void prompt_show(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct prompt p;
+    struct json_out o;
+
+    if (!find_prompt(app, q, &p, r))
+        return;
+    json_out_init(&o, &r->body);
+    prompt_write(&p, true, &o);
+    end(&o, r);
+}
+
+static void prompt_move(void *app, const struct app_request *q, struct app_reply *r)
+{
+    static const struct {
+        const char *verb;
+        enum prompt_state to;
+    } verbs[] = {
+        {"approve", PROMPT_APPROVED}, {"activate", PROMPT_ACTIVE}, {"retire", PROMPT_RETIRED}};
+    struct err e;
+
+    if (!operator_only(q, r))
+        return;
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        if (!str_eq(q->parts[1], str_c(verbs[i].verb)))
+            continue;
+        if (registry_move(policy_registry(app),
+                          q->parts[0],
+                          verbs[i].to,
+                          q->key.n ? q->key : STR("operator"),
+                          &e))
+            prompt_show(app, q, r);
+        else if (e.code == ERR_INPUT)
+            app_fail(r, 409, "conflict", "%s", e.text);
+        else
+            app_fail_err(r, &e);
+        return;
+    }
+    app_fail(r, 404, "not_found", "a prompt can be approved, activated and retired");
+}
+
+/* ---- the row ---- */
 
 static bool app_open(const struct app_host *h, void **out, struct err *e)
 {
-    (void)h;
-    (void)e;
-    *out = NULL;
+    struct policy_service *s;
+
+    if (!policy_service_open(h, &s, e))
+        return false;
+    *out = s;
     return true;
+}
+
+static void app_resume(void *app, const struct agent_row *row)
+{
+    policy_resume(app, row);
 }
 
 static void app_close(void *app)
 {
-    (void)app;
+    policy_service_close(app);
 }
 
-static const struct app_route routes[] = {{NULL, NULL, NULL}};
+static const struct app_route routes[] = {
+    {"POST", "/reason/auth-review", auth_review},
+    {"POST", "/reason/qa", qa},
+    {"GET", "/api/v1/policy/results", results},
+    {"GET", "/api/v1/policy/documents", documents},
+    {"GET", "/api/v1/policy/documents/*/nodes/*", node_text},
+    {"GET", "/api/v1/policy/rollout", rollout_get},
+    {"POST", "/api/v1/policy/rollout", rollout_set},
+    {"GET", "/api/v1/prompts", prompts_list},
+    {"GET", "/api/v1/prompts/*", prompt_show},
+    {"POST", "/api/v1/prompts/*/*", prompt_move},
+    {NULL, NULL, NULL},
+};
 
+/* Open whatever the configuration says: prompts are there for all applications. */
 const struct app app_policy = {
-    .name = "policy", .open = app_open, .close = app_close, .routes = routes};
+    .name = "policy", .open = app_open, .resume = app_resume, .close = app_close, .routes = routes};

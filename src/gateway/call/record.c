@@ -15,6 +15,8 @@
 #define DECISION_MAX ((size_t)256 << 10)
 #define ESTIMATE 4 /* bytes a token, where nobody counts */
 
+#define ROOM 1024 /* for what is written of most calls; it goes round, see base/spare.h */
+
 #define PIECE_SIZE 8192
 #define PIECE_NS 1000000000u
 
@@ -359,6 +361,7 @@ static str reply(struct call *c)
     str all;
 
     buf_init(&out, 65536);
+    buf_reserve(&out, ROOM);
     buf_add(&out, STR("{\"id\":"));
     (void)json_quote(&out, c->sum.reply_id);
     buf_add(&out, STR(",\"model\":"));
@@ -407,6 +410,7 @@ static void decide(struct call *c, str thought, struct store_call *row)
         return;
     decide_by_tags(c, &d);
     buf_init(&out, DECISION_MAX);
+    buf_reserve(&out, ROOM);
     buf_init(&tools, DECISION_MAX);
     decision_write(&out, &tools, &d);
     row->decision = arena_dup(&c->arena, buf_str(&out));
@@ -487,6 +491,7 @@ static str segments(struct call *c)
             thoughts++;
         }
     buf_init(&out, (size_t)CALL_SEGMENTS_MAX * 256);
+    buf_reserve(&out, ROOM);
     buf_add_c(&out, '[');
     for (const struct call_segment *s = r->first; s; s = s->next)
         put_segment(c, &out, s, thought, thoughts);

@@ -12,6 +12,7 @@ CREATE TABLE agent_runs (
 );
 
 CREATE INDEX agent_runs_by_status ON agent_runs (status, created_us);
+CREATE INDEX agent_runs_by_session ON agent_runs (session_id);
 
 -- state: 0 begun, its end not known; 1 done.
 CREATE TABLE agent_effects (

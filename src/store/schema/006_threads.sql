@@ -52,3 +52,9 @@ CREATE TABLE thread_writes (
     value         BLOB NOT NULL,
     PRIMARY KEY (thread_id, ns, checkpoint_id, task_id, idx)
 );
+
+CREATE INDEX threads_by_key ON threads (key_name);
+
+-- What went with an erasure.
+ALTER TABLE erasures ADD COLUMN threads BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE erasures ADD COLUMN runs BIGINT NOT NULL DEFAULT 0;

@@ -1,0 +1,201 @@
+/* What a step of an agent costs besides its model and its tool, and what many runs at once need.
+ *
+ *     agent_bench [FOLDER]              on the disk that is to be measured; /tmp if not told
+ *
+ * A run has ten steps: the model asks for a tool, which answers at once, and at the end says so.
+ * Model and tool are functions that return, so what is left is the loop: the request's body, the
+ * history, the checked arguments, the trace, and two rows in the log for each call, on disk before
+ * the run goes on. bench/agent.mjs measures the same graph in LangGraph.js and prints both.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run.h"
+#include "base/json.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define STEPS 10u
+#define STACK_SIZE ((size_t)256 << 10)
+
+struct bench {
+    struct toolbox *tools;
+    struct agent_log *log; /* NULL: in memory only */
+    const char *name;
+    unsigned runs; /* one thread each */
+    _Atomic unsigned next, failed;
+    pthread_barrier_t start;
+};
+
+struct model {
+    unsigned asked;
+};
+
+/* The first nine times a call, then the answer. */
+static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel, struct arena *a,
+                struct ask_reply *reply)
+{
+    struct model *m = ctx;
+
+    (void)q, (void)cancel;
+    *reply = (struct ask_reply){.id = STR("call"),
+                                .text = STR(""),
+                                .reasoning = STR(""),
+                                .usage = chat_usage_none,
+                                .recorded = true,
+                                .cost_usd = -1};
+    if (++m->asked == STEPS) {
+        reply->text = STR("All of it is done, and this is what came of it.");
+        return true;
+    }
+    reply->calls = arena_zero(a, 1, sizeof *reply->calls);
+    reply->call_count = 1;
+    reply->calls[0] = (struct ask_call){arena_printf(a, "call_%u", m->asked),
+                                        STR("look_up"),
+                                        arena_printf(a, "{\"place\":\"node %u\"}", m->asked)};
+    return true;
+}
+
+static bool look_up(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx, (void)c, (void)e;
+    buf_add(out, STR("{\"state\":\"ready\",\"load\":0.25}"));
+    return true;
+}
+
+static bool one_run(struct bench *b, unsigned n)
+{
+    struct model m = {0};
+    struct agent_result r;
+    struct arena a;
+    struct err e;
+    bool ok;
+
+    arena_init(&a, (size_t)64 << 20);
+    struct agent_options o = {.run = arena_printf(&a, "%s-%u", b->name, n),
+                              .app = STR("bench"),
+                              .session = STR(""),
+                              .input = STR("{}"),
+                              .model_name = STR("a-model"),
+                              .level = STR(""),
+                              .system = STR("You look things up until you know what is going on."),
+                              .user = STR("What is going on?"),
+                              .messages = STR(""),
+                              .extra = STR(""),
+                              .tools = b->tools,
+                              .ask = {ask, &m},
+                              .limits = {.tokens = -1},
+                              .log = b->log,
+                              .clock = &clock_real};
+
+    ok = agent_run(&o, &a, &r, &e) && r.end == AGENT_FINISHED && r.step_count == STEPS;
+    arena_release(&a);
+    return ok;
+}
+
+static void *work(void *arg)
+{
+    struct bench *b = arg;
+
+    (void)pthread_barrier_wait(&b->start);
+    if (!one_run(b, atomic_fetch_add(&b->next, 1)))
+        atomic_fetch_add(&b->failed, 1);
+    return NULL;
+}
+
+static double cpu_us(void)
+{
+    struct rusage u;
+
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* Of the process, at most, in MB. */
+static double peak_mb(void)
+{
+    struct rusage u;
+
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (double)u.ru_maxrss / 1024;
+}
+
+/* One line of JSON for each: bench/agent.mjs reads them. */
+static bool measure(struct bench *b, const char *name, unsigned runs)
+{
+    pthread_t *threads = base_alloc(runs * sizeof *threads);
+    double cpu, wall, steps = (double)runs * STEPS;
+    pthread_attr_t attr;
+    uint64_t began;
+
+    b->name = name;
+    b->runs = runs;
+    atomic_store(&b->next, 0);
+    (void)pthread_barrier_init(&b->start, NULL, runs + 1);
+    (void)pthread_attr_init(&attr);
+    (void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+    for (unsigned i = 0; i < runs; i++)
+        if (pthread_create(&threads[i], &attr, work, b) != 0)
+            base_die("no thread could be started");
+    cpu = cpu_us();
+    began = clock_mono_ns(&clock_real);
+    (void)pthread_barrier_wait(&b->start);
+    for (unsigned i = 0; i < runs; i++)
+        (void)pthread_join(threads[i], NULL);
+    wall = (double)(clock_mono_ns(&clock_real) - began) / 1000;
+    cpu = cpu_us() - cpu;
+    (void)pthread_barrier_destroy(&b->start);
+    (void)pthread_attr_destroy(&attr);
+    free(threads);
+    printf("{\"name\":\"%s\",\"runs\":%u,\"step_us\":%.2f,\"step_cpu_us\":%.2f,\"peak_mb\":%.1f}\n",
+           name,
+           runs,
+           wall / steps,
+           cpu / steps,
+           peak_mb());
+    return atomic_load(&b->failed) == 0;
+}
+
+static bool add_tool(struct toolbox *t, struct err *e)
+{
+    return toolbox_add(
+        t,
+        &(struct tool){.name = STR("look_up"),
+                       .description = STR("What a place is like right now."),
+                       .schema = STR("{\"type\":\"object\",\"properties\":{\"place\":{\"type\":"
+                                     "\"string\"}},\"required\":[\"place\"]}"),
+                       .flags = TOOL_PURE,
+                       .run = look_up},
+        e);
+}
+
+int main(int argc, char **argv)
+{
+    char dir[256], url[300], command[300];
+    struct bench b = {0};
+    struct err e;
+    bool ok;
+
+    (void)snprintf(dir, sizeof dir, "%s/agent_bench.XXXXXX", argc > 1 ? argv[1] : "/tmp");
+    if (!mkdtemp(dir)) {
+        perror(dir);
+        return 1;
+    }
+    b.tools = toolbox_new(&clock_real);
+    (void)snprintf(url, sizeof url, "sqlite:%s/r.db", dir);
+    if (!add_tool(b.tools, &e) || !agent_log_open(str_c(url), &b.log, &e)) {
+        fprintf(stderr, "%s\n", e.text);
+        return 1;
+    }
+    /* the largest last: the peak is of the whole process */
+    ok = measure(&b, "warm", 8) && measure(&b, "durable-1", 1) && measure(&b, "durable-64", 64) &&
+         measure(&b, "durable-1000", 1000);
+    agent_log_close(b.log);
+    b.log = NULL;
+    ok = ok && measure(&b, "memory-1", 1) && measure(&b, "memory-1000", 1000);
+    toolbox_free(b.tools);
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command) == 0 && ok ? 0 : 1;
+}

@@ -1,0 +1,90 @@
+/* thread_group.c - puts that wait for the disk together.
+ *
+ * Who finds nobody at it takes all that wait, puts them in one durable transaction and wakes their
+ * owners; while it does, the next ones gather. If one is refused each is tried alone, so that it
+ * fails alone.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/thread_in.h"
+
+#define TOGETHER_MAX 64
+
+static bool put_list(struct db *db, const struct thread_job *list, struct err *e)
+{
+    bool ok = true;
+
+    if (!db_begin(db, true, e))
+        return false;
+    for (const struct thread_job *j = list; ok && j; j = j->next)
+        ok = j->put(db, j->who, j->tuple, e);
+    return thread_end(db, ok, e);
+}
+
+static void put_batch(struct threads *t, struct thread_job *list)
+{
+    struct err e = {0};
+    bool ok, alone;
+
+    pthread_mutex_lock(&t->lock);
+    ok = put_list(t->writer, list, &e);
+    alone = !ok && list->next;
+    for (struct thread_job *j = list; j; j = j->next) {
+        struct thread_job one = *j;
+
+        one.next = NULL;
+        j->err = e;
+        j->ok = alone ? put_list(t->writer, &one, &j->err) : ok;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Under the queue's lock. */
+static struct thread_job *take(struct threads *t)
+{
+    struct thread_job *list = t->first, *j = list;
+
+    for (size_t n = 1; j->next && n < TOGETHER_MAX; n++)
+        j = j->next;
+    t->first = j->next;
+    if (!t->first)
+        t->last = NULL;
+    j->next = NULL;
+    return list;
+}
+
+static void lead(struct threads *t, const struct thread_job *own)
+{
+    t->led = true;
+    while (!own->over) {
+        struct thread_job *list = take(t), *next;
+
+        pthread_mutex_unlock(&t->queue_lock);
+        put_batch(t, list);
+        pthread_mutex_lock(&t->queue_lock);
+        for (struct thread_job *j = list; j; j = next) {
+            next = j->next;
+            j->over = true; /* from when the lock is free it is its owner's */
+        }
+    }
+    t->led = false;
+    pthread_cond_broadcast(&t->queued);
+}
+
+bool thread_put_together(struct threads *t, struct thread_job *j, struct err *e)
+{
+    pthread_mutex_lock(&t->queue_lock);
+    if (t->last)
+        t->last->next = j;
+    else
+        t->first = j;
+    t->last = j;
+    while (!j->over && t->led)
+        pthread_cond_wait(&t->queued, &t->queue_lock);
+    if (!j->over)
+        lead(t, j);
+    pthread_mutex_unlock(&t->queue_lock);
+    if (!j->ok)
+        *e = j->err;
+    return j->ok;
+}

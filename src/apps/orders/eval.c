@@ -1,0 +1,206 @@
+/* eval.c - a file of utterances, each taken and scored.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/score.h"
+
+#include "base/rand.h"
+
+#define ARENA_MAX ((size_t)1 << 30)
+
+/* ---- a line ---- */
+
+struct line {
+    const struct menu *menu;
+    struct json doc;
+    struct arena *arena;
+    struct eval_case *out;
+    struct err *e;
+};
+
+static str text_at(struct line *l, const struct json_node *v, const char *key)
+{
+    str s;
+
+    return json_text(&l->doc, json_find(&l->doc, v, str_c(key)), l->arena, &s)
+               ? arena_dup(l->arena, s)
+               : STR("");
+}
+
+static bool read_modifiers(struct line *l, const struct json_node *v, const struct menu_item *item,
+                           struct order_line *out)
+{
+    const struct json_node *list = json_find(&l->doc, v, STR("modifiers")), *m;
+
+    out->modifiers =
+        arena_zero(l->arena, (list ? json_count(&l->doc, list) : 0) + 1, sizeof *out->modifiers);
+    for (m = json_first(&l->doc, list); m; m = json_next(&l->doc, list, m)) {
+        const struct menu_modifier *found;
+        str name;
+
+        if (!json_text(&l->doc, m, l->arena, &name) || !(found = menu_modifier(item, name)))
+            return err_set(
+                l->e, ERR_INPUT, "expected: " STR_FMT " has no such modifier", STR_ARG(item->name));
+        out->modifiers[out->modifier_count++] = *found;
+    }
+    return true;
+}
+
+static bool read_expected(struct line *l, const struct json_node *v)
+{
+    const struct menu_item *item = menu_find(l->menu, text_at(l, v, "item_id"));
+    struct order_line line = {.quantity = 1, .cents = MENU_NO_PRICE};
+    const struct json_node *quantity = json_find(&l->doc, v, STR("quantity"));
+    str size = text_at(l, v, "size");
+
+    if (!item)
+        return err_set(l->e, ERR_INPUT, "expected: an item_id is not on the menu");
+    if (quantity && (!json_i64(&l->doc, quantity, &line.quantity) || line.quantity < 1))
+        return err_set(l->e, ERR_INPUT, "expected: a quantity is a whole number from 1");
+    line.item_id = item->id;
+    line.name = item->name;
+    line.category = item->category;
+    line.size = size.n ? size : item->default_size;
+    if (!menu_size(item, line.size))
+        return err_set(
+            l->e, ERR_INPUT, "expected: " STR_FMT " has no such size", STR_ARG(item->name));
+    return read_modifiers(l, v, item, &line) &&
+           (order_add(&l->out->expected, &line) ||
+            err_set(l->e, ERR_INPUT, "expected: too many lines"));
+}
+
+static bool read_turns(struct line *l, const struct json_node *root)
+{
+    const struct json_node *list = json_find(&l->doc, root, STR("turns")), *t;
+    str one = text_at(l, root, "utterance");
+
+    if (one.n)
+        l->out->turns[l->out->turn_count++] = one;
+    for (t = json_first(&l->doc, list); t; t = json_next(&l->doc, list, t)) {
+        str text;
+
+        if (l->out->turn_count == EVAL_TURNS_MAX || !json_text(&l->doc, t, l->arena, &text))
+            return err_set(l->e, ERR_INPUT, "turns: at most %d texts", EVAL_TURNS_MAX);
+        l->out->turns[l->out->turn_count++] = arena_dup(l->arena, text);
+    }
+    return l->out->turn_count > 0 ||
+           err_set(l->e, ERR_INPUT, "turns: a list of what the customer says");
+}
+
+static bool read_case(struct line *l)
+{
+    const struct json_node *root = json_root(&l->doc), *list, *v;
+
+    if (root->kind != JSON_OBJECT)
+        return err_set(l->e, ERR_INPUT, "must be a JSON object");
+    l->out->id = text_at(l, root, "id");
+    l->out->category = text_at(l, root, "category");
+    list = json_find(&l->doc, root, STR("expected"));
+    if (!list || list->kind != JSON_ARRAY)
+        return err_set(l->e, ERR_INPUT, "expected: a list of items");
+    for (v = json_first(&l->doc, list); v; v = json_next(&l->doc, list, v))
+        if (!read_expected(l, v))
+            return false;
+    return read_turns(l, root);
+}
+
+bool eval_case_read(const struct menu *m, str text, struct arena *a, struct eval_case *out,
+                    struct err *e)
+{
+    struct line l = {.menu = m, .arena = a, .out = out, .e = e};
+    bool ok;
+
+    *out = (struct eval_case){.id = STR(""), .category = STR("")};
+    order_init(&out->expected, STR(""), a);
+    json_init(&l.doc);
+    ok = json_parse(&l.doc, text, e) && read_case(&l);
+    json_release(&l.doc);
+    return ok;
+}
+
+/* ---- taking them ---- */
+
+static bool take(struct orders *o, const struct eval_case *c, struct arena *a,
+                 struct orders_turn *turn, struct eval_result *r, struct err *e)
+{
+    struct thread_asker who = orders_asker(o, STR(""), true);
+    uint64_t chance;
+    str thread;
+    bool ok = true;
+
+    rand_os(&chance, sizeof chance);
+    thread = arena_printf(a,
+                          "eval-" STR_FMT "-%016llx",
+                          STR_ARG(str_slice(c->id, 0, 64)),
+                          (unsigned long long)chance);
+    r->failed = STR("");
+    for (size_t i = 0; ok && !r->failed.n && i < c->turn_count; i++) {
+        ok = orders_say(o, &who, thread, c->turns[i], NULL, a, turn, e);
+        if (ok && turn->end == ORDERS_FAILED)
+            r->failed = turn->why.n ? turn->why : STR("the model could not be asked");
+    }
+    return orders_forget(o, &who, thread, e) && ok;
+}
+
+static bool score_case(struct orders *o, const struct eval_case *c, const struct orders_state *s,
+                       struct score *out, struct err *e)
+{
+    out->order = score_order(&c->expected, &s->order);
+    return score_protocol(s->messages, c->expected.count > 0, &out->protocol, e) &&
+           score_real(orders_menu(o), s->messages, &s->order, &out->real, e);
+}
+
+static bool one_case(struct orders *o, str line, struct eval_result *r, struct eval *sums,
+                     struct arena *a, struct err *e)
+{
+    struct eval_case *c = arena_zero(a, 1, sizeof *c);
+    struct orders_turn *turn = arena_zero(a, 1, sizeof *turn);
+
+    *r = (struct eval_result){.of = c, .failed = STR("")};
+    if (!eval_case_read(orders_menu(o), line, a, c, e) || !take(o, c, a, turn, r, e))
+        return false;
+    r->got = &turn->state.order;
+    if (!r->failed.n && !score_case(o, c, &turn->state, &r->score, e))
+        return false;
+    sums->cases++;
+    sums->failed += r->failed.n > 0;
+    sums->mean.order += r->score.order;
+    sums->mean.protocol += r->score.protocol;
+    sums->mean.real += r->score.real;
+    return true;
+}
+
+bool eval_run(struct orders *o, str text, const char *path,
+              void (*on_case)(void *ctx, const struct eval_result *r), void *ctx, struct eval *out,
+              struct err *e)
+{
+    size_t number = 0;
+    struct arena a;
+    bool ok = true;
+
+    *out = (struct eval){.cases = 0};
+    arena_init(&a, ARENA_MAX);
+    while (ok && text.n > 0) {
+        size_t end = str_find(text, STR("\n"));
+        str line = str_trim(str_slice(text, 0, end));
+        struct eval_result r;
+
+        number++;
+        text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
+        if (line.n == 0)
+            continue;
+        arena_reset(&a);
+        ok = one_case(o, line, &r, out, &a, e) || err_prefix(e, "%s:%zu: ", path, number);
+        if (ok && on_case)
+            on_case(ctx, &r);
+    }
+    arena_release(&a);
+    if (ok && out->cases == 0)
+        return err_set(e, ERR_INPUT, "%s: has no utterances", path);
+    if (ok) {
+        out->mean.order /= (double)out->cases;
+        out->mean.protocol /= (double)out->cases;
+        out->mean.real /= (double)out->cases;
+    }
+    return ok;
+}

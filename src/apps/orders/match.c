@@ -1,0 +1,245 @@
+/* match.c - names as people say them: which are the same, and which are near.
+ *
+ * A name is brought into one spelling: small letters without accents, words with one space between
+ * them, each in the singular, no article in front. What is near is told by words that both have,
+ * and, where there are none, by pairs of letters that both have.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/menu.h"
+
+#include "base/utf8.h"
+
+#define LETTERS 40  /* a-z, 0-9, the end of a word, other */
+#define NEAR_MIN 45 /* of 100: a name that shares fewer letters is another one */
+#define SPOKEN_SIZE (MENU_SPOKEN_MAX + 8)
+
+/* The letter without its accent for U+00C0 to U+017F; 0 for what is no letter. */
+static char plain_letter(uint32_t c)
+{
+    static const char latin1[] =
+        "aaaaaaaceeeeiiiidnooooo\0ouuuuytsaaaaaaaceeeeiiiidnooooo\0ouuuuyty";
+    static const char extended[] =
+        "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll"
+        "lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
+
+    if (c >= 0xC0 && c <= 0xFF)
+        return latin1[c - 0xC0];
+    if (c >= 0x100 && c <= 0x17F)
+        return extended[c - 0x100];
+    return 0;
+}
+
+struct spelling {
+    char p[SPOKEN_SIZE];
+    size_t n, word; /* word: where the last one begins */
+};
+
+static bool ends(const struct spelling *s, const char *end)
+{
+    size_t n = strlen(end);
+
+    return s->n - s->word > n && memcmp(s->p + s->n - n, end, n) == 0;
+}
+
+/* One rule for both sides is enough: what it makes of a word need not be one. "cookie", "cookies"
+ * and "cooky" come to the same. */
+static void singular(struct spelling *s)
+{
+    if (ends(s, "ches") || ends(s, "shes") || ends(s, "xes") || ends(s, "sses") || ends(s, "oes"))
+        s->n -= 2;
+    else if (ends(s, "s") && !ends(s, "ss") && s->n - s->word > 3)
+        s->n--;
+    if (ends(s, "ie") && s->n - s->word > 3) {
+        s->n -= 2;
+        s->p[s->n++] = 'y';
+    }
+}
+
+static bool is_word(const struct spelling *s, const char *word)
+{
+    size_t n = strlen(word);
+
+    return s->n - s->word == n && memcmp(s->p + s->word, word, n) == 0;
+}
+
+/* A word is over: in the singular, and without it if it is an article in front. */
+static void end_word(struct spelling *s)
+{
+    if (s->n == s->word)
+        return;
+    singular(s);
+    if (s->word == 0 && (is_word(s, "a") || is_word(s, "an") || is_word(s, "the")))
+        s->n = 0;
+    else if (s->n < MENU_SPOKEN_MAX)
+        s->p[s->n++] = ' ';
+    s->word = s->n;
+}
+
+/* Letters of other scripts stay as they are. */
+static bool is_other(uint32_t c)
+{
+    return c >= 0x180 && !(c >= 0x2000 && c <= 0x2BFF) && !(c >= 0x3000 && c <= 0x303F);
+}
+
+static str spell(struct spelling *s, str name)
+{
+    s->n = s->word = 0;
+    name = utf8_cut_size(name, MENU_SPOKEN_MAX);
+    for (size_t at = 0, size; at < name.n; at += size) {
+        uint32_t c = ' ';
+        char plain;
+
+        size = utf8_decode(str_slice(name, at, name.n), &c);
+        size = size ? size : 1;
+        plain = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c < 0x80 ? (char)c : plain_letter(c);
+        if (c == '\'' || c == 0x2019)
+            continue; /* Joe's is Joes */
+        if (s->n + size > MENU_SPOKEN_MAX)
+            break;
+        if (is_other(c)) {
+            memcpy(s->p + s->n, name.p + at, size);
+            s->n += size;
+        } else if ((plain >= 'a' && plain <= 'z') || (plain >= '0' && plain <= '9')) {
+            s->p[s->n++] = plain;
+        } else {
+            end_word(s);
+        }
+    }
+    end_word(s);
+    return str_trim((str){s->p, s->n});
+}
+
+str menu_spoken(struct arena *a, str name)
+{
+    struct spelling s;
+
+    return arena_dup(a, spell(&s, name));
+}
+
+bool menu_same(str a, str b)
+{
+    struct spelling x, y;
+
+    return str_eq(spell(&x, a), spell(&y, b));
+}
+
+size_t menu_named(const struct menu *m, str name, const struct menu_item **out, size_t max)
+{
+    struct spelling s;
+    str spoken = spell(&s, name);
+    size_t n = 0;
+
+    for (size_t i = 0; spoken.n && i < m->count && n < max; i++)
+        if (str_eq(m->items[i].spoken, spoken))
+            out[n++] = &m->items[i];
+    return n;
+}
+
+/* ---- what is near ---- */
+
+static str next_word(str *rest)
+{
+    size_t space = str_find(*rest, STR(" "));
+    str word = str_slice(*rest, 0, space);
+
+    *rest = space == STR_NONE ? STR("") : str_slice(*rest, space + 1, rest->n);
+    return word;
+}
+
+static size_t words_in(str s)
+{
+    size_t n = 0;
+
+    while (s.n) {
+        next_word(&s);
+        n++;
+    }
+    return n;
+}
+
+static size_t common_words(str a, str b)
+{
+    size_t n = 0;
+
+    while (a.n) {
+        str word = next_word(&a), rest = b;
+        bool there = false;
+
+        while (rest.n && !there)
+            there = str_eq(next_word(&rest), word);
+        n += there;
+    }
+    return n;
+}
+
+static unsigned letter(char c)
+{
+    if (c >= 'a' && c <= 'z')
+        return (unsigned)(c - 'a');
+    if (c >= '0' && c <= '9')
+        return (unsigned)(26 + c - '0');
+    return c == ' ' ? 36 : 37;
+}
+
+/* Of 100: pairs of letters that both have, twice, by all that they have (Dice). */
+static unsigned near_by_letters(str a, str b)
+{
+    uint8_t count[LETTERS][LETTERS] = {{0}};
+    unsigned same = 0, all = 0;
+
+    for (size_t i = 1; i < a.n; i++, all++)
+        if (count[letter(a.p[i - 1])][letter(a.p[i])] < UINT8_MAX)
+            count[letter(a.p[i - 1])][letter(a.p[i])]++;
+    for (size_t i = 1; i < b.n; i++, all++)
+        if (count[letter(b.p[i - 1])][letter(b.p[i])] > 0) {
+            count[letter(b.p[i - 1])][letter(b.p[i])]--;
+            same++;
+        }
+    return all ? 200 * same / all : 0;
+}
+
+/* 0: not at all. */
+static unsigned nearness(str asked, str has)
+{
+    size_t common = common_words(asked, has);
+    unsigned letters = near_by_letters(asked, has);
+    unsigned score = 0;
+
+    if (str_find(has, asked) != STR_NONE || str_find(asked, has) != STR_NONE)
+        score = 2000;
+    if (common)
+        score += (unsigned)(2000 * common / (words_in(asked) + words_in(has)));
+    return score || letters >= NEAR_MIN ? score + letters : 0;
+}
+
+size_t menu_suggest(const struct menu *m, str name, const struct menu_item *out[MENU_SUGGEST_MAX])
+{
+    unsigned best[MENU_SUGGEST_MAX] = {0};
+    struct spelling s;
+    str asked = spell(&s, name);
+    size_t n = 0;
+
+    for (size_t i = 0; asked.n > 1 && i < m->count; i++) {
+        unsigned score = nearness(asked, m->items[i].spoken);
+        size_t at = n;
+        bool again = false;
+
+        for (size_t k = 0; k < n; k++)
+            again |= str_eq(out[k]->spoken, m->items[i].spoken);
+        if (!score || again)
+            continue;
+        while (at > 0 && best[at - 1] < score)
+            at--;
+        if (at == MENU_SUGGEST_MAX)
+            continue;
+        n += n < MENU_SUGGEST_MAX;
+        for (size_t k = n - 1; k > at; k--) {
+            best[k] = best[k - 1];
+            out[k] = out[k - 1];
+        }
+        best[at] = score;
+        out[at] = &m->items[i];
+    }
+    return n;
+}

@@ -1,0 +1,326 @@
+/* menu.c - see menu.h: the file into rows.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/menu.h"
+
+#include "base/embed.h"
+#include "base/file.h"
+#include "base/schema.h"
+
+#define ARENA_MAX ((size_t)64 << 20)
+#define ITEMS_MAX 2000
+
+str menu_schema(void)
+{
+    return (str){orders_files[0].bytes, orders_files[0].size};
+}
+
+struct reading {
+    struct menu *m;
+    struct json doc;
+    const char *path;
+    struct err *e;
+};
+
+static bool wrong(struct reading *r, size_t item, const char *member, const char *what, str value)
+{
+    return err_set(r->e,
+                   ERR_INPUT,
+                   "%s: /items/%zu/%s: %s \"" STR_FMT "\"",
+                   r->path,
+                   item,
+                   member,
+                   what,
+                   STR_ARG(str_slice(value, 0, 80)));
+}
+
+/* A text, or a number as it is written; "" if it is not there. */
+static str text_at(struct reading *r, const struct json_node *v, const char *key)
+{
+    const struct json_node *found = json_find(&r->doc, v, str_c(key));
+    str s = STR("");
+
+    if (found && found->kind == JSON_NUMBER)
+        return arena_dup(&r->m->arena, json_raw(&r->doc, found));
+    return json_text(&r->doc, found, &r->m->arena, &s) ? arena_dup(&r->m->arena, s) : STR("");
+}
+
+static int64_t cents_of(struct reading *r, const struct json_node *v, int64_t otherwise)
+{
+    double price;
+
+    return v && json_double(&r->doc, v, &price) ? (int64_t)(price * 100 + 0.5) : otherwise;
+}
+
+static struct menu_size read_size(struct reading *r, const struct json_node *item,
+                                  const struct json_node *v)
+{
+    struct menu_size s = {STR(""), MENU_NO_PRICE};
+    const struct json_node *prices = json_find(&r->doc, item, STR("prices"));
+
+    if (v->kind == JSON_OBJECT)
+        s.name = text_at(r, v, "name");
+    else if (json_text(&r->doc, v, &r->m->arena, &s.name))
+        s.name = arena_dup(&r->m->arena, s.name);
+    s.cents = cents_of(r, json_find(&r->doc, item, STR("price")), s.cents);
+    s.cents = cents_of(r, json_find(&r->doc, prices, s.name), s.cents);
+    if (v->kind == JSON_OBJECT)
+        s.cents = cents_of(r, json_find(&r->doc, v, STR("price")), s.cents);
+    return s;
+}
+
+static void read_sizes(struct reading *r, const struct json_node *v, struct menu_item *item)
+{
+    const struct json_node *list = json_find(&r->doc, v, STR("sizes")), *s;
+
+    item->sizes = arena_zero(&r->m->arena, json_count(&r->doc, list) + 1, sizeof *item->sizes);
+    for (s = json_first(&r->doc, list); s; s = json_next(&r->doc, list, s))
+        item->sizes[item->size_count++] = read_size(r, v, s);
+}
+
+static void read_modifiers(struct reading *r, const struct json_node *v, struct menu_item *item)
+{
+    const struct json_node *list = json_find(&r->doc, v, STR("available_modifiers")), *m;
+
+    if (!list)
+        return;
+    item->modifiers =
+        arena_zero(&r->m->arena, json_count(&r->doc, list) + 1, sizeof *item->modifiers);
+    for (m = json_first(&r->doc, list); m; m = json_next(&r->doc, list, m))
+        item->modifiers[item->modifier_count++] =
+            (struct menu_modifier){text_at(r, m, "modifier_id"),
+                                   text_at(r, m, "name"),
+                                   cents_of(r, json_find(&r->doc, m, STR("price")), 0)};
+}
+
+static bool read_item(struct reading *r, const struct json_node *v)
+{
+    struct menu *m = r->m;
+    size_t at = m->count;
+    struct menu_item *item = &m->items[m->count++];
+
+    item->id = text_at(r, v, "item_id");
+    item->name = str_trim(text_at(r, v, "name"));
+    item->category = str_trim(text_at(r, v, "category_name"));
+    item->spoken = menu_spoken(&m->arena, item->name);
+    item->default_size = text_at(r, v, "default_size");
+    read_sizes(r, v, item);
+    read_modifiers(r, v, item);
+    if (item->default_size.n == 0)
+        item->default_size = item->sizes[0].name;
+    else if (!menu_size(item, item->default_size))
+        return wrong(r, at, "default_size", "is none of the sizes:", item->default_size);
+    if (map_find(&m->by_id, item->id))
+        return wrong(r, at, "item_id", "is there twice:", item->id);
+    return map_set(&m->by_id, item->id, MAP_PTR(item), r->e);
+}
+
+static void read_place(struct reading *r)
+{
+    const struct json_node *place = json_find(&r->doc, json_root(&r->doc), STR("location"));
+    static const char *const more[] = {"city", "state", "zip"};
+    str all;
+
+    r->m->location = text_at(r, place, "name");
+    all = text_at(r, place, "address");
+    for (size_t i = 0; i < COUNT_OF(more); i++) {
+        str part = text_at(r, place, more[i]);
+
+        if (part.n)
+            all = arena_join(&r->m->arena, all, all.n ? STR(", ") : STR(""), part);
+    }
+    r->m->address = all;
+    if (r->m->location.n == 0)
+        r->m->location = r->m->name;
+}
+
+static bool checked(struct reading *r)
+{
+    struct schema *s = schema_new();
+    bool ok = schema_compile(s, menu_schema(), r->e) &&
+              schema_check(s, &r->doc, json_root(&r->doc), r->e);
+
+    schema_free(s);
+    return ok || err_prefix(r->e, "%s: ", r->path);
+}
+
+static bool read_all(struct reading *r)
+{
+    const struct json_node *root, *items, *i;
+    struct menu *m = r->m;
+
+    if (!json_parse(&r->doc, m->text, r->e))
+        return err_prefix(r->e, "%s: ", r->path);
+    if (!checked(r))
+        return false;
+    root = json_root(&r->doc);
+    m->id = text_at(r, root, "menu_id");
+    m->name = text_at(r, root, "menu_name");
+    m->version = text_at(r, root, "menu_version");
+    read_place(r);
+    items = json_find(&r->doc, root, STR("items"));
+    m->items = arena_zero(&m->arena, json_count(&r->doc, items) + 1, sizeof *m->items);
+    for (i = json_first(&r->doc, items); i; i = json_next(&r->doc, items, i))
+        if (!read_item(r, i))
+            return false;
+    return true;
+}
+
+bool menu_parse(str text, const char *path, struct menu **out, struct err *e)
+{
+    struct menu *m = base_alloc(sizeof *m);
+    struct reading r = {.m = m, .path = path, .e = e};
+    uint8_t digest[SHA256_SIZE];
+    bool ok;
+
+    memset(m, 0, sizeof *m);
+    arena_init(&m->arena, ARENA_MAX);
+    map_init(&m->by_id, NULL, ITEMS_MAX);
+    json_init(&r.doc);
+    if (text.n > MENU_FILE_MAX) {
+        ok = err_set(e, ERR_LIMIT, "%s: larger than %zu bytes", path, MENU_FILE_MAX);
+    } else {
+        m->text = arena_dup(&m->arena, text);
+        sha256_of(text, digest);
+        (void)sha256_hex(digest, m->sha256);
+        ok = read_all(&r);
+    }
+    json_release(&r.doc);
+    if (ok)
+        *out = m;
+    else
+        menu_free(m);
+    return ok;
+}
+
+bool menu_load(const char *path, struct menu **out, struct err *e)
+{
+    struct arena a;
+    str text;
+    bool ok;
+
+    arena_init(&a, 2 * MENU_FILE_MAX + 65536);
+    ok = file_read(&a, path, MENU_FILE_MAX, &text, e) && menu_parse(text, path, out, e);
+    arena_release(&a);
+    return ok;
+}
+
+void menu_free(struct menu *m)
+{
+    if (!m)
+        return;
+    map_release(&m->by_id);
+    arena_release(&m->arena);
+    free(m);
+}
+
+/* ---- in parts ---- */
+
+const struct menu_item *menu_find(const struct menu *m, str id)
+{
+    struct map_entry *found = map_find(&m->by_id, id);
+
+    return found ? found->value.ptr : NULL;
+}
+
+const struct menu_size *menu_size(const struct menu_item *item, str name)
+{
+    for (size_t i = 0; i < item->size_count; i++)
+        if (menu_same(item->sizes[i].name, name))
+            return &item->sizes[i];
+    return NULL;
+}
+
+const struct menu_modifier *menu_modifier(const struct menu_item *item, str name_or_id)
+{
+    for (size_t i = 0; i < item->modifier_count; i++)
+        if (str_eq(item->modifiers[i].id, name_or_id))
+            return &item->modifiers[i];
+    for (size_t i = 0; i < item->modifier_count; i++)
+        if (menu_same(item->modifiers[i].name, name_or_id))
+            return &item->modifiers[i];
+    return NULL;
+}
+
+/* ---- in words ---- */
+
+void menu_price_write(struct json_out *o, int64_t cents)
+{
+    char text[40];
+    int n;
+
+    if (cents < 0) {
+        json_out_null(o);
+        return;
+    }
+    n = snprintf(text, sizeof text, "%lld.%02lld", (long long)cents / 100, (long long)cents % 100);
+    json_out_raw(o, (str){text, (size_t)n});
+}
+
+static void write_modifiers(struct json_out *o, const struct menu_item *item)
+{
+    json_out_key(o, STR("available_modifiers"));
+    json_out_array(o);
+    for (size_t i = 0; i < item->modifier_count; i++) {
+        json_out_object(o);
+        json_out_key(o, STR("modifier_id"));
+        json_out_str(o, item->modifiers[i].id);
+        json_out_key(o, STR("name"));
+        json_out_str(o, item->modifiers[i].name);
+        if (item->modifiers[i].cents > 0) {
+            json_out_key(o, STR("price"));
+            menu_price_write(o, item->modifiers[i].cents);
+        }
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+void menu_item_write(struct json_out *o, const struct menu_item *item)
+{
+    json_out_object(o);
+    json_out_key(o, STR("item_id"));
+    json_out_str(o, item->id);
+    json_out_key(o, STR("name"));
+    json_out_str(o, item->name);
+    json_out_key(o, STR("category_name"));
+    json_out_str(o, item->category);
+    json_out_key(o, STR("sizes"));
+    json_out_array(o);
+    for (size_t i = 0; i < item->size_count; i++)
+        json_out_str(o, item->sizes[i].name);
+    json_out_end(o);
+    json_out_key(o, STR("default_size"));
+    json_out_str(o, item->default_size);
+    json_out_key(o, STR("prices"));
+    json_out_object(o);
+    for (size_t i = 0; i < item->size_count; i++) {
+        json_out_key(o, item->sizes[i].name);
+        menu_price_write(o, item->sizes[i].cents);
+    }
+    json_out_end(o);
+    write_modifiers(o, item);
+    json_out_end(o);
+}
+
+void menu_names_write(struct buf *out, const struct menu *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        bool first = true;
+
+        for (size_t k = 0; first && k < i; k++)
+            first = !str_eq(m->items[k].category, m->items[i].category);
+        if (!first)
+            continue;
+        buf_add(out, out->n ? STR("\n") : STR(""));
+        buf_add(out, m->items[i].category);
+        buf_add(out, STR(": "));
+        for (size_t k = i; k < m->count; k++) {
+            if (!str_eq(m->items[k].category, m->items[i].category))
+                continue;
+            buf_add(out, k > i ? STR(", ") : STR(""));
+            buf_add(out, m->items[k].name);
+        }
+    }
+}

@@ -1,0 +1,468 @@
+/* nodes.c - the steps of a turn, each from one checkpoint to the next.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/orders_in.h"
+
+#include "apps/orders/veil.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "chat/decision.h"
+
+#define VALUES_MAX ((size_t)32 << 20)
+#define RESULT_MAX ((size_t)1 << 20)
+
+/* An update on its way: the values of one checkpoint. */
+struct update {
+    struct buf json;
+    struct json_out o;
+};
+
+static void update_begin(struct update *u)
+{
+    buf_init(&u->json, VALUES_MAX);
+    json_out_init(&u->o, &u->json);
+    json_out_object(&u->o);
+}
+
+static bool update_end(struct turn *t, struct update *u, enum orders_node node, struct err *e)
+{
+    struct arena *next = t->arena == &t->steps[0] ? &t->steps[1] : &t->steps[0];
+    struct state_step step = {.node = node};
+    bool ok;
+
+    json_out_end(&u->o);
+    step.values = buf_str(&u->json);
+    t->who.now_us = clock_wall_ms(t->o->host.clock) * 1000;
+    arena_reset(next);
+    ok = json_out_ok(&u->o, e) && state_put(t->o->host.threads, &t->who, t->s, &step, next, e);
+    buf_release(&u->json);
+    t->arena = next;
+    if (ok && t->watch && t->watch->on_step)
+        t->watch->on_step(t->watch->ctx, node);
+    return ok;
+}
+
+/* Without what must not be kept. */
+static str masked(struct turn *t, str text)
+{
+    struct buf out;
+
+    buf_init(&out, 4 * text.n + 65536);
+    if (t->setup->mask && mask_text(t->setup->mask, text, &out, NULL))
+        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(t->arena, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+/* Ids count the messages, so that the same message has the same one whenever it is written. */
+static void message_begin(struct update *u, size_t number, const char *role)
+{
+    char id[32];
+
+    (void)snprintf(id, sizeof id, "m%zu", number);
+    json_out_object(&u->o);
+    json_out_key(&u->o, STR("id"));
+    json_out_str(&u->o, str_c(id));
+    json_out_key(&u->o, STR("role"));
+    json_out_str(&u->o, str_c(role));
+}
+
+/* ---- input ---- */
+
+static bool put_menu(struct turn *t, struct update *u, struct err *e)
+{
+    struct buf ref;
+    bool ok;
+
+    buf_init(&ref, 65536);
+    ok = state_menu_put(t->o->host.threads, t->who.now_us, t->menu, &ref, e);
+    json_out_key(&u->o, STR("menu"));
+    json_out_raw(&u->o, ok ? buf_str(&ref) : STR("{}"));
+    buf_release(&ref);
+    return ok;
+}
+
+bool node_input(struct turn *t, str text, struct err *e)
+{
+    bool fresh = t->s->head.n == 0;
+    struct update u;
+    struct facts f;
+
+    if (!graph_facts(t->s, t->arena, &f, e))
+        return false;
+    facts_release(&f);
+    if (f.messages >= ORDERS_MESSAGES_MAX)
+        return err_set(
+            e, ERR_LIMIT, "the conversation has %zu messages: begin another thread", f.messages);
+    update_begin(&u);
+    if (fresh && !put_menu(t, &u, e)) {
+        buf_release(&u.json);
+        return false;
+    }
+    if (fresh) {
+        json_out_key(&u.o, STR("current_order"));
+        order_write(&u.o, &t->s->order, true);
+        json_out_key(&u.o, STR("reasoning"));
+        json_out_array(&u.o);
+        json_out_end(&u.o);
+    }
+    json_out_key(&u.o, STR("messages"));
+    json_out_array(&u.o);
+    message_begin(&u, f.messages + 1, "user");
+    json_out_key(&u.o, STR("content"));
+    json_out_str(&u.o, masked(t, text));
+    json_out_end(&u.o);
+    json_out_end(&u.o);
+    return update_end(t, &u, NODE_INPUT, e);
+}
+
+/* ---- orchestrator ---- */
+
+/* A message as a provider takes it: without what only we have in it. */
+static void request_message(struct json_out *o, const struct json *doc, const struct json_node *m)
+{
+    static const char *const members[] = {"role", "content", "tool_calls", "tool_call_id"};
+
+    json_out_object(o);
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const struct json_node *v = json_find(doc, m, str_c(members[i]));
+
+        if (!v)
+            continue;
+        json_out_key(o, str_c(members[i]));
+        json_out_raw(o, json_raw(doc, v));
+    }
+    json_out_end(o);
+}
+
+static void write_prompt(struct turn *t, struct json_out *o)
+{
+    struct orders_fill fill = {t->menu, &t->s->order};
+    struct prompt p;
+    struct buf system;
+    str text = t->o->prompt;
+
+    registry_in_force(t->o->registry, &orders_built_in, t->arena, &p);
+    t->prompt_id = text.n ? STR("orders@tried") : p.id;
+    if (text.n == 0)
+        text = prompt_text(&p, &orders_built_in, "system_prompt", t->arena);
+    buf_init(&system, VALUES_MAX);
+    orders_prompt(text, &fill, &system);
+    json_out_object(o);
+    json_out_key(o, STR("role"));
+    json_out_str(o, STR("system"));
+    json_out_key(o, STR("content"));
+    json_out_str(o, buf_str(&system));
+    json_out_end(o);
+    buf_release(&system);
+}
+
+static bool write_request(struct turn *t, struct buf *body, struct err *e)
+{
+    const struct json_node *root, *m;
+    struct json_out o;
+    struct json doc;
+    struct buf tools;
+    bool ok;
+
+    json_init(&doc);
+    json_out_init(&o, body);
+    json_out_object(&o);
+    json_out_key(&o, STR("model"));
+    json_out_str(&o, t->o->model);
+    json_out_key(&o, STR("messages"));
+    json_out_array(&o);
+    write_prompt(t, &o);
+    ok = json_parse(&doc, t->s->messages, e);
+    root = ok ? json_root(&doc) : NULL;
+    for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
+        request_message(&o, &doc, m);
+    json_out_end(&o);
+    json_out_key(&o, STR("tools"));
+    buf_init(&tools, RESULT_MAX);
+    tools_write(&tools);
+    json_out_raw(&o, buf_str(&tools));
+    buf_release(&tools);
+    json_out_end(&o);
+    json_release(&doc);
+    return ok && json_out_ok(&o, e);
+}
+
+/* What was called, as it is sent again: with an id, and with arguments that are JSON text. */
+static void write_calls(struct turn *t, struct json_out *o, const struct ask_reply *r, size_t n)
+{
+    for (size_t i = 0; i < r->call_count; i++) {
+        const struct ask_call *c = &r->calls[i];
+
+        json_out_object(o);
+        json_out_key(o, STR("id"));
+        json_out_str(o, c->id.n ? c->id : arena_printf(t->arena, "call_%zu_%zu", n, i));
+        json_out_key(o, STR("type"));
+        json_out_str(o, STR("function"));
+        json_out_key(o, STR("function"));
+        json_out_object(o);
+        json_out_key(o, STR("name"));
+        json_out_str(o, c->name);
+        json_out_key(o, STR("arguments"));
+        json_out_str(o, c->arguments.n ? c->arguments : STR("{}"));
+        json_out_end(o);
+        json_out_end(o);
+    }
+}
+
+/* One entry a reply: why, by the tags or else by what the model thought of its own accord. */
+static str entry_of(struct turn *t, const struct ask_reply *r, str said, str thought)
+{
+    struct json_out o;
+    struct buf calls, entry;
+    str all;
+
+    buf_init(&calls, VALUES_MAX);
+    buf_init(&entry, RESULT_MAX);
+    json_out_init(&o, &calls);
+    json_out_array(&o);
+    for (size_t i = 0; i < r->call_count; i++) {
+        json_out_object(&o);
+        json_out_key(&o, STR("name"));
+        json_out_str(&o, r->calls[i].name);
+        json_out_key(&o, STR("arguments"));
+        json_out_str(&o, r->calls[i].arguments);
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    decision_write(&entry,
+                   NULL,
+                   &(struct decision){.why = thought.n ? thought : r->reasoning,
+                                      .answer = said,
+                                      .calls = buf_str(&calls)});
+    all = masked(t, arena_dup(t->arena, buf_str(&entry)));
+    buf_release(&entry);
+    buf_release(&calls);
+    return all;
+}
+
+static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, struct err *e)
+{
+    struct update u;
+    str said, thought, entry;
+
+    veil_text(r->text, t->arena, &said, &thought);
+    entry = entry_of(t, r, said, thought);
+    update_begin(&u);
+    json_out_key(&u.o, STR("messages"));
+    json_out_array(&u.o);
+    message_begin(&u, number, "assistant");
+    json_out_key(&u.o, STR("content"));
+    if (said.n || !r->call_count)
+        json_out_str(&u.o, masked(t, said));
+    else
+        json_out_null(&u.o);
+    if (r->call_count) {
+        json_out_key(&u.o, STR("tool_calls"));
+        json_out_array(&u.o);
+        write_calls(t, &u.o, r, number);
+        json_out_end(&u.o);
+    }
+    json_out_key(&u.o, STR("interaction_id"));
+    json_out_str(&u.o, r->id);
+    json_out_key(&u.o, STR("prompt_id"));
+    json_out_str(&u.o, t->prompt_id);
+    json_out_end(&u.o);
+    json_out_end(&u.o);
+    json_out_key(&u.o, STR("reasoning"));
+    json_out_array(&u.o);
+    json_out_str(&u.o, entry);
+    json_out_end(&u.o);
+    if (!update_end(t, &u, NODE_ORCHESTRATOR, e))
+        return false;
+    if (t->watch && t->watch->on_decision)
+        t->watch->on_decision(t->watch->ctx, entry);
+    return true;
+}
+
+static void failed(struct turn *t, const struct chat_error *error)
+{
+    t->out->end = ORDERS_FAILED;
+    t->out->status = error->status;
+    t->out->why = arena_dup(t->kept, error->message);
+    t->out->retry_after_ms = error->retry_after_ms;
+    log_warn("an order waits: the model could not be asked",
+             LOG_STR("thread", t->s->thread),
+             LOG_I64("status", error->status),
+             LOG_STR("why", error->message));
+}
+
+bool node_orchestrator(struct turn *t, struct err *e)
+{
+    struct ask_request q = {
+        .route = STR("agent:orders"), .session = t->s->thread, .id = STR(""), .level = STR("")};
+    struct ask_reply reply;
+    struct facts f;
+    struct buf body;
+    bool ok;
+
+    if (!graph_facts(t->s, t->arena, &f, e))
+        return false;
+    facts_release(&f);
+    buf_init(&body, VALUES_MAX);
+    ok = write_request(t, &body, e);
+    if (ok) {
+        q.body = buf_str(&body);
+        q.setup = t->setup;
+        ok = t->o->ask.ask(t->o->ask.ctx, &q, t->o->host.leave, t->arena, &reply);
+        if (ok)
+            ok = put_reply(t, &reply, f.messages + 1, e);
+        else
+            failed(t, &reply.error);
+    }
+    buf_release(&body);
+    return ok;
+}
+
+/* ---- tools ---- */
+
+static void tell_tool(struct turn *t, const struct tools_call *c, str result, bool ok, str parent)
+{
+    struct store *store = t->o->host.gateway->store;
+    struct store_tool row = {.id = arena_printf(t->arena,
+                                                STR_FMT ":" STR_FMT ":" STR_FMT,
+                                                STR_ARG(t->s->thread),
+                                                STR_ARG(t->s->head),
+                                                STR_ARG(c->id)),
+                             .session_id = t->s->thread,
+                             .parent_id = parent,
+                             .server_name = STR("orders"),
+                             .communication_type = STR("tool_call"),
+                             .tool_name = c->name,
+                             .arguments = c->arguments,
+                             .result = result,
+                             .available_tools = STR(""),
+                             .error_message = ok ? STR("") : result,
+                             .step = STR(""),
+                             .timestamp_us = t->who.now_us,
+                             .success = ok};
+
+    if (t->o->host.gateway->records)
+        store_tool_put(store, &row, NULL);
+}
+
+static void put_result(struct turn *t, struct update *u, const struct tools_state *s, size_t i,
+                       size_t number, str parent)
+{
+    const struct tools_call *c = &s->batch[i];
+    struct buf result;
+    bool ok;
+
+    buf_init(&result, RESULT_MAX);
+    ok = tools_run(s, c, &result);
+    message_begin(u, number, "tool");
+    json_out_key(&u->o, STR("tool_call_id"));
+    json_out_str(&u->o, c->id);
+    json_out_key(&u->o, STR("name"));
+    json_out_str(&u->o, c->name);
+    json_out_key(&u->o, STR("content"));
+    json_out_str(&u->o, buf_str(&result));
+    json_out_end(&u->o);
+    tell_tool(t, c, buf_str(&result), ok, parent);
+    buf_release(&result);
+}
+
+bool node_tools(struct turn *t, struct err *e)
+{
+    struct tools_state s = {.menu = t->menu, .order = &t->s->order};
+    struct last_reply last;
+    struct update u;
+    struct facts f;
+
+    if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
+        return false;
+    s.facts = &f;
+    s.batch = last.calls;
+    s.count = last.call_count;
+    update_begin(&u);
+    json_out_key(&u.o, STR("messages"));
+    json_out_array(&u.o);
+    for (size_t i = 0; i < last.call_count; i++)
+        put_result(t, &u, &s, i, f.messages + 1 + i, last.interaction);
+    json_out_end(&u.o);
+    facts_release(&f);
+    return update_end(t, &u, NODE_TOOLS, e);
+}
+
+/* ---- update_order ---- */
+
+/* One tool's message; true if it changed the order. */
+static bool apply(struct turn *t, const struct json *doc, const struct json_node *m,
+                  struct order *order)
+{
+    const struct json_node *name = json_find(doc, m, STR("name")), *root;
+    bool changed = false, yes;
+    struct order_line line;
+    struct json result;
+    struct err e;
+    str content;
+
+    json_init(&result);
+    if (json_text(doc, json_find(doc, m, STR("content")), t->arena, &content) &&
+        json_parse(&result, content, &e)) {
+        root = json_root(&result);
+        if (json_is(doc, name, STR("add_item_to_order")) &&
+            json_bool(json_find(&result, root, STR("added")), &yes) && yes &&
+            order_line_read(&result, json_find(&result, root, STR("item")), t->arena, &line))
+            changed = order_add(order, &line);
+        if (json_is(doc, name, STR("finalize_order")) &&
+            json_bool(json_find(&result, root, STR("finalized")), &yes) && yes)
+            changed = order->finalized = true;
+    }
+    json_release(&result);
+    return changed;
+}
+
+/* Only what stands behind the last reply that called tools: what came before is in the order. */
+static bool apply_batch(struct turn *t, struct order *order, bool *changed, struct err *e)
+{
+    const struct json_node *root, *m, *from = NULL;
+    struct json doc;
+    bool ok;
+
+    *changed = false;
+    json_init(&doc);
+    ok = json_parse(&doc, t->s->messages, e);
+    root = ok ? json_root(&doc) : NULL;
+    for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
+        if (json_find(&doc, m, STR("tool_calls")))
+            from = m;
+    for (m = from ? json_next(&doc, root, from) : NULL; m; m = json_next(&doc, root, m))
+        if (json_is(&doc, json_find(&doc, m, STR("role")), STR("tool")))
+            *changed |= apply(t, &doc, m, order);
+    json_release(&doc);
+    return ok;
+}
+
+bool node_update(struct turn *t, struct err *e)
+{
+    struct update u;
+    bool changed;
+
+    if (!apply_batch(t, &t->s->order, &changed, e))
+        return false;
+    update_begin(&u);
+    if (changed) {
+        json_out_key(&u.o, STR("current_order"));
+        order_write(&u.o, &t->s->order, true);
+    }
+    if (!update_end(t, &u, NODE_UPDATE, e))
+        return false;
+    if (changed && t->watch && t->watch->on_order)
+        t->watch->on_order(t->watch->ctx, &t->s->order);
+    return true;
+}
+
+bool node_stopped(struct turn *t, struct err *e)
+{
+    struct update u;
+
+    update_begin(&u);
+    return update_end(t, &u, NODE_STOPPED, e);
+}

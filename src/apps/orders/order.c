@@ -1,0 +1,213 @@
+/* order.c - see order.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/order.h"
+
+void order_init(struct order *o, str id, struct arena *a)
+{
+    *o = (struct order){.id = id, .lines = arena_zero(a, ORDER_LINES_MAX, sizeof *o->lines)};
+}
+
+static bool same_modifiers(const struct order_line *a, const struct order_line *b)
+{
+    if (a->modifier_count != b->modifier_count)
+        return false;
+    for (size_t i = 0; i < a->modifier_count; i++)
+        if (!str_eq(a->modifiers[i].id, b->modifiers[i].id))
+            return false;
+    return true;
+}
+
+static bool same_line(const struct order_line *a, const struct order_line *b)
+{
+    return str_eq(a->item_id, b->item_id) && str_eq(a->size, b->size) && same_modifiers(a, b);
+}
+
+static struct order_line *find(const struct order *o, const struct order_line *line)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (same_line(&o->lines[i], line))
+            return &o->lines[i];
+    return NULL;
+}
+
+const struct order_line *order_same(const struct order *o, const struct order_line *line)
+{
+    return find(o, line);
+}
+
+bool order_add(struct order *o, const struct order_line *line)
+{
+    struct order_line *there = find(o, line);
+
+    if (there) {
+        there->quantity += line->quantity;
+        if (there->quantity > ORDER_LINE_QUANTITY_MAX)
+            there->quantity = ORDER_LINE_QUANTITY_MAX;
+        return true;
+    }
+    if (o->count == ORDER_LINES_MAX)
+        return false;
+    o->lines[o->count++] = *line;
+    return true;
+}
+
+int64_t order_cents(const struct order *o)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < o->count; i++) {
+        if (o->lines[i].cents < 0)
+            return MENU_NO_PRICE;
+        sum += o->lines[i].cents * o->lines[i].quantity;
+    }
+    return sum;
+}
+
+int64_t order_quantity(const struct order *o)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        n += o->lines[i].quantity;
+    return n;
+}
+
+/* ---- in and out ---- */
+
+static str text_at(const struct json *doc, const struct json_node *v, const char *key,
+                   struct arena *a)
+{
+    str s;
+
+    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
+}
+
+bool order_line_read(const struct json *doc, const struct json_node *v, struct arena *a,
+                     struct order_line *out)
+{
+    const struct json_node *list = json_find(doc, v, STR("modifiers")), *m;
+    double price;
+
+    *out = (struct order_line){.item_id = text_at(doc, v, "item_id", a),
+                               .name = text_at(doc, v, "name", a),
+                               .category = text_at(doc, v, "category_name", a),
+                               .size = text_at(doc, v, "size", a),
+                               .cents = MENU_NO_PRICE};
+    out->modifiers = arena_zero(a, (list ? json_count(doc, list) : 0) + 1, sizeof *out->modifiers);
+    for (m = json_first(doc, list); m; m = json_next(doc, list, m))
+        out->modifiers[out->modifier_count++] = (struct menu_modifier){
+            text_at(doc, m, "modifier_id", a), text_at(doc, m, "name", a), 0};
+    if (json_double(doc, json_find(doc, v, STR("price")), &price))
+        out->cents = (int64_t)(price * 100 + 0.5);
+    return out->item_id.n && json_i64(doc, json_find(doc, v, STR("quantity")), &out->quantity) &&
+           out->quantity >= 1;
+}
+
+static bool read_lines(const struct json *doc, const struct json_node *items, struct arena *a,
+                       struct order *out)
+{
+    for (const struct json_node *i = json_first(doc, items); i; i = json_next(doc, items, i))
+        if (out->count == ORDER_LINES_MAX || !order_line_read(doc, i, a, &out->lines[out->count++]))
+            return false;
+    return true;
+}
+
+bool order_read(str json, struct arena *a, struct order *out, struct err *e)
+{
+    const struct json_node *root;
+    struct json doc;
+    bool ok;
+
+    order_init(out, STR(""), a);
+    json_init(&doc);
+    ok = json_parse(&doc, json, e) && json_root(&doc)->kind == JSON_OBJECT;
+    if (ok) {
+        root = json_root(&doc);
+        out->id = text_at(&doc, root, "order_id", a);
+        ok = read_lines(&doc, json_find(&doc, root, STR("items")), a, out);
+        if (!json_bool(json_find(&doc, root, STR("finalized")), &out->finalized))
+            out->finalized = false;
+    }
+    json_release(&doc);
+    return ok || err_set(e, ERR_SYSTEM, "the order on record is damaged");
+}
+
+void order_line_write(struct json_out *o, const struct order_line *line)
+{
+    json_out_object(o);
+    json_out_key(o, STR("item_id"));
+    json_out_str(o, line->item_id);
+    json_out_key(o, STR("name"));
+    json_out_str(o, line->name);
+    json_out_key(o, STR("category_name"));
+    json_out_str(o, line->category);
+    json_out_key(o, STR("size"));
+    json_out_str(o, line->size);
+    json_out_key(o, STR("quantity"));
+    json_out_i64(o, line->quantity);
+    json_out_key(o, STR("modifiers"));
+    json_out_array(o);
+    for (size_t i = 0; i < line->modifier_count; i++) {
+        json_out_object(o);
+        json_out_key(o, STR("modifier_id"));
+        json_out_str(o, line->modifiers[i].id);
+        json_out_key(o, STR("name"));
+        json_out_str(o, line->modifiers[i].name);
+        json_out_end(o);
+    }
+    json_out_end(o);
+    json_out_key(o, STR("price"));
+    menu_price_write(o, line->cents);
+    json_out_end(o);
+}
+
+void order_write(struct json_out *o, const struct order *order, bool id)
+{
+    json_out_object(o);
+    if (id) {
+        json_out_key(o, STR("order_id"));
+        json_out_str(o, order->id);
+    }
+    json_out_key(o, STR("items"));
+    json_out_array(o);
+    for (size_t i = 0; i < order->count; i++)
+        order_line_write(o, &order->lines[i]);
+    json_out_end(o);
+    json_out_key(o, STR("total"));
+    menu_price_write(o, order_cents(order));
+    json_out_key(o, STR("finalized"));
+    json_out_bool(o, order->finalized);
+    json_out_end(o);
+}
+
+static void line_words(struct buf *out, const struct order_line *l)
+{
+    buf_printf(out,
+               "%lld x " STR_FMT " (" STR_FMT,
+               (long long)l->quantity,
+               STR_ARG(l->name),
+               STR_ARG(l->size));
+    for (size_t i = 0; i < l->modifier_count; i++) {
+        buf_add(out, i ? STR(", ") : STR("; "));
+        buf_add(out, l->modifiers[i].name);
+    }
+    buf_add_c(out, ')');
+}
+
+void order_words(struct buf *out, const struct order *o)
+{
+    int64_t cents = order_cents(o);
+
+    if (o->count == 0) {
+        buf_add(out, STR("(nothing yet)"));
+        return;
+    }
+    for (size_t i = 0; i < o->count; i++) {
+        buf_add(out, i ? STR("\n") : STR(""));
+        line_words(out, &o->lines[i]);
+    }
+    if (cents >= 0)
+        buf_printf(out, "\ntotal %lld.%02lld", (long long)cents / 100, (long long)cents % 100);
+}

@@ -1,0 +1,384 @@
+/* orders.c - see orders.h: what is open, and who may take a turn.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/orders_in.h"
+
+#include "base/log.h"
+#include "base/utf8.h"
+
+#define BUSY_MAX 100000
+#define ARENA_MAX ((size_t)512 << 20)
+#define STEP_ARENA_MAX ((size_t)1 << 30) /* the state, and what is made of it */
+
+struct orders_left {
+    struct orders_left *next;
+    str thread, key; /* behind the struct */
+};
+
+/* ---- opening ---- */
+
+static bool open_parts(struct orders *o, const struct orders_options *opts, struct err *e)
+{
+    struct setup *setup = gateway_setup(o->host.gateway);
+    const struct config *c = setup->config;
+    str menu = opts->menu ? str_c(opts->menu) : c->orders.menu, model;
+    bool ok = true;
+
+    if (menu.n == 0)
+        ok = err_set(e,
+                     ERR_INPUT,
+                     "there is no menu: name one in the configuration (orders: {menu: FILE}) or "
+                     "with --menu FILE");
+    else if (!o->host.threads)
+        ok = err_set(e,
+                     ERR_INPUT,
+                     "orders are kept in the store, and there is none: the configuration says "
+                     "store: none");
+    ok = ok && app_model(c, opts->model.n ? opts->model : c->orders.model, &model, e) &&
+         menu_load(arena_dup(&o->arena, menu).p, &o->menu, e) &&
+         registry_open(c->store_url, o->host.clock, &o->registry, e);
+    if (ok)
+        o->model = arena_dup(&o->arena, model);
+    o->prompt = opts->prompt;
+    setup_release(setup);
+    return ok;
+}
+
+bool orders_open(const struct app_host *h, const struct orders_options *opts, struct orders **out,
+                 struct err *e)
+{
+    struct orders *o = base_alloc(sizeof *o);
+
+    memset(o, 0, sizeof *o);
+    o->host = *h;
+    o->ask = opts->ask.ask ? opts->ask : agent_ask_gateway(h->gl);
+    arena_init(&o->arena, 65536);
+    pthread_mutex_init(&o->lock, NULL);
+    pthread_cond_init(&o->more, NULL);
+    map_init(&o->busy, NULL, BUSY_MAX);
+    if (!open_parts(o, opts, e)) {
+        orders_close(o);
+        return false;
+    }
+    *out = o;
+    return true;
+}
+
+void orders_close(struct orders *o)
+{
+    struct orders_left *next;
+    bool working;
+
+    if (!o)
+        return;
+    pthread_mutex_lock(&o->lock);
+    o->closing = true;
+    working = o->working;
+    pthread_cond_broadcast(&o->more);
+    pthread_mutex_unlock(&o->lock);
+    if (working)
+        pthread_join(o->worker, NULL);
+    for (struct orders_left *l = o->left; l; l = next) {
+        next = l->next;
+        free(l);
+    }
+    registry_close(o->registry);
+    menu_free(o->menu);
+    map_release(&o->busy);
+    pthread_cond_destroy(&o->more);
+    pthread_mutex_destroy(&o->lock);
+    arena_release(&o->arena);
+    free(o);
+}
+
+const struct menu *orders_menu(const struct orders *o)
+{
+    return o->menu;
+}
+
+struct thread_asker orders_asker(const struct orders *o, str key, bool all)
+{
+    return (struct thread_asker){
+        .key = key, .all = all, .now_us = clock_wall_ms(o->host.clock) * 1000};
+}
+
+/* ---- one turn at a time ---- */
+
+static bool claim(struct orders *o, str thread, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&o->lock);
+    if (map_find(&o->busy, thread))
+        ok = err_set(e,
+                     ERR_CANCELLED,
+                     "a turn of the thread \"" STR_FMT "\" is being taken: wait for its end",
+                     STR_ARG(thread));
+    else
+        ok = map_set(&o->busy, thread, MAP_U64(1), e);
+    pthread_mutex_unlock(&o->lock);
+    return ok;
+}
+
+static void give_back(struct orders *o, str thread)
+{
+    pthread_mutex_lock(&o->lock);
+    (void)map_remove(&o->busy, thread);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- what is told of it ---- */
+
+/* The turn is a run of its own, so that another process knows what this one did not end. */
+static bool put_run(struct turn *t, str status, str reason, struct err *e)
+{
+    struct json_out o;
+    struct buf input;
+    struct agent_row row = {.app = STR("orders"),
+                            .session_id = t->s->thread,
+                            .status = status,
+                            .reason = reason,
+                            .result = STR(""),
+                            .created_us = t->who.now_us,
+                            .updated_us = clock_wall_ms(t->o->host.clock) * 1000};
+    bool ok;
+
+    if (!t->o->host.log)
+        return true;
+    buf_init(&input, 65536);
+    json_out_init(&o, &input);
+    json_out_object(&o);
+    json_out_key(&o, STR("thread_id"));
+    json_out_str(&o, t->s->thread);
+    json_out_key(&o, STR("key"));
+    json_out_str(&o, t->who.key);
+    json_out_end(&o);
+    row.id = arena_join(t->arena, STR("orders:"), t->s->thread, STR(""));
+    row.input = buf_str(&input);
+    ok = json_out_ok(&o, e) && agent_log_run_put(t->o->host.log, &row, e);
+    buf_release(&input);
+    return ok;
+}
+
+static void put_session(struct turn *t, str status, str analysis, str error)
+{
+    int64_t now = clock_wall_ms(t->o->host.clock) * 1000;
+    bool over = !str_eq(status, STR("in_progress"));
+    struct store_session s = {.id = t->s->thread,
+                              .alert_id = STR(""),
+                              .agent_type = STR("orders"),
+                              .alert_type = STR(""),
+                              .status = status,
+                              .alert_data = STR(""),
+                              .session_metadata = STR(""),
+                              .error_message = error,
+                              .final_analysis = analysis,
+                              .started_us = t->s->step <= 0 ? t->who.now_us : -1,
+                              .completed_us = over ? now : -1};
+
+    if (t->o->host.gateway->records)
+        store_session_put(t->o->host.gateway->store, &s, NULL);
+}
+
+/* ---- a turn ---- */
+
+static bool run(struct turn *t, struct err *e)
+{
+    bool failed, ok;
+
+    if (!put_run(t, STR("running"), STR(""), e))
+        return false;
+    put_session(t, STR("in_progress"), STR(""), STR(""));
+    ok = graph_run(t, e);
+    if (!ok)
+        return false;
+    failed = t->out->end == ORDERS_FAILED;
+    put_session(t,
+                failed ? STR("failed") : STR("completed"),
+                failed ? STR("") : t->out->reply,
+                failed ? t->out->why : STR(""));
+    if (failed && t->o->host.leave && atomic_load(t->o->host.leave))
+        return true; /* it stays running: who comes next goes on with it */
+    return put_run(t, failed ? STR("failed") : STR("done"), failed ? STR("llm_error") : STR(""), e);
+}
+
+static bool turn_begin(struct turn *t, str thread, struct err *e)
+{
+    struct rand_ids *ids = &t->o->host.gateway->ids;
+    char id[RAND_ID_SIZE];
+
+    *t->out = (struct orders_turn){.reply = STR(""), .why = STR(""), .retry_after_ms = -1};
+    arena_init(&t->steps[0], STEP_ARENA_MAX);
+    arena_init(&t->steps[1], STEP_ARENA_MAX);
+    t->arena = &t->steps[0];
+    t->s = &t->state;
+    t->menu = t->o->menu;
+    t->setup = gateway_setup(t->o->host.gateway);
+    if (!state_read(t->o->host.threads, &t->who, thread, t->arena, t->s, e)) {
+        if (e->code != ERR_NOT_FOUND)
+            return false;
+        state_new(thread, rand_id(ids, id), t->arena, t->s);
+    }
+    if (!state_menu(t->o->host.threads, t->s, t->o->menu, t->arena, &t->own, e))
+        return false;
+    t->menu = t->own ? t->own : t->o->menu;
+    return true;
+}
+
+/* The state as it is now, for whoever asked. */
+static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
+{
+    struct err missing;
+
+    if (ok && !state_read(t->o->host.threads, &t->who, thread, t->kept, &t->out->state, &missing) &&
+        missing.code != ERR_NOT_FOUND) {
+        *e = missing;
+        ok = false;
+    }
+    setup_release(t->setup);
+    menu_free(t->own);
+    arena_release(&t->steps[0]);
+    arena_release(&t->steps[1]);
+    return ok;
+}
+
+static str clean(struct arena *a, str text)
+{
+    struct buf out;
+    str all;
+
+    buf_init(&out, 3 * text.n + 16);
+    (void)utf8_copy(&out, text);
+    all = utf8_trim(arena_dup(a, buf_str(&out)));
+    buf_release(&out);
+    return all;
+}
+
+bool orders_say(struct orders *o, const struct thread_asker *who, str thread, str text,
+                const struct orders_watch *w, struct arena *a, struct orders_turn *out,
+                struct err *e)
+{
+    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
+    bool ok;
+
+    if (!state_thread_ok(thread, e))
+        return false;
+    if (text.n > ORDERS_TEXT_MAX)
+        return err_set(e, ERR_INPUT, "what is said is longer than %d bytes", ORDERS_TEXT_MAX);
+    text = clean(a, text);
+    if (text.n == 0)
+        return err_set(e, ERR_INPUT, "nothing was said");
+    if (!claim(o, thread, e))
+        return false;
+    ok = turn_begin(&t, thread, e) && graph_settle(&t, e) && node_input(&t, text, e) && run(&t, e);
+    ok = turn_end(&t, thread, ok, e);
+    give_back(o, thread);
+    return ok;
+}
+
+/* Whether the last turn of a conversation did not come to its end. */
+static bool is_open(struct turn *t, bool *open, struct err *e)
+{
+    struct last_reply last;
+    struct facts f;
+
+    *open = t->s->head.n > 0 && t->s->node != NODE_STOPPED;
+    if (!*open || t->s->node == NODE_INPUT || t->s->node == NODE_TOOLS)
+        return true;
+    if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
+        return false;
+    facts_release(&f);
+    *open = t->s->node == NODE_ORCHESTRATOR ? last.call_count > 0 : !f.finalized;
+    return true;
+}
+
+bool orders_resume(struct orders *o, const struct thread_asker *who, str thread,
+                   const struct orders_watch *w, struct arena *a, struct orders_turn *out,
+                   struct err *e)
+{
+    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
+    bool ok, open = false;
+
+    if (!state_thread_ok(thread, e) || !claim(o, thread, e))
+        return false;
+    ok = turn_begin(&t, thread, e) && is_open(&t, &open, e);
+    if (ok && open)
+        ok = run(&t, e);
+    else
+        out->end = ORDERS_NOTHING;
+    ok = turn_end(&t, thread, ok, e);
+    give_back(o, thread);
+    return ok;
+}
+
+bool orders_state(struct orders *o, const struct thread_asker *who, str thread, struct arena *a,
+                  struct orders_state *out, struct err *e)
+{
+    return state_thread_ok(thread, e) && state_read(o->host.threads, who, thread, a, out, e);
+}
+
+bool orders_list(struct orders *o, const struct thread_asker *who, size_t max, struct arena *a,
+                 struct json_out *to, struct err *e)
+{
+    return state_list(o->host.threads, who, max, a, to, e);
+}
+
+bool orders_forget(struct orders *o, const struct thread_asker *who, str thread, struct err *e)
+{
+    return threads_delete(o->host.threads, who, thread, e);
+}
+
+/* ---- after a crash ---- */
+
+static void go_on(struct orders *o, const struct orders_left *l)
+{
+    struct thread_asker who = orders_asker(o, l->key, false);
+    struct orders_turn turn;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    if (!orders_resume(o, &who, l->thread, NULL, &a, &turn, &e))
+        log_warn("an order cannot go on", LOG_STR("thread", l->thread), LOG_ERR(&e));
+    arena_release(&a);
+}
+
+static void *work(void *arg)
+{
+    struct orders *o = arg;
+    struct orders_left *l;
+
+    for (;;) {
+        pthread_mutex_lock(&o->lock);
+        while (!o->left && !o->closing)
+            pthread_cond_wait(&o->more, &o->lock);
+        l = o->closing ? NULL : o->left;
+        if (l)
+            o->left = l->next;
+        pthread_mutex_unlock(&o->lock);
+        if (!l)
+            return NULL;
+        go_on(o, l);
+        free(l);
+    }
+}
+
+void orders_go_on(struct orders *o, str thread, str key)
+{
+    struct orders_left *l = base_alloc(sizeof *l + thread.n + key.n), **at;
+    char *texts = (char *)(l + 1);
+
+    memcpy(texts, thread.p, thread.n);
+    memcpy(texts + thread.n, key.p, key.n);
+    *l = (struct orders_left){NULL, {texts, thread.n}, {texts + thread.n, key.n}};
+    pthread_mutex_lock(&o->lock);
+    for (at = &o->left; *at; at = &(*at)->next)
+        ;
+    *at = l;
+    if (!o->working && pthread_create(&o->worker, NULL, work, o) != 0)
+        base_die("no thread could be started");
+    o->working = true;
+    pthread_cond_broadcast(&o->more);
+    pthread_mutex_unlock(&o->lock);
+}

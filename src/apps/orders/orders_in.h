@@ -1,0 +1,67 @@
+/* orders_in.h - orders as their own files see them: orders.c what is open, graph.c a turn, nodes.c
+ * its steps.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/orders/orders.h"
+#include "apps/orders/prompt.h"
+
+#include <pthread.h>
+
+struct orders_left; /* a turn to go on with */
+
+struct orders {
+    struct app_host host;
+    struct agent_ask ask;
+    struct menu *menu;
+    struct registry *registry;
+    str model;
+    str prompt; /* lent; empty: the one in force */
+    struct arena arena; /* of model and menu names */
+    pthread_mutex_t lock;
+    struct map busy; /* threads whose turns run */
+    struct orders_left *left;
+    pthread_cond_t more; /* something is left, or it closes */
+    pthread_t worker;
+    bool working, closing;
+};
+
+struct turn {
+    struct orders *o;
+    struct thread_asker who; /* its time is that of the step */
+    const struct orders_watch *watch;
+    struct orders_turn *out;
+    struct arena *kept;      /* what is given back is in it */
+    const struct menu *menu; /* of this conversation */
+    struct menu *own;        /* the same, if it is not the one in force */
+    struct setup *setup;     /* that masks, and that calls are made by */
+    struct orders_state state, *s;
+    str prompt_id; /* of the last call */
+    /* A step's own, and that of the step before: what a step has made lives to the end of the next,
+     * however long the turn is. */
+    struct arena steps[2], *arena;
+};
+
+/* nodes.c. False: e says why; or the turn has failed, which turn.out->end tells. */
+bool node_input(struct turn *t, str text, struct err *e) MUST_USE;
+bool node_orchestrator(struct turn *t, struct err *e) MUST_USE;
+bool node_tools(struct turn *t, struct err *e) MUST_USE;
+bool node_update(struct turn *t, struct err *e) MUST_USE;
+bool node_stopped(struct turn *t, struct err *e) MUST_USE;
+
+/* graph.c */
+bool graph_run(struct turn *t, struct err *e) MUST_USE;
+/* The steps that need no model, up to where it is asked. */
+bool graph_settle(struct turn *t, struct err *e) MUST_USE;
+/* What the last reply says, and what it calls. */
+struct last_reply {
+    str text, interaction;
+    struct tools_call *calls;
+    size_t call_count;
+};
+bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply *out,
+                struct err *e) MUST_USE;
+bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *out,
+                 struct err *e) MUST_USE;

@@ -1,0 +1,220 @@
+/* score.c - see score.h: the three scorers.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/score.h"
+
+#define ARENA_MAX ((size_t)256 << 20)
+
+/* ---- the order ---- */
+
+static double jaccard(const struct order_line *a, const struct order_line *b)
+{
+    size_t both = 0;
+
+    for (size_t i = 0; i < a->modifier_count; i++)
+        for (size_t k = 0; k < b->modifier_count; k++)
+            both += str_eq(a->modifiers[i].id, b->modifiers[k].id);
+    if (a->modifier_count + b->modifier_count == 0)
+        return 1;
+    return (double)both / (double)(a->modifier_count + b->modifier_count - both);
+}
+
+static double line_score(const struct order_line *a, const struct order_line *b)
+{
+    int64_t less = a->quantity < b->quantity ? a->quantity : b->quantity;
+    int64_t more = a->quantity < b->quantity ? b->quantity : a->quantity;
+
+    return (menu_same(a->name, b->name) ? 0.4 : 0) + 0.3 * (double)less / (double)more +
+           (menu_same(a->size, b->size) ? 0.1 : 0) + 0.2 * jaccard(a, b);
+}
+
+/* The lines of an id are paired, the best first; what is left over has nothing. */
+static double id_score(const struct order *a, const struct order *b, str id)
+{
+    bool used[2][ORDER_LINES_MAX] = {{false}};
+    size_t n[2] = {0};
+    double sum = 0;
+
+    for (size_t i = 0; i < a->count; i++)
+        n[0] += str_eq(a->lines[i].item_id, id);
+    for (size_t i = 0; i < b->count; i++)
+        n[1] += str_eq(b->lines[i].item_id, id);
+    for (size_t pairs = n[0] < n[1] ? n[0] : n[1]; pairs > 0; pairs--) {
+        double best = -1;
+        size_t x = 0, y = 0;
+
+        for (size_t i = 0; i < a->count; i++)
+            for (size_t k = 0; k < b->count; k++) {
+                if (used[0][i] || used[1][k] || !str_eq(a->lines[i].item_id, id) ||
+                    !str_eq(b->lines[k].item_id, id) ||
+                    line_score(&a->lines[i], &b->lines[k]) <= best)
+                    continue;
+                best = line_score(&a->lines[i], &b->lines[k]);
+                x = i;
+                y = k;
+            }
+        used[0][x] = used[1][y] = true;
+        sum += best;
+    }
+    return sum / (double)(n[0] > n[1] ? n[0] : n[1]);
+}
+
+static bool first_of(const struct order *o, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (str_eq(o->lines[k].item_id, o->lines[i].item_id))
+            return false;
+    return true;
+}
+
+static bool has_id(const struct order *o, str id)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (str_eq(o->lines[i].item_id, id))
+            return true;
+    return false;
+}
+
+double score_order(const struct order *expected, const struct order *got)
+{
+    double sum = 0;
+    size_t ids = 0;
+
+    for (size_t i = 0; i < expected->count; i++)
+        if (first_of(expected, i)) {
+            sum += id_score(expected, got, expected->lines[i].item_id);
+            ids++;
+        }
+    for (size_t i = 0; i < got->count; i++)
+        ids += first_of(got, i) && !has_id(expected, got->lines[i].item_id);
+    return ids ? sum / (double)ids : 1;
+}
+
+/* ---- what was called ---- */
+
+struct adds {
+    struct arena arena;
+    struct json doc, args;
+    size_t batch;
+    void (*on_add)(void *ctx, str id, str name, size_t batch);
+    void *ctx;
+};
+
+static str argument(struct adds *w, const char *key)
+{
+    const struct json_node *v = json_find(&w->args, json_root(&w->args), str_c(key));
+    str s = STR("");
+
+    if (v && v->kind == JSON_NUMBER)
+        return arena_dup(&w->arena, json_raw(&w->args, v));
+    return json_text(&w->args, v, &w->arena, &s) ? arena_dup(&w->arena, str_trim(s)) : STR("");
+}
+
+static void walk_calls(struct adds *w, const struct json_node *calls)
+{
+    const struct json_node *c, *f;
+    struct err e;
+    str text;
+
+    for (c = json_first(&w->doc, calls); c; c = json_next(&w->doc, calls, c)) {
+        f = json_find(&w->doc, c, STR("function"));
+        if (!json_is(&w->doc, json_find(&w->doc, f, STR("name")), STR("add_item_to_order")))
+            continue;
+        if (json_text(&w->doc, json_find(&w->doc, f, STR("arguments")), &w->arena, &text) &&
+            json_parse(&w->args, text, &e))
+            w->on_add(w->ctx, argument(w, "item_id"), argument(w, "item_name"), w->batch);
+        else
+            w->on_add(w->ctx, STR(""), STR(""), w->batch);
+    }
+}
+
+/* Each add that was tried, with the batch it was in. */
+static bool walk_adds(struct adds *w, str messages, struct err *e)
+{
+    const struct json_node *root, *m, *calls;
+    bool ok;
+
+    arena_init(&w->arena, ARENA_MAX);
+    json_init(&w->doc);
+    json_init(&w->args);
+    ok = json_parse(&w->doc, messages, e);
+    root = ok ? json_root(&w->doc) : NULL;
+    for (m = json_first(&w->doc, root); m; m = json_next(&w->doc, root, m))
+        if ((calls = json_find(&w->doc, m, STR("tool_calls")))) {
+            w->batch++;
+            walk_calls(w, calls);
+        }
+    json_release(&w->args);
+    json_release(&w->doc);
+    arena_release(&w->arena);
+    return ok;
+}
+
+struct protocol {
+    struct facts facts;
+    size_t adds, before, ever;
+};
+
+static void on_protocol(void *ctx, str id, str name, size_t batch)
+{
+    struct protocol *p = ctx;
+    const struct map_entry *looked = map_find(&p->facts.looked, id);
+
+    (void)name;
+    p->adds++;
+    p->ever += looked != NULL;
+    p->before += looked && looked->value.u64 < batch;
+}
+
+bool score_protocol(str messages, bool expects, double *out, struct err *e)
+{
+    struct protocol p = {.adds = 0};
+    struct adds w = {.on_add = on_protocol, .ctx = &p};
+    struct arena a;
+    struct json doc;
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    json_init(&doc);
+    ok = json_parse(&doc, messages, e) && facts_read(&p.facts, &doc, &a, e);
+    if (ok) {
+        ok = walk_adds(&w, messages, e);
+        facts_release(&p.facts);
+    }
+    json_release(&doc);
+    arena_release(&a);
+    *out = p.adds == 0          ? (expects ? 0 : 1)
+           : p.before == p.adds ? 1
+           : p.ever == p.adds   ? 0.5
+           : p.ever > 0         ? 0.3
+                                : 0;
+    return ok;
+}
+
+struct real {
+    const struct menu *menu;
+    bool all;
+};
+
+static void on_real(void *ctx, str id, str name, size_t batch)
+{
+    struct real *r = ctx;
+    const struct menu_item *item = menu_find(r->menu, id);
+
+    (void)batch;
+    r->all &= item && menu_same(item->name, name);
+}
+
+bool score_real(const struct menu *m, str messages, const struct order *got, double *out,
+                struct err *e)
+{
+    struct real r = {m, true};
+    struct adds w = {.on_add = on_real, .ctx = &r};
+    bool ok = walk_adds(&w, messages, e);
+
+    for (size_t i = 0; i < got->count; i++)
+        on_real(&r, got->lines[i].item_id, got->lines[i].name, 0);
+    *out = r.all ? 1 : 0;
+    return ok;
+}

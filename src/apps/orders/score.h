@@ -1,0 +1,60 @@
+/* score.h - how well an order was taken: three numbers from 0 to 1, without a model.
+ *
+ *   order     per item 0.4 for its name, 0.3 times the ratio of the quantities, 0.1 for its size,
+ *             0.2 times the Jaccard index of the modifiers; the mean over the ids of both orders
+ *   protocol  1 if every add came after a lookup that found the item; 0.5 if all were looked up,
+ *             but some too late; 0.3 if some never were; 0 if none was, or if nothing was added
+ *             though something was to be
+ *   real      1 if all that was added or tried is on the menu by its id and name, else 0
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/orders/orders.h"
+
+struct score {
+    double order, protocol, real;
+};
+
+double score_order(const struct order *expected, const struct order *got);
+/* messages: as in the state. */
+bool score_protocol(str messages, bool expects, double *out, struct err *e) MUST_USE;
+bool score_real(const struct menu *m, str messages, const struct order *got, double *out,
+                struct err *e) MUST_USE;
+
+/* ---- a file of utterances, a JSON object a line ----
+ *
+ *     {"id": "simple-1", "category": "simple", "turns": ["A cola, please."],
+ *      "expected": [{"item_id": "cd-01", "quantity": 1, "size": "medium", "modifiers": []}]}
+ *
+ * `utterance`, a text, may stand for turns; quantity, size and modifiers may be left out. */
+
+#define EVAL_FILE_MAX ((size_t)16 << 20)
+#define EVAL_TURNS_MAX 64
+
+struct eval_case {
+    str id, category;
+    str turns[EVAL_TURNS_MAX];
+    size_t turn_count;
+    struct order expected;
+};
+
+struct eval_result {
+    const struct eval_case *of;
+    struct score score;
+    const struct order *got;
+    str failed; /* why the model could not be asked, or "" */
+};
+
+struct eval {
+    struct score mean;
+    size_t cases, failed;
+};
+
+bool eval_case_read(const struct menu *m, str line, struct arena *a, struct eval_case *out,
+                    struct err *e) MUST_USE;
+/* Each in a thread of its own, which is forgotten. `path` is for messages. */
+bool eval_run(struct orders *o, str text, const char *path,
+              void (*on_case)(void *ctx, const struct eval_result *r), void *ctx, struct eval *out,
+              struct err *e) MUST_USE;

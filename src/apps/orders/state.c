@@ -1,0 +1,288 @@
+/* state.c - see state.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/state.h"
+
+#include "base/utf8.h"
+
+#define VALUES_MAX ((size_t)32 << 20)
+#define MENU_NS "menu"
+
+static const char reducers[] = "{\"messages\":\"messages\",\"reasoning\":\"append\","
+                               "\"menu\":\"last\",\"current_order\":\"last\"}";
+static const char *const node_names[] = {
+    "input", "orchestrator", "tools", "update_order", "stopped"};
+
+bool state_thread_ok(str thread, struct err *e)
+{
+    if (thread.n == 0 || thread.n > ORDERS_THREAD_MAX || !utf8_valid(thread))
+        return err_set(e, ERR_INPUT, "a thread's id has 1 to %d bytes of text", ORDERS_THREAD_MAX);
+    for (size_t at = 0, size; at < thread.n; at += size) {
+        uint32_t c = 0;
+
+        size = utf8_decode(str_slice(thread, at, thread.n), &c);
+        if (utf8_is_control(c))
+            return err_set(e, ERR_INPUT, "a thread's id has no control characters");
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+static bool read_metadata(str metadata, struct arena *a, struct orders_state *out, struct err *e)
+{
+    const struct json_node *root;
+    struct json doc;
+    bool ok;
+    str node;
+
+    json_init(&doc);
+    ok = json_parse(&doc, metadata, e);
+    if (ok) {
+        root = json_root(&doc);
+        ok = json_is(&doc, json_find(&doc, root, STR("app")), STR("orders")) &&
+             json_text(&doc, json_find(&doc, root, STR("node")), a, &node) &&
+             json_i64(&doc, json_find(&doc, root, STR("step")), &out->step) &&
+             json_i64(&doc, json_find(&doc, root, STR("at_us")), &out->updated_us);
+        if (!ok)
+            err_set(e,
+                    ERR_INPUT,
+                    "the thread \"" STR_FMT "\" is no order's: another program keeps it",
+                    STR_ARG(out->thread));
+        for (size_t i = 0; ok && i < COUNT_OF(node_names); i++)
+            if (str_eq(node, str_c(node_names[i])))
+                out->node = (enum orders_node)i;
+    }
+    json_release(&doc);
+    return ok;
+}
+
+bool state_read(struct threads *t, const struct thread_asker *who, str thread, struct arena *a,
+                struct orders_state *out, struct err *e)
+{
+    struct thread_tuple tuple;
+
+    if (!threads_get(t, who, thread, STR(""), STR(""), a, &tuple, e))
+        return false;
+    *out = (struct orders_state){.thread = tuple.thread,
+                                 .head = tuple.id,
+                                 .messages = STR("[]"),
+                                 .reasoning = STR("[]"),
+                                 .menu = STR("{}"),
+                                 .order_json = STR("{}")};
+    if (!read_metadata(tuple.metadata, a, out, e))
+        return false;
+    for (size_t i = 0; i < tuple.value_count; i++) {
+        static const char *const names[] = {"messages", "reasoning", "menu", "current_order"};
+        str *to[] = {&out->messages, &out->reasoning, &out->menu, &out->order_json};
+
+        for (size_t k = 0; k < COUNT_OF(names); k++)
+            if (str_eq(tuple.values[i].channel, str_c(names[k])))
+                *to[k] = tuple.values[i].bytes;
+    }
+    return order_read(out->order_json, a, &out->order, e);
+}
+
+void state_new(str thread, str order_id, struct arena *a, struct orders_state *out)
+{
+    *out = (struct orders_state){.thread = arena_dup(a, thread),
+                                 .head = STR(""),
+                                 .node = NODE_UPDATE,
+                                 .messages = STR("[]"),
+                                 .reasoning = STR("[]"),
+                                 .menu = STR("{}")};
+    order_init(&out->order, arena_dup(a, order_id), a);
+}
+
+/* ---- writing ---- */
+
+/* What a list of conversations shows, so that it need not read them. */
+static void write_metadata(struct json_out *o, const struct orders_state *s,
+                           const struct state_step *step, int64_t now_us)
+{
+    json_out_object(o);
+    json_out_key(o, STR("app"));
+    json_out_str(o, STR("orders"));
+    json_out_key(o, STR("source"));
+    json_out_str(o, step->node == NODE_INPUT ? STR("input") : STR("loop"));
+    json_out_key(o, STR("node"));
+    json_out_str(o, str_c(node_names[step->node]));
+    json_out_key(o, STR("step"));
+    json_out_i64(o, s->head.n ? s->step + 1 : 0);
+    json_out_key(o, STR("at_us"));
+    json_out_i64(o, now_us);
+    json_out_key(o, STR("item_count"));
+    json_out_i64(o, order_quantity(&s->order));
+    json_out_key(o, STR("finalized"));
+    json_out_bool(o, s->order.finalized);
+    json_out_end(o);
+}
+
+bool state_put(struct threads *t, const struct thread_asker *who, struct orders_state *s,
+               const struct state_step *step, struct arena *a, struct err *e)
+{
+    struct thread_update u = {.thread = s->thread,
+                              .ns = STR(""),
+                              .from = s->head,
+                              .values = step->values,
+                              .reducers = str_c(reducers)};
+    struct json_out o;
+    struct buf metadata;
+    bool ok;
+    str id;
+
+    buf_init(&metadata, 4096);
+    json_out_init(&o, &metadata);
+    write_metadata(&o, s, step, who->now_us);
+    u.metadata = buf_str(&metadata);
+    ok = json_out_ok(&o, e) && threads_update(t, who, &u, a, &id, e) &&
+         state_read(t, who, s->thread, a, s, e);
+    buf_release(&metadata);
+    return ok;
+}
+
+/* ---- menus ---- */
+
+static str menu_thread(str sha256, struct arena *a)
+{
+    return arena_join(a, STR("menu:"), sha256, STR(""));
+}
+
+bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, struct buf *ref,
+                    struct err *e)
+{
+    struct thread_asker who = {.key = STR(""), .all = true, .now_us = now_us};
+    struct thread_update u = {.ns = STR(MENU_NS),
+                              .from = STR(""),
+                              .reducers = STR("{\"menu\":\"last\"}"),
+                              .metadata = STR("{\"app\":\"orders-menu\"}")};
+    struct thread_tuple *list;
+    struct json_out o;
+    struct arena a;
+    size_t n = 0;
+    bool ok;
+    str id;
+
+    arena_init(&a, 2 * THREAD_TUPLE_MAX);
+    u.thread = menu_thread(str_c(m->sha256), &a);
+    ok = threads_list(
+        t, &who, &(struct thread_filter){.thread = u.thread, .count_max = 1}, &a, &list, &n, e);
+    if (ok && n == 0) {
+        u.values = arena_join(&a, STR("{\"menu\":"), m->text, STR("}"));
+        ok = threads_update(t, &who, &u, &a, &id, e);
+    }
+    arena_release(&a);
+    json_out_init(&o, ref);
+    json_out_object(&o);
+    json_out_key(&o, STR("sha256"));
+    json_out_str(&o, str_c(m->sha256));
+    json_out_key(&o, STR("menu_id"));
+    json_out_str(&o, m->id);
+    json_out_key(&o, STR("menu_name"));
+    json_out_str(&o, m->name);
+    json_out_key(&o, STR("menu_version"));
+    json_out_str(&o, m->version);
+    json_out_end(&o);
+    return ok && json_out_ok(&o, e);
+}
+
+static bool menu_from(struct threads *t, str sha256, struct arena *a, struct menu **out,
+                      struct err *e)
+{
+    struct thread_asker who = {.key = STR(""), .all = true};
+    struct thread_tuple tuple;
+
+    if (!threads_get(t, &who, menu_thread(sha256, a), STR(MENU_NS), STR(""), a, &tuple, e) ||
+        tuple.value_count == 0)
+        return err_set(e, ERR_SYSTEM, "the menu this conversation began with is not on record");
+    return menu_parse(tuple.values[0].bytes, "the menu on record", out, e);
+}
+
+bool state_menu(struct threads *t, const struct orders_state *s, const struct menu *current,
+                struct arena *a, struct menu **out, struct err *e)
+{
+    struct json doc;
+    bool ok;
+    str sha256 = STR("");
+
+    *out = NULL;
+    json_init(&doc);
+    ok = json_parse(&doc, s->menu, e);
+    if (ok && json_text(&doc, json_find(&doc, json_root(&doc), STR("sha256")), a, &sha256) &&
+        !str_eq(sha256, str_c(current->sha256)))
+        ok = menu_from(t, sha256, a, out, e);
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- for those who look ---- */
+
+static bool list_one(const struct thread_tuple *t, struct json_out *o, struct err *e)
+{
+    static const char *const shown[] = {"item_count", "finalized"};
+    const struct json_node *root, *v;
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, t->metadata, e);
+    if (ok) {
+        root = json_root(&doc);
+        json_out_object(o);
+        json_out_key(o, STR("thread_id"));
+        json_out_str(o, t->thread);
+        json_out_key(o, STR("session_id"));
+        json_out_str(o, t->thread);
+        for (size_t i = 0; i < COUNT_OF(shown); i++)
+            if ((v = json_find(&doc, root, str_c(shown[i])))) {
+                json_out_key(o, str_c(shown[i]));
+                json_out_raw(o, json_raw(&doc, v));
+            }
+        json_out_key(o, STR("updated_at_us"));
+        v = json_find(&doc, root, STR("at_us"));
+        json_out_raw(o, v ? json_raw(&doc, v) : STR("null"));
+        json_out_end(o);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+bool state_list(struct threads *t, const struct thread_asker *who, size_t max, struct arena *a,
+                struct json_out *o, struct err *e)
+{
+    static const str ns = STR_INIT("");
+    struct thread_filter f = {.thread = STR(""),
+                              .ns = &ns,
+                              .before = STR(""),
+                              .metadata = STR("{\"app\":\"orders\"}"),
+                              .newest = true,
+                              .count_max = max};
+    struct thread_tuple *list;
+    size_t n;
+
+    if (!threads_list(t, who, &f, a, &list, &n, e))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!list_one(&list[i], o, e))
+            return false;
+    return true;
+}
+
+void state_write(struct json_out *o, const struct orders_state *s, bool reasoning)
+{
+    json_out_key(o, STR("thread_id"));
+    json_out_str(o, s->thread);
+    json_out_key(o, STR("session_id"));
+    json_out_str(o, s->thread);
+    json_out_key(o, STR("current_order"));
+    order_write(o, &s->order, true);
+    json_out_key(o, STR("reasoning"));
+    json_out_raw(o, reasoning ? s->reasoning : STR("[]"));
+    json_out_key(o, STR("messages"));
+    json_out_raw(o, s->messages);
+    json_out_key(o, STR("finalized"));
+    json_out_bool(o, s->order.finalized);
+    json_out_key(o, STR("updated_at_us"));
+    json_out_i64(o, s->updated_us);
+}

@@ -1,0 +1,263 @@
+/* case.c - a case from its JSON. See case.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/case.h"
+
+#include "apps/policy/member.h"
+
+#define FIXTURE_CONFIDENCE 0.9
+#define BETWEEN_SECTIONS " > "
+
+static struct policy_value value_of(struct member *m, const struct json_node *v, unsigned depth)
+{
+    struct policy_value out = {.kind = POLICY_NULL, .text = json_raw(m->doc, v)};
+    bool object = v->kind == JSON_OBJECT;
+    struct policy_value *items;
+
+    switch ((enum json_kind)v->kind) {
+    case JSON_NULL:
+        return out;
+    case JSON_FALSE:
+    case JSON_TRUE:
+        out.kind = POLICY_BOOL;
+        out.yes = v->kind == JSON_TRUE;
+        return out;
+    case JSON_NUMBER:
+        out.kind = POLICY_NUMBER;
+        return json_double(m->doc, v, &out.number) ? out : (struct policy_value){.text = out.text};
+    case JSON_STRING:
+        out.kind = POLICY_TEXT;
+        return json_text(m->doc, v, m->arena, &out.text) ? out : (struct policy_value){0};
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        break;
+    }
+    out.kind = object ? POLICY_MAP : POLICY_LIST;
+    if (depth == POLICY_VALUE_DEPTH_MAX)
+        return out;
+    out.items = items = arena_zero(m->arena, json_count(m->doc, v) + 1, sizeof items[0]);
+    for (const struct json_node *n = json_first(m->doc, v); n; n = json_next(m->doc, v, n))
+        items[out.count++] = value_of(m, object ? json_value(n) : n, depth + 1);
+    return out;
+}
+
+static bool read_field(struct member *m, const struct json_node *v, bool fixture,
+                       struct policy_field *f)
+{
+    const char *name = fixture ? "field" : "field_name";
+    const struct json_node *value = json_find(m->doc, v, STR("value"));
+
+    *f = (struct policy_field){.name = STR(""), .doc_id = STR(""), .field_class = STR("")};
+    if (v->kind != JSON_OBJECT)
+        return member_wrong(m, "", "an object is expected");
+    if (!member_find(m, v, name)) /* either name in either shape */
+        name = member_find(m, v, "field") ? "field" : "field_name";
+    f->confidence = fixture ? FIXTURE_CONFIDENCE : -1;
+    f->page = fixture ? 1 : 0;
+    f->has_bbox = fixture;
+    if (!member_text(m, v, name, true, &f->name))
+        return false;
+    if (!value)
+        return member_wrong(m, "value", "is missing");
+    f->raw = json_raw(m->doc, value);
+    f->value = value_of(m, value, 0);
+    f->key = policy_key(m->arena, f->name);
+    if (!member_between(m, v, "confidence", 0, 1, &f->confidence) ||
+        !member_page(m, v, "page", false, &f->page) ||
+        !member_box(m, v, "bbox", &f->has_bbox, f->bbox) ||
+        !member_text(m, v, "doc_id", false, &f->doc_id) ||
+        !member_text(m, v, "class", false, &f->field_class) ||
+        !member_text(m, v, "field_class", false, &f->field_class))
+        return false;
+    if (f->confidence < 0)
+        return member_wrong(m, "confidence", "is missing");
+    f->page = f->page ? f->page : 1;
+    return true;
+}
+
+static bool read_fields(struct member *m, const struct json_node *v, struct policy_case *c)
+{
+    const struct json_node *list, *facts;
+    size_t at, i = 0, n;
+
+    if (!member_kind(m, v, "fields", JSON_ARRAY, &list) ||
+        !member_kind(m, v, "facts", JSON_ARRAY, &facts))
+        return false;
+    if (!list && !facts)
+        return member_wrong(m, "fields", "is missing");
+    at = member_into(m, list ? "fields" : "facts");
+    list = list ? list : facts;
+    n = json_count(m->doc, list);
+    if (n > POLICY_FIELDS_MAX)
+        return err_set(m->e, ERR_LIMIT, "%s: more than %d", m->path, POLICY_FIELDS_MAX);
+    c->fields = arena_zero(m->arena, n + 1, sizeof c->fields[0]);
+    for (const struct json_node *f = json_first(m->doc, list); f;
+         f = json_next(m->doc, list, f), i++) {
+        size_t inner = member_into_at(m, i);
+
+        if (!read_field(m, f, list == facts, &c->fields[c->field_count++]))
+            return false;
+        member_back(m, inner);
+    }
+    member_back(m, at);
+    return true;
+}
+
+static bool read_criteria(struct member *m, const struct json_node *list, struct policy_case *c)
+{
+    size_t n = json_count(m->doc, list);
+
+    if (n > POLICY_CRITERIA_MAX)
+        return err_set(m->e, ERR_LIMIT, "%s.criteria: more than %d", m->path, POLICY_CRITERIA_MAX);
+    c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
+    for (const struct json_node *v = json_first(m->doc, list); v; v = json_next(m->doc, list, v)) {
+        str *id = &c->criteria[c->criterion_count];
+
+        /* An entry may also be an object that has the id. */
+        if (v->kind == JSON_OBJECT)
+            v = member_find(m, v, "criterion_id") ? v : NULL;
+        if (!v ||
+            !(v->kind == JSON_OBJECT
+                  ? json_text(m->doc, member_find(m, v, "criterion_id"), m->arena, id)
+                  : json_text(m->doc, v, m->arena, id)) ||
+            str_trim(*id).n == 0)
+            return member_wrong(m, "criteria", "a list of criterion ids is expected");
+        c->criterion_count++;
+    }
+    return true;
+}
+
+static bool read_metadata(struct member *m, const struct json_node *v, struct policy_case *c,
+                          str *single)
+{
+    const struct json_node *meta, *list;
+    size_t at;
+
+    if (!member_kind(m, v, "metadata", JSON_OBJECT, &meta))
+        return false;
+    if (!meta)
+        return true;
+    at = member_into(m, "metadata");
+    c->metadata = json_raw(m->doc, meta);
+    if (!member_kind(m, meta, "criteria", JSON_ARRAY, &list) ||
+        (list && !read_criteria(m, list, c)) ||
+        !member_text(m, meta, "policy_document_id", false, &c->policy_document_id) ||
+        !member_text(m, meta, "policy_version_id", false, &c->policy_version_id) ||
+        !member_text(m, meta, "criterion_id", false, single) ||
+        !member_text(m, meta, "reasoning_hint", false, &c->reasoning_hint) ||
+        !member_text(m, meta, "effective_start", false, &c->effective_start) ||
+        !member_text(m, meta, "effective_end", false, &c->effective_end))
+        return false;
+    member_back(m, at);
+    return true;
+}
+
+/* A path is a text, or a list of titles. */
+static bool read_section(struct member *m, const struct json_node *v, struct policy_case *c)
+{
+    const struct json_node *path = member_find(m, v, "section_path");
+
+    if (!path || path->kind == JSON_STRING)
+        return member_text(m, v, "section_path", false, &c->section_path);
+    if (path->kind != JSON_ARRAY)
+        return member_wrong(m, "section_path", "a string or a list of titles is expected");
+    for (const struct json_node *n = json_first(m->doc, path); n; n = json_next(m->doc, path, n)) {
+        str title;
+
+        if (!json_text(m->doc, n, m->arena, &title))
+            return member_wrong(m, "section_path", "a string or a list of titles is expected");
+        c->section_path = arena_join(
+            m->arena, c->section_path, c->section_path.n ? STR(BETWEEN_SECTIONS) : STR(""), title);
+    }
+    return true;
+}
+
+/* The fixture's policy, as far as the bundle does not say it. */
+static bool read_policy(struct member *m, const struct json_node *v, struct policy_case *c)
+{
+    const struct json_node *policy;
+    size_t at;
+
+    if (!member_kind(m, v, "policy", JSON_OBJECT, &policy))
+        return false;
+    if (!policy)
+        return true;
+    at = member_into(m, "policy");
+    if (!member_text(m, policy, "policy_id", false, &c->policy_id) ||
+        !member_text(m, policy, "version_id", false, &c->policy_version_id) ||
+        !member_text(m, policy, "doc_id", false, &c->policy_document_id) ||
+        !read_section(m, policy, c))
+        return false;
+    member_back(m, at);
+    return true;
+}
+
+static void default_criterion(struct member *m, struct policy_case *c, str single)
+{
+    if (c->criterion_count > 0)
+        return;
+    c->criteria = arena_zero(m->arena, 1, sizeof c->criteria[0]);
+    c->criteria[0] =
+        single.n > 0 ? single : arena_join(m->arena, c->policy_id, STR(":default"), STR(""));
+    c->criterion_count = 1;
+}
+
+static bool read_bundle(struct member *m, const struct json_node *v, const struct json_node *outer,
+                        struct policy_case *c)
+{
+    bool fixture = member_find(m, v, "facts") && !member_find(m, v, "fields");
+    str single = STR("");
+
+    if (!read_policy(m, outer, c) || (v != outer && !read_policy(m, v, c)) ||
+        !member_text(m, outer, "criterion_id", false, &single) ||
+        !member_text(m, v, "criterion_id", false, &single) ||
+        !member_text(m, outer, "case_id", false, &c->case_id) ||
+        !member_text(m, v, "case_id", !fixture, &c->case_id) ||
+        !member_text(m, v, "policy_id", !fixture, &c->policy_id) || !read_fields(m, v, c) ||
+        (v != outer && !read_metadata(m, outer, c, &single)) || !read_metadata(m, v, c, &single))
+        return false;
+    if (c->case_id.n == 0)
+        c->case_id = STR("case");
+    default_criterion(m, c, single);
+    return true;
+}
+
+bool policy_case_from(const struct json *doc, const struct json_node *v, const char *path,
+                      struct arena *a, struct policy_case *out, struct err *e)
+{
+    struct member m = {.doc = doc, .arena = a, .e = e};
+    const struct json_node *bundle, *options;
+    str empty = STR("");
+
+    *out = (struct policy_case){.case_id = empty, .policy_id = empty, .section_path = empty};
+    out->policy_document_id = out->policy_version_id = out->reasoning_hint = empty;
+    out->effective_start = out->effective_end = empty;
+    out->metadata = out->options = STR("{}");
+    snprintf(m.path, sizeof m.path, "%s", path);
+    if (!v || v->kind != JSON_OBJECT)
+        return member_wrong(&m, *path ? "" : "case", "an object is expected");
+    if (!member_kind(&m, v, "case_bundle", JSON_OBJECT, &bundle) ||
+        !member_kind(&m, v, "options", JSON_OBJECT, &options) ||
+        !member_bool(&m, v, "self_consistency", &out->self_consistency))
+        return false;
+    if (options)
+        out->options = json_raw(doc, options);
+    if (bundle)
+        member_into(&m, "case_bundle");
+    return read_bundle(&m, bundle ? bundle : v, v, out);
+}
+
+bool policy_case_read(str json, struct arena *a, struct policy_case *out, struct err *e)
+{
+    struct json doc;
+    bool ok;
+
+    if (json.n > POLICY_CASE_MAX)
+        return err_set(
+            e, ERR_LIMIT, "the case is %zu bytes, the limit is %zu", json.n, POLICY_CASE_MAX);
+    json_init(&doc);
+    ok = json_parse(&doc, json, e) && policy_case_from(&doc, json_root(&doc), "", a, out, e);
+    json_release(&doc);
+    return ok;
+}

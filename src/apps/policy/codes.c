@@ -1,0 +1,154 @@
+/* codes.c - codes of diagnoses and procedures: their form, and whether a policy lists them. See
+ * lookup.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/lookup.h"
+#include "apps/policy/scope.h"
+
+#define CODES_MAX 50
+#define CODE_SIZE_MAX 16
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* ICD-10-CM: a letter, a digit, a digit or A or B, then up to four characters behind a point. */
+static bool is_icd10(str s)
+{
+    if (s.n < 3 || !is_upper(s.p[0]) || !is_digit(s.p[1]) ||
+        !(is_digit(s.p[2]) || s.p[2] == 'A' || s.p[2] == 'B'))
+        return false;
+    if (s.n == 3)
+        return true;
+    if (s.p[3] == '.')
+        s = (str){s.p + 1, s.n - 1};
+    if (s.n < 4 || s.n > 7)
+        return false;
+    for (size_t i = 3; i < s.n; i++)
+        if (!is_digit(s.p[i]) && !is_upper(s.p[i]))
+            return false;
+    return true;
+}
+
+/* CPT: five digits, or four and the letter of its category. */
+static bool is_cpt(str s)
+{
+    if (s.n != 5)
+        return false;
+    for (size_t i = 0; i < 4; i++)
+        if (!is_digit(s.p[i]))
+            return false;
+    return is_digit(s.p[4]) || (s.p[4] && strchr("FTUM", s.p[4]));
+}
+
+/* The first sentence that lists it, in so many words, by a wildcard or within a range. */
+static const struct reading *lists(const struct scope *s, str code, struct arena *a)
+{
+    struct policy_field field = {.value = {.kind = POLICY_TEXT, .text = code}};
+    struct fact f = {.field = &field};
+
+    for (size_t i = 0; s && i < s->n; i++)
+        if (judge_member(&f, s->all[i].w, (struct range){0, s->all[i].n}, a) == TRUTH_YES)
+            return &s->all[i];
+    return NULL;
+}
+
+struct codes {
+    const struct policy_doc *doc;
+    const struct scope *scope;
+    struct arena *arena;
+    struct json_out *o;
+    bool valid;
+    size_t n;
+};
+
+static void code_json(struct codes *c, str given, const char *system, bool (*is)(str))
+{
+    char upper[CODE_SIZE_MAX];
+    size_t n = 0;
+    const struct reading *r;
+    str code;
+    bool valid;
+
+    for (; n < given.n && n < sizeof upper; n++)
+        upper[n] = (char)(given.p[n] >= 'a' && given.p[n] <= 'z' ? given.p[n] - 32 : given.p[n]);
+    code = arena_dup(c->arena, (str){upper, n});
+    valid = given.n <= sizeof upper && is(code);
+    c->valid = c->valid && valid;
+    json_out_object(c->o);
+    json_out_key(c->o, STR("system"));
+    json_out_str(c->o, str_c(system));
+    json_out_key(c->o, STR("code"));
+    json_out_str(c->o, given);
+    json_out_key(c->o, STR("valid_format"));
+    json_out_bool(c->o, valid);
+    r = valid ? lists(c->scope, code, c->arena) : NULL;
+    json_out_key(c->o, STR("listed"));
+    json_out_bool(c->o, r != NULL);
+    json_out_key(c->o, STR("node_id"));
+    if (r)
+        json_out_str(c->o, r->node->node_id);
+    else
+        json_out_null(c->o);
+    json_out_key(c->o, STR("section"));
+    json_out_str(c->o, r ? r->node->title_path : STR(""));
+    json_out_end(c->o);
+}
+
+/* Codes separated by commas, semicolons or spaces. */
+static void codes_json(struct codes *c, str list, const char *system, bool (*is)(str))
+{
+    for (size_t i = 0; i < list.n && c->n < CODES_MAX;) {
+        size_t to = i;
+
+        while (to < list.n && !memchr(",; \t\n", list.p[to], 5))
+            to++;
+        if (to > i) {
+            code_json(c, str_slice(list, i, to), system, is);
+            c->n++;
+        }
+        i = to + 1;
+    }
+}
+
+void policy_codes(const struct policy_doc *d, str icd10, str cpt, struct arena *a,
+                  struct json_out *o)
+{
+    struct codes c = {.doc = d, .arena = a, .o = o, .valid = true};
+    bool any = str_trim(icd10).n > 0 || str_trim(cpt).n > 0;
+    struct policy_hits hits = {.n = 0};
+    struct scope large;
+    struct err e;
+
+    if (d && d->scope) {
+        c.scope = d->scope;
+    } else if (d && any) {
+        if (!policy_search(
+                d, arena_join(a, icd10, STR(" "), cpt), POLICY_TOP_MAX, NULL, a, &hits, &e))
+            hits.n = 0;
+        scope_read(d, &hits, a, &large);
+        c.scope = &large;
+    }
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, any);
+    if (!any) {
+        json_out_key(o, STR("error"));
+        json_out_str(o, STR("missing_code"));
+    }
+    json_out_key(o, STR("codes"));
+    json_out_array(o);
+    codes_json(&c, icd10, "icd10", is_icd10);
+    codes_json(&c, cpt, "cpt", is_cpt);
+    json_out_end(o);
+    json_out_key(o, STR("valid"));
+    json_out_bool(o, any && c.valid);
+    json_out_end(o);
+}

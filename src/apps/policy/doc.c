@@ -1,0 +1,75 @@
+/* doc.c - a document from its file to its index. See search.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/fts.h"
+#include "apps/policy/scope.h"
+#include "base/file.h"
+
+static bool is_json(str text)
+{
+    if (str_starts(text, STR("\xEF\xBB\xBF")))
+        text = str_slice(text, 3, text.n);
+    text = str_trim(text);
+    return text.n > 0 && (text.p[0] == '{' || (text.p[0] == '[' && str_ends(text, STR("]"))));
+}
+
+static bool read_doc(struct policy_doc *d, str name, str text, struct err *e)
+{
+    bool ok = is_json(text) ? policy_tree_read(str_trim(text), name, &d->arena, &d->tree, e)
+                            : policy_tree_markdown(text, name, &d->arena, &d->tree, e);
+
+    if (!ok || !fts_open(&d->tree, &d->index, e))
+        return false;
+    if (d->tree.node_count <= SCOPE_SMALL && text.n <= SCOPE_TEXT_MAX) {
+        struct scope *s = arena_alloc(&d->arena, sizeof *s);
+
+        scope_read(d, NULL, &d->arena, s);
+        d->scope = s;
+    }
+    return true;
+}
+
+bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struct err *e)
+{
+    struct policy_doc *d = base_alloc(sizeof *d);
+
+    memset(d, 0, sizeof *d);
+    arena_init(&d->arena, POLICY_ARENA_MAX);
+    d->id = arena_dup(&d->arena, id);
+    if (!read_doc(d, name, text, e)) {
+        policy_doc_free(d);
+        return false;
+    }
+    *out = d;
+    return true;
+}
+
+bool policy_doc_load(const char *id, const char *path, struct policy_doc **out, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    struct arena scratch;
+    bool ok;
+    str text;
+
+    arena_init(&scratch, POLICY_SIZE_MAX + ((size_t)1 << 20));
+    ok = file_read(&scratch, path, POLICY_SIZE_MAX, &text, e) &&
+         (policy_doc_parse(str_c(id), str_c(slash ? slash + 1 : path), text, out, e) ||
+          err_prefix(e, "%s: ", path));
+    arena_release(&scratch);
+    return ok;
+}
+
+void policy_doc_free(struct policy_doc *d)
+{
+    if (!d)
+        return;
+    fts_close(d->index);
+    arena_release(&d->arena);
+    free(d);
+}
+
+str policy_doc_version(const struct policy_doc *d)
+{
+    return d->tree.version.n > 0 ? d->tree.version : (str){d->tree.hash, 12};
+}

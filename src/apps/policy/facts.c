@@ -1,0 +1,211 @@
+/* facts.c - the facts of a case, asked by name. See case.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/case.h"
+
+#include <math.h>
+#include <strings.h>
+
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+}
+
+static bool in_key(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80);
+}
+
+str policy_key(struct arena *a, str name)
+{
+    char *p = arena_alloc(a, name.n + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < name.n; i++) {
+        char c = lower(name.p[i]);
+
+        if (in_key(c))
+            p[n++] = c;
+        else if (n > 0 && p[n - 1] != '_')
+            p[n++] = '_';
+    }
+    while (n > 0 && p[n - 1] == '_')
+        n--;
+    return (str){p, n};
+}
+
+/* The next character of a name's key, or 0 behind its last. */
+static char key_next(str s, size_t *i, bool begun)
+{
+    size_t at = *i;
+
+    while (at < s.n && !in_key(lower(s.p[at])))
+        at++;
+    if (at == s.n) {
+        *i = at;
+        return 0;
+    }
+    if (begun && at > *i) {
+        *i = at;
+        return '_';
+    }
+    *i = at + 1;
+    return lower(s.p[at]);
+}
+
+static bool is_key(str key, str name)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < key.n; i++)
+        if (key_next(name, &at, i > 0) != key.p[i])
+            return false;
+    return key.n > 0 && key_next(name, &at, true) == 0;
+}
+
+const struct policy_field *policy_fact(const struct policy_case *c, str name)
+{
+    for (size_t i = 0; i < c->field_count; i++)
+        if (is_key(c->fields[i].key, name))
+            return &c->fields[i];
+    return NULL;
+}
+
+static void field_json(const struct policy_field *f, struct json_out *o)
+{
+    json_out_key(o, STR("value"));
+    json_out_raw(o, f->raw);
+    json_out_key(o, STR("confidence"));
+    json_out_double(o, f->confidence);
+    json_out_key(o, STR("doc_id"));
+    json_out_str(o, f->doc_id);
+    json_out_key(o, STR("page"));
+    json_out_u64(o, f->page);
+    json_out_key(o, STR("bbox"));
+    if (f->has_bbox) {
+        json_out_array(o);
+        for (size_t i = 0; i < 4; i++)
+            json_out_double(o, f->bbox[i]);
+        json_out_end(o);
+    } else {
+        json_out_null(o);
+    }
+    if (f->field_class.n > 0) {
+        json_out_key(o, STR("field_class"));
+        json_out_str(o, f->field_class);
+    }
+}
+
+static void conflicts_json(const struct policy_case *c, const struct policy_field *f,
+                           struct json_out *o)
+{
+    bool begun = false;
+
+    for (const struct policy_field *g = f + 1; g < c->fields + c->field_count; g++) {
+        if (!str_eq(g->key, f->key) || policy_value_equal(&g->value, &f->value))
+            continue;
+        if (!begun) {
+            json_out_key(o, STR("conflicts"));
+            json_out_array(o);
+        }
+        begun = true;
+        json_out_object(o);
+        field_json(g, o);
+        json_out_end(o);
+    }
+    if (begun)
+        json_out_end(o);
+}
+
+static void miss_json(const struct policy_case *c, str name, struct json_out *o)
+{
+    json_out_key(o, STR("error"));
+    json_out_str(o, STR("field_not_found"));
+    json_out_key(o, STR("field_name"));
+    json_out_str(o, name);
+    json_out_key(o, STR("available_fields"));
+    json_out_array(o);
+    for (size_t i = 0; i < c->field_count; i++)
+        if (policy_fact(c, c->fields[i].key) == &c->fields[i])
+            json_out_str(o, c->fields[i].name);
+    json_out_end(o);
+}
+
+void policy_fact_json(const struct policy_case *c, str name, struct json_out *o)
+{
+    const struct policy_field *f = policy_fact(c, name);
+
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, f != NULL);
+    if (f) {
+        json_out_key(o, STR("field_name"));
+        json_out_str(o, f->name);
+        field_json(f, o);
+        conflicts_json(c, f, o);
+    } else {
+        miss_json(c, name, o);
+    }
+    json_out_end(o);
+}
+
+static bool same_text(str a, str b)
+{
+    a = str_trim(a);
+    b = str_trim(b);
+    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
+/* A text that says a number, or yes or no. */
+static struct policy_value plainly(const struct policy_value *v)
+{
+    static const char *const yes[] = {"yes", "true", "y"}, *const no[] = {"no", "false", "n"};
+    struct policy_value out = *v;
+    char digits[64], *end;
+    str s = str_trim(v->text);
+
+    if (v->kind != POLICY_TEXT || s.n == 0 || s.n >= sizeof digits)
+        return out;
+    for (size_t i = 0; i < COUNT_OF(yes); i++)
+        if (same_text(s, str_c(yes[i])) || same_text(s, str_c(no[i]))) {
+            out.kind = POLICY_BOOL;
+            out.yes = same_text(s, str_c(yes[i]));
+            return out;
+        }
+    if (!strchr("0123456789.+-", s.p[0]))
+        return out;
+    memcpy(digits, s.p, s.n);
+    digits[s.n] = 0;
+    out.number = strtod(digits, &end);
+    if (*end == 0 && isfinite(out.number))
+        out.kind = POLICY_NUMBER;
+    return out;
+}
+
+bool policy_value_equal(const struct policy_value *a, const struct policy_value *b)
+{
+    struct policy_value x = plainly(a), y = plainly(b);
+
+    if (x.kind != y.kind)
+        return false;
+    switch (x.kind) {
+    case POLICY_NULL:
+        return true;
+    case POLICY_BOOL:
+        return x.yes == y.yes;
+    case POLICY_NUMBER:
+        return fabs(x.number - y.number) <= 1e-9 * fmax(fabs(x.number), fabs(y.number));
+    case POLICY_TEXT:
+        return same_text(x.text, y.text);
+    case POLICY_LIST:
+    case POLICY_MAP:
+        break;
+    }
+    if (x.count != y.count)
+        return false;
+    for (size_t i = 0; i < x.count; i++)
+        if (!policy_value_equal(&x.items[i], &y.items[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,404 @@
+/* finish.c - a proposal against what the run was shown; and the result that is made of it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/react_in.h"
+
+#define PAGES_MAX 1000
+#define HINT_SIZE 120
+
+/* Of the confidence in the evidence. */
+#define LINK_FLOOR 0.8     /* the section need not use the words of the fact's name */
+#define NOT_READ 0.8       /* a fact that is cited and was not looked at */
+#define UNSEEN_MET 0.5     /* met by no fact at all */
+#define UNSEEN_MISSING 0.9 /* missing because there is no fact */
+
+/* ---- the section ---- */
+
+static bool same_title(str a, str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++) {
+        char x = a.p[i], y = b.p[i];
+
+        x = (char)(x >= 'A' && x <= 'Z' ? x | 0x20 : x);
+        y = (char)(y >= 'A' && y <= 'Z' ? y | 0x20 : y);
+        if (x != y)
+            return false;
+    }
+    return true;
+}
+
+static bool is_shown(const struct react *r, const struct policy_node *n)
+{
+    return r->seen[n - r->o->doc->tree.nodes].shown;
+}
+
+/* Of several sections with one title, the one that was shown. */
+static const struct policy_node *shown_titled(const struct react *r, str title)
+{
+    const struct policy_tree *t = &r->o->doc->tree;
+    const struct policy_node *any = NULL;
+
+    for (uint32_t i = 0; i < t->node_count; i++)
+        if (same_title(t->nodes[i].title, title)) {
+            if (is_shown(r, &t->nodes[i]))
+                return &t->nodes[i];
+            any = &t->nodes[i];
+        }
+    return any;
+}
+
+static const struct policy_node *named(const struct react *r, str name)
+{
+    const struct policy_tree *t = &r->o->doc->tree;
+    const struct policy_node *n = policy_node_titled(t, name);
+
+    if (!n)
+        n = policy_node_find(t, name);
+    return n ? n : shown_titled(r, name);
+}
+
+/* As people write it: "Section 2.1 Age", "## Age", "[0003] Age". */
+static const struct policy_node *section(const struct react *r, str text)
+{
+    static const char *const fronts[] = {
+        "section ", "Section ", "SECTION ", "\xc2\xa7 ", "\xc2\xa7", "# ", "## ", "### ", "#### "};
+    const struct policy_node *n = named(r, str_trim(text));
+    size_t close;
+
+    text = str_trim(text);
+    for (size_t i = 0; !n && i < COUNT_OF(fronts); i++)
+        if (str_starts(text, str_c(fronts[i])))
+            n = named(r, str_trim(str_slice(text, strlen(fronts[i]), text.n)));
+    close = str_find(text, STR("]"));
+    if (!n && str_starts(text, STR("[")) && close != STR_NONE)
+        n = policy_node_find(&r->o->doc->tree, str_slice(text, 1, close));
+    return n;
+}
+
+/* Shown itself, or above something that was: then its title stood in the path. */
+static bool was_retrieved(const struct react *r, const struct policy_node *n)
+{
+    for (uint32_t i = 0; i < n->span; i++)
+        if (is_shown(r, n + i))
+            return true;
+    return false;
+}
+
+static bool page_retrieved(const struct react *r, int64_t page)
+{
+    const struct policy_tree *t = &r->o->doc->tree;
+
+    for (uint32_t i = 0; i < t->node_count; i++)
+        if (is_shown(r, &t->nodes[i]) && page >= t->nodes[i].start_index &&
+            page <= t->nodes[i].end_index)
+            return true;
+    return false;
+}
+
+/* What could be cited, for who has to correct it. */
+static str shown_titles(const struct react *r, struct arena *a)
+{
+    const struct policy_tree *t = &r->o->doc->tree;
+    str all = STR("");
+
+    for (uint32_t i = 0; i < t->node_count && all.n < HINT_SIZE; i++)
+        if (is_shown(r, &t->nodes[i]))
+            all = arena_printf(a,
+                               STR_FMT "%s\"" STR_FMT "\"",
+                               STR_ARG(all),
+                               all.n ? ", " : "",
+                               STR_ARG(t->nodes[i].title));
+    return all.n ? all : STR("nothing yet: call pi_search");
+}
+
+static bool check_section(const struct react *r, str name, struct arena *a,
+                          struct react_proposal *p, struct err *e)
+{
+    p->node = section(r, name);
+    if (!p->node)
+        return err_set(e,
+                       ERR_INPUT,
+                       "citation_unknown_section: the policy has no section \"" STR_FMT
+                       "\"; retrieved in this run: " STR_FMT,
+                       STR_ARG(str_slice(name, 0, 60)),
+                       STR_ARG(shown_titles(r, a)));
+    if (!was_retrieved(r, p->node))
+        return err_set(e,
+                       ERR_INPUT,
+                       "citation_not_retrieved: the section \"" STR_FMT
+                       "\" was not retrieved in this run; retrieved: " STR_FMT,
+                       STR_ARG(str_slice(p->node->title, 0, 60)),
+                       STR_ARG(shown_titles(r, a)));
+    return true;
+}
+
+/* None given are those of the section. */
+static bool check_pages(const struct react *r, const struct json *doc, struct arena *a,
+                        struct react_proposal *p, struct err *e)
+{
+    const struct json_node *list = json_find(doc, json_root(doc), STR("policy_pages"));
+    size_t n = json_count(doc, list), cited = p->node->end_index - p->node->start_index + 1;
+    uint32_t *pages = arena_zero(a, (n > cited ? n : cited) + 1, sizeof *pages);
+    int64_t page;
+
+    if (n > PAGES_MAX)
+        return err_set(
+            e, ERR_INPUT, "citation_not_retrieved: at most %d pages can be cited", PAGES_MAX);
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
+        if (!json_i64(doc, v, &page) || !page_retrieved(r, page))
+            return err_set(e,
+                           ERR_INPUT,
+                           "citation_not_retrieved: page " STR_FMT
+                           " is in no section retrieved in this run; \"" STR_FMT
+                           "\" has pages %u to %u",
+                           STR_ARG(json_raw(doc, v)),
+                           STR_ARG(str_slice(p->node->title, 0, 60)),
+                           p->node->start_index,
+                           p->node->end_index);
+        pages[p->page_count++] = (uint32_t)page;
+    }
+    if (!p->page_count && cited <= PAGES_MAX)
+        for (uint32_t i = p->node->start_index; i <= p->node->end_index; i++)
+            pages[p->page_count++] = i;
+    p->pages = pages;
+    return true;
+}
+
+/* ---- the evidence ---- */
+
+static bool stands_at(const struct policy_field *f, str doc_id, int64_t page)
+{
+    return (!doc_id.n || str_eq(f->doc_id, doc_id)) && (page < 0 || page == (int64_t)f->page);
+}
+
+/* A fact that was read in this run before one that was not; the last that was read if nothing is
+ * said of where it stands. */
+static const struct policy_field *evidence_at(const struct react *r, str doc_id, int64_t page)
+{
+    const struct policy_case *c = r->o->c;
+
+    for (size_t i = r->fact_count; i-- > 0;)
+        if (stands_at(r->facts[i], doc_id, page))
+            return r->facts[i];
+    for (size_t i = 0; (doc_id.n || page >= 0) && i < c->field_count; i++)
+        if (stands_at(&c->fields[i], doc_id, page))
+            return &c->fields[i];
+    return NULL;
+}
+
+static bool check_evidence(const struct react *r, const struct json *doc, struct arena *a,
+                           struct react_proposal *p, struct err *e)
+{
+    const struct json_node *root = json_root(doc);
+    str doc_id = STR("");
+    int64_t page = -1;
+    bool said = json_text(doc, json_find(doc, root, STR("evidence_doc_id")), a, &doc_id);
+
+    said |= json_i64(doc, json_find(doc, root, STR("evidence_page")), &page);
+    p->field = evidence_at(r, doc_id, page);
+    if (!said || p->field || (!doc_id.n && page < 0))
+        return true;
+    if (page < 0)
+        return err_set(e,
+                       ERR_INPUT,
+                       "evidence_unknown: no fact of the case stands in \"" STR_FMT "\"",
+                       STR_ARG(str_slice(doc_id, 0, 60)));
+    return err_set(e,
+                   ERR_INPUT,
+                   "evidence_unknown: no fact of the case stands on page %lld of \"" STR_FMT "\"",
+                   (long long)page,
+                   STR_ARG(str_slice(doc_id, 0, 60)));
+}
+
+/* ---- the proposal ---- */
+
+static bool check_citation(struct react *r, const struct json *doc, struct arena *a,
+                           struct react_proposal *p, struct err *e)
+{
+    str name = STR("");
+
+    (void)!json_text(doc, json_find(doc, json_root(doc), STR("policy_section")), a, &name);
+    if (!r->o->doc)
+        return err_set(e,
+                       ERR_INPUT,
+                       "missing_policy_document_id: there is no policy to cite; the status can "
+                       "only be uncertain");
+    return check_section(r, name, a, p, e) && check_pages(r, doc, a, p, e);
+}
+
+bool react_check(struct react *r, str arguments, struct arena *a, struct react_proposal *out,
+                 struct err *e)
+{
+    struct react_proposal none;
+    const struct json_node *root;
+    struct json doc;
+    str status = STR("");
+    bool ok;
+
+    *out = (struct react_proposal){.rationale = STR(""), .status = POLICY_UNCERTAIN};
+    json_init(&doc);
+    ok = json_parse(&doc, arguments, e);
+    root = json_root(&doc);
+    if (ok && json_text(&doc, json_find(&doc, root, STR("rationale")), a, &out->rationale))
+        out->rationale = arena_dup(a, out->rationale);
+    ok = ok && json_text(&doc, json_find(&doc, root, STR("status")), a, &status) &&
+         policy_status_find(status, &out->status);
+    if (ok && (!json_double(&doc, json_find(&doc, root, STR("confidence")), &out->confidence) ||
+               !(out->confidence >= 0 && out->confidence <= 1)))
+        ok = err_set(e, ERR_INPUT, "invalid_confidence: confidence is a number from 0 to 1");
+    none = *out;
+    if (ok && out->status == POLICY_UNCERTAIN) {
+        /* Who is not sure need not cite; what cannot be found is left out. */
+        struct err ignored;
+
+        if (!check_citation(r, &doc, a, out, &ignored) ||
+            !check_evidence(r, &doc, a, out, &ignored))
+            *out = none;
+    } else if (ok) {
+        ok = check_citation(r, &doc, a, out, e) && check_evidence(r, &doc, a, out, e);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- the result ---- */
+
+/* The best search that showed it, or something below it. */
+static const struct react_seen *seen_of(const struct react *r, const struct policy_node *n)
+{
+    const struct react_seen *best = NULL;
+
+    for (uint32_t i = 0; i < n->span; i++) {
+        const struct react_seen *s = &r->seen[n + i - r->o->doc->tree.nodes];
+
+        if (s->shown && (!best || s->confidence > best->confidence))
+            best = s;
+    }
+    return best;
+}
+
+static bool holds_word(str text, str word)
+{
+    for (size_t i = 0; i + word.n <= text.n; i++)
+        if (same_title(str_slice(text, i, i + word.n), word))
+            return true;
+    return false;
+}
+
+/* The share of the words of a name that stand in a section. */
+static double words_held(const struct policy_node *n, str name)
+{
+    size_t held = 0, all = 0;
+
+    while (name.n) {
+        size_t end = str_find(name, STR("_"));
+        str word = str_slice(name, 0, end);
+
+        name = end == STR_NONE ? STR("") : str_slice(name, end + 1, name.n);
+        if (!word.n)
+            continue;
+        all++;
+        held += holds_word(n->text, word) || holds_word(n->title_path, word);
+    }
+    return all ? (double)held / (double)all : 0;
+}
+
+/* What ties the section to the case: the words of the fact's name, or of the criterion. */
+static double linked(const struct react *r, const struct react_proposal *p, struct arena *a)
+{
+    double by_criterion = words_held(p->node, policy_key(a, r->o->criterion));
+    double by_fact = p->field ? words_held(p->node, p->field->key) : 0;
+
+    return by_fact > by_criterion ? by_fact : by_criterion;
+}
+
+static bool was_read(const struct react *r, const struct policy_field *f)
+{
+    for (size_t i = 0; i < r->fact_count; i++)
+        if (r->facts[i] == f)
+            return true;
+    return false;
+}
+
+/* How well the evidence carries the verdict: a fact that was read in this run, by how sure it is
+ * and how much of its name the section speaks of. That something is missing needs no fact. */
+static double span_of(const struct react *r, const struct react_proposal *p, double link)
+{
+    if (!p->field)
+        return p->status == POLICY_MISSING ? UNSEEN_MISSING : UNSEEN_MET;
+    return p->field->confidence * (was_read(r, p->field) ? 1 : NOT_READ) *
+           (LINK_FLOOR + (1 - LINK_FLOOR) * link);
+}
+
+static void cite(const struct react *r, const struct react_proposal *p, struct arena *a,
+                 struct policy_result *out)
+{
+    const struct policy_tree *t = &r->o->doc->tree;
+    const struct policy_node *up = p->node;
+    str *path = arena_zero(a, POLICY_DEPTH_MAX, sizeof *path);
+    size_t n = up->depth + 1 < POLICY_DEPTH_MAX ? up->depth + 1 : POLICY_DEPTH_MAX;
+
+    out->citation.section = up->title_path;
+    out->citation.pages = p->pages;
+    out->citation.page_count = p->page_count;
+    out->trajectory_count = n;
+    for (; n-- > 0 && up; up = policy_parent(t, up))
+        path[n] = up->title;
+    out->trajectory = path;
+}
+
+static void show_evidence(const struct policy_field *f, struct arena *a, struct policy_result *out)
+{
+    out->has_evidence = true;
+    out->evidence = (struct policy_evidence){
+        .doc_id = f->doc_id,
+        .page = f->page,
+        .has_bbox = f->has_bbox,
+        .text_excerpt = arena_printf(a,
+                                     STR_FMT ": " STR_FMT,
+                                     STR_ARG(f->name),
+                                     STR_ARG(f->value.text.n ? f->value.text : f->raw))};
+    memcpy(out->evidence.bbox, f->bbox, sizeof f->bbox);
+}
+
+/* c_final by status, and the model's own number as its ceiling: it can lower the confidence and
+ * never raise it. */
+static void confide(struct policy_result *out, double c_tree, double c_span, double own)
+{
+    policy_confide(out, c_tree, c_span);
+    if (own >= out->c_final)
+        return;
+    out->c_final = policy_round(own);
+    out->c_joint = out->confidence = policy_round(out->c_tree * out->c_span * out->c_final);
+    if (out->confidence < POLICY_ABSTAIN && out->status != POLICY_UNCERTAIN) {
+        out->status = POLICY_UNCERTAIN;
+        out->reason_code = STR("low_confidence");
+    }
+}
+
+void react_conclude(struct react *r, const struct react_proposal *p, struct arena *a,
+                    struct policy_result *out)
+{
+    const struct react_seen *seen = p->node ? seen_of(r, p->node) : NULL;
+    double c_tree = seen ? seen->confidence : 0, c_span = 0, link;
+
+    out->status = p->status;
+    out->rationale = arena_dup(a, p->rationale);
+    out->reason_code = p->status == POLICY_UNCERTAIN ? STR("agent_uncertain") : STR("");
+    if (p->node) {
+        /* How sure the search was depends on its words; what the section itself says of the fact
+         * makes up for what they lack. */
+        link = linked(r, p, a);
+        c_tree += (1 - c_tree) * link;
+        cite(r, p, a, out);
+        c_span = span_of(r, p, link);
+    }
+    if (seen && strcmp(seen->method, "bm25-fallback") != 0)
+        out->retrieval_method = str_c(seen->method);
+    if (p->field)
+        show_evidence(p->field, a, out);
+    confide(out, c_tree, c_span, p->confidence);
+}

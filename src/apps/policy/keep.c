@@ -1,0 +1,268 @@
+/* keep.c - see keep.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/keep.h"
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "store/db.h"
+
+#define RESULT_MAX ((size_t)16 << 20)
+
+struct policy_keep {
+    struct db *writer, *reader; /* NULL: nothing is kept */
+    pthread_mutex_t write_lock, read_lock;
+};
+
+bool policy_keep_open(str url, struct policy_keep **out, struct err *e)
+{
+    struct policy_keep *k = base_alloc(sizeof *k);
+
+    *k = (struct policy_keep){0};
+    if (!str_eq(url, STR("none")) &&
+        (!db_open(url, DB_BESIDE, &k->writer, e) || !db_open(url, DB_READ, &k->reader, e))) {
+        db_close(k->writer);
+        free(k);
+        return err_prefix(e, "the results: ");
+    }
+    pthread_mutex_init(&k->write_lock, NULL);
+    pthread_mutex_init(&k->read_lock, NULL);
+    *out = k;
+    return true;
+}
+
+void policy_keep_close(struct policy_keep *k)
+{
+    if (!k)
+        return;
+    db_close(k->writer);
+    db_close(k->reader);
+    pthread_mutex_destroy(&k->write_lock);
+    pthread_mutex_destroy(&k->read_lock);
+    free(k);
+}
+
+/* ---- writing ---- */
+
+static bool put_result(struct db *db, const struct policy_kept *r, str result, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->run),
+        db_text(r->session),
+        db_text(r->case_id),
+        db_text(r->criterion),
+        db_text(r->status),
+        db_text(r->controller),
+        db_text(r->mode),
+        db_text(r->prompt_id),
+        db_text(r->key),
+        db_int(r->created_us),
+        db_text(result),
+    };
+
+    return db_run(db,
+                  "INSERT INTO policy_results (result_id, run_id, session_id, case_id,"
+                  " criterion_id, status, controller, mode, prompt_id, key_name, created_us,"
+                  " result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+                  " ON CONFLICT (result_id) DO NOTHING",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+static bool put_masked(struct db *db, const struct policy_kept *r, const struct mask *mask,
+                       struct err *e)
+{
+    struct buf masked;
+    bool ok;
+
+    buf_init(&masked, RESULT_MAX);
+    ok = put_result(db,
+                    r,
+                    mask && mask_json(mask, r->result, &masked, NULL) && !buf_full(&masked)
+                        ? buf_str(&masked)
+                        : r->result,
+                    e);
+    buf_release(&masked);
+    return ok;
+}
+
+bool policy_keep_results(struct policy_keep *k, const struct policy_kept *rows, size_t n,
+                         const struct mask *mask, struct err *e)
+{
+    bool ok;
+
+    if (!k->writer || !n)
+        return true;
+    pthread_mutex_lock(&k->write_lock);
+    ok = db_begin(k->writer, false, e);
+    if (ok) {
+        for (size_t i = 0; ok && i < n; i++)
+            ok = put_masked(k->writer, &rows[i], mask, e);
+        ok = ok && db_commit(k->writer, e);
+        if (!ok)
+            db_rollback(k->writer);
+    }
+    pthread_mutex_unlock(&k->write_lock);
+    return ok;
+}
+
+bool policy_keep_shadow(struct policy_keep *k, const struct policy_compared *r, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->session),
+        db_text(r->case_id),
+        db_text(r->criterion),
+        db_text(r->served_status),
+        db_real(r->served_confidence),
+        db_text(r->shadow_status),
+        db_real(r->shadow_confidence),
+        r->reason_code.n ? db_text(r->reason_code) : db_null(),
+        db_text(r->prompt_id),
+        db_int(r->differs),
+        db_int(r->created_us),
+    };
+    int64_t n;
+    bool ok;
+
+    if (!k->writer)
+        return true;
+    pthread_mutex_lock(&k->write_lock);
+    ok = db_run(k->writer,
+                "INSERT INTO policy_shadow (result_id, session_id, case_id, criterion_id,"
+                " served_status, served_confidence, shadow_status, shadow_confidence, reason_code,"
+                " prompt_id, differs, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
+                " $11, $12) ON CONFLICT (result_id) DO NOTHING",
+                args,
+                COUNT_OF(args),
+                e) &&
+         db_changed(k->writer, &n, e);
+    pthread_mutex_unlock(&k->write_lock);
+    return ok;
+}
+
+/* ---- reading ---- */
+
+static void text(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, value);
+}
+
+static void when(struct json_out *o, int64_t us)
+{
+    char at[CLOCK_TEXT_SIZE];
+
+    text(o, "timestamp", clock_format(us / 1000, at));
+}
+
+/* The result as it is kept, with what is known beside it. */
+static bool on_result(void *ctx, const struct db_value *c, size_t n)
+{
+    struct json_out *o = ctx;
+    const struct json_node *root;
+    struct json doc;
+    struct err e;
+
+    assert(n == 7);
+    json_init(&doc);
+    if (json_parse(&doc, c[6].s, &e)) {
+        root = json_root(&doc);
+        json_out_object(o);
+        text(o, "case_id", c[0].s);
+        text(o, "session_id", c[1].s);
+        text(o, "controller", c[2].s);
+        text(o, "mode", c[3].s);
+        text(o, "prompt_id", c[4].s);
+        when(o, c[5].i);
+        for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
+            str key = json_raw(&doc, k);
+
+            json_out_key(o, str_slice(key, 1, key.n - 1));
+            json_out_raw(o, json_raw(&doc, json_value(k)));
+        }
+        json_out_end(o);
+    }
+    json_release(&doc);
+    return true;
+}
+
+bool policy_keep_list(struct policy_keep *k, const struct policy_query *q, struct json_out *o,
+                      struct err *e)
+{
+    struct db_value args[] = {
+        db_text(q->key), db_int(q->all), db_text(q->case_id), db_text(q->status), db_int(q->limit)};
+    bool ok;
+
+    if (!k->reader)
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(k->reader,
+                  "SELECT case_id, session_id, controller, mode, prompt_id, created_us, result"
+                  " FROM policy_results WHERE (key_name = $1 OR $2 = 1) AND"
+                  " ($3 = '' OR case_id = $3) AND ($4 = '' OR status = $4)"
+                  " ORDER BY created_us DESC, result_id LIMIT $5",
+                  args,
+                  COUNT_OF(args),
+                  (struct db_rows){on_result, o},
+                  e);
+    pthread_mutex_unlock(&k->read_lock);
+    return ok;
+}
+
+static void verdict(struct json_out *o, const char *key, const struct db_value *status,
+                    const struct db_value *confidence)
+{
+    json_out_key(o, str_c(key));
+    json_out_object(o);
+    text(o, "status", status->s);
+    json_out_key(o, STR("confidence"));
+    json_out_double(o, confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
+    json_out_end(o);
+}
+
+static bool on_compared(void *ctx, const struct db_value *c, size_t n)
+{
+    struct json_out *o = ctx;
+
+    assert(n == 9);
+    json_out_object(o);
+    text(o, "case_id", c[0].s);
+    text(o, "criterion_id", c[1].s);
+    verdict(o, "primary", &c[2], &c[3]);
+    verdict(o, "shadow", &c[4], &c[5]);
+    json_out_key(o, STR("reason_code"));
+    if (c[6].type == DB_TEXT)
+        json_out_str(o, c[6].s);
+    else
+        json_out_null(o);
+    text(o, "prompt_id", c[7].s);
+    when(o, c[8].i);
+    json_out_end(o);
+    return true;
+}
+
+bool policy_keep_discrepancies(struct policy_keep *k, int64_t limit, struct json_out *o,
+                               struct err *e)
+{
+    struct db_value args[] = {db_int(limit)};
+    bool ok;
+
+    if (!k->reader)
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(k->reader,
+                  "SELECT case_id, criterion_id, served_status, served_confidence, shadow_status,"
+                  " shadow_confidence, reason_code, prompt_id, created_us FROM policy_shadow"
+                  " WHERE differs = 1 ORDER BY created_us DESC, result_id LIMIT $1",
+                  args,
+                  COUNT_OF(args),
+                  (struct db_rows){on_compared, o},
+                  e);
+    pthread_mutex_unlock(&k->read_lock);
+    return ok;
+}

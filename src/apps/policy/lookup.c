@@ -1,0 +1,256 @@
+/* lookup.c - cross references, versions by date, and what is out of reach. See lookup.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/lookup.h"
+
+#include "apps/policy/scope.h"
+#include "base/utf8.h"
+
+#include <strings.h>
+
+#define SECTIONS_MAX 20
+#define REFERENCES_MAX 50
+#define REFERENCE_WORDS 8 /* behind "see section" that are looked at */
+
+static void member(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, value);
+}
+
+static void begin(struct json_out *o, bool success)
+{
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, success);
+}
+
+static void refuse(struct json_out *o, const char *code, const char *message)
+{
+    begin(o, false);
+    member(o, "error", str_c(code));
+    member(o, "message", str_c(message));
+    json_out_end(o);
+}
+
+static const struct scope *scope_of(const struct policy_doc *d, str query, struct arena *a)
+{
+    struct policy_hits hits;
+    struct scope *s;
+    struct err e;
+
+    if (d->scope)
+        return d->scope;
+    s = arena_alloc(a, sizeof *s);
+    if (!policy_search(d, query, POLICY_TOP_MAX, NULL, a, &hits, &e))
+        hits.n = 0;
+    scope_read(d, &hits, a, s);
+    return s;
+}
+
+/* The section that words name: "section Age", "section 3.2" by how its title begins. */
+static const struct policy_node *named(const struct policy_tree *t, const struct word *w, size_t n,
+                                       struct arena *a)
+{
+    const struct policy_node *best = NULL;
+    size_t longest = 0;
+
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        struct word *title;
+        size_t k = 0, size = words_of(t->nodes[i].title, a, &title);
+        bool number = size > 0 && title[0].kind == WORD_NUMBER;
+
+        while (k < size && k < n && word_same(&title[k], &w[k]))
+            k++;
+        if ((k == size || (number && k > 0)) && k > longest) {
+            longest = k;
+            best = &t->nodes[i];
+        }
+    }
+    return best;
+}
+
+static void reference(const struct policy_doc *d, const struct reading *r, size_t at,
+                      struct arena *a, struct json_out *o)
+{
+    size_t n = r->n - at < REFERENCE_WORDS ? r->n - at : REFERENCE_WORDS;
+    const struct policy_node *to = named(&d->tree, r->w + at, n, a);
+
+    json_out_object(o);
+    member(o, "from_node_id", r->node->node_id);
+    member(o, "from_section", r->node->title_path);
+    member(o, "text", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
+    json_out_key(o, STR("target_node_id"));
+    if (to)
+        json_out_str(o, to->node_id);
+    else
+        json_out_null(o);
+    member(o, "target_section", to ? to->title_path : STR(""));
+    json_out_end(o);
+}
+
+/* Where a reference's target begins in a sentence, or n. */
+static size_t refers(const struct reading *r, size_t from)
+{
+    for (size_t i = from; i + 1 < r->n; i++) {
+        bool section = word_among(&r->w[i], "section sections chapter appendix");
+        bool see = word_is(&r->w[i], "see") || (i > 0 && word_is(&r->w[i], "to") &&
+                                                word_among(&r->w[i - 1], "refer according"));
+
+        if (section)
+            return i + 1;
+        if (see && !word_among(&r->w[i + 1], "section sections the chapter appendix"))
+            return i + 1;
+    }
+    return r->n;
+}
+
+static void sections_json(const struct scope *s, const struct scores *scores, bool *named_here,
+                          struct json_out *o)
+{
+    size_t shown = 0;
+
+    json_out_key(o, STR("sections"));
+    json_out_array(o);
+    for (size_t i = 0; i < s->n && shown < SECTIONS_MAX; i++) {
+        const struct reading *r = &s->all[i];
+
+        if (scores->score[i] <= 0 || named_here[r->node_at])
+            continue;
+        named_here[r->node_at] = true;
+        shown++;
+        json_out_object(o);
+        member(o, "node_id", r->node->node_id);
+        member(o, "title", r->node->title);
+        member(o, "section", r->node->title_path);
+        json_out_key(o, STR("page"));
+        json_out_u64(o, policy_page_at(r->node, r->sentence->from));
+        member(o, "text_preview", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, struct json_out *o)
+{
+    struct policy_case none = {.section_path = STR(""), .reasoning_hint = STR("")};
+    const struct scope *s;
+    struct scores scores;
+    size_t shown = 0;
+    bool *here;
+
+    if (!d || str_trim(criterion_id).n == 0) {
+        refuse(o, d ? "missing_criterion_id" : "missing_policy_document_id", "nothing to look up");
+        return;
+    }
+    s = scope_of(d, criterion_id, a);
+    scope_score(s, d, &none, criterion_id, a, &scores);
+    here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
+    begin(o, true);
+    member(o, "criterion_id", criterion_id);
+    sections_json(s, &scores, here, o);
+    json_out_key(o, STR("references"));
+    json_out_array(o);
+    for (size_t i = 0; i < s->n && shown < REFERENCES_MAX; i++) {
+        const struct reading *r = &s->all[i];
+
+        for (size_t at = refers(r, 0); here[r->node_at] && at < r->n && shown < REFERENCES_MAX;
+             at = refers(r, at), shown++)
+            reference(d, r, at, a, o);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static bool is_date(str s)
+{
+    unsigned month, day;
+
+    if (s.n != 10 || s.p[4] != '-' || s.p[7] != '-')
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (i != 4 && i != 7 && (s.p[i] < '0' || s.p[i] > '9'))
+            return false;
+    month = (unsigned)(s.p[5] - '0') * 10 + (unsigned)(s.p[6] - '0');
+    day = (unsigned)(s.p[8] - '0') * 10 + (unsigned)(s.p[9] - '0');
+    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
+}
+
+static bool same_text(str a, str b)
+{
+    return a.n == b.n && a.n > 0 && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
+/* Versions of one policy have its id, with or without what follows an @ or a colon; or its title.
+ */
+static bool is_version(const struct policy_doc *d, str policy_id)
+{
+    size_t n = 0;
+
+    while (n < d->id.n && d->id.p[n] != '@' && d->id.p[n] != ':')
+        n++;
+    return same_text(d->id, policy_id) || same_text(str_slice(d->id, 0, n), policy_id) ||
+           same_text(d->tree.title, policy_id) || same_text(d->tree.doc_name, policy_id);
+}
+
+/* A date in front matter may have a time behind it; a start or end that is none bounds nothing. */
+static bool in_force(const struct policy_doc *d, str date)
+{
+    str start = str_slice(d->tree.effective_start, 0, 10);
+    str end = str_slice(d->tree.effective_end, 0, 10);
+
+    return (!is_date(start) || str_cmp(start, date) <= 0) &&
+           (!is_date(end) || str_cmp(date, end) <= 0);
+}
+
+static void version_json(const struct policy_doc *d, struct json_out *o)
+{
+    member(o, "document_id", d->id);
+    member(o, "version", policy_doc_version(d));
+    member(o, "effective_start", d->tree.effective_start);
+    member(o, "effective_end", d->tree.effective_end);
+}
+
+void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_id, str as_of_date,
+                     struct json_out *o)
+{
+    const struct policy_doc *best = NULL;
+    size_t versions = 0;
+
+    as_of_date = str_slice(str_trim(as_of_date), 0, 10);
+    if (!is_date(as_of_date)) {
+        refuse(o, "invalid_date", "as_of_date is a day as YYYY-MM-DD");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!is_version(docs[i], policy_id))
+            continue;
+        versions++;
+        if (in_force(docs[i], as_of_date) &&
+            (!best || str_cmp(docs[i]->tree.effective_start, best->tree.effective_start) > 0))
+            best = docs[i];
+    }
+    begin(o, best != NULL);
+    member(o, "policy_id", policy_id);
+    member(o, "as_of_date", as_of_date);
+    if (best)
+        version_json(best, o);
+    else
+        member(o, "error", versions > 0 ? STR("no_version_in_force") : STR("policy_not_found"));
+    json_out_key(o, STR("versions"));
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        if (is_version(docs[i], policy_id)) {
+            json_out_object(o);
+            version_json(docs[i], o);
+            json_out_end(o);
+        }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+void policy_pubmed(struct json_out *o)
+{
+    refuse(o, "pubmed_unavailable", "there is no way to PubMed from here; decide without it");
+}

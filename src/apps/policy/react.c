@@ -1,0 +1,282 @@
+/* react.c - see react.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/metrics.h"
+#include "apps/policy/react_in.h"
+
+#define ARENA_MAX ((size_t)256 << 20)
+#define USER_MAX ((size_t)4 << 20)
+#define FIELDS_NAMED 200 /* the model asks for the rest by searching what facts_get lists */
+
+static const char insist[] =
+    "That was no call. If you have decided, call finish with status, rationale, confidence, "
+    "policy_section and policy_pages; if not, call the tool you need.";
+
+/* ---- what is asked ---- */
+
+bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool *cancel,
+               struct arena *a, struct ask_reply *reply)
+{
+    uint64_t began = clock_mono_ns(r->o->clock);
+    bool ok = r->o->ask.ask(r->o->ask.ctx, q, cancel, a, reply);
+
+    pthread_mutex_lock(&r->lock);
+    r->model_ns += clock_mono_ns(r->o->clock) - began;
+    pthread_mutex_unlock(&r->lock);
+    return ok;
+}
+
+static bool ask_noted(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                      struct arena *a, struct ask_reply *reply)
+{
+    struct react *r = ctx;
+    bool ok = react_ask(r, q, cancel, a, reply);
+
+    r->reasoning = ok ? reply->reasoning : STR("");
+    return ok;
+}
+
+static void add_line(struct buf *out, const char *what, str value)
+{
+    if (value.n)
+        buf_printf(out, "%s: " STR_FMT "\n", what, STR_ARG(value));
+}
+
+/* The same for the same case: no time, no chance, nothing of this process. */
+static void user_write(const struct policy_react_options *o, struct buf *out)
+{
+    const struct policy_tree *t = o->doc ? &o->doc->tree : NULL;
+
+    add_line(out, "Criterion", o->criterion);
+    add_line(out, "Case", o->c->case_id);
+    add_line(out, "Policy", o->c->policy_id);
+    if (t) {
+        add_line(out, "Policy document", t->title.n ? t->title : t->doc_name);
+        add_line(out, "Version", policy_doc_version(o->doc));
+    }
+    add_line(out, "Effective from", o->c->effective_start);
+    add_line(out, "Effective until", o->c->effective_end);
+    add_line(out, "Section named by the case", o->c->section_path);
+    add_line(out, "Hint", o->c->reasoning_hint);
+    buf_add(out, STR("Facts of the case (names): "));
+    for (size_t i = 0; i < o->c->field_count && i < FIELDS_NAMED; i++)
+        buf_printf(out, "%s" STR_FMT, i ? ", " : "", STR_ARG(o->c->fields[i].name));
+    if (o->c->field_count > FIELDS_NAMED)
+        buf_printf(out, ", and %zu more", o->c->field_count - FIELDS_NAMED);
+    buf_add(out, o->c->field_count ? STR("\n") : STR("none\n"));
+    buf_add(out, STR("\nIs the criterion met by this case?"));
+}
+
+/* ---- what came of it ---- */
+
+static void on_step(void *ctx, const struct agent_step *s)
+{
+    struct react *r = ctx;
+
+    if (r->o->metrics && s->tool.n)
+        policy_metrics_tool(r->o->metrics, react_tool_place(s->tool), s->ok);
+    if (r->o->on_step)
+        r->o->on_step(r->o->ctx, s, r->reasoning);
+}
+
+static void on_effect(void *ctx, const struct agent_effect *f)
+{
+    struct react *r = ctx;
+
+    if (r->o->on_effect)
+        r->o->on_effect(r->o->ctx, f);
+}
+
+/* The code at the front of a refusal: of the last proposal, if it was not taken. */
+static str refusal(const struct agent_result *run, struct arena *a)
+{
+    static const char front[] = "{\"success\":false,\"error\":\"";
+    static const char *const codes[] = {"citation_unknown_section",
+                                        "citation_not_retrieved",
+                                        "evidence_unknown",
+                                        "invalid_confidence",
+                                        "missing_policy_document_id"};
+    str code = STR("");
+
+    (void)a;
+    for (size_t i = 0; i < run->step_count; i++) {
+        const struct agent_step *s = &run->steps[i];
+        str why = str_slice(s->observation, sizeof front - 1, s->observation.n);
+
+        if (!str_eq(s->tool, STR("finish")))
+            continue;
+        code = STR("");
+        for (size_t k = 0; !s->ok && k < COUNT_OF(codes); k++)
+            if (str_starts(why, str_c(codes[k])))
+                code = str_c(codes[k]);
+    }
+    return code;
+}
+
+static void trace_of(const struct agent_result *run, struct arena *a, struct policy_result *out)
+{
+    struct policy_step *steps = arena_zero(a, run->step_count + 1, sizeof *steps);
+
+    for (size_t i = 0; i < run->step_count; i++)
+        steps[i] = (struct policy_step){.step = run->steps[i].step,
+                                        .action = run->steps[i].action,
+                                        .observation = run->steps[i].observation};
+    out->trace = steps;
+    out->trace_count = run->step_count;
+}
+
+/* Nothing is decided: the code says why, the words what was said last. */
+static void undecided(const struct agent_result *run, str code, struct arena *a,
+                      struct policy_result *out)
+{
+    out->status = POLICY_UNCERTAIN;
+    out->reason_code = code;
+    out->rationale =
+        run->detail.n ? arena_dup(a, run->detail)
+        : run->text.n
+            ? arena_dup(a, run->text)
+            : arena_printf(a, "the run ended without a decision: " STR_FMT, STR_ARG(code));
+    policy_confide(out, 0, 0);
+}
+
+static bool settle(struct react *r, const struct agent_result *run, struct arena *a,
+                   struct policy_result *out, struct policy_react_info *info, struct err *e)
+{
+    struct react_proposal p;
+    str code;
+
+    if (run->finish.n) {
+        if (!react_check(r, run->finish, a, &p, e))
+            return err_prefix(e, "a proposal that was taken: ");
+        react_conclude(r, &p, a, out);
+        return true;
+    }
+    code = refusal(run, a);
+    if (run->end == AGENT_FAILED) {
+        info->llm_failed = true;
+        code = run->reason;
+    } else if (!code.n) {
+        code = run->end == AGENT_FINISHED    ? STR("agent_uncertain")
+               : run->end == AGENT_CANCELLED ? STR("cancelled")
+                                             : STR("max_iterations_reached");
+    }
+    undecided(run, code, a, out);
+    return true;
+}
+
+static void result_init(const struct policy_react_options *o, struct policy_result *out)
+{
+    const struct policy_tree *t = o->doc ? &o->doc->tree : NULL;
+
+    *out = (struct policy_result){.criterion_id = o->criterion,
+                                  .status = POLICY_UNCERTAIN,
+                                  .rationale = STR(""),
+                                  .retrieval_method = STR("bm25+reranker"),
+                                  .reason_code = STR("")};
+    out->citation =
+        (struct policy_citation){.doc = t ? (t->title.n ? t->title : t->doc_name) : STR(""),
+                                 .version = o->doc ? policy_doc_version(o->doc) : STR(""),
+                                 .section = STR("")};
+    out->evidence.doc_id = out->evidence.text_excerpt = STR("");
+}
+
+static bool run_it(struct react *r, struct arena *a, struct agent_result *run, struct err *e)
+{
+    const struct policy_react_options *o = r->o;
+    struct agent_options ao = {
+        .run = o->run,
+        .app = STR("policy"),
+        .session = o->session,
+        .input = o->input,
+        .model_name = o->model,
+        .level = STR(""),
+        .system = prompt_text(o->prompt, &policy_built_in, "system_prompt", &r->arena),
+        .messages = STR(""),
+        .extra = STR(""),
+        .tools = r->box,
+        .ask = {ask_noted, r},
+        .limits = {.iterations = POLICY_ITERATIONS_MAX, .tokens = POLICY_TOKENS},
+        .insist = insist,
+        .say_success = true,
+        .part = true,
+        .keep_reasoning = true,
+        .log = o->log,
+        .mask = o->mask,
+        .store = o->store,
+        .clock = o->clock,
+        .cancel = o->cancel,
+        .leave = o->leave,
+        .on_step = on_step,
+        .on_effect = on_effect,
+        .ctx = r};
+    struct buf user;
+    bool ok;
+
+    buf_init(&user, USER_MAX);
+    user_write(o, &user);
+    ao.user = buf_str(&user);
+    ok = buf_ok(&user, "what is asked", e) && agent_run(&ao, a, run, e);
+    buf_release(&user);
+    return ok;
+}
+
+/* The log is of a run that went another way: a prompt, a document or the program changed. */
+static bool another_way(const struct err *e)
+{
+    return e->code == ERR_INPUT && strstr(e->text, "replay_mismatch");
+}
+
+static bool verify(struct react *r, struct arena *a, struct policy_result *out,
+                   struct policy_react_info *info, struct err *e)
+{
+    struct agent_result run;
+
+    if (!react_tools(r, e) || !react_prime(r, e))
+        return false;
+    if (!run_it(r, a, &run, e)) {
+        if (!another_way(e))
+            return false;
+        run = (struct agent_result){.detail = arena_dup(a, str_c(e->text)), .text = STR("")};
+        undecided(&run, STR("agent_error"), a, out);
+        return true;
+    }
+    info->left = str_eq(run.reason, STR("left"));
+    info->over_budget = run.over_budget;
+    info->iterations = run.iterations;
+    info->model_calls = run.model_calls;
+    info->tool_calls = run.tool_calls;
+    info->input_tokens = run.input_tokens;
+    info->output_tokens = run.output_tokens;
+    info->model_ns = r->model_ns;
+    trace_of(&run, a, out);
+    return settle(r, &run, a, out, info, e);
+}
+
+bool policy_react(const struct policy_react_options *o, struct arena *a, struct policy_result *out,
+                  struct policy_react_info *info, struct err *e)
+{
+    struct react r = {.o = o, .reasoning = STR("")};
+    bool ok;
+
+    *info = (struct policy_react_info){0};
+    result_init(o, out);
+    if (!o->doc) {
+        undecided(&(struct agent_result){.detail = STR("the case names no policy document that is "
+                                                       "known here"),
+                                         .text = STR("")},
+                  STR("missing_policy_document_id"),
+                  a,
+                  out);
+        return true;
+    }
+    arena_init(&r.arena, ARENA_MAX);
+    pthread_mutex_init(&r.lock, NULL);
+    r.seen = arena_zero(&r.arena, o->doc->tree.node_count + 1, sizeof *r.seen);
+    r.box = toolbox_new(o->clock);
+    ok = verify(&r, a, out, info, e);
+    toolbox_free(r.box);
+    pthread_mutex_destroy(&r.lock);
+    arena_release(&r.arena);
+    return ok;
+}

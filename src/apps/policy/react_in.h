@@ -1,0 +1,67 @@
+/* react_in.h - one run of the controller as its files see it: react.c the loop, tools.c the tools,
+ * finish.c the proposal, pick.c the tree search by a model.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "apps/policy/react.h"
+
+#define REACT_FACTS_MAX 64
+
+/* What this run was shown of a node. */
+struct react_seen {
+    bool shown;
+    double confidence; /* the best of the searches that gave it */
+    const char *method;
+};
+
+struct react {
+    const struct policy_react_options *o;
+    struct toolbox *box;
+    pthread_mutex_t lock; /* of what follows: tools run side by side */
+    struct arena arena;
+    struct react_seen *seen;                           /* by place in the tree */
+    const struct policy_field *facts[REACT_FACTS_MAX]; /* read in this run, in order */
+    size_t fact_count;
+    str reasoning; /* of the newest reply */
+    uint64_t model_ns;
+};
+
+/* A proposal that was looked at. */
+struct react_proposal {
+    enum policy_status status;
+    str rationale;
+    double confidence;
+    const struct policy_node *node; /* or NULL */
+    const uint32_t *pages;
+    size_t page_count;
+    const struct policy_field *field; /* the evidence, or NULL */
+};
+
+/* tools.c */
+bool react_tools(struct react *r, struct err *e) MUST_USE;
+/* What an earlier process did in this run counts as seen. */
+bool react_prime(struct react *r, struct err *e) MUST_USE;
+/* Of tools by their row: for metrics. */
+int react_tool_place(str name);
+const char *react_tool_name(int place);
+
+/* pick.c */
+bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
+                size_t *n, struct err *e);
+
+/* What a model answered, with words or a fence around it, to ids; false if no list is in it. */
+bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n);
+
+/* finish.c: false if it is refused, e begins with the code. */
+bool react_check(struct react *r, str arguments, struct arena *a, struct react_proposal *out,
+                 struct err *e) MUST_USE;
+void react_conclude(struct react *r, const struct react_proposal *p, struct arena *a,
+                    struct policy_result *out);
+
+/* react.c: a model call through the run's own way, its time counted. */
+bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool *cancel,
+               struct arena *a, struct ask_reply *reply);

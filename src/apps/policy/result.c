@@ -1,0 +1,173 @@
+/* result.c - a criterion's result: its numbers, and as JSON. See result.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/result.h"
+
+#include "base/utf8.h"
+
+#include <math.h>
+
+static const struct {
+    const char *name, *ready;
+    double c_final;
+} statuses[] = {
+    [POLICY_MET] = {"met", "ready", 0.95},
+    [POLICY_MISSING] = {"missing", "not_ready", 0.90},
+    [POLICY_UNCERTAIN] = {"uncertain", "uncertain", 0.60},
+};
+
+double policy_c_final(enum policy_status s)
+{
+    return statuses[s].c_final;
+}
+
+const char *policy_status_name(enum policy_status s)
+{
+    return statuses[s].name;
+}
+
+const char *policy_status_ready(enum policy_status s)
+{
+    return statuses[s].ready;
+}
+
+bool policy_status_find(str name, enum policy_status *out)
+{
+    for (size_t i = 0; i < COUNT_OF(statuses); i++)
+        if (str_eq(name, str_c(statuses[i].name)) || str_eq(name, str_c(statuses[i].ready))) {
+            *out = (enum policy_status)i;
+            return true;
+        }
+    return false;
+}
+
+double policy_round(double v)
+{
+    v = v > 1 ? 1 : v > 0 ? v : 0; /* and no number is 0 */
+    return round(v * 1000) / 1000;
+}
+
+void policy_confide(struct policy_result *r, double c_tree, double c_span)
+{
+    r->has_breakdown = true;
+    r->c_tree = policy_round(c_tree);
+    r->c_span = policy_round(c_span > POLICY_SPAN_FLOOR ? c_span : POLICY_SPAN_FLOOR);
+    r->c_final = policy_c_final(r->status);
+    r->c_joint = policy_round(r->c_tree * r->c_span * r->c_final);
+    r->confidence = r->c_joint;
+    if (r->status == POLICY_UNCERTAIN || r->c_joint >= POLICY_ABSTAIN)
+        return;
+    r->status = POLICY_UNCERTAIN;
+    if (r->reason_code.n == 0)
+        r->reason_code = STR("low_confidence");
+}
+
+static void member(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, value.p ? value : STR("")); /* a result may be zeroed and half filled */
+}
+
+static void number(struct json_out *o, const char *key, double value)
+{
+    json_out_key(o, str_c(key));
+    json_out_double(o, value);
+}
+
+static void evidence_json(const struct policy_evidence *e, struct json_out *o)
+{
+    json_out_object(o);
+    member(o, "doc_id", e->doc_id);
+    json_out_key(o, STR("page"));
+    json_out_u64(o, e->page);
+    json_out_key(o, STR("bbox"));
+    if (e->has_bbox) {
+        json_out_array(o);
+        for (size_t i = 0; i < 4; i++)
+            json_out_double(o, e->bbox[i]);
+        json_out_end(o);
+    } else {
+        json_out_null(o);
+    }
+    json_out_key(o, STR("text_excerpt"));
+    if (e->text_excerpt.n > 0)
+        json_out_str(o, utf8_cut_count(e->text_excerpt, POLICY_EXCERPT_MAX));
+    else
+        json_out_null(o);
+    json_out_end(o);
+}
+
+static void citation_json(const struct policy_citation *c, struct json_out *o)
+{
+    json_out_object(o);
+    member(o, "doc", c->doc);
+    member(o, "version", c->version);
+    member(o, "section", c->section);
+    json_out_key(o, STR("pages"));
+    json_out_array(o);
+    for (size_t i = 0; i < c->page_count; i++)
+        json_out_u64(o, c->pages[i]);
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void breakdown_json(const struct policy_result *r, struct json_out *o)
+{
+    if (!r->has_breakdown) {
+        json_out_null(o);
+        return;
+    }
+    json_out_object(o);
+    number(o, "c_tree", r->c_tree);
+    number(o, "c_span", r->c_span);
+    number(o, "c_final", r->c_final);
+    number(o, "c_joint", r->c_joint);
+    json_out_end(o);
+}
+
+static void trace_json(const struct policy_result *r, struct json_out *o)
+{
+    json_out_array(o);
+    for (size_t i = 0; i < r->trace_count; i++) {
+        json_out_object(o);
+        json_out_key(o, STR("step"));
+        json_out_u64(o, r->trace[i].step);
+        member(o, "action", r->trace[i].action);
+        member(o, "observation", utf8_cut_count(r->trace[i].observation, POLICY_OBSERVATION_MAX));
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+void policy_result_json(const struct policy_result *r, struct json_out *o)
+{
+    json_out_object(o);
+    member(o, "criterion_id", r->criterion_id);
+    member(o, "status", str_c(policy_status_name(r->status)));
+    json_out_key(o, STR("evidence"));
+    if (r->has_evidence)
+        evidence_json(&r->evidence, o);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("citation"));
+    citation_json(&r->citation, o);
+    member(o, "rationale", r->rationale);
+    number(o, "confidence", policy_round(r->confidence));
+    json_out_key(o, STR("confidence_breakdown"));
+    breakdown_json(r, o);
+    json_out_key(o, STR("search_trajectory"));
+    json_out_array(o);
+    for (size_t i = 0; i < r->trajectory_count; i++)
+        json_out_str(o, r->trajectory[i]);
+    json_out_end(o);
+    member(o, "retrieval_method", r->retrieval_method);
+    json_out_key(o, STR("reason_code"));
+    if (r->reason_code.n > 0)
+        json_out_str(o, r->reason_code);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("reasoning_trace"));
+    trace_json(r, o);
+    json_out_end(o);
+}

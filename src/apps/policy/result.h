@@ -1,0 +1,78 @@
+/* result.h - what was found about one criterion: status, citation, evidence, how sure and why.
+ *
+ *     struct policy_result r = {.criterion_id = id, .status = POLICY_MET, ...};
+ *     policy_confide(&r, c_tree, c_span);            confidence, breakdown; abstains under 0.65
+ *     policy_result_json(&r, &out);
+ *
+ * The JSON is the contract's CriterionResult to the letter: criterion_id, status, evidence or null,
+ * citation, rationale, confidence, confidence_breakdown or null, search_trajectory,
+ * retrieval_method, reason_code or null, reasoning_trace.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/json.h"
+
+#define POLICY_ABSTAIN 0.65
+#define POLICY_SPAN_FLOOR 0.3
+#define POLICY_OBSERVATION_MAX 500 /* characters that an observation in the trace has at most */
+#define POLICY_EXCERPT_MAX 500     /* likewise */
+
+enum policy_status { POLICY_MET, POLICY_MISSING, POLICY_UNCERTAIN };
+
+struct policy_evidence {
+    str doc_id;
+    uint32_t page;
+    bool has_bbox;
+    double bbox[4];
+    str text_excerpt; /* "": none */
+};
+
+struct policy_citation {
+    str doc, version, section; /* the section's title path */
+    const uint32_t *pages;
+    size_t page_count;
+};
+
+struct policy_step {
+    unsigned step; /* from 1 */
+    str action;    /* "think", "retrieve", "read", "link", "decide", or a tool's name */
+    str observation;
+};
+
+struct policy_result {
+    str criterion_id;
+    enum policy_status status;
+    bool has_evidence, has_breakdown;
+    struct policy_evidence evidence;
+    struct policy_citation citation;
+    str rationale;
+    double confidence;
+    double c_tree, c_span, c_final, c_joint;
+    const str *trajectory; /* titles, or ids, from the top to the node */
+    size_t trajectory_count;
+    str retrieval_method; /* "bm25+reranker", "pageindex-llm", "pageindex-hybrid" */
+    str reason_code;      /* "": null */
+    const struct policy_step *trace;
+    size_t trace_count;
+};
+
+/* 0.95 met, 0.90 missing, 0.60 uncertain. */
+double policy_c_final(enum policy_status s);
+double policy_round(double v); /* to three decimals, within 0 to 1 */
+/* Sets the four and the confidence: c_joint = c_tree * max(c_span, floor) * c_final. A met or
+ * missing that is under POLICY_ABSTAIN becomes uncertain with the code "low_confidence" (unless it
+ * has one), and its confidence stays what was computed. */
+void policy_confide(struct policy_result *r, double c_tree, double c_span);
+
+const char *policy_status_name(enum policy_status s);  /* met, missing, uncertain */
+const char *policy_status_ready(enum policy_status s); /* ready, not_ready, uncertain */
+/* Either kind of name. */
+bool policy_status_find(str name, enum policy_status *out) MUST_USE;
+
+void policy_result_json(const struct policy_result *r, struct json_out *o);
+/* For tests and stored results; strict, errors with the path of the member. */
+bool policy_result_read(const struct json *doc, const struct json_node *v, struct arena *a,
+                        struct policy_result *out, struct err *e) MUST_USE;

@@ -1,0 +1,464 @@
+/* review.c - one case: what it is answered by is decided and written down, then it is answered.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/service_in.h"
+
+#include "base/log.h"
+#include "base/sha256.h"
+
+#define INPUT_MAX ((size_t)64 << 20)
+#define ENVELOPE_MAX ((size_t)64 << 20)
+#define RUN_ID_MAX 100
+
+/* ---- the run ---- */
+
+static bool run_id_ok(str id)
+{
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '.' || c == '_' || c == ':' || c == '-'))
+            return false;
+    }
+    return id.n > 0 && id.n <= RUN_ID_MAX;
+}
+
+static bool run_id(struct policy_service *s, const struct policy_ask *q, const struct json *options,
+                   struct arena *a, str *out, struct err *e)
+{
+    char id[RAND_ID_SIZE];
+
+    *out = q->run;
+    if (!out->n &&
+        !json_text(options, json_find(options, json_root(options), STR("run_id")), a, out))
+        *out = STR("");
+    if (!out->n)
+        *out = arena_join(a, STR("policy-"), rand_id(&s->host.gateway->ids, id), STR(""));
+    return run_id_ok(*out) ||
+           err_set(
+               e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
+}
+
+static str member(const struct json *doc, const char *key, struct arena *a)
+{
+    str text = STR("");
+
+    if (!json_text(doc, json_find(doc, json_root(doc), str_c(key)), a, &text))
+        return STR("");
+    return arena_dup(a, text);
+}
+
+static void say(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+/* Enough to do it again in the same way. */
+static void input_write(const struct policy_ask *q, const struct decision *d, str body,
+                        struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    say(&o, "body", body);
+    say(&o, "key", q->key);
+    say(&o, "controller", str_c(policy_controller_name(d->plan.controller)));
+    json_out_key(&o, STR("mode"));
+    json_out_i64(&o, d->plan.mode);
+    say(&o, "prompt_id", d->prompt.id);
+    say(&o, "model", d->model);
+    json_out_key(&o, STR("fallback"));
+    json_out_bool(&o, d->switches.fallback);
+    json_out_key(&o, STR("samples"));
+    json_out_i64(&o, d->samples);
+    if (q->doc_file)
+        say(&o, "doc_file", str_c(q->doc_file));
+    json_out_end(&o);
+}
+
+bool review_prompt(struct policy_service *s, str id, struct arena *a, struct prompt *out,
+                   struct err *e)
+{
+    prompt_built_in(&policy_built_in, a, out);
+    return str_eq(out->id, id) || registry_get(s->registry, id, a, out, e);
+}
+
+/* What was written down when it was begun. */
+static bool recall(struct policy_service *s, const struct policy_ask *q, str body,
+                   const struct agent_row *row, struct arena *a, struct decision *d, struct err *e)
+{
+    const struct json_node *root;
+    struct json doc;
+    int64_t mode = 0, samples = 1;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, row->input, e);
+    root = json_root(&doc);
+    if (ok && !q->operator_ && !str_eq(member(&doc, "key", a), q->key))
+        ok = err_set(e, ERR_INPUT, "options.run_id: is taken");
+    if (ok && !str_eq(member(&doc, "body", a), body))
+        ok = err_set(e, ERR_INPUT, "options.run_id: is of another request");
+    if (ok) {
+        (void)!json_i64(&doc, json_find(&doc, root, STR("mode")), &mode);
+        (void)!json_i64(&doc, json_find(&doc, root, STR("samples")), &samples);
+        (void)!json_bool(json_find(&doc, root, STR("fallback")), &d->switches.fallback);
+        d->plan.mode = mode >= 0 && mode < POLICY_MODES ? (enum policy_mode)mode : POLICY_MODE_LLM;
+        d->plan.controller =
+            str_eq(member(&doc, "controller", a), STR("react")) ? POLICY_REACT : POLICY_HEURISTIC;
+        d->samples = samples > 0 && samples <= POLICY_SAMPLES_MAX ? (unsigned)samples : 1;
+        d->model = member(&doc, "model", a);
+        ok = review_prompt(s, member(&doc, "prompt_id", a), a, &d->prompt, e);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- what answers ---- */
+
+static bool samples_of(const struct policy_case *c, const struct json *options, unsigned *out,
+                       struct err *e)
+{
+    const struct json_node *v = json_find(options, json_root(options), STR("samples"));
+    int64_t n = POLICY_SAMPLES;
+
+    if (v && (!json_i64(options, v, &n) || n < 1 || n > POLICY_SAMPLES_MAX))
+        return err_set(e, ERR_INPUT, "options.samples: must be 1 to %d", POLICY_SAMPLES_MAX);
+    *out = c->self_consistency ? (unsigned)n : 1;
+    return true;
+}
+
+static bool asked_for(const struct policy_ask *q, const struct json *options, struct arena *a,
+                      str *out, struct err *e)
+{
+    *out = q->controller;
+    if (!out->n)
+        *out = member(options, "controller", a);
+    if (!out->n || str_eq(*out, STR("auto"))) {
+        *out = STR("");
+        return true;
+    }
+    if (!str_eq(*out, STR("heuristic")) && !str_eq(*out, STR("react")))
+        return err_set(e, ERR_INPUT, "options.controller: must be heuristic, react or auto");
+    return q->operator_ ||
+           err_set(e, ERR_AUTH, "options.controller: only an operator may choose the controller");
+}
+
+static bool decide(struct policy_service *s, const struct policy_ask *q,
+                   const struct policy_case *c, struct config *config, const struct json *options,
+                   struct arena *a, struct decision *d, struct err *e)
+{
+    str asked, told = q->model.n ? q->model : config->policy.model;
+
+    if (!asked_for(q, options, a, &asked, e) || !samples_of(c, options, &d->samples, e))
+        return false;
+    policy_rollout_now(s->rollout, config, &d->switches, NULL);
+    policy_decide(&d->switches, config->policy.ab_salt, c->case_id, asked, &d->plan);
+    if (!(d->plan.candidate &&
+          registry_candidate(s->registry, str_c(policy_built_in.name), a, &d->prompt, e)))
+        registry_in_force(s->registry, &policy_built_in, a, &d->prompt);
+    if (d->plan.controller == POLICY_REACT || d->plan.mode == POLICY_MODE_SHADOW) {
+        if (!app_model(config, told, &d->model, e)) {
+            e->code = d->plan.controller == POLICY_REACT ? ERR_SYSTEM : e->code;
+            return d->plan.controller != POLICY_REACT;
+        }
+    }
+    if (d->plan.assigned)
+        policy_metrics_assigned(s->metrics, d->plan.controller);
+    return true;
+}
+
+/* The document a case names, or the only one there is. */
+static bool doc_of(const struct policy_case *c, const struct policy_docs *docs,
+                   const struct policy_doc **out, struct err *e)
+{
+    *out = NULL;
+    if (c->policy_document_id.n) {
+        *out = policy_docs_find(docs, c->policy_document_id);
+        return *out || err_set(e,
+                               ERR_INPUT,
+                               "case_bundle.metadata.policy_document_id: no document \"" STR_FMT
+                               "\" is configured",
+                               STR_ARG(str_slice(c->policy_document_id, 0, 80)));
+    }
+    *out = policy_docs_find(docs, c->policy_id);
+    if (!*out && policy_docs_count(docs) == 1)
+        *out = policy_docs_at(docs, 0);
+    return true;
+}
+
+struct policy_react_options review_react(struct policy_service *s, struct setup *setup)
+{
+    return (struct policy_react_options){.search = setup->config->policy.search,
+                                         .ask = agent_ask_gateway(s->host.gl),
+                                         .log = s->host.log,
+                                         .store = s->host.gateway->records ? s->host.gateway->store
+                                                                           : NULL,
+                                         .mask = setup->mask,
+                                         .metrics = s->metrics,
+                                         .clock = s->host.clock,
+                                         .cancel = s->host.leave,
+                                         .leave = s->host.leave};
+}
+
+/* ---- on record ---- */
+
+static bool put_row(struct policy_service *s, const struct policy_review *r, const char *status,
+                    str input, struct err *e)
+{
+    int64_t now = clock_wall_ms(s->host.clock) * 1000;
+    struct agent_row row = {.id = r->run,
+                            .app = STR("policy"),
+                            .session_id = r->run,
+                            .status = str_c(status),
+                            .reason = STR(""),
+                            .input = input,
+                            .result = r->envelope,
+                            .created_us = now,
+                            .updated_us = now,
+                            .care =
+                                str_eq(str_c(status), STR("running")) ? AGENT_SAFE : AGENT_ON_DISK};
+
+    return !s->host.log || r->options.controller == POLICY_HEURISTIC ||
+           agent_log_run_put(s->host.log, &row, e);
+}
+
+/* The runs of the criteria are parts of one session. */
+static void tell_session(struct policy_service *s, const struct policy_review *r, bool done)
+{
+    const struct mask *mask = r->options.react.mask;
+    int64_t now = clock_wall_ms(s->host.clock) * 1000;
+    struct store_session row = {.id = r->run,
+                                .alert_id = STR(""),
+                                .agent_type = STR("policy"),
+                                .alert_type = r->c.policy_id,
+                                .status = done ? STR("completed") : STR("in_progress"),
+                                .alert_data = STR(""),
+                                .session_metadata = STR(""),
+                                .error_message = STR(""),
+                                .started_us = done ? -1 : now,
+                                .completed_us = done ? now : -1};
+    struct buf words, masked;
+
+    if (!s->host.gateway->records || r->options.controller == POLICY_HEURISTIC)
+        return;
+    buf_init(&words, ENVELOPE_MAX);
+    buf_init(&masked, ENVELOPE_MAX);
+    for (size_t i = 0; done && i < r->verdict.n; i++)
+        buf_printf(&words,
+                   "%s" STR_FMT ": %s (%.3f). " STR_FMT,
+                   i ? "\n" : "",
+                   STR_ARG(r->verdict.results[i].criterion_id),
+                   policy_status_name(r->verdict.results[i].status),
+                   r->verdict.results[i].confidence,
+                   STR_ARG(r->verdict.results[i].rationale));
+    row.final_analysis = mask && words.n && mask_json(mask, buf_str(&words), &masked, NULL)
+                             ? buf_str(&masked)
+                             : buf_str(&words);
+    store_session_put(s->host.gateway->store, &row, NULL);
+    buf_release(&words);
+    buf_release(&masked);
+}
+
+static bool keep(struct policy_service *s, const struct policy_ask *q,
+                 const struct policy_review *r, struct arena *a, struct err *e)
+{
+    size_t n = r->verdict.n;
+    struct policy_kept *rows = arena_zero(a, n + 1, sizeof *rows);
+    int64_t now = clock_wall_ms(s->host.clock) * 1000;
+    struct json_out o;
+    struct buf json;
+
+    buf_init(&json, ENVELOPE_MAX);
+    for (size_t i = 0; i < n; i++) {
+        buf_reset(&json);
+        json_out_init(&o, &json);
+        policy_result_json(&r->verdict.results[i], &o);
+        rows[i] = (struct policy_kept){
+            .id = arena_printf(a, STR_FMT "/%zu", STR_ARG(r->run), i),
+            .run = r->run,
+            .session = r->run,
+            .case_id = r->c.case_id,
+            .criterion = r->verdict.results[i].criterion_id,
+            .status = str_c(policy_status_name(r->verdict.results[i].status)),
+            .controller = str_c(policy_controller_name(r->verdict.how[i].controller)),
+            .mode = str_c(policy_mode_name(r->options.mode)),
+            .prompt_id = policy_prompt_id(&r->options),
+            .key = q->key,
+            .result = arena_dup(a, buf_str(&json)),
+            .created_us = now};
+    }
+    buf_release(&json);
+    return policy_keep_results(s->keep, rows, n, r->options.react.mask, e);
+}
+
+static void envelope(struct policy_review *r, struct arena *a)
+{
+    struct json_out o;
+    struct buf json;
+
+    buf_init(&json, ENVELOPE_MAX);
+    json_out_init(&o, &json);
+    policy_envelope(&r->options, &r->verdict, &o);
+    r->envelope = arena_dup(a, buf_str(&json));
+    buf_release(&json);
+}
+
+/* ---- a case ---- */
+
+struct reviewing {
+    struct policy_service *s;
+    const struct policy_ask *q;
+    struct setup *setup;
+    struct policy_docs *docs;
+    struct decision d;
+    str body, input;
+};
+
+/* Decided before, or now. */
+static bool settle(struct reviewing *w, struct arena *a, struct policy_review *out, struct err *e)
+{
+    struct agent_row row;
+    struct json options;
+    struct buf input;
+    bool ok;
+
+    json_init(&options);
+    ok = json_parse(&options, out->c.options, e) && run_id(w->s, w->q, &options, a, &out->run, e);
+    if (ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e)) {
+        ok = recall(w->s, w->q, w->body, &row, a, &w->d, e);
+    } else if (ok) {
+        ok = decide(w->s, w->q, &out->c, w->setup->config, &options, a, &w->d, e);
+    }
+    if (ok) {
+        buf_init(&input, INPUT_MAX);
+        input_write(w->q, &w->d, w->body, &input);
+        w->input = arena_dup(a, buf_str(&input));
+        buf_release(&input);
+    }
+    json_release(&options);
+    return ok;
+}
+
+static void options_of(struct reviewing *w, struct arena *a, struct policy_review *out)
+{
+    struct policy_verify_options *o = &out->options;
+
+    *o = (struct policy_verify_options){.controller = w->d.plan.controller,
+                                        .mode = w->d.plan.mode,
+                                        .fallback = w->d.switches.fallback,
+                                        .samples = w->d.samples,
+                                        .react = review_react(w->s, w->setup)};
+    o->react.c = &out->c;
+    o->react.prompt = &w->d.prompt;
+    o->react.model = w->d.model;
+    o->react.run = o->react.session = out->run;
+    o->react.input = arena_printf(a, "{\"parent\":\"" STR_FMT "\"}", STR_ARG(out->run));
+    o->react.docs = policy_docs_all(w->docs);
+    o->react.doc_count = policy_docs_count(w->docs);
+    o->react.on_step = w->q->on_step;
+    o->react.on_effect = w->q->on_effect;
+    o->react.ctx = w->q->ctx;
+}
+
+static void follow(struct reviewing *w, const struct policy_review *r)
+{
+    struct policy_shadow_job job = {.body = w->body,
+                                    .run = r->run,
+                                    .model = w->d.model,
+                                    .docs = w->docs,
+                                    .doc_id =
+                                        r->options.react.doc ? r->options.react.doc->id : STR(""),
+                                    .served = &r->verdict,
+                                    .candidate = w->d.plan.candidate};
+
+    if (r->options.mode == POLICY_MODE_SHADOW && w->s->shadow && w->docs && w->d.model.n &&
+        !policy_shadow_post(w->s->shadow, &job))
+        policy_metrics_shadow_dropped(w->s->metrics);
+}
+
+static bool review(struct reviewing *w, struct arena *a, struct policy_review *out, struct err *e)
+{
+    struct err kept;
+
+    if (!policy_case_read(w->body, a, &out->c, e) || !settle(w, a, out, e))
+        return false;
+    options_of(w, a, out);
+    out->options.react.doc = w->q->doc;
+    if (!w->q->doc && !doc_of(&out->c, w->docs, &out->options.react.doc, e))
+        return false;
+    tell_session(w->s, out, false);
+    if (!put_row(w->s, out, "running", w->input, e) ||
+        !policy_verify(&out->options, a, &out->verdict, e))
+        return false;
+    out->left = out->verdict.left;
+    if (out->left)
+        return true;
+    envelope(out, a);
+    if (!keep(w->s, w->q, out, a, &kept))
+        log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&kept));
+    tell_session(w->s, out, true);
+    follow(w, out);
+    return put_row(w->s, out, "done", w->input, e);
+}
+
+bool policy_review(struct policy_service *s, const struct policy_ask *q, struct arena *a,
+                   struct policy_review *out, struct err *e)
+{
+    struct reviewing *w = arena_zero(a, 1, sizeof *w);
+    struct err none;
+    bool ok;
+
+    *w = (struct reviewing){.s = s, .q = q, .setup = gateway_setup(s->host.gateway)};
+    w->d.model = STR("");
+    w->body = arena_dup(a, q->body);
+    w->docs = policy_docs_now(s, &none);
+    *out = (struct policy_review){.run = STR(""), .envelope = STR("")};
+    ok = review(w, a, out, e);
+    /* The texts of a document that the verdict points to go with the documents: the envelope is
+     * what outlives this. */
+    policy_docs_release(w->docs);
+    setup_release(w->setup);
+    return ok;
+}
+
+/* ---- again ---- */
+
+bool review_again(struct policy_service *s, const struct resumed *r, struct err *e)
+{
+    struct policy_ask q = {
+        .run = r->run, .operator_ = true, .controller = STR(""), .model = STR("")};
+    struct policy_review *out;
+    struct policy_doc *doc = NULL;
+    struct json input;
+    struct arena a;
+    str file;
+    bool ok;
+
+    arena_init(&a, SERVICE_ARENA_MAX);
+    json_init(&input);
+    ok = json_parse(&input, r->input, e);
+    if (ok) {
+        q.body = member(&input, "body", &a);
+        q.key = member(&input, "key", &a);
+        file = member(&input, "doc_file", &a);
+        if (q.body.n && file.n) {
+            q.doc_file = file.p;
+            ok = policy_doc_load(file.p, file.p, &doc, e);
+            q.doc = doc;
+        }
+    }
+    /* A criterion's own run goes on with its case's. */
+    if (ok && q.body.n) {
+        out = arena_zero(&a, 1, sizeof *out);
+        ok = policy_review(s, &q, &a, out, e);
+    }
+    policy_doc_free(doc);
+    json_release(&input);
+    arena_release(&a);
+    return ok;
+}

@@ -1,0 +1,214 @@
+/* score.c - several results as one: their confidence together, and where they contradict. See
+ * lookup.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/lookup.h"
+#include "apps/policy/member.h"
+#include "apps/policy/result.h"
+
+#include <math.h>
+
+#define FINDINGS_MAX 256
+
+static void refuse(struct json_out *o, const char *code, const char *message)
+{
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, false);
+    json_out_key(o, STR("error"));
+    json_out_str(o, str_c(code));
+    json_out_key(o, STR("message"));
+    json_out_str(o, str_c(message));
+    json_out_end(o);
+}
+
+struct sum {
+    size_t n, count[3];
+    double log_sum, mean, least;
+};
+
+static void sum_json(const struct sum *s, struct json_out *o)
+{
+    static const char *const names[] = {"met", "missing", "uncertain"};
+    enum policy_status overall = s->count[POLICY_MISSING] > 0     ? POLICY_MISSING
+                                 : s->count[POLICY_UNCERTAIN] > 0 ? POLICY_UNCERTAIN
+                                                                  : POLICY_MET;
+
+    json_out_key(o, STR("score"));
+    json_out_double(o, policy_round(exp(s->log_sum / (double)s->n)));
+    json_out_key(o, STR("mean"));
+    json_out_double(o, policy_round(s->mean / (double)s->n));
+    json_out_key(o, STR("lowest"));
+    json_out_double(o, policy_round(s->least));
+    json_out_key(o, STR("count"));
+    json_out_u64(o, s->n);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        json_out_key(o, str_c(names[i]));
+        json_out_u64(o, s->count[i]);
+    }
+    json_out_key(o, STR("overall_status"));
+    json_out_str(o, str_c(policy_status_name(overall)));
+    json_out_key(o, STR("abstain"));
+    json_out_bool(o, s->least < POLICY_ABSTAIN);
+}
+
+/* One result into the sum; those under the bar are written by id. */
+static bool add_result(struct member *m, const struct json_node *v, struct sum *s)
+{
+    enum policy_status status;
+    str name = STR("");
+    double confidence = -1;
+
+    if (v->kind != JSON_OBJECT || !member_text(m, v, "status", true, &name) ||
+        !policy_status_find(name, &status) ||
+        !member_between(m, v, "confidence", 0, 1, &confidence) || confidence < 0)
+        return false;
+    s->n++;
+    s->count[status]++;
+    s->log_sum += log(confidence > 1e-6 ? confidence : 1e-6);
+    s->mean += confidence;
+    s->least = confidence < s->least ? confidence : s->least;
+    return true;
+}
+
+void policy_confidence_score(const struct json *doc, const struct json_node *args, struct arena *a,
+                             struct json_out *o)
+{
+    const struct json_node *list = json_find(doc, args, STR("criteria_results"));
+    struct sum s = {.least = 1};
+    struct err e;
+    struct member m = {.doc = doc, .arena = a, .e = &e};
+
+    if (!list || list->kind != JSON_ARRAY || json_count(doc, list) == 0) {
+        refuse(o, "missing_results", "criteria_results is a list of {status, confidence}");
+        return;
+    }
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+        if (!add_result(&m, v, &s)) {
+            refuse(o, "invalid_result", "each has a status and a confidence from 0 to 1");
+            return;
+        }
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, true);
+    sum_json(&s, o);
+    json_out_end(o);
+}
+
+enum stance { SUPPORT, OPPOSE, NEUTRAL, STANCES };
+
+struct piece {
+    str criterion, node, snippet;
+    enum stance stance;
+};
+
+struct pieces {
+    struct piece all[FINDINGS_MAX];
+    size_t n;
+};
+
+static bool read_piece(struct member *m, const struct json_node *v, str criterion, struct pieces *p)
+{
+    static const char *const names[STANCES] = {"support", "oppose", "neutral"};
+    struct piece one = {.criterion = criterion, .node = STR(""), .snippet = STR("")};
+    str stance = STR("neutral");
+
+    if (v->kind != JSON_OBJECT || !member_text(m, v, "node_id", false, &one.node) ||
+        !member_text(m, v, "snippet", false, &one.snippet) ||
+        !member_text(m, v, "stance", false, &stance))
+        return false;
+    for (one.stance = SUPPORT; one.stance < STANCES; one.stance++)
+        if (str_eq(stance, str_c(names[one.stance])))
+            break;
+    if (one.stance == STANCES)
+        return false;
+    if (p->n < FINDINGS_MAX)
+        p->all[p->n++] = one;
+    return true;
+}
+
+static bool read_finding(struct member *m, const struct json_node *v, struct pieces *p)
+{
+    const struct json_node *list;
+    str criterion = STR("");
+
+    if (v->kind != JSON_OBJECT || !member_text(m, v, "criterion_id", true, &criterion) ||
+        !member_kind(m, v, "evidence", JSON_ARRAY, &list))
+        return false;
+    for (const struct json_node *n = json_first(m->doc, list); n; n = json_next(m->doc, list, n))
+        if (!read_piece(m, n, criterion, p))
+            return false;
+    return true;
+}
+
+static void piece_json(const struct piece *p, const char *key, struct json_out *o)
+{
+    json_out_key(o, str_c(key));
+    json_out_object(o);
+    json_out_key(o, STR("criterion_id"));
+    json_out_str(o, p->criterion);
+    json_out_key(o, STR("node_id"));
+    json_out_str(o, p->node);
+    json_out_key(o, STR("snippet"));
+    json_out_str(o, p->snippet);
+    json_out_end(o);
+}
+
+/* Two pieces contradict if one is for and one against, of one criterion or of one node. */
+static size_t contradictions_json(const struct pieces *p, struct json_out *o)
+{
+    size_t n = 0;
+
+    json_out_key(o, STR("contradictions"));
+    json_out_array(o);
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t k = 0; k < p->n && n < FINDINGS_MAX; k++) {
+            const struct piece *x = &p->all[i], *y = &p->all[k];
+            bool same = str_eq(x->criterion, y->criterion);
+
+            if (x->stance != SUPPORT || y->stance != OPPOSE ||
+                (!same && (x->node.n == 0 || !str_eq(x->node, y->node))))
+                continue;
+            json_out_object(o);
+            json_out_key(o, STR("kind"));
+            json_out_str(o, same ? STR("same_criterion") : STR("same_node"));
+            piece_json(x, "support", o);
+            piece_json(y, "oppose", o);
+            json_out_end(o);
+            n++;
+        }
+    json_out_end(o);
+    return n;
+}
+
+void policy_contradictions(const struct json *doc, const struct json_node *args, struct arena *a,
+                           struct json_out *o)
+{
+    const struct json_node *list = json_find(doc, args, STR("findings"));
+    struct pieces *p = arena_zero(a, 1, sizeof *p);
+    struct err e;
+    struct member m = {.doc = doc, .arena = a, .e = &e};
+    size_t n;
+
+    if (!list || list->kind != JSON_ARRAY) {
+        refuse(o, "missing_findings", "findings is a list of {criterion_id, evidence[]}");
+        return;
+    }
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+        if (!read_finding(&m, v, p)) {
+            refuse(o,
+                   "invalid_finding",
+                   "evidence is a list of {node_id?, snippet?, stance support|oppose|neutral}");
+            return;
+        }
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, true);
+    n = contradictions_json(p, o);
+    json_out_key(o, STR("count"));
+    json_out_u64(o, n);
+    json_out_key(o, STR("has_contradictions"));
+    json_out_bool(o, n > 0);
+    json_out_end(o);
+}

@@ -1,0 +1,250 @@
+/* search.c - which sections answer a question. See search.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/search.h"
+
+#include "apps/policy/fts.h"
+#include "apps/policy/words.h"
+#include "base/utf8.h"
+
+#include <math.h>
+
+#define ROWS_MAX 400    /* passages that are looked at */
+#define FROM_PARENT 0.5 /* of the score of a node without a text goes to those in it */
+
+struct scored {
+    uint32_t node, passages;
+    double sum, score;
+};
+
+/* Passages to nodes: sum / sqrt(n + 1). Few rows, so a search through those found is enough. */
+static size_t fold(const struct fts_row *rows, size_t n, struct scored *out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+
+        while (k < count && out[k].node != rows[i].at)
+            k++;
+        if (k == count)
+            out[count++] = (struct scored){.node = rows[i].at};
+        out[k].sum += rows[i].score;
+        out[k].passages++;
+    }
+    for (size_t k = 0; k < count; k++)
+        out[k].score = out[k].sum / sqrt((double)out[k].passages + 1);
+    return count;
+}
+
+/* A node that has no text of its own is only a way to those in it: its score goes down. */
+static void descend(const struct policy_tree *t, struct scored *s, size_t *n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        const struct policy_node *above = &t->nodes[s[i].node];
+
+        if (above->text.n > 0 || above->span == 1)
+            continue;
+        for (size_t k = 0; k < *n; k++)
+            if (s[k].node > s[i].node && s[k].node < s[i].node + above->span) {
+                s[k].score += FROM_PARENT * s[i].score;
+                s[i].passages = 0;
+            }
+        if (s[i].passages > 0) { /* nothing in it matched by itself: the first with a text */
+            for (uint32_t k = s[i].node + 1; k < s[i].node + above->span; k++)
+                if (t->nodes[k].text.n > 0) {
+                    s[i].node = k;
+                    break;
+                }
+        }
+    }
+    for (size_t i = 0; i < *n; i++)
+        if (s[i].passages > 0)
+            s[kept++] = s[i];
+    *n = kept;
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct scored *x = a, *y = b;
+
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static str preview(const struct policy_node *n, struct arena *a)
+{
+    str text = n->text.n > 0 ? n->text : n->summary;
+
+    return arena_dup(a, utf8_cut_count(utf8_trim(text), POLICY_PREVIEW_CHARS));
+}
+
+static void add_hit(struct policy_hits *h, const struct policy_node *n, double score,
+                    struct arena *a)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->hits[i].node == n)
+            return;
+    if (h->n < POLICY_TOP_MAX)
+        h->hits[h->n++] = (struct policy_hit){n, score, preview(n, a)};
+}
+
+/* How much of the question's words the node has, in itself or in its path. */
+static double covered(const struct policy_node *n, str query, struct arena *a)
+{
+    struct word *q, *text, *path;
+    size_t qn = words_of_name(query, a, &q), held = 0;
+    size_t text_n = words_of(n->text, a, &text), path_n = words_of(n->title_path, a, &path);
+
+    for (size_t i = 0; i < qn; i++)
+        held += word_find(text, text_n, &q[i]) < text_n || word_find(path, path_n, &q[i]) < path_n;
+    return qn > 0 ? (double)held / (double)qn : 0;
+}
+
+/* How sure: what the best has of the question, and how far it is before the next. */
+static double confidence(const struct policy_hits *h, str query, struct arena *a)
+{
+    double best = h->hits[0].score, next = h->n > 1 ? h->hits[1].score : 0;
+    double lead = best > 0 ? (best - next) / best : 0.5;
+    double c = 0.5 + 0.4 * covered(h->hits[0].node, query, a) + 0.1 * (lead > 0 ? lead : 0);
+
+    return c > 1 ? 1 : c;
+}
+
+static double variance(const struct scored *s, size_t n)
+{
+    double mean = 0, sum = 0, most = n > 0 && s[0].score > 0 ? s[0].score : 1;
+
+    for (size_t i = 0; i < n; i++)
+        mean += s[i].score / most / (double)n;
+    for (size_t i = 0; i < n; i++)
+        sum += (s[i].score / most - mean) * (s[i].score / most - mean) / (double)n;
+    return sum;
+}
+
+static double score_of(const struct scored *s, size_t n, uint32_t node)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i].node == node)
+            return s[i].score;
+    return 0;
+}
+
+/* The model's picks, and between them, where scores are far apart, what the index found. */
+static bool picked(const struct policy_doc *d, str query, const struct policy_pick *pick,
+                   const struct scored *s, size_t n, struct arena *a, struct policy_hits *out)
+{
+    const struct policy_tree *t = &d->tree;
+    bool hybrid = variance(s, n) > POLICY_HYBRID_VARIANCE, ok;
+    str ids[POLICY_TOP_MAX];
+    size_t id_n = 0;
+    struct json_out o;
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, POLICY_ARENA_MAX);
+    json_out_init(&o, &b);
+    policy_tree_json(t, false, &o);
+    ok = json_out_ok(&o, &e) && pick->pick(pick->ctx, query, buf_str(&b), a, ids, &id_n, &e);
+    buf_release(&b);
+    for (size_t i = 0; ok && i < POLICY_TOP_MAX && (i < id_n || (hybrid && i < n)); i++) {
+        const struct policy_node *node = i < id_n ? policy_node_find(t, ids[i]) : NULL;
+
+        if (node)
+            add_hit(out, node, score_of(s, n, (uint32_t)(node - t->nodes)), a);
+        if (hybrid && i < n && out->n > 0)
+            add_hit(out, &t->nodes[s[i].node], s[i].score, a);
+    }
+    out->method = hybrid ? "pageindex-hybrid" : "pageindex-llm";
+    return out->n > 0;
+}
+
+static void trajectory(const struct policy_tree *t, struct policy_hits *out)
+{
+    const struct policy_node *n = out->hits[0].node;
+
+    out->trajectory_n = n->depth + 1;
+    for (size_t i = out->trajectory_n; n && i > 0; i--, n = policy_parent(t, n))
+        out->trajectory[i - 1] = n->title;
+}
+
+bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
+                   const struct policy_pick *pick, struct arena *a, struct policy_hits *out,
+                   struct err *e)
+{
+    struct fts_row *rows = arena_alloc(a, ROWS_MAX * sizeof rows[0]);
+    struct scored *s = arena_alloc(a, ROWS_MAX * sizeof s[0]);
+    size_t row_n, n;
+    str expression;
+
+    memset(out, 0, sizeof *out);
+    top_k = top_k == 0 ? POLICY_TOP_K : top_k > POLICY_TOP_MAX ? POLICY_TOP_MAX : top_k;
+    query = utf8_cut_size(query, POLICY_QUERY_MAX);
+    expression = fts_expression(query, a);
+    if (!fts_nodes(d->index, expression, rows, ROWS_MAX, &row_n, e))
+        return false;
+    n = fold(rows, row_n, s);
+    descend(&d->tree, s, &n);
+    if (n > 1)
+        qsort(s, n, sizeof s[0], by_score);
+    if (!pick || expression.n == 0 || !picked(d, query, pick, s, n, a, out)) {
+        out->method = "bm25+reranker";
+        for (size_t i = 0; i < n && out->n < top_k; i++)
+            add_hit(out, &d->tree.nodes[s[i].node], s[i].score, a);
+    }
+    out->n = out->n > top_k ? top_k : out->n;
+    out->reason_code = out->n == 0 ? "no_matches" : NULL;
+    if (out->n == 0)
+        return true;
+    out->confidence = confidence(out, query, a);
+    trajectory(&d->tree, out);
+    return true;
+}
+
+static void pages_json(const struct policy_node *n, struct json_out *o)
+{
+    json_out_array(o);
+    for (uint32_t p = n->start_index; p <= n->end_index && p < n->start_index + 50; p++)
+        json_out_u64(o, p);
+    json_out_end(o);
+}
+
+void policy_hits_json(const struct policy_hits *h, struct json_out *o)
+{
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, true);
+    json_out_key(o, STR("nodes"));
+    json_out_array(o);
+    for (size_t i = 0; i < h->n; i++) {
+        json_out_object(o);
+        json_out_key(o, STR("node_id"));
+        json_out_str(o, h->hits[i].node->node_id);
+        json_out_key(o, STR("title"));
+        json_out_str(o, h->hits[i].node->title);
+        json_out_key(o, STR("pages"));
+        pages_json(h->hits[i].node, o);
+        json_out_key(o, STR("text_preview"));
+        json_out_str(o, h->hits[i].preview);
+        json_out_end(o);
+    }
+    json_out_end(o);
+    json_out_key(o, STR("trajectory"));
+    json_out_array(o);
+    for (size_t i = 0; i < h->trajectory_n; i++)
+        json_out_str(o, h->trajectory[i]);
+    json_out_end(o);
+    json_out_key(o, STR("confidence"));
+    json_out_double(o, round(h->confidence * 1000) / 1000);
+    json_out_key(o, STR("retrieval_method"));
+    json_out_str(o, str_c(h->method));
+    if (h->reason_code) {
+        json_out_key(o, STR("reason_code"));
+        json_out_str(o, str_c(h->reason_code));
+    }
+    json_out_end(o);
+}

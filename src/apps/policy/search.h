@@ -1,0 +1,104 @@
+/* search.h - a document that can be asked: its tree, its index, and what answers a question.
+ *
+ *     struct policy_doc *d;
+ *     if (!policy_doc_load("lumbar", "example/policy/lumbar.md", &d, e)) ...
+ *     struct policy_hits hits;
+ *     if (!policy_search(d, STR("age of the patient"), 3, NULL, &arena, &hits, e)) ...
+ *     struct policy_spans spans;
+ *     if (!policy_spans(d, hits.hits[0].node, STR("18 or older"), &arena, &spans, e)) ...
+ *     policy_doc_free(d);
+ *
+ * A document is read only once loaded: any number of threads may ask it.
+ *
+ * Without a model: FTS5 over title, title path, summary and text. What the passages of a subtree
+ * score is folded into a score for its root, sum / sqrt(n + 1) for n that matched, and the search
+ * goes down the tree where most of the score is. With a model (struct policy_pick) the picks of the
+ * model come first; where the scores spread by more than POLICY_HYBRID_VARIANCE, both are merged.
+ *
+ * Promises: any query is safe, whatever is in it; an empty one finds nothing ("no_matches").
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/policy/tree.h"
+
+#define POLICY_TOP_K 3
+#define POLICY_TOP_MAX 20
+#define POLICY_PREVIEW_CHARS 200
+#define POLICY_QUERY_MAX 16384 /* bytes; what is behind them is not looked at */
+#define POLICY_HYBRID_VARIANCE 0.15
+#define POLICY_SPANS_MAX 5
+
+struct policy_index;
+struct scope;
+
+struct policy_doc {
+    str id;                     /* as the configuration names it */
+    struct policy_tree tree;    /* its texts are in the arena */
+    struct policy_index *index; /* locked inside */
+    const struct scope *scope;  /* its sentences as words; NULL: too many to keep */
+    struct arena arena;
+};
+
+/* A file, Markdown or (if it begins with { or [) JSON. */
+bool policy_doc_load(const char *id, const char *path, struct policy_doc **out,
+                     struct err *e) MUST_USE;
+/* The same of a text; `name` becomes doc_name. */
+bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struct err *e) MUST_USE;
+void policy_doc_free(struct policy_doc *d); /* NULL: nothing */
+/* What a citation says: the front matter's title or the file's name; its version, or its hash. */
+str policy_doc_version(const struct policy_doc *d);
+
+struct policy_hit {
+    const struct policy_node *node;
+    double score; /* more is better; 0 for what only the model picked */
+    str preview;  /* POLICY_PREVIEW_CHARS characters of its text at most */
+};
+
+struct policy_hits {
+    struct policy_hit hits[POLICY_TOP_MAX]; /* best first */
+    size_t n;
+    str trajectory[POLICY_DEPTH_MAX]; /* titles from the top to the best hit */
+    size_t trajectory_n;
+    double confidence;       /* 0 to 1; 0 when nothing was found */
+    const char *method;      /* "bm25+reranker", "pageindex-llm", "pageindex-hybrid" */
+    const char *reason_code; /* "no_matches" if there are none, else NULL */
+};
+
+/* Tree search by a model: the question and the tree (JSON, no text) to ids of nodes, best first.
+ * False: e says why; the search then goes on without. Ids that are not in the tree are left out. */
+struct policy_pick {
+    bool (*pick)(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
+                 size_t *n, struct err *e);
+    void *ctx;
+};
+
+/* top_k 0 is POLICY_TOP_K; more than POLICY_TOP_MAX is that. pick may be NULL. False only when the
+ * index itself fails. */
+bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
+                   const struct policy_pick *pick, struct arena *a, struct policy_hits *out,
+                   struct err *e) MUST_USE;
+/* The tool's answer: {"success", "nodes": [{node_id, title, pages, text_preview}], "trajectory",
+ * "confidence", "retrieval_method"}, with "reason_code" if there are none. */
+void policy_hits_json(const struct policy_hits *h, struct json_out *o);
+
+struct policy_span {
+    str text;        /* a sentence of the node's text, as it stands */
+    size_t from, to; /* bytes of the node's text */
+    uint32_t page;
+    double score; /* 0 to 1: how much of the query's words, by weight, it holds */
+};
+
+struct policy_spans {
+    struct policy_span spans[POLICY_SPANS_MAX]; /* best first */
+    size_t n;
+};
+
+/* The sentences of a node (not of those below it) that answer the query best. */
+bool policy_spans(const struct policy_doc *d, const struct policy_node *n, str query,
+                  struct arena *a, struct policy_spans *out, struct err *e) MUST_USE;
+/* {"success", "node_id", "spans": [{text, start, end, page, score}]}; start and end count
+ * characters. */
+void policy_spans_json(const struct policy_node *n, const struct policy_spans *s,
+                       struct json_out *o);

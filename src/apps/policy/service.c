@@ -1,0 +1,186 @@
+/* service.c - the service opened and closed; documents, and runs that go on.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/service_in.h"
+
+#include "base/log.h"
+
+/* ---- documents ---- */
+
+struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e)
+{
+    struct setup *setup = gateway_setup(s->host.gateway);
+    struct config *c = setup->config;
+    struct policy_docs *d = NULL;
+
+    pthread_mutex_lock(&s->lock);
+    if (!(s->docs && policy_docs_of(s->docs, c)) && s->refused != c) {
+        if (policy_docs_load(c, &d, e)) {
+            policy_docs_release(s->docs);
+            s->docs = d;
+        } else {
+            log_warn("documents cannot be loaded: those before stay", LOG_ERR(e));
+            if (s->refused)
+                config_release(s->refused);
+            s->refused = config_retain(c);
+        }
+    }
+    d = s->docs && policy_docs_count(s->docs) ? policy_docs_hold(s->docs) : NULL;
+    pthread_mutex_unlock(&s->lock);
+    setup_release(setup);
+    if (!d)
+        err_set(e, ERR_NOT_FOUND, "no documents are configured (policy.documents)");
+    return d;
+}
+
+/* ---- opening ---- */
+
+static bool open_parts(struct policy_service *s, const struct config *c, struct err *e)
+{
+    str url = s->host.log ? c->store_url : STR("none");
+
+    if (!registry_open(url, s->host.clock, &s->registry, e) || !policy_keep_open(url, &s->keep, e))
+        return false;
+    if (s->host.gateway->records)
+        registry_audit(s->registry, s->host.gateway->store);
+    return true;
+}
+
+bool policy_service_open(const struct app_host *h, struct policy_service **out, struct err *e)
+{
+    struct policy_service *s = base_alloc(sizeof *s);
+    struct setup *setup = gateway_setup(h->gateway);
+    bool ok;
+
+    memset(s, 0, sizeof *s);
+    s->host = *h;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    s->rollout = policy_rollout_new();
+    s->metrics = policy_metrics_new(h->gateway->metrics);
+    ok = open_parts(s, setup->config, e) && policy_docs_load(setup->config, &s->docs, e);
+    setup_release(setup);
+    if (!ok) {
+        policy_service_close(s);
+        return false;
+    }
+    s->shadow = policy_shadow_new(s);
+    *out = s;
+    return true;
+}
+
+static void resumed_free(struct resumed *r)
+{
+    arena_release(&r->arena);
+    free(r);
+}
+
+void policy_service_close(struct policy_service *s)
+{
+    struct resumed *next;
+
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    if (s->started)
+        pthread_join(s->thread, NULL);
+    for (struct resumed *r = s->first; r; r = next) {
+        next = r->next;
+        resumed_free(r);
+    }
+    policy_shadow_free(s->shadow);
+    policy_metrics_free(s->metrics);
+    policy_rollout_free(s->rollout);
+    policy_keep_close(s->keep);
+    registry_close(s->registry);
+    policy_docs_release(s->docs);
+    if (s->refused)
+        config_release(s->refused);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->work);
+    free(s);
+}
+
+/* ---- runs that go on ---- */
+
+static struct resumed *next_run(struct policy_service *s)
+{
+    struct resumed *r;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->first && !s->stop)
+        pthread_cond_wait(&s->work, &s->lock);
+    r = s->stop ? NULL : s->first;
+    if (r && !(s->first = r->next))
+        s->last = NULL;
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+static void *go_on(void *arg)
+{
+    struct policy_service *s = arg;
+    struct resumed *r;
+    struct err e;
+
+    while ((r = next_run(s))) {
+        if (!review_again(s, r, &e))
+            log_warn("a run could not go on", LOG_STR("run", r->run), LOG_ERR(&e));
+        resumed_free(r);
+    }
+    return NULL;
+}
+
+void policy_resume(struct policy_service *s, const struct agent_row *row)
+{
+    struct resumed *r = base_alloc(sizeof *r);
+
+    *r = (struct resumed){.next = NULL};
+    arena_init(&r->arena, SERVICE_ARENA_MAX);
+    r->run = arena_dup(&r->arena, row->id);
+    r->input = arena_dup(&r->arena, row->input);
+    pthread_mutex_lock(&s->lock);
+    if (s->last)
+        s->last->next = r;
+    else
+        s->first = r;
+    s->last = r;
+    if (!s->started) {
+        if (pthread_create(&s->thread, NULL, go_on, s) != 0)
+            base_die("no thread could be started");
+        s->started = true;
+    }
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- what the routes show ---- */
+
+struct registry *policy_registry(struct policy_service *s)
+{
+    return s->registry;
+}
+
+struct policy_keep *policy_kept_results(struct policy_service *s)
+{
+    return s->keep;
+}
+
+struct policy_rollout *policy_rollout_of(struct policy_service *s)
+{
+    return s->rollout;
+}
+
+struct policy_metrics *policy_metrics_of(struct policy_service *s)
+{
+    return s->metrics;
+}
+
+const struct app_host *policy_host(struct policy_service *s)
+{
+    return &s->host;
+}

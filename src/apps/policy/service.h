@@ -1,0 +1,72 @@
+/* service.h - verification as a service: from the request's body to the envelope, on record.
+ *
+ *     struct policy_service *s;
+ *     if (!policy_service_open(&host, &s, e)) ...
+ *     struct policy_ask q = {.body = body, .key = key};
+ *     if (!policy_review(s, &q, &arena, &review, e)) ...     ERR_INPUT: "case_bundle.fields[2]: "
+ *     policy_service_close(s);
+ *
+ * The configuration is read for each case, so what a reload changes holds at once: switches,
+ * model, documents. What a case is answered by (controller, prompt, model) is decided once and
+ * written down with the run before anything else happens; a run that a process did not end is ended
+ * by the next one, in the same way.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/app.h"
+#include "apps/policy/keep.h"
+#include "apps/policy/rollout.h"
+#include "apps/policy/verify.h"
+
+#define POLICY_SHADOW_MAX 64 /* cases that wait for it */
+
+struct policy_service;
+struct policy_docs;
+
+bool policy_service_open(const struct app_host *h, struct policy_service **out,
+                         struct err *e) MUST_USE;
+void policy_service_close(struct policy_service *s); /* NULL: nothing */
+
+struct policy_ask {
+    str body;       /* a case, alone or in the request's envelope */
+    str run;        /* "": options.run_id, or a new one */
+    str key;        /* who asks */
+    bool operator_; /* may say which controller answers, and go on with anybody's run */
+    str controller; /* "heuristic", "react"; "" or "auto": options.controller, or the switches */
+    str model;      /* "": as configured */
+    const struct policy_doc *doc; /* instead of those configured; or NULL */
+    const char *doc_file;         /* where that is from, for who resumes it; or NULL */
+    void (*on_step)(void *ctx, const struct agent_step *s, str reasoning);
+    void (*on_effect)(void *ctx, const struct agent_effect *f);
+    void *ctx;
+};
+
+struct policy_review {
+    struct policy_case c;
+    struct policy_verify_options options;
+    struct policy_verdict verdict;
+    str run, envelope; /* JSON */
+    bool left;         /* the process ends; the run goes on with the next */
+};
+
+bool policy_review(struct policy_service *s, const struct policy_ask *q, struct arena *a,
+                   struct policy_review *out, struct err *e) MUST_USE;
+/* Goes on with a run of the process before, on a thread of its own. */
+void policy_resume(struct policy_service *s, const struct agent_row *row);
+
+/* What the routes show. */
+struct registry *policy_registry(struct policy_service *s);
+struct policy_keep *policy_kept_results(struct policy_service *s);
+struct policy_rollout *policy_rollout_of(struct policy_service *s);
+struct policy_metrics *policy_metrics_of(struct policy_service *s);
+const struct app_host *policy_host(struct policy_service *s);
+
+/* The documents that are configured now, held; NULL: there are none. */
+struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e);
+void policy_docs_release(struct policy_docs *d); /* NULL: nothing */
+size_t policy_docs_count(const struct policy_docs *d);
+const struct policy_doc *policy_docs_at(const struct policy_docs *d, size_t i);
+const struct policy_doc *policy_docs_find(const struct policy_docs *d, str id);
+const struct policy_doc *const *policy_docs_all(const struct policy_docs *d);

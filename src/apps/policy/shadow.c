@@ -1,0 +1,221 @@
+/* shadow.c - see shadow.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/service_in.h"
+
+#include <math.h>
+
+#include "base/log.h"
+
+struct served {
+    enum policy_status status;
+    double confidence;
+};
+
+struct job {
+    struct job *next;
+    struct arena arena;
+    struct policy_docs *docs;
+    str body, run, model, doc_id;
+    struct served *served;
+    size_t n;
+    bool candidate;
+};
+
+struct policy_shadow {
+    struct policy_service *service;
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct job *first, *last;
+    size_t waiting;
+    bool stop;
+    pthread_t thread;
+};
+
+static void job_free(struct job *j)
+{
+    policy_docs_release(j->docs);
+    arena_release(&j->arena);
+    free(j);
+}
+
+/* ---- comparing ---- */
+
+static bool compare(struct policy_service *s, struct job *j, const struct policy_review *r,
+                    size_t i, struct err *e)
+{
+    const struct policy_result *got = &r->verdict.results[i];
+    const struct served *was = &j->served[i];
+    struct policy_compared row = {.id = arena_printf(&j->arena, STR_FMT "/%zu", STR_ARG(j->run), i),
+                                  .session = j->run,
+                                  .case_id = r->c.case_id,
+                                  .criterion = got->criterion_id,
+                                  .served_status = str_c(policy_status_name(was->status)),
+                                  .shadow_status = str_c(policy_status_name(got->status)),
+                                  .served_confidence = was->confidence,
+                                  .shadow_confidence = got->confidence,
+                                  .reason_code = got->reason_code,
+                                  .prompt_id = r->options.react.prompt->id,
+                                  .differs =
+                                      was->status != got->status ||
+                                      fabs(was->confidence - got->confidence) > POLICY_SHADOW_DELTA,
+                                  .created_us = clock_wall_ms(s->host.clock) * 1000};
+
+    policy_metrics_shadow(s->metrics, row.differs);
+    if (row.differs)
+        log_info("the shadow differs",
+                 LOG_STR("case", row.case_id),
+                 LOG_STR("criterion", row.criterion),
+                 LOG_STR("served", row.served_status),
+                 LOG_F64("served_confidence", row.served_confidence),
+                 LOG_STR("shadow", row.shadow_status),
+                 LOG_F64("shadow_confidence", row.shadow_confidence),
+                 LOG_STR("reason", row.reason_code));
+    return policy_keep_shadow(s->keep, &row, e);
+}
+
+static bool run_job(struct policy_service *s, struct job *j, struct err *e)
+{
+    struct policy_review *r = arena_zero(&j->arena, 1, sizeof *r);
+    struct setup *setup = gateway_setup(s->host.gateway);
+    struct prompt prompt;
+    bool ok;
+
+    if (!(j->candidate &&
+          registry_candidate(s->registry, str_c(policy_built_in.name), &j->arena, &prompt, e)))
+        registry_in_force(s->registry, &policy_built_in, &j->arena, &prompt);
+    r->options = (struct policy_verify_options){
+        .controller = POLICY_REACT, .mode = POLICY_MODE_SHADOW, .react = review_react(s, setup)};
+    r->options.react.c = &r->c;
+    r->options.react.prompt = &prompt;
+    r->options.react.model = j->model;
+    r->options.react.run = r->options.react.session =
+        arena_join(&j->arena, j->run, STR("-shadow"), STR(""));
+    r->options.react.input = STR("{\"shadow\":true}");
+    r->options.react.log = NULL; /* nobody waits for it: what a kill interrupts is not made up */
+    r->options.react.doc = policy_docs_find(j->docs, j->doc_id);
+    r->options.react.docs = policy_docs_all(j->docs);
+    r->options.react.doc_count = policy_docs_count(j->docs);
+    ok = policy_case_read(j->body, &j->arena, &r->c, e) &&
+         policy_verify(&r->options, &j->arena, &r->verdict, e);
+    for (size_t i = 0; ok && !r->verdict.left && i < j->n && i < r->verdict.n; i++)
+        ok = compare(s, j, r, i, e);
+    setup_release(setup);
+    return ok;
+}
+
+/* ---- the queue ---- */
+
+static struct job *next_job(struct policy_shadow *s)
+{
+    struct job *j;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->first && !s->stop)
+        pthread_cond_wait(&s->work, &s->lock);
+    j = s->stop ? NULL : s->first;
+    if (j) {
+        s->waiting--;
+        if (!(s->first = j->next))
+            s->last = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return j;
+}
+
+static void *work(void *arg)
+{
+    struct policy_shadow *s = arg;
+    struct job *j;
+    struct err e;
+
+    while ((j = next_job(s))) {
+        if (!run_job(s->service, j, &e))
+            log_warn("the shadow failed", LOG_STR("run", j->run), LOG_ERR(&e));
+        job_free(j);
+    }
+    return NULL;
+}
+
+struct policy_shadow *policy_shadow_new(struct policy_service *service)
+{
+    struct policy_shadow *s = base_alloc(sizeof *s);
+
+    *s = (struct policy_shadow){.service = service};
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    if (pthread_create(&s->thread, NULL, work, s) != 0)
+        base_die("no thread could be started");
+    return s;
+}
+
+void policy_shadow_free(struct policy_shadow *s)
+{
+    struct job *next;
+
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    for (struct job *j = s->first; j; j = next) {
+        next = j->next;
+        job_free(j);
+    }
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->work);
+    free(s);
+}
+
+static struct job *job_new(const struct policy_shadow_job *from)
+{
+    struct job *j = base_alloc(sizeof *j);
+
+    *j = (struct job){.n = from->served->n, .candidate = from->candidate};
+    arena_init(&j->arena, SERVICE_ARENA_MAX);
+    j->docs = policy_docs_hold(from->docs);
+    j->body = arena_dup(&j->arena, from->body);
+    j->run = arena_dup(&j->arena, from->run);
+    j->model = arena_dup(&j->arena, from->model);
+    j->doc_id = arena_dup(&j->arena, from->doc_id);
+    j->served = arena_zero(&j->arena, j->n + 1, sizeof *j->served);
+    for (size_t i = 0; i < j->n; i++)
+        j->served[i] =
+            (struct served){from->served->results[i].status, from->served->results[i].confidence};
+    return j;
+}
+
+bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job *from)
+{
+    struct job *j = job_new(from);
+    bool room;
+
+    pthread_mutex_lock(&s->lock);
+    room = s->waiting < POLICY_SHADOW_MAX && !s->stop;
+    if (room) {
+        if (s->last)
+            s->last->next = j;
+        else
+            s->first = j;
+        s->last = j;
+        s->waiting++;
+        pthread_cond_signal(&s->work);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!room)
+        job_free(j);
+    return room;
+}
+
+size_t policy_shadow_waiting(struct policy_shadow *s)
+{
+    size_t n;
+
+    pthread_mutex_lock(&s->lock);
+    n = s->waiting;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}

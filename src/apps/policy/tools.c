@@ -1,0 +1,463 @@
+/* tools.c - what the model may call: one row each, what it was shown remembered.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/lookup.h"
+#include "apps/policy/metrics.h"
+#include "apps/policy/react_in.h"
+
+#define ARENA_MAX ((size_t)256 << 20)
+
+typedef bool run_fn(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                    struct err *e);
+
+static str text_arg(const struct json *doc, const char *name, struct arena *a)
+{
+    str s = STR("");
+
+    return json_text(doc, json_find(doc, json_root(doc), str_c(name)), a, &s) ? s : STR("");
+}
+
+static bool has_doc(const struct react *r, struct err *e)
+{
+    return r->o->doc || err_set(e,
+                                ERR_NOT_FOUND,
+                                "missing_policy_document_id: the case names no policy document, so "
+                                "there is nothing to search");
+}
+
+/* ---- what was shown ---- */
+
+static void show(struct react *r, const struct policy_node *n, double confidence,
+                 const char *method)
+{
+    struct react_seen *s = &r->seen[n - r->o->doc->tree.nodes];
+
+    pthread_mutex_lock(&r->lock);
+    if (!s->shown || confidence > s->confidence) {
+        s->confidence = confidence;
+        s->method = method;
+    }
+    s->shown = true;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void read_fact(struct react *r, str name)
+{
+    const struct policy_field *f = policy_fact(r->o->c, name);
+    bool there = !f;
+
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->fact_count; i++)
+        there |= r->facts[i] == f;
+    if (!there && r->fact_count < REACT_FACTS_MAX)
+        r->facts[r->fact_count++] = f;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- the tools ---- */
+
+static const char *method_named(str name)
+{
+    static const char *const methods[] = {
+        "bm25+reranker", "pageindex-llm", "pageindex-hybrid", "bm25-fallback"};
+
+    for (size_t i = 0; i < COUNT_OF(methods); i++)
+        if (str_eq(name, str_c(methods[i])))
+            return methods[i];
+    return methods[0];
+}
+
+struct picking {
+    struct react *r;
+    bool failed;
+};
+
+static bool pick_or_note(void *ctx, str question, str tree_json, struct arena *a,
+                         str ids[POLICY_TOP_MAX], size_t *n, struct err *e)
+{
+    struct picking *p = ctx;
+
+    if (react_pick(p->r, question, tree_json, a, ids, n, e))
+        return true;
+    p->failed = true;
+    return false;
+}
+
+static bool pi_search(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                      struct err *e)
+{
+    struct picking picking = {.r = r};
+    struct policy_pick pick = {pick_or_note, &picking};
+    struct policy_hits *hits = arena_zero(a, 1, sizeof *hits);
+    int64_t top_k = 0;
+
+    if (!has_doc(r, e))
+        return false;
+    if (!json_i64(doc, json_find(doc, json_root(doc), STR("top_k")), &top_k) || top_k < 1)
+        top_k = POLICY_TOP_K;
+    if (!policy_search(r->o->doc,
+                       text_arg(doc, "query", a),
+                       (unsigned)(top_k < POLICY_TOP_MAX ? top_k : POLICY_TOP_MAX),
+                       r->o->search == CONFIG_SEARCH_MODEL ? &pick : NULL,
+                       a,
+                       hits,
+                       e))
+        return err_prefix(e, "retrieval_error: ");
+    if (picking.failed) {
+        hits->method = "bm25-fallback";
+        if (!hits->reason_code)
+            hits->reason_code = "pageindex_error";
+    }
+    for (size_t i = 0; i < hits->n; i++)
+        show(r, hits->hits[i].node, hits->confidence, hits->method);
+    policy_hits_json(hits, o);
+    return true;
+}
+
+static bool facts_get(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                      struct err *e)
+{
+    str name = text_arg(doc, "field_name", a);
+
+    (void)e;
+    read_fact(r, name);
+    policy_fact_json(r->o->c, name, o);
+    return true;
+}
+
+/* Only what the run was shown: an id that was guessed is no place to read. */
+static bool spans_tighten(struct react *r, const struct json *doc, struct arena *a,
+                          struct json_out *o, struct err *e)
+{
+    str id = text_arg(doc, "node_id", a);
+    const struct policy_node *n;
+    struct policy_spans *spans = arena_zero(a, 1, sizeof *spans);
+    bool shown = false;
+
+    if (!has_doc(r, e))
+        return false;
+    n = policy_node_find(&r->o->doc->tree, id);
+    if (n) {
+        pthread_mutex_lock(&r->lock);
+        shown = r->seen[n - r->o->doc->tree.nodes].shown;
+        pthread_mutex_unlock(&r->lock);
+    }
+    if (!shown)
+        return err_set(e,
+                       ERR_INPUT,
+                       "node_not_retrieved: pi_search has not given the node \"" STR_FMT
+                       "\" in this run; search first",
+                       STR_ARG(str_slice(id, 0, 40)));
+    if (!policy_spans(r->o->doc, n, text_arg(doc, "query", a), a, spans, e))
+        return err_prefix(e, "retrieval_error: ");
+    policy_spans_json(n, spans, o);
+    return true;
+}
+
+static bool xref(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                 struct err *e)
+{
+    if (!has_doc(r, e))
+        return false;
+    policy_xref(r->o->doc, text_arg(doc, "criterion_id", a), a, o);
+    return true;
+}
+
+static bool temporal(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                     struct err *e)
+{
+    (void)e;
+    policy_temporal(r->o->docs,
+                    r->o->doc_count,
+                    text_arg(doc, "policy_id", a),
+                    text_arg(doc, "as_of_date", a),
+                    o);
+    return true;
+}
+
+static bool score(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                  struct err *e)
+{
+    (void)r, (void)e;
+    policy_confidence_score(doc, json_root(doc), a, o);
+    return true;
+}
+
+static bool contradictions(struct react *r, const struct json *doc, struct arena *a,
+                           struct json_out *o, struct err *e)
+{
+    (void)r, (void)e;
+    policy_contradictions(doc, json_root(doc), a, o);
+    return true;
+}
+
+static bool codes(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                  struct err *e)
+{
+    (void)e;
+    policy_codes(r->o->doc, text_arg(doc, "icd10", a), text_arg(doc, "cpt", a), a, o);
+    return true;
+}
+
+static bool pubmed(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                   struct err *e)
+{
+    (void)r, (void)doc, (void)a, (void)e;
+    policy_pubmed(o);
+    return true;
+}
+
+static void say(struct json_out *o, const char *key, double v)
+{
+    json_out_key(o, str_c(key));
+    json_out_double(o, v);
+}
+
+static bool finish(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+                   struct err *e)
+{
+    struct react_proposal p;
+    struct policy_result result;
+
+    if (!react_check(r, doc->src, a, &p, e))
+        return false;
+    react_conclude(r, &p, a, &result);
+    json_out_object(o);
+    json_out_key(o, STR("success"));
+    json_out_bool(o, true);
+    json_out_key(o, STR("status"));
+    json_out_str(o, str_c(policy_status_name(result.status)));
+    json_out_key(o, STR("reason_code"));
+    if (result.reason_code.n)
+        json_out_str(o, result.reason_code);
+    else
+        json_out_null(o);
+    say(o, "confidence", result.confidence);
+    json_out_end(o);
+    return true;
+}
+
+/* ---- the rows ---- */
+
+#define STRING "{\"type\":\"string\"}"
+#define STRING_OR_NULL "{\"type\":[\"string\",\"null\"]}"
+#define INTEGER_OR_NULL "{\"type\":[\"integer\",\"null\"]}"
+#define OBJECT(properties, required)                                                               \
+    "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required                 \
+    "],\"additionalProperties\":false}"
+
+#define FINISH_CORE                                                                                \
+    "\"status\":{\"type\":\"string\",\"enum\":[\"met\",\"missing\",\"uncertain\"]},"               \
+    "\"rationale\":" STRING ",\"confidence\":{\"type\":\"number\"},"                               \
+    "\"policy_section\":" STRING ",\"policy_pages\":{\"type\":\"array\",\"items\":{\"type\":"      \
+    "\"integer\"}},"                                                                               \
+    "\"evidence_doc_id\":" STRING_OR_NULL ",\"evidence_page\":" INTEGER_OR_NULL
+#define FINISH_NEEDS "\"status\",\"rationale\",\"confidence\",\"policy_section\",\"policy_pages\""
+
+#define SCORED                                                                                     \
+    "{\"type\":\"object\",\"properties\":{\"criterion_id\":" STRING_OR_NULL ",\"status\":" STRING  \
+    ",\"confidence\":{\"type\":\"number\"}},"
+#define STANCE                                                                                     \
+    "{\"type\":\"object\",\"properties\":{\"node_id\":" STRING_OR_NULL                             \
+    ",\"snippet\":" STRING_OR_NULL ",\"stance\":{\"type\":\"string\",\"enum\":[\"support\","       \
+    "\"oppose\",\"neutral\"]}},"
+#define FINDINGS(needs)                                                                            \
+    "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"             \
+    "\"criterion_id\":" STRING ",\"evidence\":{\"type\":\"array\",\"items\":" STANCE needs "}},"   \
+    "\"required\":[\"criterion_id\",\"evidence\"],\"additionalProperties\":false}}"
+#define CLOSED(required) "\"required\":[" required "],\"additionalProperties\":false}"
+
+static const struct row {
+    const char *name;
+    run_fn *run;
+    unsigned flags, calls_a_min;
+    const char *schema;  /* strict: all are required, what may be left out may be null */
+    const char *accepts; /* what may be null may be left out; NULL: the same */
+} rows[POLICY_TOOLS] = {
+    {"pi_search",
+     pi_search,
+     TOOL_CACHEABLE | TOOL_READ_ONLY,
+     120,
+     OBJECT("\"query\":" STRING ",\"top_k\":" INTEGER_OR_NULL, "\"query\",\"top_k\""),
+     OBJECT("\"query\":" STRING ",\"top_k\":" INTEGER_OR_NULL, "\"query\"")},
+    {"facts_get",
+     facts_get,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT("\"field_name\":" STRING, "\"field_name\""),
+     NULL},
+    {"spans_tighten",
+     spans_tighten,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT("\"node_id\":" STRING ",\"query\":" STRING, "\"node_id\",\"query\""),
+     NULL},
+    {"finish",
+     finish,
+     TOOL_FINISH | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT(FINISH_CORE, FINISH_NEEDS ",\"evidence_doc_id\",\"evidence_page\""),
+     OBJECT(FINISH_CORE, FINISH_NEEDS)},
+    {"policy_xref",
+     xref,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT("\"criterion_id\":" STRING, "\"criterion_id\""),
+     NULL},
+    {"temporal_lookup",
+     temporal,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT("\"policy_id\":" STRING ",\"as_of_date\":" STRING, "\"policy_id\",\"as_of_date\""),
+     NULL},
+    {"confidence_score",
+     score,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT("\"criteria_results\":{\"type\":\"array\",\"items\":" SCORED CLOSED(
+                "\"criterion_id\",\"status\",\"confidence\"") "}",
+            "\"criteria_results\""),
+     OBJECT("\"criteria_results\":{\"type\":\"array\",\"items\":" SCORED CLOSED(
+                "\"status\",\"confidence\"") "}",
+            "\"criteria_results\"")},
+    {"contradiction_detector",
+     contradictions,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT(FINDINGS(CLOSED("\"node_id\",\"snippet\",\"stance\"")), "\"findings\""),
+     OBJECT(FINDINGS(CLOSED("\"stance\"")), "\"findings\"")},
+    {"code_validator",
+     codes,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     0,
+     OBJECT("\"icd10\":" STRING_OR_NULL ",\"cpt\":" STRING_OR_NULL, "\"icd10\",\"cpt\""),
+     OBJECT("\"icd10\":" STRING_OR_NULL ",\"cpt\":" STRING_OR_NULL, "")},
+    {"pubmed_search",
+     pubmed,
+     TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
+     30,
+     OBJECT("\"condition\":" STRING ",\"treatment\":" STRING, "\"condition\",\"treatment\""),
+     NULL},
+};
+
+int react_tool_place(str name)
+{
+    for (int i = 0; i < POLICY_TOOLS; i++)
+        if (str_eq(name, str_c(rows[i].name)))
+            return i;
+    return -1;
+}
+
+const char *react_tool_name(int place)
+{
+    return rows[place].name;
+}
+
+struct bound {
+    struct react *r;
+    const struct row *row;
+};
+
+static bool run_tool(void *ctx, const struct tool_call *call, struct buf *out, struct err *e)
+{
+    const struct bound *b = ctx;
+    uint64_t began = clock_mono_ns(b->r->o->clock);
+    struct json_out o;
+    struct json doc;
+    struct arena a;
+    bool ok;
+
+    json_init(&doc);
+    arena_init(&a, ARENA_MAX);
+    json_out_init(&o, out);
+    ok = json_parse(&doc, call->arguments.n ? call->arguments : STR("{}"), e) &&
+         b->row->run(b->r, &doc, &a, &o, e);
+    arena_release(&a);
+    json_release(&doc);
+    if (b->r->o->metrics)
+        policy_metrics_tool_took(
+            b->r->o->metrics, (int)(b->row - rows), clock_mono_ns(b->r->o->clock) - began);
+    return ok;
+}
+
+bool react_tools(struct react *r, struct err *e)
+{
+    struct bound *bound = arena_zero(&r->arena, POLICY_TOOLS, sizeof *bound);
+
+    for (size_t i = 0; i < POLICY_TOOLS; i++) {
+        unsigned quick = r->o->search == CONFIG_SEARCH_MODEL ? 0 : TOOL_PURE;
+        struct tool t = {.name = str_c(rows[i].name),
+                         .description =
+                             prompt_text(r->o->prompt, &policy_built_in, rows[i].name, &r->arena),
+                         .schema = str_c(rows[i].schema),
+                         .accepts = str_c(rows[i].accepts),
+                         .server = STR("policy"),
+                         .flags = rows[i].flags | TOOL_SAYS_STRICT | quick,
+                         .retries = 1,
+                         .calls_a_min = rows[i].calls_a_min,
+                         .run = run_tool};
+
+        bound[i] = (struct bound){r, &rows[i]};
+        t.ctx = &bound[i];
+        if (!toolbox_add(r->box, &t, e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- after a restart ---- */
+
+/* A search that the log has the answer of is not made again; what it showed is in the answer. */
+static void prime_search(struct react *r, const struct json *doc)
+{
+    const struct json_node *root = json_root(doc), *nodes = json_find(doc, root, STR("nodes"));
+    double confidence = 0;
+    str id, method = STR("");
+    struct arena a;
+
+    arena_init(&a, ARENA_MAX);
+    (void)!json_double(doc, json_find(doc, root, STR("confidence")), &confidence);
+    (void)!json_text(doc, json_find(doc, root, STR("retrieval_method")), &a, &method);
+    for (const struct json_node *v = json_first(doc, nodes); v; v = json_next(doc, nodes, v)) {
+        const struct policy_node *n = NULL;
+
+        if (json_text(doc, json_find(doc, v, STR("node_id")), &a, &id))
+            n = policy_node_find(&r->o->doc->tree, id);
+        if (n)
+            show(r, n, confidence, method_named(method));
+    }
+    arena_release(&a);
+}
+
+static void prime_one(struct react *r, const struct agent_effect *f)
+{
+    struct json doc;
+    struct arena a;
+    struct err e;
+
+    if (!str_eq(f->kind, STR("tool")) || f->state != AGENT_DONE || f->failed)
+        return;
+    json_init(&doc);
+    arena_init(&a, ARENA_MAX);
+    if (str_eq(f->name, STR("pi_search")) && r->o->doc && json_parse(&doc, f->result, &e))
+        prime_search(r, &doc);
+    if (str_eq(f->name, STR("facts_get")) && json_parse(&doc, f->request, &e))
+        read_fact(r, text_arg(&doc, "field_name", &a));
+    arena_release(&a);
+    json_release(&doc);
+}
+
+bool react_prime(struct react *r, struct err *e)
+{
+    struct agent_effect *list;
+    size_t n = 0;
+
+    if (!r->o->log)
+        return true;
+    if (!agent_log_read(r->o->log, r->o->run, &r->arena, &list, &n, e))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        prime_one(r, &list[i]);
+    return true;
+}

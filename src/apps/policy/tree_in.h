@@ -1,0 +1,15 @@
+/* tree_in.h - what both readers of a tree share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/policy/tree.h"
+
+/* Depth is set in every node, in pre-order; gives spans, ids where there are none, title paths,
+ * summaries where there are none, pages of subtrees, and hashes. `source` is what was read. */
+void policy_tree_finish(struct policy_tree *t, str source, struct arena *a);
+/* A title as it is kept: in one line, not too long. */
+str policy_title(str s, struct arena *a);
+/* Words from the front of a text: whole sentences as far as they fit, else cut at a word. */
+str policy_summary(str text, struct arena *a);

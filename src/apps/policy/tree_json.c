@@ -1,0 +1,82 @@
+/* tree_json.c - a tree as JSON, in the form of PageIndex. See tree.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/tree.h"
+
+static void member(struct json_out *o, const char *key, str value)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, value);
+}
+
+static void number(struct json_out *o, const char *key, uint64_t value)
+{
+    json_out_key(o, str_c(key));
+    json_out_u64(o, value);
+}
+
+/* All of a node but those below it; "nodes" is open afterwards if there are any. */
+static void node_begin(const struct policy_node *n, bool with_text, struct json_out *o)
+{
+    json_out_object(o);
+    member(o, "title", n->title);
+    member(o, "node_id", n->node_id);
+    number(o, "start_index", n->start_index);
+    number(o, "end_index", n->end_index);
+    member(o, n->span > 1 ? "prefix_summary" : "summary", n->summary);
+    member(o, "title_path", n->title_path);
+    member(o, "hash", str_c(n->hash));
+    if (n->line > 0)
+        number(o, "line_num", n->line);
+    if (with_text)
+        member(o, "text", n->text);
+    if (n->span == 1) {
+        json_out_end(o);
+        return;
+    }
+    json_out_key(o, STR("nodes"));
+    json_out_array(o);
+}
+
+static void nodes_json(const struct policy_tree *t, bool with_text, struct json_out *o)
+{
+    uint32_t open = 0; /* nodes that are open: each holds the next */
+
+    json_out_array(o);
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        for (; open > t->nodes[i].depth; open--) {
+            json_out_end(o);
+            json_out_end(o);
+        }
+        node_begin(&t->nodes[i], with_text, o);
+        open += t->nodes[i].span > 1;
+    }
+    for (; open > 0; open--) {
+        json_out_end(o);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+void policy_tree_json(const struct policy_tree *t, bool with_text, struct json_out *o)
+{
+    json_out_object(o);
+    member(o, "doc_name", t->doc_name);
+    member(o, "doc_description", t->doc_description);
+    if (t->title.n > 0)
+        member(o, "title", t->title);
+    if (t->version.n > 0)
+        member(o, "version", t->version);
+    if (t->effective_start.n > 0)
+        member(o, "effective_start", t->effective_start);
+    if (t->effective_end.n > 0)
+        member(o, "effective_end", t->effective_end);
+    number(o, "page_count", t->page_count);
+    if (t->line_count > 0)
+        number(o, "line_count", t->line_count);
+    member(o, "hash", str_c(t->hash));
+    json_out_key(o, STR("structure"));
+    nodes_json(t, with_text, o);
+    json_out_end(o);
+}

@@ -1,0 +1,211 @@
+/* verify.c - see verify.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/verify.h"
+
+#include "apps/policy/heuristic.h"
+
+/* ---- one criterion ---- */
+
+static bool by_heuristic(const struct policy_react_options *r, struct arena *a,
+                         struct policy_result *out, struct err *e)
+{
+    return policy_heuristic(r->doc, r->c, r->criterion, a, out, e);
+}
+
+struct ballot {
+    struct policy_result results[POLICY_SAMPLES_MAX];
+    unsigned votes[3], n;
+};
+
+/* The first of those that have the most votes; on a tie there is no such. */
+static void count_votes(const struct ballot *b, struct policy_result *out)
+{
+    unsigned best = 0;
+    double share;
+    bool tie = false;
+
+    for (unsigned s = 1; s < 3; s++)
+        if (b->votes[s] > b->votes[best])
+            best = s;
+    for (unsigned s = 0; s < 3; s++)
+        tie |= s != best && b->votes[s] == b->votes[best];
+    for (unsigned i = b->n; i-- > 0;)
+        if (b->results[i].status == (enum policy_status)best)
+            *out = b->results[i];
+    share = (double)b->votes[best] / (double)b->n;
+    if (share >= 1)
+        return;
+    out->confidence = policy_round(out->confidence * share);
+    out->c_joint = out->confidence;
+    out->c_final = policy_round(out->c_final * share);
+    if (tie || (out->status != POLICY_UNCERTAIN && out->confidence < POLICY_ABSTAIN)) {
+        out->status = POLICY_UNCERTAIN;
+        out->reason_code = STR("conformal_ambiguity");
+    }
+}
+
+/* False: the log failed. */
+static bool by_model(const struct policy_verify_options *o, struct policy_react_options *r,
+                     struct arena *a, struct policy_result *out, struct policy_react_info *sum,
+                     struct err *e)
+{
+    unsigned samples = o->samples > 1 ? o->samples : 1;
+    struct ballot *b = arena_zero(a, 1, sizeof *b);
+    str run = r->run;
+
+    assert(samples <= POLICY_SAMPLES_MAX);
+    for (b->n = 0; b->n < samples; b->n++) {
+        struct policy_react_info info;
+        struct policy_result *one = &b->results[b->n];
+
+        if (samples > 1)
+            r->run = arena_printf(a, STR_FMT "/%u", STR_ARG(run), b->n);
+        if (!policy_react(r, a, one, &info, e))
+            return false;
+        sum->model_ns += info.model_ns;
+        sum->iterations += info.iterations;
+        sum->left = info.left;
+        sum->llm_failed = info.llm_failed;
+        if (info.left || info.llm_failed) {
+            *out = *one;
+            return true;
+        }
+        b->votes[one->status]++;
+    }
+    count_votes(b, out);
+    return true;
+}
+
+static bool fall_back(const struct policy_verify_options *o, const struct policy_react_options *r,
+                      struct arena *a, struct policy_result *out, struct policy_how *how,
+                      struct err *e)
+{
+    struct policy_result failed = *out;
+
+    if (!by_heuristic(r, a, out, e))
+        return false;
+    out->reason_code = STR("llm_fallback");
+    out->rationale = arena_printf(a,
+                                  STR_FMT " (decided by the heuristic: the model could not be "
+                                          "asked, " STR_FMT ")",
+                                  STR_ARG(out->rationale),
+                                  STR_ARG(failed.reason_code));
+    how->controller = POLICY_HEURISTIC;
+    how->fell_back = true;
+    if (o->react.metrics)
+        policy_metrics_fallback(o->react.metrics, failed.reason_code);
+    return true;
+}
+
+static bool one(const struct policy_verify_options *o, size_t i, struct arena *a,
+                struct policy_verdict *v, struct err *e)
+{
+    struct policy_react_options r = o->react;
+    struct policy_react_info info = {0};
+    struct policy_result *out = &v->results[i];
+    struct policy_how *how = &v->how[i];
+    uint64_t began = clock_mono_ns(r.clock);
+    bool ok;
+
+    how->controller = o->controller;
+    r.criterion = r.c->criteria[i];
+    r.run = arena_printf(a, STR_FMT "/%zu", STR_ARG(o->react.run), i);
+    if (o->controller == POLICY_HEURISTIC) {
+        ok = by_heuristic(&r, a, out, e);
+    } else {
+        ok = by_model(o, &r, a, out, &info, e);
+        v->left = info.left;
+        if (ok && info.llm_failed && !info.left && o->fallback)
+            ok = fall_back(o, &r, a, out, how, e);
+    }
+    how->iterations = info.iterations;
+    how->model_ns = info.model_ns;
+    how->took_ns = clock_mono_ns(r.clock) - began;
+    if (ok && !v->left && r.metrics)
+        policy_metrics_done(r.metrics,
+                            &(struct policy_seen){.controller = how->controller,
+                                                  .mode = o->mode,
+                                                  .status = out->status,
+                                                  .confidence = out->confidence,
+                                                  .took_ns = how->took_ns,
+                                                  .iterations = how->iterations});
+    return ok;
+}
+
+bool policy_verify(const struct policy_verify_options *o, struct arena *a,
+                   struct policy_verdict *out, struct err *e)
+{
+    size_t n = o->react.c->criterion_count;
+    uint64_t began = clock_mono_ns(o->react.clock);
+
+    *out = (struct policy_verdict){.results = arena_zero(a, n + 1, sizeof *out->results),
+                                   .how = arena_zero(a, n + 1, sizeof *out->how)};
+    while (out->n < n && !out->left) {
+        if (!one(o, out->n, a, out, e))
+            return false;
+        out->model_ns += out->how[out->n].model_ns;
+        out->n++;
+    }
+    out->took_ns = clock_mono_ns(o->react.clock) - began;
+    return true;
+}
+
+bool policy_all_met(const struct policy_verdict *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (v->results[i].status != POLICY_MET)
+            return false;
+    return v->n > 0;
+}
+
+/* ---- the envelope ---- */
+
+str policy_prompt_id(const struct policy_verify_options *o)
+{
+    return o->controller == POLICY_REACT ? o->react.prompt->id : STR(POLICY_HEURISTIC_PROMPT);
+}
+
+static const char *version_of(const struct policy_verify_options *o, const struct policy_verdict *v)
+{
+    size_t fell = 0;
+
+    for (size_t i = 0; i < v->n; i++)
+        fell += v->how[i].fell_back;
+    if (o->controller == POLICY_HEURISTIC)
+        return POLICY_HEURISTIC_VERSION;
+    if (!fell)
+        return POLICY_REACT_VERSION;
+    return fell == v->n ? POLICY_REACT_VERSION ", all by fallback to " POLICY_HEURISTIC_VERSION
+                        : POLICY_REACT_VERSION ", some by fallback to " POLICY_HEURISTIC_VERSION;
+}
+
+void policy_envelope(const struct policy_verify_options *o, const struct policy_verdict *v,
+                     struct json_out *out)
+{
+    char now[CLOCK_TEXT_SIZE];
+
+    json_out_object(out);
+    json_out_key(out, STR("case_id"));
+    json_out_str(out, o->react.c->case_id);
+    json_out_key(out, STR("results"));
+    json_out_array(out);
+    for (size_t i = 0; i < v->n; i++)
+        policy_result_json(&v->results[i], out);
+    json_out_end(out);
+    json_out_key(out, STR("policy_version_used"));
+    if (o->react.doc)
+        json_out_str(out, policy_doc_version(o->react.doc));
+    else
+        json_out_null(out);
+    json_out_key(out, STR("controller_version"));
+    json_out_str(out, str_c(version_of(o, v)));
+    json_out_key(out, STR("prompt_id"));
+    json_out_str(out, policy_prompt_id(o));
+    json_out_key(out, STR("processing_time_ms"));
+    json_out_u64(out, v->took_ns / CLOCK_NS_PER_MS);
+    json_out_key(out, STR("timestamp"));
+    json_out_str(out, clock_format(clock_wall_ms(o->react.clock), now));
+    json_out_end(out);
+}

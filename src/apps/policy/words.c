@@ -1,0 +1,350 @@
+/* words.c - a text as words. See words.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/words.h"
+
+#include <math.h>
+
+#define STOPS                                                                                      \
+    "a an the of for to in on at by is are be been was were as and or this that these those it "   \
+    "its "                                                                                         \
+    "their his her with from any each all per has have had do does did if"
+
+static const struct {
+    const char *word;
+    double value;
+} small_numbers[] = {
+    {"zero", 0},     {"one", 1},      {"two", 2},        {"three", 3},     {"four", 4},
+    {"five", 5},     {"six", 6},      {"seven", 7},      {"eight", 8},     {"nine", 9},
+    {"ten", 10},     {"eleven", 11},  {"twelve", 12},    {"thirteen", 13}, {"fourteen", 14},
+    {"fifteen", 15}, {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19},
+    {"twenty", 20},  {"thirty", 30},  {"forty", 40},     {"fifty", 50},    {"sixty", 60},
+    {"seventy", 70}, {"eighty", 80},  {"ninety", 90},    {"hundred", 100}, {"thousand", 1000},
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+}
+
+/* Punctuation of the General Punctuation block: dashes, quotes, dots. Its size, or 0. */
+static size_t wide_mark(str s)
+{
+    return s.n >= 3 && (unsigned char)s.p[0] == 0xE2 && (unsigned char)s.p[1] == 0x80 ? 3 : 0;
+}
+
+/* The sign for at most or at least; its size, or 0. */
+static size_t wide_compare(str s, char *as)
+{
+    if (s.n < 3 || memcmp(s.p, "\xE2\x89", 2) != 0 || ((unsigned char)s.p[2] & 0xFE) != 0xA4)
+        return 0;
+    *as = (unsigned char)s.p[2] == 0xA4 ? '<' : '>';
+    return 3;
+}
+
+static bool ends(const char *s, size_t n, const char *with)
+{
+    size_t k = strlen(with);
+
+    return n > k && memcmp(s + n - k, with, k) == 0;
+}
+
+static bool is_vowel(char c)
+{
+    return c && strchr("aeiou", c);
+}
+
+/* Whether what is left has a vowel: "string" is no "str" with an ending. */
+static bool has_vowel(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_vowel(s[i]) || (i > 0 && s[i] == 'y'))
+            return true;
+    return false;
+}
+
+static size_t stem_verb(char *s, size_t n, size_t ending)
+{
+    n -= ending;
+    if (n > 2 && s[n - 1] == s[n - 2] && !strchr("lsz", s[n - 1]))
+        n--; /* permitted, permitting */
+    return n;
+}
+
+/* Endings of number, tense and person; no more, so that what is another thing stays another. */
+static size_t stem(char *s, size_t n)
+{
+    if (ends(s, n, "ies") && n > 4)
+        s[(n -= 2) - 1] = 'y';
+    else if (n > 4 &&
+             (ends(s, n, "sses") || ends(s, n, "xes") || ends(s, n, "ches") || ends(s, n, "shes")))
+        n -= 2;
+    else if (n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]))
+        n--;
+    if (ends(s, n, "ied") && n > 4)
+        s[(n -= 2) - 1] = 'y';
+    else if (ends(s, n, "ed") && n > 4 && has_vowel(s, n - 2))
+        n = stem_verb(s, n, 2);
+    else if (ends(s, n, "ing") && n > 5 && has_vowel(s, n - 3))
+        n = stem_verb(s, n, 3);
+    else if (ends(s, n, "ation") && n > 7)
+        n -= 5; /* cancellation, documentation */
+    else if (ends(s, n, "ship") && n > 8)
+        n -= 4; /* membership */
+    if (n > 3 && s[n - 1] == 'e')
+        n--;
+    if (n > 4 && s[n - 1] == 'l' && s[n - 2] == 'l')
+        n--; /* cancelled, canceled */
+    return n;
+}
+
+static void set_text(struct word *w, str s)
+{
+    size_t n = s.n < WORD_STEM_MAX ? s.n : WORD_STEM_MAX;
+
+    for (size_t i = 0; i < n; i++)
+        w->lower[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32 : s.p[i]);
+    w->lower[n] = 0;
+    memcpy(w->stem, w->lower, n + 1);
+    w->stem[stem(w->stem, n)] = 0;
+    w->hash = 2166136261u; /* FNV-1a */
+    for (const char *p = w->stem; *p; p++)
+        w->hash = (w->hash ^ (unsigned char)*p) * 16777619u;
+}
+
+/* Digits, with commas between threes and one fraction. */
+static size_t number_at(str s, double *out)
+{
+    double v = 0, scale = 1;
+    size_t i = 0;
+
+    for (; i < s.n; i++)
+        if (is_digit(s.p[i]))
+            v = v * 10 + (s.p[i] - '0');
+        else if (!(s.p[i] == ',' && i > 0 && i + 3 < s.n && is_digit(s.p[i + 1]) &&
+                   is_digit(s.p[i + 2]) && is_digit(s.p[i + 3]) &&
+                   (i + 4 == s.n || !is_digit(s.p[i + 4]))))
+            break;
+    if (i + 1 < s.n && s.p[i] == '.' && is_digit(s.p[i + 1]))
+        for (i++; i < s.n && is_digit(s.p[i]); i++)
+            v += (s.p[i] - '0') * (scale /= 10);
+    *out = v;
+    return i;
+}
+
+/* A number, or a code that begins with one ("72148", "2024-05-15", "3rd"): a code is a word. */
+static size_t digits_at(str s, struct word *w)
+{
+    size_t n = number_at(s, &w->number), to = n;
+
+    w->kind = WORD_NUMBER;
+    while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to])) &&
+           !wide_mark(str_slice(s, to, s.n)))
+        to++;
+    if (to == n && n == 4 && s.n >= 10 && s.p[4] == '-' && s.p[7] == '-' && is_digit(s.p[5])) {
+        w->kind = WORD_TEXT;
+        to = 10;
+    } else if (to > n) {
+        w->kind = WORD_TEXT;
+    }
+    set_text(w, str_slice(s, 0, to));
+    return to;
+}
+
+static size_t letters_at(str s, struct word *w)
+{
+    size_t to = 0, real;
+
+    while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to]) ||
+                        (s.p[to] == '.' && to + 1 < s.n && is_digit(s.p[to + 1]) && to > 0 &&
+                         is_digit(s.p[to - 1])))) {
+        if (wide_mark(str_slice(s, to, s.n)))
+            break;
+        to++;
+    }
+    real = to;
+    if (to + 1 < s.n && s.p[to] == '\'' && is_letter(s.p[to + 1])) {
+        bool not_ = s.p[to + 1] == 't' && to > 0 && s.p[to - 1] == 'n';
+
+        for (to++; to < s.n && is_letter(s.p[to]);)
+            to++;
+        real = not_ ? to : real; /* can't; but user's is user */
+    }
+    w->kind = WORD_TEXT;
+    set_text(w, str_slice(s, 0, real));
+    for (size_t i = 0; i < COUNT_OF(small_numbers); i++)
+        if (strcmp(small_numbers[i].word, w->lower) == 0) {
+            w->kind = WORD_NUMBER;
+            w->number = small_numbers[i].value;
+        }
+    return to;
+}
+
+/* "twenty-four", "six hundred": numbers in words that stand together are one. */
+static bool join_number(struct word *before, const struct word *w, bool hyphen)
+{
+    bool both = before->kind == WORD_NUMBER && w->kind == WORD_NUMBER &&
+                !is_digit(before->lower[0]) && !is_digit(w->lower[0]);
+
+    if (both && hyphen && before->number >= 20 && before->number < 100 && w->number < 10)
+        before->number += w->number;
+    else if (both && !hyphen && w->number >= 100 && before->number < w->number)
+        before->number *= w->number;
+    else
+        return false;
+    before->to = w->to;
+    return true;
+}
+
+static size_t mark_at(str s, struct word *w)
+{
+    size_t n = wide_mark(s);
+
+    w->kind = WORD_MARK;
+    w->lower[0] = s.p[0];
+    if (n == 3)
+        w->lower[0] = (unsigned char)s.p[2] < 0x96 ? '-' : (unsigned char)s.p[2] < 0xA0 ? '"' : '.';
+    else
+        n = 1;
+    if ((s.p[0] == '<' || s.p[0] == '>') && s.n > 1 && s.p[1] == '=') {
+        w->lower[1] = '=';
+        n = 2;
+    }
+    memcpy(w->stem, w->lower, 3);
+    return n;
+}
+
+static size_t word_at(str s, struct word *w)
+{
+    size_t n = wide_compare(s, w->lower);
+
+    if (n > 0) {
+        w->kind = WORD_MARK;
+        w->lower[1] = '=';
+        memcpy(w->stem, w->lower, 3);
+        return n;
+    }
+    if (is_digit(s.p[0]))
+        return digits_at(s, w);
+    if (is_letter(s.p[0]) && !wide_mark(s))
+        return letters_at(s, w);
+    return mark_at(s, w);
+}
+
+size_t words_of(str text, struct arena *a, struct word **out)
+{
+    size_t cap = text.n < WORDS_MAX ? text.n : WORDS_MAX, n = 0;
+    struct word *all = arena_alloc(a, (cap + 1) * sizeof all[0]);
+
+    for (size_t i = 0; i < text.n && n < cap;) {
+        struct word w = {0};
+        bool hyphen = n > 1 && word_is(&all[n - 1], "-");
+
+        if (memchr(" \t\r\n", text.p[i], 4)) {
+            i++;
+            continue;
+        }
+        w.from = (uint32_t)i;
+        i += word_at(str_slice(text, i, text.n), &w);
+        w.to = (uint32_t)i;
+        w.size = (uint8_t)strlen(w.lower);
+        /* A quote's mark at a line's start compares nothing. */
+        if (word_is(&w, ">") && (w.from == 0 || text.p[w.from - 1] == '\n'))
+            continue;
+        if (hyphen && join_number(&all[n - 2], &w, true))
+            n--;
+        else if (n == 0 || !join_number(&all[n - 1], &w, false))
+            all[n++] = w;
+    }
+    *out = all;
+    return n;
+}
+
+size_t words_of_name(str name, struct arena *a, struct word **out)
+{
+    char *p = arena_alloc(a, 2 * name.n + 1);
+    size_t n = 0, kept = 0, words;
+    struct word *all;
+
+    for (size_t i = 0; i < name.n; i++) {
+        bool upper = name.p[i] >= 'A' && name.p[i] <= 'Z';
+
+        if (upper && i > 0 && name.p[i - 1] >= 'a' && name.p[i - 1] <= 'z')
+            p[n++] = ' '; /* camelCase */
+        p[n++] = memchr("_-:/.", name.p[i], 5) ? ' ' : name.p[i];
+    }
+    words = words_of((str){p, n}, a, &all);
+    for (size_t i = 0; i < words; i++)
+        if (all[i].kind != WORD_MARK && (!word_stops(&all[i]) || words == 1))
+            all[kept++] = all[i];
+    *out = all;
+    return kept;
+}
+
+bool word_is(const struct word *w, const char *lower)
+{
+    return w->lower[0] == lower[0] && strcmp(w->lower, lower) == 0;
+}
+
+bool word_among(const struct word *w, const char *names)
+{
+    size_t n = w->size;
+
+    if (n == 0)
+        return false;
+    for (const char *p = names; (p = strstr(p, w->lower)); p++)
+        if ((p == names || p[-1] == ' ') && (p[n] == ' ' || p[n] == 0))
+            return true;
+    return false;
+}
+
+bool word_same(const struct word *a, const struct word *b)
+{
+    if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
+        return fabs(a->number - b->number) < 1e-9;
+    return a->hash == b->hash && a->kind != WORD_MARK && b->kind != WORD_MARK &&
+           strcmp(a->stem, b->stem) == 0;
+}
+
+size_t word_find(const struct word *all, size_t n, const struct word *w)
+{
+    for (size_t i = 0; i < n; i++)
+        if (word_same(&all[i], w))
+            return i;
+    return n;
+}
+
+bool words_hold(const struct word *all, size_t n, const struct word *some, size_t some_n)
+{
+    for (size_t i = 0; i < some_n; i++)
+        if (word_find(all, n, &some[i]) == n)
+            return false;
+    return some_n > 0;
+}
+
+bool words_phrase(const struct word *all, size_t n, const struct word *some, size_t some_n,
+                  size_t *at)
+{
+    for (size_t i = 0; some_n > 0 && i + some_n <= n; i++) {
+        size_t k = 0;
+
+        while (k < some_n && word_same(&all[i + k], &some[k]))
+            k++;
+        if (k == some_n) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool word_stops(const struct word *w)
+{
+    return word_among(w, STOPS);
+}

@@ -1,0 +1,49 @@
+/* words.h - a text as words that can be compared: lower case, without endings, numbers as numbers.
+ *
+ *     struct word *w;
+ *     size_t n = words_of(STR("At least six weeks"), &arena, &w);    at, least, 6, week
+ *     if (words_hold(w, n, name, name_n)) ...
+ *
+ * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
+ * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
+ * up to the thousands ("twenty-four"). Everything else that is no white space is a mark, one each.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+
+#define WORD_STEM_MAX 23
+#define WORDS_MAX 4096 /* of one text; what is behind them is not looked at */
+
+enum word_kind { WORD_TEXT, WORD_NUMBER, WORD_MARK };
+
+struct word {
+    enum word_kind kind;
+    uint32_t from, to; /* bytes of the text */
+    double number;     /* of a WORD_NUMBER */
+    uint32_t hash;     /* of the stem: most words differ here already */
+    uint8_t size;      /* of lower */
+    char stem[WORD_STEM_MAX + 1];
+    char lower[WORD_STEM_MAX + 1]; /* as it stands but in lower case; of a mark its byte */
+};
+
+size_t words_of(str text, struct arena *a, struct word **out);
+/* The words of a name, as of a field: marks and words that say nothing ("of", "the") are left
+ * out. */
+size_t words_of_name(str name, struct arena *a, struct word **out);
+#define word_is policy_word_is /* wire has one of that name */
+bool word_is(const struct word *w, const char *lower);
+/* One of names separated by spaces. */
+bool word_among(const struct word *w, const char *names);
+bool word_same(const struct word *a, const struct word *b);
+/* Where a word is among n, or n. */
+size_t word_find(const struct word *all, size_t n, const struct word *w);
+/* Whether every one of some is among n. */
+bool words_hold(const struct word *all, size_t n, const struct word *some, size_t some_n);
+/* Whether some stand in n one behind the other; gives where. */
+bool words_phrase(const struct word *all, size_t n, const struct word *some, size_t some_n,
+                  size_t *at);
+/* Whether it says nothing by itself. */
+bool word_stops(const struct word *w);

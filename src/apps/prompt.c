@@ -1,0 +1,187 @@
+/* prompt.c - one version of a prompt: its id, its texts, and those that are compiled in.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/registry.h"
+
+#include "agent/tool.h"
+#include "base/sha256.h"
+
+#define ID_DIGITS 12
+
+const char *prompt_state_name(enum prompt_state s)
+{
+    static const char *const names[] = {"draft", "approved", "active", "retired"};
+
+    return names[s];
+}
+
+/* ---- a version's id ---- */
+
+static bool is_word(str s, const char *more)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr(more, c))))
+            return false;
+    }
+    return s.n > 0 && s.n <= PROMPT_NAME_MAX;
+}
+
+static bool check_components(const struct json *doc, struct arena *a, struct err *e)
+{
+    const struct json_node *root = json_root(doc);
+    size_t n = json_count(doc, root), size = 0;
+    str key, text;
+
+    if (root->kind != JSON_OBJECT || n == 0 || n > PROMPT_COMPONENTS_MAX)
+        return err_set(e,
+                       ERR_INPUT,
+                       "a version is a JSON object of 1 to %d texts, such as {\"system_prompt\": "
+                       "\"...\"}",
+                       PROMPT_COMPONENTS_MAX);
+    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
+        if (!json_text(doc, k, a, &key) || !is_word(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"))
+            return err_set(e, ERR_INPUT, "a component's name has letters, digits, _ . and -");
+        if (json_find(doc, root, key) != json_value(k))
+            return err_set(e, ERR_INPUT, STR_FMT ": is there twice", STR_ARG(key));
+        if (!json_text(doc, json_value(k), a, &text) || memchr(text.p, '\0', text.n))
+            return err_set(e, ERR_INPUT, STR_FMT ": must be a text without NULs", STR_ARG(key));
+        size += text.n;
+    }
+    return size <= PROMPT_SIZE_MAX ||
+           err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
+}
+
+static str id_of(str name, str canonical, struct arena *a)
+{
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+
+    sha256_of(canonical, digest);
+    return arena_join(a, name, STR("@"), str_slice(sha256_hex(digest, hex), 0, ID_DIGITS));
+}
+
+bool prompt_settle(str name, str components, struct arena *a, str *canonical, str *id,
+                   struct err *e)
+{
+    struct json doc;
+    struct buf out;
+    bool ok;
+
+    if (!is_word(name, "_-"))
+        return err_set(e,
+                       ERR_INPUT,
+                       "a prompt's name has 1 to %d lower case letters, digits, _ and -",
+                       PROMPT_NAME_MAX);
+    if (components.n > 6 * PROMPT_SIZE_MAX)
+        return err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
+    json_init(&doc);
+    buf_init(&out, 8 * PROMPT_SIZE_MAX);
+    ok = json_parse(&doc, components, e) && check_components(&doc, a, e);
+    if (ok) {
+        tool_canonical(&out, components);
+        ok = buf_ok(&out, "the version", e);
+    }
+    if (ok) {
+        *canonical = arena_dup(a, buf_str(&out));
+        *id = id_of(name, *canonical, a);
+    }
+    buf_release(&out);
+    json_release(&doc);
+    return ok;
+}
+
+void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct prompt *out)
+{
+    struct json_out o;
+    struct buf json;
+    struct err e;
+
+    *out = (struct prompt){.name = str_c(b->name),
+                           .state = PROMPT_ACTIVE,
+                           .built_in = true,
+                           .parent = STR(""),
+                           .run_id = STR(""),
+                           .scores = STR(""),
+                           .created_by = STR(""),
+                           .approved_by = STR(""),
+                           .moved_by = STR("")};
+    buf_init(&json, 8 * PROMPT_SIZE_MAX);
+    json_out_init(&o, &json);
+    json_out_object(&o);
+    for (size_t i = 0; i < b->count; i++) {
+        json_out_key(&o, str_c(b->parts[i].name));
+        json_out_str(&o, str_c(b->parts[i].text));
+    }
+    json_out_end(&o);
+    if (!prompt_settle(out->name, buf_str(&json), a, &out->components, &out->id, &e))
+        base_die("the prompt %s: %s", b->name, e.text);
+    buf_release(&json);
+}
+
+/* ---- texts ---- */
+
+str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const char *component,
+                struct arena *a)
+{
+    struct json doc;
+    struct err e;
+    str text = STR("");
+    bool there;
+
+    json_init(&doc);
+    there = json_parse(&doc, p->components, &e) &&
+            json_text(&doc, json_find(&doc, json_root(&doc), str_c(component)), a, &text);
+    if (there)
+        text = arena_dup(a, text);
+    json_release(&doc);
+    for (size_t i = 0; !there && b && i < b->count; i++)
+        if (strcmp(b->parts[i].name, component) == 0)
+            return str_c(b->parts[i].text);
+    return text;
+}
+
+static void member(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    if (text.n)
+        json_out_str(o, text);
+    else
+        json_out_null(o);
+}
+
+static void member_time(struct json_out *o, const char *key, int64_t us)
+{
+    json_out_key(o, str_c(key));
+    if (us)
+        json_out_i64(o, us);
+    else
+        json_out_null(o);
+}
+
+void prompt_write(const struct prompt *p, bool components, struct json_out *o)
+{
+    json_out_object(o);
+    member(o, "id", p->id);
+    member(o, "name", p->name);
+    member(o, "state", str_c(prompt_state_name(p->state)));
+    json_out_key(o, STR("built_in"));
+    json_out_bool(o, p->built_in);
+    if (components) {
+        json_out_key(o, STR("components"));
+        json_out_raw(o, p->components);
+    }
+    member(o, "parent", p->parent);
+    member(o, "run_id", p->run_id);
+    json_out_key(o, STR("scores"));
+    json_out_raw(o, p->scores.n ? p->scores : STR("null"));
+    member_time(o, "created_us", p->created_us);
+    member(o, "created_by", p->created_by);
+    member_time(o, "approved_us", p->approved_us);
+    member(o, "approved_by", p->approved_by);
+    member_time(o, "moved_us", p->moved_us);
+    member(o, "moved_by", p->moved_by);
+    json_out_end(o);
+}

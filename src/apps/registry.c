@@ -1,0 +1,484 @@
+/* registry.c - see registry.h.
+ *
+ * One connection writes and one reads, each under a lock: prompts are few, and what is active is
+ * remembered for REGISTRY_FRESH_MS.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/registry.h"
+
+#include <pthread.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "store/db.h"
+
+#define CACHE_MAX 256
+#define SCORES_MAX ((size_t)1 << 20)
+#define WHO_MAX 256
+
+#define COLUMNS                                                                                    \
+    "prompt_id, name, components, state, parent, run_id, scores, created_us, created_by,"          \
+    " approved_us, approved_by, moved_us, moved_by"
+
+/* Which way leads where; back to active only for what a person has seen. */
+static const bool ways[4][4] = {
+    [PROMPT_DRAFT] = {[PROMPT_APPROVED] = true, [PROMPT_RETIRED] = true},
+    [PROMPT_APPROVED] = {[PROMPT_ACTIVE] = true, [PROMPT_RETIRED] = true},
+    [PROMPT_ACTIVE] = {[PROMPT_RETIRED] = true},
+    [PROMPT_RETIRED] = {[PROMPT_ACTIVE] = true},
+};
+
+/* What is active, as it was when last asked. */
+struct seen {
+    uint64_t until_ns;
+    bool there;
+    struct arena arena;
+    struct prompt prompt;
+};
+
+struct registry {
+    const struct clock *clock;
+    struct db *writer, *reader; /* NULL: nothing is kept */
+    struct store *store;        /* or NULL */
+    pthread_mutex_t write_lock, read_lock;
+    struct arena names;
+    struct map seen; /* by name; under read_lock */
+};
+
+bool registry_open(str url, const struct clock *clock, struct registry **out, struct err *e)
+{
+    struct registry *r = base_alloc(sizeof *r);
+
+    *r = (struct registry){.clock = clock};
+    if (!str_eq(url, STR("none")) &&
+        (!db_open(url, DB_BESIDE, &r->writer, e) || !db_open(url, DB_READ, &r->reader, e))) {
+        db_close(r->writer);
+        free(r);
+        return err_prefix(e, "the prompts: ");
+    }
+    pthread_mutex_init(&r->write_lock, NULL);
+    pthread_mutex_init(&r->read_lock, NULL);
+    arena_init(&r->names, (size_t)1 << 20);
+    map_init(&r->seen, &r->names, CACHE_MAX);
+    *out = r;
+    return true;
+}
+
+void registry_close(struct registry *r)
+{
+    if (!r)
+        return;
+    for (struct map_entry *i = map_next(&r->seen, NULL); i; i = map_next(&r->seen, i)) {
+        struct seen *s = i->value.ptr;
+
+        arena_release(&s->arena);
+        free(s);
+    }
+    map_release(&r->seen);
+    arena_release(&r->names);
+    db_close(r->writer);
+    db_close(r->reader);
+    pthread_mutex_destroy(&r->write_lock);
+    pthread_mutex_destroy(&r->read_lock);
+    free(r);
+}
+
+void registry_audit(struct registry *r, struct store *s)
+{
+    r->store = s;
+}
+
+/* ---- reading ---- */
+
+struct rows {
+    struct arena *arena;
+    struct prompt *list;
+    size_t n, cap;
+};
+
+static str text_of(struct arena *a, const struct db_value *v)
+{
+    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
+}
+
+static enum prompt_state state_of(str name)
+{
+    for (enum prompt_state i = PROMPT_DRAFT; i < PROMPT_RETIRED; i++)
+        if (str_eq(name, str_c(prompt_state_name(i))))
+            return i;
+    return PROMPT_RETIRED;
+}
+
+static bool on_row(void *ctx, const struct db_value *c, size_t n)
+{
+    struct rows *r = ctx;
+
+    assert(n == 13);
+    if (r->n == r->cap) {
+        struct prompt *grown;
+
+        r->cap = r->cap ? 2 * r->cap : 4;
+        grown = arena_zero(r->arena, r->cap, sizeof *grown);
+        if (r->n)
+            memcpy(grown, r->list, r->n * sizeof *grown);
+        r->list = grown;
+    }
+    r->list[r->n++] = (struct prompt){.id = text_of(r->arena, &c[0]),
+                                      .name = text_of(r->arena, &c[1]),
+                                      .components = text_of(r->arena, &c[2]),
+                                      .state = state_of(c[3].s),
+                                      .parent = text_of(r->arena, &c[4]),
+                                      .run_id = text_of(r->arena, &c[5]),
+                                      .scores = text_of(r->arena, &c[6]),
+                                      .created_us = c[7].i,
+                                      .created_by = text_of(r->arena, &c[8]),
+                                      .approved_us = c[9].type == DB_INT ? c[9].i : 0,
+                                      .approved_by = text_of(r->arena, &c[10]),
+                                      .moved_us = c[11].i,
+                                      .moved_by = text_of(r->arena, &c[12])};
+    return r->n < PROMPT_LIST_MAX;
+}
+
+static bool missing(struct err *e, str what)
+{
+    return err_set(e, ERR_NOT_FOUND, "there is no prompt \"" STR_FMT "\"", STR_ARG(what));
+}
+
+/* The first row, if there is one. */
+static bool one(struct db *db, const char *sql, str arg, struct arena *a, struct prompt *out,
+                struct err *e)
+{
+    struct rows rows = {.arena = a};
+    struct db_value args[] = {db_text(arg)};
+
+    if (!db)
+        return missing(e, arg);
+    if (!db_query(db, sql, args, 1, (struct db_rows){on_row, &rows}, e))
+        return false;
+    if (!rows.n)
+        return missing(e, arg);
+    *out = rows.list[0];
+    return true;
+}
+
+static bool read_one(struct registry *r, const char *sql, str arg, struct arena *a,
+                     struct prompt *out, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&r->read_lock);
+    ok = one(r->reader, sql, arg, a, out, e);
+    pthread_mutex_unlock(&r->read_lock);
+    return ok;
+}
+
+bool registry_get(struct registry *r, str id, struct arena *a, struct prompt *out, struct err *e)
+{
+    return read_one(r, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, a, out, e);
+}
+
+bool registry_candidate(struct registry *r, str name, struct arena *a, struct prompt *out,
+                        struct err *e)
+{
+    return read_one(r,
+                    "SELECT " COLUMNS " FROM prompts WHERE name = $1 AND state = 'approved'"
+                    " ORDER BY approved_us DESC, prompt_id LIMIT 1",
+                    name,
+                    a,
+                    out,
+                    e);
+}
+
+bool registry_list(struct registry *r, str name, struct arena *a, struct prompt **out, size_t *n,
+                   struct err *e)
+{
+    struct rows rows = {.arena = a};
+    struct db_value args[] = {db_text(name)};
+    bool ok;
+
+    *n = 0;
+    if (!r->reader)
+        return true;
+    pthread_mutex_lock(&r->read_lock);
+    ok = db_query(r->reader,
+                  name.n ? "SELECT " COLUMNS " FROM prompts WHERE name = $1"
+                           " ORDER BY created_us DESC, prompt_id"
+                         : "SELECT " COLUMNS " FROM prompts ORDER BY created_us DESC, prompt_id",
+                  args,
+                  name.n ? 1 : 0,
+                  (struct db_rows){on_row, &rows},
+                  e);
+    pthread_mutex_unlock(&r->read_lock);
+    *out = rows.list;
+    *n = rows.n;
+    return ok;
+}
+
+/* ---- what is active ---- */
+
+static struct seen *seen_of(struct registry *r, str name)
+{
+    struct map_entry *found = map_find(&r->seen, name);
+    struct seen *s;
+    struct err e;
+
+    if (found)
+        return found->value.ptr;
+    s = base_alloc(sizeof *s);
+    *s = (struct seen){0};
+    arena_init(&s->arena, 16 * PROMPT_SIZE_MAX);
+    if (map_set(&r->seen, name, MAP_PTR(s), &e))
+        return s;
+    arena_release(&s->arena);
+    free(s);
+    return NULL;
+}
+
+static struct prompt copy_of(const struct prompt *p, struct arena *a)
+{
+    struct prompt c = *p;
+
+    c.id = arena_dup(a, p->id);
+    c.name = arena_dup(a, p->name);
+    c.components = arena_dup(a, p->components);
+    c.parent = arena_dup(a, p->parent);
+    c.run_id = arena_dup(a, p->run_id);
+    c.scores = arena_dup(a, p->scores);
+    c.created_by = arena_dup(a, p->created_by);
+    c.approved_by = arena_dup(a, p->approved_by);
+    c.moved_by = arena_dup(a, p->moved_by);
+    return c;
+}
+
+/* Under the lock of readers. */
+static bool look(struct registry *r, struct seen *s, str name, struct err *e)
+{
+    uint64_t now = clock_mono_ns(r->clock);
+
+    if (now < s->until_ns)
+        return true;
+    arena_reset(&s->arena);
+    s->there = one(r->reader,
+                   "SELECT " COLUMNS " FROM prompts WHERE name = $1 AND state = 'active'",
+                   name,
+                   &s->arena,
+                   &s->prompt,
+                   e);
+    if (!s->there && e->code != ERR_NOT_FOUND) {
+        s->until_ns = 0;
+        return false;
+    }
+    s->until_ns = now + REGISTRY_FRESH_MS * (uint64_t)CLOCK_NS_PER_MS;
+    return true;
+}
+
+bool registry_active(struct registry *r, str name, struct arena *a, struct prompt *out,
+                     struct err *e)
+{
+    struct seen *s;
+    bool ok;
+
+    pthread_mutex_lock(&r->read_lock);
+    s = seen_of(r, name);
+    if (!s)
+        ok = err_set(e, ERR_LIMIT, "more than %d names of prompts are asked for", CACHE_MAX);
+    else if ((ok = look(r, s, name, e)) && s->there)
+        *out = copy_of(&s->prompt, a);
+    else if (ok)
+        ok = err_set(e, ERR_NOT_FOUND, "no prompt \"" STR_FMT "\" is active", STR_ARG(name));
+    pthread_mutex_unlock(&r->read_lock);
+    return ok;
+}
+
+void registry_in_force(struct registry *r, const struct prompt_built_in *b, struct arena *a,
+                       struct prompt *out)
+{
+    struct err e;
+
+    if (r && r->reader) {
+        if (registry_active(r, str_c(b->name), a, out, &e))
+            return;
+        if (e.code != ERR_NOT_FOUND)
+            log_warn("prompts cannot be read: what is compiled in is used", LOG_ERR(&e));
+    }
+    prompt_built_in(b, a, out);
+}
+
+/* ---- writing ---- */
+
+static bool kept(const struct registry *r, struct err *e)
+{
+    return r->writer || err_set(e, ERR_INPUT, "the store is \"none\": no prompts are kept");
+}
+
+static void forget(struct registry *r)
+{
+    pthread_mutex_lock(&r->read_lock);
+    for (struct map_entry *i = map_next(&r->seen, NULL); i; i = map_next(&r->seen, i))
+        ((struct seen *)i->value.ptr)->until_ns = 0;
+    pthread_mutex_unlock(&r->read_lock);
+}
+
+static struct db_value text_or_null(str s)
+{
+    return s.n ? db_text(s) : db_null();
+}
+
+static bool check_rest(const struct prompt_new *p, struct err *e)
+{
+    struct json doc;
+    bool ok = true;
+
+    if (p->who.n > WHO_MAX || p->run_id.n > WHO_MAX || p->parent.n > PROMPT_ID_SIZE)
+        return err_set(e, ERR_LIMIT, "who, run_id and parent have at most %d bytes", WHO_MAX);
+    if (!p->scores.n)
+        return true;
+    json_init(&doc);
+    ok = p->scores.n <= SCORES_MAX ? json_parse(&doc, p->scores, e)
+                                   : err_set(e, ERR_LIMIT, "at most %zu bytes", SCORES_MAX);
+    if (!ok)
+        err_prefix(e, "scores: ");
+    json_release(&doc);
+    return ok;
+}
+
+/* In one transaction: it is there, or it is new, or another text has the same twelve digits. */
+static bool put_row(struct registry *r, const struct prompt_new *p, str components, str id,
+                    struct err *e)
+{
+    int64_t now = clock_wall_ms(r->clock) * 1000;
+    struct db_value args[] = {db_text(id),
+                              db_text(p->name),
+                              db_text(components),
+                              text_or_null(p->parent),
+                              text_or_null(p->run_id),
+                              text_or_null(p->scores),
+                              db_int(now),
+                              text_or_null(p->who)};
+    struct prompt there;
+    struct arena a;
+    bool ok;
+
+    if (!db_begin(r->writer, true, e))
+        return false;
+    arena_init(&a, 16 * PROMPT_SIZE_MAX);
+    ok = db_run(r->writer,
+                "INSERT INTO prompts (prompt_id, name, components, state, parent, run_id, scores,"
+                " created_us, created_by, moved_us, moved_by) VALUES ($1, $2, $3, 'draft', $4, $5,"
+                " $6, $7, $8, $7, $8) ON CONFLICT (prompt_id) DO NOTHING",
+                args,
+                COUNT_OF(args),
+                e) &&
+         one(r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
+    if (ok && !str_eq(there.components, components))
+        ok = err_set(e, ERR_INPUT, STR_FMT " is another text with the same digest", STR_ARG(id));
+    ok = ok && db_commit(r->writer, e);
+    if (!ok)
+        db_rollback(r->writer);
+    arena_release(&a);
+    return ok;
+}
+
+bool registry_put(struct registry *r, const struct prompt_new *p, struct arena *a, str *id,
+                  struct err *e)
+{
+    str components, made;
+    bool ok;
+
+    if (!kept(r, e) || !prompt_settle(p->name, p->components, a, &components, &made, e) ||
+        !check_rest(p, e))
+        return false;
+    pthread_mutex_lock(&r->write_lock);
+    ok = put_row(r, p, components, made, e);
+    pthread_mutex_unlock(&r->write_lock);
+    if (ok)
+        *id = made;
+    return ok;
+}
+
+static bool may_move(const struct prompt *p, enum prompt_state to, struct err *e)
+{
+    if (!ways[p->state][to])
+        return err_set(e,
+                       ERR_INPUT,
+                       STR_FMT " is %s: from there it cannot become %s",
+                       STR_ARG(p->id),
+                       prompt_state_name(p->state),
+                       prompt_state_name(to));
+    if (p->state == PROMPT_RETIRED && !p->approved_us)
+        return err_set(e,
+                       ERR_INPUT,
+                       STR_FMT " was never approved, so it cannot be made active",
+                       STR_ARG(p->id));
+    return true;
+}
+
+static bool set_state(struct registry *r, const struct prompt *p, enum prompt_state to, str who,
+                      struct err *e)
+{
+    int64_t now = clock_wall_ms(r->clock) * 1000, n = 0;
+    struct db_value args[] = {db_text(p->id),
+                              db_text(str_c(prompt_state_name(to))),
+                              db_text(str_c(prompt_state_name(p->state))),
+                              db_int(now),
+                              text_or_null(who)};
+    struct db_value others[] = {db_text(p->name), db_int(now), text_or_null(who)};
+
+    if (to == PROMPT_ACTIVE &&
+        !db_run(r->writer,
+                "UPDATE prompts SET state = 'retired', moved_us = $2, moved_by = $3"
+                " WHERE name = $1 AND state = 'active'",
+                others,
+                COUNT_OF(others),
+                e))
+        return false;
+    if (!db_run(r->writer,
+                to == PROMPT_APPROVED
+                    ? "UPDATE prompts SET state = $2, moved_us = $4, moved_by = $5,"
+                      " approved_us = $4, approved_by = $5 WHERE prompt_id = $1 AND state = $3"
+                    : "UPDATE prompts SET state = $2, moved_us = $4, moved_by = $5"
+                      " WHERE prompt_id = $1 AND state = $3",
+                args,
+                COUNT_OF(args),
+                e) ||
+        !db_changed(r->writer, &n, e))
+        return false;
+    return n == 1 || err_set(e, ERR_INPUT, STR_FMT " was moved meanwhile", STR_ARG(p->id));
+}
+
+static bool move(struct registry *r, str id, enum prompt_state to, str who, struct err *e)
+{
+    struct prompt p;
+    struct arena a;
+    bool ok, same = false;
+
+    if (!db_begin(r->writer, true, e))
+        return false;
+    arena_init(&a, 16 * PROMPT_SIZE_MAX);
+    ok = one(r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &p, e);
+    if (ok && p.state == to)
+        same = true;
+    else if (ok)
+        ok = may_move(&p, to, e) && set_state(r, &p, to, who, e);
+    ok = ok && db_commit(r->writer, e);
+    if (!ok)
+        db_rollback(r->writer);
+    if (ok && !same && r->store)
+        store_audit_put(r->store, who, STR("prompt"), id, str_c(prompt_state_name(to)));
+    arena_release(&a);
+    return ok;
+}
+
+bool registry_move(struct registry *r, str id, enum prompt_state to, str who, struct err *e)
+{
+    bool ok;
+
+    if (!kept(r, e))
+        return false;
+    pthread_mutex_lock(&r->write_lock);
+    ok = move(r, id, to, str_slice(who, 0, WHO_MAX), e);
+    pthread_mutex_unlock(&r->write_lock);
+    forget(r);
+    return ok;
+}

@@ -1,0 +1,159 @@
+/* app.c - the row of the optimizer: its runs, for those who look.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/tune/tune.h"
+
+struct tuner {
+    struct tune_kept *kept;
+};
+
+static bool tuner_open(const struct app_host *h, void **out, struct err *e)
+{
+    struct tuner *t;
+
+    *out = NULL;
+    if (!h->gateway->records)
+        return true;
+    t = base_alloc(sizeof *t);
+    if (!tune_kept_open(h->gateway->setup->config->store_url, &t->kept, e)) {
+        free(t);
+        return false;
+    }
+    *out = t;
+    return true;
+}
+
+static void tuner_close(void *app)
+{
+    struct tuner *t = app;
+
+    tune_kept_close(t->kept);
+    free(t);
+}
+
+/* ---- answers ---- */
+
+static void put_text(struct json_out *o, const char *name, str value)
+{
+    json_out_key(o, str_c(name));
+    if (value.n)
+        json_out_str(o, value);
+    else
+        json_out_null(o);
+}
+
+static void put_score(struct json_out *o, const char *name, double value)
+{
+    json_out_key(o, str_c(name));
+    if (value >= 0)
+        json_out_double(o, value);
+    else
+        json_out_null(o);
+}
+
+static void put_int(struct json_out *o, const char *name, int64_t value)
+{
+    json_out_key(o, str_c(name));
+    json_out_i64(o, value);
+}
+
+static void put_row(struct json_out *o, const struct tune_row *r)
+{
+    put_text(o, "run_id", r->id);
+    put_text(o, "app", r->app);
+    put_text(o, "status", r->status);
+    put_text(o, "reason", r->reason);
+    put_int(o, "calls", r->calls);
+    put_int(o, "budget", r->budget);
+    put_int(o, "candidates", r->candidates);
+    put_score(o, "best_score", r->best_score);
+    put_score(o, "seed_score", r->seed_score);
+    put_text(o, "prompt_id", r->prompt_id);
+    put_int(o, "created_at_us", r->created_us);
+    put_int(o, "updated_at_us", r->updated_us);
+    json_out_key(o, STR("input"));
+    json_out_raw(o, r->input);
+}
+
+static bool allowed(const struct app_request *q, struct app_reply *r)
+{
+    if (!q->operator_)
+        app_fail(r, 403, "forbidden", "only an operator sees the runs of the optimizer");
+    return q->operator_;
+}
+
+static void answer_list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct tuner *t = app;
+    struct tune_row *list;
+    struct json_out o;
+    struct err e;
+    size_t n;
+
+    if (!allowed(q, r))
+        return;
+    if (!tune_kept_list(t->kept, q->arena, &list, &n, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("runs"));
+    json_out_array(&o);
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(&o);
+        put_row(&o, &list[i]);
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+/* Of the lines the events; what was asked and answered is for going on with it. */
+static void put_events(struct json_out *o, str lines)
+{
+    json_out_key(o, STR("events"));
+    json_out_array(o);
+    while (lines.n > 0) {
+        size_t end = str_find(lines, STR("\n"));
+        str line = str_slice(lines, 0, end);
+
+        if (str_starts(line, STR("{\"event\"")))
+            json_out_raw(o, line);
+        lines = end == STR_NONE ? STR("") : str_slice(lines, end + 1, lines.n);
+    }
+    json_out_end(o);
+}
+
+static void answer_one(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct tuner *t = app;
+    struct tune_row row;
+    struct json_out o;
+    struct err e;
+    int64_t n;
+    str lines;
+
+    if (!allowed(q, r))
+        return;
+    if (!tune_kept_get(t->kept, q->parts[0], q->arena, &row, &e) ||
+        !tune_kept_lines(t->kept, row.id, q->arena, &lines, &n, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    put_row(&o, &row);
+    put_events(&o, lines);
+    json_out_end(&o);
+}
+
+static const struct app_route routes[] = {
+    {"GET", "/api/v1/optimize", answer_list},
+    {"GET", "/api/v1/optimize/*", answer_one},
+    {NULL, NULL, NULL},
+};
+
+const struct app app_optimize = {
+    .name = "optimize", .open = tuner_open, .close = tuner_close, .routes = routes};

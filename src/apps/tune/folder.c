@@ -1,0 +1,89 @@
+/* folder.c - the labelled cases of a folder, and texts as a version of a prompt.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <dirent.h>
+
+#include "apps/tune/folder.h"
+#include "base/file.h"
+
+static int wanted(const struct dirent *d)
+{
+    return str_ends(str_c(d->d_name), STR(".json")) || str_ends(str_c(d->d_name), STR(".jsonl"));
+}
+
+static bool add(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
+                struct err *e)
+{
+    if (*n == TUNE_EXAMPLES_MAX)
+        return err_set(e, ERR_LIMIT, "more than %d cases", TUNE_EXAMPLES_MAX);
+    (*list)[(*n)++] = (struct tune_file){arena_dup(a, name), text};
+    return true;
+}
+
+/* Of a file of lines each line is a case. */
+static bool add_lines(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
+                      struct err *e)
+{
+    for (size_t line = 1; text.n > 0; line++) {
+        size_t end = str_find(text, STR("\n"));
+        str one = str_trim(str_slice(text, 0, end));
+
+        text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
+        if (one.n > 0 &&
+            !add(list, n, a, arena_printf(a, STR_FMT ":%zu", STR_ARG(name), line), one, e))
+            return false;
+    }
+    return true;
+}
+
+static bool read_one(const char *folder, const char *name, struct arena *a, struct tune_file **list,
+                     size_t *n, struct err *e)
+{
+    str path = arena_printf(a, "%s/%s", folder, name), text;
+
+    if (!file_read(a, path.p, TUNE_FILE_MAX, &text, e))
+        return false;
+    return str_ends(path, STR("l")) ? add_lines(list, n, a, str_c(name), text, e)
+                                    : add(list, n, a, str_c(name), text, e);
+}
+
+bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, size_t *n,
+                 struct err *e)
+{
+    struct dirent **names;
+    int count = scandir(folder, &names, wanted, alphasort);
+    bool ok = true;
+
+    if (count < 0)
+        return err_sys(e, "cannot be read");
+    *out = arena_zero(a, TUNE_EXAMPLES_MAX, sizeof **out);
+    *n = 0;
+    for (int i = 0; i < count; i++) {
+        ok = ok && read_one(folder, names[i]->d_name, a, out, n, e);
+        free(names[i]);
+    }
+    free((void *)names);
+    return ok;
+}
+
+bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena *a,
+                 struct prompt *out, struct err *e)
+{
+    struct json_out o;
+    struct buf json;
+    bool ok;
+
+    *out = (struct prompt){.name = str_c(b->name), .state = PROMPT_DRAFT};
+    buf_init(&json, 8 * PROMPT_SIZE_MAX);
+    json_out_init(&o, &json);
+    json_out_object(&o);
+    for (size_t i = 0; i < b->count; i++) {
+        json_out_key(&o, str_c(b->parts[i].name));
+        json_out_str(&o, texts[i]);
+    }
+    json_out_end(&o);
+    ok = prompt_settle(out->name, buf_str(&json), a, &out->components, &out->id, e);
+    buf_release(&json);
+    return ok;
+}

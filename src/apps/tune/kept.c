@@ -1,0 +1,243 @@
+/* kept.c - runs of the optimizer in the store: a row each, and what they go on from.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/tune/tune.h"
+
+#include <pthread.h>
+
+#include "optimize/run.h"
+#include "store/db.h"
+
+#define COLUMNS                                                                                    \
+    "run_id, app, status, reason, input, calls, budget, candidates, best_score, seed_score,"       \
+    " prompt_id, created_us, updated_us"
+
+struct tune_kept {
+    struct db *db;
+    pthread_mutex_t lock;
+};
+
+bool tune_kept_open(str url, struct tune_kept **out, struct err *e)
+{
+    struct tune_kept *k;
+    struct db *db;
+
+    if (str_eq(url, STR("none")))
+        return err_set(e, ERR_INPUT, "a run is kept in the store, and the store is \"none\"");
+    if (!db_open(url, DB_BESIDE, &db, e))
+        return err_prefix(e, "runs of the optimizer: ");
+    k = base_alloc(sizeof *k);
+    *k = (struct tune_kept){.db = db};
+    pthread_mutex_init(&k->lock, NULL);
+    *out = k;
+    return true;
+}
+
+void tune_kept_close(struct tune_kept *k)
+{
+    if (!k)
+        return;
+    db_close(k->db);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
+static struct db_value text_or_null(str s)
+{
+    return s.n ? db_text(s) : db_null();
+}
+
+static struct db_value score_or_null(double v)
+{
+    return v < 0 ? db_null() : db_real(v);
+}
+
+bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
+{
+    struct db_value v[] = {db_text(r->id),
+                           db_text(r->app),
+                           db_text(r->status),
+                           text_or_null(r->reason),
+                           db_text(r->input),
+                           db_int(r->calls),
+                           db_int(r->budget),
+                           db_int(r->candidates),
+                           score_or_null(r->best_score),
+                           score_or_null(r->seed_score),
+                           text_or_null(r->prompt_id),
+                           db_int(r->created_us),
+                           db_int(r->updated_us)};
+    bool ok;
+
+    pthread_mutex_lock(&k->lock);
+    ok = db_run(k->db,
+                "INSERT INTO optimize_runs (" COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8,"
+                " $9, $10, $11, $12, $13) ON CONFLICT (run_id) DO UPDATE SET"
+                " status = excluded.status, reason = excluded.reason, input = excluded.input,"
+                " calls = excluded.calls,"
+                " budget = excluded.budget, candidates = excluded.candidates,"
+                " best_score = excluded.best_score, seed_score = excluded.seed_score,"
+                " prompt_id = excluded.prompt_id, updated_us = excluded.updated_us",
+                v,
+                COUNT_OF(v),
+                e);
+    pthread_mutex_unlock(&k->lock);
+    return ok;
+}
+
+/* ---- reading ---- */
+
+struct rows {
+    struct arena *arena;
+    struct tune_row *list;
+    size_t n;
+};
+
+static str text_of(struct arena *a, const struct db_value *v)
+{
+    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
+}
+
+static double score_of(const struct db_value *v)
+{
+    if (v->type == DB_REAL)
+        return v->d;
+    return v->type == DB_INT ? (double)v->i : -1;
+}
+
+static bool on_row(void *ctx, const struct db_value *c, size_t n)
+{
+    struct rows *r = ctx;
+
+    assert(n == 13);
+    r->list[r->n++] = (struct tune_row){.id = text_of(r->arena, &c[0]),
+                                        .app = text_of(r->arena, &c[1]),
+                                        .status = text_of(r->arena, &c[2]),
+                                        .reason = text_of(r->arena, &c[3]),
+                                        .input = text_of(r->arena, &c[4]),
+                                        .calls = c[5].i,
+                                        .budget = c[6].i,
+                                        .candidates = c[7].i,
+                                        .best_score = score_of(&c[8]),
+                                        .seed_score = score_of(&c[9]),
+                                        .prompt_id = text_of(r->arena, &c[10]),
+                                        .created_us = c[11].i,
+                                        .updated_us = c[12].i};
+    return r->n < TUNE_LIST_MAX;
+}
+
+static bool query(struct tune_kept *k, const char *sql, const struct db_value *v, size_t n,
+                  struct db_rows rows, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&k->lock);
+    ok = db_query(k->db, sql, v, n, rows, e);
+    pthread_mutex_unlock(&k->lock);
+    return ok;
+}
+
+bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out, size_t *n,
+                    struct err *e)
+{
+    struct rows r = {a, arena_zero(a, TUNE_LIST_MAX, sizeof *r.list), 0};
+    bool ok = query(k,
+                    "SELECT " COLUMNS " FROM optimize_runs ORDER BY created_us DESC, run_id",
+                    NULL,
+                    0,
+                    (struct db_rows){on_row, &r},
+                    e);
+
+    *out = r.list;
+    *n = r.n;
+    return ok;
+}
+
+bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row *out,
+                   struct err *e)
+{
+    struct rows r = {a, out, 0};
+    struct db_value v[] = {db_text(id)};
+
+    return query(k,
+                 "SELECT " COLUMNS " FROM optimize_runs WHERE run_id = $1",
+                 v,
+                 1,
+                 (struct db_rows){on_row, &r},
+                 e) &&
+           (r.n == 1 || err_set(e,
+                                ERR_NOT_FOUND,
+                                "there is no run \"" STR_FMT "\"",
+                                STR_ARG(str_slice(id, 0, 80))));
+}
+
+struct lines {
+    struct buf text;
+    int64_t n;
+};
+
+static bool on_line(void *ctx, const struct db_value *c, size_t n)
+{
+    struct lines *l = ctx;
+
+    (void)n;
+    buf_add(&l->text, c[0].s);
+    l->n++;
+    return !buf_full(&l->text);
+}
+
+bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int64_t *n,
+                     struct err *e)
+{
+    struct db_value v[] = {db_text(id)};
+    struct lines l = {.n = 0};
+    bool ok;
+
+    buf_init(&l.text, OPTIMIZE_KEPT_MAX);
+    ok = query(k,
+               "SELECT line FROM optimize_lines WHERE run_id = $1 ORDER BY n",
+               v,
+               1,
+               (struct db_rows){on_line, &l},
+               e);
+    if (ok && buf_full(&l.text))
+        ok = err_set(e, ERR_LIMIT, "the run is larger than %zu bytes", OPTIMIZE_KEPT_MAX);
+    *out = ok ? arena_dup(a, buf_str(&l.text)) : STR("");
+    *n = l.n;
+    buf_release(&l.text);
+    return ok;
+}
+
+/* ---- writing ---- */
+
+static bool add_all(struct db *db, str id, int64_t n, str lines, struct err *e)
+{
+    while (lines.n > 0) {
+        size_t end = str_find(lines, STR("\n")) + 1;
+        struct db_value v[] = {db_text(id), db_int(n++), db_text(str_slice(lines, 0, end))};
+
+        if (!db_run(db,
+                    "INSERT INTO optimize_lines (run_id, n, line) VALUES ($1, $2, $3)",
+                    v,
+                    COUNT_OF(v),
+                    e))
+            return false;
+        lines = str_slice(lines, end, lines.n);
+    }
+    return true;
+}
+
+bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&k->lock);
+    ok = db_begin(k->db, true, e);
+    if (ok && !(add_all(k->db, id, n, lines, e) && db_commit(k->db, e))) {
+        db_rollback(k->db);
+        ok = false;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return ok;
+}

@@ -1,0 +1,148 @@
+/* orders.c - the optimizer on orders: an example is an utterance with the order expected of it, an
+ * evaluation the conversation with a candidate as the system prompt, scored by orders/score.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/prompt.h"
+#include "apps/orders/score.h"
+#include "apps/tune/folder.h"
+
+#define OUT_MAX ((size_t)1 << 20)
+
+enum { ORDER, PROTOCOL, REAL, SCORES };
+static const char *const objectives[] = {"order", "protocol", "real", NULL};
+static const double weights[SCORES] = {0.6, 0.2, 0.2};
+static const char *const advice[SCORES] = {
+    "whether the order is what was asked for: items, quantities, sizes, modifiers",
+    "whether each item was looked up before it was added",
+    "whether all that was added is on the menu",
+};
+
+static bool orders_begin(const struct app_host *h, struct arena *a, void **out, struct err *e)
+{
+    (void)a;
+    *out = (void *)(uintptr_t)h;
+    return h->gateway->setup->config->orders.menu.n > 0 ||
+           err_set(e, ERR_INPUT, "the configuration has no orders.menu");
+}
+
+static void orders_done(void *app)
+{
+    (void)app;
+}
+
+static bool orders_load(void *app, const char *folder, struct arena *a, struct tune_example **out,
+                        size_t *n, struct err *e)
+{
+    struct tune_file *files;
+
+    (void)app;
+    if (!tune_folder(folder, a, &files, n, e))
+        return false;
+    *out = arena_zero(a, *n + 1, sizeof **out);
+    for (size_t i = 0; i < *n; i++)
+        (*out)[i] = (struct tune_example){files[i].name, files[i].text, &files[i]};
+    return true;
+}
+
+/* ---- grading ---- */
+
+struct seen {
+    struct eval_result r;
+    struct buf got;
+};
+
+static void on_case(void *ctx, const struct eval_result *r)
+{
+    struct seen *s = ctx;
+    struct json_out o;
+
+    s->r.score = r->score;
+    s->r.failed = STR("");
+    json_out_init(&o, &s->got);
+    if (r->failed.n > 0)
+        json_out_str(&o, r->failed);
+    else
+        order_write(&o, r->got, false);
+}
+
+static void put_trace(const struct seen *s, str said, struct json_out *o)
+{
+    const double score[SCORES] = {s->r.score.order, s->r.score.protocol, s->r.score.real};
+    char line[160];
+
+    json_out_object(o);
+    json_out_key(o, STR("Inputs"));
+    json_out_raw(o, said);
+    json_out_key(o, STR("Generated Outputs"));
+    json_out_raw(o, s->got.n ? buf_str(&s->got) : STR("null"));
+    json_out_key(o, STR("Feedback"));
+    json_out_object(o);
+    for (size_t i = 0; i < SCORES; i++) {
+        (void)snprintf(line, sizeof line, "%.2f: %s", score[i], advice[i]);
+        json_out_key(o, str_c(objectives[i]));
+        json_out_str(o, str_c(line));
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void grade_seen(const struct seen *s, str said, struct arena *a, struct optimize_grade *out)
+{
+    const double score[SCORES] = {s->r.score.order, s->r.score.protocol, s->r.score.real};
+    struct json_out o;
+    struct buf b;
+
+    out->objective_count = SCORES;
+    for (uint32_t i = 0; i < SCORES; i++) {
+        out->score += weights[i] * score[i];
+        out->objective[i] = i;
+        out->value[i] = score[i];
+    }
+    buf_init(&b, OUT_MAX);
+    json_out_init(&o, &b);
+    put_trace(s, said, &o);
+    out->trace = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
+    buf_release(&b);
+}
+
+static void orders_grade(const struct tune_env *env, const str *texts, const struct tune_example *x,
+                         struct arena *a, struct optimize_grade *out)
+{
+    struct orders_options opts = {.prompt = texts[0], .model = env->model};
+    struct seen seen = {0};
+    struct orders *o = NULL;
+    struct eval sums;
+    struct err e;
+    bool ok;
+
+    buf_init(&seen.got, OUT_MAX);
+    ok = orders_open(env->host, &opts, &o, &e) &&
+         eval_run(o, x->text, x->id.p, on_case, &seen, &sums, &e);
+    orders_close(o);
+    if (!ok) {
+        buf_reset(&seen.got);
+        (void)json_quote(&seen.got, str_c(e.text));
+    }
+    grade_seen(&seen, x->text, a, out);
+    buf_release(&seen.got);
+}
+
+/* What the program fills in, and what tools are called. */
+static const char *const names[] = {"{{location_name}}",
+                                    "{{menu_items}}",
+                                    "{{current_order}}",
+                                    "lookup_menu_item",
+                                    "add_item_to_order",
+                                    "get_current_order",
+                                    "finalize_order",
+                                    NULL};
+
+const struct tune_app tune_orders = {.name = "orders",
+                                     .prompt = &orders_built_in,
+                                     .objectives = objectives,
+                                     .names = names,
+                                     .open = orders_begin,
+                                     .close = orders_done,
+                                     .load = orders_load,
+                                     .grade = orders_grade};

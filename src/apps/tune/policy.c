@@ -1,0 +1,265 @@
+/* policy.c - the optimizer on policy verification: an example is a labelled case, an evaluation a
+ * run of the model's controller on one of its criteria.
+ *
+ * A case has its labels beside it: "expected": [{"criterion_id", "status", "section", "doc"}], or
+ * one such object for all criteria. What is not labelled is not compared.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/docs.h"
+#include "apps/tune/folder.h"
+#include "apps/tune/judge.h"
+
+#define OUT_MAX ((size_t)1 << 20)
+
+struct tune_policy {
+    const struct app_host *host;
+    struct config *config;
+    struct policy_docs *docs;
+};
+
+/* One criterion of one case. */
+struct labelled {
+    struct policy_case c;
+    str criterion;
+    str status, section, doc;
+};
+
+static bool policy_open(const struct app_host *h, struct arena *a, void **out, struct err *e)
+{
+    struct tune_policy *p = arena_zero(a, 1, sizeof *p);
+
+    p->host = h;
+    p->config = h->gateway->setup->config;
+    if (p->config->policy.document_count == 0)
+        return err_set(e, ERR_INPUT, "the configuration has no policy.documents");
+    *out = p;
+    return policy_docs_load(p->config, &p->docs, e);
+}
+
+static void policy_close(void *app)
+{
+    struct tune_policy *p = app;
+
+    policy_docs_release(p->docs);
+}
+
+/* ---- cases ---- */
+
+static str label(const struct json *doc, const struct json_node *v, const char *name,
+                 struct arena *a)
+{
+    const struct json_node *m = v ? json_find(doc, v, str_c(name)) : NULL;
+    str s = STR("");
+
+    return m && m->kind == JSON_STRING && json_text(doc, m, a, &s) ? arena_dup(a, s) : STR("");
+}
+
+/* NULL: there are none for this criterion. */
+static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
+{
+    const struct json_node *all = json_find(doc, json_root(doc), STR("expected"));
+
+    if (!all || all->kind != JSON_ARRAY)
+        return all && all->kind == JSON_OBJECT ? all : NULL;
+    for (const struct json_node *v = json_first(doc, all); v; v = json_next(doc, all, v))
+        if (str_eq(label(doc, v, "criterion_id", a), criterion))
+            return v;
+    return NULL;
+}
+
+static bool settle_status(struct labelled *x, struct err *e)
+{
+    enum policy_status s;
+
+    if (x->status.n == 0)
+        return true;
+    if (!policy_status_find(x->status, &s))
+        return err_set(e,
+                       ERR_INPUT,
+                       "expected.status: \"" STR_FMT "\" is no status: met, missing or uncertain",
+                       STR_ARG(str_slice(x->status, 0, 40)));
+    x->status = str_c(policy_status_name(s));
+    return true;
+}
+
+static bool read_case(const struct tune_file *f, struct arena *a, struct tune_example *out,
+                      size_t *n, struct err *e)
+{
+    struct policy_case c;
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, f->text, e) && policy_case_read(f->text, a, &c, e);
+    for (size_t i = 0; ok && i < c.criterion_count; i++) {
+        struct labelled *x = arena_zero(a, 1, sizeof *x);
+        const struct json_node *l = labels_of(&doc, c.criteria[i], a);
+
+        *x = (struct labelled){.c = c,
+                               .criterion = c.criteria[i],
+                               .status = label(&doc, l, "status", a),
+                               .section = label(&doc, l, "section", a),
+                               .doc = label(&doc, l, "doc", a)};
+        ok = (l || err_set(e, ERR_INPUT, "expected: the labels are missing")) &&
+             settle_status(x, e) && (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
+        if (ok)
+            out[(*n)++] = (struct tune_example){
+                arena_printf(a, STR_FMT "#%zu", STR_ARG(f->name), i), f->text, x};
+    }
+    json_release(&doc);
+    return ok || err_prefix(e, STR_FMT ": ", STR_ARG(f->name));
+}
+
+static bool policy_load(void *app, const char *folder, struct arena *a, struct tune_example **out,
+                        size_t *n, struct err *e)
+{
+    struct tune_file *files;
+    size_t count;
+
+    (void)app;
+    if (!tune_folder(folder, a, &files, &count, e))
+        return false;
+    *out = arena_zero(a, TUNE_EXAMPLES_MAX, sizeof **out);
+    *n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!read_case(&files[i], a, *out, n, e))
+            return false;
+    return true;
+}
+
+/* ---- grading ---- */
+
+static const struct policy_doc *doc_of(const struct tune_policy *p, const struct policy_case *c)
+{
+    const struct policy_doc *d =
+        policy_docs_find(p->docs, c->policy_document_id.n ? c->policy_document_id : c->policy_id);
+
+    return !d && policy_docs_count(p->docs) == 1 ? policy_docs_at(p->docs, 0) : d;
+}
+
+static str trace_of(const struct labelled *x, const struct policy_result *r,
+                    const struct metrics_truth *truth, const struct metrics_run *run,
+                    const struct metrics *m, struct arena *a)
+{
+    struct json_out o;
+    struct buf b, words;
+    str s;
+
+    buf_init(&b, OUT_MAX);
+    buf_init(&words, OUT_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("Inputs"));
+    json_out_object(&o);
+    json_out_key(&o, STR("criterion"));
+    json_out_str(&o, x->criterion);
+    json_out_end(&o);
+    json_out_key(&o, STR("Generated Outputs"));
+    policy_result_json(r, &o);
+    json_out_key(&o, STR("Feedback"));
+    json_out_object(&o);
+    for (enum metrics_kind i = 0; i < METRICS_COUNT; i++) {
+        buf_reset(&words);
+        buf_printf(&words, "%.2f. ", m->score[i]);
+        metrics_feedback(truth, run, i, &words);
+        json_out_key(&o, str_c(metrics_names[i]));
+        json_out_str(&o, buf_str(&words));
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    s = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
+    buf_release(&words);
+    buf_release(&b);
+    return s;
+}
+
+static void failed(struct optimize_grade *g, struct arena *a, const char *why)
+{
+    struct buf b;
+
+    buf_init(&b, OUT_MAX);
+    buf_add(&b, STR("{\"Feedback\":"));
+    (void)json_quote(&b, str_c(why));
+    buf_add(&b, STR("}"));
+    g->score = 0;
+    g->objective_count = 0;
+    g->trace = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+}
+
+static void judge(const struct labelled *x, const struct policy_result *r, struct arena *a,
+                  struct optimize_grade *out)
+{
+    struct metrics_truth truth = judge_truth(x->status, x->doc, x->section, a);
+    struct metrics_run run = judge_run(r, a);
+    struct metrics m;
+
+    metrics_judge(&truth, &run, &m);
+    out->score = m.total;
+    out->objective_count = METRICS_COUNT;
+    for (uint32_t i = 0; i < METRICS_COUNT; i++) {
+        out->objective[i] = i;
+        out->value[i] = m.score[i];
+    }
+    out->trace = trace_of(x, r, &truth, &run, &m, a);
+}
+
+static void policy_grade(const struct tune_env *env, const str *texts, const struct tune_example *e,
+                         struct arena *a, struct optimize_grade *out)
+{
+    const struct tune_policy *p = env->app;
+    const struct labelled *x = e->data;
+    struct policy_react_info info;
+    struct policy_result r;
+    struct prompt prompt;
+    struct policy_react_options o = {.doc = doc_of(p, &x->c),
+                                     .docs = policy_docs_all(p->docs),
+                                     .doc_count = policy_docs_count(p->docs),
+                                     .c = &x->c,
+                                     .criterion = x->criterion,
+                                     .prompt = &prompt,
+                                     .model = env->model,
+                                     .search = p->config->policy.search,
+                                     .run = env->run,
+                                     .session = env->session,
+                                     .input = STR(""),
+                                     .ask = agent_ask_gateway(env->host->gl),
+                                     .mask = env->host->gateway->setup->mask,
+                                     .clock = env->host->clock,
+                                     .cancel = env->cancel,
+                                     .leave = env->host->leave};
+    struct err why;
+
+    if (!tune_prompt(&policy_built_in, texts, a, &prompt, &why) ||
+        !policy_react(&o, a, &r, &info, &why))
+        failed(out, a, why.text);
+    else if (info.llm_failed)
+        failed(out, a, "the model could not be asked");
+    else
+        judge(x, &r, a, out);
+}
+
+static const char *const objectives[] = {"citation", "coherence", "calibration", "status", NULL};
+/* What callers read: statuses, and the members that finish is called with. */
+static const char *const names[] = {"met",
+                                    "missing",
+                                    "uncertain",
+                                    "finish",
+                                    "pi_search",
+                                    "facts_get",
+                                    "spans_tighten",
+                                    "policy_section",
+                                    "policy_pages",
+                                    "confidence",
+                                    "rationale",
+                                    NULL};
+
+const struct tune_app tune_policy = {.name = "policy",
+                                     .prompt = &policy_built_in,
+                                     .objectives = objectives,
+                                     .names = names,
+                                     .open = policy_open,
+                                     .close = policy_close,
+                                     .load = policy_load,
+                                     .grade = policy_grade};

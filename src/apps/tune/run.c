@@ -1,0 +1,589 @@
+/* run.c - a run of the optimizer on an application: its questions answered, its answers kept.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+
+#include "apps/tune/tune.h"
+#include "base/rand.h"
+#include "optimize/budget.h"
+#include "optimize/reflector.h"
+#include "optimize/run.h"
+
+#define LINES_MAX ((size_t)64 << 20)
+#define REPLY_ARENA ((size_t)64 << 20)
+
+static const struct tune_app *const rows[] = {&tune_policy, &tune_orders};
+
+const struct tune_app *tune_app_at(size_t i)
+{
+    return i < COUNT_OF(rows) ? rows[i] : NULL;
+}
+
+const struct tune_app *tune_app_find(str name)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (str_eq(name, str_c(rows[i]->name)))
+            return rows[i];
+    return NULL;
+}
+
+struct tune {
+    const struct tune_options *o;
+    struct arena *arena;
+    struct tune_env env;
+    struct tune_kept *kept;
+    struct registry *registry;
+    struct tune_row row;
+    const char *train_folder, *val_folder; /* val_folder NULL: the training cases */
+    str model, reflection_model, parent_id;
+    struct prompt parent; /* what is in force, the seed */
+    struct tune_example *train, *val;
+    size_t train_count, val_count;
+    str reflector; /* the model that reflects */
+    struct buf lines;
+    int64_t line_count;
+    uint64_t began_ns;
+    pthread_mutex_t lock; /* of grading */
+    struct optimize_component *components;
+    str *objectives, *names, *examples;
+    size_t objective_count, name_count;
+};
+
+static int64_t now_us(const struct tune *t)
+{
+    return clock_wall_ms(t->o->host->clock) * 1000;
+}
+
+/* ---- what is kept ---- */
+
+static bool flush(struct tune *t, struct err *e)
+{
+    if (t->lines.n == 0)
+        return true;
+    if (buf_full(&t->lines))
+        return err_set(e, ERR_LIMIT, "a line of the run is larger than %zu bytes", LINES_MAX);
+    if (!tune_kept_add(t->kept, t->row.id, t->line_count, buf_str(&t->lines), e))
+        return false;
+    for (size_t i = 0; i < t->lines.n; i++)
+        t->line_count += t->lines.p[i] == '\n';
+    buf_reset(&t->lines);
+    return true;
+}
+
+/* What a model was paid for is kept at once; the events that follow from it can wait. */
+static bool keep_line(void *ctx, str line, struct err *e)
+{
+    struct tune *t = ctx;
+
+    buf_add(&t->lines, line);
+    return (!str_starts(line, STR("{\"grade\"")) && !str_starts(line, STR("{\"answer\""))) ||
+           flush(t, e);
+}
+
+static bool keep_sync(void *ctx, struct err *e)
+{
+    struct tune *t = ctx;
+
+    t->row.updated_us = now_us(t);
+    return flush(t, e) && tune_kept_put(t->kept, &t->row, e);
+}
+
+/* ---- evaluation: a few at once ---- */
+
+struct work {
+    struct tune *t;
+    struct optimize_batch *batches;
+    size_t n, batch, place; /* the next to be taken; under the lock */
+};
+
+static bool take(struct work *w, struct optimize_batch **batch, size_t *place)
+{
+    for (; w->batch < w->n; w->batch++, w->place = 0) {
+        struct optimize_batch *b = &w->batches[w->batch];
+
+        while (w->place < b->n && b->grades[w->place].done)
+            w->place++;
+        if (w->place == b->n)
+            continue;
+        *batch = b;
+        *place = w->place++;
+        return true;
+    }
+    return false;
+}
+
+static void grade(struct work *w, struct optimize_batch *b, size_t place)
+{
+    struct tune *t = w->t;
+    const struct tune_example *x = b->split == OPTIMIZE_TRAIN ? t->train : t->val;
+    struct optimize_grade g = {.trace = STR("")};
+    struct arena a;
+
+    pthread_mutex_unlock(&t->lock);
+    arena_init(&a, REPLY_ARENA);
+    t->o->app->grade(&t->env, b->texts, &x[b->ids[place]], &a, &g);
+    pthread_mutex_lock(&t->lock);
+    g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
+    b->grades[place] = g;
+    optimize_graded(b, place);
+    arena_release(&a);
+}
+
+static bool stopped(void *ctx)
+{
+    const struct tune *t = ctx;
+
+    return (t->o->stop && *t->o->stop) || *t->o->host->leave;
+}
+
+static void *work_thread(void *arg)
+{
+    struct work *w = arg;
+    struct optimize_batch *b;
+    size_t place;
+
+    pthread_mutex_lock(&w->t->lock);
+    while (!stopped(w->t) && take(w, &b, &place))
+        grade(w, b, place);
+    pthread_mutex_unlock(&w->t->lock);
+    return NULL;
+}
+
+static bool evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct err *e)
+{
+    struct tune *t = ctx;
+    struct work w = {.t = t, .batches = batches, .n = n};
+    pthread_t threads[TUNE_THREADS];
+
+    for (size_t i = 0; i < TUNE_THREADS; i++)
+        if (pthread_create(&threads[i], NULL, work_thread, &w) != 0)
+            base_die("no thread could be started");
+    for (size_t i = 0; i < TUNE_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    return !stopped(t) || err_set(e, ERR_CANCELLED, "the run was left; go on with --resume");
+}
+
+/* ---- reflection ---- */
+
+static void reflection_body(struct buf *out, str model, str prompt)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("model"));
+    json_out_str(&o, model);
+    json_out_key(&o, STR("messages"));
+    json_out_array(&o);
+    json_out_object(&o);
+    json_out_key(&o, STR("role"));
+    json_out_str(&o, STR("user"));
+    json_out_key(&o, STR("content"));
+    json_out_str(&o, prompt);
+    json_out_end(&o);
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+static bool complete(void *ctx, const struct optimize_ask *ask, str prompt, struct arena *a,
+                     str *reply, double *cost, struct err *e)
+{
+    struct tune *t = ctx;
+    struct ask_request q = {
+        .route = STR("optimize"), .session = t->env.session, .id = STR(""), .level = STR("")};
+    struct ask_reply r;
+    struct buf body;
+    bool ok;
+
+    (void)ask;
+    buf_init(&body, 2 * REFLECTOR_PROMPT_MAX);
+    reflection_body(&body, t->reflector, prompt);
+    q.body = buf_str(&body);
+    ok = ask_wait(ask_begin(t->o->host->gl, &q), a, &r);
+    buf_release(&body);
+    if (!ok)
+        return err_set(e,
+                       ERR_UPSTREAM,
+                       "the reflection failed: " STR_FMT,
+                       STR_ARG(str_slice(r.error.message, 0, 160)));
+    *reply = r.text;
+    *cost = r.cost_usd > 0 ? r.cost_usd : 0;
+    return true;
+}
+
+static void on_verdict(void *ctx, const struct optimize_ask *ask, enum reflector_verdict v,
+                       str what)
+{
+    static const char *const words[] = {[REFLECTOR_EMPTY] = "was empty",
+                                        [REFLECTOR_COPIES] = "copies an example",
+                                        [REFLECTOR_LOSES] = "loses a name",
+                                        [REFLECTOR_TOO_LONG] = "is too long"};
+    struct tune *t = ctx;
+    char line[300];
+
+    if (v == REFLECTOR_GOOD || !t->o->on_note)
+        return;
+    (void)snprintf(line,
+                   sizeof line,
+                   "a proposal for " STR_FMT " %s and is dropped" STR_FMT STR_FMT,
+                   STR_ARG(t->components[ask->component].name),
+                   words[v],
+                   STR_ARG(what.n ? STR(": ") : STR("")),
+                   STR_ARG(str_slice(what, 0, 100)));
+    t->o->on_note(t->o->ctx, line);
+}
+
+static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
+{
+    struct tune *t = ctx;
+    struct reflector r = {.template = STR(""),
+                          .complete = complete,
+                          .examples = t->examples,
+                          .example_count = t->train_count,
+                          .names = t->names,
+                          .name_count = t->name_count,
+                          .on_verdict = on_verdict,
+                          .ctx = t};
+
+    return reflector_propose(&r, asks, n, e);
+}
+
+static double elapsed_s(void *ctx)
+{
+    const struct tune *t = ctx;
+
+    return (double)(clock_mono_ns(t->o->host->clock) - t->began_ns) / 1e9;
+}
+
+/* ---- setting up ---- */
+
+static void on_event(void *ctx, const struct optimize_event *ev)
+{
+    struct tune *t = ctx;
+    size_t n = optimize_count(ev->run);
+
+    t->row.calls = (int64_t)optimize_calls(ev->run);
+    t->row.candidates = (int64_t)n;
+    if (n > 0 && ev->kind >= OPTIMIZE_EV_ITERATION) {
+        t->row.seed_score = optimize_mean(ev->run, 0);
+        t->row.best_score = optimize_mean(ev->run, optimize_best(ev->run));
+    }
+    if (t->o->sink.on_event)
+        t->o->sink.on_event(t->o->sink.ctx, ev);
+}
+
+static size_t list_of(struct tune *t, const char *const *from, str **out)
+{
+    size_t n = 0;
+
+    while (from && from[n])
+        n++;
+    *out = arena_zero(t->arena, n + 1, sizeof **out);
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = str_c(from[i]);
+    return n;
+}
+
+/* A run goes on from the texts it began with, whatever is in force by now. */
+static bool seed(struct tune *t, struct err *e)
+{
+    const struct prompt_built_in *b = t->o->app->prompt;
+
+    prompt_built_in(b, t->arena, &t->parent);
+    if (t->parent_id.n == 0)
+        registry_in_force(t->registry, b, t->arena, &t->parent);
+    else if (!str_eq(t->parent_id, t->parent.id))
+        return registry_get(t->registry, t->parent_id, t->arena, &t->parent, e);
+    return true;
+}
+
+static void texts(struct tune *t)
+{
+    const struct prompt_built_in *b = t->o->app->prompt;
+
+    t->components = arena_zero(t->arena, b->count, sizeof *t->components);
+    for (size_t i = 0; i < b->count; i++)
+        t->components[i] = (struct optimize_component){
+            str_c(b->parts[i].name), prompt_text(&t->parent, b, b->parts[i].name, t->arena)};
+    t->objective_count = list_of(t, t->o->app->objectives, &t->objectives);
+    t->name_count = list_of(t, t->o->app->names, &t->names);
+    t->examples = arena_zero(t->arena, t->train_count + 1, sizeof *t->examples);
+    for (size_t i = 0; i < t->train_count; i++)
+        t->examples[i] = t->train[i].text;
+}
+
+static bool load(struct tune *t, const char *folder, struct tune_example **out, size_t *n,
+                 struct err *e)
+{
+    if (!t->o->app->load(t->env.app, folder, t->arena, out, n, e))
+        return err_prefix(e, "%s: ", folder);
+    return *n > 0 || err_set(e, ERR_INPUT, "%s: there are no labelled cases in it", folder);
+}
+
+static bool cases(struct tune *t, struct err *e)
+{
+    if (!t->train_folder)
+        return err_set(e, ERR_INPUT, "a folder of labelled cases is needed: --train");
+    if (!load(t, t->train_folder, &t->train, &t->train_count, e))
+        return false;
+    t->val = t->train;
+    t->val_count = t->train_count;
+    return !t->val_folder || load(t, t->val_folder, &t->val, &t->val_count, e);
+}
+
+static str new_id(struct tune *t)
+{
+    char id[RAND_ID_SIZE];
+
+    return arena_join(t->arena, STR("opt-"), rand_id(&t->o->host->gateway->ids, id), STR(""));
+}
+
+/* What a person reads of a run; what it may be gone on with is in its first line. */
+static str input_of(struct tune *t)
+{
+    struct json_out o;
+    struct buf b;
+    str s;
+
+    buf_init(&b, 8 * PROMPT_SIZE_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("train"));
+    json_out_str(&o, str_c(t->train_folder));
+    json_out_key(&o, STR("val"));
+    json_out_str(&o, str_c(t->val_folder ? t->val_folder : ""));
+    json_out_key(&o, STR("model"));
+    json_out_str(&o, t->env.model);
+    json_out_key(&o, STR("reflection_model"));
+    json_out_str(&o, t->reflector);
+    json_out_key(&o, STR("parent"));
+    json_out_str(&o, t->parent.id);
+    json_out_key(&o, STR("texts"));
+    json_out_object(&o);
+    for (size_t i = 0; i < t->o->app->prompt->count; i++) {
+        json_out_key(&o, t->components[i].name);
+        json_out_str(&o, t->components[i].seed);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    s = arena_dup(t->arena, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
+static str member(const struct json *doc, struct tune *t, const char *name)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
+    str s = STR("");
+
+    return v && json_text(doc, v, t->arena, &s) ? arena_dup(t->arena, s) : STR("");
+}
+
+/* What the run was begun with, where nothing else is said. */
+static bool as_begun(struct tune *t, struct err *e)
+{
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, t->row.input, e);
+    if (ok) {
+        str val = member(&doc, t, "val");
+
+        if (!t->train_folder) {
+            t->train_folder = member(&doc, t, "train").p;
+            t->val_folder = val.n ? val.p : NULL;
+        }
+        t->model = t->model.n ? t->model : member(&doc, t, "model");
+        t->reflection_model =
+            t->reflection_model.n ? t->reflection_model : member(&doc, t, "reflection_model");
+        t->parent_id = member(&doc, t, "parent");
+    }
+    json_release(&doc);
+    return ok || err_prefix(e, "the run's beginning: ");
+}
+
+static bool row_of(struct tune *t, struct err *e)
+{
+    const struct tune_options *o = t->o;
+    bool there = o->run.n > 0 && tune_kept_get(t->kept, o->run, t->arena, &t->row, e);
+
+    if (o->run.n > TUNE_ID_MAX)
+        return err_set(e, ERR_INPUT, "the id of a run has at most %d bytes", TUNE_ID_MAX);
+    if (!there && (o->resume || (o->run.n > 0 && e->code != ERR_NOT_FOUND)))
+        return false;
+    if (there && !str_eq(t->row.app, str_c(o->app->name)))
+        return err_set(e,
+                       ERR_INPUT,
+                       "run " STR_FMT " is of the application " STR_FMT,
+                       STR_ARG(t->row.id),
+                       STR_ARG(t->row.app));
+    if (!there)
+        t->row = (struct tune_row){.id = o->run.n ? o->run : new_id(t),
+                                   .app = str_c(o->app->name),
+                                   .prompt_id = STR(""),
+                                   .best_score = -1,
+                                   .seed_score = -1,
+                                   .created_us = now_us(t)};
+    t->row.status = STR("running");
+    t->row.reason = STR("");
+    t->env.run = t->env.session = t->row.id;
+    return !there || as_begun(t, e);
+}
+
+static bool models(struct tune *t, struct err *e)
+{
+    const struct config *c = t->o->host->gateway->setup->config;
+
+    return app_model(c, t->model, &t->env.model, e) &&
+           app_model(
+               c, t->reflection_model.n ? t->reflection_model : t->env.model, &t->reflector, e);
+}
+
+/* ---- the end ---- */
+
+static str components_json(struct tune *t, const struct optimize *engine, size_t candidate)
+{
+    struct json_out o;
+    struct buf b;
+    str s;
+
+    buf_init(&b, 2 * PROMPT_SIZE_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    for (size_t i = 0; i < t->o->app->prompt->count; i++) {
+        json_out_key(&o, t->components[i].name);
+        json_out_str(&o, optimize_text(engine, candidate, i));
+    }
+    json_out_end(&o);
+    s = arena_dup(t->arena, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
+static str scores_json(struct tune *t)
+{
+    return arena_printf(t->arena,
+                        "{\"score\":%.6g,\"parent\":%.6g,\"calls\":%lld,\"cases\":%zu}",
+                        t->row.best_score,
+                        t->row.seed_score,
+                        (long long)t->row.calls,
+                        t->val_count);
+}
+
+/* The best enters the registry as a draft: a person decides about it. */
+static bool draft(struct tune *t, const struct optimize *engine, struct err *e)
+{
+    size_t best = optimize_best(engine);
+    struct prompt_new p = {.name = str_c(t->o->app->name),
+                           .parent = t->parent.id,
+                           .run_id = t->row.id,
+                           .scores = scores_json(t),
+                           .who = STR("optimize")};
+
+    if (best == 0)
+        return true;
+    p.components = components_json(t, engine, best);
+    return registry_put(t->registry, &p, t->arena, &t->row.prompt_id, e);
+}
+
+static bool go(struct tune *t, struct optimize_task *task, struct tune_result *out, struct err *e)
+{
+    struct optimize_run *run = NULL;
+    struct optimize_keeper keeper = {keep_line, keep_sync, t};
+    str kept;
+    bool ok;
+
+    if (!tune_kept_lines(t->kept, t->row.id, t->arena, &kept, &t->line_count, e) ||
+        !tune_kept_put(t->kept, &t->row, e))
+        return false;
+    ok = optimize_run_new(task, kept, keeper, &run, e) && optimize_run_go(run, e);
+    out->finished = ok && !optimize_interrupted(optimize_run_engine(run));
+    if (out->finished)
+        ok = draft(t, optimize_run_engine(run), e);
+    if (out->finished || (!ok && e->code != ERR_CANCELLED)) {
+        struct err ignored;
+
+        t->row.status = ok ? STR("finished") : STR("failed");
+        t->row.reason = ok ? STR("") : arena_dup(t->arena, str_c(e->text));
+        ok = keep_sync(t, ok ? e : &ignored) && ok;
+    }
+    optimize_run_free(run);
+    if (!ok && e->code == ERR_CANCELLED && stopped(t))
+        ok = true; /* left, not failed */
+    *out = (struct tune_result){.run = t->row.id,
+                                .prompt_id = t->row.prompt_id,
+                                .seed_score = t->row.seed_score,
+                                .best_score = t->row.best_score,
+                                .calls = (uint64_t)t->row.calls,
+                                .candidates = (uint64_t)t->row.candidates,
+                                .finished = out->finished && ok};
+    return ok;
+}
+
+static void budget(struct tune *t, struct optimize_settings *s)
+{
+    struct optimize_budget_note note;
+
+    s->metric_calls =
+        t->o->budget
+            ? t->o->budget
+            : optimize_budget_auto(s, OPTIMIZE_LIGHT, t->o->app->prompt->count, t->val_count);
+    t->row.budget = (int64_t)s->metric_calls;
+    if (t->o->on_note && optimize_budget_note(s, t->val_count, &note))
+        t->o->on_note(t->o->ctx, note.text);
+}
+
+static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
+{
+    struct optimize_task task = {.settings = t->o->settings,
+                                 .name = str_c(t->o->app->name),
+                                 .seed = t->o->seed.n ? t->o->seed : STR("0"),
+                                 .adapter = {evaluate, propose, elapsed_s, stopped, t},
+                                 .sink = {on_event, t}};
+
+    if (!row_of(t, e) || !models(t, e) || !cases(t, e) || !seed(t, e))
+        return false;
+    texts(t);
+    task.val_is_train = !t->val_folder;
+    budget(t, &task.settings);
+    t->row.input = input_of(t);
+    task.components = t->components;
+    task.component_count = t->o->app->prompt->count;
+    task.objectives = t->objectives;
+    task.objective_count = t->objective_count;
+    task.train_count = t->train_count;
+    task.val_count = t->val_count;
+    return go(t, &task, out, e);
+}
+
+bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result *out, struct err *e)
+{
+    struct tune t = {.o = o,
+                     .arena = a,
+                     .train_folder = o->train,
+                     .val_folder = o->val,
+                     .model = o->model,
+                     .reflection_model = o->reflection_model,
+                     .parent_id = STR("")};
+    str url = o->host->gateway->setup->config->store_url;
+    bool ok;
+
+    *out = (struct tune_result){.run = STR(""), .prompt_id = STR("")};
+    t.env = (struct tune_env){.host = o->host, .cancel = o->stop};
+    t.began_ns = clock_mono_ns(o->host->clock);
+    pthread_mutex_init(&t.lock, NULL);
+    buf_init(&t.lines, LINES_MAX);
+    ok = tune_kept_open(url, &t.kept, e) && registry_open(url, o->host->clock, &t.registry, e) &&
+         o->app->open(o->host, a, &t.env.app, e);
+    if (ok) {
+        ok = run_with(&t, out, e);
+        o->app->close(t.env.app);
+    }
+    registry_close(t.registry);
+    tune_kept_close(t.kept);
+    buf_release(&t.lines);
+    pthread_mutex_destroy(&t.lock);
+    return ok;
+}

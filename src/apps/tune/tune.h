@@ -1,0 +1,118 @@
+/* tune.h - an application's prompts improved from its labelled cases; a run is a row in the store.
+ *
+ *     struct tune_options o = {.host = host, .app = tune_app_find(STR("policy")), .train = dir,
+ *                              .val = dir, .budget = 150, .run = id, ...};
+ *     if (!tune_run(&o, &arena, &result, e)) ...    e: what failed; the run can be gone on with
+ *     result.prompt_id                              the best candidate, a draft in the registry
+ *
+ * The engine is src/optimize; here its questions are answered: a candidate is a version of the
+ * application's prompt, an example one of its labelled cases, an evaluation a run of the
+ * application on it, and reflection a call through the gateway. Every answer is kept in the store
+ * before it is used, so a run that is killed anywhere goes on to the same end.
+ *
+ * What an application brings is a row, struct tune_app.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/app.h"
+#include "apps/registry.h"
+#include "optimize/event.h"
+#include "optimize/optimize.h"
+
+#define TUNE_EXAMPLES_MAX 10000
+#define TUNE_THREADS 4 /* evaluations at once */
+#define TUNE_ID_MAX 128
+#define TUNE_LIST_MAX 200
+
+/* One labelled case. */
+struct tune_example {
+    str id;
+    str text;         /* what no prompt may copy from */
+    const void *data; /* the application's own */
+};
+
+/* What an application is asked while a run goes on. */
+struct tune_env {
+    const struct app_host *host;
+    str model, session, run;
+    void *app; /* what its open gave */
+    const _Atomic bool *cancel;
+};
+
+struct tune_app {
+    const char *name; /* --app, and of its prompts in the registry */
+    const struct prompt_built_in *prompt;
+    const char *const *objectives; /* names, NULL behind the last */
+    const char *const *names;      /* that a text must keep if it has them; likewise */
+    /* Whatever it needs for all of the run; *out is given back to close. */
+    bool (*open)(const struct app_host *h, struct arena *a, void **out, struct err *e);
+    void (*close)(void *app);
+    /* The cases of a folder, in the order of their names. */
+    bool (*load)(void *app, const char *folder, struct arena *a, struct tune_example **out,
+                 size_t *n, struct err *e);
+    /* One example with these texts, one a part of the prompt. What goes wrong is a score of 0 and
+     * a trace that says why. Any thread. The trace is a JSON object, in the arena. */
+    void (*grade)(const struct tune_env *env, const str *texts, const struct tune_example *x,
+                  struct arena *a, struct optimize_grade *out);
+};
+
+extern const struct tune_app tune_policy, tune_orders;
+
+/* The rows, NULL behind the last; and the one of that name, or NULL. */
+const struct tune_app *tune_app_at(size_t i);
+const struct tune_app *tune_app_find(str name);
+
+struct tune_options {
+    const struct app_host *host;
+    const struct tune_app *app;
+    const char *train, *val; /* folders; val NULL: the training cases; both NULL: as begun */
+    uint64_t budget;         /* metric calls; 0: by the formula, light */
+    str run;                 /* "": a new one */
+    bool resume;             /* the run must be there */
+    str model;               /* whose answers are graded; "": the application's */
+    str reflection_model;    /* who reflects; "": the same */
+    str seed;                /* of the random numbers; "": 0 */
+    struct optimize_settings settings;
+    const _Atomic bool *stop; /* or NULL: the run is left and can be gone on with */
+    struct optimize_sink sink;
+    void (*on_note)(void *ctx, const char *words); /* for a person; may be NULL */
+    void *ctx;
+};
+
+struct tune_result {
+    str run, prompt_id; /* prompt_id "": nothing beat what is in force */
+    double seed_score, best_score;
+    uint64_t calls, candidates;
+    bool finished; /* else it was left */
+};
+
+bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result *out,
+              struct err *e) MUST_USE;
+
+/* ---- runs in the store (kept.c) ---- */
+
+struct tune_row {
+    str id, app, status, reason, input, prompt_id;
+    int64_t calls, budget, candidates, created_us, updated_us;
+    double best_score, seed_score; /* -1: none yet */
+};
+
+struct tune_kept;
+
+bool tune_kept_open(str url, struct tune_kept **out, struct err *e) MUST_USE;
+void tune_kept_close(struct tune_kept *k); /* NULL: nothing */
+/* Puts or replaces all but the times of creation. */
+bool tune_kept_put(struct tune_kept *k, const struct tune_row *row, struct err *e) MUST_USE;
+/* ERR_NOT_FOUND if there is none. */
+bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row *out,
+                   struct err *e) MUST_USE;
+/* The newest first. */
+bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out, size_t *n,
+                    struct err *e) MUST_USE;
+/* All its lines, joined; how many. */
+bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int64_t *n,
+                     struct err *e) MUST_USE;
+/* Lines from the n-th on, each with its newline, in one transaction. */
+bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, struct err *e) MUST_USE;

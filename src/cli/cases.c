@@ -1,0 +1,126 @@
+/* cases.c - see cases.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/cases.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+
+#define LINES_MAX ((size_t)1 << 30)
+
+typedef void on_case(void *ctx, const char *name, str text);
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_lines(const char *path)
+{
+    return str_ends(str_c(path), STR(".jsonl"));
+}
+
+void cases_init(struct cases *c, const char *const *words, size_t n)
+{
+    *c = (struct cases){words, n, n > 1};
+    for (size_t i = 0; i < n; i++)
+        c->many |= is_folder(words[i]) || is_lines(words[i]);
+}
+
+static bool each_line(const char *path, str text, on_case *fn, void *ctx)
+{
+    char name[FILE_PATH_MAX + 32];
+
+    for (size_t number = 1; text.n; number++) {
+        size_t end = str_find(text, STR("\n"));
+        str line = str_trim(str_slice(text, 0, end));
+
+        (void)snprintf(name, sizeof name, "%s:%zu", path, number);
+        if (line.n)
+            fn(ctx, name, line);
+        text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
+    }
+    return true;
+}
+
+static bool each_file(const char *path, on_case *fn, void *ctx, struct err *e)
+{
+    struct arena a;
+    str text;
+    bool ok;
+
+    arena_init(&a, LINES_MAX + 4096);
+    ok = file_read(&a, path, LINES_MAX, &text, e);
+    if (ok && is_lines(path))
+        ok = each_line(path, text, fn, ctx);
+    else if (ok)
+        fn(ctx, path, text);
+    arena_release(&a);
+    return ok;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool list(const char *path, struct arena *a, const char ***out, size_t *n, struct err *e)
+{
+    DIR *dir = opendir(path);
+    struct dirent *d;
+    size_t cap = 64;
+    const char **names;
+
+    if (!dir)
+        return err_sys(e, "open %s", path);
+    names = base_alloc(cap * sizeof names[0]);
+    *n = 0;
+    while ((d = readdir(dir)) && *n < CASES_FILES_MAX) {
+        str name = str_c(d->d_name);
+
+        if (name.p[0] == '.' || !(str_ends(name, STR(".json")) || is_lines(d->d_name)))
+            continue;
+        if (*n == cap) {
+            cap *= 2;
+            names = base_realloc(names, cap * sizeof names[0]);
+        }
+        names[(*n)++] = arena_printf(a, "%s/%s", path, d->d_name).p;
+    }
+    (void)closedir(dir);
+    qsort(names, *n, sizeof names[0], by_name);
+    *out = names;
+    return true;
+}
+
+static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
+{
+    const char **names = NULL;
+    struct arena a;
+    size_t n = 0;
+    bool ok;
+
+    arena_init(&a, (size_t)1 << 30);
+    ok = list(path, &a, &names, &n, e);
+    if (ok && !n)
+        ok = err_set(e, ERR_NOT_FOUND, "%s: no case (*.json, *.jsonl) is in it", path);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = each_file(names[i], fn, ctx, e);
+    free(names);
+    arena_release(&a);
+    return ok;
+}
+
+bool cases_each(struct cases *c, on_case *fn, void *ctx, struct err *e)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!(is_folder(c->words[i]) ? each_in(c->words[i], fn, ctx, e)
+                                     : each_file(c->words[i], fn, ctx, e)))
+            return false;
+    return true;
+}

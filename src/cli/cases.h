@@ -1,0 +1,25 @@
+/* cases.h - cases on a command line: files, folders of *.json, and .jsonl files.
+ *
+ *     struct cases c;
+ *     cases_init(&c, args->words, n);
+ *     if (!cases_each(&c, on_case, ctx, e)) ...        in the order given; folders by name
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define CASES_FILES_MAX 100000
+
+struct cases {
+    const char *const *words;
+    size_t n;
+    bool many; /* there may be more than one */
+};
+
+void cases_init(struct cases *c, const char *const *words, size_t n);
+/* name is for complaints: the file, and the line of a .jsonl. Both are lent for the call. */
+bool cases_each(struct cases *c, void (*on_case)(void *ctx, const char *name, str text), void *ctx,
+                struct err *e) MUST_USE;

@@ -1,0 +1,443 @@
+/* `rationale order`: an order taken in conversation, at the terminal or from a pipe.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/score.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define TURN_ARENA_MAX ((size_t)2 << 30)
+#define LINE_MAX_SIZE ((size_t)65536)
+
+enum { CONFIG, THREAD, MENU, STATE, WHY, JSON, EVAL };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; rationale.yaml if not given"},
+    [THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with; else a new one"},
+    [MENU] = {"menu", 0, "FILE", NULL, "the menu, instead of the configuration's"},
+    [STATE] = {"state", 0, NULL, NULL, "print the state of the conversation, and end"},
+    [WHY] = {"why", 0, NULL, NULL, "show each decision with its reason, on stderr"},
+    [JSON] = {"json", 0, NULL, NULL, "what happens, one JSON object a line"},
+    [EVAL] = {"eval", 0, "FILE", NULL, "take the utterances of FILE and score them"},
+};
+
+struct window {
+    struct cli *cli;
+    const struct cli_args *args;
+    struct app_local local;
+    struct orders *orders;
+    struct thread_asker who;
+    char thread[ORDERS_THREAD_MAX + 8];
+    bool person; /* somebody types, and sees prompts */
+    struct buf line;
+};
+
+/* ---- what is shown ---- */
+
+static void put_safe(struct file_out *out, str s)
+{
+    size_t size, bad;
+
+    for (; s.n > 0; s = str_slice(s, size + bad, s.n)) {
+        size = cli_safe_size(s, &bad);
+        file_out_add(out, str_slice(s, 0, size));
+    }
+}
+
+static void event(struct window *w, const char *name, const char *key, str json)
+{
+    struct json_out o;
+
+    buf_reset(&w->line);
+    json_out_init(&o, &w->line);
+    json_out_object(&o);
+    json_out_key(&o, STR("event"));
+    json_out_str(&o, str_c(name));
+    json_out_key(&o, STR("thread_id"));
+    json_out_str(&o, str_c(w->thread));
+    json_out_key(&o, str_c(key));
+    json_out_raw(&o, json);
+    json_out_end(&o);
+    buf_add_c(&w->line, '\n');
+    file_out_add(&w->cli->out, buf_str(&w->line));
+    file_out_flush(&w->cli->out);
+}
+
+static void text_event(struct window *w, const char *name, str text)
+{
+    struct buf quoted;
+
+    buf_init(&quoted, 8 * text.n + 16);
+    (void)json_quote(&quoted, text);
+    event(w, name, "text", buf_str(&quoted));
+    buf_release(&quoted);
+}
+
+/* Decisions are not for the customer: they go where complaints go. */
+static void on_decision(void *ctx, str entry)
+{
+    struct window *w = ctx;
+    struct file_out err;
+
+    if (w->args->value[JSON]) {
+        text_event(w, "decision", entry);
+        return;
+    }
+    if (!w->args->value[WHY])
+        return;
+    file_out_flush(&w->cli->out);
+    file_out_init(&err, STDERR_FILENO);
+    file_out_add(&err, str_c(cli_dim(w->cli)));
+    put_safe(&err, entry);
+    file_out_add(&err, str_c(cli_plain(w->cli)));
+    file_out_add(&err, STR("\n"));
+    file_out_flush(&err);
+}
+
+/* The board beside the window: what has been taken so far. */
+static void on_order(void *ctx, const struct order *order)
+{
+    struct window *w = ctx;
+    struct json_out o;
+    struct buf b;
+
+    buf_init(&b, (size_t)1 << 20);
+    if (w->args->value[JSON]) {
+        json_out_init(&o, &b);
+        order_write(&o, order, true);
+        event(w, "order", "current_order", buf_str(&b));
+    } else if (w->person) {
+        order_words(&b, order);
+        file_out_printf(&w->cli->out, "%s", cli_dim(w->cli));
+        for (str rest = buf_str(&b); rest.n > 0;) {
+            size_t end = str_find(rest, STR("\n"));
+
+            file_out_add(&w->cli->out, STR("  | "));
+            put_safe(&w->cli->out, str_slice(rest, 0, end));
+            file_out_add(&w->cli->out, STR("\n"));
+            rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
+        }
+        file_out_printf(&w->cli->out, "%s", cli_plain(w->cli));
+        file_out_flush(&w->cli->out);
+    }
+    buf_release(&b);
+}
+
+static void show_reply(struct window *w, str reply)
+{
+    if (w->args->value[JSON]) {
+        text_event(w, "reply", reply);
+        return;
+    }
+    file_out_printf(&w->cli->out, "%s", w->person ? cli_bold(w->cli) : "");
+    put_safe(&w->cli->out, reply);
+    file_out_printf(&w->cli->out, "%s\n", w->person ? cli_plain(w->cli) : "");
+    file_out_flush(&w->cli->out);
+}
+
+/* ---- turns ---- */
+
+static int shown(struct window *w, const struct orders_turn *turn)
+{
+    if (turn->end == ORDERS_NOTHING)
+        return CLI_OK;
+    show_reply(w, turn->reply);
+    if (turn->end != ORDERS_FAILED)
+        return CLI_OK;
+    return cli_complain(turn->status == 401 || turn->status == 403 ? CLI_AUTH : CLI_UNREACHABLE,
+                        "the model could not be asked (%d): " STR_FMT
+                        "; the turn is kept: rationale order --thread %s goes on with it",
+                        turn->status,
+                        STR_ARG(turn->why),
+                        w->thread);
+}
+
+/* text "": goes on with a turn that was not ended. */
+static int turn(struct window *w, str text)
+{
+    struct orders_watch watch = {.on_decision = on_decision, .on_order = on_order, .ctx = w};
+    struct orders_turn out;
+    struct arena a;
+    struct err e;
+    int code;
+    bool ok;
+
+    arena_init(&a, TURN_ARENA_MAX);
+    w->who = orders_asker(w->orders, STR(""), true);
+    ok = text.n ? orders_say(w->orders, &w->who, str_c(w->thread), text, &watch, &a, &out, &e)
+                : orders_resume(w->orders, &w->who, str_c(w->thread), &watch, &a, &out, &e);
+    code = ok ? shown(w, &out) : cli_fail(&e);
+    arena_release(&a);
+    return code;
+}
+
+/* A line of stdin without its end; false at the end of it. */
+static bool next_line(struct buf *in, str *line, size_t *used)
+{
+    char bytes[4096];
+    const char *end;
+    ssize_t n;
+
+    buf_drop(in, *used);
+    *used = 0;
+    while (!(end = in->n ? memchr(in->p, '\n', in->n) : NULL)) {
+        n = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0 || in->n + (size_t)n > LINE_MAX_SIZE)
+            break;
+        buf_add(in, (str){bytes, (size_t)n});
+    }
+    *line = end ? (str){in->p, (size_t)(end - in->p)} : buf_str(in);
+    *used = end ? line->n + 1 : line->n;
+    return end || line->n > 0;
+}
+
+static void prompt(struct window *w)
+{
+    if (!w->person)
+        return;
+    file_out_printf(&w->cli->out, "%s> %s", cli_dim(w->cli), cli_plain(w->cli));
+    file_out_flush(&w->cli->out);
+}
+
+/* A person may try again; a pipe has nobody who could. */
+static int converse(struct window *w)
+{
+    struct buf in;
+    size_t used = 0;
+    int code = turn(w, STR(""));
+    str line;
+
+    buf_init(&in, 2 * LINE_MAX_SIZE);
+    if (w->person)
+        file_out_printf(
+            &w->cli->out,
+            "%s%s: say what you would like; Ctrl-D ends. --thread %s goes on later.%s\n",
+            cli_dim(w->cli),
+            orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
+            w->thread,
+            cli_plain(w->cli));
+    for (prompt(w); (code == CLI_OK || w->person) && next_line(&in, &line, &used); prompt(w))
+        if (utf8_trim(line).n > 0)
+            code = turn(w, line);
+    if (w->person)
+        file_out_add(&w->cli->out, STR("\n"));
+    buf_release(&in);
+    return code;
+}
+
+/* ---- the other ways ---- */
+
+static int print_state(struct window *w)
+{
+    struct thread_asker who = orders_asker(w->orders, STR(""), true);
+    struct orders_state s;
+    struct json_out o;
+    struct arena a;
+    struct buf b;
+    struct err e;
+    int code = CLI_OK;
+
+    arena_init(&a, TURN_ARENA_MAX);
+    buf_init(&b, THREAD_TUPLE_MAX);
+    if (!orders_state(w->orders, &who, str_c(w->thread), &a, &s, &e)) {
+        code = cli_fail(&e);
+    } else {
+        json_out_init(&o, &b);
+        json_out_object(&o);
+        state_write(&o, &s, true);
+        json_out_end(&o);
+        buf_add_c(&b, '\n');
+        file_out_add(&w->cli->out, buf_str(&b));
+    }
+    buf_release(&b);
+    arena_release(&a);
+    return code;
+}
+
+static void eval_json(struct window *w, const char *kind, const struct eval_result *r,
+                      const struct score *s)
+{
+    struct json_out o;
+
+    buf_reset(&w->line);
+    json_out_init(&o, &w->line);
+    json_out_object(&o);
+    json_out_key(&o, STR("kind"));
+    json_out_str(&o, str_c(kind));
+    if (r) {
+        json_out_key(&o, STR("id"));
+        json_out_str(&o, r->of->id);
+        json_out_key(&o, STR("category"));
+        json_out_str(&o, r->of->category);
+    }
+    json_out_key(&o, STR("order_correctness"));
+    json_out_double(&o, s->order);
+    json_out_key(&o, STR("tool_protocol"));
+    json_out_double(&o, s->protocol);
+    json_out_key(&o, STR("no_hallucinated_items"));
+    json_out_double(&o, s->real);
+    if (r) {
+        json_out_key(&o, STR("current_order"));
+        order_write(&o, r->got, false);
+        json_out_key(&o, STR("error"));
+        json_out_str(&o, r->failed);
+    }
+    json_out_end(&o);
+    buf_add_c(&w->line, '\n');
+    file_out_add(&w->cli->out, buf_str(&w->line));
+}
+
+static void on_case(void *ctx, const struct eval_result *r)
+{
+    struct window *w = ctx;
+
+    if (w->args->value[JSON]) {
+        eval_json(w, "utterance", r, &r->score);
+        return;
+    }
+    file_out_printf(&w->cli->out,
+                    "%-16.*s %-14.*s %6.2f %9.2f %5.2f",
+                    (int)(r->of->id.n < 60 ? r->of->id.n : 60),
+                    r->of->id.p,
+                    (int)(r->of->category.n < 60 ? r->of->category.n : 60),
+                    r->of->category.p,
+                    r->score.order,
+                    r->score.protocol,
+                    r->score.real);
+    if (r->failed.n) {
+        file_out_add(&w->cli->out, STR("  "));
+        put_safe(&w->cli->out, r->failed);
+    }
+    file_out_add(&w->cli->out, STR("\n"));
+}
+
+static int evaluate(struct window *w)
+{
+    const char *path = w->args->value[EVAL];
+    struct eval sums;
+    struct arena a;
+    struct err e;
+    str text;
+    bool ok;
+
+    arena_init(&a, 4 * EVAL_FILE_MAX);
+    ok = file_read(&a, path, EVAL_FILE_MAX, &text, &e);
+    if (ok && !w->args->value[JSON])
+        file_out_printf(&w->cli->out,
+                        "%s%-16s %-14s %6s %9s %5s%s\n",
+                        cli_bold(w->cli),
+                        "utterance",
+                        "category",
+                        "order",
+                        "protocol",
+                        "real",
+                        cli_plain(w->cli));
+    ok = ok && eval_run(w->orders, text, path, on_case, w, &sums, &e);
+    if (ok && w->args->value[JSON])
+        eval_json(w, "mean", NULL, &sums.mean);
+    else if (ok)
+        file_out_printf(&w->cli->out,
+                        "%-16s %-14zu %6.2f %9.2f %5.2f\n",
+                        "mean of",
+                        sums.cases,
+                        sums.mean.order,
+                        sums.mean.protocol,
+                        sums.mean.real);
+    arena_release(&a);
+    if (!ok)
+        return cli_fail(&e);
+    return sums.failed ? cli_complain(CLI_UNREACHABLE,
+                                      "%zu of %zu could not be taken: the model could not be asked",
+                                      sums.failed,
+                                      sums.cases)
+                       : CLI_OK;
+}
+
+/* ---- the way to one ---- */
+
+static bool name_thread(struct window *w, struct err *e)
+{
+    struct rand_ids ids;
+    char id[RAND_ID_SIZE];
+
+    if (w->args->value[THREAD]) {
+        if (!state_thread_ok(str_c(w->args->value[THREAD]), e))
+            return false;
+        (void)snprintf(w->thread, sizeof w->thread, "%s", w->args->value[THREAD]);
+        return true;
+    }
+    rand_ids_init(&ids, &clock_real);
+    (void)snprintf(w->thread, sizeof w->thread, "cli-%s", rand_id(&ids, id).p);
+    rand_ids_release(&ids);
+    return true;
+}
+
+static int run_open(struct window *w)
+{
+    struct orders_options o = {.menu = w->args->value[MENU]};
+    struct err e;
+    int code;
+
+    if (!name_thread(w, &e))
+        return cli_complain(CLI_USAGE, "%s", e.text);
+    if (!orders_open(&w->local.host, &o, &w->orders, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    buf_init(&w->line, THREAD_TUPLE_MAX);
+    w->person = isatty(STDIN_FILENO) && w->cli->terminal && !w->args->value[JSON];
+    code = w->args->value[EVAL]    ? evaluate(w)
+           : w->args->value[STATE] ? print_state(w)
+                                   : converse(w);
+    buf_release(&w->line);
+    orders_close(w->orders);
+    return code;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *config = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
+    struct window w = {.cli = cli, .args = args};
+    struct config *c;
+    struct err e;
+    int code;
+
+    if (args->value[STATE] && !args->value[THREAD])
+        return cli_complain(CLI_USAGE, "--state needs a conversation: --thread ID");
+    if (!config_load(config, &c, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    config_release(c);
+    if (!app_local_open(config, &w.local, &e))
+        return cli_complain(CLI_STORE, "%s", e.text);
+    code = run_open(&w);
+    app_local_close(&w.local);
+    return code;
+}
+
+const struct cli_command cli_order = {
+    .name = "order",
+    .summary = "take an order in conversation",
+    .words = "",
+    .about =
+        "Takes orders from a menu: each line of standard input is what the customer says, and "
+        "standard output holds only what the customer is told. At a terminal the order is shown as "
+        "it grows; --why adds each decision of the model with its reason.\n\n"
+        "The menu is what the configuration names (orders: {menu: FILE}), or --menu. A "
+        "conversation is kept in the store after every step: --thread ID goes on with it, also "
+        "with a turn that a crash or a model that did not answer has left open. --state prints it "
+        "as JSON: thread_id, current_order, reasoning, messages, finalized.\n\n"
+        "--eval takes a file of utterances with the orders they should come to, one JSON object a "
+        "line, and prints three scores from 0 to 1 for each: the order, the protocol (looked up "
+        "before added), and that nothing was made up.",
+    .examples = "  rationale order --config orders.yaml\n"
+                "  echo \"two colas, please\" | rationale order --thread lane-1\n"
+                "  rationale order --thread lane-1 --state\n"
+                "  rationale order --eval utterances.jsonl\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .run = run,
+};

@@ -1,0 +1,289 @@
+/* `rationale prompts`: versions of prompts, shown, added and moved from state to state.
+ *
+ * Reading goes to the store itself. A move is made by the daemon where one runs, so that it is in
+ * the audit log it keeps; else by this process, in the same log.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/react.h"
+#include "cli/daemon.h"
+#include "cli/history.h"
+
+#define ARENA_MAX ((size_t)512 << 20)
+#define OUT_MAX ((size_t)64 << 20)
+
+enum { CONFIG, NAME, PARENT, RUN, SCORES, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [NAME] = {"name", 0, "NAME", NULL, "of list: only versions of this prompt"},
+    [PARENT] = {"parent", 0, "ID", NULL, "of add: the version it was made from"},
+    [RUN] = {"run", 0, "ID", NULL, "of add: the run that made it"},
+    [SCORES] = {"scores", 0, "JSON", NULL, "of add: how it did"},
+    [JSON] = {"json", 0, NULL, NULL, "the result as JSON"},
+};
+
+struct prompts {
+    struct cli *cli;
+    const struct cli_args *args;
+    struct config *config;
+    struct registry *registry;
+    struct store *store; /* while this process has it, for the audit log */
+    struct arena arena;
+    struct buf out;
+};
+
+static const char *verb(size_t index)
+{
+    static const char *const verbs[] = {"list", "show", "add", "approve", "activate", "retire"};
+
+    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+}
+
+static bool open_registry(struct prompts *p, struct err *e)
+{
+    return registry_open(p->config->store_url, &clock_real, &p->registry, e);
+}
+
+static void put(struct prompts *p)
+{
+    file_out_add(&p->cli->out, buf_str(&p->out));
+    file_out_add(&p->cli->out, STR("\n"));
+}
+
+/* ---- showing ---- */
+
+static void row(struct prompts *p, const struct prompt *v)
+{
+    file_out_printf(&p->cli->out,
+                    "%-30s %-9s %s  %s\n",
+                    v->id.p,
+                    v->built_in ? "built in" : prompt_state_name(v->state),
+                    v->created_us ? history_time(&p->arena, v->created_us).p : "-",
+                    history_line(&p->arena, v->scores.n ? v->scores : v->parent, 60).p);
+}
+
+static int list(struct prompts *p)
+{
+    struct prompt *all = NULL, built_in;
+    struct json_out o;
+    struct err e;
+    size_t n = 0;
+
+    if (!open_registry(p, &e) ||
+        !registry_list(p->registry, str_c(p->args->value[NAME]), &p->arena, &all, &n, &e))
+        return history_fail(&e);
+    prompt_built_in(&policy_built_in, &p->arena, &built_in);
+    if (p->args->value[JSON]) {
+        json_out_init(&o, &p->out);
+        json_out_array(&o);
+        for (size_t i = 0; i < n; i++)
+            prompt_write(&all[i], false, &o);
+        prompt_write(&built_in, false, &o);
+        json_out_end(&o);
+        put(p);
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < n; i++)
+        row(p, &all[i]);
+    row(p, &built_in);
+    return CLI_OK;
+}
+
+static void show_texts(struct prompts *p, const struct prompt *v)
+{
+    const struct json_node *root;
+    struct json doc;
+    struct err e;
+    str key, text;
+
+    json_init(&doc);
+    if (json_parse(&doc, v->components, &e)) {
+        root = json_root(&doc);
+        for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
+            if (!json_text(&doc, k, &p->arena, &key) ||
+                !json_text(&doc, json_value(k), &p->arena, &text))
+                continue;
+            file_out_printf(&p->cli->out,
+                            "\n%s" STR_FMT "%s\n",
+                            cli_bold(p->cli),
+                            STR_ARG(key),
+                            cli_plain(p->cli));
+            history_show_text(p->cli, text, "  ");
+        }
+    }
+    json_release(&doc);
+}
+
+static int show(struct prompts *p, str id)
+{
+    struct prompt v;
+    struct json_out o;
+    struct err e;
+
+    prompt_built_in(&policy_built_in, &p->arena, &v);
+    if (!str_eq(v.id, id) &&
+        (!open_registry(p, &e) || !registry_get(p->registry, id, &p->arena, &v, &e)))
+        return history_fail(&e);
+    if (p->args->value[JSON]) {
+        json_out_init(&o, &p->out);
+        prompt_write(&v, true, &o);
+        put(p);
+    } else {
+        row(p, &v);
+        show_texts(p, &v);
+    }
+    return CLI_OK;
+}
+
+/* ---- changing ---- */
+
+static int add(struct prompts *p, const char *name, const char *file)
+{
+    struct prompt_new v = {.name = str_c(name),
+                           .parent = str_c(p->args->value[PARENT]),
+                           .run_id = str_c(p->args->value[RUN]),
+                           .scores = str_c(p->args->value[SCORES]),
+                           .who = STR("cli")};
+    struct err e;
+    str id;
+
+    if (!file_read(&p->arena, file, 8 * PROMPT_SIZE_MAX, &v.components, &e))
+        return cli_fail(&e);
+    /* A plain text is the system prompt. */
+    if (!str_starts(str_trim(v.components), STR("{"))) {
+        buf_add(&p->out, STR("{\"system_prompt\":"));
+        (void)json_quote(&p->out, v.components);
+        buf_add_c(&p->out, '}');
+        v.components = arena_dup(&p->arena, buf_str(&p->out));
+        buf_reset(&p->out);
+    }
+    if (!open_registry(p, &e))
+        return history_fail(&e);
+    if (!registry_put(p->registry, &v, &p->arena, &id, &e)) {
+        err_prefix(&e, "%s: ", file);
+        return cli_fail(&e);
+    }
+    return show(p, id);
+}
+
+/* False if no daemon answers; else the code is what came of it. */
+static bool by_daemon(struct prompts *p, const char *word, str id, int *code)
+{
+    struct daemon_link d;
+    struct err e;
+    str reply;
+    str path = arena_printf(&p->arena, "/api/v1/prompts/" STR_FMT "/%s", STR_ARG(id), word);
+    bool there = daemon_open(&d, p->config, &e) && daemon_ask(&d, "POST", path, STR(""), &e) &&
+                 daemon_body(&d, &reply, &e) && d.status != 503;
+
+    if (there && d.status == 200)
+        *code = CLI_OK;
+    else if (there && (d.status == 401 || d.status == 403))
+        *code = cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
+    else if (there)
+        *code = cli_complain(
+            CLI_NEGATIVE, "the daemon refuses: " STR_FMT, STR_ARG(str_slice(reply, 0, 500)));
+    daemon_close(&d);
+    return there;
+}
+
+static int by_ourselves(struct prompts *p, str id, enum prompt_state to)
+{
+    struct store_options o = {
+        .url = p->config->store_url, .spool = p->config->spool, .durability = STORE_DURABLE};
+    struct err e;
+
+    if (str_eq(o.url, STR("none")))
+        return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
+    if (!store_open(&o, &p->store, &e) || !open_registry(p, &e))
+        return history_fail(&e);
+    registry_audit(p->registry, p->store);
+    return registry_move(p->registry, id, to, STR("cli"), &e) ? CLI_OK : cli_fail(&e);
+}
+
+static int move(struct prompts *p, const char *word, str id)
+{
+    enum prompt_state to = word[0] == 'r'   ? PROMPT_RETIRED
+                           : word[1] == 'p' ? PROMPT_APPROVED
+                                            : PROMPT_ACTIVE;
+    int code = CLI_OK;
+
+    if (str_find(id, STR("/")) != STR_NONE || str_find(id, STR("@")) == STR_NONE)
+        return cli_complain(CLI_USAGE, "an id is NAME@DIGEST, as list shows it");
+    if (!by_daemon(p, word, id, &code))
+        code = by_ourselves(p, id, to);
+    if (code == CLI_OK && !p->args->value[JSON])
+        file_out_printf(&p->cli->out, STR_FMT " is %s\n", STR_ARG(id), prompt_state_name(to));
+    else if (code == CLI_OK)
+        code = show(p, id);
+    return code;
+}
+
+static int act(struct prompts *p)
+{
+    const struct cli_args *args = p->args;
+    const char *word = args->word_count ? args->words[0] : "list";
+    int n = args->word_count;
+
+    if (strcmp(word, "list") == 0)
+        return list(p);
+    if (strcmp(word, "add") == 0)
+        return n == 3 ? add(p, args->words[1], args->words[2])
+                      : cli_complain(CLI_USAGE, "rationale prompts add NAME FILE");
+    for (size_t i = 0; verb(i); i++) {
+        if (strcmp(word, verb(i)) != 0)
+            continue;
+        if (n != 2)
+            return cli_complain(CLI_USAGE, "rationale prompts %s ID", word);
+        return strcmp(word, "show") == 0 ? show(p, str_c(args->words[1]))
+                                         : move(p, word, str_c(args->words[1]));
+    }
+    return cli_complain(
+        CLI_USAGE,
+        "prompts knows no \"%s\"%s",
+        word,
+        cli_guess(str_c(word), verb, "it takes one of: list show add approve activate retire")
+            .text);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct prompts p = {.cli = cli, .args = args};
+    struct err e;
+    int code;
+
+    if (!config_load(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &p.config, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    arena_init(&p.arena, ARENA_MAX);
+    buf_init(&p.out, OUT_MAX);
+    code = act(&p);
+    registry_close(p.registry);
+    if (p.store)
+        store_close(p.store);
+    buf_release(&p.out);
+    arena_release(&p.arena);
+    config_release(p.config);
+    return code;
+}
+
+const struct cli_command cli_prompts = {
+    .name = "prompts",
+    .summary = "list, add, approve and activate versions of prompts",
+    .words = "[list | add NAME FILE | VERB ID]",
+    .about =
+        "A version of a prompt is a set of texts, named by their digest: it never changes. One "
+        "that is added is a draft; a person approves it, and then makes it active, which retires "
+        "the one before. A retired one that was approved can be made active again. If none is "
+        "active, the texts compiled into the program are used.\n\n"
+        "VERB is show, approve, activate or retire. FILE is a JSON object from component to text, "
+        "or a plain text, which is the "
+        "system_prompt. A running daemon sees a change at once.",
+    .examples = "  rationale prompts\n"
+                "  rationale prompts add policy prompt.txt\n"
+                "  rationale prompts approve policy@1f3a5c7e9b2d\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 3,
+    .run = run,
+};

@@ -1,0 +1,352 @@
+/* `rationale verify`: whether cases meet a policy, each verdict with its reasons.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/service.h"
+#include "cli/cases.h"
+#include "cli/history.h"
+
+#define DOC_NAME "policy"
+#define LINE_MAX_SHOWN 2000
+#define THOUGHTS_MAX 4096
+#define OUT_MAX ((size_t)64 << 20)
+#define ARENA_MAX ((size_t)2 << 30)
+
+enum { POLICY, CONFIG, CONTROLLER, RUN, MODEL, JSON };
+
+static const struct cli_option options[] = {
+    [POLICY] = {"policy", 'p', "FILE", NULL, "the policy: Markdown, or a tree as JSON"},
+    [CONFIG] = {"config", 'c', "FILE", NULL, "providers, documents and switches"},
+    [CONTROLLER] = {"controller",
+                    0,
+                    "WHICH",
+                    "heuristic react auto",
+                    "who decides (default: auto, by the switches)"},
+    [RUN] = {"run", 0, "ID", NULL, "the run's id; one that was cut off goes on"},
+    [MODEL] = {"model", 'm', "NAME", NULL, "the model to ask"},
+    [JSON] = {"json", 0, NULL, NULL, "the response envelope, one a line"},
+};
+
+struct verifying {
+    struct cli *cli;
+    const struct cli_args *args;
+    struct policy_doc *doc; /* of --policy, or NULL */
+    struct app_local local;
+    struct policy_service *service; /* NULL: no configuration, so no model and no record */
+    struct cases cases;
+    size_t done, met, missing, uncertain, failed;
+    bool all_met;
+    int code;            /* of what failed */
+    struct arena *arena; /* of the case at hand */
+    str *thoughts;       /* before each step of the model, through all its criteria */
+    size_t thought_count, shown;
+    uint64_t *took; /* a criterion, the model's time left out */
+    size_t took_count, took_cap;
+};
+
+/* ---- what is shown ---- */
+
+static void line(struct verifying *v, struct arena *a, const char *indent, str text)
+{
+    file_out_add(&v->cli->out, str_c(indent));
+    file_out_add(&v->cli->out, history_line(a, text, LINE_MAX_SHOWN));
+    file_out_add(&v->cli->out, STR("\n"));
+}
+
+/* What the model thought is the same for all calls of one turn. */
+static void show_thought(struct verifying *v, struct arena *a)
+{
+    size_t at = v->shown++;
+
+    if (at >= v->thought_count || !v->thoughts[at].n ||
+        (at && str_eq(v->thoughts[at], v->thoughts[at - 1])))
+        return;
+    line(v, a, "       ", v->thoughts[at]);
+}
+
+static void show_result(struct verifying *v, const struct policy_result *r, struct arena *a)
+{
+    struct cli *cli = v->cli;
+    str pages = STR("");
+
+    for (size_t i = 0; i < r->citation.page_count && i < 8; i++)
+        pages = arena_printf(
+            a, STR_FMT "%s%u", STR_ARG(pages), i ? ", " : ", p. ", r->citation.pages[i]);
+    file_out_printf(&cli->out,
+                    "\n  %s" STR_FMT "%s  %s  %.3f",
+                    cli_bold(cli),
+                    STR_ARG(history_line(a, r->criterion_id, LINE_MAX_SHOWN)),
+                    cli_plain(cli),
+                    policy_status_name(r->status),
+                    r->confidence);
+    if (r->reason_code.n)
+        file_out_printf(&cli->out, "  (" STR_FMT ")", STR_ARG(r->reason_code));
+    file_out_add(&cli->out, STR("\n"));
+    line(v, a, "    ", r->rationale);
+    if (r->citation.section.n)
+        line(v, a, "    policy: ", arena_join(a, r->citation.section, pages, STR("")));
+    if (r->has_evidence)
+        line(v,
+             a,
+             "    evidence: ",
+             arena_printf(a,
+                          STR_FMT ", p. %u: " STR_FMT,
+                          STR_ARG(r->evidence.doc_id),
+                          r->evidence.page,
+                          STR_ARG(r->evidence.text_excerpt)));
+    for (size_t i = 0; i < r->trace_count; i++) {
+        show_thought(v, a);
+        file_out_add(&cli->out, str_c(cli_dim(cli)));
+        line(v, a, arena_printf(a, "    %2u ", r->trace[i].step).p, r->trace[i].action);
+        line(v, a, "       ", r->trace[i].observation);
+        file_out_add(&cli->out, str_c(cli_plain(cli)));
+    }
+}
+
+static void show_case(struct verifying *v, const struct policy_review *r, struct arena *a)
+{
+    struct cli *cli = v->cli;
+
+    file_out_printf(&cli->out,
+                    "%s" STR_FMT "%s",
+                    cli_bold(cli),
+                    STR_ARG(history_line(a, r->c.case_id, LINE_MAX_SHOWN)),
+                    cli_plain(cli));
+    if (r->options.react.doc)
+        file_out_printf(
+            &cli->out,
+            "  policy version " STR_FMT,
+            STR_ARG(history_line(a, policy_doc_version(r->options.react.doc), LINE_MAX_SHOWN)));
+    file_out_printf(&cli->out,
+                    "  by %s, prompt " STR_FMT "\n",
+                    policy_controller_name(r->options.controller),
+                    STR_ARG(policy_prompt_id(&r->options)));
+    for (size_t i = 0; i < r->verdict.n; i++)
+        show_result(v, &r->verdict.results[i], a);
+    if (r->run.n)
+        file_out_printf(&cli->out, "\n  run " STR_FMT "\n", STR_ARG(r->run));
+}
+
+static void show_row(struct verifying *v, const struct policy_review *r, struct arena *a)
+{
+    for (size_t i = 0; i < r->verdict.n; i++)
+        file_out_printf(&v->cli->out,
+                        "%-32s %-24s %-9s  %.3f  " STR_FMT "\n",
+                        history_line(a, r->c.case_id, 60).p,
+                        history_line(a, r->verdict.results[i].criterion_id, 60).p,
+                        policy_status_name(r->verdict.results[i].status),
+                        r->verdict.results[i].confidence,
+                        STR_ARG(r->verdict.results[i].reason_code));
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double percentile_ms(const struct verifying *v, size_t percent)
+{
+    size_t at = (v->took_count * percent + 99) / 100;
+
+    return v->took_count ? (double)v->took[at ? at - 1 : 0] / CLOCK_NS_PER_MS : 0;
+}
+
+/* For people; of JSON the lines are all there is, so it goes beside them. */
+static void show_sums(struct verifying *v)
+{
+    qsort(v->took, v->took_count, sizeof v->took[0], by_size);
+    (void)fprintf(stderr,
+                  "%zu cases, %zu criteria: %zu met, %zu missing, %zu uncertain; "
+                  "P50 %.2f ms, P95 %.2f ms a criterion, model time excluded\n",
+                  v->done,
+                  v->took_count,
+                  v->met,
+                  v->missing,
+                  v->uncertain,
+                  percentile_ms(v, 50),
+                  percentile_ms(v, 95));
+}
+
+/* ---- one case ---- */
+
+static void on_step(void *ctx, const struct agent_step *s, str reasoning)
+{
+    struct verifying *v = ctx;
+
+    (void)s;
+    if (v->thought_count < THOUGHTS_MAX)
+        v->thoughts[v->thought_count++] = arena_dup(v->arena, reasoning);
+}
+
+static void add_up(struct verifying *v, const struct policy_review *r)
+{
+    for (size_t i = 0; i < r->verdict.n; i++) {
+        const struct policy_how *how = &r->verdict.how[i];
+
+        v->met += r->verdict.results[i].status == POLICY_MET;
+        v->missing += r->verdict.results[i].status == POLICY_MISSING;
+        v->uncertain += r->verdict.results[i].status == POLICY_UNCERTAIN;
+        if (v->took_count == v->took_cap) {
+            v->took_cap = v->took_cap ? 2 * v->took_cap : 64;
+            v->took = base_realloc(v->took, v->took_cap * sizeof v->took[0]);
+        }
+        v->took[v->took_count++] = how->took_ns > how->model_ns ? how->took_ns - how->model_ns : 0;
+    }
+    v->all_met &= policy_all_met(&r->verdict);
+    v->done++;
+}
+
+/* No configuration: the heuristic alone, and nothing is kept. */
+static bool plainly(struct verifying *v, str text, struct arena *a, struct policy_review *r,
+                    struct err *e)
+{
+    struct json_out o;
+    struct buf json;
+
+    r->run = r->envelope = STR("");
+    if (!policy_case_read(text, a, &r->c, e))
+        return false;
+    r->options = (struct policy_verify_options){
+        .controller = POLICY_HEURISTIC,
+        .mode = POLICY_MODE_HEURISTIC,
+        .react = {.doc = v->doc, .c = &r->c, .run = STR(""), .clock = &clock_real}};
+    if (!policy_verify(&r->options, a, &r->verdict, e))
+        return false;
+    buf_init(&json, OUT_MAX);
+    json_out_init(&o, &json);
+    policy_envelope(&r->options, &r->verdict, &o);
+    r->envelope = arena_dup(a, buf_str(&json));
+    buf_release(&json);
+    return true;
+}
+
+static bool by_service(struct verifying *v, str text, struct arena *a, struct policy_review *r,
+                       struct err *e)
+{
+    struct policy_ask q = {.body = text,
+                           .run = str_c(v->args->value[RUN]),
+                           .key = STR("cli"),
+                           .operator_ = true,
+                           .controller = str_c(v->args->value[CONTROLLER]),
+                           .model = str_c(v->args->value[MODEL]),
+                           .doc = v->doc,
+                           .doc_file = v->doc ? v->args->value[POLICY] : NULL,
+                           .on_step = v->cases.many ? NULL : on_step,
+                           .ctx = v};
+
+    v->arena = a;
+    v->thoughts = arena_zero(a, THOUGHTS_MAX, sizeof v->thoughts[0]);
+    return policy_review(v->service, &q, a, r, e);
+}
+
+static void verify_one(void *ctx, const char *name, str text)
+{
+    struct verifying *v = ctx;
+    struct policy_review *r;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    r = arena_zero(&a, 1, sizeof *r);
+    if (!(v->service ? by_service(v, text, &a, r, &e) : plainly(v, text, &a, r, &e))) {
+        v->failed++;
+        err_prefix(&e, "%s: ", name);
+        v->code = cli_fail(&e);
+    } else {
+        add_up(v, r);
+        if (v->args->value[JSON]) {
+            file_out_add(&v->cli->out, r->envelope);
+            file_out_add(&v->cli->out, STR("\n"));
+        } else if (v->cases.many) {
+            show_row(v, r, &a);
+        } else {
+            show_case(v, r, &a);
+        }
+        if (v->cli->terminal)
+            file_out_flush(&v->cli->out);
+    }
+    arena_release(&a);
+}
+
+/* ---- the command ---- */
+
+static bool wants_config(const struct cli_args *args)
+{
+    const char *who = args->value[CONTROLLER];
+
+    return args->value[CONFIG] || !args->value[POLICY] || (who && strcmp(who, "react") == 0);
+}
+
+static int open_all(struct verifying *v)
+{
+    const struct cli_args *args = v->args;
+    struct err e;
+
+    if (args->value[POLICY] && !policy_doc_load(DOC_NAME, args->value[POLICY], &v->doc, &e))
+        return cli_fail(&e);
+    if (!wants_config(args))
+        return CLI_OK;
+    if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &v->local, &e))
+        return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND
+                   ? cli_complain(CLI_CONFIG, "%s", e.text)
+                   : cli_complain(CLI_STORE,
+                                  "%s; if the daemon has the store, post the case to its "
+                                  "/reason/auth-review, or name another store",
+                                  e.text);
+    if (!policy_service_open(&v->local.host, &v->service, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    return CLI_OK;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct verifying v = {.cli = cli, .args = args, .all_met = true, .code = CLI_OK};
+    struct err e;
+    int code;
+
+    if (!args->word_count)
+        return cli_complain(CLI_USAGE, "verify needs a case: rationale verify CASE.json");
+    if (args->value[RUN] && args->word_count > 1)
+        return cli_complain(CLI_USAGE, "--run is of one case");
+    code = open_all(&v);
+    if (code == CLI_OK) {
+        cases_init(&v.cases, args->words, (size_t)args->word_count);
+        if (!cases_each(&v.cases, verify_one, &v, &e))
+            code = cli_fail(&e);
+        if (v.cases.many && v.done)
+            show_sums(&v);
+        if (code == CLI_OK)
+            code = v.failed ? v.code : v.done && v.all_met ? CLI_OK : CLI_NEGATIVE;
+    }
+    policy_service_close(v.service);
+    if (v.local.local)
+        app_local_close(&v.local);
+    policy_doc_free(v.doc);
+    free(v.took);
+    return code;
+}
+
+const struct cli_command cli_verify = {
+    .name = "verify",
+    .summary = "verify cases against a policy, with reasons",
+    .words = "CASE...",
+    .about =
+        "Decides for each criterion of a case whether the policy's rule is met, missing or "
+        "uncertain, with the section it rests on, the evidence, a confidence and every step on "
+        "the way.\n\n"
+        "With --policy alone the heuristic decides: no model, no configuration, nothing is kept. "
+        "With --config the switches of its policy section say who decides (--controller says it "
+        "outright), runs are on record, and one that was cut off goes on under the same --run.\n\n"
+        "A CASE is a file, a folder of *.json, or a .jsonl file with a case a line; of several, "
+        "a row each is printed, and sums at the end. Exit code 0: every criterion of every case "
+        "is met; 1: some are not.",
+    .examples = "  rationale verify case.json --policy policy.md\n"
+                "  rationale verify cases/ --policy policy.md --json\n"
+                "  rationale verify case.json --config rationale.yaml --controller react\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = CLI_WORDS_MAX,
+    .run = run,
+};

@@ -1,0 +1,264 @@
+/* server_hands.c - tools of the HTTP server run on threads of their own, several at once.
+ *
+ * The core belongs to the loop. A call is checked there and then handed over with copies of all it
+ * needs; a thread runs the tool and writes letters, what is to be sent meanwhile and at last that
+ * it is done, which the loop opens in their order. Between the two a client may leave and a session
+ * may end: a call whose channel is gone is run to its end for nobody.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/serving.h"
+#include "net/loop.h"
+
+#include <pthread.h>
+
+#define HANDS 8
+#define JOBS_MAX 256 /* that wait or run */
+
+struct letter {
+    struct job *job;
+    struct letter *next;
+    size_t size;
+    bool done; /* the tool has run: nothing comes behind it */
+    char text[];
+};
+
+struct job {
+    struct mcp_channel channel; /* first: what the tool sends on */
+    struct mcp_channel *to;     /* the client's; NULL once it has left. The loop's alone */
+    struct mcp_hands *hands;
+    const struct mcp_ready_tool *tool;
+    struct arena arena;
+    struct json doc;
+    struct mcp_message message;
+    struct mcp_answer answer;
+    struct mcp_ask ask;
+    struct mcp_session *session;
+    char session_id[RAND_ID_SIZE];
+    struct job *queued;      /* behind it, waiting for a thread */
+    struct job *next, *prev; /* of all */
+};
+
+struct mcp_hands {
+    struct mcp_server *server;
+    struct loop *loop;
+    struct loop_task open; /* the letters */
+    struct job *jobs;      /* the loop's alone */
+    size_t count;
+    pthread_t threads[HANDS];
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t work;
+    struct job *first, *last;
+    struct letter *letters, *last_letter;
+    bool stop;
+};
+
+/* ---- on a thread ---- */
+
+static void write_letter(struct job *j, str text, bool done)
+{
+    struct mcp_hands *h = j->hands;
+    struct letter *l = base_alloc(sizeof *l + text.n);
+    bool first;
+
+    *l = (struct letter){.job = j, .size = text.n, .done = done};
+    if (text.n)
+        memcpy(l->text, text.p, text.n);
+    pthread_mutex_lock(&h->lock);
+    first = !h->letters;
+    if (first)
+        h->letters = l;
+    else
+        h->last_letter->next = l;
+    h->last_letter = l;
+    pthread_mutex_unlock(&h->lock);
+    if (first)
+        loop_post(h->loop, &h->open);
+}
+
+static void send_later(struct mcp_channel *c, str json)
+{
+    write_letter((struct job *)(void *)c, json, false);
+}
+
+static void *work(void *arg)
+{
+    struct mcp_hands *h = arg;
+
+    for (;;) {
+        struct job *j;
+
+        pthread_mutex_lock(&h->lock);
+        while (!h->first && !h->stop)
+            pthread_cond_wait(&h->work, &h->lock);
+        j = h->stop ? NULL : h->first;
+        if (j) {
+            h->first = j->queued;
+            if (!h->first)
+                h->last = NULL;
+        }
+        pthread_mutex_unlock(&h->lock);
+        if (!j)
+            return NULL;
+        j->tool->tool->run(j->tool->ctx, &j->ask, &j->answer);
+        write_letter(j, STR(""), true);
+    }
+}
+
+/* ---- on the loop ---- */
+
+static void job_free(struct job *j)
+{
+    struct mcp_hands *h = j->hands;
+
+    if (j->prev)
+        j->prev->next = j->next;
+    else
+        h->jobs = j->next;
+    if (j->next)
+        j->next->prev = j->prev;
+    h->count--;
+    mcp_answer_release(&j->answer);
+    json_release(&j->doc);
+    arena_release(&j->arena);
+    free(j);
+}
+
+static void end_without_session(struct job *j)
+{
+    struct buf out;
+
+    buf_init(&out, MCP_MESSAGE_MAX);
+    mcp_emit_error(
+        &out, j->message.id, MCP_SESSION_NOT_FOUND, STR("the session was ended"), STR(""));
+    j->to->end(j->to, 200, buf_str(&out));
+    buf_release(&out);
+}
+
+static void job_done(struct job *j)
+{
+    struct mcp_server *s = j->hands->server;
+
+    if (j->to && j->session && mcp_session_find(s, str_c(j->session_id)) != j->session) {
+        end_without_session(j);
+    } else if (j->to) {
+        j->answer.channel = j->to;
+        mcp_finish(&j->answer, "content");
+    }
+    job_free(j);
+    mcp_tell_changes(s);
+}
+
+static void open_letters(void *ctx)
+{
+    struct mcp_hands *h = ctx;
+    struct letter *l, *next;
+
+    pthread_mutex_lock(&h->lock);
+    l = h->letters;
+    h->letters = h->last_letter = NULL;
+    pthread_mutex_unlock(&h->lock);
+    for (; l; l = next) {
+        next = l->next;
+        if (l->done)
+            job_done(l->job);
+        else if (l->job->to)
+            l->job->to->send(l->job->to, (str){l->text, l->size});
+        free(l);
+    }
+}
+
+static struct job *job_new(struct mcp_hands *h, const struct mcp_answer *r,
+                           const struct mcp_ready_tool *t)
+{
+    struct job *j = base_alloc(sizeof *j);
+    struct mcp_fault fault;
+
+    *j = (struct job){.channel = {send_later, NULL, r->channel->who},
+                      .to = r->channel,
+                      .hands = h,
+                      .tool = t,
+                      .session = r->session};
+    arena_init(&j->arena, 8 * MCP_MESSAGE_MAX);
+    json_init(&j->doc);
+    if (!mcp_read(&j->doc, arena_dup(&j->arena, r->doc->src), &j->arena, &j->message, &fault))
+        base_die("a message that was read cannot be read again");
+    if (r->session)
+        memcpy(j->session_id, r->session->id, sizeof j->session_id);
+    mcp_answer_init(
+        &j->answer, h->server, r->session, &j->doc, &j->message, &j->channel, &j->arena);
+    j->next = h->jobs;
+    if (j->next)
+        j->next->prev = j;
+    h->jobs = j;
+    h->count++;
+    return j;
+}
+
+bool mcp_hands_take(struct mcp_hands *h, const struct mcp_answer *r, const struct mcp_ready_tool *t)
+{
+    struct job *j;
+
+    if (h->count >= JOBS_MAX)
+        return false;
+    j = job_new(h, r, t);
+    if (!mcp_open_ask(&j->answer, &j->ask))
+        base_die("a call that was good is not good any more");
+    pthread_mutex_lock(&h->lock);
+    if (h->last)
+        h->last->queued = j;
+    else
+        h->first = j;
+    h->last = j;
+    pthread_cond_signal(&h->work);
+    pthread_mutex_unlock(&h->lock);
+    return true;
+}
+
+void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c)
+{
+    for (struct job *j = h ? h->jobs : NULL; j; j = j->next)
+        if (j->to == c)
+            j->to = NULL;
+}
+
+size_t mcp_hands_count(const struct mcp_hands *h)
+{
+    return h->count;
+}
+
+struct mcp_hands *mcp_hands_new(struct mcp_server *s, struct loop *loop)
+{
+    struct mcp_hands *h = base_alloc(sizeof *h);
+
+    *h = (struct mcp_hands){.server = s, .loop = loop};
+    loop_task_init(&h->open, open_letters, h);
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->work, NULL);
+    for (size_t i = 0; i < HANDS; i++)
+        if (pthread_create(&h->threads[i], NULL, work, h) != 0)
+            base_die("no thread could be started");
+    return h;
+}
+
+void mcp_hands_free(struct mcp_hands *h)
+{
+    struct letter *next;
+
+    pthread_mutex_lock(&h->lock);
+    h->stop = true;
+    pthread_cond_broadcast(&h->work);
+    pthread_mutex_unlock(&h->lock);
+    for (size_t i = 0; i < HANDS; i++)
+        (void)pthread_join(h->threads[i], NULL);
+    loop_drop(h->loop, &h->open);
+    for (struct letter *l = h->letters; l; l = next) {
+        next = l->next;
+        free(l);
+    }
+    while (h->jobs)
+        job_free(h->jobs);
+    pthread_mutex_destroy(&h->lock);
+    pthread_cond_destroy(&h->work);
+    free(h);
+}

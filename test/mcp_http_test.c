@@ -1,0 +1,220 @@
+/* mcp_http_test.c - the MCP server over HTTP answers several at once, each its own.
+ *
+ * The server runs in a child; its tool waits until as many callers are there as each says, so that
+ * a server which takes one at a time would never answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mcp/server.h"
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALLERS 6
+#define WAIT_S 60
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
+static unsigned here;
+static char names[CALLERS][16];
+
+/* Says who asked, once all have come. */
+static void meet(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    struct timespec until;
+    int rc = 0;
+
+    (void)ctx;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WAIT_S;
+    mcp_answer_progress(answer, 1, 2, STR("waiting"));
+    pthread_mutex_lock(&lock);
+    here++;
+    pthread_cond_broadcast(&came);
+    while (here % CALLERS && rc == 0)
+        rc = pthread_cond_timedwait(&came, &lock, &until);
+    pthread_mutex_unlock(&lock);
+    if (rc != 0)
+        mcp_answer_fail(answer, "nobody else came");
+    else
+        mcp_answer_text(answer, str_c(ask->who));
+}
+
+static void quick(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    (void)ctx;
+    mcp_answer_text(answer, str_c(ask->who));
+}
+
+static const struct mcp_tool tools[] = {
+    {.name = "meet", .title = "Meet", .description = "Waits for the others.", .run = meet},
+    {.name = "quick", .title = "Quick", .description = "Says who asks.", .run = quick}};
+static const struct mcp_set set = {.tools = tools, .tool_count = COUNT_OF(tools)};
+
+static bool allowed(void *ctx, str token, const void **who)
+{
+    (void)ctx;
+    for (size_t i = 0; i < CALLERS; i++)
+        if (str_eq(token, str_c(names[i]))) {
+            *who = names[i];
+            return true;
+        }
+    return false;
+}
+
+static void on_ready(void *ctx, str address)
+{
+    int *pipe_in = ctx;
+
+    if (write(*pipe_in, address.p, address.n) != (ssize_t)address.n)
+        _exit(3);
+    close(*pipe_in);
+}
+
+static pid_t child;
+static unsigned short port;
+
+static int setup(void **state)
+{
+    char address[96] = "";
+    int fds[2];
+    ssize_t n;
+
+    (void)state;
+    for (size_t i = 0; i < CALLERS; i++)
+        (void)snprintf(names[i], sizeof names[i], "caller-%zu", i);
+    CHECK(pipe(fds) == 0);
+    child = fork();
+    if (child == 0) {
+        struct mcp_http_options http = {
+            .listen = "127.0.0.1:0", .allowed = allowed, .on_ready = on_ready, .ctx = &fds[1]};
+        struct mcp_server *s;
+        struct err e;
+
+        close(fds[0]);
+        s = mcp_server_new(&(struct mcp_server_options){.sets = {&set}}, &e);
+        if (!s || !mcp_serve_http(s, &http, &e))
+            _exit(1);
+        mcp_server_free(s);
+        _exit(0);
+    }
+    close(fds[1]);
+    n = read(fds[0], address, sizeof address - 1);
+    close(fds[0]);
+    CHECK(n > 0 && strrchr(address, ':'));
+    port = (unsigned short)strtoul(strrchr(address, ':') + 1, NULL, 10);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    int status;
+
+    (void)state;
+    CHECK(kill(child, SIGTERM) == 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return 0;
+}
+
+static int call(size_t who, const char *tool)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    char body[600], request[1400];
+    int fd = socket(AF_INET, SOCK_STREAM, 0), n;
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    n = snprintf(body,
+                 sizeof body,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"tools/call\",\"params\":{\"name\":"
+                 "\"%s\",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                 "\"io.modelcontextprotocol/clientCapabilities\":{},\"progressToken\":%zu}}}",
+                 who,
+                 tool,
+                 who);
+    n = snprintf(request,
+                 sizeof request,
+                 "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+                 "connection: close\r\nauthorization: Bearer %s\r\nmcp-protocol-version: "
+                 "2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: %s\r\ncontent-length: %d\r\n"
+                 "\r\n%s",
+                 names[who],
+                 tool,
+                 n,
+                 body);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    CHECK(write(fd, request, (size_t)n) == n);
+    return fd;
+}
+
+static void check_reply(int fd, size_t who)
+{
+    char text[8192], id[32];
+    size_t n = 0;
+    ssize_t got;
+
+    while (n < sizeof text - 1 && (got = read(fd, text + n, sizeof text - 1 - n)) > 0)
+        n += (size_t)got;
+    text[n] = 0;
+    (void)snprintf(id, sizeof id, "\"id\":%zu,", who);
+    CHECK_F(strstr(text, names[who]) && strstr(text, id), "%s", text);
+    for (size_t i = 0; i < CALLERS; i++)
+        CHECK_F(i == who || !strstr(text, names[i]), "%s", text);
+    close(fd);
+}
+
+TEST(several_calls_run_at_once_and_each_knows_who_asks)
+{
+    int fds[CALLERS];
+
+    for (int round = 0; round < 5; round++) {
+        for (size_t i = 0; i < CALLERS; i++)
+            fds[i] = call(i, "meet");
+        for (size_t i = 0; i < CALLERS; i++)
+            check_reply(fds[i], i);
+    }
+}
+
+TEST(others_are_answered_while_a_call_waits)
+{
+    int waits = call(0, "meet"), fds[CALLERS - 1];
+
+    for (size_t i = 1; i < CALLERS; i++)
+        check_reply(call(i, "quick"), i);
+    for (size_t i = 1; i < CALLERS; i++)
+        fds[i - 1] = call(i, "meet");
+    check_reply(waits, 0);
+    for (size_t i = 1; i < CALLERS; i++)
+        check_reply(fds[i - 1], i);
+}
+
+TEST(who_leaves_before_the_answer_disturbs_nobody)
+{
+    int gone = call(0, "meet"), fds[CALLERS - 1];
+    char byte;
+
+    CHECK(read(gone, &byte, 1) == 1); /* it has begun: progress was told */
+    close(gone);
+    check_reply(call(1, "quick"), 1);
+    for (size_t i = 1; i < CALLERS; i++)
+        fds[i - 1] = call(i, "meet");
+    for (size_t i = 1; i < CALLERS; i++)
+        check_reply(fds[i - 1], i);
+}
+
+#define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {S(several_calls_run_at_once_and_each_knows_who_asks),
+                                       S(others_are_answered_while_a_call_waits),
+                                       S(who_leaves_before_the_answer_disturbs_nobody)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

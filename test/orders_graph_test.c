@@ -1,0 +1,600 @@
+/* orders_graph_test.c - turns on threads: one entry a reply, nothing twice, what is stored.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent_help.h"
+#include "apps/orders/orders.h"
+#include "apps/registry.h"
+#include "base/file.h"
+#include "orders_help.h"
+#include "store/db.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_COFFEE "lookup_menu_item {\"item_name\":\"coffee\"}"
+
+/* A folder with a configuration, a menu and a store; the model is a script. */
+struct shop {
+    char folder[64], config[128], menu[128], url[128];
+    struct app_local local;
+    struct orders *orders;
+    struct script *script;
+    struct arena arena;
+    struct thread_asker who;
+    struct orders_turn turn;
+    struct err e;
+    int kill_at, steps; /* the process ends itself at that step */
+};
+
+static void shop_folder(struct shop *s)
+{
+    char yaml[1024];
+    struct err e;
+    int n;
+
+    memset(s, 0, sizeof *s);
+    (void)snprintf(s->folder, sizeof s->folder, "/tmp/orders-XXXXXX");
+    CHECK(mkdtemp(s->folder));
+    (void)snprintf(s->config, sizeof s->config, "%s/c.yaml", s->folder);
+    (void)snprintf(s->menu, sizeof s->menu, "%s/menu.json", s->folder);
+    (void)snprintf(s->url, sizeof s->url, "sqlite:%s/o.db", s->folder);
+    n = snprintf(yaml,
+                 sizeof yaml,
+                 "store: %s\nlog: {level: error}\norders: {menu: %s}\n"
+                 "providers: {p: {kind: openai, base_url: \"http://127.0.0.1:1/v1\","
+                 " models: [lane]}}\n",
+                 s->url,
+                 s->menu);
+    CHECK(file_write_atomic(s->config, (str){yaml, (size_t)n}, 0600, &e));
+    CHECK(file_write_atomic(s->menu, STR(SMALL_MENU), 0600, &e));
+}
+
+static void shop_open(struct shop *s, struct script *script)
+{
+    struct orders_options o = {.ask = {script_ask, script}};
+
+    s->script = script;
+    CHECK_F(app_local_open(s->config, &s->local, &s->e), "%s", s->e.text);
+    CHECK_F(orders_open(&s->local.host, &o, &s->orders, &s->e), "%s", s->e.text);
+    arena_init(&s->arena, (size_t)2 << 30);
+    s->who = orders_asker(s->orders, STR(""), true);
+}
+
+static void shop_close(struct shop *s)
+{
+    orders_close(s->orders);
+    app_local_close(&s->local);
+    arena_release(&s->arena);
+}
+
+static void shop_remove(struct shop *s)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", s->folder);
+    CHECK(system(command) == 0);
+}
+
+static bool say(struct shop *s, const char *text)
+{
+    return orders_say(s->orders, &s->who, STR("t"), str_c(text), NULL, &s->arena, &s->turn, &s->e);
+}
+
+static void said(struct shop *s, const char *text, const char *reply)
+{
+    CHECK_F(say(s, text), "%s", s->e.text);
+    CHECK_INT(s->turn.end, ORDERS_REPLIED);
+    CHECK_STR(s->turn.reply, reply);
+}
+
+static size_t count(str list)
+{
+    struct json doc;
+    struct err e;
+    size_t n;
+
+    json_init(&doc);
+    CHECK(json_parse(&doc, list, &e));
+    n = json_count(&doc, json_root(&doc));
+    json_release(&doc);
+    return n;
+}
+
+static bool has(str s, const char *text)
+{
+    return str_find(s, str_c(text)) != STR_NONE;
+}
+
+/* An order from the first word to its end: seven replies. */
+static const char *const whole_order[] = {
+    "!" LOOK_COFFEE,
+    "!" ADD_COFFEE(",\"quantity\":2") "\n" ADD_COFFEE(",\"size\":\"large\""),
+    "<reasoning>They are in.</reasoning>Two coffees and a large one.",
+    "!get_current_order {}",
+    "<reasoning>Read back.</reasoning>Three coffees, 7.00. Right?",
+    "!finalize_order {}",
+};
+
+static void fill(struct script *s, const char *const *turns, size_t n)
+{
+    memset(s, 0, sizeof *s);
+    arena_init(&s->arena, (size_t)64 << 20);
+    for (size_t i = 0; i < n; i++)
+        s->turns[i] = turns[i];
+}
+
+TEST(an_order_is_taken_to_its_end)
+{
+    struct script script;
+    struct shop s;
+
+    fill(&script, whole_order, COUNT_OF(whole_order));
+    shop_folder(&s);
+    shop_open(&s, &script);
+    said(&s, "two coffees and a large one", "Two coffees and a large one.");
+    CHECK_INT(s.turn.state.order.count, 2);
+    said(&s, "that's all", "Three coffees, 7.00. Right?");
+    CHECK(!s.turn.state.order.finalized);
+    /* The graph ends behind the finalizing batch: nobody is asked for a goodbye. */
+    said(&s, "yes", "Thank you! Your order is in, that's $7.00. Please drive on to the window.");
+    CHECK(s.turn.state.order.finalized);
+    CHECK_INT(atomic_load(&script.asked), 6);
+    CHECK_INT(count(s.turn.state.reasoning), 6);
+    CHECK(has(s.turn.state.reasoning,
+              "[\"[TOOL_CALL] lookup_menu_item: lookup_menu_item(item_name='coffee')\""));
+    CHECK(has(s.turn.state.reasoning, "\"[DIRECT] They are in.\""));
+    CHECK(!has(s.turn.state.messages, "reasoning>"));
+    check_history(s.turn.state.messages);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+TEST(a_conversation_goes_on_after_a_restart)
+{
+    struct script script;
+    struct shop s;
+
+    fill(&script, whole_order, COUNT_OF(whole_order));
+    shop_folder(&s);
+    shop_open(&s, &script);
+    said(&s, "two coffees and a large one", "Two coffees and a large one.");
+    shop_close(&s);
+    shop_open(&s, &script);
+    said(&s, "that's all", "Three coffees, 7.00. Right?");
+    CHECK_INT(order_quantity(&s.turn.state.order), 3);
+    CHECK_INT(count(s.turn.state.reasoning), 5);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+static void die_at(void *ctx, enum orders_node node)
+{
+    struct shop *s = ctx;
+
+    (void)node;
+    if (++s->steps == s->kill_at)
+        (void)kill(getpid(), SIGKILL);
+}
+
+/* In a process of its own, so that it ends as by kill -9. */
+static void taken_until(struct shop *s, struct script *script, int step)
+{
+    pid_t child = fork();
+    int status;
+
+    CHECK(child >= 0);
+    if (child == 0) {
+        struct orders_watch w = {.on_step = die_at, .ctx = s};
+
+        s->kill_at = step;
+        shop_open(s, script);
+        if (orders_say(s->orders,
+                       &s->who,
+                       STR("t"),
+                       STR("two coffees and a large one"),
+                       &w,
+                       &s->arena,
+                       &s->turn,
+                       &s->e))
+            _exit(1);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+}
+
+/* Input, orchestrator, tools, update, orchestrator, tools, update, orchestrator. */
+TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
+{
+    for (int step = 1; step <= 8; step++) {
+        struct script script;
+        struct shop s;
+
+        fill(&script, whole_order, COUNT_OF(whole_order));
+        shop_folder(&s);
+        taken_until(&s, &script, step);
+        shop_open(&s, &script);
+        CHECK_F(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e),
+                "%s",
+                s.e.text);
+        CHECK_INT(s.turn.end, step < 8 ? ORDERS_REPLIED : ORDERS_NOTHING);
+        CHECK(orders_state(s.orders, &s.who, STR("t"), &s.arena, &s.turn.state, &s.e));
+        CHECK_INT(s.turn.state.order.count, 2);
+        CHECK_INT(order_quantity(&s.turn.state.order), 3);
+        CHECK_INT(count(s.turn.state.reasoning), 3);
+        CHECK_INT(count(s.turn.state.messages), 7);
+        check_history(s.turn.state.messages);
+        /* What was answered before the end is not asked again. */
+        CHECK_INT(atomic_load(&script.asked), step < 2 ? 3 : step < 5 ? 2 : step < 8 ? 1 : 0);
+        shop_close(&s);
+        shop_remove(&s);
+    }
+}
+
+TEST(what_is_said_after_a_crash_goes_on_with_the_turn_that_was_left)
+{
+    struct script script;
+    struct shop s;
+
+    fill(&script, whole_order, COUNT_OF(whole_order));
+    shop_folder(&s);
+    taken_until(&s, &script, 5); /* the adds are called, and not carried out */
+    shop_open(&s, &script);
+    said(&s, "hello?", "Two coffees and a large one.");
+    CHECK_INT(order_quantity(&s.turn.state.order), 3);
+    check_history(s.turn.state.messages);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+TEST(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept)
+{
+    static const char *const turns[] = {"#503"};
+    static const char *const better[] = {"<reasoning>x</reasoning>Hello again"};
+    struct script script;
+    struct shop s;
+
+    fill(&script, turns, 1);
+    shop_folder(&s);
+    shop_open(&s, &script);
+    CHECK_F(say(&s, "hi"), "%s", s.e.text);
+    CHECK_INT(s.turn.end, ORDERS_FAILED);
+    CHECK_INT(s.turn.status, 503);
+    CHECK(str_starts(s.turn.reply, STR("Sorry")));
+    CHECK_INT(count(s.turn.state.reasoning), 0);
+    fill(&script, better, 1);
+    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK_INT(s.turn.end, ORDERS_REPLIED);
+    CHECK_STR(s.turn.reply, "Hello again");
+    CHECK_INT(count(s.turn.state.messages), 2);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+TEST(tags_of_any_kind_are_kept_from_customer_and_messages)
+{
+    static const struct {
+        const char *text, *reply, *entry;
+    } cases[] = {
+        {"<reasoning>a<reasoning>b</reasoning>c</reasoning>Hi", "Hi", "[DIRECT] abc"},
+        {"<think>a</think>Hi", "Hi", "[DIRECT] a"},
+        {"Hi", "Hi", "[DIRECT] Hi"},
+        {"Hi <reasoning>b", "Hi", "[DIRECT] b"},
+        {"<reasoning>secret",
+         "Sorry, I didn't catch that. Could you say it again?",
+         "[DIRECT] secret"},
+        {"```\n<reasoning>a</reasoning>```Hi", "```\n```Hi", "[DIRECT] a"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct script script;
+        struct shop s;
+
+        fill(&script, &cases[i].text, 1);
+        shop_folder(&s);
+        shop_open(&s, &script);
+        said(&s, "hi", cases[i].reply);
+        CHECK(has(s.turn.state.reasoning, cases[i].entry));
+        CHECK_INT(count(s.turn.state.reasoning), 1);
+        CHECK(!has(s.turn.state.messages, "secret") && !has(s.turn.state.messages, "<"));
+        shop_close(&s);
+        shop_remove(&s);
+    }
+}
+
+TEST(a_model_that_never_stops_is_stopped)
+{
+    const char *turns[SCRIPT_MAX];
+    struct script script;
+    struct shop s;
+
+    for (size_t i = 0; i < SCRIPT_MAX; i++)
+        turns[i] = "!" LOOK_COFFEE;
+    fill(&script, turns, SCRIPT_MAX);
+    shop_folder(&s);
+    shop_open(&s, &script);
+    CHECK(say(&s, "hi"));
+    CHECK_INT(s.turn.end, ORDERS_STOPPED);
+    CHECK_INT(atomic_load(&script.asked), ORDERS_ASKED_MAX);
+    CHECK(str_starts(s.turn.reply, STR("Sorry")));
+    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK_INT(s.turn.end, ORDERS_NOTHING);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+/* ---- weak point: the whole menu is written into every checkpoint ---- */
+
+static bool on_sum(void *ctx, const struct db_value *c, size_t n)
+{
+    int64_t *out = ctx;
+
+    (void)n;
+    *out = c[0].type == DB_NULL ? 0 : c[0].i;
+    return false;
+}
+
+static int64_t sum(struct shop *s, const char *sql)
+{
+    struct db *db;
+    int64_t n = 0;
+    struct err e;
+
+    CHECK(db_open(str_c(s->url), DB_READ, &db, &e));
+    CHECK_F(db_query(db, sql, NULL, 0, (struct db_rows){on_sum, &n}, &e), "%s", e.text);
+    db_close(db);
+    return n;
+}
+
+static int64_t stored(struct shop *s)
+{
+    return sum(s, "SELECT SUM(LENGTH(value)) FROM thread_values") +
+           sum(s,
+               "SELECT SUM(LENGTH(checkpoint) + LENGTH(refs) + LENGTH(metadata)) FROM"
+               " thread_checkpoints");
+}
+
+/* Any number of turns: the same words each time. */
+static bool same_ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                     struct arena *a, struct ask_reply *reply)
+{
+    (void)ctx, (void)q, (void)cancel, (void)a;
+    *reply = (struct ask_reply){.id = STR("call"),
+                                .text = STR("<reasoning>Nothing to do yet.</reasoning>What would "
+                                            "you like from our menu?"),
+                                .reasoning = STR(""),
+                                .usage = chat_usage_none};
+    return true;
+}
+
+TEST(what_is_stored_grows_with_the_turns_and_the_menu_is_there_once)
+{
+    struct orders_options o = {.ask = {same_ask, NULL}};
+    int64_t at[3];
+    struct shop s;
+
+    shop_folder(&s);
+    CHECK(app_local_open(s.config, &s.local, &s.e));
+    CHECK_F(orders_open(&s.local.host, &o, &s.orders, &s.e), "%s", s.e.text);
+    s.who = orders_asker(s.orders, STR(""), true);
+    for (int half = 0; half < 3; half++) {
+        for (int i = 0; i < 40; i++) {
+            arena_init(&s.arena, (size_t)2 << 30);
+            CHECK_F(say(&s, "hm, let me think about it for a moment"), "%s", s.e.text);
+            arena_release(&s.arena);
+        }
+        at[half] = stored(&s);
+    }
+    /* The second and the third forty turns cost the same, give or take whole values between. */
+    CHECK_F((at[2] - at[1]) < 2 * (at[1] - at[0]),
+            "%lld, %lld, %lld",
+            (long long)at[0],
+            (long long)at[1],
+            (long long)at[2]);
+    CHECK((at[2] - at[1]) / 40 < 6000); /* bytes a turn; the menu alone has a thousand */
+    CHECK_INT(sum(&s, "SELECT COUNT(*) FROM thread_values WHERE channel = 'menu' AND ns = 'menu'"),
+              1);
+    CHECK_INT(sum(&s, "SELECT COUNT(*) FROM thread_values WHERE channel = 'menu' AND ns = ''"), 1);
+    CHECK(
+        sum(&s, "SELECT SUM(LENGTH(value)) FROM thread_values WHERE channel = 'menu' AND ns = ''") <
+        300);
+    arena_init(&s.arena, 4096);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+TEST(a_conversation_keeps_the_menu_it_began_with)
+{
+    struct script script;
+    struct shop s;
+
+    fill(&script, whole_order, COUNT_OF(whole_order));
+    shop_folder(&s);
+    taken_until(&s, &script, 3); /* coffee was looked up */
+    CHECK(file_write_atomic(s.menu,
+                            STR("{\"items\":[{\"item_id\":\"x\",\"name\":\"X\","
+                                "\"category_name\":\"C\",\"sizes\":[\"small\"]}]}"),
+                            0600,
+                            &s.e));
+    shop_open(&s, &script);
+    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK_INT(order_quantity(&s.turn.state.order), 3);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+/* ---- the prompt ---- */
+
+static bool kept_ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                     struct arena *a, struct ask_reply *reply)
+{
+    struct buf *body = ctx;
+
+    buf_reset(body);
+    buf_add(body, q->body);
+    return same_ask(NULL, q, cancel, a, reply);
+}
+
+static void put_prompt(struct shop *s, const char *components)
+{
+    struct prompt_new p = {.name = STR("orders"),
+                           .components = str_c(components),
+                           .parent = STR(""),
+                           .run_id = STR(""),
+                           .scores = STR(""),
+                           .who = STR("tests")};
+    struct registry *r;
+    str id;
+
+    CHECK_F(registry_open(str_c(s->url), &clock_real, &r, &s->e), "%s", s->e.text);
+    CHECK_F(registry_put(r, &p, &s->arena, &id, &s->e), "%s", s->e.text);
+    CHECK_F(registry_move(r, id, PROMPT_APPROVED, STR("tests"), &s->e), "%s", s->e.text);
+    CHECK_F(registry_move(r, id, PROMPT_ACTIVE, STR("tests"), &s->e), "%s", s->e.text);
+    registry_close(r);
+}
+
+TEST(the_registry_has_the_prompt_or_the_program_has)
+{
+    struct buf body;
+    struct orders_options o = {.ask = {kept_ask, &body}};
+    struct shop s;
+
+    buf_init(&body, (size_t)1 << 20);
+    shop_folder(&s);
+    CHECK(app_local_open(s.config, &s.local, &s.e));
+    CHECK_F(orders_open(&s.local.host, &o, &s.orders, &s.e), "%s", s.e.text);
+    arena_init(&s.arena, (size_t)2 << 30);
+    s.who = orders_asker(s.orders, STR(""), true);
+    CHECK(say(&s, "hi"));
+    CHECK(has(buf_str(&body), "14. Begin every reply with your reason inside <reasoning>"));
+    CHECK(has(buf_str(&body), "Drinks: Coffee, Tea, Nine") && !has(buf_str(&body), "{{"));
+    CHECK(has(s.turn.state.messages, "\"prompt_id\":\"orders@"));
+    put_prompt(&s, "{\"system_prompt\":\"Sell {{menu_items}} {{what}} {{current_order}}\"}");
+    orders_close(s.orders);
+    CHECK_F(orders_open(&s.local.host, &o, &s.orders, &s.e), "%s", s.e.text);
+    CHECK(say(&s, "hi"));
+    CHECK(has(buf_str(&body), "\"Sell Drinks: Coffee") && has(buf_str(&body), "{{what}} (nothing"));
+    shop_close(&s);
+    shop_remove(&s);
+    buf_release(&body);
+}
+
+/* ---- who may, and what is refused ---- */
+
+TEST(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused)
+{
+    static const char *const turns[] = {"Hello"};
+    struct thread_asker other;
+    struct script script;
+    struct shop s;
+    char text[ORDERS_TEXT_MAX + 2];
+
+    fill(&script, turns, 1);
+    shop_folder(&s);
+    shop_open(&s, &script);
+    s.who = orders_asker(s.orders, STR("one"), false);
+    other = orders_asker(s.orders, STR("two"), false);
+    said(&s, "hi", "Hello");
+    CHECK(!orders_state(s.orders, &other, STR("t"), &s.arena, &s.turn.state, &s.e));
+    CHECK_INT(s.e.code, ERR_NOT_FOUND);
+    CHECK(!orders_say(s.orders, &other, STR("t"), STR("hi"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK_INT(s.e.code, ERR_NOT_FOUND);
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    CHECK(!say(&s, text) && s.e.code == ERR_INPUT);
+    CHECK(!say(&s, " \n ") && s.e.code == ERR_INPUT);
+    CHECK(!orders_say(s.orders, &s.who, STR("a\nb"), STR("hi"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK(!orders_say(s.orders, &s.who, STR(""), STR("hi"), NULL, &s.arena, &s.turn, &s.e));
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+TEST(another_programs_thread_is_left_alone)
+{
+    static const char *const turns[] = {"Hello"};
+    struct thread_update u = {.thread = STR("t"),
+                              .ns = STR(""),
+                              .from = STR(""),
+                              .values = STR("{\"messages\":[]}"),
+                              .reducers = STR("{}"),
+                              .metadata = STR("{}")};
+    struct script script;
+    struct shop s;
+    str id;
+
+    fill(&script, turns, 1);
+    shop_folder(&s);
+    shop_open(&s, &script);
+    CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
+    CHECK(!say(&s, "hi"));
+    CHECK(has(str_c(s.e.text), "another program"));
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+/* ---- routes ---- */
+
+static int route(struct shop *s, struct apps *apps, const char *method, const char *path,
+                 const char *body, struct buf *out)
+{
+    struct app_match m;
+    struct app_request q = {.method = str_c(method),
+                            .path = str_c(path),
+                            .query = STR(""),
+                            .body = str_c(body),
+                            .type = STR("application/json"),
+                            .key = STR(""),
+                            .subject = STR(""),
+                            .operator_ = true,
+                            .thoughts = true,
+                            .arena = &s->arena};
+    struct app_reply r = {.status = 0};
+
+    CHECK(apps_route(q.method, q.path, &m, NULL) && m.route);
+    memcpy(q.parts, m.parts, sizeof q.parts);
+    buf_init(&r.body, (size_t)8 << 20);
+    apps_answer(apps, &m, &q, &r);
+    buf_reset(out);
+    buf_add(out, buf_str(&r.body));
+    buf_release(&r.body);
+    return r.status;
+}
+
+TEST(the_routes_answer_and_say_what_is_wrong)
+{
+    struct apps *apps;
+    struct buf out;
+    struct shop s;
+
+    shop_folder(&s);
+    CHECK(app_local_open(s.config, &s.local, &s.e));
+    CHECK_F(apps_open(&s.local.host, &apps, &s.e), "%s", s.e.text);
+    arena_init(&s.arena, (size_t)2 << 30);
+    buf_init(&out, (size_t)8 << 20);
+    CHECK_INT(route(&s, apps, "GET", "/api/v1/orders", "", &out), 200);
+    CHECK_STR(buf_str(&out), "{\"orders\":[]}");
+    CHECK_INT(route(&s, apps, "GET", "/api/v1/menu", "", &out), 200);
+    CHECK_STR(buf_str(&out), SMALL_MENU);
+    CHECK_INT(route(&s, apps, "GET", "/api/v1/orders/none", "", &out), 404);
+    CHECK_INT(route(&s, apps, "POST", "/api/v1/orders/t/say", "{", &out), 400);
+    CHECK_INT(route(&s, apps, "POST", "/api/v1/orders/t/say", "{\"text\":3}", &out), 400);
+    CHECK_INT(route(&s, apps, "POST", "/api/v1/orders/t/say", "{\"text\":\"\"}", &out), 400);
+    apps_close(apps);
+    buf_release(&out);
+    arena_release(&s.arena);
+    app_local_close(&s.local);
+    shop_remove(&s);
+}
+
+TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_conversation_goes_on_after_a_restart),
+          T(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice),
+          T(what_is_said_after_a_crash_goes_on_with_the_turn_that_was_left),
+          T(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept),
+          T(tags_of_any_kind_are_kept_from_customer_and_messages),
+          T(a_model_that_never_stops_is_stopped),
+          T(what_is_stored_grows_with_the_turns_and_the_menu_is_there_once),
+          T(a_conversation_keeps_the_menu_it_began_with),
+          T(the_registry_has_the_prompt_or_the_program_has),
+          T(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused),
+          T(another_programs_thread_is_left_alone), T(the_routes_answer_and_say_what_is_wrong))

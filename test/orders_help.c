@@ -1,0 +1,125 @@
+/* orders_help.c - see orders_help.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "orders_help.h"
+
+#define CALLS_MAX 80
+
+void lane_begin(struct lane *t)
+{
+    struct err e;
+
+    memset(t, 0, sizeof *t);
+    CHECK_F(menu_parse(STR(SMALL_MENU), "small", &t->menu, &e), "%s", e.text);
+    arena_init(&t->arena, (size_t)64 << 20);
+    order_init(&t->order, STR("o"), &t->arena);
+    buf_init(&t->messages, (size_t)8 << 20);
+    buf_init(&t->last, (size_t)1 << 20);
+    buf_add_c(&t->messages, '[');
+}
+
+void lane_end(struct lane *t)
+{
+    buf_release(&t->messages);
+    buf_release(&t->last);
+    arena_release(&t->arena);
+    menu_free(t->menu);
+}
+
+static void comma(struct lane *t)
+{
+    if (t->messages.n > 1)
+        buf_add_c(&t->messages, ',');
+}
+
+void lane_customer(struct lane *t)
+{
+    comma(t);
+    buf_add(&t->messages, STR("{\"role\":\"user\",\"content\":\"...\"}"));
+}
+
+static str whole(struct lane *t)
+{
+    return arena_join(&t->arena, buf_str(&t->messages), STR("]"), STR(""));
+}
+
+static size_t calls_of(const char *text, struct tools_call *out)
+{
+    size_t n = 0;
+
+    while (*text) {
+        const char *end = strchr(text, '\n'), *space;
+        str line = {text, end ? (size_t)(end - text) : strlen(text)};
+
+        space = memchr(line.p, ' ', line.n);
+        CHECK(space && n < CALLS_MAX);
+        out[n++] = (struct tools_call){STR("c"),
+                                       {line.p, (size_t)(space - line.p)},
+                                       {space + 1, line.n - (size_t)(space + 1 - line.p)}};
+        text = end ? end + 1 : text + line.n;
+    }
+    return n;
+}
+
+static void take_over(struct lane *t, str name, str result)
+{
+    struct json doc;
+    struct order_line line;
+    struct err e;
+    bool yes;
+
+    json_init(&doc);
+    CHECK_F(json_parse(&doc, result, &e), "%s", e.text);
+    if (str_eq(name, STR("add_item_to_order")) &&
+        order_line_read(&doc, json_find(&doc, json_root(&doc), STR("item")), &t->arena, &line))
+        CHECK(order_add(&t->order, &line));
+    if (str_eq(name, STR("finalize_order")) &&
+        json_bool(json_find(&doc, json_root(&doc), STR("finalized")), &yes))
+        t->order.finalized = yes;
+    json_release(&doc);
+}
+
+void lane_batch(struct lane *t, const char *text)
+{
+    struct tools_call calls[CALLS_MAX];
+    struct tools_state s = {.menu = t->menu, .order = &t->order, .batch = calls};
+    struct buf results[CALLS_MAX];
+    struct facts f;
+    struct json doc;
+    struct err e;
+
+    s.count = calls_of(text, calls);
+    comma(t);
+    buf_add(&t->messages, STR("{\"role\":\"assistant\",\"tool_calls\":[]}"));
+    json_init(&doc);
+    CHECK(json_parse(&doc, whole(t), &e) && facts_read(&f, &doc, &t->arena, &e));
+    s.facts = &f;
+    buf_reset(&t->last);
+    for (size_t i = 0; i < s.count; i++) {
+        bool ok, error;
+
+        buf_init(&results[i], (size_t)1 << 20);
+        ok = tools_run(&s, &calls[i], &results[i]);
+        error = str_starts(buf_str(&results[i]), STR("{\"error\":"));
+        CHECK(ok == !error);
+        buf_add(&t->last, buf_str(&results[i]));
+        buf_add_c(&t->last, '\n');
+    }
+    for (size_t i = 0; i < s.count; i++) {
+        buf_printf(&t->messages,
+                   ",{\"role\":\"tool\",\"name\":\"" STR_FMT "\",\"content\":",
+                   STR_ARG(calls[i].name));
+        (void)json_quote(&t->messages, buf_str(&results[i]));
+        buf_add_c(&t->messages, '}');
+        take_over(t, calls[i].name, buf_str(&results[i]));
+        buf_release(&results[i]);
+    }
+    facts_release(&f);
+    json_release(&doc);
+}
+
+bool lane_says(const struct lane *t, const char *text)
+{
+    return str_find(buf_str(&t->last), str_c(text)) != STR_NONE;
+}

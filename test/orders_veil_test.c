@@ -1,0 +1,220 @@
+/* orders_veil_test.c - no thought comes through the veil, however it is cut.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/veil.h"
+#include "base/buf.h"
+#include "test.h"
+
+static const struct {
+    const char *text, *said, *thought;
+} cases[] = {
+    {"<reasoning>why</reasoning>Hello", "Hello", "why"},
+    {"Hello", "Hello", ""},
+    {"", "", ""},
+    /* nested */
+    {"<reasoning>a<reasoning>b</reasoning>c</reasoning>Hello", "Hello", "abc"},
+    {"<think>a<reasoning>b</reasoning>c</think>Hello", "Hello", "abc"},
+    /* never closed */
+    {"<reasoning>secret and more", "", "secret and more"},
+    {"Hello <reasoning>secret", "Hello", "secret"},
+    {"<reasoning>a</reasoning>Hi<reasoning>b", "Hi", "a"},
+    {"<reasoning>a<reasoning>b</reasoning>c", "", "abc"},
+    /* the tag itself is cut */
+    {"Hello <reas", "Hello", ""},
+    {"Hello </reasoning", "Hello", ""},
+    {"Hello <reasoning", "Hello", ""},
+    {"Hello <inner_th", "Hello", ""},
+    {"Hello </", "Hello", ""},
+    {"Hello <", "Hello <", ""},
+    /* other names, cases, attributes, prefixes */
+    {"<think>x</think>Hello", "Hello", "x"},
+    {"<thinking>x</thinking>Hello", "Hello", "x"},
+    {"<Reasoning>x</REASONING>Hello", "Hello", "x"},
+    {"<analysis>x</analysis>Hello", "Hello", "x"},
+    {"<scratchpad>x</scratchpad>Hello", "Hello", "x"},
+    {"<inner_thoughts>x</inner_thoughts>Hello", "Hello", "x"},
+    {"<x:thinking>x</x:thinking>Hello", "Hello", "x"},
+    {"<reasoning type=\"short\">x</reasoning>Hello", "Hello", "x"},
+    {"< reasoning >x< / reasoning >Hello", "Hello", "x"},
+    {"<reasoning\n>x</reasoning\n>Hello", "Hello", "x"},
+    {"<reasoning/>Hello", "Hello", ""},
+    {"<reasoning />Hello", "Hello", ""},
+    {"[THINK]x[/THINK]Hello", "Hello", "x"},
+    {"<|START_THINKING|>x<|END_THINKING|>Hello", "Hello", "x"},
+    {"<tool_call>{\"name\":\"f\"}</tool_call>Hello", "Hello", "{\"name\":\"f\"}"},
+    {"<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>Hello<|"
+     "return|>",
+     "Hello",
+     "x"},
+    /* in code and quotes */
+    {"```\n<reasoning>x</reasoning>\n```Hello", "```\n\n```Hello", "x"},
+    {"`<reasoning>`x`</reasoning>`Hello", "``Hello", "`x`"},
+    {"\"<reasoning>x</reasoning>\"", "\"\"", "x"},
+    /* closers without openers */
+    {"x</reasoning>Hello", "Hello", "x"},
+    {"<reasoning>a</reasoning>Hi</reasoning> there", "Hi there", "a"},
+    {"</think></think>Hello", "Hello", ""},
+    /* several, doubled brackets, no space */
+    {"<reasoning>a</reasoning>Hi <reasoning>b</reasoning>there", "Hi there", "a"},
+    {"<reasoning></reasoning><reasoning>b</reasoning>Hi", "Hi", "b"},
+    {"<<reasoning>x</reasoning>Hello", "<Hello", "x"},
+    {"<reasoning>x<</reasoning>Hello", "Hello", "x<"},
+    {"<reasoning<reasoning>x</reasoning></reasoning>Hello", "Hello", "x"},
+    {"<reasoning>1 < 2 <b>x</reasoning>Hello", "Hello", "1 < 2 x"},
+    /* put together of what is left of others */
+    {"<<think>x</think>reasoning>secret", "", "x"},
+    {"</<b>reasoning>Hello", "Hello", ""},
+    /* what is no tag stays; other tags lose only themselves */
+    {"1 < 2, I <3 it, a<b", "1 < 2, I <3 it, a<b", ""},
+    {"<answer>Hello</answer>", "Hello", ""},
+    {"Mail <lane@example.com> [sic] [1]", "Mail <lane@example.com> [sic] [1]", ""},
+    {"Gr\xC3\xBC\xC3\x9F"
+     "e <reasoning>\xE2\x98\x95</reasoning>\xF0\x9F\x8D\x94",
+     "Gr\xC3\xBC\xC3\x9F"
+     "e \xF0\x9F\x8D\x94",
+     "\xE2\x98\x95"},
+};
+
+TEST(a_customer_sees_no_tag_and_no_thought)
+{
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a;
+        str said, thought;
+
+        arena_init(&a, 65536);
+        veil_text(str_c(cases[i].text), &a, &said, &thought);
+        CHECK_F(str_eq(said, str_c(cases[i].said)),
+                "%s: said \"" STR_FMT "\"",
+                cases[i].text,
+                STR_ARG(said));
+        CHECK_F(str_eq(thought, str_c(cases[i].thought)),
+                "%s: thought \"" STR_FMT "\"",
+                cases[i].text,
+                STR_ARG(thought));
+        arena_release(&a);
+    }
+}
+
+/* What comes out, in order: a letter for each kind of thing. */
+struct got {
+    struct buf said, thought, closes;
+};
+
+static void on_run(void *ctx, bool thought, str run)
+{
+    struct got *g = ctx;
+
+    CHECK(run.n > 0);
+    buf_add(thought ? &g->thought : &g->said, run);
+}
+
+static void on_close(void *ctx, bool stray)
+{
+    struct got *g = ctx;
+
+    buf_printf(&g->closes, "%zu,%zu,%d;", g->said.n, g->thought.n, stray);
+}
+
+static void got_init(struct got *g)
+{
+    buf_init(&g->said, 65536);
+    buf_init(&g->thought, 65536);
+    buf_init(&g->closes, 65536);
+}
+
+static void got_release(struct got *g)
+{
+    buf_release(&g->said);
+    buf_release(&g->thought);
+    buf_release(&g->closes);
+}
+
+static void feed_cut(struct got *g, str text, size_t i, size_t j)
+{
+    struct veil v;
+
+    got_init(g);
+    veil_init(&v, (struct veil_sink){on_run, on_close, g});
+    veil_feed(&v, str_slice(text, 0, i));
+    veil_feed(&v, str_slice(text, i, j));
+    veil_feed(&v, str_slice(text, j, text.n));
+    veil_finish(&v);
+}
+
+TEST(the_veil_does_not_see_the_cuts)
+{
+    for (size_t c = 0; c < COUNT_OF(cases); c++) {
+        str text = str_c(cases[c].text);
+        struct got whole, cut;
+
+        feed_cut(&whole, text, text.n, text.n);
+        for (size_t i = 0; i <= text.n; i++)
+            for (size_t j = i; j <= text.n; j++) {
+                feed_cut(&cut, text, i, j);
+                CHECK_F(str_eq(buf_str(&cut.said), buf_str(&whole.said)) &&
+                            str_eq(buf_str(&cut.thought), buf_str(&whole.thought)) &&
+                            str_eq(buf_str(&cut.closes), buf_str(&whole.closes)),
+                        "%s cut at %zu and %zu",
+                        cases[c].text,
+                        i,
+                        j);
+                got_release(&cut);
+            }
+        got_release(&whole);
+    }
+}
+
+TEST(byte_by_byte_is_the_same)
+{
+    for (size_t c = 0; c < COUNT_OF(cases); c++) {
+        str text = str_c(cases[c].text);
+        struct got whole, bytes;
+        struct veil v;
+
+        feed_cut(&whole, text, 0, 0);
+        got_init(&bytes);
+        veil_init(&v, (struct veil_sink){on_run, on_close, &bytes});
+        for (size_t i = 0; i < text.n; i++)
+            veil_feed(&v, str_slice(text, i, i + 1));
+        veil_finish(&v);
+        CHECK(str_eq(buf_str(&bytes.said), buf_str(&whole.said)));
+        CHECK(str_eq(buf_str(&bytes.thought), buf_str(&whole.thought)));
+        got_release(&whole);
+        got_release(&bytes);
+    }
+}
+
+/* Any sequence of these never shows a tag, and nothing between the outermost pair. */
+TEST(no_mix_of_pieces_shows_a_tag)
+{
+    static const char *const pieces[] = {"<reasoning>",
+                                         "</reasoning>",
+                                         "<think>",
+                                         "</think>",
+                                         "x",
+                                         "```",
+                                         "<",
+                                         ">",
+                                         "</",
+                                         "reasoning>"};
+    static const char *const never[] = {"<reasoning", "</reasoning", "<think", "</think"};
+
+    for (unsigned n = 0; n < 100000; n++) {
+        char text[128] = "";
+        size_t at = 0;
+        struct arena a;
+        str said, thought;
+
+        for (unsigned k = n; k > 0; k /= 10)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s", pieces[k % 10]);
+        arena_init(&a, 65536);
+        veil_text((str){text, at}, &a, &said, &thought);
+        for (size_t i = 0; i < COUNT_OF(never); i++)
+            CHECK_F(str_find(said, str_c(never[i])) == STR_NONE, "%s", text);
+        arena_release(&a);
+    }
+}
+
+TEST_MAIN(T(a_customer_sees_no_tag_and_no_thought), T(the_veil_does_not_see_the_cuts),
+          T(byte_by_byte_is_the_same), T(no_mix_of_pieces_shows_a_tag))

@@ -1,0 +1,338 @@
+/* policy_case_test.c - cases, their facts, and results as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/case.h"
+#include "apps/policy/result.h"
+#include "test.h"
+
+#define ARENA_MAX ((size_t)64 << 20)
+
+static struct policy_case read_case(const char *json, struct arena *a)
+{
+    struct policy_case c;
+    struct err e;
+
+    arena_init(a, ARENA_MAX);
+    CHECK_F(policy_case_read(str_c(json), a, &c, &e), "%s", e.text);
+    return c;
+}
+
+TEST(a_bundle_is_read_with_its_metadata)
+{
+    struct arena a;
+    struct policy_case c = read_case(
+        "{\"case_bundle\":{\"case_id\":\"c1\",\"policy_id\":\"p1\",\"fields\":[{\"field_name\":"
+        "\"Patient "
+        "Age\",\"value\":45,\"confidence\":0.9,\"doc_id\":\"d\",\"page\":2,\"bbox\":[0,1,2,"
+        "3.5],\"field_class\":\"x\"}],\"metadata\":{\"policy_document_id\":\"doc\","
+        "\"policy_version_id\":\"v2\",\"criteria\":[\"age\",{\"criterion_id\":\"weeks\"}],"
+        "\"reasoning_hint\":\"look\",\"effective_start\":\"2024-01-01\"}},\"self_consistency\":"
+        "true,"
+        "\"options\":{\"k\":1},\"unknown\":7}",
+        &a);
+
+    CHECK_STR(c.case_id, "c1");
+    CHECK_STR(c.policy_id, "p1");
+    CHECK_INT(c.criterion_count, 2);
+    CHECK_STR(c.criteria[1], "weeks");
+    CHECK_STR(c.policy_document_id, "doc");
+    CHECK_STR(c.policy_version_id, "v2");
+    CHECK_STR(c.reasoning_hint, "look");
+    CHECK_STR(c.effective_start, "2024-01-01");
+    CHECK_STR(c.options, "{\"k\":1}");
+    CHECK(c.self_consistency);
+    CHECK_INT(c.field_count, 1);
+    CHECK_STR(c.fields[0].key, "patient_age");
+    CHECK_INT(c.fields[0].page, 2);
+    CHECK(c.fields[0].has_bbox && c.fields[0].bbox[3] > 3.4);
+    CHECK_STR(c.fields[0].field_class, "x");
+    arena_release(&a);
+}
+
+TEST(a_fixture_is_read_and_its_defaults_are_filled_in)
+{
+    struct arena a;
+    struct policy_case c = read_case(
+        "{\"case_bundle\":{\"case_id\":\"c2\",\"facts\":[{\"field\":\"age\",\"value\":\"45\","
+        "\"class\":"
+        "\"demographic\"}]},\"policy\":{\"policy_id\":\"p\",\"version_id\":\"v\",\"doc_id\":\"d\","
+        "\"section_path\":[\"A\",\"B\"]},\"criterion_id\":\"age\"}",
+        &a);
+
+    CHECK_STR(c.case_id, "c2");
+    CHECK_STR(c.policy_id, "p");
+    CHECK_STR(c.policy_version_id, "v");
+    CHECK_STR(c.policy_document_id, "d");
+    CHECK_STR(c.section_path, "A > B");
+    CHECK_STR(c.criteria[0], "age");
+    CHECK(c.fields[0].confidence > 0.89 && c.fields[0].confidence < 0.91);
+    CHECK_INT(c.fields[0].page, 1);
+    CHECK(c.fields[0].has_bbox && c.fields[0].bbox[2] == 0);
+    CHECK_STR(c.fields[0].field_class, "demographic");
+    arena_release(&a);
+}
+
+TEST(a_case_without_criteria_has_the_default_one)
+{
+    struct arena a;
+    struct policy_case c =
+        read_case("{\"case_id\":\"c\",\"policy_id\":\"LCD-1\",\"fields\":[]}", &a);
+
+    CHECK_INT(c.criterion_count, 1);
+    CHECK_STR(c.criteria[0], "LCD-1:default");
+    arena_release(&a);
+}
+
+#define FIELD(members)                                                                             \
+    "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":\"a\",\"value\":1,"        \
+    "\"confidence\":1},{" members "}]}"
+
+TEST(what_is_wrong_with_a_case_begins_with_its_path)
+{
+    static const struct {
+        const char *json, *want;
+    } cases[] = {
+        {"[]", "case: an object is expected"},
+        {"{}", "case_id: is missing"},
+        {"{\"case_id\":7}", "case_id: a string is expected"},
+        {"{\"case_bundle\":7}", "case_bundle: an object is expected"},
+        {"{\"case_bundle\":{\"case_id\":\"c\"}}", "case_bundle.policy_id: is missing"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\"}", "fields: is missing"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":{}}", "fields: a list is expected"},
+        {FIELD(""), "fields[1].field_name: is missing"},
+        {FIELD("\"field_name\":\"\""), "fields[1].field_name: is empty"},
+        {FIELD("\"field_name\":\"b\""), "fields[1].value: is missing"},
+        {FIELD("\"field_name\":\"b\",\"value\":1"), "fields[1].confidence: is missing"},
+        {FIELD("\"field_name\":\"b\",\"value\":1,\"confidence\":1.1"),
+         "fields[1].confidence: a number from 0 to 1 is expected"},
+        {FIELD("\"field_name\":\"b\",\"value\":1,\"confidence\":\"high\""),
+         "fields[1].confidence: a number from 0 to 1 is expected"},
+        {FIELD("\"field_name\":\"b\",\"value\":1,\"confidence\":1,\"page\":0"),
+         "fields[1].page: a page is a whole number from 1"},
+        {FIELD("\"field_name\":\"b\",\"value\":1,\"confidence\":1,\"page\":1.5"),
+         "fields[1].page: a page is a whole number from 1"},
+        {FIELD("\"field_name\":\"b\",\"value\":1,\"confidence\":1,\"bbox\":[1,2,3]"),
+         "fields[1].bbox: a list of exactly 4 numbers is expected"},
+        {FIELD("\"field_name\":\"b\",\"value\":1,\"confidence\":1,\"bbox\":[1,2,3,\"4\"]"),
+         "fields[1].bbox: a list of exactly 4 numbers is expected"},
+        {"{\"case_bundle\":{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"metadata\":{"
+         "\"criteria\":[7]}}}",
+         "case_bundle.metadata.criteria: a list of criterion ids is expected"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"self_consistency\":1}",
+         "self_consistency: true or false is expected"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct policy_case c;
+        struct arena a;
+        struct err e;
+
+        arena_init(&a, ARENA_MAX);
+        CHECK_F(!policy_case_read(str_c(cases[i].json), &a, &c, &e), "%s", cases[i].json);
+        CHECK_STR(str_c(e.text), cases[i].want);
+        CHECK_INT(e.code, ERR_INPUT);
+        arena_release(&a);
+    }
+}
+
+static str fact_json(const struct policy_case *c, const char *name, struct buf *b)
+{
+    struct json_out o;
+    struct err e;
+
+    buf_init(b, 1 << 16);
+    json_out_init(&o, b);
+    policy_fact_json(c, str_c(name), &o);
+    CHECK_F(json_out_ok(&o, &e), "%s", e.text);
+    return buf_str(b);
+}
+
+TEST(a_fact_is_found_however_its_name_is_written)
+{
+    static const char *const names[] = {
+        "patient_age", "Patient Age", "PATIENT-AGE", " patient  age ", "patient-age."};
+    struct arena a;
+    struct policy_case c = read_case(
+        "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":\"Patient-Age\","
+        "\"value\":"
+        "45,\"confidence\":0.9},{\"field_name\":\"sex\",\"value\":\"f\",\"confidence\":1},{\"field_"
+        "name\":\"patient "
+        "age\",\"value\":\"45\",\"confidence\":0.8},{\"field_name\":\"patient_age\","
+        "\"value\":46,\"confidence\":0.8}]}",
+        &a);
+    struct buf b;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        CHECK_F(policy_fact(&c, str_c(names[i])) == &c.fields[0], "%s", names[i]);
+    CHECK(!policy_fact(&c, STR("age")) && !policy_fact(&c, STR("patient_ages")) &&
+          !policy_fact(&c, STR("")));
+    CHECK_STR(
+        fact_json(&c, "Patient Age", &b),
+        "{\"success\":true,\"field_name\":\"Patient-Age\",\"value\":45,\"confidence\":0.9,"
+        "\"doc_id\":\"\",\"page\":1,\"bbox\":null,\"conflicts\":[{\"value\":46,\"confidence\":0.8,"
+        "\"doc_id\":\"\",\"page\":1,\"bbox\":null}]}");
+    buf_release(&b);
+    CHECK_STR(fact_json(&c, "weight", &b),
+              "{\"success\":false,\"error\":\"field_not_found\",\"field_name\":\"weight\","
+              "\"available_fields\":[\"Patient-Age\",\"sex\"]}");
+    buf_release(&b);
+    arena_release(&a);
+}
+
+TEST(values_that_say_the_same_are_equal)
+{
+    static const struct {
+        const char *x, *y;
+        bool equal;
+    } cases[] = {
+        {"18", "\"18\"", true},
+        {"18", "18.0", true},
+        {"true", "\"Yes\"", true},
+        {"false", "\"no\"", true},
+        {"\"A\"", "\" a \"", true},
+        {"[1,\"b\"]", "[\"1\",\"B\"]", true},
+        {"null", "null", true},
+        {"18", "19", false},
+        {"true", "1", false},
+        {"[1]", "[1,2]", false},
+        {"\"\"", "null", false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char json[400];
+        struct arena a;
+        struct policy_case c;
+
+        snprintf(
+            json,
+            sizeof json,
+            "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":\"a\",\"value\":%s,"
+            "\"confidence\":1},{\"field_name\":\"a\",\"value\":%s,\"confidence\":1}]}",
+            cases[i].x,
+            cases[i].y);
+        c = read_case(json, &a);
+        CHECK_F(policy_value_equal(&c.fields[0].value, &c.fields[1].value) == cases[i].equal,
+                "%s %s",
+                cases[i].x,
+                cases[i].y);
+        arena_release(&a);
+    }
+}
+
+/* The names of results and those of the CLI and the database are two; both are read. */
+TEST(status_names_of_both_kinds_are_one)
+{
+    static const char *const names[][2] = {
+        {"met", "ready"}, {"missing", "not_ready"}, {"uncertain", "uncertain"}};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        enum policy_status a, b;
+
+        CHECK(policy_status_find(str_c(names[i][0]), &a) &&
+              policy_status_find(str_c(names[i][1]), &b) && a == b);
+        CHECK_STR(str_c(policy_status_name(a)), names[i][0]);
+        CHECK_STR(str_c(policy_status_ready(a)), names[i][1]);
+    }
+    CHECK(!policy_status_find(STR("MET"), &(enum policy_status){0}));
+}
+
+TEST(confidence_is_the_product_rounded_and_abstains_below_the_bar)
+{
+    static const struct {
+        enum policy_status status;
+        double tree, span, joint;
+        enum policy_status after;
+        const char *reason;
+    } cases[] = {
+        {POLICY_MET, 0.9, 0.9, 0.770, POLICY_MET, ""},
+        {POLICY_MISSING, 1, 0.8, 0.720, POLICY_MISSING, ""},
+        {POLICY_MET, 0.9, 0.7, 0.598, POLICY_UNCERTAIN, "low_confidence"},
+        {POLICY_MET, 0.9, 0.1, 0.257, POLICY_UNCERTAIN, "low_confidence"}, /* the floor is 0.3 */
+        {POLICY_UNCERTAIN, 1, 1, 0.6, POLICY_UNCERTAIN, ""},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct policy_result r = {.status = cases[i].status, .reason_code = STR("")};
+
+        policy_confide(&r, cases[i].tree, cases[i].span);
+        CHECK_F(r.c_joint > cases[i].joint - 1e-9 && r.c_joint < cases[i].joint + 1e-9,
+                "%zu: %g",
+                i,
+                r.c_joint);
+        CHECK(r.confidence >= r.c_joint && r.confidence <= r.c_joint && r.has_breakdown);
+        CHECK_INT(r.status, cases[i].after);
+        CHECK_STR(r.reason_code, cases[i].reason);
+    }
+    CHECK(policy_round(0.12345) > 0.1229 && policy_round(0.12345) < 0.1231);
+    CHECK(policy_round(-1) == 0 && policy_round(2) == 1);
+}
+
+TEST(a_result_has_the_members_of_the_contract_and_reads_back)
+{
+    static const uint32_t pages[] = {2, 3};
+    static const str path[] = {STR_INIT("A"), STR_INIT("B")};
+    static const struct policy_step steps[] = {{1, STR_INIT("think"), STR_INIT("x")}};
+    static const char want[] =
+        "{\"criterion_id\":\"age\",\"status\":\"met\",\"evidence\":{\"doc_id\":\"d\",\"page\":4,"
+        "\"bbox\":"
+        "[1,2,3,4],\"text_excerpt\":\"age: 18\"},\"citation\":{\"doc\":\"p\",\"version\":\"v\","
+        "\"section\":\"A > B\",\"pages\":[2,3]},\"rationale\":\"because\",\"confidence\":0.77,"
+        "\"confidence_breakdown\":{\"c_tree\":0.9,\"c_span\":0.9,\"c_final\":0.95,\"c_joint\":0.77}"
+        ","
+        "\"search_trajectory\":[\"A\",\"B\"],\"retrieval_method\":\"bm25+reranker\",\"reason_"
+        "code\":"
+        "null,\"reasoning_trace\":[{\"step\":1,\"action\":\"think\",\"observation\":\"x\"}]}";
+    struct policy_result r = {
+        .criterion_id = STR("age"),
+        .status = POLICY_MET,
+        .has_evidence = true,
+        .evidence = {STR("d"), 4, true, {1, 2, 3, 4}, STR("age: 18")},
+        .citation = {STR("p"), STR("v"), STR("A > B"), pages, 2},
+        .rationale = STR("because"),
+        .trajectory = path,
+        .trajectory_count = 2,
+        .retrieval_method = STR("bm25+reranker"),
+        .trace = steps,
+        .trace_count = 1,
+    };
+    struct policy_result back;
+    struct json_out o;
+    struct json doc;
+    struct arena a;
+    struct buf b, c;
+    struct err e;
+
+    policy_confide(&r, 0.9, 0.9);
+    buf_init(&b, 1 << 16);
+    json_out_init(&o, &b);
+    policy_result_json(&r, &o);
+    CHECK_STR(buf_str(&b), want);
+    arena_init(&a, ARENA_MAX);
+    json_init(&doc);
+    CHECK(json_parse(&doc, buf_str(&b), &e));
+    CHECK_F(policy_result_read(&doc, json_root(&doc), &a, &back, &e), "%s", e.text);
+    buf_init(&c, 1 << 16);
+    json_out_init(&o, &c);
+    policy_result_json(&back, &o);
+    CHECK_STR(buf_str(&c), want);
+    buf_reset(&c);
+    json_out_init(&o, &c);
+    policy_result_json(&(struct policy_result){.status = POLICY_UNCERTAIN}, &o);
+    CHECK_F(json_out_ok(&o, &e), "%s", e.text);
+    CHECK(str_find(buf_str(&c), STR("\"evidence\":null")) != STR_NONE);
+    CHECK(str_find(buf_str(&c), STR("\"confidence_breakdown\":null")) != STR_NONE);
+    json_release(&doc);
+    buf_release(&b);
+    buf_release(&c);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(a_bundle_is_read_with_its_metadata),
+          T(a_fixture_is_read_and_its_defaults_are_filled_in),
+          T(a_case_without_criteria_has_the_default_one),
+          T(what_is_wrong_with_a_case_begins_with_its_path),
+          T(a_fact_is_found_however_its_name_is_written), T(values_that_say_the_same_are_equal),
+          T(status_names_of_both_kinds_are_one),
+          T(confidence_is_the_product_rounded_and_abstains_below_the_bar),
+          T(a_result_has_the_members_of_the_contract_and_reads_back))

@@ -1,0 +1,358 @@
+/* policy_heuristic_test.c - criteria verified without a model.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/heuristic.h"
+#include "test.h"
+
+/* A case of facts as one JSON object, each with the confidence. */
+static str case_of(const char *facts, double confidence, const char *criterion, struct arena *a)
+{
+    struct json doc;
+    struct buf b;
+    struct err e;
+    str out;
+
+    json_init(&doc);
+    buf_init(&b, 1 << 16);
+    CHECK_F(json_parse(&doc, str_c(facts), &e), "%s: %s", facts, e.text);
+    buf_printf(&b, "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[");
+    for (const struct json_node *k = json_first(&doc, json_root(&doc)); k;
+         k = json_next(&doc, json_root(&doc), k))
+        buf_printf(&b,
+                   "%s{\"field_name\":" STR_FMT ",\"value\":" STR_FMT
+                   ",\"confidence\":%g,\"doc_id\":\"chart\",\"page\":2}",
+                   b.p[b.n - 1] == '[' ? "" : ",",
+                   STR_ARG(json_raw(&doc, k)),
+                   STR_ARG(json_raw(&doc, json_value(k))),
+                   confidence);
+    buf_printf(&b, "],\"metadata\":{\"criterion_id\":\"%s\"}}", criterion);
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    json_release(&doc);
+    return out;
+}
+
+static void verify(const char *policy, const char *facts, double confidence, const char *criterion,
+                   struct arena *a, struct policy_result *r)
+{
+    struct policy_doc *d;
+    struct policy_case c;
+    struct err e;
+
+    CHECK_F(policy_doc_parse(STR("p"), STR("p.md"), str_c(policy), &d, &e), "%s", e.text);
+    CHECK_F(policy_case_read(case_of(facts, confidence, criterion, a), a, &c, &e), "%s", e.text);
+    CHECK_F(policy_heuristic(d, &c, c.criteria[0], a, r, &e), "%s", e.text);
+    CHECK_INT(r->trace_count > 0 ? r->trace[r->trace_count - 1].step : 0, r->trace_count);
+    r->citation.section = arena_dup(a, r->citation.section);
+    policy_doc_free(d);
+}
+
+static const struct {
+    const char *policy, *facts, *criterion, *status;
+} rows[] = {
+    /* at least, at most, N or older */
+    {"# A\nPatients must be 18 years of age or older.", "{\"age\":18}", "age", "met"},
+    {"# A\nPatients must be 18 years of age or older.", "{\"age\":17}", "age", "missing"},
+    {"# A\nPatients must be 18 years of age or older.", "{\"patient_age\":17}", "age", "missing"},
+    {"# A\nThe patient must be at least eighteen years old.", "{\"Patient Age\":18}", "age", "met"},
+    {"# A\nApplicants aged 65 and over are eligible.", "{\"age\":64}", "age", "missing"},
+    {"# A\nApplicants aged 65 and over are eligible.", "{\"age\":65}", "age", "met"},
+    {"# A\nThe age must be between 18 and 64.", "{\"age\":64}", "age", "met"},
+    {"# A\nThe age must be between 18 and 64.", "{\"age\":65}", "age", "missing"},
+    {"# A\nMinimum age: 21.", "{\"age\":20}", "age", "missing"},
+    {"# A\nAge >= 21", "{\"age\":21}", "age", "met"},
+    {"# A\nAge \xE2\x89\xA5 21", "{\"age\":20}", "age", "missing"},
+    {"# A\nMembers over the age of 65 are not covered.", "{\"age\":66}", "age", "missing"},
+    {"# A\nMembers over the age of 65 are not covered.", "{\"age\":65}", "age", "met"},
+    {"# A\nBody mass index must not exceed 40.",
+     "{\"body_mass_index\":41}",
+     "body_mass_index",
+     "missing"},
+    {"# A\nBody mass index must not exceed 40.",
+     "{\"body_mass_index\":40}",
+     "body_mass_index",
+     "met"},
+    {"# A\nThe claim amount may be up to $1,500.",
+     "{\"claim_amount\":\"$1,500\"}",
+     "claim_amount",
+     "met"},
+    {"# A\nThe claim amount may be up to $1,500.",
+     "{\"claim_amount\":1500.5}",
+     "claim_amount",
+     "missing"},
+    {"# A\nThe deductible is at most 20%.", "{\"deductible\":\"25%\"}", "deductible", "missing"},
+    {"# A\nA minimum of six (6) weeks of conservative treatment is required.",
+     "{\"conservative_treatment_weeks\":6}",
+     "conservative_treatment",
+     "met"},
+    {"# A\nA minimum of six (6) weeks of conservative treatment is required.",
+     "{\"conservative_treatment_weeks\":5}",
+     "conservative_treatment",
+     "missing"},
+    {"# A\nAt least 6 weeks of conservative treatment are required.",
+     "{\"conservative_treatment\":\"42 days\"}",
+     "conservative_treatment",
+     "met"},
+    {"# A\nAt least 6 weeks of conservative treatment are required.",
+     "{\"conservative_treatment\":\"1 month\"}",
+     "conservative_treatment",
+     "missing"},
+    {"# A\nConservative treatment must last six weeks or longer.",
+     "{\"conservative_treatment_days\":42}",
+     "conservative_treatment",
+     "met"},
+    {"# A\nThe patient must complete 6 weeks of physical therapy.",
+     "{\"physical_therapy_weeks\":8}",
+     "physical_therapy",
+     "met"},
+    {"# A\nEach reservation can have at most five passengers.",
+     "{\"passengers\":6}",
+     "passengers",
+     "missing"},
+    {"# A\nEach reservation can have at most five passengers.",
+     "{\"passengers\":[\"a\",\"b\",\"c\"]}",
+     "passengers",
+     "met"},
+    {"# A\nUse at most one certificate, at most one credit card, and at most three gift cards.",
+     "{\"certificate\":1,\"gift_cards\":4}",
+     "gift_cards",
+     "missing"},
+    {"# A\nUse at most one certificate, at most one credit card, and at most three gift cards.",
+     "{\"credit_card\":1,\"gift_cards\":3}",
+     "gift_cards",
+     "met"},
+    {"# A\nThe number of passengers may not be more than 5.",
+     "{\"number_of_passengers\":5}",
+     "passengers",
+     "met"},
+    {"# A\nThe number of passengers may not be more than 5.",
+     "{\"number_of_passengers\":6}",
+     "passengers",
+     "missing"},
+    /* one of */
+    {"# A\nThe diagnosis code must be one of: M54.5, M54.16, or M51.26.",
+     "{\"diagnosis_code\":\"M54.16\"}",
+     "diagnosis",
+     "met"},
+    {"# A\nThe diagnosis code must be one of: M54.5, M54.16, or M51.26.",
+     "{\"diagnosis_code\":\"m54.5\"}",
+     "diagnosis",
+     "met"},
+    {"# A\nThe diagnosis code must be one of: M54.5, M54.16, or M51.26.",
+     "{\"diagnosis_code\":\"M54.1\"}",
+     "diagnosis",
+     "missing"},
+    {"# A\nThe diagnosis code must be one of: M54.5, M54.16, or M51.26.",
+     "{\"diagnosis_code\":[\"Z99.9\",\"M51.26\"]}",
+     "diagnosis",
+     "met"},
+    {"# A\nThe diagnosis code must be one of the following:\n\n- M54.5 low back pain\n- M54.16 "
+     "radiculopathy\n",
+     "{\"diagnosis_code\":\"M54.16\"}",
+     "diagnosis",
+     "met"},
+    {"# A\nThe diagnosis code must be one of the following:\n\n- M54.5 low back pain\n- M54.16 "
+     "radiculopathy\n",
+     "{\"diagnosis_code\":\"G43.1\"}",
+     "diagnosis",
+     "missing"},
+    {"# A\nThe procedure code must be one of 72148, 72149 or 72158.",
+     "{\"procedure_code\":72149}",
+     "procedure",
+     "met"},
+    {"# A\nThe procedure code must be one of 72148, 72149 or 72158.",
+     "{\"procedure_code\":\"72150\"}",
+     "procedure",
+     "missing"},
+    {"# A\nThe diagnosis must be one of (sciatica, spinal stenosis, disc herniation).",
+     "{\"diagnosis\":\"Spinal Stenosis\"}",
+     "diagnosis",
+     "met"},
+    {"# A\nThe diagnosis must be one of (sciatica, spinal stenosis, disc herniation).",
+     "{\"diagnosis\":\"migraine\"}",
+     "diagnosis",
+     "missing"},
+    {"# A\nThe plan must be gold or platinum.", "{\"plan\":\"gold\"}", "plan", "met"},
+    {"# A\nThe plan must be gold or platinum.", "{\"plan\":\"bronze\"}", "plan", "missing"},
+    /* unless */
+    {"# A\nAt least 6 weeks of conservative treatment are required unless a red flag is present.",
+     "{\"conservative_treatment_weeks\":2,\"red_flag\":true}",
+     "conservative_treatment",
+     "met"},
+    {"# A\nAt least 6 weeks of conservative treatment are required unless a red flag is present.",
+     "{\"conservative_treatment_weeks\":2,\"red_flag\":false}",
+     "conservative_treatment",
+     "missing"},
+    {"# A\nAt least 6 weeks of conservative treatment are required unless a red flag is present.",
+     "{\"conservative_treatment_weeks\":2}",
+     "conservative_treatment",
+     "missing"},
+    {"# A\nAt least 6 weeks of conservative treatment are required unless a red flag is present.",
+     "{\"conservative_treatment_weeks\":7}",
+     "conservative_treatment",
+     "met"},
+    {"# A\nAt least 6 weeks of conservative treatment are required unless a red flag is present.",
+     "{\"red_flag\":\"cauda equina\"}",
+     "conservative_treatment",
+     "met"},
+    {"# A\nUnless a red flag is present, at least 6 weeks of conservative treatment are required.",
+     "{\"conservative_treatment_weeks\":2,\"red_flag\":\"yes\"}",
+     "conservative_treatment",
+     "met"},
+    {"# A\nAt least 6 weeks of treatment are required. This requirement is waived if a red flag is "
+     "present.",
+     "{\"treatment_weeks\":1,\"red_flag\":true}",
+     "treatment",
+     "met"},
+    {"# A\nAt least 6 weeks of treatment are required. This requirement is waived if a red flag is "
+     "present.",
+     "{\"treatment_weeks\":1,\"red_flag\":false}",
+     "treatment",
+     "missing"},
+    {"# A\nAt least 6 weeks of treatment are required unless a red flag is present.\n\nRed flags "
+     "are cauda equina syndrome, fever, and cancer.",
+     "{\"treatment_weeks\":1,\"red_flag\":\"fever\"}",
+     "treatment",
+     "met"},
+    {"# A\nAt least 6 weeks of treatment are required unless a red flag is present.\n\nRed flags "
+     "are cauda equina syndrome, fever, and cancer.",
+     "{\"treatment_weeks\":1,\"red_flag\":\"tiredness\"}",
+     "treatment",
+     "missing"},
+    /* yes and no */
+    {"# A\nA physician referral is required.", "{\"physician_referral\":true}", "referral", "met"},
+    {"# A\nA physician referral is required.",
+     "{\"physician_referral\":\"no\"}",
+     "referral",
+     "missing"},
+    {"# A\nThe patient must not be pregnant.", "{\"pregnant\":true}", "pregnant", "missing"},
+    {"# A\nThe patient must not be pregnant.", "{\"pregnant\":false}", "pregnant", "met"},
+    {"# A\nBasic flights cannot be changed. Other flights can be changed.",
+     "{\"fare\":\"basic\"}",
+     "change",
+     "missing"},
+    {"# A\nThe user cannot add insurance after booking.",
+     "{\"add_insurance\":true}",
+     "insurance",
+     "missing"},
+    /* if */
+    {"# A\nIf the member is a smoker, the age must be at least 25.",
+     "{\"smoker\":true,\"age\":20}",
+     "age",
+     "missing"},
+    {"# A\nImaging is covered only if a referral is on file.",
+     "{\"referral\":true}",
+     "imaging",
+     "met"},
+    {"# A\nImaging is covered only if a referral is on file.",
+     "{\"referral\":false}",
+     "imaging",
+     "missing"},
+    {"# A\nTrips longer than 5 days require manager approval.",
+     "{\"trip_days\":6,\"manager_approval\":false}",
+     "approval",
+     "missing"},
+    {"# A\nTrips longer than 5 days require manager approval.",
+     "{\"trip_days\":3,\"manager_approval\":false}",
+     "approval",
+     "met"},
+    {"# A\nReceipts are required for expenses over $25.",
+     "{\"expenses\":30,\"receipts\":false}",
+     "receipts",
+     "missing"},
+    {"# A\nReceipts are required for expenses over $25.",
+     "{\"expenses\":20,\"receipts\":false}",
+     "receipts",
+     "met"},
+    {"# A\nThe nightly rate may not exceed $220, except in New York where it may not exceed $350.",
+     "{\"nightly_rate\":300,\"city\":\"New York\"}",
+     "nightly_rate",
+     "met"},
+    {"# A\nThe nightly rate may not exceed $220, except in New York where it may not exceed $350.",
+     "{\"nightly_rate\":300,\"city\":\"Boston\"}",
+     "nightly_rate",
+     "missing"},
+    {"# A\nThe nightly rate may not exceed $220, except in New York where it may not exceed $350.",
+     "{\"nightly_rate\":400,\"city\":\"New York\"}",
+     "nightly_rate",
+     "missing"},
+    {"# A\nBusiness class is allowed only for flights of 8 hours or more.",
+     "{\"flight_hours\":7}",
+     "business_class",
+     "missing"},
+    {"# A\nContractors are not eligible.", "{\"contractor\":true}", "contractors", "missing"},
+    {"# A\nPatients with a pacemaker are not eligible for MRI.",
+     "{\"pacemaker\":true}",
+     "pacemaker",
+     "missing"},
+    {"# A\nPatients with a pacemaker are not eligible for MRI.",
+     "{\"pacemaker\":false}",
+     "pacemaker",
+     "met"},
+    {"# A\nPayment: each order can use at most two coupons. A coupon must be valid.",
+     "{\"coupons\":3}",
+     "coupons",
+     "missing"},
+    {"# A\nIf the member is regular, 0 free bags for each economy seat and 1 free bag for each "
+     "business seat. If the member is gold, 2 free bags for each economy seat and 3 free bags for "
+     "each business seat.\n\nAn economy meal is plain. A business meal is not.",
+     "{\"membership\":\"gold\",\"cabin\":\"economy\",\"free_bags\":4,\"seats\":2}",
+     "free_bags",
+     "met"},
+    {"# A\nIf the member is regular, 0 free bags for each economy seat and 1 free bag for each "
+     "business seat. If the member is gold, 2 free bags for each economy seat and 3 free bags for "
+     "each business seat.\n\nAn economy meal is plain. A business meal is not.",
+     "{\"membership\":\"regular\",\"cabin\":\"economy\",\"free_bags\":1,\"seats\":2}",
+     "free_bags",
+     "missing"},
+    /* nothing to go by */
+    {"# A\nThe patient must be 18 or older.", "{\"weight\":70}", "age", "uncertain"},
+    {"# A\nThe patient must be 18 or older.", "{\"age\":40}", "dental_implants", "uncertain"},
+    {"# A\nThis section is about age.", "{\"age\":40}", "age", "uncertain"},
+    {"# A\nThe patient must be 18 or older.", "{\"age\":null}", "age", "uncertain"},
+    {"", "{\"age\":40}", "age", "uncertain"},
+    /* no words of its own: all facts, wherever they are named */
+    {"# A\nThe age must be at least 18.\n# B\nThe weight must be at most 90 kg.",
+     "{\"age\":18,\"weight\":91}",
+     "p:default",
+     "missing"},
+    {"# A\nThe age must be at least 18.\n# B\nThe weight must be at most 90 kg.",
+     "{\"age\":18,\"weight\":90}",
+     "p:default",
+     "met"},
+    {"# A\nThe age must be at least 18.\n# B\nThe weight must be at most 90 kg.",
+     "{\"age\":18}",
+     "C-1",
+     "met"},
+};
+
+TEST(sentences_decide_as_they_read)
+{
+    size_t bad = 0;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_result r;
+        struct arena a;
+
+        arena_init(&a, POLICY_ARENA_MAX);
+        verify(rows[i].policy, rows[i].facts, 0.95, rows[i].criterion, &a, &r);
+        if (strcmp(policy_status_name(r.status), rows[i].status) != 0) {
+            print_error("%s\n  %s %s: %s, not %s\n  " STR_FMT " [" STR_FMT "] %g %g\n",
+                        rows[i].policy,
+                        rows[i].criterion,
+                        rows[i].facts,
+                        policy_status_name(r.status),
+                        rows[i].status,
+                        STR_ARG(r.rationale),
+                        STR_ARG(r.reason_code),
+                        r.c_tree,
+                        r.c_span);
+            bad++;
+        }
+        arena_release(&a);
+    }
+    CHECK_INT(bad, 0);
+}
+
+TEST_MAIN(T(sentences_decide_as_they_read))
