@@ -339,9 +339,7 @@ static void cite(struct run *x, const struct judged *j)
     uint32_t first = n ? n->start_index : 0, last = n ? n->end_index : 0, *pages;
     str *titles;
 
-    out->citation.doc = x->doc->id;
-    out->citation.version = policy_doc_version(x->doc);
-    out->citation.section = n ? n->title_path : STR("");
+    out->citation.section = n ? arena_dup(x->a, n->title_path) : STR("");
     if (!n)
         return;
     if (j) {
@@ -355,7 +353,7 @@ static void cite(struct run *x, const struct judged *j)
     out->trajectory_count = n->depth + 1;
     out->trajectory = titles = arena_alloc(x->a, out->trajectory_count * sizeof titles[0]);
     for (size_t i = out->trajectory_count; n && i > 0; i--, n = policy_parent(&x->doc->tree, n))
-        titles[i - 1] = n->title;
+        titles[i - 1] = arena_dup(x->a, n->title);
 }
 
 static void show_evidence(struct run *x, const struct judged *j)
@@ -574,8 +572,8 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
         give_up(&x, "missing_policy_document_id");
         return true;
     }
-    out->citation.doc = doc->id;
-    out->citation.version = policy_doc_version(doc);
+    out->citation.doc = arena_dup(a, doc->id);
+    out->citation.version = arena_dup(a, policy_doc_version(doc));
     if (!policy_search(doc, query, POLICY_TOP_MAX, NULL, a, &x.hits, e))
         return false;
     tell_retrieved(&x);
