@@ -86,6 +86,9 @@ static void read_node(const struct policy_doc *d, uint32_t node, struct arena *a
             if (lead->items + lead->item_n == r)
                 lead->item_n++;
         }
+        /* A table's first row leads to the others. */
+        if (all[i].row && s->n - 1 > first && r[-1].sentence->row)
+            r->lead = r[-1].lead ? r[-1].lead : &r[-1];
     }
 }
 

@@ -6,7 +6,8 @@
  *
  * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
  * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
- * up to the thousands ("twenty-four"); a date as 2024-05-15 is the number of its day. Everything else that is no white space is a mark, one each.
+ * up to the thousands ("twenty-four"); a date as 2024-05-15 is the number of its day. Everything
+ * else that is no white space is a mark, one each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
