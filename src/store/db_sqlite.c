@@ -123,8 +123,8 @@ static void set_up(void)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* SQLite's own way of waiting soon sleeps for 100 ms at a time, and commits here take less than one:
- * who writes beside another would wait for the clock and not for the lock. */
+/* SQLite's own way of waiting soon sleeps for 100 ms at a time, and commits here take less than
+ * one: who writes beside another would wait for the clock and not for the lock. */
 static int wait_a_little(void *ctx, int count)
 {
     struct sqlite_db *d = ctx;
