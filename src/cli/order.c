@@ -412,7 +412,13 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_CONFIG, "%s", e.text);
     config_release(c);
     if (!app_local_open(config, &w.local, &e))
-        return cli_complain(CLI_STORE, "%s", e.text);
+        return cli_complain(CLI_STORE,
+                            "%s%s",
+                            e.text,
+                            str_find(str_c(e.text), STR("in use by")) == STR_NONE
+                                ? ""
+                                : "; stop it, or let it take the order: POST "
+                                  "/api/v1/orders/THREAD/say");
     code = run_open(&w);
     app_local_close(&w.local);
     return code;
