@@ -133,7 +133,7 @@ test("a link shows its whole address first, and is then opened apart from us", a
 
 test("with 100,000 sessions the first paint takes less than a second", async ({ page }) => {
   await page.goto(`${dev.root}/`); // so that chromium itself is warm
-  await within(1000, 5, async () => {
+  await within(1000, 10, async () => {
     await page.goto(`${dev.root}/sessions`);
     await page.locator("tbody tr").first().waitFor();
     return page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity);
@@ -147,8 +147,6 @@ test("with 100,000 sessions the first paint takes less than a second", async ({ 
 });
 
 test("the bundle stays below 60 KiB", async ({ page }) => {
-  const sizes = [];
-  page.on("response", async (r) => r.url().includes("/page/") && sizes.push((await r.body()).length));
   await page.goto(`${dev.root}/`);
   const { gzipSync } = await import("node:zlib");
   const script = gzipSync(await (await page.request.get(`${dev.root}/page/page.js`)).body(), { level: 9 }).length;
