@@ -44,7 +44,6 @@ static void verify(const char *policy, const char *facts, double confidence, con
     CHECK_F(policy_case_read(case_of(facts, confidence, criterion, a), a, &c, &e), "%s", e.text);
     CHECK_F(policy_heuristic(d, &c, c.criteria[0], a, r, &e), "%s", e.text);
     CHECK_INT(r->trace_count > 0 ? r->trace[r->trace_count - 1].step : 0, r->trace_count);
-    r->citation.section = arena_dup(a, r->citation.section);
     policy_doc_free(d);
 }
 

@@ -181,8 +181,9 @@ static void judge_require_clause(const struct judge *j, const struct reading *r,
     if (disagree) {
         v->found = FOUND_DISAGREES;
     } else if (x == TRUTH_YES && t != TRUTH_YES) {
-        merge(&v->used, &except);
         say_facts(j, v, &except, "the exception applies");
+        merge(&except, &v->used); /* what it rests on first */
+        v->used = except;
         v->found = FOUND_HOLDS;
         v->waived = true;
     } else if (t == TRUTH_YES) {
