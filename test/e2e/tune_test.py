@@ -189,12 +189,12 @@ class Tune(Case):
         self.assertIn("Nothing beat", done.out.decode())
 
     def test_mistakes_are_said(self):
-        self.bad(self.optimize("--budget", "9"), 2, "--train")
-        self.bad(self.optimize("--train", str(self.folder / "nothing")), 2, "nothing")
+        self.bad(self.optimize("--budget", "9"), 1, "--train")
+        self.bad(self.optimize("--train", str(self.folder / "nothing")), 1, "nothing")
         self.bad(self.begin("--budget", "many"), 2, "--budget")
         self.bad(self.optimize("--resume", "unknown"), 1, "unknown")
         (self.folder / "empty").mkdir()
-        self.bad(self.optimize("--train", str(self.folder / "empty")), 2, "no labelled cases")
+        self.bad(self.optimize("--train", str(self.folder / "empty")), 1, "no labelled cases")
         self.assertIn("budget", self.begin("--budget", "5", "--run", "small").err)
 
     def test_the_dashboard_is_told(self):

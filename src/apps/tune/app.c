@@ -1,4 +1,4 @@
-/* app.c - the row of the optimizer: its runs, for those who look; the quality of verdicts, looked at
+/* app.c - the row of the optimizer: its runs, for those who look; the quality of verdicts, judged
  * once a day.
  *
  * SPDX-License-Identifier: Apache-2.0
