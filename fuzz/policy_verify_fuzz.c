@@ -80,9 +80,11 @@ static void check(const struct policy_doc *d, const struct policy_case *c, str c
     for (size_t i = 0; i < h.n; i++)
         if (!policy_spans(d, h.hits[i].node, criterion, a, &s, &e))
             abort();
-    json_out_init(&o, &x);
     buf_reset(&x);
+    json_out_init(&o, &x);
     policy_xref(d, criterion, a, &o);
+    buf_reset(&x);
+    json_out_init(&o, &x);
     policy_codes(d, criterion, criterion, a, &o);
     buf_release(&x);
     buf_release(&y);

@@ -299,7 +299,8 @@ static void write_calls(struct buf *out, struct toolbox *b, const struct json *d
         struct json_out o;
         str name;
 
-        CHECK(k && json_text(doc, k, &arena, &name));
+        CHECK(k);
+        CHECK(json_text(doc, k, &arena, &name));
         buf_reset(&text);
         json_out_init(&o, &text);
         write_listed(doc, json_value(k), &o);

@@ -484,6 +484,7 @@ TEST(a_server_that_cannot_be_used_and_a_runbook_that_is_not_there_are_told)
     CHECK(r.end == INCIDENT_COMPLETED && s.prompt_count == 1 && is_analysis(s.prompts[0]));
     CHECK(has(s.prompts[0], "The server k could not be used"));
     CHECK(has(s.prompts[0], "It could not be had (there is no runbook \"missing.md\")"));
+    CHECK(has(s.prompts[0], "What is looked at where there is no runbook"));
     CHECK(has(r.markdown, "could not be used") && has(r.markdown, "missing.md"));
     scene_release(&s);
 }

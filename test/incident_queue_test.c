@@ -76,6 +76,14 @@ TEST(a_refused_alert_says_what_where_and_why)
          422,
          "detail.validation_errors.0.field",
          "runbook"},
+        {"{\"alert_type\":\"disk\",\"runbook\":\"b.md\"}",
+         422,
+         "detail.validation_errors.0.invalid_value",
+         "b.md"},
+        {"{\"alert_type\":\"disk\",\"runbook\":\"https://evil.example/a.md\"}",
+         422,
+         "detail.validation_errors.0.field",
+         "runbook"},
         {"{\"alert_type\":\"disk\",\"runbook\":\"/etc/passwd\"}",
          422,
          "detail.validation_errors.0.field",
@@ -84,7 +92,7 @@ TEST(a_refused_alert_says_what_where_and_why)
     struct answer *a;
     struct bench b;
 
-    bench_new(&b, "");
+    bench_new(&b, "  runbook_domains: [good.example]\n");
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         a = asks(&b, intake_alert, "", cases[i].body);
         CHECK_ANSWER(a, cases[i].status, cases[i].path, cases[i].want);

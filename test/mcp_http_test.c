@@ -118,7 +118,8 @@ static int teardown(void **state)
     int status;
 
     (void)state;
-    CHECK(kill(child, SIGTERM) == 0 && waitpid(child, &status, 0) == child);
+    CHECK(kill(child, SIGTERM) == 0);
+    CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     return 0;
 }

@@ -306,6 +306,106 @@ static const struct {
      "{\"membership\":\"regular\",\"cabin\":\"economy\",\"free_bags\":1,\"seats\":2}",
      "free_bags",
      "missing"},
+    /* parts */
+    {"# A\nBody weight must be over 50 kg and height must be under 200 cm.",
+     "{\"body_weight\":51,\"height\":\"200 cm\"}",
+     "height",
+     "missing"},
+    {"# A\nPhysical therapy of 6 weeks or more, or a surgical referral, is required.",
+     "{\"physical_therapy_weeks\":3,\"surgical_referral\":true}",
+     "therapy",
+     "met"},
+    {"# A\nPhysical therapy of 6 weeks or more, or a surgical referral, is required.",
+     "{\"physical_therapy_weeks\":3,\"surgical_referral\":false}",
+     "therapy",
+     "missing"},
+    {"# A\nThe daily dose must not be more than 40 mg.",
+     "{\"daily_dose\":\"45 mg\"}",
+     "dose",
+     "missing"},
+    {"# A\nThe patient age must be 18 or older.\n# B\nMembers younger than 21 are not eligible.",
+     "{\"patient_age\":18}",
+     "age",
+     "met"},
+    {"# A\nOnly residents of California, Oregon, or Washington are eligible.",
+     "{\"resident_state\":\"Oregon\"}",
+     "residents",
+     "met"},
+    {"# A\nOnly residents of California, Oregon, or Washington are eligible.",
+     "{\"residents_of\":\"Texas\"}",
+     "residents",
+     "missing"},
+    {"# A\nThe minimum income is $20,000. Students are exempt from the minimum income requirement.",
+     "{\"income\":15000,\"student\":true}",
+     "income",
+     "met"},
+    {"# A\nThe minimum income is $20,000. Students are exempt from the minimum income requirement.",
+     "{\"income\":15000,\"student\":false}",
+     "income",
+     "missing"},
+    {"# A\nA return is accepted when all of the following are met:\n\n1. The item was purchased "
+     "within 30 days.\n2. A receipt is provided, unless the customer is a gold member.\n",
+     "{\"purchased_days\":20,\"receipt\":false,\"membership\":\"gold\"}",
+     "return",
+     "met"},
+    {"# A\nA return is accepted when all of the following are met:\n\n1. The item was purchased "
+     "within 30 days.\n2. A receipt is provided, unless the customer is a gold member.\n",
+     "{\"purchased_days\":20,\"receipt\":false,\"membership\":\"silver\"}",
+     "return",
+     "missing"},
+    {"# A\nReturns are refused if any of these apply:\n\n- the item was damaged\n- it is a gift\n",
+     "{\"item_damaged\":true}",
+     "returns",
+     "missing"},
+    {"# A\nThe product must be registered, or the serial number must be legible.",
+     "{\"product_registered\":false,\"serial_number_legible\":true}",
+     "product",
+     "met"},
+    /* tables */
+    {"# Shipping weight\n| Method | Maximum weight |\n|---|---|\n| air | 20 kg |\n| sea | 500 kg "
+     "|\n",
+     "{\"method\":\"air\",\"weight\":\"25 kg\"}",
+     "weight",
+     "missing"},
+    {"# Shipping weight\n| Method | Maximum weight |\n|---|---|\n| air | 20 kg |\n| sea | 500 kg "
+     "|\n",
+     "{\"method\":\"sea\",\"weight\":\"25 kg\"}",
+     "weight",
+     "met"},
+    {"# Shipping weight\n| Method | Maximum weight |\n|---|---|\n| air | 20 kg |\n| sea | 500 kg "
+     "|\n",
+     "{\"method\":\"rail\",\"weight\":\"25 kg\"}",
+     "weight",
+     "uncertain"},
+    {"# Baggage\n\n| Tier | Bags |\n|---|---|\n| gold | at most 3 |\n| silver | at most 2 |\n",
+     "{\"tier\":\"silver\",\"bags\":3}",
+     "baggage",
+     "missing"},
+    {"# Baggage\n\n| Tier | Bags |\n|---|---|\n| gold | at most 3 |\n| silver | at most 2 |\n",
+     "{\"tier\":\"gold\",\"bags\":3}",
+     "baggage",
+     "met"},
+    /* dates */
+    {"# A\nThe request date must be on or before 2024-06-30.",
+     "{\"request_date\":\"2024-06-30\"}",
+     "request_date",
+     "met"},
+    {"# A\nThe request date must be on or before 2024-06-30.",
+     "{\"request_date\":\"2024-07-01\"}",
+     "request_date",
+     "missing"},
+    {"# A\nThe service date must be after 2024-02-28.",
+     "{\"service_date\":\"2024-02-29T10:00:00Z\"}",
+     "service_date",
+     "met"},
+    {"# A\nThe service date must be no later than 2024-02-28.",
+     "{\"service_date\":\"2024-02-29\"}",
+     "service_date",
+     "missing"},
+    {"# A\nThe service date must be between 2024-01-01 and 2024-03-31.",
+     "{\"service_date\":\"2024-03-31\"}",
+     "service_date",
+     "met"},
     /* nothing to go by */
     {"# A\nThe patient must be 18 or older.", "{\"weight\":70}", "age", "uncertain"},
     {"# A\nThe patient must be 18 or older.", "{\"age\":40}", "dental_implants", "uncertain"},
@@ -355,4 +455,88 @@ TEST(sentences_decide_as_they_read)
     CHECK_INT(bad, 0);
 }
 
-TEST_MAIN(T(sentences_decide_as_they_read))
+static const char lumbar[] =
+    "---\nversion: 7\n---\n# Plan\nAbout it.\n<!-- page 4 -->\n## Age\nThe patient age must be at\n"
+    "<!-- page 5 -->\nleast 18 years.\n## Codes\n<!-- page 6 -->\nThe code must be one of A1 or "
+    "B2.\n";
+
+TEST(a_result_says_where_how_sure_and_why)
+{
+    static const char *const steps[] = {"think", "retrieve", "read", "link", "decide"};
+    struct policy_result r;
+    struct arena a;
+
+    arena_init(&a, POLICY_ARENA_MAX);
+    verify(lumbar, "{\"patient_age\":17}", 0.95, "age", &a, &r);
+    CHECK_INT(r.status, POLICY_MISSING);
+    CHECK_STR(r.citation.doc, "p");
+    CHECK_STR(r.citation.version, "7");
+    CHECK_STR(r.citation.section, "Plan > Age");
+    CHECK_INT(r.citation.page_count, 2); /* the sentence goes over a page's end */
+    CHECK_INT(r.citation.pages[0], 4);
+    CHECK_INT(r.citation.pages[1], 5);
+    CHECK(r.has_evidence && r.evidence.page == 2);
+    CHECK_STR(r.evidence.doc_id, "chart");
+    CHECK_STR(r.evidence.text_excerpt, "patient_age: 17");
+    CHECK(r.has_breakdown && r.c_tree > 0.9 && r.c_span > 0.9 && r.c_final < 0.91);
+    CHECK(policy_round(r.c_tree * r.c_span * r.c_final) >= r.c_joint &&
+          policy_round(r.c_tree * r.c_span * r.c_final) <= r.c_joint);
+    CHECK_STR(r.retrieval_method, "bm25+reranker");
+    CHECK_STR(r.reason_code, "");
+    CHECK_INT(r.trajectory_count, 2);
+    CHECK_INT(r.trace_count, COUNT_OF(steps));
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        CHECK_STR(r.trace[i].action, steps[i]);
+        CHECK(r.trace[i].observation.n > 0);
+    }
+    CHECK(str_find(r.rationale, STR("at least 18")) != STR_NONE);
+    arena_release(&a);
+}
+
+TEST(each_way_to_be_uncertain_has_its_code)
+{
+    static const struct {
+        const char *policy, *facts;
+        double confidence;
+        const char *criterion, *code;
+    } cases[] = {
+        {lumbar, "{\"patient_age\":30}", 0.5, "age", "low_confidence"},
+        {lumbar, "{\"patient_age\":30}", 0.66, "age", "low_confidence"}, /* under 0.65 together */
+        {lumbar, "{\"patient_age\":30,\"Patient Age\":17}", 0.9, "age", "conformal_ambiguity"},
+        {lumbar, "{\"weight\":70}", 0.9, "age", "missing_evidence"},
+        {lumbar, "{\"weight\":70}", 0.9, "dental implants", "no_relevant_nodes"},
+        {"# A\nAbout age.", "{\"age\":70}", 0.9, "age", "insufficient_policy_context"},
+        {"", "{\"age\":70}", 0.9, "age", "treestore_no_nodes"},
+        {"# A\n## Age\n", "{\"age\":70}", 0.9, "age", "treestore_missing_text"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct policy_result r;
+        struct arena a;
+
+        arena_init(&a, POLICY_ARENA_MAX);
+        verify(cases[i].policy, cases[i].facts, cases[i].confidence, cases[i].criterion, &a, &r);
+        CHECK_INT(r.status, POLICY_UNCERTAIN);
+        CHECK_STR(r.reason_code, cases[i].code);
+        CHECK(r.rationale.n > 0 && r.confidence < POLICY_ABSTAIN);
+        arena_release(&a);
+    }
+}
+
+TEST(without_a_document_it_is_uncertain)
+{
+    struct policy_result r;
+    struct policy_case c;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, POLICY_ARENA_MAX);
+    CHECK(policy_case_read(case_of("{\"age\":1}", 1, "age", &a), &a, &c, &e));
+    CHECK(policy_heuristic(NULL, &c, STR("age"), &a, &r, &e));
+    CHECK_INT(r.status, POLICY_UNCERTAIN);
+    CHECK_STR(r.reason_code, "missing_policy_document_id");
+    arena_release(&a);
+}
+
+TEST_MAIN(T(sentences_decide_as_they_read), T(a_result_says_where_how_sure_and_why),
+          T(each_way_to_be_uncertain_has_its_code), T(without_a_document_it_is_uncertain))

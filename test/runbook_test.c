@@ -163,8 +163,8 @@ TEST(a_page_is_fetched_from_allowed_hosts_only_also_after_a_redirect)
 {
     static const char *const answers[] = {
         OK "Content-Length: 4\r\n\r\n# P\n",
-        "HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: http://elsewhere.example/x\r\n"
-        "Content-Length: 0\r\n\r\n",
+        ("HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: http://elsewhere.example/x\r\n"
+         "Content-Length: 0\r\n\r\n"),
         "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"};
     const str domains[] = {STR("127.0.0.1"), STR("example.org")};
     struct page p = {.answers = answers, .n = COUNT_OF(answers)};

@@ -363,7 +363,7 @@ static void on_end(void *ctx, struct tool_result *res)
     struct agent_effect f = {.run = r->o->run,
                              .seq = c->seq,
                              .kind = STR("tool"),
-                             .care = again(c->tool) ? AGENT_LATER : AGENT_ON_DISK,
+                             .care = again(c->tool) ? AGENT_SAFE : AGENT_ON_DISK,
                              .name = c->tool->name,
                              .key = res->call.key,
                              .request = c->arguments,

@@ -468,7 +468,12 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "--ab runs both: leave out --reasoning");
     block_signals();
     if (!app_local_open(config, &w.local, &e))
-        return cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE, "%s", e.text);
+        return cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE,
+                            "%s%s",
+                            e.text,
+                            strstr(e.text, "in use")
+                                ? ": if it serves, send it the alert (POST /alerts), or stop it"
+                                : "");
     arena_init(&w.arena, ARENA_MAX);
     buf_init(&w.decisions, ARENA_MAX);
     w.watching = pthread_create(&w.watcher, NULL, wait_signals, &w) == 0;

@@ -42,7 +42,7 @@ static const char *verb(size_t index)
 
 static bool open_registry(struct prompts *p, struct err *e)
 {
-    return registry_open(p->config->store_url, &clock_real, &p->registry, e);
+    return p->registry || registry_open(p->config->store_url, &clock_real, &p->registry, e);
 }
 
 static void put(struct prompts *p)

@@ -131,7 +131,7 @@ static bool pump(struct stdio *io, int in, struct frames *f, struct err *e)
 
 bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e)
 {
-    struct stdio io = {.channel = {put, end}, .server = s, .out = out};
+    struct stdio io = {.channel = {put, end, NULL}, .server = s, .out = out};
     struct frames f;
     bool ok;
 

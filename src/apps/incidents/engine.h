@@ -193,6 +193,9 @@ struct runbook_source {
 
 bool runbook_read(void *runbook_source, struct buf *out, struct err *e);
 bool runbook_is_url(str name);
+/* Whether it could be read as far as is known without fetching it: the file is there, the address
+ * is one and on the list, if there is a list. */
+bool runbook_check(const struct runbook_source *r, struct err *e) MUST_USE;
 /* https://github.com/O/R/blob/REF/PATH as the address of the file itself; others as they are. */
 str runbook_raw_url(str url, struct arena *a);
 

@@ -4,8 +4,8 @@
  */
 #include "apps/incidents/intake.h"
 
+#include "apps/incidents/engine.h"
 #include "apps/incidents/webhook.h"
-#include "base/file.h"
 
 #define RETRY_S 30
 #define TYPES_SHOWN 900 /* bytes of known types in a message */
@@ -104,57 +104,24 @@ static void refuse_room(const struct incidents *in, size_t n, const struct err *
 
 /* ---- runbooks ---- */
 
-static bool is_url(str s)
-{
-    return str_starts(s, STR("http://")) || str_starts(s, STR("https://"));
-}
-
-/* A file stays inside its folder: no way up, none from the root. */
-static bool inside(str path)
-{
-    if (!path.n || path.p[0] == '/' || memchr(path.p, '\\', path.n))
-        return false;
-    while (path.n) {
-        size_t slash = str_find(path, STR("/"));
-        str part = str_slice(path, 0, slash);
-
-        if (str_eq(part, STR("..")))
-            return false;
-        path = slash == STR_NONE ? STR("") : str_slice(path, slash + 1, path.n);
-    }
-    return true;
-}
-
-static bool runbook_there(const struct incidents *in, str name)
-{
-    char path[FILE_PATH_MAX];
-
-    if (!in->config->runbooks.n)
-        return false;
-    (void)snprintf(path,
-                   sizeof path,
-                   STR_FMT "/" STR_FMT,
-                   STR_ARG(in->config->runbooks),
-                   STR_ARG(str_slice(name, 0, ALERT_RUNBOOK_MAX)));
-    return file_exists(path);
-}
-
-/* Where a URL leads is checked when it is fetched. */
+/* What is wrong with it is said now, not when the alert's turn has come. */
 static bool runbook_ok(const struct incidents *in, const struct alert *alert, struct arena *a,
                        struct alert_faults *faults)
 {
-    const char *why = is_url(alert->runbook)              ? NULL
-                      : !inside(alert->runbook)           ? "must be a URL or a file inside the "
-                                                            "folder of runbooks"
-                      : runbook_there(in, alert->runbook) ? NULL
-                      : in->config->runbooks.n ? "is no URL, and no file in the folder of runbooks"
-                                               : "is no URL, and no folder of runbooks is "
-                                                 "configured (incidents.runbooks)";
+    struct runbook_source source = {.folder = in->config->runbooks.p,
+                                    .name = alert->runbook,
+                                    .domains = in->config->domains,
+                                    .domain_count = in->config->domain_count};
+    struct buf quoted;
+    struct err e;
 
-    if (!why)
+    if (runbook_check(&source, &e))
         return true;
-    alert_fault(faults, a, STR("runbook"), "string", NULL, NULL, "%s", why);
-    faults->at[faults->n - 1].invalid = STR("");
+    alert_fault(faults, a, STR("runbook"), "string", NULL, NULL, "%s", e.text);
+    buf_init(&quoted, (size_t)64 << 10);
+    (void)json_quote(&quoted, alert->runbook);
+    faults->at[faults->n - 1].invalid = arena_dup(a, buf_str(&quoted));
+    buf_release(&quoted);
     return false;
 }
 

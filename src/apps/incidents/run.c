@@ -146,6 +146,15 @@ static void put_session(struct incident *in, const char *status, const struct in
 
 /* ---- what is found out once ---- */
 
+/* In the place of a runbook that is not there. */
+static const char usual_steps[] =
+    "# What is looked at where there is no runbook\n\n"
+    "1. The state of what the alert is about: is it there, does it run, since when not?\n"
+    "2. Its last log lines and events before the alert.\n"
+    "3. What was deployed or configured shortly before.\n"
+    "4. What it depends on: names, addresses, storage, credentials that ran out.\n"
+    "5. Whether something is full: memory, disk, connections, quotas.\n";
+
 struct fetching {
     struct incident *in;
     struct runbook_source source;
@@ -184,18 +193,18 @@ static bool find_runbook(struct incident *in, struct agent_work *w)
     if (in->runbook.n)
         return true;
     if (!o->alert.runbook.n) {
-        in->runbook_note = STR("There is none for this alert: proceed as is usual for its kind.");
+        in->runbook_note = STR("There is none for this alert; this is what is usually looked at.");
+        in->runbook = str_c(usual_steps);
         return true;
     }
     incident_tell(in, 5, STR("Fetching the runbook"), in->chain->name);
     if (!agent_work_once(w, STR("runbook"), o->alert.runbook, fetch_runbook, &f, &done))
         return false;
-    if (done.ok)
-        in->runbook = done.result;
-    else
+    in->runbook = done.ok ? done.result : str_c(usual_steps);
+    if (!done.ok)
         in->runbook_note =
             arena_printf(in->arena,
-                         "It could not be had (" STR_FMT "): proceed as is usual for such alerts.",
+                         "It could not be had (" STR_FMT "); this is what is usually looked at.",
                          STR_ARG(done.result));
     return true;
 }

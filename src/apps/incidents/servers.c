@@ -5,6 +5,7 @@
 #include "apps/incidents/engine.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "store/store.h"
 
 #include <unistd.h>
 
@@ -128,21 +129,46 @@ void servers_free(struct servers *s)
 
 /* ---- what they have ---- */
 
-static void put_failure(struct json_out *o, const struct serving *v, const struct err *e)
+static void mask_error(const struct serving *v, struct err *e)
 {
     struct buf masked;
-    str text = str_c(e->text);
 
     buf_init(&masked, 65536);
-    if (v->row && v->row->mask && mask_text(v->row->mask, text, &masked, NULL))
-        text = buf_full(&masked) ? STR(MASK_LEFT_OUT) : buf_str(&masked);
-    json_out_key(o, STR("error"));
-    json_out_str(o, text);
+    if (v->row && v->row->mask && mask_text(v->row->mask, str_c(e->text), &masked, NULL))
+        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
     buf_release(&masked);
 }
 
-static void list_one(struct serving *v, struct json_out *o)
+/* For those who read about it afterwards. */
+static void record(struct servers *s, const struct serving *v, str list, const struct err *e,
+                   int64_t began_us)
 {
+    const struct app_host *host = s->in->o->host;
+    int64_t now_us = clock_wall_ms(host->clock) * 1000;
+    struct store_tool t = {
+        .id = arena_printf(
+            &s->arena, STR_FMT "/tools/" STR_FMT, STR_ARG(s->in->o->run), STR_ARG(v->name)),
+        .session_id = s->in->session,
+        .parent_id = STR(""),
+        .server_name = v->name,
+        .communication_type = STR("tool_list"),
+        .tool_name = STR(""),
+        .arguments = STR(""),
+        .result = STR(""),
+        .available_tools = list,
+        .error_message = str_c(e ? e->text : ""),
+        .step = STR(""),
+        .timestamp_us = began_us,
+        .duration_ms = (now_us - began_us) / 1000,
+        .success = e == NULL};
+
+    if (host->gateway->store)
+        store_tool_put(host->gateway->store, &t, NULL);
+}
+
+static void list_one(struct servers *s, struct serving *v, struct json_out *o)
+{
+    int64_t began_us = clock_wall_ms(s->in->o->host->clock) * 1000;
     struct buf list;
     struct err e = v->error;
 
@@ -151,9 +177,13 @@ static void list_one(struct serving *v, struct json_out *o)
     if (v->client && mcp_toolset_list(v->client, LIST_MS, &list, &e)) {
         json_out_key(o, STR("tools"));
         json_out_raw(o, buf_str(&list));
+        record(s, v, buf_str(&list), NULL, began_us);
     } else {
+        mask_error(v, &e);
+        record(s, v, STR(""), &e, began_us);
         log_warn("an MCP server cannot be used", LOG_STR("server", v->name), LOG_ERR(&e));
-        put_failure(o, v, &e);
+        json_out_key(o, STR("error"));
+        json_out_str(o, str_c(e.text));
     }
     json_out_end(o);
     buf_release(&list);
@@ -170,7 +200,7 @@ bool servers_list(void *servers, struct buf *out, struct err *e)
         if (atomic_load(&s->in->stop))
             return err_set(e, ERR_CANCELLED, "cancelled");
         json_out_key(&o, s->at[i].name);
-        list_one(&s->at[i], &o);
+        list_one(s, &s->at[i], &o);
     }
     json_out_end(&o);
     return json_out_ok(&o, e);

@@ -11,6 +11,9 @@
 
 #define VALUES_MAX ((size_t)32 << 20)
 #define RESULT_MAX ((size_t)1 << 20)
+#define SAID_MAX 65536 /* bytes of a reply; nobody listens longer */
+#define ARGUMENTS_MAX 65536
+#define NAME_MAX_SIZE 200
 
 /* An update on its way: the values of one checkpoint. */
 struct update {
@@ -189,6 +192,14 @@ static bool write_request(struct turn *t, struct buf *body, struct err *e)
     return ok && json_out_ok(&o, e);
 }
 
+/* What is longer than any order is not kept, and the tool misses what it needs. */
+static str arguments_of(const struct ask_call *c)
+{
+    if (c->arguments.n > ARGUMENTS_MAX)
+        return STR("{\"too_long\":true}");
+    return c->arguments.n ? c->arguments : STR("{}");
+}
+
 /* What was called, as it is sent again: with an id, and with arguments that are JSON text. */
 static void write_calls(struct turn *t, struct json_out *o, const struct ask_reply *r, size_t n)
 {
@@ -203,9 +214,9 @@ static void write_calls(struct turn *t, struct json_out *o, const struct ask_rep
         json_out_key(o, STR("function"));
         json_out_object(o);
         json_out_key(o, STR("name"));
-        json_out_str(o, c->name);
+        json_out_str(o, utf8_cut_size(c->name, NAME_MAX_SIZE));
         json_out_key(o, STR("arguments"));
-        json_out_str(o, c->arguments.n ? c->arguments : STR("{}"));
+        json_out_str(o, arguments_of(c));
         json_out_end(o);
         json_out_end(o);
     }
@@ -225,9 +236,9 @@ static str entry_of(struct turn *t, const struct ask_reply *r, str said, str tho
     for (size_t i = 0; i < r->call_count; i++) {
         json_out_object(&o);
         json_out_key(&o, STR("name"));
-        json_out_str(&o, r->calls[i].name);
+        json_out_str(&o, utf8_cut_size(r->calls[i].name, NAME_MAX_SIZE));
         json_out_key(&o, STR("arguments"));
-        json_out_str(&o, r->calls[i].arguments);
+        json_out_str(&o, arguments_of(&r->calls[i]));
         json_out_end(&o);
     }
     json_out_end(&o);
@@ -247,7 +258,7 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
     struct update u;
     str said, thought, entry;
 
-    veil_text(r->text, t->arena, &said, &thought);
+    veil_text(utf8_cut_size(r->text, SAID_MAX), t->arena, &said, &thought);
     entry = entry_of(t, r, said, thought);
     update_begin(&u);
     json_out_key(&u.o, STR("messages"));

@@ -130,6 +130,11 @@ static void give_back(struct orders *o, str thread)
 
 /* ---- what is told of it ---- */
 
+static str run_id(str thread, struct arena *a)
+{
+    return arena_join(a, STR("orders:"), thread, STR(""));
+}
+
 /* The turn is a run of its own, so that another process knows what this one did not end. */
 static bool put_run(struct turn *t, str status, str reason, struct err *e)
 {
@@ -154,7 +159,7 @@ static bool put_run(struct turn *t, str status, str reason, struct err *e)
     json_out_key(&o, STR("key"));
     json_out_str(&o, t->who.key);
     json_out_end(&o);
-    row.id = arena_join(t->arena, STR("orders:"), t->s->thread, STR(""));
+    row.id = run_id(t->s->thread, t->arena);
     row.input = buf_str(&input);
     ok = json_out_ok(&o, e) && agent_log_run_put(t->o->host.log, &row, e);
     buf_release(&input);
@@ -277,19 +282,41 @@ bool orders_say(struct orders *o, const struct thread_asker *who, str thread, st
     return ok;
 }
 
+/* Whether the process ended before anybody could have been told the end of a turn. */
+static bool is_untold(struct turn *t, bool *untold, struct err *e)
+{
+    struct agent_row row;
+    struct err missing;
+
+    *untold = false;
+    if (!t->o->host.log || t->s->head.n == 0)
+        return true;
+    if (agent_log_run_get(
+            t->o->host.log, run_id(t->s->thread, t->arena), t->arena, &row, &missing)) {
+        *untold = str_eq(row.status, STR("running"));
+        return true;
+    }
+    if (missing.code != ERR_NOT_FOUND)
+        *e = missing;
+    return missing.code == ERR_NOT_FOUND;
+}
+
 /* Whether the last turn of a conversation did not come to its end. */
 static bool is_open(struct turn *t, bool *open, struct err *e)
 {
     struct last_reply last;
     struct facts f;
 
-    *open = t->s->head.n > 0 && t->s->node != NODE_STOPPED;
-    if (!*open || t->s->node == NODE_INPUT || t->s->node == NODE_TOOLS)
+    if (!is_untold(t, open, e))
+        return false;
+    if (*open || t->s->head.n == 0 || t->s->node == NODE_STOPPED)
         return true;
     if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
         return false;
     facts_release(&f);
-    *open = t->s->node == NODE_ORCHESTRATOR ? last.call_count > 0 : !f.finalized;
+    *open = t->s->node == NODE_ORCHESTRATOR ? last.call_count > 0
+            : t->s->node == NODE_UPDATE     ? !f.finalized
+                                            : true;
     return true;
 }
 

@@ -105,6 +105,25 @@ static const struct {
     {"at least", OP_GE},    {"at most", OP_LE},    {"+", OP_GE},
 };
 
+/* Before a date alone: "after 6 weeks" compares nothing. */
+static const struct {
+    const char *words;
+    enum op op;
+} date_rows[] = {
+    {"on or before", OP_LE},
+    {"on or after", OP_GE},
+    {"before", OP_LT},
+    {"after", OP_GT},
+    {"by", OP_LE},
+    {"until", OP_LE},
+    {"through", OP_LE},
+    {"since", OP_GE},
+    {"from", OP_GE},
+    {"prior to", OP_LT},
+    {"later than", OP_GT},
+    {"earlier than", OP_LT},
+};
+
 /* How many words of a row end at `end`, or 0. */
 static size_t ends_with(const struct word *w, size_t from, size_t end, const char *words)
 {
@@ -161,6 +180,14 @@ static enum op op_before(const struct word *w, size_t from, size_t at, size_t *b
 {
     size_t end = at;
 
+    for (size_t i = 0; word_dates(&w[at]) && i < COUNT_OF(date_rows); i++) {
+        size_t n = ends_with(w, from, at, date_rows[i].words);
+
+        if (n > 0 && !(at - n > from && word_among(&w[at - n - 1], "no not"))) {
+            *begin = at - n;
+            return date_rows[i].op;
+        }
+    }
     while (end > from && word_among(&w[end - 1], "$ ( : the an a of age is ages aged be"))
         end--;
     for (size_t tries = 0; tries < 2; tries++) {
@@ -211,6 +238,8 @@ static void set(struct bound *b, enum op op, double v)
 
 static const char *unit_near(const struct word *w, size_t from, size_t at, size_t to)
 {
+    if (word_dates(&w[at]))
+        return "date";
     if (at > from && word_is(&w[at - 1], "$"))
         return "dollar";
     for (size_t i = at + 1; i < to && i < at + 5; i++) {
@@ -333,7 +362,14 @@ void bound_say(const struct bound *b, char out[80])
 {
     const char *unit = b->unit ? b->unit : "", *space = b->unit ? " " : "";
 
-    if (isfinite(b->low) && isfinite(b->high) && b->low < b->high)
+    if (b->unit && strcmp(b->unit, "date") == 0)
+        snprintf(out,
+                 80,
+                 "%s the day it names",
+                 !isfinite(b->low)    ? b->under ? "before" : "by"
+                 : !isfinite(b->high) ? b->over ? "after" : "from"
+                                      : "between the days, or on");
+    else if (isfinite(b->low) && isfinite(b->high) && b->low < b->high)
         snprintf(out, 80, "from %g to %g%s%s", b->low, b->high, space, unit);
     else if (isfinite(b->low) && isfinite(b->high))
         snprintf(out, 80, "%g%s%s", b->low, space, unit);

@@ -59,6 +59,7 @@ static void number_of(struct fact *f, const struct word *w, size_t n)
         if (w[i].kind == WORD_NUMBER && !found) {
             number = w[i].number;
             found = true;
+            unit = word_dates(&w[i]) ? "date" : unit;
         } else if (unit_of(&w[i]) && !unit) {
             unit = unit_of(&w[i]);
         } else if (!word_among(&w[i], "old of age")) {
@@ -97,6 +98,8 @@ static void read_text(struct fact *f, str text, struct arena *a)
         f->value = w;
         f->value_n = n;
     }
+    if (text.n > 10 && (text.p[10] == 'T' || text.p[10] == ' ') && text.p[4] == '-')
+        text = str_slice(text, 0, 10); /* of a time its day */
     n = words_of(text, a, &w);
     if (n <= 6)
         number_of(f, w, n);

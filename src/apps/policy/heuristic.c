@@ -84,6 +84,16 @@ static void judge_reading(struct run *x, const struct reading *r)
     struct clause c[CLAUSES_MAX];
     size_t n;
 
+    if (r->sentence->row) {
+        const struct clause c_row = {.kind = CLAUSE_REQUIRE};
+        struct verdict v;
+
+        if (!r->lead)
+            return;
+        judge_row(&x->judge, r, &v);
+        add(x, r, &c_row, &v);
+        return;
+    }
     if (in_list(r))
         return; /* with its lead */
     n = clauses_of(r->w, 0, r->n, r->lead != NULL, c);

@@ -280,11 +280,35 @@ static bool has_inner(const struct word *w, const struct clause *c)
     return false;
 }
 
+/* "Only residents of A or B are eligible": whoever the facts name is one of them, or is not. */
+static enum truth among_only(const struct judge *j, const struct word *w, const struct clause *c,
+                             struct used *used)
+{
+    struct range r = {c->main.from + 1, c->modal};
+    enum truth t = TRUTH_UNKNOWN;
+
+    for (size_t i = 0; i < j->facts->n; i++) {
+        const struct fact *f = &j->facts->all[i];
+        bool named = fact_named(f, w, r.from, r.to, true), yes;
+
+        if (f->is_bool ? !named : !named && !fact_valued(f, w, r.from, r.to))
+            continue;
+        yes = f->is_bool
+                  ? f->yes
+                  : judge_member(f, w, r, j->arena) == TRUTH_YES || fact_valued(f, w, r.from, r.to);
+        used_add(used, f, named ? 1.0 : BY_VALUE);
+        t = yes ? TRUTH_YES : t == TRUTH_YES ? TRUTH_YES : TRUTH_NO;
+    }
+    return t;
+}
+
 static void judge_permit_clause(const struct judge *j, const struct reading *r,
                                 const struct clause *c, struct verdict *v)
 {
     struct used guard = {.quality = 1};
-    enum truth s = subject(j, r->w, c, &guard), g = TRUTH_YES, w = TRUTH_NO;
+    bool only = c->modal < c->main.to && word_is(&r->w[c->main.from], "only");
+    enum truth s = only ? TRUTH_UNKNOWN : subject(j, r->w, c, &guard);
+    enum truth g = only ? among_only(j, r->w, c, &guard) : TRUTH_YES, w = TRUTH_NO;
 
     if (s == TRUTH_NO)
         return;
@@ -320,11 +344,28 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
     }
 }
 
+/* "X are exempt from", "it does not apply to X", "is not required for X": the X. */
+static struct range who_is_exempt(const struct word *w, const struct clause *c)
+{
+    size_t verb = c->main.from, to;
+
+    while (verb < c->main.to && !word_among(&w[verb],
+                                            "waived waive waives exempt exempted bypassed "
+                                            "required necessary needed apply applies "
+                                            "applicable"))
+        verb++;
+    to = verb;
+    while (to < c->main.to && !word_among(&w[to], "for to"))
+        to++;
+    return to < c->main.to ? (struct range){to + 1, c->main.to}
+                           : (struct range){c->main.from, verb};
+}
+
 static void judge_waive_clause(const struct judge *j, const struct reading *r,
                                const struct clause *c, struct verdict *v)
 {
-    enum truth t = !range_empty(c->guard) ? judge_condition(j, r->w, c->guard, &v->used)
-                                          : judge_condition(j, r->w, c->main, &v->used);
+    struct range part = !range_empty(c->guard) ? c->guard : who_is_exempt(r->w, c);
+    enum truth t = judge_condition(j, r->w, part, &v->used);
 
     if (t != TRUTH_YES || v->used.n == 0) {
         v->used.n = 0;

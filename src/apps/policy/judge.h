@@ -73,6 +73,9 @@ void judge_clause(const struct judge *j, const struct reading *r, const struct c
 void judge_group(const struct judge *j, const struct reading *lead, const struct clause *c,
                  struct verdict *out);
 
+/* A row of a table, whose lead is the table's header. */
+void judge_row(const struct judge *j, const struct reading *row, struct verdict *out);
+
 /* Of the parts: */
 void used_add(struct used *u, const struct fact *f, double quality);
 /* A value in a list of elements: the words of [r), or whole items. */

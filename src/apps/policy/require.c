@@ -51,7 +51,10 @@ static double suits(const struct judge *j, const struct fact *f, const struct wo
                     struct used *used)
 {
     double d = fact_distance(f, w, c->main.from, c->main.to, b->at);
+    bool date = f->unit && strcmp(f->unit, "date") == 0;
 
+    if (f->is_number && date != word_dates(&w[b->at]))
+        return 1000;
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *g = &j->facts->all[i];
 

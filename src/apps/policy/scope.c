@@ -22,6 +22,21 @@
 #define OF_HINT 0.3
 #define OF_PAIR 0.25 /* beside its neighbour */
 
+/* Words that only number criteria: "c1", "crit-2", "rule 3", "001". */
+static bool numbers(const struct word *w)
+{
+    struct word bare = *w;
+    size_t n = strlen(bare.lower), letters = 0;
+
+    for (size_t i = 0; i < n; i++)
+        letters += bare.lower[i] < '0' || bare.lower[i] > '9';
+    while (n > 0 && bare.lower[n - 1] >= '0' && bare.lower[n - 1] <= '9')
+        bare.lower[--n] = 0;
+    bare.size = (uint8_t)n;
+    return n < 2 || (letters < strlen(w->lower) && letters < 3) ||
+           word_among(&bare, NOTHING_SAID " crit req item id no test");
+}
+
 size_t scope_question(str criterion, struct arena *a, struct word **out)
 {
     size_t n, kept = 0;
@@ -34,14 +49,9 @@ size_t scope_question(str criterion, struct arena *a, struct word **out)
         }
     n = words_of_name(criterion, a, &w);
     for (size_t i = 0; i < n; i++) {
-        bool code = strpbrk(w[i].lower, "0123456789") || strlen(w[i].lower) < 2;
-        bool last = i + 1 == n && kept == 0 && !word_is(&w[i], "default");
+        bool last = i + 1 == n && kept == 0 && word_among(&w[i], "eligibility eligible");
 
-        if (!code &&
-            (!word_among(&w[i], NOTHING_SAID) || (last && word_among(&w[i],
-                                                                     "eligibility "
-                                                                     "eligible"))) &&
-            kept < QUESTION_MAX && word_find(w, kept, &w[i]) == kept)
+        if ((!numbers(&w[i]) || last) && kept < QUESTION_MAX && word_find(w, kept, &w[i]) == kept)
             w[kept++] = w[i];
     }
     *out = w;
@@ -76,6 +86,9 @@ static void read_node(const struct policy_doc *d, uint32_t node, struct arena *a
             if (lead->items + lead->item_n == r)
                 lead->item_n++;
         }
+        /* A table's first row leads to the others. */
+        if (all[i].row && s->n - 1 > first && r[-1].sentence->row)
+            r->lead = r[-1].lead ? r[-1].lead : &r[-1];
     }
 }
 

@@ -138,7 +138,30 @@ static size_t number_at(str s, double *out)
     return i;
 }
 
-/* A number, or a code that begins with one ("72148", "2024-05-15", "3rd"): a code is a word. */
+/* A date as YYYY-MM-DD, as days from some day. */
+static bool date_at(str s, double *days)
+{
+    int v[3] = {0};
+
+    if (s.n < 10 || s.p[4] != '-' || s.p[7] != '-' || (s.n > 10 && is_digit(s.p[10])))
+        return false;
+    for (size_t i = 0, part = 0; i < 10; i++)
+        if (i == 4 || i == 7)
+            part++;
+        else if (is_digit(s.p[i]))
+            v[part] = v[part] * 10 + (s.p[i] - '0');
+        else
+            return false;
+    if (v[1] < 1 || v[1] > 12 || v[2] < 1 || v[2] > 31)
+        return false;
+    /* The year begins in March, so that the day that is not always there is its last. */
+    v[0] -= v[1] <= 2;
+    v[1] += v[1] > 2 ? -3 : 9;
+    *days = v[0] * 365 + v[0] / 4 - v[0] / 100 + v[0] / 400 + (153 * v[1] + 2) / 5 + v[2];
+    return true;
+}
+
+/* A number, a date, or a code that begins with a digit ("3rd"): a code is a word. */
 static size_t digits_at(str s, struct word *w)
 {
     size_t n = number_at(s, &w->number), to = n;
@@ -147,9 +170,8 @@ static size_t digits_at(str s, struct word *w)
     while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to])) &&
            !wide_mark(str_slice(s, to, s.n)))
         to++;
-    if (to == n && n == 4 && s.n >= 10 && s.p[4] == '-' && s.p[7] == '-' && is_digit(s.p[5])) {
-        w->kind = WORD_TEXT;
-        to = 10;
+    if (to == n && n == 4 && date_at(s, &w->number)) {
+        to = 10; /* days, so that dates compare as numbers do */
     } else if (to > n) {
         w->kind = WORD_TEXT;
     }
@@ -342,6 +364,11 @@ bool words_phrase(const struct word *all, size_t n, const struct word *some, siz
         }
     }
     return false;
+}
+
+bool word_dates(const struct word *w)
+{
+    return w->kind == WORD_NUMBER && w->size == 10 && w->lower[4] == '-';
 }
 
 bool word_stops(const struct word *w)

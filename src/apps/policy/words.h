@@ -6,7 +6,8 @@
  *
  * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
  * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
- * up to the thousands ("twenty-four"). Everything else that is no white space is a mark, one each.
+ * up to the thousands ("twenty-four"); a date as 2024-05-15 is the number of its day. Everything
+ * else that is no white space is a mark, one each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,5 +46,7 @@ bool words_hold(const struct word *all, size_t n, const struct word *some, size_
 /* Whether some stand in n one behind the other; gives where. */
 bool words_phrase(const struct word *all, size_t n, const struct word *some, size_t some_n,
                   size_t *at);
+/* Whether it is a date, whose number is its day. */
+bool word_dates(const struct word *w);
 /* Whether it says nothing by itself. */
 bool word_stops(const struct word *w);

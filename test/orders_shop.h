@@ -1,0 +1,27 @@
+/* orders_shop.h - a place where orders are taken, in a folder of its own; the model is a script.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent_help.h"
+#include "apps/orders/orders.h"
+#include "orders_help.h"
+
+/* A folder with a configuration, a menu and a store; the model is a script. */
+struct shop {
+    char folder[64], config[128], menu[128], url[128];
+    struct app_local local;
+    struct orders *orders;
+    struct script *script;
+    struct arena arena;
+    struct thread_asker who;
+    struct orders_turn turn;
+    struct err e;
+    int kill_at, steps; /* the process ends itself at that step */
+};
+
+void shop_folder(struct shop *s);
+void shop_open(struct shop *s, struct script *script);
+void shop_close(struct shop *s);
+void shop_remove(struct shop *s);
