@@ -360,6 +360,16 @@ static const struct {
      "{\"product_registered\":false,\"serial_number_legible\":true}",
      "product",
      "met"},
+    {"# A\nCovered diagnoses include M54.5, M54.16 and G83.4.",
+     "{\"diagnosis\":\"M54.5\"}",
+     "diagnosis",
+     "met"},
+    {"# A\nCovered diagnoses include M54.5, M54.16 and G83.4.",
+     "{\"diagnoses\":[\"X1\"]}",
+     "diagnosis",
+     "missing"},
+    {"# A\nBMI of 30 or higher", "{\"bmi\":29.9}", "bmi", "missing"},
+    {"# A\nHemoglobin A1c must be < 8%.", "{\"hemoglobin_a1c\":\"7.9%\"}", "hemoglobin", "met"},
     /* tables */
     {"# Shipping weight\n| Method | Maximum weight |\n|---|---|\n| air | 20 kg |\n| sea | 500 kg "
      "|\n",
