@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "store/db_driver.h"
@@ -38,7 +39,8 @@ struct sqlite_db {
     struct statement *near[NEAR_COUNT]; /* by where the text stands, which it mostly does again */
     uint64_t uses;
     enum db_mode mode;
-    bool durable; /* how it commits now */
+    bool durable;           /* how it commits now */
+    uint64_t busy_since_ms; /* of the lock that is waited for */
 };
 
 static struct sqlite_db *of(struct db *db)
@@ -121,6 +123,22 @@ static void set_up(void)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* SQLite's own way of waiting soon sleeps for 100 ms at a time, and commits here take less than
+ * one: who writes beside another would wait for the clock and not for the lock. */
+static int wait_a_little(void *ctx, int count)
+{
+    struct sqlite_db *d = ctx;
+    struct timespec pause = {0, 500000};
+    uint64_t now = clock_mono_ms(&clock_real);
+
+    if (count == 0)
+        d->busy_since_ms = now;
+    if (now - d->busy_since_ms > BUSY_MS)
+        return 0;
+    (void)nanosleep(&pause, NULL);
+    return 1;
+}
+
 static void close_db(struct db *db)
 {
     struct sqlite_db *d = of(db);
@@ -155,7 +173,7 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
         SQLITE_OK) {
         fail(d, e);
     } else {
-        sqlite3_busy_timeout(d->sqlite, BUSY_MS);
+        sqlite3_busy_handler(d->sqlite, wait_a_little, d);
         if (script(&d->db, modes[mode].pragmas, e)) {
             *out = &d->db;
             return true;
