@@ -276,6 +276,10 @@ static void *guide(void *arg)
         t->ok = shows[i](&g);
     if (!t->ok && !t->stop)
         cli_complain(0, "the demo: %s", g.err.text);
+    if (t->ok && !t->stop) {
+        file_out_add(&t->cli->out, STR("\nThat was all three; the page has them.\n"));
+        file_out_flush(&t->cli->out);
+    }
     if (g.config)
         config_release(g.config);
     json_release(&g.script);

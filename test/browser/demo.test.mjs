@@ -70,4 +70,56 @@ test("what was not recorded is refused in words that help", async ({ page }) => 
   assert.match(await page.locator("#ask .problem").innerText(), /choose one of the questions above/);
 }, { complaints: QUIET });
 
+// ---- what the demo shows by itself ----
+
+test("an incident: its stages, its report, how it was decided", async ({ page }) => {
+  await page.goto(`${root}/incidents`);
+  await page.locator("table.rows a[data-item]", { hasText: "PodCrashLooping" }).first().click();
+  await page.locator("main h1", { hasText: "PodCrashLooping" }).waitFor();
+  await page.getByText("db-primary.shop.svc").first().waitFor();
+  assert.match(await page.locator(".stages").innerText(), /PodAgent[\s\S]*done/);
+  await until("its calls", async () => (await page.locator("li.event").count()) >= 4);
+  await page.locator("li.event", { hasText: "example-thinker" }).first().waitFor();
+  await shot(page, "demo-incident", { fullPage: true });
+  await page.getByRole("textbox", { name: "Question" }).fill("Which change caused it, and who made it?");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await until("an answer", async () => /deploy-bot/.test(await page.locator(".talk").innerText()), 60_000);
+});
+
+test("a verdict: its section, its evidence, its steps", async ({ page }) => {
+  await page.goto(`${root}/policy`);
+  const verdict = page.locator(".verdict").first();
+  await verdict.waitFor();
+  assert.match(await verdict.innerText(), /met[\s\S]*conservative_treatment[\s\S]*Clinical requirements > Conservative treatment/);
+  await verdict.getByText("How it was decided").click();
+  await verdict.getByText("pi_search").first().waitFor();
+  await page.getByText("Lumbar Spine MRI Coverage").first().click();
+  await page.locator(".tree code").first().waitFor();
+  await shot(page, "demo-policy", { fullPage: true });
+  await page.getByRole("button", { name: "50 %" }).click();
+  await until("it holds at once", async () => (await (await fetch(`${root}/api/v1/policy/rollout`)).json()).react_ab_test_ratio === 0.5);
+  await until("and is shown", async () => (await page.getByRole("button", { name: "50 %" }).getAttribute("aria-pressed")) === "true");
+});
+
+test("an order: what was said, what is on it, and why", async ({ page }) => {
+  await page.goto(`${root}/orders`);
+  await page.locator("a[data-item]", { hasText: "demo" }).first().click();
+  await page.locator(".ticket li").first().waitFor();
+  assert.equal(await page.locator(".ticket li").count(), 3);
+  assert.match(await page.locator(".ticket").innerText(), /finalised[\s\S]*Smokehouse Burger[\s\S]*13\.80/);
+  assert.match(await page.locator(".dialogue").innerText(), /Wonderful, thank you/);
+  assert.doesNotMatch(await page.locator(".dialogue").innerText(), /think>/);
+  await until("why", async () => /add_item_to_order/.test(await page.locator(".entries").innerText()));
+  await shot(page, "demo-order", { fullPage: true });
+});
+
+for (const [path, dark] of [["incidents", true], ["policy", false], ["orders/demo", true], ["optimize", false]])
+  test(`${path} fits a phone`, async ({ page }) => {
+    await page.goto(`${root}/${path}`);
+    await page.locator("main h1").waitFor();
+    await until("it is there", async () => !(await page.locator(".loading").count()));
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling");
+    await shot(page, `demo-${path.replace("/", "-")}-360`);
+  }, { width: 360, dark });
+
 await finish();

@@ -46,7 +46,7 @@ class Demo(Process):
             found = re.match(r"\s+(http://127\.0\.0\.1:\d+)/$", line)
             if found:
                 self.root = found[1]
-            if "Ctrl-C" in line:
+            if "That was all three" in line:
                 return
         raise RuntimeError("the demo did not start")
 

@@ -13,7 +13,7 @@
  *
  * Reason codes: missing_policy_document_id (doc NULL), no_relevant_nodes, treestore_missing_text,
  * insufficient_policy_context (nothing in the sections is a rule about it), missing_evidence (no
- * fact for a rule), conflicting_evidence, low_confidence_field, conformal_ambiguity (sentences of
+ * fact for a rule), conformal_ambiguity (sentences of
  * equal standing disagree), low_confidence (under 0.65).
  *
  * Any thread; the same input gives the same result.
