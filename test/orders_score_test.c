@@ -142,22 +142,22 @@ TEST(a_line_of_utterances_is_read_or_refused_with_a_reason)
         {"{\"turns\":[\"x\"],\"expected\":[{\"item_id\":\"tea\",\"modifiers\":[\"x\"]}]}",
          "modifier"},
     };
-    struct eval_case *c;
+    struct orders_eval_case *c;
     struct lane t;
     struct err e;
 
     lane_begin(&t);
     c = arena_zero(&t.arena, 1, sizeof *c);
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        CHECK_F(!eval_case_read(t.menu, str_c(bad[i].text), &t.arena, c, &e), "%s", bad[i].text);
+        CHECK_F(!orders_eval_read(t.menu, str_c(bad[i].text), &t.arena, c, &e), "%s", bad[i].text);
         CHECK_F(str_find(str_c(e.text), str_c(bad[i].says)) != STR_NONE, "%s", e.text);
     }
-    CHECK_F(eval_case_read(t.menu,
-                           STR("{\"id\":\"1\",\"utterance\":\"hi\",\"expected\":[{\"item_id\":"
-                               "\"coffee\",\"modifiers\":[\"oat milk\"]}]}"),
-                           &t.arena,
-                           c,
-                           &e),
+    CHECK_F(orders_eval_read(t.menu,
+                             STR("{\"id\":\"1\",\"utterance\":\"hi\",\"expected\":[{\"item_id\":"
+                                 "\"coffee\",\"modifiers\":[\"oat milk\"]}]}"),
+                             &t.arena,
+                             c,
+                             &e),
             "%s",
             e.text);
     CHECK_INT(c->turn_count, 1);

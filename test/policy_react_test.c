@@ -186,6 +186,14 @@ TEST(defect_2_a_section_or_page_that_was_not_retrieved_in_this_run_is_refused)
     }
 }
 
+TEST(pages_that_are_not_given_are_those_of_the_section_that_were_shown)
+{
+    struct script s = {.turns = {SEARCH, FACT, FINISH("met", "0.9", "Coverage", "[]")}};
+    struct policy_result *r = verify(&s);
+
+    CHECK(r->status == POLICY_MET && r->citation.page_count == 1 && r->citation.pages[0] == 1);
+}
+
 TEST(defect_2_evidence_that_is_not_in_the_case_is_refused)
 {
     static const char *const bad[] = {FINISH_AT("Age", "[1]", "note-9", "1"),
@@ -550,6 +558,7 @@ int main(void)
         S(the_confidence_is_computed_here_and_the_models_own_number_can_only_lower_it),
         S(defect_2_a_section_that_is_not_in_the_policy_is_refused),
         S(defect_2_a_section_or_page_that_was_not_retrieved_in_this_run_is_refused),
+        S(pages_that_are_not_given_are_those_of_the_section_that_were_shown),
         S(defect_2_evidence_that_is_not_in_the_case_is_refused),
         S(a_refused_proposal_goes_back_to_the_model_which_can_correct_it),
         S(defect_2_it_abstains_below_0_65_whatever_the_model_says),

@@ -260,7 +260,7 @@ static int print_state(struct window *w)
     return code;
 }
 
-static void eval_json(struct window *w, const char *kind, const struct eval_result *r,
+static void eval_json(struct window *w, const char *kind, const struct orders_eval_result *r,
                       const struct score *s)
 {
     struct json_out o;
@@ -293,7 +293,7 @@ static void eval_json(struct window *w, const char *kind, const struct eval_resu
     file_out_add(&w->cli->out, buf_str(&w->line));
 }
 
-static void on_case(void *ctx, const struct eval_result *r)
+static void on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct window *w = ctx;
 
@@ -320,14 +320,14 @@ static void on_case(void *ctx, const struct eval_result *r)
 static int evaluate(struct window *w)
 {
     const char *path = w->args->value[EVAL];
-    struct eval sums;
+    struct orders_eval sums;
     struct arena a;
     struct err e;
     str text;
     bool ok;
 
-    arena_init(&a, 4 * EVAL_FILE_MAX);
-    ok = file_read(&a, path, EVAL_FILE_MAX, &text, &e);
+    arena_init(&a, 4 * ORDERS_EVAL_MAX);
+    ok = file_read(&a, path, ORDERS_EVAL_MAX, &text, &e);
     if (ok && !w->args->value[JSON])
         file_out_printf(&w->cli->out,
                         "%s%-16s %-14s %6s %9s %5s%s\n",
@@ -338,7 +338,7 @@ static int evaluate(struct window *w)
                         "protocol",
                         "real",
                         cli_plain(w->cli));
-    ok = ok && eval_run(w->orders, text, path, on_case, w, &sums, &e);
+    ok = ok && orders_eval_run(w->orders, text, path, on_case, w, &sums, &e);
     if (ok && w->args->value[JSON])
         eval_json(w, "mean", NULL, &sums.mean);
     else if (ok)
@@ -412,7 +412,13 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_CONFIG, "%s", e.text);
     config_release(c);
     if (!app_local_open(config, &w.local, &e))
-        return cli_complain(CLI_STORE, "%s", e.text);
+        return cli_complain(CLI_STORE,
+                            "%s%s",
+                            e.text,
+                            str_find(str_c(e.text), STR("in use by")) == STR_NONE
+                                ? ""
+                                : "; stop it, or let it take the order: POST "
+                                  "/api/v1/orders/THREAD/say");
     code = run_open(&w);
     app_local_close(&w.local);
     return code;

@@ -112,7 +112,8 @@ struct config_policy {
     bool use_llm, shadow, fallback;   /* react_use_llm_controller, ... */
     double ab_ratio, prompt_ab_ratio; /* 0 to 1 */
     str ab_salt;
-    bool optimize; /* a run is started, not only proposed, when quality falls */
+    bool optimize;  /* a run is started, not only proposed, when quality falls */
+    str train, val; /* folders of labelled cases for it */
 };
 
 struct config_orders {

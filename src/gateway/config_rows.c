@@ -104,6 +104,8 @@ static const struct config_row top[] = {
      false},
     {"policy.ab_salt", CONFIG_IS_TEXT, TOP(policy.ab_salt), "", 0, 0, NULL, false},
     {"policy.optimize", CONFIG_IS_FLAG, TOP(policy.optimize), "false", 0, 0, NULL, false},
+    {"policy.train", CONFIG_IS_TEXT, TOP(policy.train), "", 0, 0, NULL, false},
+    {"policy.val", CONFIG_IS_TEXT, TOP(policy.val), "", 0, 0, NULL, false},
     {"orders.menu", CONFIG_IS_TEXT, TOP(orders.menu), "", 0, 0, NULL, false},
     {"orders.model", CONFIG_IS_TEXT, TOP(orders.model), "", 0, 0, NULL, false},
 };

@@ -71,7 +71,8 @@
     "'documents':" OBJECTS(NAME) ",'search':" ONE_OF("'model','bm25'") ",'model':" TEXT "," \
     "'react_use_llm_controller':" FLAG ",'react_shadow_mode':" FLAG "," \
     "'react_fallback_enabled':" FLAG ",'react_ab_test_ratio':" AMOUNT "," \
-    "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG)
+    "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG "," \
+    "'train':" TEXT ",'val':" TEXT)
 
 /* In two, because no literal may be longer than 4095 characters. */
 static const char first[] =

@@ -238,7 +238,7 @@ class Wrong(Case):
     def test_a_store_that_a_daemon_has_open_is_told(self):
         with Model() as model, Gateway(BINARY, config_of(model)) as gateway:
             done = run("order", "--config", str(gateway.path), stdin="hi")
-            self.bad(done, 6)
+            self.bad(done, 6, "in use", "/api/v1/orders/")
 
     def test_a_configuration_without_a_menu_says_what_to_do(self):
         with Model() as model, Shop(model, orders={}) as shop:

@@ -20,7 +20,7 @@ bool book_open(str url, struct book **out, struct err *e)
     struct book *b = base_alloc(sizeof *b);
 
     *b = (struct book){0};
-    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, DB_WRITE, &b->db, e)) {
+    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, DB_BESIDE, &b->db, e)) {
         free(b);
         return false;
     }

@@ -14,7 +14,7 @@ struct line {
     const struct menu *menu;
     struct json doc;
     struct arena *arena;
-    struct eval_case *out;
+    struct orders_eval_case *out;
     struct err *e;
 };
 
@@ -79,8 +79,8 @@ static bool read_turns(struct line *l, const struct json_node *root)
     for (t = json_first(&l->doc, list); t; t = json_next(&l->doc, list, t)) {
         str text;
 
-        if (l->out->turn_count == EVAL_TURNS_MAX || !json_text(&l->doc, t, l->arena, &text))
-            return err_set(l->e, ERR_INPUT, "turns: at most %d texts", EVAL_TURNS_MAX);
+        if (l->out->turn_count == ORDERS_EVAL_TURNS_MAX || !json_text(&l->doc, t, l->arena, &text))
+            return err_set(l->e, ERR_INPUT, "turns: at most %d texts", ORDERS_EVAL_TURNS_MAX);
         l->out->turns[l->out->turn_count++] = arena_dup(l->arena, text);
     }
     return l->out->turn_count > 0 ||
@@ -104,13 +104,13 @@ static bool read_case(struct line *l)
     return read_turns(l, root);
 }
 
-bool eval_case_read(const struct menu *m, str text, struct arena *a, struct eval_case *out,
-                    struct err *e)
+bool orders_eval_read(const struct menu *m, str text, struct arena *a, struct orders_eval_case *out,
+                      struct err *e)
 {
     struct line l = {.menu = m, .arena = a, .out = out, .e = e};
     bool ok;
 
-    *out = (struct eval_case){.id = STR(""), .category = STR("")};
+    *out = (struct orders_eval_case){.id = STR(""), .category = STR("")};
     order_init(&out->expected, STR(""), a);
     json_init(&l.doc);
     ok = json_parse(&l.doc, text, e) && read_case(&l);
@@ -120,8 +120,8 @@ bool eval_case_read(const struct menu *m, str text, struct arena *a, struct eval
 
 /* ---- taking them ---- */
 
-static bool take(struct orders *o, const struct eval_case *c, struct arena *a,
-                 struct orders_turn *turn, struct eval_result *r, struct err *e)
+static bool take(struct orders *o, const struct orders_eval_case *c, struct arena *a,
+                 struct orders_turn *turn, struct orders_eval_result *r, struct err *e)
 {
     struct thread_asker who = orders_asker(o, STR(""), true);
     uint64_t chance;
@@ -142,22 +142,22 @@ static bool take(struct orders *o, const struct eval_case *c, struct arena *a,
     return orders_forget(o, &who, thread, e) && ok;
 }
 
-static bool score_case(struct orders *o, const struct eval_case *c, const struct orders_state *s,
-                       struct score *out, struct err *e)
+static bool score_case(struct orders *o, const struct orders_eval_case *c,
+                       const struct orders_state *s, struct score *out, struct err *e)
 {
     out->order = score_order(&c->expected, &s->order);
     return score_protocol(s->messages, c->expected.count > 0, &out->protocol, e) &&
            score_real(orders_menu(o), s->messages, &s->order, &out->real, e);
 }
 
-static bool one_case(struct orders *o, str line, struct eval_result *r, struct eval *sums,
-                     struct arena *a, struct err *e)
+static bool one_case(struct orders *o, str line, struct orders_eval_result *r,
+                     struct orders_eval *sums, struct arena *a, struct err *e)
 {
-    struct eval_case *c = arena_zero(a, 1, sizeof *c);
+    struct orders_eval_case *c = arena_zero(a, 1, sizeof *c);
     struct orders_turn *turn = arena_zero(a, 1, sizeof *turn);
 
-    *r = (struct eval_result){.of = c, .failed = STR("")};
-    if (!eval_case_read(orders_menu(o), line, a, c, e) || !take(o, c, a, turn, r, e))
+    *r = (struct orders_eval_result){.of = c, .failed = STR("")};
+    if (!orders_eval_read(orders_menu(o), line, a, c, e) || !take(o, c, a, turn, r, e))
         return false;
     r->got = &turn->state.order;
     if (!r->failed.n && !score_case(o, c, &turn->state, &r->score, e))
@@ -170,20 +170,20 @@ static bool one_case(struct orders *o, str line, struct eval_result *r, struct e
     return true;
 }
 
-bool eval_run(struct orders *o, str text, const char *path,
-              void (*on_case)(void *ctx, const struct eval_result *r), void *ctx, struct eval *out,
-              struct err *e)
+bool orders_eval_run(struct orders *o, str text, const char *path,
+                     void (*on_case)(void *ctx, const struct orders_eval_result *r), void *ctx,
+                     struct orders_eval *out, struct err *e)
 {
     size_t number = 0;
     struct arena a;
     bool ok = true;
 
-    *out = (struct eval){.cases = 0};
+    *out = (struct orders_eval){.cases = 0};
     arena_init(&a, ARENA_MAX);
     while (ok && text.n > 0) {
         size_t end = str_find(text, STR("\n"));
         str line = str_trim(str_slice(text, 0, end));
-        struct eval_result r;
+        struct orders_eval_result r;
 
         number++;
         text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);

@@ -30,31 +30,31 @@ bool score_real(const struct menu *m, str messages, const struct order *got, dou
  *
  * `utterance`, a text, may stand for turns; quantity, size and modifiers may be left out. */
 
-#define EVAL_FILE_MAX ((size_t)16 << 20)
-#define EVAL_TURNS_MAX 64
+#define ORDERS_EVAL_MAX ((size_t)16 << 20)
+#define ORDERS_EVAL_TURNS_MAX 64
 
-struct eval_case {
+struct orders_eval_case {
     str id, category;
-    str turns[EVAL_TURNS_MAX];
+    str turns[ORDERS_EVAL_TURNS_MAX];
     size_t turn_count;
     struct order expected;
 };
 
-struct eval_result {
-    const struct eval_case *of;
+struct orders_eval_result {
+    const struct orders_eval_case *of;
     struct score score;
     const struct order *got;
     str failed; /* why the model could not be asked, or "" */
 };
 
-struct eval {
+struct orders_eval {
     struct score mean;
     size_t cases, failed;
 };
 
-bool eval_case_read(const struct menu *m, str line, struct arena *a, struct eval_case *out,
-                    struct err *e) MUST_USE;
+bool orders_eval_read(const struct menu *m, str line, struct arena *a, struct orders_eval_case *out,
+                      struct err *e) MUST_USE;
 /* Each in a thread of its own, which is forgotten. `path` is for messages. */
-bool eval_run(struct orders *o, str text, const char *path,
-              void (*on_case)(void *ctx, const struct eval_result *r), void *ctx, struct eval *out,
-              struct err *e) MUST_USE;
+bool orders_eval_run(struct orders *o, str text, const char *path,
+                     void (*on_case)(void *ctx, const struct orders_eval_result *r), void *ctx,
+                     struct orders_eval *out, struct err *e) MUST_USE;

@@ -360,7 +360,12 @@ bool bound_holds(const struct bound *b, double number, const char *unit)
 
 void bound_say(const struct bound *b, char out[80])
 {
-    const char *unit = b->unit ? b->unit : "", *space = b->unit ? " " : "";
+    double last = isfinite(b->high) ? b->high : b->low;
+    bool many = b->unit && last != 1 && strlen(b->unit) > 2 && strcmp(b->unit, "percent") != 0;
+    char unit[24];
+
+    snprintf(
+        unit, sizeof unit, "%s%s%s", b->unit ? " " : "", b->unit ? b->unit : "", many ? "s" : "");
 
     if (b->unit && strcmp(b->unit, "date") == 0)
         snprintf(out,
@@ -370,11 +375,11 @@ void bound_say(const struct bound *b, char out[80])
                  : !isfinite(b->high) ? b->over ? "after" : "from"
                                       : "between the days, or on");
     else if (isfinite(b->low) && isfinite(b->high) && b->low < b->high)
-        snprintf(out, 80, "from %g to %g%s%s", b->low, b->high, space, unit);
+        snprintf(out, 80, "from %g to %g%s", b->low, b->high, unit);
     else if (isfinite(b->low) && isfinite(b->high))
-        snprintf(out, 80, "%g%s%s", b->low, space, unit);
+        snprintf(out, 80, "%g%s", b->low, unit);
     else if (isfinite(b->low))
-        snprintf(out, 80, "%s %g%s%s", b->over ? "more than" : "at least", b->low, space, unit);
+        snprintf(out, 80, "%s %g%s", b->over ? "more than" : "at least", b->low, unit);
     else
-        snprintf(out, 80, "%s %g%s%s", b->under ? "less than" : "at most", b->high, space, unit);
+        snprintf(out, 80, "%s %g%s", b->under ? "less than" : "at most", b->high, unit);
 }

@@ -135,7 +135,7 @@ static bool check_section(const struct react *r, str name, struct arena *a,
     return true;
 }
 
-/* None given are those of the section. */
+/* None given are those of the section, as far as they were shown. */
 static bool check_pages(const struct react *r, const struct json *doc, struct arena *a,
                         struct react_proposal *p, struct err *e)
 {
@@ -162,7 +162,8 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
     }
     if (!p->page_count && cited <= PAGES_MAX)
         for (uint32_t i = p->node->start_index; i <= p->node->end_index; i++)
-            pages[p->page_count++] = i;
+            if (page_retrieved(r, i))
+                pages[p->page_count++] = i;
     p->pages = pages;
     return true;
 }

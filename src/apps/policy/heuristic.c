@@ -5,6 +5,7 @@
 #include "apps/policy/heuristic.h"
 
 #include "apps/policy/scope.h"
+#include "apps/policy/tree_in.h"
 #include "base/utf8.h"
 
 #define RULES_MAX 400    /* clauses that are judged for one criterion */
@@ -338,9 +339,7 @@ static void cite(struct run *x, const struct judged *j)
     uint32_t first = n ? n->start_index : 0, last = n ? n->end_index : 0, *pages;
     str *titles;
 
-    out->citation.doc = x->doc->id;
-    out->citation.version = policy_doc_version(x->doc);
-    out->citation.section = n ? n->title_path : STR("");
+    out->citation.section = n ? arena_dup(x->a, n->title_path) : STR("");
     if (!n)
         return;
     if (j) {
@@ -354,7 +353,7 @@ static void cite(struct run *x, const struct judged *j)
     out->trajectory_count = n->depth + 1;
     out->trajectory = titles = arena_alloc(x->a, out->trajectory_count * sizeof titles[0]);
     for (size_t i = out->trajectory_count; n && i > 0; i--, n = policy_parent(&x->doc->tree, n))
-        titles[i - 1] = n->title;
+        titles[i - 1] = arena_dup(x->a, n->title);
 }
 
 static void show_evidence(struct run *x, const struct judged *j)
@@ -427,7 +426,7 @@ static void tell(struct run *x, const struct decision *d)
     static const char *const ends[] = {"so it is met", "so it is not met", "so it is uncertain"};
     struct policy_result *out = x->out;
     str why = d->by && d->by->v.why.n > 0 ? d->by->v.why : STR("");
-    str text = d->by ? utf8_cut_count(d->by->r->text, 240) : STR("");
+    str text = d->by ? utf8_cut_count(policy_one_line(d->by->r->text, x->a), 240) : STR("");
     bool doubt = out->status == POLICY_UNCERTAIN;
 
     out->rationale = arena_printf(x->a,
@@ -480,7 +479,7 @@ static void tell_retrieved(struct run *x)
     struct buf b;
 
     buf_init(&b, 4000);
-    buf_printf(&b, "%zu sections by %s:", x->hits.n, x->hits.method);
+    buf_printf(&b, "%zu section%s by %s:", x->hits.n, x->hits.n == 1 ? "" : "s", x->hits.method);
     for (size_t i = 0; i < x->hits.n && i < 5; i++)
         buf_printf(&b,
                    " " STR_FMT " " STR_FMT " (page %u)%s",
@@ -497,12 +496,12 @@ static void tell_read(struct run *x)
     struct buf b;
 
     buf_init(&b, 8000);
-    buf_printf(&b, "%zu rules read", x->read);
+    buf_printf(&b, "%zu rule%s read", x->read, x->read == 1 ? "" : "s");
     for (size_t i = 0; i < x->n && i < 4; i++)
         buf_printf(&b,
                    "%s \"" STR_FMT "\"",
                    i == 0 ? ":" : ",",
-                   STR_ARG(utf8_cut_count(x->rules[i].r->text, 160)));
+                   STR_ARG(utf8_cut_count(policy_one_line(x->rules[i].r->text, x->a), 160)));
     step(x, "read", arena_dup(x->a, buf_str(&b)));
     buf_reset(&b);
     for (size_t i = 0; i < x->n && i < 6; i++)
@@ -573,8 +572,8 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
         give_up(&x, "missing_policy_document_id");
         return true;
     }
-    out->citation.doc = doc->id;
-    out->citation.version = policy_doc_version(doc);
+    out->citation.doc = arena_dup(a, doc->id);
+    out->citation.version = arena_dup(a, policy_doc_version(doc));
     if (!policy_search(doc, query, POLICY_TOP_MAX, NULL, a, &x.hits, e))
         return false;
     tell_retrieved(&x);

@@ -28,6 +28,7 @@
 
 #define POLICY_FACT_FLOOR 0.65
 
-/* False only when the index fails. doc may be NULL: uncertain, missing_policy_document_id. */
+/* The result's texts are in the arena, the case or the criterion: the document may go before it.
+ * False only when the index fails. doc may be NULL: uncertain, missing_policy_document_id. */
 bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c, str criterion,
                       struct arena *a, struct policy_result *out, struct err *e) MUST_USE;

@@ -181,8 +181,9 @@ static void judge_require_clause(const struct judge *j, const struct reading *r,
     if (disagree) {
         v->found = FOUND_DISAGREES;
     } else if (x == TRUTH_YES && t != TRUTH_YES) {
-        merge(&v->used, &except);
         say_facts(j, v, &except, "the exception applies");
+        merge(&except, &v->used); /* what it rests on first */
+        v->used = except;
         v->found = FOUND_HOLDS;
         v->waived = true;
     } else if (t == TRUTH_YES) {
@@ -302,6 +303,35 @@ static enum truth among_only(const struct judge *j, const struct word *w, const 
     return t;
 }
 
+/* "Covered diagnoses include A, B and C": a fact that is named before a list is in it, or not. */
+static enum truth listed(const struct judge *j, const struct word *w, const struct clause *c,
+                         struct used *used)
+{
+    size_t at = c->main.from;
+    enum truth t = TRUTH_UNKNOWN;
+    struct range list;
+
+    while (at < c->main.to && !word_among(&w[at], "include includes are : following"))
+        at++;
+    list = (struct range){at + 1 < c->main.to ? at + 1 : c->main.to, c->main.to};
+    if (!range_has(w, list, ", or and") || range_has(w, list, "if when can may must"))
+        return TRUTH_UNKNOWN;
+    for (size_t i = 0; i < j->facts->n; i++) {
+        const struct fact *f = &j->facts->all[i];
+        enum truth one;
+
+        if (f->is_bool || f->none || f->field->value.kind == POLICY_NUMBER ||
+            !fact_named(f, w, c->main.from, at, false))
+            continue;
+        one = judge_member(f, w, list, j->arena);
+        if (one == TRUTH_UNKNOWN)
+            continue;
+        used_add(used, f, 1.0);
+        t = one == TRUTH_NO || t == TRUTH_NO ? TRUTH_NO : TRUTH_YES;
+    }
+    return t;
+}
+
 static void judge_permit_clause(const struct judge *j, const struct reading *r,
                                 const struct clause *c, struct verdict *v)
 {
@@ -312,6 +342,8 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
 
     if (s == TRUTH_NO)
         return;
+    if (!only && listed(j, r->w, c, &guard) == TRUTH_NO)
+        w = TRUTH_YES;
     if (!range_empty(c->guard))
         g = judge_condition(j, r->w, c->guard, &guard);
     if (has_inner(r->w, c)) {
@@ -328,7 +360,7 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
                 : in == TRUTH_YES && g == TRUTH_YES ? TRUTH_YES
                                                     : TRUTH_UNKNOWN;
     }
-    if (!range_empty(c->without))
+    if (!range_empty(c->without) && w == TRUTH_NO)
         w = named_case(j, r->w, c->without, &guard);
     (void)named_case(j, r->w, c->main, &guard);
     merge(&v->used, &guard);

@@ -4,6 +4,7 @@
  */
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_in.h"
+#include "base/log.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define USER_MAX ((size_t)4 << 20)
@@ -250,6 +251,11 @@ static bool verify(struct react *r, struct arena *a, struct policy_result *out,
     info->output_tokens = run.output_tokens;
     info->model_ns = r->model_ns;
     trace_of(&run, a, out);
+    if (run.over_budget)
+        log_info("an evaluation has passed its tokens",
+                 LOG_STR("run", r->o->run),
+                 LOG_I64("tokens", run.input_tokens + run.output_tokens),
+                 LOG_I64("budget", POLICY_TOKENS));
     return settle(r, &run, a, out, info, e);
 }
 

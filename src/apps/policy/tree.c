@@ -14,8 +14,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* In one line: each stretch of white space is one space. */
-static str one_line(str s, struct arena *a)
+str policy_one_line(str s, struct arena *a)
 {
     char *p = arena_alloc(a, s.n + 1);
     size_t n = 0;
@@ -32,7 +31,7 @@ static str one_line(str s, struct arena *a)
 
 str policy_title(str s, struct arena *a)
 {
-    return utf8_cut_size(one_line(s, a), POLICY_TITLE_MAX);
+    return utf8_cut_size(policy_one_line(s, a), POLICY_TITLE_MAX);
 }
 
 static size_t word_count(str s)
@@ -64,7 +63,7 @@ str policy_summary(str text, struct arena *a)
     struct policy_sentence *all;
 
     if (text.n <= SUMMARY_SIZE_MAX && word_count(text) <= POLICY_SUMMARY_TOKENS)
-        return one_line(text, a);
+        return policy_one_line(text, a);
     n = policy_sentences(front, a, &all);
     for (size_t i = 0; i < n; i++) {
         words += word_count(str_slice(front, all[i].from, all[i].to));
@@ -75,7 +74,7 @@ str policy_summary(str text, struct arena *a)
     out = str_slice(front, 0, to);
     if (to == 0)
         out = words_cut(front, POLICY_SUMMARY_TOKENS);
-    return utf8_cut_size(one_line(out, a), SUMMARY_SIZE_MAX);
+    return utf8_cut_size(policy_one_line(out, a), SUMMARY_SIZE_MAX);
 }
 
 /* What an inner node without a text of its own is about: what is in it. */

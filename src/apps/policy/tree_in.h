@@ -9,6 +9,8 @@
 /* Depth is set in every node, in pre-order; gives spans, ids where there are none, title paths,
  * summaries where there are none, pages of subtrees, and hashes. `source` is what was read. */
 void policy_tree_finish(struct policy_tree *t, str source, struct arena *a);
+/* Each stretch of white space is one space, and none at the ends. */
+str policy_one_line(str s, struct arena *a);
 /* A title as it is kept: in one line, not too long. */
 str policy_title(str s, struct arena *a);
 /* Words from the front of a text: whole sentences as far as they fit, else cut at a word. */

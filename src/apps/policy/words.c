@@ -85,6 +85,8 @@ static size_t stem(char *s, size_t n)
     else if (n > 4 &&
              (ends(s, n, "sses") || ends(s, n, "xes") || ends(s, n, "ches") || ends(s, n, "shes")))
         n -= 2;
+    else if (ends(s, n, "sis") && n > 5)
+        n -= 2; /* diagnosis, diagnoses */
     else if (n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]))
         n--;
     if (ends(s, n, "ied") && n > 4)

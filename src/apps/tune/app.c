@@ -1,12 +1,94 @@
-/* app.c - the row of the optimizer: its runs, for those who look.
+/* app.c - the row of the optimizer: its runs, for those who look; the quality of verdicts, judged
+ * once a day.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <pthread.h>
+#include <time.h>
+
+#include "apps/tune/monitor.h"
 #include "apps/tune/tune.h"
+#include "base/log.h"
+
+#define FIRST_S 60 /* after the daemon's start */
+#define ARENA_MAX ((size_t)1 << 30)
 
 struct tuner {
+    const struct app_host *host;
     struct tune_kept *kept;
+    pthread_t watcher;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    _Atomic bool stop;
 };
+
+/* ---- once a day ---- */
+
+/* What was proposed is begun, where the configuration says so and has the cases for it. */
+static void begin(struct tuner *t, const struct config *c, str run, struct arena *a)
+{
+    struct tune_options o = {.host = t->host,
+                             .app = &tune_policy,
+                             .train = c->policy.train.p,
+                             .val = c->policy.val.n ? c->policy.val.p : NULL,
+                             .run = run,
+                             .model = c->policy.model,
+                             .settings = optimize_defaults(),
+                             .stop = &t->stop};
+    struct tune_result r;
+    struct err e;
+
+    o.settings.frontier = OPTIMIZE_HYBRID;
+    o.settings.merge = true;
+    log_info("a run of the optimizer begins", LOG_STR("run", run));
+    if (!tune_run(&o, a, &r, &e))
+        log_warn("the run of the optimizer failed", LOG_STR("run", run), LOG_ERR(&e));
+    else
+        log_info("the run of the optimizer ended", LOG_STR("prompt", r.prompt_id));
+}
+
+static void look(struct tuner *t)
+{
+    struct setup *s = gateway_setup(t->host->gateway);
+    const struct config *c = s->config;
+    struct monitor_seen seen;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    if (!monitor_check(c->store_url, clock_wall_ms(t->host->clock) * 1000, &a, &seen, &e)) {
+        log_warn("the quality of verdicts cannot be looked at", LOG_ERR(&e));
+    } else if (seen.proposed.n > 0) {
+        log_warn("the quality of verdicts has fallen: a run of the optimizer is proposed",
+                 LOG_STR("run", seen.proposed),
+                 LOG_U64("verdicts", seen.verdicts));
+        if (c->policy.optimize && c->policy.train.n > 0)
+            begin(t, c, seen.proposed, &a);
+    }
+    arena_release(&a);
+    setup_release(s);
+}
+
+static void *watch(void *arg)
+{
+    struct tuner *t = arg;
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += FIRST_S;
+    pthread_mutex_lock(&t->lock);
+    while (!t->stop) {
+        if (pthread_cond_timedwait(&t->more, &t->lock, &until) == 0)
+            continue;
+        pthread_mutex_unlock(&t->lock);
+        look(t);
+        pthread_mutex_lock(&t->lock);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += (time_t)(MONITOR_EVERY_MS / 1000);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
 
 static bool tuner_open(const struct app_host *h, void **out, struct err *e)
 {
@@ -16,10 +98,15 @@ static bool tuner_open(const struct app_host *h, void **out, struct err *e)
     if (!h->gateway->records)
         return true;
     t = base_alloc(sizeof *t);
+    *t = (struct tuner){.host = h};
     if (!tune_kept_open(h->gateway->setup->config->store_url, &t->kept, e)) {
         free(t);
         return false;
     }
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->more, NULL);
+    if (pthread_create(&t->watcher, NULL, watch, t) != 0)
+        base_die("no thread could be started");
     *out = t;
     return true;
 }
@@ -28,6 +115,13 @@ static void tuner_close(void *app)
 {
     struct tuner *t = app;
 
+    pthread_mutex_lock(&t->lock);
+    t->stop = true;
+    pthread_cond_signal(&t->more);
+    pthread_mutex_unlock(&t->lock);
+    pthread_join(t->watcher, NULL);
+    pthread_cond_destroy(&t->more);
+    pthread_mutex_destroy(&t->lock);
     tune_kept_close(t->kept);
     free(t);
 }

@@ -48,11 +48,11 @@ static bool orders_load(void *app, const char *folder, struct arena *a, struct t
 /* ---- grading ---- */
 
 struct seen {
-    struct eval_result r;
+    struct orders_eval_result r;
     struct buf got;
 };
 
-static void on_case(void *ctx, const struct eval_result *r)
+static void on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct seen *s = ctx;
     struct json_out o;
@@ -112,13 +112,13 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
     struct orders_options opts = {.prompt = texts[0], .model = env->model};
     struct seen seen = {0};
     struct orders *o = NULL;
-    struct eval sums;
+    struct orders_eval sums;
     struct err e;
     bool ok;
 
     buf_init(&seen.got, OUT_MAX);
     ok = orders_open(env->host, &opts, &o, &e) &&
-         eval_run(o, x->text, x->id.p, on_case, &seen, &sums, &e);
+         orders_eval_run(o, x->text, x->id.p, on_case, &seen, &sums, &e);
     orders_close(o);
     if (!ok) {
         buf_reset(&seen.got);

@@ -526,10 +526,10 @@ static void budget(struct tune *t, struct optimize_settings *s)
 {
     struct optimize_budget_note note;
 
-    s->metric_calls =
-        t->o->budget
-            ? t->o->budget
-            : optimize_budget_auto(s, OPTIMIZE_LIGHT, t->o->app->prompt->count, t->val_count);
+    s->metric_calls = t->o->budget ? t->o->budget : (uint64_t)t->row.budget; /* as begun */
+    if (s->metric_calls == 0)
+        s->metric_calls =
+            optimize_budget_auto(s, OPTIMIZE_LIGHT, t->o->app->prompt->count, t->val_count);
     t->row.budget = (int64_t)s->metric_calls;
     if (t->o->on_note && optimize_budget_note(s, t->val_count, &note))
         t->o->on_note(t->o->ctx, note.text);

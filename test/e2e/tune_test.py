@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""`rationale optimize --app`: prompts that improve, on a model whose behaviour hangs on its prompt.
+
+    test/e2e/tune_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+
+The model takes orders well only if its system prompt has a certain sentence; asked to reflect, it
+proposes the prompt with that sentence in it. So what must happen is known, and everything between is
+the real thing: the command, the gateway, the store, the registry.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import http.client
+import json
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from command import BINARY, PATIENCE, SOURCE, Case, environment, main, run
+
+SENTENCE = "Look every item up, then add it at once."
+ITEMS = {"Cola": ("cd-01", "Cold Drinks"), "Lemonade": ("cd-03", "Cold Drinks"),
+         "Iced Tea": ("cd-06", "Cold Drinks"), "Coffee": ("hd-01", "Hot Drinks")}
+
+
+class Model:
+    """Counts what it is asked."""
+
+    def __init__(self):
+        self.calls, self.reflections, self.proposal = 0, 0, None
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                model.calls += 1
+                said = json.dumps({"id": "x", "object": "chat.completion", "created": 1, "model": body["model"],
+                                   "choices": [{"index": 0, **model.answer(body)}],
+                                   "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}}).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(said)))
+                self.end_headers()
+                self.wfile.write(said)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.port = self.server.server_address[1]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    @staticmethod
+    def call(name, **arguments):
+        call = {"id": f"call_{name}", "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)}}
+        return {"message": {"role": "assistant", "content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}
+
+    @staticmethod
+    def text(words):
+        return {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
+
+    def reflect(self, prompt):
+        self.reflections += 1
+        if self.proposal:
+            return self.text(self.proposal)
+        fenced = prompt.split("```")[1]
+        return self.text(f"What is missing is a rule.\n```\n{fenced.strip()}\n{SENTENCE}\n```")
+
+    def answer(self, body):
+        messages = body["messages"]
+        if messages[0]["role"] != "system":
+            return self.reflect(messages[0]["content"])
+        if SENTENCE not in messages[0]["content"]:
+            return self.text("Of course.")
+        asked = next(m["content"] for m in reversed(messages) if m["role"] == "user")
+        name = next(n for n in ITEMS if n.lower() in asked.lower())
+        done = sum(m["role"] == "tool" for m in messages)
+        if done == 0:
+            return self.call("lookup_menu_item", item_name=name)
+        if done == 1:
+            return self.call("add_item_to_order", item_id=ITEMS[name][0], item_name=name,
+                             category_name=ITEMS[name][1], quantity=1)
+        return self.text(f"One {name}.")
+
+
+class Tune(Case):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.model = Model()
+        self.addCleanup(self.model.close)
+        cases = self.folder / "cases"
+        cases.mkdir()
+        (cases / "all.jsonl").write_text("".join(
+            json.dumps({"id": n, "turns": [f"One {n.lower()}, please."], "expected": [{"item_id": i}]}) + "\n"
+            for n, (i, _) in ITEMS.items()))
+        self.config = self.folder / "rationale.yaml"
+        self.write()
+
+    def write(self, **more):
+        self.config.write_text(json.dumps({
+            "store": f"sqlite:{self.folder / 'h.db'}", "log": {"level": "error"},
+            "orders": {"menu": str(SOURCE / "example/orders/menu.json")},
+            "providers": {"test": {"kind": "openai", "base_url": f"http://127.0.0.1:{self.model.port}/v1",
+                                   "models": ["lane"], "enable_reasoning": False, "retries": 0}}, **more}))
+
+    def optimize(self, *args):
+        return run("optimize", "--app", "orders", "--config", str(self.config), *args)
+
+    def begin(self, *args):
+        return self.optimize("--train", str(self.folder / "cases"), *args)
+
+    def prompts(self):
+        done = run("prompts", "list", "--json", "--config", str(self.config))
+        self.assertEqual(done.code, 0, done.err)
+        got = json.loads(done.out)
+        return got["prompts"] if isinstance(got, dict) else got
+
+    def events(self, text):
+        return [json.loads(line) for line in text.splitlines()]
+
+    def test_what_wins_becomes_a_draft_with_parent_run_and_scores(self):
+        done = self.begin("--budget", "40", "--run", "first", "--json")
+        self.assertEqual(done.code, 0, done.err)
+        events = self.events(done.out)
+        last = events[-1]
+        self.assertEqual((last["event"], last["best"], last["mean"]), ("finish", 1, 1))
+        self.assertLessEqual(last["calls"], 40)
+        self.assertIn(SENTENCE, last["texts"]["system_prompt"])
+        drafts = [p for p in self.prompts() if p["state"] == "draft"]
+        self.assertEqual(len(drafts), 1)
+        self.assertEqual((drafts[0]["name"], drafts[0]["run_id"]), ("orders", "first"))
+        self.assertTrue(drafts[0]["parent"].startswith("orders@"))
+        self.assertEqual(drafts[0]["scores"]["score"], 1)
+        self.assertLess(drafts[0]["scores"]["parent"], 1)
+        shown = run("prompts", "show", drafts[0]["id"], "--config", str(self.config))
+        self.assertIn(SENTENCE, shown.out.decode())
+
+    def test_killed_and_resumed_it_ends_the_same_and_asks_nothing_twice(self):
+        whole = self.begin("--budget", "40", "--run", "whole", "--json")
+        self.assertEqual(whole.code, 0, whole.err)
+        asked = self.model.calls
+        self.model.calls = 0
+        child = subprocess.Popen([BINARY, "optimize", "--app", "orders", "--config", str(self.config), "--run", "cut",
+                                  "--train", str(self.folder / "cases"), "--budget", "40", "--json"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+        deadline = time.monotonic() + PATIENCE
+        while self.model.calls < 6 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        self.assertGreaterEqual(self.model.calls, 6)
+        done = self.optimize("--resume", "cut", "--json")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(done.out, whole.out)
+        # At most what was in flight when it was killed (four evaluations of up to three calls) came twice.
+        self.assertLessEqual(self.model.calls, asked + 12)
+
+    def test_ctrl_c_leaves_it_to_be_gone_on_with(self):
+        child = subprocess.Popen([BINARY, "optimize", "--app", "orders", "--config", str(self.config), "--run", "left",
+                                  "--train", str(self.folder / "cases"), "--budget", "4000"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        deadline = time.monotonic() + PATIENCE
+        while self.model.calls < 5 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=PATIENCE)
+        if child.returncode == 0:  # it was quicker than we were
+            return
+        self.assertEqual(child.returncode, 7, err)
+        self.assertIn("--resume left", out)
+
+    def test_a_proposal_that_loses_a_tool_or_copies_a_case_is_dropped(self):
+        self.model.proposal = "```\nBe nice.\n```"
+        done = self.begin("--budget", "24", "--run", "lost")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("loses a name", done.err)
+        self.assertGreater(self.model.reflections, 0)
+        self.assertEqual([p for p in self.prompts() if p["state"] == "draft"], [])
+        self.assertIn("Nothing beat", done.out.decode())
+
+    def test_mistakes_are_said(self):
+        self.bad(self.optimize("--budget", "9"), 1, "--train")
+        self.bad(self.optimize("--train", str(self.folder / "nothing")), 1, "nothing")
+        self.bad(self.begin("--budget", "many"), 2, "--budget")
+        self.bad(self.optimize("--resume", "unknown"), 1, "unknown")
+        (self.folder / "empty").mkdir()
+        self.bad(self.optimize("--train", str(self.folder / "empty")), 1, "no labelled cases")
+        self.assertIn("budget", self.begin("--budget", "5", "--run", "small").err)
+
+    def test_the_dashboard_is_told(self):
+        self.assertEqual(self.begin("--budget", "40", "--run", "seen").code, 0)
+        with Served(self.config) as port:
+            c = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            c.request("GET", "/api/v1/optimize")
+            runs = json.loads(c.getresponse().read())["runs"]
+            self.assertEqual([(r["run_id"], r["status"], r["best_score"]) for r in runs], [("seen", "finished", 1)])
+            c.request("GET", "/api/v1/optimize/seen")
+            one = json.loads(c.getresponse().read())
+            self.assertEqual((one["events"][0]["event"], one["events"][-1]["event"]), ("start", "finish"))
+            self.assertIn("system_prompt", one["input"]["texts"])
+            c.request("GET", "/api/v1/optimize/none")
+            self.assertEqual(c.getresponse().status, 404)
+
+
+class Served:
+    """The daemon on this configuration, at a port of the system's choice."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def __enter__(self):
+        self.child = subprocess.Popen([BINARY, "serve", "--config", str(self.config), "--listen", "127.0.0.1:0"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment())
+        return int(self.child.stdout.readline().rsplit(":", 1)[1])
+
+    def __exit__(self, *_):
+        self.child.terminate()
+        self.child.wait(PATIENCE)
+        self.child.stdout.close()
+
+
+if __name__ == "__main__":
+    main()
