@@ -604,7 +604,7 @@ class Mistakes(Folder):
         self.bad(run("optimize", "--reference", self.write(made)), 1, "run.json: ", *words)
 
     def test_no_run(self):
-        self.bad(run("optimize"), 2, "optimize needs a run: --reference FILE")
+        self.bad(run("optimize"), 2, "optimize needs --app NAME, or --reference FILE")
         self.bad(run("optimize", "--reference"), 2, "--reference needs a value")
         self.bad(run("optimize", "--reference", "no/such"), 1, "no/such")
 
