@@ -167,11 +167,24 @@ def check_trap(statement, compiles):
     return (done.returncode == 0) == compiles, done
 
 
+def check_symbols(names, says):
+    """An archive of files that define these names."""
+    with tempfile.TemporaryDirectory() as folder:
+        for n, name in enumerate(names):
+            subprocess.run([COMPILER[0], "-c", "-x", "c", "-", "-o", f"{folder}/{n}.o"],
+                           input=f"int {name}(void) {{ return {n}; }}\n", text=True, check=True)
+        subprocess.run(["ar", "rc", f"{folder}/a.a", *(f"{folder}/{n}.o" for n in range(len(names)))], check=True)
+        done = subprocess.run([ROOT / "tools/symbols", f"{folder}/a.a"], capture_output=True, text=True)
+    return done.returncode == bool(says) and says in done.stdout, done
+
+
 def main():
     results = [(f"{tool}: {claim}", *check_case(tool, files, says))
                for claim, tool, files, says in CASES]
     results += [(f"compiler: {claim}", *check_trap(statement, compiles))
                 for claim, statement, compiles in TRAPS]
+    results += [("symbols: each once", *check_symbols(["one", "two"], "")),
+                ("symbols: one twice", *check_symbols(["one", "two", "one"], "defined twice:\none"))]
     failed = [r for r in results if not r[1]]
     for claim, _, done in failed:
         print(f"FAILED {claim}: exit {done.returncode}\n{done.stdout}{done.stderr}")
