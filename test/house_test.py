@@ -171,7 +171,7 @@ def check_symbols(names, says):
     """An archive of files that define these names."""
     with tempfile.TemporaryDirectory() as folder:
         for n, name in enumerate(names):
-            subprocess.run([COMPILER[0], "-c", "-x", "c", "-", "-o", f"{folder}/{n}.o"],
+            subprocess.run(["cc", "-c", "-x", "c", "-", "-o", f"{folder}/{n}.o"],
                            input=f"int {name}(void) {{ return {n}; }}\n", text=True, check=True)
         subprocess.run(["ar", "rc", f"{folder}/a.a", *(f"{folder}/{n}.o" for n in range(len(names)))], check=True)
         done = subprocess.run([ROOT / "tools/symbols", f"{folder}/a.a"], capture_output=True, text=True)

@@ -5,7 +5,7 @@
 #include "incident_help.h"
 
 static const char tools[] =
-    "[{\"name\":\"slow\",\"annotations\":{\"readOnlyHint\":true},\"slow\":0.7,\"text\":\"late\"},"
+    "[{\"name\":\"slow\",\"annotations\":{\"readOnlyHint\":true},\"slow\":1.0,\"text\":\"late\"},"
     "{\"name\":\"events\",\"annotations\":{\"readOnlyHint\":true},\"text\":\"none\"}]";
 
 static const char one[] = "agents: {A: {alert_types: [t], mcp_servers: [k]}}";
