@@ -195,7 +195,7 @@ TEST(what_one_key_said_is_not_found_by_another)
 TEST(the_oldest_is_forgotten_first)
 {
     struct talks *all = fresh(4); /* two conversations */
-    char text[8];
+    char text[16];
 
     for (int i = 0; i < 5; i++) {
         (void)snprintf(text, sizeof text, "q%d", i);
