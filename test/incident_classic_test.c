@@ -207,10 +207,10 @@ TEST(a_level_uses_the_providers_own_feature_in_the_selections_only)
     struct incident_options o;
 
     scene_init(&s,
-              tools,
-              "agents: {A: {alert_types: [t], mcp_servers: [k], enable_reasoning: true, "
-              "reasoning_level: low}}",
-              plain);
+               tools,
+               "agents: {A: {alert_types: [t], mcp_servers: [k], enable_reasoning: true, "
+               "reasoning_level: low}}",
+               plain);
     o = side_options(&s, "t");
     (void)side_run(&s, &o);
     for (size_t i = 0; i < 4; i++) {
@@ -328,7 +328,7 @@ static const char *many(str system, str p, size_t replies)
     return is_next(p) ? "{\"continue\": false}" : "Done.";
 }
 
-TEST(errors_of_tools_are_data_in_order_and_masked_like_results)
+TEST(defect_8_errors_of_tools_are_data_in_order_and_masked_like_results)
 {
     struct scene s;
     struct incident_options o;
@@ -374,7 +374,7 @@ TEST(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt)
     scene_release(&s);
 }
 
-TEST(data_from_outside_cannot_close_its_mark)
+TEST(defect_24_data_from_outside_cannot_close_its_mark)
 {
     struct scene s;
     struct incident_options o;
@@ -397,7 +397,7 @@ TEST(data_from_outside_cannot_close_its_mark)
 }
 
 /* The test's server answers one after the other, so there are two of them. */
-TEST(tool_calls_of_one_turn_run_at_once)
+TEST(defect_15_tool_calls_of_one_turn_run_at_once)
 {
     static const char yaml[] =
         "mcp_servers:\n"
@@ -437,7 +437,7 @@ TEST(tool_calls_of_one_turn_run_at_once)
 
 static char big_tools[400000];
 
-TEST(tool_output_is_cut_to_a_budget_in_prompts_and_whole_in_the_log)
+TEST(defects_14_and_16_tool_output_is_cut_in_prompts_and_whole_in_the_log)
 {
     struct scene s;
     struct incident_options o;
@@ -474,10 +474,10 @@ TEST(a_server_that_cannot_be_used_and_a_runbook_that_is_not_there_are_told)
     struct incident_report r;
 
     scene_init(&s,
-              tools,
-              "mcp_servers: {k: {connection_params: {command: /no/such/program}}}\n"
-              "agents: {A: {alert_types: [t], mcp_servers: [k]}}",
-              list_only);
+               tools,
+               "mcp_servers: {k: {connection_params: {command: /no/such/program}}}\n"
+               "agents: {A: {alert_types: [t], mcp_servers: [k]}}",
+               list_only);
     o = side_options(&s, "t");
     o.alert.runbook = STR("missing.md");
     r = side_run(&s, &o);
@@ -524,9 +524,9 @@ TEST(an_agent_may_use_only_the_tools_it_is_allowed)
 
     answer_now = "[" CALL("events", "{}", "1") "," CALL("pods_get", "{\"name\":\"a\"}", "2") "]";
     scene_init(&s,
-              tools,
-              "agents: {A: {alert_types: [t], mcp_servers: [k], tools: [k.events, big]}}",
-              variant);
+               tools,
+               "agents: {A: {alert_types: [t], mcp_servers: [k], tools: [k.events, big]}}",
+               variant);
     o = side_options(&s, "t");
     r = side_run(&s, &o);
     CHECK(has(s.prompts[0], "\"tool\":\"events\"") && !has(s.prompts[0], "pods_get"));
@@ -544,10 +544,11 @@ TEST_MAIN(T(an_alert_is_investigated_by_selection_iteration_and_analysis),
           T(reasoning_is_stripped_first_and_json_is_then_read_tolerantly),
           T(an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_told_as_what_it_is),
           T(the_second_try_may_succeed),
-          T(errors_of_tools_are_data_in_order_and_masked_like_results),
+          T(defect_8_errors_of_tools_are_data_in_order_and_masked_like_results),
           T(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt),
-          T(data_from_outside_cannot_close_its_mark), T(tool_calls_of_one_turn_run_at_once),
-          T(tool_output_is_cut_to_a_budget_in_prompts_and_whole_in_the_log),
+          T(defect_24_data_from_outside_cannot_close_its_mark),
+          T(defect_15_tool_calls_of_one_turn_run_at_once),
+          T(defects_14_and_16_tool_output_is_cut_in_prompts_and_whole_in_the_log),
           T(a_server_that_cannot_be_used_and_a_runbook_that_is_not_there_are_told),
           T(a_model_that_cannot_be_asked_ends_it_with_a_reason),
           T(an_agent_may_use_only_the_tools_it_is_allowed))

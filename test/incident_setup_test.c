@@ -110,7 +110,7 @@ TEST(agents_and_chains_take_alerts_by_type)
     incident_setup_free(s);
 }
 
-TEST(reasoning_is_switched_by_agent_and_by_alert_type)
+TEST(defect_1_reasoning_is_switched_by_agent_and_by_alert_type)
 {
     struct incident_setup *s = load(good);
     const struct incident_agent *a = s->agents;
@@ -211,6 +211,6 @@ TEST(a_secret_from_the_environment_is_in_no_error)
 
 TEST_MAIN(T(servers_are_read_with_their_command_environment_and_masking),
           T(agents_and_chains_take_alerts_by_type),
-          T(reasoning_is_switched_by_agent_and_by_alert_type),
+          T(defect_1_reasoning_is_switched_by_agent_and_by_alert_type),
           T(what_is_wrong_is_told_with_file_line_and_the_nearest_name),
           T(a_secret_from_the_environment_is_in_no_error))

@@ -37,7 +37,7 @@ TEST(parts_of_one_kind_are_one_block_over_chunks)
         "end STOP\nend");
 }
 
-TEST(calls_get_ids_and_keep_their_signature)
+TEST(defect_4_calls_get_ids_and_keep_their_signature)
 {
     check_events(
         DATA(CHUNK(
@@ -378,7 +378,8 @@ TEST(the_address_has_the_model)
     buf_release(&out);
 }
 
-TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks), T(calls_get_ids_and_keep_their_signature),
+TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
+          T(defect_4_calls_get_ids_and_keep_their_signature),
           T(arguments_in_pieces_are_put_together), T(a_stream_may_be_an_array),
           T(what_was_blocked_is_refused), T(other_parts_are_opaque_and_other_members_extra),
           T(errors_and_cuts_are_told), T(an_error_says_when_to_come_back),

@@ -503,7 +503,7 @@ static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
     "{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\",\"tool_calls\":[{\"id\":\"" id       \
     "\"" more "}]"
 
-TEST(the_vault_puts_back_what_the_client_dropped)
+TEST(defect_3_the_vault_puts_back_what_the_client_dropped)
 {
     const struct wire_vault vault = {find_kept, NULL};
     struct wire_plan p = PLAN(.vault = &vault);
@@ -533,4 +533,4 @@ TEST_MAIN(T(what_is_wrong_is_said_with_its_place), T(thinking_is_asked_for_in_ma
           T(a_plan_sets_what_it_names), T(each_host_is_told_to_think_in_its_way),
           T(a_host_that_refuses_to_be_told_is_told_nothing),
           T(more_system_prompt_goes_behind_what_is_there), T(tails_go_on_in_the_way_of_each_host),
-          T(the_vault_puts_back_what_the_client_dropped))
+          T(defect_3_the_vault_puts_back_what_the_client_dropped))

@@ -244,7 +244,7 @@ class Asking(Case):
 class Three(Case):
     """An incident, a policy, an order: shown by itself, each decision with its reason."""
 
-    def test_once_shows_all_three_and_ends(self):
+    def test_defect_25_one_binary_shows_all_three_and_ends(self):
         done = subprocess.run([BINARY, "demo", "--once", "--listen", "127.0.0.1:0"], capture_output=True,
                               text=True, timeout=4 * PATIENCE, env=environment())
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)

@@ -154,7 +154,7 @@ class Sessions(Case):
             self.assertEqual(got["summary"]["llm_interaction_count"], 1)
             self.assertGreater(got["started_at_us"], 1e15)
 
-    def test_thoughts_that_stand_apart_are_stretches_with_their_own_tokens(self):
+    def test_defect_5_thoughts_that_stand_apart_are_stretches_with_their_own_tokens(self):
         body = {"model": "redacts", "max_tokens": 4000, "stream": True,
                 "thinking": {"type": "enabled", "budget_tokens": 2000},
                 "messages": [{"role": "user", "content": "apart"}]}
@@ -191,7 +191,7 @@ class Sessions(Case):
             [d] = self.ok(ask(f"/api/v1/history/sessions/{session}/decisions"))["decisions"]
             self.assertRegex(d["entry"], r"^\[DIRECT\] [^<]*ponder[^<]*$")
 
-    def test_a_failed_call_fails_its_session(self):
+    def test_defect_6_a_failed_call_fails_its_session(self):
         call("bad", "fail please", "failing")
         got = self.ok(ask("/api/v1/history/sessions/failing"))
         self.assertEqual(got["status"], "failed")
@@ -501,7 +501,7 @@ class Sums(Case):
         self.assertRegex(days[-1]["key"], r"^\d{4}-\d\d-\d\d$")
         self.assertEqual(self.ok(ask("/api/v1/usage", end_date_us=1))["groups"], [])
 
-    def test_reasoning_is_counted_by_model_and_level(self):
+    def test_defect_7_reasoning_is_counted_by_model_and_level(self):
         call("think", "reasoning rows", "reasoning-rows")
         rows = self.ok(ask("/api/v1/reasoning"))["rows"]
         row = next(r for r in rows if r["model"] == "think")
@@ -555,7 +555,7 @@ class Export(Case):
             for value in row.values():
                 self.assertFalse(value and value[0] in "=+@\t\r" , value)
 
-    def test_otlp_is_lines_of_spans(self):
+    def test_defect_23_otlp_is_lines_of_spans(self):
         r = ask("/api/v1/history/export", format="otlp")
         self.assertEqual(r.status, 200)
         spans = []
