@@ -122,8 +122,7 @@ class Tune(Case):
     def prompts(self):
         done = run("prompts", "list", "--json", "--config", str(self.config))
         self.assertEqual(done.code, 0, done.err)
-        got = json.loads(done.out)
-        return got["prompts"] if isinstance(got, dict) else got
+        return json.loads(done.out)
 
     def events(self, text):
         return [json.loads(line) for line in text.splitlines()]
@@ -210,6 +209,62 @@ class Tune(Case):
             self.assertIn("system_prompt", one["input"]["texts"])
             c.request("GET", "/api/v1/optimize/none")
             self.assertEqual(c.getresponse().status, 404)
+
+
+class Reader(Model):
+    """Reads a policy before it decides, if its prompt says so; else it does not know."""
+
+    def answer(self, body):
+        messages = body["messages"]
+        if messages[0]["role"] != "system":
+            return self.reflect(messages[0]["content"])
+        if SENTENCE not in messages[0]["content"]:
+            return self.text("I do not know.")
+        results = [m["content"] for m in messages if m["role"] == "tool"]
+        if len(results) == 0:
+            return self.call("pi_search", query="age of the patient", top_k=3)
+        if len(results) == 1:
+            return self.call("facts_get", field_name="patient_age")
+        age = json.loads(results[1])["value"]
+        return self.call("finish", status="met" if age >= 18 else "missing", confidence=0.95, policy_section="Age",
+                         rationale=f"The patient is {age}, and 18 is the least.", policy_pages=[1],
+                         evidence_doc_id="chart", evidence_page=1)
+
+
+class TunePolicy(Case):
+    def test_an_evaluation_is_a_run_of_the_controller_judged_by_four_metrics(self):
+        folder = Path(tempfile.mkdtemp())
+        model = Reader()
+        self.addCleanup(model.close)
+        for part, ages in (("train", (18, 17, 40)), ("val", (19, 16))):
+            (folder / part).mkdir()
+            for age in ages:
+                field = {"field_name": "patient_age", "value": age, "confidence": 0.95, "doc_id": "chart", "page": 1,
+                         "bbox": [0, 0, 1, 1]}
+                (folder / part / f"{age}.json").write_text(json.dumps({
+                    "case_bundle": {"case_id": f"case-{age}", "policy_id": "lumbar-mri", "fields": [field],
+                                    "metadata": {"policy_document_id": "lumbar-mri", "criteria": ["age"]}},
+                    "expect": [{"criterion_id": "age", "status": "met" if age >= 18 else "missing",
+                                  "section": "Lumbar spine MRI > Who is covered > Age"}]}))
+        config = folder / "rationale.yaml"
+        config.write_text(json.dumps({
+            "store": f"sqlite:{folder / 'h.db'}", "log": {"level": "error"},
+            "policy": {"documents": {"lumbar-mri": str(SOURCE / "example/policy/lumbar-mri.md")}, "search": "bm25"},
+            "providers": {"test": {"kind": "openai", "base_url": f"http://127.0.0.1:{model.port}/v1",
+                                   "models": ["reader"], "enable_reasoning": False, "retries": 0}}}))
+        done = run("optimize", "--app", "policy", "--config", str(config), "--train", str(folder / "train"),
+                   "--val", str(folder / "val"), "--budget", "60", "--run", "p", "--json")
+        self.assertEqual(done.code, 0, done.err)
+        events = [json.loads(line) for line in done.out.splitlines()]
+        seed = next(e for e in events if e["event"] == "valset")
+        self.assertEqual(set(seed["objectives"]), {"citation", "coherence", "calibration", "status"})
+        self.assertEqual(seed["objectives"]["status"], 0)
+        last = events[-1]
+        self.assertGreater(last["mean"], seed["mean"] + 0.3)
+        best = [e for e in events if e["event"] == "valset" and e["candidate"] == last["best"]][0]
+        self.assertEqual((best["objectives"]["status"], best["objectives"]["citation"]), (1, 1))
+        listed = json.loads(run("prompts", "list", "--json", "--config", str(config)).out)
+        self.assertEqual([(p["name"], p["run_id"]) for p in listed if p["state"] == "draft"], [("policy", "p")])
 
 
 class Served:

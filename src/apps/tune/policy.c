@@ -1,7 +1,7 @@
 /* policy.c - the optimizer on policy verification: an example is a labelled case, an evaluation a
  * run of the model's controller on one of its criteria.
  *
- * A case has its labels beside it: "expected": [{"criterion_id", "status", "section", "doc"}], or
+ * A case has its labels beside it: "expect": [{"criterion_id", "status", "section", "doc"}], or
  * one such object for all criteria. What is not labelled is not compared.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -58,8 +58,10 @@ static str label(const struct json *doc, const struct json_node *v, const char *
 /* NULL: there are none for this criterion. */
 static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
 {
-    const struct json_node *all = json_find(doc, json_root(doc), STR("expected"));
+    const struct json_node *all = json_find(doc, json_root(doc), STR("expect"));
 
+    if (!all)
+        all = json_find(doc, json_root(doc), STR("expected"));
     if (!all || all->kind != JSON_ARRAY)
         return all && all->kind == JSON_OBJECT ? all : NULL;
     for (const struct json_node *v = json_first(doc, all); v; v = json_next(doc, all, v))
@@ -77,7 +79,7 @@ static bool settle_status(struct labelled *x, struct err *e)
     if (!policy_status_find(x->status, &s))
         return err_set(e,
                        ERR_INPUT,
-                       "expected.status: \"" STR_FMT "\" is no status: met, missing or uncertain",
+                       "expect.status: \"" STR_FMT "\" is no status: met, missing or uncertain",
                        STR_ARG(str_slice(x->status, 0, 40)));
     x->status = str_c(policy_status_name(s));
     return true;
@@ -101,7 +103,7 @@ static bool read_case(const struct tune_file *f, struct arena *a, struct tune_ex
                                .status = label(&doc, l, "status", a),
                                .section = label(&doc, l, "section", a),
                                .doc = label(&doc, l, "doc", a)};
-        ok = (l || err_set(e, ERR_INPUT, "expected: the labels are missing")) &&
+        ok = (l || err_set(e, ERR_INPUT, "expect: a criterion has no labels")) &&
              settle_status(x, e) && (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
         if (ok)
             out[(*n)++] = (struct tune_example){
@@ -191,7 +193,8 @@ static void failed(struct optimize_grade *g, struct arena *a, const char *why)
 static void judge(const struct labelled *x, const struct policy_result *r, struct arena *a,
                   struct optimize_grade *out)
 {
-    struct metrics_truth truth = judge_truth(x->status, x->doc, x->section, a);
+    str doc = x->doc.n ? x->doc : r->citation.doc; /* not labelled: not compared */
+    struct metrics_truth truth = judge_truth(x->status, doc, x->section, a);
     struct metrics_run run = judge_run(r, a);
     struct metrics m;
 
