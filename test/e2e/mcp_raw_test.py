@@ -227,7 +227,8 @@ class Http(unittest.TestCase):
         ask = modern(1, "tools/call", caps, name="test_input_required_result_request_state", arguments={})
         state = json.loads(self.ask(ask).text)["result"]["requestState"]
         answers = {"confirm": {"action": "accept", "content": {"ok": True}}}
-        for name, given, good in (("request_state", state, True), ("request_state", state[:-1] + "A", False),
+        other = state[:-5] + ("B" if state[-5] == "A" else "A") + state[-4:]
+        for name, given, good in (("request_state", state, True), ("request_state", other, False),
                                   ("request_state", "1." + state, False), ("request_state", "", False),
                                   ("tampered_state", state, False)):
             again = modern(2, "tools/call", caps, name=f"test_input_required_result_{name}", arguments={},
