@@ -7,7 +7,9 @@ all: ready
 
 ready: ; @tools/setup build && tools/configure $(BUILD) --prefix $(PREFIX)
 
-demo: all ; @$(BUILD)/rationale demo
+demo: ready
+	ninja -C $(BUILD) rationale
+	@$(BUILD)/rationale demo
 demo-split: all ; @tools/demo-split $(BUILD)/rationale
 test: ; @tools/setup build test && tools/test
 check: ; @tools/setup build test check && tools/check
