@@ -52,7 +52,7 @@ static void on_event(void *ctx, const struct chat_event *ev)
 static void on_frame(void *ctx, const struct frames_frame *frame)
 {
     struct run *r = ctx;
-    struct wire_frame f = {frame->name, frame->data, frame->raw, NULL};
+    struct wire_frame f = {.name = frame->name, .data = frame->data, .raw = frame->raw};
 
     r->n = 0;
     wire_decode(&r->d, &f);

@@ -113,7 +113,7 @@ static UNUSED void said_release(struct said *s)
 static UNUSED void said_on_frame(void *ctx, const struct frames_frame *frame)
 {
     struct said *s = ctx;
-    struct wire_frame f = {frame->name, frame->data, frame->raw, NULL};
+    struct wire_frame f = {.name = frame->name, .data = frame->data, .raw = frame->raw};
 
     s->n = 0;
     wire_decode(&s->d, &f);
@@ -136,7 +136,7 @@ static UNUSED void said_stream(struct said *s, str bytes, size_t size)
 
 static UNUSED void said_whole(struct said *s, str body)
 {
-    struct wire_frame f = {STR(""), body, body, NULL};
+    struct wire_frame f = {.name = STR(""), .data = body, .raw = body};
 
     s->n = 0;
     wire_decode_whole(&s->d, &f);

@@ -10,7 +10,7 @@
 static void relay(bool stream, const char *data, const struct chat_event *events, size_t n,
                   const char *want)
 {
-    struct wire_frame f = {STR(""), str_c(data), STR("raw"), NULL};
+    struct wire_frame f = {.name = STR(""), .data = str_c(data), .raw = STR("raw")};
     struct telling t;
     struct json doc;
     struct err e;
@@ -161,11 +161,11 @@ TEST(a_body_is_changed_where_it_must_be)
 TEST(what_was_held_back_comes_before_done)
 {
     struct wire_frame first = {
-        STR(""),
-        STR("{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}"),
-        STR("data: first\n\n"),
-        NULL};
-    struct wire_frame done = {STR(""), STR("[DONE]"), STR("data: [DONE]\n\n"), NULL};
+        .name = STR(""),
+        .data = STR("{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}"),
+        .raw = STR("data: first\n\n")};
+    struct wire_frame done = {
+        .name = STR(""), .data = STR("[DONE]"), .raw = STR("data: [DONE]\n\n")};
     const struct chat_event late[] = {EV(CHAT_TEXT, "<"), {.kind = CHAT_END}};
     struct telling t;
     struct json doc;

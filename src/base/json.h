@@ -177,6 +177,8 @@ void json_splice_remove(const struct json *doc, const struct json_node *v, str k
 /* Text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD and the answer is
  * false. */
 bool json_quote(struct buf *out, str text);
+/* Whether text between quotes is a JSON string that says just this text. */
+bool json_plain(str text);
 
 struct json_out {
     struct buf *buf;

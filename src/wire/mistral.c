@@ -41,5 +41,6 @@ const struct wire wire_mistral = {
     .decode = openai_decode,
     .decode_whole = openai_decode_whole,
     .decode_end = openai_decode_end,
+    .again = openai_again,
     .read_error = openai_read_error,
 };

@@ -204,6 +204,7 @@ const struct wire wire_openai = {
     .decode = openai_decode,
     .decode_whole = openai_decode_whole,
     .decode_end = openai_decode_end,
+    .again = openai_again,
     .encode = openai_encode,
     .relay = openai_relay,
     .write_error = openai_write_error,

@@ -130,6 +130,7 @@ struct openai_decoding {
 void openai_decode(struct wire_decoder *d, const struct wire_frame *f);
 void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f);
 void openai_decode_end(struct wire_decoder *d);
+void openai_again(struct wire_decoder *d, const struct chat_event *ev);
 
 struct chat_event openai_event(const struct wire_decoder *d, const struct openai_choice *c,
                                enum chat_event_kind kind);

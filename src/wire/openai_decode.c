@@ -431,6 +431,18 @@ void openai_decode(struct wire_decoder *d, const struct wire_frame *f)
     frame(d, f, false);
 }
 
+/* Reasoning is kept for the vault; of an answer nothing is. */
+void openai_again(struct wire_decoder *d, const struct chat_event *ev)
+{
+    struct openai_decoding *s = d->state;
+    struct openai_choice *c = s->choices;
+
+    while (c && c->index != ev->choice)
+        c = c->next;
+    if (c && ev->kind == CHAT_REASONING)
+        piece_add_max(&c->thought, d->arena, ev->text, OPENAI_HELD_MAX);
+}
+
 void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct openai_decoding *s = d->state;

@@ -45,6 +45,13 @@ struct openai_encoding {
     size_t chunk_at; /* where the JSON of the chunk at hand begins */
     bool shown;      /* reasoning was */
     bool usage_told; /* by a frame that was passed on */
+    /* What the last touched frame came to, for those that are the same but for their text. */
+    unsigned shape;
+    bool quiet;        /* it had nothing to say */
+    size_t chunk_head; /* its one chunk: how much of the data stands before the choices, */
+    uint32_t chunk_of; /* of which choice it is, */
+    char *chunk_tail;  /* and what it ends with; nothing if it was no single chunk */
+    size_t chunk_tail_size;
 };
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev);

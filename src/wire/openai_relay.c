@@ -10,6 +10,8 @@
 #include "wire/openai_encode.h"
 
 #define EDIT_MAX ((size_t)256 << 20)
+#define CHUNK_TAIL_MAX 256 /* bytes behind the choices of a chunk that are remembered */
+#define CHUNK_CLOSE ",\"finish_reason\":null}]"
 
 struct relay {
     struct wire_encoder *en;
@@ -18,8 +20,10 @@ struct relay {
     const struct json_node *root, *choices;
     const struct chat_event *events;
     size_t n;
-    struct arena a; /* for the edits of this frame */
-    bool role;      /* has been said with a text of this frame */
+    struct arena a;   /* for the edits of this frame */
+    bool role;        /* has been said with a text of this frame */
+    str chunk;        /* the choices that were put in last */
+    size_t chunk_end; /* and where that chunk ended in the output */
 };
 
 static uint32_t index_of(const struct json *doc, const struct json_node *choice)
@@ -171,6 +175,16 @@ static void write_frame(struct relay *r, struct json_edits *ed)
     say_sse_end_of(r->en->out, from);
 }
 
+/* The choices of a chunk that says this event, up to the end of its delta. */
+static void chunk_choices(struct wire_encoder *en, struct openai_said *c,
+                          const struct chat_event *ev, struct buf *out)
+{
+    buf_add(out, STR("[{\"index\":"));
+    buf_add_u64(out, ev->choice);
+    buf_add(out, STR(",\"delta\":"));
+    openai_delta(en, c, ev, out);
+}
+
 static void write_chunk(struct relay *r, const struct chat_event *ev)
 {
     const struct json_node *choice = choice_of(r, ev->choice);
@@ -180,10 +194,7 @@ static void write_chunk(struct relay *r, const struct chat_event *ev)
     struct buf b;
 
     buf_init(&b, OPENAI_WHOLE_MAX);
-    buf_add(&b, STR("[{\"index\":"));
-    buf_add_u64(&b, ev->choice);
-    buf_add(&b, STR(",\"delta\":"));
-    openai_delta(r->en, c, ev, &b);
+    chunk_choices(r->en, c, ev, &b);
     if (role && !r->role && b.n > 1) {
         b.n--; /* the brace */
         buf_add(&b, STR(",\"role\":"));
@@ -191,11 +202,13 @@ static void write_chunk(struct relay *r, const struct chat_event *ev)
         buf_add_c(&b, '}');
         r->role = true;
     }
-    buf_add(&b, STR(",\"finish_reason\":null}]"));
+    buf_add(&b, STR(CHUNK_CLOSE));
     json_edits_init(&ed, r->doc, &r->a);
     json_edit_set(&ed, r->root, STR("choices"), buf_str(&b));
     json_edit_remove(&ed, r->root, STR("usage"));
     write_frame(r, &ed);
+    r->chunk = arena_dup(&r->a, buf_str(&b));
+    r->chunk_end = r->en->out->n;
     buf_release(&b);
 }
 
@@ -386,32 +399,117 @@ static void take_notes(struct wire_encoder *en, const struct wire_frame *f,
         s->usage_told = true;
 }
 
+/* ---- frames that are the one before with another text ---- */
+
+/* Where the tail of the one chunk begins in the output that begins at `from`: behind the frame up
+ * to its choices and the choices put in anew. 0 if there is no such chunk. */
+static size_t chunk_tail(const struct relay *r, size_t from)
+{
+    const struct json_node *usage = json_find(r->doc, r->root, STR("usage"));
+    size_t head = r->choices->at, tail = from + sizeof "data: " - 1 + head + r->chunk.n;
+    str src = r->doc->src;
+
+    if (r->n != 1 || !r->chunk.n || r->role || r->f->name.n || (usage && usage->at < head) ||
+        memchr(src.p, '\n', head) || memchr(src.p, '\r', head))
+        return 0;
+    if (r->en->out->full || r->chunk_end != r->en->out->n || r->chunk_end - tail > CHUNK_TAIL_MAX)
+        return 0;
+    assert(memcmp(r->en->out->p + tail - r->chunk.n, r->chunk.p, r->chunk.n) == 0);
+    return tail;
+}
+
+/* What a touched frame came to. */
+static void learn(const struct relay *r, size_t from)
+{
+    struct openai_encoding *s = r->en->state;
+    size_t tail = chunk_tail(r, from);
+
+    s->shape = r->f->shape;
+    s->quiet = r->n == 0 && r->en->out->n == from;
+    s->chunk_tail_size = 0;
+    if (!tail)
+        return;
+    if (!s->chunk_tail)
+        s->chunk_tail = arena_alloc(r->en->arena, CHUNK_TAIL_MAX);
+    s->chunk_head = r->choices->at;
+    s->chunk_of = r->events[0].choice;
+    s->chunk_tail_size = r->chunk_end - tail;
+    memcpy(s->chunk_tail, r->en->out->p + tail, s->chunk_tail_size);
+}
+
+/* Passes on a frame without reading it; false if it must be read. */
+static bool relay_again(struct wire_encoder *en, const struct wire_frame *f,
+                        const struct chat_event *events, size_t n, bool touched)
+{
+    struct openai_encoding *s = en->state;
+
+    if (!touched) {
+        buf_add(en->out, f->raw);
+        return true;
+    }
+    if (s->shape != f->shape)
+        return false;
+    if (n == 0)
+        return s->quiet;
+    if (n > 1 || !s->chunk_tail_size || events->choice != s->chunk_of ||
+        (events->kind != CHAT_TEXT && events->kind != CHAT_REASONING) || events->text.n == 0)
+        return false;
+    buf_add(en->out, STR("data: "));
+    buf_add(en->out, str_slice(f->data, 0, s->chunk_head));
+    chunk_choices(en, openai_said(en, events->choice), events, en->out);
+    buf_add(en->out, STR(CHUNK_CLOSE));
+    buf_add(en->out, (str){s->chunk_tail, s->chunk_tail_size});
+    return true;
+}
+
+static void relay_untouched(struct wire_encoder *en, const struct wire_frame *f,
+                            const struct chat_event *events, size_t n, bool touched)
+{
+    for (size_t i = 0; i < n; i++)
+        if (touched && !f->doc && events[i].kind != CHAT_END && events[i].kind != CHAT_START)
+            openai_encode(en, &events[i]);
+        else if (events[i].kind == CHAT_CALL)
+            openai_said_call_new(en, openai_said(en, events[i].choice), &events[i]);
+    buf_add(en->out, f->raw);
+}
+
+static void relay_touched(struct relay *r)
+{
+    size_t from = r->en->out->n;
+
+    arena_init(&r->a, EDIT_MAX);
+    if (r->en->stream) {
+        relay_chunks(r);
+        learn(r, from);
+    } else {
+        relay_whole(r);
+    }
+    arena_release(&r->a);
+}
+
 void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched)
 {
-    const struct json_node *root = f->doc ? json_root(f->doc) : NULL;
-    struct relay r = {en, f, f->doc, root, NULL, events, n, {0}, false};
+    struct wire_frame whole;
+    struct relay r = {.en = en, .events = events, .n = n, .chunk = STR("")};
 
-    if (root && root->kind == JSON_OBJECT) {
-        r.choices = member_find(f->doc, root, "choices");
+    if (f->again && relay_again(en, f, events, n, touched))
+        return;
+    whole = wire_frame_whole(f);
+    r.f = &whole;
+    r.doc = whole.doc;
+    r.root = whole.doc ? json_root(whole.doc) : NULL;
+    if (r.root && r.root->kind == JSON_OBJECT) {
+        r.choices = member_find(r.doc, r.root, "choices");
         if (en->stream)
-            take_head(en, f->doc);
+            take_head(en, r.doc);
     }
-    if (touched && r.choices && r.choices->kind == JSON_ARRAY) {
-        arena_init(&r.a, EDIT_MAX);
-        if (en->stream)
-            relay_chunks(&r);
-        else
-            relay_whole(&r);
-        arena_release(&r.a);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            if (touched && !root && events[i].kind != CHAT_END && events[i].kind != CHAT_START)
-                openai_encode(en, &events[i]);
-            else if (events[i].kind == CHAT_CALL)
-                openai_said_call_new(en, openai_said(en, events[i].choice), &events[i]);
-        buf_add(en->out, f->raw);
-    }
-    if (en->stream && r.choices && r.choices->kind == JSON_ARRAY)
-        take_notes(en, f, r.choices);
+    if (r.choices && r.choices->kind != JSON_ARRAY)
+        r.choices = NULL;
+    if (touched && r.choices)
+        relay_touched(&r);
+    else
+        relay_untouched(en, &whole, events, n, touched);
+    if (en->stream && r.choices)
+        take_notes(en, &whole, r.choices);
 }

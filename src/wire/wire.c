@@ -88,6 +88,7 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
     whole.text = ev->text.p ? ev->text : STR(""); /* an empty str never points at NULL */
     whole.id = ev->id.p ? ev->id : STR("");
     whole.name = ev->name.p ? ev->name : STR("");
+    echo_note(d, &whole);
     d->sink.on_event(d->sink.ctx, &whole);
 }
 
@@ -133,8 +134,11 @@ static bool parse(struct wire_decoder *d, struct wire_frame *f)
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
-    if (d->deaf || f->data.n == 0)
+    f->again = NULL;
+    f->shape = 0;
+    if (d->deaf || f->data.n == 0 || echo_heard(d, f))
         return;
+    echo_forget(d);
     if (d->wire->stream_framing == WIRE_SSE && str_eq(str_trim(f->data), STR("[DONE]"))) {
         d->done = true;
         if (d->wire->decode_end)
@@ -142,8 +146,10 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
         return;
     }
-    if (parse(d, f))
-        d->wire->decode(d, f);
+    if (!parse(d, f))
+        return;
+    d->wire->decode(d, f);
+    f->shape = echo_learn(d, f);
 }
 
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
@@ -195,6 +201,17 @@ void wire_encode(struct wire_encoder *en, const struct chat_event *ev)
         en->ended = true;
     if (ev->kind == CHAT_ERROR)
         en->failed = true;
+}
+
+struct wire_frame wire_frame_whole(const struct wire_frame *f)
+{
+    struct wire_frame whole = *f;
+    struct err e;
+
+    if (f->again && json_parse(&f->again->doc, f->data, &e))
+        whole.doc = &f->again->doc;
+    whole.again = NULL;
+    return whole;
 }
 
 void wire_relay(struct wire_encoder *en, const struct wire_frame *f,

@@ -26,6 +26,9 @@
  *
  *     wire_relay(&en, &frame, events, n, touched)
  *
+ * Most frames of a stream are the one before with another text in it. Such a frame is known by its
+ * bytes and not parsed: it has no doc and says `again`; see echo.h.
+ *
  * An untouched frame leaves as it came, byte for byte (but for numbers that count blocks, if one
  * was left out before). A touched one keeps every member that is not the text in question.
  *
@@ -41,6 +44,7 @@
  *     plan                     what patching has in common; levels and budgets
  *     words                    tables of stops and error types
  *     piece, rope              text that grows: in one piece, or in parts that stay where they are
+ *     echo                     frames that repeat the one before but for its text
  *     gather, patchwork        a reply gathered block by block; a frame with values replaced
  *
  * Promises: decoding never fails, never loops, is linear, holds only what its own state needs; the
@@ -53,6 +57,7 @@
 
 #include "base/json_edit.h"
 #include "chat/chat.h"
+#include "wire/echo.h"
 
 #define WIRE_BLOCKS_MAX 4096 /* content blocks of one reply; more end it with an error */
 
@@ -119,7 +124,9 @@ struct wire_encoder;
 struct wire_frame {
     str name, data;         /* SSE event name or "", and its data; a line; a body */
     str raw;                /* as it came, with its line ends */
-    const struct json *doc; /* data parsed; NULL if it is no JSON ([DONE], a comment) */
+    const struct json *doc; /* data parsed; NULL if it is no JSON ([DONE], a comment) or `again` */
+    unsigned shape;         /* frames of one number differ in one text; 0: it is like no other */
+    struct wire_decoder *again; /* the frame before with another text: who can parse it, or NULL */
 };
 
 struct wire {
@@ -141,6 +148,9 @@ struct wire {
     void (*decode)(struct wire_decoder *d, const struct wire_frame *f);       /* of a stream */
     void (*decode_whole)(struct wire_decoder *d, const struct wire_frame *f); /* a whole body */
     void (*decode_end)(struct wire_decoder *d); /* before END or the error of a cut; may be NULL */
+    /* What decode would do besides the event of a text that comes again in the same place. NULL: it
+     * cannot say, every frame is decoded. With it, relay is given frames without a doc. */
+    void (*again)(struct wire_decoder *d, const struct chat_event *ev);
 
     void (*encode)(struct wire_encoder *en, const struct chat_event *ev);
     void (*relay)(struct wire_encoder *en, const struct wire_frame *f,
@@ -171,7 +181,8 @@ struct wire_decoder {
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
     bool done;       /* [DONE] came, or a whole body was read: no choice is cut off */
     uint32_t blocks; /* begun so far, in choice 0 */
-    str salt;        /* makes ids of calls that came without one this reply's own; may be empty */
+    struct wire_echo echo;
+    str salt; /* makes ids of calls that came without one this reply's own; may be empty */
 };
 
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
@@ -213,6 +224,8 @@ void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const stru
 void wire_encode(struct wire_encoder *en, const struct chat_event *ev);
 void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched);
+/* The same frame with its doc, for a relay that needs it after all. */
+struct wire_frame wire_frame_whole(const struct wire_frame *f);
 /* A sign of life that the client's SDK ignores: an SSE comment, or the dialect's ping. `words` may
  * be empty. Nothing for whole replies and NDJSON. */
 /* A sign of life while nothing is said: a comment, or what else the dialect's readers pass over. */

@@ -64,6 +64,15 @@ bool json_quote_at(struct buf *out, str text, enum simd_level level)
     return good;
 }
 
+bool json_plain(str text)
+{
+    const char *end = text.p + text.n;
+    bool high = false;
+
+    return json_scan(text.p, end, simd_best(), &high) == end &&
+           (!high || !utf8_scan(text.p, end, simd_best()));
+}
+
 bool json_quote(struct buf *out, str text)
 {
     return json_quote_at(out, text, simd_best());
