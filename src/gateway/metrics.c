@@ -68,7 +68,7 @@ const char *const metrics_cut_actions[METRICS_CUT_ACTIONS] = {
 
 /* ---- label sets ---- */
 
-static void show(enum metrics_set set, const str values[METRICS_LABELS_MAX], struct buf *labels)
+static void show(enum metrics_set set, const str *values, struct buf *labels)
 {
     buf_init(labels, 8 * ID_MAX);
     for (size_t i = 0; i < METRICS_LABELS_MAX && names[set][i]; i++)
@@ -101,7 +101,7 @@ static bool find_key(const struct metrics_registry *r, str labels, size_t *at, s
 /* The index of a set of labels that this thread has not met; 0, "other", once there are too many.
  */
 static size_t meet_key(struct metrics *m, enum metrics_set set, uint64_t hash, str id,
-                       const str values[METRICS_LABELS_MAX])
+                       const str *values)
 {
     struct metrics_registry *r = &m->registries[set];
     struct buf labels;
@@ -135,7 +135,7 @@ static void *cell_at(struct metrics_table *t, enum metrics_set set, size_t at)
 }
 
 static NOINLINE void *meet(struct metrics_shard *s, enum metrics_set set, uint64_t hash, str id,
-                           const str values[METRICS_LABELS_MAX])
+                           const str *values)
 {
     struct metrics_table *t = &s->tables[set];
     size_t at = meet_key(s->all, set, hash, id, values), slot = hash % METRICS_SLOTS;
