@@ -342,20 +342,57 @@ size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[
     return n;
 }
 
+static bool is_calendar(const char *unit)
+{
+    return strcmp(unit, "month") == 0 || strcmp(unit, "year") == 0;
+}
+
+/* A month is 30 or 31 days and a year 365 or 366: n of them are as many days as that can be. */
+static void days_of(double n, const char *unit, double *least, double *most)
+{
+    bool month = strcmp(unit, "month") == 0, long_ = !month || fabs(n) >= 12;
+    double low = month ? n / 12 : n, high = low;
+
+    *least = long_ ? low * 365 : n * 30;
+    *most = long_ ? high * 366 : n * 31;
+}
+
+/* Below, at or above a limit: -1, 0, 1. */
+static int against(double number, const char *unit, double limit, const char *limit_unit)
+{
+    double to_days = unit_days(unit), of_days = unit_days(limit_unit), slack = 1e-6;
+
+    if (to_days > 0 && of_days > 0 && is_calendar(unit) != is_calendar(limit_unit)) {
+        bool mine = is_calendar(unit);
+        double least, most, days = mine ? limit * of_days : number * to_days;
+
+        days_of(mine ? number : limit, mine ? unit : limit_unit, &least, &most);
+        if (days >= least * (1 - slack) && days <= most * (1 + slack))
+            return 0;
+        return (days > most) != mine ? 1 : -1;
+    }
+    if (to_days > 0 && of_days > 0)
+        number *= to_days / of_days;
+    /* What was converted is not exact: six weeks are 42 days. */
+    if (fabs(number - limit) <= slack * fabs(number))
+        return 0;
+    return number > limit ? 1 : -1;
+}
+
 bool bound_holds(const struct bound *b, double number, const char *unit)
 {
-    double to_days = unit_days(unit), of_days = unit_days(b->unit), scale = 1;
+    double limit = isfinite(b->high) ? b->high : b->low;
+    int low = 1, high = -1;
 
-    if (to_days > 0 && of_days > 0)
-        scale = to_days / of_days;
-    number *= scale;
-    /* What was converted is not exact: six weeks are 42 days. */
-    if (fabs(number - b->low) < 1e-6 * fabs(number))
-        return !b->over;
-    if (fabs(number - b->high) < 1e-6 * fabs(number))
-        return !b->under;
-    return number >= b->low && number <= b->high && !(b->over && number <= b->low) &&
-           !(b->under && number >= b->high);
+    /* 0.85 where 80 % is meant. */
+    if (b->unit && !unit && strcmp(b->unit, "percent") == 0 && limit >= 10 && number > 0 &&
+        number < 1)
+        number *= 100;
+    if (isfinite(b->low))
+        low = against(number, unit, b->low, b->unit);
+    if (isfinite(b->high))
+        high = against(number, unit, b->high, b->unit);
+    return (low > 0 || (low == 0 && !b->over)) && (high < 0 || (high == 0 && !b->under));
 }
 
 void bound_say(const struct bound *b, char out[80])

@@ -8,7 +8,8 @@
     "must shall should need needs needed require requires required necessary mandatory mustn't"
 #define MAY                                                                                        \
     "can may could allowed permitted eligible covered qualify qualifies acceptable accepted "      \
-    "entitled approved payable reimbursed reimbursable possible"
+    "entitled approved payable reimbursed reimbursable possible refundable refunded returnable "   \
+    "transferable renewable"
 #define NEVER "cannot can't mustn't shouldn't won't"
 #define BAD                                                                                        \
     "prohibited forbidden excluded ineligible denied disallowed refused uncovered unacceptable "   \
@@ -132,6 +133,8 @@ static void take_case(const struct word *w, struct clause *c)
 
     if (at == c->main.to || !range_empty(c->guard) || n != 1 || b[0].bare)
         return;
+    if (b[0].from == c->main.from && !b[0].over && !b[0].under)
+        return; /* "At least 3 weeks of notice must be given": it is what is required */
     if (word_among(&w[at], "required needed necessary mandatory")) {
         after = find_word(w, at, c->main.to, "for on");
         if (after < b[0].from && b[0].at > after) {

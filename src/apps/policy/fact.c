@@ -5,13 +5,42 @@
 #include "apps/policy/fact.h"
 
 #include <math.h>
+#include <strings.h>
 
 #define LOOSE                                                                                      \
     "number count total since after before current currently value flag field case claim status "  \
     "requested request reported documented actual patient member user customer applicant type "    \
     "name "                                                                                        \
     "amount completed duration level present"
-#define NONE "none no nil n/a na unknown missing absent negative null"
+#define NONE "none no nil absent negative"
+/* Values that say nothing: as if the fact were not there. */
+static const char *const unknowns[] = {
+    "",
+    "?",
+    "-",
+    "--",
+    "n/a",
+    "na",
+    "null",
+    "unknown",
+    "not known",
+    "missing",
+    "unclear",
+    "unspecified",
+    "undetermined",
+    "undocumented",
+    "tbd",
+    "not documented",
+    "not available",
+    "not applicable",
+    "not provided",
+    "not recorded",
+    "not reported",
+    "not specified",
+    "not stated",
+    "not sure",
+    "illegible",
+};
 
 static const struct {
     const char *name, *words; /* however it is written */
@@ -46,6 +75,17 @@ double unit_days(const char *unit)
     return 0;
 }
 
+/* "100k", as amounts are written. */
+static bool thousands(const struct word *w, double *out)
+{
+    char *end;
+
+    if (w->kind != WORD_TEXT || w->lower[0] < '0' || w->lower[0] > '9')
+        return false;
+    *out = 1000 * strtod(w->lower, &end);
+    return strcmp(end, "k") == 0;
+}
+
 /* "6 weeks", "$1,200", "45%", "18": a number and perhaps its unit, nothing else. */
 static void number_of(struct fact *f, const struct word *w, size_t n)
 {
@@ -60,6 +100,8 @@ static void number_of(struct fact *f, const struct word *w, size_t n)
             number = w[i].number;
             found = true;
             unit = word_dates(&w[i]) ? "date" : unit;
+        } else if (!found && thousands(&w[i], &number)) {
+            found = true;
         } else if (unit_of(&w[i]) && !unit) {
             unit = unit_of(&w[i]);
         } else if (!word_among(&w[i], "old of age")) {
@@ -105,6 +147,25 @@ static void read_text(struct fact *f, str text, struct arena *a)
         number_of(f, w, n);
 }
 
+/* "passengers": a list of them has a number; a list for "score" is something else. */
+static bool is_plural(const struct word *w)
+{
+    return w->kind == WORD_TEXT && w->size > 2 && w->lower[w->size - 1] == 's' &&
+           w->lower[w->size - 2] != 's';
+}
+
+static bool says_nothing(const struct policy_value *v)
+{
+    str s = str_trim(v->text);
+
+    if (v->kind == POLICY_NULL)
+        return true;
+    for (size_t i = 0; v->kind == POLICY_TEXT && i < COUNT_OF(unknowns); i++)
+        if (strlen(unknowns[i]) == s.n && strncasecmp(unknowns[i], s.p, s.n) == 0)
+            return true;
+    return false;
+}
+
 static void read_value(struct fact *f, struct arena *a)
 {
     const struct policy_value *v = &f->field->value;
@@ -126,7 +187,7 @@ static void read_value(struct fact *f, struct arena *a)
         read_text(f, v->text, a);
         break;
     case POLICY_LIST: /* where a number is wanted, how many there are */
-        f->is_number = true;
+        f->is_number = f->name_n > 0 && is_plural(&f->name[f->name_n - 1]);
         f->number = (double)v->count;
         f->none = v->count == 0;
         break;
@@ -296,6 +357,8 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         struct fact *f = fact_of_key(out, field->key);
         struct word *name;
 
+        if (says_nothing(&field->value))
+            continue;
         if (f) {
             f->conflict = f->conflict || !policy_value_equal(&f->field->value, &field->value);
             f->unsure = f->unsure || field->confidence < floor;

@@ -31,7 +31,7 @@ struct fact {
     bool is_number;    /* or a text that is one, with its unit: "6 weeks" */
     double number;
     const char *unit;                    /* of its value or its name: "week"; NULL: none */
-    bool none;                           /* null, "", "none", an empty list */
+    bool none;                           /* "none", "absent", an empty list */
     bool conflict;                       /* another field of that name says something else */
     bool unsure;                         /* below the floor */
     struct word others[FACT_OTHERS_MAX]; /* that stand where its value stands */
@@ -45,7 +45,8 @@ struct facts {
     size_t n;
 };
 
-/* doc: the words of the document, for what stands where values stand. */
+/* doc: the words of the document, for what stands where values stand. Fields whose value says
+ * nothing (null, "", "unknown") are left out. */
 void facts_of(struct facts *out, const struct policy_case *c, double floor, const struct word *doc,
               size_t doc_n, struct arena *a);
 

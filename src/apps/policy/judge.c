@@ -47,6 +47,7 @@ static enum truth subject(const struct judge *j, const struct word *w, const str
 {
     size_t end = c->modal < c->main.to ? c->modal : c->main.from;
     struct range r = {c->main.from, end};
+    struct bound b[BOUNDS_MAX];
     enum truth t = TRUTH_UNKNOWN;
 
     while (r.to > r.from &&
@@ -67,7 +68,8 @@ static enum truth subject(const struct judge *j, const struct word *w, const str
         }
     }
     for (size_t at = r.from; at < r.to && t == TRUTH_UNKNOWN; at++)
-        if (word_among(&w[at], "with having whose who")) /* patients with diabetes must */
+        if (word_among(&w[at], "with having whose who") && /* patients with diabetes must */
+            !(c->kind == CLAUSE_PERMIT && bounds_of(w, at, r.to, b) > 0))
             t = judge_condition(j, w, (struct range){at + 1, r.to}, used);
     return t;
 }
@@ -311,6 +313,9 @@ static enum truth listed(const struct judge *j, const struct word *w, const stru
     enum truth t = TRUTH_UNKNOWN;
     struct range list;
 
+    if (range_has(w, c->main, ":"))
+        while (!word_is(&w[at], ":"))
+            at++;
     while (at < c->main.to && !word_among(&w[at], "include includes are : following"))
         at++;
     list = (struct range){at + 1 < c->main.to ? at + 1 : c->main.to, c->main.to};

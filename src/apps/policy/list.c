@@ -52,7 +52,7 @@ static bool is_element(const struct word *value, size_t n, const struct word *w,
         return false;
     for (size_t i = r.from; i < r.to; i++)
         content += w[i].kind != WORD_MARK && !word_stops(&w[i]);
-    return content == n || has_digit(value[0].lower) || n > 1 || (at == 0 && content <= n + 2);
+    return content == n || has_digit(value[0].lower) || n > 1;
 }
 
 static bool ends_element(const struct word *w, size_t i)

@@ -10,6 +10,15 @@
 #define LOOSELY 0.93
 #define BY_TITLE 0.9
 
+/* "Income: at least ..." behind "Age: ...": the block's label is not its own. */
+static bool has_label(const struct reading *r)
+{
+    for (size_t i = 0; i < r->n && i < 8; i++)
+        if (word_is(&r->w[i], ":"))
+            return true;
+    return false;
+}
+
 /* The words among which a fact's name is looked for: the lead's, the label's and the main part's;
  * those of guard and exception are about something else. */
 static size_t naming(const struct judge *j, const struct reading *r, const struct clause *c,
@@ -18,7 +27,7 @@ static size_t naming(const struct judge *j, const struct reading *r, const struc
     size_t lead = r->lead ? r->lead->n : 0, n = 0, label = 0, title_n = 0;
     struct word *w, *titles = NULL;
 
-    if (r->label)
+    if (r->label && (r->label == r || !has_label(r)))
         while (label < r->label->n && label < 8 && !word_is(&r->label->w[label], ":"))
             label++;
     if (label > 0 && (label == r->label->n || label == 8))
@@ -188,6 +197,15 @@ static enum truth by_words(const struct judge *j, const struct fact *f, const st
                : TRUTH_UNKNOWN;
 }
 
+/* Whether what the clause says of a fact begins with the number: "must be at least 5". */
+static bool measured(const struct fact *f, const struct reading *r, const struct clause *c,
+                     const struct bound *b)
+{
+    size_t at = complement(f, r, c);
+
+    return at == c->main.to || at == b->from || at == b->at;
+}
+
 struct fit {
     enum truth t;
     size_t at; /* the bound's number; SIZE_MAX: none */
@@ -291,6 +309,9 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
     if (counted(f, r->w, &b[best], segment_of(b, best, n, c)) ||
         (quality == BY_TITLE && f->unit && b[best].unit && strcmp(f->unit, b[best].unit) != 0))
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, true};
+    if (!f->is_number && !f->is_bool && !f->none && !b[best].bare &&
+        measured(f, r, c, &b[best])) /* a text where a number is wanted */
+        return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, false};
     if (!f->is_number && !f->is_bool)
         return by_words_fit(j, f, r, c);
     if (f->is_bool && apart(f, r->w, &b[best], c))
