@@ -79,8 +79,8 @@ static void judge_from(struct run *x, double least)
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
 
-        if (x->scores.open ||
-            (x->scores.score[i] > 0 && x->scores.score[i] >= least * x->scores.most))
+        if (x->scores.open || (x->scores.score[i] > 0 &&
+                               x->scores.score[i] >= least * x->scores.most && !x->scores.aside[i]))
             judge_reading(x, r);
     }
 }

@@ -267,6 +267,71 @@ static void score_blocks(const struct scope *s, const struct question *q,
     }
 }
 
+/* Whether it goes on about what stood before it. */
+static bool goes_on(const struct reading *r)
+{
+    return r->n > 0 && word_among(&r->w[0],
+                                  "this that these those it they such otherwise however except "
+                                  "exception exceptions unless also");
+}
+
+static bool rules(const struct reading *r)
+{
+    struct clause c[CLAUSES_MAX];
+    size_t n = clauses_of(r->w, 0, r->n, r->lead != NULL, c);
+
+    for (size_t i = 0; i < n; i++)
+        if (c[i].kind != CLAUSE_NONE && c[i].kind != CLAUSE_WAIVE)
+            return true;
+    return false;
+}
+
+/* Whether words that are above a block, its title and its label, have something of a question; and
+ * whether a sentence has another word of a title such as "Age and income", which is about two
+ * things. */
+static bool above(const struct reading *r, const struct question *q, struct arena *a, bool *other)
+{
+    struct word *title;
+    size_t n = words_of(r->node->title, a, &title), label = label_of(block_of(r));
+    bool held = false, several = range_has(title, (struct range){0, n}, "and & , or /");
+
+    *other = false;
+    for (size_t k = 0; k < q->n; k++) {
+        if (word_find(block_of(r)->w, label, &q->w[k]) < label)
+            return true;
+        held = held || word_find(title, n, &q->w[k]) < n;
+    }
+    for (size_t i = 0; i < n && several; i++)
+        *other = *other || (title[i].kind == WORD_TEXT && !word_stops(&title[i]) &&
+                            word_find(q->w, q->n, &title[i]) == q->n &&
+                            word_find(r->w, r->n, &title[i]) < r->n);
+    return held;
+}
+
+/* Where a rule says by itself what is asked about, its neighbours that do not are about something
+ * else: "The age must be at least 18. The income must be at least $20,000." */
+static void find_aside(const struct scope *s, const struct question *q, const unsigned *bits,
+                       struct arena *a, struct scores *out)
+{
+    bool *focus = arena_zero(a, s->n + 1, sizeof focus[0]);
+
+    for (size_t i = 0; i < s->n; i++)
+        if (out->score[i] > 0 && bits[i] > 0 && out->own[i] && rules(&s->all[i])) {
+            focus[block_of(&s->all[i]) - s->all] = true;
+            for (const struct reading *lead = s->all[i].lead; lead; lead = lead->lead)
+                out->own[lead - s->all] = true;
+        }
+    for (size_t i = 0; i < s->n; i++) {
+        const struct reading *r = &s->all[i];
+        bool other;
+
+        if (!focus[block_of(r) - s->all] || out->own[i] || goes_on(r) ||
+            (r->lead && bits[r->lead - s->all] > 0))
+            continue;
+        out->aside[i] = !above(r, q, a, &other) || other;
+    }
+}
+
 static void find_own(const struct scope *s, const struct question *q, struct arena *a,
                      struct scores *out)
 {
@@ -281,6 +346,7 @@ static void find_own(const struct scope *s, const struct question *q, struct are
     }
     for (size_t i = 0; i < s->n; i++)
         out->own[i] = bits[i] == most[block_of(&s->all[i]) - s->all];
+    find_aside(s, q, bits, a, out);
 }
 
 void scope_score(const struct scope *s, const struct policy_doc *d, const struct policy_case *c,
@@ -291,7 +357,8 @@ void scope_score(const struct scope *s, const struct policy_doc *d, const struct
     struct question q = {.n = 0}, h = {.n = 0};
 
     *out = (struct scores){.score = arena_zero(a, s->n + 1, sizeof out->score[0]),
-                           .own = arena_zero(a, s->n + 1, sizeof out->own[0])};
+                           .own = arena_zero(a, s->n + 1, sizeof out->own[0]),
+                           .aside = arena_zero(a, s->n + 1, sizeof out->aside[0])};
     q.n = scope_question(criterion, a, &q.w);
     h.n = words_of_name(c->reasoning_hint, a, &h.w);
     ask(s, &q, a);
