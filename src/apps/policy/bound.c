@@ -320,6 +320,46 @@ static bool counts_list(const struct word *w, size_t at, size_t to)
                            (at + 3 < to && word_is(&w[at + 1], "or") && word_is(&w[at + 3], "of")));
 }
 
+static bool only_low(const struct bound *b)
+{
+    return isfinite(b->low) && !isfinite(b->high);
+}
+
+static bool only_high(const struct bound *b)
+{
+    return isfinite(b->high) && !isfinite(b->low) && !b->condition;
+}
+
+/* "at least 2 and at most 8", "over 18 but under 65 years": one is the low end of what the other is
+ * the high end of, if nothing else is between. */
+static bool one_range(const struct word *w, struct bound *first, const struct bound *second)
+{
+    const struct bound *low = only_low(first) ? first : second,
+                       *high = low == first ? second : first;
+    bool joined = false;
+
+    if (!only_low(low) || !only_high(high) || low->low > high->high || second->from <= first->at ||
+        (first->unit && second->unit && strcmp(first->unit, second->unit) != 0))
+        return false;
+    for (size_t i = first->at + 1; i < second->from; i++) {
+        if (!word_among(&w[i], "and but , yet old of age ( )") && !unit_of(&w[i]))
+            return false;
+        joined = joined || word_among(&w[i], "and but , yet");
+    }
+    if (!joined)
+        return false;
+    *first = (struct bound){.low = low->low,
+                            .high = high->high,
+                            .over = low->over,
+                            .under = high->under,
+                            .each = first->each || second->each,
+                            .from = first->from,
+                            .at = second->at,
+                            .to = second->to,
+                            .unit = second->unit ? second->unit : first->unit};
+    return true;
+}
+
 size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[BOUNDS_MAX])
 {
     size_t n = 0;
@@ -336,8 +376,11 @@ size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[
             out[n - 1].unit = unit_near(w, from, i, to);
             continue;
         }
-        if (bound_at(w, from, i, to, &out[n]))
-            i = out[n++].at;
+        if (bound_at(w, from, i, to, &out[n])) {
+            i = out[n].at;
+            if (n == 0 || !one_range(w, &out[n - 1], &out[n]))
+                n++;
+        }
     }
     return n;
 }
@@ -412,7 +455,14 @@ void bound_say(const struct bound *b, char out[80])
                  : !isfinite(b->high) ? b->over ? "after" : "from"
                                       : "between the days, or on");
     else if (isfinite(b->low) && isfinite(b->high) && b->low < b->high)
-        snprintf(out, 80, "from %g to %g%s", b->low, b->high, unit);
+        snprintf(out,
+                 80,
+                 "%s %g %s %g%s",
+                 b->over ? "more than" : "from",
+                 b->low,
+                 b->under ? "and less than" : "to",
+                 b->high,
+                 unit);
     else if (isfinite(b->low) && isfinite(b->high))
         snprintf(out, 80, "%g%s", b->low, unit);
     else if (isfinite(b->low))

@@ -378,14 +378,6 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
     }
 }
 
-static bool any_word(const struct word *w, size_t from, size_t to, const char *names)
-{
-    for (size_t i = from; i < to; i++)
-        if (word_among(&w[i], names))
-            return true;
-    return false;
-}
-
 static bool any_duration(const struct word *w, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
@@ -394,11 +386,39 @@ static bool any_duration(const struct word *w, size_t from, size_t to)
     return false;
 }
 
+/* "children under 12", "the member is over 65": somebody, and a number of nothing else. */
+static bool ages(const struct word *w, size_t from, size_t to, size_t at)
+{
+    static const char people[] =
+        "member members patient patients applicant applicants driver drivers child children "
+        "person persons people policyholder policyholders insured employee employees customer "
+        "customers student students passenger passengers guest guests user users resident "
+        "residents individual individuals anyone who those kid kids";
+    const char *unit = at + 2 < to ? unit_of(&w[at + 2]) : NULL;
+    size_t i = at;
+
+    if (at + 1 >= to || w[at + 1].kind != WORD_NUMBER || word_dates(&w[at + 1]) ||
+        w[at + 1].number > 120 || (unit && strcmp(unit, "year") != 0))
+        return false;
+    while (i > from && word_among(&w[i - 1], "is are be must not may shall should was"))
+        i--;
+    return i > from && word_among(&w[i - 1], people);
+}
+
+bool words_tell_age(const struct word *w, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (word_among(&w[i], "older younger aged age adult adults minor minors old") ||
+            (word_among(&w[i], "under over above below") && ages(w, from, to, i)))
+            return true;
+    return false;
+}
+
 /* Whether a name's word may be missing because something else says it. */
 static bool implied(const struct word *name, const struct word *w, size_t from, size_t to)
 {
     if (strcmp(name->stem, "age") == 0 || word_among(name, "age aged"))
-        return any_word(w, from, to, "older younger aged age adult adults minor minors old");
+        return words_tell_age(w, from, to);
     return unit_days(unit_of(name)) > 0 && any_duration(w, from, to);
 }
 
@@ -415,6 +435,20 @@ bool fact_named(const struct fact *f, const struct word *w, size_t from, size_t 
             return false;
     }
     return held > 0;
+}
+
+bool fact_stated(const struct fact *f, const struct word *w, size_t from, size_t to)
+{
+    bool stated = false;
+
+    for (size_t i = 0; i < f->name_n; i++) {
+        bool here = word_find(w + from, to - from, &f->name[i]) < to - from;
+
+        if (!here && !word_among(&f->name[i], "status state"))
+            return false;
+        stated = stated || !here;
+    }
+    return stated && f->name_n > 1;
 }
 
 double fact_distance(const struct fact *f, const struct word *w, size_t from, size_t to, size_t at)

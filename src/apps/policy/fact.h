@@ -53,6 +53,8 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
 /* Every word of its name in [from, to). A unit in the name may be another there; "older" and
  * "younger" speak of age. loose: words such as "number" and "since" may be missing. */
 bool fact_named(const struct fact *f, const struct word *w, size_t from, size_t to, bool loose);
+/* All but "status" or "state" of its name: "Enrollment must be active". */
+bool fact_stated(const struct fact *f, const struct word *w, size_t from, size_t to);
 /* How far its name is from a place: words between, less if it stands behind. */
 double fact_distance(const struct fact *f, const struct word *w, size_t from, size_t to, size_t at);
 bool fact_valued(const struct fact *f, const struct word *w, size_t from, size_t to);
@@ -60,6 +62,8 @@ bool fact_contrasts(const struct fact *f, const struct word *w, size_t from, siz
 /* Whether there is something: true, a number other than 0, a text that does not say "none". */
 bool fact_present(const struct fact *f);
 
+/* Whether they speak of somebody's age, whatever they call it: "older", "children under 12". */
+bool words_tell_age(const struct word *w, size_t from, size_t to);
 /* A word's unit, as its singular, or NULL; how many days one is, 0 if it is no duration. */
 const char *unit_of(const struct word *w);
 double unit_days(const char *unit);

@@ -74,26 +74,52 @@ static enum truth subject(const struct judge *j, const struct word *w, const str
     return t;
 }
 
+/* "The license must not be expired": what stands behind "be". */
+static struct range behind_be(const struct word *w, struct range r)
+{
+    for (size_t i = r.from; i + 1 < r.to; i++)
+        if (word_is(&w[i], "be"))
+            return (struct range){i + 1, r.to};
+    return r;
+}
+
+/* A word or two for each of them: all that a value may be compared with. */
+static bool is_short(const struct word *w, struct range r)
+{
+    size_t content = 0, elements = 1;
+
+    for (size_t i = r.from; i < r.to; i++) {
+        content += w[i].kind != WORD_MARK && !word_stops(&w[i]);
+        elements += word_among(&w[i], ", or");
+    }
+    return content > 0 && content <= 2 * elements;
+}
+
 /* Whether something a fact names is the case that the words forbid or are "without". */
 static enum truth named_by(const struct judge *j, const struct word *w, struct range r, bool loose,
                            struct used *used)
 {
     struct bound b[BOUNDS_MAX];
     size_t n = bounds_of(w, r.from, r.to, b);
+    struct range said = behind_be(w, r);
+    bool denied = range_has(w, r, "no"); /* "no prior claims": 0 of them are none */
     enum truth t = TRUTH_UNKNOWN;
 
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *f = &j->facts->all[i];
         bool yes;
 
-        if (!fact_named(f, w, r.from, r.to, loose) || (loose && !f->is_number))
+        if (!(fact_named(f, w, r.from, r.to, loose) && (!loose || f->is_number)) &&
+            !(loose && fact_stated(f, w, r.from, r.to)))
             continue;
         if (f->is_number && n > 0)
             yes = bound_holds(&b[0], f->number, f->unit);
-        else if (f->is_bool || f->none)
+        else if (f->is_bool || f->none || (denied && f->field->value.kind == POLICY_NUMBER))
             yes = fact_present(f);
-        else if (judge_member(f, w, r, j->arena) == TRUTH_YES)
+        else if (judge_member(f, w, said, j->arena) == TRUTH_YES)
             yes = true;
+        else if (said.from > r.from && !f->is_number && is_short(w, said))
+            yes = false;
         else
             continue; /* a text that is not the one which is named, a number without a bound */
         used_add(used, f, loose ? LOOSELY : 1.0);
@@ -340,7 +366,7 @@ static enum truth listed(const struct judge *j, const struct word *w, const stru
 static void judge_permit_clause(const struct judge *j, const struct reading *r,
                                 const struct clause *c, struct verdict *v)
 {
-    struct used guard = {.quality = 1};
+    struct used guard = {.quality = 1}, except = {.quality = 1};
     bool only = c->modal < c->main.to && word_is(&r->w[c->main.from], "only");
     enum truth s = only ? TRUTH_UNKNOWN : subject(j, r->w, c, &guard);
     enum truth g = only ? among_only(j, r->w, c, &guard) : TRUTH_YES, w = TRUTH_NO;
@@ -368,6 +394,12 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
     if (!range_empty(c->without) && w == TRUTH_NO)
         w = named_case(j, r->w, c->without, &guard);
     (void)named_case(j, r->w, c->main, &guard);
+    if (!range_empty(c->except) && judge_condition(j, r->w, c->except, &except) == TRUTH_YES) {
+        v->used = except;
+        v->found = FOUND_REFUSES;
+        say_facts(j, v, &except, "what the policy excepts");
+        return;
+    }
     merge(&v->used, &guard);
     v->weak = v->used.n == 0;
     if (g == TRUTH_NO || w == TRUTH_YES) {

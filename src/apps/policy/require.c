@@ -9,6 +9,7 @@
 #define STRICT 1.0
 #define LOOSELY 0.93
 #define BY_TITLE 0.9
+#define BY_STATE 0.96
 
 /* "Income: at least ..." behind "Age: ...": the block's label is not its own. */
 static bool has_label(const struct reading *r)
@@ -54,15 +55,18 @@ static struct range segment_of(const struct bound *b, size_t i, size_t n, const 
     return (struct range){b[i].at + 1, i + 1 < n ? b[i + 1].from : c->main.to};
 }
 
+static bool is_date(const struct fact *f)
+{
+    return f->unit && strcmp(f->unit, "date") == 0;
+}
+
 /* How well a bound suits a fact; less is better, 1000: not at all. */
 static double suits(const struct judge *j, const struct fact *f, const struct word *w,
                     const struct bound *b, struct range segment, const struct clause *c,
                     struct used *used)
 {
     double d = fact_distance(f, w, c->main.from, c->main.to, b->at);
-    bool date = f->unit && strcmp(f->unit, "date") == 0;
-
-    if (f->is_number && date != word_dates(&w[b->at]))
+    if (f->is_number && is_date(f) != word_dates(&w[b->at]))
         return 1000;
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *g = &j->facts->all[i];
@@ -301,6 +305,9 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
             with = seen;
         }
     }
+    if (n == 1 && best == n && !b[0].bare && is_date(f) != word_dates(&r->w[b[0].at]) &&
+        f->is_number) /* a number for a day, or a day for a number */
+        return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, false};
     if (best == n && n == 1 && !b[0].bare)
         best = 0; /* the only one, though its name stands elsewhere */
     if (best == n ||
@@ -360,6 +367,11 @@ static void explain(const struct judge *j, const struct fact *f, enum truth t, c
 }
 
 /* Facts that the words name, each against the clause. */
+static bool is_named(const struct fact *f, const struct word *w, size_t n, double quality)
+{
+    return quality == BY_STATE ? fact_stated(f, w, 0, n) : fact_named(f, w, 0, n, quality < STRICT);
+}
+
 static bool each_named(const struct judge *j, const struct reading *r, const struct clause *c,
                        const struct word *w, size_t n, double quality, struct used *used,
                        enum truth *t, bool *disagree, str *why)
@@ -373,7 +385,7 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
         struct fit one;
         char say[80];
 
-        if (!fact_named(f, w, 0, n, quality < STRICT))
+        if (!is_named(f, w, n, quality))
             continue;
         one = fit(j, f, r, c, quality, used, say);
         if (one.skip)
@@ -410,8 +422,10 @@ enum truth judge_require(const struct judge *j, const struct reading *r, const s
 
     if (each_named(j, r, c, w, n, STRICT, used, &t, disagree, why))
         return t;
-    if (bounds_of(r->w, c->main.from, c->main.to, b) == 0)
-        return TRUTH_UNKNOWN;
+    if (bounds_of(r->w, c->main.from, c->main.to, b) == 0) {
+        each_named(j, r, c, w, n, BY_STATE, used, &t, disagree, why);
+        return t;
+    }
     n = naming(j, r, c, true, false, &w);
     if (each_named(j, r, c, w, n, STRICT, used, &t, disagree, why) ||
         each_named(j, r, c, w, n, LOOSELY, used, &t, disagree, why))

@@ -132,10 +132,7 @@ static bool says(const struct reading *r, const struct word *q)
         return true;
     if (strcmp(q->stem, "age") != 0 && !word_is(q, "age"))
         return false;
-    for (size_t i = 0; i < r->n; i++)
-        if (word_among(&r->w[i], "older younger aged old adult adults minor minors"))
-            return true;
-    return false;
+    return words_tell_age(r->w, 0, r->n);
 }
 
 /* In how many blocks a word is; bit i of a block says that question's word i is in it. */
@@ -296,6 +293,8 @@ static bool above(const struct reading *r, const struct question *q, struct aren
     bool held = false, several = range_has(title, (struct range){0, n}, "and & , or /");
 
     *other = false;
+    if (r->label != r && label_of(r) > 0)
+        label = 0; /* "Income: ..." behind "Age: ..." */
     for (size_t k = 0; k < q->n; k++) {
         if (word_find(block_of(r)->w, label, &q->w[k]) < label)
             return true;

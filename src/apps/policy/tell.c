@@ -16,24 +16,44 @@ void heuristic_step(struct run *x, const char *action, str observation)
         (unsigned)at + 1, str_c(action), utf8_cut_count(observation, POLICY_OBSERVATION_MAX)};
 }
 
+#define PAGES_MAX 50
+
+/* The pages a sentence stands on: those between two that a marker skips are not there. A tree from
+ * JSON does not say where in a section a page begins: all of them up to what is below it. */
+static void cite_pages(struct run *x, const struct policy_node *n, size_t from, size_t to)
+{
+    const struct policy_node *child = n->span > 1 ? n + 1 : NULL;
+    uint32_t last =
+        child && child->start_index >= n->start_index ? child->start_index : n->end_index;
+    uint32_t *pages = arena_alloc(x->a, (PAGES_MAX + 1) * sizeof pages[0]);
+    size_t count = 0;
+
+    if (n->line == 0 && n->level == 0 && n->page_count <= 1)
+        for (uint32_t p = n->start_index; p <= last && count < PAGES_MAX; p++)
+            pages[count++] = p;
+    for (uint32_t i = 0; i < n->page_count && count < PAGES_MAX && n->page_count > 1; i++) {
+        size_t end = i + 1 < n->page_count ? n->pages[i + 1].at : n->text.n + 1;
+
+        if (n->pages[i].at < to && end > from &&
+            (count == 0 || pages[count - 1] != n->pages[i].page))
+            pages[count++] = n->pages[i].page;
+    }
+    if (count == 0)
+        pages[count++] = policy_page_at(n, from);
+    x->out->citation.pages = pages;
+    x->out->citation.page_count = count;
+}
+
 static void cite(struct run *x, const struct judged *j)
 {
     struct policy_result *out = x->out;
     const struct policy_node *n = j ? j->r->node : x->hits.n > 0 ? x->hits.hits[0].node : NULL;
-    uint32_t first = n ? n->start_index : 0, last = n ? n->end_index : 0, *pages;
     str *titles;
 
     out->citation.section = n ? arena_dup(x->a, n->title_path) : STR("");
     if (!n)
         return;
-    if (j) {
-        first = policy_page_at(n, j->r->sentence->from);
-        last = policy_page_at(n, j->r->sentence->to - 1);
-    }
-    last = last - first < 50 ? last : first + 50;
-    out->citation.pages = pages = arena_alloc(x->a, (last - first + 1) * sizeof pages[0]);
-    for (uint32_t p = first; p <= last; p++)
-        pages[out->citation.page_count++] = p;
+    cite_pages(x, n, j ? j->r->sentence->from : 0, j ? j->r->sentence->to : n->text.n);
     out->trajectory_count = n->depth + 1;
     out->trajectory = titles = arena_alloc(x->a, out->trajectory_count * sizeof titles[0]);
     for (size_t i = out->trajectory_count; n && i > 0; i--, n = policy_parent(&x->doc->tree, n))
