@@ -196,7 +196,7 @@ class Review(Case):
         r = doc["results"][0]
         self.assertEqual(sorted(r), sorted(RESULT))
         self.assertEqual(r["status"], "met")
-        self.assertEqual(r["citation"], {"doc": "Lumbar MRI", "version": "2026-01",
+        self.assertEqual(r["citation"], {"doc": "lumbar", "version": "2026-01",
                                          "section": "Coverage > Age", "pages": [1]})
         self.assertEqual(r["evidence"]["doc_id"], "note-1")
         self.assertEqual(set(r["confidence_breakdown"]), {"c_tree", "c_span", "c_final", "c_joint"})
@@ -356,6 +356,8 @@ class Defects(Case):
         cases = ((finish(section="Imaging"), "citation_unknown_section"),
                  (finish(section="Conservative treatment", pages=[2]), "citation_not_retrieved"),
                  (finish(pages=[77]), "citation_not_retrieved"),
+                 (finish(pages=[2]), "citation_not_retrieved"),  # of the policy, not of that section
+                 (finish(text_excerpt="21 years of age or older"), "evidence_unknown"),
                  (finish(evidence_doc_id="note-9", evidence_page=1), "evidence_unknown"),
                  (finish(confidence=0.3), "low_confidence"))
         self.start(react_use_llm_controller=True)
@@ -365,6 +367,10 @@ class Defects(Case):
             r = self.review(case(code))["results"][0]
             self.assertEqual((r["status"], r["reason_code"]), ("uncertain", code))
             self.assertLess(r["confidence"], 0.65)
+        for section in ("Coverage / Age", "coverage > age", "## Age", "0002"):
+            self.model.turns = [*GOOD[:2], finish(section=section, text_excerpt="18 years of age")]
+            r = self.review(case(section))["results"][0]
+            self.assertEqual((r["status"], r["citation"]["section"]), ("met", "Coverage > Age"))
         self.model.turns = GOOD
         sure = self.review()["results"][0]
         b = sure["confidence_breakdown"]

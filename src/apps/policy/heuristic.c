@@ -250,7 +250,7 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
         give_up(&x, "missing_policy_document_id");
         return true;
     }
-    out->citation.doc = arena_dup(a, doc->id);
+    out->citation.doc = arena_dup(a, policy_doc_cited(doc, c->policy_document_id));
     out->citation.version = arena_dup(a, policy_doc_version(doc));
     if (!policy_search(doc, query, POLICY_TOP_MAX, NULL, a, &x.hits, e))
         return false;

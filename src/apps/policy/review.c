@@ -448,7 +448,7 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
         file = member(&input, "doc_file", &a);
         if (q.body.n && file.n) {
             q.doc_file = file.p;
-            ok = policy_doc_load(file.p, file.p, &doc, e);
+            ok = policy_doc_load(NULL, file.p, &doc, e);
             q.doc = doc;
         }
     }
