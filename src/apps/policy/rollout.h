@@ -13,9 +13,9 @@
  * grows keeps those that were in.
  *
  * The configuration is the base; what an operator sets lies over it. It holds at once, for all
- * calls that begin from then on, and is kept in the store, so that it holds after a restart. It ends
- * when an operator takes it back, or when the switches of the configuration are no longer those it
- * was said over: whatever was said last counts.
+ * calls that begin from then on, and is kept in the store, so that it holds after a restart. It
+ * ends when an operator takes it back, or when the switches of the configuration are no longer
+ * those it was said over: whatever was said last counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
