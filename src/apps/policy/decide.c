@@ -38,14 +38,12 @@ static void add_waivers(struct run *x)
 
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
-        struct clause c[CLAUSES_MAX];
+        const struct clause *c = r->alone;
         bool here = false;
-        size_t count;
 
         for (size_t k = 0; k < n && !here; k++)
             here = x->rules[k].v.found == FOUND_BROKEN && x->rules[k].r->node == r->node;
-        count = here ? clauses_of(r->w, 0, r->n, false, c) : 0;
-        for (size_t k = 0; k < count; k++) {
+        for (size_t k = 0; here && k < r->alone_n; k++) {
             struct verdict v;
 
             if (c[k].kind != CLAUSE_WAIVE)

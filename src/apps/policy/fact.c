@@ -13,6 +13,7 @@
     "name "                                                                                        \
     "amount completed duration level present"
 #define NONE "none no nil absent negative"
+#define HEDGES "or to about around approximately approx maybe ish roughly possibly likely than ? ~"
 /* Values that say nothing: as if the fact were not there. */
 static const char *const unknowns[] = {
     "",
@@ -106,7 +107,7 @@ static void number_of(struct fact *f, const struct word *w, size_t n)
             unit = unit_of(&w[i]);
         } else if (!word_among(&w[i], "old of age")) {
             other += w[i].kind == WORD_TEXT && found;
-            if (!found || w[i].kind == WORD_NUMBER)
+            if (!found || w[i].kind == WORD_NUMBER || word_among(&w[i], HEDGES))
                 return;
         }
     if (!found || other > 2)

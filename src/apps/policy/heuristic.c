@@ -33,17 +33,12 @@ bool heuristic_is_list(const struct reading *r, const struct clause *c)
 
 static bool in_list(const struct reading *r)
 {
-    struct clause c[CLAUSES_MAX];
-
-    if (!r->lead)
-        return false;
-    return clauses_of(r->lead->w, 0, r->lead->n, false, c) > 0 && heuristic_is_list(r->lead, &c[0]);
+    return r->lead && r->lead->alone_n > 0 && heuristic_is_list(r->lead, &r->lead->alone[0]);
 }
 
 static void judge_reading(struct run *x, const struct reading *r)
 {
-    struct clause c[CLAUSES_MAX];
-    size_t n;
+    const struct clause *c = r->clauses;
 
     if (r->sentence->row) {
         const struct clause c_row = {.kind = CLAUSE_REQUIRE};
@@ -57,8 +52,7 @@ static void judge_reading(struct run *x, const struct reading *r)
     }
     if (in_list(r))
         return; /* with its lead */
-    n = clauses_of(r->w, 0, r->n, r->lead != NULL, c);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < r->clause_n; i++) {
         struct verdict v;
 
         if (heuristic_is_list(r, &c[i])) {

@@ -54,7 +54,11 @@ struct reading {
     const struct reading *lead;  /* for an item; NULL: none */
     const struct reading *items; /* for a sentence that leads to some: the first of them */
     size_t item_n;
-    const struct reading *label; /* the first sentence of its block, or itself */
+    const struct reading *label;  /* the first sentence of its block, or itself */
+    const struct clause *clauses; /* what it says, as an item of a list if it is one */
+    size_t clause_n;
+    const struct clause *alone; /* the same, as a sentence that stands alone */
+    size_t alone_n;
 };
 
 struct judge {

@@ -58,6 +58,25 @@ size_t scope_question(str criterion, struct arena *a, struct word **out)
     return kept;
 }
 
+static const struct clause *clauses_in(const struct reading *r, bool plain, struct arena *a,
+                                       size_t *n)
+{
+    struct clause c[CLAUSES_MAX], *kept;
+
+    *n = clauses_of(r->w, 0, r->n, plain, c);
+    kept = arena_alloc(a, *n * sizeof c[0] + 1);
+    memcpy(kept, c, *n * sizeof c[0]);
+    return kept;
+}
+
+static void read_clauses(struct reading *r, struct arena *a)
+{
+    r->alone = r->clauses = clauses_in(r, false, a, &r->alone_n);
+    r->clause_n = r->alone_n;
+    if (r->lead)
+        r->clauses = clauses_in(r, true, a, &r->clause_n);
+}
+
 static void read_node(const struct policy_doc *d, uint32_t node, struct arena *a, struct scope *s)
 {
     const struct policy_node *n = &d->tree.nodes[node];
@@ -89,6 +108,7 @@ static void read_node(const struct policy_doc *d, uint32_t node, struct arena *a
         /* A table's first row leads to the others. */
         if (all[i].row && s->n - 1 > first && r[-1].sentence->row)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
+        read_clauses(r, a);
     }
 }
 
@@ -274,11 +294,8 @@ static bool goes_on(const struct reading *r)
 
 static bool rules(const struct reading *r)
 {
-    struct clause c[CLAUSES_MAX];
-    size_t n = clauses_of(r->w, 0, r->n, r->lead != NULL, c);
-
-    for (size_t i = 0; i < n; i++)
-        if (c[i].kind != CLAUSE_NONE && c[i].kind != CLAUSE_WAIVE)
+    for (size_t i = 0; i < r->clause_n; i++)
+        if (r->clauses[i].kind != CLAUSE_NONE && r->clauses[i].kind != CLAUSE_WAIVE)
             return true;
     return false;
 }
