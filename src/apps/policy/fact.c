@@ -43,39 +43,6 @@ static const char *const unknowns[] = {
     "illegible",
 };
 
-static const struct {
-    const char *name, *words; /* however it is written */
-    double days;
-} units[] = {
-    {"minute", "minute minutes min mins", 1.0 / 1440},
-    {"hour", "hour hours hr hrs", 1.0 / 24},
-    {"day", "day days", 1},
-    {"week", "week weeks wk wks", 7},
-    {"month", "month months mo mos", 30.4375},
-    {"year", "year years yr yrs", 365.25},
-    {"dollar", "dollar dollars usd $", 0},
-    {"percent", "percent percentage %", 0},
-    {"mile", "mile miles", 0},
-    {"kg", "kg kilogram kilograms", 0},
-    {"lb", "lb lbs pound pounds", 0},
-};
-
-const char *unit_of(const struct word *w)
-{
-    for (size_t i = 0; i < COUNT_OF(units); i++)
-        if (word_among(w, units[i].words))
-            return units[i].name;
-    return NULL;
-}
-
-double unit_days(const char *unit)
-{
-    for (size_t i = 0; unit && i < COUNT_OF(units); i++)
-        if (strcmp(units[i].name, unit) == 0)
-            return units[i].days;
-    return 0;
-}
-
 /* "100k", as amounts are written. */
 static bool thousands(const struct word *w, double *out)
 {
@@ -373,9 +340,14 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         f->name_n = f->name_n < FACT_NAME_MAX ? f->name_n : FACT_NAME_MAX;
         f->name = name;
         f->unsure = field->confidence < floor;
+        for (size_t k = 0; k < f->name_n; k++)
+            f->loose |= (uint32_t)word_among(&f->name[k], LOOSE) << k;
         read_value(f, a);
-        if (f->value_n > 0 && !f->is_number)
+        if (f->value_n > 0 && !f->is_number) {
+            f->others = arena_alloc(a, FACT_OTHERS_MAX * sizeof f->others[0]);
+            f->before = arena_alloc(a, FACT_OTHERS_MAX * sizeof f->before[0]);
             find_others(f, doc, doc_n);
+        }
     }
 }
 
@@ -432,7 +404,7 @@ bool fact_named(const struct fact *f, const struct word *w, size_t from, size_t 
             held++;
         else if (implied(&f->name[i], w, from, to))
             held += strcmp(f->name[i].stem, "age") == 0 || word_is(&f->name[i], "age");
-        else if (!loose || !word_among(&f->name[i], LOOSE))
+        else if (!loose || !(f->loose >> i & 1))
             return false;
     }
     return held > 0;

@@ -24,6 +24,23 @@ static const struct {
     {"million", 1e6},
 };
 
+static const struct {
+    const char *name, *words; /* however it is written */
+    double days;
+} units[] = {
+    {"minute", "minute minutes min mins", 1.0 / 1440},
+    {"hour", "hour hours hr hrs", 1.0 / 24},
+    {"day", "day days", 1},
+    {"week", "week weeks wk wks", 7},
+    {"month", "month months mo mos", 30.4375},
+    {"year", "year years yr yrs", 365.25},
+    {"dollar", "dollar dollars usd $", 0},
+    {"percent", "percent percentage %", 0},
+    {"mile", "mile miles", 0},
+    {"kg", "kg kilogram kilograms", 0},
+    {"lb", "lb lbs pound pounds", 0},
+};
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -295,6 +312,15 @@ static size_t negative_at(str s, size_t minus, struct word *w)
     return minus + n;
 }
 
+/* From 1 in the table; 0: it is none. */
+static uint8_t unit_at(const struct word *w)
+{
+    for (size_t i = 0; w->kind != WORD_NUMBER && w->size < 12 && i < COUNT_OF(units); i++)
+        if (word_among(w, units[i].words))
+            return (uint8_t)(i + 1);
+    return 0;
+}
+
 size_t words_of(str text, struct arena *a, struct word **out)
 {
     size_t cap = text.n < WORDS_MAX ? text.n : WORDS_MAX, n = 0;
@@ -314,6 +340,7 @@ size_t words_of(str text, struct arena *a, struct word **out)
         i += minus > 0 ? negative_at(rest, minus, &w) : word_at(rest, &w);
         w.to = (uint32_t)i;
         w.size = (uint8_t)strlen(w.lower);
+        w.unit = unit_at(&w);
         /* A quote's mark at a line's start compares nothing. */
         if (word_is(&w, ">") && (w.from == 0 || text.p[w.from - 1] == '\n'))
             continue;
@@ -409,4 +436,17 @@ bool word_dates(const struct word *w)
 bool word_stops(const struct word *w)
 {
     return word_among(w, STOPS);
+}
+
+const char *unit_of(const struct word *w)
+{
+    return w->unit > 0 ? units[w->unit - 1].name : NULL;
+}
+
+double unit_days(const char *unit)
+{
+    for (size_t i = 0; unit && i < COUNT_OF(units); i++)
+        if (strcmp(units[i].name, unit) == 0)
+            return units[i].days;
+    return 0;
 }

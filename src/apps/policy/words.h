@@ -27,6 +27,7 @@ struct word {
     double number;     /* of a WORD_NUMBER */
     uint32_t hash;     /* of the stem: most words differ here already */
     uint8_t size;      /* of lower */
+    uint8_t unit;      /* unit_of */
     char stem[WORD_STEM_MAX + 1];
     char lower[WORD_STEM_MAX + 1]; /* as it stands but in lower case; of a mark its byte */
 };
@@ -51,6 +52,10 @@ bool words_phrase(const struct word *all, size_t n, const struct word *some, siz
 bool word_dates(const struct word *w);
 /* Whether it says nothing by itself. */
 bool word_stops(const struct word *w);
+
+/* A word's unit, as its singular, or NULL; how many days one is, 0 if it is no duration. */
+const char *unit_of(const struct word *w);
+double unit_days(const char *unit);
 
 /* Of the parts: */
 /* Its texts, from the word as it stands; kind, number and place are left alone. */
