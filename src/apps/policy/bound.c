@@ -71,6 +71,10 @@ static const struct {
     {"higher than", OP_GT},
     {"over", OP_GT},
     {"above", OP_GT},
+    {"equal or exceed", OP_GE},
+    {"equals or exceeds", OP_GE},
+    {"meet or exceed", OP_GE},
+    {"meets or exceeds", OP_GE},
     {"exceeds", OP_GT},
     {"exceeding", OP_GT},
     {"exceed", OP_GT},
@@ -370,6 +374,7 @@ size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[
                      w[i - 2].kind == WORD_NUMBER;
 
         if (w[i].kind != WORD_NUMBER || counts_list(w, i, to) ||
+            (i > from && word_is(&w[i], "one") && word_among(&w[i - 1], "no any every")) ||
             (i > from && word_among(&w[i - 1], NUMBERED)))
             continue;
         if (again) {

@@ -240,7 +240,7 @@ static void find_kind(const struct word *w, bool plain, struct clause *c)
                 ? CLAUSE_REQUIRE
                 : CLAUSE_NONE;
     } else if (denied(w, r, at, b, n) || word_among(&w[at], BAD) ||
-               (word_is(&w[r.from], "no") && !in_bound(b, n, r.from))) {
+               (word_among(&w[r.from], "no nobody none") && !in_bound(b, n, r.from))) {
         c->kind = word_among(&w[at], BAD) && denied(w, r, at, b, n) ? CLAUSE_PERMIT : CLAUSE_FORBID;
     } else if (word_among(&w[at], MUST)) {
         c->kind = CLAUSE_REQUIRE;

@@ -366,7 +366,7 @@ static bool ages(const struct word *w, size_t from, size_t to, size_t at)
         "member members patient patients applicant applicants driver drivers child children "
         "person persons people policyholder policyholders insured employee employees customer "
         "customers student students passenger passengers guest guests user users resident "
-        "residents individual individuals anyone who those kid kids";
+        "residents individual individuals anyone nobody one who those kid kids";
     const char *unit = at + 2 < to ? unit_of(&w[at + 2]) : NULL;
     size_t i = at;
 
@@ -382,7 +382,8 @@ bool words_tell_age(const struct word *w, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
         if (word_among(&w[i], "older younger aged age adult adults minor minors old") ||
-            (word_among(&w[i], "under over above below") && ages(w, from, to, i)))
+            (word_among(&w[i], "under over above below") && ages(w, from, to, i)) ||
+            (i > from + 1 && word_is(&w[i], "+") && ages(w, from, to, i - 2)))
             return true;
     return false;
 }

@@ -503,7 +503,8 @@ static enum truth items_hold(const struct judge *j, const struct reading *lead, 
 }
 
 /* A fact that the lead names, against the items as the values it may have. */
-static enum truth items_list(const struct judge *j, const struct reading *lead, struct verdict *v)
+static enum truth items_list(const struct judge *j, const struct reading *lead, struct range names,
+                             struct verdict *v)
 {
     enum truth t = TRUTH_UNKNOWN;
 
@@ -511,7 +512,7 @@ static enum truth items_list(const struct judge *j, const struct reading *lead, 
         const struct fact *f = &j->facts->all[i];
         enum truth one = TRUTH_NO;
 
-        if (!fact_named(f, lead->w, 0, lead->n, false) || f->is_bool)
+        if (!fact_named(f, lead->w, names.from, names.to, false) || f->is_bool)
             continue;
         for (size_t k = 0; k < lead->item_n && one == TRUTH_NO; k++)
             one = judge_member(f, lead->items[k].w, (struct range){0, lead->items[k].n}, j->arena);
@@ -534,7 +535,8 @@ void judge_group(const struct judge *j, const struct reading *lead, const struct
 
     *out = (struct verdict){.why = STR("")};
     out->used.quality = 1;
-    t = items_list(j, lead, out);
+    /* "... unless one of the following applies": the items are of the exception. */
+    t = items_list(j, lead, range_empty(c->except) ? whole : c->except, out);
     if (t == TRUTH_UNKNOWN)
         t = items_hold(j, lead, any || waives || forbids, out);
     if (t == TRUTH_UNKNOWN) {

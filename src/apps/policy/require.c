@@ -107,18 +107,23 @@ static double times(const struct judge *j, const struct fact *f, const struct wo
     return 1;
 }
 
-static void read_bare(struct bound *b, const struct word *w, const struct clause *c)
+/* "complete 6 weeks", "have reached 18 years": that many, or more. */
+static bool wants_many(const struct bound *b, const struct word *w, const struct clause *c)
 {
     static const char at_least[] =
-        "complete completed completes undergo undergone have has receive "
-        "received fail failed wait provide attend document documented try "
-        "tried show";
+        "complete completed completes undergo undergone have has receive received fail failed "
+        "wait provide attend document documented try tried show reached attained turned";
 
+    return b->bare && !b->each && range_has(w, (struct range){c->main.from, b->at}, at_least);
+}
+
+static void read_bare(struct bound *b, const struct word *w, const struct clause *c)
+{
     if (!b->bare)
         return;
     if (b->each || c->kind == CLAUSE_PERMIT)
         b->low = -INFINITY;
-    else if (range_has(w, (struct range){c->main.from, b->at}, at_least))
+    else if (wants_many(b, w, c))
         b->high = INFINITY;
 }
 
@@ -310,8 +315,8 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, false};
     if (best == n && n == 1 && !b[0].bare)
         best = 0; /* the only one, though its name stands elsewhere */
-    if (best == n ||
-        (b[best].bare && !b[best].each && judge_member(f, r->w, c->main, j->arena) == TRUTH_YES))
+    if (best == n || (b[best].bare && !b[best].each && !wants_many(&b[best], r->w, c) &&
+                      judge_member(f, r->w, c->main, j->arena) == TRUTH_YES))
         return by_words_fit(j, f, r, c);
     if (counted(f, r->w, &b[best], segment_of(b, best, n, c)) ||
         (quality == BY_TITLE && f->unit && b[best].unit && strcmp(f->unit, b[best].unit) != 0))

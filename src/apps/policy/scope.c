@@ -273,7 +273,8 @@ static void score_blocks(const struct scope *s, const struct question *q,
         node = r->node;
         score = score_block(s, q, block, path, path_n, title_n, &share);
         if (score > 0 || q->n == 0)
-            score += OF_HINT * score_block(s, hint, block, path, path_n, title_n, &ignore);
+            score += OF_HINT *
+                     score_block(s, hint, block, path, path_n, title_n, q->n ? &ignore : &share);
         if (section.n > 0 && str_starts(node->title_path, section))
             score += 10;
         out->score[i] = score;

@@ -28,7 +28,7 @@ static void cite_pages(struct run *x, const struct policy_node *n, size_t from, 
     uint32_t *pages = arena_alloc(x->a, (PAGES_MAX + 1) * sizeof pages[0]);
     size_t count = 0;
 
-    if (n->line == 0 && n->level == 0 && n->page_count <= 1)
+    if (n->line == 0 && n->page_count <= 1)
         for (uint32_t p = n->start_index; p <= last && count < PAGES_MAX; p++)
             pages[count++] = p;
     for (uint32_t i = 0; i < n->page_count && count < PAGES_MAX && n->page_count > 1; i++) {
