@@ -390,6 +390,30 @@ size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[
     return n;
 }
 
+size_t bound_relation(const struct word *w, size_t at, size_t to, bool date, struct bound *b)
+{
+    *b = (struct bound){.from = at};
+    for (size_t i = 0; date && i < COUNT_OF(date_rows); i++) {
+        size_t n = begins_with(w, at, to, date_rows[i].words);
+
+        if (n > 0) {
+            set(b, date_rows[i].op, 0);
+            return n;
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(before_rows); i++) {
+        size_t n = begins_with(w, at, to, before_rows[i].words);
+
+        /* Single words are prepositions as often: "over the phone". */
+        if (n == 0 || before_rows[i].op == OP_WITHIN ||
+            (n == 1 && !word_among(&w[at], "exceed exceeds exceeding above below >= <= > < =")))
+            continue;
+        set(b, before_rows[i].op, 0);
+        return n;
+    }
+    return 0;
+}
+
 static bool is_calendar(const char *unit)
 {
     return strcmp(unit, "month") == 0 || strcmp(unit, "year") == 0;

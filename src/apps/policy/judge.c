@@ -444,6 +444,16 @@ static void judge_waive_clause(const struct judge *j, const struct reading *r,
     v->found = FOUND_WAIVES;
 }
 
+/* "must not exceed the property value" says how two facts must be. */
+static bool relates(const struct judge *j, const struct reading *r, const struct clause *c)
+{
+    struct used used = {.quality = 1};
+    struct relation rel;
+
+    judge_relation(j, r->w, (struct range){0, r->n}, c->main, &used, &rel);
+    return rel.shaped;
+}
+
 void judge_clause(const struct judge *j, const struct reading *r, const struct clause *c,
                   struct verdict *out)
 {
@@ -456,7 +466,10 @@ void judge_clause(const struct judge *j, const struct reading *r, const struct c
         judge_require_clause(j, r, c, out);
         return;
     case CLAUSE_FORBID:
-        judge_forbid_clause(j, r, c, out);
+        if (relates(j, r, c))
+            judge_require_clause(j, r, c, out);
+        else
+            judge_forbid_clause(j, r, c, out);
         return;
     case CLAUSE_WAIVE:
         judge_waive_clause(j, r, c, out);

@@ -417,6 +417,34 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
     return found;
 }
 
+/* Two facts that the clause compares with each other. */
+static bool by_relation(const struct judge *j, const struct reading *r, const struct clause *c,
+                        struct used *used, enum truth *t, str *why)
+{
+    struct relation rel;
+    str left, right;
+
+    judge_relation(j, r->w, (struct range){0, r->n}, c->main, used, &rel);
+    if (!rel.shaped)
+        return false;
+    *t = rel.t;
+    if (c->kind == CLAUSE_FORBID && !rel.negated && *t != TRUTH_UNKNOWN)
+        *t = *t == TRUTH_YES ? TRUTH_NO : TRUTH_YES;
+    if (rel.left && rel.right) {
+        left = str_slice(value_text(rel.left), 0, 80);
+        right = str_slice(value_text(rel.right), 0, 80);
+        *why = arena_printf(j->arena,
+                            STR_FMT " is " STR_FMT ", " STR_FMT " is " STR_FMT ", which %s",
+                            STR_ARG(rel.left->field->name),
+                            STR_ARG(left),
+                            STR_ARG(rel.right->field->name),
+                            STR_ARG(right),
+                            *t == TRUTH_YES ? "the policy asks for"
+                                            : "is not what the policy asks for");
+    }
+    return true;
+}
+
 enum truth judge_require(const struct judge *j, const struct reading *r, const struct clause *c,
                          struct used *used, bool *disagree, str *why)
 {
@@ -425,6 +453,8 @@ enum truth judge_require(const struct judge *j, const struct reading *r, const s
     struct word *w;
     size_t n = naming(j, r, c, false, false, &w);
 
+    if (by_relation(j, r, c, used, &t, why))
+        return t;
     if (each_named(j, r, c, w, n, STRICT, used, &t, disagree, why))
         return t;
     if (bounds_of(r->w, c->main.from, c->main.to, b) == 0) {
