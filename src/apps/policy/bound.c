@@ -128,6 +128,12 @@ static const struct {
     {"earlier than", OP_LT},
 };
 
+/* What a row begins with. */
+#define FIRSTS                                                                                     \
+    "no not greater equal equals meet meets less a minimum at cannot never maximum up limited "    \
+    "limit more longer older higher above exceeds exceeding exceed fewer lower younger shorter "   \
+    "below >= <= > < = on before after by until through since from prior later earlier exactly"
+
 /* How many words of a row end at `end`, or 0. */
 static size_t ends_with(const struct word *w, size_t from, size_t end, const char *words)
 {
@@ -393,6 +399,8 @@ size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[
 size_t bound_relation(const struct word *w, size_t at, size_t to, bool date, struct bound *b)
 {
     *b = (struct bound){.from = at};
+    if (!word_among(&w[at], FIRSTS))
+        return 0;
     for (size_t i = 0; date && i < COUNT_OF(date_rows); i++) {
         size_t n = begins_with(w, at, to, date_rows[i].words);
 
