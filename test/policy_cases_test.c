@@ -10,6 +10,8 @@
 
 #define CASES_LEAST 30
 #define CASE_SIZE_MAX 65536
+#define ROWS_LEAST 400
+#define ROWS_SIZE_MAX ((size_t)4 << 20)
 
 static const char *source(void)
 {
@@ -141,4 +143,95 @@ TEST(each_case_has_the_verdict_and_the_section_it_should)
     CHECK_F(n >= CASES_LEAST, "only %zu cases", n);
 }
 
-TEST_MAIN(T(each_case_has_the_verdict_and_the_section_it_should))
+/* ---- policies of a rule or a few, one a line of test/cases/policy.jsonl ---- */
+
+/* Facts are [name, value, confidence]. */
+static str bundle_of(const struct json *doc, const struct json_node *row, struct arena *a)
+{
+    const struct json_node *facts = json_find(doc, row, STR("facts"));
+    struct buf b;
+    str out;
+
+    buf_init(&b, CASE_SIZE_MAX);
+    buf_printf(&b, "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[");
+    for (const struct json_node *f = json_first(doc, facts); f; f = json_next(doc, facts, f)) {
+        const struct json_node *name = json_first(doc, f), *value = json_next(doc, f, name);
+
+        buf_printf(&b,
+                   "%s{\"field_name\":" STR_FMT ",\"value\":" STR_FMT ",\"confidence\":" STR_FMT
+                   ",\"doc_id\":\"doc\",\"page\":3}",
+                   b.p[b.n - 1] == '[' ? "" : ",",
+                   STR_ARG(json_raw(doc, name)),
+                   STR_ARG(json_raw(doc, value)),
+                   STR_ARG(json_raw(doc, json_next(doc, f, value))));
+    }
+    buf_printf(&b,
+               "],\"metadata\":{\"criterion_id\":" STR_FMT "}}",
+               STR_ARG(json_raw(doc, json_find(doc, row, STR("criterion")))));
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+static bool row_holds(str line, struct arena *a)
+{
+    const struct json_node *row;
+    struct policy_result r;
+    struct policy_case c;
+    struct policy_doc *d;
+    struct json doc;
+    struct err e;
+    str text;
+    bool ok;
+
+    json_init(&doc);
+    CHECK_F(json_parse(&doc, line, &e), "%s", e.text);
+    row = json_root(&doc);
+    CHECK(json_text(&doc, json_find(&doc, row, STR("policy")), a, &text));
+    CHECK_F(policy_doc_parse(STR("p"), STR("p.md"), text, &d, &e), "%s", e.text);
+    CHECK_F(policy_case_read(bundle_of(&doc, row, a), a, &c, &e), "%s", e.text);
+    CHECK_F(policy_heuristic(d, &c, c.criteria[0], a, &r, &e), "%s", e.text);
+    CHECK(well_formed(&r, a));
+    ok = is_text(&doc, row, "status", str_c(policy_status_name(r.status))) &&
+         is_text(&doc, row, "section", r.citation.section) &&
+         is_text(&doc, row, "reason_code", r.reason_code) && has_pages(&doc, row, &r.citation);
+    if (!ok)
+        print_error(STR_FMT "\n  %s in \"" STR_FMT "\" [" STR_FMT "]\n  " STR_FMT "\n",
+                    STR_ARG(line),
+                    policy_status_name(r.status),
+                    STR_ARG(r.citation.section),
+                    STR_ARG(r.reason_code),
+                    STR_ARG(r.rationale));
+    policy_doc_free(d);
+    json_release(&doc);
+    return ok;
+}
+
+TEST(rules_in_many_forms_decide_as_they_read)
+{
+    char path[FILE_PATH_MAX];
+    struct arena a, row;
+    size_t bad = 0, n = 0;
+    struct err e;
+    str text;
+
+    arena_init(&a, POLICY_ARENA_MAX);
+    snprintf(path, sizeof path, "%s/test/cases/policy.jsonl", source());
+    CHECK_F(file_read(&a, path, ROWS_SIZE_MAX, &text, &e), "%s", e.text);
+    while (text.n > 0) {
+        size_t end = str_find(text, STR("\n"));
+
+        end = end == STR_NONE ? text.n : end;
+        arena_init(&row, POLICY_ARENA_MAX);
+        bad += !row_holds(str_slice(text, 0, end), &row);
+        arena_release(&row);
+        text = str_slice(text, end + (end < text.n), text.n);
+        n++;
+    }
+    arena_release(&a);
+    CHECK_INT(bad, 0);
+    CHECK_F(n >= ROWS_LEAST, "only %zu rows", n);
+}
+
+TEST_MAIN(T(each_case_has_the_verdict_and_the_section_it_should),
+          T(rules_in_many_forms_decide_as_they_read))

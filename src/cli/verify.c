@@ -6,7 +6,6 @@
 #include "cli/cases.h"
 #include "cli/history.h"
 
-#define DOC_NAME "policy"
 #define LINE_MAX_SHOWN 2000
 #define THOUGHTS_MAX 4096
 #define OUT_MAX ((size_t)64 << 20)
@@ -284,7 +283,7 @@ static int open_all(struct verifying *v)
     const struct cli_args *args = v->args;
     struct err e;
 
-    if (args->value[POLICY] && !policy_doc_load(DOC_NAME, args->value[POLICY], &v->doc, &e))
+    if (args->value[POLICY] && !policy_doc_load(NULL, args->value[POLICY], &v->doc, &e))
         return cli_fail(&e);
     if (!wants_config(args))
         return CLI_OK;

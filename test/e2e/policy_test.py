@@ -100,6 +100,7 @@ class Model:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # who was killed is gone
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -196,7 +197,7 @@ class Review(Case):
         r = doc["results"][0]
         self.assertEqual(sorted(r), sorted(RESULT))
         self.assertEqual(r["status"], "met")
-        self.assertEqual(r["citation"], {"doc": "Lumbar MRI", "version": "2026-01",
+        self.assertEqual(r["citation"], {"doc": "lumbar", "version": "2026-01",
                                          "section": "Coverage > Age", "pages": [1]})
         self.assertEqual(r["evidence"]["doc_id"], "note-1")
         self.assertEqual(set(r["confidence_breakdown"]), {"c_tree", "c_span", "c_final", "c_joint"})
@@ -356,6 +357,8 @@ class Defects(Case):
         cases = ((finish(section="Imaging"), "citation_unknown_section"),
                  (finish(section="Conservative treatment", pages=[2]), "citation_not_retrieved"),
                  (finish(pages=[77]), "citation_not_retrieved"),
+                 (finish(pages=[2]), "citation_not_retrieved"),  # of the policy, not of that section
+                 (finish(text_excerpt="21 years of age or older"), "evidence_unknown"),
                  (finish(evidence_doc_id="note-9", evidence_page=1), "evidence_unknown"),
                  (finish(confidence=0.3), "low_confidence"))
         self.start(react_use_llm_controller=True)
@@ -365,6 +368,10 @@ class Defects(Case):
             r = self.review(case(code))["results"][0]
             self.assertEqual((r["status"], r["reason_code"]), ("uncertain", code))
             self.assertLess(r["confidence"], 0.65)
+        for section in ("Coverage / Age", "coverage > age", "## Age", "0002"):
+            self.model.turns = [*GOOD[:2], finish(section=section, text_excerpt="18 years of age")]
+            r = self.review(case(section))["results"][0]
+            self.assertEqual((r["status"], r["citation"]["section"]), ("met", "Coverage > Age"))
         self.model.turns = GOOD
         sure = self.review()["results"][0]
         b = sure["confidence_breakdown"]
@@ -563,9 +570,52 @@ class Runs(Case):
             self.assertEqual(self.model.asked, asked + 3 - turn + 1)
             self.gateway.stop()
 
-    def lost(self, name):
+    def slow(self, seconds=0.1):
+        """Each answer takes its time; counts how many are under way."""
+        answer, lock = self.model.answer, threading.Lock()
+        self.most = self.now = 0
+
+        def slowly(body):
+            with lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            time.sleep(seconds)
+            with lock:
+                self.now -= 1
+            return answer(body)
+
+        self.model.answer = slowly
+
+    def test_criteria_are_worked_on_side_by_side_and_answered_in_their_order(self):
+        self.start(react_use_llm_controller=True)
+        names = [f"age_{i}" for i in range(9)]
+        self.slow()
+        results = self.review(case(criteria=names))["results"]
+        self.assertEqual([r["criterion_id"] for r in results], names)
+        self.assertEqual({r["status"] for r in results}, {"met"})
+        self.assertTrue(2 <= self.most <= 4, self.most)
+        self.assertEqual(self.model.asked, 27)
+
+    def test_killed_while_several_criteria_run_all_of_them_end(self):
+        self.start(react_use_llm_controller=True)
+        names = [f"age_{i}" for i in range(6)]
+        self.slow()
+        client = threading.Thread(target=self.lost, args=("many", case(criteria=names)))
+        client.start()
+        self.until(lambda: self.model.asked >= 7)
+        self.gateway.signal(signal.SIGKILL)
+        self.gateway.child.wait()
+        client.join()
+        self.gateway.start()
+        kept = self.until(lambda: self.ask("GET", "/api/v1/policy/results")[1]["results"])
+        self.assertEqual(sorted(r["criterion_id"] for r in kept), names)
+        self.assertEqual({(r["status"], len(r["reasoning_trace"])) for r in kept}, {("met", 3)})
+        self.assertLessEqual(self.model.asked, 18 + 4)  # only what was under way is asked again
+
+    def lost(self, name, bundle=None):
         try:
-            self.ask("POST", "/reason/auth-review", {"case_bundle": case(), "options": {"run_id": name}})
+            self.ask("POST", "/reason/auth-review",
+                     {"case_bundle": bundle or case(), "options": {"run_id": name}})
         except (OSError, http.client.HTTPException):
             pass
 

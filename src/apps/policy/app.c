@@ -3,15 +3,14 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/qa.h"
-#include "apps/policy/service.h"
+#include "apps/policy/routes.h"
 
 #define LIMIT_DEFAULT 50
-#define DISCREPANCIES_SHOWN 50
 
 /* ---- errors ---- */
 
 /* {"detail": {"error", "message", "field"}}: the path at the front of a sentence is the field. */
-static void fail_field(struct app_reply *r, const struct err *e)
+void policy_fail_field(struct app_reply *r, const struct err *e)
 {
     str text = str_c(e->text), field;
     size_t colon = str_find(text, STR(": "));
@@ -45,14 +44,14 @@ static void fail_field(struct app_reply *r, const struct err *e)
     json_out_end(&o);
 }
 
-static bool operator_only(const struct app_request *q, struct app_reply *r)
+bool policy_operator_only(const struct app_request *q, struct app_reply *r)
 {
     if (!q->operator_)
         app_fail(r, 403, "forbidden", "only an operator may do that");
     return q->operator_;
 }
 
-static bool configured(struct policy_service *s, struct policy_docs **docs, struct app_reply *r)
+bool policy_configured(struct policy_service *s, struct policy_docs **docs, struct app_reply *r)
 {
     struct err e;
 
@@ -65,7 +64,7 @@ static bool configured(struct policy_service *s, struct policy_docs **docs, stru
     return *docs != NULL;
 }
 
-static void end(struct json_out *o, struct app_reply *r)
+void policy_reply_end(struct json_out *o, struct app_reply *r)
 {
     struct err e;
 
@@ -90,7 +89,7 @@ static void auth_review(void *app, const struct app_request *q, struct app_reply
     struct err e;
     bool json;
 
-    if (!configured(s, &docs, r))
+    if (!policy_configured(s, &docs, r))
         return;
     json_init(&doc);
     json = app_json(q, &doc, r);
@@ -98,7 +97,7 @@ static void auth_review(void *app, const struct app_request *q, struct app_reply
     if (!json) {
         ;
     } else if (!policy_review(s, &ask, q->arena, review, &e)) {
-        fail_field(r, &e);
+        policy_fail_field(r, &e);
     } else if (review->left) {
         app_fail(r,
                  503,
@@ -122,12 +121,12 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
     struct json_out o;
     struct err e;
 
-    if (!configured(s, &docs, r))
+    if (!policy_configured(s, &docs, r))
         return;
     json_init(&parsed);
     if (app_json(q, &parsed, r)) {
         if (!policy_case_read(q->body, q->arena, c, &e)) {
-            fail_field(r, &e);
+            policy_fail_field(r, &e);
         } else {
             doc = policy_docs_find(docs,
                                    c->policy_document_id.n ? c->policy_document_id : c->policy_id);
@@ -135,7 +134,7 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
                 doc = policy_docs_at(docs, 0);
             json_out_init(&o, &r->body);
             policy_qa(c, doc, q->arena, &o);
-            end(&o, r);
+            policy_reply_end(&o, r);
         }
     }
     json_release(&parsed);
@@ -165,7 +164,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
     struct json_out o;
     struct err e;
 
-    if (!configured(app, &docs, r))
+    if (!policy_configured(app, &docs, r))
         return;
     policy_docs_release(docs);
     if (!limit_of(q, &query.limit, r))
@@ -180,7 +179,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
     }
     json_out_end(&o);
     json_out_end(&o);
-    end(&o, r);
+    policy_reply_end(&o, r);
 }
 
 /* ---- documents ---- */
@@ -226,7 +225,7 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
     struct json_out o;
 
     (void)q;
-    if (!configured(app, &docs, r))
+    if (!policy_configured(app, &docs, r))
         return;
     json_out_init(&o, &r->body);
     json_out_object(&o);
@@ -236,7 +235,7 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
         document(policy_docs_at(docs, i), &o);
     json_out_end(&o);
     json_out_end(&o);
-    end(&o, r);
+    policy_reply_end(&o, r);
     policy_docs_release(docs);
 }
 
@@ -247,7 +246,7 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
     struct policy_docs *docs;
     struct json_out o;
 
-    if (!configured(app, &docs, r))
+    if (!policy_configured(app, &docs, r))
         return;
     d = policy_docs_find(docs, q->parts[0]);
     if (d)
@@ -270,117 +269,9 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
         say(&o, "text", n->text);
         say(&o, "hash", str_c(n->hash));
         json_out_end(&o);
-        end(&o, r);
+        policy_reply_end(&o, r);
     }
     policy_docs_release(docs);
-}
-
-/* ---- rollout ---- */
-
-static void count(struct json_out *o, const char *name, uint64_t n)
-{
-    json_out_key(o, str_c(name));
-    json_out_u64(o, n);
-}
-
-static void counts(struct policy_service *s, struct json_out *o)
-{
-    struct policy_counts c;
-    char name[80];
-
-    policy_metrics_counts(policy_metrics_of(s), &c);
-    json_out_object(o);
-    for (int k = 0; k < POLICY_CONTROLLERS; k++)
-        for (int m = 0; m < POLICY_MODES; m++) {
-            uint64_t n = 0;
-
-            for (int i = 0; i < 3; i++)
-                n += c.evaluations[k][m][i];
-            (void)snprintf(name,
-                           sizeof name,
-                           "%s_%s",
-                           policy_mode_name((enum policy_mode)m),
-                           policy_controller_name((enum policy_controller)k));
-            if (n)
-                count(o, name, n);
-        }
-    count(o, "assigned_react", c.assigned[POLICY_REACT]);
-    count(o, "assigned_heuristic", c.assigned[POLICY_HEURISTIC]);
-    count(o, "fallbacks", c.fallbacks);
-    count(o, "shadow_compared", c.compared);
-    count(o, "shadow_differs", c.differed);
-    count(o, "shadow_dropped", c.dropped);
-    json_out_end(o);
-}
-
-static void rollout_show(struct policy_service *s, const struct app_request *q, struct app_reply *r)
-{
-    struct setup *setup = gateway_setup(policy_host(s)->gateway);
-    struct policy_switches now;
-    struct prompt prompt;
-    struct json_out o;
-    struct err e;
-    bool overridden;
-
-    policy_rollout_now(policy_rollout_of(s), setup->config, &now, &overridden);
-    setup_release(setup);
-    registry_in_force(policy_registry(s), &policy_built_in, q->arena, &prompt);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    policy_switches_json(&now, &o);
-    say(&o, "origin", overridden ? STR("operator") : STR("configuration"));
-    say(&o, "prompt_id", prompt.id);
-    json_out_key(&o, STR("counts"));
-    counts(s, &o);
-    json_out_key(&o, STR("discrepancies"));
-    json_out_array(&o);
-    if (q->operator_ &&
-        !policy_keep_discrepancies(policy_kept_results(s), DISCREPANCIES_SHOWN, &o, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_end(&o);
-    json_out_end(&o);
-    end(&o, r);
-}
-
-static void rollout_get(void *app, const struct app_request *q, struct app_reply *r)
-{
-    struct policy_docs *docs;
-
-    if (!configured(app, &docs, r))
-        return;
-    policy_docs_release(docs);
-    rollout_show(app, q, r);
-}
-
-static void rollout_set(void *app, const struct app_request *q, struct app_reply *r)
-{
-    struct policy_service *s = app;
-    struct setup *setup;
-    struct json doc;
-    struct err e;
-    bool ok;
-
-    if (!operator_only(q, r))
-        return;
-    json_init(&doc);
-    if (app_json(q, &doc, r)) {
-        setup = gateway_setup(policy_host(s)->gateway);
-        ok = policy_rollout_set(policy_rollout_of(s), setup->config, &doc, &e);
-        setup_release(setup);
-        if (!ok)
-            fail_field(r, &e);
-        else if (policy_host(s)->gateway->records)
-            store_audit_put(policy_host(s)->gateway->store,
-                            q->key,
-                            STR("policy_rollout"),
-                            STR("policy"),
-                            str_slice(q->body, 0, 500));
-        if (ok)
-            rollout_show(s, q, r);
-    }
-    json_release(&doc);
 }
 
 /* ---- prompts ---- */
@@ -409,7 +300,7 @@ static void prompts_list(void *app, const struct app_request *q, struct app_repl
     prompt_write(&built_in, false, &o);
     json_out_end(&o);
     json_out_end(&o);
-    end(&o, r);
+    policy_reply_end(&o, r);
 }
 
 static bool find_prompt(struct policy_service *s, const struct app_request *q, struct prompt *out,
@@ -435,7 +326,7 @@ static void prompt_show(void *app, const struct app_request *q, struct app_reply
         return;
     json_out_init(&o, &r->body);
     prompt_write(&p, true, &o);
-    end(&o, r);
+    policy_reply_end(&o, r);
 }
 
 static void prompt_move(void *app, const struct app_request *q, struct app_reply *r)
@@ -447,7 +338,7 @@ static void prompt_move(void *app, const struct app_request *q, struct app_reply
         {"approve", PROMPT_APPROVED}, {"activate", PROMPT_ACTIVE}, {"retire", PROMPT_RETIRED}};
     struct err e;
 
-    if (!operator_only(q, r))
+    if (!policy_operator_only(q, r))
         return;
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         if (!str_eq(q->parts[1], str_c(verbs[i].verb)))
@@ -495,8 +386,9 @@ static const struct app_route routes[] = {
     {"GET", "/api/v1/policy/results", results},
     {"GET", "/api/v1/policy/documents", documents},
     {"GET", "/api/v1/policy/documents/*/nodes/*", node_text},
-    {"GET", "/api/v1/policy/rollout", rollout_get},
-    {"POST", "/api/v1/policy/rollout", rollout_set},
+    {"GET", "/api/v1/policy/rollout", policy_rollout_get},
+    {"POST", "/api/v1/policy/rollout", policy_rollout_post},
+    {"DELETE", "/api/v1/policy/rollout", policy_rollout_delete},
     {"GET", "/api/v1/prompts", prompts_list},
     {"GET", "/api/v1/prompts/*", prompt_show},
     {"POST", "/api/v1/prompts/*/*", prompt_move},

@@ -71,6 +71,10 @@ static const struct {
     {"higher than", OP_GT},
     {"over", OP_GT},
     {"above", OP_GT},
+    {"equal or exceed", OP_GE},
+    {"equals or exceeds", OP_GE},
+    {"meet or exceed", OP_GE},
+    {"meets or exceeds", OP_GE},
     {"exceeds", OP_GT},
     {"exceeding", OP_GT},
     {"exceed", OP_GT},
@@ -123,6 +127,12 @@ static const struct {
     {"later than", OP_GT},
     {"earlier than", OP_LT},
 };
+
+/* What a row begins with. */
+#define FIRSTS                                                                                     \
+    "no not greater equal equals meet meets less a minimum at cannot never maximum up limited "    \
+    "limit more longer older higher above exceeds exceeding exceed fewer lower younger shorter "   \
+    "below >= <= > < = on before after by until through since from prior later earlier exactly"
 
 /* How many words of a row end at `end`, or 0. */
 static size_t ends_with(const struct word *w, size_t from, size_t end, const char *words)
@@ -320,6 +330,46 @@ static bool counts_list(const struct word *w, size_t at, size_t to)
                            (at + 3 < to && word_is(&w[at + 1], "or") && word_is(&w[at + 3], "of")));
 }
 
+static bool only_low(const struct bound *b)
+{
+    return isfinite(b->low) && !isfinite(b->high);
+}
+
+static bool only_high(const struct bound *b)
+{
+    return isfinite(b->high) && !isfinite(b->low) && !b->condition;
+}
+
+/* "at least 2 and at most 8", "over 18 but under 65 years": one is the low end of what the other is
+ * the high end of, if nothing else is between. */
+static bool one_range(const struct word *w, struct bound *first, const struct bound *second)
+{
+    const struct bound *low = only_low(first) ? first : second,
+                       *high = low == first ? second : first;
+    bool joined = false;
+
+    if (!only_low(low) || !only_high(high) || low->low > high->high || second->from <= first->at ||
+        (first->unit && second->unit && strcmp(first->unit, second->unit) != 0))
+        return false;
+    for (size_t i = first->at + 1; i < second->from; i++) {
+        if (!word_among(&w[i], "and but , yet old of age ( )") && !unit_of(&w[i]))
+            return false;
+        joined = joined || word_among(&w[i], "and but , yet");
+    }
+    if (!joined)
+        return false;
+    *first = (struct bound){.low = low->low,
+                            .high = high->high,
+                            .over = low->over,
+                            .under = high->under,
+                            .each = first->each || second->each,
+                            .from = first->from,
+                            .at = second->at,
+                            .to = second->to,
+                            .unit = second->unit ? second->unit : first->unit};
+    return true;
+}
+
 size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[BOUNDS_MAX])
 {
     size_t n = 0;
@@ -330,32 +380,99 @@ size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[
                      w[i - 2].kind == WORD_NUMBER;
 
         if (w[i].kind != WORD_NUMBER || counts_list(w, i, to) ||
+            (i > from && word_is(&w[i], "one") && word_among(&w[i - 1], "no any every")) ||
             (i > from && word_among(&w[i - 1], NUMBERED)))
             continue;
         if (again) {
             out[n - 1].unit = unit_near(w, from, i, to);
             continue;
         }
-        if (bound_at(w, from, i, to, &out[n]))
-            i = out[n++].at;
+        if (bound_at(w, from, i, to, &out[n])) {
+            i = out[n].at;
+            if (n == 0 || !one_range(w, &out[n - 1], &out[n]))
+                n++;
+        }
     }
     return n;
 }
 
+size_t bound_relation(const struct word *w, size_t at, size_t to, bool date, struct bound *b)
+{
+    *b = (struct bound){.from = at};
+    if (!word_among(&w[at], FIRSTS))
+        return 0;
+    for (size_t i = 0; date && i < COUNT_OF(date_rows); i++) {
+        size_t n = begins_with(w, at, to, date_rows[i].words);
+
+        if (n > 0) {
+            set(b, date_rows[i].op, 0);
+            return n;
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(before_rows); i++) {
+        size_t n = begins_with(w, at, to, before_rows[i].words);
+
+        /* Single words are prepositions as often: "over the phone". */
+        if (n == 0 || before_rows[i].op == OP_WITHIN ||
+            (n == 1 && !word_among(&w[at], "exceed exceeds exceeding above below >= <= > < =")))
+            continue;
+        set(b, before_rows[i].op, 0);
+        return n;
+    }
+    return 0;
+}
+
+static bool is_calendar(const char *unit)
+{
+    return strcmp(unit, "month") == 0 || strcmp(unit, "year") == 0;
+}
+
+/* A month is 30 or 31 days and a year 365 or 366: n of them are as many days as that can be. */
+static void days_of(double n, const char *unit, double *least, double *most)
+{
+    bool month = strcmp(unit, "month") == 0, long_ = !month || fabs(n) >= 12;
+    double low = month ? n / 12 : n, high = low;
+
+    *least = long_ ? low * 365 : n * 30;
+    *most = long_ ? high * 366 : n * 31;
+}
+
+/* Below, at or above a limit: -1, 0, 1. */
+static int against(double number, const char *unit, double limit, const char *limit_unit)
+{
+    double to_days = unit_days(unit), of_days = unit_days(limit_unit), slack = 1e-6;
+
+    if (to_days > 0 && of_days > 0 && is_calendar(unit) != is_calendar(limit_unit)) {
+        bool mine = is_calendar(unit);
+        double least, most, days = mine ? limit * of_days : number * to_days;
+
+        days_of(mine ? number : limit, mine ? unit : limit_unit, &least, &most);
+        if (days >= least * (1 - slack) && days <= most * (1 + slack))
+            return 0;
+        return (days > most) != mine ? 1 : -1;
+    }
+    if (to_days > 0 && of_days > 0)
+        number *= to_days / of_days;
+    /* What was converted is not exact: six weeks are 42 days. */
+    if (fabs(number - limit) <= slack * fabs(number))
+        return 0;
+    return number > limit ? 1 : -1;
+}
+
 bool bound_holds(const struct bound *b, double number, const char *unit)
 {
-    double to_days = unit_days(unit), of_days = unit_days(b->unit), scale = 1;
+    double limit = isfinite(b->high) ? b->high : b->low;
+    int low = 1, high = -1;
 
-    if (to_days > 0 && of_days > 0)
-        scale = to_days / of_days;
-    number *= scale;
-    /* What was converted is not exact: six weeks are 42 days. */
-    if (fabs(number - b->low) < 1e-6 * fabs(number))
-        return !b->over;
-    if (fabs(number - b->high) < 1e-6 * fabs(number))
-        return !b->under;
-    return number >= b->low && number <= b->high && !(b->over && number <= b->low) &&
-           !(b->under && number >= b->high);
+    /* 0.85 where 80 % is meant. */
+    if (b->unit && !unit && strcmp(b->unit, "percent") == 0 && limit >= 10 && number > 0 &&
+        number < 1)
+        number *= 100;
+    if (isfinite(b->low))
+        low = against(number, unit, b->low, b->unit);
+    if (isfinite(b->high))
+        high = against(number, unit, b->high, b->unit);
+    return (low > 0 || (low == 0 && !b->over)) && (high < 0 || (high == 0 && !b->under));
 }
 
 void bound_say(const struct bound *b, char out[80])
@@ -375,7 +492,14 @@ void bound_say(const struct bound *b, char out[80])
                  : !isfinite(b->high) ? b->over ? "after" : "from"
                                       : "between the days, or on");
     else if (isfinite(b->low) && isfinite(b->high) && b->low < b->high)
-        snprintf(out, 80, "from %g to %g%s", b->low, b->high, unit);
+        snprintf(out,
+                 80,
+                 "%s %g %s %g%s",
+                 b->over ? "more than" : "from",
+                 b->low,
+                 b->under ? "and less than" : "to",
+                 b->high,
+                 unit);
     else if (isfinite(b->low) && isfinite(b->high))
         snprintf(out, 80, "%g%s", b->low, unit);
     else if (isfinite(b->low))

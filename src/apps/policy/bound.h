@@ -26,5 +26,8 @@ struct bound {
 size_t bounds_of(const struct word *w, size_t from, size_t to, struct bound out[BOUNDS_MAX]);
 /* A number with its unit, or NULL: then it is taken to be the bound's. */
 bool bound_holds(const struct bound *b, double number, const char *unit);
+/* A comparison that begins at w[at], whatever is behind it: how many words, or 0. It holds if what
+ * is left of it less what is right of it is within *b. date: "before", "on or after" compare. */
+size_t bound_relation(const struct word *w, size_t at, size_t to, bool date, struct bound *b);
 /* In words: "at least 18", "from 2 to 5". */
 void bound_say(const struct bound *b, char out[80]);

@@ -8,7 +8,8 @@
     "must shall should need needs needed require requires required necessary mandatory mustn't"
 #define MAY                                                                                        \
     "can may could allowed permitted eligible covered qualify qualifies acceptable accepted "      \
-    "entitled approved payable reimbursed reimbursable possible"
+    "entitled approved payable reimbursed reimbursable possible refundable refunded returnable "   \
+    "transferable renewable"
 #define NEVER "cannot can't mustn't shouldn't won't"
 #define BAD                                                                                        \
     "prohibited forbidden excluded ineligible denied disallowed refused uncovered unacceptable "   \
@@ -132,6 +133,8 @@ static void take_case(const struct word *w, struct clause *c)
 
     if (at == c->main.to || !range_empty(c->guard) || n != 1 || b[0].bare)
         return;
+    if (b[0].from == c->main.from && !b[0].over && !b[0].under)
+        return; /* "At least 3 weeks of notice must be given": it is what is required */
     if (word_among(&w[at], "required needed necessary mandatory")) {
         after = find_word(w, at, c->main.to, "for on");
         if (after < b[0].from && b[0].at > after) {
@@ -174,7 +177,7 @@ static bool denied(const struct word *w, struct range r, size_t at, const struct
     if (word_among(&w[at], NEVER))
         return !in_bound(b, n, at);
     for (size_t i = at + 1; i < r.to && i < at + 3; i++)
-        if (word_among(&w[i], "not never") && !in_bound(b, n, i) &&
+        if (word_among(&w[i], "not never no") && !in_bound(b, n, i) &&
             !(i > at + 1 && word_among(&w[i - 1], "and or")))
             return true;
     for (size_t i = at; i > r.from && i + 4 > at; i--) {
@@ -200,6 +203,16 @@ static bool is_waiver(const struct word *w, struct range r)
     return false;
 }
 
+/* "is one of (A, B)", "any of A or B". */
+static bool one_of(const struct word *w, struct range r)
+{
+    for (size_t i = r.from; i + 2 < r.to; i++)
+        if (word_among(&w[i], "one any") && word_is(&w[i + 1], "of") &&
+            range_has(w, (struct range){i, r.to}, ", or : |"))
+            return true;
+    return false;
+}
+
 static void find_kind(const struct word *w, bool plain, struct clause *c)
 {
     struct bound b[BOUNDS_MAX];
@@ -222,11 +235,12 @@ static void find_kind(const struct word *w, bool plain, struct clause *c)
 
         for (size_t i = 0; i < n; i++)
             compares = compares || !b[i].bare || b[i].each;
-        c->kind = plain || compares || range_has(w, r, "either following only limited")
-                      ? CLAUSE_REQUIRE
-                      : CLAUSE_NONE;
+        c->kind =
+            plain || compares || one_of(w, r) || range_has(w, r, "either following only limited")
+                ? CLAUSE_REQUIRE
+                : CLAUSE_NONE;
     } else if (denied(w, r, at, b, n) || word_among(&w[at], BAD) ||
-               (word_is(&w[r.from], "no") && !in_bound(b, n, r.from))) {
+               (word_among(&w[r.from], "no nobody none") && !in_bound(b, n, r.from))) {
         c->kind = word_among(&w[at], BAD) && denied(w, r, at, b, n) ? CLAUSE_PERMIT : CLAUSE_FORBID;
     } else if (word_among(&w[at], MUST)) {
         c->kind = CLAUSE_REQUIRE;
@@ -238,13 +252,26 @@ static void find_kind(const struct word *w, bool plain, struct clause *c)
     }
 }
 
+/* Whether what is behind a semicolon says something itself, and is no further item of a list. */
+static bool stands_alone(const struct word *w, size_t from, size_t to)
+{
+    struct bound b[BOUNDS_MAX];
+    size_t n = bounds_of(w, from, to, b);
+
+    for (size_t i = 0; i < n; i++)
+        if (!b[i].bare)
+            return true;
+    return has_verb(w, from, to) || find_if(w, from, to) < to ||
+           find_word(w, from, to, "unless except is are :") < to;
+}
+
 /* Where one clause ends and the next begins, both with a verb of their own. */
 static size_t split_at(const struct word *w, size_t from, size_t to)
 {
     for (size_t i = from; i + 1 < to; i++) {
         bool comma = word_is(&w[i], ",") && word_among(&w[i + 1], "and but while whereas however");
 
-        if (word_is(&w[i], ";"))
+        if (word_is(&w[i], ";") && stands_alone(w, i + 1, to))
             return i;
         if (word_is(&w[i], "but") && (word_is(&w[i + 1], "not") || has_verb(w, i, to)) &&
             has_verb(w, from, i))

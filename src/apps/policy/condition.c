@@ -81,14 +81,21 @@ static enum truth list_in(const struct fact *f, const struct word *w, struct ran
 
 /* An atom that holds a fact's name. */
 static enum truth by_name(const struct judge *j, const struct fact *f, const struct word *w,
-                          struct range r)
+                          struct range r, struct used *used)
 {
+    struct relation rel;
     bool denies = atom_denies(w, r);
     struct bound b[BOUNDS_MAX];
     size_t n = bounds_of(w, r.from, r.to, b);
 
     if (f->is_bool)
         return flip(f->yes, denies);
+    judge_relation(j, w, (struct range){0, r.to}, r, used, &rel);
+    if (rel.shaped)
+        return rel.t == TRUTH_UNKNOWN ? rel.t : flip(rel.t == TRUTH_YES, denies && !rel.negated);
+    if (f->is_number && n > 0 &&
+        (f->unit && strcmp(f->unit, "date") == 0) != word_dates(&w[b[0].at]))
+        return TRUTH_UNKNOWN; /* a day against a number of days */
     if (f->is_number && n > 0)
         return flip(bound_holds(&b[0], f->number, f->unit), denies);
     if (f->field->value.kind == POLICY_LIST && says_more(f, w, r))
@@ -145,7 +152,7 @@ static void decide_atom(const struct judge *j, const struct word *w, struct atom
         return;
     a->fact = f;
     a->linked = true;
-    a->t = by_name(j, f, w, a->r);
+    a->t = by_name(j, f, w, a->r, used);
     used_add(used, f, quality);
 }
 

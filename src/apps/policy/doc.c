@@ -45,16 +45,25 @@ bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struc
     return true;
 }
 
+/* A file's name without what is behind its last dot. */
+static str stem_of(str name)
+{
+    for (size_t i = name.n; i > 1; i--)
+        if (name.p[i - 1] == '.')
+            return str_slice(name, 0, i - 1);
+    return name;
+}
+
 bool policy_doc_load(const char *id, const char *path, struct policy_doc **out, struct err *e)
 {
     const char *slash = strrchr(path, '/');
+    str name = str_c(slash ? slash + 1 : path), text;
     struct arena scratch;
     bool ok;
-    str text;
 
     arena_init(&scratch, POLICY_SIZE_MAX + ((size_t)1 << 20));
     ok = file_read(&scratch, path, POLICY_SIZE_MAX, &text, e) &&
-         (policy_doc_parse(str_c(id), str_c(slash ? slash + 1 : path), text, out, e) ||
+         (policy_doc_parse(id ? str_c(id) : stem_of(name), name, text, out, e) ||
           err_prefix(e, "%s: ", path));
     arena_release(&scratch);
     return ok;
@@ -67,6 +76,11 @@ void policy_doc_free(struct policy_doc *d)
     fts_close(d->index);
     arena_release(&d->arena);
     free(d);
+}
+
+str policy_doc_cited(const struct policy_doc *d, str asked)
+{
+    return asked.n > 0 ? asked : d->id;
 }
 
 str policy_doc_version(const struct policy_doc *d)

@@ -53,6 +53,11 @@ bool policy_docs_of(const struct policy_docs *d, const struct config *c)
     return d->config == c;
 }
 
+struct config *policy_docs_config(struct policy_docs *d)
+{
+    return d->config;
+}
+
 size_t policy_docs_count(const struct policy_docs *d)
 {
     return d ? d->n : 0;

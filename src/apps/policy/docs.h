@@ -12,3 +12,4 @@
 bool policy_docs_load(struct config *c, struct policy_docs **out, struct err *e) MUST_USE;
 struct policy_docs *policy_docs_hold(struct policy_docs *d);
 bool policy_docs_of(const struct policy_docs *d, const struct config *c);
+struct config *policy_docs_config(struct policy_docs *d); /* lent */

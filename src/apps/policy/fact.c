@@ -5,45 +5,53 @@
 #include "apps/policy/fact.h"
 
 #include <math.h>
+#include <strings.h>
 
 #define LOOSE                                                                                      \
     "number count total since after before current currently value flag field case claim status "  \
     "requested request reported documented actual patient member user customer applicant type "    \
     "name "                                                                                        \
     "amount completed duration level present"
-#define NONE "none no nil n/a na unknown missing absent negative null"
-
-static const struct {
-    const char *name, *words; /* however it is written */
-    double days;
-} units[] = {
-    {"minute", "minute minutes min mins", 1.0 / 1440},
-    {"hour", "hour hours hr hrs", 1.0 / 24},
-    {"day", "day days", 1},
-    {"week", "week weeks wk wks", 7},
-    {"month", "month months mo mos", 30.4375},
-    {"year", "year years yr yrs", 365.25},
-    {"dollar", "dollar dollars usd $", 0},
-    {"percent", "percent percentage %", 0},
-    {"mile", "mile miles", 0},
-    {"kg", "kg kilogram kilograms", 0},
-    {"lb", "lb lbs pound pounds", 0},
+#define NONE "none no nil absent negative"
+#define HEDGES "or to about around approximately approx maybe ish roughly possibly likely than ? ~"
+/* Values that say nothing: as if the fact were not there. */
+static const char *const unknowns[] = {
+    "",
+    "?",
+    "-",
+    "--",
+    "n/a",
+    "na",
+    "null",
+    "unknown",
+    "not known",
+    "missing",
+    "unclear",
+    "unspecified",
+    "undetermined",
+    "undocumented",
+    "tbd",
+    "not documented",
+    "not available",
+    "not applicable",
+    "not provided",
+    "not recorded",
+    "not reported",
+    "not specified",
+    "not stated",
+    "not sure",
+    "illegible",
 };
 
-const char *unit_of(const struct word *w)
+/* "100k", as amounts are written. */
+static bool thousands(const struct word *w, double *out)
 {
-    for (size_t i = 0; i < COUNT_OF(units); i++)
-        if (word_among(w, units[i].words))
-            return units[i].name;
-    return NULL;
-}
+    char *end;
 
-double unit_days(const char *unit)
-{
-    for (size_t i = 0; unit && i < COUNT_OF(units); i++)
-        if (strcmp(units[i].name, unit) == 0)
-            return units[i].days;
-    return 0;
+    if (w->kind != WORD_TEXT || w->lower[0] < '0' || w->lower[0] > '9')
+        return false;
+    *out = 1000 * strtod(w->lower, &end);
+    return strcmp(end, "k") == 0;
 }
 
 /* "6 weeks", "$1,200", "45%", "18": a number and perhaps its unit, nothing else. */
@@ -60,11 +68,13 @@ static void number_of(struct fact *f, const struct word *w, size_t n)
             number = w[i].number;
             found = true;
             unit = word_dates(&w[i]) ? "date" : unit;
+        } else if (!found && thousands(&w[i], &number)) {
+            found = true;
         } else if (unit_of(&w[i]) && !unit) {
             unit = unit_of(&w[i]);
         } else if (!word_among(&w[i], "old of age")) {
             other += w[i].kind == WORD_TEXT && found;
-            if (!found || w[i].kind == WORD_NUMBER)
+            if (!found || w[i].kind == WORD_NUMBER || word_among(&w[i], HEDGES))
                 return;
         }
     if (!found || other > 2)
@@ -105,6 +115,25 @@ static void read_text(struct fact *f, str text, struct arena *a)
         number_of(f, w, n);
 }
 
+/* "passengers": a list of them has a number; a list for "score" is something else. */
+static bool is_plural(const struct word *w)
+{
+    return w->kind == WORD_TEXT && w->size > 2 && w->lower[w->size - 1] == 's' &&
+           w->lower[w->size - 2] != 's';
+}
+
+static bool says_nothing(const struct policy_value *v)
+{
+    str s = str_trim(v->text);
+
+    if (v->kind == POLICY_NULL)
+        return true;
+    for (size_t i = 0; v->kind == POLICY_TEXT && i < COUNT_OF(unknowns); i++)
+        if (strlen(unknowns[i]) == s.n && strncasecmp(unknowns[i], s.p, s.n) == 0)
+            return true;
+    return false;
+}
+
 static void read_value(struct fact *f, struct arena *a)
 {
     const struct policy_value *v = &f->field->value;
@@ -126,7 +155,7 @@ static void read_value(struct fact *f, struct arena *a)
         read_text(f, v->text, a);
         break;
     case POLICY_LIST: /* where a number is wanted, how many there are */
-        f->is_number = true;
+        f->is_number = f->name_n > 0 && is_plural(&f->name[f->name_n - 1]);
         f->number = (double)v->count;
         f->none = v->count == 0;
         break;
@@ -296,6 +325,8 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         struct fact *f = fact_of_key(out, field->key);
         struct word *name;
 
+        if (says_nothing(&field->value))
+            continue;
         if (f) {
             f->conflict = f->conflict || !policy_value_equal(&f->field->value, &field->value);
             f->unsure = f->unsure || field->confidence < floor;
@@ -309,18 +340,15 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         f->name_n = f->name_n < FACT_NAME_MAX ? f->name_n : FACT_NAME_MAX;
         f->name = name;
         f->unsure = field->confidence < floor;
+        for (size_t k = 0; k < f->name_n; k++)
+            f->loose |= (uint32_t)word_among(&f->name[k], LOOSE) << k;
         read_value(f, a);
-        if (f->value_n > 0 && !f->is_number)
+        if (f->value_n > 0 && !f->is_number) {
+            f->others = arena_alloc(a, FACT_OTHERS_MAX * sizeof f->others[0]);
+            f->before = arena_alloc(a, FACT_OTHERS_MAX * sizeof f->before[0]);
             find_others(f, doc, doc_n);
+        }
     }
-}
-
-static bool any_word(const struct word *w, size_t from, size_t to, const char *names)
-{
-    for (size_t i = from; i < to; i++)
-        if (word_among(&w[i], names))
-            return true;
-    return false;
 }
 
 static bool any_duration(const struct word *w, size_t from, size_t to)
@@ -331,11 +359,40 @@ static bool any_duration(const struct word *w, size_t from, size_t to)
     return false;
 }
 
+/* "children under 12", "the member is over 65": somebody, and a number of nothing else. */
+static bool ages(const struct word *w, size_t from, size_t to, size_t at)
+{
+    static const char people[] =
+        "member members patient patients applicant applicants driver drivers child children "
+        "person persons people policyholder policyholders insured employee employees customer "
+        "customers student students passenger passengers guest guests user users resident "
+        "residents individual individuals anyone nobody one who those kid kids";
+    const char *unit = at + 2 < to ? unit_of(&w[at + 2]) : NULL;
+    size_t i = at;
+
+    if (at + 1 >= to || w[at + 1].kind != WORD_NUMBER || word_dates(&w[at + 1]) ||
+        w[at + 1].number > 120 || (unit && strcmp(unit, "year") != 0))
+        return false;
+    while (i > from && word_among(&w[i - 1], "is are be must not may shall should was"))
+        i--;
+    return i > from && word_among(&w[i - 1], people);
+}
+
+bool words_tell_age(const struct word *w, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (word_among(&w[i], "older younger aged age adult adults minor minors old") ||
+            (word_among(&w[i], "under over above below") && ages(w, from, to, i)) ||
+            (i > from + 1 && word_is(&w[i], "+") && ages(w, from, to, i - 2)))
+            return true;
+    return false;
+}
+
 /* Whether a name's word may be missing because something else says it. */
 static bool implied(const struct word *name, const struct word *w, size_t from, size_t to)
 {
     if (strcmp(name->stem, "age") == 0 || word_among(name, "age aged"))
-        return any_word(w, from, to, "older younger aged age adult adults minor minors old");
+        return words_tell_age(w, from, to);
     return unit_days(unit_of(name)) > 0 && any_duration(w, from, to);
 }
 
@@ -348,10 +405,24 @@ bool fact_named(const struct fact *f, const struct word *w, size_t from, size_t 
             held++;
         else if (implied(&f->name[i], w, from, to))
             held += strcmp(f->name[i].stem, "age") == 0 || word_is(&f->name[i], "age");
-        else if (!loose || !word_among(&f->name[i], LOOSE))
+        else if (!loose || !(f->loose >> i & 1))
             return false;
     }
     return held > 0;
+}
+
+bool fact_stated(const struct fact *f, const struct word *w, size_t from, size_t to)
+{
+    bool stated = false;
+
+    for (size_t i = 0; i < f->name_n; i++) {
+        bool here = word_find(w + from, to - from, &f->name[i]) < to - from;
+
+        if (!here && !word_among(&f->name[i], "status state"))
+            return false;
+        stated = stated || !here;
+    }
+    return stated && f->name_n > 1;
 }
 
 double fact_distance(const struct fact *f, const struct word *w, size_t from, size_t to, size_t at)

@@ -3,9 +3,11 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/react_in.h"
+#include "base/utf8.h"
 
 #define PAGES_MAX 1000
 #define HINT_SIZE 120
+#define EXCERPT_READ 500 /* bytes of one that are compared */
 
 /* Of the confidence in the evidence. */
 #define LINK_FLOOR 0.8     /* the section need not use the words of the fact's name */
@@ -60,8 +62,34 @@ static const struct policy_node *named(const struct react *r, str name)
     return n ? n : shown_titled(r, name);
 }
 
+/* "Coverage / Age", "Coverage > Age" however the path is drawn. */
+static const struct policy_node *by_path(const struct react *r, str text, struct arena *a)
+{
+    static const char *const between[] = {" / ", "/", " \xe2\x80\xba ", " :: ", "::", ">", "\\"};
+
+    for (size_t i = 0; i < COUNT_OF(between); i++) {
+        str path = STR(""), rest = text, mark = str_c(between[i]);
+        const struct policy_node *n;
+        size_t at;
+
+        while ((at = str_find(rest, mark)) != STR_NONE) {
+            path = arena_printf(a,
+                                STR_FMT STR_FMT POLICY_PATH_BETWEEN,
+                                STR_ARG(path),
+                                STR_ARG(str_trim(str_slice(rest, 0, at))));
+            rest = str_slice(rest, at + mark.n, rest.n);
+        }
+        n = path.n
+                ? policy_node_titled(&r->o->doc->tree, arena_join(a, path, str_trim(rest), STR("")))
+                : NULL;
+        if (n)
+            return n;
+    }
+    return NULL;
+}
+
 /* As people write it: "Section 2.1 Age", "## Age", "[0003] Age". */
-static const struct policy_node *section(const struct react *r, str text)
+static const struct policy_node *section(const struct react *r, str text, struct arena *a)
 {
     static const char *const fronts[] = {
         "section ", "Section ", "SECTION ", "\xc2\xa7 ", "\xc2\xa7", "# ", "## ", "### ", "#### "};
@@ -75,7 +103,7 @@ static const struct policy_node *section(const struct react *r, str text)
     close = str_find(text, STR("]"));
     if (!n && str_starts(text, STR("[")) && close != STR_NONE)
         n = policy_node_find(&r->o->doc->tree, str_slice(text, 1, close));
-    return n;
+    return n ? n : by_path(r, text, a);
 }
 
 /* Shown itself, or above something that was: then its title stood in the path. */
@@ -117,7 +145,7 @@ static str shown_titles(const struct react *r, struct arena *a)
 static bool check_section(const struct react *r, str name, struct arena *a,
                           struct react_proposal *p, struct err *e)
 {
-    p->node = section(r, name);
+    p->node = section(r, name, a);
     if (!p->node)
         return err_set(e,
                        ERR_INPUT,
@@ -148,11 +176,12 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
         return err_set(
             e, ERR_INPUT, "citation_not_retrieved: at most %d pages can be cited", PAGES_MAX);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
-        if (!json_i64(doc, v, &page) || !page_retrieved(r, page))
+        if (!json_i64(doc, v, &page) || page < p->node->start_index || page > p->node->end_index ||
+            !page_retrieved(r, page))
             return err_set(e,
                            ERR_INPUT,
                            "citation_not_retrieved: page " STR_FMT
-                           " is in no section retrieved in this run; \"" STR_FMT
+                           " of that section was not retrieved in this run; \"" STR_FMT
                            "\" has pages %u to %u",
                            STR_ARG(json_raw(doc, v)),
                            STR_ARG(str_slice(p->node->title, 0, 60)),
@@ -169,6 +198,19 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
 }
 
 /* ---- the evidence ---- */
+
+static str excerpt_of(const struct policy_field *f, struct arena *a)
+{
+    return arena_printf(a,
+                        STR_FMT ": " STR_FMT,
+                        STR_ARG(f->name),
+                        STR_ARG(f->value.text.n ? f->value.text : f->raw));
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '"' || c == '*' || c == '`';
+}
 
 static bool stands_at(const struct policy_field *f, str doc_id, int64_t page)
 {
@@ -212,6 +254,54 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
                    "evidence_unknown: no fact of the case stands on page %lld of \"" STR_FMT "\"",
                    (long long)page,
                    STR_ARG(str_slice(doc_id, 0, 60)));
+}
+
+/* Whether a text stands in another, white space, case and quotes aside. */
+static bool quotes(str text, str excerpt)
+{
+    for (size_t at = 0; at < text.n; at++) {
+        size_t i = at, k = 0;
+
+        while (i < text.n && k < excerpt.n) {
+            if (is_blank(text.p[i])) {
+                i++;
+            } else if (is_blank(excerpt.p[k])) {
+                k++;
+            } else if (!same_title(str_slice(text, i, i + 1), str_slice(excerpt, k, k + 1))) {
+                break;
+            } else {
+                i++;
+                k++;
+            }
+        }
+        while (k < excerpt.n && is_blank(excerpt.p[k]))
+            k++;
+        if (k == excerpt.n)
+            return true;
+    }
+    return false;
+}
+
+/* An excerpt, where one is given, is of the fact or of the section: nothing is put in a mouth. */
+static bool check_excerpt(const struct json *doc, struct arena *a, const struct react_proposal *p,
+                          struct err *e)
+{
+    str text = STR(""), shown;
+
+    if (!json_text(doc, json_find(doc, json_root(doc), STR("text_excerpt")), a, &text) ||
+        str_trim(text).n == 0)
+        return true;
+    text = str_slice(text, 0, EXCERPT_READ);
+    if (quotes(p->node->text, text))
+        return true;
+    shown = p->field ? excerpt_of(p->field, a) : STR("");
+    if (p->field && (quotes(shown, text) || quotes(p->field->raw, text)))
+        return true;
+    return err_set(e,
+                   ERR_INPUT,
+                   "evidence_unknown: neither the section nor the fact has the words \"" STR_FMT
+                   "\"",
+                   STR_ARG(str_slice(text, 0, 60)));
 }
 
 /* ---- the proposal ---- */
@@ -259,7 +349,8 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
             !check_evidence(r, &doc, a, out, &ignored))
             *out = none;
     } else if (ok) {
-        ok = check_citation(r, &doc, a, out, e) && check_evidence(r, &doc, a, out, e);
+        ok = check_citation(r, &doc, a, out, e) && check_evidence(r, &doc, a, out, e) &&
+             check_excerpt(&doc, a, out, e);
     }
     json_release(&doc);
     return ok;
@@ -358,10 +449,7 @@ static void show_evidence(const struct policy_field *f, struct arena *a, struct 
         .doc_id = f->doc_id,
         .page = f->page,
         .has_bbox = f->has_bbox,
-        .text_excerpt = arena_printf(a,
-                                     STR_FMT ": " STR_FMT,
-                                     STR_ARG(f->name),
-                                     STR_ARG(f->value.text.n ? f->value.text : f->raw))};
+        .text_excerpt = utf8_cut_count(excerpt_of(f, a), POLICY_EXCERPT_MAX)};
     memcpy(out->evidence.bbox, f->bbox, sizeof f->bbox);
 }
 

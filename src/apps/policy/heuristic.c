@@ -2,56 +2,16 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/heuristic.h"
+#include "apps/policy/heuristic_in.h"
 
-#include "apps/policy/scope.h"
-#include "apps/policy/tree_in.h"
-#include "base/utf8.h"
-
-#define RULES_MAX 400    /* clauses that are judged for one criterion */
 #define NEAR 0.8         /* of the best score: what a criterion is about */
 #define FAR 0.45         /* if nothing there decides */
 #define TREE_LEAST 0.75  /* c_tree where none of the words were found, */
 #define TREE_MOST 0.98   /* and where all were */
-#define WEAKLY 0.85      /* of a permission that no fact was needed for */
 #define LOOSE_LEAST 0.95 /* a link that is worse is a loose one */
-#define STEPS 5
 
-/* A clause that was judged, and where it stands. */
-struct judged {
-    const struct reading *r;
-    struct clause c;
-    struct verdict v;
-};
-
-struct run {
-    const struct policy_doc *doc;
-    const struct policy_case *c;
-    struct arena *a;
-    struct scope scope;
-    struct scores scores;
-    struct facts facts;
-    struct judge judge;
-    struct judged *rules;
-    size_t n;
-    size_t read;  /* clauses that are rules, decided or not */
-    size_t unmet; /* requirements among them that no fact speaks of */
-    struct policy_hits hits;
-    struct policy_result *out;
-    struct policy_step *steps;
-};
-
-static void step(struct run *x, const char *action, str observation)
-{
-    size_t at = x->out->trace_count++;
-
-    assert(at < STEPS);
-    x->steps[at] = (struct policy_step){
-        (unsigned)at + 1, str_c(action), utf8_cut_count(observation, POLICY_OBSERVATION_MAX)};
-}
-
-static void add(struct run *x, const struct reading *r, const struct clause *c,
-                const struct verdict *v)
+void heuristic_add(struct run *x, const struct reading *r, const struct clause *c,
+                   const struct verdict *v)
 {
     x->read += c->kind != CLAUSE_NONE;
     x->unmet += c->kind == CLAUSE_REQUIRE && c->verb && v->found == FOUND_NOTHING;
@@ -61,7 +21,7 @@ static void add(struct run *x, const struct reading *r, const struct clause *c,
 }
 
 /* Whether items are what a lead lists: values, or ways of which one is enough. */
-static bool is_list(const struct reading *r, const struct clause *c)
+bool heuristic_is_list(const struct reading *r, const struct clause *c)
 {
     struct range whole = {0, r->n};
 
@@ -73,17 +33,12 @@ static bool is_list(const struct reading *r, const struct clause *c)
 
 static bool in_list(const struct reading *r)
 {
-    struct clause c[CLAUSES_MAX];
-
-    if (!r->lead)
-        return false;
-    return clauses_of(r->lead->w, 0, r->lead->n, false, c) > 0 && is_list(r->lead, &c[0]);
+    return r->lead && r->lead->alone_n > 0 && heuristic_is_list(r->lead, &r->lead->alone[0]);
 }
 
 static void judge_reading(struct run *x, const struct reading *r)
 {
-    struct clause c[CLAUSES_MAX];
-    size_t n;
+    const struct clause *c = r->clauses;
 
     if (r->sentence->row) {
         const struct clause c_row = {.kind = CLAUSE_REQUIRE};
@@ -92,23 +47,22 @@ static void judge_reading(struct run *x, const struct reading *r)
         if (!r->lead)
             return;
         judge_row(&x->judge, r, &v);
-        add(x, r, &c_row, &v);
+        heuristic_add(x, r, &c_row, &v);
         return;
     }
     if (in_list(r))
         return; /* with its lead */
-    n = clauses_of(r->w, 0, r->n, r->lead != NULL, c);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < r->clause_n; i++) {
         struct verdict v;
 
-        if (is_list(r, &c[i])) {
+        if (heuristic_is_list(r, &c[i])) {
             judge_group(&x->judge, r, &c[i], &v);
-            add(x, r, &c[i], &v);
+            heuristic_add(x, r, &c[i], &v);
             if (range_empty(c[i].except))
                 continue;
         }
         judge_clause(&x->judge, r, &c[i], &v);
-        add(x, r, &c[i], &v);
+        heuristic_add(x, r, &c[i], &v);
     }
 }
 
@@ -119,8 +73,8 @@ static void judge_from(struct run *x, double least)
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
 
-        if (x->scores.open ||
-            (x->scores.score[i] > 0 && x->scores.score[i] >= least * x->scores.most))
+        if (x->scores.open || (x->scores.score[i] > 0 &&
+                               x->scores.score[i] >= least * x->scores.most && !x->scores.aside[i]))
             judge_reading(x, r);
     }
 }
@@ -199,248 +153,6 @@ static void judge_further(struct run *x, str criterion)
     x->read = read;
 }
 
-static double score_of(const struct run *x, const struct judged *j)
-{
-    return x->scores.score[j->r - x->scope.all];
-}
-
-static const struct judged *first_of(const struct run *x, enum finding found, bool weak)
-{
-    const struct judged *best = NULL;
-
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].v.found == found && x->rules[i].v.weak == weak &&
-            (!best || score_of(x, &x->rules[i]) > score_of(x, best)))
-            best = &x->rules[i];
-    return best;
-}
-
-/* A requirement is lifted by a waiver in its own block or section. */
-static const struct judged *waiver_of(const struct run *x, const struct judged *of)
-{
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].v.found == FOUND_WAIVES && x->rules[i].r->node == of->r->node)
-            return &x->rules[i];
-    return NULL;
-}
-
-/* Waivers of a section count though they are not about the criterion in words. */
-static void add_waivers(struct run *x)
-{
-    size_t n = x->n;
-
-    for (size_t i = 0; i < x->scope.n; i++) {
-        const struct reading *r = &x->scope.all[i];
-        struct clause c[CLAUSES_MAX];
-        bool here = false;
-        size_t count;
-
-        for (size_t k = 0; k < n && !here; k++)
-            here = x->rules[k].v.found == FOUND_BROKEN && x->rules[k].r->node == r->node;
-        count = here ? clauses_of(r->w, 0, r->n, false, c) : 0;
-        for (size_t k = 0; k < count; k++) {
-            struct verdict v;
-
-            if (c[k].kind != CLAUSE_WAIVE)
-                continue;
-            if (is_list(r, &c[k]))
-                judge_group(&x->judge, r, &c[k], &v);
-            else
-                judge_clause(&x->judge, r, &c[k], &v);
-            add(x, r, &c[k], &v);
-        }
-    }
-}
-
-struct decision {
-    enum policy_status status;
-    const struct judged *by;
-    const struct judged *also; /* what waived it */
-    const char *reason;        /* "": none */
-};
-
-static const struct judged *broken(const struct run *x, const struct judged **waiver)
-{
-    for (size_t i = 0; i < x->n; i++) {
-        if (x->rules[i].v.found != FOUND_BROKEN)
-            continue;
-        *waiver = waiver_of(x, &x->rules[i]);
-        if (!*waiver)
-            return &x->rules[i];
-    }
-    return NULL;
-}
-
-static const struct judged *open_rule(const struct run *x)
-{
-    const struct judged *j = first_of(x, FOUND_OPEN, false);
-
-    if (j || x->scores.open)
-        return j;
-    /* A rule for which there is no fact at all counts if it says what it is about itself. */
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].v.found == FOUND_OPEN && x->rules[i].c.verb &&
-            x->scores.own[x->rules[i].r - x->scope.all])
-            return &x->rules[i];
-    return NULL;
-}
-
-static struct decision decide(const struct run *x)
-{
-    const struct judged *waiver = NULL, *asks, *j;
-
-    if ((j = first_of(x, FOUND_DISAGREES, false)))
-        return (struct decision){POLICY_UNCERTAIN, j, NULL, "conformal_ambiguity"};
-    if ((j = broken(x, &waiver)))
-        return (struct decision){POLICY_MISSING, j, NULL, ""};
-    if (waiver)
-        return (struct decision){POLICY_MET, waiver, NULL, ""};
-    if ((j = open_rule(x)))
-        return (struct decision){POLICY_UNCERTAIN, j, NULL, "missing_evidence"};
-    if ((j = first_of(x, FOUND_PERMITS, false)))
-        return (struct decision){POLICY_MET, j, NULL, ""};
-    asks = first_of(x, FOUND_ASKS, false);
-    if ((j = first_of(x, FOUND_REFUSES, false)) && !(asks && score_of(x, asks) >= score_of(x, j)))
-        return (struct decision){POLICY_MISSING, j, NULL, ""};
-    if (asks)
-        return (struct decision){POLICY_UNCERTAIN, asks, NULL, "missing_evidence"};
-    if ((j = first_of(x, FOUND_HOLDS, false)) ||
-        (x->unmet == 0 && (j = first_of(x, FOUND_PERMITS, true))) ||
-        (j = first_of(x, FOUND_HOLDS, true)) || (j = first_of(x, FOUND_WAIVES, false)))
-        return (struct decision){POLICY_MET, j, NULL, ""};
-    return (struct decision){POLICY_UNCERTAIN,
-                             first_of(x, FOUND_OPEN, true),
-                             NULL,
-                             x->read > 0 ? "missing_evidence" : "insufficient_policy_context"};
-}
-
-/* Facts that cannot be relied on make what rests on them uncertain. */
-static void doubt(const struct run *x, struct decision *d)
-{
-    for (size_t i = 0; i < x->n && d->by; i++) {
-        const struct used *u = &x->rules[i].v.used;
-        bool counts = &x->rules[i] == d->by || !x->rules[i].v.weak;
-
-        for (size_t k = 0; k < u->n && counts; k++) {
-            if (!u->facts[k]->conflict && !u->facts[k]->unsure)
-                continue;
-            d->status = POLICY_UNCERTAIN;
-            d->by = &x->rules[i];
-            d->reason = u->facts[k]->conflict ? "conformal_ambiguity" : "low_confidence";
-            return;
-        }
-    }
-}
-
-static void cite(struct run *x, const struct judged *j)
-{
-    struct policy_result *out = x->out;
-    const struct policy_node *n = j ? j->r->node : x->hits.n > 0 ? x->hits.hits[0].node : NULL;
-    uint32_t first = n ? n->start_index : 0, last = n ? n->end_index : 0, *pages;
-    str *titles;
-
-    out->citation.section = n ? arena_dup(x->a, n->title_path) : STR("");
-    if (!n)
-        return;
-    if (j) {
-        first = policy_page_at(n, j->r->sentence->from);
-        last = policy_page_at(n, j->r->sentence->to - 1);
-    }
-    last = last - first < 50 ? last : first + 50;
-    out->citation.pages = pages = arena_alloc(x->a, (last - first + 1) * sizeof pages[0]);
-    for (uint32_t p = first; p <= last; p++)
-        pages[out->citation.page_count++] = p;
-    out->trajectory_count = n->depth + 1;
-    out->trajectory = titles = arena_alloc(x->a, out->trajectory_count * sizeof titles[0]);
-    for (size_t i = out->trajectory_count; n && i > 0; i--, n = policy_parent(&x->doc->tree, n))
-        titles[i - 1] = arena_dup(x->a, n->title);
-}
-
-static void show_evidence(struct run *x, const struct judged *j)
-{
-    const struct policy_field *f;
-    struct policy_result *out = x->out;
-    str value;
-
-    if (!j || j->v.used.n == 0)
-        return;
-    f = j->v.used.facts[0]->field;
-    value = f->value.kind == POLICY_TEXT ? f->value.text : f->raw;
-    out->has_evidence = true;
-    out->evidence = (struct policy_evidence){
-        .doc_id = f->doc_id.n > 0 ? f->doc_id : x->c->case_id,
-        .page = f->page,
-        .has_bbox = f->has_bbox,
-        .text_excerpt = arena_printf(x->a,
-                                     STR_FMT ": " STR_FMT,
-                                     STR_ARG(f->name),
-                                     STR_ARG(utf8_cut_count(value, POLICY_EXCERPT_MAX)))};
-    memcpy(out->evidence.bbox, f->bbox, sizeof f->bbox);
-}
-
-/* How well the evidence matches: how it was linked, and how sure the least sure fact is. */
-static double span_of(const struct run *x, const struct decision *d)
-{
-    double least = 1, quality = 1;
-
-    for (size_t i = 0; i < x->n && d->by; i++) {
-        const struct verdict *v = &x->rules[i].v;
-        bool same = &x->rules[i] == d->by ||
-                    (d->status == POLICY_MET && v->found == FOUND_HOLDS && !v->weak);
-
-        for (size_t k = 0; k < v->used.n && same; k++)
-            if (v->used.facts[k]->field->confidence < least)
-                least = v->used.facts[k]->field->confidence;
-        if (same && v->used.n > 0 && v->used.quality < quality)
-            quality = v->used.quality;
-    }
-    if (!d->by)
-        return 0;
-    return least * quality * (d->by->v.used.n == 0 ? WEAKLY : 1);
-}
-
-static const struct {
-    const char *code, *words;
-} reasons[] = {
-    {"conformal_ambiguity", "the facts contradict each other"},
-    {"low_confidence", "a fact it rests on is not sure enough"},
-    {"missing_evidence", "the case has no fact for what the policy asks"},
-    {"insufficient_policy_context",
-     "the policy has no rule about it that can be held against facts"},
-    {"no_relevant_nodes", "no section of the policy is about it"},
-    {"treestore_no_nodes", "the policy has no sections"},
-    {"treestore_missing_text", "the policy's sections have no text"},
-    {"missing_policy_document_id", "there is no policy document to verify against"},
-};
-
-static const char *reason_words(str code)
-{
-    for (size_t i = 0; i < COUNT_OF(reasons); i++)
-        if (str_eq(code, str_c(reasons[i].code)))
-            return reasons[i].words;
-    return "it cannot be told";
-}
-
-static void tell(struct run *x, const struct decision *d)
-{
-    static const char *const ends[] = {"so it is met", "so it is not met", "so it is uncertain"};
-    struct policy_result *out = x->out;
-    str why = d->by && d->by->v.why.n > 0 ? d->by->v.why : STR("");
-    str text = d->by ? utf8_cut_count(policy_one_line(d->by->r->text, x->a), 240) : STR("");
-    bool doubt = out->status == POLICY_UNCERTAIN;
-
-    out->rationale = arena_printf(x->a,
-                                  STR_FMT "%s%s%s%s" STR_FMT "%s%s.",
-                                  STR_ARG(why),
-                                  why.n > 0 ? "; " : "",
-                                  doubt ? reason_words(out->reason_code) : "",
-                                  doubt ? ", " : "",
-                                  text.n > 0 ? "by \"" : "",
-                                  STR_ARG(text),
-                                  text.n > 0 ? "\" " : "",
-                                  ends[out->status]);
-}
-
 /* An end before anything could be read. */
 static void give_up(struct run *x, const char *code)
 {
@@ -449,8 +161,8 @@ static void give_up(struct run *x, const char *code)
     out->status = POLICY_UNCERTAIN;
     out->reason_code = str_c(code);
     policy_confide(out, 0, 0);
-    out->rationale = arena_printf(x->a, "%s.", reason_words(out->reason_code));
-    step(x, "decide", out->rationale);
+    out->rationale = arena_printf(x->a, "%s.", heuristic_reason_words(out->reason_code));
+    heuristic_step(x, "decide", out->rationale);
 }
 
 static str question(struct run *x, str criterion)
@@ -472,43 +184,6 @@ static str question(struct run *x, str criterion)
     out = arena_dup(x->a, str_trim(buf_str(&b)));
     buf_release(&b);
     return out;
-}
-
-static void tell_retrieved(struct run *x)
-{
-    struct buf b;
-
-    buf_init(&b, 4000);
-    buf_printf(&b, "%zu section%s by %s:", x->hits.n, x->hits.n == 1 ? "" : "s", x->hits.method);
-    for (size_t i = 0; i < x->hits.n && i < 5; i++)
-        buf_printf(&b,
-                   " " STR_FMT " " STR_FMT " (page %u)%s",
-                   STR_ARG(x->hits.hits[i].node->node_id),
-                   STR_ARG(utf8_cut_count(x->hits.hits[i].node->title, 60)),
-                   (unsigned)x->hits.hits[i].node->start_index,
-                   i + 1 < x->hits.n ? "," : "");
-    step(x, "retrieve", arena_dup(x->a, buf_str(&b)));
-    buf_release(&b);
-}
-
-static void tell_read(struct run *x)
-{
-    struct buf b;
-
-    buf_init(&b, 8000);
-    buf_printf(&b, "%zu rule%s read", x->read, x->read == 1 ? "" : "s");
-    for (size_t i = 0; i < x->n && i < 4; i++)
-        buf_printf(&b,
-                   "%s \"" STR_FMT "\"",
-                   i == 0 ? ":" : ",",
-                   STR_ARG(utf8_cut_count(policy_one_line(x->rules[i].r->text, x->a), 160)));
-    step(x, "read", arena_dup(x->a, buf_str(&b)));
-    buf_reset(&b);
-    for (size_t i = 0; i < x->n && i < 6; i++)
-        if (x->rules[i].v.why.n > 0)
-            buf_printf(&b, "%s" STR_FMT, b.n > 0 ? "; " : "", STR_ARG(x->rules[i].v.why));
-    step(x, "link", arena_dup(x->a, b.n > 0 ? buf_str(&b) : STR("no fact is named by them")));
-    buf_release(&b);
 }
 
 static bool has_text(const struct policy_tree *t)
@@ -539,17 +214,13 @@ static void verify(struct run *x, str criterion)
     if (!x->scores.open && !uses_facts(x))
         judge_further(x, criterion);
     drop_loose(x);
-    add_waivers(x);
-    tell_read(x);
-    d = decide(x);
-    doubt(x, &d);
+    d = heuristic_decide(x);
     out->status = d.status;
     out->reason_code = str_c(d.reason);
-    cite(x, d.by);
-    show_evidence(x, d.by);
-    policy_confide(out, TREE_LEAST + (TREE_MOST - TREE_LEAST) * x->scores.coverage, span_of(x, &d));
-    tell(x, &d);
-    step(x, "decide", out->rationale);
+    policy_confide(
+        out, TREE_LEAST + (TREE_MOST - TREE_LEAST) * x->scores.coverage, heuristic_span(x, &d));
+    heuristic_tell(x, &d);
+    heuristic_step(x, "decide", out->rationale);
 }
 
 bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c, str criterion,
@@ -567,16 +238,17 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     x.rules = arena_alloc(a, RULES_MAX * sizeof x.rules[0]);
     out->trace = x.steps;
     query = question(&x, criterion);
-    step(&x, "think", arena_printf(a, "what the policy says about: " STR_FMT, STR_ARG(query)));
+    heuristic_step(
+        &x, "think", arena_printf(a, "what the policy says about: " STR_FMT, STR_ARG(query)));
     if (!doc) {
         give_up(&x, "missing_policy_document_id");
         return true;
     }
-    out->citation.doc = arena_dup(a, doc->id);
+    out->citation.doc = arena_dup(a, policy_doc_cited(doc, c->policy_document_id));
     out->citation.version = arena_dup(a, policy_doc_version(doc));
     if (!policy_search(doc, query, POLICY_TOP_MAX, NULL, a, &x.hits, e))
         return false;
-    tell_retrieved(&x);
+    heuristic_tell_retrieved(&x);
     if (doc->tree.node_count == 0)
         give_up(&x, "treestore_no_nodes");
     else if (!has_text(&doc->tree))

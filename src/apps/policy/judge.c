@@ -47,6 +47,7 @@ static enum truth subject(const struct judge *j, const struct word *w, const str
 {
     size_t end = c->modal < c->main.to ? c->modal : c->main.from;
     struct range r = {c->main.from, end};
+    struct bound b[BOUNDS_MAX];
     enum truth t = TRUTH_UNKNOWN;
 
     while (r.to > r.from &&
@@ -67,9 +68,31 @@ static enum truth subject(const struct judge *j, const struct word *w, const str
         }
     }
     for (size_t at = r.from; at < r.to && t == TRUTH_UNKNOWN; at++)
-        if (word_among(&w[at], "with having whose who")) /* patients with diabetes must */
+        if (word_among(&w[at], "with having whose who") && /* patients with diabetes must */
+            !(c->kind == CLAUSE_PERMIT && bounds_of(w, at, r.to, b) > 0))
             t = judge_condition(j, w, (struct range){at + 1, r.to}, used);
     return t;
+}
+
+/* "The license must not be expired": what stands behind "be". */
+static struct range behind_be(const struct word *w, struct range r)
+{
+    for (size_t i = r.from; i + 1 < r.to; i++)
+        if (word_is(&w[i], "be"))
+            return (struct range){i + 1, r.to};
+    return r;
+}
+
+/* A word or two for each of them: all that a value may be compared with. */
+static bool is_short(const struct word *w, struct range r)
+{
+    size_t content = 0, elements = 1;
+
+    for (size_t i = r.from; i < r.to; i++) {
+        content += w[i].kind != WORD_MARK && !word_stops(&w[i]);
+        elements += word_among(&w[i], ", or");
+    }
+    return content > 0 && content <= 2 * elements;
 }
 
 /* Whether something a fact names is the case that the words forbid or are "without". */
@@ -78,20 +101,25 @@ static enum truth named_by(const struct judge *j, const struct word *w, struct r
 {
     struct bound b[BOUNDS_MAX];
     size_t n = bounds_of(w, r.from, r.to, b);
+    struct range said = behind_be(w, r);
+    bool denied = range_has(w, r, "no"); /* "no prior claims": 0 of them are none */
     enum truth t = TRUTH_UNKNOWN;
 
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *f = &j->facts->all[i];
         bool yes;
 
-        if (!fact_named(f, w, r.from, r.to, loose) || (loose && !f->is_number))
+        if (!(fact_named(f, w, r.from, r.to, loose) && (!loose || f->is_number)) &&
+            !(loose && fact_stated(f, w, r.from, r.to)))
             continue;
         if (f->is_number && n > 0)
             yes = bound_holds(&b[0], f->number, f->unit);
-        else if (f->is_bool || f->none)
+        else if (f->is_bool || f->none || (denied && f->field->value.kind == POLICY_NUMBER))
             yes = fact_present(f);
-        else if (judge_member(f, w, r, j->arena) == TRUTH_YES)
+        else if (judge_member(f, w, said, j->arena) == TRUTH_YES)
             yes = true;
+        else if (said.from > r.from && !f->is_number && is_short(w, said))
+            yes = false;
         else
             continue; /* a text that is not the one which is named, a number without a bound */
         used_add(used, f, loose ? LOOSELY : 1.0);
@@ -311,6 +339,9 @@ static enum truth listed(const struct judge *j, const struct word *w, const stru
     enum truth t = TRUTH_UNKNOWN;
     struct range list;
 
+    if (range_has(w, c->main, ":"))
+        while (!word_is(&w[at], ":"))
+            at++;
     while (at < c->main.to && !word_among(&w[at], "include includes are : following"))
         at++;
     list = (struct range){at + 1 < c->main.to ? at + 1 : c->main.to, c->main.to};
@@ -335,7 +366,7 @@ static enum truth listed(const struct judge *j, const struct word *w, const stru
 static void judge_permit_clause(const struct judge *j, const struct reading *r,
                                 const struct clause *c, struct verdict *v)
 {
-    struct used guard = {.quality = 1};
+    struct used guard = {.quality = 1}, except = {.quality = 1};
     bool only = c->modal < c->main.to && word_is(&r->w[c->main.from], "only");
     enum truth s = only ? TRUTH_UNKNOWN : subject(j, r->w, c, &guard);
     enum truth g = only ? among_only(j, r->w, c, &guard) : TRUTH_YES, w = TRUTH_NO;
@@ -363,6 +394,12 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
     if (!range_empty(c->without) && w == TRUTH_NO)
         w = named_case(j, r->w, c->without, &guard);
     (void)named_case(j, r->w, c->main, &guard);
+    if (!range_empty(c->except) && judge_condition(j, r->w, c->except, &except) == TRUTH_YES) {
+        v->used = except;
+        v->found = FOUND_REFUSES;
+        say_facts(j, v, &except, "what the policy excepts");
+        return;
+    }
     merge(&v->used, &guard);
     v->weak = v->used.n == 0;
     if (g == TRUTH_NO || w == TRUTH_YES) {
@@ -407,6 +444,16 @@ static void judge_waive_clause(const struct judge *j, const struct reading *r,
     v->found = FOUND_WAIVES;
 }
 
+/* "must not exceed the property value" says how two facts must be. */
+static bool relates(const struct judge *j, const struct reading *r, const struct clause *c)
+{
+    struct used used = {.quality = 1};
+    struct relation rel;
+
+    judge_relation(j, r->w, (struct range){0, r->n}, c->main, &used, &rel);
+    return rel.shaped;
+}
+
 void judge_clause(const struct judge *j, const struct reading *r, const struct clause *c,
                   struct verdict *out)
 {
@@ -419,7 +466,10 @@ void judge_clause(const struct judge *j, const struct reading *r, const struct c
         judge_require_clause(j, r, c, out);
         return;
     case CLAUSE_FORBID:
-        judge_forbid_clause(j, r, c, out);
+        if (relates(j, r, c))
+            judge_require_clause(j, r, c, out);
+        else
+            judge_forbid_clause(j, r, c, out);
         return;
     case CLAUSE_WAIVE:
         judge_waive_clause(j, r, c, out);
@@ -466,7 +516,8 @@ static enum truth items_hold(const struct judge *j, const struct reading *lead, 
 }
 
 /* A fact that the lead names, against the items as the values it may have. */
-static enum truth items_list(const struct judge *j, const struct reading *lead, struct verdict *v)
+static enum truth items_list(const struct judge *j, const struct reading *lead, struct range names,
+                             struct verdict *v)
 {
     enum truth t = TRUTH_UNKNOWN;
 
@@ -474,7 +525,7 @@ static enum truth items_list(const struct judge *j, const struct reading *lead, 
         const struct fact *f = &j->facts->all[i];
         enum truth one = TRUTH_NO;
 
-        if (!fact_named(f, lead->w, 0, lead->n, false) || f->is_bool)
+        if (!fact_named(f, lead->w, names.from, names.to, false) || f->is_bool)
             continue;
         for (size_t k = 0; k < lead->item_n && one == TRUTH_NO; k++)
             one = judge_member(f, lead->items[k].w, (struct range){0, lead->items[k].n}, j->arena);
@@ -497,7 +548,8 @@ void judge_group(const struct judge *j, const struct reading *lead, const struct
 
     *out = (struct verdict){.why = STR("")};
     out->used.quality = 1;
-    t = items_list(j, lead, out);
+    /* "... unless one of the following applies": the items are of the exception. */
+    t = items_list(j, lead, range_empty(c->except) ? whole : c->except, out);
     if (t == TRUTH_UNKNOWN)
         t = items_hold(j, lead, any || waives || forbids, out);
     if (t == TRUTH_UNKNOWN) {

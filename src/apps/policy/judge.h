@@ -54,7 +54,11 @@ struct reading {
     const struct reading *lead;  /* for an item; NULL: none */
     const struct reading *items; /* for a sentence that leads to some: the first of them */
     size_t item_n;
-    const struct reading *label; /* the first sentence of its block, or itself */
+    const struct reading *label;  /* the first sentence of its block, or itself */
+    const struct clause *clauses; /* what it says, as an item of a list if it is one */
+    size_t clause_n;
+    const struct clause *alone; /* the same, as a sentence that stands alone */
+    size_t alone_n;
 };
 
 struct judge {
@@ -75,6 +79,17 @@ void judge_group(const struct judge *j, const struct reading *lead, const struct
 
 /* A row of a table, whose lead is the table's header. */
 void judge_row(const struct judge *j, const struct reading *row, struct verdict *out);
+
+/* Two facts against each other. */
+struct relation {
+    bool shaped;  /* the words compare two things, of which at least one is a fact */
+    bool negated; /* by the comparison itself: "not exceed" */
+    enum truth t;
+    const struct fact *left, *right; /* either may be NULL */
+};
+/* all: where the first may be named; r: where they are compared. */
+void judge_relation(const struct judge *j, const struct word *w, struct range all, struct range r,
+                    struct used *used, struct relation *out);
 
 /* Of the parts: */
 void used_add(struct used *u, const struct fact *f, double quality);

@@ -266,3 +266,119 @@ bool policy_keep_discrepancies(struct policy_keep *k, int64_t limit, struct json
     pthread_mutex_unlock(&k->read_lock);
     return ok;
 }
+
+/* ---- switches ---- */
+
+#define STEP_TRIES 5 /* another process may have taken the number */
+
+bool policy_keep_is_open(const struct policy_keep *k)
+{
+    return k && k->writer;
+}
+
+static bool put_switches(struct db *db, const struct policy_set *s, struct err *e)
+{
+    struct db_value args[] = {s->switches.n ? db_text(s->switches) : db_null(),
+                              db_text(s->configured),
+                              db_text(s->who),
+                              db_int(s->set_us)};
+
+    if (!db_begin(db, true, e))
+        return false;
+    if (db_run(db,
+               "INSERT INTO policy_rollout (step, switches, configured, set_by, set_us)"
+               " SELECT COALESCE(MAX(step), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT),"
+               " CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policy_rollout",
+               args,
+               COUNT_OF(args),
+               e) &&
+        db_commit(db, e))
+        return true;
+    db_rollback(db);
+    return false;
+}
+
+bool policy_keep_switches(struct policy_keep *k, const struct policy_set *s, struct err *e)
+{
+    bool ok = false;
+
+    if (!policy_keep_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->write_lock);
+    for (unsigned i = 0; !ok && i < STEP_TRIES; i++)
+        ok = put_switches(k->writer, s, e);
+    pthread_mutex_unlock(&k->write_lock);
+    return ok || err_prefix(e, "the switches: ");
+}
+
+struct last {
+    struct arena *arena;
+    struct policy_set *out;
+    bool found;
+};
+
+static bool on_last(void *ctx, const struct db_value *c, size_t n)
+{
+    struct last *l = ctx;
+
+    assert(n == 4);
+    *l->out = (struct policy_set){.switches =
+                                      c[0].type == DB_TEXT ? arena_dup(l->arena, c[0].s) : STR(""),
+                                  .configured = arena_dup(l->arena, c[1].s),
+                                  .who = arena_dup(l->arena, c[2].s),
+                                  .set_us = c[3].i};
+    l->found = true;
+    return false;
+}
+
+#define SWITCHES_NEWEST                                                                            \
+    "SELECT switches, configured, set_by, set_us FROM policy_rollout ORDER BY step DESC LIMIT $1"
+
+bool policy_keep_switches_last(struct policy_keep *k, struct arena *a, struct policy_set *out,
+                               bool *found, struct err *e)
+{
+    struct db_value args[] = {db_int(1)};
+    struct last l = {a, out, false};
+    bool ok;
+
+    *found = false;
+    if (!policy_keep_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(
+        k->reader, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_last, &l}, e);
+    pthread_mutex_unlock(&k->read_lock);
+    *found = ok && l.found;
+    return ok;
+}
+
+static bool on_set(void *ctx, const struct db_value *c, size_t n)
+{
+    struct json_out *o = ctx;
+
+    assert(n == 4);
+    json_out_object(o);
+    json_out_key(o, STR("switches"));
+    if (c[0].type == DB_TEXT)
+        json_out_raw(o, c[0].s);
+    else
+        json_out_null(o);
+    text(o, "set_by", c[2].s);
+    when(o, c[3].i);
+    json_out_end(o);
+    return true;
+}
+
+bool policy_keep_switches_list(struct policy_keep *k, int64_t limit, struct json_out *o,
+                               struct err *e)
+{
+    struct db_value args[] = {db_int(limit)};
+    bool ok;
+
+    if (!policy_keep_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(k->reader, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_set, o}, e);
+    pthread_mutex_unlock(&k->read_lock);
+    return ok;
+}

@@ -44,6 +44,25 @@ bool policy_keep_results(struct policy_keep *k, const struct policy_kept *rows, 
 bool policy_keep_shadow(struct policy_keep *k, const struct policy_compared *row,
                         struct err *e) MUST_USE;
 
+/* What an operator set, and over what. */
+struct policy_set {
+    str switches;   /* JSON; "": taken back, the configuration's hold */
+    str configured; /* those of the configuration then, JSON */
+    str who;
+    int64_t set_us;
+};
+/* Once it returns true it outlives a crash. */
+bool policy_keep_switches(struct policy_keep *k, const struct policy_set *s,
+                          struct err *e) MUST_USE;
+/* The newest one; *found false if there is none, or nothing is kept. */
+bool policy_keep_switches_last(struct policy_keep *k, struct arena *a, struct policy_set *out,
+                               bool *found, struct err *e) MUST_USE;
+/* Elements of an array, the newest first: {"switches", "set_by", "timestamp"}. */
+bool policy_keep_switches_list(struct policy_keep *k, int64_t limit, struct json_out *o,
+                               struct err *e) MUST_USE;
+/* Whether anything is kept at all. */
+bool policy_keep_is_open(const struct policy_keep *k);
+
 struct policy_query {
     str key; /* only what this key asked for; with `all` anybody's */
     bool all;

@@ -34,10 +34,27 @@ static bool between(const struct word *w, struct range r, const struct word *cod
            strcmp(code->lower, low) >= 0 && strncmp(code->lower, high, strlen(high)) <= 0;
 }
 
+/* Its words one behind the other, whatever marks are between: "self-employed". */
+static bool has_phrase(const struct word *value, size_t n, const struct word *w, struct range r)
+{
+    for (size_t i = r.from; i < r.to; i++) {
+        size_t at = i, k = 0;
+
+        while (at < r.to && k < n) {
+            if (w[at].kind != WORD_MARK && !word_same(&w[at], &value[k++]))
+                break;
+            at++;
+        }
+        if (k == n && at > i && word_same(&w[at - 1], &value[n - 1]))
+            return true;
+    }
+    return false;
+}
+
 /* One value against one element. */
 static bool is_element(const struct word *value, size_t n, const struct word *w, struct range r)
 {
-    size_t at, content = 0;
+    size_t content = 0;
 
     while (r.from < r.to &&
            (w[r.from].kind == WORD_MARK || word_among(&w[r.from], "a an the either")))
@@ -48,11 +65,11 @@ static bool is_element(const struct word *value, size_t n, const struct word *w,
         return false;
     if (n == 1 && has_digit(value->lower) && (matches_any(w, r, value) || between(w, r, value)))
         return true;
-    if (!words_phrase(w + r.from, r.to - r.from, value, n, &at))
+    if (!has_phrase(value, n, w, r))
         return false;
     for (size_t i = r.from; i < r.to; i++)
         content += w[i].kind != WORD_MARK && !word_stops(&w[i]);
-    return content == n || has_digit(value[0].lower) || n > 1 || (at == 0 && content <= n + 2);
+    return content == n || has_digit(value[0].lower) || n > 1;
 }
 
 static bool ends_element(const struct word *w, size_t i)

@@ -89,29 +89,33 @@ static void on_effect(void *ctx, const struct agent_effect *f)
         r->o->on_effect(r->o->ctx, f);
 }
 
-/* The code at the front of a refusal: of the last proposal, if it was not taken. */
-static str refusal(const struct agent_result *run, struct arena *a)
+/* The last proposal, if it was not taken: the code at the front of its refusal, and its words. */
+static str refusal(const struct agent_result *run, struct arena *a, str *words)
 {
-    static const char front[] = "{\"success\":false,\"error\":\"";
     static const char *const codes[] = {"citation_unknown_section",
                                         "citation_not_retrieved",
                                         "evidence_unknown",
                                         "invalid_confidence",
                                         "missing_policy_document_id"};
-    str code = STR("");
+    const struct agent_step *last = NULL;
+    str code = STR(""), why = STR("");
+    struct json doc;
+    struct err e;
 
-    (void)a;
-    for (size_t i = 0; i < run->step_count; i++) {
-        const struct agent_step *s = &run->steps[i];
-        str why = str_slice(s->observation, sizeof front - 1, s->observation.n);
-
-        if (!str_eq(s->tool, STR("finish")))
-            continue;
-        code = STR("");
-        for (size_t k = 0; !s->ok && k < COUNT_OF(codes); k++)
-            if (str_starts(why, str_c(codes[k])))
-                code = str_c(codes[k]);
-    }
+    for (size_t i = 0; i < run->step_count; i++)
+        if (str_eq(run->steps[i].tool, STR("finish")))
+            last = &run->steps[i];
+    if (!last || last->ok)
+        return code;
+    json_init(&doc);
+    if (json_parse(&doc, last->observation, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), STR("error")), a, &why))
+        *words = arena_dup(a, why);
+    json_release(&doc);
+    why = words->n ? *words : last->observation;
+    for (size_t k = 0; k < COUNT_OF(codes); k++)
+        if (str_find(why, str_c(codes[k])) != STR_NONE && !code.n)
+            code = str_c(codes[k]);
     return code;
 }
 
@@ -128,13 +132,14 @@ static void trace_of(const struct agent_result *run, struct arena *a, struct pol
 }
 
 /* Nothing is decided: the code says why, the words what was said last. */
-static void undecided(const struct agent_result *run, str code, struct arena *a,
+static void undecided(const struct agent_result *run, str code, str words, struct arena *a,
                       struct policy_result *out)
 {
     out->status = POLICY_UNCERTAIN;
     out->reason_code = code;
     out->rationale =
-        run->detail.n ? arena_dup(a, run->detail)
+        words.n         ? words
+        : run->detail.n ? arena_dup(a, run->detail)
         : run->text.n
             ? arena_dup(a, run->text)
             : arena_printf(a, "the run ended without a decision: " STR_FMT, STR_ARG(code));
@@ -145,7 +150,7 @@ static bool settle(struct react *r, const struct agent_result *run, struct arena
                    struct policy_result *out, struct policy_react_info *info, struct err *e)
 {
     struct react_proposal p;
-    str code;
+    str code, words = STR("");
 
     if (run->finish.n) {
         if (!react_check(r, run->finish, a, &p, e))
@@ -153,32 +158,31 @@ static bool settle(struct react *r, const struct agent_result *run, struct arena
         react_conclude(r, &p, a, out);
         return true;
     }
-    code = refusal(run, a);
+    code = refusal(run, a, &words);
     if (run->end == AGENT_FAILED) {
         info->llm_failed = true;
         code = run->reason;
+        words = STR("");
     } else if (!code.n) {
         code = run->end == AGENT_FINISHED    ? STR("agent_uncertain")
                : run->end == AGENT_CANCELLED ? STR("cancelled")
                                              : STR("max_iterations_reached");
     }
-    undecided(run, code, a, out);
+    undecided(run, code, words, a, out);
     return true;
 }
 
 static void result_init(const struct policy_react_options *o, struct policy_result *out)
 {
-    const struct policy_tree *t = o->doc ? &o->doc->tree : NULL;
-
     *out = (struct policy_result){.criterion_id = o->criterion,
                                   .status = POLICY_UNCERTAIN,
                                   .rationale = STR(""),
                                   .retrieval_method = STR("bm25+reranker"),
                                   .reason_code = STR("")};
-    out->citation =
-        (struct policy_citation){.doc = t ? (t->title.n ? t->title : t->doc_name) : STR(""),
-                                 .version = o->doc ? policy_doc_version(o->doc) : STR(""),
-                                 .section = STR("")};
+    out->citation = (struct policy_citation){
+        .doc = o->doc ? policy_doc_cited(o->doc, o->c->policy_document_id) : STR(""),
+        .version = o->doc ? policy_doc_version(o->doc) : STR(""),
+        .section = STR("")};
     out->evidence.doc_id = out->evidence.text_excerpt = STR("");
 }
 
@@ -239,7 +243,7 @@ static bool verify(struct react *r, struct arena *a, struct policy_result *out,
         if (!another_way(e))
             return false;
         run = (struct agent_result){.detail = arena_dup(a, str_c(e->text)), .text = STR("")};
-        undecided(&run, STR("agent_error"), a, out);
+        undecided(&run, STR("agent_error"), STR(""), a, out);
         return true;
     }
     info->left = str_eq(run.reason, STR("left"));
@@ -272,6 +276,7 @@ bool policy_react(const struct policy_react_options *o, struct arena *a, struct 
                                                        "known here"),
                                          .text = STR("")},
                   STR("missing_policy_document_id"),
+                  STR(""),
                   a,
                   out);
         return true;

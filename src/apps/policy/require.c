@@ -9,6 +9,16 @@
 #define STRICT 1.0
 #define LOOSELY 0.93
 #define BY_TITLE 0.9
+#define BY_STATE 0.96
+
+/* "Income: at least ..." behind "Age: ...": the block's label is not its own. */
+static bool has_label(const struct reading *r)
+{
+    for (size_t i = 0; i < r->n && i < 8; i++)
+        if (word_is(&r->w[i], ":"))
+            return true;
+    return false;
+}
 
 /* The words among which a fact's name is looked for: the lead's, the label's and the main part's;
  * those of guard and exception are about something else. */
@@ -18,7 +28,7 @@ static size_t naming(const struct judge *j, const struct reading *r, const struc
     size_t lead = r->lead ? r->lead->n : 0, n = 0, label = 0, title_n = 0;
     struct word *w, *titles = NULL;
 
-    if (r->label)
+    if (r->label && (r->label == r || !has_label(r)))
         while (label < r->label->n && label < 8 && !word_is(&r->label->w[label], ":"))
             label++;
     if (label > 0 && (label == r->label->n || label == 8))
@@ -45,15 +55,18 @@ static struct range segment_of(const struct bound *b, size_t i, size_t n, const 
     return (struct range){b[i].at + 1, i + 1 < n ? b[i + 1].from : c->main.to};
 }
 
+static bool is_date(const struct fact *f)
+{
+    return f->unit && strcmp(f->unit, "date") == 0;
+}
+
 /* How well a bound suits a fact; less is better, 1000: not at all. */
 static double suits(const struct judge *j, const struct fact *f, const struct word *w,
                     const struct bound *b, struct range segment, const struct clause *c,
                     struct used *used)
 {
     double d = fact_distance(f, w, c->main.from, c->main.to, b->at);
-    bool date = f->unit && strcmp(f->unit, "date") == 0;
-
-    if (f->is_number && date != word_dates(&w[b->at]))
+    if (f->is_number && is_date(f) != word_dates(&w[b->at]))
         return 1000;
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *g = &j->facts->all[i];
@@ -94,18 +107,23 @@ static double times(const struct judge *j, const struct fact *f, const struct wo
     return 1;
 }
 
-static void read_bare(struct bound *b, const struct word *w, const struct clause *c)
+/* "complete 6 weeks", "have reached 18 years": that many, or more. */
+static bool wants_many(const struct bound *b, const struct word *w, const struct clause *c)
 {
     static const char at_least[] =
-        "complete completed completes undergo undergone have has receive "
-        "received fail failed wait provide attend document documented try "
-        "tried show";
+        "complete completed completes undergo undergone have has receive received fail failed "
+        "wait provide attend document documented try tried show reached attained turned";
 
+    return b->bare && !b->each && range_has(w, (struct range){c->main.from, b->at}, at_least);
+}
+
+static void read_bare(struct bound *b, const struct word *w, const struct clause *c)
+{
     if (!b->bare)
         return;
     if (b->each || c->kind == CLAUSE_PERMIT)
         b->low = -INFINITY;
-    else if (range_has(w, (struct range){c->main.from, b->at}, at_least))
+    else if (wants_many(b, w, c))
         b->high = INFINITY;
 }
 
@@ -186,6 +204,15 @@ static enum truth by_words(const struct judge *j, const struct fact *f, const st
     return range_has(r->w, c->main, THERE " include includes submit provide have has")
                ? TRUTH_YES
                : TRUTH_UNKNOWN;
+}
+
+/* Whether what the clause says of a fact begins with the number: "must be at least 5". */
+static bool measured(const struct fact *f, const struct reading *r, const struct clause *c,
+                     const struct bound *b)
+{
+    size_t at = complement(f, r, c);
+
+    return at == c->main.to || at == b->from || at == b->at;
 }
 
 struct fit {
@@ -283,14 +310,20 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
             with = seen;
         }
     }
+    if (n == 1 && best == n && !b[0].bare && is_date(f) != word_dates(&r->w[b[0].at]) &&
+        f->is_number) /* a number for a day, or a day for a number */
+        return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, false};
     if (best == n && n == 1 && !b[0].bare)
         best = 0; /* the only one, though its name stands elsewhere */
-    if (best == n ||
-        (b[best].bare && !b[best].each && judge_member(f, r->w, c->main, j->arena) == TRUTH_YES))
+    if (best == n || (b[best].bare && !b[best].each && !wants_many(&b[best], r->w, c) &&
+                      judge_member(f, r->w, c->main, j->arena) == TRUTH_YES))
         return by_words_fit(j, f, r, c);
     if (counted(f, r->w, &b[best], segment_of(b, best, n, c)) ||
         (quality == BY_TITLE && f->unit && b[best].unit && strcmp(f->unit, b[best].unit) != 0))
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, true};
+    if (!f->is_number && !f->is_bool && !f->none && !b[best].bare &&
+        measured(f, r, c, &b[best])) /* a text where a number is wanted */
+        return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, false};
     if (!f->is_number && !f->is_bool)
         return by_words_fit(j, f, r, c);
     if (f->is_bool && apart(f, r->w, &b[best], c))
@@ -339,6 +372,11 @@ static void explain(const struct judge *j, const struct fact *f, enum truth t, c
 }
 
 /* Facts that the words name, each against the clause. */
+static bool is_named(const struct fact *f, const struct word *w, size_t n, double quality)
+{
+    return quality == BY_STATE ? fact_stated(f, w, 0, n) : fact_named(f, w, 0, n, quality < STRICT);
+}
+
 static bool each_named(const struct judge *j, const struct reading *r, const struct clause *c,
                        const struct word *w, size_t n, double quality, struct used *used,
                        enum truth *t, bool *disagree, str *why)
@@ -352,7 +390,7 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
         struct fit one;
         char say[80];
 
-        if (!fact_named(f, w, 0, n, quality < STRICT))
+        if (!is_named(f, w, n, quality))
             continue;
         one = fit(j, f, r, c, quality, used, say);
         if (one.skip)
@@ -379,6 +417,34 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
     return found;
 }
 
+/* Two facts that the clause compares with each other. */
+static bool by_relation(const struct judge *j, const struct reading *r, const struct clause *c,
+                        struct used *used, enum truth *t, str *why)
+{
+    struct relation rel;
+    str left, right;
+
+    judge_relation(j, r->w, (struct range){0, r->n}, c->main, used, &rel);
+    if (!rel.shaped)
+        return false;
+    *t = rel.t;
+    if (c->kind == CLAUSE_FORBID && !rel.negated && *t != TRUTH_UNKNOWN)
+        *t = *t == TRUTH_YES ? TRUTH_NO : TRUTH_YES;
+    if (rel.left && rel.right) {
+        left = str_slice(value_text(rel.left), 0, 80);
+        right = str_slice(value_text(rel.right), 0, 80);
+        *why = arena_printf(j->arena,
+                            STR_FMT " is " STR_FMT ", " STR_FMT " is " STR_FMT ", which %s",
+                            STR_ARG(rel.left->field->name),
+                            STR_ARG(left),
+                            STR_ARG(rel.right->field->name),
+                            STR_ARG(right),
+                            *t == TRUTH_YES ? "the policy asks for"
+                                            : "is not what the policy asks for");
+    }
+    return true;
+}
+
 enum truth judge_require(const struct judge *j, const struct reading *r, const struct clause *c,
                          struct used *used, bool *disagree, str *why)
 {
@@ -387,10 +453,14 @@ enum truth judge_require(const struct judge *j, const struct reading *r, const s
     struct word *w;
     size_t n = naming(j, r, c, false, false, &w);
 
+    if (by_relation(j, r, c, used, &t, why))
+        return t;
     if (each_named(j, r, c, w, n, STRICT, used, &t, disagree, why))
         return t;
-    if (bounds_of(r->w, c->main.from, c->main.to, b) == 0)
-        return TRUTH_UNKNOWN;
+    if (bounds_of(r->w, c->main.from, c->main.to, b) == 0) {
+        each_named(j, r, c, w, n, BY_STATE, used, &t, disagree, why);
+        return t;
+    }
     n = naming(j, r, c, true, false, &w);
     if (each_named(j, r, c, w, n, STRICT, used, &t, disagree, why) ||
         each_named(j, r, c, w, n, LOOSELY, used, &t, disagree, why))

@@ -140,6 +140,38 @@ static void trace_json(const struct policy_result *r, struct json_out *o)
     json_out_end(o);
 }
 
+void policy_result_dup(const struct policy_result *r, struct arena *a, struct policy_result *out)
+{
+    uint32_t *pages = arena_zero(a, r->citation.page_count + 1, sizeof *pages);
+    struct policy_step *trace = arena_zero(a, r->trace_count + 1, sizeof *trace);
+    str *path = arena_zero(a, r->trajectory_count + 1, sizeof *path);
+
+    *out = *r;
+    str *const texts[] = {&out->criterion_id,
+                          &out->evidence.doc_id,
+                          &out->evidence.text_excerpt,
+                          &out->citation.doc,
+                          &out->citation.version,
+                          &out->citation.section,
+                          &out->rationale,
+                          &out->retrieval_method,
+                          &out->reason_code};
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = arena_dup(a, *texts[i]);
+    for (size_t i = 0; i < r->citation.page_count; i++)
+        pages[i] = r->citation.pages[i];
+    for (size_t i = 0; i < r->trajectory_count; i++)
+        path[i] = arena_dup(a, r->trajectory[i]);
+    for (size_t i = 0; i < r->trace_count; i++)
+        trace[i] = (struct policy_step){r->trace[i].step,
+                                        arena_dup(a, r->trace[i].action),
+                                        arena_dup(a, r->trace[i].observation)};
+    out->citation.pages = pages;
+    out->trajectory = path;
+    out->trace = trace;
+}
+
 void policy_result_json(const struct policy_result *r, struct json_out *o)
 {
     json_out_object(o);

@@ -72,6 +72,8 @@ const char *policy_status_ready(enum policy_status s); /* ready, not_ready, unce
 /* Either kind of name. */
 bool policy_status_find(str name, enum policy_status *out) MUST_USE;
 
+/* All of it into the arena. */
+void policy_result_dup(const struct policy_result *r, struct arena *a, struct policy_result *out);
 void policy_result_json(const struct policy_result *r, struct json_out *o);
 /* For tests and stored results; strict, errors with the path of the member. */
 bool policy_result_read(const struct json *doc, const struct json_node *v, struct arena *a,

@@ -314,6 +314,7 @@ struct reviewing {
     struct policy_service *s;
     const struct policy_ask *q;
     struct setup *setup;
+    struct config *config; /* of policies: that of the documents */
     struct policy_docs *docs;
     struct decision d;
     str body, input;
@@ -332,7 +333,7 @@ static bool settle(struct reviewing *w, struct arena *a, struct policy_review *o
     if (ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e)) {
         ok = recall(w->s, w->q, w->body, &row, a, &w->d, e);
     } else if (ok) {
-        ok = decide(w->s, w->q, &out->c, w->setup->config, &options, a, &w->d, e);
+        ok = decide(w->s, w->q, &out->c, w->config, &options, a, &w->d, e);
     }
     if (ok) {
         buf_init(&input, INPUT_MAX);
@@ -417,11 +418,13 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
     w->d.model = STR("");
     w->body = arena_dup(a, q->body);
     w->docs = policy_docs_now(s, &none);
+    w->config = policy_config_now(s);
     *out = (struct policy_review){.run = STR(""), .envelope = STR("")};
     ok = review(w, a, out, e);
     /* The texts of a document that the verdict points to go with the documents: the envelope is
      * what outlives this. */
     policy_docs_release(w->docs);
+    config_release(w->config);
     setup_release(w->setup);
     return ok;
 }
@@ -448,7 +451,7 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
         file = member(&input, "doc_file", &a);
         if (q.body.n && file.n) {
             q.doc_file = file.p;
-            ok = policy_doc_load(file.p, file.p, &doc, e);
+            ok = policy_doc_load(NULL, file.p, &doc, e);
             q.doc = doc;
         }
     }

@@ -6,12 +6,17 @@
 
 #include <pthread.h>
 
+#include "base/log.h"
 #include "base/sha256.h"
 
 struct policy_rollout {
-    pthread_mutex_t lock;
-    struct config *config; /* the one that was in force when they were set; NULL: none were */
-    struct policy_switches switches;
+    struct policy_keep *keep; /* or NULL */
+    const struct clock *clock;
+    pthread_mutex_t lock; /* of what follows */
+    bool set;             /* by an operator, over these: */
+    struct policy_switches switches, configured;
+    char who[ROLLOUT_WHO_SIZE];
+    int64_t set_us;
 };
 
 static const struct {
@@ -26,21 +31,10 @@ static const struct {
     {"prompt_ab_test_ratio", true, offsetof(struct policy_switches, prompt_ab_ratio)},
 };
 
-struct policy_rollout *policy_rollout_new(void)
-{
-    struct policy_rollout *r = base_alloc(sizeof *r);
-
-    memset(r, 0, sizeof *r);
-    pthread_mutex_init(&r->lock, NULL);
-    return r;
-}
-
 void policy_rollout_free(struct policy_rollout *r)
 {
     if (!r)
         return;
-    if (r->config)
-        config_release(r->config);
     pthread_mutex_destroy(&r->lock);
     free(r);
 }
@@ -54,20 +48,125 @@ static struct policy_switches configured(const struct config *c)
                                     .prompt_ab_ratio = c->policy.prompt_ab_ratio};
 }
 
-void policy_rollout_now(struct policy_rollout *r, struct config *c, struct policy_switches *out,
-                        bool *overridden)
+static bool same(const struct policy_switches *a, const struct policy_switches *b)
 {
+    return a->use_llm == b->use_llm && a->shadow == b->shadow && a->fallback == b->fallback &&
+           !(a->ab_ratio < b->ab_ratio) && !(a->ab_ratio > b->ab_ratio) &&
+           !(a->prompt_ab_ratio < b->prompt_ab_ratio) && !(a->prompt_ab_ratio > b->prompt_ab_ratio);
+}
+
+/* ---- in the store ---- */
+
+static str switches_text(const struct policy_switches *s, struct arena *a)
+{
+    struct json_out o;
+    struct buf b;
+    str out;
+
+    buf_init(&b, 4096);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    policy_switches_json(s, &o);
+    json_out_end(&o);
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* Of a row that is there; a switch that it does not name is off. */
+static bool switches_read(str text, struct policy_switches *out)
+{
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    *out = (struct policy_switches){0};
+    json_init(&doc);
+    ok = json_parse(&doc, text, &e);
+    for (size_t i = 0; ok && i < COUNT_OF(rows); i++) {
+        const struct json_node *v = json_find(&doc, json_root(&doc), str_c(rows[i].name));
+        void *at = (char *)out + rows[i].at;
+
+        if (v && rows[i].ratio)
+            ok = json_double(&doc, v, at);
+        else if (v)
+            ok = json_bool(v, at);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+static void take(struct policy_rollout *r, const struct policy_set *s)
+{
+    r->set = s->switches.n && switches_read(s->switches, &r->switches) &&
+             switches_read(s->configured, &r->configured);
+    (void)snprintf(r->who, sizeof r->who, STR_FMT, STR_ARG(s->who));
+    r->set_us = s->set_us;
+}
+
+bool policy_rollout_open(struct policy_keep *keep, const struct clock *clock,
+                         struct policy_rollout **out, struct err *e)
+{
+    struct policy_rollout *r = base_alloc(sizeof *r);
+    struct policy_set last;
+    struct arena a;
+    bool found, ok;
+
+    *r = (struct policy_rollout){.keep = keep, .clock = clock};
+    pthread_mutex_init(&r->lock, NULL);
+    arena_init(&a, (size_t)1 << 20);
+    ok = policy_keep_switches_last(keep, &a, &last, &found, e);
+    if (ok && found)
+        take(r, &last);
+    arena_release(&a);
+    if (!ok)
+        policy_rollout_free(r);
+    *out = ok ? r : NULL;
+    return ok || err_prefix(e, "the switches: ");
+}
+
+/* The configuration was changed since: that was said later. It is taken back in the store as well,
+ * so that it does not come again with the old configuration. Locked. */
+static void outlived(struct policy_rollout *r, const struct policy_switches *base)
+{
+    struct policy_set row = {
+        .who = STR("configuration"), .switches = STR(""), .set_us = clock_wall_ms(r->clock) * 1000};
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, (size_t)1 << 20);
+    row.configured = switches_text(base, &a);
+    log_info("the configuration's switches are in force again",
+             LOG_TEXT("set_by", r->who),
+             LOG_I64("set_us", r->set_us));
+    if (!policy_keep_switches(r->keep, &row, &e))
+        log_warn("that is not on record", LOG_ERR(&e));
+    take(r, &row);
+    arena_release(&a);
+}
+
+void policy_rollout_now(struct policy_rollout *r, const struct config *c,
+                        struct policy_switches *out, struct policy_origin *origin)
+{
+    struct policy_switches base = configured(c);
+    bool set;
+
     pthread_mutex_lock(&r->lock);
-    if (overridden)
-        *overridden = r->config == c;
-    *out = r->config == c ? r->switches : configured(c);
+    if (r->set && !same(&r->configured, &base))
+        outlived(r, &base);
+    set = r->set;
+    *out = set ? r->switches : base;
+    if (origin) {
+        *origin = (struct policy_origin){.operator_ = set, .set_us = r->set_us, .configured = base};
+        memcpy(origin->who, r->who, sizeof origin->who);
+    }
     pthread_mutex_unlock(&r->lock);
 }
 
 /* ---- setting ---- */
 
-static bool set_one(struct policy_switches *s, const struct json *doc, const struct json_node *k,
-                    struct err *e)
+static bool set_one(struct policy_switches *s, const struct policy_switches *base,
+                    const struct json *doc, const struct json_node *k, struct err *e)
 {
     const struct json_node *v = json_value(k);
 
@@ -77,6 +176,11 @@ static bool set_one(struct policy_switches *s, const struct json *doc, const str
 
         if (!json_is(doc, k, str_c(rows[i].name)))
             continue;
+        if (v->kind == JSON_NULL) {
+            memcpy(
+                at, (const char *)base + rows[i].at, rows[i].ratio ? sizeof(double) : sizeof(bool));
+            return true;
+        }
         if (!rows[i].ratio)
             return json_bool(v, at) ||
                    err_set(e, ERR_INPUT, "%s: must be true or false", rows[i].name);
@@ -93,25 +197,49 @@ static bool set_one(struct policy_switches *s, const struct json *doc, const str
                    STR_ARG(str_slice(json_raw(doc, k), 0, 60)));
 }
 
-bool policy_rollout_set(struct policy_rollout *r, struct config *c, const struct json *doc,
-                        struct err *e)
+/* Kept, and then in force. */
+static bool put(struct policy_rollout *r, const struct policy_switches *s,
+                const struct policy_switches *base, str who, struct err *e)
+{
+    struct policy_set row = {.who = str_slice(who, 0, ROLLOUT_WHO_SIZE - 1),
+                             .switches = STR(""),
+                             .set_us = clock_wall_ms(r->clock) * 1000};
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, (size_t)1 << 20);
+    row.configured = switches_text(base, &a);
+    if (s)
+        row.switches = switches_text(s, &a);
+    pthread_mutex_lock(&r->lock);
+    ok = policy_keep_switches(r->keep, &row, e);
+    if (ok)
+        take(r, &row);
+    pthread_mutex_unlock(&r->lock);
+    arena_release(&a);
+    return ok;
+}
+
+bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const struct json *doc,
+                        str who, struct err *e)
 {
     const struct json_node *root = json_root(doc);
-    struct policy_switches s;
+    struct policy_switches s, base = configured(c);
 
     if (!json_count(doc, root))
         return err_set(e, ERR_INPUT, "no switch is named");
     policy_rollout_now(r, c, &s, NULL);
     for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k))
-        if (!set_one(&s, doc, k, e))
+        if (!set_one(&s, &base, doc, k, e))
             return false;
-    pthread_mutex_lock(&r->lock);
-    if (r->config)
-        config_release(r->config);
-    r->config = config_retain(c);
-    r->switches = s;
-    pthread_mutex_unlock(&r->lock);
-    return true;
+    return put(r, &s, &base, who, e);
+}
+
+bool policy_rollout_clear(struct policy_rollout *r, const struct config *c, str who, struct err *e)
+{
+    struct policy_switches base = configured(c);
+
+    return put(r, NULL, &base, who, e);
 }
 
 void policy_switches_json(const struct policy_switches *s, struct json_out *o)

@@ -1,7 +1,7 @@
 /* rollout.h - which controller answers a case: the switches in force, and what they decide.
  *
- *     struct policy_rollout *r = policy_rollout_new();
- *     policy_rollout_now(r, config, &switches);
+ *     if (!policy_rollout_open(keep, clock, &r, e)) ...
+ *     policy_rollout_now(r, config, &switches, NULL);
  *     policy_decide(&switches, salt, case_id, NULL, &plan);
  *
  * The first switch that is on decides: shadow (the heuristic answers, the model's controller runs
@@ -12,16 +12,21 @@
  * if that is below the ratio. So it is always in or always out, on every machine, and a ratio that
  * grows keeps those that were in.
  *
- * What an operator sets holds at once, for all calls that begin from then on, until the
- * configuration is loaded again or the process ends: whatever was said last counts.
+ * The configuration is the base; what an operator sets lies over it. It holds at once, for all
+ * calls that begin from then on, and is kept in the store, so that it holds after a restart. It
+ * ends when an operator takes it back, or when the switches of the configuration are no longer
+ * those it was said over: whatever was said last counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
+#include "apps/policy/keep.h"
 #include "apps/policy/metrics.h"
 #include "base/json.h"
 #include "gateway/config.h"
+
+#define ROLLOUT_WHO_SIZE 128
 
 struct policy_switches {
     bool use_llm, shadow, fallback; /* react_use_llm_controller, ... */
@@ -30,14 +35,28 @@ struct policy_switches {
 
 struct policy_rollout;
 
-struct policy_rollout *policy_rollout_new(void);
+/* Whose word is in force. */
+struct policy_origin {
+    bool operator_;             /* not the configuration's */
+    char who[ROLLOUT_WHO_SIZE]; /* of an operator */
+    int64_t set_us;
+    struct policy_switches configured; /* what it lies over */
+};
+
+/* keep is lent, and may be NULL. */
+bool policy_rollout_open(struct policy_keep *keep, const struct clock *clock,
+                         struct policy_rollout **out, struct err *e) MUST_USE;
 void policy_rollout_free(struct policy_rollout *r); /* NULL: nothing */
-/* overridden, if not NULL: whether an operator's word is in force. */
-void policy_rollout_now(struct policy_rollout *r, struct config *c, struct policy_switches *out,
-                        bool *overridden);
-/* The members that are there, and no others: ERR_INPUT says which is wrong. */
-bool policy_rollout_set(struct policy_rollout *r, struct config *c, const struct json *doc,
-                        struct err *e) MUST_USE;
+/* origin may be NULL. */
+void policy_rollout_now(struct policy_rollout *r, const struct config *c,
+                        struct policy_switches *out, struct policy_origin *origin);
+/* The members that are there, and no others: ERR_INPUT says which is wrong. null gives that switch
+ * back to the configuration. Any other error: it is not kept, and nothing has changed. */
+bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const struct json *doc,
+                        str who, struct err *e) MUST_USE;
+/* All of them. */
+bool policy_rollout_clear(struct policy_rollout *r, const struct config *c, str who,
+                          struct err *e) MUST_USE;
 void policy_switches_json(const struct policy_switches *s, struct json_out *o); /* members only */
 
 struct policy_plan {

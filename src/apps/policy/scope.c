@@ -58,6 +58,25 @@ size_t scope_question(str criterion, struct arena *a, struct word **out)
     return kept;
 }
 
+static const struct clause *clauses_in(const struct reading *r, bool plain, struct arena *a,
+                                       size_t *n)
+{
+    struct clause c[CLAUSES_MAX], *kept;
+
+    *n = clauses_of(r->w, 0, r->n, plain, c);
+    kept = arena_alloc(a, *n * sizeof c[0] + 1);
+    memcpy(kept, c, *n * sizeof c[0]);
+    return kept;
+}
+
+static void read_clauses(struct reading *r, struct arena *a)
+{
+    r->alone = r->clauses = clauses_in(r, false, a, &r->alone_n);
+    r->clause_n = r->alone_n;
+    if (r->lead)
+        r->clauses = clauses_in(r, true, a, &r->clause_n);
+}
+
 static void read_node(const struct policy_doc *d, uint32_t node, struct arena *a, struct scope *s)
 {
     const struct policy_node *n = &d->tree.nodes[node];
@@ -89,6 +108,7 @@ static void read_node(const struct policy_doc *d, uint32_t node, struct arena *a
         /* A table's first row leads to the others. */
         if (all[i].row && s->n - 1 > first && r[-1].sentence->row)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
+        read_clauses(r, a);
     }
 }
 
@@ -132,10 +152,7 @@ static bool says(const struct reading *r, const struct word *q)
         return true;
     if (strcmp(q->stem, "age") != 0 && !word_is(q, "age"))
         return false;
-    for (size_t i = 0; i < r->n; i++)
-        if (word_among(&r->w[i], "older younger aged old adult adults minor minors"))
-            return true;
-    return false;
+    return words_tell_age(r->w, 0, r->n);
 }
 
 /* In how many blocks a word is; bit i of a block says that question's word i is in it. */
@@ -256,7 +273,8 @@ static void score_blocks(const struct scope *s, const struct question *q,
         node = r->node;
         score = score_block(s, q, block, path, path_n, title_n, &share);
         if (score > 0 || q->n == 0)
-            score += OF_HINT * score_block(s, hint, block, path, path_n, title_n, &ignore);
+            score += OF_HINT *
+                     score_block(s, hint, block, path, path_n, title_n, q->n ? &ignore : &share);
         if (section.n > 0 && str_starts(node->title_path, section))
             score += 10;
         out->score[i] = score;
@@ -264,6 +282,70 @@ static void score_blocks(const struct scope *s, const struct question *q,
             out->most = score;
             out->coverage = share;
         }
+    }
+}
+
+/* Whether it goes on about what stood before it. */
+static bool goes_on(const struct reading *r)
+{
+    return r->n > 0 && word_among(&r->w[0],
+                                  "this that these those it they such otherwise however except "
+                                  "exception exceptions unless also");
+}
+
+static bool rules(const struct reading *r)
+{
+    for (size_t i = 0; i < r->clause_n; i++)
+        if (r->clauses[i].kind != CLAUSE_NONE && r->clauses[i].kind != CLAUSE_WAIVE)
+            return true;
+    return false;
+}
+
+/* Whether words that are above a block, its title and its label, have something of a question; and
+ * whether a sentence has another word of a title such as "Age and income", which is about two
+ * things. */
+static bool above(const struct reading *r, const struct question *q, struct arena *a, bool *other)
+{
+    struct word *title;
+    size_t n = words_of(r->node->title, a, &title), label = label_of(block_of(r));
+    bool held = false, several = range_has(title, (struct range){0, n}, "and & , or /");
+
+    *other = false;
+    if (r->label != r && label_of(r) > 0)
+        label = 0; /* "Income: ..." behind "Age: ..." */
+    for (size_t k = 0; k < q->n; k++) {
+        if (word_find(block_of(r)->w, label, &q->w[k]) < label)
+            return true;
+        held = held || word_find(title, n, &q->w[k]) < n;
+    }
+    for (size_t i = 0; i < n && several; i++)
+        *other = *other || (title[i].kind == WORD_TEXT && !word_stops(&title[i]) &&
+                            word_find(q->w, q->n, &title[i]) == q->n &&
+                            word_find(r->w, r->n, &title[i]) < r->n);
+    return held;
+}
+
+/* Where a rule says by itself what is asked about, its neighbours that do not are about something
+ * else: "The age must be at least 18. The income must be at least $20,000." */
+static void find_aside(const struct scope *s, const struct question *q, const unsigned *bits,
+                       struct arena *a, struct scores *out)
+{
+    bool *focus = arena_zero(a, s->n + 1, sizeof focus[0]);
+
+    for (size_t i = 0; i < s->n; i++)
+        if (out->score[i] > 0 && bits[i] > 0 && out->own[i] && rules(&s->all[i])) {
+            focus[block_of(&s->all[i]) - s->all] = true;
+            for (const struct reading *lead = s->all[i].lead; lead; lead = lead->lead)
+                out->own[lead - s->all] = true;
+        }
+    for (size_t i = 0; i < s->n; i++) {
+        const struct reading *r = &s->all[i];
+        bool other;
+
+        if (!focus[block_of(r) - s->all] || out->own[i] || goes_on(r) ||
+            (r->lead && bits[r->lead - s->all] > 0))
+            continue;
+        out->aside[i] = !above(r, q, a, &other) || other;
     }
 }
 
@@ -281,6 +363,7 @@ static void find_own(const struct scope *s, const struct question *q, struct are
     }
     for (size_t i = 0; i < s->n; i++)
         out->own[i] = bits[i] == most[block_of(&s->all[i]) - s->all];
+    find_aside(s, q, bits, a, out);
 }
 
 void scope_score(const struct scope *s, const struct policy_doc *d, const struct policy_case *c,
@@ -291,7 +374,8 @@ void scope_score(const struct scope *s, const struct policy_doc *d, const struct
     struct question q = {.n = 0}, h = {.n = 0};
 
     *out = (struct scores){.score = arena_zero(a, s->n + 1, sizeof out->score[0]),
-                           .own = arena_zero(a, s->n + 1, sizeof out->own[0])};
+                           .own = arena_zero(a, s->n + 1, sizeof out->own[0]),
+                           .aside = arena_zero(a, s->n + 1, sizeof out->aside[0])};
     q.n = scope_question(criterion, a, &q.w);
     h.n = words_of_name(c->reasoning_hint, a, &h.w);
     ask(s, &q, a);

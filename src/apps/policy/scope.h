@@ -22,6 +22,7 @@ struct scope {
 struct scores {
     double *score;   /* of each sentence: that of its block */
     bool *own;       /* no other sentence of its block has more of it */
+    bool *aside;     /* about something else than the sentence of its block that has most of it */
     bool open;       /* the criterion has no words of its own: all is about it */
     double most;     /* the best score */
     double coverage; /* how much of the criterion's words the best has, 0 to 1 */

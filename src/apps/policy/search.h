@@ -41,13 +41,16 @@ struct policy_doc {
     struct arena arena;
 };
 
-/* A file, Markdown or (if it begins with { or [) JSON. */
+/* A file, Markdown or (if it begins with { or [) JSON. NULL for id: the file's name without its
+ * ending. */
 bool policy_doc_load(const char *id, const char *path, struct policy_doc **out,
                      struct err *e) MUST_USE;
 /* The same of a text; `name` becomes doc_name. */
 bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struct err *e) MUST_USE;
 void policy_doc_free(struct policy_doc *d); /* NULL: nothing */
-/* What a citation says: the front matter's title or the file's name; its version, or its hash. */
+/* What a citation says: the id by which the case asked for it, or else its own; its version, or its
+ * hash. */
+str policy_doc_cited(const struct policy_doc *d, str asked);
 str policy_doc_version(const struct policy_doc *d);
 
 struct policy_hit {

@@ -87,6 +87,24 @@ static void add(struct splitter *sp, size_t from, size_t to, struct policy_sente
     sp->all[sp->n++] = like;
 }
 
+/* What ends with a colon, or in the middle: "must be one of". */
+static bool leads(const struct splitter *sp, const struct policy_sentence *s)
+{
+    static const char *const ends[] = {"of", "following", "either", "include", "includes", "be"};
+    str text = str_slice(sp->text, s->from, s->to);
+    size_t from = text.n;
+
+    if (text.p[text.n - 1] == ':')
+        return true;
+    while (from > 0 && is_word(text.p[from - 1]))
+        from--;
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        if (text.n - from == strlen(ends[i]) && from > 0 &&
+            strncasecmp(ends[i], text.p + from, text.n - from) == 0)
+            return true;
+    return false;
+}
+
 /* The sentence that leads to an item: the last one further out, if it ends with a colon. */
 static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
 {
@@ -95,10 +113,10 @@ static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
 
         if (s->item && s->indent == indent)
             return s->lead;
-        if (!s->begins && sp->text.p[s->to - 1] != ':')
+        if (!s->begins && !leads(sp, s))
             continue;
         if (!s->item || s->indent < indent)
-            return sp->text.p[s->to - 1] == ':' ? (uint32_t)(i - 1) : POLICY_NO_LEAD;
+            return leads(sp, s) ? (uint32_t)(i - 1) : POLICY_NO_LEAD;
     }
     return POLICY_NO_LEAD;
 }

@@ -34,6 +34,20 @@ struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e)
     return d;
 }
 
+struct config *policy_config_now(struct policy_service *s)
+{
+    struct setup *setup = gateway_setup(s->host.gateway);
+    struct config *c = setup->config;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->refused == c && s->docs)
+        c = policy_docs_config(s->docs);
+    c = config_retain(c);
+    pthread_mutex_unlock(&s->lock);
+    setup_release(setup);
+    return c;
+}
+
 /* ---- opening ---- */
 
 static bool open_parts(struct policy_service *s, const struct config *c, struct err *e)
@@ -41,6 +55,8 @@ static bool open_parts(struct policy_service *s, const struct config *c, struct 
     str url = s->host.log ? c->store_url : STR("none");
 
     if (!registry_open(url, s->host.clock, &s->registry, e) || !policy_keep_open(url, &s->keep, e))
+        return false;
+    if (!policy_rollout_open(s->keep, s->host.clock, &s->rollout, e))
         return false;
     if (s->host.gateway->records)
         registry_audit(s->registry, s->host.gateway->store);
@@ -57,7 +73,6 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
     s->host = *h;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
-    s->rollout = policy_rollout_new();
     s->metrics = policy_metrics_new(h->gateway->metrics);
     ok = open_parts(s, setup->config, e) && policy_docs_load(setup->config, &s->docs, e);
     setup_release(setup);

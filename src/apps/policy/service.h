@@ -63,6 +63,9 @@ struct policy_rollout *policy_rollout_of(struct policy_service *s);
 struct policy_metrics *policy_metrics_of(struct policy_service *s);
 const struct app_host *policy_host(struct policy_service *s);
 
+/* The configuration in force for policies, held: the one before, if the documents of the newest
+ * could not be loaded. */
+struct config *policy_config_now(struct policy_service *s);
 /* The documents that are configured now, held; NULL: there are none. */
 struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e);
 void policy_docs_release(struct policy_docs *d); /* NULL: nothing */

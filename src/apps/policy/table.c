@@ -2,7 +2,7 @@
  *
  * Its cells are about what the header says. A row is for a case if the facts that the header names
  * have the values that stand in it; then the numbers in it bound those that the header, or the
- * section's title, names.
+ * section's title, names. Or its first cell names the fact, as in a table of limits.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -67,7 +67,7 @@ static bool is_for(const struct table *t, struct verdict *v)
 /* A number by itself is a limit of the kind that the header says. */
 static void read_bare(struct bound *b, const struct word *w, struct range head)
 {
-    if (!b->bare)
+    if (!b->bare || !isfinite(b->low) || !isfinite(b->high))
         return;
     if (range_has(w, head, "minimum min least from lowest"))
         b->high = INFINITY;
@@ -97,24 +97,41 @@ static bool bound_for(const struct table *t, const struct fact *f, struct bound 
     return numbers == 1 && fact_named(f, title, 0, title_n, true);
 }
 
+/* "Minimum age | 18": the row itself names the fact, and another of its cells bounds it. */
+static bool by_first_cell(const struct table *t, const struct fact *f, struct bound *out)
+{
+    for (size_t k = 1; k < t->n; k++) {
+        struct bound b[BOUNDS_MAX];
+
+        if (!fact_named(f, t->row->w, t->cells[0].from, t->cells[0].to, true) ||
+            bounds_of(t->row->w, t->cells[k].from, t->cells[k].to, b) == 0)
+            continue;
+        read_bare(&b[0], t->row->w, t->cells[0]);
+        read_bare(&b[0], t->head->w, t->heads[k]);
+        *out = b[0];
+        return true;
+    }
+    return false;
+}
+
 void judge_row(const struct judge *j, const struct reading *row, struct verdict *out)
 {
     struct table t = {.j = j, .row = row, .head = row->lead};
     size_t heads = cells_of(t.head->w, t.head->n, t.heads);
+    bool mine;
 
     *out = (struct verdict){.why = STR("")};
     out->used.quality = 1;
     t.n = cells_of(row->w, row->n, t.cells);
     t.n = t.n < heads ? t.n : heads;
-    if (!is_for(&t, out))
-        return;
+    mine = is_for(&t, out);
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *f = &j->facts->all[i];
         struct bound b;
         char say[80];
         bool holds;
 
-        if (!f->is_number || !bound_for(&t, f, &b))
+        if (!f->is_number || !(mine ? bound_for(&t, f, &b) : by_first_cell(&t, f, &b)))
             continue;
         holds = bound_holds(&b, f->number, f->unit);
         bound_say(&b, say);

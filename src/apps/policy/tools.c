@@ -298,7 +298,7 @@ static const struct row {
      TOOL_FINISH | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT(FINISH_CORE, FINISH_NEEDS ",\"evidence_doc_id\",\"evidence_page\""),
-     OBJECT(FINISH_CORE, FINISH_NEEDS)},
+     OBJECT(FINISH_CORE ",\"text_excerpt\":" STRING_OR_NULL, FINISH_NEEDS)},
     {"policy_xref",
      xref,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,

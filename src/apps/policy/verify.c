@@ -4,7 +4,11 @@
  */
 #include "apps/policy/verify.h"
 
+#include <pthread.h>
+
 #include "apps/policy/heuristic.h"
+
+#define CRITERION_ARENA_MAX ((size_t)1 << 30)
 
 /* ---- one criterion ---- */
 
@@ -100,12 +104,10 @@ static bool fall_back(const struct policy_verify_options *o, const struct policy
 }
 
 static bool one(const struct policy_verify_options *o, size_t i, struct arena *a,
-                struct policy_verdict *v, struct err *e)
+                struct policy_result *out, struct policy_how *how, bool *left, struct err *e)
 {
     struct policy_react_options r = o->react;
     struct policy_react_info info = {0};
-    struct policy_result *out = &v->results[i];
-    struct policy_how *how = &v->how[i];
     uint64_t began = clock_mono_ns(r.clock);
     bool ok;
 
@@ -116,14 +118,14 @@ static bool one(const struct policy_verify_options *o, size_t i, struct arena *a
         ok = by_heuristic(&r, a, out, e);
     } else {
         ok = by_model(o, &r, a, out, &info, e);
-        v->left = info.left;
         if (ok && info.llm_failed && !info.left && o->fallback)
             ok = fall_back(o, &r, a, out, how, e);
     }
+    *left = info.left;
     how->iterations = info.iterations;
     how->model_ns = info.model_ns;
     how->took_ns = clock_mono_ns(r.clock) - began;
-    if (ok && !v->left && r.metrics)
+    if (ok && !info.left && r.metrics)
         policy_metrics_done(r.metrics,
                             &(struct policy_seen){.controller = how->controller,
                                                   .mode = o->mode,
@@ -134,20 +136,94 @@ static bool one(const struct policy_verify_options *o, size_t i, struct arena *a
     return ok;
 }
 
+/* ---- all of them ---- */
+
+/* Criteria of one case, taken by a few threads: each is a run of its own, and mostly waits for the
+ * model. Results stand in the order of the criteria, whichever came first. */
+struct crew {
+    const struct policy_verify_options *o;
+    struct policy_verdict *out;
+    struct arena *arena; /* of the verdict; locked, as all below */
+    pthread_mutex_t lock;
+    size_t next, count;
+    bool *done;
+    bool left, failed; /* nothing more is begun */
+    struct err *e;     /* of the first that failed */
+};
+
+static bool crew_next(struct crew *w, size_t *i)
+{
+    bool there;
+
+    pthread_mutex_lock(&w->lock);
+    there = w->next < w->count && !w->left && !w->failed;
+    if (there)
+        *i = w->next++;
+    pthread_mutex_unlock(&w->lock);
+    return there;
+}
+
+static void *crew_work(void *arg)
+{
+    struct crew *w = arg;
+    size_t i;
+
+    while (crew_next(w, &i)) {
+        struct policy_result result;
+        struct policy_how how = {0};
+        bool left = false, ok;
+        struct arena a;
+        struct err e;
+
+        arena_init(&a, CRITERION_ARENA_MAX);
+        ok = one(w->o, i, &a, &result, &how, &left, &e);
+        pthread_mutex_lock(&w->lock);
+        if (ok) {
+            policy_result_dup(&result, w->arena, &w->out->results[i]);
+            w->out->how[i] = how;
+            w->done[i] = true;
+        } else if (!w->failed) {
+            *w->e = e;
+        }
+        w->left |= left;
+        w->failed |= !ok;
+        pthread_mutex_unlock(&w->lock);
+        arena_release(&a);
+    }
+    return NULL;
+}
+
+/* A host that looks on sees one after another. */
+static size_t crew_size(const struct policy_verify_options *o, size_t n)
+{
+    if (o->controller == POLICY_HEURISTIC || o->react.on_step || o->react.on_effect)
+        return 1;
+    return n < POLICY_SIDE_BY_SIDE ? n : POLICY_SIDE_BY_SIDE;
+}
+
 bool policy_verify(const struct policy_verify_options *o, struct arena *a,
                    struct policy_verdict *out, struct err *e)
 {
-    size_t n = o->react.c->criterion_count;
+    size_t n = o->react.c->criterion_count, size = crew_size(o, n), begun = 0;
     uint64_t began = clock_mono_ns(o->react.clock);
+    pthread_t threads[POLICY_SIDE_BY_SIDE];
+    struct crew w = {.o = o, .out = out, .arena = a, .count = n, .e = e};
 
     *out = (struct policy_verdict){.results = arena_zero(a, n + 1, sizeof *out->results),
                                    .how = arena_zero(a, n + 1, sizeof *out->how)};
-    while (out->n < n && !out->left) {
-        if (!one(o, out->n, a, out, e))
-            return false;
-        out->model_ns += out->how[out->n].model_ns;
-        out->n++;
-    }
+    w.done = arena_zero(a, n + 1, sizeof w.done[0]);
+    pthread_mutex_init(&w.lock, NULL);
+    while (begun + 1 < size && pthread_create(&threads[begun], NULL, crew_work, &w) == 0)
+        begun++;
+    (void)crew_work(&w);
+    while (begun > 0)
+        pthread_join(threads[--begun], NULL);
+    pthread_mutex_destroy(&w.lock);
+    if (w.failed)
+        return false;
+    out->left = w.left;
+    while (out->n < n && w.done[out->n])
+        out->model_ns += out->how[out->n++].model_ns;
     out->took_ns = clock_mono_ns(o->react.clock) - began;
     return true;
 }

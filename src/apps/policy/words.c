@@ -15,12 +15,30 @@ static const struct {
     const char *word;
     double value;
 } small_numbers[] = {
-    {"zero", 0},     {"one", 1},      {"two", 2},        {"three", 3},     {"four", 4},
-    {"five", 5},     {"six", 6},      {"seven", 7},      {"eight", 8},     {"nine", 9},
-    {"ten", 10},     {"eleven", 11},  {"twelve", 12},    {"thirteen", 13}, {"fourteen", 14},
-    {"fifteen", 15}, {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19},
-    {"twenty", 20},  {"thirty", 30},  {"forty", 40},     {"fifty", 50},    {"sixty", 60},
-    {"seventy", 70}, {"eighty", 80},  {"ninety", 90},    {"hundred", 100}, {"thousand", 1000},
+    {"zero", 0},      {"one", 1},      {"two", 2},        {"three", 3},     {"four", 4},
+    {"five", 5},      {"six", 6},      {"seven", 7},      {"eight", 8},     {"nine", 9},
+    {"ten", 10},      {"eleven", 11},  {"twelve", 12},    {"thirteen", 13}, {"fourteen", 14},
+    {"fifteen", 15},  {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19},
+    {"twenty", 20},   {"thirty", 30},  {"forty", 40},     {"fifty", 50},    {"sixty", 60},
+    {"seventy", 70},  {"eighty", 80},  {"ninety", 90},    {"hundred", 100}, {"thousand", 1000},
+    {"million", 1e6},
+};
+
+static const struct {
+    const char *name, *words; /* however it is written */
+    double days;
+} units[] = {
+    {"minute", "minute minutes min mins", 1.0 / 1440},
+    {"hour", "hour hours hr hrs", 1.0 / 24},
+    {"day", "day days", 1},
+    {"week", "week weeks wk wks", 7},
+    {"month", "month months mo mos", 30.4375},
+    {"year", "year years yr yrs", 365.25},
+    {"dollar", "dollar dollars usd $", 0},
+    {"percent", "percent percentage %", 0},
+    {"mile", "mile miles", 0},
+    {"kg", "kg kilogram kilograms", 0},
+    {"lb", "lb lbs pound pounds", 0},
 };
 
 static bool is_digit(char c)
@@ -37,6 +55,18 @@ static bool is_letter(char c)
 static size_t wide_mark(str s)
 {
     return s.n >= 3 && (unsigned char)s.p[0] == 0xE2 && (unsigned char)s.p[1] == 0x80 ? 3 : 0;
+}
+
+/* White space; also what does not break a line. Its size, or 0. */
+static size_t space_at(str s)
+{
+    if (memchr(" \t\r\n", s.p[0], 4))
+        return 1;
+    if (str_starts(s, STR("\xC2\xA0")))
+        return 2;
+    if (str_starts(s, STR("\xE2\x80\xAF")))
+        return 3;
+    return str_starts(s, STR("&nbsp;")) ? 6 : 0;
 }
 
 /* The sign for at most or at least; its size, or 0. */
@@ -106,7 +136,7 @@ static size_t stem(char *s, size_t n)
     return n;
 }
 
-static void set_text(struct word *w, str s)
+void word_set(struct word *w, str s)
 {
     size_t n = s.n < WORD_STEM_MAX ? s.n : WORD_STEM_MAX;
 
@@ -118,6 +148,7 @@ static void set_text(struct word *w, str s)
     w->hash = 2166136261u; /* FNV-1a */
     for (const char *p = w->stem; *p; p++)
         w->hash = (w->hash ^ (unsigned char)*p) * 16777619u;
+    w->size = (uint8_t)n;
 }
 
 /* Digits, with commas between threes and one fraction. */
@@ -154,13 +185,7 @@ static bool date_at(str s, double *days)
             v[part] = v[part] * 10 + (s.p[i] - '0');
         else
             return false;
-    if (v[1] < 1 || v[1] > 12 || v[2] < 1 || v[2] > 31)
-        return false;
-    /* The year begins in March, so that the day that is not always there is its last. */
-    v[0] -= v[1] <= 2;
-    v[1] += v[1] > 2 ? -3 : 9;
-    *days = v[0] * 365 + v[0] / 4 - v[0] / 100 + v[0] / 400 + (153 * v[1] + 2) / 5 + v[2];
-    return true;
+    return words_day(v[0], v[1], v[2], days);
 }
 
 /* A number, a date, or a code that begins with a digit ("3rd"): a code is a word. */
@@ -170,60 +195,60 @@ static size_t digits_at(str s, struct word *w)
 
     w->kind = WORD_NUMBER;
     while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to])) &&
-           !wide_mark(str_slice(s, to, s.n)))
+           !wide_mark(str_slice(s, to, s.n)) && !space_at(str_slice(s, to, s.n)))
         to++;
     if (to == n && n == 4 && date_at(s, &w->number)) {
         to = 10; /* days, so that dates compare as numbers do */
     } else if (to > n) {
         w->kind = WORD_TEXT;
     }
-    set_text(w, str_slice(s, 0, to));
+    word_set(w, str_slice(s, 0, to));
     return to;
+}
+
+/* An apostrophe, straight or not. */
+static size_t quote_at(str s)
+{
+    if (s.n > 0 && s.p[0] == '\'')
+        return 1;
+    return str_starts(s, STR("\xE2\x80\x99")) ? 3 : 0;
 }
 
 static size_t letters_at(str s, struct word *w)
 {
-    size_t to = 0, real;
+    size_t to = 0, real, quote;
 
     while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to]) ||
                         (s.p[to] == '.' && to + 1 < s.n && is_digit(s.p[to + 1]) && to > 0 &&
                          is_digit(s.p[to - 1])))) {
-        if (wide_mark(str_slice(s, to, s.n)))
+        if (wide_mark(str_slice(s, to, s.n)) || space_at(str_slice(s, to, s.n)))
             break;
         to++;
     }
     real = to;
-    if (to + 1 < s.n && s.p[to] == '\'' && is_letter(s.p[to + 1])) {
-        bool not_ = s.p[to + 1] == 't' && to > 0 && s.p[to - 1] == 'n';
+    quote = quote_at(str_slice(s, to, s.n));
+    if (quote > 0 && to + quote < s.n && is_letter(s.p[to + quote])) {
+        bool not_ = s.p[to + quote] == 't' && to > 0 && s.p[to - 1] == 'n';
 
-        for (to++; to < s.n && is_letter(s.p[to]);)
+        for (to += quote; to < s.n && is_letter(s.p[to]) && !wide_mark(str_slice(s, to, s.n));)
             to++;
-        real = not_ ? to : real; /* can't; but user's is user */
+        if (not_) { /* can't; but user's is user */
+            char whole[WORD_STEM_MAX + 1];
+
+            snprintf(whole, sizeof whole, "%.*s't", (int)(real < 20 ? real : 20), s.p);
+            word_set(w, str_c(whole));
+            w->kind = WORD_TEXT;
+            return to;
+        }
     }
     w->kind = WORD_TEXT;
-    set_text(w, str_slice(s, 0, real));
+    word_set(w, str_slice(s, 0, real));
     for (size_t i = 0; i < COUNT_OF(small_numbers); i++)
         if (strcmp(small_numbers[i].word, w->lower) == 0) {
             w->kind = WORD_NUMBER;
             w->number = small_numbers[i].value;
         }
     return to;
-}
-
-/* "twenty-four", "six hundred": numbers in words that stand together are one. */
-static bool join_number(struct word *before, const struct word *w, bool hyphen)
-{
-    bool both = before->kind == WORD_NUMBER && w->kind == WORD_NUMBER &&
-                !is_digit(before->lower[0]) && !is_digit(w->lower[0]);
-
-    if (both && hyphen && before->number >= 20 && before->number < 100 && w->number < 10)
-        before->number += w->number;
-    else if (both && !hyphen && w->number >= 100 && before->number < w->number)
-        before->number *= w->number;
-    else
-        return false;
-    before->to = w->to;
-    return true;
 }
 
 static size_t mark_at(str s, struct word *w)
@@ -261,6 +286,41 @@ static size_t word_at(str s, struct word *w)
     return mark_at(s, w);
 }
 
+/* The sign of a number that is below zero, and not the dash of a range: its size, or 0. */
+static size_t minus_at(str text, size_t i, const struct word *before)
+{
+    size_t n = text.p[i] == '-' ? 1 : 0;
+
+    if (str_starts(str_slice(text, i, text.n), STR("\xE2\x88\x92")))
+        n = 3;
+    if (n == 0 || i + n >= text.n || !is_digit(text.p[i + n]) ||
+        (i > 0 && !memchr(" \t\r\n([$", text.p[i - 1], 7)))
+        return 0;
+    return before && before->kind == WORD_NUMBER ? 0 : n;
+}
+
+static size_t negative_at(str s, size_t minus, struct word *w)
+{
+    size_t n = word_at(str_slice(s, minus, s.n), w);
+    struct word sign = *w;
+
+    if (w->kind != WORD_NUMBER || word_dates(w))
+        return minus + n;
+    snprintf(sign.lower, sizeof sign.lower, "-%.*s", WORD_STEM_MAX - 1, w->lower);
+    word_set(w, str_c(sign.lower));
+    w->number = -w->number;
+    return minus + n;
+}
+
+/* From 1 in the table; 0: it is none. */
+static uint8_t unit_at(const struct word *w)
+{
+    for (size_t i = 0; w->kind != WORD_NUMBER && w->size < 12 && i < COUNT_OF(units); i++)
+        if (word_among(w, units[i].words))
+            return (uint8_t)(i + 1);
+    return 0;
+}
+
 size_t words_of(str text, struct arena *a, struct word **out)
 {
     size_t cap = text.n < WORDS_MAX ? text.n : WORDS_MAX, n = 0;
@@ -268,26 +328,26 @@ size_t words_of(str text, struct arena *a, struct word **out)
 
     for (size_t i = 0; i < text.n && n < cap;) {
         struct word w = {0};
-        bool hyphen = n > 1 && word_is(&all[n - 1], "-");
+        str rest = str_slice(text, i, text.n);
+        size_t blank = space_at(rest), minus;
 
-        if (memchr(" \t\r\n", text.p[i], 4)) {
-            i++;
+        if (blank > 0) {
+            i += blank;
             continue;
         }
+        minus = minus_at(text, i, n > 0 ? &all[n - 1] : NULL);
         w.from = (uint32_t)i;
-        i += word_at(str_slice(text, i, text.n), &w);
+        i += minus > 0 ? negative_at(rest, minus, &w) : word_at(rest, &w);
         w.to = (uint32_t)i;
         w.size = (uint8_t)strlen(w.lower);
+        w.unit = unit_at(&w);
         /* A quote's mark at a line's start compares nothing. */
         if (word_is(&w, ">") && (w.from == 0 || text.p[w.from - 1] == '\n'))
             continue;
-        if (hyphen && join_number(&all[n - 2], &w, true))
-            n--;
-        else if (n == 0 || !join_number(&all[n - 1], &w, false))
-            all[n++] = w;
+        all[n++] = w;
     }
     *out = all;
-    return n;
+    return words_join(all, n);
 }
 
 size_t words_of_name(str name, struct arena *a, struct word **out)
@@ -376,4 +436,17 @@ bool word_dates(const struct word *w)
 bool word_stops(const struct word *w)
 {
     return word_among(w, STOPS);
+}
+
+const char *unit_of(const struct word *w)
+{
+    return w->unit > 0 ? units[w->unit - 1].name : NULL;
+}
+
+double unit_days(const char *unit)
+{
+    for (size_t i = 0; unit && i < COUNT_OF(units); i++)
+        if (strcmp(units[i].name, unit) == 0)
+            return units[i].days;
+    return 0;
 }

@@ -6,8 +6,9 @@
  *
  * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
  * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
- * up to the thousands ("twenty-four"); a date as 2024-05-15 is the number of its day. Everything
- * else that is no white space is a mark, one each.
+ * up to the millions ("twenty-four", "1.2 million"); a date, however it is written (2024-05-15,
+ * "May 15, 2024", 05/15/2024), is the number of its day. Everything else that is no white space is
+ * a mark, one each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,6 +27,7 @@ struct word {
     double number;     /* of a WORD_NUMBER */
     uint32_t hash;     /* of the stem: most words differ here already */
     uint8_t size;      /* of lower */
+    uint8_t unit;      /* unit_of */
     char stem[WORD_STEM_MAX + 1];
     char lower[WORD_STEM_MAX + 1]; /* as it stands but in lower case; of a mark its byte */
 };
@@ -50,3 +52,15 @@ bool words_phrase(const struct word *all, size_t n, const struct word *some, siz
 bool word_dates(const struct word *w);
 /* Whether it says nothing by itself. */
 bool word_stops(const struct word *w);
+
+/* A word's unit, as its singular, or NULL; how many days one is, 0 if it is no duration. */
+const char *unit_of(const struct word *w);
+double unit_days(const char *unit);
+
+/* Of the parts: */
+/* Its texts, from the word as it stands; kind, number and place are left alone. */
+void word_set(struct word *w, str s);
+/* Those that are one number or one date together become one; gives how many are left. */
+size_t words_join(struct word *w, size_t n);
+/* A day as a number, so that dates compare; false if there is none. */
+bool words_day(int year, int month, int day, double *out);

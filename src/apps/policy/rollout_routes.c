@@ -1,0 +1,186 @@
+/* rollout_routes.c - the switches in force, shown and set. See routes.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/routes.h"
+
+#define DISCREPANCIES_SHOWN 50
+#define CHANGES_SHOWN 20
+
+static void say(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    json_out_str(o, text);
+}
+
+static void count(struct json_out *o, const char *name, uint64_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_u64(o, n);
+}
+
+static void counts(struct policy_service *s, struct json_out *o)
+{
+    struct policy_counts c;
+    char name[80];
+
+    policy_metrics_counts(policy_metrics_of(s), &c);
+    json_out_object(o);
+    for (int k = 0; k < POLICY_CONTROLLERS; k++)
+        for (int m = 0; m < POLICY_MODES; m++) {
+            uint64_t n = 0;
+
+            for (int i = 0; i < 3; i++)
+                n += c.evaluations[k][m][i];
+            (void)snprintf(name,
+                           sizeof name,
+                           "%s_%s",
+                           policy_mode_name((enum policy_mode)m),
+                           policy_controller_name((enum policy_controller)k));
+            if (n)
+                count(o, name, n);
+        }
+    count(o, "assigned_react", c.assigned[POLICY_REACT]);
+    count(o, "assigned_heuristic", c.assigned[POLICY_HEURISTIC]);
+    count(o, "fallbacks", c.fallbacks);
+    count(o, "shadow_compared", c.compared);
+    count(o, "shadow_differs", c.differed);
+    count(o, "shadow_dropped", c.dropped);
+    json_out_end(o);
+}
+
+/* Whose word it is, and over what. */
+static void origin_json(const struct policy_origin *from, struct json_out *o)
+{
+    char at[CLOCK_TEXT_SIZE];
+
+    say(o, "origin", from->operator_ ? STR("operator") : STR("configuration"));
+    json_out_key(o, STR("set_by"));
+    if (from->operator_)
+        json_out_str(o, str_c(from->who));
+    else
+        json_out_null(o);
+    json_out_key(o, STR("set_at"));
+    if (from->operator_)
+        json_out_str(o, clock_format(from->set_us / 1000, at));
+    else
+        json_out_null(o);
+    json_out_key(o, STR("configured"));
+    json_out_object(o);
+    policy_switches_json(&from->configured, o);
+    json_out_end(o);
+}
+
+/* What only an operator sees: who set what, and where the shadow differs. */
+static bool lists_json(struct policy_service *s, bool all, struct json_out *o, struct err *e)
+{
+    struct policy_keep *k = policy_kept_results(s);
+
+    json_out_key(o, STR("changes"));
+    json_out_array(o);
+    if (all && !policy_keep_switches_list(k, CHANGES_SHOWN, o, e))
+        return false;
+    json_out_end(o);
+    json_out_key(o, STR("discrepancies"));
+    json_out_array(o);
+    if (all && !policy_keep_discrepancies(k, DISCREPANCIES_SHOWN, o, e))
+        return false;
+    json_out_end(o);
+    return true;
+}
+
+static void rollout_show(struct policy_service *s, const struct app_request *q, struct app_reply *r)
+{
+    struct config *c = policy_config_now(s);
+    struct policy_switches now;
+    struct policy_origin from;
+    struct prompt prompt;
+    struct json_out o;
+    struct err e;
+
+    policy_rollout_now(policy_rollout_of(s), c, &now, &from);
+    config_release(c);
+    registry_in_force(policy_registry(s), &policy_built_in, q->arena, &prompt);
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    policy_switches_json(&now, &o);
+    origin_json(&from, &o);
+    say(&o, "prompt_id", prompt.id);
+    json_out_key(&o, STR("counts"));
+    counts(s, &o);
+    if (!lists_json(s, q->operator_, &o, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_end(&o);
+    policy_reply_end(&o, r);
+}
+
+void policy_rollout_get(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_docs *docs;
+
+    if (!policy_configured(app, &docs, r))
+        return;
+    policy_docs_release(docs);
+    rollout_show(app, q, r);
+}
+
+/* A change that holds: in the audit log, and shown. */
+static void changed(struct policy_service *s, const struct app_request *q, str what,
+                    struct app_reply *r)
+{
+    if (policy_host(s)->gateway->records)
+        store_audit_put(policy_host(s)->gateway->store,
+                        q->key,
+                        STR("policy_rollout"),
+                        STR("policy"),
+                        str_slice(what, 0, 500));
+    rollout_show(s, q, r);
+}
+
+static str who(const struct app_request *q)
+{
+    return q->key.n ? q->key : STR("operator");
+}
+
+void policy_rollout_post(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_service *s = app;
+    struct policy_docs *docs;
+    struct config *c;
+    struct json doc;
+    struct err e;
+
+    if (!policy_operator_only(q, r) || !policy_configured(s, &docs, r))
+        return;
+    policy_docs_release(docs);
+    json_init(&doc);
+    if (app_json(q, &doc, r)) {
+        c = policy_config_now(s);
+        if (policy_rollout_set(policy_rollout_of(s), c, &doc, who(q), &e))
+            changed(s, q, q->body, r);
+        else
+            policy_fail_field(r, &e);
+        config_release(c);
+    }
+    json_release(&doc);
+}
+
+void policy_rollout_delete(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_service *s = app;
+    struct policy_docs *docs;
+    struct config *c;
+    struct err e;
+
+    if (!policy_operator_only(q, r) || !policy_configured(s, &docs, r))
+        return;
+    policy_docs_release(docs);
+    c = policy_config_now(s);
+    if (policy_rollout_clear(policy_rollout_of(s), c, who(q), &e))
+        changed(s, q, STR("taken back"), r);
+    else
+        app_fail_err(r, &e);
+    config_release(c);
+}
