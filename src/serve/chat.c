@@ -151,6 +151,14 @@ static void end_stream(struct exchange *ex)
     server_end(x);
 }
 
+/* The client is told while there are still headers to tell it by. */
+static void tell_unrecorded(struct exchange *ex)
+{
+    if (!ex->headed && !ex->unrecorded)
+        exchange_header(ex, STR("x-rationale-recorded"), STR("no"));
+    ex->unrecorded = true;
+}
+
 static void on_end(void *ctx, const struct err *e)
 {
     struct exchange *ex = ctx;
@@ -159,9 +167,11 @@ static void on_end(void *ctx, const struct err *e)
                                   .code = STR("not_recorded"),
                                   .param = STR(""),
                                   .raw = STR(""),
-                                  .retry_after_ms = 1000};
+                                  .retry_after_ms = CALL_UNRECORDED_MS};
 
-    if (e && !ex->failed) {
+    if (e && ex->setup->config->unrecorded == CONFIG_PASS) {
+        tell_unrecorded(ex);
+    } else if (e && !ex->failed) {
         unstored.message =
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
         buf_reset(&ex->out);
@@ -267,6 +277,7 @@ static bool start(struct exchange *ex)
         .start_ns = ex->start_ns,
     };
     struct chat_error error;
+    struct err e;
 
     buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
@@ -275,6 +286,9 @@ static bool start(struct exchange *ex)
         return false;
     }
     ex->called = true;
+    if (ex->setup->config->unrecorded == CONFIG_PASS &&
+        !store_takes(ex->worker->daemon->gateway.store, &e))
+        tell_unrecorded(ex);
     if (call_session(ex->call).n)
         exchange_header(
             ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));

@@ -106,7 +106,7 @@ struct exchange {
     struct call *call;
     struct wire_encoder encoder;
     struct buf out;
-    bool encoding, headed, failed, ended;
+    bool encoding, headed, failed, ended, unrecorded;
     bool last;   /* what is in out waits for the end */
     bool called; /* a call was made of it, which is counted as such */
     struct chat_error error;
