@@ -37,6 +37,7 @@ struct call_request {
     enum config_show show;        /* asked for by header */
     str level;                    /* asked for by header, or "" */
     str forward;                  /* header lines that go to an upstream of the same dialect */
+    bool whole; /* what previous_response_id stands for has been put into the request */
     struct otlp_trace trace;
     uint64_t start_ns;
 };

@@ -178,6 +178,8 @@ static void on_end(void *ctx, const struct err *e)
         ex->encoder.ended = false; /* its end has not left */
         on_error(ex, &unstored);
     }
+    if (!ex->failed)
+        past_end(ex);
     if (!ex->failed && !ex->request.stream)
         exchange_header(ex, STR("x-rationale-usage"), usage_words(ex));
     ex->call = NULL;
@@ -273,6 +275,7 @@ static bool start(struct exchange *ex)
         .setup = ex->setup,
         .show = asked_to_show(http1_find(h, STR("x-rationale-reasoning"))),
         .level = level_header(h),
+        .whole = ex->past.whole,
         .forward = forwarded(ex),
         .start_ns = ex->start_ns,
     };
@@ -310,7 +313,7 @@ static bool read_request(struct exchange *ex)
 {
     struct err e;
 
-    if (!exchange_json(ex))
+    if (!exchange_json(ex) || !past_begin(ex))
         return false;
     if (ex->doc.n > arena_left(server_arena(ex->x)) / VALUE_SIZE) {
         exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);

@@ -29,6 +29,7 @@
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "net/server.h"
+#include "serve/past.h"
 #include "serve/serve.h"
 
 #define SERVE_HEADERS_MAX 16
@@ -107,6 +108,7 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool encoding, headed, failed, ended, unrecorded;
+    struct exchange_past past;
     bool last;   /* what is in out waits for the end */
     bool called; /* a call was made of it, which is counted as such */
     struct chat_error error;

@@ -389,8 +389,9 @@ void call_attempt(struct call *c)
         refuse(&c->error,
                &c->arena,
                e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
-               "invalid_request",
+               c->refusal_code ? c->refusal_code : "invalid_request",
                &e);
+        c->error.param = str_c(c->refusal_param ? c->refusal_param : "");
         breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
         c->breaker_open = false;
         fail_soon(c);

@@ -132,6 +132,7 @@ struct call {
     struct pipe pipe;
     bool failed_frame; /* the frame at hand held an error */
     struct chat_error error;
+    const char *refusal_code, *refusal_param; /* of a request that cannot be asked so; or NULL */
     bool stop_seen, end_seen;
     enum chat_stop stop;
     struct chat_usage phase_usage;

@@ -1,7 +1,7 @@
 /* pieces.c - what a running call has said so far goes on record piece by piece, so that one that is
  * cut off with its process is there up to its last moments, and no whole reply is held.
  *
- * A young call holds its texts, and its pieces are copies: the row at the end has all of it. Once it
+ * A young call holds its texts, and its pieces are copies: the row at the end has all. Once it
  * has said much, or for long, texts are let go as they are put, and the row has only the rest.
  *
  * SPDX-License-Identifier: Apache-2.0
