@@ -11,11 +11,9 @@
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
  *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
- *   params.c     what stands behind the question mark
- *   work.c       threads that read the record
+ *   params.c     what stands behind the question mark; work.c threads that read the record
  *   history.c    sessions, calls, decisions: questions to the record; history_export.c
- *   threads.c    threads of agents: checkpoints, writes, state
- *   runs.c       runs of agents; apps.c the routes of the applications
+ *   threads.c    threads of agents; runs.c their runs; apps.c the routes of the applications
  *   login.c      a key shown once, then a cookie
  *   admin.c      providers, levels, keys, the system; openapi.json
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
