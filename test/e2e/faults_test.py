@@ -145,6 +145,26 @@ class Faults(unittest.TestCase):
         self.assertNotIn("x-rationale-recorded", self.ask()[0].headers)
         self.all_there()
 
+    def test_a_clock_that_jumps_harms_no_order_and_no_duration(self):
+        self.begin()
+        for off in (0, -3600, 86400, -86400, 3600, 0):
+            self.fail(f"clock {off}")
+            for _ in range(3):
+                self.assertEqual(self.ask()[0].status, 200)
+        self.assertEqual(self.acked, sorted(self.acked))
+        _, listed = self.get("/api/v1/history/sessions?limit=100")
+        starts = [s["started_at_us"] for s in listed["sessions"]]
+        self.assertGreater(max(starts) - min(starts), 86400 * 10**6, "the clock has not jumped")
+        for session in listed["sessions"]:
+            self.assertGreaterEqual(session["duration_ms"], 0)
+            self.assertLess(session["duration_ms"], 60000)
+        self.fail("")
+        self.all_there()
+        done = subprocess.run([command.BINARY, "audit", "verify", "--config", str(self.gateway.path)],
+                              capture_output=True, text=True, timeout=120, env=self.gateway.env,
+                              cwd=self.gateway.folder, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_after_a_failed_sync_nothing_is_acknowledged_until_a_restart(self):
         self.begin()
         for _ in range(5):
