@@ -116,7 +116,7 @@ void past_end(struct exchange *ex)
     str said;
 
     /* What a provider has under an id of its own it can go on from by itself. */
-    if (ex->wire->dialect != CHAT_RESPONSES || !ex->past.keep ||
+    if (ex->wire->dialect != CHAT_RESPONSES || !ex->past.keep || call_relays(ex->call) ||
         (ex->past.previous.n && !ex->past.whole))
         return;
     json_init(&doc);

@@ -149,11 +149,11 @@ class Neighbours(unittest.TestCase):
                    for i in range(len(BAD))]
         for t in threads:
             t.start()
-        took = self.healthy(200)
+        took = self.healthy(100)
         over.set()
         for t in threads:
             t.join(120)
-        self.assertEqual(len(took), 200)
+        self.assertEqual(len(took), 100)
         self.assertIsNone(self.gateway.child.poll())
 
 

@@ -171,13 +171,14 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 }
 
 /* What cannot be put on record is not begun: nobody pays for an answer that is not given. */
-static bool recordable(const struct gateway *g, const struct config *c, struct arena *a,
+static bool recordable(struct gateway_loop *gl, const struct config *c, struct arena *a,
                        struct chat_error *error)
 {
     struct err e;
 
-    if (c->unrecorded == CONFIG_PASS || store_takes(g->store, &e))
+    if (c->unrecorded == CONFIG_PASS || store_takes(gl->gateway->store, &e))
         return true;
+    metrics_reject(gl->metrics, METRICS_QUEUE_FULL);
     refuse(error, a, 503, "not_recorded", &e);
     error->message =
         arena_printf(a, "nothing can be put on record, so nothing is asked: %s", e.text);
@@ -225,7 +226,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
                       e.code == ERR_NOT_FOUND ? 404 : 400,
                       e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_level",
                       &e);
-    if (!allowed(r, &level, a, error) || !recordable(gl->gateway, r->setup->config, a, error))
+    if (!allowed(r, &level, a, error) || !recordable(gl, r->setup->config, a, error))
         return false;
 
     c = spare_alloc(&size);
