@@ -22,41 +22,96 @@ static str items_of(const struct json *doc, const struct json_node *v, struct ar
     return v->kind == JSON_ARRAY ? str_trim(str_slice(raw, 1, raw.n - 1)) : STR("");
 }
 
-/* The body again, with everything in it. */
-static bool put_whole(struct exchange *ex, struct buf *items)
+static str who(const struct exchange *ex)
 {
-    struct arena *a = server_arena(ex->x);
+    return ex->key ? ex->key->name : STR("");
+}
+
+/* The body again, with these changes; false: it was answered. */
+static bool put_anew(struct exchange *ex, struct json_edits *edits)
+{
     size_t size_max = ex->setup->config->body_max;
-    struct json_edits edits;
     struct buf body;
     struct err e;
-    str text, list;
+    str text;
+    bool ok;
 
-    if (items->n && ex->past.items.n)
-        buf_add_c(items, ',');
-    buf_add(items, ex->past.items);
-    list = arena_join(a, STR("["), buf_str(items), STR("]"));
     buf_init(&body, 2 * size_max);
-    json_edits_init(&edits, &ex->doc, a);
-    json_edit_set(&edits, json_root(&ex->doc), STR("input"), list);
-    json_edits_apply(&edits, &body);
-    text = arena_dup(a, buf_str(&body));
-    ex->past.whole = !buf_full(&body) && !buf_full(items) && json_parse(&ex->doc, text, &e);
+    json_edits_apply(edits, &body);
+    text = arena_dup(server_arena(ex->x), buf_str(&body));
+    ok = !buf_full(&body) && json_parse(&ex->doc, text, &e);
     buf_release(&body);
-    if (!ex->past.whole)
+    if (!ok)
         exchange_fail(ex,
                       413,
                       "conversation_too_large",
                       "with all that was said before, the request is larger than %zu bytes",
                       size_max);
+    return ok;
+}
+
+/* An item that is only named, if it is known: its JSON, else "". */
+static str named(struct exchange *ex, const struct json_node *item)
+{
+    struct arena *a = server_arena(ex->x);
+    struct past *past = ex->worker->daemon->gateway.past;
+    str id, text = STR("");
+    struct buf found;
+    struct err e;
+
+    if (item->kind != JSON_OBJECT ||
+        !json_is(&ex->doc, json_find(&ex->doc, item, STR("type")), STR("item_reference")) ||
+        !json_text(&ex->doc, json_find(&ex->doc, item, STR("id")), a, &id))
+        return text;
+    buf_init(&found, ex->setup->config->body_max);
+    if (past_find(past, who(ex), id, &found, &e))
+        text = arena_dup(a, buf_str(&found));
+    buf_release(&found);
+    return text;
+}
+
+/* Items in place of what names them. */
+static bool put_items(struct exchange *ex)
+{
+    const struct json_node *input = json_find(&ex->doc, json_root(&ex->doc), STR("input"));
+    struct json_edits edits;
+    bool any = false;
+
+    if (!input || input->kind != JSON_ARRAY)
+        return true;
+    json_edits_init(&edits, &ex->doc, server_arena(ex->x));
+    for (const struct json_node *v = json_first(&ex->doc, input); v;
+         v = json_next(&ex->doc, input, v)) {
+        str item = named(ex, v);
+
+        if (item.n)
+            json_edit_replace(&edits, v, item);
+        any |= item.n > 0;
+    }
+    return !any || put_anew(ex, &edits);
+}
+
+/* What was said before, in front of what is said now. */
+static bool put_before(struct exchange *ex, struct buf *items)
+{
+    struct json_edits edits;
+    str list;
+
+    if (items->n && ex->past.items.n)
+        buf_add_c(items, ',');
+    buf_add(items, ex->past.items);
+    list = arena_join(server_arena(ex->x), STR("["), buf_str(items), STR("]"));
+    json_edits_init(&edits, &ex->doc, server_arena(ex->x));
+    json_edit_set(&edits, json_root(&ex->doc), STR("input"), list);
+    ex->past.whole = put_anew(ex, &edits);
     return ex->past.whole;
 }
 
 bool past_begin(struct exchange *ex)
 {
-    const struct json_node *root = json_root(&ex->doc);
     struct arena *a = server_arena(ex->x);
     struct past *past = ex->worker->daemon->gateway.past;
+    const struct json_node *root = json_root(&ex->doc);
     bool store = true, ok = true;
     struct buf items;
     struct err e;
@@ -64,6 +119,9 @@ bool past_begin(struct exchange *ex)
     ex->past = (struct exchange_past){.items = STR(""), .previous = STR("")};
     if (ex->wire->dialect != CHAT_RESPONSES || root->kind != JSON_OBJECT)
         return true;
+    if (!put_items(ex))
+        return false;
+    root = json_root(&ex->doc);
     (void)!json_bool(json_find(&ex->doc, root, STR("store")), &store);
     ex->past.keep = store;
     ex->past.items = items_of(&ex->doc, json_find(&ex->doc, root, STR("input")), a);
@@ -73,12 +131,10 @@ bool past_begin(struct exchange *ex)
                    &ex->past.previous) ||
         !ex->past.previous.n)
         return true;
-    buf_init(&items, ex->setup->config->body_max);
+    buf_init(&items, 2 * ex->setup->config->body_max);
     /* One that is not known here may be known to the provider. */
-    if (past_find(past, ex->key ? ex->key->name : STR(""), ex->past.previous, &items, &e))
-        ok = put_whole(ex, &items);
-    else if (e.code == ERR_LIMIT)
-        ok = put_whole(ex, &items); /* which says so */
+    if (past_find(past, who(ex), ex->past.previous, &items, &e) || e.code == ERR_LIMIT)
+        ok = put_before(ex, &items);
     buf_release(&items);
     return ok;
 }
@@ -104,31 +160,50 @@ static str last_response(struct exchange *ex)
     return STR("");
 }
 
-void past_end(struct exchange *ex)
+/* Each can be named by itself, too. */
+static void put_each(struct exchange *ex, const struct json *doc, const struct json_node *output,
+                     struct past_response r)
+{
+    r.previous = STR("");
+    for (const struct json_node *v = json_first(doc, output); v; v = json_next(doc, output, v)) {
+        r.items = json_raw(doc, v);
+        if (v->kind == JSON_OBJECT &&
+            json_text(doc, json_find(doc, v, STR("id")), server_arena(ex->x), &r.id))
+            past_put(ex->worker->daemon->gateway.past, &r);
+    }
+}
+
+static void put_response(struct exchange *ex, const struct json *doc, struct past_response r)
 {
     struct arena *a = server_arena(ex->x);
-    struct past_response r = {.who = ex->key ? ex->key->name : STR(""),
+    const struct json_node *root = json_root(doc), *output;
+    str said;
+
+    root = ex->request.stream ? json_find(doc, root, STR("response")) : root;
+    output = root ? json_find(doc, root, STR("output")) : NULL;
+    if (!output || output->kind != JSON_ARRAY ||
+        !json_text(doc, json_find(doc, root, STR("id")), a, &r.id) || !str_ends(r.id, ex->id))
+        return;
+    said = items_of(doc, output, a);
+    r.items = arena_join(a, ex->past.items, ex->past.items.n && said.n ? STR(",") : STR(""), said);
+    past_put(ex->worker->daemon->gateway.past, &r);
+    put_each(ex, doc, output, r);
+}
+
+void past_end(struct exchange *ex)
+{
+    struct past_response r = {.who = who(ex),
                               .session = call_session(ex->call),
                               .previous = ex->past.whole ? ex->past.previous : STR("")};
-    const struct json_node *root;
     struct json doc;
     struct err e;
-    str said;
 
     /* What a provider has under an id of its own it can go on from by itself. */
     if (ex->wire->dialect != CHAT_RESPONSES || !ex->past.keep || call_relays(ex->call) ||
         (ex->past.previous.n && !ex->past.whole))
         return;
     json_init(&doc);
-    if (json_parse(&doc, last_response(ex), &e)) {
-        root = json_root(&doc);
-        root = ex->request.stream ? json_find(&doc, root, STR("response")) : root;
-        said = items_of(&doc, root ? json_find(&doc, root, STR("output")) : NULL, a);
-        r.items =
-            arena_join(a, ex->past.items, ex->past.items.n && said.n ? STR(",") : STR(""), said);
-        if (root && json_text(&doc, json_find(&doc, root, STR("id")), a, &r.id) &&
-            str_ends(r.id, ex->id))
-            past_put(ex->worker->daemon->gateway.past, &r);
-    }
+    if (json_parse(&doc, last_response(ex), &e))
+        put_response(ex, &doc, r);
     json_release(&doc);
 }

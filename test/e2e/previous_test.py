@@ -170,6 +170,28 @@ class Past(unittest.TestCase):
         self.assertNotIn("previous_response_id", asked)
         self.assertEqual([t for r, t in texts({"json": asked}) if r == "user"], [first, second])
 
+    def test_items_may_be_named_by_their_ids(self):
+        for kind in KINDS:
+            with self.subTest(kind=kind):
+                first, second, third = self.word(), self.word(), self.word()
+                one = self.respond(f"{kind}-plain", first)
+                names = [{"type": "item_reference", "id": i["id"]} for i in one["output"]]
+                items = [{"role": "user", "content": first}, *names,
+                         {"role": "user", "content": second}]
+                two = self.respond(f"{kind}-plain", items, stream=True)
+                said = [("user", first), ("assistant", self.answer(one)), ("user", second)]
+                self.assertEqual(texts(self.provider.log(second)[-1]), said)
+                self.respond(f"{kind}-plain", third, previous_response_id=two["id"])
+                self.assertEqual(texts(self.provider.log(third)[-1]), [
+                    *said, ("assistant", self.answer(two)), ("user", third)])
+        word = self.word()
+        items = [{"role": "user", "content": word}, {"type": "item_reference", "id": "msg_nobody"}]
+        error = self.respond("openai-plain", items, status=400)["error"]
+        self.assertEqual((error["code"], error["param"]), ("item_not_found", "input"))
+        self.assertEqual(self.provider.log(word), [])
+        self.respond("responses-plain", items)
+        self.assertEqual(self.provider.log(word)[-1]["json"]["input"], items)
+
     def test_what_is_erased_is_not_gone_on_from(self):
         code, body, headers = request("POST", "/v1/responses", {
             "model": "openai-plain", "input": self.word()})

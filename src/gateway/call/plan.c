@@ -190,6 +190,20 @@ static bool names(const struct call *c, const char *key)
     return v && v->kind != JSON_NULL;
 }
 
+static bool names_items(const struct call *c)
+{
+    const struct json *doc = c->in.request->doc;
+    const struct json_node *input = json_find(doc, json_root(doc), STR("input"));
+    bool any = false;
+
+    if (input && input->kind == JSON_ARRAY)
+        for (const struct json_node *v = json_first(doc, input); v && !any;
+             v = json_next(doc, input, v))
+            any = v->kind == JSON_OBJECT &&
+                  json_is(doc, json_find(doc, v, STR("type")), STR("item_reference"));
+    return any;
+}
+
 /* What a request only refers to, and only a provider of the Responses dialect would have. */
 static bool self_contained(struct call *c, struct err *e)
 {
@@ -208,13 +222,17 @@ static bool self_contained(struct call *c, struct err *e)
         {"prompt",
          "unsupported_parameter",
          "this model's provider keeps no prompts: send it as instructions and input"},
+        {"input",
+         "item_not_found",
+         "an item_reference names what is not known here, and this model's provider keeps no "
+         "items: send the item itself"},
     };
 
     if (c->in.wire->dialect != CHAT_RESPONSES || c->wire->dialect == CHAT_RESPONSES ||
         !c->in.request->doc)
         return true;
     for (size_t i = c->in.whole ? 1 : 0; i < COUNT_OF(rows); i++)
-        if (names(c, rows[i].key)) {
+        if (strcmp(rows[i].key, "input") == 0 ? names_items(c) : names(c, rows[i].key)) {
             c->refusal_code = rows[i].code;
             c->refusal_param = rows[i].key;
             return err_set(e, ERR_INPUT, "%s: %s", rows[i].key, rows[i].why);
