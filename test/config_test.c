@@ -31,6 +31,7 @@ TEST(defaults_are_as_documented)
     CHECK_INT(c->listen_port, 8484);
     CHECK_STR(c->store_url, "sqlite:rationale.db");
     CHECK_INT(c->durability, STORE_DURABLE);
+    CHECK_INT(c->unrecorded, CONFIG_REFUSE);
     CHECK_INT(c->key_count, 0);
     CHECK(!c->show && !c->delta && c->repair_starved && !c->adaptive && c->drop_from_history);
     CHECK_INT(c->keep, CONFIG_KEEP_NONE);
@@ -63,6 +64,7 @@ static const char full[] =
     "listen: '[::1]:0'\n"
     "store: postgres://u@h/db\n"
     "durability: fast\n"
+    "unrecorded: pass\n"
     "threads: ${TEST_THREADS}\n"
     "body_max: 1.5MiB\n"
     "timeouts: {header: 2.5, body: 500ms, idle: 5m, drain: 0, keepalive: '1 s'}\n"
@@ -107,6 +109,7 @@ TEST(every_setting_at_the_top_arrives)
     CHECK_INT(c->listen_port, 0);
     CHECK_STR(c->store_url, "postgres://u@h/db");
     CHECK_INT(c->durability, STORE_FAST);
+    CHECK_INT(c->unrecorded, CONFIG_PASS);
     CHECK_INT(c->threads, 4);
     CHECK_INT(c->body_max, 3 << 19);
     CHECK_INT(c->header_ms, 2500);

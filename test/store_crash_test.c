@@ -109,8 +109,8 @@ TEST(what_was_acknowledged_outlives_kill_9)
     place_release(&p);
 }
 
-/* A process that dies in the middle of three calls: one that was begun and has pieces, one with
- * pieces alone, one that ended. */
+/* A process that dies in the middle of some calls: one that was begun and has pieces, one with
+ * pieces alone, one that ended; and of one that was begun again. */
 static void NORETURN die_in_a_call(struct place *p)
 {
     static const char *const parts[] = {"Let me ", "see", ""};
@@ -134,6 +134,11 @@ static void NORETURN die_in_a_call(struct place *p)
         piece.id = STR("ended");
         store_piece_put(s, &piece);
     }
+    row.id = STR("again"); /* its first attempt failed */
+    store_call_begin(s, &row);
+    store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("not this")});
+    store_piece_put(s, &(struct store_piece){row.id, 1, STR(STORE_ANEW), STR("")});
+    store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("Let me see")});
     row.id = STR("ended");
     row.complete = true;
     row.answer = STR("done");
@@ -143,7 +148,8 @@ static void NORETURN die_in_a_call(struct place *p)
 
 TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
 {
-    struct store_call begun = store_call_none, alone = store_call_none, ended = store_call_none;
+    struct store_call begun = store_call_none, alone = store_call_none, ended = store_call_none,
+                      again;
     struct place p;
     struct store *s;
     int status;
@@ -176,8 +182,10 @@ TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
     ended.answer = STR("done");
     ended.has_reasoning = false;
     ended.reasoning = ended.state = ended.error_code = ended.error_message = STR("");
-    for (unsigned i = 0; i < 3; i++) {
-        const struct store_call *row = i == 0 ? &begun : i == 1 ? &alone : &ended;
+    again = begun;
+    again.id = STR("again");
+    for (unsigned i = 0; i < 4; i++) {
+        const struct store_call *row = i == 0 ? &begun : i == 1 ? &alone : i == 2 ? &ended : &again;
         struct expected x = {row, 0};
 
         CHECK_F(
@@ -332,7 +340,7 @@ TEST(while_the_database_is_away_the_journal_takes_it_all)
     struct place p;
     sqlite3 *db;
     struct err e;
-    unsigned n = 0, taken;
+    unsigned n = 0, taken, near = 0;
 
     place_init(&p);
     o = options(&p);
@@ -340,8 +348,10 @@ TEST(while_the_database_is_away_the_journal_takes_it_all)
     CHECK_F(store_open(&o, &s, &e), "%s", e.text);
     settle(s);
     db = take_away(&p);
+    CHECK(store_takes(s, &e));
     for (; refused < 5; n++) {
         CHECK(n < 100000);
+        near += !store_takes(s, &e); /* nothing new, though what runs is taken */
         sample_fill(&m, 9, n);
         put_counted(s, &m.row, &stored, &refused);
     }
@@ -362,9 +372,11 @@ TEST(while_the_database_is_away_the_journal_takes_it_all)
     CHECK_F(!h.tables_ok && strstr(h.why, p.postgres ? "PostgreSQL" : "locked"), "%s", h.why);
     taken = n - 5;
     CHECK_INT(stored, taken);
+    CHECK(near > 10 && !store_takes(s, &e) && e.code == ERR_LIMIT && !h.ok);
     give_back(&p, db);
     settle(s);
     CHECK_INT(samples_in(s), taken);
+    CHECK(store_takes(s, &e));
     put_counted(s, &m.row, &stored, &refused);
     settle(s);
     CHECK_INT(stored, taken + 1);

@@ -1,4 +1,4 @@
-/* common.c - clocks, digits and sockets of both ends.
+/* common.c - clocks, digits, sockets and samples of both ends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -78,4 +78,31 @@ int listen_on(unsigned *port)
         die("listen");
     *port = ntohs(at.sin_port);
     return fd;
+}
+
+void sample(struct samples *s, uint64_t ns)
+{
+    if (!s->ns && !(s->ns = malloc(SAMPLES_MAX * sizeof *s->ns)))
+        die("malloc");
+    if (s->n < SAMPLES_MAX)
+        s->ns[s->n++] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+void samples_print(const char *name, struct samples *s)
+{
+    if (!s->n)
+        return;
+    qsort(s->ns, s->n, sizeof *s->ns, by_size);
+    printf(",\"%s_p50_us\":%.1f,\"%s_p99_us\":%.1f",
+           name,
+           s->ns[s->n / 2] / 1e3,
+           name,
+           s->ns[s->n * 99 / 100] / 1e3);
 }

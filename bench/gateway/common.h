@@ -38,6 +38,16 @@
     "We are asked about a wall. Two walls, one wind: the second stood behind the first. "
 #define THOUGHTS 4
 
+#define SAMPLES_MAX (1u << 22)
+
+struct samples {
+    uint32_t *ns;
+    size_t n;
+};
+void sample(struct samples *s, uint64_t ns);
+/* As members of a JSON object that has begun: the median and the 99th of a hundred. */
+void samples_print(const char *name, struct samples *s);
+
 uint64_t now_ns(void);
 void die(const char *what);
 void put_digits(char *at, uint64_t n, int digits);

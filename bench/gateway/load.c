@@ -1,6 +1,7 @@
 /* The clients of the gateway's bench: one thread, connections that are kept, every reply checked.
  *
  *     load PORT closed MODEL N SECONDS         N connections, each asks again when answered
+ *     load PORT outage MODEL N SECONDS FILE    the same; 503 is an answer, ids of all 200 to FILE
  *     load PORT rate MODEL N SECONDS RATE      RATE requests a second, whether answered or not
  *     load PORT paced MODEL N SECONDS EVENTS   N streams of EVENTS each, once
  *     load PORT hold MODEL N                   N streams, held until standard input ends
@@ -8,7 +9,8 @@
  *     load PORT slow MODEL N                   N streams, read a byte a second until input ends
  *
  * Prints one line of JSON. A reply counts if its status is 200 and it holds what the upstream said;
- * any that does not is an error, and the exit code is 1.
+ * any that does not is an error, and the exit code is 1. In an outage a stream may also end without
+ * [DONE]: it is counted as unfinished, and is not acknowledged.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,14 +22,8 @@
 #define HEAD_MAX 4096
 #define BODY_MAX 32768
 #define TAIL 16
-#define SAMPLES_MAX (1u << 22)
 
-enum mode { CLOSED, RATE, PACED, HOLD, LEAVE, SLOW };
-
-struct samples {
-    uint32_t *ns;
-    size_t n;
-};
+enum mode { CLOSED, OUTAGE, RATE, PACED, HOLD, LEAVE, SLOW };
 
 enum part { HEAD, SIZE_LINE, DATA, DATA_END, TRAILER, DONE };
 
@@ -62,21 +58,14 @@ struct load {
     char *request;
     size_t request_n, nonce_at;
     uint32_t nonce;
-    uint64_t requests, events, errors;
+    uint64_t requests, events, errors, refused, unfinished;
+    FILE *acknowledged;
     uint64_t end_ns;
     bool small;
     struct samples latency, lag, first;
     char sentence[ANSWER_LARGE * sizeof SENTENCE];
     size_t sentence_n;
 };
-
-static void sample(struct samples *s, uint64_t ns)
-{
-    if (!s->ns && !(s->ns = malloc(SAMPLES_MAX * sizeof *s->ns)))
-        die("malloc");
-    if (s->n < SAMPLES_MAX)
-        s->ns[s->n++] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
-}
 
 /* ---- requests ---- */
 
@@ -231,6 +220,23 @@ static bool right(struct load *l, struct conn *c)
            c->body[c->body_n - 1] == '}';
 }
 
+/* While nothing can be put on record: not an error is what says so. */
+static void outage_over(struct load *l, struct conn *c)
+{
+    bool good = right(l, c);
+    const char *id = strcasestr(c->head, "\r\nx-rationale-id:");
+
+    if (good && id)
+        (void)fprintf(l->acknowledged, "%.*s\n", (int)strcspn(id + 18, "\r"), id + 18);
+    else if (strncmp(c->head, "HTTP/1.1 503", 12) == 0 && strcasestr(c->head, "\r\nretry-after:"))
+        l->refused++;
+    else if (l->stream && !memmem(c->tail, TAIL, "[DONE]", 6))
+        l->unfinished++;
+    else
+        l->errors++;
+    c->bad = false;
+}
+
 static void reply_over(struct load *l, struct conn *c)
 {
     uint64_t now = now_ns();
@@ -239,7 +245,9 @@ static void reply_over(struct load *l, struct conn *c)
     c->busy = false;
     l->events += c->events;
     l->requests++;
-    if (!right(l, c)) {
+    if (l->mode == OUTAGE) {
+        outage_over(l, c);
+    } else if (!right(l, c)) {
         if (l->errors++ == 0)
             (void)fprintf(stderr,
                           "load: a wrong reply: %.*s... events %llu, tail %.*s\n",
@@ -251,7 +259,7 @@ static void reply_over(struct load *l, struct conn *c)
         c->bad = false;
     }
     sample(&l->latency, now - c->sent_ns);
-    if (l->mode == CLOSED && now < l->end_ns)
+    if (l->mode <= OUTAGE && now < l->end_ns)
         ask(l, c);
     else if (l->mode == PACED)
         l->ended++;
@@ -502,28 +510,10 @@ static void run_slow(struct load *l)
 
 /* ---- the figures ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static void print_samples(const char *name, struct samples *s)
-{
-    if (!s->n)
-        return;
-    qsort(s->ns, s->n, sizeof *s->ns, by_size);
-    printf(",\"%s_p50_us\":%.1f,\"%s_p99_us\":%.1f",
-           name,
-           s->ns[s->n / 2] / 1e3,
-           name,
-           s->ns[s->n * 99 / 100] / 1e3);
-}
-
 int main(int argc, char **argv)
 {
-    static const char *const modes[] = {"closed", "rate", "paced", "hold", "leave", "slow"};
+    static const char *const modes[] = {
+        "closed", "outage", "rate", "paced", "hold", "leave", "slow"};
     static struct load l;
     uint64_t begun = now_ns();
     double seconds = argc > 5 ? strtod(argv[5], NULL) : 1,
@@ -548,6 +538,14 @@ int main(int argc, char **argv)
         die("epoll");
     request_init(&l);
     switch (l.mode) {
+    case OUTAGE:
+        l.acknowledged = fopen(argc > 6 ? argv[6] : "/dev/null", "w");
+        if (!l.acknowledged)
+            die(argv[6]);
+        run_closed(&l);
+        if (fclose(l.acknowledged) != 0)
+            die(argv[6]);
+        break;
     case CLOSED:
         run_closed(&l);
         break;
@@ -572,9 +570,13 @@ int main(int argc, char **argv)
            (unsigned long long)l.events,
            (unsigned long long)l.errors,
            (double)(now_ns() - begun) / 1e9);
-    print_samples("latency", &l.latency);
-    print_samples("lag", &l.lag);
-    print_samples("first", &l.first);
+    if (l.mode == OUTAGE)
+        printf(",\"refused\":%llu,\"unfinished\":%llu",
+               (unsigned long long)l.refused,
+               (unsigned long long)l.unfinished);
+    samples_print("latency", &l.latency);
+    samples_print("lag", &l.lag);
+    samples_print("first", &l.first);
     printf("}\n");
     return l.errors ? 1 : 0;
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/clock.h"
+#include "cli/daemon.h"
 #include "cli/history.h"
 
 #include <sys/resource.h>
@@ -139,6 +140,39 @@ static void look_at_disk(struct doctor *d, str path)
             (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
 }
 
+/* Whether the daemon that has the store, if one runs, can put calls on record. */
+static void look_at_daemon(struct doctor *d, const struct config *c)
+{
+    str why = STR(""), body;
+    struct daemon_link link;
+    struct json doc;
+    struct arena a;
+    struct err e;
+
+    if (!daemon_open(&link, c, &e))
+        return;
+    json_init(&doc);
+    arena_init(&a, 1 << 16);
+    if (daemon_ask(&link, "GET", STR("/ready"), STR(""), &e) && daemon_body(&link, &body, &e) &&
+        json_parse(&doc, body, &e)) {
+        if (json_text(&doc, json_find(&doc, json_root(&doc), STR("why")), &a, &why)) {
+            say(d,
+                "store",
+                BAD,
+                "make room, or restart it after a failed sync; until then calls are refused "
+                "(see unrecorded)",
+                "the daemon is not ready: " STR_FMT,
+                STR_ARG(str_slice(why, 0, 200)));
+            d->code = d->code ? d->code : CLI_STORE;
+        } else {
+            say(d, "store", GOOD, "", "the daemon puts calls on record");
+        }
+    }
+    arena_release(&a);
+    json_release(&doc);
+    daemon_close(&link);
+}
+
 static void look_at_store(struct doctor *d, const struct config *c)
 {
     struct query_asker a = {.key_name = STR(""), .now_us = clock_wall_ms(&clock_real) * 1000};
@@ -152,6 +186,7 @@ static void look_at_store(struct doctor *d, const struct config *c)
     }
     if (str_starts(c->store_url, STR("sqlite:")))
         look_at_disk(d, str_slice(c->store_url, 7, c->store_url.n));
+    look_at_daemon(d, c);
     if (!reader_open(c->store_url, &r, &e)) {
         say(d,
             "store",

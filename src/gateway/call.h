@@ -21,6 +21,8 @@
 #include "gateway/summary.h"
 #include "wire/wire.h"
 
+#define CALL_UNRECORDED_MS 1000 /* try again so long after nothing could be put on record */
+
 struct call;
 
 struct call_request {
@@ -35,6 +37,7 @@ struct call_request {
     enum config_show show;        /* asked for by header */
     str level;                    /* asked for by header, or "" */
     str forward;                  /* header lines that go to an upstream of the same dialect */
+    bool whole; /* what previous_response_id stands for has been put into the request */
     struct otlp_trace trace;
     uint64_t start_ns;
 };
@@ -55,7 +58,8 @@ struct call_sink {
                      size_t n, bool touched, bool last);
     /* It has failed; on_end follows. */
     void (*on_error)(void *ctx, const struct chat_error *error);
-    /* It is on record; the call is gone when this returns. e: it could not be recorded. */
+    /* It is on record; the call is gone when this returns. e: it could not be recorded;
+     * what that means for the client is the configuration's `unrecorded`. */
     void (*on_end)(void *ctx, const struct err *e);
     /* No more frames for now: what was gathered should leave. May be NULL. */
     void (*on_rest)(void *ctx);

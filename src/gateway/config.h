@@ -85,6 +85,8 @@ struct config_key {
     enum config_role role;
 };
 
+/* What becomes of a call that cannot be put on record. */
+enum config_unrecorded { CONFIG_REFUSE, CONFIG_PASS };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
 /* What the applications are told (src/apps); files are as written, from where the process runs. */
@@ -131,6 +133,7 @@ struct config {
     str store_url;
     str spool; /* folder of the store's journal; empty: beside it */
     enum store_durability durability;
+    enum config_unrecorded unrecorded;
     uint64_t retention_age_ms, retention_min_ms; /* 0: for good; at least so long whatever comes */
     size_t retention_size;                       /* bytes of the tables; 0: any */
     struct config_key *keys;

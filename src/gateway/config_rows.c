@@ -18,6 +18,7 @@ static const struct config_row top[] = {
     {"retention.minimum", CONFIG_IS_MS, TOP(retention_min_ms), "0s", 0, YEARS_MAX, NULL, false},
     {"retention.size", CONFIG_IS_SIZE, TOP(retention_size), "0B", 0, 1e15, NULL, false},
     {"durability", CONFIG_IS_CHOICE, TOP(durability), "durable", 0, 0, "durable fast", false},
+    {"unrecorded", CONFIG_IS_CHOICE, TOP(unrecorded), "refuse", 0, 0, "refuse pass", false},
     {"reasoning.show", CONFIG_IS_FLAG, TOP(show), "false", 0, 0, NULL, false},
     {"reasoning.keep", CONFIG_IS_CHOICE, TOP(keep), "none", 0, 0, "none summary text", false},
     {"reasoning.delta", CONFIG_IS_FLAG, TOP(delta), "false", 0, 0, NULL, false},

@@ -82,6 +82,7 @@ static const char first[] =
     "'spool':" TEXT ","
     "'retention':" OBJECT("'age':" MEASURE ",'minimum':" MEASURE ",'size':" MEASURE) ","
     "'durability':" ONE_OF("'durable','fast'") ","
+    "'unrecorded':" ONE_OF("'refuse','pass'") ","
     "'keys':{'type':'array','items':" KEY "},"
     "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"
     "'llm':" OBJECT("'reasoning_presets':" PRESETS) ","

@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #define VAULT_MAX ((size_t)64 << 20)
+#define PAST_MAX ((size_t)64 << 20)
 #define TALKS_MAX 16384              /* places in conversations */
 #define QUEUE_MAX ((size_t)64 << 20) /* records that wait for the disk: many large ones at once */
 
@@ -110,6 +111,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
     g->vault = vault_new(o->clock, VAULT_MAX);
+    g->past = past_new(o->clock, PAST_MAX);
     g->talks = talks_new(TALKS_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new(o->clock);
@@ -130,6 +132,7 @@ void gateway_release(struct gateway *g)
     limits_free(g->limits);
     breaker_free(g->breaker);
     vault_free(g->vault);
+    past_free(g->past);
     talks_free(g->talks);
     rand_ids_release(&g->ids);
     pthread_mutex_destroy(&g->lock);

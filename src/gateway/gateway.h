@@ -16,6 +16,7 @@
 #include "gateway/otlp.h"
 #include "gateway/scribe.h"
 #include "gateway/talk.h"
+#include "gateway/past.h"
 #include "gateway/vault.h"
 #include "live/hub.h"
 #include "mask/mask.h"
@@ -42,6 +43,7 @@ struct gateway {
     const struct clock *clock;
     const struct tokens_vocab *vocab;
     struct vault *vault;
+    struct past *past;
     struct talks *talks;
     struct breaker *breaker;
     struct limits *limits;

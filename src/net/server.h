@@ -80,7 +80,8 @@ void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct se
                                                       struct server_header *out));
 /* Takes the listening descriptor. */
 bool server_listen(struct server *s, int fd, struct err *e) MUST_USE;
-/* Accepts nothing more, closes idle connections, lets exchanges end; on_idle when none is left. */
+/* Accepts what has come so far and nothing more, closes idle connections, lets exchanges end and
+ * new connections ask once; on_idle when none is left. */
 void server_drain(struct server *s, void (*on_idle)(void *ctx), void *ctx);
 /* A drain has taken long enough: closes all connections; on_gone tells who is at work on one. */
 void server_cut(struct server *s);

@@ -151,6 +151,14 @@ static void end_stream(struct exchange *ex)
     server_end(x);
 }
 
+/* The client is told while there are still headers to tell it by. */
+static void tell_unrecorded(struct exchange *ex)
+{
+    if (!ex->headed && !ex->unrecorded)
+        exchange_header(ex, STR("x-rationale-recorded"), STR("no"));
+    ex->unrecorded = true;
+}
+
 static void on_end(void *ctx, const struct err *e)
 {
     struct exchange *ex = ctx;
@@ -159,15 +167,19 @@ static void on_end(void *ctx, const struct err *e)
                                   .code = STR("not_recorded"),
                                   .param = STR(""),
                                   .raw = STR(""),
-                                  .retry_after_ms = 1000};
+                                  .retry_after_ms = CALL_UNRECORDED_MS};
 
-    if (e && !ex->failed) {
+    if (e && ex->setup->config->unrecorded == CONFIG_PASS) {
+        tell_unrecorded(ex);
+    } else if (e && !ex->failed) {
         unstored.message =
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
         buf_reset(&ex->out);
         ex->encoder.ended = false; /* its end has not left */
         on_error(ex, &unstored);
     }
+    if (!ex->failed)
+        past_end(ex);
     if (!ex->failed && !ex->request.stream)
         exchange_header(ex, STR("x-rationale-usage"), usage_words(ex));
     ex->call = NULL;
@@ -263,10 +275,12 @@ static bool start(struct exchange *ex)
         .setup = ex->setup,
         .show = asked_to_show(http1_find(h, STR("x-rationale-reasoning"))),
         .level = level_header(h),
+        .whole = ex->past.whole,
         .forward = forwarded(ex),
         .start_ns = ex->start_ns,
     };
     struct chat_error error;
+    struct err e;
 
     buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
@@ -275,6 +289,9 @@ static bool start(struct exchange *ex)
         return false;
     }
     ex->called = true;
+    if (ex->setup->config->unrecorded == CONFIG_PASS &&
+        !store_takes(ex->worker->daemon->gateway.store, &e))
+        tell_unrecorded(ex);
     if (call_session(ex->call).n)
         exchange_header(
             ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));
@@ -296,7 +313,7 @@ static bool read_request(struct exchange *ex)
 {
     struct err e;
 
-    if (!exchange_json(ex))
+    if (!exchange_json(ex) || !past_begin(ex))
         return false;
     if (ex->doc.n > arena_left(server_arena(ex->x)) / VALUE_SIZE) {
         exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);

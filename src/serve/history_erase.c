@@ -20,10 +20,12 @@ static bool operators_only(struct exchange *ex)
 
 static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
-    struct store *s = j->worker->daemon->gateway.store;
+    struct gateway *g = &j->worker->daemon->gateway;
+    struct store *s = g->store;
     struct store_receipt got;
 
     (void)r;
+    past_forget(g->past, j->what == STORE_ERASE_SESSION ? j->id : STR(""));
     if (!store_erase(s, (enum store_erase_what)j->what, j->id, j->words, &got, e))
         return false;
     if (j->what == STORE_ERASE_SESSION && got.sessions + got.interactions + got.runs == 0)

@@ -11,11 +11,9 @@
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
  *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
- *   params.c     what stands behind the question mark
- *   work.c       threads that read the record
+ *   params.c     what stands behind the question mark; work.c threads that read the record
  *   history.c    sessions, calls, decisions: questions to the record; history_export.c
- *   threads.c    threads of agents: checkpoints, writes, state
- *   runs.c       runs of agents; apps.c the routes of the applications
+ *   threads.c    threads of agents; runs.c their runs; apps.c the routes of the applications
  *   login.c      a key shown once, then a cookie
  *   admin.c      providers, levels, keys, the system; openapi.json
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
@@ -29,6 +27,7 @@
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "net/server.h"
+#include "serve/past.h"
 #include "serve/serve.h"
 
 #define SERVE_HEADERS_MAX 16
@@ -106,7 +105,8 @@ struct exchange {
     struct call *call;
     struct wire_encoder encoder;
     struct buf out;
-    bool encoding, headed, failed, ended;
+    bool encoding, headed, failed, ended, unrecorded;
+    struct exchange_past past;
     bool last;   /* what is in out waits for the end */
     bool called; /* a call was made of it, which is counted as such */
     struct chat_error error;

@@ -128,6 +128,11 @@ static bool add_piece(void *ctx, const struct db_value *columns, size_t n)
     str kind = columns[0].s, bytes = columns[1].s;
 
     assert(n == 2);
+    if (str_eq(kind, STR(STORE_ANEW))) {
+        o->continued = false;
+        for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
+            buf_reset(&o->text[i]);
+    }
     o->continued |= str_eq(kind, STR(STORE_CONTINUED));
     if (str_eq(kind, STR(ENGINE_BEGIN_KIND)) && row_call_get(arena_dup(o->arena, bytes), &begun))
         o->row = begun;

@@ -157,12 +157,19 @@ void journal_free(struct journal *j)
 
 /* ---- producers ---- */
 
+static bool at_limit(const struct journal *j, struct err *e)
+{
+    return err_set(e,
+                   ERR_LIMIT,
+                   "the journal is at its limit of %llu bytes: the tables do not follow",
+                   (unsigned long long)j->o.size_max);
+}
+
 /* Why a record cannot be taken; seldom, so it is kept out of the way. */
-static NOINLINE bool refuse(struct journal *j, size_t size, struct err *e)
+static NOINLINE bool refuse(const struct journal *j, size_t size, struct err *e)
 {
     char text[sizeof e->text];
 
-    j->dropped++;
     if (j->mode != JOURNAL_RUNNING) {
         memcpy(text, j->why.text, sizeof text);
         return err_set(e, j->why.code, "%s", text);
@@ -173,11 +180,7 @@ static NOINLINE bool refuse(struct journal *j, size_t size, struct err *e)
         return err_set(
             e, ERR_LIMIT, "a record of %zu bytes, the limit is %zu", size, j->o.queue_size_max);
     if (j->waiting + size > j->o.size_max)
-        return err_set(e,
-                       ERR_LIMIT,
-                       "the journal is at its limit of %llu bytes: the tables do "
-                       "not follow",
-                       (unsigned long long)j->o.size_max);
+        return at_limit(j, e);
     return err_set(e, ERR_LIMIT, "more than %zu bytes wait for the disk", j->o.queue_size_max);
 }
 
@@ -186,6 +189,27 @@ static bool fits(const struct journal *j, size_t size)
     return j->mode == JOURNAL_RUNNING && !j->stop &&
            size <= j->o.queue_size_max - j->front.n - j->writing &&
            j->waiting + j->front.n + j->writing + size <= j->o.size_max;
+}
+
+static bool takes(const struct journal *j, struct err *e)
+{
+    uint64_t kept = j->o.size_max / JOURNAL_RUNNING_SHARE;
+
+    if (j->mode != JOURNAL_RUNNING)
+        return refuse(j, 0, e);
+    if (j->waiting + j->front.n + j->writing + kept > j->o.size_max)
+        return at_limit(j, e);
+    return !j->low || err_set(e, ERR_LIMIT, "there is little room left on the disk of %s", j->dir);
+}
+
+bool journal_takes(struct journal *j, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&j->lock);
+    ok = j->stop ? refuse(j, 0, e) : takes(j, e);
+    pthread_mutex_unlock(&j->lock);
+    return ok;
 }
 
 /* Whether the writer sleeps though it has something to do. */
@@ -218,6 +242,7 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
 
     pthread_mutex_lock(&j->lock);
     if (!fits(j, size)) {
+        j->dropped++;
         ok = refuse(j, size, &e);
         wake = false;
     } else {
@@ -417,9 +442,11 @@ void journal_wake(struct journal *j)
 
 void journal_health(struct journal *j, struct store_health *out)
 {
+    struct err why;
+
     pthread_mutex_lock(&j->lock);
     *out = (struct store_health){
-        .ok = j->mode == JOURNAL_RUNNING && j->waiting < j->o.size_max,
+        .ok = takes(j, &why),
         .stored = j->stored,
         .dropped = j->dropped,
         .errors = j->errors,
@@ -430,12 +457,7 @@ void journal_health(struct journal *j, struct store_health *out)
         .queue_capacity = j->o.queue_size_max,
     };
     memcpy(out->commit_steps, j->commit_steps, sizeof out->commit_steps);
-    if (j->mode != JOURNAL_RUNNING)
-        memcpy(out->why, j->why.text, sizeof out->why);
-    else if (!out->ok)
-        (void)snprintf(out->why,
-                       sizeof out->why,
-                       "the journal is at its limit of %llu bytes",
-                       (unsigned long long)j->o.size_max);
+    if (!out->ok)
+        (void)snprintf(out->why, sizeof out->why, "%s", why.text);
     pthread_mutex_unlock(&j->lock);
 }

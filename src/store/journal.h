@@ -72,6 +72,9 @@ void journal_free(struct journal *j);
 /* A ticket is called exactly once: by the writer's thread, or before this returns if it is refused
  * or nobody has to wait (not durable). */
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t);
+/* Whether there is room for calls that only begin: those that run have a part of the ceiling of
+ * their own. */
+bool journal_takes(struct journal *j, struct err *e) MUST_USE;
 /* Wakes the writer for what was put with `later`. */
 void journal_push(struct journal *j);
 

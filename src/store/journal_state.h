@@ -13,6 +13,9 @@
 #define JOURNAL_LINGER_MS 5u                 /* the writer, if nobody waits for it */
 #define JOURNAL_LINGER_SIZE (256u << 10)     /* or until there are so many bytes */
 #define JOURNAL_ROOM_MIN ((uint64_t)1 << 20) /* a full disk has room again from so much on */
+#define JOURNAL_RESERVE ((uint64_t)64 << 20) /* less free than this is low, but on a small disk */
+#define JOURNAL_RESERVE_SHARE 64u            /* this part of it */
+#define JOURNAL_RUNNING_SHARE 16u            /* of the ceiling: for calls that run already */
 
 enum journal_mode { JOURNAL_RUNNING, JOURNAL_FULL, JOURNAL_FAILED };
 enum journal_sleep { JOURNAL_AWAKE, JOURNAL_LINGERS, JOURNAL_SLEEPS };
@@ -43,6 +46,7 @@ struct journal {
     enum journal_sleep sleep;
     bool stop, stopped, woken, taker_waits;
     bool roll; /* the segment is to end */
+    bool low;  /* the disk is nearly full: what runs may end, nothing new begins */
     unsigned settling;
     uint64_t groups_put, groups_done; /* the front one is not counted until it is taken */
     struct segment_list segments;
@@ -57,7 +61,8 @@ struct journal {
     bool started;
     struct journal_group back;
     bool rolling;
-    int fd; /* of the last segment, or -1 */
+    uint64_t room_ns; /* the disk is looked at then */
+    int fd;           /* of the last segment, or -1 */
     uint32_t salt;
     uint64_t size;        /* of that segment, as far as it is committed */
     uint64_t unsynced_ns; /* since when something is; 0: nothing is */

@@ -293,6 +293,11 @@ void store_call_put(struct store *s, const struct store_call *row, struct store_
     put(s, &item, t);
 }
 
+bool store_takes(struct store *s, struct err *e)
+{
+    return !s->journal || journal_takes(s->journal, e);
+}
+
 void store_push(struct store *s)
 {
     if (s->journal)

@@ -125,6 +125,9 @@ extern const struct store_call store_call_none;
  * pieces goes before it. Without one the row has them whole. */
 #define STORE_CONTINUED "continued"
 
+/* A piece of this kind takes back those before it: the call was begun again. */
+#define STORE_ANEW "anew"
+
 /* Part of a call that still runs, so that one that is cut is on record up to its last byte. */
 struct store_piece {
     str id;     /* of the call */
@@ -144,6 +147,10 @@ bool store_owner(str url, str spool, struct arena *a, str *address, struct err *
 /* The id is not empty. A call whose id is stored already is left as it was: a put may be repeated.
  * ticket may be NULL. */
 void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t);
+
+/* Whether a record put now would be stored, as far as is known. A journal has room left for calls
+ * that run when this says no, so that only new ones are turned away. */
+bool store_takes(struct store *s, struct err *e) MUST_USE;
 
 /* What was put with `later` goes to disk now, together. */
 void store_push(struct store *s);

@@ -216,6 +216,30 @@ static void try_again(struct journal *j)
     log_info("journal: there is room again", LOG_TEXT("dir", j->dir));
 }
 
+/* Before the disk is full it is low: the tables need room to take in what the journal has, and
+ * calls that run need room to end. */
+static void look_at_room(struct journal *j)
+{
+    struct statvfs st;
+    uint64_t keep;
+    bool low;
+
+    if (now_ns() < j->room_ns || statvfs(j->dir, &st) < 0)
+        return;
+    j->room_ns = now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+    keep = (uint64_t)st.f_blocks * st.f_frsize / JOURNAL_RESERVE_SHARE;
+    low = (uint64_t)st.f_bavail * st.f_frsize < (keep < JOURNAL_RESERVE ? keep : JOURNAL_RESERVE);
+    if (low == j->low)
+        return;
+    pthread_mutex_lock(&j->lock);
+    j->low = low;
+    pthread_mutex_unlock(&j->lock);
+    if (low)
+        log_error("journal: little room on disk, nothing new is begun", LOG_TEXT("dir", j->dir));
+    else
+        log_info("journal: there is room on disk again", LOG_TEXT("dir", j->dir));
+}
+
 /* Sleeps until there is a group to write, which becomes the back one, or until something else is
  * due; false at the end. */
 static bool next_group(struct journal *j)
@@ -225,7 +249,7 @@ static bool next_group(struct journal *j)
     bool more;
 
     pthread_mutex_lock(&j->lock);
-    if (j->mode == JOURNAL_FULL)
+    if (j->mode == JOURNAL_FULL || j->low)
         until = now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     else if (j->unsynced_ns)
         until = j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS;
@@ -281,6 +305,7 @@ void *journal_writer(void *journal)
             do_group(j);
         else if (j->mode == JOURNAL_FULL)
             try_again(j);
+        look_at_room(j);
         if (j->unsynced_ns &&
             now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
             sync_late(j);

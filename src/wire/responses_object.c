@@ -45,7 +45,7 @@ static void add_asked(const struct wire_encoder *en, struct buf *out)
         {STR_INIT("prompt_cache_key"), "null"},
         {STR_INIT("reasoning"), "{\"effort\":null,\"summary\":null}"},
         {STR_INIT("safety_identifier"), "null"},
-        {STR_INIT("store"), "false"},
+        {STR_INIT("store"), "true"},
         {STR_INIT("temperature"), "null"},
         {STR_INIT("text"), "{\"format\":{\"type\":\"text\"}}"},
         {STR_INIT("tool_choice"), "\"auto\""},

@@ -201,6 +201,8 @@ void responses_patch(const struct json *doc, const struct wire_plan *plan, struc
         return;
     input = plan_find(&p, "input");
     plan_head(&p);
+    if (plan->whole)
+        json_edit_remove(edits, p.root, STR("previous_response_id"));
     if (plan->system_extra.n)
         patch_system(&p);
     plan_sampling(&p);

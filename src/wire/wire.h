@@ -114,6 +114,7 @@ struct wire_plan {
     bool drop_tools;                /* no tools are to be called in this turn */
     const struct wire_vault *vault; /* or NULL: reasoning that must go back is put back, and our own
                                        signatures and foreign ones are taken out */
+    bool whole;        /* Responses: the body has what its previous_response_id stands for */
     bool foreign_kept; /* the history comes from another model: nothing signed may go out */
 };
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""kill -9 under 32 streams: every record that was acknowledged is there, exactly once.
+"""kill -9 under 32 streams: every record that was acknowledged is there, exactly once, and whole.
 
     test/e2e/store_kill_test.py BINARY SOURCE_ROOT
-    KILL_CYCLES=200 tools/postgres-run test/e2e/store_kill_test.py BINARY SOURCE_ROOT
+    KILL_CYCLES=200 KILL_SEED=7 tools/postgres-run test/e2e/store_kill_test.py BINARY SOURCE_ROOT
 
 The last byte of an answer leaves after its record is on disk; so whoever has read [DONE] must find
-the call in the tables, whenever the process died. On SQLite, or on the server of postgres-run.
+the call in the tables, whenever the process died, with every word that it was told. A stream that was
+cut is there too, up to a moment before. Some processes are killed while they take in what the one
+before has left. After each start the audit log is whole. On SQLite, or on the server of postgres-run.
+With KILL_DURABILITY=fast what was acknowledged in the last moment may be lost, and nothing older.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -22,20 +25,52 @@ import time
 from gateway import Gateway, Provider, can_serve, upstream
 
 BINARY = os.path.abspath(sys.argv[1])
-CYCLES = int(os.environ.get("KILL_CYCLES", "20"))
+CYCLES = int(os.environ.get("KILL_CYCLES", "12"))
 STREAMS = 32
+FAST = os.environ.get("KILL_DURABILITY") == "fast"
 SERVER = os.environ.get("RATIONALE_TEST_POSTGRES")
-MODELS = {"quick": "plain", "long": "long:20+slow:3", "think": "think+loud"}
+MODELS = {"quick": "plain", "long": "long:20+slow:3", "think": "think+loud", "cut": "long:400+slow:10"}
+WEIGHTS = (8, 4, 8, 1)
+# A stream is put on record ten times a second, and the machine may be busy with other things; what
+# might become a secret, the last word, is not written before it has ended.
+MOMENT_SECONDS = 0.7
+WORD_MAX = 64
+
+
+class Call:
+    """What a client knows of one."""
+
+    def __init__(self, call, stream):
+        self.id, self.stream = call, stream
+        self.text, self.buffer = "", b""
+        self.acked = 0  # when
+        self.seen = []  # (when, how much of the text)
+
+    def take(self, data):
+        """More of a stream: its words, and whether it has ended."""
+        self.buffer += data
+        *lines, self.buffer = self.buffer.split(b"\n")
+        for line in lines:
+            if line == b"data: [DONE]":
+                self.acked = time.monotonic()
+            elif line.startswith(b"data: "):
+                for choice in json.loads(line[6:]).get("choices", []):
+                    self.text += choice["delta"].get("content") or ""
+        self.seen.append((time.monotonic(), len(self.text)))
+
+    def surely(self, killed):
+        """How much of it was told long enough before that."""
+        return max([n for at, n in self.seen if at < killed - MOMENT_SECONDS], default=0)
 
 
 class Client(threading.Thread):
-    """Asks again and again until the gateway is gone; keeps what it was acknowledged."""
+    """Asks again and again until the gateway is gone."""
 
     def __init__(self, port, seed):
         super().__init__(daemon=True)
         self.port = port
         self.random = random.Random(seed)
-        self.begun, self.acked = [], []
+        self.calls = []
 
     def run(self):
         try:
@@ -46,21 +81,27 @@ class Client(threading.Thread):
             pass
 
     def ask(self, connection):
-        model = self.random.choice(list(MODELS))
-        stream = self.random.random() < 0.8
+        model = self.random.choices(list(MODELS), WEIGHTS)[0]
+        stream = model == "cut" or self.random.random() < 0.8
         connection.request("POST", "/v1/chat/completions", json.dumps({
             "model": model, "stream": stream,
             "messages": [{"role": "user", "content": f"question {self.random.random()}"}]}),
             {"content-type": "application/json"})
         r = connection.getresponse()
-        call = r.headers["x-rationale-id"]
-        self.begun.append(call)
-        body = r.read()
-        if r.status == 200 and (not stream or b"data: [DONE]" in body):
-            self.acked.append(call)
+        assert r.status == 200, r.read()
+        call = Call(r.headers["x-rationale-id"], stream)
+        self.calls.append(call)
+        if stream:
+            while data := r.read1(65536):
+                call.take(data)
+        else:
+            call.text = json.loads(r.read())["choices"][0]["message"]["content"]
+            call.acked = time.monotonic()
 
 
 class Sqlite:
+    hex = "hex({})"
+
     def __init__(self, path):
         self.path = path
 
@@ -72,70 +113,139 @@ class Sqlite:
 
 
 class Postgres:
+    hex = "encode(convert_to({}, 'UTF8'), 'hex')"
+
     def __init__(self, url):
         self.url = url
 
     def rows(self, sql):
         out = subprocess.run(["psql", self.url, "-AtF", "\t", "-c", sql], check=True,
                              capture_output=True, text=True).stdout
-        return [tuple(int(v) if v.isdigit() else v for v in line.split("\t"))
-                for line in out.splitlines()]
+        return [tuple(line.split("\t")) for line in out.splitlines()]
 
 
-def settled(gateway):
-    """Until nothing of the journal waits for the tables, and then the end by the door."""
-    until = time.monotonic() + 120
-    gateway.child.send_signal(signal.SIGTERM)
-    gateway.child.wait(timeout=60)
-    while any(p.suffix == ".seg" and p.stat().st_size > 64 for p in gateway.folder.glob("**/*.seg")):
-        if time.monotonic() > until:
-            raise AssertionError("the journal is not taken in")
-        gateway.start()
-        time.sleep(0.5)
-        gateway.child.send_signal(signal.SIGTERM)
-        gateway.child.wait(timeout=60)
+class Kills:
+    def __init__(self, gateway, tables, chance):
+        self.gateway, self.tables, self.chance = gateway, tables, chance
+        self.calls, self.killed = {}, {}
+        self.cycles = self.early = self.doubled = 0
 
+    def stumble(self):
+        """It dies while it takes in what is left, or before."""
+        self.gateway.write()
+        with open(self.gateway.log, "ab") as log:
+            child = subprocess.Popen(
+                [BINARY, "serve", "--config", str(self.gateway.path), "--listen", "127.0.0.1:0"],
+                stdout=log, stderr=log, env=self.gateway.env, cwd=self.gateway.folder)
+        time.sleep(self.chance.uniform(0, 0.2))
+        child.kill()
+        child.wait()
+        self.early += 1
 
-def one_cycle(gateway, chance):
-    gateway.start()
-    clients = [Client(gateway.port, chance.random()) for _ in range(STREAMS)]
-    for c in clients:
-        c.start()
-    time.sleep(chance.uniform(0.02, 1.0))
-    gateway.child.kill()
-    gateway.child.wait()
-    for c in clients:
-        c.join(60)
-    return ([i for c in clients for i in c.begun], [i for c in clients for i in c.acked])
+    def verify(self):
+        done = subprocess.run([BINARY, "audit", "verify", "--config", str(self.gateway.path)],
+                              cwd=self.gateway.folder, env=self.gateway.env, capture_output=True,
+                              text=True, timeout=600, check=False)
+        assert done.returncode == 0, f"the audit log after {self.cycles} kills: {done.stdout}{done.stderr}"
 
+    def look_up(self, call):
+        """The history has it as soon as it is asked."""
+        c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=120)
+        c.request("GET", f"/api/v1/history/interactions/{call}")
+        r = c.getresponse()
+        body = r.read()
+        assert r.status == 200, f"{call} was acknowledged: {r.status} {body}"
+        c.close()
 
-def check(tables, begun, acked):
-    rows = tables.rows("SELECT interaction_id, complete, error_code FROM llm_interactions")
-    there = {}
-    for call, *rest in rows:
-        assert call not in there, f"{call} is there twice"
-        there[call] = rest
-    missing = [i for i in acked if i not in there]
-    assert not missing, f"{len(missing)} of {len(acked)} acknowledged are not there: {missing[:5]}"
-    halves = [i for i in acked if not there[i][0]]
-    assert not halves, f"{len(halves)} acknowledged are not complete: {halves[:5]}"
-    assert len(set(acked)) == len(acked), "an id was given out twice"
-    for table in ("decisions", "audit_log"):
-        column = "interaction_id" if table == "decisions" else "subject"
-        twice = tables.rows(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL "
-                            f"GROUP BY {column} HAVING count(*) > 1")
-        assert not twice, f"{table} has {twice[:3]} more than once"
-    logged = tables.rows("SELECT count(*) FROM audit_log WHERE action = 'record'")[0][0]
-    assert logged == len(rows), f"{len(rows)} rows, {logged} entries in the audit log"
-    sums = tables.rows("SELECT sum(call_count) FROM alert_sessions")[0][0]
-    assert sums == len(rows), f"{len(rows)} rows, sessions count {sums}"
-    left = tables.rows("SELECT count(*) FROM call_pieces")[0][0]
-    assert left == 0, f"{left} pieces of calls that are over"
-    running = tables.rows("SELECT count(*) FROM alert_sessions WHERE status = 'in_progress'")[0][0]
-    assert running == 0, f"{running} sessions are said to run"
-    cut = sum(1 for i in there if not there[i][0])
-    print(f"{CYCLES} kills under {STREAMS} streams: {len(begun)} begun, {len(acked)} acknowledged, "
-          f"{len(rows)} kept, {cut} of them cut off")
+    def promised(self, call):
+        """Whether it must be there."""
+        acked, killed = self.calls[call].acked, self.killed[call][1]
+        return acked and (not FAST or acked < killed - MOMENT_SECONDS)
+
+    def cycle(self):
+        while self.chance.random() < 0.2:
+            self.stumble()
+        self.gateway.start()
+        self.verify()
+        acked = [i for i in self.calls if self.promised(i) and self.killed[i][0] == self.cycles]
+        for call in self.chance.sample(acked, min(3, len(acked))):
+            self.look_up(call)
+        clients = [Client(self.gateway.port, self.chance.random()) for _ in range(STREAMS)]
+        for c in clients:
+            c.start()
+        time.sleep(self.chance.uniform(0.02, 1.0 if self.chance.random() < 0.7 else 2.0))
+        killed = time.monotonic()
+        self.gateway.child.kill()
+        self.gateway.child.wait()
+        self.cycles += 1
+        for c in clients:
+            c.join(60)
+            assert not c.is_alive(), "a client still waits"
+            for call in c.calls:
+                self.doubled += call.id in self.calls
+                self.calls[call.id] = call
+                self.killed[call.id] = (self.cycles, killed)
+
+    def settle(self):
+        """Until nothing of the journal waits for the tables, and then the end by the door."""
+        until = time.monotonic() + 300
+        while True:
+            self.gateway.child.send_signal(signal.SIGTERM)
+            self.gateway.child.wait(timeout=60)
+            if not any(p.stat().st_size > 64 for p in self.gateway.folder.glob("**/*.seg")):
+                return
+            assert time.monotonic() < until, "the journal is not taken in"
+            self.gateway.start()
+            time.sleep(0.5)
+
+    def check_sums(self, count):
+        one = lambda sql: int(self.tables.rows(sql)[0][0])  # noqa: E731
+        for table in ("decisions", "audit_log"):
+            column = "interaction_id" if table == "decisions" else "subject"
+            twice = self.tables.rows(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL "
+                                     f"GROUP BY {column} HAVING count(*) > 1")
+            assert not twice, f"{table} has {twice[:3]} more than once"
+        logged = one("SELECT count(*) FROM audit_log WHERE action = 'record'")
+        assert logged == count, f"{count} rows, {logged} entries in the audit log"
+        sums = one("SELECT sum(call_count) FROM alert_sessions")
+        assert sums == count, f"{count} rows, sessions count {sums}"
+        left = one("SELECT count(*) FROM call_pieces")
+        assert left == 0, f"{left} pieces of calls that are over"
+        running = one("SELECT count(*) FROM alert_sessions WHERE status = 'in_progress'")
+        assert running == 0, f"{running} sessions are said to run"
+
+    def check(self):
+        there = {}
+        for call, complete, error, text in self.tables.rows(
+                f"SELECT interaction_id, complete, coalesce(error_code, ''), "
+                f"{self.tables.hex.format('answer')} FROM llm_interactions"):
+            self.doubled += call in there
+            there[call] = (complete in (1, "1", "t"), error, bytes.fromhex(text or "").decode())
+        acked = [c for c in self.calls.values() if c.acked]
+        lost = [c.id for c in acked if c.id not in there and self.promised(c.id)]
+        halves = [c.id for c in acked if c.id in there and
+                  (not there[c.id][0] or there[c.id][2] != c.text) and self.promised(c.id)]
+        cut = [c for c in self.calls.values() if not c.acked and c.stream]
+        short = []
+        for c in cut:
+            sure = c.surely(self.killed[c.id][1])
+            _, _, text = there.get(c.id, (False, "", ""))
+            if sure > len(text) + WORD_MAX or not (text.startswith(c.text) or c.text.startswith(text)):
+                short.append((c.id, sure, len(c.text), len(text), c.id in there))
+        odd = [i for i, (complete, error, _) in there.items() if not complete and error != "interrupted"]
+        on_record = sum(1 for c in cut if c.id in there)
+        print(f"{self.cycles} kills under {STREAMS} streams and {self.early} while starting: "
+              f"{len(self.calls)} begun, {len(acked)} acknowledged, {len(there)} kept; {len(lost)} lost, "
+              f"{self.doubled} doubled, {len(halves)} not whole; {len(cut)} streams cut, {on_record} of "
+              f"them on record, {len(short)} too short", flush=True)
+        assert not lost, f"acknowledged and not there: {lost[:5]}"
+        assert not self.doubled, "an id was given out twice, or is there twice"
+        assert not halves, f"acknowledged and not whole: {[(i, there[i], self.calls[i].text) for i in halves[:3]]}"
+        assert not short, f"id, told, seen, kept, there: {short[:5]}"
+        assert not odd, f"cut off, but not for that: {[(i, there[i]) for i in odd[:3]]}"
+        self.check_sums(len(there))
+        assert len(acked) > self.cycles, "hardly anything was acknowledged"
+        assert self.cycles < 10 or any(c.surely(self.killed[c.id][1]) for c in cut), "none was cut late"
 
 
 def main():
@@ -143,11 +253,11 @@ def main():
         print("skipped: this binary has no gateway")
         return
     seed = int(os.environ.get("KILL_SEED", time.time_ns() % 1000000))
-    print(f"seed {seed}")
-    chance = random.Random(seed)
-    begun, acked = [], []
+    print(f"seed {seed}", flush=True)
+    begun = time.monotonic()
     with Provider(key="upstream-key") as provider:
         gateway = Gateway(BINARY, {"providers": {"test": upstream(provider, "openai", MODELS)},
+                                   "durability": "fast" if FAST else "durable",
                                    "reasoning": {"keep": "text"}})
         tables = Sqlite(gateway.folder / "history.db")
         if SERVER:
@@ -156,20 +266,21 @@ def main():
             url = SERVER.replace("%s", "kills")
             tables = Postgres(url)
             gateway.config.update(store=url, spool=str(gateway.folder / "spool"))
+        kills = Kills(gateway, tables, random.Random(seed))
         try:
             for _ in range(CYCLES):
-                b, a = one_cycle(gateway, chance)
-                begun += b
-                acked += a
+                kills.cycle()
             gateway.start()
-            settled(gateway)
-            check(tables, begun, acked)
+            kills.verify()
+            kills.settle()
+            kills.check()
+            kills.verify()
         except BaseException:
             print(gateway.log_tail())
             raise
         finally:
             gateway.stop()
-    assert len(acked) > CYCLES, "hardly anything was acknowledged"
+    print(f"{time.monotonic() - begun:.0f} s")
 
 
 if __name__ == "__main__":

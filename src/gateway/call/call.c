@@ -170,6 +170,22 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
     return false;
 }
 
+/* What cannot be put on record is not begun: nobody pays for an answer that is not given. */
+static bool recordable(struct gateway_loop *gl, const struct config *c, struct arena *a,
+                       struct chat_error *error)
+{
+    struct err e;
+
+    if (c->unrecorded == CONFIG_PASS || store_takes(gl->gateway->store, &e))
+        return true;
+    metrics_reject(gl->metrics, METRICS_QUEUE_FULL);
+    refuse(error, a, 503, "not_recorded", &e);
+    error->message =
+        arena_printf(a, "nothing can be put on record, so nothing is asked: %s", e.text);
+    error->retry_after_ms = CALL_UNRECORDED_MS;
+    return false;
+}
+
 /* Nothing is known yet; no text is NULL. */
 static struct summary summary_empty(void)
 {
@@ -210,7 +226,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
                       e.code == ERR_NOT_FOUND ? 404 : 400,
                       e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_level",
                       &e);
-    if (!allowed(r, &level, a, error))
+    if (!allowed(r, &level, a, error) || !recordable(gl, r->setup->config, a, error))
         return false;
 
     c = spare_alloc(&size);
@@ -374,8 +390,9 @@ void call_attempt(struct call *c)
         refuse(&c->error,
                &c->arena,
                e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
-               "invalid_request",
+               c->refusal_code ? c->refusal_code : "invalid_request",
                &e);
+        c->error.param = str_c(c->refusal_param ? c->refusal_param : "");
         breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
         c->breaker_open = false;
         fail_soon(c);

@@ -141,6 +141,7 @@ void call_finish(struct call *c)
         upstream_cancel(&c->upstream);
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
+    call_pieces_over(c);
     if (c->breaker_open)
         breaker_done(g->breaker, c->breaker_name, true);
     c->breaker_open = false;

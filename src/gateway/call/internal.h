@@ -4,6 +4,7 @@
  *   plan.c     what is sent upstream
  *   reply.c    what comes back: frames, events, cut and starved
  *   record.c   what is kept of it, as it comes and at the end
+ *   pieces.c   what of that is put on record while it runs
  *   mask.c     the same without the secrets in it
  *   keep.c     what goes to the vault
  *   finish.c   what is left of it: facts, metrics, the end
@@ -87,6 +88,15 @@ struct call_masked {
 struct call_made;
 struct call_kept;
 
+/* What of a running call is on record already. */
+struct call_pieces {
+    uint32_t count;
+    bool let_go;                /* texts that were put are not held any more */
+    size_t answer, reasoning;   /* so much of what is held is put */
+    uint64_t put_ns, let_go_ns; /* when that was; 0: never */
+    struct loop_timer timer;    /* for text that nothing comes behind */
+};
+
 struct call {
     size_t size; /* of its memory */
     struct gateway_loop *gl;
@@ -122,6 +132,7 @@ struct call {
     struct pipe pipe;
     bool failed_frame; /* the frame at hand held an error */
     struct chat_error error;
+    const char *refusal_code, *refusal_param; /* of a request that cannot be asked so; or NULL */
     bool stop_seen, end_seen;
     enum chat_stop stop;
     struct chat_usage phase_usage;
@@ -136,8 +147,7 @@ struct call {
     struct mask_stream mask_answer, mask_reasoning;
     str request; /* for the record, masked; empty: not made yet */
     struct call_masked masked[CALL_MASKED_MAX];
-    uint32_t pieces;     /* put so far */
-    uint64_t pieces_ns;  /* when the last was */
+    struct call_pieces pieces;
     struct buf calls;    /* JSON of tool calls, for the record */
     struct buf attempts; /* JSON of what was tried */
     struct loop_timer timer;
@@ -192,11 +202,17 @@ void call_record_anew(struct call *c);
 void call_keep_thought(struct call *c, str text);
 void call_keep_events(struct call *c);
 void call_keep_opaque(struct call *c); /* reasoning that nobody can read */
-/* Puts what has come since on record, if it is much or long ago. */
-void call_record_some(struct call *c);
+/* What came of the text at hand, masked, goes behind what is kept of it. */
+void call_record_settle(struct call *c, bool over);
 /* Nothing more comes. */
 void call_record_over(struct call *c);
 void call_row(struct call *c, struct store_call *out);
+void call_row_known(struct call *c, struct store_call *out); /* all but its texts */
+
+/* pieces.c: puts what has come since on record, if it is much or long ago; and no more. */
+void call_pieces_put(struct call *c);
+void call_pieces_anew(struct call *c); /* what a failed attempt left does not count */
+void call_pieces_over(struct call *c);
 
 /* keep.c */
 void call_keep_reset(struct call *c); /* before each reply */

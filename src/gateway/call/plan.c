@@ -182,11 +182,71 @@ out:
     return ok;
 }
 
+static bool names(const struct call *c, const char *key)
+{
+    const struct json *doc = c->in.request->doc;
+    const struct json_node *v = json_find(doc, json_root(doc), str_c(key));
+
+    return v && v->kind != JSON_NULL;
+}
+
+static bool names_items(const struct call *c)
+{
+    const struct json *doc = c->in.request->doc;
+    const struct json_node *input = json_find(doc, json_root(doc), STR("input"));
+    bool any = false;
+
+    if (input && input->kind == JSON_ARRAY)
+        for (const struct json_node *v = json_first(doc, input); v && !any;
+             v = json_next(doc, input, v))
+            any = v->kind == JSON_OBJECT &&
+                  json_is(doc, json_find(doc, v, STR("type")), STR("item_reference"));
+    return any;
+}
+
+/* What a request only refers to, and only a provider of the Responses dialect would have. */
+static bool self_contained(struct call *c, struct err *e)
+{
+    static const struct {
+        const char *key, *code, *why;
+    } rows[] = {
+        {"previous_response_id",
+         "previous_response_not_found",
+         "that response is not known here (they are kept for a day, until a restart, and not with "
+         "store: false), and this model's provider keeps none: send the whole conversation as "
+         "input"},
+        {"conversation",
+         "unsupported_parameter",
+         "this model's provider keeps no conversations: send the whole conversation as input, or "
+         "previous_response_id"},
+        {"prompt",
+         "unsupported_parameter",
+         "this model's provider keeps no prompts: send it as instructions and input"},
+        {"input",
+         "item_not_found",
+         "an item_reference names what is not known here, and this model's provider keeps no "
+         "items: send the item itself"},
+    };
+
+    if (c->in.wire->dialect != CHAT_RESPONSES || c->wire->dialect == CHAT_RESPONSES ||
+        !c->in.request->doc)
+        return true;
+    for (size_t i = c->in.whole ? 1 : 0; i < COUNT_OF(rows); i++)
+        if (strcmp(rows[i].key, "input") == 0 ? names_items(c) : names(c, rows[i].key)) {
+            c->refusal_code = rows[i].code;
+            c->refusal_param = rows[i].key;
+            return err_set(e, ERR_INPUT, "%s: %s", rows[i].key, rows[i].why);
+        }
+    return true;
+}
+
 /* What its dialect has no words for is not left out in silence. */
-static bool sayable(const struct call *c, struct err *e)
+static bool sayable(struct call *c, struct err *e)
 {
     const struct chat_request *r = c->in.request;
 
+    if (!self_contained(c, e))
+        return false;
     if (c->wire->dialect != CHAT_OLLAMA || c->in.wire->dialect == CHAT_OLLAMA)
         return true;
     for (size_t i = 0; i < r->message_count; i++)
@@ -225,6 +285,7 @@ bool call_plan(struct call *c, struct err *e)
     c->stream_up = r->stream || c->level.cap >= 0;
     c->relay = same && c->phase == CALL_FIRST && c->stream_up == r->stream;
     plan.foreign_kept = history_is_foreign(c);
+    plan.whole = c->in.whole;
     if (!same || !str_eq(model, r->model))
         plan.model = model;
     plan.set_stream = !same || c->stream_up != r->stream;

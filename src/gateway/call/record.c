@@ -17,9 +17,6 @@
 
 #define ROOM 1024 /* for what is written of most calls; it goes round, see base/spare.h */
 
-#define PIECE_SIZE 8192
-#define PIECE_NS 1000000000u
-
 void call_record_begin(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
@@ -44,6 +41,7 @@ void call_record_anew(struct call *c)
     buf_reset(&c->calls);
     if (!r->on)
         return;
+    call_pieces_anew(c);
     call_mask_release(c);
     call_mask_init(c);
     buf_reset(&r->raw);
@@ -57,7 +55,7 @@ void call_record_anew(struct call *c)
 /* ---- as it comes ---- */
 
 /* What came of the text at hand, masked, goes behind what is kept of it. */
-static void settle_text(struct call *c, bool over)
+void call_record_settle(struct call *c, bool over)
 {
     struct call_record *r = &c->record;
     bool thought = r->last->kind == CALL_SEG_REASONING;
@@ -81,7 +79,7 @@ static void segment_over(struct call *c)
     if (!s)
         return;
     if (s->kind != CALL_SEG_TOOL)
-        settle_text(c, true);
+        call_record_settle(c, true);
     s->end_ns = loop_now_ns(c->gl->loop);
     /* Thoughts are counted before they are kept: what no stretch before has is this one's. */
     if (s->kind == CALL_SEG_REASONING && !s->opaque) {
@@ -295,7 +293,7 @@ static str asked(struct call *c)
     return all;
 }
 
-static void known_row(struct call *c, struct store_call *out)
+void call_row_known(struct call *c, struct store_call *out)
 {
     const struct summary *s = &c->sum;
     struct store_call row = {
@@ -382,7 +380,7 @@ static void decide_by_tags(struct call *c, struct decision *d)
 {
     struct split_extract x;
 
-    if (c->pieces == 0)
+    if (!c->pieces.let_go)
         d->answer = buf_str(&c->answer);
     d->answer = utf8_trim(d->answer);
     if (c->pipe.reasoned || !str_starts(d->answer, STR("<")))
@@ -510,7 +508,7 @@ void call_row(struct call *c, struct store_call *out)
         out->id = c->in.id;
         return;
     }
-    known_row(c, out);
+    call_row_known(c, out);
     out->reasoning = buf_str(&c->reasoning);
     out->answer = buf_str(&c->answer);
     if (c->config->keep != CONFIG_KEEP_NONE) {
@@ -520,45 +518,4 @@ void call_row(struct call *c, struct store_call *out)
     out->reply = call_mask_json(c, reply(c));
     out->segments = segments(c);
     decide(c, thought, out);
-}
-
-/* ---- while it runs ---- */
-
-/* What a running call has said so far goes on record piece by piece, so that no whole reply is held
- * and one that is cut off is there up to its last second. */
-static void put_piece(struct call *c, str kind, str text)
-{
-    struct store_piece piece = {c->in.id, c->pieces++, kind, text};
-
-    store_piece_put(c->gl->gateway->store, &piece);
-}
-
-static void put_pieces(struct call *c, str kind, struct buf *text)
-{
-    if (text->n)
-        put_piece(c, kind, buf_str(text));
-    buf_reset(text);
-}
-
-void call_record_some(struct call *c)
-{
-    uint64_t now = loop_now_ns(c->gl->loop);
-    size_t size = c->answer.n + c->reasoning.n + c->record.raw.n;
-    struct store_call row;
-
-    if (!c->pieces_ns)
-        c->pieces_ns = now;
-    if (size < PIECE_SIZE && (now - c->pieces_ns < PIECE_NS || size == 0))
-        return;
-    c->pieces_ns = now;
-    if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
-        settle_text(c, false);
-    if (c->pieces == 0) {
-        call_summarize(c);
-        known_row(c, &row); /* without texts: they come as pieces */
-        store_call_begin(c->gl->gateway->store, &row);
-        put_piece(c, STR(STORE_CONTINUED), STR(""));
-    }
-    put_pieces(c, STR("reasoning"), &c->reasoning);
-    put_pieces(c, STR("answer"), &c->answer);
 }

@@ -221,7 +221,7 @@ static void deliver(struct call *c, const struct wire_frame *f)
     if (c->gl->gateway->records) {
         call_keep_events(c);
         if (!c->end_seen)
-            call_record_some(c);
+            call_pieces_put(c);
     }
     if (!c->sink || (p->count == 0 && !(f && c->relay)))
         return;

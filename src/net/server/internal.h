@@ -22,6 +22,7 @@
 #define SERVER_KEEP_MAX 16384      /* bytes of a buffer kept for the next request */
 #define SERVER_LINGER_MS 2000      /* after the last byte that came */
 #define SERVER_LINGER_MS_MAX 30000 /* in all */
+#define SERVER_FRESH_MS 1000       /* a new connection's first request is waited for in a drain */
 #define SERVER_BRIEF_MS 300        /* the same of a brief one, while draining */
 #define SERVER_LINGER_BYTES_MAX (64 << 20)
 #define SERVER_PEER_SIZE 48
@@ -65,6 +66,7 @@ struct server_exchange {
     int fd;
     enum server_state state;
     bool open;  /* hands are shaken */
+    bool used;  /* a request was answered on it */
     bool brief; /* a drain does not wait for it to take what is queued */
     bool busy;  /* on_bytes is at work on it */
     bool keep;  /* the connection, after this reply */

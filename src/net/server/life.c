@@ -148,6 +148,7 @@ static void clean(struct server_exchange *x)
 void server_exchange_end(struct server_exchange *x)
 {
     assert(x->state == ST_ANSWER);
+    x->used = true;
     clean(x);
     if (!x->keep || x->server->draining) {
         server_exchange_linger(x);

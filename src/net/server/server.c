@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define ACCEPT_TURN_MAX 64
+#define LAST_TURNS_MAX 64
 #define SWEEP_MS_MAX 1000
 #define SWEEP_MS_MIN 5
 #define OVER_MAX 256 /* connections past the ceiling that are told so */
@@ -58,7 +59,9 @@ static void sweep_head(struct server_exchange *x, uint64_t waited_ms)
 {
     const struct server_options *o = &x->server->o;
 
-    if (!x->open) {
+    if (x->server->draining && x->in.n == 0 && waited_ms >= SERVER_FRESH_MS) {
+        server_exchange_close(x);
+    } else if (!x->open) {
         if (waited_ms >= o->header_ms)
             server_exchange_close(x);
     } else if (x->in.n > 0) {
@@ -204,9 +207,9 @@ void server_free(struct server *s)
     free(s);
 }
 
-static void accept_some(void *ctx)
+/* Whether there may be more. */
+static bool accept_turn(struct server_listener *l)
 {
-    struct server_listener *l = ctx;
     struct server *s = l->server;
 
     for (int i = 0; i < ACCEPT_TURN_MAX; i++) {
@@ -221,10 +224,18 @@ static void accept_some(void *ctx)
             else
                 close(fd);
         } else if (errno != EINTR && errno != ECONNABORTED) {
-            return;
+            return false;
         }
     }
-    loop_defer(s->loop, &l->task);
+    return true;
+}
+
+static void accept_some(void *ctx)
+{
+    struct server_listener *l = ctx;
+
+    if (accept_turn(l))
+        loop_defer(l->server->loop, &l->task);
 }
 
 static void on_acceptable(void *ctx, unsigned ready)
@@ -249,13 +260,29 @@ bool server_listen(struct server *s, int fd, struct err *e)
     return true;
 }
 
+/* Who has been let in by the kernel would be turned away with the socket. */
+static void accept_last(struct server *s)
+{
+    for (struct server_listener *l = s->listeners; l; l = l->next)
+        for (int i = 0; i < LAST_TURNS_MAX && accept_turn(l); i++)
+            ;
+}
+
+static bool is_young(const struct server_exchange *x)
+{
+    return ms_of(server_now(x) - x->since_ns) < SERVER_FRESH_MS;
+}
+
 void server_drain(struct server *s, void (*on_idle)(void *ctx), void *ctx)
 {
     s->draining = true;
     s->on_idle = on_idle;
     s->on_idle_ctx = ctx;
+    accept_last(s);
     stop_listening(s);
     for (struct server_exchange *x = s->first; x; x = x->next) {
+        if (x->state == ST_HEAD && x->in.n == 0 && !x->used && is_young(x))
+            continue; /* its request is on its way */
         if (x->state == ST_HEAD && x->in.n == 0 && conn_queued(x->conn) == 0)
             server_exchange_close(x);
         else if (x->state == ST_HEAD && x->in.n == 0)

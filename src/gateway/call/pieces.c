@@ -1,0 +1,109 @@
+/* pieces.c - what a running call has said so far goes on record piece by piece, so that one that is
+ * cut off with its process is there up to its last moments, and no whole reply is held.
+ *
+ * A young call holds its texts, and its pieces are copies: the row at the end has all. Once it
+ * has said much, or for long, texts are let go as they are put, and the row has only the rest.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/call/internal.h"
+
+#define PIECE_SIZE 8192
+#define LET_GO_NS 1000000000u
+#define OFTEN_NS 100000000u /* between two pieces, */
+#define SELDOM_NS LET_GO_NS /* and when very many calls run, for which the tables */
+#define CALL_NS 200000u     /* take about so long a piece */
+
+static uint64_t often_ns(const struct call *c)
+{
+    uint64_t ns = c->gl->calls * (uint64_t)CALL_NS;
+
+    return ns < OFTEN_NS ? OFTEN_NS : ns > SELDOM_NS ? SELDOM_NS : ns;
+}
+
+static void put(struct call *c, str kind, str text)
+{
+    struct store_piece piece = {c->in.id, c->pieces.count++, kind, text};
+
+    store_piece_put(c->gl->gateway->store, &piece);
+}
+
+static void put_new(struct call *c, str kind, const struct buf *text, size_t *have)
+{
+    if (text->n > *have)
+        put(c, kind, str_slice(buf_str(text), *have, text->n));
+    *have = text->n;
+}
+
+/* From now on the row has only what comes behind this. */
+static void let_go(struct call *c, uint64_t now)
+{
+    if (!c->pieces.let_go)
+        put(c, STR(STORE_CONTINUED), STR(""));
+    c->pieces.let_go = true;
+    c->pieces.let_go_ns = now;
+    buf_reset(&c->answer);
+    buf_reset(&c->reasoning);
+    c->pieces.answer = c->pieces.reasoning = 0;
+}
+
+static void put_all(struct call *c, uint64_t now)
+{
+    struct call_pieces *p = &c->pieces;
+    struct store_call row;
+
+    p->put_ns = now;
+    if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
+        call_record_settle(c, false);
+    if (p->count == 0) {
+        call_summarize(c);
+        call_row_known(c, &row); /* without texts: they come as pieces */
+        store_call_begin(c->gl->gateway->store, &row);
+    }
+    put_new(c, STR("reasoning"), &c->reasoning, &p->reasoning);
+    put_new(c, STR("answer"), &c->answer, &p->answer);
+}
+
+static void on_time(void *ctx)
+{
+    struct call *c = ctx;
+
+    put_all(c, loop_now_ns(c->gl->loop));
+}
+
+void call_pieces_put(struct call *c)
+{
+    struct call_pieces *p = &c->pieces;
+    uint64_t now = loop_now_ns(c->gl->loop);
+    size_t held = c->answer.n + c->reasoning.n + c->record.raw.n;
+
+    if (!p->put_ns)
+        p->put_ns = p->let_go_ns = now;
+    if (held == 0)
+        return;
+    if (held >= PIECE_SIZE || now - p->let_go_ns >= LET_GO_NS) {
+        put_all(c, now);
+        let_go(c, now);
+    } else if (now - p->put_ns >= often_ns(c)) {
+        put_all(c, now);
+    } else if (!p->timer.slot) {
+        loop_timer_init(&p->timer, on_time, c);
+        loop_timer_set(c->gl->loop, &p->timer, often_ns(c) / CLOCK_NS_PER_MS);
+    }
+}
+
+void call_pieces_anew(struct call *c)
+{
+    struct call_pieces *p = &c->pieces;
+
+    if (p->count)
+        put(c, STR(STORE_ANEW), STR(""));
+    p->let_go = false;
+    p->answer = p->reasoning = 0;
+    p->put_ns = 0;
+}
+
+void call_pieces_over(struct call *c)
+{
+    loop_timer_clear(c->gl->loop, &c->pieces.timer);
+}

@@ -1,0 +1,203 @@
+/* past.c - responses by whose they are and their id, in a list by their last use.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/past.h"
+
+#include "base/map.h"
+
+#include <pthread.h>
+
+#define AGE_MAX_NS ((uint64_t)86400 * 1000000000)
+#define CHAIN_MAX 4096 /* responses of one conversation */
+#define RESPONSES_MAX ((size_t)1 << 20)
+#define NAME_MAX_SIZE 512 /* of an id; ours are shorter */
+
+struct response {
+    struct response *newer, *older;
+    uint64_t used_ns;
+    size_t size;
+    str key;      /* whose, NUL, id */
+    str previous; /* likewise; or "" */
+    str session, items;
+    char bytes[];
+};
+
+struct past {
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    struct map by_key;
+    struct response *newest, *oldest;
+    size_t size, size_max;
+};
+
+struct past *past_new(const struct clock *clock, size_t size_max)
+{
+    struct past *p = base_alloc(sizeof *p);
+
+    *p = (struct past){.clock = clock, .size_max = size_max};
+    pthread_mutex_init(&p->lock, NULL);
+    map_init(&p->by_key, NULL, RESPONSES_MAX);
+    return p;
+}
+
+/* ---- the list ---- */
+
+static void unlink_one(struct past *p, struct response *r)
+{
+    *(r->newer ? &r->newer->older : &p->newest) = r->older;
+    *(r->older ? &r->older->newer : &p->oldest) = r->newer;
+}
+
+static void link_newest(struct past *p, struct response *r)
+{
+    r->used_ns = clock_mono_ns(p->clock);
+    r->newer = NULL;
+    r->older = p->newest;
+    *(p->newest ? &p->newest->newer : &p->oldest) = r;
+    p->newest = r;
+}
+
+static void remove_one(struct past *p, struct response *r)
+{
+    unlink_one(p, r);
+    (void)map_remove(&p->by_key, r->key);
+    p->size -= r->size;
+    free(r);
+}
+
+void past_free(struct past *p)
+{
+    if (!p)
+        return;
+    while (p->oldest)
+        remove_one(p, p->oldest);
+    map_release(&p->by_key);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* Those behind it in the list are older still. */
+static void drop_old(struct past *p)
+{
+    uint64_t now = clock_mono_ns(p->clock);
+
+    while (p->oldest && (p->size > p->size_max || now - p->oldest->used_ns > AGE_MAX_NS))
+        remove_one(p, p->oldest);
+}
+
+/* ---- in and out ---- */
+
+static char *copy(char *to, str s)
+{
+    memcpy(to, s.p, s.n);
+    return to + s.n;
+}
+
+static str key_into(char **at, str who, str id)
+{
+    char *begin = *at;
+
+    *at = copy(copy(begin, who) + 1, id);
+    begin[who.n] = '\0';
+    return (str){begin, who.n + 1 + id.n};
+}
+
+static struct response *response_new(const struct past_response *in)
+{
+    size_t names = 2 * (in->who.n + 1) + in->id.n + in->previous.n + in->session.n;
+    size_t size = sizeof(struct response) + names + in->items.n;
+    struct response *r = base_alloc(size);
+    char *at = r->bytes;
+
+    *r = (struct response){.size = size + 2 * sizeof(struct map_entry), .previous = STR("")};
+    r->key = key_into(&at, in->who, in->id);
+    if (in->previous.n)
+        r->previous = key_into(&at, in->who, in->previous);
+    r->session = (str){at, in->session.n};
+    at = copy(at, in->session);
+    r->items = (str){at, in->items.n};
+    copy(at, in->items);
+    return r;
+}
+
+void past_put(struct past *p, const struct past_response *in)
+{
+    struct response *r;
+    struct map_entry *found;
+    struct err e;
+
+    if (!in->id.n || in->id.n > NAME_MAX_SIZE || in->previous.n > NAME_MAX_SIZE ||
+        in->items.n > p->size_max / 2)
+        return;
+    r = response_new(in);
+    pthread_mutex_lock(&p->lock);
+    found = map_find(&p->by_key, r->key);
+    if (found)
+        remove_one(p, found->value.ptr);
+    if (map_set(&p->by_key, r->key, MAP_PTR(r), &e)) {
+        p->size += r->size;
+        link_newest(p, r);
+    } else {
+        free(r);
+    }
+    drop_old(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* From the newest back to the first; how many there are, or 0 if one is missing. */
+static size_t chain(struct past *p, str key, struct response **out)
+{
+    size_t n = 0;
+
+    while (key.n) {
+        struct map_entry *found = map_find(&p->by_key, key);
+
+        if (!found || n == CHAIN_MAX)
+            return 0;
+        out[n] = found->value.ptr;
+        key = out[n++]->previous;
+    }
+    return n;
+}
+
+bool past_find(struct past *p, str who, str id, struct buf *out, struct err *e)
+{
+    struct response **all;
+    char *key, *at;
+    size_t n;
+    str name;
+
+    if (id.n > NAME_MAX_SIZE)
+        return err_set(e, ERR_NOT_FOUND, "no response has such an id");
+    all = base_alloc(CHAIN_MAX * sizeof(void *));
+    at = key = base_alloc(who.n + id.n + 1);
+    name = key_into(&at, who, id);
+    pthread_mutex_lock(&p->lock);
+    drop_old(p);
+    n = chain(p, name, all);
+    for (size_t i = n; i-- > 0;) {
+        if (out->n && all[i]->items.n)
+            buf_add_c(out, ',');
+        buf_add(out, all[i]->items);
+        unlink_one(p, all[i]);
+        link_newest(p, all[i]);
+    }
+    pthread_mutex_unlock(&p->lock);
+    free(all);
+    free(key);
+    if (!n)
+        return err_set(e, ERR_NOT_FOUND, "the response \"" STR_FMT "\" is not known", STR_ARG(id));
+    return buf_ok(out, "the conversation", e);
+}
+
+void past_forget(struct past *p, str session)
+{
+    pthread_mutex_lock(&p->lock);
+    for (struct response *r = p->oldest, *newer; r; r = newer) {
+        newer = r->newer;
+        if (!session.n || str_eq(r->session, session))
+            remove_one(p, r);
+    }
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,209 @@
+/* past.c - Responses that go on from another by its id, for providers that keep none.
+ *
+ * The items of what was said before are put in front of what the client sends, so that from here
+ * on the request is one that says everything by itself. The id stays in it: the reply repeats it,
+ * and a conversation is recognised by it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json_edit.h"
+#include "serve/internal.h"
+
+/* What stands in an array; a text is what the user says. */
+static str items_of(const struct json *doc, const struct json_node *v, struct arena *a)
+{
+    str raw;
+
+    if (!v)
+        return STR("");
+    raw = json_raw(doc, v);
+    if (v->kind == JSON_STRING)
+        return arena_join(a, STR("{\"role\":\"user\",\"content\":"), raw, STR("}"));
+    return v->kind == JSON_ARRAY ? str_trim(str_slice(raw, 1, raw.n - 1)) : STR("");
+}
+
+static str who(const struct exchange *ex)
+{
+    return ex->key ? ex->key->name : STR("");
+}
+
+/* The body again, with these changes; false: it was answered. */
+static bool put_anew(struct exchange *ex, struct json_edits *edits)
+{
+    size_t size_max = ex->setup->config->body_max;
+    struct buf body;
+    struct err e;
+    str text;
+    bool ok;
+
+    buf_init(&body, 2 * size_max);
+    json_edits_apply(edits, &body);
+    text = arena_dup(server_arena(ex->x), buf_str(&body));
+    ok = !buf_full(&body) && json_parse(&ex->doc, text, &e);
+    buf_release(&body);
+    if (!ok)
+        exchange_fail(ex,
+                      413,
+                      "conversation_too_large",
+                      "with all that was said before, the request is larger than %zu bytes",
+                      size_max);
+    return ok;
+}
+
+/* An item that is only named, if it is known: its JSON, else "". */
+static str named(struct exchange *ex, const struct json_node *item)
+{
+    struct arena *a = server_arena(ex->x);
+    struct past *past = ex->worker->daemon->gateway.past;
+    str id, text = STR("");
+    struct buf found;
+    struct err e;
+
+    if (item->kind != JSON_OBJECT ||
+        !json_is(&ex->doc, json_find(&ex->doc, item, STR("type")), STR("item_reference")) ||
+        !json_text(&ex->doc, json_find(&ex->doc, item, STR("id")), a, &id))
+        return text;
+    buf_init(&found, ex->setup->config->body_max);
+    if (past_find(past, who(ex), id, &found, &e))
+        text = arena_dup(a, buf_str(&found));
+    buf_release(&found);
+    return text;
+}
+
+/* Items in place of what names them. */
+static bool put_items(struct exchange *ex)
+{
+    const struct json_node *input = json_find(&ex->doc, json_root(&ex->doc), STR("input"));
+    struct json_edits edits;
+    bool any = false;
+
+    if (!input || input->kind != JSON_ARRAY)
+        return true;
+    json_edits_init(&edits, &ex->doc, server_arena(ex->x));
+    for (const struct json_node *v = json_first(&ex->doc, input); v;
+         v = json_next(&ex->doc, input, v)) {
+        str item = named(ex, v);
+
+        if (item.n)
+            json_edit_replace(&edits, v, item);
+        any |= item.n > 0;
+    }
+    return !any || put_anew(ex, &edits);
+}
+
+/* What was said before, in front of what is said now. */
+static bool put_before(struct exchange *ex, struct buf *items)
+{
+    struct json_edits edits;
+    str list;
+
+    if (items->n && ex->past.items.n)
+        buf_add_c(items, ',');
+    buf_add(items, ex->past.items);
+    list = arena_join(server_arena(ex->x), STR("["), buf_str(items), STR("]"));
+    json_edits_init(&edits, &ex->doc, server_arena(ex->x));
+    json_edit_set(&edits, json_root(&ex->doc), STR("input"), list);
+    ex->past.whole = put_anew(ex, &edits);
+    return ex->past.whole;
+}
+
+bool past_begin(struct exchange *ex)
+{
+    struct arena *a = server_arena(ex->x);
+    struct past *past = ex->worker->daemon->gateway.past;
+    const struct json_node *root = json_root(&ex->doc);
+    bool store = true, ok = true;
+    struct buf items;
+    struct err e;
+
+    ex->past = (struct exchange_past){.items = STR(""), .previous = STR("")};
+    if (ex->wire->dialect != CHAT_RESPONSES || root->kind != JSON_OBJECT)
+        return true;
+    if (!put_items(ex))
+        return false;
+    root = json_root(&ex->doc);
+    (void)!json_bool(json_find(&ex->doc, root, STR("store")), &store);
+    ex->past.keep = store;
+    ex->past.items = items_of(&ex->doc, json_find(&ex->doc, root, STR("input")), a);
+    if (!json_text(&ex->doc,
+                   json_find(&ex->doc, root, STR("previous_response_id")),
+                   a,
+                   &ex->past.previous) ||
+        !ex->past.previous.n)
+        return true;
+    buf_init(&items, 2 * ex->setup->config->body_max);
+    /* One that is not known here may be known to the provider. */
+    if (past_find(past, who(ex), ex->past.previous, &items, &e) || e.code == ERR_LIMIT)
+        ok = put_before(ex, &items);
+    buf_release(&items);
+    return ok;
+}
+
+/* The response as a whole: the reply itself, or what the last event of a stream has. */
+static str last_response(struct exchange *ex)
+{
+    static const str ends[] = {STR_INIT("event: response.completed\ndata: "),
+                               STR_INIT("event: response.incomplete\ndata: ")};
+    str out = buf_str(&ex->out);
+
+    if (!ex->request.stream)
+        return out;
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        size_t at = str_find(out, ends[i]);
+
+        if (at != STR_NONE) {
+            out = str_slice(out, at + ends[i].n, out.n);
+            at = str_find(out, STR("\n"));
+            return at == STR_NONE ? out : str_slice(out, 0, at);
+        }
+    }
+    return STR("");
+}
+
+/* Each can be named by itself, too. */
+static void put_each(struct exchange *ex, const struct json *doc, const struct json_node *output,
+                     struct past_response r)
+{
+    r.previous = STR("");
+    for (const struct json_node *v = json_first(doc, output); v; v = json_next(doc, output, v)) {
+        r.items = json_raw(doc, v);
+        if (v->kind == JSON_OBJECT &&
+            json_text(doc, json_find(doc, v, STR("id")), server_arena(ex->x), &r.id))
+            past_put(ex->worker->daemon->gateway.past, &r);
+    }
+}
+
+static void put_response(struct exchange *ex, const struct json *doc, struct past_response r)
+{
+    struct arena *a = server_arena(ex->x);
+    const struct json_node *root = json_root(doc), *output;
+    str said;
+
+    root = ex->request.stream ? json_find(doc, root, STR("response")) : root;
+    output = root ? json_find(doc, root, STR("output")) : NULL;
+    if (!output || output->kind != JSON_ARRAY ||
+        !json_text(doc, json_find(doc, root, STR("id")), a, &r.id) || !str_ends(r.id, ex->id))
+        return;
+    said = items_of(doc, output, a);
+    r.items = arena_join(a, ex->past.items, ex->past.items.n && said.n ? STR(",") : STR(""), said);
+    past_put(ex->worker->daemon->gateway.past, &r);
+    put_each(ex, doc, output, r);
+}
+
+void past_end(struct exchange *ex)
+{
+    struct past_response r = {.who = who(ex),
+                              .session = call_session(ex->call),
+                              .previous = ex->past.whole ? ex->past.previous : STR("")};
+    struct json doc;
+    struct err e;
+
+    /* What a provider has under an id of its own it can go on from by itself. */
+    if (ex->wire->dialect != CHAT_RESPONSES || !ex->past.keep || call_relays(ex->call) ||
+        (ex->past.previous.n && !ex->past.whole))
+        return;
+    json_init(&doc);
+    if (json_parse(&doc, last_response(ex), &e))
+        put_response(ex, &doc, r);
+    json_release(&doc);
+}

@@ -1,0 +1,86 @@
+/* A disk that fails when a test says so: preloaded into the real binary.
+ *
+ * The file named by FAULTS says what fails from now on: "full" is no room for the store's files,
+ * "sync" a sync that fails once and then says that all is well, "clock N" a wall clock that is N
+ * seconds off. No file, or an empty one: nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SEEN __attribute__((visibility("default")))
+
+static bool says(const char *word, long *n)
+{
+    const char *path = getenv("FAULTS");
+    char text[32] = "";
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return false;
+    if (read(fd, text, sizeof text - 1) < 0)
+        text[0] = '\0';
+    close(fd);
+    if (n)
+        *n = strtol(text + strlen(word), NULL, 10);
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* Of the store: its journal, its tables. */
+static bool is_stored(int fd, bool journal)
+{
+    char link[64], path[4096];
+    ssize_t n;
+
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return strstr(path, ".seg") || (!journal && strstr(path, ".db"));
+}
+
+SEEN int fdatasync(int fd)
+{
+    if (is_stored(fd, true) && says("sync", NULL)) {
+        (void)!truncate(getenv("FAULTS"), 0);
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+SEEN ssize_t write(int fd, const void *p, size_t n)
+{
+    if (is_stored(fd, false) && says("full", NULL)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return syscall(SYS_write, fd, p, n);
+}
+
+SEEN ssize_t pwrite64(int fd, const void *p, size_t n, off64_t at)
+{
+    if (is_stored(fd, false) && says("full", NULL)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+SEEN int clock_gettime(clockid_t clock, struct timespec *out)
+{
+    int got = (int)syscall(SYS_clock_gettime, clock, out);
+    long off;
+
+    if (clock == CLOCK_REALTIME && says("clock", &off))
+        out->tv_sec += off;
+    return got;
+}

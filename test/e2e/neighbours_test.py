@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""One bad peer does not hurt the others: clients that do not read, that never finish asking,
+providers that fail in every way; healthy calls beside them are all answered, and memory is bounded.
+
+    test/e2e/neighbours_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import http.client
+import json
+import socket
+import threading
+import time
+import unittest
+
+from asking import BINARY, start
+from gateway import Gateway, Provider, until, upstream
+
+BAD = ("error:500", "error:429:retry-after=1", "error-mid", "cut:700", "rst:700", "silent:4000",
+       "long:50+stall:4000", "badjson", "html", "empty-body", "wrong-type", "no-done", "double-done",
+       "after-done", "huge-line:2000000", "drip", "random-cuts", "split-utf8", "crlf", "cr", "bom",
+       "comments", "no-space", "until-close", "gzip", "same-id", "bad-usage", "starve", "empty")
+SLOW_READERS = 100
+HOLD_KB = 2048  # of 16 MB: what is queued for one that does not read, and its part of the rest
+
+
+def resident_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+class Flood(threading.Thread):
+    """A provider that says 16 MB to whoever asks, as fast as it is taken."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.server = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.open, self.lock = 0, threading.Lock()
+        event = b'data: {"choices":[{"index":0,"delta":{"content":"' + b"word " * 200 + b'"}}]}\n\n'
+        piece = event * 16
+        self.piece = b"%x\r\n%s\r\n" % (len(piece), piece)
+        self.start()
+
+    def run(self):
+        while True:
+            threading.Thread(target=self.speak, args=self.server.accept()[:1], daemon=True).start()
+
+    def speak(self, s):
+        with self.lock:
+            self.open += 1
+        try:
+            s.recv(65536)
+            s.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                      b"transfer-encoding: chunked\r\n\r\n")
+            for _ in range((16 << 20) // len(self.piece)):
+                s.sendall(self.piece)
+        except OSError:
+            pass
+        s.close()
+        with self.lock:
+            self.open -= 1
+
+
+class Neighbours(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = Provider(key="upstream-key")
+        cls.provider.start()
+        cls.addClassCleanup(cls.provider.stop)
+        cls.flood = Flood()
+        cls.gateway = Gateway(BINARY, {
+            "timeouts": {"header": "2s", "body": "2s"},
+            "providers": {
+                "good": upstream(cls.provider, "openai", {"plain": "plain"}),
+                "flood": {"kind": "openai", "models": ["flood"],
+                          "base_url": f"http://127.0.0.1:{cls.flood.server.getsockname()[1]}/v1"},
+                "bad": upstream(cls.provider, "openai", {f"bad{i}": b for i, b in enumerate(BAD)},
+                                first_token_timeout="1s", stall_timeout="1s", retries=1)}})
+        cls.addClassCleanup(cls.gateway.stop)
+        cls.gateway.start()
+
+    def send(self, model, body=None):
+        s = socket.create_connection(("127.0.0.1", self.gateway.port), 60)
+        body = body or json.dumps({"model": model, "stream": True, "messages": [
+            {"role": "user", "content": "hi"}]})
+        s.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}"
+                  f"\r\n\r\n{body}".encode())
+        return s
+
+    def healthy(self, count=20):
+        """How long each of so many good calls took."""
+        took = []
+        for _ in range(count):
+            begun = time.monotonic()
+            c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+            c.request("POST", "/v1/chat/completions", json.dumps({
+                "model": "plain", "messages": [{"role": "user", "content": "hi"}]}))
+            r = c.getresponse()
+            self.assertEqual(r.status, 200, r.read())
+            r.read()
+            c.close()
+            took.append(time.monotonic() - begun)
+        return took
+
+    def test_who_does_not_read_costs_a_bounded_amount_and_nobody_else_anything(self):
+        self.healthy(50)
+        before = resident_kb(self.gateway.child.pid)
+        readers = [self.send("flood") for _ in range(SLOW_READERS)]
+        try:
+            for s in readers:
+                self.assertTrue(s.recv(1).startswith(b"H"))
+            for _ in range(3):
+                self.healthy()
+                time.sleep(0.5)
+                self.assertLess(resident_kb(self.gateway.child.pid) - before, SLOW_READERS * HOLD_KB)
+            self.assertEqual(self.flood.open, SLOW_READERS, "all of it was taken, so it is held")
+        finally:
+            for s in readers:
+                s.close()
+        until(lambda: self.flood.open == 0)
+
+    def test_who_never_finishes_asking_is_told_and_let_go(self):
+        heads = [socket.create_connection(("127.0.0.1", self.gateway.port), 60) for _ in range(100)]
+        for s in heads:
+            s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-slow: ")
+        bodies = []
+        for _ in range(100):
+            s = socket.create_connection(("127.0.0.1", self.gateway.port), 60)
+            s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{")
+            bodies.append(s)
+        self.healthy()
+        for s in heads + bodies:
+            self.assertIn(b" 408 ", s.recv(4096).split(b"\r\n")[0])
+            s.close()
+
+    def test_providers_that_fail_in_every_way_leave_the_others_alone(self):
+        over = threading.Event()
+
+        def bother(model):
+            while not over.is_set():
+                try:
+                    s = self.send(model)
+                    s.settimeout(60)
+                    while s.recv(65536) and not over.is_set():
+                        pass
+                    s.close()
+                except OSError:
+                    pass
+        threads = [threading.Thread(target=bother, args=(f"bad{i}",), daemon=True)
+                   for i in range(len(BAD))]
+        for t in threads:
+            t.start()
+        took = self.healthy(100)
+        over.set()
+        for t in threads:
+            t.join(120)
+        self.assertEqual(len(took), 100)
+        self.assertIsNone(self.gateway.child.poll())
+
+
+if __name__ == "__main__":
+    start()

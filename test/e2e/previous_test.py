@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""previous_response_id before providers that keep nothing: what was said is sent again, or the client
+is told that it cannot be; it is never lost in silence.
+
+    test/e2e/previous_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import http.client
+import json
+import unittest
+
+from asking import BINARY, start
+from gateway import Gateway, Provider, digest, upstream
+
+KINDS = ("openai", "anthropic", "gemini", "mistral", "ollama")
+KEYS = {"alice": "sk-alice", "bob": "sk-bob", "ops": "sk-ops"}
+TOOL = {"type": "function", "name": "get_weather", "description": "weather", "strict": False,
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+
+
+def setUpModule():
+    Past.provider = Provider(key="upstream-key").__enter__()
+    models = {"plain": "plain", "keeps": "refuse-signature+loud"}
+    providers = {f"p-{k}": upstream(Past.provider, k, {f"{k}-{n}": b for n, b in models.items()})
+                 for k in (*KINDS, "responses")}
+    Past.gateway = Gateway(BINARY, {"providers": providers, "keys": [
+        {"name": n, "sha256": digest(k), **({"role": "operator"} if n == "ops" else {})}
+        for n, k in KEYS.items()]}).__enter__()
+
+
+def tearDownModule():
+    Past.gateway.stop()
+    Past.provider.stop()
+
+
+def request(method, path, body, key="alice"):
+    c = http.client.HTTPConnection("127.0.0.1", Past.gateway.port, timeout=120)
+    c.request(method, path, json.dumps(body), {"authorization": f"Bearer {KEYS[key]}"})
+    r = c.getresponse()
+    out = r.status, r.read(), r.headers
+    c.close()
+    return out
+
+
+def texts(asked):
+    """Who said what, in the words of any provider, without system prompts."""
+    body = asked["json"]
+    out = []
+    for m in body.get("messages") or body.get("contents") or body.get("input"):
+        role = {"model": "assistant"}.get(m.get("role"), m.get("role"))
+        said = m.get("content", m.get("parts", ""))
+        if not isinstance(said, str):
+            said = "".join(p.get("text", "") for p in said or [])
+        if role in ("user", "assistant") and said:
+            out.append((role, said))
+    return out
+
+
+class Past(unittest.TestCase):
+    provider = gateway = None
+    number = 0
+
+    def word(self):
+        Past.number += 1
+        return f"word{Past.number:04d}x"
+
+    def respond(self, model, said, stream=False, status=200, key="alice", **more):
+        code, body, _ = request("POST", "/v1/responses",
+                                {"model": model, "input": said, "stream": stream, **more}, key)
+        self.assertEqual(code, status, body)
+        if status != 200 or not stream:
+            return json.loads(body)
+        last = [x for x in body.split(b"\n") if x.startswith(b"data: {")][-1]
+        return json.loads(last[6:])["response"]
+
+    def answer(self, reply):
+        return "".join(p["text"] for i in reply["output"] if i["type"] == "message"
+                       for p in i["content"])
+
+    def test_a_conversation_goes_on_by_ids_alone(self):
+        for kind in KINDS:
+            for stream in (False, True):
+                with self.subTest(kind=kind, stream=stream):
+                    said, before = [], {}
+                    for turn in range(4):
+                        word = self.word()
+                        items = word if turn % 2 else [{"role": "user", "content": [
+                            {"type": "input_text", "text": word}]}]
+                        reply = self.respond(f"{kind}-plain", items, stream, **before)
+                        self.assertEqual(reply["previous_response_id"],
+                                         before.get("previous_response_id"))
+                        said.append(("user", word))
+                        self.assertEqual(texts(self.provider.log(word)[-1]), said)
+                        said.append(("assistant", self.answer(reply)))
+                        before = {"previous_response_id": reply["id"]}
+
+    def test_instructions_are_those_of_the_request_at_hand(self):
+        first, second = self.word(), self.word()
+        one = self.respond("openai-plain", first, instructions="speak as a pirate")
+        self.respond("openai-plain", second, previous_response_id=one["id"], instructions="be brief")
+        asked = json.dumps(self.provider.log(second)[-1]["json"])
+        self.assertIn(first, asked)
+        self.assertIn("be brief", asked)
+        self.assertNotIn("pirate", asked)
+
+    def test_a_tools_result_finds_its_call_and_what_was_signed(self):
+        for kind in KINDS:
+            for stream in (False, True):
+                with self.subTest(kind=kind, stream=stream):
+                    word = self.word()
+                    one = self.respond(f"{kind}-keeps", word, stream, tools=[TOOL],
+                                       reasoning={"effort": "low"})
+                    call = next(i for i in one["output"] if i["type"] == "function_call")
+                    two = self.respond(f"{kind}-keeps", [
+                        {"type": "function_call_output", "call_id": call["call_id"],
+                         "output": "sunny"}], stream, tools=[TOOL], reasoning={"effort": "low"},
+                        previous_response_id=one["id"])
+                    self.assertTrue(self.answer(two))
+                    self.assertIn("sunny", json.dumps(self.provider.log(word)[-1]["json"]))
+
+    def test_two_that_go_on_from_one_do_not_hear_of_each_other(self):
+        words = [self.word() for _ in range(3)]
+        one = self.respond("anthropic-plain", words[0])
+        for word in words[1:]:
+            self.respond("anthropic-plain", word, previous_response_id=one["id"])
+            self.assertEqual([t for r, t in texts(self.provider.log(word)[-1]) if r == "user"],
+                             [words[0], word])
+
+    def test_what_is_not_known_is_refused_and_nobody_is_asked(self):
+        kept = self.respond("openai-plain", self.word())
+        forgotten = self.respond("openai-plain", self.word(), store=False)
+        gone_on = self.respond("openai-plain", self.word(), previous_response_id=kept["id"],
+                               store=False)
+        for previous, key in ((forgotten["id"], "alice"), (gone_on["id"], "alice"),
+                              (kept["id"], "bob"), ("resp_never", "alice"), ("x" * 5000, "alice")):
+            for stream in (False, True):
+                word = self.word()
+                error = self.respond("openai-plain", word, stream, 400, key,
+                                     previous_response_id=previous)["error"]
+                self.assertEqual(error["code"], "previous_response_not_found")
+                self.assertEqual(error["param"], "previous_response_id")
+                self.assertIn("send the whole conversation", error["message"])
+                self.assertEqual(self.provider.log(word), [])
+
+    def test_what_only_a_provider_could_have_is_refused(self):
+        for more in ({"conversation": "conv_1"}, {"conversation": {"id": "conv_1"}},
+                     {"prompt": {"id": "pmpt_1"}}):
+            word = self.word()
+            error = self.respond("gemini-plain", word, status=400, **more)["error"]
+            self.assertEqual(error["param"], next(iter(more)))
+            self.assertEqual(self.provider.log(word), [])
+            self.respond("responses-plain", word, **more)
+            self.assertEqual(self.provider.log(word)[-1]["json"][next(iter(more))],
+                             next(iter(more.values())))
+        self.respond("gemini-plain", self.word(), conversation=None, previous_response_id=None)
+
+    def test_a_provider_that_keeps_responses_is_left_to_it(self):
+        first, second = self.word(), self.word()
+        one = self.respond("responses-plain", first)
+        self.respond("responses-plain", second, previous_response_id=one["id"])
+        asked = self.provider.log(second)[-1]["json"]
+        self.assertEqual(asked["previous_response_id"], one["id"])
+        self.assertNotIn(first, json.dumps(asked))
+
+    def test_ours_goes_whole_to_a_provider_that_has_not_seen_it(self):
+        first, second = self.word(), self.word()
+        one = self.respond("openai-plain", first)
+        self.respond("responses-plain", second, previous_response_id=one["id"])
+        asked = self.provider.log(second)[-1]["json"]
+        self.assertNotIn("previous_response_id", asked)
+        self.assertEqual([t for r, t in texts({"json": asked}) if r == "user"], [first, second])
+
+    def test_items_may_be_named_by_their_ids(self):
+        for kind in KINDS:
+            with self.subTest(kind=kind):
+                first, second, third = self.word(), self.word(), self.word()
+                one = self.respond(f"{kind}-plain", first)
+                names = [{"type": "item_reference", "id": i["id"]} for i in one["output"]]
+                items = [{"role": "user", "content": first}, *names,
+                         {"role": "user", "content": second}]
+                two = self.respond(f"{kind}-plain", items, stream=True)
+                said = [("user", first), ("assistant", self.answer(one)), ("user", second)]
+                self.assertEqual(texts(self.provider.log(second)[-1]), said)
+                self.respond(f"{kind}-plain", third, previous_response_id=two["id"])
+                self.assertEqual(texts(self.provider.log(third)[-1]), [
+                    *said, ("assistant", self.answer(two)), ("user", third)])
+        word = self.word()
+        items = [{"role": "user", "content": word}, {"type": "item_reference", "id": "msg_nobody"}]
+        error = self.respond("openai-plain", items, status=400)["error"]
+        self.assertEqual((error["code"], error["param"]), ("item_not_found", "input"))
+        self.assertEqual(self.provider.log(word), [])
+        self.respond("responses-plain", items)
+        self.assertEqual(self.provider.log(word)[-1]["json"]["input"], items)
+
+    def test_what_is_erased_is_not_gone_on_from(self):
+        code, body, headers = request("POST", "/v1/responses", {
+            "model": "openai-plain", "input": self.word()})
+        self.assertEqual(code, 200)
+        session = headers["x-rationale-session"]
+        code, erased, _ = request("DELETE", f"/api/v1/history/sessions/{session}", {}, "ops")
+        self.assertEqual(code, 200, erased)
+        self.respond("openai-plain", self.word(), status=400,
+                     previous_response_id=json.loads(body)["id"])
+
+    def test_no_input_at_all_is_what_was_said_before(self):
+        word = self.word()
+        one = self.respond("openai-plain", word)
+        code, body, _ = request("POST", "/v1/responses", {
+            "model": "openai-plain", "previous_response_id": one["id"]})
+        self.assertEqual(code, 200, body)
+        self.assertEqual(texts(self.provider.log(word)[-1])[0], ("user", word))
+
+
+if __name__ == "__main__":
+    start()
