@@ -242,6 +242,7 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
     struct counts c = {0};
     bool ok = true;
 
+    engine_owners_forget(en);
     if (subject)
         ok = db_query(en->db,
                       "SELECT session_id FROM alert_sessions WHERE subject = $1"

@@ -54,6 +54,7 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
         engine_text(row->key_name),
     };
 
+    (void)map_remove(&en->owners, row->id);
     buf_reset(&en->canon);
     audit_add_row(&en->canon, &row_sessions, row);
     return db_run(en->db, session_sql, args, COUNT_OF(args), e) &&
@@ -64,6 +65,7 @@ static bool count_tool(struct engine *en, const struct store_tool *row, struct e
 {
     struct db_value args[] = {db_text(row->session_id), db_int(row->timestamp_us)};
 
+    (void)map_remove(&en->owners, row->session_id);
     return db_run(en->db,
                   "INSERT INTO alert_sessions (session_id, status, started_at_us, tool_count)"
                   " VALUES ($1, 'in_progress', $2, 1) ON CONFLICT (session_id) DO UPDATE SET"

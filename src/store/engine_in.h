@@ -19,6 +19,7 @@
 #define ENGINE_COLUMNS_MAX 64u
 #define ENGINE_MARKS 100u
 #define ENGINE_PIECED_MAX 65536u
+#define ENGINE_OWNERS_MAX 1000000u
 #define ENGINE_CANON_MAX ((size_t)1 << 30)
 
 /* Texts that are made of the columns, once. */
@@ -27,6 +28,7 @@ enum {
     ENGINE_LOOK_UP,
     ENGINE_LOOK_UP_TOOLS,
     ENGINE_LOOK_UP_ERASED,
+    ENGINE_LOOK_UP_OWNERS,
     ENGINE_GET_CALL,
     ENGINE_LIST,
     ENGINE_LIST_BEFORE,
@@ -49,6 +51,7 @@ struct engine {
     struct arena arena;
     struct engine_record records[ENGINE_BATCH_MAX];
     size_t count, size;
+    struct map owners; /* of the sessions it is about; a value is NULL for one that is not there */
 
     /* Ids of calls that may have pieces in the tables; all, if that is not known. */
     struct map pieced;
@@ -97,6 +100,14 @@ int64_t engine_us(int64_t ms);
 /* engine_call.c: a call that is not there yet, with all that follows from it; and its beginning. */
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
+
+/* engine_own.c: whose each session is, for those of a batch at once. */
+bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
+                           struct err *e) MUST_USE;
+void engine_owners_forget(struct engine *en);
+/* If another key has a session of that name, the row gets one of its own key, and named is the name
+ * it asked for; else "". */
+bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
 
 /* engine_history.c: sessions that applications run, and what they ask of tools. */
 #define ENGINE_TOOL_COLUMNS                                                                        \

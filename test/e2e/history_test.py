@@ -170,6 +170,28 @@ class Sessions(Case):
         for s in shown:
             self.assertGreaterEqual(s["tokens"], len(s["text"].split()))
 
+    def test_two_keys_that_name_the_same_session_have_one_each(self):
+        calls = {key: [call("plain", f"of {key}", "ours", key).headers["x-rationale-id"]
+                       for _ in range(2)] for key in (ALICE, BOB)}
+        for key, ids in calls.items():
+            got = self.ok(ask("/api/v1/history/sessions/ours", key))
+            self.assertEqual([e["event_id"] for e in got["chronological_timeline"]], ids)
+            self.assertEqual(got["session_id"], "ours")
+            got = self.ok(ask("/api/v1/history/sessions/ours/decisions", key))
+            self.assertEqual([d["interaction_id"] for d in got["decisions"]], ids)
+            got = self.ok(ask("/api/v1/history/sessions/ours/export", key))
+            self.assertEqual(len(got["chronological_timeline"]), 2)
+            for other in set().union(*calls.values()) - set(ids):
+                self.assertEqual(ask(f"/api/v1/history/interactions/{other}", key).status, 404)
+        both = {s["key_name"]: s["session_id"] for s in self.ok(
+            ask("/api/v1/history/sessions", page_size=100))["sessions"]
+            if s["session_id"].startswith("ours")}
+        self.assertEqual(set(both), {"alice", "bob"})
+        self.assertEqual(both["alice"], "ours")
+        for name, key in (("alice", ALICE), ("bob", BOB)):  # an operator finds each by its id
+            got = self.ok(ask(f"/api/v1/history/sessions/{both[name]}"))
+            self.assertEqual([e["event_id"] for e in got["chronological_timeline"]], calls[key])
+
     def test_a_response_named_by_its_id_is_of_its_session(self):
         seen, before = set(), {}
         for stream in (False, True, False):
