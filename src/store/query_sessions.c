@@ -9,21 +9,6 @@
 #define COUNT_MAX 1000000 /* beyond it a total is not worth the time */
 #define SEARCH_MAX 10000  /* calls looked at, the newest */
 
-const struct query_filter query_filter_none = {
-    .agent_type = STR_INIT(""),
-    .alert_type = STR_INIT(""),
-    .search = STR_INIT(""),
-    .model = STR_INIT(""),
-    .key = STR_INIT(""),
-    .tool = STR_INIT(""),
-    .kind = STR_INIT(""),
-    .session_id = STR_INIT(""),
-    .subject = STR_INIT(""),
-    .has_reasoning = -1,
-    .start_us = -1,
-    .end_us = -1,
-};
-
 enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS, KEY = 13, NAMED = 20 };
 
 const struct column session_columns[] = {
@@ -67,9 +52,9 @@ bool session_is_running(const struct query_asker *a, const struct db_value *v)
 {
     for (size_t i = 0; i < a->running_count; i++) {
         const struct query_running *c = &a->running[i];
-        const struct db_value *name = v[NAMED].type == DB_NULL ? &v[SESSION_ID] : &v[NAMED];
 
-        if ((str_eq(c->session_id, name->s) || str_eq(c->session_id, v[SESSION_ID].s)) &&
+        if ((str_eq(c->session_id, v[SESSION_ID].s) ||
+             (v[NAMED].type != DB_NULL && str_eq(c->session_id, v[NAMED].s))) &&
             (!c->key_name.n || v[KEY].type == DB_NULL || str_eq(c->key_name, v[KEY].s)))
             return true;
     }
@@ -175,14 +160,8 @@ void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
 {
     struct arena *arena = &r->arena;
 
-    if (f->session_id.n && a->key_name.n) {
-        sql_where(q, "(s.session_id =", db_text(f->session_id));
-        sql_add(q, " OR s.named =");
-        sql_value(q, db_text(f->session_id));
-        sql_add(q, ")");
-    } else {
-        sql_where_text(q, "s.session_id =", f->session_id);
-    }
+    sql_where_text(
+        q, a->key_name.n ? "coalesce(s.named, s.session_id) =" : "s.session_id =", f->session_id);
     sql_where_text(q, "s.key_name =", a->key_name);
     sql_where_text(q, "s.key_name =", f->key);
     where_status(q, a, f);
@@ -582,8 +561,9 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
     bool ok;
 
     arena_reset(&r->arena);
-    f.status[f.status_count++] = STR("in_progress");
-    f.status[f.status_count++] = STR("pending");
+    f.status[0] = STR("in_progress");
+    f.status[1] = STR("pending");
+    f.status_count = 2;
     json_out_init(&o, out);
     json_out_array(&o);
     if (!find_unseen(&l, &u, e))
