@@ -36,20 +36,6 @@ static void fill(struct store *s, unsigned from, unsigned to, const char *sessio
     }
 }
 
-static struct audit_report verify(struct place *p)
-{
-    char head[FILE_PATH_MAX];
-    struct audit_report r;
-    struct db *db;
-    struct err e;
-
-    CHECK_F(audit_head_path(str_c(p->url), str_c(p->spool), head, sizeof head, &e), "%s", e.text);
-    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
-    CHECK_F(audit_verify(db, head, &r, &e), "%s", e.text);
-    db_close(db);
-    return r;
-}
-
 /* A store with something in it, closed. */
 static void make(struct place *p)
 {
@@ -135,7 +121,7 @@ static const struct {
      NULL,
      "not the one of its call",
      -1},
-    {"DELETE FROM decisions WHERE interaction_id = 'call-00005'", NULL, "decision of a call", -1},
+    {"DELETE FROM decisions WHERE interaction_id = 'call-00005'", NULL, "decision", -1},
     {"INSERT INTO llm_interactions (interaction_id) VALUES ('forged')", NULL, "does not know", -1},
     {"INSERT INTO mcp_communications (communication_id) VALUES ('forged')",
      NULL,

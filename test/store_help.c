@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store_help.h"
 
+#include "base/file.h"
 #include "base/rand.h"
 #include "store/db.h"
 #include "store/row.h"
@@ -289,4 +290,18 @@ bool same_row(void *ctx, const struct store_call *got)
     }
     x->seen++;
     return true;
+}
+
+struct audit_report verify(struct place *p)
+{
+    char head[FILE_PATH_MAX];
+    struct audit_report r;
+    struct db *db;
+    struct err e;
+
+    CHECK_F(audit_head_path(str_c(p->url), str_c(p->spool), head, sizeof head, &e), "%s", e.text);
+    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
+    CHECK_F(audit_verify(db, head, &r, &e), "%s", e.text);
+    db_close(db);
+    return r;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "store/audit.h"
 #include "store/store.h"
 #include "test.h"
 
@@ -32,6 +33,9 @@ long long ask(struct place *p, const char *sql);
 /* How many rows of TABLE_text have the word. */
 long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
+
+/* Whether the audit log holds. */
+struct audit_report verify(struct place *p);
 
 /* Counts how its ticket went. */
 void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned *stored,

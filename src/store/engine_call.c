@@ -314,7 +314,7 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
                   engine_row_values(en, row, values),
                   e) &&
            put_words(en, row, e) && put_segments(en, row, e) &&
-           engine_audit_row(en, STR("record"), row->id, e) && put_decision(en, row, e) &&
+           engine_audit_row(en, STR("record"), row->id, STR(""), e) && put_decision(en, row, e) &&
            engine_pieces_drop(en, row->id, e) && put_session(en, row, named, e);
 }
 

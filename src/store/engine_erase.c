@@ -21,10 +21,6 @@ struct names {
     size_t count, cap;
 };
 
-struct counts {
-    int64_t sessions, interactions, decisions, communications, threads, runs;
-};
-
 static bool add_name(void *ctx, const struct db_value *columns, size_t n)
 {
     struct names *names = ctx;
@@ -147,7 +143,23 @@ static bool drop_rest(struct engine *en, const struct db_value *session, struct 
     return true;
 }
 
-static bool erase_session(struct engine *en, str name, struct counts *c, struct err *e)
+static bool drop_head(struct engine *en, const struct db_value *session, int64_t *count,
+                      struct err *e)
+{
+    struct audit_entry entry = {.actor = STR(""),
+                                .action = STR("erased session"),
+                                .subject = engine_audit_name(en, session->s),
+                                .detail = STR(""),
+                                .digest = STR("")};
+    int64_t n = 0;
+
+    if (!drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", session, &n, e))
+        return false;
+    *count += n;
+    return n == 0 || engine_audit_add(en, &entry, e);
+}
+
+static bool erase_session(struct engine *en, str name, struct audit_counts *c, struct err *e)
 {
     struct db_value session = db_text(name);
 
@@ -173,11 +185,11 @@ static bool erase_session(struct engine *en, str name, struct counts *c, struct 
                 &session,
                 &c->decisions,
                 e) &&
-           drop_rest(en, &session, e) &&
-           drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", &session, &c->sessions, e);
+           drop_rest(en, &session, e) && drop_head(en, &session, &c->sessions, e);
 }
 
-static bool erase_all(struct engine *en, const struct names *names, struct counts *c, struct err *e)
+static bool erase_all(struct engine *en, const struct names *names, struct audit_counts *c,
+                      struct err *e)
 {
     for (size_t i = 0; i < names->count; i++)
         if (!erase_session(en, names->items[i], c, e))
@@ -189,8 +201,8 @@ static bool erase_all(struct engine *en, const struct names *names, struct count
 
 /* ---- what somebody asked for ---- */
 
-static bool put_receipt(struct engine *en, const struct store_note *note, const struct counts *c,
-                        struct err *e)
+static bool put_receipt(struct engine *en, const struct store_note *note,
+                        const struct audit_counts *c, struct err *e)
 {
     char hex[SHA256_HEX_SIZE];
     struct db_value args[] = {
@@ -215,21 +227,6 @@ static bool put_receipt(struct engine *en, const struct store_note *note, const 
                   e);
 }
 
-static str detail_of(struct engine *en, str receipt, const struct counts *c)
-{
-    return arena_printf(&en->arena,
-                        "{\"receipt_id\":\"" STR_FMT "\",\"sessions\":%lld,\"interactions\":%lld,"
-                        "\"decisions\":%lld,\"communications\":%lld,\"threads\":%lld,"
-                        "\"runs\":%lld}",
-                        STR_ARG(receipt),
-                        (long long)c->sessions,
-                        (long long)c->interactions,
-                        (long long)c->decisions,
-                        (long long)c->communications,
-                        (long long)c->threads,
-                        (long long)c->runs);
-}
-
 static bool erase(struct engine *en, const struct store_note *note, bool subject, struct err *e)
 {
     struct names names = {.arena = &en->arena};
@@ -239,7 +236,7 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
                                 .action = note->action,
                                 .subject = engine_audit_name(en, note->subject),
                                 .digest = STR("")};
-    struct counts c = {0};
+    struct audit_counts c = {0};
     bool ok = true;
 
     engine_owners_forget(en);
@@ -261,7 +258,7 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
     }
     ok = ok && erase_all(en, &names, &c, e);
     free(names.items);
-    entry.detail = detail_of(en, note->id, &c);
+    entry.detail = audit_erasure(&en->arena, note->id, &c);
     en->scrub |= ok;
     return ok && engine_audit_add(en, &entry, e) && put_receipt(en, note, &c, e);
 }
@@ -301,7 +298,7 @@ static const char *const oldest[OLD_COUNT] = {
 };
 
 static bool retain_these(struct engine *en, const struct names *old, int64_t before_us,
-                         struct audit_entry *entry, struct counts *c, struct err *e)
+                         struct audit_entry *entry, struct audit_counts *c, struct err *e)
 {
     bool ok;
 
@@ -310,7 +307,7 @@ static bool retain_these(struct engine *en, const struct names *old, int64_t bef
     ok = engine_audit_begin(en, e) && erase_all(en, &old[OLD_SESSIONS], c, e) &&
          forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
          forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e);
-    entry->detail = detail_of(en, STR(""), c);
+    entry->detail = audit_erasure(&en->arena, STR(""), c);
     ok = ok && engine_audit_add(en, entry, e) && db_commit(en->db, e);
     if (!ok)
         engine_rollback(en);
@@ -326,7 +323,7 @@ static bool retain_batch(struct engine *en, int64_t before_us, const char *why, 
                                 .subject = str_c(why),
                                 .digest = STR("")};
     struct db_value arg = db_int(before_us);
-    struct counts c = {0};
+    struct audit_counts c = {0};
     bool ok = true;
 
     *count = 0;

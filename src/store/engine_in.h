@@ -20,6 +20,7 @@
 #define ENGINE_MARKS 100u
 #define ENGINE_PIECED_MAX 65536u
 #define ENGINE_OWNERS_MAX 1000000u
+#define ENGINE_MARK_SIZE 12u /* behind "~", of a session that has the name of another */
 #define ENGINE_CANON_MAX ((size_t)1 << 30)
 
 /* Texts that are made of the columns, once. */
@@ -125,7 +126,8 @@ bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
 /* seq and time are set here. */
 bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e) MUST_USE;
 /* One for the row whose bytes are in canon. */
-bool engine_audit_row(struct engine *en, str action, str subject, struct err *e) MUST_USE;
+bool engine_audit_row(struct engine *en, str action, str subject, str detail,
+                      struct err *e) MUST_USE;
 /* A name nobody can be known by, in the arena. */
 str engine_audit_name(struct engine *en, str name);
 
