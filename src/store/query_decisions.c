@@ -19,11 +19,15 @@ static const struct column columns[] = {
     {"kind", "d.kind", COLUMN_TEXT},
     {"tools", "coalesce(d.tools, '[]')", COLUMN_JSON},
     {"model", "d.model", COLUMN_TEXT},
+    {"state",
+     "CASE WHEN EXISTS (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = d.interaction_id"
+     " AND i.complete = 0) THEN 'cut' ELSE 'complete' END",
+     COLUMN_TEXT},
     {"entry", "d.entry", COLUMN_SKIP},
     {"thought", "CASE WHEN " DECISION_PLAIN " THEN 0 ELSE 1 END", COLUMN_SKIP},
 };
 
-enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 7, THOUGHT };
+enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 8, THOUGHT };
 
 struct log {
     const struct query_asker *a;

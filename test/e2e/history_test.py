@@ -36,14 +36,18 @@ def setUpModule():
     world.provider = Provider()
     world.provider.start()
     models = {"plain": "plain", "think": "think+as:deepseek", "bad": "error:500",
-              "tagged": "tags:reasoning",
+              "tagged": "tags:reasoning", "broken": "plain+cut:1500",
+              "broken-tool": "tools+cut:1500",
               "held": "think+hold:5+as:deepseek"}
     config = {
         "reasoning": {"keep": "text"},
         "keys": [{"name": "operator", "sha256": digest(OPERATOR), "role": "operator"},
                  {"name": "alice", "sha256": digest(ALICE)},
                  {"name": "bob", "sha256": digest(BOB), "reasoning": "hide"}],
-        "providers": {"claude": upstream(world.provider, "anthropic",
+        "providers": {"marks": {**upstream(world.provider, "openai",
+                                           {"marked": "think+tags:think+slow:30"}),
+                                "format": "think"},
+                      "claude": upstream(world.provider, "anthropic",
                                          {"redacts": "think+redacted+interleave"}),
                       "test": upstream(world.provider, "openai", models, retries=0,
                                        prices={"plain": {"input": 1.0, "output": 2.0}})},
@@ -191,6 +195,31 @@ class Sessions(Case):
         for name, key in (("alice", ALICE), ("bob", BOB)):  # an operator finds each by its id
             got = self.ok(ask(f"/api/v1/history/sessions/{both[name]}"))
             self.assertEqual([e["event_id"] for e in got["chronological_timeline"]], calls[key])
+
+    def test_thoughts_in_tags_take_their_time(self):
+        for stream in (True, False):
+            session = f"marked-{stream}"
+            self.assertEqual(call("marked", "in marks", session, stream=stream).status, 200)
+            [event] = self.ok(ask(f"/api/v1/history/sessions/{session}"))["chronological_timeline"]
+            thought, answer = event["details"]["segments"]
+            self.assertEqual((thought["kind"], answer["kind"]), ("reasoning", "answer"))
+            self.assertGreater(event["details"]["reasoning_tokens"], 10)
+            self.assertLessEqual(thought["ended_us"], answer["started_us"])
+            if stream:
+                self.assertGreater(thought["ended_us"] - thought["started_us"], 100000)
+        [row] = [r for r in self.ok(ask("/api/v1/reasoning"))["rows"] if r["model"] == "marked"]
+        self.assertEqual(row["with_reasoning"], 2)
+        self.assertGreater(row["thinking_ms_p95"], 100)
+
+    def test_a_decision_of_a_reply_that_broke_off_says_so(self):
+        tools = [{"type": "function", "function": {"name": "look", "parameters": {
+            "type": "object", "properties": {"city": {"type": "string"}}}}}]
+        for model, kind in (("broken", "DIRECT"), ("broken-tool", "TOOL_CALL")):
+            call(model, "to the end", model, stream=True, tools=tools)
+            call(model, "to the end", model, tools=tools)
+            got = self.ok(ask(f"/api/v1/history/sessions/{model}/decisions"))["decisions"]
+            self.assertEqual([(d["kind"], d["state"]) for d in got],
+                             [(kind, "cut"), (kind, "complete")])
 
     def test_a_response_named_by_its_id_is_of_its_session(self):
         seen, before = set(), {}
