@@ -7,7 +7,6 @@
 #include "store/db.h"
 #include "store_help.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #define CALLS 250u /* more than two pages of the verifier */
@@ -207,47 +206,6 @@ TEST(a_log_without_its_head_is_not_trusted)
 }
 
 /* ---- erasure ---- */
-
-static bool holds(const char *path, str needle)
-{
-    static char bytes[1 << 16];
-    size_t keep = 0, n;
-    FILE *f = fopen(path, "rb");
-    bool found = false;
-
-    if (!f)
-        return false;
-    while (!found && (n = fread(bytes + keep, 1, sizeof bytes - keep, f)) > 0) {
-        str all = {bytes, keep + n};
-
-        found = str_find(all, needle) != STR_NONE;
-        keep = all.n < needle.n ? all.n : needle.n - 1;
-        memmove(bytes, bytes + all.n - keep, keep);
-    }
-    fclose(f);
-    return found;
-}
-
-/* In any file of the place. */
-static bool anywhere(struct place *p, str needle)
-{
-    const char *folders[] = {p->dir, p->spool};
-    char path[600];
-    bool found = false;
-
-    for (size_t i = 0; i < COUNT_OF(folders); i++) {
-        DIR *d = opendir(folders[i]);
-        struct dirent *de;
-
-        while (d && (de = readdir(d))) {
-            snprintf(path, sizeof path, "%s/%s", folders[i], de->d_name);
-            found |= de->d_type == DT_REG && holds(path, needle);
-        }
-        if (d)
-            closedir(d);
-    }
-    return found;
-}
 
 static struct store_call secret_call(const char *id, const char *session, const char *subject)
 {

@@ -34,6 +34,10 @@ long long ask(struct place *p, const char *sql);
 long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
 
+/* In any file of the place; in any table of its database, wherever that is (lower case letters). */
+bool anywhere(struct place *p, str needle);
+bool in_tables(struct place *p, const char *needle);
+
 /* Whether the audit log holds. */
 struct audit_report verify(struct place *p);
 
