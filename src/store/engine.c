@@ -473,3 +473,36 @@ bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_ro
     pthread_mutex_unlock(&en->read_lock);
     return ok;
 }
+
+struct talks {
+    bool (*fn)(void *ctx, str session, str talk);
+    void *ctx;
+};
+
+static bool give_talk(void *ctx, const struct db_value *columns, size_t n)
+{
+    const struct talks *t = ctx;
+
+    assert(n == 2);
+    return t->fn(t->ctx, columns[0].s, columns[1].s);
+}
+
+bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
+                  void *ctx, struct err *e)
+{
+    struct db_value limit = db_int((int64_t)n_max);
+    struct talks t = {fn, ctx};
+    bool ok;
+
+    pthread_mutex_lock(&en->read_lock);
+    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
+         db_query(en->reader,
+                  "SELECT session_id, talk FROM llm_interactions WHERE talk IS NOT NULL"
+                  " ORDER BY started_ms DESC LIMIT $1",
+                  &limit,
+                  1,
+                  (struct db_rows){give_talk, &t},
+                  e);
+    pthread_mutex_unlock(&en->read_lock);
+    return ok;
+}

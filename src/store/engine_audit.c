@@ -70,6 +70,11 @@ str engine_audit_name(struct engine *en, str name)
     return audit_name((str){(const char *)en->key, SHA256_SIZE}, name, &en->arena);
 }
 
+void engine_secret(const struct engine *en, str purpose, uint8_t out[32])
+{
+    audit_digest((str){(const char *)en->key, SHA256_SIZE}, purpose, out);
+}
+
 /* ---- opening ---- */
 
 static bool make_key(struct engine *en, struct err *e)

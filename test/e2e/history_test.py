@@ -11,6 +11,7 @@ import csv
 import http.client
 import io
 import json
+import signal
 import socket
 import sqlite3
 import sys
@@ -130,6 +131,31 @@ class Case(unittest.TestCase):
         if field:
             self.assertEqual(detail["field"], field)
         return detail
+
+
+class Restarts(unittest.TestCase):
+    """A conversation that names no session goes on, however the daemon ended in between."""
+
+    def test_a_conversation_is_recognised_after_restarts(self):
+        g = Gateway(BINARY, {**world.gateway.config})
+        g.config["store"] = f"sqlite:{g.folder / 'history.db'}"
+        g.start()
+        self.addCleanup(g.stop)
+        said, seen = [], set()
+        for i in range(5):
+            said.append({"role": "user", "content": f"and {i}?"})
+            c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=60)
+            c.request("POST", "/v1/chat/completions", json.dumps(
+                {"model": "plain", "messages": said}), {"authorization": f"Bearer {ALICE}"})
+            r = Reply(c.getresponse())
+            c.close()
+            self.assertEqual(r.status, 200, r.body)
+            said.append(r.json["choices"][0]["message"])
+            seen.add(r.headers["x-rationale-session"])
+            g.signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
+            g.child.wait(60)
+            g.start()
+        self.assertEqual(len(seen), 1, seen)
 
 
 class Sessions(Case):

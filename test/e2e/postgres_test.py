@@ -8,6 +8,7 @@ connections that are cut, and what is erased.
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -90,6 +91,20 @@ class OnPostgres(unittest.TestCase):
                 self.assertEqual({e["details"]["key_name"] for e in got["chronological_timeline"]},
                                  {name})
                 self.assertEqual((got["session_id"], got["llm_interaction_count"]), ("ours", 2))
+
+    def test_a_conversation_is_recognised_after_restarts(self):
+        said = []
+        with self.gateway() as g:
+            for i in range(4):
+                said.append({"role": "user", "content": f"and {i}?"})
+                got = self.ok(self.ask(g, "POST", "/v1/chat/completions",
+                                       {"model": "plain", "messages": said}))
+                said.append(got["choices"][0]["message"])
+                g.signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
+                g.child.wait(PATIENCE)
+                g.start()
+            got = self.ok(self.ask(g, "GET", "/api/v1/history/sessions"))["sessions"]
+            self.assertEqual([s["llm_interaction_count"] for s in got], [4])
 
     def test_connections_that_are_cut_are_made_again(self):
         with self.gateway() as g:

@@ -4,3 +4,5 @@ CREATE INDEX alert_sessions_by_name ON alert_sessions (named, key_name) WHERE na
 
 -- By what the conversation of a call is recognised when it goes on: digests, see gateway/talk.h.
 ALTER TABLE llm_interactions ADD COLUMN talk TEXT;
+CREATE INDEX llm_interactions_by_talk ON llm_interactions (started_ms, session_id, talk)
+    WHERE talk IS NOT NULL;
