@@ -83,6 +83,7 @@ void engine_close(struct engine *en)
     engine_pieces_forget(en);
     map_release(&en->pieced);
     map_release(&en->owners);
+    map_release(&en->usage);
     json_release(&en->doc);
     json_release(&en->calls);
     buf_release(&en->canon);
@@ -106,6 +107,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     arena_init(&en->arena, ENGINE_ARENA_MAX);
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
     map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
+    map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);
     json_init(&en->doc);
     json_init(&en->calls);
     buf_init(&en->canon, ENGINE_CANON_MAX);
@@ -173,6 +175,7 @@ static void clear(struct engine *en)
 {
     en->count = en->size = 0;
     engine_owners_forget(en);
+    engine_usage_forget(en);
     arena_reset(&en->arena);
 }
 
@@ -360,7 +363,8 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
     for (size_t i = 0; i < en->count; i++)
         if (!write_record(en, &en->records[i], e))
             return false;
-    if (!db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
+    if (!engine_usage_flush(en, e) ||
+        !db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
         return false;
     clear(en);
     engine_tidy(en);

@@ -306,6 +306,7 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
     engine_row_clean(en, row);
     if (!engine_own(en, row, &named, e))
         return false;
+    engine_usage_add(en, row);
     buf_reset(&en->canon);
     audit_add_row(&en->canon, &row_calls, row);
     return db_run(en->db,

@@ -173,7 +173,8 @@ static bool erase_session(struct engine *en, str name, struct audit_counts *c, s
 {
     struct db_value session = db_text(name);
 
-    return forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
+    return engine_usage_take(en, &session, e) &&
+           forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
            drop(en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
            entomb(en,
                   "SELECT interaction_id FROM llm_interactions WHERE session_id = $1",
@@ -377,7 +378,7 @@ static bool retain_these(struct engine *en, const struct names *old, int64_t bef
          forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
          forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e);
     entry->detail = audit_erasure(&en->arena, STR(""), c);
-    ok = ok && engine_audit_add(en, entry, e) && db_commit(en->db, e);
+    ok = ok && engine_audit_add(en, entry, e) && engine_usage_flush(en, e) && db_commit(en->db, e);
     if (!ok)
         engine_rollback(en);
     return ok;

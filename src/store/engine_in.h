@@ -54,6 +54,9 @@ struct engine {
     size_t count, size;
     struct map owners; /* of the sessions it is about; a value is NULL for one that is not there */
 
+    struct map usage; /* what it adds to the sums by the hour: struct engine_usage */
+    bool usage_less;  /* or takes away */
+
     /* Ids of calls that may have pieces in the tables; all, if that is not known. */
     struct map pieced;
     bool pieced_unknown, caught_up;
@@ -109,6 +112,13 @@ void engine_owners_forget(struct engine *en);
 /* If another key has a session of that name, the row gets one of its own key, and named is the name
  * it asked for; else "". */
 bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
+
+/* engine_usage.c: sums by the hour. Those of a session's calls are taken away before these go;
+ * all of it is written before the commit. */
+void engine_usage_add(struct engine *en, const struct store_call *row);
+bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e) MUST_USE;
+bool engine_usage_flush(struct engine *en, struct err *e) MUST_USE;
+void engine_usage_forget(struct engine *en);
 
 /* engine_history.c: sessions that applications run, and what they ask of tools. */
 #define ENGINE_TOOL_COLUMNS                                                                        \

@@ -135,6 +135,10 @@ struct event_sums {
 bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
                  struct event_sums *sums, struct err *e) MUST_USE;
 
+/* query_usage.c: what stands in a FROM: rows of usage_hours (usage.h) for the calls that the
+ * filter's dates and the asker let through. */
+void usage_from(struct sql *q, const struct query_asker *a, const struct query_filter *f);
+
 /* query_cursor.c: "sort|value|id" as an opaque text and back. */
 str cursor_make(struct arena *a, str sort, str value, str id);
 bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id,
