@@ -1,4 +1,4 @@
-/* query_bench.c - how long a question takes: a million decisions, a hundred thousand sessions.
+/* query_bench.c - how long a question takes: a million calls and decisions, 100,000 sessions.
  *
  *     query_bench [DECISIONS [SESSIONS [FILE]]]        FILE is kept, and used if it is there
  *
@@ -13,6 +13,8 @@
 
 #define ROUNDS 20
 #define TARGET_MS 100
+#define DAY_MS ((int64_t)86400000)
+#define CALL_MS 605 /* a million in a week */
 
 static const char *const words[] = {
     "the",     "user",  "wants",   "two",      "coffees", "because", "order",  "menu",     "lookup",
@@ -92,6 +94,51 @@ static void session_add(struct db *db, unsigned i)
         COUNT_OF(args));
 }
 
+static void call_add(struct db *db, unsigned i)
+{
+    char id[32], session[32], model[16], key[16];
+
+    (void)snprintf(id, sizeof id, "call-%u", i);
+    (void)snprintf(session, sizeof session, "session-%u", i / 10);
+    (void)snprintf(model, sizeof model, "model-%u", i % 8);
+    (void)snprintf(key, sizeof key, "team-%u", i % 5);
+    struct db_value args[] = {db_text(str_c(id)),
+                              db_text(str_c(session)),
+                              db_text(str_c(model)),
+                              db_text(str_c(key)),
+                              db_int(DAY_MS * 100 + (int64_t)i * CALL_MS),
+                              i % 3 ? db_null() : db_int(DAY_MS * 100 + (int64_t)i * CALL_MS),
+                              db_int(DAY_MS * 100 + (int64_t)i * CALL_MS + i % 5000),
+                              db_int(i % 3 == 0),
+                              db_int(i % 900),
+                              db_real(0.001)};
+
+    run(db,
+        "INSERT INTO llm_interactions (interaction_id, session_id, model, key_name, started_ms,"
+        " reasoning_ms, answer_ms, has_reasoning, reasoning_tokens, output_tokens, cost_usd, "
+        "status,"
+        " complete, provider, answer) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 200, 1,"
+        " 'p', 'an answer of some length, as they are, and then some more of it')",
+        args,
+        COUNT_OF(args));
+}
+
+/* As the engine would have kept them up. */
+static void sums_add(struct db *db)
+{
+    struct buf sql;
+
+    buf_init(&sql, 16384);
+    buf_printf(&sql,
+               "INSERT INTO usage_hours SELECT i.started_ms / 3600000, i.model, i.provider,"
+               " i.key_name, '', 0, count(*), 0, 0, sum(i.output_tokens), sum(i.reasoning_tokens),"
+               " 0, 0, 0, sum(i.has_reasoning), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*),"
+               " sum(i.cost_usd) FROM llm_interactions i GROUP BY 1, 2, 3, 4");
+    buf_add_c(&sql, '\0');
+    run(db, sql.p, NULL, 0);
+    buf_release(&sql);
+}
+
 static void fill(str url, unsigned decisions, unsigned sessions)
 {
     struct db *db;
@@ -105,6 +152,9 @@ static void fill(str url, unsigned decisions, unsigned sessions)
     buf_init(&b, 4096);
     for (unsigned i = 0; i < decisions; i++)
         decision_add(db, &r, &b, i);
+    for (unsigned i = 0; i < decisions; i++)
+        call_add(db, i);
+    sums_add(db);
     for (unsigned i = 0; i < sessions; i++)
         session_add(db, i);
     if (!db_commit(db, &e))
@@ -113,12 +163,16 @@ static void fill(str url, unsigned decisions, unsigned sessions)
     db_close(db);
 }
 
+#define WEEK_US (DAY_MS * 100000 + 1234567890)
+#define TODAY_US (DAY_MS * 106000 + 1234567890)
+
 struct question {
     const char *name;
     struct query_filter f;
     const char *key;
     bool decisions;
     int64_t page;
+    const char *sums; /* by what; or "reasoning" */
 };
 
 static bool ask(struct reader *r, const struct question *q, struct buf *out, struct err *e)
@@ -128,6 +182,10 @@ static bool ask(struct reader *r, const struct question *q, struct buf *out, str
         .limit = 50, .page = q->page ? q->page : 1, .cursor = STR(""), .sort = STR("")};
 
     buf_reset(out);
+    if (q->sums)
+        return strcmp(q->sums, "reasoning") == 0
+                   ? query_reasoning(r, &a, &q->f, out, e)
+                   : query_usage(r, &a, str_c(q->sums), &q->f, out, e);
     return q->decisions ? query_decisions(r, &a, &q->f, &p, out, e)
                         : query_sessions(r, &a, &q->f, &p, out, e);
 }
@@ -181,6 +239,18 @@ static const struct question questions[] = {
     {"sessions: page 1000", FILTER(.kind = STR_INIT("")), "", false, 1000},
     {"sessions: first page of a key", FILTER(.kind = STR_INIT("")), "team-b", false, 0},
     {"sessions: search for a part of an id", FILTER(.search = STR_INIT("ion-4242")), "", false, 0},
+    {"usage by model: all", FILTER(.start_us = -1), "", false, 0, "model"},
+    {"usage by day: a week from some minute on", FILTER(.start_us = WEEK_US), "", false, 0, "day"},
+    {"usage by model: a day from some minute on",
+     FILTER(.start_us = TODAY_US),
+     "",
+     false,
+     0,
+     "model"},
+    {"usage by model: a week of a key", FILTER(.start_us = WEEK_US), "team-3", false, 0, "model"},
+    {"reasoning: all", FILTER(.start_us = -1), "", false, 0, "reasoning"},
+    {"reasoning: a week", FILTER(.start_us = WEEK_US), "", false, 0, "reasoning"},
+    {"reasoning: a day", FILTER(.start_us = TODAY_US), "", false, 0, "reasoning"},
 };
 #pragma GCC diagnostic pop
 

@@ -324,8 +324,8 @@ TEST(what_runs_is_in_progress_and_there_before_its_record)
 {
     const struct query_running running[] = {
         {STR("call-x"), STR("s-new"), STR("k1"), STR("m9"), STR("what now"), STR("openai"), 999},
-        {STR("call-y"), STR("s-1"), STR("k0"), STR("m0"), STR("more"), STR("openai"), 999},
-        {STR("call-z"), STR("s-1"), STR("k0"), STR("m0"), STR("more"), STR("openai"), 999},
+        {STR("call-y"), STR("s-1"), STR("k1"), STR("m0"), STR("more"), STR("openai"), 999},
+        {STR("call-z"), STR("s-1"), STR("k1"), STR("m0"), STR("more"), STR("openai"), 999},
     };
     struct query_asker a = everyone;
     struct query_filter f = query_filter_none;

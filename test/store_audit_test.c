@@ -7,7 +7,6 @@
 #include "store/db.h"
 #include "store_help.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #define CALLS 250u /* more than two pages of the verifier */
@@ -34,20 +33,6 @@ static void fill(struct store *s, unsigned from, unsigned to, const char *sessio
                            "{\"kind\":\"answer\",\"at\":3,\"size\":6,\"exact\":true}]");
         store_call_put(s, &row, NULL);
     }
-}
-
-static struct audit_report verify(struct place *p)
-{
-    char head[FILE_PATH_MAX];
-    struct audit_report r;
-    struct db *db;
-    struct err e;
-
-    CHECK_F(audit_head_path(str_c(p->url), str_c(p->spool), head, sizeof head, &e), "%s", e.text);
-    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
-    CHECK_F(audit_verify(db, head, &r, &e), "%s", e.text);
-    db_close(db);
-    return r;
 }
 
 /* A store with something in it, closed. */
@@ -135,7 +120,7 @@ static const struct {
      NULL,
      "not the one of its call",
      -1},
-    {"DELETE FROM decisions WHERE interaction_id = 'call-00005'", NULL, "decision of a call", -1},
+    {"DELETE FROM decisions WHERE interaction_id = 'call-00005'", NULL, "decision", -1},
     {"INSERT INTO llm_interactions (interaction_id) VALUES ('forged')", NULL, "does not know", -1},
     {"INSERT INTO mcp_communications (communication_id) VALUES ('forged')",
      NULL,
@@ -221,47 +206,6 @@ TEST(a_log_without_its_head_is_not_trusted)
 }
 
 /* ---- erasure ---- */
-
-static bool holds(const char *path, str needle)
-{
-    static char bytes[1 << 16];
-    size_t keep = 0, n;
-    FILE *f = fopen(path, "rb");
-    bool found = false;
-
-    if (!f)
-        return false;
-    while (!found && (n = fread(bytes + keep, 1, sizeof bytes - keep, f)) > 0) {
-        str all = {bytes, keep + n};
-
-        found = str_find(all, needle) != STR_NONE;
-        keep = all.n < needle.n ? all.n : needle.n - 1;
-        memmove(bytes, bytes + all.n - keep, keep);
-    }
-    fclose(f);
-    return found;
-}
-
-/* In any file of the place. */
-static bool anywhere(struct place *p, str needle)
-{
-    const char *folders[] = {p->dir, p->spool};
-    char path[600];
-    bool found = false;
-
-    for (size_t i = 0; i < COUNT_OF(folders); i++) {
-        DIR *d = opendir(folders[i]);
-        struct dirent *de;
-
-        while (d && (de = readdir(d))) {
-            snprintf(path, sizeof path, "%s/%s", folders[i], de->d_name);
-            found |= de->d_type == DT_REG && holds(path, needle);
-        }
-        if (d)
-            closedir(d);
-    }
-    return found;
-}
 
 static struct store_call secret_call(const char *id, const char *session, const char *subject)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store_help.h"
 
+#include "base/file.h"
 #include "base/rand.h"
 #include "store/db.h"
 #include "store/row.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <libpq-fe.h>
 #include <sqlite3.h>
@@ -289,4 +291,76 @@ bool same_row(void *ctx, const struct store_call *got)
     }
     x->seen++;
     return true;
+}
+
+struct audit_report verify(struct place *p)
+{
+    char head[FILE_PATH_MAX];
+    struct audit_report r;
+    struct db *db;
+    struct err e;
+
+    CHECK_F(audit_head_path(str_c(p->url), str_c(p->spool), head, sizeof head, &e), "%s", e.text);
+    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
+    CHECK_F(audit_verify(db, head, &r, &e), "%s", e.text);
+    db_close(db);
+    return r;
+}
+
+static bool holds(const char *path, str needle)
+{
+    static char bytes[1 << 16];
+    size_t keep = 0, n;
+    FILE *f = fopen(path, "rb");
+    bool found = false;
+
+    if (!f)
+        return false;
+    while (!found && (n = fread(bytes + keep, 1, sizeof bytes - keep, f)) > 0) {
+        str all = {bytes, keep + n};
+
+        found = str_find(all, needle) != STR_NONE;
+        keep = all.n < needle.n ? all.n : needle.n - 1;
+        memmove(bytes, bytes + all.n - keep, keep);
+    }
+    fclose(f);
+    return found;
+}
+
+bool anywhere(struct place *p, str needle)
+{
+    const char *folders[] = {p->dir, p->spool};
+    char path[600];
+    bool found = false;
+
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        DIR *d = opendir(folders[i]);
+        struct dirent *de;
+
+        while (d && (de = readdir(d))) {
+            snprintf(path, sizeof path, "%s/%s", folders[i], de->d_name);
+            found |= de->d_type == DT_REG && holds(path, needle);
+        }
+        if (d)
+            closedir(d);
+    }
+    return found;
+}
+
+/* PostgreSQL's files are its own; bytes are shown in hexadecimal. */
+bool in_tables(struct place *p, const char *needle)
+{
+    char sql[700];
+
+    if (!p->postgres)
+        return anywhere(p, str_c(needle));
+    snprintf(sql,
+             sizeof sql,
+             "SELECT count(*) FROM (SELECT query_to_xml(format('SELECT x::text FROM %%I x',"
+             " table_name), false, false, '')::text AS rows FROM information_schema.tables WHERE"
+             " table_schema = 'public' AND table_type = 'BASE TABLE') t WHERE rows LIKE '%%%s%%' OR"
+             " rows LIKE '%%' || encode('%s'::bytea, 'hex') || '%%'",
+             needle,
+             needle);
+    return ask(p, sql) > 0;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "store/audit.h"
 #include "store/store.h"
 #include "test.h"
 
@@ -32,6 +33,13 @@ long long ask(struct place *p, const char *sql);
 /* How many rows of TABLE_text have the word. */
 long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
+
+/* In any file of the place; in any table of its database, wherever that is (lower case letters). */
+bool anywhere(struct place *p, str needle);
+bool in_tables(struct place *p, const char *needle);
+
+/* Whether the audit log holds. */
+struct audit_report verify(struct place *p);
 
 /* Counts how its ticket went. */
 void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned *stored,

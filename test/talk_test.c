@@ -93,7 +93,57 @@ static struct talks *fresh(size_t n)
 {
     arena_release(&arena);
     arena_init(&arena, 1 << 20);
-    return talks_new(n);
+    return talks_new(n, NULL);
+}
+
+TEST(what_was_kept_is_known_to_another_with_the_same_seed)
+{
+    static const struct say asked[] = {{CHAT_USER, CHAT_PART_TEXT, "hello"}};
+    const uint64_t seed[2] = {1, 2}, other[2] = {3, 4};
+    struct talks *one, *two, *three;
+    struct chat_request r;
+    struct talk t;
+    str kept;
+
+    arena_release(&arena);
+    arena_init(&arena, 1 << 20);
+    one = talks_new(64, seed);
+    two = talks_new(64, seed);
+    three = talks_new(64, other);
+    r = request(asked, 1);
+    talk_begin(one, &t, STR("alice"), &r, &arena);
+    talk_text(&t, STR("hi there"));
+    talk_end(one, &t, STR("s1"), STR(""), STR(""));
+    kept = talk_kept(&t, STR(""), STR(""), &arena);
+    CHECK_INT(kept.n, 33);
+    talks_recall(two, STR("s1"), kept);
+    talks_recall(three, STR("s1"), kept);
+    talks_recall(two, STR("s2"), STR("what is this"));
+    talks_recall(two, STR(""), kept);
+    for (int i = 0; i < 3; i++)
+        CHECK_STR(TURN(i == 0   ? one
+                       : i == 1 ? two
+                                : three,
+                       "alice",
+                       "",
+                       "",
+                       "",
+                       {CHAT_USER, CHAT_PART_TEXT, "hello"},
+                       {CHAT_ASSISTANT, CHAT_PART_TEXT, "hi there"},
+                       {CHAT_USER, CHAT_PART_TEXT, "and on"}),
+                  i < 2 ? "s1" : "");
+    CHECK_STR(TURN(two,
+                   "bob",
+                   "",
+                   "",
+                   "",
+                   {CHAT_USER, CHAT_PART_TEXT, "hello"},
+                   {CHAT_ASSISTANT, CHAT_PART_TEXT, "hi there"},
+                   {CHAT_USER, CHAT_PART_TEXT, "and on"}),
+              "");
+    talks_free(one);
+    talks_free(two);
+    talks_free(three);
 }
 
 TEST(the_next_request_of_a_conversation_is_of_its_session)
@@ -246,7 +296,8 @@ TEST(a_response_that_was_written_here_has_our_id)
     CHECK(gone_on("{\"previous_response_id\":\"resp_42-1\"}", "", "42-1"));
 }
 
-TEST_MAIN(T(the_next_request_of_a_conversation_is_of_its_session),
+TEST_MAIN(T(what_was_kept_is_known_to_another_with_the_same_seed),
+          T(the_next_request_of_a_conversation_is_of_its_session),
           T(the_same_question_again_is_another_conversation),
           T(a_reply_that_the_client_changed_is_found_by_what_was_asked),
           T(conversations_that_begin_alike_stay_apart),

@@ -128,6 +128,7 @@ export interface Decision {
   kind: string;
   tools: string[] | null;
   model: string | null;
+  state?: string;
   entry: string;
 }
 

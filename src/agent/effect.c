@@ -37,6 +37,17 @@ static void feed(struct sha256 *h, str s)
     sha256_feed(h, s);
 }
 
+str effect_masked(struct run *r, str json)
+{
+    struct buf out;
+
+    buf_init(&out, 4 * json.n + 65536);
+    if (r->o->mask && json.n && mask_json(r->o->mask, json, &out, NULL))
+        json = buf_full(&out) ? STR("{}") : arena_dup(r->arena, buf_str(&out));
+    buf_release(&out);
+    return json;
+}
+
 /* What is masked in the log is masked in the key: a run that goes on from the log asks the same as
  * the one that wrote it. */
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)

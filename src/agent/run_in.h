@@ -54,6 +54,8 @@ struct agent_effect *effect_at(const struct run *r, int64_t seq);
 /* A replay comes to an end that the run did not have: false. */
 bool effect_missing(struct run *r, int64_t seq);
 /* The same for its key alone: what a digest of the parts is. In the run's arena. */
+/* As the log may have it; on the run's thread. */
+str effect_masked(struct run *r, str json);
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked);
 /* Done, and nothing follows from it before the next row is put: goes to disk with that. On the
  * run's own thread. */

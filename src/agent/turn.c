@@ -15,6 +15,7 @@ struct turn_call {
     const struct ask_call *asked;
     const struct tool *tool;
     str arguments; /* as they are given to the tool: perhaps changed by a person */
+    str shown;     /* and as the log has them: masked */
     int64_t seq;
     bool valid, ok, settled; /* settled: the result is there without a run */
     str result;              /* whole, in the run's arena */
@@ -216,17 +217,18 @@ static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, const c
             c->arguments = member(r, f->result, "arguments");
         return true;
     }
-    if (known == KNOWN_NOT && !effect_flush(r,
-                                            &(struct agent_effect){.run = r->o->run,
-                                                                   .seq = seq,
-                                                                   .kind = STR("approval"),
-                                                                   .name = c->tool->name,
-                                                                   .key = key,
-                                                                   .request = c->arguments,
-                                                                   .result = STR(""),
-                                                                   .started_us = run_now_us(r)},
-                                            1,
-                                            NULL))
+    if (known == KNOWN_NOT &&
+        !effect_flush(r,
+                      &(struct agent_effect){.run = r->o->run,
+                                             .seq = seq,
+                                             .kind = STR("approval"),
+                                             .name = c->tool->name,
+                                             .key = key,
+                                             .request = effect_masked(r, c->arguments),
+                                             .result = STR(""),
+                                             .started_us = run_now_us(r)},
+                      1,
+                      NULL))
         return false;
     return wait_for_word(r, c, seq, why);
 }
@@ -278,7 +280,7 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
     return true;
 }
 
-static struct agent_effect effect_of(const struct turn *t, const struct turn_call *c)
+static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
 {
     struct run *r = t->r;
     struct buf asked;
@@ -286,6 +288,7 @@ static struct agent_effect effect_of(const struct turn *t, const struct turn_cal
 
     buf_init(&asked, TOOL_RESULT_MAX);
     tool_canonical(&asked, c->arguments);
+    c->shown = effect_masked(r, c->arguments);
     f = (struct agent_effect){
         .run = r->o->run,
         .seq = c->seq,
@@ -293,7 +296,7 @@ static struct agent_effect effect_of(const struct turn *t, const struct turn_cal
         .care = again(c->tool) ? AGENT_LATER : AGENT_ON_DISK,
         .name = c->tool->name,
         .key = effect_key(r, c->seq, STR("tool"), c->tool->name, buf_str(&asked)),
-        .request = c->arguments,
+        .request = c->shown,
         .result = STR(""),
         .started_us = run_now_us(r)};
     buf_release(&asked);
@@ -366,7 +369,7 @@ static void on_end(void *ctx, struct tool_result *res)
                              .care = again(c->tool) ? AGENT_SAFE : AGENT_ON_DISK,
                              .name = c->tool->name,
                              .key = res->call.key,
-                             .request = c->arguments,
+                             .request = c->shown,
                              .failed = !res->ok,
                              .state = AGENT_DONE,
                              .started_us = res->started_us,

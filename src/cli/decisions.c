@@ -23,6 +23,7 @@ static const struct history_column columns[] = {
     {"TIME", "timestamp_us", HISTORY_TIME, 19},
     {"SESSION", "session_id", HISTORY_TEXT, 36},
     {"MODEL", "model", HISTORY_TEXT, 24},
+    {"STATE", "state", HISTORY_TEXT, 8},
     {"ENTRY", "entry", HISTORY_TEXT, 0},
 };
 

@@ -81,10 +81,6 @@ static int by_ourselves(const struct wish *w, struct buf *out)
     store_close(s);
     if (!ok)
         return history_fail(&e);
-    if (receipt.sessions + receipt.interactions + receipt.communications + receipt.threads +
-            receipt.runs ==
-        0)
-        return cli_complain(CLI_NEGATIVE, "there was nothing to erase");
     receipt_write(&receipt, out);
     return CLI_OK;
 }
@@ -102,6 +98,24 @@ static bool is_sure(const struct wish *w)
                   w->what == STORE_ERASE_SESSION ? "the session" : "all of the subject",
                   STR_ARG(w->name));
     return fgets(answer, sizeof answer, stdin) && (answer[0] | 32) == 'y';
+}
+
+/* Whoever did the work: a receipt of nothing is no success. */
+static bool of_nothing(str receipt)
+{
+    static const char *const counts[] = {
+        "sessions", "interactions", "communications", "threads", "runs"};
+    int64_t sum = 0, n;
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, receipt, &e);
+    for (size_t i = 0; ok && i < COUNT_OF(counts); i++)
+        sum += json_i64(&doc, json_find(&doc, json_root(&doc), str_c(counts[i])), &n) ? n : 0;
+    json_release(&doc);
+    return ok && sum == 0;
 }
 
 static int tell(struct cli *cli, struct buf *out, bool json)
@@ -157,7 +171,9 @@ static int run(struct cli *cli, const struct cli_args *args)
         code = CLI_USAGE;
     else if (!by_daemon(&w, &out, &code))
         code = by_ourselves(&w, &out);
-    if (code == CLI_OK)
+    if (code == CLI_OK && of_nothing(buf_str(&out)))
+        code = cli_complain(CLI_NEGATIVE, "there was nothing to erase");
+    else if (code == CLI_OK)
         code = tell(cli, &out, args->value[JSON] != NULL);
     buf_release(&out);
     config_release(c);

@@ -11,6 +11,7 @@
  */
 #include "gateway/talk.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 
 #include "base/map.h"
@@ -39,12 +40,15 @@ struct talks {
     size_t count, count_max, next; /* a ring once it is full */
 };
 
-struct talks *talks_new(size_t count_max)
+struct talks *talks_new(size_t count_max, const uint64_t seed[2])
 {
     struct talks *t = base_alloc(sizeof *t);
 
     *t = (struct talks){.count_max = count_max};
-    rand_os(t->seed, sizeof t->seed);
+    if (seed)
+        memcpy(t->seed, seed, sizeof t->seed);
+    else
+        rand_os(t->seed, sizeof t->seed);
     pthread_mutex_init(&t->lock, NULL);
     map_init(&t->by_hash, NULL, count_max + 1);
     t->places = base_alloc(count_max * sizeof *t->places);
@@ -410,19 +414,77 @@ void talk_call(struct talk *t, str id, str name)
     t->said = link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_CALL, of_call(t->seed, id, name));
 }
 
-void talk_end(struct talks *all, struct talk *t, str session, str reply_id, str own_id)
+/* Where it was: behind its request, behind its reply, and at the ids of that. */
+enum { BEHIND_REQUEST, BEHIND_REPLY, AT_REPLY_ID, AT_OWN_ID, MARKS };
+
+static void marks(const struct talk *t, str reply_id, str own_id, uint64_t at[MARKS])
 {
     bool named = t->request->dialect == CHAT_RESPONSES;
 
-    text_over(t);
+    memset(at, 0, MARKS * sizeof at[0]);
+    at[BEHIND_REQUEST] = t->asked;
+    if (t->more && t->said != t->asked)
+        at[BEHIND_REPLY] = t->said;
+    if (named && reply_id.n)
+        at[AT_REPLY_ID] = id_place(t, reply_id);
+    if (named && own_id.n)
+        at[AT_OWN_ID] = id_place(t, own_id);
+}
+
+static void note_all(struct talks *all, str session, const uint64_t at[MARKS])
+{
     session = str_slice(session, 0, session.n < TALK_SESSION_MAX ? session.n : TALK_SESSION_MAX);
     pthread_mutex_lock(&all->lock);
-    note(all, t->asked, session, false);
-    if (t->more && t->said != t->asked)
-        note(all, t->said, session, true);
-    if (named && reply_id.n)
-        note(all, id_place(t, reply_id), session, true);
-    if (named && own_id.n)
-        note(all, id_place(t, own_id), session, true);
+    for (size_t i = 0; i < MARKS; i++)
+        if (at[i])
+            note(all, at[i], session, i != BEHIND_REQUEST);
     pthread_mutex_unlock(&all->lock);
+}
+
+void talk_end(struct talks *all, struct talk *t, str session, str reply_id, str own_id)
+{
+    uint64_t at[MARKS];
+
+    text_over(t);
+    marks(t, reply_id, own_id, at);
+    note_all(all, session, at);
+}
+
+str talk_kept(const struct talk *t, str reply_id, str own_id, struct arena *a)
+{
+    uint64_t at[MARKS];
+
+    marks(t, reply_id, own_id, at);
+    if (at[AT_REPLY_ID] || at[AT_OWN_ID])
+        return arena_printf(a,
+                            "%016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64,
+                            at[BEHIND_REQUEST],
+                            at[BEHIND_REPLY],
+                            at[AT_REPLY_ID],
+                            at[AT_OWN_ID]);
+    return arena_printf(a, "%016" PRIx64 " %016" PRIx64, at[BEHIND_REQUEST], at[BEHIND_REPLY]);
+}
+
+static bool hex_digit(char c, uint64_t *out)
+{
+    bool digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
+
+    *out = (uint64_t)(digit ? c - '0' : c - 'a' + 10);
+    return digit || letter;
+}
+
+void talks_recall(struct talks *all, str session, str kept)
+{
+    uint64_t at[MARKS] = {0}, digit;
+    size_t n = 0;
+
+    for (size_t i = 0; i < kept.n && n < MARKS; i++)
+        if (kept.p[i] == ' ')
+            n++;
+        else if (hex_digit(kept.p[i], &digit))
+            at[n] = at[n] << 4 | digit;
+        else
+            return;
+    if (session.n)
+        note_all(all, session, at);
 }

@@ -10,6 +10,9 @@
  * reasoning and arguments do not count: clients change or drop them. What one key's clients said is
  * never found by another's. Bounded, oldest out first. Any thread.
  *
+ * With a seed that is kept, what was noted can be kept as a text (talk_kept), and told again to
+ * another process (talks_recall), the oldest first.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
@@ -22,7 +25,8 @@
 
 struct talks;
 
-struct talks *talks_new(size_t count_max);
+/* seed NULL: chance. */
+struct talks *talks_new(size_t count_max, const uint64_t seed[2]);
 void talks_free(struct talks *t);
 
 /* A text's hash while it comes, the same however it is cut. */
@@ -53,6 +57,9 @@ void talk_again(struct talk *t);
 bool talk_find(struct talks *all, const struct talk *t, struct arena *a, str *session);
 void talk_text(struct talk *t, str text);
 void talk_call(struct talk *t, str id, str name);
+/* What talk_end notes, as a text in the arena: after it, and with the same ids. */
+str talk_kept(const struct talk *t, str reply_id, str own_id, struct arena *a);
+void talks_recall(struct talks *all, str session, str kept);
 /* The ids by which a request may name this reply as its previous_response_id, the provider's and
  * ours; either may be "". */
 void talk_end(struct talks *all, struct talk *t, str session, str reply_id, str own_id);

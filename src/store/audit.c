@@ -125,6 +125,35 @@ void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE])
     sha256_mac_finish(&m, out);
 }
 
+str audit_name(str key, str name, struct arena *a)
+{
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+
+    audit_digest(key, name, digest);
+    return arena_dup(a, str_slice(sha256_hex(digest, hex), 0, 32));
+}
+
+void audit_add_session(struct buf *out, const struct db_value c[AUDIT_SESSION_COUNT])
+{
+    audit_add_values(out, c, AUDIT_SESSION_STARTED);
+}
+
+str audit_erasure(struct arena *a, str receipt, const struct audit_counts *c)
+{
+    return arena_printf(a,
+                        "{\"receipt_id\":\"" STR_FMT "\",\"sessions\":%lld,\"interactions\":%lld,"
+                        "\"decisions\":%lld,\"communications\":%lld,\"threads\":%lld,"
+                        "\"runs\":%lld}",
+                        STR_ARG(receipt),
+                        (long long)c->sessions,
+                        (long long)c->interactions,
+                        (long long)c->decisions,
+                        (long long)c->communications,
+                        (long long)c->threads,
+                        (long long)c->runs);
+}
+
 /* ---- what the tables hold ---- */
 
 struct key {

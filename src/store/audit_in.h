@@ -24,6 +24,29 @@ void audit_add_row(struct buf *out, const struct row_table *t, const void *row);
 void audit_add_values(struct buf *out, const struct db_value *v, size_t n);
 void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE]);
 
+/* A name nobody can be known by, in the arena. */
+str audit_name(str key, str name, struct arena *a);
+
+/* What an application has said of a session, as it stands in the tables: these columns, and behind
+ * them when it began. Calls set what it left out, so of those two columns the detail of the entry
+ * says whether they were there, and of the time what it was. */
+#define AUDIT_SESSION_COLUMNS                                                                      \
+    "alert_id, agent_type, alert_type, status, alert_data, session_metadata, error_message,"       \
+    " final_analysis, completed_at_us, key_name, started_at_us"
+enum {
+    AUDIT_SESSION_ALERT_TYPE = 2,
+    AUDIT_SESSION_KEY = 9,
+    AUDIT_SESSION_STARTED = 10,
+    AUDIT_SESSION_COUNT
+};
+void audit_add_session(struct buf *out, const struct db_value c[AUDIT_SESSION_COUNT]);
+
+/* What the log says of an erasure; its receipt has the same. */
+struct audit_counts {
+    int64_t sessions, interactions, decisions, communications, threads, runs;
+};
+str audit_erasure(struct arena *a, str receipt, const struct audit_counts *c);
+
 /* The key of the digests, 32 bytes in the arena; ERR_NOT_FOUND if the store has none yet. */
 bool audit_key(struct db *db, struct arena *a, str *out, struct err *e) MUST_USE;
 bool audit_last(struct db *db, struct audit_head *out, struct err *e) MUST_USE;

@@ -2,40 +2,17 @@
  *
  * Entries are read by pages; the rows a page tells of are read with one question and their digests
  * kept by id. A row that is gone must have an entry "erased"; one that is there must agree, and
- * there must be no others.
+ * there must be no others. What is not a row of its own in the log is judged by audit_verify_more.c
+ * and audit_verify_rest.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/arena.h"
-#include "base/map.h"
-#include "store/audit_in.h"
-#include "store/engine_in.h"
+#include "store/audit_verify_in.h"
 
-#define PAGE 100u
+#define PAGE VERIFY_PAGE
 #define PAGE_ARENA_MAX ((size_t)2 << 30)
 
-struct entry {
-    struct audit_entry e;
-    uint8_t prev[SHA256_SIZE], hash[SHA256_SIZE];
-    bool whole; /* both are as long as they should be */
-};
-
-struct verify {
-    struct db *db;
-    struct audit_report *r;
-    struct arena arena; /* of the page */
-    str key;
-    char key_bytes[SHA256_SIZE];
-    struct entry page[PAGE];
-    size_t count;
-    struct map digests; /* by id: of the rows that are there */
-    struct map erased;  /* ids that have an entry "erased" */
-    struct buf bytes, sql;
-    struct err bad;       /* a row that cannot be read */
-    int64_t calls, tools; /* rows that agree, each once */
-};
-
-static void wrong(struct verify *v, int64_t seq, const char *why, str about)
+void verify_wrong(struct verify *v, int64_t seq, const char *why, str about)
 {
     if (!v->r->ok)
         return;
@@ -59,17 +36,17 @@ static str text_of(struct verify *v, const struct db_value *c)
 static bool add_entry(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
-    struct entry *en = &v->page[v->count++];
+    struct verify_entry *en = &v->page[v->count++];
 
     assert(n == 9 && v->count <= PAGE);
-    *en = (struct entry){.e = {.seq = c[0].i,
-                               .time_us = c[1].i,
-                               .actor = text_of(v, &c[2]),
-                               .action = text_of(v, &c[3]),
-                               .subject = text_of(v, &c[4]),
-                               .detail = text_of(v, &c[5]),
-                               .digest = text_of(v, &c[6])},
-                         .whole = c[7].s.n == SHA256_SIZE && c[8].s.n == SHA256_SIZE};
+    *en = (struct verify_entry){.e = {.seq = c[0].i,
+                                      .time_us = c[1].i,
+                                      .actor = text_of(v, &c[2]),
+                                      .action = text_of(v, &c[3]),
+                                      .subject = text_of(v, &c[4]),
+                                      .detail = text_of(v, &c[5]),
+                                      .digest = text_of(v, &c[6])},
+                                .whole = c[7].s.n == SHA256_SIZE && c[8].s.n == SHA256_SIZE};
     if (en->whole) {
         memcpy(en->prev, c[7].s.p, SHA256_SIZE);
         memcpy(en->hash, c[8].s.p, SHA256_SIZE);
@@ -87,8 +64,7 @@ static void keep_digest(struct verify *v, str id)
         base_die("a page has more rows than entries");
 }
 
-/* Which rows of a table the page tells of: $1 to $100. */
-static size_t ids_of(struct verify *v, str action, struct db_value args[PAGE])
+size_t verify_ids(struct verify *v, str action, struct db_value args[PAGE])
 {
     size_t n = 0;
 
@@ -100,7 +76,7 @@ static size_t ids_of(struct verify *v, str action, struct db_value args[PAGE])
     return n;
 }
 
-static void sql_in(struct verify *v, const char *before, const char *after)
+void verify_sql_in(struct verify *v, const char *before, const char *after)
 {
     buf_reset(&v->sql);
     buf_add(&v->sql, str_c(before));
@@ -153,20 +129,21 @@ static bool read_calls(struct verify *v, struct err *e)
     struct buf columns;
     bool ok;
 
-    if (ids_of(v, STR("record"), args) == 0)
+    if (verify_ids(v, STR("record"), args) == 0)
         return true;
     buf_init(&columns, 8192);
     buf_add(&columns, STR("SELECT "));
     engine_columns(&columns, false);
     buf_add(&columns, STR(" FROM llm_interactions WHERE interaction_id IN ("));
     buf_add_c(&columns, '\0');
-    sql_in(v, columns.p, ")");
+    verify_sql_in(v, columns.p, ")");
     buf_release(&columns);
     ok = db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_call, v}, e);
-    sql_in(v,
-           "SELECT interaction_id, n, kind, text, tokens, exact, started_us, ended_us, budget, cut,"
-           " state FROM reasoning_segments WHERE interaction_id IN (",
-           ") ORDER BY interaction_id, n");
+    verify_sql_in(
+        v,
+        "SELECT interaction_id, n, kind, text, tokens, exact, started_us, ended_us, budget, cut,"
+        " state FROM reasoning_segments WHERE interaction_id IN (",
+        ") ORDER BY interaction_id, n");
     ok = ok && db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_segment, v}, e);
     for (struct map_entry *i = map_next(&v->digests, NULL); i; i = map_next(&v->digests, i)) {
         struct call_bytes *b = i->value.ptr;
@@ -196,11 +173,12 @@ static bool read_tools(struct verify *v, struct err *e)
 {
     struct db_value args[PAGE];
 
-    if (ids_of(v, STR("tool"), args) == 0)
+    if (verify_ids(v, STR("tool"), args) == 0)
         return true;
-    sql_in(v,
-           "SELECT " ENGINE_TOOL_COLUMNS " FROM mcp_communications WHERE communication_id IN (",
-           ")");
+    verify_sql_in(v,
+                  "SELECT " ENGINE_TOOL_COLUMNS
+                  " FROM mcp_communications WHERE communication_id IN (",
+                  ")");
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_tool, v}, e);
 }
 
@@ -227,14 +205,14 @@ static bool read_erased(struct verify *v, struct err *e)
             args[n++] = db_text(v->page[i].e.subject);
     if (n == 0)
         return true;
-    sql_in(
+    verify_sql_in(
         v, "SELECT DISTINCT subject FROM audit_log WHERE action = 'erased' AND subject IN (", ")");
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_erased, v}, e);
 }
 
 /* ---- judging ---- */
 
-static void judge_row(struct verify *v, const struct entry *en)
+static void judge_row(struct verify *v, const struct verify_entry *en)
 {
     bool call = str_eq(en->e.action, STR("record"));
     struct map_entry *found;
@@ -246,42 +224,43 @@ static void judge_row(struct verify *v, const struct entry *en)
         if (map_find(&v->erased, en->e.subject))
             v->r->erased++;
         else
-            wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
+            verify_wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
         return;
     }
     if (en->e.digest.n != SHA256_SIZE ||
         !mem_equal_ct(found->value.ptr, en->e.digest.p, SHA256_SIZE)) {
         /* One that was erased may have come back by the same id, with an entry of its own. */
-        wrong(v, en->e.seq, "a row is not as it was stored", en->e.subject);
+        verify_wrong(v, en->e.seq, "a row is not as it was stored", en->e.subject);
         return;
     }
     v->r->rows++;
     *(call ? &v->calls : &v->tools) += 1;
 }
 
-static void judge(struct verify *v, const struct entry *en)
+static void judge(struct verify *v, const struct verify_entry *en)
 {
     struct audit_head *head = &v->r->head;
     uint8_t hash[SHA256_SIZE];
 
     v->r->entries++;
     if (en->e.seq != head->seq + 1)
-        wrong(v, head->seq + 1, "an entry is missing", STR(""));
+        verify_wrong(v, head->seq + 1, "an entry is missing", STR(""));
     else if (!en->whole || memcmp(en->prev, head->hash, SHA256_SIZE) != 0)
-        wrong(v, en->e.seq, "an entry does not follow the one before it", STR(""));
+        verify_wrong(v, en->e.seq, "an entry does not follow the one before it", STR(""));
     audit_hash(&en->e, head->hash, hash);
     if (memcmp(hash, en->hash, SHA256_SIZE) != 0)
-        wrong(v, en->e.seq, "an entry was changed", STR(""));
+        verify_wrong(v, en->e.seq, "an entry was changed", STR(""));
     if (str_eq(en->e.action, STR("break")))
-        wrong(v, en->e.seq, "the log did not end where its head said", en->e.detail);
+        verify_wrong(v, en->e.seq, "the log did not end where its head said", en->e.detail);
     if (!v->r->ok)
         return;
     head->seq = en->e.seq;
     head->time_us = en->e.time_us;
     memcpy(head->hash, en->hash, SHA256_SIZE);
     if (v->r->anchor.seq == en->e.seq && memcmp(v->r->anchor.hash, en->hash, SHA256_SIZE) != 0)
-        wrong(v, en->e.seq, "the log is not the one its anchored head is of", STR(""));
+        verify_wrong(v, en->e.seq, "the log is not the one its anchored head is of", STR(""));
     judge_row(v, en);
+    verify_session_entry(v, en);
 }
 
 static bool next_page(struct verify *v, struct err *e)
@@ -304,47 +283,6 @@ static bool next_page(struct verify *v, struct err *e)
            read_calls(v, e) && read_tools(v, e) && read_erased(v, e);
 }
 
-static bool keep_number(void *ctx, const struct db_value *c, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = c[0].i;
-    return false;
-}
-
-/* Rows that nobody told the log of, and what is kept twice and must be the same. */
-static bool judge_rest(struct verify *v, struct err *e)
-{
-    static const struct {
-        const char *sql, *why;
-    } rules[] = {
-        {"SELECT count(*) FROM llm_interactions", "there are calls that the log does not know"},
-        {"SELECT count(*) FROM mcp_communications",
-         "there are tool calls that the log does not know"},
-        {"SELECT count(*) FROM decisions d LEFT JOIN llm_interactions i ON"
-         " i.interaction_id = d.interaction_id WHERE i.decision IS NULL OR i.decision <> d.entry"
-         " OR d.kind <> CASE WHEN substr(d.entry, 1, 11) = '[TOOL_CALL]' THEN 'TOOL_CALL' ELSE"
-         " 'DIRECT' END OR coalesce(d.session_id, '') <> coalesce(i.session_id, '')",
-         "a decision is not the one of its call"},
-        {"SELECT count(*) FROM llm_interactions i WHERE decision IS NOT NULL AND NOT EXISTS"
-         " (SELECT 1 FROM decisions d WHERE d.interaction_id = i.interaction_id)",
-         "the decision of a call is gone"},
-        {"SELECT count(*) FROM reasoning_segments s WHERE NOT EXISTS"
-         " (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = s.interaction_id)",
-         "there is reasoning of a call that is not there"},
-    };
-    int64_t expected[COUNT_OF(rules)] = {v->calls, v->tools};
-
-    for (size_t i = 0; i < COUNT_OF(rules); i++) {
-        int64_t n = 0;
-
-        if (!db_query(v->db, rules[i].sql, NULL, 0, (struct db_rows){keep_number, &n}, e))
-            return false;
-        if (n != expected[i])
-            wrong(v, 0, rules[i].why, STR(""));
-    }
-    return true;
-}
-
 static bool verify_all(struct verify *v, struct err *e)
 {
     do {
@@ -352,10 +290,12 @@ static bool verify_all(struct verify *v, struct err *e)
             return false;
         for (size_t i = 0; i < v->count && v->r->ok; i++)
             judge(v, &v->page[i]);
+        if (v->r->ok && !verify_page_more(v, e))
+            return false;
     } while (v->count == PAGE && v->r->ok);
     if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
-        wrong(v, v->r->head.seq + 1, "the log ends before its anchored head", STR(""));
-    return !v->r->ok || judge_rest(v, e);
+        verify_wrong(v, v->r->head.seq + 1, "the log ends before its anchored head", STR(""));
+    return !v->r->ok || (verify_sessions(v, e) && (!v->r->ok || verify_rest(v, e)));
 }
 
 static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
@@ -388,6 +328,9 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     *out = (struct audit_report){.ok = true};
     *v = (struct verify){.db = db, .r = out};
     arena_init(&v->arena, PAGE_ARENA_MAX);
+    arena_init(&v->kept, PAGE_ARENA_MAX);
+    json_init(&v->doc);
+    map_init(&v->states, NULL, MAP_COUNT_MAX);
     buf_init(&v->bytes, PAGE_ARENA_MAX);
     buf_init(&v->sql, 16384);
     map_init(&v->digests, NULL, 2 * PAGE);
@@ -403,6 +346,9 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     buf_release(&v->bytes);
     buf_release(&v->sql);
     arena_release(&v->arena);
+    arena_release(&v->kept);
+    json_release(&v->doc);
+    map_release(&v->states);
     free(v);
     return ok;
 }

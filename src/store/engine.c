@@ -21,6 +21,8 @@ static const char *const texts[ENGINE_TEXTS] = {
         "SELECT communication_id FROM mcp_communications WHERE communication_id IN (#)",
     [ENGINE_LOOK_UP_ERASED] =
         "SELECT subject FROM audit_log WHERE action = 'erased' AND subject IN (#)",
+    [ENGINE_LOOK_UP_OWNERS] =
+        "SELECT session_id, key_name FROM alert_sessions WHERE session_id IN (#)",
     [ENGINE_GET_CALL] = "SELECT % FROM llm_interactions WHERE interaction_id = $1",
     [ENGINE_LIST] = "SELECT % FROM llm_interactions"
                     " ORDER BY started_ms DESC, interaction_id DESC LIMIT $1",
@@ -80,6 +82,8 @@ void engine_close(struct engine *en)
         buf_release(&en->text[i]);
     engine_pieces_forget(en);
     map_release(&en->pieced);
+    map_release(&en->owners);
+    map_release(&en->usage);
     json_release(&en->doc);
     json_release(&en->calls);
     buf_release(&en->canon);
@@ -102,6 +106,8 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     pthread_mutex_init(&en->read_lock, NULL);
     arena_init(&en->arena, ENGINE_ARENA_MAX);
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
+    map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
+    map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);
     json_init(&en->doc);
     json_init(&en->calls);
     buf_init(&en->canon, ENGINE_CANON_MAX);
@@ -168,6 +174,8 @@ bool engine_place(struct engine *en, struct journal_place *out, struct err *e)
 static void clear(struct engine *en)
 {
     en->count = en->size = 0;
+    engine_owners_forget(en);
+    engine_usage_forget(en);
     arena_reset(&en->arena);
 }
 
@@ -304,6 +312,24 @@ static bool look_up(struct engine *en, struct err *e)
     return ok;
 }
 
+/* Calls that name a session: whose these are is asked for at once. */
+static bool look_up_owners(struct engine *en, struct err *e)
+{
+    str sessions[ENGINE_BATCH_MAX];
+    union content c;
+    size_t n = 0;
+
+    for (size_t i = 0; i < en->count; i++) {
+        const struct engine_record *r = &en->records[i];
+
+        if (r->there || (r->type != FRAME_CALL && r->type != FRAME_BEGIN) ||
+            !read_record(r->type, r->body, &c))
+            continue;
+        sessions[n++] = engine_clean_name(en, c.call.session_id.n ? c.call.session_id : c.call.id);
+    }
+    return engine_owners_look_up(en, sessions, n, e);
+}
+
 static bool write_record(struct engine *en, const struct engine_record *r, struct err *e)
 {
     union content c;
@@ -332,12 +358,13 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
     struct db_value args[] = {
         db_text(str_c(en->spool)), db_int((int64_t)place.segment), db_int((int64_t)place.offset)};
 
-    if (!look_up(en, e))
+    if (!look_up(en, e) || !look_up_owners(en, e))
         return false;
     for (size_t i = 0; i < en->count; i++)
         if (!write_record(en, &en->records[i], e))
             return false;
-    if (!db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
+    if (!engine_usage_flush(en, e) ||
+        !db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
         return false;
     clear(en);
     engine_tidy(en);
@@ -447,6 +474,39 @@ bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_ro
         return false;
     pthread_mutex_lock(&en->read_lock);
     ok = read_rows(en, en->text[which].p, args, before_id.n > 0 ? 2 : 1, &r);
+    pthread_mutex_unlock(&en->read_lock);
+    return ok;
+}
+
+struct talks {
+    bool (*fn)(void *ctx, str session, str talk);
+    void *ctx;
+};
+
+static bool give_talk(void *ctx, const struct db_value *columns, size_t n)
+{
+    const struct talks *t = ctx;
+
+    assert(n == 2);
+    return t->fn(t->ctx, columns[0].s, columns[1].s);
+}
+
+bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
+                  void *ctx, struct err *e)
+{
+    struct db_value limit = db_int((int64_t)n_max);
+    struct talks t = {fn, ctx};
+    bool ok;
+
+    pthread_mutex_lock(&en->read_lock);
+    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
+         db_query(en->reader,
+                  "SELECT session_id, talk FROM llm_interactions WHERE talk IS NOT NULL"
+                  " ORDER BY started_ms DESC LIMIT $1",
+                  &limit,
+                  1,
+                  (struct db_rows){give_talk, &t},
+                  e);
     pthread_mutex_unlock(&en->read_lock);
     return ok;
 }

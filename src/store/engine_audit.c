@@ -52,13 +52,13 @@ bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *
     return true;
 }
 
-bool engine_audit_row(struct engine *en, str action, str subject, struct err *e)
+bool engine_audit_row(struct engine *en, str action, str subject, str detail, struct err *e)
 {
     uint8_t digest[SHA256_SIZE];
     struct audit_entry entry = {.actor = STR(""),
                                 .action = action,
                                 .subject = subject,
-                                .detail = STR(""),
+                                .detail = detail,
                                 .digest = {(const char *)digest, SHA256_SIZE}};
 
     audit_digest((str){(const char *)en->key, SHA256_SIZE}, buf_str(&en->canon), digest);
@@ -67,11 +67,12 @@ bool engine_audit_row(struct engine *en, str action, str subject, struct err *e)
 
 str engine_audit_name(struct engine *en, str name)
 {
-    uint8_t digest[SHA256_SIZE];
-    char hex[SHA256_HEX_SIZE];
+    return audit_name((str){(const char *)en->key, SHA256_SIZE}, name, &en->arena);
+}
 
-    audit_digest((str){(const char *)en->key, SHA256_SIZE}, name, digest);
-    return arena_dup(&en->arena, str_slice(sha256_hex(digest, hex), 0, 32));
+void engine_secret(const struct engine *en, str purpose, uint8_t out[32])
+{
+    audit_digest((str){(const char *)en->key, SHA256_SIZE}, purpose, out);
 }
 
 /* ---- opening ---- */

@@ -21,10 +21,10 @@ static const char session_sql[] =
     "INSERT INTO alert_sessions (session_id, first_seen_ms, last_seen_ms, call_count, agent_type,"
     " alert_type, status, outcome, started_at_us, completed_at_us, error_message, final_analysis,"
     " key_name, subject, model, title, input_tokens, output_tokens, reasoning_tokens, cost_usd,"
-    " has_reasoning)"
+    " has_reasoning, named)"
     " VALUES ($1, $3, $4, 1, 'gateway', $5, CASE WHEN " RUNS " THEN 'in_progress' ELSE $6 END, $6,"
     " $7, CASE WHEN " RUNS " THEN NULL ELSE CAST($8 AS BIGINT) END, $9, $10, $11, $12, $13, $14,"
-    " $15, $16, $17, $18, $19)"
+    " $15, $16, $17, $18, $19, $20)"
     " ON CONFLICT (session_id) DO UPDATE SET call_count = alert_sessions.call_count + 1,"
     " first_seen_ms = CASE WHEN alert_sessions.first_seen_ms <= excluded.first_seen_ms"
     " OR excluded.first_seen_ms IS NULL THEN alert_sessions.first_seen_ms"
@@ -62,8 +62,8 @@ static const char session_sql[] =
 
 static const char begin_sql[] =
     "INSERT INTO alert_sessions (session_id, first_seen_ms, agent_type, alert_type, status,"
-    " started_at_us, key_name, subject, model, title)"
-    " VALUES ($1, $2, 'gateway', $3, 'in_progress', $4, $5, $6, $7, $8)"
+    " started_at_us, key_name, subject, model, title, named)"
+    " VALUES ($1, $2, 'gateway', $3, 'in_progress', $4, $5, $6, $7, $8, $9)"
     " ON CONFLICT (session_id) DO UPDATE SET"
     " status = CASE WHEN " OURS " THEN 'in_progress' ELSE alert_sessions.status END,"
     " completed_at_us = CASE WHEN " OURS " THEN NULL ELSE alert_sessions.completed_at_us END,"
@@ -89,7 +89,7 @@ static struct db_value title(const struct store_call *row)
     return engine_text(utf8_cut_count(row->asked, TITLE_MAX));
 }
 
-static bool put_session(struct engine *en, const struct store_call *row, struct err *e)
+static bool put_session(struct engine *en, const struct store_call *row, str named, struct err *e)
 {
     struct db_value args[] = {
         db_text(row->session_id),
@@ -111,6 +111,7 @@ static bool put_session(struct engine *en, const struct store_call *row, struct 
         tokens(row->reasoning_tokens),
         row->cost_usd >= 0 ? db_real(row->cost_usd) : db_null(),
         db_int(row->has_reasoning),
+        engine_text(named),
     };
 
     return db_run(en->db, session_sql, args, COUNT_OF(args), e);
@@ -297,11 +298,15 @@ static bool put_words(struct engine *en, const struct store_call *row, struct er
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
 {
     struct db_value values[ENGINE_COLUMNS_MAX];
+    str named;
 
     row->id = engine_clean_name(en, row->id);
     if (!engine_pieces_join(en, row, e))
         return false;
     engine_row_clean(en, row);
+    if (!engine_own(en, row, &named, e))
+        return false;
+    engine_usage_add(en, row);
     buf_reset(&en->canon);
     audit_add_row(&en->canon, &row_calls, row);
     return db_run(en->db,
@@ -310,15 +315,18 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
                   engine_row_values(en, row, values),
                   e) &&
            put_words(en, row, e) && put_segments(en, row, e) &&
-           engine_audit_row(en, STR("record"), row->id, e) && put_decision(en, row, e) &&
-           engine_pieces_drop(en, row->id, e) && put_session(en, row, e);
+           engine_audit_row(en, STR("record"), row->id, STR(""), e) && put_decision(en, row, e) &&
+           engine_pieces_drop(en, row->id, e) && put_session(en, row, named, e);
 }
 
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e)
 {
     struct store_piece piece;
+    str named;
 
     engine_row_clean(en, row);
+    if (!engine_own(en, row, &named, e))
+        return false;
     piece = (struct store_piece){row->id, 0, STR(ENGINE_BEGIN_KIND), body};
     struct db_value args[] = {
         db_text(row->session_id),
@@ -329,6 +337,7 @@ bool engine_call_begin(struct engine *en, struct store_call *row, str body, stru
         engine_text(row->subject),
         engine_text(row->model),
         title(row),
+        engine_text(named),
     };
 
     return engine_piece_put(en, &piece, row->session_id, e) &&

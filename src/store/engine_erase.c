@@ -1,9 +1,11 @@
 /* engine_erase.c - rows that go: because somebody asked for it, or because their time is over.
  *
- * Whole sessions go, with their calls and all that hangs on these, and runs of agents; and threads:
- * that of a session is the one of its name and key, those of a subject are those of a key of that
- * name. Each row that had an entry in the audit log gets another one that says it was erased; names
- * are in the log only as digests.
+ * Whole sessions go, with their calls and all that hangs on these, and runs of agents and of the
+ * optimiser; and threads: that of a session is the one of its name and key, those of a subject are
+ * those of a key of that name. What applications keep has no subject of its own: it is of a subject
+ * if it came by a key of that name, or has the name in it as a JSON string. Each row that had an
+ * entry in the audit log gets another one that says it was erased; names are in the log only as
+ * digests.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,10 +21,6 @@ struct names {
     struct arena *arena;
     str *items;
     size_t count, cap;
-};
-
-struct counts {
-    int64_t sessions, interactions, decisions, communications, threads, runs;
 };
 
 static bool add_name(void *ctx, const struct db_value *columns, size_t n)
@@ -114,6 +112,12 @@ static bool forget_those(struct engine *en, const char *sql, const struct db_val
     return ok;
 }
 
+static const char *const tuned_rows[] = {
+    "DELETE FROM optimize_runs WHERE run_id = $1 AND updated_us < $2 AND status <> 'running'",
+    "DELETE FROM optimize_lines WHERE run_id = $1",
+    NULL,
+};
+
 #define RUNS_OF_SESSION "SELECT run_id FROM agent_runs WHERE session_id = $1"
 #define THREADS_OF_KEY "SELECT thread_id FROM threads WHERE key_name = $1"
 #define THREAD_OF_SESSION                                                                          \
@@ -137,6 +141,8 @@ static const char *const rest[] = {
     "DELETE FROM agent_runs WHERE session_id = $1",
     "DELETE FROM policy_results WHERE session_id = $1",
     "DELETE FROM policy_shadow WHERE session_id = $1",
+    "DELETE FROM optimize_lines WHERE run_id = $1",
+    "DELETE FROM prompts WHERE run_id = $1 AND state = 'draft'",
 };
 
 static bool drop_rest(struct engine *en, const struct db_value *session, struct err *e)
@@ -147,11 +153,29 @@ static bool drop_rest(struct engine *en, const struct db_value *session, struct 
     return true;
 }
 
-static bool erase_session(struct engine *en, str name, struct counts *c, struct err *e)
+static bool drop_head(struct engine *en, const struct db_value *session, int64_t *count,
+                      struct err *e)
+{
+    struct audit_entry entry = {.actor = STR(""),
+                                .action = STR("erased session"),
+                                .subject = engine_audit_name(en, session->s),
+                                .detail = STR(""),
+                                .digest = STR("")};
+    int64_t n = 0;
+
+    if (!drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", session, &n, e))
+        return false;
+    *count += n;
+    return n == 0 || engine_audit_add(en, &entry, e);
+}
+
+static bool erase_session(struct engine *en, str name, struct audit_counts *c, struct err *e)
 {
     struct db_value session = db_text(name);
 
-    return forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
+    return engine_usage_take(en, &session, e) &&
+           forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
+           drop(en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
            entomb(en,
                   "SELECT interaction_id FROM llm_interactions WHERE session_id = $1",
                   &session,
@@ -173,11 +197,11 @@ static bool erase_session(struct engine *en, str name, struct counts *c, struct 
                 &session,
                 &c->decisions,
                 e) &&
-           drop_rest(en, &session, e) &&
-           drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", &session, &c->sessions, e);
+           drop_rest(en, &session, e) && drop_head(en, &session, &c->sessions, e);
 }
 
-static bool erase_all(struct engine *en, const struct names *names, struct counts *c, struct err *e)
+static bool erase_all(struct engine *en, const struct names *names, struct audit_counts *c,
+                      struct err *e)
 {
     for (size_t i = 0; i < names->count; i++)
         if (!erase_session(en, names->items[i], c, e))
@@ -189,8 +213,8 @@ static bool erase_all(struct engine *en, const struct names *names, struct count
 
 /* ---- what somebody asked for ---- */
 
-static bool put_receipt(struct engine *en, const struct store_note *note, const struct counts *c,
-                        struct err *e)
+static bool put_receipt(struct engine *en, const struct store_note *note,
+                        const struct audit_counts *c, struct err *e)
 {
     char hex[SHA256_HEX_SIZE];
     struct db_value args[] = {
@@ -215,19 +239,65 @@ static bool put_receipt(struct engine *en, const struct store_note *note, const 
                   e);
 }
 
-static str detail_of(struct engine *en, str receipt, const struct counts *c)
+/* Sessions that a subject has a part in. */
+static const char of_subject[] =
+    "SELECT session_id FROM alert_sessions WHERE subject = $1"
+    " UNION SELECT session_id FROM llm_interactions WHERE subject = $1"
+    " UNION SELECT session_id FROM alert_sessions WHERE agent_type <> 'gateway' AND subject IS NULL"
+    " AND key_name = $1"
+    " UNION SELECT session_id FROM alerts WHERE key_name = $1"
+    " UNION SELECT session_id FROM policy_results WHERE key_name = $1 OR case_id = $1";
+
+/* And those, and runs of the optimiser, that name it: in JSON, or in a text in JSON. */
+static const struct {
+    const char *which, *text;
+} naming[] = {
+    {"SELECT session_id FROM alert_sessions WHERE agent_type <> 'gateway'", "alert_data"},
+    {"SELECT session_id FROM alerts WHERE 1 = 1", "data"},
+    {"SELECT session_id FROM policy_results WHERE 1 = 1", "result"},
+    {"SELECT session_id FROM agent_runs WHERE session_id IS NOT NULL", "input"},
+    {"SELECT run_id FROM optimize_runs WHERE 1 = 1", "input"},
+    {"SELECT DISTINCT run_id FROM optimize_lines WHERE 1 = 1", "line"},
+};
+/* The name as JSON writes it, between marks. */
+static struct db_value written(struct engine *en, str name, str mark)
 {
-    return arena_printf(&en->arena,
-                        "{\"receipt_id\":\"" STR_FMT "\",\"sessions\":%lld,\"interactions\":%lld,"
-                        "\"decisions\":%lld,\"communications\":%lld,\"threads\":%lld,"
-                        "\"runs\":%lld}",
-                        STR_ARG(receipt),
-                        (long long)c->sessions,
-                        (long long)c->interactions,
-                        (long long)c->decisions,
-                        (long long)c->communications,
-                        (long long)c->threads,
-                        (long long)c->runs);
+    struct buf quoted;
+    str text;
+
+    buf_init(&quoted, 8 * name.n + 64);
+    (void)json_quote(&quoted, name);
+    text = str_slice(buf_str(&quoted), 1, quoted.n - 1);
+    text = arena_join(&en->arena, mark, text, mark);
+    buf_release(&quoted);
+    return db_text(text);
+}
+
+static bool find_of_subject(struct engine *en, str name, struct names *out, int64_t *runs,
+                            struct err *e)
+{
+    const char *at = en->kind == DB_POSTGRES ? "strpos" : "instr";
+    struct db_value arg = db_text(name);
+    struct db_value args[] = {written(en, name, STR("\"")), written(en, name, STR("\\\""))};
+    bool ok = db_query(en->db, of_subject, &arg, 1, (struct db_rows){add_name, out}, e);
+    char sql[300];
+
+    for (size_t i = 0; ok && i < COUNT_OF(naming); i++) {
+        (void)snprintf(sql,
+                       sizeof sql,
+                       "%s AND (%s(%s, $1) > 0 OR %s(%s, $2) > 0)",
+                       naming[i].which,
+                       at,
+                       naming[i].text,
+                       at,
+                       naming[i].text);
+        ok = db_query(en->db, sql, args, 2, (struct db_rows){add_name, out}, e);
+    }
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "SELECT run_id FROM agent_runs WHERE session_id IS NULL AND %s(input, $1) > 0",
+                   at);
+    return ok && forget_those(en, sql, args, run_rows, runs, e);
 }
 
 static bool erase(struct engine *en, const struct store_note *note, bool subject, struct err *e)
@@ -239,17 +309,12 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
                                 .action = note->action,
                                 .subject = engine_audit_name(en, note->subject),
                                 .digest = STR("")};
-    struct counts c = {0};
+    struct audit_counts c = {0};
     bool ok = true;
 
+    engine_owners_forget(en);
     if (subject)
-        ok = db_query(en->db,
-                      "SELECT session_id FROM alert_sessions WHERE subject = $1"
-                      " UNION SELECT session_id FROM llm_interactions WHERE subject = $1",
-                      &arg,
-                      1,
-                      (struct db_rows){add_name, &names},
-                      e) &&
+        ok = find_of_subject(en, name, &names, &c.runs, e) &&
              forget_those(en, THREADS_OF_KEY, &arg, thread_rows, &c.threads, e);
     else
         (void)add_name(&names, &arg, 1);
@@ -260,7 +325,7 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
     }
     ok = ok && erase_all(en, &names, &c, e);
     free(names.items);
-    entry.detail = detail_of(en, note->id, &c);
+    entry.detail = audit_erasure(&en->arena, note->id, &c);
     en->scrub |= ok;
     return ok && engine_audit_add(en, &entry, e) && put_receipt(en, note, &c, e);
 }
@@ -286,7 +351,7 @@ bool engine_note_put(struct engine *en, const struct store_note *note, struct er
 #define ENDED_US "coalesce(completed_at_us, last_seen_ms * 1000, started_at_us, 0)"
 #define UNFINISHED "('running', 'waiting')"
 
-enum { OLD_SESSIONS, OLD_THREADS, OLD_RUNS, OLD_COUNT };
+enum { OLD_SESSIONS, OLD_THREADS, OLD_RUNS, OLD_TUNED, OLD_COUNT };
 static const char *const oldest[OLD_COUNT] = {
     [OLD_SESSIONS] =
         "SELECT session_id FROM alert_sessions WHERE status <> 'in_progress' AND " ENDED_US
@@ -297,10 +362,12 @@ static const char *const oldest[OLD_COUNT] = {
                     " ORDER BY updated_us LIMIT 50",
     [OLD_RUNS] = "SELECT run_id FROM agent_runs WHERE updated_us < $1 AND status NOT IN " UNFINISHED
                  " ORDER BY updated_us LIMIT 50",
+    [OLD_TUNED] = "SELECT run_id FROM optimize_runs WHERE updated_us < $1 AND status <> 'running'"
+                  " ORDER BY updated_us LIMIT 50",
 };
 
 static bool retain_these(struct engine *en, const struct names *old, int64_t before_us,
-                         struct audit_entry *entry, struct counts *c, struct err *e)
+                         struct audit_entry *entry, struct audit_counts *c, struct err *e)
 {
     bool ok;
 
@@ -308,9 +375,10 @@ static bool retain_these(struct engine *en, const struct names *old, int64_t bef
         return false;
     ok = engine_audit_begin(en, e) && erase_all(en, &old[OLD_SESSIONS], c, e) &&
          forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
-         forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e);
-    entry->detail = detail_of(en, STR(""), c);
-    ok = ok && engine_audit_add(en, entry, e) && db_commit(en->db, e);
+         forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
+         forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e);
+    entry->detail = audit_erasure(&en->arena, STR(""), c);
+    ok = ok && engine_audit_add(en, entry, e) && engine_usage_flush(en, e) && db_commit(en->db, e);
     if (!ok)
         engine_rollback(en);
     return ok;
@@ -325,7 +393,7 @@ static bool retain_batch(struct engine *en, int64_t before_us, const char *why, 
                                 .subject = str_c(why),
                                 .digest = STR("")};
     struct db_value arg = db_int(before_us);
-    struct counts c = {0};
+    struct audit_counts c = {0};
     bool ok = true;
 
     *count = 0;

@@ -35,6 +35,42 @@ static void clean(struct engine *en, const struct row_table *t, void *row)
     }
 }
 
+struct state {
+    struct engine *en;
+    str detail;
+};
+
+static bool add_state(void *ctx, const struct db_value *c, size_t n)
+{
+    struct state *s = ctx;
+
+    assert(n == AUDIT_SESSION_COUNT);
+    audit_add_session(&s->en->canon, c);
+    s->detail = arena_printf(
+        &s->en->arena,
+        "{\"started_at_us\":%lld,\"alert_type\":%s,\"key_name\":%s}",
+        c[AUDIT_SESSION_STARTED].type == DB_NULL ? -1LL : (long long)c[AUDIT_SESSION_STARTED].i,
+        c[AUDIT_SESSION_ALERT_TYPE].type == DB_NULL ? "false" : "true",
+        c[AUDIT_SESSION_KEY].type == DB_NULL ? "false" : "true");
+    return false;
+}
+
+/* What is said of a session is put together from all that was said; the log has what came of it. */
+static bool tell_state(struct engine *en, str id, struct err *e)
+{
+    struct state s = {en, STR("")};
+    struct db_value arg = db_text(id);
+
+    buf_reset(&en->canon);
+    return db_query(en->db,
+                    "SELECT " AUDIT_SESSION_COLUMNS " FROM alert_sessions WHERE session_id = $1",
+                    &arg,
+                    1,
+                    (struct db_rows){add_state, &s},
+                    e) &&
+           engine_audit_row(en, STR("session"), engine_audit_name(en, id), s.detail, e);
+}
+
 bool engine_session_put(struct engine *en, struct store_session *row, struct err *e)
 {
     row->id = engine_clean_name(en, row->id);
@@ -54,16 +90,15 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
         engine_text(row->key_name),
     };
 
-    buf_reset(&en->canon);
-    audit_add_row(&en->canon, &row_sessions, row);
-    return db_run(en->db, session_sql, args, COUNT_OF(args), e) &&
-           engine_audit_row(en, STR("session"), engine_audit_name(en, row->id), e);
+    (void)map_remove(&en->owners, row->id);
+    return db_run(en->db, session_sql, args, COUNT_OF(args), e) && tell_state(en, row->id, e);
 }
 
 static bool count_tool(struct engine *en, const struct store_tool *row, struct err *e)
 {
     struct db_value args[] = {db_text(row->session_id), db_int(row->timestamp_us)};
 
+    (void)map_remove(&en->owners, row->session_id);
     return db_run(en->db,
                   "INSERT INTO alert_sessions (session_id, status, started_at_us, tool_count)"
                   " VALUES ($1, 'in_progress', $2, 1) ON CONFLICT (session_id) DO UPDATE SET"
@@ -105,7 +140,7 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e)
                   COUNT_OF(args),
                   e) &&
            (row->session_id.n == 0 || count_tool(en, row, e)) &&
-           engine_audit_row(en, STR("tool"), row->id, e);
+           engine_audit_row(en, STR("tool"), row->id, STR(""), e);
 }
 
 void engine_tool_read(const struct db_value *columns, struct store_tool *out)

@@ -19,6 +19,8 @@
 #define ENGINE_COLUMNS_MAX 64u
 #define ENGINE_MARKS 100u
 #define ENGINE_PIECED_MAX 65536u
+#define ENGINE_OWNERS_MAX 1000000u
+#define ENGINE_MARK_SIZE 12u /* behind "~", of a session that has the name of another */
 #define ENGINE_CANON_MAX ((size_t)1 << 30)
 
 /* Texts that are made of the columns, once. */
@@ -27,6 +29,7 @@ enum {
     ENGINE_LOOK_UP,
     ENGINE_LOOK_UP_TOOLS,
     ENGINE_LOOK_UP_ERASED,
+    ENGINE_LOOK_UP_OWNERS,
     ENGINE_GET_CALL,
     ENGINE_LIST,
     ENGINE_LIST_BEFORE,
@@ -49,6 +52,10 @@ struct engine {
     struct arena arena;
     struct engine_record records[ENGINE_BATCH_MAX];
     size_t count, size;
+    struct map owners; /* of the sessions it is about; a value is NULL for one that is not there */
+
+    struct map usage; /* what it adds to the sums by the hour: struct engine_usage */
+    bool usage_less;  /* or takes away */
 
     /* Ids of calls that may have pieces in the tables; all, if that is not known. */
     struct map pieced;
@@ -98,6 +105,21 @@ int64_t engine_us(int64_t ms);
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
 
+/* engine_own.c: whose each session is, for those of a batch at once. */
+bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
+                           struct err *e) MUST_USE;
+void engine_owners_forget(struct engine *en);
+/* If another key has a session of that name, the row gets one of its own key, and named is the name
+ * it asked for; else "". */
+bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
+
+/* engine_usage.c: sums by the hour. Those of a session's calls are taken away before these go;
+ * all of it is written before the commit. */
+void engine_usage_add(struct engine *en, const struct store_call *row);
+bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e) MUST_USE;
+bool engine_usage_flush(struct engine *en, struct err *e) MUST_USE;
+void engine_usage_forget(struct engine *en);
+
 /* engine_history.c: sessions that applications run, and what they ask of tools. */
 #define ENGINE_TOOL_COLUMNS                                                                        \
     "communication_id, session_id, parent_id, server_name, communication_type, tool_name,"         \
@@ -114,7 +136,8 @@ bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
 /* seq and time are set here. */
 bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e) MUST_USE;
 /* One for the row whose bytes are in canon. */
-bool engine_audit_row(struct engine *en, str action, str subject, struct err *e) MUST_USE;
+bool engine_audit_row(struct engine *en, str action, str subject, str detail,
+                      struct err *e) MUST_USE;
 /* A name nobody can be known by, in the arena. */
 str engine_audit_name(struct engine *en, str name);
 

@@ -19,11 +19,15 @@ static const struct column columns[] = {
     {"kind", "d.kind", COLUMN_TEXT},
     {"tools", "coalesce(d.tools, '[]')", COLUMN_JSON},
     {"model", "d.model", COLUMN_TEXT},
+    {"state",
+     "CASE WHEN EXISTS (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = d.interaction_id"
+     " AND i.complete = 0) THEN 'cut' ELSE 'complete' END",
+     COLUMN_TEXT},
     {"entry", "d.entry", COLUMN_SKIP},
     {"thought", "CASE WHEN " DECISION_PLAIN " THEN 0 ELSE 1 END", COLUMN_SKIP},
 };
 
-enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 7, THOUGHT };
+enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 8, THOUGHT };
 
 struct log {
     const struct query_asker *a;
@@ -284,6 +288,7 @@ static void cursor_write(struct reader *r, const struct log *l, const struct que
 bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                      const struct query_page *p, struct buf *out, struct err *e)
 {
+    struct query_filter found = *f;
     struct json_out o;
     struct log l = {.a = a, .o = &o, .room = p->limit};
     int64_t offset = 0;
@@ -296,9 +301,10 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
     json_out_key(&o, STR("decisions"));
     json_out_array(&o);
     sql_init(&q);
-    ok = f->search.n
-             ? search(r, a, f, p, &offset, &l, e)
-             : list(r, &q, a, f, p, e) && sql_query(r, &q, (struct db_rows){on_decision, &l}, e);
+    ok = (!f->session_id.n || session_find(r, a, f->session_id, &found.session_id, e)) &&
+         (f->search.n ? search(r, a, &found, p, &offset, &l, e)
+                      : list(r, &q, a, &found, p, e) &&
+                            sql_query(r, &q, (struct db_rows){on_decision, &l}, e));
     sql_release(&q);
     json_out_end(&o);
     cursor_write(r, &l, f, offset + p->limit, &o);
@@ -315,11 +321,11 @@ bool query_session_decisions(struct reader *r, const struct query_asker *a, str 
     bool ok;
 
     arena_reset(&r->arena);
-    if (!session_check(r, a, id, e))
-        return false;
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_str(&o, "session_id", id);
+    if (!session_find(r, a, id, &id, e) || !session_check(r, a, id, e))
+        return false;
     json_out_key(&o, STR("decisions"));
     json_out_array(&o);
     sql_init(&q);

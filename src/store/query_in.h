@@ -99,11 +99,16 @@ bool session_words(struct reader *r, const struct query_asker *a, const struct q
                    str *out, struct err *e) MUST_USE;
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
                    const struct query_filter *f, str words);
-bool session_is_running(const struct query_asker *a, str id);
+/* Whether a call of it runs: v is a row of session_columns. */
+bool session_is_running(const struct query_asker *a, const struct db_value *v);
 /* The members of a row, its status as it is now. */
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
 
-/* query_session.c: whether it is there and the asker's to see. */
+/* query_session.c: the id of what a key calls by this name; where it has none, or an operator asks,
+ * the name itself. */
+bool session_find(struct reader *r, const struct query_asker *a, str name, str *id,
+                  struct err *e) MUST_USE;
+/* Whether it is there and the asker's to see. */
 bool session_check(struct reader *r, const struct query_asker *a, str id, struct err *e) MUST_USE;
 
 /* query_decisions.c: an entry without what it says of the reasoning: "[TOOL_CALL] a". */
@@ -129,6 +134,10 @@ struct event_sums {
 };
 bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
                  struct event_sums *sums, struct err *e) MUST_USE;
+
+/* query_usage.c: what stands in a FROM: rows of usage_hours (usage.h) for the calls that the
+ * filter's dates and the asker let through. */
+void usage_from(struct sql *q, const struct query_asker *a, const struct query_filter *f);
 
 /* query_cursor.c: "sort|value|id" as an opaque text and back. */
 str cursor_make(struct arena *a, str sort, str value, str id);

@@ -1,20 +1,21 @@
 /* query_reasoning.c - how much models think: by model and level.
  *
- * One pass over the calls; the medians are of at most SAMPLES_MAX calls of a row.
+ * Counts and sums are those of the hours (usage.h); the medians are of the newest SAMPLES_MAX calls
+ * that thought.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/map.h"
 #include "store/query_in.h"
+#include "store/usage.h"
 
 #define ROWS_MAX 500
 #define SAMPLES_MAX 20000
-#define BUCKETS 10
 
 struct row {
     str model, level;
     int64_t calls, with_reasoning, reasoning_tokens, output_tokens, cap_tokens, cut, starved;
-    int64_t buckets[BUCKETS];
+    int64_t buckets[USAGE_BUCKETS];
     int64_t *samples;
     size_t sample_count, sample_cap;
 };
@@ -25,16 +26,21 @@ struct table {
     struct buf key;
 };
 
-enum { MODEL, LEVEL, HAS, TOKENS, OUTPUT, CAP, CUT, STARVED, THINKING };
+enum { MODEL, LEVEL, CALLS, REASONED, TOKENS, OUTPUT, CAP, CUT, STARVED, BUCKET_0 };
 
-#define COLUMNS                                                                                    \
-    "coalesce(i.model, ''), coalesce(i.reasoning_level, ''), i.has_reasoning, "                    \
-    "coalesce(i.reasoning_tokens, 0), coalesce(i.output_tokens, 0), coalesce(i.cap_tokens, 0), "   \
-    "CASE WHEN i.reasoning_cut IS NOT NULL THEN 1 ELSE 0 END, "                                    \
-    "CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND i.answer IS NULL "    \
-    "AND i.tool_calls IS NULL THEN 1 ELSE 0 END, "                                                 \
-    "CASE WHEN i.reasoning_ms IS NULL THEN NULL ELSE coalesce(i.answer_ms, i.ended_ms) - "         \
-    "i.reasoning_ms END"
+#define SUM(x) "CAST(sum(" x ") AS BIGINT)"
+/* clang-format off */
+static const char columns[] =
+    "model, level, " SUM("calls") ", " SUM("with_reasoning") ", " SUM("reasoning_tokens")
+    ", " SUM("output_tokens") ", max(cap_tokens), " SUM("cut") ", " SUM("starved")
+    ", " SUM("b0") ", " SUM("b1") ", " SUM("b2") ", " SUM("b3") ", " SUM("b4")
+    ", " SUM("b5") ", " SUM("b6") ", " SUM("b7") ", " SUM("b8") ", " SUM("b9");
+/* clang-format on */
+
+/* What thoughts took: model, level, ms. */
+static const char thoughts[] =
+    "SELECT coalesce(i.model, ''), coalesce(i.reasoning_level, ''),"
+    " coalesce(i.answer_ms, i.ended_ms) - i.reasoning_ms FROM llm_interactions i";
 
 static struct row *row_of(struct table *t, str model, str level)
 {
@@ -68,30 +74,72 @@ static void sample(struct row *row, int64_t ms)
     row->samples[row->sample_count++] = ms;
 }
 
-static bool on_call(void *ctx, const struct db_value *v, size_t n)
+static bool on_sums(void *ctx, const struct db_value *v, size_t n)
 {
-    struct table *t = ctx;
-    struct row *row = row_of(t, v[MODEL].s, v[LEVEL].s);
-    int64_t tokens = v[TOKENS].i, cap = v[CAP].i;
+    struct row *row = row_of(ctx, v[MODEL].s, v[LEVEL].s);
 
     (void)n;
     if (!row)
         return true;
-    row->calls++;
-    row->with_reasoning += v[HAS].i != 0;
-    row->reasoning_tokens += tokens;
-    row->output_tokens += v[OUTPUT].i;
-    row->cut += v[CUT].i;
-    row->starved += v[STARVED].i;
-    if (cap > 0) {
-        int64_t at = tokens * BUCKETS / cap;
-
-        row->cap_tokens = cap > row->cap_tokens ? cap : row->cap_tokens;
-        row->buckets[at < 0 ? 0 : at >= BUCKETS ? BUCKETS - 1 : at]++;
-    }
-    if (v[THINKING].type == DB_INT)
-        sample(row, v[THINKING].i);
+    row->calls = v[CALLS].i;
+    row->with_reasoning = v[REASONED].i;
+    row->reasoning_tokens = v[TOKENS].i;
+    row->output_tokens = v[OUTPUT].i;
+    row->cap_tokens = v[CAP].i;
+    row->cut = v[CUT].i;
+    row->starved = v[STARVED].i;
+    for (size_t i = 0; i < USAGE_BUCKETS; i++)
+        row->buckets[i] = v[BUCKET_0 + i].i;
     return true;
+}
+
+static bool on_thought(void *ctx, const struct db_value *v, size_t n)
+{
+    struct row *row = row_of(ctx, v[0].s, v[1].s);
+
+    assert(n == 3);
+    if (row && v[2].type == DB_INT)
+        sample(row, v[2].i);
+    return true;
+}
+
+static bool read_sums(struct table *t, const struct query_asker *a, const struct query_filter *f,
+                      struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_add(&q, columns);
+    sql_add(&q, " FROM ");
+    usage_from(&q, a, f);
+    sql_add(&q, " GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2");
+    ok = sql_query(t->r, &q, (struct db_rows){on_sums, t}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool read_thoughts(struct table *t, const struct query_asker *a,
+                          const struct query_filter *f, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, thoughts);
+    sql_and(&q);
+    sql_add(&q, "i.reasoning_ms IS NOT NULL");
+    if (f->start_us >= 0)
+        sql_where(&q, "i.started_ms >=", db_int(f->start_us / 1000));
+    if (f->end_us >= 0)
+        sql_where(&q, "i.started_ms <=", db_int(f->end_us / 1000));
+    sql_where_text(&q, "i.key_name =", a->key_name);
+    sql_add(&q, " ORDER BY i.started_ms DESC");
+    sql_limit(&q, SAMPLES_MAX, 0);
+    ok = sql_query(t->r, &q, (struct db_rows){on_thought, t}, e);
+    sql_release(&q);
+    return ok;
 }
 
 static int by_size(const void *a, const void *b)
@@ -134,7 +182,7 @@ static void row_write(struct json_out *o, struct row *row)
         json_out_null(o);
     json_out_key(o, STR("saturation"));
     json_out_array(o);
-    for (size_t i = 0; i < BUCKETS; i++)
+    for (size_t i = 0; i < USAGE_BUCKETS; i++)
         json_out_i64(o, row->buckets[i]);
     json_out_end(o);
     json_member_i64(o, "cut", row->cut);
@@ -149,21 +197,12 @@ bool query_reasoning(struct reader *r, const struct query_asker *a, const struct
 {
     struct table t = {.r = r};
     struct json_out o;
-    struct sql q;
     bool ok;
 
     arena_reset(&r->arena);
     map_init(&t.rows, NULL, ROWS_MAX);
     buf_init(&t.key, 65536);
-    sql_init(&q);
-    sql_add(&q, "SELECT " COLUMNS " FROM llm_interactions i");
-    if (f->start_us >= 0)
-        sql_where(&q, "i.started_ms >=", db_int(f->start_us / 1000));
-    if (f->end_us >= 0)
-        sql_where(&q, "i.started_ms <=", db_int(f->end_us / 1000));
-    sql_where_text(&q, "i.key_name =", a->key_name);
-    ok = sql_query(r, &q, (struct db_rows){on_call, &t}, e);
-    sql_release(&q);
+    ok = read_sums(&t, a, f, e) && read_thoughts(&t, a, f, e);
     json_out_init(&o, out);
     json_out_object(&o);
     json_out_key(&o, STR("rows"));

@@ -12,6 +12,40 @@ static bool not_found(const char *what, str id, struct err *e)
         e, ERR_NOT_FOUND, "there is no %s \"" STR_FMT "\"", what, STR_ARG(str_slice(id, 0, 120)));
 }
 
+struct found {
+    struct arena *arena;
+    str id;
+};
+
+static bool on_id(void *ctx, const struct db_value *v, size_t n)
+{
+    struct found *found = ctx;
+
+    (void)n;
+    found->id = arena_dup(found->arena, v->s);
+    return false;
+}
+
+bool session_find(struct reader *r, const struct query_asker *a, str name, str *id, struct err *e)
+{
+    struct found found = {&r->arena, name};
+    struct sql q;
+    bool ok;
+
+    *id = name;
+    if (!a->key_name.n)
+        return true;
+    sql_init(&q);
+    sql_add(&q, "SELECT s.session_id FROM alert_sessions s");
+    sql_where(&q, "s.named =", db_text(name));
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    sql_limit(&q, 1, 0);
+    ok = sql_query(r, &q, (struct db_rows){on_id, &found}, e);
+    sql_release(&q);
+    *id = found.id;
+    return ok;
+}
+
 bool session_check(struct reader *r, const struct query_asker *a, str id, struct err *e)
 {
     struct sql q;
@@ -159,7 +193,8 @@ bool query_session(struct reader *r, const struct query_asker *a, str id, struct
 
     arena_reset(&r->arena);
     json_out_init(&o, out);
-    if (!head_read(r, &x, id, e) || !events_read(r, a, id, &events, &sums, e))
+    if (!session_find(r, a, id, &id, e) || !head_read(r, &x, id, e) ||
+        !events_read(r, a, id, &events, &sums, e))
         return false;
     if (!x.has_analysis) {
         json_out_key(&o, STR("final_analysis"));
@@ -303,7 +338,8 @@ bool query_session_segments(struct reader *r, const struct query_asker *a, str i
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_str(&o, "session_id", id);
-    ok = session_check(r, a, id, e) && segments_write(r, a, "i.session_id =", id, &o, e);
+    ok = session_find(r, a, id, &id, e) && session_check(r, a, id, e) &&
+         segments_write(r, a, "i.session_id =", id, &o, e);
     json_out_end(&o);
     return ok && query_end(out, e);
 }

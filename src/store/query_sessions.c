@@ -9,22 +9,7 @@
 #define COUNT_MAX 1000000 /* beyond it a total is not worth the time */
 #define SEARCH_MAX 10000  /* calls looked at, the newest */
 
-const struct query_filter query_filter_none = {
-    .agent_type = STR_INIT(""),
-    .alert_type = STR_INIT(""),
-    .search = STR_INIT(""),
-    .model = STR_INIT(""),
-    .key = STR_INIT(""),
-    .tool = STR_INIT(""),
-    .kind = STR_INIT(""),
-    .session_id = STR_INIT(""),
-    .subject = STR_INIT(""),
-    .has_reasoning = -1,
-    .start_us = -1,
-    .end_us = -1,
-};
-
-enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS };
+enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS, KEY = 13, NAMED = 20 };
 
 const struct column session_columns[] = {
     {"session_id", "s.session_id", COLUMN_TEXT},
@@ -47,6 +32,7 @@ const struct column session_columns[] = {
     {"reasoning_tokens", "s.reasoning_tokens", COLUMN_NUMBER},
     {"cost_usd", "s.cost_usd", COLUMN_NUMBER},
     {"has_reasoning", "s.has_reasoning", COLUMN_FLAG},
+    {"named", "s.named", COLUMN_SKIP},
 };
 const size_t session_column_count = COUNT_OF(session_columns);
 
@@ -62,11 +48,16 @@ static const struct sort {
 
 /* ---- what is wanted ---- */
 
-bool session_is_running(const struct query_asker *a, str id)
+bool session_is_running(const struct query_asker *a, const struct db_value *v)
 {
-    for (size_t i = 0; i < a->running_count; i++)
-        if (str_eq(a->running[i].session_id, id))
+    for (size_t i = 0; i < a->running_count; i++) {
+        const struct query_running *c = &a->running[i];
+
+        if ((str_eq(c->session_id, v[SESSION_ID].s) ||
+             (v[NAMED].type != DB_NULL && str_eq(c->session_id, v[NAMED].s))) &&
+            (!c->key_name.n || v[KEY].type == DB_NULL || str_eq(c->key_name, v[KEY].s)))
             return true;
+    }
     return false;
 }
 
@@ -169,7 +160,8 @@ void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
 {
     struct arena *arena = &r->arena;
 
-    sql_where_text(q, "s.session_id =", f->session_id);
+    sql_where_text(
+        q, a->key_name.n ? "coalesce(s.named, s.session_id) =" : "s.session_id =", f->session_id);
     sql_where_text(q, "s.key_name =", a->key_name);
     sql_where_text(q, "s.key_name =", f->key);
     where_status(q, a, f);
@@ -201,7 +193,9 @@ void session_write(const struct query_asker *a, const struct db_value *v, struct
     struct db_value now[COUNT_OF(session_columns)];
 
     memcpy(now, v, sizeof now);
-    if (a->running_count && session_is_running(a, v[SESSION_ID].s)) {
+    if (a->key_name.n && v[NAMED].type != DB_NULL)
+        now[SESSION_ID] = v[NAMED]; /* to whom it belongs it has the name they gave it */
+    if (a->running_count && session_is_running(a, v)) {
         now[STATUS] = db_text(STR("in_progress"));
         now[COMPLETED] = now[DURATION] = db_null();
     }
@@ -345,9 +339,10 @@ static bool on_seen(void *ctx, const struct db_value *v, size_t n)
 {
     struct unseen *u = ctx;
 
-    (void)n;
+    assert(n == 2);
     for (size_t i = 0; i < u->n; i++)
-        if (str_eq(u->at[i]->session_id, v->s))
+        if (str_eq(u->at[i]->session_id, v[0].s) &&
+            (v[1].type == DB_NULL || !u->at[i]->key_name.n || str_eq(u->at[i]->key_name, v[1].s)))
             u->at[i--] = u->at[--u->n];
     return true;
 }
@@ -379,7 +374,8 @@ static bool find_unseen(struct list *l, struct unseen *u, struct err *e)
         bool twice = false;
 
         for (size_t j = 0; j < u->n; j++)
-            twice |= str_eq(u->at[j]->session_id, l->a->running[i].session_id);
+            twice |= str_eq(u->at[j]->session_id, l->a->running[i].session_id) &&
+                     str_eq(u->at[j]->key_name, l->a->running[i].key_name);
         if (!twice && fits(l, &l->a->running[i]))
             u->at[u->n++] = &l->a->running[i];
     }
@@ -388,8 +384,10 @@ static bool find_unseen(struct list *l, struct unseen *u, struct err *e)
     for (size_t i = 0; i < u->n; i++)
         ids[i] = u->at[i]->session_id;
     sql_init(&q);
-    sql_add(&q, "SELECT s.session_id FROM alert_sessions s WHERE ");
+    sql_add(&q, "SELECT s.session_id, s.key_name FROM alert_sessions s WHERE ");
     sql_in(&q, "s.session_id", ids, u->n);
+    sql_add(&q, " UNION ALL SELECT s.named, s.key_name FROM alert_sessions s WHERE ");
+    sql_in(&q, "s.named", ids, u->n);
     ok = sql_query(l->r, &q, (struct db_rows){on_seen, u}, e);
     sql_release(&q);
     return ok;
@@ -425,6 +423,7 @@ static void running_write(const struct query_asker *a, const struct query_runnin
         zero,
         none,
         zero,
+        none,
     };
 
     session_write(a, v, o);
@@ -562,8 +561,9 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
     bool ok;
 
     arena_reset(&r->arena);
-    f.status[f.status_count++] = STR("in_progress");
-    f.status[f.status_count++] = STR("pending");
+    f.status[0] = STR("in_progress");
+    f.status[1] = STR("pending");
+    f.status_count = 2;
     json_out_init(&o, out);
     json_out_array(&o);
     if (!find_unseen(&l, &u, e))

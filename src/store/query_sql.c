@@ -4,6 +4,21 @@
  */
 #include "store/query_in.h"
 
+const struct query_filter query_filter_none = {
+    .agent_type = STR_INIT(""),
+    .alert_type = STR_INIT(""),
+    .search = STR_INIT(""),
+    .model = STR_INIT(""),
+    .key = STR_INIT(""),
+    .tool = STR_INIT(""),
+    .kind = STR_INIT(""),
+    .session_id = STR_INIT(""),
+    .subject = STR_INIT(""),
+    .has_reasoning = -1,
+    .start_us = -1,
+    .end_us = -1,
+};
+
 bool reader_open(str url, struct reader **out, struct err *e)
 {
     struct db *db;

@@ -11,44 +11,32 @@
 #define DAY_MS 86400000
 #define DAY_US ((int64_t)DAY_MS * 1000)
 
-static void where_calls(struct sql *q, const struct query_asker *a, const struct query_filter *f)
-{
-    if (f->start_us >= 0)
-        sql_where(q, "i.started_ms >=", db_int(f->start_us / 1000));
-    if (f->end_us >= 0)
-        sql_where(q, "i.started_ms <=", db_int(f->end_us / 1000));
-    sql_where_text(q, "i.key_name =", a->key_name);
-}
-
 /* ---- usage ---- */
 
 static const struct {
     const char *name, *sql;
 } groups[] = {
-    {"model", "coalesce(i.model, '')"},
-    {"provider", "coalesce(i.provider, '')"},
-    {"key", "coalesce(i.key_name, '')"},
-    {"level", "coalesce(i.reasoning_level, '')"},
-    {"day", "i.started_ms / 86400000"},
+    {"model", "model"},
+    {"provider", "provider"},
+    {"key", "key_name"},
+    {"level", "level"},
+    {"day", "hour / 24"},
 };
 
 #define SUM(x) "CAST(coalesce(sum(" x "), 0) AS BIGINT)"
-#define STARVED                                                                                    \
-    "CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND i.answer IS NULL "    \
-    "AND i.tool_calls IS NULL THEN 1 ELSE 0 END"
 
 static const struct column sums[] = {
-    {"calls", "count(*)", COLUMN_NUMBER},
-    {"failed",
-     SUM("CASE WHEN i.status >= 400 OR i.error_code IS NOT NULL THEN 1 ELSE 0 END"),
+    {"calls", SUM("calls"), COLUMN_NUMBER},
+    {"failed", SUM("failed"), COLUMN_NUMBER},
+    {"input_tokens", SUM("input_tokens"), COLUMN_NUMBER},
+    {"output_tokens", SUM("output_tokens"), COLUMN_NUMBER},
+    {"reasoning_tokens", SUM("reasoning_tokens"), COLUMN_NUMBER},
+    {"cache_read_tokens", SUM("cache_read_tokens"), COLUMN_NUMBER},
+    {"cost_usd",
+     "CASE WHEN sum(priced) > 0 THEN CAST(sum(cost_usd) AS DOUBLE PRECISION) END",
      COLUMN_NUMBER},
-    {"input_tokens", SUM("i.input_tokens"), COLUMN_NUMBER},
-    {"output_tokens", SUM("i.output_tokens"), COLUMN_NUMBER},
-    {"reasoning_tokens", SUM("i.reasoning_tokens"), COLUMN_NUMBER},
-    {"cache_read_tokens", SUM("i.cache_read_tokens"), COLUMN_NUMBER},
-    {"cost_usd", "CAST(sum(i.cost_usd) AS DOUBLE PRECISION)", COLUMN_NUMBER},
-    {"starved", SUM(STARVED), COLUMN_NUMBER},
-    {"cut", SUM("CASE WHEN i.reasoning_cut IS NOT NULL THEN 1 ELSE 0 END"), COLUMN_NUMBER},
+    {"starved", SUM("starved"), COLUMN_NUMBER},
+    {"cut", SUM("cut"), COLUMN_NUMBER},
 };
 
 static bool on_group(void *ctx, const struct db_value *v, size_t n)
@@ -91,8 +79,8 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
     sql_add(&q, group);
     sql_add(&q, ", ");
     sql_columns(&q, sums, COUNT_OF(sums));
-    sql_add(&q, " FROM llm_interactions i");
-    where_calls(&q, a, f);
+    sql_add(&q, " FROM ");
+    usage_from(&q, a, f);
     sql_add(&q, " GROUP BY 1 ORDER BY ");
     sql_add(&q, str_eq(group_by, STR("day")) ? "1" : "2 DESC, 1");
     sql_limit(&q, GROUPS_MAX, 0);

@@ -61,6 +61,7 @@ const struct row_field row_fields[] = {
     FIELD("tools", ROW_TEXT, tools),
     FIELD("segments", ROW_TEXT, segments),
     FIELD("step_description", ROW_TEXT, step),
+    FIELD("talk", ROW_TEXT, talk),
 };
 const size_t row_field_count = COUNT_OF(row_fields);
 
@@ -155,6 +156,7 @@ const struct store_call store_call_none = {
     .tools = NO_TEXT,
     .segments = NO_TEXT,
     .step = NO_TEXT,
+    .talk = NO_TEXT,
 };
 
 static char *put_u32(char *p, uint32_t v)

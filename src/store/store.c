@@ -480,6 +480,20 @@ bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
 
 /* ---- rows out ---- */
 
+void store_secret(struct store *s, str purpose, uint8_t out[32])
+{
+    if (s->engine)
+        engine_secret(s->engine, purpose, out);
+    else
+        rand_os(out, 32);
+}
+
+bool store_talks(struct store *s, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
+                 void *ctx, struct err *e)
+{
+    return !s->engine || engine_talks(s->engine, n_max, fn, ctx, e);
+}
+
 bool store_call_get(struct store *s, str id, struct store_row_sink sink, struct err *e)
 {
     if (!s->engine)

@@ -89,6 +89,7 @@ struct store_call {
     str tools;    /* names of the tools called, JSON array, or "" */
     str segments; /* JSON array of struct store_segment, in order; or "" */
     str step;     /* what this call was for, in words; or "" */
+    str talk;     /* by what its conversation is recognised, see gateway/talk.h; or "" */
 };
 
 /* A segment is one stretch of reasoning, answer or tool call, in the order of the reply. In JSON:
@@ -207,6 +208,14 @@ void store_health(struct store *s, struct store_health *out);
 /* Waits until all that was put before is in the tables and its tickets are called; for readers that
  * must see it. */
 bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e) MUST_USE;
+
+/* A secret of this store for one purpose, the same each time it is opened; chance with "none". */
+void store_secret(struct store *s, str purpose, uint8_t out[32]);
+
+/* `talk` of the newest calls that have one, newest first, with the session they are of. Lent for
+ * fn; false: enough. */
+bool store_talks(struct store *s, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
+                 void *ctx, struct err *e) MUST_USE;
 
 /* Rows by id (ERR_NOT_FOUND) or the newest first, those before the one with before_id if that is
  * not empty. Rows are lent for the call; a sink may not read from the store itself. */

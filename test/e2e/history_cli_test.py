@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -167,6 +168,18 @@ class Erase(unittest.TestCase):
         self.assertIn("holds", cli("audit", "verify"))
         self.assertTrue(json.loads(cli("audit", "verify", "--json"))["ok"])
         self.assertIn("erase session", cli("audit", "list"))
+
+    def test_who_is_not_known_is_no_success_whoever_is_asked(self):
+        for what in ("--subject", "--session"):
+            self.erase(what, "nobody-of-that-name", "--yes", code=1, RATIONALE_KEY=OPERATOR)
+            path = world.gateway.folder / "alone.yaml"
+            path.write_text(json.dumps({**world.gateway.config, "store": "sqlite:" + str(
+                world.gateway.folder / "alone.db")}))
+            shutil.copy(world.gateway.folder / "history.db", world.gateway.folder / "alone.db")
+            done = run("erase", "--config", str(path), what, "nobody-of-that-name", "--yes",
+                       env=environment(UPSTREAM_KEY="k"))
+            self.assertEqual(done.code, 1, done)
+            self.assertIn("nothing to erase", done.err)
 
     def test_the_daemon_is_found_where_it_was_told_to_listen(self):
         call("plain", "the numbat must go", "erase-2")

@@ -11,6 +11,7 @@ import csv
 import http.client
 import io
 import json
+import signal
 import socket
 import sqlite3
 import sys
@@ -36,14 +37,18 @@ def setUpModule():
     world.provider = Provider()
     world.provider.start()
     models = {"plain": "plain", "think": "think+as:deepseek", "bad": "error:500",
-              "tagged": "tags:reasoning",
+              "tagged": "tags:reasoning", "broken": "plain+cut:1500",
+              "broken-tool": "tools+cut:1500",
               "held": "think+hold:5+as:deepseek"}
     config = {
         "reasoning": {"keep": "text"},
         "keys": [{"name": "operator", "sha256": digest(OPERATOR), "role": "operator"},
                  {"name": "alice", "sha256": digest(ALICE)},
                  {"name": "bob", "sha256": digest(BOB), "reasoning": "hide"}],
-        "providers": {"claude": upstream(world.provider, "anthropic",
+        "providers": {"marks": {**upstream(world.provider, "openai",
+                                           {"marked": "think+tags:think+slow:30"}),
+                                "format": "think"},
+                      "claude": upstream(world.provider, "anthropic",
                                          {"redacts": "think+redacted+interleave"}),
                       "test": upstream(world.provider, "openai", models, retries=0,
                                        prices={"plain": {"input": 1.0, "output": 2.0}})},
@@ -128,6 +133,31 @@ class Case(unittest.TestCase):
         return detail
 
 
+class Restarts(unittest.TestCase):
+    """A conversation that names no session goes on, however the daemon ended in between."""
+
+    def test_a_conversation_is_recognised_after_restarts(self):
+        g = Gateway(BINARY, {**world.gateway.config})
+        g.config["store"] = f"sqlite:{g.folder / 'history.db'}"
+        g.start()
+        self.addCleanup(g.stop)
+        said, seen = [], set()
+        for i in range(5):
+            said.append({"role": "user", "content": f"and {i}?"})
+            c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=60)
+            c.request("POST", "/v1/chat/completions", json.dumps(
+                {"model": "plain", "messages": said}), {"authorization": f"Bearer {ALICE}"})
+            r = Reply(c.getresponse())
+            c.close()
+            self.assertEqual(r.status, 200, r.body)
+            said.append(r.json["choices"][0]["message"])
+            seen.add(r.headers["x-rationale-session"])
+            g.signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
+            g.child.wait(60)
+            g.start()
+        self.assertEqual(len(seen), 1, seen)
+
+
 class Sessions(Case):
     def test_a_call_is_there_as_soon_as_it_is_answered(self):
         for stream in (False, True):
@@ -169,6 +199,53 @@ class Sessions(Case):
         self.assertEqual("\n".join(s["text"] for s in shown), details["reasoning_content"])
         for s in shown:
             self.assertGreaterEqual(s["tokens"], len(s["text"].split()))
+
+    def test_two_keys_that_name_the_same_session_have_one_each(self):
+        calls = {key: [call("plain", f"of {key}", "ours", key).headers["x-rationale-id"]
+                       for _ in range(2)] for key in (ALICE, BOB)}
+        for key, ids in calls.items():
+            got = self.ok(ask("/api/v1/history/sessions/ours", key))
+            self.assertEqual([e["event_id"] for e in got["chronological_timeline"]], ids)
+            self.assertEqual(got["session_id"], "ours")
+            got = self.ok(ask("/api/v1/history/sessions/ours/decisions", key))
+            self.assertEqual([d["interaction_id"] for d in got["decisions"]], ids)
+            got = self.ok(ask("/api/v1/history/sessions/ours/export", key))
+            self.assertEqual(len(got["chronological_timeline"]), 2)
+            for other in set().union(*calls.values()) - set(ids):
+                self.assertEqual(ask(f"/api/v1/history/interactions/{other}", key).status, 404)
+        both = {s["key_name"]: s["session_id"] for s in self.ok(
+            ask("/api/v1/history/sessions", page_size=100))["sessions"]
+            if s["session_id"].startswith("ours")}
+        self.assertEqual(set(both), {"alice", "bob"})
+        self.assertEqual(both["alice"], "ours")
+        for name, key in (("alice", ALICE), ("bob", BOB)):  # an operator finds each by its id
+            got = self.ok(ask(f"/api/v1/history/sessions/{both[name]}"))
+            self.assertEqual([e["event_id"] for e in got["chronological_timeline"]], calls[key])
+
+    def test_thoughts_in_tags_take_their_time(self):
+        for stream in (True, False):
+            session = f"marked-{stream}"
+            self.assertEqual(call("marked", "in marks", session, stream=stream).status, 200)
+            [event] = self.ok(ask(f"/api/v1/history/sessions/{session}"))["chronological_timeline"]
+            thought, answer = event["details"]["segments"]
+            self.assertEqual((thought["kind"], answer["kind"]), ("reasoning", "answer"))
+            self.assertGreater(event["details"]["reasoning_tokens"], 10)
+            self.assertLessEqual(thought["ended_us"], answer["started_us"])
+            if stream:
+                self.assertGreater(thought["ended_us"] - thought["started_us"], 100000)
+        [row] = [r for r in self.ok(ask("/api/v1/reasoning"))["rows"] if r["model"] == "marked"]
+        self.assertEqual(row["with_reasoning"], 2)
+        self.assertGreater(row["thinking_ms_p95"], 100)
+
+    def test_a_decision_of_a_reply_that_broke_off_says_so(self):
+        tools = [{"type": "function", "function": {"name": "look", "parameters": {
+            "type": "object", "properties": {"city": {"type": "string"}}}}}]
+        for model, kind in (("broken", "DIRECT"), ("broken-tool", "TOOL_CALL")):
+            call(model, "to the end", model, stream=True, tools=tools)
+            call(model, "to the end", model, tools=tools)
+            got = self.ok(ask(f"/api/v1/history/sessions/{model}/decisions"))["decisions"]
+            self.assertEqual([(d["kind"], d["state"]) for d in got],
+                             [(kind, "cut"), (kind, "complete")])
 
     def test_a_response_named_by_its_id_is_of_its_session(self):
         seen, before = set(), {}

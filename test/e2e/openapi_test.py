@@ -9,16 +9,22 @@ field that is missing here or there is found.
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
+import sqlite3
 import sys
+import tempfile
 import unittest
 import urllib.parse
+from pathlib import Path
 
+import demo_test
 import history_test
-from command import SOURCE
+from command import SOURCE, read_until
 from history_test import ALICE, ask, call, now_us, setUpModule, sql, tearDownModule  # noqa: F401
 
 # A stream that does not end: live_test.py has what is in it.
 ENDLESS = "/api/v1/live"
+# Routes that are there where an application is configured: as the demo is.
+APPLICATIONS = {"incidents", "policy", "orders", "optimize"}
 
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
          "object": dict, "null": type(None)}
@@ -76,6 +82,10 @@ def check_object(value, schema, doc, at):
             check(one, schema["properties"][name], doc, f"{at}.{name}")
         elif schema.get("additionalProperties") is False:
             raise Mismatch(f"{at}: {name} is not in the document")
+
+
+def is_app(operation):
+    return bool(APPLICATIONS & set(operation["tags"]))
 
 
 class Document(unittest.TestCase):
@@ -156,7 +166,7 @@ class Document(unittest.TestCase):
     def test_every_route_is_in_it_and_it_has_no_others(self):
         table = (SOURCE / "src/serve/routes.c").read_text()
         served = set(re.findall(r'\{"(\w+)",\s*"(/api/v1/[^"]*|/openapi.json)"', table))
-        told = {(m.upper(), p) for p, m, _ in self.operations()}
+        told = {(m.upper(), p) for p, m, o in self.operations() if not is_app(o)}
         for method, path in told:
             front = path.split("{")[0]
             self.assertTrue((method, path) in served or (method, front + "*") in served, path)
@@ -165,9 +175,16 @@ class Document(unittest.TestCase):
                     (p == path or (path.endswith("*") and p.startswith(path[:-1])))]
             self.assertTrue(fits, f"{method} {path} is not in the document")
 
+    def test_every_route_of_the_applications_is_in_it(self):
+        served = set()
+        for file in (SOURCE / "src/apps").glob("*/app.c"):
+            served |= set(re.findall(r'\{"(GET|POST|PUT|DELETE)",\s*"(/[^"]*)"', file.read_text()))
+        told = {(m.upper(), re.sub(r"\{\w+\}", "*", p)) for p, m, o in self.operations() if is_app(o)}
+        self.assertLessEqual(served, told)
+
     def test_every_reply_is_as_it_says(self):
         for path, method, operation in self.operations():
-            if method != "get" or path == ENDLESS:
+            if method != "get" or path == ENDLESS or is_app(operation):
                 continue
             with self.subTest(path):
                 params = {"q": "document"} if any(
@@ -183,7 +200,7 @@ class Document(unittest.TestCase):
     def test_every_parameter_is_taken(self):
         for path, method, operation in self.operations():
             for p in operation.get("parameters", []):
-                if p["in"] != "query" or path == ENDLESS or method != "get":
+                if p["in"] != "query" or path == ENDLESS or method != "get" or is_app(operation):
                     continue
                 schema = p["schema"].get("items", p["schema"])
                 values = schema.get("enum") or {"integer": [1], "boolean": ["true", "false"]}.get(
@@ -337,6 +354,85 @@ class Document(unittest.TestCase):
         self.assertLessEqual({"file", "default", "flag"}, origins)
         self.assertEqual([k["name"] for k in ask("/api/v1/keys", ALICE).json["keys"]], ["alice"])
         self.assertEqual(ask("/api/v1/system", ALICE).json["config"], [])
+
+
+class Applications(unittest.TestCase):
+    """The demo has all of them, with something in each."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="rationale-doc-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.demo = demo_test.Demo("--listen", "127.0.0.1:0", folder=folder.name)
+        cls.enterClassContext(cls.demo)
+        read_until(cls.demo.child.stdout.fileno(), b"the page has them.\n")
+        cls.doc = cls.get("/openapi.json")
+        cls.put_rows(next(Path(folder.name).rglob("*.db")))
+
+    @classmethod
+    def put_rows(cls, path):
+        """What the demo has none of: a run of the optimiser and the prompt it came to."""
+        db = sqlite3.connect(path, timeout=60)
+        with db:
+            db.execute("INSERT INTO optimize_runs (run_id, app, status, input, calls, budget, "
+                       "candidates, best_score, prompt_id, created_us, updated_us) VALUES ('tuned', "
+                       "'policy', 'finished', '{\"seed\":1}', 3, 9, 2, 0.5, 'policy@1', 1, 2)")
+            db.execute("INSERT INTO optimize_lines VALUES ('tuned', 0, '{\"event\":\"begin\"}')")
+            db.execute("INSERT INTO prompts (prompt_id, name, components, state, scores, created_us, "
+                       "moved_us) VALUES ('policy@1', 'policy', '{\"system_prompt\":\"x\"}', "
+                       "'draft', '{\"val\":0.5}', 1, 1)")
+        db.close()
+
+    @classmethod
+    def get(cls, path):
+        status, _, text = demo_test.ask(cls.demo.port, "GET", path)
+        assert status == 200, (path, status, text[:300])
+        return json.loads(text)
+
+    def real(self, path):
+        names = {"alert_id": self.get("/api/v1/incidents")["incidents"][0]["alert_id"],
+                 "thread_id": self.get("/api/v1/orders")["orders"][0]["thread_id"],
+                 "prompt_id": "policy@1", "run_id": "tuned"}
+        if "{document_id}" in path:
+            document = self.get("/api/v1/policy/documents")["documents"][0]
+            names.update(document_id=document["id"],
+                         node_id=document["structure"][0]["node_id"])
+        return re.sub(r"\{(\w+)\}", lambda m: urllib.parse.quote(names[m[1]], safe=""), path)
+
+    def test_every_reply_is_as_it_says(self):
+        seen = 0
+        for path, methods in self.doc["paths"].items():
+            operation = methods.get("get")
+            if not operation or not is_app(operation):
+                continue
+            queries = [""] + [f"?{p['name']}=1" for p in operation.get("parameters", [])
+                              if p["in"] == "query"]
+            for query in queries:
+                with self.subTest(path + query):
+                    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+                    check(self.get(self.real(path) + query), schema, self.doc)
+                    seen += 1
+        self.assertGreater(seen, 14)
+
+    def test_lists_have_something_in_them(self):
+        for path, name in (("/api/v1/incidents", "incidents"), ("/api/v1/orders", "orders"),
+                           ("/api/v1/policy/results", "results"), ("/api/v1/optimize", "runs"),
+                           ("/api/v1/prompts", "prompts"), ("/api/v1/runs", "runs")):
+            self.assertTrue(self.get(path)[name], path)
+
+    def test_runs_and_sessions_of_applications_are_as_it_says(self):
+        for path, name, one in (("/api/v1/runs", "runs", "run_id"),
+                                ("/api/v1/history/sessions", "sessions", "session_id")):
+            schema = self.doc["paths"][path + "/{" + one + "}"]["get"]["responses"]["200"]
+            schema = schema["content"]["application/json"]["schema"]
+            for row in self.get(path)[name]:
+                with self.subTest(row[one]):
+                    check(self.get(f"{path}/{urllib.parse.quote(row[one], safe='')}"), schema,
+                          self.doc)
+
+    def test_the_log_of_what_applications_did_holds(self):
+        status, _, text = demo_test.ask(self.demo.port, "POST", "/api/v1/audit/verify")
+        self.assertEqual((status, json.loads(text)["ok"]), (200, True), text)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ connections that are cut, and what is erased.
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from command import BINARY
 from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
 
 SERVER = os.environ.get("RATIONALE_TEST_POSTGRES", "")
-ALICE, OPERATOR = "sk-alice", "sk-operator"
+ALICE, BOB, OPERATOR = "sk-alice", "sk-bob", "sk-operator"
 
 
 def psql(sql, database="postgres"):
@@ -38,6 +39,7 @@ class OnPostgres(unittest.TestCase):
             "store": SERVER.replace("%s", self.database),
             "providers": {"test": upstream(self.provider, "openai", {"plain": "plain"})},
             "keys": [{"name": "alice", "sha256": digest(ALICE)},
+                     {"name": "bob", "sha256": digest(BOB)},
                      {"name": "operator", "sha256": digest(OPERATOR), "role": "operator"}]})
         g.config["spool"] = str(g.folder / "spool")
         return g
@@ -66,9 +68,9 @@ class OnPostgres(unittest.TestCase):
         got = self.ok(self.ask(g, "GET", f"/api/v1/threads/{thread}/state"))
         return got["values"]["said"]
 
-    def call(self, g, session):
+    def call(self, g, session, key=ALICE):
         self.ok(self.ask(g, "POST", "/v1/chat/completions", {
-            "model": "plain", "messages": [{"role": "user", "content": "hi"}]}, session=session))
+            "model": "plain", "messages": [{"role": "user", "content": "hi"}]}, key, session))
 
     def test_threads_are_there_from_the_first_moment_on(self):
         for _ in range(3):
@@ -79,6 +81,30 @@ class OnPostgres(unittest.TestCase):
                 self.ok(self.ask(g, "GET", "/api/v1/history/sessions/early"))
                 for word in ("there are no", "in use by another"):
                     self.assertNotIn(word, g.log_tail())
+
+    def test_two_keys_that_name_the_same_session_have_one_each(self):
+        with self.gateway() as g:
+            for key in (ALICE, BOB, ALICE, BOB):
+                self.call(g, "ours", key)
+            for key, name in ((ALICE, "alice"), (BOB, "bob")):
+                got = self.ok(self.ask(g, "GET", "/api/v1/history/sessions/ours", key=key))
+                self.assertEqual({e["details"]["key_name"] for e in got["chronological_timeline"]},
+                                 {name})
+                self.assertEqual((got["session_id"], got["llm_interaction_count"]), ("ours", 2))
+
+    def test_a_conversation_is_recognised_after_restarts(self):
+        said = []
+        with self.gateway() as g:
+            for i in range(4):
+                said.append({"role": "user", "content": f"and {i}?"})
+                got = self.ok(self.ask(g, "POST", "/v1/chat/completions",
+                                       {"model": "plain", "messages": said}))
+                said.append(got["choices"][0]["message"])
+                g.signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
+                g.child.wait(PATIENCE)
+                g.start()
+            got = self.ok(self.ask(g, "GET", "/api/v1/history/sessions"))["sessions"]
+            self.assertEqual([s["llm_interaction_count"] for s in got], [4])
 
     def test_connections_that_are_cut_are_made_again(self):
         with self.gateway() as g:

@@ -25,6 +25,7 @@ function Entry({ d, onTool }: { d: Decision; onTool: (t: string) => void }) {
         <a class="why" href={sessionAddress(d.session_id ?? "", d.interaction_id)} data-item title={d.entry}><Text>{why}</Text></a>
         <span class="under">
           {(d.tools ?? []).map((t) => <button type="button" class="chip tiny" onClick={() => onTool(t)} title={`Only ${t}`}><Text>{t}</Text></button>)}
+          {d.state === "cut" ? <span class="mark" title="The reply broke off: what it would have come to is not known">cut short</span> : null}
           {d.model ? <span>{d.model}</span> : null}
           <When us={d.timestamp_us} />
         </span>

@@ -192,6 +192,17 @@ static bool write_request(struct turn *t, struct buf *body, struct err *e)
     return ok && json_out_ok(&o, e);
 }
 
+static str masked_json(struct turn *t, str json)
+{
+    struct buf out;
+
+    buf_init(&out, 4 * json.n + 65536);
+    if (t->setup->mask && mask_json(t->setup->mask, json, &out, NULL))
+        json = buf_full(&out) ? STR("{\"too_long\":true}") : arena_dup(t->arena, buf_str(&out));
+    buf_release(&out);
+    return json;
+}
+
 /* What is longer than any order is not kept, and the tool misses what it needs. */
 static str arguments_of(const struct ask_call *c)
 {
@@ -216,7 +227,7 @@ static void write_calls(struct turn *t, struct json_out *o, const struct ask_rep
         json_out_key(o, STR("name"));
         json_out_str(o, utf8_cut_size(c->name, NAME_MAX_SIZE));
         json_out_key(o, STR("arguments"));
-        json_out_str(o, arguments_of(c));
+        json_out_str(o, masked_json(t, arguments_of(c)));
         json_out_end(o);
         json_out_end(o);
     }

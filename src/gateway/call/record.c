@@ -344,6 +344,7 @@ void call_row_known(struct call *c, struct store_call *out)
         .tools = STR(""),
         .segments = STR(""),
         .step = STR(""),
+        .talk = STR(""),
     };
     static const char *const sources[SUMMARY_SOURCE_COUNT] = {
         "", "field", "tag", "channel", "summary", "opaque"};
@@ -517,5 +518,6 @@ void call_row(struct call *c, struct store_call *out)
     }
     out->reply = call_mask_json(c, reply(c));
     out->segments = segments(c);
+    out->talk = talk_kept(&c->record.talk, c->sum.reply_id, c->in.id, &c->arena);
     decide(c, thought, out);
 }

@@ -23,16 +23,27 @@ static void fact_start(struct call *c, const struct chat_event *ev)
         c->sum.reply_model = arena_dup(&c->arena, str_slice(ev->name, 0, 256));
 }
 
+static void fact_thought(struct call *c)
+{
+    if (!c->sum.reasoning_ns)
+        c->sum.reasoning_ns = now(c);
+}
+
+static void fact_answer(struct call *c)
+{
+    if (!c->sum.answer_ns)
+        c->sum.answer_ns = now(c);
+    if (c->sum.reasoning_ns && !c->sum.reasoning_end_ns)
+        c->sum.reasoning_end_ns = now(c);
+}
+
+/* What a text is that reasoning is to be cut out of, shows when it has been through the pipe. */
 static void fact_content(struct call *c, const struct chat_event *ev)
 {
-    bool thought = ev->kind == CHAT_REASONING || ev->kind == CHAT_REDACTED;
-
-    if (thought && !c->sum.reasoning_ns)
-        c->sum.reasoning_ns = now(c);
-    if (!thought && !c->sum.answer_ns)
-        c->sum.answer_ns = now(c);
-    if (!thought && c->sum.reasoning_ns && !c->sum.reasoning_end_ns)
-        c->sum.reasoning_end_ns = now(c);
+    if (ev->kind == CHAT_REASONING || ev->kind == CHAT_REDACTED)
+        fact_thought(c);
+    else if (ev->kind != CHAT_TEXT || !c->pipe.options.format)
+        fact_answer(c);
 }
 
 #define USAGE_MAX ((int64_t)1 << 40) /* nobody counts so many tokens */
@@ -75,6 +86,8 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     u->cache_write = believable(u->cache_write);
     if (u->output >= 0 && u->reasoning > u->output)
         u->reasoning = -1; /* more than there was in all: we count ourselves */
+    if (u->reasoning == 0 && c->pipe.options.format)
+        u->reasoning = -1; /* to who does not take it apart it is no reasoning */
     if (u->raw.n)          /* in words that only its own dialect knows */
         u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
     if (c->phase != CALL_FIRST)
@@ -144,6 +157,7 @@ static void on_thought(void *ctx, str text)
 {
     struct call *c = ctx;
 
+    fact_thought(c);
     call_show_thought(c, text);
     if (c->gl->gateway->records)
         call_keep_thought(c, text);
@@ -217,6 +231,8 @@ static void deliver(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
+    if (p->answered && !c->sum.answer_ns)
+        fact_answer(c);
     call_show_frame(c);
     if (c->gl->gateway->records) {
         call_keep_events(c);

@@ -1,0 +1,226 @@
+/* audit_verify_rest.c - rows that nobody told the log of, and what follows from rows that it has.
+ *
+ * A decision is kept twice, in its call and in the decision log. What a session says of itself is
+ * counted, or taken, from its calls: so it is counted again. While a call of it runs, which its
+ * pieces show, what that call may have set is left out. Each rule is a question for what breaks it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/audit_verify_in.h"
+
+#define US_MAX "9223372036854775" /* ms beyond it are no time */
+
+#define FAILED "(i.error_code IS NOT NULL OR i.status >= 400)"
+#define ENDED                                                                                      \
+    "CASE WHEN i.ended_ms >= 0 THEN i.ended_ms WHEN i.started_ms <> -1 THEN i.started_ms END"
+#define RUNS "EXISTS (SELECT 1 FROM call_pieces p WHERE p.session_id = s.session_id)"
+#define OURS "coalesce(s.agent_type, 'gateway') = 'gateway'"
+#define A_CALL "EXISTS (SELECT 1 FROM llm_interactions i WHERE i.session_id = s.session_id AND "
+#define TOKENS(name) "sum(CASE WHEN i." name " > 0 THEN i." name " ELSE 0 END) AS " name
+#define CALLS                                                                                      \
+    "(SELECT i.session_id, count(*) AS n, " TOKENS("input_tokens") ", " TOKENS(                    \
+        "output_tokens") ", " TOKENS("reasoning_tokens") ", sum(i.cost_usd) AS cost,"              \
+                                                         " max(i.has_reasoning) AS thought,"       \
+                                                         " min(CASE WHEN i.started_ms <> -1 THEN"  \
+                                                         " i.started_ms END) AS first,"            \
+                                                         " max(coalesce(" ENDED ", 0)) AS last"    \
+                                                         " FROM llm_interactions i"                \
+                                                         " GROUP BY i.session_id) c"
+/* What the first call that had it said, or one of those that ran then. */
+#define SAID(column, of_call)                                                                      \
+    "(s." column " IS NOT NULL AND NOT " A_CALL of_call " = s." column ")) OR (s." column          \
+    " IS NULL AND " A_CALL of_call " IS NOT NULL))"
+
+static const struct rule {
+    const char *sql, *postgres; /* the first column tells what it is about; NULL: the same */
+    const char *why;
+} rules[] = {
+    {"SELECT d.interaction_id FROM decisions d LEFT JOIN llm_interactions i ON"
+     " i.interaction_id = d.interaction_id WHERE i.decision IS NULL OR i.decision <> d.entry"
+     " OR d.kind <> CASE WHEN substr(d.entry, 1, 11) = '[TOOL_CALL]' THEN 'TOOL_CALL' ELSE"
+     " 'DIRECT' END OR coalesce(d.session_id, '') <> coalesce(i.session_id, '')"
+     " OR coalesce(d.tools, '') <> coalesce(i.tools, '')"
+     " OR coalesce(d.model, '') <> coalesce(i.model, '')"
+     " OR d.timestamp_us <> CASE WHEN " ENDED " BETWEEN 0 AND " US_MAX " THEN 1000 * (" ENDED
+     ") ELSE 0 END",
+     NULL,
+     "a decision is not the one of its call"},
+    {"SELECT i.interaction_id FROM llm_interactions i WHERE decision IS NOT NULL AND NOT EXISTS"
+     " (SELECT 1 FROM decisions d WHERE d.interaction_id = i.interaction_id)",
+     NULL,
+     "the decision of a call is gone"},
+    {"SELECT s.interaction_id FROM reasoning_segments s WHERE NOT EXISTS"
+     " (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = s.interaction_id)",
+     NULL,
+     "there is reasoning of a call that is not there"},
+    {"SELECT i.session_id FROM llm_interactions i WHERE NOT EXISTS"
+     " (SELECT 1 FROM alert_sessions s WHERE s.session_id = i.session_id)",
+     NULL,
+     "the session of a call is gone"},
+    {"SELECT s.session_id FROM alert_sessions s LEFT JOIN " CALLS
+     " ON c.session_id = s.session_id WHERE s.call_count <> coalesce(c.n, 0)"
+     " OR s.input_tokens <> coalesce(c.input_tokens, 0)"
+     " OR s.output_tokens <> coalesce(c.output_tokens, 0)"
+     " OR s.reasoning_tokens <> coalesce(c.reasoning_tokens, 0)"
+     " OR s.has_reasoning <> coalesce(c.thought, 0)"
+     " OR abs(coalesce(s.cost_usd, -1) - coalesce(c.cost, -1)) >"
+     " 0.000000001 * (1 + abs(coalesce(c.cost, 0)))"
+     " OR coalesce(s.last_seen_ms, 0) <> coalesce(c.last, 0)"
+     " OR (coalesce(s.first_seen_ms, -1) <> coalesce(c.first, -1) AND NOT " RUNS ")",
+     NULL,
+     "a session does not add up"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE s.tool_count <> (SELECT count(*) FROM"
+     " mcp_communications t WHERE t.session_id = s.session_id)",
+     NULL,
+     "a session does not add up"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE s.call_count > 0 AND NOT " A_CALL
+     "coalesce(" ENDED ", 0) = coalesce(s.last_seen_ms, 0) AND coalesce(i.model, '') ="
+     " coalesce(s.model, '') AND s.outcome = CASE WHEN " FAILED " THEN 'failed' ELSE 'completed'"
+     " END AND (NOT (" OURS ") OR (coalesce(s.final_analysis, '') = coalesce(i.answer, '') AND"
+     " coalesce(s.error_message, '') = CASE WHEN " FAILED
+     " THEN coalesce(i.error_message, '') ELSE '' END)))",
+     NULL,
+     "a session does not end as its last call did"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE " OURS " AND (s.status <> CASE WHEN " RUNS
+     " THEN 'in_progress' ELSE coalesce(s.outcome,"
+     " 'in_progress') END OR coalesce(s.completed_at_us, -1) <> CASE WHEN " RUNS
+     " OR s.outcome IS NULL OR s.last_seen_ms IS NULL OR s.last_seen_ms > " US_MAX
+     " THEN -1 ELSE s.last_seen_ms * 1000 END)",
+     NULL,
+     "a session is not in the state of its calls"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE " OURS " AND NOT " RUNS
+     " AND coalesce(s.started_at_us, -1) <> CASE WHEN s.first_seen_ms IS NULL OR"
+     " s.first_seen_ms > " US_MAX " THEN -1 ELSE s.first_seen_ms * 1000 END AND NOT EXISTS"
+     " (SELECT 1 FROM mcp_communications t WHERE t.session_id = s.session_id AND"
+     " t.timestamp_us = s.started_at_us)",
+     NULL,
+     "a session did not begin when it says"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE " OURS
+     " AND ((s.call_count = 0 AND s.tool_count = 0 AND NOT " RUNS ") OR s.alert_id IS NOT NULL OR"
+     " s.alert_data IS NOT NULL OR s.session_metadata IS NOT NULL)",
+     NULL,
+     "there is a session that the log does not know"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE " OURS " AND NOT " RUNS
+     " AND (" SAID("key_name", "i.key_name") " OR " SAID("alert_type", "i.dialect") ")",
+     NULL,
+     "a session is not the one of its calls"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
+     " AND (" SAID("subject", "i.subject") ")",
+     NULL,
+     "a session is not the one of its calls"},
+    /* A title is the front of what was asked, 120 characters. */
+    {"SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
+     " AND ((s.title IS NULL AND " A_CALL "i.asked IS NOT NULL)) OR (s.title IS NOT NULL AND NOT"
+     " " A_CALL "(i.asked = s.title OR (length(CAST(s.title AS BLOB)) >= 120 AND"
+     " substr(CAST(i.asked AS BLOB), 1, length(CAST(s.title AS BLOB))) ="
+     " CAST(s.title AS BLOB))))))",
+     "SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
+     " AND ((s.title IS NULL AND " A_CALL "i.asked IS NOT NULL)) OR (s.title IS NOT NULL AND NOT"
+     " " A_CALL "(i.asked = s.title OR (octet_length(s.title) >= 120 AND"
+     " left(i.asked, length(s.title)) = s.title)))))",
+     "a session is not the one of its calls"},
+    {"SELECT receipt_id FROM erasures WHERE scrubbed NOT IN (0, 1)",
+     NULL,
+     "a receipt is not as it was given"},
+};
+
+static bool tell_about(void *ctx, const struct db_value *c, size_t n)
+{
+    struct verify *v = ((void **)ctx)[0];
+    const struct rule *rule = ((void **)ctx)[1];
+
+    assert(n == 1);
+    verify_wrong(v, 0, rule->why, c[0].s);
+    return false;
+}
+
+static bool follow(struct verify *v, const struct rule *rule, struct err *e)
+{
+    void *both[] = {v, (void *)(uintptr_t)rule};
+    bool postgres = db_kind(v->db) == DB_POSTGRES && rule->postgres;
+
+    return db_query(v->db,
+                    postgres ? rule->postgres : rule->sql,
+                    NULL,
+                    0,
+                    (struct db_rows){tell_about, both},
+                    e);
+}
+
+static bool keep_number(void *ctx, const struct db_value *c, size_t n)
+{
+    assert(n == 1);
+    *(int64_t *)ctx = c[0].i;
+    return false;
+}
+
+/* As many rows as there are entries that agree. */
+static bool count_rows(struct verify *v, struct err *e)
+{
+    const struct {
+        const char *sql;
+        int64_t expected;
+        const char *why;
+    } tables[] = {
+        {"SELECT count(*) FROM llm_interactions",
+         v->calls,
+         "there are calls that the log does not know"},
+        {"SELECT count(*) FROM mcp_communications",
+         v->tools,
+         "there are tool calls that the log does not know"},
+        {"SELECT count(*) FROM decision_tools",
+         v->named_tools,
+         "there are tools of decisions that the log does not know"},
+        {"SELECT count(*) FROM erasures",
+         v->receipts,
+         "there are receipts that the log does not know"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
+        int64_t n = 0;
+
+        if (!db_query(v->db, tables[i].sql, NULL, 0, (struct db_rows){keep_number, &n}, e))
+            return false;
+        if (n != tables[i].expected)
+            verify_wrong(v, 0, tables[i].why, STR(""));
+    }
+    return true;
+}
+
+/* A session that was given a name of its own has the name its key asked for, and no other has. */
+static bool judge_name(void *ctx, const struct db_value *c, size_t n)
+{
+    struct verify *v = ctx;
+    str id = c[0].s, key = c[2].type == DB_NULL ? STR("") : c[2].s, name, mark;
+    bool own = false;
+    size_t at = id.n;
+
+    assert(n == 3);
+    while (at > 0 && id.p[at - 1] != '~')
+        at--;
+    arena_reset(&v->arena);
+    name = str_slice(id, 0, at > 0 ? at - 1 : 0);
+    if (at > 0 && id.n - at == ENGINE_MARK_SIZE) {
+        mark = audit_name(v->key, arena_join(&v->arena, name, STR("\n"), key), &v->arena);
+        own = str_eq(str_slice(mark, 0, ENGINE_MARK_SIZE), str_slice(id, at, id.n));
+    }
+    if (own != (c[1].type != DB_NULL) || (own && !str_eq(name, c[1].s)))
+        verify_wrong(v, 0, "a session is not of the name it was given", id);
+    return v->r->ok;
+}
+
+bool verify_rest(struct verify *v, struct err *e)
+{
+    if (!count_rows(v, e))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(rules) && v->r->ok; i++)
+        if (!follow(v, &rules[i], e))
+            return false;
+    return !v->r->ok || db_query(v->db,
+                                 "SELECT session_id, named, key_name FROM alert_sessions"
+                                 " WHERE named IS NOT NULL OR session_id LIKE '%~%'",
+                                 NULL,
+                                 0,
+                                 (struct db_rows){judge_name, v},
+                                 e);
+}

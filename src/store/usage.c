@@ -1,0 +1,35 @@
+/* usage.c - what one call adds to its hour, in SQL.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/usage.h"
+
+const char usage_of_call_which[] =
+    "i.started_ms / 3600000, coalesce(i.model, ''), coalesce(i.provider, ''),"
+    " coalesce(i.key_name, ''), coalesce(i.reasoning_level, ''),"
+    " CASE WHEN i.cap_tokens > 0 THEN i.cap_tokens ELSE 0 END";
+
+#define TOKENS "coalesce(i.reasoning_tokens, 0) * 10"
+#define FROM(n) " CASE WHEN i.cap_tokens > 0 AND " TOKENS " >= " n " * i.cap_tokens"
+#define TO(n) " AND " TOKENS " < " n " * i.cap_tokens THEN 1 ELSE 0 END,"
+
+/* clang-format off */
+const char usage_of_call_sums[] =
+    "1, CASE WHEN i.status >= 400 OR i.error_code IS NOT NULL THEN 1 ELSE 0 END,"
+    " coalesce(i.input_tokens, 0), coalesce(i.output_tokens, 0),"
+    " coalesce(i.reasoning_tokens, 0), coalesce(i.cache_read_tokens, 0),"
+    " CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND i.answer IS NULL"
+    " AND i.tool_calls IS NULL THEN 1 ELSE 0 END,"
+    " CASE WHEN i.reasoning_cut IS NOT NULL THEN 1 ELSE 0 END, i.has_reasoning,"
+    " CASE WHEN i.cap_tokens > 0" TO("1")
+    FROM("1") TO("2")
+    FROM("2") TO("3")
+    FROM("3") TO("4")
+    FROM("4") TO("5")
+    FROM("5") TO("6")
+    FROM("6") TO("7")
+    FROM("7") TO("8")
+    FROM("8") TO("9")
+    FROM("9") " THEN 1 ELSE 0 END,"
+    " CASE WHEN i.cost_usd IS NULL THEN 0 ELSE 1 END, coalesce(i.cost_usd, 0)";
+/* clang-format on */

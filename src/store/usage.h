@@ -1,0 +1,30 @@
+/* usage.h - sums by the hour, so that what calls come to is found without reading them.
+ *
+ * A row of usage_hours is what the calls of one hour, model, provider, key, level and cap come to.
+ * The engine adds to it with each call, and takes away with each that is erased; questions take
+ * whole hours from it, and calls only where a range begins or ends within one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#define USAGE_HOUR_MS 3600000
+#define USAGE_BUCKETS 10 /* of how much of its cap a call's reasoning took */
+
+/* Which row, and what is added up, in the order of the table. */
+#define USAGE_WHICH "hour, model, provider, key_name, level, cap_tokens"
+#define USAGE_SUMS                                                                                 \
+    "calls, failed, input_tokens, output_tokens, reasoning_tokens, cache_read_tokens, starved,"    \
+    " cut, with_reasoning, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, priced, cost_usd"
+enum {
+    USAGE_WHICH_COUNT = 6,
+    USAGE_CALLS = 0,
+    USAGE_REASONED = 8,
+    USAGE_BUCKET_0,
+    USAGE_PRICED = USAGE_BUCKET_0 + USAGE_BUCKETS,
+    USAGE_COST,
+    USAGE_SUM_COUNT
+};
+
+/* The same of one call i: usage.c has the text, which is long. */
+extern const char usage_of_call_which[], usage_of_call_sums[];

@@ -1,0 +1,193 @@
+/* What is erased is nowhere: the tables of all applications, dumped and looked through.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/buf.h"
+#include "store_help.h"
+
+#include <unistd.h>
+
+#define WORD "zanzibar"
+
+/* One row in each table that an application keeps, with a word in every text; SESSION, KEY and WHO
+ * stand for what they say. */
+static const char *const rows[] = {
+    "INSERT INTO agent_runs VALUES ('SESSION-run', 'policy', 'SESSION', 'finished', 'zanzibar',"
+    " '{\"case\":{\"who\":\"WHO\"},\"text\":\"zanzibar\"}', 'zanzibar', 1, 2)",
+    "INSERT INTO agent_effects VALUES ('SESSION-run', 1, 'tool', 'look', 'k', 'zanzibar',"
+    " 'zanzibar', 0, 1, 1, 2)",
+    "INSERT INTO policy_results VALUES ('SESSION-r', 'SESSION-run', 'SESSION', 'case-1', 'c', "
+    "'met',"
+    " 'react', 'on', 'p', 'KEY', 1, '{\"patient\":\"WHO\",\"why\":\"zanzibar\"}')",
+    "INSERT INTO policy_shadow VALUES ('SESSION-r', 'SESSION', 'zanzibar', 'c', 'met', 1, 'met', 1,"
+    " 'zanzibar', 'p', 0, 1)",
+    "INSERT INTO alerts VALUES ('SESSION-a', 'SESSION', 'd', 'KEY', 'completed', 'pod', 'high',"
+    " 'prod', 'zanzibar', '{\"owner\":\"WHO\",\"text\":\"zanzibar\"}', 1, 'zanzibar', 100,"
+    " 'zanzibar', 'zanzibar', 'zanzibar', 0, 'zanzibar', 'zanzibar', 'zanzibar', 1, 1, 2, 2)",
+    "INSERT INTO optimize_runs VALUES ('SESSION-tune', 'policy', 'finished', 'zanzibar',"
+    " '{\"train\":\"zanzibar\"}', 1, 1, 1, 0.5, 0.4, NULL, 1, 2)",
+    "INSERT INTO optimize_lines VALUES ('SESSION-tune', 1, '{\"trace\":\"a case: {\\\"who\\\":"
+    "\\\"WHO\\\"} zanzibar\"}')",
+    "INSERT INTO optimize_lines VALUES ('SESSION-tune', 2, '{\"trace\":\"zanzibar\"}')",
+    "INSERT INTO prompts VALUES ('SESSION-prompt', 'policy', '{\"text\":\"zanzibar\"}', 'draft',"
+    " NULL, 'SESSION-tune', NULL, 1, 'op', NULL, NULL, 1, NULL)",
+    "INSERT INTO threads VALUES ('SESSION', 'KEY', 1, 2)",
+    "INSERT INTO thread_checkpoints VALUES ('SESSION', '', '1', NULL, 'zanzibar', '{}', 'zanzibar',"
+    " 1)",
+    "INSERT INTO thread_writes VALUES ('SESSION', '', '1', 't', 0, 'a', 'json', 'zanzibar')",
+};
+
+static void put_row(struct place *p, const char *row, const char *key, const char *who)
+{
+    const struct {
+        const char *name, *value;
+    } names[] = {{"SESSION", "run-1"}, {"KEY", key}, {"WHO", who}};
+    struct buf sql;
+
+    buf_init(&sql, 4096);
+    while (*row) {
+        size_t i = 0;
+
+        while (i < COUNT_OF(names) && strncmp(row, names[i].name, strlen(names[i].name)) != 0)
+            i++;
+        if (i < COUNT_OF(names)) {
+            buf_add(&sql, str_c(names[i].value));
+            row += strlen(names[i].name);
+        } else {
+            buf_add_c(&sql, *row++);
+        }
+    }
+    buf_add_c(&sql, '\0');
+    do_sql(p, sql.p);
+    buf_release(&sql);
+}
+
+/* An application's session with all that may hang on it. */
+static void plant(struct place *p, struct store *s, const char *key, const char *who)
+{
+    char data[200];
+    struct store_session app = {.id = STR("run-1"),
+                                .alert_id = STR("zanzibar"),
+                                .agent_type = STR("incident"),
+                                .alert_type = STR("zanzibar"),
+                                .status = STR("completed"),
+                                .session_metadata = STR("{\"of\":\"zanzibar\"}"),
+                                .error_message = STR("zanzibar"),
+                                .final_analysis = STR("zanzibar"),
+                                .started_us = 1,
+                                .completed_us = 2,
+                                .key_name = str_c(key)};
+    struct store_tool tool = {.id = STR("tool"),
+                              .session_id = STR("run-1"),
+                              .tool_name = STR("zanzibar"),
+                              .arguments = STR("{\"a\":\"zanzibar\"}"),
+                              .result = STR("zanzibar"),
+                              .timestamp_us = 1,
+                              .duration_ms = 1};
+    struct store_call call = store_call_none;
+
+    snprintf(data, sizeof data, "{\"text\":\"zanzibar\",\"owner\":\"%s\"}", who);
+    app.alert_data = str_c(data);
+    call.id = STR("call");
+    call.session_id = STR("run-1");
+    call.route = STR("agent:incident");
+    call.asked = call.answer = call.reasoning = STR("zanzibar");
+    call.request = call.reply = STR("{\"x\":\"zanzibar\"}");
+    call.decision = STR("[TOOL_CALL] zanzibar: zanzibar");
+    call.tools = STR("[\"zanzibar\"]");
+    call.segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":8}]");
+    store_session_put(s, &app, NULL);
+    store_tool_put(s, &tool, NULL);
+    store_call_put(s, &call, NULL);
+    settle(s);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        put_row(p, rows[i], key, who);
+    CHECK(in_tables(p, WORD));
+}
+
+static void erase(struct place *p, struct store *s, enum store_erase_what what, const char *name)
+{
+    struct store_receipt got;
+    struct audit_report r;
+    struct err e;
+
+    CHECK_F(store_erase(s, what, str_c(name), STR("op"), &got, &e), "%s", e.text);
+    r = verify(p);
+    CHECK_F(r.ok, "%s", r.why);
+}
+
+TEST(a_subject_that_a_key_or_a_text_names_is_nowhere)
+{
+    static const struct {
+        const char *key, *who, *subject;
+    } ways[] = {
+        {"jane", "nobody", "jane"},
+        {"clinic", "jane", "jane"},
+        {"clinic", "jane_1%!", "jane_1%!"}, /* with what LIKE takes for more */
+    };
+
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        struct place p;
+        struct store *s;
+
+        place_init(&p);
+        s = open_store(&p);
+        plant(&p, s, ways[i].key, ways[i].who);
+        erase(&p, s, STORE_ERASE_SUBJECT, "zanzib"); /* a part of a word is nobody */
+        erase(&p, s, STORE_ERASE_SUBJECT, "jan");
+        erase(&p, s, STORE_ERASE_SUBJECT, "%");
+        CHECK(in_tables(&p, WORD));
+        erase(&p, s, STORE_ERASE_SUBJECT, ways[i].subject);
+        if (i == 0) /* a run of the optimiser has no key: it goes by its own name */
+            erase(&p, s, STORE_ERASE_SESSION, "run-1-tune");
+        store_close(s);
+        CHECK(!in_tables(&p, WORD));
+        place_release(&p);
+    }
+}
+
+TEST(a_session_of_an_application_is_nowhere)
+{
+    struct place p;
+    struct store *s;
+
+    place_init(&p);
+    s = open_store(&p);
+    plant(&p, s, "clinic", "jane");
+    erase(&p, s, STORE_ERASE_SESSION, "run-1");
+    erase(&p, s, STORE_ERASE_SESSION, "run-1-tune");
+    store_close(s);
+    CHECK(!in_tables(&p, WORD));
+    place_release(&p);
+}
+
+TEST(what_is_over_is_nowhere)
+{
+    struct store_options o;
+    struct place p;
+    struct store *s;
+    struct err e;
+
+    place_init(&p);
+    s = open_store(&p);
+    plant(&p, s, "clinic", "jane");
+    store_close(s);
+    o = options(&p);
+    o.retention_age_ms = 1000;
+    o.retention_every_ms = 50;
+    CHECK_F(store_open(&o, &s, &e), "%s", e.text);
+    for (int i = 0; i < 2400 && ask(&p, "SELECT count(*) FROM optimize_runs"); i++)
+        usleep(50000);
+    store_close(s);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM optimize_lines"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM alerts"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM threads"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM policy_results"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM prompts"), 1); /* nobody has looked at it yet */
+    CHECK(verify(&p).ok);
+    place_release(&p);
+}
+
+TEST_MAIN(T(a_subject_that_a_key_or_a_text_names_is_nowhere),
+          T(a_session_of_an_application_is_nowhere), T(what_is_over_is_nowhere))

@@ -1,0 +1,312 @@
+/* Sums by the hour give what a look at every call gives: any range, any group, and after erasure.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/rand.h"
+#include "query_help.h"
+
+#define HOUR 3600000
+#define MADE 400u
+#define RANGES 12u
+
+struct side {
+    struct place place;
+    struct store *store;
+    struct reader *reader;
+    struct db *db;
+    struct buf out, expected;
+    struct rand rand;
+};
+
+static void put(struct side *s, unsigned n)
+{
+    static const char *const models[] = {"m0", "m1", ""}, *const keys[] = {"k0", "k1", ""};
+    struct store_call row = store_call_none;
+    char id[32], session[32];
+
+    snprintf(id, sizeof id, "c-%u", n);
+    snprintf(session, sizeof session, "s-%u", n / 3);
+    row.id = str_c(id);
+    row.session_id = str_c(session);
+    row.model = str_c(models[rand_below(&s->rand, 3)]);
+    row.key_name = str_c(keys[n / 3 % 3]);
+    row.provider = STR("p");
+    row.level = rand_below(&s->rand, 2) ? STR("low") : STR("");
+    row.started_ms = 50 * 24 * (int64_t)HOUR + (int64_t)rand_below(&s->rand, 30 * HOUR);
+    row.started_ms -= n % 7 ? 0 : row.started_ms % HOUR; /* on the hour */
+    row.ended_ms = row.started_ms + 100;
+    row.status = rand_below(&s->rand, 10) ? 200 : 500;
+    row.complete = true;
+    row.has_reasoning = rand_below(&s->rand, 2);
+    row.answer = rand_below(&s->rand, 3) ? STR("yes") : STR("");
+    row.cut = rand_below(&s->rand, 5) ? STR("") : STR("budget");
+    row.cap_tokens = rand_below(&s->rand, 2) ? 100 : -1;
+    row.input_tokens = rand_below(&s->rand, 4) ? (int64_t)rand_below(&s->rand, 1000) : -1;
+    row.output_tokens = (int64_t)rand_below(&s->rand, 1000);
+    row.reasoning_tokens = rand_below(&s->rand, 3) ? (int64_t)rand_below(&s->rand, 130) : -1;
+    row.cost_usd =
+        rand_below(&s->rand, 2) ? 0.25 : -1; /* sums of these are the same in any order */
+    if (row.has_reasoning) {
+        row.reasoning_ms = row.started_ms + 1;
+        row.answer_ms = row.reasoning_ms + (int64_t)rand_below(&s->rand, 90);
+    }
+    store_call_put(s->store, &row, NULL);
+}
+
+static void side_init(struct side *s)
+{
+    struct err e;
+
+    place_init(&s->place);
+    s->store = open_store(&s->place);
+    rand_init(&s->rand, 11);
+    for (unsigned i = 0; i < MADE; i++)
+        put(s, i);
+    settle(s->store);
+    CHECK_F(reader_open(str_c(s->place.url), &s->reader, &e), "%s", e.text);
+    CHECK_F(db_open(str_c(s->place.url), DB_READ, &s->db, &e), "%s", e.text);
+    buf_init(&s->out, QUERY_OUT_MAX);
+    buf_init(&s->expected, QUERY_OUT_MAX);
+}
+
+static void side_release(struct side *s)
+{
+    db_close(s->db);
+    reader_close(s->reader);
+    store_close(s->store);
+    buf_release(&s->out);
+    buf_release(&s->expected);
+    place_release(&s->place);
+}
+
+/* A row as the answer has it: names of the columns, the first a text. */
+struct writing {
+    struct buf *out;
+    const char *const *names;
+    size_t rows;
+};
+
+static bool write_row(void *ctx, const struct db_value *v, size_t n)
+{
+    struct writing *w = ctx;
+
+    buf_add(w->out, w->rows++ ? STR(",{") : STR("{"));
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(w->out, "%s\"%s\":", i ? "," : "", w->names[i]);
+        if (v[i].type == DB_NULL)
+            buf_add(w->out, STR("null"));
+        else if (v[i].type == DB_INT)
+            buf_printf(w->out, "%lld", (long long)v[i].i);
+        else if (v[i].type == DB_REAL)
+            buf_printf(w->out, "%g", v[i].d);
+        else
+            (void)json_quote(w->out, v[i].s);
+    }
+    buf_add_c(w->out, '}');
+    return true;
+}
+
+static void where(struct buf *sql, const struct query_asker *a, const struct query_filter *f)
+{
+    buf_add(sql, STR(" WHERE 1 = 1"));
+    if (f->start_us >= 0)
+        buf_printf(sql, " AND started_ms >= %lld", (long long)(f->start_us / 1000));
+    if (f->end_us >= 0)
+        buf_printf(sql, " AND started_ms <= %lld", (long long)(f->end_us / 1000));
+    if (a->key_name.n)
+        buf_printf(sql, " AND key_name = '" STR_FMT "'", STR_ARG(a->key_name));
+}
+
+static void check_usage(struct side *s, const struct query_asker *a, const struct query_filter *f)
+{
+    static const char *const names[] = {"key",
+                                        "calls",
+                                        "failed",
+                                        "input_tokens",
+                                        "output_tokens",
+                                        "reasoning_tokens",
+                                        "cache_read_tokens",
+                                        "cost_usd",
+                                        "starved",
+                                        "cut"};
+    static const struct {
+        const char *by, *column;
+    } groups[] = {{"model", "coalesce(model, '')"},
+                  {"provider", "coalesce(provider, '')"},
+                  {"key", "coalesce(key_name, '')"},
+                  {"level", "coalesce(reasoning_level, '')"}};
+
+    for (size_t i = 0; i < COUNT_OF(groups); i++) {
+        struct writing w = {&s->expected, names, 0};
+        struct buf sql;
+        struct err e;
+
+        buf_init(&sql, 8192);
+        buf_printf(
+            &sql,
+            "SELECT %s, count(*),"
+            " CAST(sum(CASE WHEN status >= 400 THEN 1 ELSE 0 END) AS BIGINT),"
+            " CAST(coalesce(sum(input_tokens), 0) AS BIGINT),"
+            " CAST(coalesce(sum(output_tokens), 0) AS BIGINT),"
+            " CAST(coalesce(sum(reasoning_tokens), 0) AS BIGINT),"
+            " CAST(coalesce(sum(cache_read_tokens), 0) AS BIGINT), sum(cost_usd),"
+            " CAST(sum(CASE WHEN has_reasoning = 1 AND status < 400 AND answer IS NULL THEN 1"
+            " ELSE 0 END) AS BIGINT),"
+            " CAST(sum(CASE WHEN reasoning_cut IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT)"
+            " FROM llm_interactions",
+            groups[i].column);
+        where(&sql, a, f);
+        buf_add(&sql, STR(" GROUP BY 1 ORDER BY 2 DESC, 1"));
+        buf_add_c(&sql, '\0');
+        buf_reset(&s->expected);
+        buf_printf(&s->expected, "{\"group_by\":\"%s\",\"groups\":[", groups[i].by);
+        CHECK_F(db_query(s->db, sql.p, NULL, 0, (struct db_rows){write_row, &w}, &e), "%s", e.text);
+        buf_add(&s->expected, STR("]}"));
+        buf_reset(&s->out);
+        CHECK_F(query_usage(s->reader, a, str_c(groups[i].by), f, &s->out, &e), "%s", e.text);
+        CHECK_F(str_eq(buf_str(&s->out), buf_str(&s->expected)),
+                "%lld to %lld:\n" STR_FMT "\n" STR_FMT,
+                (long long)f->start_us,
+                (long long)f->end_us,
+                STR_ARG(buf_str(&s->out)),
+                STR_ARG(buf_str(&s->expected)));
+        buf_release(&sql);
+    }
+}
+
+/* The buckets and counts of all rows together. */
+static void check_reasoning(struct side *s, const struct query_asker *a,
+                            const struct query_filter *f)
+{
+    static const char *const wanted[] = {"count(*)",
+                                         "coalesce(sum(has_reasoning), 0)",
+                                         "coalesce(sum(reasoning_tokens), 0)",
+                                         "coalesce(sum(output_tokens), 0)"};
+    static const char *const names[] = {
+        "calls", "with_reasoning", "reasoning_tokens", "output_tokens"};
+    long long got[COUNT_OF(wanted)] = {0}, buckets[10] = {0};
+    const struct json_node *rows, *v;
+    struct json doc;
+    struct buf sql;
+    struct err e;
+    int64_t n;
+
+    buf_init(&sql, 8192);
+    json_init(&doc);
+    buf_reset(&s->out);
+    CHECK_F(query_reasoning(s->reader, a, f, &s->out, &e), "%s", e.text);
+    CHECK(json_parse(&doc, buf_str(&s->out), &e));
+    rows = json_find(&doc, json_root(&doc), STR("rows"));
+    for (v = json_first(&doc, rows); v; v = json_next(&doc, rows, v)) {
+        const struct json_node *saturation = json_find(&doc, v, STR("saturation"));
+
+        for (size_t i = 0; i < COUNT_OF(names); i++) {
+            CHECK(json_i64(&doc, json_find(&doc, v, str_c(names[i])), &n));
+            got[i] += n;
+        }
+        for (size_t i = 0; i < 10; i++) {
+            CHECK(json_i64(&doc, json_at(&doc, saturation, i), &n));
+            buckets[i] += n;
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(wanted) + 10; i++) {
+        size_t k = i - COUNT_OF(wanted);
+
+        buf_reset(&sql);
+        if (i < COUNT_OF(wanted))
+            buf_printf(&sql, "SELECT CAST(%s AS BIGINT) FROM llm_interactions", wanted[i]);
+        else
+            buf_add(&sql, STR("SELECT count(*) FROM llm_interactions"));
+        where(&sql, a, f);
+        if (i >= COUNT_OF(wanted))
+            buf_printf(&sql,
+                       " AND cap_tokens > 0 AND CASE WHEN coalesce(reasoning_tokens, 0) * 10 /"
+                       " cap_tokens > 9 THEN 9 ELSE coalesce(reasoning_tokens, 0) * 10 / cap_tokens"
+                       " END = %zu",
+                       k);
+        buf_add_c(&sql, '\0');
+        CHECK_INT(i < COUNT_OF(wanted) ? got[i] : buckets[k], ask(&s->place, sql.p));
+    }
+    buf_release(&sql);
+    json_release(&doc);
+}
+
+static void check_ranges(struct side *s)
+{
+    static const char *const keys[] = {"", "k0", "k1"};
+
+    for (unsigned i = 0; i < RANGES; i++) {
+        struct query_asker a = {.key_name = str_c(keys[i % 3])};
+        struct query_filter f = query_filter_none;
+        int64_t from = 50 * 24 * (int64_t)HOUR + (int64_t)rand_below(&s->rand, 20 * HOUR);
+        int64_t to = from + (int64_t)rand_below(&s->rand, i % 4 ? 20 * HOUR : HOUR);
+
+        if (i % 5 == 1) { /* on the hour, exactly */
+            from -= from % HOUR;
+            to -= to % HOUR + 1;
+        }
+        f.start_us = i % 6 == 0 ? -1 : from * 1000;
+        f.end_us = i % 4 == 3 || i == 0 ? -1 : to * 1000;
+        check_usage(s, &a, &f);
+        check_reasoning(s, &a, &f);
+    }
+}
+
+TEST(sums_are_those_of_the_calls)
+{
+    struct side s;
+
+    side_init(&s);
+    check_ranges(&s);
+    side_release(&s);
+}
+
+TEST(sums_are_those_of_the_calls_that_are_left)
+{
+    struct store_receipt receipt;
+    struct side s;
+    char name[32];
+    struct err e;
+
+    side_init(&s);
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "s-%u", i * 5);
+        CHECK_F(store_erase(s.store, STORE_ERASE_SESSION, str_c(name), STR("op"), &receipt, &e),
+                "%s",
+                e.text);
+    }
+    check_ranges(&s);
+    for (unsigned i = MADE; i < MADE + 50; i++)
+        put(&s, i);
+    settle(s.store);
+    check_ranges(&s);
+    side_release(&s);
+}
+
+TEST(a_store_of_before_has_its_sums)
+{
+    struct side s;
+    struct err e;
+
+    side_init(&s);
+    store_close(s.store);
+    /* As it was before there were any: the step is taken again. */
+    do_sql(&s.place,
+           "DROP TABLE usage_hours; DROP INDEX llm_interactions_by_thought;"
+           "DROP INDEX llm_interactions_by_talk; DROP INDEX alert_sessions_by_name;"
+           "ALTER TABLE alert_sessions DROP COLUMN named;"
+           "ALTER TABLE llm_interactions DROP COLUMN talk;"
+           "DELETE FROM store_version WHERE version = 11");
+    db_close(s.db);
+    reader_close(s.reader);
+    s.store = open_store(&s.place);
+    settle(s.store);
+    CHECK_F(reader_open(str_c(s.place.url), &s.reader, &e), "%s", e.text);
+    CHECK_F(db_open(str_c(s.place.url), DB_READ, &s.db, &e), "%s", e.text);
+    check_ranges(&s);
+    CHECK(verify(&s.place).ok);
+    side_release(&s);
+}
+
+TEST_MAIN(T(sums_are_those_of_the_calls), T(sums_are_those_of_the_calls_that_are_left),
+          T(a_store_of_before_has_its_sums))
