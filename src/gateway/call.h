@@ -33,6 +33,7 @@ struct call_request {
     const struct config_key *key; /* or NULL */
     struct setup *setup;          /* held by the call */
     enum config_show show;        /* asked for by header */
+    bool inside;                  /* asked by this process: the reasoning is not for the client */
     str level;                    /* asked for by header, or "" */
     str forward;                  /* header lines that go to an upstream of the same dialect */
     struct otlp_trace trace;

@@ -306,8 +306,11 @@ static void failed(struct turn *t, const struct chat_error *error)
 
 bool node_orchestrator(struct turn *t, struct err *e)
 {
-    struct ask_request q = {
-        .route = STR("agent:orders"), .session = t->s->thread, .id = STR(""), .level = STR("")};
+    struct ask_request q = {.route = STR("agent:orders"),
+                            .session = t->s->thread,
+                            .id = STR(""),
+                            .level = STR(""),
+                            .key = t->who.key};
     struct ask_reply reply;
     struct facts f;
     struct buf body;

@@ -179,6 +179,8 @@ static void put_session(struct turn *t, str status, str analysis, str error)
                               .session_metadata = STR(""),
                               .error_message = error,
                               .final_analysis = analysis,
+                              /* Whose conversation it is, not who says something in it. */
+                              .key_name = t->s->step <= 0 ? t->who.key : STR(""),
                               .started_us = t->s->step <= 0 ? t->who.now_us : -1,
                               .completed_us = over ? now : -1};
 
@@ -360,7 +362,7 @@ bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
 
 static void go_on(struct orders *o, const struct orders_left *l)
 {
-    struct thread_asker who = orders_asker(o, l->key, false);
+    struct thread_asker who = orders_asker(o, l->key, true); /* an operator's, in any thread */
     struct orders_turn turn;
     struct arena a;
     struct err e;
