@@ -33,7 +33,7 @@ struct ask {
     struct chat_usage usage;
     double cost_usd;
     struct chat_error error;
-    bool failed, recorded;
+    bool failed, recorded, begun;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
@@ -127,9 +127,12 @@ static void event_in(struct ask *a, const struct chat_event *ev)
 static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last)
 {
+    struct ask *a = ctx;
+
     (void)frame, (void)touched, (void)last;
+    a->begun = true;
     for (size_t i = 0; i < n; i++)
-        event_in(ctx, &events[i]);
+        event_in(a, &events[i]);
 }
 
 static void on_error(void *ctx, const struct chat_error *error)
@@ -291,6 +294,7 @@ static void give(struct ask *a, struct arena *arena, struct ask_reply *out)
                               .usage = a->usage,
                               .cost_usd = a->cost_usd,
                               .recorded = a->recorded,
+                              .begun = a->begun,
                               .error = a->error};
     out->calls = arena_zero(arena, a->call_count + 1, sizeof *out->calls);
     for (size_t i = 0; i < a->call_count; i++)

@@ -43,6 +43,7 @@ struct ask_reply {
     struct chat_usage usage;
     double cost_usd;         /* -1: not known */
     bool recorded;           /* it is in the store, or nothing is kept */
+    bool begun;              /* some of it had come, so that a failure was not tried again */
     struct chat_error error; /* if it failed */
 };
 

@@ -25,18 +25,14 @@ static bool open_parts(struct orders *o, const struct orders_options *opts, stru
     str menu = opts->menu ? str_c(opts->menu) : c->orders.menu, model;
     bool ok = true;
 
-    if (menu.n == 0)
-        ok = err_set(e,
-                     ERR_INPUT,
-                     "there is no menu: name one in the configuration (orders: {menu: FILE}) or "
-                     "with --menu FILE");
-    else if (!o->host.threads)
+    if (!o->host.threads)
         ok = err_set(e,
                      ERR_INPUT,
                      "orders are kept in the store, and there is none: the configuration says "
                      "store: none");
     ok = ok && app_model(c, opts->model.n ? opts->model : c->orders.model, &model, e) &&
-         menu_load(arena_dup(&o->arena, menu).p, &o->menu, e) &&
+         (menu.n ? menu_load(arena_dup(&o->arena, menu).p, &o->menu, e)
+                 : menu_built_in(&o->menu, e)) &&
          registry_open(c->store_url, o->host.clock, &o->registry, e);
     if (ok)
         o->model = arena_dup(&o->arena, model);
@@ -218,6 +214,7 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     *t->out = (struct orders_turn){.reply = STR(""), .why = STR(""), .retry_after_ms = -1};
     arena_init(&t->steps[0], STEP_ARENA_MAX);
     arena_init(&t->steps[1], STEP_ARENA_MAX);
+    buf_init(&t->told, STEP_ARENA_MAX);
     t->arena = &t->steps[0];
     t->s = &t->state;
     t->menu = t->o->menu;
@@ -247,6 +244,7 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
     menu_free(t->own);
     arena_release(&t->steps[0]);
     arena_release(&t->steps[1]);
+    buf_release(&t->told);
     return ok;
 }
 
