@@ -240,8 +240,8 @@ static int turn(struct window *w, str text)
     return code;
 }
 
-/* A line of stdin without its end; false at the end of it. What is longer than any utterance is cut,
- * and the rest of the line is not another one. */
+/* A line of stdin without its end; false at the end of it. What is too long is cut, and the rest of
+ * the line is not another one. */
 static bool next_line(struct buf *in, str *line, size_t *used)
 {
     char bytes[4096];

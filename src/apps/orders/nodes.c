@@ -183,7 +183,7 @@ static bool write_request(struct turn *t, struct buf *body, struct err *e)
     json_out_init(&o, body);
     json_out_object(&o);
     json_out_key(&o, STR("model"));
-    json_out_str(&o, t->o->model);
+    json_out_str(&o, t->shop->model);
     json_out_key(&o, STR("stream"));
     json_out_bool(&o, true);
     json_out_key(&o, STR("messages"));

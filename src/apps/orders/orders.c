@@ -21,22 +21,16 @@ struct orders_left {
 static bool open_parts(struct orders *o, const struct orders_options *opts, struct err *e)
 {
     struct setup *setup = gateway_setup(o->host.gateway);
-    const struct config *c = setup->config;
-    str menu = opts->menu ? str_c(opts->menu) : c->orders.menu, model;
-    bool ok = true;
+    bool ok = o->host.threads || err_set(e,
+                                         ERR_INPUT,
+                                         "orders are kept in the store, and there is none: the "
+                                         "configuration says store: none");
 
-    if (!o->host.threads)
-        ok = err_set(e,
-                     ERR_INPUT,
-                     "orders are kept in the store, and there is none: the configuration says "
-                     "store: none");
-    ok = ok && app_model(c, opts->model.n ? opts->model : c->orders.model, &model, e) &&
-         (menu.n ? menu_load(arena_dup(&o->arena, menu).p, &o->menu, e)
-                 : menu_built_in(&o->menu, e)) &&
-         registry_open(c->store_url, o->host.clock, &o->registry, e);
-    if (ok)
-        o->model = arena_dup(&o->arena, model);
+    o->told_menu = opts->menu ? arena_dup(&o->arena, str_c(opts->menu)) : STR("");
+    o->told_model = opts->model.n ? arena_dup(&o->arena, opts->model) : STR("");
     o->prompt = opts->prompt;
+    ok = ok && shop_new(o, setup->config, &o->shop, e) &&
+         registry_open(setup->config->store_url, o->host.clock, &o->registry, e);
     setup_release(setup);
     return ok;
 }
@@ -80,17 +74,12 @@ void orders_close(struct orders *o)
         free(l);
     }
     registry_close(o->registry);
-    menu_free(o->menu);
+    shop_release(o->shop);
     map_release(&o->busy);
     pthread_cond_destroy(&o->more);
     pthread_mutex_destroy(&o->lock);
     arena_release(&o->arena);
     free(o);
-}
-
-const struct menu *orders_menu(const struct orders *o)
-{
-    return o->menu;
 }
 
 struct thread_asker orders_asker(const struct orders *o, str key, bool all)
@@ -217,16 +206,17 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     buf_init(&t->told, STEP_ARENA_MAX);
     t->arena = &t->steps[0];
     t->s = &t->state;
-    t->menu = t->o->menu;
+    t->shop = shop_hold(t->o);
+    t->menu = t->shop->menu;
     t->setup = gateway_setup(t->o->host.gateway);
     if (!state_read(t->o->host.threads, &t->who, thread, t->arena, t->s, e)) {
         if (e->code != ERR_NOT_FOUND)
             return false;
         state_new(thread, rand_id(ids, id), t->arena, t->s);
     }
-    if (!state_menu(t->o->host.threads, t->s, t->o->menu, t->arena, &t->own, e))
+    if (!state_menu(t->o->host.threads, t->s, t->shop->menu, t->arena, &t->own, e))
         return false;
-    t->menu = t->own ? t->own : t->o->menu;
+    t->menu = t->own ? t->own : t->shop->menu;
     return true;
 }
 
@@ -242,6 +232,7 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
     }
     setup_release(t->setup);
     menu_free(t->own);
+    shop_release(t->shop);
     arena_release(&t->steps[0]);
     arena_release(&t->steps[1]);
     buf_release(&t->told);

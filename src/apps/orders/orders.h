@@ -90,7 +90,12 @@ bool orders_list(struct orders *o, const struct thread_asker *who, size_t max, s
 bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
                    struct err *e) MUST_USE;
 
+/* The configuration was read again: its menu and model are in force for turns that begin from now
+ * on, and a conversation keeps the menu it began with. What is wrong is logged and changes nothing. */
+void orders_reload(struct orders *o);
+/* Where nothing is reloaded; the text of it anywhere. */
 const struct menu *orders_menu(const struct orders *o);
+void orders_menu_write(struct orders *o, struct buf *out);
 struct thread_asker orders_asker(const struct orders *o, str key, bool all);
 
 /* The turns of a process that was killed go on, one after another, on a thread of their own. */

@@ -12,14 +12,22 @@
 
 struct orders_left; /* a turn to go on with */
 
+/* What a turn stands on. */
+struct orders_shop {
+    struct menu *menu;
+    str model;
+    struct arena arena;
+    _Atomic unsigned refs;
+};
+
 struct orders {
     struct app_host host;
     struct agent_ask ask;
-    struct menu *menu;
+    struct orders_shop *shop;
     struct registry *registry;
-    str model;
-    str prompt;         /* lent; empty: the one in force */
-    struct arena arena; /* of model and menu names */
+    str told_menu, told_model; /* or "": the configuration's */
+    str prompt;                /* lent; empty: the one in force */
+    struct arena arena;        /* of what it was told */
     pthread_mutex_t lock;
     struct map busy; /* threads whose turns run */
     struct orders_left *left;
@@ -33,10 +41,11 @@ struct turn {
     struct thread_asker who; /* its time is that of the step */
     const struct orders_watch *watch;
     struct orders_turn *out;
-    struct arena *kept;      /* what is given back is in it */
-    const struct menu *menu; /* of this conversation */
-    struct menu *own;        /* the same, if it is not the one in force */
-    struct setup *setup;     /* that masks, and that calls are made by */
+    struct arena *kept;       /* what is given back is in it */
+    struct orders_shop *shop; /* held */
+    const struct menu *menu;  /* of this conversation */
+    struct menu *own;         /* the same, if it is not the one in force */
+    struct setup *setup;      /* that masks, and that calls are made by */
     struct orders_state state, *s;
     str prompt_id;   /* of the last call */
     struct buf told; /* what the customer was told of the reply so far */
@@ -44,6 +53,12 @@ struct turn {
      * however long the turn is. */
     struct arena steps[2], *arena;
 };
+
+/* shop.c */
+bool shop_new(const struct orders *o, const struct config *c, struct orders_shop **out,
+              struct err *e) MUST_USE;
+struct orders_shop *shop_hold(struct orders *o);
+void shop_release(struct orders_shop *s); /* NULL: nothing */
 
 /* nodes.c. False: e says why; or the turn has failed, which turn.out->end tells. */
 bool node_input(struct turn *t, str text, struct err *e) MUST_USE;
