@@ -72,7 +72,7 @@ struct app {
     bool (*open)(const struct app_host *h, void **out, struct err *e);
     /* A run of its own that the process before did not end. Begins it and returns; may be NULL. */
     void (*resume)(void *app, const struct agent_row *row);
-    /* The configuration was read again. What is wrong is logged and changes nothing; may be NULL. */
+    /* The configuration was read again; what is wrong is logged, no more. May be NULL. */
     void (*reload)(void *app);
     /* Waits for what runs to be where it can be left. */
     void (*close)(void *app);

@@ -91,7 +91,7 @@ bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
                    struct err *e) MUST_USE;
 
 /* The configuration was read again: its menu and model are in force for turns that begin from now
- * on, and a conversation keeps the menu it began with. What is wrong is logged and changes nothing. */
+ * on, and a conversation keeps the menu it began with. What is wrong is logged, no more. */
 void orders_reload(struct orders *o);
 /* Where nothing is reloaded; the text of it anywhere. */
 const struct menu *orders_menu(const struct orders *o);
