@@ -93,6 +93,8 @@ static void on_run(void *ctx, bool thought, str run)
 
     if (thought)
         open_up(v->speak);
+    else if (v->at + 1 == SPEAK_VEILS && v->veil.taken)
+        return; /* somebody is playing, and hears nothing more */
     else if (v->at + 1 < SPEAK_VEILS)
         veil_feed(&v->speak->veils[v->at + 1].veil, run);
     else

@@ -169,6 +169,7 @@ static void settle(struct veil *v, bool last)
         if (l == LOOK_MORE && v->held < VEIL_HOLD_MAX && !last)
             return;
         if (l == LOOK_TAG || l == LOOK_TOKEN) {
+            v->taken++;
             if (l == LOOK_TAG)
                 take_tag(v, &t);
             else
@@ -177,6 +178,7 @@ static void settle(struct veil *v, bool last)
             continue;
         }
         if (l == LOOK_MORE && last && veil_cut(s)) {
+            v->taken++;
             v->held = 0; /* a tag that was cut */
             return;
         }
