@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/orders/speak.h"
 #include "apps/orders/tools.h"
-#include "apps/orders/veil.h"
 
 #define MENU                                                                                       \
     "{\"items\":[{\"item_id\":\"a\",\"name\":\"Coffee\",\"category_name\":\"C\","                  \
@@ -100,6 +100,36 @@ static void cut(struct parts *p, str text, size_t step)
     veil_finish(&v);
 }
 
+static void on_say(void *ctx, str text)
+{
+    assert(text.n > 0);
+    buf_add(ctx, text);
+}
+
+static void speak(struct buf *out, str text, size_t step)
+{
+    struct speak s;
+
+    buf_init(out, text.n + 1);
+    speak_init(&s, NULL, (struct speak_sink){on_say, out});
+    for (size_t at = 0; at < text.n; at += step)
+        speak_feed(&s, false, str_slice(text, at, at + step));
+    speak_release(&s);
+}
+
+static void speaks(str text, size_t step)
+{
+    struct buf whole, pieces;
+
+    speak(&whole, text, text.n + 1);
+    speak(&pieces, text, step % 5 + 1);
+    assert(str_eq(buf_str(&whole), buf_str(&pieces)));
+    assert(str_find(buf_str(&whole), STR("<reasoning>")) == STR_NONE);
+    assert(str_find(buf_str(&whole), STR("</think>")) == STR_NONE);
+    buf_release(&whole);
+    buf_release(&pieces);
+}
+
 static void veils(str text, size_t step)
 {
     struct parts whole, pieces;
@@ -132,7 +162,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         menus(text);
     else if (data[0] % 3 == 1)
         tools(text, data[0] / 3);
-    else
+    else if (data[0] % 2)
         veils(text, data[0] / 3);
+    else
+        speaks(text, data[0] / 3);
     return 0;
 }

@@ -47,9 +47,12 @@ static void open_local(void)
     (void)snprintf(config,
                    sizeof config,
                    "store: sqlite:%s/r.db\nproviders:\n  p: {kind: replay, cassette: %s/c.jsonl, "
-                   "models: [m]}\n",
+                   "models: [m]}\nkeys:\n  - {name: one, reasoning: hide, sha256: '%064d'}\n"
+                   "  - {name: two, models: [other], sha256: '%063d1'}\n",
                    dir,
-                   dir);
+                   dir,
+                   0,
+                   0);
     put("c.yaml", config);
     (void)snprintf(path, sizeof path, "%s/c.yaml", dir);
     if (!local_open(path, &local, &e))
@@ -65,15 +68,21 @@ static void close_local(void)
     CHECK(system(command) == 0);
 }
 
-static struct ask *begin(const char *body)
+static struct ask *begin_for(const char *key, const char *body)
 {
     struct ask_request r = {.body = str_c(body),
                             .route = STR("agent"),
                             .session = STR("s"),
                             .id = STR(""),
-                            .level = STR("")};
+                            .level = STR(""),
+                            .key = str_c(key)};
 
     return ask_begin(local_loop(local), &r);
+}
+
+static struct ask *begin(const char *body)
+{
+    return begin_for("", body);
 }
 
 TEST(a_reply_comes_back_whole)
@@ -95,6 +104,28 @@ TEST(a_reply_comes_back_whole)
     CHECK_STR(r.calls[0].arguments, "{\"city\":\"Rome\"}");
     CHECK_STR(r.calls[1].arguments, "{}");
     CHECK(r.usage.input == 5 && r.usage.output == 9);
+    close_local();
+    arena_release(&a);
+}
+
+TEST(a_call_for_a_key_is_held_to_what_the_key_may)
+{
+    static const char body[] =
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"weather?\"}]}";
+    struct arena a;
+    struct ask_reply r;
+
+    arena_init(&a, 1 << 20);
+    open_local();
+    /* Who may not see thoughts is not shown any by whoever asks for it; they are thought. */
+    CHECK(ask_wait(begin_for("one", body), &a, &r));
+    CHECK_STR(r.reasoning, "look it up");
+    CHECK(!ask_wait(begin_for("two", body), &a, &r));
+    CHECK(r.error.status == 403);
+    CHECK_STR(r.error.code, "model_not_allowed");
+    CHECK(!ask_wait(begin_for("gone", body), &a, &r));
+    CHECK(r.error.status == 401);
+    CHECK_STR(r.error.code, "invalid_api_key");
     close_local();
     arena_release(&a);
 }
@@ -153,4 +184,5 @@ TEST(a_cancel_at_any_time_ends_it)
     arena_release(&a);
 }
 
-TEST_MAIN(T(a_reply_comes_back_whole), T(what_fails_says_why), T(a_cancel_at_any_time_ends_it))
+TEST_MAIN(T(a_reply_comes_back_whole), T(a_call_for_a_key_is_held_to_what_the_key_may),
+          T(what_fails_says_why), T(a_cancel_at_any_time_ends_it))

@@ -56,7 +56,7 @@ TEST(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path)
         {"{\"items\":[{\"item_id\":\"a\",\"name\":\"\",\"category_name\":\"C\",\"sizes\":[\"s\"]}]"
          "}",
          "/items/0/name"},
-        {"{\"items\":[{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":[]}]}",
+        {"{\"items\":[{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":{}}]}",
          "/items/0/sizes"},
         {"{\"items\":[{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":[3]}]}",
          "/items/0/sizes/0"},
@@ -95,6 +95,41 @@ TEST(the_least_menu_has_a_default_size_and_no_prices)
     CHECK_STR(m->items[0].default_size, "small");
     CHECK_INT(m->items[0].sizes[0].cents, 150);
     CHECK_INT(m->items[0].sizes[1].cents, MENU_NO_PRICE);
+    menu_free(m);
+}
+
+TEST(no_size_is_one_size_and_a_modifier_may_be_a_name)
+{
+    const struct menu_item *item;
+    struct menu *m;
+    struct err e;
+
+    CHECK_F(
+        menu_parse(STR("{\"items\":[{\"item_id\":\"a\",\"name\":\"Pie\",\"category_name\":\"C\","
+                       "\"sizes\":[],\"price\":2.5,\"default_size\":null,\"prices\":null,"
+                       "\"available_modifiers\":[\"Cream\"]},{\"item_id\":\"b\",\"name\":\"B\","
+                       "\"category_name\":\"C\",\"sizes\":[],\"price\":null,"
+                       "\"available_modifiers\":null}]}"),
+                   "m.json",
+                   &m,
+                   &e),
+        "%s",
+        e.text);
+    item = menu_find(m, STR("a"));
+    CHECK(item->size_count == 1 && item->sizes[0].cents == 250);
+    CHECK_STR(item->default_size, "regular");
+    CHECK(menu_modifier(item, STR("cream")));
+    CHECK(menu_find(m, STR("b"))->modifier_count == 0);
+    menu_free(m);
+}
+
+TEST(the_menu_in_the_program_is_a_menu)
+{
+    struct menu *m;
+    struct err e;
+
+    CHECK_F(menu_built_in(&m, &e), "%s", e.text);
+    CHECK(m->count >= 60);
     menu_free(m);
 }
 
@@ -188,6 +223,7 @@ TEST(a_long_or_broken_name_is_no_trouble)
 TEST_MAIN(T(our_menu_has_sixty_items_in_nine_categories),
           T(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path),
           T(the_least_menu_has_a_default_size_and_no_prices),
+          T(no_size_is_one_size_and_a_modifier_may_be_a_name), T(the_menu_in_the_program_is_a_menu),
           T(names_are_compared_as_people_say_them), T(both_items_of_a_shared_name_are_found),
           T(what_is_not_found_has_at_most_three_names_near_it),
           T(a_long_or_broken_name_is_no_trouble))

@@ -26,7 +26,10 @@ static const struct {
     {"Hello <reasoning", "Hello", ""},
     {"Hello <inner_th", "Hello", ""},
     {"Hello </", "Hello", ""},
-    {"Hello <", "Hello <", ""},
+    {"Hello <", "Hello", ""},
+    {"Hello [TH", "Hello", ""},
+    {"Hello [", "Hello", ""},
+    {"Hello &lt;rea", "Hello", ""},
     /* other names, cases, attributes, prefixes */
     {"<think>x</think>Hello", "Hello", "x"},
     {"<thinking>x</thinking>Hello", "Hello", "x"},
@@ -42,6 +45,19 @@ static const struct {
     {"<reasoning />Hello", "Hello", ""},
     {"[THINK]x[/THINK]Hello", "Hello", "x"},
     {"<|START_THINKING|>x<|END_THINKING|>Hello", "Hello", "x"},
+    {"[REASONING]x[/REASONING]Hello", "Hello", "x"},
+    {"<reasoning a='>' b=\"</reasoning>\">x</reasoning>Hello", "Hello", "x"},
+    /* in other signs, and with what nobody sees between its letters */
+    {"\xE2\x97\x81think\xE2\x96\xB7x\xE2\x97\x81/think\xE2\x96\xB7Hello", "Hello", "x"},
+    {"\xEF\xBC\x9Creasoning\xEF\xBC\x9Ex\xEF\xBC\x9C/reasoning\xEF\xBC\x9EHello", "Hello", "x"},
+    {"&lt;reasoning&gt;x&lt;/reasoning&gt;Hello", "Hello", "x"},
+    {"<rea\xC2\xADsoning>x</rea\xE2\x80\x8Bsoning>Hello", "Hello", "x"},
+    {"<|channel>thought\nx<channel|>Hello", "Hello", "thought\nx"},
+    {"Fish & chips, \xE2\x80\xB9Harbor\xE2\x80\xBA \xE2\x80\x94 it\xE2\x80\x99s &lt;b&gt; "
+     "\xE2\x96\xB6",
+     "Fish & chips, \xE2\x80\xB9Harbor\xE2\x80\xBA \xE2\x80\x94 it\xE2\x80\x99s &lt;b&gt; "
+     "\xE2\x96\xB6",
+     ""},
     {"<tool_call>{\"name\":\"f\"}</tool_call>Hello", "Hello", "{\"name\":\"f\"}"},
     {"<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>Hello<|"
      "return|>",
@@ -59,12 +75,13 @@ static const struct {
     {"<reasoning>a</reasoning>Hi <reasoning>b</reasoning>there", "Hi there", "a"},
     {"<reasoning></reasoning><reasoning>b</reasoning>Hi", "Hi", "b"},
     {"<<reasoning>x</reasoning>Hello", "<Hello", "x"},
-    {"<reasoning>x<</reasoning>Hello", "Hello", "x<"},
+    {"<reasoning>x<</reasoning>Hello", "Hello", "x"},
     {"<reasoning<reasoning>x</reasoning></reasoning>Hello", "Hello", "x"},
     {"<reasoning>1 < 2 <b>x</reasoning>Hello", "Hello", "1 < 2 x"},
     /* put together of what is left of others */
     {"<<think>x</think>reasoning>secret", "", "x"},
     {"</<b>reasoning>Hello", "Hello", ""},
+    {"<<b>reasoning>x</reasoning>Hello", "Hello", "x"},
     /* what is no tag stays; other tags lose only themselves */
     {"1 < 2, I <3 it, a<b", "1 < 2, I <3 it, a<b", ""},
     {"<answer>Hello</answer>", "Hello", ""},

@@ -196,7 +196,7 @@ async function failure(reply: Response): Promise<ApiError> {
   return new ApiError(reply.status, String(detail.error ?? detail.code ?? ""), message || `The gateway answered with status ${reply.status}.`);
 }
 
-export async function ask<T>(url: string, init: RequestInit = {}): Promise<T> {
+async function reach(url: string, init: RequestInit): Promise<Response> {
   let reply: Response;
   try {
     reply = await fetch(url, { credentials: "same-origin", mode: "same-origin", redirect: "error", ...init });
@@ -209,11 +209,31 @@ export async function ask<T>(url: string, init: RequestInit = {}): Promise<T> {
     if (e.status === 401) needLogin.value = true;
     throw e;
   }
-  return (await reply.json()) as T;
+  return reply;
+}
+
+export async function ask<T>(url: string, init: RequestInit = {}): Promise<T> {
+  return (await (await reach(url, init)).json()) as T;
 }
 
 export function send<T>(method: string, url: string, body?: unknown): Promise<T> {
   return ask<T>(url, { method, headers: { "content-type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
+}
+
+// A request that is answered by a stream of events, each told as it comes.
+export async function events(url: string, body: unknown, on: (name: string, data: Record<string, unknown>) => void): Promise<void> {
+  const reply = await reach(url, { method: "POST", headers: { "content-type": "application/json", accept: "text/event-stream" }, body: JSON.stringify(body) });
+  const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    const blocks = (rest + part.value).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const name = /^event: (.*)$/m.exec(block)?.[1];
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (name && data) on(name, JSON.parse(data));
+    }
+  }
 }
 
 export async function login(given: string): Promise<void> {

@@ -151,7 +151,8 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                             .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
                             .session = r->o->session,
                             .id = STR(""),
-                            .level = level};
+                            .level = level,
+                            .key = r->o->key};
     bool ok;
 
     if (!put_intent(r, f))

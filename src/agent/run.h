@@ -58,6 +58,7 @@ struct agent_step {
 
 struct agent_options {
     str run, app, session;
+    str key;   /* whose: the name of the client's key, or "" */
     str input; /* JSON for whoever begins it again; "" if the log has it */
     str model_name, level, system, user;
     str messages; /* JSON, comma separated, between system and user; or "" */

@@ -17,6 +17,7 @@ static struct store_session session_of(const struct run *r)
                                   .session_metadata = STR(""),
                                   .error_message = STR(""),
                                   .final_analysis = STR(""),
+                                  .key_name = r->o->key.n ? r->o->key : STR(""),
                                   .started_us = -1,
                                   .completed_us = -1};
 }

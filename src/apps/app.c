@@ -85,6 +85,13 @@ void apps_resume(struct apps *a)
     }
 }
 
+void apps_reload(struct apps *a)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (a->open[i] && rows[i]->reload)
+            rows[i]->reload(a->open[i]);
+}
+
 /* ---- routes ---- */
 
 static str segment(str *path)
@@ -248,4 +255,31 @@ str app_query(const struct app_request *q, const char *name)
         rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
     }
     return STR("");
+}
+
+/* ---- streams ---- */
+
+void app_send(struct app_reply *r, const char *event, str json)
+{
+    struct buf line;
+
+    r->type = "text/event-stream";
+    buf_init(&line, json.n + 256);
+    buf_printf(&line, "event: %s\ndata: ", event);
+    buf_add(&line, json);
+    buf_add(&line, STR("\n\n"));
+    if (r->send)
+        r->send(r->send_ctx, buf_str(&line));
+    else
+        buf_add(&r->body, buf_str(&line));
+    buf_release(&line);
+}
+
+bool app_wants_stream(const struct app_request *q, const struct json *body)
+{
+    bool yes;
+
+    if (json_bool(json_find(body, json_root(body), STR("stream")), &yes))
+        return yes;
+    return q->accept.n && str_find(q->accept, STR("text/event-stream")) != STR_NONE;
 }

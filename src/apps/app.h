@@ -40,7 +40,7 @@ struct app_request {
     str method, path;
     str parts[APP_PARTS_MAX]; /* what the route's stars stand for, decoded */
     str query;                /* behind the question mark, as it came: app_query */
-    str body, type;
+    str body, type, accept;
     str key, subject;           /* who asks: the key's name, or "" */
     bool operator_;             /* may see all and change things */
     bool thoughts;              /* may see reasoning */
@@ -54,6 +54,10 @@ struct app_reply {
     const char *type;
     struct buf body;
     unsigned retry_after_s; /* 0: none */
+    /* Some of the answer leaves at once, the body behind it; status and type are those at the first
+     * call. Any thread, until the answer is made. NULL: all goes out at the end. */
+    void (*send)(void *ctx, str bytes);
+    void *send_ctx;
 };
 
 struct app_route {
@@ -68,6 +72,8 @@ struct app {
     bool (*open)(const struct app_host *h, void **out, struct err *e);
     /* A run of its own that the process before did not end. Begins it and returns; may be NULL. */
     void (*resume)(void *app, const struct agent_row *row);
+    /* The configuration was read again; what is wrong is logged, no more. May be NULL. */
+    void (*reload)(void *app);
     /* Waits for what runs to be where it can be left. */
     void (*close)(void *app);
     const struct app_route *routes; /* method NULL behind the last */
@@ -82,7 +88,8 @@ struct apps;
 
 bool apps_open(const struct app_host *h, struct apps **out, struct err *e) MUST_USE;
 void apps_resume(struct apps *a);
-void apps_close(struct apps *a); /* NULL: nothing */
+void apps_reload(struct apps *a); /* any thread, one at a time */
+void apps_close(struct apps *a);  /* NULL: nothing */
 /* What was opened for a row, or NULL. */
 void *apps_find(struct apps *a, const struct app *row);
 
@@ -97,6 +104,10 @@ bool apps_route(str method, str path, struct app_match *out, struct buf *methods
 void apps_answer(struct apps *a, const struct app_match *m, const struct app_request *q,
                  struct app_reply *r);
 
+/* An event of a stream (text/event-stream), on its way at once; `json` is one line. */
+void app_send(struct app_reply *r, const char *event, str json);
+/* Whether the asker wants a stream: by its Accept header, or "stream": true in the body. */
+bool app_wants_stream(const struct app_request *q, const struct json *body);
 /* {"detail": {"error": CODE, "message": ...}} with the status. */
 void app_fail(struct app_reply *r, int status, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);

@@ -20,7 +20,7 @@ extern const struct embed page_files[]; /* of the dashboard, packed with gzip */
 extern const size_t page_files_count;
 extern const struct embed demo_files[]; /* of the demo: example/demo */
 extern const size_t demo_files_count;
-extern const struct embed orders_files[]; /* the schema of menus: example/orders */
+extern const struct embed orders_files[]; /* the schema of menus, and a menu: example/orders */
 extern const size_t orders_files_count;
 extern const struct embed openapi_files[]; /* of the API: src/serve/openapi.json */
 extern const size_t openapi_files_count;

@@ -8,10 +8,15 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TURN_ARENA_MAX ((size_t)2 << 30)
 #define LINE_MAX_SIZE ((size_t)65536)
+#define WIDE_FROM 0x1100u       /* characters from here on are taken to be two columns wide */
+#define STORE_LOOK_NS 50000000L /* 50 ms between two looks whether the store is free */
+#define STORE_WAIT_MS 10000
 
 enum { CONFIG, THREAD, MENU, STATE, WHY, JSON, EVAL };
 
@@ -34,6 +39,7 @@ struct window {
     char thread[ORDERS_THREAD_MAX + 8];
     bool person; /* somebody types, and sees prompts */
     struct buf line;
+    struct buf said; /* of the reply, so far */
 };
 
 /* ---- what is shown ---- */
@@ -127,14 +133,68 @@ static void on_order(void *ctx, const struct order *order)
     buf_release(&b);
 }
 
+/* A person sees it word by word. */
+static void on_say(void *ctx, str text)
+{
+    struct window *w = ctx;
+
+    if (w->said.n == 0)
+        file_out_printf(&w->cli->out, "%s", cli_bold(w->cli));
+    buf_add(&w->said, text);
+    put_safe(&w->cli->out, text);
+    file_out_flush(&w->cli->out);
+}
+
+/* The lines of the terminal that a text takes; what is wide takes two columns. */
+static size_t rows_of(str text, size_t columns)
+{
+    size_t rows = 1, at = 0;
+
+    for (size_t i = 0, size; i < text.n; i += size) {
+        uint32_t c = ' ';
+        size_t wide;
+
+        size = utf8_decode(str_slice(text, i, text.n), &c);
+        size = size ? size : 1;
+        wide = c >= WIDE_FROM ? 2 : 1;
+        if (c == '\n' || at + wide > columns) {
+            rows++;
+            at = 0;
+        }
+        at += c == '\n' ? 0 : wide;
+    }
+    return rows;
+}
+
+/* What was seen was not meant for them after all. */
+static void on_unsay(void *ctx)
+{
+    struct window *w = ctx;
+    struct winsize size = {.ws_col = 0};
+    size_t rows;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        size.ws_col = 80;
+    rows = rows_of(buf_str(&w->said), size.ws_col);
+    file_out_printf(&w->cli->out, "%s\r", cli_plain(w->cli));
+    if (rows > 1)
+        file_out_printf(&w->cli->out, "\033[%zuA", rows - 1);
+    file_out_add(&w->cli->out, STR("\033[J"));
+    file_out_flush(&w->cli->out);
+    buf_reset(&w->said);
+}
+
 static void show_reply(struct window *w, str reply)
 {
     if (w->args->value[JSON]) {
         text_event(w, "reply", reply);
         return;
     }
-    file_out_printf(&w->cli->out, "%s", w->person ? cli_bold(w->cli) : "");
-    put_safe(&w->cli->out, reply);
+    if (w->said.n == 0) {
+        file_out_printf(&w->cli->out, "%s", w->person ? cli_bold(w->cli) : "");
+        put_safe(&w->cli->out, reply);
+    }
+    buf_reset(&w->said);
     file_out_printf(&w->cli->out, "%s\n", w->person ? cli_plain(w->cli) : "");
     file_out_flush(&w->cli->out);
 }
@@ -166,6 +226,11 @@ static int turn(struct window *w, str text)
     int code;
     bool ok;
 
+    /* A pipe cannot take anything back, and reasons would stand between the words. */
+    if (w->person && !w->args->value[WHY]) {
+        watch.on_say = on_say;
+        watch.on_unsay = on_unsay;
+    }
     arena_init(&a, TURN_ARENA_MAX);
     w->who = orders_asker(w->orders, STR(""), true);
     ok = text.n ? orders_say(w->orders, &w->who, str_c(w->thread), text, &watch, &a, &out, &e)
@@ -175,11 +240,13 @@ static int turn(struct window *w, str text)
     return code;
 }
 
-/* A line of stdin without its end; false at the end of it. */
+/* A line of stdin without its end; false at the end of it. What is too long is cut, and the rest of
+ * the line is not another one. */
 static bool next_line(struct buf *in, str *line, size_t *used)
 {
     char bytes[4096];
     const char *end;
+    size_t kept;
     ssize_t n;
 
     buf_drop(in, *used);
@@ -188,13 +255,16 @@ static bool next_line(struct buf *in, str *line, size_t *used)
         n = read(STDIN_FILENO, bytes, sizeof bytes);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0 || in->n + (size_t)n > LINE_MAX_SIZE)
+        if (n <= 0)
             break;
+        if (in->n > LINE_MAX_SIZE)
+            in->n = LINE_MAX_SIZE;
         buf_add(in, (str){bytes, (size_t)n});
     }
-    *line = end ? (str){in->p, (size_t)(end - in->p)} : buf_str(in);
-    *used = end ? line->n + 1 : line->n;
-    return end || line->n > 0;
+    kept = end ? (size_t)(end - in->p) : in->n;
+    *line = (str){in->n ? in->p : "", kept};
+    *used = end ? kept + 1 : kept;
+    return end || kept > 0;
 }
 
 static void prompt(struct window *w)
@@ -205,12 +275,20 @@ static void prompt(struct window *w)
     file_out_flush(&w->cli->out);
 }
 
-/* A person may try again; a pipe has nobody who could. */
+static int too_much(struct window *w)
+{
+    show_reply(w, STR("Sorry, that was too much at once. Could you say it in fewer words?"));
+    return cli_complain(
+        CLI_NEGATIVE, "what is said is longer than %d bytes: not taken", ORDERS_TEXT_MAX);
+}
+
+/* A person may try again; a pipe has nobody who could, but may have something else to say after
+ * what could not be taken as it was. */
 static int converse(struct window *w)
 {
     struct buf in;
     size_t used = 0;
-    int code = turn(w, STR(""));
+    int code = turn(w, STR("")), refused = CLI_OK;
     str line;
 
     buf_init(&in, 2 * LINE_MAX_SIZE);
@@ -222,20 +300,25 @@ static int converse(struct window *w)
             orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
             w->thread,
             cli_plain(w->cli));
-    for (prompt(w); (code == CLI_OK || w->person) && next_line(&in, &line, &used); prompt(w))
-        if (utf8_trim(line).n > 0)
+    for (prompt(w); (code == CLI_OK || w->person) && next_line(&in, &line, &used); prompt(w)) {
+        if (utf8_trim(line).n > ORDERS_TEXT_MAX)
+            refused = too_much(w);
+        else if (utf8_trim(line).n > 0)
             code = turn(w, line);
+    }
     if (w->person)
         file_out_add(&w->cli->out, STR("\n"));
     buf_release(&in);
-    return code;
+    return code || w->person ? code : refused;
 }
 
 /* ---- the other ways ---- */
 
-static int print_state(struct window *w)
+/* Only read: whoever takes the order may go on meanwhile. */
+static int print_state(struct cli *cli, const struct config *c, str thread)
 {
-    struct thread_asker who = orders_asker(w->orders, STR(""), true);
+    struct thread_asker who = {.key = STR(""), .all = true};
+    struct threads *threads;
     struct orders_state s;
     struct json_out o;
     struct arena a;
@@ -243,9 +326,15 @@ static int print_state(struct window *w)
     struct err e;
     int code = CLI_OK;
 
+    if (str_eq(c->store_url, STR("none")))
+        return cli_complain(CLI_CONFIG, "orders are kept in the store, and there is none");
+    if (!threads_open(c->store_url, &threads, &e))
+        return cli_complain(CLI_STORE, "%s", e.text);
     arena_init(&a, TURN_ARENA_MAX);
     buf_init(&b, THREAD_TUPLE_MAX);
-    if (!orders_state(w->orders, &who, str_c(w->thread), &a, &s, &e)) {
+    if (!state_thread_ok(thread, &e)) {
+        code = cli_complain(CLI_USAGE, "%s", e.text);
+    } else if (!state_read(threads, &who, thread, &a, &s, &e)) {
         code = cli_fail(&e);
     } else {
         json_out_init(&o, &b);
@@ -253,10 +342,11 @@ static int print_state(struct window *w)
         state_write(&o, &s, true);
         json_out_end(&o);
         buf_add_c(&b, '\n');
-        file_out_add(&w->cli->out, buf_str(&b));
+        file_out_add(&cli->out, buf_str(&b));
     }
     buf_release(&b);
     arena_release(&a);
+    threads_close(threads);
     return code;
 }
 
@@ -389,13 +479,29 @@ static int run_open(struct window *w)
     if (!orders_open(&w->local.host, &o, &w->orders, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
     buf_init(&w->line, THREAD_TUPLE_MAX);
+    buf_init(&w->said, THREAD_TUPLE_MAX);
     w->person = isatty(STDIN_FILENO) && w->cli->terminal && !w->args->value[JSON];
-    code = w->args->value[EVAL]    ? evaluate(w)
-           : w->args->value[STATE] ? print_state(w)
-                                   : converse(w);
+    code = w->args->value[EVAL] ? evaluate(w) : converse(w);
+    buf_release(&w->said);
     buf_release(&w->line);
     orders_close(w->orders);
     return code;
+}
+
+/* Another that takes an order may be at its end: it is given a moment. */
+static bool open_local(const char *config, struct app_local *l, struct err *e)
+{
+    const struct timespec pause = {.tv_nsec = STORE_LOOK_NS};
+    uint64_t until_ns = clock_deadline_ns(&clock_real, STORE_WAIT_MS);
+
+    for (;;) {
+        if (app_local_open(config, l, e))
+            return true;
+        if (str_find(str_c(e->text), STR("in use by")) == STR_NONE ||
+            clock_mono_ns(&clock_real) >= until_ns)
+            return false;
+        (void)nanosleep(&pause, NULL);
+    }
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
@@ -410,8 +516,13 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "--state needs a conversation: --thread ID");
     if (!config_load(config, &c, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
+    if (args->value[STATE]) {
+        code = print_state(cli, c, str_c(args->value[THREAD]));
+        config_release(c);
+        return code;
+    }
     config_release(c);
-    if (!app_local_open(config, &w.local, &e))
+    if (!open_local(config, &w.local, &e))
         return cli_complain(CLI_STORE,
                             "%s%s",
                             e.text,

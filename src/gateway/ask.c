@@ -33,7 +33,7 @@ struct ask {
     struct chat_usage usage;
     double cost_usd;
     struct chat_error error;
-    bool failed, recorded;
+    bool failed, recorded, begun;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
@@ -127,9 +127,12 @@ static void event_in(struct ask *a, const struct chat_event *ev)
 static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last)
 {
+    struct ask *a = ctx;
+
     (void)frame, (void)touched, (void)last;
+    a->begun = true;
     for (size_t i = 0; i < n; i++)
-        event_in(ctx, &events[i]);
+        event_in(a, &events[i]);
 }
 
 static void on_error(void *ctx, const struct chat_error *error)
@@ -160,6 +163,20 @@ static const struct call_sink sink = {on_frame, on_error, on_end, NULL};
 
 /* ---- its life ---- */
 
+/* A key that was taken away asks no more. Where none is configured, nobody has one. */
+static bool find_key(const struct ask *a, const struct config_key **out)
+{
+    const struct config *c = a->in.setup->config;
+
+    *out = NULL;
+    if (!a->in.key.n || c->key_count == 0)
+        return true;
+    for (size_t i = 0; i < c->key_count && !*out; i++)
+        if (str_eq(c->keys[i].name, a->in.key))
+            *out = &c->keys[i];
+    return *out != NULL;
+}
+
 static void begin(void *ctx)
 {
     struct ask *a = ctx;
@@ -172,6 +189,7 @@ static void begin(void *ctx)
                              .session = a->in.session,
                              .setup = a->in.setup,
                              .show = CONFIG_SHOW,
+                             .inside = true,
                              .level = a->in.level,
                              .forward = STR(""),
                              .start_ns = loop_now_ns(a->gl->loop)};
@@ -187,6 +205,12 @@ static void begin(void *ctx)
     else if (!json_parse(&a->doc, a->in.body, &e) ||
              !wire->read(&a->doc, &a->arena, &a->request, &e))
         fail(a, 400, "invalid_request", str_c(e.text));
+    else if (!find_key(a, &r.key))
+        fail(a,
+             401,
+             "invalid_api_key",
+             arena_printf(
+                 &a->arena, "the key \"" STR_FMT "\" is not known any more", STR_ARG(a->in.key)));
     if (a->failed) {
         over(a);
         return;
@@ -239,6 +263,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     a->in.route = arena_dup(&a->arena, r->route);
     a->in.session = arena_dup(&a->arena, r->session);
     a->in.level = arena_dup(&a->arena, r->level);
+    a->in.key = r->key.n ? arena_dup(&a->arena, r->key) : STR("");
     a->in.setup = r->setup ? setup_retain(r->setup) : gateway_setup(gl->gateway);
     loop_task_init(&a->begin, begin, a);
     loop_task_init(&a->cancel, cancel, a);
@@ -269,6 +294,7 @@ static void give(struct ask *a, struct arena *arena, struct ask_reply *out)
                               .usage = a->usage,
                               .cost_usd = a->cost_usd,
                               .recorded = a->recorded,
+                              .begun = a->begun,
                               .error = a->error};
     out->calls = arena_zero(arena, a->call_count + 1, sizeof *out->calls);
     for (size_t i = 0; i < a->call_count; i++)

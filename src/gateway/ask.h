@@ -5,7 +5,9 @@
  *     if (ask_wait(a, &arena, &reply)) ...              not on the loop's own thread; frees it
  *
  * It is a call like a client's of Chat Completions, without the HTTP: levels, budgets, retries,
- * fallbacks, the record and the metrics are the same.
+ * fallbacks, the record and the metrics are the same. Made for a key, it is that key's call: its
+ * models, levels, limits and spend hold, and it is on record as its own. Only the reasoning is
+ * always given back, because whoever asks here decides who is shown it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,6 +23,7 @@ struct ask_request {
     str session;         /* or "" */
     str id;              /* of the call; "": a new one is made */
     str level;           /* as in the header, or "" */
+    str key;             /* the name of the client's key it is made for, or "": nobody's */
     struct setup *setup; /* NULL: the one in force */
     /* Text as it comes, on the loop's thread; may be NULL. */
     void (*on_text)(void *ctx, bool reasoning, str text);
@@ -40,6 +43,7 @@ struct ask_reply {
     struct chat_usage usage;
     double cost_usd;         /* -1: not known */
     bool recorded;           /* it is in the store, or nothing is kept */
+    bool begun;              /* some of it had come, so that a failure was not tried again */
     struct chat_error error; /* if it failed */
 };
 

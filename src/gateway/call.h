@@ -35,6 +35,7 @@ struct call_request {
     const struct config_key *key; /* or NULL */
     struct setup *setup;          /* held by the call */
     enum config_show show;        /* asked for by header */
+    bool inside;                  /* asked by this process: the reasoning is not for the client */
     str level;                    /* asked for by header, or "" */
     str forward;                  /* header lines that go to an upstream of the same dialect */
     bool whole; /* what previous_response_id stands for has been put into the request */

@@ -1,5 +1,9 @@
 /* apps.c - the routes of the applications: answered on threads that may wait for models and tools.
  *
+ * What an answer sends before its end is gathered under a lock and written on the exchange's own
+ * loop, which is also told of the end; what was posted last may come first, so whichever of the two
+ * comes behind the other ends the exchange.
+ *
  * At the end the applications go while the loops still run, because what waits for a model waits
  * for a loop; and on a thread of their own, so that the deadline of the drain holds for them too.
  *
@@ -22,10 +26,22 @@ struct app_job {
     struct app_request request;
     struct app_reply reply;
     _Atomic bool cancel;
+
+    struct loop_task writing;
+    struct loop_timer keepalive;
+    uint64_t sent_ns;
+    bool headed;          /* it is a stream, and has begun */
+    bool over;            /* all is made; the loop's thread only */
+    pthread_mutex_t lock; /* of what follows */
+    struct buf pieces;    /* to be written */
+    bool posted;
 };
 
 static void job_free(struct app_job *j)
 {
+    loop_timer_clear(j->worker->gl.loop, &j->keepalive);
+    pthread_mutex_destroy(&j->lock);
+    buf_release(&j->pieces);
     buf_release(&j->body);
     buf_release(&j->reply.body);
     arena_release(&j->arena);
@@ -67,14 +83,107 @@ static void answer(struct app_job *j)
         exchange_reply(ex, j->reply.status, str_c(j->reply.type), buf_str(&j->reply.body));
 }
 
+/* ---- answers in pieces ---- */
+
+static void write_some(struct app_job *j, str bytes)
+{
+    struct exchange *ex = j->ex;
+
+    if (!ex || bytes.n == 0)
+        return;
+    server_write(ex->x, bytes);
+    server_flush(ex->x);
+    j->sent_ns = loop_now_ns(j->worker->gl.loop);
+}
+
+static void keep_alive(void *ctx)
+{
+    struct app_job *j = ctx;
+    uint64_t every_ms = j->ex ? j->ex->setup->config->keepalive_ms : 0;
+    uint64_t quiet_ms = (loop_now_ns(j->worker->gl.loop) - j->sent_ns) / CLOCK_NS_PER_MS;
+
+    if (!j->ex)
+        return;
+    if (quiet_ms >= every_ms) {
+        write_some(j, STR(": keep-alive\n\n"));
+        quiet_ms = 0;
+    }
+    loop_timer_set(j->worker->gl.loop, &j->keepalive, every_ms - quiet_ms);
+}
+
+static void head(struct app_job *j)
+{
+    struct exchange *ex = j->ex;
+    uint64_t every_ms = ex->setup->config->keepalive_ms;
+
+    j->headed = true;
+    ex->status = 200;
+    exchange_header(ex, STR("content-type"), STR("text/event-stream"));
+    api_protect(ex);
+    exchange_header(ex, STR("x-accel-buffering"), STR("no"));
+    server_head(ex->x, 200, ex->headers, ex->header_count);
+    if (every_ms)
+        loop_timer_set(j->worker->gl.loop, &j->keepalive, every_ms);
+}
+
+static void end(struct app_job *j)
+{
+    struct exchange *ex = j->ex;
+    struct server_exchange *x = ex ? ex->x : NULL;
+
+    if (ex && j->headed) {
+        ex->on_gone = NULL;
+        write_some(j, buf_str(&j->reply.body));
+        exchange_done(ex);
+        server_end(x);
+    } else if (ex) {
+        answer(j);
+    }
+    job_free(j);
+}
+
+static void writing(void *ctx)
+{
+    struct app_job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    j->posted = false;
+    if (j->ex && j->pieces.n && !j->headed)
+        head(j);
+    write_some(j, buf_str(&j->pieces));
+    buf_reset(&j->pieces);
+    pthread_mutex_unlock(&j->lock);
+    if (j->over)
+        end(j);
+}
+
+/* Any thread. */
+static void send_some(void *ctx, str bytes)
+{
+    struct app_job *j = ctx;
+    bool post;
+
+    pthread_mutex_lock(&j->lock);
+    buf_add(&j->pieces, bytes);
+    post = !j->posted;
+    j->posted = true;
+    pthread_mutex_unlock(&j->lock);
+    if (post)
+        loop_post(j->worker->gl.loop, &j->writing);
+}
+
 static void done(struct work_job *job)
 {
     struct app_job *j = (struct app_job *)(void *)job;
+    bool posted;
 
     j->worker->jobs--;
-    if (j->ex)
-        answer(j);
-    job_free(j);
+    pthread_mutex_lock(&j->lock);
+    posted = j->posted;
+    pthread_mutex_unlock(&j->lock);
+    j->over = true;
+    if (!posted)
+        end(j);
 }
 
 /* ---- from the request ---- */
@@ -106,6 +215,12 @@ static struct app_job *job_new(struct exchange *ex)
     arena_init(&j->arena, ARENA_MAX);
     buf_init(&j->body, JSON_SIZE_MAX);
     buf_init(&j->reply.body, OUT_MAX);
+    buf_init(&j->pieces, OUT_MAX);
+    pthread_mutex_init(&j->lock, NULL);
+    j->reply.send = send_some;
+    j->reply.send_ctx = j;
+    loop_task_init(&j->writing, writing, j);
+    loop_timer_init(&j->keepalive, keep_alive, j);
     buf_add(&j->body, server_body(ex->x));
     j->request =
         (struct app_request){.method = arena_dup(&j->arena, h->method),
@@ -113,6 +228,7 @@ static struct app_job *job_new(struct exchange *ex)
                              .query = arena_dup(&j->arena, h->query),
                              .body = buf_str(&j->body),
                              .type = arena_dup(&j->arena, http1_find(h, STR("content-type"))),
+                             .accept = arena_dup(&j->arena, http1_find(h, STR("accept"))),
                              .cancel = &j->cancel,
                              .arena = &j->arena};
     who(j);

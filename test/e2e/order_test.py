@@ -240,9 +240,10 @@ class Wrong(Case):
             done = run("order", "--config", str(gateway.path), stdin="hi")
             self.bad(done, 6, "in use", "/api/v1/orders/")
 
-    def test_a_configuration_without_a_menu_says_what_to_do(self):
-        with Model() as model, Shop(model, orders={}) as shop:
-            self.bad(shop.order("hi"), 3, "orders", "--menu")
+    def test_without_a_menu_of_its_own_it_has_ours(self):
+        with Model(LOOK, ADD, DONE) as model, Shop(model, orders={}) as shop:
+            self.good(shop.order("two coffees"), "Two coffees. Anything else?\n")
+            self.assertIn("Smokehouse Burger", model.asked[0]["messages"][0]["content"])
 
 
 class Failing(Case):

@@ -135,6 +135,7 @@ static bool read_run(struct follow_up *t, const struct incident_options *o,
         return false;
     told->host = o->host;
     told->setup = o->setup;
+    told->key = o->key;
     told->ask = o->ask;
     told->cancel = o->cancel;
     told->on_effect = o->on_effect;

@@ -64,6 +64,7 @@ struct incident_options {
     const struct incident_setup *setup;
     struct incident_alert alert;
     str run, session;                /* session: "" is made of the run */
+    str key;                         /* whose: the name of the client's key, or "" */
     str runbook_text;                /* instead of the alert's runbook; "" none */
     str model;                       /* "" the configuration's, else the first provider's first */
     enum incident_strategy strategy; /* instead of the agents' own */

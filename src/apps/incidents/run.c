@@ -84,6 +84,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
     return (struct agent_options){.run = run,
                                   .app = STR("incidents.agent"),
                                   .session = in->session,
+                                  .key = in->o->key,
                                   .input = STR("{}"),
                                   .model_name = in->model,
                                   .level = STR(""),

@@ -386,6 +386,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
                                  .setup = in->setup,
                                  .model = in->config->model,
                                  .runbook_text = STR(""),
+                                 .key = q->key,
                                  .cancel = q->cancel};
     struct book_row row;
     struct json_out out;

@@ -6,6 +6,7 @@
 
 #define LIST_MAX 1000
 #define RETRY_AFTER_S 5
+#define EVENT_MAX ((size_t)32 << 20)
 
 static bool app_open(const struct app_host *h, void **out, struct err *e)
 {
@@ -22,6 +23,11 @@ static bool app_open(const struct app_host *h, void **out, struct err *e)
 static void app_close(void *app)
 {
     orders_close(app);
+}
+
+static void app_reload(void *app)
+{
+    orders_reload(app);
 }
 
 static void app_resume(void *app, const struct agent_row *row)
@@ -109,23 +115,87 @@ static void fail(struct app_reply *r, const struct orders_turn *t)
     json_out_end(&o);
 }
 
-static void say(void *app, const struct app_request *q, struct app_reply *r)
+/* ---- a turn, and what is told of it ---- */
+
+struct saying {
+    struct app_reply *r;
+    const struct app_request *q;
+    bool sent; /* too late for a status */
+};
+
+static void tell(struct saying *s, const char *event, str json)
+{
+    s->sent = true;
+    app_send(s->r, event, json);
+}
+
+static void tell_text(struct saying *s, const char *event, const char *key, str text)
+{
+    struct json_out o;
+    struct buf json;
+
+    buf_init(&json, EVENT_MAX);
+    json_out_init(&o, &json);
+    json_out_object(&o);
+    json_out_key(&o, str_c(key));
+    json_out_str(&o, text);
+    json_out_end(&o);
+    tell(s, event, buf_str(&json));
+    buf_release(&json);
+}
+
+/* What the customer said is on disk. */
+static void on_step(void *ctx, enum orders_node node)
+{
+    struct saying *s = ctx;
+
+    if (node == NODE_INPUT)
+        tell_text(s, "heard", "thread_id", s->q->parts[0]);
+}
+
+static void on_decision(void *ctx, str entry)
+{
+    struct saying *s = ctx;
+
+    if (s->q->thoughts)
+        tell_text(s, "decision", "entry", entry);
+}
+
+static void on_order(void *ctx, const struct order *order)
+{
+    struct json_out o;
+    struct buf json;
+
+    buf_init(&json, EVENT_MAX);
+    json_out_init(&o, &json);
+    json_out_object(&o);
+    json_out_key(&o, STR("current_order"));
+    order_write(&o, order, true);
+    json_out_end(&o);
+    tell(ctx, "order", buf_str(&json));
+    buf_release(&json);
+}
+
+static void on_say(void *ctx, str text)
+{
+    tell_text(ctx, "delta", "text", text);
+}
+
+static void on_unsay(void *ctx)
+{
+    tell(ctx, "withdrawn", STR("{}"));
+}
+
+/* The answer, or why there is none, in r's body. */
+static void take_turn(void *app, const struct app_request *q, str text,
+                      const struct orders_watch *watch, struct app_reply *r)
 {
     struct thread_asker who = asker(app, q);
     struct orders_turn turn;
     struct json_out o;
-    struct json doc;
     struct err e;
-    str text;
 
-    json_init(&doc);
-    if (!app_json(q, &doc, r)) {
-        json_release(&doc);
-        return;
-    }
-    if (!json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), q->arena, &text)) {
-        app_fail(r, 400, "invalid_request", "text: what the customer says must be a text");
-    } else if (!orders_say(app, &who, q->parts[0], text, NULL, q->arena, &turn, &e)) {
+    if (!orders_say(app, &who, q->parts[0], text, watch, q->arena, &turn, &e)) {
         if (e.code == ERR_CANCELLED) {
             app_fail(r, 409, "turn_in_progress", "%s", e.text);
             r->retry_after_s = 1;
@@ -142,13 +212,70 @@ static void say(void *app, const struct app_request *q, struct app_reply *r)
         state_write(&o, &turn.state, q->thoughts);
         json_out_end(&o);
     }
+}
+
+/* The same as an answer with that status, which an event does not have. */
+static void tell_error(struct saying *s, const struct app_reply *last)
+{
+    struct buf json;
+    str body = buf_str(&last->body);
+
+    buf_init(&json, EVENT_MAX);
+    buf_printf(&json, "{\"status\":%d,\"retry_after_s\":%u,", last->status, last->retry_after_s);
+    buf_add(&json, str_slice(body, 1, body.n));
+    tell(s, "error", buf_str(&json));
+    buf_release(&json);
+}
+
+/* Events, the last of them what would be the answer; before the first it may still be one. */
+static void say_stream(void *app, const struct app_request *q, str text, struct app_reply *r)
+{
+    struct saying s = {.r = r, .q = q};
+    struct orders_watch watch = {.on_decision = on_decision,
+                                 .on_order = on_order,
+                                 .on_step = on_step,
+                                 .on_say = on_say,
+                                 .on_unsay = on_unsay,
+                                 .ctx = &s};
+    struct app_reply last = {.status = 200, .type = "application/json"};
+
+    buf_init(&last.body, EVENT_MAX);
+    take_turn(app, q, text, &watch, &last);
+    if (s.sent && last.status == 200) {
+        tell(&s, "reply", buf_str(&last.body));
+    } else if (s.sent) {
+        tell_error(&s, &last);
+    } else {
+        r->status = last.status;
+        r->retry_after_s = last.retry_after_s;
+        buf_add(&r->body, buf_str(&last.body));
+    }
+    buf_release(&last.body);
+}
+
+static void say(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct json doc;
+    str text;
+
+    json_init(&doc);
+    if (!app_json(q, &doc, r)) {
+        json_release(&doc);
+        return;
+    }
+    if (!json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), q->arena, &text))
+        app_fail(r, 400, "invalid_request", "text: what the customer says must be a text");
+    else if (app_wants_stream(q, &doc))
+        say_stream(app, q, text, r);
+    else
+        take_turn(app, q, text, NULL, r);
     json_release(&doc);
 }
 
 static void menu(void *app, const struct app_request *q, struct app_reply *r)
 {
     (void)q;
-    buf_add(&r->body, orders_menu(app)->text);
+    orders_menu_write(app, &r->body);
 }
 
 static const struct app_route routes[] = {
@@ -159,5 +286,9 @@ static const struct app_route routes[] = {
     {NULL, NULL, NULL},
 };
 
-const struct app app_orders = {
-    .name = "orders", .open = app_open, .resume = app_resume, .close = app_close, .routes = routes};
+const struct app app_orders = {.name = "orders",
+                               .open = app_open,
+                               .resume = app_resume,
+                               .reload = app_reload,
+                               .close = app_close,
+                               .routes = routes};

@@ -30,8 +30,8 @@ static str text_at(const struct json *doc, const struct json_node *v, const char
     return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
 }
 
-static void calls_of(const struct json *doc, const struct json_node *m, struct arena *a,
-                     struct last_reply *out)
+void graph_calls(const struct json *doc, const struct json_node *m, struct arena *a,
+                 struct last_reply *out)
 {
     const struct json_node *calls = json_find(doc, m, STR("tool_calls")), *c;
 
@@ -61,7 +61,7 @@ bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply
     if (last) {
         out->text = text_at(&doc, last, "content", a);
         out->interaction = text_at(&doc, last, "interaction_id", a);
-        calls_of(&doc, last, a, out);
+        graph_calls(&doc, last, a, out);
     }
     json_release(&doc);
     return ok;
@@ -132,6 +132,29 @@ bool graph_settle(struct turn *t, struct err *e)
 
 /* ---- what the customer is told ---- */
 
+void graph_say(struct turn *t, str text)
+{
+    if (!t->watch || !t->watch->on_say || text.n == 0)
+        return;
+    buf_add(&t->told, text);
+    t->watch->on_say(t->watch->ctx, text);
+}
+
+void graph_unsay(struct turn *t)
+{
+    if (t->told.n && t->watch->on_unsay)
+        t->watch->on_unsay(t->watch->ctx);
+    buf_reset(&t->told);
+}
+
+/* What is left of the reply; all of it if it is another than was told. */
+static void say_rest(struct turn *t)
+{
+    if (!str_starts(t->out->reply, buf_str(&t->told)))
+        graph_unsay(t);
+    graph_say(t, str_slice(t->out->reply, t->told.n, t->out->reply.n));
+}
+
 static str goodbye(struct turn *t)
 {
     int64_t cents = order_cents(&t->s->order);
@@ -157,6 +180,7 @@ static bool reply_of(struct turn *t, struct err *e)
         t->out->reply = str_c(sorry_person);
     else if (!last.text.n)
         t->out->reply = last.call_count ? goodbye(t) : str_c(sorry_again);
+    say_rest(t);
     return true;
 }
 

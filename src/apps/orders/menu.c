@@ -16,6 +16,11 @@ str menu_schema(void)
     return (str){orders_files[0].bytes, orders_files[0].size};
 }
 
+bool menu_built_in(struct menu **out, struct err *e)
+{
+    return menu_parse((str){orders_files[1].bytes, orders_files[1].size}, "the menu", out, e);
+}
+
 struct reading {
     struct menu *m;
     struct json doc;
@@ -70,28 +75,45 @@ static struct menu_size read_size(struct reading *r, const struct json_node *ite
     return s;
 }
 
+/* What comes in no size comes in one. */
 static void read_sizes(struct reading *r, const struct json_node *v, struct menu_item *item)
 {
     const struct json_node *list = json_find(&r->doc, v, STR("sizes")), *s;
+    const struct json_node *price = json_find(&r->doc, v, STR("price"));
 
     item->sizes = arena_zero(&r->m->arena, json_count(&r->doc, list) + 1, sizeof *item->sizes);
     for (s = json_first(&r->doc, list); s; s = json_next(&r->doc, list, s))
         item->sizes[item->size_count++] = read_size(r, v, s);
+    if (item->size_count == 0)
+        item->sizes[item->size_count++] =
+            (struct menu_size){item->default_size.n ? item->default_size : STR("regular"),
+                               cents_of(r, price, MENU_NO_PRICE)};
+}
+
+/* A name alone is its own id. */
+static struct menu_modifier read_modifier(struct reading *r, const struct json_node *v)
+{
+    str name = STR("");
+
+    if (json_text(&r->doc, v, &r->m->arena, &name)) {
+        name = arena_dup(&r->m->arena, name);
+        return (struct menu_modifier){name, name, 0};
+    }
+    return (struct menu_modifier){text_at(r, v, "modifier_id"),
+                                  text_at(r, v, "name"),
+                                  cents_of(r, json_find(&r->doc, v, STR("price")), 0)};
 }
 
 static void read_modifiers(struct reading *r, const struct json_node *v, struct menu_item *item)
 {
     const struct json_node *list = json_find(&r->doc, v, STR("available_modifiers")), *m;
 
-    if (!list)
+    if (!list || list->kind != JSON_ARRAY)
         return;
     item->modifiers =
         arena_zero(&r->m->arena, json_count(&r->doc, list) + 1, sizeof *item->modifiers);
     for (m = json_first(&r->doc, list); m; m = json_next(&r->doc, list, m))
-        item->modifiers[item->modifier_count++] =
-            (struct menu_modifier){text_at(r, m, "modifier_id"),
-                                   text_at(r, m, "name"),
-                                   cents_of(r, json_find(&r->doc, m, STR("price")), 0)};
+        item->modifiers[item->modifier_count++] = read_modifier(r, m);
 }
 
 static bool read_item(struct reading *r, const struct json_node *v)

@@ -4,16 +4,17 @@
  */
 #include "apps/orders/orders_in.h"
 
-#include "apps/orders/veil.h"
+#include "apps/orders/speak.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "chat/decision.h"
+#include "gateway/retry.h"
+
+#include <time.h>
 
 #define VALUES_MAX ((size_t)32 << 20)
 #define RESULT_MAX ((size_t)1 << 20)
-#define SAID_MAX 65536 /* bytes of a reply; nobody listens longer */
-#define ARGUMENTS_MAX 65536
-#define NAME_MAX_SIZE 200
+#define AGAIN_NS 100000000L /* 100 ms, then twice that */
 
 /* An update on its way: the values of one checkpoint. */
 struct update {
@@ -123,9 +124,11 @@ bool node_input(struct turn *t, str text, struct err *e)
 /* ---- orchestrator ---- */
 
 /* A message as a provider takes it: without what only we have in it. */
-static void request_message(struct json_out *o, const struct json *doc, const struct json_node *m)
+static void request_message(struct turn *t, struct json_out *o, const struct json *doc,
+                            const struct json_node *m)
 {
-    static const char *const members[] = {"role", "content", "tool_calls", "tool_call_id"};
+    static const char *const members[] = {"role", "content", "tool_call_id"};
+    struct last_reply calls = {.call_count = 0};
 
     json_out_object(o);
     for (size_t i = 0; i < COUNT_OF(members); i++) {
@@ -135,6 +138,13 @@ static void request_message(struct json_out *o, const struct json *doc, const st
             continue;
         json_out_key(o, str_c(members[i]));
         json_out_raw(o, json_raw(doc, v));
+    }
+    if (json_find(doc, m, STR("tool_calls"))) {
+        graph_calls(doc, m, t->arena, &calls);
+        json_out_key(o, STR("tool_calls"));
+        json_out_array(o);
+        calls_send(o, &calls, t->arena);
+        json_out_end(o);
     }
     json_out_end(o);
 }
@@ -173,14 +183,16 @@ static bool write_request(struct turn *t, struct buf *body, struct err *e)
     json_out_init(&o, body);
     json_out_object(&o);
     json_out_key(&o, STR("model"));
-    json_out_str(&o, t->o->model);
+    json_out_str(&o, t->shop->model);
+    json_out_key(&o, STR("stream"));
+    json_out_bool(&o, true);
     json_out_key(&o, STR("messages"));
     json_out_array(&o);
     write_prompt(t, &o);
     ok = json_parse(&doc, t->s->messages, e);
     root = ok ? json_root(&doc) : NULL;
     for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
-        request_message(&o, &doc, m);
+        request_message(t, &o, &doc, m);
     json_out_end(&o);
     json_out_key(&o, STR("tools"));
     buf_init(&tools, RESULT_MAX);
@@ -192,49 +204,8 @@ static bool write_request(struct turn *t, struct buf *body, struct err *e)
     return ok && json_out_ok(&o, e);
 }
 
-static str masked_json(struct turn *t, str json)
-{
-    struct buf out;
-
-    buf_init(&out, 4 * json.n + 65536);
-    if (t->setup->mask && mask_json(t->setup->mask, json, &out, NULL))
-        json = buf_full(&out) ? STR("{\"too_long\":true}") : arena_dup(t->arena, buf_str(&out));
-    buf_release(&out);
-    return json;
-}
-
-/* What is longer than any order is not kept, and the tool misses what it needs. */
-static str arguments_of(const struct ask_call *c)
-{
-    if (c->arguments.n > ARGUMENTS_MAX)
-        return STR("{\"too_long\":true}");
-    return c->arguments.n ? c->arguments : STR("{}");
-}
-
-/* What was called, as it is sent again: with an id, and with arguments that are JSON text. */
-static void write_calls(struct turn *t, struct json_out *o, const struct ask_reply *r, size_t n)
-{
-    for (size_t i = 0; i < r->call_count; i++) {
-        const struct ask_call *c = &r->calls[i];
-
-        json_out_object(o);
-        json_out_key(o, STR("id"));
-        json_out_str(o, c->id.n ? c->id : arena_printf(t->arena, "call_%zu_%zu", n, i));
-        json_out_key(o, STR("type"));
-        json_out_str(o, STR("function"));
-        json_out_key(o, STR("function"));
-        json_out_object(o);
-        json_out_key(o, STR("name"));
-        json_out_str(o, utf8_cut_size(c->name, NAME_MAX_SIZE));
-        json_out_key(o, STR("arguments"));
-        json_out_str(o, masked_json(t, arguments_of(c)));
-        json_out_end(o);
-        json_out_end(o);
-    }
-}
-
 /* One entry a reply: why, by the tags or else by what the model thought of its own accord. */
-static str entry_of(struct turn *t, const struct ask_reply *r, str said, str thought)
+static str entry_of(struct turn *t, const struct last_reply *r, str why)
 {
     struct json_out o;
     struct buf calls, entry;
@@ -247,50 +218,66 @@ static str entry_of(struct turn *t, const struct ask_reply *r, str said, str tho
     for (size_t i = 0; i < r->call_count; i++) {
         json_out_object(&o);
         json_out_key(&o, STR("name"));
-        json_out_str(&o, utf8_cut_size(r->calls[i].name, NAME_MAX_SIZE));
+        json_out_str(&o, r->calls[i].name);
         json_out_key(&o, STR("arguments"));
-        json_out_str(&o, arguments_of(&r->calls[i]));
+        json_out_str(&o, r->calls[i].arguments);
         json_out_end(&o);
     }
     json_out_end(&o);
-    decision_write(&entry,
-                   NULL,
-                   &(struct decision){.why = thought.n ? thought : r->reasoning,
-                                      .answer = said,
-                                      .calls = buf_str(&calls)});
+    decision_write(
+        &entry, NULL, &(struct decision){.why = why, .answer = r->text, .calls = buf_str(&calls)});
     all = masked(t, arena_dup(t->arena, buf_str(&entry)));
     buf_release(&entry);
     buf_release(&calls);
     return all;
 }
 
+/* In the tags beside the calls, else what the model thought, else in the tags inside them. */
+static str why_of(struct turn *t, const struct ask_reply *r, str beside, str inside)
+{
+    str own, none;
+
+    if (beside.n)
+        return beside;
+    veil_text(utf8_cut_size(r->reasoning, SPEAK_TEXT_MAX), t->arena, &own, &none);
+    own = own.n ? own : none;
+    return own.n ? own : inside;
+}
+
+static void write_reply(struct turn *t, struct update *u, const struct last_reply *r, size_t number)
+{
+    message_begin(u, number, "assistant");
+    json_out_key(&u->o, STR("content"));
+    if (r->text.n || !r->call_count)
+        json_out_str(&u->o, masked(t, r->text));
+    else
+        json_out_null(&u->o);
+    if (r->call_count) {
+        json_out_key(&u->o, STR("tool_calls"));
+        json_out_array(&u->o);
+        calls_write(&u->o, r);
+        json_out_end(&u->o);
+    }
+    json_out_key(&u->o, STR("interaction_id"));
+    json_out_str(&u->o, r->interaction);
+    json_out_key(&u->o, STR("prompt_id"));
+    json_out_str(&u->o, t->prompt_id);
+    json_out_end(&u->o);
+}
+
 static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, struct err *e)
 {
+    struct last_reply reply = {.interaction = r->id};
     struct update u;
-    str said, thought, entry;
+    str beside, inside, entry;
 
-    veil_text(utf8_cut_size(r->text, SAID_MAX), t->arena, &said, &thought);
-    entry = entry_of(t, r, said, thought);
+    veil_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), t->arena, &reply.text, &beside);
+    calls_clean(t, r, number, &reply, &inside);
+    entry = entry_of(t, &reply, why_of(t, r, beside, inside));
     update_begin(&u);
     json_out_key(&u.o, STR("messages"));
     json_out_array(&u.o);
-    message_begin(&u, number, "assistant");
-    json_out_key(&u.o, STR("content"));
-    if (said.n || !r->call_count)
-        json_out_str(&u.o, masked(t, said));
-    else
-        json_out_null(&u.o);
-    if (r->call_count) {
-        json_out_key(&u.o, STR("tool_calls"));
-        json_out_array(&u.o);
-        write_calls(t, &u.o, r, number);
-        json_out_end(&u.o);
-    }
-    json_out_key(&u.o, STR("interaction_id"));
-    json_out_str(&u.o, r->id);
-    json_out_key(&u.o, STR("prompt_id"));
-    json_out_str(&u.o, t->prompt_id);
-    json_out_end(&u.o);
+    write_reply(t, &u, &reply, number);
     json_out_end(&u.o);
     json_out_key(&u.o, STR("reasoning"));
     json_out_array(&u.o);
@@ -315,10 +302,57 @@ static void failed(struct turn *t, const struct chat_error *error)
              LOG_STR("why", error->message));
 }
 
+static void on_text(void *ctx, bool reasoning, str text)
+{
+    speak_feed(ctx, reasoning, text);
+}
+
+static void on_say(void *ctx, str text)
+{
+    graph_say(ctx, text);
+}
+
+/* What it says is heard while it is said. */
+static bool ask_once(struct turn *t, struct ask_request *q, struct ask_reply *reply)
+{
+    struct speak *speak = arena_alloc(t->arena, sizeof *speak);
+    bool ok;
+
+    speak_init(speak, t->setup->mask, (struct speak_sink){on_say, t});
+    if (t->watch && t->watch->on_say) {
+        q->on_text = on_text;
+        q->ctx = speak;
+    }
+    ok = t->o->ask.ask(t->o->ask.ctx, q, t->o->host.leave, t->arena, reply);
+    speak_release(speak);
+    if (!ok || reply->call_count)
+        graph_unsay(t); /* beside a call it may not be so */
+    return ok;
+}
+
+/* A reply that broke off has changed nothing yet. */
+static bool ask(struct turn *t, struct ask_request *q, struct ask_reply *reply)
+{
+    const _Atomic bool *leave = t->o->host.leave;
+    struct timespec pause = {.tv_nsec = AGAIN_NS};
+    bool ok = ask_once(t, q, reply);
+
+    for (int n = 0; !ok && n < ORDERS_AGAIN_MAX; n++, pause.tv_nsec *= 2) {
+        if (!reply->begun || !retry_transient(reply->error.status) || (leave && atomic_load(leave)))
+            return false;
+        (void)nanosleep(&pause, NULL);
+        ok = ask_once(t, q, reply);
+    }
+    return ok;
+}
+
 bool node_orchestrator(struct turn *t, struct err *e)
 {
-    struct ask_request q = {
-        .route = STR("agent:orders"), .session = t->s->thread, .id = STR(""), .level = STR("")};
+    struct ask_request q = {.route = STR("agent:orders"),
+                            .session = t->s->thread,
+                            .id = STR(""),
+                            .level = STR(""),
+                            .key = t->who.key};
     struct ask_reply reply;
     struct facts f;
     struct buf body;
@@ -332,7 +366,7 @@ bool node_orchestrator(struct turn *t, struct err *e)
     if (ok) {
         q.body = buf_str(&body);
         q.setup = t->setup;
-        ok = t->o->ask.ask(t->o->ask.ctx, &q, t->o->host.leave, t->arena, &reply);
+        ok = ask(t, &q, &reply);
         if (ok)
             ok = put_reply(t, &reply, f.messages + 1, e);
         else

@@ -21,26 +21,16 @@ struct orders_left {
 static bool open_parts(struct orders *o, const struct orders_options *opts, struct err *e)
 {
     struct setup *setup = gateway_setup(o->host.gateway);
-    const struct config *c = setup->config;
-    str menu = opts->menu ? str_c(opts->menu) : c->orders.menu, model;
-    bool ok = true;
+    bool ok = o->host.threads || err_set(e,
+                                         ERR_INPUT,
+                                         "orders are kept in the store, and there is none: the "
+                                         "configuration says store: none");
 
-    if (menu.n == 0)
-        ok = err_set(e,
-                     ERR_INPUT,
-                     "there is no menu: name one in the configuration (orders: {menu: FILE}) or "
-                     "with --menu FILE");
-    else if (!o->host.threads)
-        ok = err_set(e,
-                     ERR_INPUT,
-                     "orders are kept in the store, and there is none: the configuration says "
-                     "store: none");
-    ok = ok && app_model(c, opts->model.n ? opts->model : c->orders.model, &model, e) &&
-         menu_load(arena_dup(&o->arena, menu).p, &o->menu, e) &&
-         registry_open(c->store_url, o->host.clock, &o->registry, e);
-    if (ok)
-        o->model = arena_dup(&o->arena, model);
+    o->told_menu = opts->menu ? arena_dup(&o->arena, str_c(opts->menu)) : STR("");
+    o->told_model = opts->model.n ? arena_dup(&o->arena, opts->model) : STR("");
     o->prompt = opts->prompt;
+    ok = ok && shop_new(o, setup->config, &o->shop, e) &&
+         registry_open(setup->config->store_url, o->host.clock, &o->registry, e);
     setup_release(setup);
     return ok;
 }
@@ -84,17 +74,12 @@ void orders_close(struct orders *o)
         free(l);
     }
     registry_close(o->registry);
-    menu_free(o->menu);
+    shop_release(o->shop);
     map_release(&o->busy);
     pthread_cond_destroy(&o->more);
     pthread_mutex_destroy(&o->lock);
     arena_release(&o->arena);
     free(o);
-}
-
-const struct menu *orders_menu(const struct orders *o)
-{
-    return o->menu;
 }
 
 struct thread_asker orders_asker(const struct orders *o, str key, bool all)
@@ -179,6 +164,8 @@ static void put_session(struct turn *t, str status, str analysis, str error)
                               .session_metadata = STR(""),
                               .error_message = error,
                               .final_analysis = analysis,
+                              /* Whose conversation it is, not who says something in it. */
+                              .key_name = t->s->step <= 0 ? t->who.key : STR(""),
                               .started_us = t->s->step <= 0 ? t->who.now_us : -1,
                               .completed_us = over ? now : -1};
 
@@ -216,18 +203,20 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     *t->out = (struct orders_turn){.reply = STR(""), .why = STR(""), .retry_after_ms = -1};
     arena_init(&t->steps[0], STEP_ARENA_MAX);
     arena_init(&t->steps[1], STEP_ARENA_MAX);
+    buf_init(&t->told, STEP_ARENA_MAX);
     t->arena = &t->steps[0];
     t->s = &t->state;
-    t->menu = t->o->menu;
+    t->shop = shop_hold(t->o);
+    t->menu = t->shop->menu;
     t->setup = gateway_setup(t->o->host.gateway);
     if (!state_read(t->o->host.threads, &t->who, thread, t->arena, t->s, e)) {
         if (e->code != ERR_NOT_FOUND)
             return false;
         state_new(thread, rand_id(ids, id), t->arena, t->s);
     }
-    if (!state_menu(t->o->host.threads, t->s, t->o->menu, t->arena, &t->own, e))
+    if (!state_menu(t->o->host.threads, t->s, t->shop->menu, t->arena, &t->own, e))
         return false;
-    t->menu = t->own ? t->own : t->o->menu;
+    t->menu = t->own ? t->own : t->shop->menu;
     return true;
 }
 
@@ -243,8 +232,10 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
     }
     setup_release(t->setup);
     menu_free(t->own);
+    shop_release(t->shop);
     arena_release(&t->steps[0]);
     arena_release(&t->steps[1]);
+    buf_release(&t->told);
     return ok;
 }
 
@@ -360,7 +351,7 @@ bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
 
 static void go_on(struct orders *o, const struct orders_left *l)
 {
-    struct thread_asker who = orders_asker(o, l->key, false);
+    struct thread_asker who = orders_asker(o, l->key, true); /* an operator's, in any thread */
     struct orders_turn turn;
     struct arena a;
     struct err e;

@@ -27,6 +27,7 @@
 
 #define ORDERS_TEXT_MAX 4000 /* bytes of what a customer says in one turn */
 #define ORDERS_ASKED_MAX 16  /* model calls of one turn */
+#define ORDERS_AGAIN_MAX 2   /* a reply that broke off is asked for so often again */
 
 struct orders;
 
@@ -35,11 +36,16 @@ struct orders_watch {
     void (*on_decision)(void *ctx, str entry);
     void (*on_order)(void *ctx, const struct order *o);
     void (*on_step)(void *ctx, enum orders_node node); /* it is on disk */
+    /* Words for the customer as they are made, some of them on a loop's thread while the turn's
+     * waits for it. With on_unsay all since then are taken back: they stood beside a call, or the
+     * model broke off. In the end what was said is the reply, unless the turn has failed. */
+    void (*on_say)(void *ctx, str text);
+    void (*on_unsay)(void *ctx);
     void *ctx;
 };
 
 struct orders_options {
-    const char *menu;     /* NULL: the configuration's */
+    const char *menu;     /* NULL: the configuration's, or else our own */
     struct agent_ask ask; /* none: the host's gateway */
     str prompt;           /* a system prompt to be tried; empty: the one in force */
     str model;            /* empty: the configuration's */
@@ -61,7 +67,7 @@ struct orders_turn {
     struct orders_state state;
 };
 
-/* ERR_INPUT: the configuration names no menu, the menu is wrong, or nothing can be kept. */
+/* ERR_INPUT: the menu is wrong, no model is configured, or nothing can be kept. */
 bool orders_open(const struct app_host *h, const struct orders_options *opts, struct orders **out,
                  struct err *e) MUST_USE;
 void orders_close(struct orders *o); /* NULL: nothing */
@@ -84,7 +90,12 @@ bool orders_list(struct orders *o, const struct thread_asker *who, size_t max, s
 bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
                    struct err *e) MUST_USE;
 
+/* The configuration was read again: its menu and model are in force for turns that begin from now
+ * on, and a conversation keeps the menu it began with. What is wrong is logged, no more. */
+void orders_reload(struct orders *o);
+/* Where nothing is reloaded; the text of it anywhere. */
 const struct menu *orders_menu(const struct orders *o);
+void orders_menu_write(struct orders *o, struct buf *out);
 struct thread_asker orders_asker(const struct orders *o, str key, bool all);
 
 /* The turns of a process that was killed go on, one after another, on a thread of their own. */

@@ -8,6 +8,7 @@
 
 #define VALUES_MAX ((size_t)32 << 20)
 #define MENU_NS "menu"
+#define MENU_THREADS "menu:" /* and the digest: where menus are kept */
 
 static const char reducers[] = "{\"messages\":\"messages\",\"reasoning\":\"append\","
                                "\"menu\":\"last\",\"current_order\":\"last\"}";
@@ -18,6 +19,8 @@ bool state_thread_ok(str thread, struct err *e)
 {
     if (thread.n == 0 || thread.n > ORDERS_THREAD_MAX || !utf8_valid(thread))
         return err_set(e, ERR_INPUT, "a thread's id has 1 to %d bytes of text", ORDERS_THREAD_MAX);
+    if (str_starts(thread, STR(MENU_THREADS)))
+        return err_set(e, ERR_INPUT, "a thread's id does not begin with " MENU_THREADS);
     for (size_t at = 0, size; at < thread.n; at += size) {
         uint32_t c = 0;
 
@@ -146,7 +149,7 @@ bool state_put(struct threads *t, const struct thread_asker *who, struct orders_
 
 static str menu_thread(str sha256, struct arena *a)
 {
-    return arena_join(a, STR("menu:"), sha256, STR(""));
+    return arena_join(a, STR(MENU_THREADS), sha256, STR(""));
 }
 
 bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, struct buf *ref,

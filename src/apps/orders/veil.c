@@ -5,180 +5,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/orders/veil.h"
+#include "apps/orders/veil_in.h"
 
 #include "base/buf.h"
 
-#define SPACES_MAX 4 /* in a tag, before its name */
 #define PASSES_MAX 16
-
-enum look { LOOK_TEXT, LOOK_MORE, LOOK_TAG, LOOK_TOKEN };
-
-struct seen {
-    size_t size; /* of the tag, without what ends its name if that is not ">" */
-    str name;    /* as it is written, without its prefix */
-    bool closing, whole;
-};
-
-static char low(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-static bool has(str name, const char *stem)
-{
-    size_t n = strlen(stem);
-
-    for (size_t i = 0; i + n <= name.n; i++) {
-        size_t k = 0;
-
-        while (k < n && low(name.p[i + k]) == stem[k])
-            k++;
-        if (k == n)
-            return true;
-    }
-    return false;
-}
-
-static const char *const stems[] = {
-    "think",   "thought", "reason", "reflect",  "analy", "rational", "scratch",
-    "monolog", "intern",  "delib",  "consider", "decis", "inner",    "tool",
-    "func",    "invoke",  "call",   "param",    "plan",  "cot",      "note",
-};
-
-/* Whether what is in such a tag is not for the customer. */
-static bool hides(str name)
-{
-    for (size_t i = 0; i < COUNT_OF(stems); i++)
-        if (has(name, stems[i]))
-            return true;
-    return false;
-}
-
-static bool is_letter(char c)
-{
-    return low(c) >= 'a' && low(c) <= 'z';
-}
-
-static bool is_name(char c)
-{
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == ':' || c == '.';
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static size_t skip_spaces(str s, size_t at)
-{
-    size_t end = at;
-
-    while (end < s.n && end - at < SPACES_MAX && is_space(s.p[end]))
-        end++;
-    return end;
-}
-
-/* <|name|> */
-static enum look look_token(str s, struct seen *out)
-{
-    for (size_t i = 2; i < s.n; i++) {
-        if (s.p[i] == '|' && i + 1 == s.n)
-            return LOOK_MORE;
-        if (s.p[i] == '|' && s.p[i + 1] == '>') {
-            *out = (struct seen){.size = i + 2, .name = str_slice(s, 2, i), .whole = true};
-            return LOOK_TOKEN;
-        }
-        if (i - 2 >= VEIL_NAME_MAX || (!is_name(s.p[i]) && s.p[i] != '/' && s.p[i] != ' '))
-            return LOOK_TEXT;
-    }
-    return LOOK_MORE;
-}
-
-/* [THINK] and [/THINK] */
-static enum look look_bracket(str s, struct seen *out)
-{
-    bool closing = s.n > 1 && s.p[1] == '/';
-    size_t at = closing ? 2 : 1;
-
-    for (size_t i = at; i < s.n; i++) {
-        if (s.p[i] == ']') {
-            *out = (struct seen){i + 1, str_slice(s, at, i), closing, true};
-            return has(out->name, "think") ? LOOK_TAG : LOOK_TEXT;
-        }
-        if (i - at >= 12 || !is_name(s.p[i]))
-            return LOOK_TEXT;
-    }
-    return LOOK_MORE;
-}
-
-static str without_prefix(str name)
-{
-    for (size_t i = name.n; i-- > 0;)
-        if (name.p[i] == ':')
-            return str_slice(name, i + 1, name.n);
-    return name;
-}
-
-static bool begins(const char *stem, str word)
-{
-    for (size_t i = 0; i < word.n; i++)
-        if (low(word.p[i]) != stem[i]) /* a NUL ends it */
-            return false;
-    return true;
-}
-
-/* Whether the end of the text cut a tag that would hide: "<reas", "</", "<inner_th". */
-static bool may_hide(str s)
-{
-    size_t at = skip_spaces(s, 1), from = s.n;
-
-    if (at < s.n && s.p[at] == '/')
-        at = skip_spaces(s, at + 1);
-    if (at == s.n || s.p[at] == '|' || hides(str_slice(s, at, s.n)))
-        return true;
-    while (from > at && is_letter(s.p[from - 1]))
-        from--;
-    for (size_t i = 0; i < COUNT_OF(stems); i++)
-        if (begins(stems[i], str_slice(s, from, s.n)))
-            return true;
-    return false;
-}
-
-/* What is at the front of s, which begins with "<" or "[". */
-static enum look look(str s, struct seen *out)
-{
-    size_t at, end;
-
-    if (s.p[0] == '[')
-        return look_bracket(s, out);
-    if (s.n > 1 && s.p[1] == '|')
-        return look_token(s, out);
-    at = skip_spaces(s, 1);
-    out->closing = at < s.n && s.p[at] == '/';
-    at = out->closing ? skip_spaces(s, at + 1) : at;
-    if (at == s.n)
-        return LOOK_MORE;
-    if (!is_letter(s.p[at]))
-        return LOOK_TEXT;
-    for (end = at; end < s.n && is_name(s.p[end]); end++)
-        if (end - at >= VEIL_NAME_MAX)
-            return LOOK_TEXT;
-    if (end == s.n)
-        return LOOK_MORE;
-    out->name = without_prefix(str_slice(s, at, end));
-    out->whole = s.p[end] == '>';
-    out->size = out->whole ? end + 1 : end;
-    if (hides(out->name) || out->whole)
-        return LOOK_TAG;
-    if (s.p[end] != '/')
-        return LOOK_TEXT;
-    if (end + 1 == s.n)
-        return LOOK_MORE;
-    out->whole = s.p[end + 1] == '>';
-    out->size = end + 2;
-    return out->whole ? LOOK_TAG : LOOK_TEXT;
-}
 
 /* ---- what is made of it ---- */
 
@@ -188,7 +19,7 @@ static void emit(struct veil *v, str run)
         return;
     for (size_t i = 0; v->header && i < run.n; i++)
         if (v->word_n < VEIL_NAME_MAX)
-            v->word[v->word_n++] = low(run.p[i]);
+            v->word[v->word_n++] = run.p[i];
     if (!v->header)
         v->sink.on_run(v->sink.ctx, v->open[0] != '\0', run);
 }
@@ -198,7 +29,7 @@ static void keep_name(char to[VEIL_NAME_MAX + 1], str name)
     size_t n = name.n < VEIL_NAME_MAX ? name.n : VEIL_NAME_MAX;
 
     for (size_t i = 0; i < n; i++)
-        to[i] = low(name.p[i]);
+        to[i] = name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] | 0x20) : name.p[i];
     to[n] = '\0';
 }
 
@@ -236,13 +67,14 @@ static void tag_ends(struct veil *v)
         opened(v, name);
 }
 
-static void take_tag(struct veil *v, const struct seen *t)
+static void take_tag(struct veil *v, const struct veil_seen *t)
 {
-    if (!hides(t->name))
+    if (!veil_hides(t->name) && !veil_has(t->name, "channel"))
         return;
     keep_name(v->tag, t->name);
     v->closing = t->closing;
-    v->slash = false;
+    v->slash = v->equals = false;
+    v->quote = '\0';
     if (t->whole)
         tag_ends(v);
 }
@@ -251,19 +83,19 @@ static void take_tag(struct veil *v, const struct seen *t)
  * or in no channel. */
 static void take_token(struct veil *v, str name)
 {
-    bool closes = has(name, "end_") || has(name, "suffix") || has(name, "/");
+    bool closes = veil_has(name, "end_") || veil_has(name, "suffix") || veil_has(name, "/");
     str word = {v->word, v->word_n};
 
-    if (has(name, "message") && v->header) {
+    if (veil_has(name, "message") && v->header) {
         v->header = false;
-        if (v->word[0] == '#' && !has(word, "final"))
+        if (v->word[0] == '#' && !veil_has(word, "final"))
             opened(v, "message");
-    } else if (has(name, "channel") || has(name, "start") || has(name, "call") ||
-               has(name, "return") || str_eq(name, STR("end"))) {
+    } else if (veil_has(name, "channel") || veil_has(name, "start") || veil_has(name, "call") ||
+               veil_has(name, "return") || str_eq(name, STR("end"))) {
         if (strcmp(v->open, "message") == 0)
             closed(v, "message");
     }
-    if (hides(name) && !has(name, "call")) {
+    if (veil_hides(name) && !veil_has(name, "call")) {
         if (closes)
             closed(v, "token");
         else
@@ -290,35 +122,54 @@ static void drop_held(struct veil *v, size_t n)
     v->held -= n;
 }
 
-/* Inside a tag, behind its name: true if the byte belongs to it. */
+/* Inside a tag, behind its name: true if the letter belongs to it. */
 static bool in_tag(struct veil *v, char c)
 {
-    if (c == '>' || c == '<') {
+    if (v->quote) {
+        v->quote = c == v->quote ? '\0' : v->quote;
+    } else if ((c == '"' || c == '\'') && v->equals) {
+        v->quote = c;
+    } else if (c == '>' || c == '<') {
         v->slash = v->slash && c == '>';
         tag_ends(v);
         return c == '>';
     }
+    v->equals = c == '=';
     v->slash = c == '/';
+    return true;
+}
+
+/* False: more of it is needed. */
+static bool settle_tag(struct veil *v, bool last)
+{
+    char c = '\0';
+    size_t size = veil_letter((str){v->hold, v->held}, &c);
+
+    if (!size && !last)
+        return false;
+    if (in_tag(v, c))
+        drop_held(v, size ? size : 1);
     return true;
 }
 
 static void settle(struct veil *v, bool last)
 {
+    struct veil_seen t;
+
     while (v->held > 0) {
         str s = {v->hold, v->held};
-        struct seen t = {.name = STR("")};
-        enum look l = LOOK_TEXT;
+        enum look l;
 
         if (v->tag[0]) {
-            if (in_tag(v, s.p[0]))
-                drop_held(v, 1);
+            if (!settle_tag(v, last))
+                return;
             continue;
         }
-        if (s.p[0] == '<' || s.p[0] == '[')
-            l = look(s, &t);
+        l = veil_mark(s.p[0]) ? veil_look(s, &t) : LOOK_TEXT;
         if (l == LOOK_MORE && v->held < VEIL_HOLD_MAX && !last)
             return;
         if (l == LOOK_TAG || l == LOOK_TOKEN) {
+            v->taken++;
             if (l == LOOK_TAG)
                 take_tag(v, &t);
             else
@@ -326,7 +177,8 @@ static void settle(struct veil *v, bool last)
             drop_held(v, t.size);
             continue;
         }
-        if (l == LOOK_MORE && last && s.n > 1 && s.p[0] == '<' && may_hide(s)) {
+        if (l == LOOK_MORE && last && veil_cut(s)) {
+            v->taken++;
             v->held = 0; /* a tag that was cut */
             return;
         }
@@ -340,9 +192,7 @@ void veil_feed(struct veil *v, str piece)
     size_t from = 0; /* piece[from..i) is plain text, not handed on yet */
 
     for (size_t i = 0; i < piece.n; i++) {
-        bool mark = piece.p[i] == '<' || piece.p[i] == '[';
-
-        if (v->held == 0 && !v->tag[0] && !mark)
+        if (v->held == 0 && !v->tag[0] && !veil_mark(piece.p[i]))
             continue;
         emit(v, str_slice(piece, from, i));
         from = i + 1;
@@ -399,12 +249,37 @@ static void pass(struct parts *p, str text)
 {
     struct veil v;
 
-    p->opened = false;
     buf_reset(&p->said);
     veil_init(&v, (struct veil_sink){on_run, on_close, p});
     veil_feed(&v, text);
     veil_finish(&v);
     keep_first(p);
+}
+
+static void on_any(void *ctx, bool thought, str run)
+{
+    (void)thought;
+    buf_add(ctx, run);
+}
+
+/* The tags alone are taken out of a thought. */
+static void untag(struct buf *text)
+{
+    struct buf out;
+    struct veil v;
+
+    buf_init(&out, text->n + 1);
+    for (unsigned passes = 0; passes < PASSES_MAX && out.n != text->n; passes++) {
+        if (passes) {
+            buf_reset(text);
+            buf_add(text, buf_str(&out));
+            buf_reset(&out);
+        }
+        veil_init(&v, (struct veil_sink){.on_run = on_any, .ctx = &out});
+        veil_feed(&v, buf_str(text));
+        veil_finish(&v);
+    }
+    buf_release(&out);
 }
 
 /* What is left of a text can be a tag again ("<<b>think>"), so it is looked at until nothing goes;
@@ -425,6 +300,7 @@ void veil_text(str text, struct arena *a, str *said, str *thought)
         if (++passes <= PASSES_MAX)
             buf_add(&now, buf_str(&p.said));
     }
+    untag(&p.first);
     *said = arena_dup(a, str_trim(buf_str(&p.said)));
     *thought = arena_dup(a, str_trim(buf_str(&p.first)));
     buf_release(&now);

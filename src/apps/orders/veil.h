@@ -9,9 +9,9 @@
  * The splitter of the gateway follows the format of a model and lets a tag in code or quotes stand,
  * as a reader of text would want. At a counter nobody wants one: whatever looks like a tag is taken
  * as one, wherever it stands, in any case, with any attributes or prefix. One whose name speaks of
- * thinking or of tools (<Reasoning>, <think id="1">, <x:inner_thoughts>, [THINK], the special
- * tokens <|...|> of chat templates) hides what is in it; of any other (<answer>, <b>) only the tag
- * itself goes.
+ * thinking or of tools (<Reasoning>, <think id="1">, <x:inner_thoughts>, [THINK], &lt;think&gt; and
+ * other signs for brackets, the special tokens <|...|> of chat templates) hides what is in it; of
+ * any other (<answer>, <b>) only the tag itself goes.
  *
  *   - A tag inside its own kind is nested; others inside are part of the thought.
  *   - One that is never closed reaches to the end of the text.
@@ -28,7 +28,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-#define VEIL_HOLD_MAX 96
+#define VEIL_HOLD_MAX 192
 #define VEIL_NAME_MAX 40 /* bytes of a tag's name; longer ones are text */
 
 struct veil_sink {
@@ -44,8 +44,10 @@ struct veil {
     /* All below is its own. */
     char open[VEIL_NAME_MAX + 1]; /* the kind of tag that is open, or "" */
     unsigned depth;
+    unsigned taken; /* tags, so far */
     char tag[VEIL_NAME_MAX + 1]; /* between the name of a tag and its ">", or "" */
-    bool closing, slash;         /* of that tag; the last byte was a "/" */
+    bool closing, slash, equals; /* of that tag; the last letter was a "/", a "=" */
+    char quote;                  /* inside an attribute's value, or NUL */
     bool header;                 /* between special tokens, where a message is named */
     char word[VEIL_NAME_MAX + 1];
     size_t word_n, held;

@@ -134,7 +134,8 @@ bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids
                                 .route = STR("agent:policy"),
                                 .session = r->o->session,
                                 .id = STR(""),
-                                .level = STR("")};
+                                .level = STR(""),
+                                .key = r->o->key};
 
         ok = react_ask(r, &q, r->o->cancel, a, &reply);
         if (!ok)

@@ -193,6 +193,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
         .run = o->run,
         .app = STR("policy"),
         .session = o->session,
+        .key = o->key,
         .input = o->input,
         .model_name = o->model,
         .level = STR(""),

@@ -53,6 +53,7 @@ struct policy_react_options {
     str model;
     enum config_search search;
     str run, session, input; /* as the agent's; app is "policy" */
+    str key;                 /* likewise */
     struct agent_ask ask;
     struct agent_log *log;          /* or NULL */
     struct store *store;            /* or NULL */

@@ -65,7 +65,7 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_out_init(&o, out);
     json_out_object(&o);
     say(&o, "body", body);
-    say(&o, "key", q->key);
+    say(&o, "key", d->key);
     say(&o, "controller", str_c(policy_controller_name(d->plan.controller)));
     json_out_key(&o, STR("mode"));
     json_out_i64(&o, d->plan.mode);
@@ -112,6 +112,7 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
             str_eq(member(&doc, "controller", a), STR("react")) ? POLICY_REACT : POLICY_HEURISTIC;
         d->samples = samples > 0 && samples <= POLICY_SAMPLES_MAX ? (unsigned)samples : 1;
         d->model = member(&doc, "model", a);
+        d->key = member(&doc, "key", a);
         ok = review_prompt(s, member(&doc, "prompt_id", a), a, &d->prompt, e);
     }
     json_release(&doc);
@@ -154,6 +155,7 @@ static bool decide(struct policy_service *s, const struct policy_ask *q,
 {
     str asked, told = q->model.n ? q->model : config->policy.model;
 
+    d->key = q->key.n ? q->key : STR("");
     if (!asked_for(q, options, a, &asked, e) || !samples_of(c, options, &d->samples, e))
         return false;
     policy_rollout_now(s->rollout, config, &d->switches, NULL);
@@ -240,6 +242,7 @@ static void tell_session(struct policy_service *s, const struct policy_review *r
                                 .alert_data = STR(""),
                                 .session_metadata = STR(""),
                                 .error_message = STR(""),
+                                .key_name = r->options.react.key,
                                 .started_us = done ? -1 : now,
                                 .completed_us = done ? now : -1};
     struct buf words, masked;
@@ -264,8 +267,8 @@ static void tell_session(struct policy_service *s, const struct policy_review *r
     buf_release(&masked);
 }
 
-static bool keep(struct policy_service *s, const struct policy_ask *q,
-                 const struct policy_review *r, struct arena *a, struct err *e)
+static bool keep(struct policy_service *s, const struct policy_review *r, struct arena *a,
+                 struct err *e)
 {
     size_t n = r->verdict.n;
     struct policy_kept *rows = arena_zero(a, n + 1, sizeof *rows);
@@ -288,7 +291,7 @@ static bool keep(struct policy_service *s, const struct policy_ask *q,
             .controller = str_c(policy_controller_name(r->verdict.how[i].controller)),
             .mode = str_c(policy_mode_name(r->options.mode)),
             .prompt_id = policy_prompt_id(&r->options),
-            .key = q->key,
+            .key = r->options.react.key,
             .result = arena_dup(a, buf_str(&json)),
             .created_us = now};
     }
@@ -358,6 +361,7 @@ static void options_of(struct reviewing *w, struct arena *a, struct policy_revie
     o->react.prompt = &w->d.prompt;
     o->react.model = w->d.model;
     o->react.run = o->react.session = out->run;
+    o->react.key = w->d.key;
     o->react.input = arena_printf(a, "{\"parent\":\"" STR_FMT "\"}", STR_ARG(out->run));
     o->react.docs = policy_docs_all(w->docs);
     o->react.doc_count = policy_docs_count(w->docs);
@@ -400,7 +404,7 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     if (out->left)
         return true;
     envelope(out, a);
-    if (!keep(w->s, w->q, out, a, &kept))
+    if (!keep(w->s, out, a, &kept))
         log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&kept));
     tell_session(w->s, out, true);
     follow(w, out);
@@ -415,7 +419,7 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
     bool ok;
 
     *w = (struct reviewing){.s = s, .q = q, .setup = gateway_setup(s->host.gateway)};
-    w->d.model = STR("");
+    w->d.model = w->d.key = STR("");
     w->body = arena_dup(a, q->body);
     w->docs = policy_docs_now(s, &none);
     w->config = policy_config_now(s);

@@ -40,7 +40,7 @@ struct decision {
     struct policy_plan plan;
     struct policy_switches switches;
     struct prompt prompt;
-    str model;
+    str model, key; /* whose it is */
     unsigned samples;
 };
 

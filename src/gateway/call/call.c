@@ -66,6 +66,8 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
+    if (r->inside)
+        return r->request->no_thoughts;
     if (r->wire->dialect == CHAT_GENERATE && (!c->drop_from_history || r->request->keep_thoughts))
         policy = CONFIG_SHOW; /* the route's own words for it */
     if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)

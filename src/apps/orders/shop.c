@@ -1,0 +1,94 @@
+/* shop.c - what is in force: the menu and the model, until the configuration is read again.
+ *
+ * A turn holds on to what there was when it began.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/orders_in.h"
+
+#include "base/log.h"
+
+#define SHOP_ARENA_MAX 65536
+
+static bool open_menu(struct orders_shop *s, str path, struct err *e)
+{
+    return path.n ? menu_load(arena_dup(&s->arena, path).p, &s->menu, e)
+                  : menu_built_in(&s->menu, e);
+}
+
+bool shop_new(const struct orders *o, const struct config *c, struct orders_shop **out,
+              struct err *e)
+{
+    struct orders_shop *s = base_alloc(sizeof *s);
+    str model;
+
+    *s = (struct orders_shop){.menu = NULL};
+    atomic_init(&s->refs, 1);
+    arena_init(&s->arena, SHOP_ARENA_MAX);
+    if (!app_model(c, o->told_model.n ? o->told_model : c->orders.model, &model, e) ||
+        !open_menu(s, o->told_menu.n ? o->told_menu : c->orders.menu, e)) {
+        shop_release(s);
+        return false;
+    }
+    s->model = arena_dup(&s->arena, model);
+    *out = s;
+    return true;
+}
+
+struct orders_shop *shop_hold(struct orders *o)
+{
+    struct orders_shop *s;
+
+    pthread_mutex_lock(&o->lock);
+    s = o->shop;
+    atomic_fetch_add(&s->refs, 1);
+    pthread_mutex_unlock(&o->lock);
+    return s;
+}
+
+void shop_release(struct orders_shop *s)
+{
+    if (!s || atomic_fetch_sub(&s->refs, 1) > 1)
+        return;
+    menu_free(s->menu);
+    arena_release(&s->arena);
+    free(s);
+}
+
+void orders_reload(struct orders *o)
+{
+    struct setup *setup = gateway_setup(o->host.gateway);
+    struct orders_shop *fresh, *old;
+    struct err e;
+    bool ok = setup->config->orders.menu.n > 0 || o->told_menu.n > 0 ||
+              err_set(&e, ERR_INPUT, "the configuration names no menu any more (orders.menu)");
+
+    if (!ok || !shop_new(o, setup->config, &fresh, &e)) {
+        log_error("the menu is bad; the old one stays in force", LOG_ERR(&e));
+    } else {
+        pthread_mutex_lock(&o->lock);
+        old = o->shop;
+        o->shop = fresh;
+        pthread_mutex_unlock(&o->lock);
+        if (strcmp(old->menu->sha256, fresh->menu->sha256) != 0)
+            log_info("another menu is in force",
+                     LOG_STR("menu", fresh->menu->name),
+                     LOG_STR("version", fresh->menu->version),
+                     LOG_U64("items", fresh->menu->count));
+        shop_release(old);
+    }
+    setup_release(setup);
+}
+
+const struct menu *orders_menu(const struct orders *o)
+{
+    return o->shop->menu;
+}
+
+void orders_menu_write(struct orders *o, struct buf *out)
+{
+    struct orders_shop *s = shop_hold(o);
+
+    buf_add(out, s->menu->text);
+    shop_release(s);
+}

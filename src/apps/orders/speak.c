@@ -1,0 +1,166 @@
+/* speak.c - see speak.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/speak.h"
+
+#define OUT_MAX (8 * SPEAK_TEXT_MAX)
+
+/* ---- behind the veils ---- */
+
+/* What may be said: up to the last whole character. */
+static void say(struct speak *s)
+{
+    str all = buf_str(&s->out);
+    size_t end = all.n;
+
+    /* A character that is not whole yet is at most three bytes. */
+    for (size_t back = 1; back <= 3 && back <= all.n; back++) {
+        unsigned char c = (unsigned char)all.p[all.n - back];
+
+        if (c < 0x80)
+            break;
+        if (c >= 0xC0) {
+            size_t needs = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+
+            end -= back < needs ? back : 0;
+            break;
+        }
+    }
+    if (end == 0)
+        return;
+    buf_add(&s->said, str_slice(all, 0, end));
+    s->sink.on_say(s->sink.ctx, str_slice(all, 0, end));
+    buf_drop(&s->out, end);
+}
+
+static void mask(struct speak *s, str text)
+{
+    if (text.n == 0)
+        return;
+    if (s->masks)
+        mask_stream_feed(&s->mask, text, &s->out, NULL);
+    else
+        buf_add(&s->out, text);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+/* White space is said when something comes behind it. */
+static void trim(struct speak *s, str text)
+{
+    size_t from = 0, end = text.n;
+
+    while (!s->begun && from < end && is_space(text.p[from]))
+        from++;
+    while (end > from && is_space(text.p[end - 1]))
+        end--;
+    if (end > from) {
+        s->begun = true;
+        mask(s, buf_str(&s->space));
+        buf_reset(&s->space);
+        mask(s, str_slice(text, from, end));
+    }
+    if (s->begun)
+        buf_add(&s->space, str_slice(text, end, text.n));
+}
+
+static void open_up(struct speak *s)
+{
+    if (s->open)
+        return;
+    s->open = true;
+    trim(s, buf_str(&s->held));
+    buf_reset(&s->held);
+}
+
+static void come_through(struct speak *s, str text)
+{
+    if (s->open)
+        trim(s, text);
+    else
+        buf_add(&s->held, text);
+}
+
+/* ---- the veils ---- */
+
+static void on_run(void *ctx, bool thought, str run)
+{
+    struct speak_veil *v = ctx;
+
+    if (thought)
+        open_up(v->speak);
+    else if (v->at + 1 == SPEAK_VEILS && v->veil.taken)
+        return; /* somebody is playing, and hears nothing more */
+    else if (v->at + 1 < SPEAK_VEILS)
+        veil_feed(&v->speak->veils[v->at + 1].veil, run);
+    else
+        come_through(v->speak, run);
+}
+
+static void on_close(void *ctx, bool stray);
+
+static void veils_init(struct speak *s, size_t from)
+{
+    for (size_t i = from; i < SPEAK_VEILS; i++) {
+        s->veils[i].speak = s;
+        s->veils[i].at = i;
+        veil_init(&s->veils[i].veil, (struct veil_sink){on_run, on_close, &s->veils[i]});
+    }
+}
+
+/* A closer before any opener: all so far was thought, wherever it has got to. */
+static void on_close(void *ctx, bool stray)
+{
+    struct speak_veil *v = ctx;
+
+    if (stray && !v->speak->open) {
+        veils_init(v->speak, v->at + 1);
+        buf_reset(&v->speak->held);
+    }
+    open_up(v->speak);
+}
+
+void speak_init(struct speak *s, const struct mask *m, struct speak_sink sink)
+{
+    memset(s, 0, sizeof *s);
+    s->sink = sink;
+    buf_init(&s->held, SPEAK_TEXT_MAX);
+    buf_init(&s->space, SPEAK_TEXT_MAX);
+    buf_init(&s->out, OUT_MAX);
+    buf_init(&s->said, OUT_MAX);
+    s->masks = m != NULL;
+    if (m)
+        mask_stream_init(&s->mask, m);
+    veils_init(s, 0);
+}
+
+void speak_feed(struct speak *s, bool reasoning, str piece)
+{
+    if (reasoning) {
+        open_up(s);
+        return;
+    }
+    piece = str_slice(piece, 0, SPEAK_TEXT_MAX - s->taken);
+    s->taken += piece.n;
+    veil_feed(&s->veils[0].veil, piece);
+    say(s);
+}
+
+str speak_said(const struct speak *s)
+{
+    return buf_str(&s->said);
+}
+
+void speak_release(struct speak *s)
+{
+    if (s->masks)
+        mask_stream_release(&s->mask);
+    buf_release(&s->held);
+    buf_release(&s->space);
+    buf_release(&s->out);
+    buf_release(&s->said);
+}

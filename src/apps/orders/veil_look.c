@@ -1,0 +1,295 @@
+/* veil_look.c - see veil_in.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/veil_in.h"
+
+#define SPACES_MAX 4   /* in a tag, before its name */
+#define BRACKET_MAX 12 /* letters between [ and ] */
+
+/* ---- letters ---- */
+
+/* Signs that models and what is between us and them write for brackets, and what cannot be seen. */
+static const struct {
+    const char *sign;
+    char letter; /* 0: none */
+} signs[] = {
+    {"&lt;", '<'},         {"&gt;", '>'},         {"\xE2\x97\x81", '<'}, {"\xE2\x96\xB7", '>'},
+    {"\xE2\x97\x80", '<'}, {"\xE2\x96\xB6", '>'}, {"\xEF\xBC\x9C", '<'}, {"\xEF\xBC\x9E", '>'},
+    {"\xE2\x9F\xA8", '<'}, {"\xE2\x9F\xA9", '>'}, {"\xE3\x80\x88", '<'}, {"\xE3\x80\x89", '>'},
+    {"\xE2\x80\xB9", '<'}, {"\xE2\x80\xBA", '>'}, {"\xE2\x80\x8B", 0},   {"\xE2\x80\x8C", 0},
+    {"\xE2\x80\x8D", 0},   {"\xE2\x81\xA0", 0},   {"\xEF\xBB\xBF", 0},   {"\xC2\xAD", 0},
+};
+
+static char low(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+bool veil_mark(char c)
+{
+    return c == '<' || c == '[' || c == '&' || c == '\xE2' || c == '\xEF' || c == '\xE3';
+}
+
+/* How many bytes of a sign s begins with. */
+static size_t common(str s, const char *sign)
+{
+    size_t n = 0;
+
+    while (n < s.n && sign[n] && low(s.p[n]) == sign[n])
+        n++;
+    return n;
+}
+
+size_t veil_letter(str s, char *out)
+{
+    bool more = false;
+
+    *out = s.p[0];
+    for (size_t i = 0; i < COUNT_OF(signs); i++) {
+        size_t n = common(s, signs[i].sign);
+
+        if (n && !signs[i].sign[n]) {
+            *out = signs[i].letter;
+            return n;
+        }
+        more |= n && n == s.n;
+    }
+    return more ? 0 : 1;
+}
+
+/* Up to what may be a sign that is cut. */
+static void letters_of(str s, struct veil_seen *out)
+{
+    size_t at = 0, size;
+    char c;
+
+    assert(s.n <= VEIL_HOLD_MAX);
+    out->count = 0;
+    while (at < s.n && (size = veil_letter(str_slice(s, at, s.n), &c)) > 0) {
+        at += size;
+        if (c)
+            out->letters[out->count] = c;
+        if (c)
+            out->ends[out->count++] = at;
+    }
+}
+
+/* ---- names ---- */
+
+bool veil_has(str name, const char *stem)
+{
+    size_t n = strlen(stem);
+
+    for (size_t i = 0; i + n <= name.n; i++) {
+        size_t k = 0;
+
+        while (k < n && low(name.p[i + k]) == stem[k])
+            k++;
+        if (k == n)
+            return true;
+    }
+    return false;
+}
+
+static const char *const stems[] = {
+    "think",   "thought", "reason", "reflect",  "analy", "rational", "scratch",
+    "monolog", "intern",  "delib",  "consider", "decis", "inner",    "tool",
+    "func",    "invoke",  "call",   "param",    "plan",  "cot",      "note",
+};
+
+bool veil_hides(str name)
+{
+    for (size_t i = 0; i < COUNT_OF(stems); i++)
+        if (veil_has(name, stems[i]))
+            return true;
+    return false;
+}
+
+static bool is_letter(char c)
+{
+    return low(c) >= 'a' && low(c) <= 'z';
+}
+
+static bool is_name(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == ':' || c == '.';
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static size_t skip_spaces(str s, size_t at)
+{
+    size_t end = at;
+
+    while (end < s.n && end - at < SPACES_MAX && is_space(s.p[end]))
+        end++;
+    return end;
+}
+
+static str without_prefix(str name)
+{
+    for (size_t i = name.n; i-- > 0;)
+        if (name.p[i] == ':')
+            return str_slice(name, i + 1, name.n);
+    return name;
+}
+
+/* ---- tags; sizes are in letters here ---- */
+
+/* <|name|>, and <|name> with <name|> for the end of it. */
+static enum look look_token(str s, struct veil_seen *out)
+{
+    for (size_t i = 2; i < s.n; i++) {
+        if (s.p[i] == '|' && i + 1 == s.n)
+            return LOOK_MORE;
+        if (s.p[i] == '|' && s.p[i + 1] == '>') {
+            out->size = i + 2;
+            out->name = str_slice(s, 2, i);
+            out->whole = true;
+            return LOOK_TOKEN;
+        }
+        if (s.p[i] == '>') {
+            out->size = i + 1;
+            out->name = str_slice(s, 2, i);
+            out->whole = true;
+            return LOOK_TAG;
+        }
+        if (i - 2 >= VEIL_NAME_MAX || (!is_name(s.p[i]) && s.p[i] != '/' && s.p[i] != ' '))
+            return LOOK_TEXT;
+    }
+    return LOOK_MORE;
+}
+
+/* [THINK] and [/THINK] */
+static enum look look_bracket(str s, struct veil_seen *out)
+{
+    bool closing = s.n > 1 && s.p[1] == '/';
+    size_t at = closing ? 2 : 1;
+
+    for (size_t i = at; i < s.n; i++) {
+        if (s.p[i] == ']') {
+            out->size = i + 1;
+            out->name = str_slice(s, at, i);
+            out->closing = closing;
+            out->whole = true;
+            return veil_has(out->name, "think") || veil_has(out->name, "reason") ? LOOK_TAG
+                                                                                 : LOOK_TEXT;
+        }
+        if (i - at >= BRACKET_MAX || !is_name(s.p[i]))
+            return LOOK_TEXT;
+    }
+    return LOOK_MORE;
+}
+
+/* Behind the name of a tag, at its end. */
+static enum look look_end(str s, size_t end, bool plain, struct veil_seen *out)
+{
+    bool hidden = veil_hides(out->name);
+
+    out->whole = s.p[end] == '>';
+    out->size = out->whole ? end + 1 : end;
+    if (s.p[end] == '|') {
+        if (end + 1 == s.n)
+            return LOOK_MORE;
+        if (s.p[end + 1] != '>')
+            return LOOK_TEXT;
+        out->size = end + 2;
+        out->whole = out->closing = true;
+        return LOOK_TAG;
+    }
+    if (plain ? hidden || out->whole : hidden && out->whole)
+        return LOOK_TAG;
+    if (s.p[end] != '/' || !plain)
+        return LOOK_TEXT;
+    if (end + 1 == s.n)
+        return LOOK_MORE;
+    out->whole = s.p[end + 1] == '>';
+    out->size = end + 2;
+    return out->whole ? LOOK_TAG : LOOK_TEXT;
+}
+
+static enum look look_letters(str s, bool plain, struct veil_seen *out)
+{
+    size_t at, end;
+
+    if (s.n == 0)
+        return LOOK_MORE;
+    if (s.p[0] == '[')
+        return look_bracket(s, out);
+    if (s.p[0] != '<')
+        return LOOK_TEXT;
+    if (s.n > 1 && s.p[1] == '|')
+        return look_token(s, out);
+    at = skip_spaces(s, 1);
+    out->closing = at < s.n && s.p[at] == '/';
+    at = out->closing ? skip_spaces(s, at + 1) : at;
+    if (at == s.n)
+        return LOOK_MORE;
+    if (!is_letter(s.p[at]))
+        return LOOK_TEXT;
+    for (end = at; end < s.n && is_name(s.p[end]); end++)
+        if (end - at >= VEIL_NAME_MAX)
+            return LOOK_TEXT;
+    if (end == s.n)
+        return LOOK_MORE;
+    out->name = without_prefix(str_slice(s, at, end));
+    return look_end(s, end, plain, out);
+}
+
+enum look veil_look(str s, struct veil_seen *out)
+{
+    enum look l;
+
+    assert(s.n > 0);
+    *out = (struct veil_seen){.name = STR("")};
+    letters_of(s, out);
+    /* In other signs only a whole tag that hides is taken for one: some are quotes, too. */
+    l = look_letters((str){out->letters, out->count}, s.p[0] == '<', out);
+    if (l == LOOK_TAG || l == LOOK_TOKEN)
+        out->size = out->ends[out->size - 1];
+    return l;
+}
+
+/* ---- the end of the text ---- */
+
+static bool begins(const char *stem, str word)
+{
+    for (size_t i = 0; i < word.n; i++)
+        if (low(word.p[i]) != stem[i]) /* a NUL ends it */
+            return false;
+    return true;
+}
+
+static bool may_hide(str s)
+{
+    size_t at = skip_spaces(s, 1), from = s.n;
+
+    if (s.p[0] == '[')
+        return begins("[think", s) || begins("[/think", s) || begins("[reason", s) ||
+               begins("[/reason", s) || veil_has(s, "think") || veil_has(s, "reason");
+    if (at < s.n && s.p[at] == '/')
+        at = skip_spaces(s, at + 1);
+    if (at == s.n || s.p[at] == '|' || veil_hides(str_slice(s, at, s.n)))
+        return true;
+    while (from > at && is_letter(s.p[from - 1]))
+        from--;
+    for (size_t i = 0; i < COUNT_OF(stems); i++)
+        if (begins(stems[i], str_slice(s, from, s.n)))
+            return true;
+    return false;
+}
+
+bool veil_cut(str s)
+{
+    struct veil_seen seen;
+
+    letters_of(s, &seen);
+    if (seen.count == 0) /* a sign that is cut, perhaps */
+        return s.p[0] == '&' ? s.n > 1 : s.n < 3;
+    return (seen.letters[0] == '<' || seen.letters[0] == '[') &&
+           may_hide((str){seen.letters, seen.count});
+}

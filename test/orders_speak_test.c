@@ -1,0 +1,175 @@
+/* orders_speak_test.c - words reach a customer while the model speaks, and no thought does.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/orders/speak.h"
+#include "test.h"
+
+static const struct {
+    const char *text;
+    const char *said; /* by the end of the text, before anybody looks at it whole */
+} cases[] = {
+    {"<reasoning>why</reasoning>Hello there", "Hello there"},
+    {"<reasoning>why</reasoning>  Hello\n\nthere \n", "Hello\n\nthere"},
+    {"<reasoning>why</reasoning>Hello <reasoning>more</reasoning> there", "Hello  there"},
+    {"<think>a<think>b</think>c</think>Hello", "Hello"},
+    {"Hello <reasoning>secret", "Hello"},
+    {"<reasoning>secret", ""},
+    {"<reasoning>why</reasoning>Hello <reas", "Hello"},
+    {"<reasoning>why</reasoning>1 < 2", "1 < 2"},
+    {"<reasoning>why</reasoning>Gr\xC3\xBC\xC3\x9F Gott \xE2\x98\x95!",
+     "Gr\xC3\xBC\xC3\x9F Gott \xE2\x98\x95!"},
+    {"<reasoning>why</reasoning><<b>think>secret</think>Hello", ""},
+    {"<reasoning>why</reasoning><<b>think>secret</<b>think>Hello", "Hello"},
+    {"<reasoning>why</reasoning>Hello</reasoning> there", "Hello there"},
+    /* It may be thought until a closer says so, or the end that it is not. */
+    {"secret</reasoning>Hello", "Hello"},
+    {"Hello there", ""},
+    {"", ""},
+};
+
+static void on_say(void *ctx, str text)
+{
+    CHECK(text.n > 0);
+    buf_add(ctx, text);
+}
+
+static void speak_cut(str text, size_t i, size_t j, struct buf *out)
+{
+    struct speak s;
+
+    buf_reset(out);
+    speak_init(&s, NULL, (struct speak_sink){on_say, out});
+    speak_feed(&s, false, str_slice(text, 0, i));
+    speak_feed(&s, false, str_slice(text, i, j));
+    speak_feed(&s, false, str_slice(text, j, text.n));
+    CHECK(str_eq(speak_said(&s), buf_str(out)));
+    speak_release(&s);
+}
+
+TEST(what_is_said_does_not_depend_on_the_cuts)
+{
+    struct buf out;
+
+    buf_init(&out, 65536);
+    for (size_t c = 0; c < COUNT_OF(cases); c++) {
+        str text = str_c(cases[c].text);
+
+        for (size_t i = 0; i <= text.n; i++)
+            for (size_t j = i; j <= text.n; j++) {
+                speak_cut(text, i, j, &out);
+                CHECK_F(str_eq(buf_str(&out), str_c(cases[c].said)),
+                        "%s cut at %zu and %zu: \"" STR_FMT "\"",
+                        cases[c].text,
+                        i,
+                        j,
+                        STR_ARG(buf_str(&out)));
+            }
+    }
+    buf_release(&out);
+}
+
+/* Whatever the text is: what was said is the beginning of what the whole text says. */
+TEST(what_is_said_begins_the_reply)
+{
+    static const char *const pieces[] = {"<reasoning>",
+                                         "</reasoning>",
+                                         "<think>",
+                                         "</think>",
+                                         "x ",
+                                         "```",
+                                         "\n",
+                                         "y",
+                                         "</",
+                                         "reasoning>"};
+    struct buf out;
+
+    buf_init(&out, 65536);
+    for (unsigned n = 0; n < 100000; n++) {
+        char text[128] = "";
+        size_t at = 0;
+        struct arena a;
+        str said, thought;
+
+        for (unsigned k = n; k > 0; k /= 10)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s", pieces[k % 10]);
+        arena_init(&a, 65536);
+        veil_text((str){text, at}, &a, &said, &thought);
+        speak_cut((str){text, at}, at / 3, at / 2, &out);
+        CHECK_F(str_starts(said, buf_str(&out)),
+                "%s: \"" STR_FMT "\" of \"" STR_FMT "\"",
+                text,
+                STR_ARG(buf_str(&out)),
+                STR_ARG(said));
+        arena_release(&a);
+    }
+    buf_release(&out);
+}
+
+/* A model that thinks apart from its words says them at once. */
+TEST(behind_a_thought_told_apart_all_is_said)
+{
+    struct speak s;
+    struct buf out;
+
+    buf_init(&out, 65536);
+    speak_init(&s, NULL, (struct speak_sink){on_say, &out});
+    speak_feed(&s, true, STR("they greet"));
+    speak_feed(&s, false, STR("Hel"));
+    CHECK_STR(buf_str(&out), "Hel");
+    speak_feed(&s, false, STR("lo "));
+    CHECK_STR(buf_str(&out), "Hello");
+    speak_feed(&s, false, STR("there"));
+    CHECK_STR(buf_str(&out), "Hello there");
+    speak_release(&s);
+    buf_release(&out);
+}
+
+/* The mask lets go of words as soon as they can be no secret. */
+TEST(secrets_are_masked_on_the_way)
+{
+    static const char card[] = "<think>x</think>So 4111 1111 1111 1111 it is, and a coffee. Thanks";
+    struct mask_options o = {.groups = MASK_DEFAULT};
+    struct mask *m;
+    struct speak s;
+    struct buf out;
+    struct err e;
+
+    CHECK_F(mask_new(&o, &m, &e), "%s", e.text);
+    for (size_t step = 1; step < sizeof card; step += 3) {
+        buf_init(&out, 65536);
+        speak_init(&s, m, (struct speak_sink){on_say, &out});
+        for (size_t at = 0; at < sizeof card - 1; at += step)
+            speak_feed(&s, false, str_slice(str_c(card), at, at + step));
+        CHECK(str_find(buf_str(&out), STR("1111")) == STR_NONE);
+        CHECK(str_starts(buf_str(&out), STR("So [MASKED")));
+        CHECK_F(
+            str_find(buf_str(&out), STR("a coffee.")) != STR_NONE, STR_FMT, STR_ARG(buf_str(&out)));
+        speak_release(&s);
+        buf_release(&out);
+    }
+    mask_free(m);
+}
+
+static void on_whole(void *ctx, str text)
+{
+    (void)ctx;
+    CHECK(((unsigned char)text.p[0] & 0xC0) != 0x80);
+    CHECK((unsigned char)text.p[text.n - 1] < 0x80 || text.n >= 2);
+}
+
+TEST(no_character_is_cut)
+{
+    str text = STR("<think>x</think>\xC3\xBC\xE2\x98\x95\xF0\x9F\x8D\x94!");
+    struct speak s;
+
+    speak_init(&s, NULL, (struct speak_sink){on_whole, NULL});
+    for (size_t i = 0; i < text.n; i++)
+        speak_feed(&s, false, str_slice(text, i, i + 1));
+    CHECK_STR(speak_said(&s), "\xC3\xBC\xE2\x98\x95\xF0\x9F\x8D\x94!");
+    speak_release(&s);
+}
+
+TEST_MAIN(T(what_is_said_does_not_depend_on_the_cuts), T(what_is_said_begins_the_reply),
+          T(behind_a_thought_told_apart_all_is_said), T(secrets_are_masked_on_the_way),
+          T(no_character_is_cut))
