@@ -48,13 +48,20 @@ static str text_at(struct eval_loading *l, const struct json *doc, const struct 
 
 /* ---- our own form ---- */
 
+/* The runbook of a case may stand beside it, or there may be none. */
+static bool has_all_else(const struct alert_faults *faults)
+{
+    return faults->n == 1 && str_eq(faults->at[0].field, STR("runbook"));
+}
+
 static bool take_alert(struct eval_loading *l, const struct json *doc, const char *path)
 {
     struct alert_faults *faults = arena_zero(l->arena, 1, sizeof *faults);
     struct alert alert, *list = &alert;
     size_t n = 1;
     bool ok = webhook_is(doc) ? webhook_read(doc, 0, l->arena, &list, &n, faults)
-                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults);
+                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults) ||
+                                    has_all_else(faults);
 
     if (!ok || !n) {
         eval_fault(l->faults,

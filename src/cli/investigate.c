@@ -283,7 +283,8 @@ static void write_json(struct json_out *o, const struct ran *r)
                  {"error", x->error},
                  {"report", x->markdown},
                  {"final_analysis", x->final_analysis},
-                 {"summary", x->summary}};
+                 {"summary", x->summary},
+                 {"prompt_id", x->prompt_id}};
     const struct {
         const char *name;
         int64_t n;

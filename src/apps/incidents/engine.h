@@ -1,6 +1,8 @@
 /* engine.h - an investigation as its own files see it.
  *
  *   run.c       from the options to the report: runbook, tools, stages, summary, the record
+ *   record.c    what is kept of it
+ *   version.c   which version of the prompt it has
  *   stage.c     the agents of a stage, side by side, and what is made of their findings
  *   party.c     one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
@@ -42,6 +44,7 @@ struct incident {
     str session, model;
     struct agent_ask ask;
     struct servers *servers;
+    str role, form; /* of the prompt: who the model is, and what an analysis looks like */
     str runbook, runbook_note; /* the text, and what is to be said of it; or "" */
     const struct mask *mask;
     uint64_t timeout_ms;
@@ -102,6 +105,24 @@ void incident_step(struct incident *in, const struct incident_step *s);
 /* A run of this investigation: what all of them have in common. */
 struct agent_options incident_agent_options(struct incident *in, str run);
 
+/* ---- record.c ---- */
+
+/* As it may be kept; in `out`, which is initialised, if something had to be masked. */
+str record_masked(const struct incident *in, str text, struct buf *out);
+void record_mask(struct incident *in, str *text);
+/* r NULL: it goes on. */
+void record_session(struct incident *in, const char *status, const struct incident_report *r,
+                    int64_t started_us);
+str record_result(struct incident *in, const struct incident_report *r);
+/* Whether it was a log that the run does not fit: then it has failed, for good. */
+bool record_astray(struct incident *in, struct incident_report *out, const struct err *e);
+
+/* ---- version.c ---- */
+
+/* The prompt that is given, else the one the run was begun with (its input; "": it begins), else
+ * what is in force. */
+bool version_choose(struct incident *in, str input, struct err *e) MUST_USE;
+
 /* ---- stage.c ---- */
 
 struct stage_result {
@@ -136,6 +157,8 @@ struct agent_ask lens_ask(struct party *p);
 
 /* ---- prompt.c ---- */
 
+/* The texts of this version from here on. */
+void prompt_use(struct incident *in, const struct prompt *p);
 /* Text from outside between marks that it cannot close; cut to size_max with a note (0: whole). */
 void prompt_data(struct buf *out, const char *name, str text, size_t size_max);
 void prompt_system(const struct party *p, struct buf *out);

@@ -15,6 +15,10 @@
 #pragma once
 
 #include "apps/app.h"
+#include "apps/registry.h"
+
+/* What models are told, if the registry has nothing better. */
+extern const struct prompt_built_in incidents_built_in;
 
 struct incident_setup; /* what agents.yaml says, checked; read only once loaded, any thread */
 
@@ -68,6 +72,10 @@ struct incident_options {
     str model;                       /* "" the configuration's, else the first provider's first */
     enum incident_strategy strategy; /* instead of the agents' own */
     enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
+    /* The texts a model is told. NULL: those the run was begun with, else what is in force. */
+    const struct prompt *prompt;
+    str prompt_id; /* out of incident_input_read: what it was begun with */
+    bool trial;    /* of the optimizer: no session of its own, nothing to be resumed */
     /* One server, "tools", in place of those configured: its command line, NULL behind the last
      * word, or its URL as the only one. NULL: as configured. */
     const char *const *server_argv;
@@ -91,14 +99,15 @@ struct incident_report {
     str reason;         /* its code */
     unsigned model_calls, tool_calls;
     int64_t input_tokens, output_tokens, reasoning_tokens, duration_ms;
-    str tools;  /* names that were called, JSON array in order */
+    str tools; /* names that were called, JSON array in order */
+    str prompt_id;
     str stages; /* JSON: see incident_stages */
 };
 
 /* The row of the run (log.h, app "incidents") has the options in its input, and, once it has ended,
  * {"status", "reason", "error", "report" (Markdown), "final_analysis", "summary", "stages",
- * "tools", "model_calls", "tool_calls", "tokens": {"input", "output", "reasoning"}, "duration_ms"}
- * as its result. False: the log failed, and the run can be called again. */
+ * "tools", "prompt_id", "model_calls", "tool_calls", "tokens": {"input", "output", "reasoning"},
+ * "duration_ms"} as its result. False: the log failed, and the run can be called again. */
 bool incident_run(const struct incident_options *o, struct arena *a, struct incident_report *out,
                   struct err *e) MUST_USE;
 

@@ -38,6 +38,7 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     member(&j, "session", o->session);
     member(&j, "runbook_text", o->runbook_text);
     member(&j, "model", o->model);
+    member(&j, "prompt_id", o->prompt_id);
     member(&j, "strategy", str_c(strategies[o->strategy]));
     member(&j, "reasoning", str_c(switches[o->reasoning]));
     json_out_end(&j);
@@ -82,6 +83,7 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
         .session = text_at(&doc, root, "session", a),
         .runbook_text = text_at(&doc, root, "runbook_text", a),
         .model = text_at(&doc, root, "model", a),
+        .prompt_id = text_at(&doc, root, "prompt_id", a),
         .strategy = (enum incident_strategy)word_at(&doc, "strategy", strategies),
         .reasoning = (enum incident_tri)word_at(&doc, "reasoning", switches)};
     if (!json_i64(&doc, json_find(&doc, alert, STR("timestamp")), &out->alert.timestamp_us))

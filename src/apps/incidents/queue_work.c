@@ -105,6 +105,8 @@ static void write_report(struct buf *out, const struct incident_report *r)
     json_out_str(&o, r->final_analysis);
     json_out_key(&o, STR("summary"));
     json_out_str(&o, r->summary);
+    json_out_key(&o, STR("prompt_id"));
+    json_out_str(&o, r->prompt_id);
     json_out_key(&o, STR("model_calls"));
     json_out_u64(&o, r->model_calls);
     json_out_key(&o, STR("tool_calls"));
@@ -201,6 +203,7 @@ static void investigate(struct queue *q, struct entry *n, struct arena *a,
                                   .error = STR(""),
                                   .reason = STR("store_failed"),
                                   .tools = STR(""),
+                                  .prompt_id = STR(""),
                                   .stages = STR("")};
     if (!book_get(q->o.book, n->row.id, a, &row, &e)) {
         r->error = arena_dup(a, str_c(e.text));

@@ -295,6 +295,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     write_part(&o, "report", &report, "markdown");
     write_part(&o, "final_analysis", &report, "final_analysis");
     write_part(&o, "summary", &report, "summary");
+    write_part(&o, "prompt_id", &report, "prompt_id");
     write_part(&o, "model_calls", &report, "model_calls");
     write_part(&o, "tool_calls", &report, "tool_calls");
     write_part(&o, "duration_ms", &report, "duration_ms");
