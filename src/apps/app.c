@@ -85,6 +85,13 @@ void apps_resume(struct apps *a)
     }
 }
 
+void apps_reload(struct apps *a)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (a->open[i] && rows[i]->reload)
+            rows[i]->reload(a->open[i]);
+}
+
 /* ---- routes ---- */
 
 static str segment(str *path)

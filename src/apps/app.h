@@ -68,6 +68,8 @@ struct app {
     bool (*open)(const struct app_host *h, void **out, struct err *e);
     /* A run of its own that the process before did not end. Begins it and returns; may be NULL. */
     void (*resume)(void *app, const struct agent_row *row);
+    /* The configuration was read again; what is bad changes nothing, and is logged. May be NULL. */
+    void (*reload)(void *app);
     /* Waits for what runs to be where it can be left. */
     void (*close)(void *app);
     const struct app_route *routes; /* method NULL behind the last */
@@ -82,6 +84,7 @@ struct apps;
 
 bool apps_open(const struct app_host *h, struct apps **out, struct err *e) MUST_USE;
 void apps_resume(struct apps *a);
+void apps_reload(struct apps *a);
 void apps_close(struct apps *a); /* NULL: nothing */
 /* What was opened for a row, or NULL. */
 void *apps_find(struct apps *a, const struct app *row);

@@ -39,6 +39,7 @@ struct incident {
     const struct incident_options *o; /* told */
     struct incident_options told;     /* as the caller has them, but what must be masked is */
     const struct incident_chain *chain;
+    struct setup *held; /* the configuration it works by, whatever is read meanwhile */
     const struct config *config;
     struct arena *arena; /* the caller's: on its thread only */
     str session, model;
@@ -97,7 +98,7 @@ struct party {
 
 bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
                       struct err *e) MUST_USE;
-/* From here on `stop` is set when it is to be; until the unwatch. */
+/* From here on `stop` is set when it is to be; until the unwatch, which ends what was prepared. */
 void incident_watch(struct incident *in);
 void incident_unwatch(struct incident *in);
 void incident_tell(struct incident *in, int percent, str step, str agent);

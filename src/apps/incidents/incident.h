@@ -28,6 +28,8 @@ bool incident_setup_load(const char *agents, const char *runbooks, struct incide
 /* The same from text; `path` is for messages. */
 bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
                           struct incident_setup **out, struct err *e) MUST_USE;
+/* For who holds on to it while others may get another one; each is freed. NULL: nothing. */
+struct incident_setup *incident_setup_retain(struct incident_setup *s);
 void incident_setup_free(struct incident_setup *s); /* NULL: nothing */
 /* The alert types that some agent or chain takes, sorted; NULL behind the last. "*" is not among
  * them. */

@@ -164,11 +164,18 @@ str queue_masked(struct queue *q, struct arena *a, str data)
     return data;
 }
 
+str queue_agent(struct queue *q, str alert_type)
+{
+    const char *const *servers;
+    str agent;
+
+    return q->o.engine->assigned(q->rules.setup, alert_type, &agent, &servers) ? agent : STR("");
+}
+
 static struct book_row row_of(struct queue *q, str key, const struct queue_item *item,
                               struct arena *a, int64_t now_us)
 {
     const struct alert *alert = item->alert;
-    const char *const *servers;
     struct book_row row = {.id = str_c(item->id),
                            .session = str_c(item->id),
                            .digest = str_c(alert->digest),
@@ -179,7 +186,7 @@ static struct book_row row_of(struct queue *q, str key, const struct queue_item 
                            .environment = alert->environment,
                            .runbook = alert->runbook,
                            .data = queue_masked(q, a, alert->data),
-                           .agent = STR(""),
+                           .agent = queue_agent(q, alert->alert_type),
                            .step = STR("waiting for its turn"),
                            .current_agent = STR(""),
                            .timestamp_us = alert->timestamp_us,
@@ -188,8 +195,6 @@ static struct book_row row_of(struct queue *q, str key, const struct queue_item 
                            .started_us = -1,
                            .completed_us = -1};
 
-    if (!q->o.engine->assigned(q->o.setup, alert->alert_type, &row.agent, &servers))
-        row.agent = STR("");
     return row;
 }
 
@@ -218,7 +223,7 @@ static bool take(struct queue *q, str key, struct queue_item *items, size_t n, s
 
 bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, struct err *e)
 {
-    size_t fresh, room, places = (size_t)q->o.running_max + q->o.waiting_max;
+    size_t fresh, room, places = (size_t)q->rules.running_max + q->rules.waiting_max;
     struct arena a;
     bool ok;
 
@@ -237,8 +242,8 @@ bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, str
                      q->waiting.n,
                      q->running.n,
                      fresh,
-                     q->o.waiting_max,
-                     q->o.running_max);
+                     q->rules.waiting_max,
+                     q->rules.running_max);
     else
         ok = fresh == 0 || take(q, key, items, n, fresh, &a, e);
     pthread_mutex_unlock(&q->lock);
@@ -291,6 +296,28 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row
 
 /* ---- life ---- */
 
+static void take_rules(struct queue *q, const struct queue_rules *rules)
+{
+    struct incident_setup *old = q->rules.setup;
+
+    assert(rules->running_max >= 1 && rules->running_max <= QUEUE_WORKERS_MAX);
+    q->rules = *rules;
+    q->rules.setup = incident_setup_retain(rules->setup);
+    buf_reset(&q->model);
+    buf_add(&q->model, rules->model);
+    q->rules.model = buf_str(&q->model);
+    incident_setup_free(old);
+}
+
+void queue_change(struct queue *q, const struct queue_rules *rules)
+{
+    pthread_mutex_lock(&q->lock);
+    take_rules(q, rules);
+    for (size_t i = 0; i < q->waiting.n && i < rules->running_max; i++)
+        queue_hire(q);
+    pthread_mutex_unlock(&q->lock);
+}
+
 /* Those that were worked on come first, as they did before. */
 static bool take_up(struct queue *q, struct err *e)
 {
@@ -324,9 +351,10 @@ bool queue_open(const struct queue_options *o, struct queue **out, struct err *e
     struct queue *q = base_alloc(sizeof *q);
     bool ok;
 
-    assert(o->running_max >= 1 && o->running_max <= QUEUE_WORKERS_MAX);
     memset(q, 0, sizeof *q);
     q->o = *o;
+    buf_init(&q->model, TEXT_MAX);
+    take_rules(q, &o->rules);
     q->host = *o->host;
     q->host.leave = &q->leave;
     pthread_mutex_init(&q->lock, NULL);
@@ -368,6 +396,8 @@ void queue_close(struct queue *q)
     map_release(&q->ids);
     map_release(&q->names);
     rand_ids_release(&q->new_ids);
+    incident_setup_free(q->rules.setup);
+    buf_release(&q->model);
     pthread_mutex_destroy(&q->lock);
     pthread_cond_destroy(&q->work);
     pthread_cond_destroy(&q->keep);

@@ -35,14 +35,19 @@ struct queue_engine {
                    struct buf *out, struct err *e);
 };
 
-struct queue_options {
-    const struct app_host *host;
-    const struct incident_setup *setup;
-    const struct queue_engine *engine;
-    struct book *book; /* lent */
-    str model;
+/* What may change while alerts are worked on: those that are keep what they began with. */
+struct queue_rules {
+    struct incident_setup *setup; /* retained, for those that run; or NULL */
+    str model;                    /* copied */
     unsigned running_max, waiting_max;
     uint64_t timeout_ms; /* of one alert, from when it is claimed */
+};
+
+struct queue_options {
+    const struct app_host *host;
+    struct queue_rules rules;
+    const struct queue_engine *engine;
+    struct book *book; /* lent */
     /* At each change, in order; under the queue's lock, so it may not ask the queue. May be NULL.
      */
     void (*on_change)(void *ctx, const struct book_row *row);
@@ -53,6 +58,7 @@ struct queue;
 
 bool queue_open(const struct queue_options *o, struct queue **out, struct err *e) MUST_USE;
 void queue_close(struct queue *q); /* NULL: nothing */
+void queue_change(struct queue *q, const struct queue_rules *rules);
 
 struct queue_item {
     const struct alert *alert;

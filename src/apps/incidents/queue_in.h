@@ -35,6 +35,8 @@ struct list {
 struct queue {
     struct queue_options o;
     struct app_host host; /* as given, but with a `leave` of our own */
+    struct queue_rules rules;
+    struct buf model; /* its text */
     _Atomic bool leave;
     pthread_mutex_t lock;
     pthread_cond_t work, keep, calm;
@@ -54,6 +56,8 @@ void list_take(struct list *l, struct entry *n);
 /* Put down and told. Trouble with the book is logged: the work goes on. */
 void queue_changed(struct queue *q, struct entry *n, bool durable, str report);
 int64_t queue_now_us(const struct queue *q);
+/* Who takes it, as things are; or "". */
+str queue_agent(struct queue *q, str alert_type);
 /* What is kept is masked as everything else that is; in the arena if it had to be. */
 str queue_masked(struct queue *q, struct arena *a, str data);
 

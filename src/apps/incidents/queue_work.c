@@ -140,7 +140,7 @@ static void explain(struct queue *q, struct entry *n, struct incident_report *r)
         r->end = INCIDENT_FAILED;
         r->error = arena_printf(&n->arena,
                                 "timed out after %llu ms (incidents.timeout)",
-                                (unsigned long long)q->o.timeout_ms);
+                                (unsigned long long)q->rules.timeout_ms);
         r->reason = STR("timeout");
     } else if (r->end == INCIDENT_CANCELLED) {
         r->error = r->error.n ? r->error : STR("cancelled");
@@ -180,16 +180,16 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
     queue_drop(q, n);
 }
 
-static void investigate(struct queue *q, struct entry *n, struct arena *a,
-                        struct incident_report *r)
+static void investigate(struct queue *q, struct entry *n, const struct incident_setup *setup,
+                        str model, struct arena *a, struct incident_report *r)
 {
     struct work w = {q, n};
     struct incident_options o = {.host = &q->host,
-                                 .setup = q->o.setup,
+                                 .setup = setup,
                                  .run = n->row.id,
                                  .session = n->row.session,
                                  .runbook_text = STR(""),
-                                 .model = q->o.model,
+                                 .model = model,
                                  .cancel = &n->cancel,
                                  .on_progress = on_progress,
                                  .ctx = &w};
@@ -229,7 +229,7 @@ static struct entry *claim(struct queue *q)
 {
     struct entry *n = q->waiting.first;
 
-    assert(q->running.n < q->o.running_max);
+    assert(q->running.n < q->rules.running_max);
     list_take(&q->waiting, n);
     n->running = true;
     list_add(&q->running, n);
@@ -238,7 +238,7 @@ static struct entry *claim(struct queue *q)
         n->row.started_us = queue_now_us(q);
     if (n->row.progress < 5)
         n->row.progress = 5;
-    n->deadline_ns = clock_deadline_ns(q->o.host->clock, (int64_t)q->o.timeout_ms);
+    n->deadline_ns = clock_deadline_ns(q->o.host->clock, (int64_t)q->rules.timeout_ms);
     buf_reset(&n->step);
     buf_add(&n->step, STR("starting"));
     buf_reset(&n->agent);
@@ -249,28 +249,40 @@ static struct entry *claim(struct queue *q)
     return n;
 }
 
+/* The queue is locked before and after. */
+static void work_on(struct queue *q, struct entry *n)
+{
+    struct incident_setup *setup = incident_setup_retain(q->rules.setup);
+    struct incident_report report;
+    struct arena a;
+    str model;
+
+    arena_init(&a, RUN_ARENA);
+    model = arena_dup(&a, q->rules.model);
+    pthread_mutex_unlock(&q->lock);
+    investigate(q, n, setup, model, &a, &report);
+    pthread_mutex_lock(&q->lock);
+    finish(q, n, &report);
+    arena_release(&a);
+    incident_setup_free(setup);
+}
+
 void *queue_worker(void *arg)
 {
     struct queue *q = arg;
-    struct incident_report report;
     struct entry *n;
-    struct arena a;
 
     pthread_mutex_lock(&q->lock);
     for (;;) {
         q->idle++;
-        while (!q->stop && !q->waiting.first)
+        while (!q->stop && (!q->waiting.first || q->running.n >= q->rules.running_max))
             pthread_cond_wait(&q->work, &q->lock);
         q->idle--;
         if (q->stop)
             break;
         n = claim(q);
-        pthread_mutex_unlock(&q->lock);
-        arena_init(&a, RUN_ARENA);
-        investigate(q, n, &a, &report);
-        pthread_mutex_lock(&q->lock);
-        finish(q, n, &report);
-        arena_release(&a);
+        work_on(q, n);
+        pthread_cond_signal(&q->work); /* there is a place, where there are fewer of them now */
     }
     pthread_mutex_unlock(&q->lock);
     return NULL;
@@ -278,7 +290,7 @@ void *queue_worker(void *arg)
 
 void queue_hire(struct queue *q)
 {
-    if (q->worker_count < q->o.running_max && q->idle < q->waiting.n && !q->stop) {
+    if (q->worker_count < q->rules.running_max && q->idle < q->waiting.n && !q->stop) {
         if (pthread_create(&q->workers[q->worker_count], NULL, queue_worker, q) == 0)
             q->worker_count++;
         else if (!q->worker_count)

@@ -48,6 +48,7 @@ void incident_unwatch(struct incident *in)
     if (in->watched)
         pthread_join(in->watcher, NULL);
     pthread_mutex_destroy(&in->lock);
+    setup_release(in->held);
 }
 
 /* ---- telling ---- */
@@ -359,14 +360,12 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
 
 /* ---- the whole ---- */
 
-bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
-                      struct err *e)
+static bool prepare(struct incident *in, const struct incident_options *o, struct err *e)
 {
-    const struct config *c = o->host->gateway->setup->config;
+    const struct config *c = in->config;
 
-    *in = (struct incident){.told = *o, .config = c, .arena = a};
     in->o = &in->told;
-    in->mask = o->host->gateway->setup->mask;
+    in->mask = in->held->mask;
     record_mask(in, &in->told.alert.data);
     record_mask(in, &in->told.runbook_text);
     in->chain = setup_chain(o->setup, o->alert.alert_type);
@@ -384,6 +383,18 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
     in->timeout_ms = c->incidents.timeout_ms ? c->incidents.timeout_ms : 600000;
     in->soft_ns = clock_deadline_ns(&clock_real, (int64_t)SOFT(in->timeout_ms));
     return true;
+}
+
+bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
+                      struct err *e)
+{
+    struct setup *held = gateway_setup(o->host->gateway);
+
+    *in = (struct incident){.told = *o, .held = held, .config = held->config, .arena = a};
+    if (prepare(in, o, e))
+        return true;
+    setup_release(held);
+    return false;
 }
 
 /* What stays of the stages is in the caller's arena. */

@@ -138,6 +138,7 @@ bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
     /* The words for what is wrong are the configuration's, so it lends them a place to stand. */
     memset(c, 0, sizeof *c);
     memset(s, 0, sizeof *s);
+    s->refs = 1;
     arena_init(&c->arena, CONFIG_ARENA_MAX);
     arena_init(&s->arena, ARENA_MAX);
     c->path = arena_dup(&c->arena, str_c(path));
@@ -175,9 +176,16 @@ bool incident_setup_load(const char *agents, const char *runbooks, struct incide
     return ok;
 }
 
+struct incident_setup *incident_setup_retain(struct incident_setup *s)
+{
+    if (s)
+        s->refs++;
+    return s;
+}
+
 void incident_setup_free(struct incident_setup *s)
 {
-    if (!s)
+    if (!s || --s->refs > 0)
         return;
     for (size_t i = 0; i < s->server_count; i++)
         mask_free(s->servers[i].mask);

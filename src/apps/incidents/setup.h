@@ -71,6 +71,7 @@ struct incident_chain {
 };
 
 struct incident_setup {
+    _Atomic unsigned refs;
     struct arena arena;
     const char *runbooks; /* folder, or "" */
     struct incident_server *servers;
