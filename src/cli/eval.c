@@ -123,7 +123,7 @@ static void print_row(const struct work *w, str name, double score, size_t met, 
 
 static void print_result(struct work *w, const struct eval_result *r)
 {
-    static const char *const ends[] = {"completed", "error", "cancelled", "left"};
+    static const char *const ends[] = {"completed", "error", "cancelled", "left", "waiting"};
     str name = arena_join(&w->arena,
                           str_slice(r->of->name, 0, NAME_WIDTH - 4),
                           str_c(mode_name(r->reasoning)),

@@ -238,6 +238,18 @@ struct ran {
     str run;
 };
 
+/* So that it can be told from one that was cut off, which a daemon on this store goes on with. */
+static void mark_left(struct work *w, str run)
+{
+    struct agent_row row;
+    struct err e;
+
+    if (!w->local.host.log || !agent_log_run_get(w->local.host.log, run, &w->arena, &row, &e))
+        return;
+    row.reason = STR("left");
+    (void)!agent_log_run_put(w->local.host.log, &row, &e);
+}
+
 static bool run_one(struct work *w, struct incident_options *o, struct ran *out, struct err *e)
 {
     o->host = &w->local.host;
@@ -250,6 +262,8 @@ static bool run_one(struct work *w, struct incident_options *o, struct ran *out,
     out->run = o->run;
     if (!incident_run(o, &w->arena, &out->report, e))
         return false;
+    if (out->report.end == INCIDENT_LEFT)
+        mark_left(w, o->run);
     out->decisions = arena_join(&w->arena, STR("["), buf_str(&w->decisions), STR("]"));
     return true;
 }
@@ -262,6 +276,8 @@ static int exit_code(const struct incident_report *r)
     case INCIDENT_LEFT:
     case INCIDENT_CANCELLED:
         return CLI_SIGINT;
+    case INCIDENT_WAITING:
+        return CLI_TIMEOUT;
     default:
         return str_eq(r->reason, STR("llm_error"))             ? CLI_UNREACHABLE
                : str_eq(r->reason, STR("rate_limit_exceeded")) ? CLI_LIMIT
@@ -272,7 +288,7 @@ static int exit_code(const struct incident_report *r)
 
 static void write_json(struct json_out *o, const struct ran *r)
 {
-    static const char *const ends[] = {"completed", "failed", "cancelled", "left"};
+    static const char *const ends[] = {"completed", "failed", "cancelled", "left", "waiting"};
     const struct incident_report *x = &r->report;
     const struct {
         const char *name;
@@ -339,6 +355,38 @@ static void print_text(struct work *w, str text)
         file_out_add(&w->cli->out, text);
 }
 
+/* What is asked, and how it is answered. */
+static void tell_waiting(struct work *w, const struct incident_options *o)
+{
+    struct json doc;
+    struct buf out;
+    struct err e;
+
+    buf_init(&out, ARENA_MAX);
+    json_init(&doc);
+    if (incident_pending(w->setup, w->local.host.log, o->run, o->alert.alert_type, &out, &e) &&
+        json_parse(&doc, buf_str(&out), &e))
+        for (const struct json_node *v = json_first(&doc, json_root(&doc)); v;
+             v = json_next(&doc, json_root(&doc), v)) {
+            str run = STR(""), tool = STR("");
+            int64_t seq = 0;
+
+            (void)!json_text(&doc, json_find(&doc, v, STR("run_id")), &w->arena, &run);
+            (void)!json_text(&doc, json_find(&doc, v, STR("tool")), &w->arena, &tool);
+            (void)!json_i64(&doc, json_find(&doc, v, STR("seq")), &seq);
+            (void)fprintf(stderr,
+                          "it waits for approval of " STR_FMT " " STR_FMT
+                          "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
+                          STR_ARG(tool),
+                          STR_ARG(json_raw(&doc, json_find(&doc, v, STR("arguments")))),
+                          STR_ARG(run),
+                          (long long)seq);
+        }
+    (void)fprintf(stderr, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(o->run));
+    json_release(&doc);
+    buf_release(&out);
+}
+
 static int investigate_one(struct work *w, struct incident_options *o)
 {
     struct ran r;
@@ -354,6 +402,8 @@ static int investigate_one(struct work *w, struct incident_options *o)
         (void)fprintf(stderr,
                       "left; it goes on with: rationale investigate --run " STR_FMT "\n",
                       STR_ARG(o->run));
+    else if (r.report.end == INCIDENT_WAITING)
+        tell_waiting(w, o);
     else
         print_text(w, r.report.markdown);
     return exit_code(&r.report);
@@ -368,7 +418,7 @@ static void print_row(struct work *w, const char *name, int digits, double on, d
 
 static void print_comparison(struct work *w, const struct ran r[2])
 {
-    static const char *const ends[] = {"completed", "failed", "cancelled", "left"};
+    static const char *const ends[] = {"completed", "failed", "cancelled", "left", "waiting"};
     const struct incident_report *on = &r[0].report, *off = &r[1].report;
     struct file_out *out = &w->cli->out;
 
@@ -421,6 +471,10 @@ static int investigate_both(struct work *w, const struct incident_options *o)
             return cli_fail(&e);
         if (r[i].report.end == INCIDENT_LEFT)
             return CLI_SIGINT;
+        if (r[i].report.end == INCIDENT_WAITING) {
+            tell_waiting(w, &one);
+            return CLI_TIMEOUT;
+        }
     }
     if (w->args->value[JSON])
         print_json(w, r, 2);

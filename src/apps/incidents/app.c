@@ -9,8 +9,9 @@ static bool app_open(const struct app_host *h, void **out, struct err *e)
 {
     struct setup *held = gateway_setup(h->gateway);
     const struct config_incidents *c = &held->config->incidents;
-    struct incidents_engine engine = {.engine = {incident_run, incident_assigned, incident_stages},
-                                      .chat = incident_chat};
+    struct incidents_engine engine = {
+        .engine = {incident_run, incident_assigned, incident_stages, incident_drop},
+        .chat = incident_chat};
     struct incident_setup *setup = NULL;
     struct incidents *in = NULL;
     bool ok = true;
@@ -50,6 +51,42 @@ static void app_reload(void *app)
     setup_release(held);
 }
 
+/* The alert of a run: its own id, or what stands before the stage. */
+static str alert_of(str run)
+{
+    return str_slice(run, 0, str_find(run, STR("/")));
+}
+
+/* A run that has its word; or one that a command was at work on when it was killed. What a person
+ * has left on purpose is gone on with by a person. */
+static void app_resume(void *app, const struct agent_row *row)
+{
+    struct incidents *in = app;
+    struct err e;
+
+    if (queue_resume(in->queue, alert_of(row->id)) || !str_eq(row->app, STR("incidents")))
+        return;
+    if (str_eq(row->reason, STR("left")))
+        log_info("an investigation was left: it goes on with rationale investigate --run",
+                 LOG_STR("run", row->id));
+    else if (!queue_adopt(in->queue, row, &e))
+        log_warn(
+            "an investigation that was cut off cannot go on", LOG_STR("run", row->id), LOG_ERR(&e));
+}
+
+static void app_ended(void *app, const struct agent_row *row)
+{
+    struct incidents *in = app;
+    struct book_row alert;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, (size_t)64 << 20);
+    if (!queue_cancel(in->queue, alert_of(row->id), &a, &alert, &e))
+        log_warn("an alert whose run was ended", LOG_STR("run", row->id), LOG_ERR(&e));
+    arena_release(&a);
+}
+
 static void app_close(void *app)
 {
     incidents_close(app);
@@ -87,7 +124,9 @@ static const struct app_route routes[] = {
     {NULL, NULL, NULL},
 };
 
-const struct app app_incidents = {.name = "incidents",
+const struct app app_incidents = {.resume = app_resume,
+                                  .ended = app_ended,
+                                  .name = "incidents",
                                   .open = app_open,
                                   .reload = app_reload,
                                   .close = app_close,

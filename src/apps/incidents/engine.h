@@ -12,7 +12,8 @@
  *   servers.c   the MCP servers of an investigation
  *   runbook.c   runbooks from the folder or from an allowed address
  *   report.c    the report
- *   input.c     options as JSON and back; how far it is
+ *   input.c     options as JSON and back
+ *   progress.c  how far it is, what it waits for
  *   chat.c      questions afterwards
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -132,6 +133,7 @@ struct stage_result {
     struct party *synthesis; /* or NULL */
     str text;                /* what the stage found */
     bool ok, left, broken;   /* broken: err */
+    bool waiting;            /* somebody is to be asked first */
     str reason, error;       /* of one that is not ok */
     struct err err;
 };
@@ -147,6 +149,8 @@ bool party_ok(const struct party *p);
 void party_note(struct party *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
 bool party_tool(const struct party *p, str server, str tool, str *name) MUST_USE;
+/* "SERVER.TOOL" of a name in the box. */
+str party_shown(const struct party *p, str tool, struct arena *a);
 /* A model call of its own with this prompt, logged under `run`; the reply's text. */
 void party_single(struct party *p, str system, str user);
 

@@ -90,7 +90,13 @@ struct incident_options {
     void *ctx;
 };
 
-enum incident_end { INCIDENT_COMPLETED, INCIDENT_FAILED, INCIDENT_CANCELLED, INCIDENT_LEFT };
+enum incident_end {
+    INCIDENT_COMPLETED,
+    INCIDENT_FAILED,
+    INCIDENT_CANCELLED,
+    INCIDENT_LEFT,
+    INCIDENT_WAITING, /* for a word on a call (incident_pending); then it is called again */
+};
 
 struct incident_report {
     enum incident_end end;
@@ -123,9 +129,17 @@ void incident_input_write(const struct incident_options *o, struct buf *out);
 bool incident_input_read(str json, struct arena *a, struct incident_options *out,
                          struct err *e) MUST_USE;
 
-/* How far an investigation is: [{"name", "status", "agents": [{"name", "strategy", "status",
- * "reason", "model_calls", "tool_calls", "tokens": {...}, "analysis"}]}]; status is pending,
- * running, done, stopped, failed or cancelled. The stages are those that the setup has for the
- * alert's type. */
+/* How far an investigation is: [{"name", "status", "agents": [{"name", "run_id", "strategy",
+ * "status", "reason", "model_calls", "tool_calls", "tokens": {...}, "analysis"}]}]; status is
+ * pending, running, waiting, done, stopped, failed or cancelled. The stages are those that the
+ * setup has for the alert's type. */
 bool incident_stages(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                      struct buf *out, struct err *e) MUST_USE;
+
+/* What it waits for: [{"run_id", "seq", "tool", "arguments", "why", "stage", "agent"}]. The word is
+ * given with agent_answer. */
+bool incident_pending(const struct incident_setup *s, struct agent_log *log, str run,
+                      str alert_type, struct buf *out, struct err *e) MUST_USE;
+/* The rows of one that is not gone on with are closed: what waits is denied. */
+bool incident_drop(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
+                   int64_t now_us, struct err *e) MUST_USE;

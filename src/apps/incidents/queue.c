@@ -36,6 +36,23 @@ void list_take(struct list *l, struct entry *n)
     l->n--;
 }
 
+static struct list *list_of(struct queue *q, const struct entry *n)
+{
+    return n->running ? &q->running : n->asking ? &q->asking : &q->waiting;
+}
+
+void queue_put_back(struct queue *q, struct entry *n, bool asks)
+{
+    list_take(list_of(q, n), n);
+    n->running = n->again = false;
+    n->asking = asks;
+    list_add(list_of(q, n), n);
+    if (!asks)
+        queue_hire(q);
+    else if (!q->waiting.n && !q->running.n)
+        pthread_cond_broadcast(&q->calm);
+}
+
 static str name_of(struct arena *a, str key, str digest)
 {
     return arena_join(a, digest, STR(" "), key);
@@ -65,7 +82,7 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row)
          *t;
          t++)
         **t = arena_dup(&n->arena, **t);
-    r->state = str_eq(row->state, STR("processing")) ? STR("processing") : STR("queued");
+    r->state = str_eq(row->state, STR("queued")) ? STR("queued") : STR("processing");
     r->data = r->report = r->error = r->reason = r->stages = STR("");
     buf_add(&n->step, row->step);
     buf_add(&n->agent, row->current_agent);
@@ -82,7 +99,7 @@ void queue_drop(struct queue *q, struct entry *n)
 {
     map_remove(&q->ids, n->row.id);
     map_remove(&q->names, n->name);
-    list_take(n->running ? &q->running : &q->waiting, n);
+    list_take(list_of(q, n), n);
     buf_release(&n->step);
     buf_release(&n->agent);
     arena_release(&n->arena);
@@ -251,12 +268,95 @@ bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, str
     return ok;
 }
 
+static struct book_row row_of_run(struct queue *q, const struct agent_row *run,
+                                  const struct incident_options *o, struct arena *a)
+{
+    return (struct book_row){.id = run->id,
+                             .session = run->session_id,
+                             .digest = arena_join(a, STR("run "), run->id, STR("")),
+                             .key = STR(""),
+                             .state = STR("processing"),
+                             .alert_type = o->alert.alert_type,
+                             .severity = o->alert.severity,
+                             .environment = o->alert.environment,
+                             .runbook = o->alert.runbook,
+                             .data = o->alert.data,
+                             .agent = queue_agent(q, o->alert.alert_type),
+                             .step = STR("going on"),
+                             .current_agent = STR(""),
+                             .timestamp_us = o->alert.timestamp_us,
+                             .created_us = run->created_us,
+                             .started_us = run->created_us,
+                             .updated_us = queue_now_us(q),
+                             .completed_us = -1};
+}
+
+static bool adopt(struct queue *q, const struct agent_row *run, const struct incident_options *o,
+                  struct arena *a, struct err *e)
+{
+    struct book_row row = row_of_run(q, run, o, a);
+
+    if (!row.agent.n)
+        return err_set(e,
+                       ERR_INPUT,
+                       "no agent takes alerts of type \"" STR_FMT "\"",
+                       STR_ARG(str_slice(row.alert_type, 0, 80)));
+    if (!book_add(q->o.book, &row, 1, e))
+        return false;
+    queue_changed(q, queue_enter(q, &row), false, STR(""));
+    queue_hire(q);
+    return true;
+}
+
+bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e)
+{
+    struct incident_options o;
+    struct book_row row;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, OPEN_ARENA);
+    pthread_mutex_lock(&q->lock);
+    ok = book_get(q->o.book, run->id, &a, &row, e);
+    if (!ok && e->code == ERR_NOT_FOUND)
+        ok = incident_input_read(run->input, &a, &o, e) && adopt(q, run, &o, &a, e);
+    pthread_mutex_unlock(&q->lock);
+    arena_release(&a);
+    return ok;
+}
+
+bool queue_resume(struct queue *q, str id)
+{
+    struct map_entry *found;
+    struct entry *n;
+
+    pthread_mutex_lock(&q->lock);
+    found = map_find(&q->ids, id);
+    n = found ? found->value.ptr : NULL;
+    if (n && n->asking)
+        queue_put_back(q, n, false);
+    else if (n && n->running)
+        n->again = true;
+    pthread_mutex_unlock(&q->lock);
+    return n != NULL;
+}
+
 /* ---- cancelling ---- */
+
+void queue_end_runs(struct queue *q, const struct entry *n)
+{
+    struct err e;
+
+    if (n->row.started_us >= 0 && q->o.engine->drop && q->o.host->log &&
+        !q->o.engine->drop(
+            q->rules.setup, q->o.host->log, n->row.id, n->row.alert_type, queue_now_us(q), &e))
+        log_warn("the runs of an alert stay open", LOG_STR("alert", n->row.id), LOG_ERR(&e));
+}
 
 static void cancel_waiting(struct queue *q, struct entry *n)
 {
     n->row.state = STR("cancelled");
-    n->row.error = STR("cancelled before it was begun");
+    n->row.error = n->row.started_us < 0 ? STR("cancelled before it was begun") : STR("cancelled");
     n->row.reason = STR("cancelled");
     n->row.cancelled = true;
     n->row.completed_us = queue_now_us(q);
@@ -264,6 +364,7 @@ static void cancel_waiting(struct queue *q, struct entry *n)
     buf_add(&n->step, STR("cancelled"));
     queue_changed(q, n, true, STR(""));
     queue_tell_session(q, &n->row, STR(""));
+    queue_end_runs(q, n);
     queue_drop(q, n);
 }
 
@@ -392,6 +493,8 @@ void queue_close(struct queue *q)
     pthread_join(q->keeper, NULL);
     while (q->waiting.first)
         queue_drop(q, q->waiting.first);
+    while (q->asking.first)
+        queue_drop(q, q->asking.first);
     assert(!q->running.n);
     map_release(&q->ids);
     map_release(&q->names);
@@ -408,7 +511,7 @@ void queue_close(struct queue *q)
 void queue_counts(struct queue *q, struct queue_counts *out)
 {
     pthread_mutex_lock(&q->lock);
-    *out = (struct queue_counts){q->waiting.n, q->running.n};
+    *out = (struct queue_counts){q->waiting.n, q->running.n, q->asking.n};
     pthread_mutex_unlock(&q->lock);
 }
 

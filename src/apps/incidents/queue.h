@@ -7,7 +7,10 @@
  *     queue_close(q);                                what runs is left, to go on at the next start
  *
  *     queued --claimed--> processing --> completed | error | cancelled
- *        `------------------------------------------------^
+ *        |                 |  ^                           ^
+ *        |                 v  | queue_resume              |
+ *        |               waiting  (for a person's word) --|
+ *        `------------------------------------------------`
  *
  * Promises:
  *   - Room and entry are one step under one lock, and so are the free place and the claim: neither
@@ -33,6 +36,9 @@ struct queue_engine {
                      const char *const **servers);
     bool (*stages)(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                    struct buf *out, struct err *e);
+    /* incident_drop; may be NULL. */
+    bool (*drop)(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
+                 int64_t now_us, struct err *e);
 };
 
 /* What may change while alerts are worked on: those that are keep what they began with. */
@@ -76,8 +82,14 @@ bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n,
 bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row,
                   struct err *e) MUST_USE;
 
+/* A run that another process left: it goes on as an alert, if it is none. */
+bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e) MUST_USE;
+
+/* The word that it waited for has been said: it goes on. False if it is not alive. */
+bool queue_resume(struct queue *q, str id);
+
 struct queue_counts {
-    size_t waiting, running;
+    size_t waiting, running, asking; /* asking: for a person's word, and in nobody's way */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);
 /* Until nothing waits or runs any more; false after timeout_ms. For tests and commands. */

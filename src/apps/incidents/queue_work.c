@@ -17,6 +17,7 @@ static const struct {
 } states[] = {
     {"queued", "pending"},
     {"processing", "in_progress"},
+    {"waiting", "in_progress"},
     {"completed", "completed"},
     {"error", "failed"},
     {"cancelled", "failed"},
@@ -131,6 +132,7 @@ static const struct outcome {
     [INCIDENT_FAILED] = {"error", "failed"},
     [INCIDENT_CANCELLED] = {"cancelled", "cancelled"},
     [INCIDENT_LEFT] = {"processing", ""},
+    [INCIDENT_WAITING] = {"waiting", ""},
 };
 
 /* Its own words, or ours. */
@@ -148,18 +150,32 @@ static void explain(struct queue *q, struct entry *n, struct incident_report *r)
     }
 }
 
-/* The queue is locked; the entry is gone afterwards. */
+/* A person is asked: it stands aside, in nobody's way. Its time begins anew when it goes on. */
+static void put_aside(struct queue *q, struct entry *n)
+{
+    n->row.state = STR("waiting");
+    queue_changed(q, n, true, STR(""));
+    queue_put_back(q, n, !n->again);
+}
+
+/* The queue is locked; the entry is gone afterwards, or put aside. */
 static void finish(struct queue *q, struct entry *n, struct incident_report *r)
 {
     const struct outcome *how;
     struct buf report;
 
     if (atomic_load(&q->leave) && !n->row.cancelled && !n->timed_out &&
-        (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED)) {
+        (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED || r->end == INCIDENT_WAITING)) {
         queue_drop(q, n); /* it goes on at the next start */
         return;
     }
-    if (r->end == INCIDENT_LEFT)
+    if (r->end == INCIDENT_WAITING && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX) {
+        put_aside(q, n);
+        return;
+    }
+    if (r->end == INCIDENT_WAITING)
+        queue_end_runs(q, n);
+    if (r->end == INCIDENT_LEFT || r->end == INCIDENT_WAITING)
         r->end = INCIDENT_CANCELLED;
     explain(q, n, r);
     how = &outcomes[r->end];
@@ -178,6 +194,24 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
     queue_changed(q, n, true, buf_str(&report));
     buf_release(&report);
     queue_drop(q, n);
+}
+
+/* What a run was told when it began is what it is about, whatever is configured by now. */
+static void as_begun(struct queue *q, struct incident_options *o, struct arena *a)
+{
+    struct incident_options begun;
+    struct agent_row row;
+    struct err e;
+
+    if (!q->o.host->log || !agent_log_run_get(q->o.host->log, o->run, a, &row, &e) ||
+        !incident_input_read(row.input, a, &begun, &e))
+        return;
+    o->alert = begun.alert;
+    o->session = begun.session;
+    o->runbook_text = begun.runbook_text;
+    o->model = begun.model;
+    o->strategy = begun.strategy;
+    o->reasoning = begun.reasoning;
 }
 
 static void investigate(struct queue *q, struct entry *n, const struct incident_setup *setup,
@@ -209,7 +243,9 @@ static void investigate(struct queue *q, struct entry *n, const struct incident_
         r->error = arena_dup(a, str_c(e.text));
         return;
     }
-    o.alert = status_alert(&row);
+    as_begun(q, &o, a);
+    if (!o.alert.alert_type.n)
+        o.alert = status_alert(&row);
     if (!q->o.engine->run(&o, a, r, &e)) {
         r->end = INCIDENT_FAILED;
         r->error = arena_dup(a, str_c(e.text));

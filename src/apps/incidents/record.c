@@ -59,7 +59,7 @@ void record_session(struct incident *in, const char *status, const struct incide
 
 /* ---- the result ---- */
 
-static const char *const end_names[] = {"done", "failed", "cancelled", "left"};
+static const char *const end_names[] = {"done", "failed", "cancelled", "left", "waiting"};
 
 static void member(struct json_out *o, const char *name, str text)
 {

@@ -186,7 +186,7 @@ static bool find_tools(struct incident *in, struct agent_work *w)
 struct course {
     struct stage_result stages[INCIDENT_STAGES_MAX];
     size_t n;
-    bool ok, broken;
+    bool ok, broken, waiting;
     struct err err;
 };
 
@@ -217,6 +217,7 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
         stage_run(in, i, earlier, r);
         c->n++;
         c->ok = r->ok;
+        c->waiting = r->waiting;
         if (r->ok)
             out->final_analysis = r->text;
         if (r->broken) {
@@ -316,6 +317,9 @@ static void decide_end(struct incident *in, const struct course *c, const struct
     } else if (stopped && leave && atomic_load(leave)) {
         out->end = INCIDENT_LEFT;
         out->reason = STR("left");
+    } else if (!stopped && c->waiting) {
+        out->end = INCIDENT_WAITING;
+        out->reason = STR("approval_needed");
     } else if (stopped) {
         out->end = INCIDENT_CANCELLED;
         out->reason = STR("cancelled");
@@ -330,7 +334,8 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
                    struct err *e)
 {
     static const enum agent_end ends[] = {
-        AGENT_FINISHED, AGENT_FAILED, AGENT_CANCELLED, AGENT_CANCELLED};
+        AGENT_FINISHED, AGENT_FAILED, AGENT_CANCELLED, AGENT_CANCELLED, AGENT_CANCELLED};
+    bool goes_on;
     struct buf stages;
     struct err ignored;
 
@@ -345,12 +350,13 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
         out->stages = arena_dup(in->arena, buf_str(&stages));
     buf_release(&stages);
     own->end = ends[out->end];
-    own->reason = out->reason;
+    goes_on = out->end == INCIDENT_LEFT || out->end == INCIDENT_WAITING;
+    own->reason = goes_on ? STR("left") : out->reason; /* then the row stays as it is */
     own->detail = out->error;
     own->text = out->final_analysis;
     if (!agent_work_end(w, record_result(in, out), e) && !record_astray(in, out, e))
         return false;
-    if (out->end != INCIDENT_LEFT) {
+    if (!goes_on) {
         record_session(
             in, out->end == INCIDENT_COMPLETED ? "completed" : "failed", out, started_us);
         incident_tell(in, 100, STR("Done"), in->chain->name);
@@ -431,7 +437,8 @@ static bool investigate(struct incident *in, struct incident_report *out, struct
     out->prompt_id = in->o->prompt_id;
     buf_init(&input, INCIDENT_TEXT_MAX);
     incident_input_write(in->o, &input);
-    options.app = STR("incidents");
+    /* On recordings nobody else could go on with it. */
+    options.app = in->o->server_argv ? STR("incidents.eval") : STR("incidents");
     options.input = buf_str(&input);
     ok = agent_work_begin(&options, in->arena, &own, &w, e);
     if (ok) {

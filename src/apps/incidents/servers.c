@@ -265,7 +265,9 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
                                          .client = v->client,
                                          .mask = v->row ? v->row->mask : NULL,
                                          .timeout_ms = v->row ? v->row->timeout_ms : 0,
-                                         .retries = 1};
+                                         .retries = 1,
+                                         .approval = v->row && v->row->approval,
+                                         .approve = v->row ? v->row->approve : NULL};
 
         if (!has_server(p, v))
             continue;

@@ -35,7 +35,8 @@
     "{'type':'object','additionalProperties':false,'required':['connection_params']," \
     "'properties':{'server_id':" NAME ",'server_type':" TEXT ",'enabled':" FLAG "," \
     "'connection_params':" CONNECTION ",'instructions':" TEXT ",'data_masking':" MASKING "," \
-    "'timeout':{'type':['string','number']}}}"
+    "'timeout':{'type':['string','number']}," \
+    "'approval':{'type':['boolean','array'],'items':" NAME "}}}"
 #define STRATEGY "{'enum':['classic','react','native']}"
 #define AGENT OBJECT( \
     "'alert_types':" NAMES ",'mcp_servers':" NAMES ",'custom_instructions':" TEXT "," \

@@ -233,6 +233,8 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     json_out_u64(&o, counts.waiting);
     json_out_key(&o, STR("processing"));
     json_out_u64(&o, counts.running);
+    json_out_key(&o, STR("waiting"));
+    json_out_u64(&o, counts.asking);
     json_out_key(&o, STR("max_queue_size"));
     json_out_u64(&o, in->config->max_queue);
     json_out_key(&o, STR("max_concurrent_alerts"));
@@ -256,6 +258,21 @@ static void write_stages(struct json_out *o, struct incidents *in, const struct 
                  row->stages.n              ? row->stages
                  : out.n && !buf_full(&out) ? buf_str(&out)
                                             : STR("[]"));
+    buf_release(&out);
+}
+
+/* What somebody is asked, so that it can be answered: POST /api/v1/runs/RUN_ID/answer. */
+static void write_pending(struct json_out *o, struct incidents *in, const struct book_row *row)
+{
+    struct buf out;
+    struct err e;
+
+    buf_init(&out, STAGES_MAX);
+    if (!str_eq(row->state, STR("waiting")) || !in->host->log ||
+        !incident_pending(in->setup, in->host->log, row->id, row->alert_type, &out, &e))
+        buf_reset(&out);
+    json_out_key(o, STR("pending"));
+    json_out_raw(o, out.n && !buf_full(&out) ? buf_str(&out) : STR("[]"));
     buf_release(&out);
 }
 
@@ -292,6 +309,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
     text_or_null(&o, "runbook", row.runbook);
     write_stages(&o, in, &row);
+    write_pending(&o, in, &row);
     write_part(&o, "report", &report, "markdown");
     write_part(&o, "final_analysis", &report, "final_analysis");
     write_part(&o, "summary", &report, "summary");
@@ -395,7 +413,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
 
     if (!find(in, q, &row, r) || !read_question(q, &question, r))
         return;
-    if (str_eq(row.state, STR("queued")) || str_eq(row.state, STR("processing"))) {
+    if (row.completed_us < 0) {
         conflict(r, &row, "it can be asked about once it has ended");
         return;
     }
