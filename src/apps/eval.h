@@ -41,6 +41,7 @@ struct eval_case {
     size_t tool_count;
     double weight;
     size_t recordings;
+    bool served; /* there is something to serve: recordings, or tools that have none */
 };
 
 struct eval_source {

@@ -324,19 +324,23 @@ bool eval_read_alert(struct eval_loading *l)
     return true;
 }
 
-/* What cannot be read is said now, not in the middle of a run. */
+/* What cannot be read is said now, not in the middle of a run. Whether an agent says that it has no
+ * tools is a case too. */
 bool eval_count_recordings(struct eval_loading *l)
 {
     struct replay *r;
     struct err e;
 
     if (!replay_open(l->out->folder, &r, &e)) {
+        if (e.code == ERR_NOT_FOUND)
+            return true;
         eval_fault(l->faults, l->arena, "%s", e.text);
         return false;
     }
     for (size_t i = 0; replay_fault(r, i); i++)
         eval_fault(l->faults, l->arena, "%s/%s", l->out->folder, replay_fault(r, i));
     l->out->recordings = replay_count(r);
+    l->out->served = true;
     replay_close(r);
     return true;
 }

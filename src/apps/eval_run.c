@@ -151,7 +151,7 @@ static bool taken(const struct incident_setup *s, str alert_type)
 void eval_run(const struct eval_options *o, const struct eval_case *c, enum incident_tri reasoning,
               struct arena *a, struct eval_result *out)
 {
-    const char *argv[] = {o->server, "mcp", "--replay", c->folder, NULL};
+    const char *argv[] = {c->served ? o->server : NULL, "mcp", "--replay", c->folder, NULL};
     bool trial = o->session.n > 0;
     struct app_host host = *o->host;
     struct incident_options io = {.host = &host,

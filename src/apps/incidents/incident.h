@@ -79,7 +79,7 @@ struct incident_options {
     str prompt_id; /* out of incident_input_read: what it was begun with */
     bool trial;    /* of the optimizer: no session of its own, nothing to be resumed */
     /* One server, "tools", in place of those configured: its command line, NULL behind the last
-     * word, or its URL as the only one. NULL: as configured. */
+     * word, or its URL as the only one; without a word none at all. NULL: as configured. */
     const char *const *server_argv;
     struct agent_ask ask;       /* who answers; .ask NULL: the host's gateway */
     const _Atomic bool *cancel; /* or NULL */

@@ -104,7 +104,8 @@ struct servers *servers_new(struct incident *in)
     arena_init(&s->arena, INCIDENT_ARENA);
     s->io = mcp_io_new(ca.n ? ca.p : NULL, &e);
     if (in->o->server_argv) {
-        add(s, NULL);
+        if (in->o->server_argv[0])
+            add(s, NULL);
         return s;
     }
     for (size_t i = 0; i < in->o->setup->server_count; i++)
