@@ -68,6 +68,7 @@ struct eval_options {
     str model;
     enum incident_strategy strategy;
     const struct prompt *prompt; /* NULL: what is in force */
+    const _Atomic bool *cancel;  /* NULL: the host's `leave` */
     str session;                 /* of a trial of the optimizer; "": one of its own, on record */
     void (*on_progress)(void *ctx, const struct incident_progress *p); /* or NULL */
     void (*on_step)(void *ctx, const struct incident_step *s);         /* or NULL */

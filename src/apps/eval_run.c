@@ -162,7 +162,7 @@ void eval_run(const struct eval_options *o, const struct eval_case *c, enum inci
                                   .strategy = o->strategy,
                                   .reasoning = reasoning,
                                   .server_argv = argv,
-                                  .cancel = o->host->leave,
+                                  .cancel = o->cancel ? o->cancel : o->host->leave,
                                   .prompt = o->prompt,
                                   .prompt_id = STR(""),
                                   .trial = trial,

@@ -122,6 +122,10 @@ class Alerts(unittest.TestCase):
             self.assertEqual(status, 413, r)
             self.assertEqual(d.ask("GET", "/processing-status/nothing")[0], 404)
             self.assertEqual(d.ask("PUT", "/alerts", {})[0], 405)
+            for query in ("limit=x", "limit=0", "limit=-1", "status=done"):
+                status, r = d.ask("GET", f"/api/v1/incidents?{query}")
+                self.assertEqual(status, 422, query)
+                self.assertIn(query.split("=")[0], r["detail"]["message"])
 
     def test_a_large_alert_is_taken_and_cut(self):
         with Operator() as model, Daemon(model) as d:

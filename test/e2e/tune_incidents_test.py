@@ -127,6 +127,24 @@ class TuneIncidents(Case):
         self.assertEqual(done.code, 0, done.err)
         self.assertEqual(done.out, whole.out)
 
+    def test_left_with_ctrl_c_in_the_middle_it_ends_the_same(self):
+        whole = self.begin("--budget", "30", "--run", "all", "--json")
+        self.assertEqual(whole.code, 0, whole.err)
+        for after in (1, 5, 9):
+            self.model.calls, run_id = 0, f"left-{after}"
+            child = subprocess.Popen([BINARY, "optimize", "--app", "incidents", "--config", str(self.config),
+                                      "--run", run_id, "--train", str(self.folder / "train"),
+                                      "--val", str(self.folder / "val"), "--budget", "30", "--json"],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+            deadline = time.monotonic() + PATIENCE
+            while self.model.calls < after and time.monotonic() < deadline:
+                time.sleep(0.002)
+            child.send_signal(signal.SIGINT)
+            self.assertIn(child.wait(PATIENCE), (0, 7))
+            done = self.optimize("--resume", run_id, "--json")
+            self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(done.out, whole.out)
+
     def test_its_evaluations_leave_no_runs_behind(self):
         self.assertEqual(self.begin("--budget", "14", "--run", "clean").code, 0)
         listed = run("runs", "--json", "--config", str(self.config))

@@ -20,6 +20,7 @@
 #define WORD "{'type':['string','number','boolean']}"
 #define OBJECT(members) "{'type':'object','additionalProperties':false,'properties':{" members "}}"
 #define OBJECTS(of) "{'type':'object','additionalProperties':" of "}"
+#define OBJECTS_OR_NONE(of) "{'type':['object','null'],'additionalProperties':" of "}"
 
 #define PATTERN \
     "{'type':'object','additionalProperties':false,'required':['name','pattern'],'properties':{" \
@@ -58,7 +59,8 @@
 
 static const char shape[] =
     "{'type':'object','additionalProperties':false,'required':['agents'],'properties':{"
-    "'mcp_servers':" OBJECTS(SERVER) ",'agents':" OBJECTS(AGENT) ",'chains':" OBJECTS(CHAIN) "}}";
+    "'mcp_servers':" OBJECTS_OR_NONE(SERVER) ",'agents':" OBJECTS(AGENT) ","
+    "'chains':" OBJECTS_OR_NONE(CHAIN) "}}";
 /* clang-format on */
 
 static str schema_text(struct arena *a)

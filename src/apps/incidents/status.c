@@ -188,13 +188,28 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
     status_write(&o, &row, servers_of(in, &row));
 }
 
-static size_t limit_of(const struct app_request *q)
+/* What cannot be meant is said, and what it could be. */
+static bool read_filter(const struct app_request *q, struct book_filter *f, struct app_reply *r)
 {
-    uint64_t n;
+    static const char *const states[] = {
+        "queued", "processing", "waiting", "completed", "error", "cancelled"};
+    str limit = app_query(q, "limit");
+    uint64_t n = LIST_MAX;
+    bool known = !f->state.n;
 
-    return str_u64(app_query(q, "limit"), &n) && n > 0
-               ? (size_t)(n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX)
-               : LIST_MAX;
+    if (limit.n && (!str_u64(limit, &n) || !n)) {
+        app_fail(r, 422, "validation_failed", "limit: must be 1 to %d", BOOK_LIST_MAX);
+        return false;
+    }
+    f->count_max = n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX;
+    for (size_t i = 0; i < COUNT_OF(states); i++)
+        known |= str_eq(f->state, str_c(states[i]));
+    if (!known)
+        app_fail(r,
+                 422,
+                 "validation_failed",
+                 "status: must be queued, processing, waiting, completed, error or cancelled");
+    return known;
 }
 
 void status_list(void *app, const struct app_request *q, struct app_reply *r)
@@ -204,14 +219,15 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
                             .key = q->key,
                             .state = app_query(q, "status"),
                             .alert_type = app_query(q, "alert_type"),
-                            .before = app_query(q, "before"),
-                            .count_max = limit_of(q)};
+                            .before = app_query(q, "before")};
     struct queue_counts counts;
     struct book_row *rows;
     struct json_out o;
     struct err e;
     size_t n;
 
+    if (!read_filter(q, &f, r))
+        return;
     if (!book_list(in->book, &f, q->arena, &rows, &n, &e)) {
         app_fail_err(r, &e);
         return;

@@ -226,6 +226,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
                              .model = env->model,
                              .prompt = &prompt,
                              .session = env->session,
+                             .cancel = env->cancel,
                              .on_step = on_step,
                              .ctx = &seen};
     struct eval_result r;

@@ -98,6 +98,13 @@ static bool take(struct work *w, struct optimize_batch **batch, size_t *place)
     return false;
 }
 
+static bool stopped(void *ctx)
+{
+    const struct tune *t = ctx;
+
+    return (t->o->stop && *t->o->stop) || *t->o->host->leave;
+}
+
 static void grade(struct work *w, struct optimize_batch *b, size_t place)
 {
     struct tune *t = w->t;
@@ -109,17 +116,12 @@ static void grade(struct work *w, struct optimize_batch *b, size_t place)
     arena_init(&a, REPLY_ARENA);
     t->o->app->grade(&t->env, b->texts, &x[b->ids[place]], &a, &g);
     pthread_mutex_lock(&t->lock);
-    g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
-    b->grades[place] = g;
-    optimize_graded(b, place);
+    if (!stopped(t)) { /* else it was cut off, and its score says nothing */
+        g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
+        b->grades[place] = g;
+        optimize_graded(b, place);
+    }
     arena_release(&a);
-}
-
-static bool stopped(void *ctx)
-{
-    const struct tune *t = ctx;
-
-    return (t->o->stop && *t->o->stop) || *t->o->host->leave;
 }
 
 static void *work_thread(void *arg)
