@@ -66,6 +66,7 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
 {
     struct eval_faults *faults = arena_zero(a, 1, sizeof *faults);
     struct eval_case *cases;
+    size_t count;
 
     (void)app;
     if (!eval_load(&(struct eval_source){.folder = folder}, a, &cases, n, faults, e))
@@ -73,8 +74,11 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
     if (faults->n) /* one that cannot be read would count in no run, and nobody would know */
         return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
     *out = arena_zero(a, *n + 1, sizeof **out);
-    for (size_t i = 0; i < *n; i++)
-        parts_of(&cases[i], a, &(*out)[i]);
+    count = *n;
+    *n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (cases[i].weight > 0) /* one that does not count teaches nothing either */
+            parts_of(&cases[i], a, &(*out)[(*n)++]);
     return true;
 }
 
