@@ -235,6 +235,7 @@ static bool gather(struct work *w, struct incident_options *o, struct err *e)
 struct ran {
     struct incident_report report;
     str decisions; /* JSON array */
+    str pending;   /* likewise: what a person is asked */
     str run;
 };
 
@@ -248,6 +249,19 @@ static void mark_left(struct work *w, str run)
         return;
     row.reason = STR("left");
     (void)!agent_log_run_put(w->local.host.log, &row, &e);
+}
+
+static str pending_of(struct work *w, str run)
+{
+    struct buf out;
+    struct err e;
+    str list = STR("[]");
+
+    buf_init(&out, ARENA_MAX);
+    if (w->local.host.log && incident_pending(w->local.host.log, run, &out, &e))
+        list = arena_dup(&w->arena, buf_str(&out));
+    buf_release(&out);
+    return list;
 }
 
 static bool run_one(struct work *w, struct incident_options *o, struct ran *out, struct err *e)
@@ -265,6 +279,7 @@ static bool run_one(struct work *w, struct incident_options *o, struct ran *out,
     if (out->report.end == INCIDENT_LEFT)
         mark_left(w, o->run);
     out->decisions = arena_join(&w->arena, STR("["), buf_str(&w->decisions), STR("]"));
+    out->pending = out->report.end == INCIDENT_WAITING ? pending_of(w, o->run) : STR("[]");
     return true;
 }
 
@@ -326,6 +341,8 @@ static void write_json(struct json_out *o, const struct ran *r)
     json_out_raw(o, x->stages.n ? x->stages : STR("[]"));
     json_out_key(o, STR("decisions"));
     json_out_raw(o, r->decisions);
+    json_out_key(o, STR("pending"));
+    json_out_raw(o, r->pending);
     json_out_end(o);
 }
 
@@ -356,35 +373,32 @@ static void print_text(struct work *w, str text)
 }
 
 /* What is asked, and how it is answered. */
-static void tell_waiting(struct work *w, const struct incident_options *o)
+static void tell_waiting(struct work *w, const struct ran *r)
 {
+    const struct json_node *list;
     struct json doc;
-    struct buf out;
     struct err e;
 
-    buf_init(&out, ARENA_MAX);
     json_init(&doc);
-    if (incident_pending(w->setup, w->local.host.log, o->run, o->alert.alert_type, &out, &e) &&
-        json_parse(&doc, buf_str(&out), &e))
-        for (const struct json_node *v = json_first(&doc, json_root(&doc)); v;
-             v = json_next(&doc, json_root(&doc), v)) {
-            str run = STR(""), tool = STR("");
-            int64_t seq = 0;
+    list = json_parse(&doc, r->pending, &e) ? json_root(&doc) : NULL;
+    for (const struct json_node *v = list ? json_first(&doc, list) : NULL; v;
+         v = json_next(&doc, list, v)) {
+        str run = STR(""), tool = STR("");
+        int64_t seq = 0;
 
-            (void)!json_text(&doc, json_find(&doc, v, STR("run_id")), &w->arena, &run);
-            (void)!json_text(&doc, json_find(&doc, v, STR("tool")), &w->arena, &tool);
-            (void)!json_i64(&doc, json_find(&doc, v, STR("seq")), &seq);
-            (void)fprintf(stderr,
-                          "it waits for approval of " STR_FMT " " STR_FMT
-                          "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
-                          STR_ARG(tool),
-                          STR_ARG(json_raw(&doc, json_find(&doc, v, STR("arguments")))),
-                          STR_ARG(run),
-                          (long long)seq);
-        }
-    (void)fprintf(stderr, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(o->run));
+        (void)!json_text(&doc, json_find(&doc, v, STR("run_id")), &w->arena, &run);
+        (void)!json_text(&doc, json_find(&doc, v, STR("tool")), &w->arena, &tool);
+        (void)!json_i64(&doc, json_find(&doc, v, STR("seq")), &seq);
+        (void)fprintf(stderr,
+                      "it waits for approval of " STR_FMT " " STR_FMT
+                      "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
+                      STR_ARG(tool),
+                      STR_ARG(json_raw(&doc, json_find(&doc, v, STR("arguments")))),
+                      STR_ARG(run),
+                      (long long)seq);
+    }
+    (void)fprintf(stderr, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(r->run));
     json_release(&doc);
-    buf_release(&out);
 }
 
 static int investigate_one(struct work *w, struct incident_options *o)
@@ -403,7 +417,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
                       "left; it goes on with: rationale investigate --run " STR_FMT "\n",
                       STR_ARG(o->run));
     else if (r.report.end == INCIDENT_WAITING)
-        tell_waiting(w, o);
+        tell_waiting(w, &r);
     else
         print_text(w, r.report.markdown);
     return exit_code(&r.report);
@@ -472,7 +486,7 @@ static int investigate_both(struct work *w, const struct incident_options *o)
         if (r[i].report.end == INCIDENT_LEFT)
             return CLI_SIGINT;
         if (r[i].report.end == INCIDENT_WAITING) {
-            tell_waiting(w, &one);
+            tell_waiting(w, &r[i]);
             return CLI_TIMEOUT;
         }
     }

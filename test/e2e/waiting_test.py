@@ -214,7 +214,10 @@ class Commands(unittest.TestCase):
         with Operator() as model:
             d = Asking(model)
             alert = self.files(d)
-            done = run("investigate", alert, "--run", "mine", "--config", str(d.path))
+            done = run("investigate", alert, "--run", "mine", "--config", str(d.path), "--json")
+            told = json.loads(done.out)
+            self.assertEqual((done.code, told["status"], told["pending"][0]["agent"]), (7, "waiting", "DiskAgent"))
+            done = run("investigate", "--run", "mine", "--config", str(d.path))
             self.assertEqual(done.code, 7, done.err)
             self.assertIn("it waits for approval of recorded", done.err)
             self.assertIn("rationale investigate --run mine", done.err)

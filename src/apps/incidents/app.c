@@ -51,10 +51,14 @@ static void app_reload(void *app)
     setup_release(held);
 }
 
-/* The alert of a run: its own id, or what stands before the stage. */
-static str alert_of(str run)
+/* The alert of a run: RUN/STAGE/AGENT of a part. */
+static str alert_of(const struct agent_row *row)
 {
-    return str_slice(run, 0, str_find(run, STR("/")));
+    str last;
+
+    return str_eq(row->app, STR("incidents.agent"))
+               ? incident_of_part(incident_of_part(row->id, &last), &last)
+               : row->id;
 }
 
 /* A run that has its word; or one that a command was at work on when it was killed. What a person
@@ -64,7 +68,7 @@ static void app_resume(void *app, const struct agent_row *row)
     struct incidents *in = app;
     struct err e;
 
-    if (queue_resume(in->queue, alert_of(row->id)) || !str_eq(row->app, STR("incidents")))
+    if (queue_resume(in->queue, alert_of(row)) || !str_eq(row->app, STR("incidents")))
         return;
     if (str_eq(row->reason, STR("left")))
         log_info("an investigation was left: it goes on with rationale investigate --run",
@@ -82,7 +86,7 @@ static void app_ended(void *app, const struct agent_row *row)
     struct err e;
 
     arena_init(&a, (size_t)64 << 20);
-    if (!queue_cancel(in->queue, alert_of(row->id), &a, &alert, &e))
+    if (!queue_cancel(in->queue, alert_of(row), &a, &alert, &e))
         log_warn("an alert whose run was ended", LOG_STR("run", row->id), LOG_ERR(&e));
     arena_release(&a);
 }

@@ -136,10 +136,10 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
 bool incident_stages(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                      struct buf *out, struct err *e) MUST_USE;
 
+/* What stands before the last slash in the name of a run, and what behind it: RUN/STAGE and AGENT. */
+str incident_of_part(str run, str *last);
 /* What it waits for: [{"run_id", "seq", "tool", "arguments", "why", "stage", "agent"}]. The word is
  * given with agent_answer. */
-bool incident_pending(const struct incident_setup *s, struct agent_log *log, str run,
-                      str alert_type, struct buf *out, struct err *e) MUST_USE;
+bool incident_pending(struct agent_log *log, str run, struct buf *out, struct err *e) MUST_USE;
 /* The rows of one that is not gone on with are closed: what waits is denied. */
-bool incident_drop(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
-                   int64_t now_us, struct err *e) MUST_USE;
+bool incident_drop(struct agent_log *log, str run, int64_t now_us, struct err *e) MUST_USE;

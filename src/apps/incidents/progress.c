@@ -118,41 +118,57 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
 
 /* ---- what waits ---- */
 
+str incident_of_part(str run, str *last)
+{
+    size_t at = run.n;
+
+    while (at > 0 && run.p[at - 1] != '/')
+        at--;
+    *last = str_slice(run, at, run.n);
+    return str_slice(run, 0, at > 0 ? at - 1 : 0);
+}
+
 #define ANSWERED (-1) /* the seq of a question that has its word already */
 
-/* Each run that waits, with its question. */
-static bool
-each_waiting(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
-             bool (*on)(void *ctx, const struct incident_stage *t, size_t agent,
-                        const struct agent_row *row, const struct agent_effect *f, struct err *e),
-             void *ctx, struct err *e)
+typedef bool on_waiting(void *ctx, const struct agent_row *row, const struct agent_effect *f,
+                        struct err *e);
+
+/* Each run of the investigation that waits, with its question: by its name, whatever the agents are
+ * by now. */
+static bool each_waiting(struct agent_log *log, str run, on_waiting *on, void *ctx, struct err *e)
 {
-    const struct incident_chain *c = setup_chain(s, alert_type);
-    struct agent_effect f;
-    struct agent_row row;
+    struct agent_filter f = {
+        .id = STR(""), .status = STR("waiting"), .app = STR("incidents.agent"), .key = STR("")};
+    struct agent_effect question;
+    struct agent_row *rows;
     struct arena a;
     bool ok = true;
+    size_t n = AGENT_LIST_MAX;
+    str prefix;
 
     arena_init(&a, INCIDENT_ARENA);
-    for (size_t i = 0; ok && c && i < c->stage_count; i++)
-        for (size_t j = 0; ok && j < c->stages[i].agent_count; j++) {
+    prefix = arena_join(&a, run, STR("/"), STR(""));
+    for (; ok && n == AGENT_LIST_MAX; f.offset += n) {
+        ok = agent_log_list(log, &f, &a, &rows, &n, e);
+        for (size_t i = 0; ok && i < n; i++) {
             struct err none;
 
-            if (!agent_log_run_get(log, run_of(&a, run, &c->stages[i], j), &a, &row, &none) ||
-                !str_eq(row.status, STR("waiting")))
+            if (!str_starts(rows[i].id, prefix))
                 continue;
-            if (!agent_log_question(log, row.id, &a, &f, &none))
-                f.seq = ANSWERED;
-            ok = on(ctx, &c->stages[i], j, &row, &f, e);
+            if (!agent_log_question(log, rows[i].id, &a, &question, &none))
+                question.seq = ANSWERED;
+            ok = on(ctx, &rows[i], &question, e);
         }
+    }
     arena_release(&a);
     return ok;
 }
 
-static bool write_question(void *ctx, const struct incident_stage *t, size_t agent,
-                           const struct agent_row *row, const struct agent_effect *f, struct err *e)
+static bool write_question(void *ctx, const struct agent_row *row, const struct agent_effect *f,
+                           struct err *e)
 {
     struct json_out *o = ctx;
+    str agent = row->id, stage = incident_of_part(row->id, &agent);
 
     (void)e;
     if (f->seq == ANSWERED)
@@ -165,20 +181,20 @@ static bool write_question(void *ctx, const struct incident_stage *t, size_t age
     json_out_key(o, STR("arguments"));
     json_out_raw(o, f->request.n ? f->request : STR("{}"));
     member(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
-    member(o, "stage", t->name);
-    member(o, "agent", t->labels[agent]);
+    (void)incident_of_part(stage, &stage);
+    member(o, "stage", stage);
+    member(o, "agent", agent);
     json_out_end(o);
     return true;
 }
 
-bool incident_pending(const struct incident_setup *s, struct agent_log *log, str run,
-                      str alert_type, struct buf *out, struct err *e)
+bool incident_pending(struct agent_log *log, str run, struct buf *out, struct err *e)
 {
     struct json_out o;
 
     json_out_init(&o, out);
     json_out_array(&o);
-    if (!each_waiting(s, log, run, alert_type, write_question, &o, e))
+    if (!each_waiting(log, run, write_question, &o, e))
         return false;
     json_out_end(&o);
     return json_out_ok(&o, e);
@@ -196,20 +212,18 @@ static bool cancel_row(const struct dropping *d, struct agent_row row, struct er
     return agent_log_run_put(d->log, &row, e);
 }
 
-static bool drop_one(void *ctx, const struct incident_stage *t, size_t agent,
-                     const struct agent_row *row, const struct agent_effect *f, struct err *e)
+static bool drop_one(void *ctx, const struct agent_row *row, const struct agent_effect *f,
+                     struct err *e)
 {
     const struct dropping *d = ctx;
 
-    (void)t, (void)agent;
     return (f->seq == ANSWERED ||
             agent_answer(
                 d->log, row->id, f->seq, AGENT_DENY, STR(""), STR("cancel"), d->now_us, e)) &&
            cancel_row(d, *row, e);
 }
 
-bool incident_drop(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
-                   int64_t now_us, struct err *e)
+bool incident_drop(struct agent_log *log, str run, int64_t now_us, struct err *e)
 {
     struct dropping d = {log, now_us};
     struct agent_row row;
@@ -217,7 +231,7 @@ bool incident_drop(const struct incident_setup *s, struct agent_log *log, str ru
     bool ok;
 
     arena_init(&a, INCIDENT_ARENA);
-    ok = each_waiting(s, log, run, alert_type, drop_one, &d, e);
+    ok = each_waiting(log, run, drop_one, &d, e);
     if (ok && agent_log_run_get(log, run, &a, &row, e) && str_eq(row.status, STR("running")))
         ok = cancel_row(&d, row, e);
     arena_release(&a);

@@ -348,8 +348,7 @@ void queue_end_runs(struct queue *q, const struct entry *n)
     struct err e;
 
     if (n->row.started_us >= 0 && q->o.engine->drop && q->o.host->log &&
-        !q->o.engine->drop(
-            q->rules.setup, q->o.host->log, n->row.id, n->row.alert_type, queue_now_us(q), &e))
+        !q->o.engine->drop(q->o.host->log, n->row.id, queue_now_us(q), &e))
         log_warn("the runs of an alert stay open", LOG_STR("alert", n->row.id), LOG_ERR(&e));
 }
 

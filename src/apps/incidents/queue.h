@@ -37,8 +37,7 @@ struct queue_engine {
     bool (*stages)(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                    struct buf *out, struct err *e);
     /* incident_drop; may be NULL. */
-    bool (*drop)(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
-                 int64_t now_us, struct err *e);
+    bool (*drop)(struct agent_log *log, str run, int64_t now_us, struct err *e);
 };
 
 /* What may change while alerts are worked on: those that are keep what they began with. */

@@ -284,8 +284,8 @@ static void write_pending(struct json_out *o, struct incidents *in, const struct
     struct err e;
 
     buf_init(&out, STAGES_MAX);
-    if (!str_eq(row->state, STR("waiting")) || !in->host->log ||
-        !incident_pending(in->setup, in->host->log, row->id, row->alert_type, &out, &e))
+    if (row->completed_us >= 0 || row->started_us < 0 || !in->host->log ||
+        !incident_pending(in->host->log, row->id, &out, &e))
         buf_reset(&out);
     json_out_key(o, STR("pending"));
     json_out_raw(o, out.n && !buf_full(&out) ? buf_str(&out) : STR("[]"));
