@@ -136,7 +136,7 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
 bool incident_stages(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                      struct buf *out, struct err *e) MUST_USE;
 
-/* What stands before the last slash in the name of a run, and what behind it: RUN/STAGE and AGENT. */
+/* What stands before the last slash of a run's name, and what behind it: RUN/STAGE and AGENT. */
 str incident_of_part(str run, str *last);
 /* What it waits for: [{"run_id", "seq", "tool", "arguments", "why", "stage", "agent"}]. The word is
  * given with agent_answer. */
