@@ -198,6 +198,8 @@ class Alerts(unittest.TestCase):
             d.until(running, "cancelled")
             status, r = d.ask("POST", f"/api/v1/incidents/{running}/cancel")
             self.assertEqual((status, r["detail"]["status"]), (409, "cancelled"))
+            status, r = d.ask("POST", f"/api/v1/incidents/{queued}/chat", {"question": "Why?"})
+            self.assertEqual((status, r["detail"]["status"]), (409, "cancelled"))
             model.free()
 
     def test_defect_22_the_timeout_is_a_setting(self):

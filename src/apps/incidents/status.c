@@ -433,6 +433,10 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
         conflict(r, &row, "it can be asked about once it has ended");
         return;
     }
+    if (row.started_us < 0) {
+        conflict(r, &row, "it was never begun, so there is nothing to be asked about");
+        return;
+    }
     o.alert = status_alert(&row);
     o.run = row.id;
     o.session = row.session;
