@@ -105,6 +105,8 @@ CASES = [
      "tools/tidy.allow: src/base/a.c:f is no longer needed"),
     ("tests and fuzzers are looked at too", "tidy",
      {"fuzz/x_fuzz.c": source("int\tf(void);")}, "fuzz/x_fuzz.c:2: a tab"),
+    ("a defect that no test names", "defects", {"test/a_test.c": "TEST(defect_2_it_is_gone)\n"},
+     "incidents, weak points: no test is named defect_1_..."),
     ("a clean tree passes", "headers", {}, ""),
     ("a header that needs another first", "headers",
      {"src/base/a.h": HEADER + "size_t f(void);\n"}, "src/base/a.h: does not compile alone"),
@@ -141,7 +143,7 @@ TRAPS = [
 
 
 def run(tool, tree):
-    where = {"layers": [tree / "src"], "tidy": [tree], "headers": [tree, *COMPILER]}[tool]
+    where = {"layers": [tree / "src"], "tidy": [tree], "defects": [tree], "headers": [tree, *COMPILER]}[tool]
     return subprocess.run([ROOT / "tools" / tool, *where], capture_output=True, text=True)
 
 

@@ -104,11 +104,27 @@ TEST(analysis_prompts_are_byte_for_byte_the_same_with_reasoning_on_and_off)
     CHECK(str_eq(analysis[0], analysis[1]) && analysis[0].n > 0);
     CHECK(str_eq(system[0], system[1]));
     CHECK(!has(analysis[1], "thinking"));
-    /* What is asked for is an instruction, not a thought that is there already. */
-    CHECK(count_of(s[1].prompts[0], "<thinking>") == 1 && !has(s[1].prompts[0], "Let me"));
-    CHECK(!has(s[1].prompts[0], "nothing else.\n\nAnswer with"));
     scene_release(&s[0]);
     scene_release(&s[1]);
+}
+
+/* An instruction, and not a thought that is there already. */
+TEST(hole_1_reasoning_is_asked_for_by_an_instruction_that_says_what_the_answer_is)
+{
+    struct scene s;
+    struct incident_options o;
+
+    scene_init(&s, tools, one, plain);
+    o = side_options(&s, "t");
+    o.reasoning = INCIDENT_ON;
+    (void)side_run(&s, &o);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(has(s.prompts[i], "First a reasoning section: write <thinking>"));
+        CHECK(has(s.prompts[i], "Behind it the JSON"));
+        CHECK(count_of(s.prompts[i], "<thinking>") == 1 && !has(s.prompts[i], "Let me"));
+        CHECK(!has(s.prompts[i], "Answer with the JSON"));
+    }
+    scene_release(&s);
 }
 
 static const char *rushed(str system, str p, size_t replies)
@@ -232,7 +248,7 @@ static const char *variant(str system, str p, size_t replies)
     return is_next(p) ? "{\"continue\": \"false\"}" : "Done.";
 }
 
-TEST(reasoning_is_stripped_first_and_json_is_then_read_tolerantly)
+TEST(hole_2_reasoning_is_stripped_first_and_json_is_then_read_tolerantly)
 {
     static const char *const answers[] = {
         "<thinking>I would call [{\"tool\":\"bad\",\"server\":\"k\"}] but no.</thinking>\n[" CALL(
@@ -537,11 +553,12 @@ TEST(an_agent_may_use_only_the_tools_it_is_allowed)
 
 TEST_MAIN(T(an_alert_is_investigated_by_selection_iteration_and_analysis),
           T(analysis_prompts_are_byte_for_byte_the_same_with_reasoning_on_and_off),
+          T(hole_1_reasoning_is_asked_for_by_an_instruction_that_says_what_the_answer_is),
           T(partial_analysis_prompts_are_the_same_too_and_say_why),
           T(reasoning_can_be_on_for_one_alert_type_of_an_agent),
           T(a_provider_that_asks_for_reasoning_by_itself_does_so_in_the_selections_only),
           T(a_level_uses_the_providers_own_feature_in_the_selections_only),
-          T(reasoning_is_stripped_first_and_json_is_then_read_tolerantly),
+          T(hole_2_reasoning_is_stripped_first_and_json_is_then_read_tolerantly),
           T(an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_told_as_what_it_is),
           T(the_second_try_may_succeed),
           T(defect_8_errors_of_tools_are_data_in_order_and_masked_like_results),

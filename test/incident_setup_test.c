@@ -85,6 +85,35 @@ TEST(servers_are_read_with_their_command_environment_and_masking)
     incident_setup_free(s);
 }
 
+TEST(a_person_is_asked_about_all_tools_of_a_server_or_about_those_it_names)
+{
+    static const struct {
+        const char *approval;
+        bool asks, named;
+    } cases[] = {{"true", true, false},
+                 {"false", false, false},
+                 {"[]", false, true},
+                 {"[restart, delete]", true, true}};
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct incident_setup *s, *again;
+        char yaml[300];
+
+        (void)snprintf(yaml,
+                       sizeof yaml,
+                       "mcp_servers: {k: {connection_params: {command: x}, approval: %s}}\n"
+                       "agents: {A: {alert_types: [t], mcp_servers: [k]}}\nchains:\n",
+                       cases[i].approval);
+        s = load(yaml);
+        CHECK(s->servers[0].approval == cases[i].asks);
+        CHECK((s->servers[0].approve != NULL) == cases[i].named);
+        again = incident_setup_retain(s);
+        incident_setup_free(s);
+        CHECK_STR(again->servers[0].name, "k"); /* it is there until the last lets go */
+        incident_setup_free(again);
+    }
+}
+
 TEST(agents_and_chains_take_alerts_by_type)
 {
     struct incident_setup *s = load(good);
@@ -210,6 +239,7 @@ TEST(a_secret_from_the_environment_is_in_no_error)
 }
 
 TEST_MAIN(T(servers_are_read_with_their_command_environment_and_masking),
+          T(a_person_is_asked_about_all_tools_of_a_server_or_about_those_it_names),
           T(agents_and_chains_take_alerts_by_type),
           T(defect_1_reasoning_is_switched_by_agent_and_by_alert_type),
           T(what_is_wrong_is_told_with_file_line_and_the_nearest_name),

@@ -308,7 +308,7 @@ static bool same_ask(void *ctx, const struct ask_request *q, const _Atomic bool 
     return true;
 }
 
-TEST(what_is_stored_grows_with_the_turns_and_the_menu_is_there_once)
+TEST(weak_8_what_is_stored_grows_with_the_turns_and_the_menu_is_there_once)
 {
     struct orders_options o = {.ask = {same_ask, NULL}};
     int64_t at[3];
@@ -533,7 +533,7 @@ TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_conversation_goes_on_after_a_rest
           T(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept),
           T(tags_of_any_kind_are_kept_from_customer_and_messages),
           T(a_model_that_never_stops_is_stopped),
-          T(what_is_stored_grows_with_the_turns_and_the_menu_is_there_once),
+          T(weak_8_what_is_stored_grows_with_the_turns_and_the_menu_is_there_once),
           T(a_conversation_keeps_the_menu_it_began_with),
           T(the_registry_has_the_prompt_or_the_program_has),
           T(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused),

@@ -164,7 +164,7 @@ TEST(names_are_compared_as_people_say_them)
 }
 
 /* The origin's weak point: two items share a name, and the second cannot be reached. */
-TEST(both_items_of_a_shared_name_are_found)
+TEST(weak_2_both_items_of_a_shared_name_are_found)
 {
     struct menu *m = ours();
     const struct menu_item *found[MENU_NAMED_MAX];
@@ -224,6 +224,6 @@ TEST_MAIN(T(our_menu_has_sixty_items_in_nine_categories),
           T(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path),
           T(the_least_menu_has_a_default_size_and_no_prices),
           T(no_size_is_one_size_and_a_modifier_may_be_a_name), T(the_menu_in_the_program_is_a_menu),
-          T(names_are_compared_as_people_say_them), T(both_items_of_a_shared_name_are_found),
+          T(names_are_compared_as_people_say_them), T(weak_2_both_items_of_a_shared_name_are_found),
           T(what_is_not_found_has_at_most_three_names_near_it),
           T(a_long_or_broken_name_is_no_trouble))

@@ -19,7 +19,7 @@ static void begin_looked_up(struct lane *t)
 
 /* ---- weak point: identity ignores size ---- */
 
-TEST(a_medium_and_a_large_coffee_are_two_lines)
+TEST(weak_1_a_medium_and_a_large_coffee_are_two_lines)
 {
     struct lane t;
 
@@ -87,7 +87,7 @@ TEST(a_lookup_that_finds_nothing_suggests_names)
 
 /* ---- weak point: bad size or quantity crashes ---- */
 
-TEST(bad_arguments_are_errors_of_the_tool_and_never_a_crash)
+TEST(weak_3_bad_arguments_are_errors_of_the_tool_and_never_a_crash)
 {
     static const struct {
         const char *calls, *says;
@@ -179,7 +179,7 @@ TEST(a_line_and_an_order_have_their_ceilings)
 
 /* ---- weak point: lookup first is a wish ---- */
 
-TEST(lookup_first_is_a_guard)
+TEST(weak_6_lookup_first_is_a_guard)
 {
     struct lane t;
 
@@ -203,7 +203,7 @@ TEST(lookup_first_is_a_guard)
 
 /* ---- weak points: an empty order is finalized; finalized in the batch of an add; not confirmed */
 
-TEST(an_empty_order_is_not_finalized)
+TEST(weak_5_an_empty_order_is_not_finalized)
 {
     struct lane t;
 
@@ -216,7 +216,7 @@ TEST(an_empty_order_is_not_finalized)
     lane_end(&t);
 }
 
-TEST(nothing_is_finalized_in_the_batch_of_an_add)
+TEST(weak_4_nothing_is_finalized_in_the_batch_of_an_add)
 {
     struct lane t;
 
@@ -232,7 +232,7 @@ TEST(nothing_is_finalized_in_the_batch_of_an_add)
     lane_end(&t);
 }
 
-TEST(a_customers_turn_after_get_current_order_is_what_confirms)
+TEST(weak_7_a_customers_turn_after_get_current_order_is_what_confirms)
 {
     struct lane t;
 
@@ -369,7 +369,7 @@ TEST(the_tools_are_told_as_json)
 
 /* ---- weak point: the retry table ---- */
 
-TEST(the_retry_table_is_the_contracts)
+TEST(weak_9_the_retry_table_is_the_contracts)
 {
     static const int transient[] = {0, 408, 409, 425, 429, 500, 502, 503, 504, 522, 529, 599};
     static const int permanent[] = {400, 401, 403, 404, 413, 422};
@@ -380,16 +380,16 @@ TEST(the_retry_table_is_the_contracts)
         CHECK_F(!retry_transient(permanent[i]), "%d", permanent[i]);
 }
 
-TEST_MAIN(T(a_medium_and_a_large_coffee_are_two_lines),
+TEST_MAIN(T(weak_1_a_medium_and_a_large_coffee_are_two_lines),
           T(modifiers_are_a_set_and_part_of_the_identity),
           T(a_lookup_gives_all_items_of_a_name_and_each_can_be_added),
           T(a_lookup_that_finds_nothing_suggests_names),
-          T(bad_arguments_are_errors_of_the_tool_and_never_a_crash),
+          T(weak_3_bad_arguments_are_errors_of_the_tool_and_never_a_crash),
           T(what_is_left_out_or_null_has_its_default), T(a_line_and_an_order_have_their_ceilings),
-          T(lookup_first_is_a_guard), T(an_empty_order_is_not_finalized),
-          T(nothing_is_finalized_in_the_batch_of_an_add),
-          T(a_customers_turn_after_get_current_order_is_what_confirms),
+          T(weak_6_lookup_first_is_a_guard), T(weak_5_an_empty_order_is_not_finalized),
+          T(weak_4_nothing_is_finalized_in_the_batch_of_an_add),
+          T(weak_7_a_customers_turn_after_get_current_order_is_what_confirms),
           T(what_was_added_since_is_not_confirmed),
           T(an_order_that_is_told_twice_is_confirmed_once), T(a_finalized_order_is_closed),
           T(a_tool_does_not_change_the_state_it_is_given), T(the_tools_are_told_as_json),
-          T(the_retry_table_is_the_contracts))
+          T(weak_9_the_retry_table_is_the_contracts))

@@ -96,7 +96,7 @@ static const struct {
      PROVIDER_EFFORT | PROVIDER_PREFILL | PROVIDER_RESTATE},
 };
 
-TEST(a_provider_gets_the_row_of_its_host_then_name_then_kind)
+TEST(hole_11_a_provider_gets_the_row_of_its_host_then_name_then_kind)
 {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct provider_row *row = provider_row(
@@ -121,4 +121,4 @@ TEST(every_row_is_whole)
     }
 }
 
-TEST_MAIN(T(a_provider_gets_the_row_of_its_host_then_name_then_kind), T(every_row_is_whole))
+TEST_MAIN(T(hole_11_a_provider_gets_the_row_of_its_host_then_name_then_kind), T(every_row_is_whole))

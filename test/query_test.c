@@ -117,7 +117,7 @@ TEST(bad_orders_and_cursors_are_refused)
     world_release(&w);
 }
 
-TEST(a_session_has_its_calls_its_segments_and_its_sums)
+TEST(hole_7_a_session_has_its_calls_its_segments_and_its_sums)
 {
     struct world w;
     struct err e;
@@ -366,7 +366,7 @@ TEST(what_runs_is_in_progress_and_there_before_its_record)
 TEST_MAIN(T(sessions_are_listed_newest_first_and_filtered),
           T(every_order_gives_every_session_once_by_cursor_and_by_page),
           T(bad_orders_and_cursors_are_refused),
-          T(a_session_has_its_calls_its_segments_and_its_sums),
+          T(hole_7_a_session_has_its_calls_its_segments_and_its_sums),
           T(a_key_sees_its_own_and_may_not_see_reasoning),
           T(decisions_are_found_by_tool_kind_time_and_words), T(any_text_is_words_and_no_syntax),
           T(sums_add_up), T(what_runs_is_in_progress_and_there_before_its_record))

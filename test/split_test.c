@@ -455,7 +455,7 @@ TEST(extract_gives_what_a_record_keeps)
     }
 }
 
-TEST(extract_sums_up_by_characters_not_by_bytes)
+TEST(hole_6_extract_sums_up_by_characters_not_by_bytes)
 {
     struct buf b, want;
     struct arena a;
@@ -492,4 +492,4 @@ TEST_MAIN(T(no_cut_shows_and_no_byte_is_lost_in_any_text),
           T(a_pair_of_ones_own_is_a_format), T(a_pair_that_cannot_work_is_refused_with_a_reason),
           T(formats_have_an_id_each_and_markers_that_fit),
           T(lines_know_their_start_and_their_fences), T(extract_gives_what_a_record_keeps),
-          T(extract_sums_up_by_characters_not_by_bytes))
+          T(hole_6_extract_sums_up_by_characters_not_by_bytes))

@@ -179,7 +179,7 @@ TEST(a_decision_is_kept_once_with_its_tools_and_found_by_its_words)
     place_release(&p);
 }
 
-TEST(stretches_of_a_reply_are_rows_in_order)
+TEST(hole_4_stretches_of_a_reply_are_rows_in_order_with_their_kind)
 {
     struct store_call row = call("a", "s", 100, 200);
     struct place p;
@@ -244,4 +244,5 @@ TEST_MAIN(T(a_session_is_the_sum_of_its_calls),
           T(a_session_is_in_progress_while_any_of_its_calls_runs),
           T(a_call_of_no_session_is_one_by_itself),
           T(a_decision_is_kept_once_with_its_tools_and_found_by_its_words),
-          T(stretches_of_a_reply_are_rows_in_order), T(calls_are_found_by_their_words))
+          T(hole_4_stretches_of_a_reply_are_rows_in_order_with_their_kind),
+          T(calls_are_found_by_their_words))

@@ -144,7 +144,7 @@ TEST(a_plan_without_wishes_changes_nothing)
                 "{ \"model\" : \"m\", \"system\":\"s\" , \"messages\":[ ]}");
 }
 
-TEST(thinking_is_told_as_the_model_knows_it)
+TEST(hole_5_thinking_is_told_as_the_model_knows_it)
 {
     static const struct {
         const char *model;
@@ -357,7 +357,8 @@ TEST_MAIN(T(a_system_prompt_with_a_nul_stays_whole),
           T(a_body_that_is_wrong_is_refused_with_its_member), T(counting_needs_no_max_tokens),
           T(a_body_too_large_for_its_arena_is_refused),
           T(tool_results_stand_apart_and_come_together_again),
-          T(a_plan_without_wishes_changes_nothing), T(thinking_is_told_as_the_model_knows_it),
+          T(a_plan_without_wishes_changes_nothing),
+          T(hole_5_thinking_is_told_as_the_model_knows_it),
           T(wishes_for_the_rest_of_the_body_are_edits),
           T(thinking_that_the_client_dropped_is_put_back),
           T(signatures_that_anthropic_does_not_know_are_taken_out),

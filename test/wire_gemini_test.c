@@ -268,7 +268,7 @@ TEST(a_wrong_body_is_refused_with_its_member)
         check_refused(&wire_gemini, cases[i].body, cases[i].why);
 }
 
-TEST(thinking_is_told_as_the_model_knows_it)
+TEST(hole_5_thinking_is_told_as_the_model_knows_it)
 {
     static const struct {
         const char *model;
@@ -385,5 +385,6 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(errors_and_cuts_are_told), T(an_error_says_when_to_come_back),
           T(events_become_chunks_an_array_or_a_whole),
           T(hidden_thoughts_leave_the_rest_of_the_chunk), T(a_body_is_read_in_both_spellings),
-          T(a_wrong_body_is_refused_with_its_member), T(thinking_is_told_as_the_model_knows_it),
-          T(wishes_are_edits_of_the_body), T(the_address_has_the_model))
+          T(a_wrong_body_is_refused_with_its_member),
+          T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
+          T(the_address_has_the_model))

@@ -158,6 +158,16 @@ static bool flag(const struct json *doc, const struct json_node *v, const char *
     return json_bool(json_find(doc, v, str_c(name)), &on) && on;
 }
 
+static bool asks(const struct mcp_toolset_server *s, str tool)
+{
+    if (!s->approval || !s->approve)
+        return s->approval;
+    for (size_t i = 0; s->approve[i]; i++)
+        if (str_eq(str_c(s->approve[i]), tool))
+            return true;
+    return false;
+}
+
 static struct tool row_of(const struct json *doc, const struct json_node *v,
                           const struct mcp_toolset_server *s, struct served *t, struct arena *a)
 {
@@ -166,7 +176,7 @@ static struct tool row_of(const struct json *doc, const struct json_node *v,
                        .description = STR(""),
                        .schema = schema ? json_raw(doc, schema) : STR(""),
                        .server = t->server,
-                       .flags = s->approval ? TOOL_APPROVAL : 0,
+                       .flags = asks(s, t->tool) ? TOOL_APPROVAL : 0,
                        .unknown = s->unknown,
                        .timeout_ms = t->timeout_ms + MARGIN_MS,
                        .retries = s->retries,

@@ -35,6 +35,7 @@ struct mcp_toolset_server {
     enum tool_unknown unknown;  /* of tools that may not simply run again */
     unsigned timeout_ms;        /* 0: MCP_CALL_MS */
     unsigned retries, approval; /* as in struct tool; approval: ask a person before each call */
+    const char *const *approve; /* but only of these, NULL behind the last; NULL: of all */
 };
 
 struct mcp_toolset *mcp_toolset_new(void);

@@ -70,9 +70,12 @@ struct app {
     const char *name;
     /* *out NULL: the configuration has nothing for it, and its routes answer 404 saying so. */
     bool (*open)(const struct app_host *h, void **out, struct err *e);
-    /* A run of its own that the process before did not end. Begins it and returns; may be NULL. */
+    /* A run of its own that the process before did not end, or that has got the word it waited
+     * for: of the app NAME, or a part of one, NAME.PART. Begins it and returns; may be NULL. */
     void (*resume)(void *app, const struct agent_row *row);
-    /* The configuration was read again; what is wrong is logged, no more. May be NULL. */
+    /* A run of its own that waited was ended by a person. May be NULL. */
+    void (*ended)(void *app, const struct agent_row *row);
+    /* The configuration was read again; what is bad changes nothing, and is logged. May be NULL. */
     void (*reload)(void *app);
     /* Waits for what runs to be where it can be left. */
     void (*close)(void *app);

@@ -23,6 +23,7 @@
 
 #include "apps/incidents/incident.h"
 #include "apps/incidents/score.h"
+#include "base/file.h"
 
 #define EVAL_CASES_MAX 2000
 #define EVAL_FACTS_MAX 200
@@ -40,6 +41,7 @@ struct eval_case {
     size_t tool_count;
     double weight;
     size_t recordings;
+    bool served; /* there is something to serve: recordings, or tools that have none */
 };
 
 struct eval_source {
@@ -60,11 +62,16 @@ bool eval_load(const struct eval_source *s, struct arena *a, struct eval_case **
 
 struct eval_options {
     const struct app_host *host;
-    const struct incident_setup *setup;
+    const struct incident_setup *setup; /* or NULL */
+    const struct incident_setup *any;   /* eval_anyone: for alerts that nobody of setup takes */
     const char *server; /* the program that serves recordings: SERVER mcp --replay FOLDER */
     str model;
     enum incident_strategy strategy;
+    const struct prompt *prompt; /* NULL: what is in force */
+    const _Atomic bool *cancel;  /* NULL: the host's `leave` */
+    str session;                 /* of a trial of the optimizer; "": one of its own, on record */
     void (*on_progress)(void *ctx, const struct incident_progress *p); /* or NULL */
+    void (*on_step)(void *ctx, const struct incident_step *s);         /* or NULL */
     void *ctx;
 };
 
@@ -82,6 +89,11 @@ struct eval_result {
     double score;
     str tags; /* JSON array of what went wrong, by what is known of the run and never by prose */
 };
+
+/* One agent that takes any alert. */
+bool eval_anyone(struct incident_setup **out, struct err *e) MUST_USE;
+/* Where this program is, for `server`. */
+bool eval_self(char path[FILE_PATH_MAX], struct err *e) MUST_USE;
 
 /* Whatever happens is a result. */
 void eval_run(const struct eval_options *o, const struct eval_case *c, enum incident_tri reasoning,

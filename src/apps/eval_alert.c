@@ -48,13 +48,20 @@ static str text_at(struct eval_loading *l, const struct json *doc, const struct 
 
 /* ---- our own form ---- */
 
+/* The runbook of a case may stand beside it, or there may be none. */
+static bool has_all_else(const struct alert_faults *faults)
+{
+    return faults->n == 1 && str_eq(faults->at[0].field, STR("runbook"));
+}
+
 static bool take_alert(struct eval_loading *l, const struct json *doc, const char *path)
 {
     struct alert_faults *faults = arena_zero(l->arena, 1, sizeof *faults);
     struct alert alert, *list = &alert;
     size_t n = 1;
     bool ok = webhook_is(doc) ? webhook_read(doc, 0, l->arena, &list, &n, faults)
-                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults);
+                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults) ||
+                                    has_all_else(faults);
 
     if (!ok || !n) {
         eval_fault(l->faults,
@@ -317,19 +324,23 @@ bool eval_read_alert(struct eval_loading *l)
     return true;
 }
 
-/* What cannot be read is said now, not in the middle of a run. */
+/* What cannot be read is said now, not in the middle of a run. Whether an agent says that it has no
+ * tools is a case too. */
 bool eval_count_recordings(struct eval_loading *l)
 {
     struct replay *r;
     struct err e;
 
     if (!replay_open(l->out->folder, &r, &e)) {
+        if (e.code == ERR_NOT_FOUND)
+            return true;
         eval_fault(l->faults, l->arena, "%s", e.text);
         return false;
     }
     for (size_t i = 0; replay_fault(r, i); i++)
         eval_fault(l->faults, l->arena, "%s/%s", l->out->folder, replay_fault(r, i));
     l->out->recordings = replay_count(r);
+    l->out->served = true;
     replay_close(r);
     return true;
 }

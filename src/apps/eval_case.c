@@ -104,6 +104,14 @@ static double weight_of(const struct json *doc, const struct json_node *root)
     return json_double(doc, v, &weight) && weight >= 0 && weight <= 1000 ? weight : 1;
 }
 
+/* Of several ways to ask the same the first. */
+static void read_question(struct eval_loading *l, const struct json *doc, const struct json_node *v)
+{
+    if (v && v->kind == JSON_ARRAY)
+        v = json_first(doc, v);
+    (void)!json_text(doc, v, l->arena, &l->question);
+}
+
 static void read_expected(struct eval_loading *l, const struct json *doc)
 {
     const struct json_node *root = json_root(doc);
@@ -118,7 +126,7 @@ static void read_expected(struct eval_loading *l, const struct json *doc)
             add_texts(l->arena, doc, json_value(k), c->facts, &c->fact_count);
     add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), c->tools, &c->tool_count);
     c->weight = weight_of(doc, root);
-    (void)!json_text(doc, json_find(doc, root, STR("user_prompt")), l->arena, &l->question);
+    read_question(l, doc, json_find(doc, root, STR("user_prompt")));
     (void)!json_text(doc, json_find(doc, root, STR("runbook")), l->arena, &l->runbook);
     l->question = arena_dup(l->arena, l->question);
     l->runbook = arena_dup(l->arena, l->runbook);

@@ -14,7 +14,7 @@ static const char *switch_name(enum incident_tri t)
 
 static const char *end_name(enum incident_end end)
 {
-    static const char *const names[] = {"completed", "error", "cancelled", "left"};
+    static const char *const names[] = {"completed", "error", "cancelled", "left", "waiting"};
 
     return names[end];
 }

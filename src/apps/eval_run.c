@@ -5,6 +5,8 @@
 #include "apps/eval.h"
 #include "base/json.h"
 
+#include <unistd.h>
+
 #define CALLED_MAX 1000
 #define TAGS_MAX 4096
 
@@ -116,27 +118,65 @@ static str tags_of(const struct eval_result *r, struct arena *a)
 
 /* ---- running ---- */
 
+bool eval_anyone(struct incident_setup **out, struct err *e)
+{
+    return incident_setup_parse(STR("agents:\n"
+                                    "  Investigator:\n"
+                                    "    alert_types: ['*']\n"
+                                    "    strategy: native\n"),
+                                "(built in)",
+                                "",
+                                out,
+                                e);
+}
+
+bool eval_self(char path[FILE_PATH_MAX], struct err *e)
+{
+    ssize_t n = readlink("/proc/self/exe", path, FILE_PATH_MAX - 1);
+
+    if (n <= 0)
+        return err_sys(e, "where this program is cannot be found out");
+    path[n] = '\0';
+    return true;
+}
+
+static bool taken(const struct incident_setup *s, str alert_type)
+{
+    const char *const *servers;
+    str agent;
+
+    return s && incident_assigned(s, alert_type, &agent, &servers);
+}
+
 void eval_run(const struct eval_options *o, const struct eval_case *c, enum incident_tri reasoning,
               struct arena *a, struct eval_result *out)
 {
-    const char *argv[] = {o->server, "mcp", "--replay", c->folder, NULL};
-    struct incident_options io = {.host = o->host,
-                                  .setup = o->setup,
+    const char *argv[] = {c->served ? o->server : NULL, "mcp", "--replay", c->folder, NULL};
+    bool trial = o->session.n > 0;
+    struct app_host host = *o->host;
+    struct incident_options io = {.host = &host,
+                                  .setup = taken(o->setup, c->alert.alert_type) ? o->setup : o->any,
                                   .alert = c->alert,
                                   .runbook_text = c->runbook,
                                   .model = o->model,
                                   .strategy = o->strategy,
                                   .reasoning = reasoning,
                                   .server_argv = argv,
-                                  .cancel = o->host->leave,
+                                  .cancel = o->cancel ? o->cancel : o->host->leave,
+                                  .prompt = o->prompt,
+                                  .prompt_id = STR(""),
+                                  .trial = trial,
                                   .on_progress = o->on_progress,
+                                  .on_step = o->on_step,
                                   .ctx = o->ctx};
     char id[RAND_ID_SIZE];
     struct err e;
 
     *out = (struct eval_result){.of = c, .reasoning = reasoning};
     io.run = arena_join(a, STR("eval-"), rand_id(&o->host->gateway->ids, id), STR(""));
-    io.session = out->session = io.run;
+    io.session = out->session = trial ? o->session : io.run;
+    if (trial)
+        host.log = NULL;
     if (!incident_run(&io, a, &out->report, &e))
         out->report = (struct incident_report){.end = INCIDENT_FAILED,
                                                .markdown = STR(""),
@@ -144,6 +184,7 @@ void eval_run(const struct eval_options *o, const struct eval_case *c, enum inci
                                                .summary = STR(""),
                                                .error = arena_dup(a, str_c(e.text)),
                                                .reason = str_c(err_name(e.code)),
+                                               .prompt_id = STR(""),
                                                .tools = STR("[]"),
                                                .stages = STR("[]")};
     read_called(out, a);

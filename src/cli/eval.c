@@ -13,7 +13,7 @@
 #define OUT_MAX ((size_t)256 << 20)
 #define NAME_WIDTH 34
 
-enum { CONFIG, CASE, STRATEGY, REASONING, RUNBOOKS, MODEL, MIN, OUT, JSON };
+enum { CONFIG, CASE, STRATEGY, REASONING, RUNBOOKS, MODEL, PROMPT, MIN, OUT, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
@@ -22,26 +22,22 @@ static const struct cli_option options[] = {
     [REASONING] = {"reasoning", 0, "SWITCH", "on off ab", "with, without, or both and compare"},
     [RUNBOOKS] = {"runbooks", 0, "DIR", NULL, "where runbooks are, found by the alert's name"},
     [MODEL] = {"model", 'm', "NAME", NULL, "the model; else the configuration's"},
+    [PROMPT] = {"prompt", 0, "ID", NULL, "this version of the prompt; else what is in force"},
     [MIN] = {"min", 0, "SCORE", NULL, "exit with 1 if the score is below (0 to 1)"},
     [OUT] = {"out", 0, "DIR", NULL, "write the reports there, and report.md, results.json"},
     [JSON] = {"json", 0, NULL, NULL, "print one JSON object"},
 };
-
-/* Any alert goes to one agent, if the configuration has no agents of its own. */
-static const char any_agent[] = "agents:\n"
-                                "  Investigator:\n"
-                                "    alert_types: ['*']\n"
-                                "    strategy: native\n";
 
 struct work {
     struct cli *cli;
     const struct cli_args *args;
     struct arena arena;
     struct app_local local;
-    struct incident_setup *setup;
+    struct incident_setup *setup, *any;
     struct eval_options options;
     struct eval_case *cases;
     size_t case_count;
+    struct prompt prompt;
     struct eval_result *results;
     size_t result_count;
     const char *name; /* of the case that runs */
@@ -127,7 +123,7 @@ static void print_row(const struct work *w, str name, double score, size_t met, 
 
 static void print_result(struct work *w, const struct eval_result *r)
 {
-    static const char *const ends[] = {"completed", "error", "cancelled", "left"};
+    static const char *const ends[] = {"completed", "error", "cancelled", "left", "waiting"};
     str name = arena_join(&w->arena,
                           str_slice(r->of->name, 0, NAME_WIDTH - 4),
                           str_c(mode_name(r->reasoning)),
@@ -290,9 +286,30 @@ static bool load_setup(struct work *w, struct err *e)
 {
     const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
 
-    if (c->agents.n)
-        return incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e);
-    return incident_setup_parse(str_c(any_agent), "(built in)", "", &w->setup, e);
+    if (c->agents.n && !incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e))
+        return false;
+    return eval_anyone(&w->any, e);
+}
+
+/* A version that nobody has approved yet is judged before it is. */
+static bool load_prompt(struct work *w, struct err *e)
+{
+    const char *id = w->args->value[PROMPT];
+    struct registry *r = NULL;
+    bool ok;
+
+    if (!id)
+        return true;
+    w->options.prompt = &w->prompt;
+    prompt_built_in(&incidents_built_in, &w->arena, &w->prompt);
+    if (str_eq(str_c(id), w->prompt.id))
+        return true;
+    ok = registry_open(w->local.host.gateway->setup->config->store_url, &clock_real, &r, e) &&
+         registry_get(r, str_c(id), &w->arena, &w->prompt, e);
+    registry_close(r);
+    if (ok && !str_eq(w->prompt.name, str_c(incidents_built_in.name)))
+        return err_set(e, ERR_INPUT, "%s is no prompt of incidents", id);
+    return ok;
 }
 
 static bool read_min(const char *text, double *out)
@@ -305,34 +322,16 @@ static bool read_min(const char *text, double *out)
     return end != text && !*end && *out >= 0 && *out <= 1;
 }
 
-/* Alerts of types that the agents do not take go to the one that is built in. */
-static bool all_taken(struct work *w, struct err *e)
-{
-    const char *const *servers;
-    str agent;
-
-    for (size_t i = 0; i < w->case_count; i++)
-        if (!incident_assigned(w->setup, w->cases[i].alert.alert_type, &agent, &servers)) {
-            incident_setup_free(w->setup);
-            w->setup = NULL;
-            return incident_setup_parse(str_c(any_agent), "(built in)", "", &w->setup, e);
-        }
-    return true;
-}
-
 static int begin(struct work *w)
 {
     struct eval_source source = {w->args->words[0], w->args->value[CASE], w->args->value[RUNBOOKS]};
     struct eval_faults *faults = arena_zero(&w->arena, 1, sizeof *faults);
     char self[FILE_PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     struct err e;
     int code;
 
-    if (n <= 0)
-        return cli_complain(CLI_INTERNAL, "where this program is cannot be found out");
-    self[n] = '\0';
-    if (!eval_load(&source, &w->arena, &w->cases, &w->case_count, faults, &e))
+    if (!eval_self(self, &e) ||
+        !eval_load(&source, &w->arena, &w->cases, &w->case_count, faults, &e))
         return cli_fail(&e);
     for (size_t i = 0; i < faults->n; i++)
         (void)cli_complain(CLI_OK, STR_FMT, STR_ARG(faults->at[i]));
@@ -340,19 +339,24 @@ static int begin(struct work *w)
             w->args->value[CONFIG] ? w->args->value[CONFIG] : CLI_CONFIG_FILE, &w->local, &e))
         return cli_fail(&e);
     code = CLI_CONFIG;
-    if (!load_setup(w, &e) || !all_taken(w, &e)) {
+    w->options = (struct eval_options){.host = &w->local.host,
+                                       .server = self,
+                                       .model = str_c(w->args->value[MODEL]),
+                                       .strategy = strategy_of(w->args->value[STRATEGY]),
+                                       .session = STR(""),
+                                       .on_progress = on_progress,
+                                       .ctx = w};
+    if (!load_setup(w, &e)) {
         (void)cli_complain(code, "%s", e.text);
+    } else if (!load_prompt(w, &e)) {
+        code = cli_fail(&e);
     } else {
-        w->options = (struct eval_options){.host = &w->local.host,
-                                           .setup = w->setup,
-                                           .server = self,
-                                           .model = str_c(w->args->value[MODEL]),
-                                           .strategy = strategy_of(w->args->value[STRATEGY]),
-                                           .on_progress = on_progress,
-                                           .ctx = w};
+        w->options.setup = w->setup;
+        w->options.any = w->any;
         code = run_cases(w);
     }
     incident_setup_free(w->setup);
+    incident_setup_free(w->any);
     app_local_close(&w->local);
     return code == CLI_OK && faults->n ? CLI_NEGATIVE : code;
 }
@@ -384,8 +388,8 @@ const struct cli_command cli_eval = {
         "of a case and the formula.\n\n"
         "With --reasoning ab every case is run without reasoning and with it, and the two are "
         "compared: score, tools, tokens, time.\n\n"
-        "Agents are those of the configuration, if they take the alerts; else one agent takes "
-        "all. The exit code is 1 if the score is below --min or a case could not be read.",
+        "Agents are those of the configuration; alerts that none of them takes go to one that "
+        "is built in. The exit code is 1 if the score is below --min or a case could not be read.",
     .examples = "  rationale eval example/incidents/cases\n"
                 "  rationale eval cases --reasoning ab --out results\n"
                 "  rationale eval cases --case disk --json --min 0.8\n",

@@ -235,8 +235,34 @@ static bool gather(struct work *w, struct incident_options *o, struct err *e)
 struct ran {
     struct incident_report report;
     str decisions; /* JSON array */
+    str pending;   /* likewise: what a person is asked */
     str run;
 };
+
+/* So that it can be told from one that was cut off, which a daemon on this store goes on with. */
+static void mark_left(struct work *w, str run)
+{
+    struct agent_row row;
+    struct err e;
+
+    if (!w->local.host.log || !agent_log_run_get(w->local.host.log, run, &w->arena, &row, &e))
+        return;
+    row.reason = STR("left");
+    (void)!agent_log_run_put(w->local.host.log, &row, &e);
+}
+
+static str pending_of(struct work *w, str run)
+{
+    struct buf out;
+    struct err e;
+    str list = STR("[]");
+
+    buf_init(&out, ARENA_MAX);
+    if (w->local.host.log && incident_pending(w->local.host.log, run, &out, &e))
+        list = arena_dup(&w->arena, buf_str(&out));
+    buf_release(&out);
+    return list;
+}
 
 static bool run_one(struct work *w, struct incident_options *o, struct ran *out, struct err *e)
 {
@@ -250,7 +276,10 @@ static bool run_one(struct work *w, struct incident_options *o, struct ran *out,
     out->run = o->run;
     if (!incident_run(o, &w->arena, &out->report, e))
         return false;
+    if (out->report.end == INCIDENT_LEFT)
+        mark_left(w, o->run);
     out->decisions = arena_join(&w->arena, STR("["), buf_str(&w->decisions), STR("]"));
+    out->pending = out->report.end == INCIDENT_WAITING ? pending_of(w, o->run) : STR("[]");
     return true;
 }
 
@@ -262,6 +291,8 @@ static int exit_code(const struct incident_report *r)
     case INCIDENT_LEFT:
     case INCIDENT_CANCELLED:
         return CLI_SIGINT;
+    case INCIDENT_WAITING:
+        return CLI_TIMEOUT;
     default:
         return str_eq(r->reason, STR("llm_error"))             ? CLI_UNREACHABLE
                : str_eq(r->reason, STR("rate_limit_exceeded")) ? CLI_LIMIT
@@ -272,7 +303,7 @@ static int exit_code(const struct incident_report *r)
 
 static void write_json(struct json_out *o, const struct ran *r)
 {
-    static const char *const ends[] = {"completed", "failed", "cancelled", "left"};
+    static const char *const ends[] = {"completed", "failed", "cancelled", "left", "waiting"};
     const struct incident_report *x = &r->report;
     const struct {
         const char *name;
@@ -283,7 +314,8 @@ static void write_json(struct json_out *o, const struct ran *r)
                  {"error", x->error},
                  {"report", x->markdown},
                  {"final_analysis", x->final_analysis},
-                 {"summary", x->summary}};
+                 {"summary", x->summary},
+                 {"prompt_id", x->prompt_id}};
     const struct {
         const char *name;
         int64_t n;
@@ -309,6 +341,8 @@ static void write_json(struct json_out *o, const struct ran *r)
     json_out_raw(o, x->stages.n ? x->stages : STR("[]"));
     json_out_key(o, STR("decisions"));
     json_out_raw(o, r->decisions);
+    json_out_key(o, STR("pending"));
+    json_out_raw(o, r->pending);
     json_out_end(o);
 }
 
@@ -338,6 +372,35 @@ static void print_text(struct work *w, str text)
         file_out_add(&w->cli->out, text);
 }
 
+/* What is asked, and how it is answered. */
+static void tell_waiting(struct work *w, const struct ran *r)
+{
+    const struct json_node *list;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    list = json_parse(&doc, r->pending, &e) ? json_root(&doc) : NULL;
+    for (const struct json_node *v = list ? json_first(&doc, list) : NULL; v;
+         v = json_next(&doc, list, v)) {
+        str run = STR(""), tool = STR("");
+        int64_t seq = 0;
+
+        (void)!json_text(&doc, json_find(&doc, v, STR("run_id")), &w->arena, &run);
+        (void)!json_text(&doc, json_find(&doc, v, STR("tool")), &w->arena, &tool);
+        (void)!json_i64(&doc, json_find(&doc, v, STR("seq")), &seq);
+        (void)fprintf(stderr,
+                      "it waits for approval of " STR_FMT " " STR_FMT
+                      "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
+                      STR_ARG(tool),
+                      STR_ARG(json_raw(&doc, json_find(&doc, v, STR("arguments")))),
+                      STR_ARG(run),
+                      (long long)seq);
+    }
+    (void)fprintf(stderr, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(r->run));
+    json_release(&doc);
+}
+
 static int investigate_one(struct work *w, struct incident_options *o)
 {
     struct ran r;
@@ -353,6 +416,8 @@ static int investigate_one(struct work *w, struct incident_options *o)
         (void)fprintf(stderr,
                       "left; it goes on with: rationale investigate --run " STR_FMT "\n",
                       STR_ARG(o->run));
+    else if (r.report.end == INCIDENT_WAITING)
+        tell_waiting(w, &r);
     else
         print_text(w, r.report.markdown);
     return exit_code(&r.report);
@@ -367,7 +432,7 @@ static void print_row(struct work *w, const char *name, int digits, double on, d
 
 static void print_comparison(struct work *w, const struct ran r[2])
 {
-    static const char *const ends[] = {"completed", "failed", "cancelled", "left"};
+    static const char *const ends[] = {"completed", "failed", "cancelled", "left", "waiting"};
     const struct incident_report *on = &r[0].report, *off = &r[1].report;
     struct file_out *out = &w->cli->out;
 
@@ -420,6 +485,10 @@ static int investigate_both(struct work *w, const struct incident_options *o)
             return cli_fail(&e);
         if (r[i].report.end == INCIDENT_LEFT)
             return CLI_SIGINT;
+        if (r[i].report.end == INCIDENT_WAITING) {
+            tell_waiting(w, &r[i]);
+            return CLI_TIMEOUT;
+        }
     }
     if (w->args->value[JSON])
         print_json(w, r, 2);

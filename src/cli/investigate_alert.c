@@ -79,6 +79,7 @@ static bool parse_again(struct reading *r, struct json *doc, struct buf *with, s
 /* The facts are not the model's to see, and here an alert may do without a runbook. */
 static bool trim_alert(struct reading *r, struct json *doc, bool *named, struct err *e)
 {
+    const struct json_node *v;
     struct buf with;
     bool ok = true;
 
@@ -91,7 +92,8 @@ static bool trim_alert(struct reading *r, struct json *doc, bool *named, struct 
         json_splice_remove(doc, json_root(doc), str_c(fact_members[i]), &with);
         ok = parse_again(r, doc, &with, e);
     }
-    *named = ok && json_find(doc, json_root(doc), STR("runbook"));
+    v = json_find(doc, json_root(doc), STR("runbook"));
+    *named = ok && v && v->kind != JSON_NULL && !json_is(doc, v, STR(""));
     if (ok && !*named) {
         buf_reset(&with);
         json_splice_set(doc, json_root(doc), STR("runbook"), STR("\"none\""), &with);

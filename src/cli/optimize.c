@@ -32,7 +32,7 @@ enum {
 };
 
 static const struct cli_option options[] = {
-    [APP] = {"app", 0, "NAME", "policy orders", "whose prompts are improved"},
+    [APP] = {"app", 0, "NAME", "policy orders incidents", "whose prompts are improved"},
     [TRAIN] = {"train", 0, "DIR", NULL, "labelled cases to learn from"},
     [VAL] = {"val", 0, "DIR", NULL, "labelled cases that decide; else those of --train"},
     [BUDGET] = {"budget", 0, "N", NULL, "evaluations at most; else by the size of --val"},
@@ -273,6 +273,7 @@ const struct cli_command cli_optimize = {
         "it, so that the two logs can be compared. With --run the run is kept in a folder: killed "
         "at any point and started again, it goes on and prints the same events.",
     .examples = "  rationale optimize --app policy --train cases/train --val cases/val\n"
+                "  rationale optimize --app incidents --train example/incidents/cases\n"
                 "  rationale optimize --app policy --resume opt-01JX...\n"
                 "  rationale optimize --reference run.json\n"
                 "  rationale optimize --reference run.json --run kept/\n",

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/react.h"
+#include "apps/tune/tune.h"
 #include "cli/daemon.h"
 #include "cli/history.h"
 
@@ -63,9 +63,38 @@ static void row(struct prompts *p, const struct prompt *v)
                     history_line(&p->arena, v->scores.n ? v->scores : v->parent, 60).p);
 }
 
+/* Those that are compiled in stand behind the others. */
+static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
+{
+    const char *name = p->args->value[NAME];
+    struct prompt *out;
+    size_t rows = 0;
+
+    while (tune_app_at(rows))
+        rows++;
+    out = arena_zero(&p->arena, n + rows, sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (*all)[i];
+    for (size_t i = 0; i < rows; i++)
+        if (!name || strcmp(name, tune_app_at(i)->prompt->name) == 0)
+            prompt_built_in(tune_app_at(i)->prompt, &p->arena, &out[n++]);
+    *all = out;
+    return n;
+}
+
+static bool is_built_in(struct prompts *p, str id, struct prompt *out)
+{
+    for (size_t i = 0; tune_app_at(i); i++) {
+        prompt_built_in(tune_app_at(i)->prompt, &p->arena, out);
+        if (str_eq(out->id, id))
+            return true;
+    }
+    return false;
+}
+
 static int list(struct prompts *p)
 {
-    struct prompt *all = NULL, built_in;
+    struct prompt *all = NULL;
     struct json_out o;
     struct err e;
     size_t n = 0;
@@ -73,20 +102,18 @@ static int list(struct prompts *p)
     if (!open_registry(p, &e) ||
         !registry_list(p->registry, str_c(p->args->value[NAME]), &p->arena, &all, &n, &e))
         return history_fail(&e);
-    prompt_built_in(&policy_built_in, &p->arena, &built_in);
+    n = with_built_in(p, &all, n);
     if (p->args->value[JSON]) {
         json_out_init(&o, &p->out);
         json_out_array(&o);
         for (size_t i = 0; i < n; i++)
             prompt_write(&all[i], false, &o);
-        prompt_write(&built_in, false, &o);
         json_out_end(&o);
         put(p);
         return CLI_OK;
     }
     for (size_t i = 0; i < n; i++)
         row(p, &all[i]);
-    row(p, &built_in);
     return CLI_OK;
 }
 
@@ -121,8 +148,7 @@ static int show(struct prompts *p, str id)
     struct json_out o;
     struct err e;
 
-    prompt_built_in(&policy_built_in, &p->arena, &v);
-    if (!str_eq(v.id, id) &&
+    if (!is_built_in(p, id, &v) &&
         (!open_registry(p, &e) || !registry_get(p->registry, id, &p->arena, &v, &e)))
         return history_fail(&e);
     if (p->args->value[JSON]) {

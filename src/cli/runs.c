@@ -46,6 +46,38 @@ static int show(struct runs *r, bool ok, const struct err *e)
     return history_show(&r->h, r->cli, ok, e, r->args->value[JSON] != NULL);
 }
 
+static bool daemon_there(struct runs *r)
+{
+    struct daemon_link d;
+    struct err e;
+    str reply;
+    bool there = daemon_open(&d, r->h.config, &e) &&
+                 daemon_ask(&d, "GET", STR("/health"), STR(""), &e) && daemon_body(&d, &reply, &e);
+
+    daemon_close(&d);
+    return there;
+}
+
+/* Runs that nobody works on are gone on with, and by whom. */
+static void tell_cut_off(struct runs *r)
+{
+    const struct json *doc = &r->h.doc;
+    const struct json_node *list = json_find(doc, json_root(doc), STR("runs"));
+    const struct json_node *v = list ? json_first(doc, list) : NULL;
+
+    while (v && !(str_eq(history_member(&r->h, v, "status"), STR("running")) &&
+                  str_eq(history_member(&r->h, v, "app"), STR("incidents"))))
+        v = json_next(doc, list, v);
+    if (!v || daemon_there(r))
+        return;
+    (void)cli_complain(
+        CLI_OK,
+        "no daemon runs: what is running here was cut off or left. `rationale serve` "
+        "goes on with what was cut off, `rationale investigate --run " STR_FMT
+        "` with the one you name",
+        STR_ARG(history_member(&r->h, v, "run_id")));
+}
+
 /* ---- list ---- */
 
 static int list(struct runs *r)
@@ -66,6 +98,8 @@ static int list(struct runs *r)
     code = show(r, ok, &e);
     if (code == CLI_OK && !r->args->value[JSON])
         code = history_table(&r->h, r->cli, "runs", columns, COUNT_OF(columns));
+    if (code == CLI_OK && !r->args->value[JSON])
+        tell_cut_off(r);
     return code;
 }
 
@@ -160,9 +194,31 @@ static int replay(struct runs *r)
 
 /* ---- a word ---- */
 
+/* An id may have slashes in it, where it is of a part of another run. */
+static str encoded(struct arena *a, const char *id)
+{
+    struct buf out;
+    str text;
+
+    buf_init(&out, (size_t)1 << 16);
+    for (; *id; id++)
+        if (strchr("-._~", *id) || (*id >= '0' && *id <= '9') || (*id >= 'A' && *id <= 'Z') ||
+            (*id >= 'a' && *id <= 'z'))
+            buf_add_c(&out, *id);
+        else
+            buf_printf(&out, "%%%02X", (unsigned char)*id);
+    text = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
 static bool by_daemon(struct runs *r, str body, int *code)
 {
-    str path = arena_printf(&r->h.arena, "/api/v1/runs/%s/answer", r->args->words[1]), reply;
+    str path = arena_join(&r->h.arena,
+                          STR("/api/v1/runs/"),
+                          encoded(&r->h.arena, r->args->words[1]),
+                          STR("/answer")),
+        reply;
     struct daemon_link d;
     struct err e;
     bool there;

@@ -100,28 +100,60 @@ static bool read_word(struct history_job *j, const struct json *doc, struct word
     return true;
 }
 
+/* Whose a run is: an application's that is open, also of a part ("NAME.PART"); or NULL. */
+static const struct app *app_of(struct daemon *d, const struct agent_row *row, void **open)
+{
+    str name = str_slice(row->app, 0, str_find(row->app, STR(".")));
+
+    if (!d->apps || atomic_load(&d->leave))
+        return NULL;
+    for (size_t i = 0; app_at(i); i++) {
+        *open = apps_find(d->apps, app_at(i));
+        if (*open && str_eq(name, str_c(app_at(i)->name)))
+            return app_at(i);
+    }
+    return NULL;
+}
+
 /* The run is taken up by its application; false if that is not open. */
 static bool resume(struct daemon *d, const struct agent_row *row)
 {
-    if (!d->apps || atomic_load(&d->leave))
-        return false;
-    for (size_t i = 0; app_at(i); i++) {
-        const struct app *app = app_at(i);
-        void *open = apps_find(d->apps, app);
+    void *open;
+    const struct app *app = app_of(d, row, &open);
 
-        if (!str_eq(row->app, str_c(app->name)) || !open || !app->resume)
-            continue;
-        app->resume(open, row);
-        return true;
-    }
-    return false;
+    if (!app || !app->resume)
+        return false;
+    app->resume(open, row);
+    return true;
+}
+
+/* Of a run that is made of others (RUN/...) the one that waits is meant, if there is one alone. */
+static bool part_waits(struct history_job *j, struct agent_row *row, struct err *e)
+{
+    struct agent_filter f = {
+        .id = STR(""), .status = STR("waiting"), .app = STR(""), .key = STR("")};
+    str prefix = arena_join(&j->arena, j->id, STR("/"), STR(""));
+    struct agent_row *list;
+    size_t n, found = 0;
+
+    if (!agent_log_list(log_of(j), &f, &j->arena, &list, &n, e))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (str_starts(list[i].id, prefix) && found++ == 0)
+            *row = list[i];
+    if (found == 0)
+        return too_late(j, e, "the run does not wait");
+    if (found > 1)
+        return too_late(j, e, "several parts of the run wait: name the one that is meant");
+    j->id = row->id;
+    return true;
 }
 
 static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
 {
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, row, e))
         return false;
-    return str_eq(row->status, STR("waiting")) || too_late(j, e, "the run does not wait");
+    return str_eq(row->status, STR("waiting")) || part_waits(j, row, e);
 }
 
 static bool say(struct history_job *j, const struct word *w, struct err *e)
@@ -160,6 +192,8 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
 {
     struct agent_effect f;
     struct agent_row row;
+    const struct app *app;
+    void *open;
 
     (void)r;
     if (!waits(j, &row, e) || !agent_log_question(log_of(j), j->id, &j->arena, &f, e))
@@ -170,6 +204,9 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     row.updated_us = j->asker.now_us;
     if (!agent_log_run_put(log_of(j), &row, e))
         return false;
+    app = app_of(j->worker->daemon, &row, &open);
+    if (app && app->ended)
+        app->ended(open, &row);
     buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelled\"}", STR_ARG(j->id));
     return true;
 }

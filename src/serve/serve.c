@@ -174,7 +174,8 @@ static void reload(struct daemon *d, const struct serve_options *o)
     } else {
         say_warnings(c);
         gateway_setup_set(&d->gateway, s);
-        apps_reload(d->apps);
+        if (d->apps)
+            apps_reload(d->apps);
         log_info("configuration read again", LOG_TEXT("file", o->config));
     }
     notify_systemd("READY=1");

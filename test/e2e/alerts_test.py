@@ -122,6 +122,10 @@ class Alerts(unittest.TestCase):
             self.assertEqual(status, 413, r)
             self.assertEqual(d.ask("GET", "/processing-status/nothing")[0], 404)
             self.assertEqual(d.ask("PUT", "/alerts", {})[0], 405)
+            for query in ("limit=x", "limit=0", "limit=-1", "status=done"):
+                status, r = d.ask("GET", f"/api/v1/incidents?{query}")
+                self.assertEqual(status, 422, query)
+                self.assertIn(query.split("=")[0], r["detail"]["message"])
 
     def test_a_large_alert_is_taken_and_cut(self):
         with Operator() as model, Daemon(model) as d:
@@ -193,6 +197,8 @@ class Alerts(unittest.TestCase):
             self.assertEqual(d.ask("POST", f"/api/v1/incidents/{running}/cancel")[1]["status"], "cancelling")
             d.until(running, "cancelled")
             status, r = d.ask("POST", f"/api/v1/incidents/{running}/cancel")
+            self.assertEqual((status, r["detail"]["status"]), (409, "cancelled"))
+            status, r = d.ask("POST", f"/api/v1/incidents/{queued}/chat", {"question": "Why?"})
             self.assertEqual((status, r["detail"]["status"]), (409, "cancelled"))
             model.free()
 
@@ -271,6 +277,42 @@ class Alerts(unittest.TestCase):
             self.assertIn("denied for", one["alert"]["error"])
             self.assertNotIn(secret.encode(), b"".join(p.read_bytes() for p in d.folder.glob("history.db*")
                                                        if p.is_file()))
+
+    def test_sighup_reads_the_agents_again_and_bad_ones_change_nothing(self):
+        with Operator() as model, Daemon(model, max_concurrent_alerts=1, max_queue_size=1) as d:
+            model.hold()
+            running = d.send(1)[1]["alert_id"]
+            d.until(running, "processing")
+            agents = d.folder / "agents.yaml"
+            agents.write_text(AGENTS.replace("[DiskFull, kubernetes]", "[DiskFull, Latency]"))
+            (d.folder / "more").mkdir()
+            (d.folder / "more" / "other.md").write_text("# Look at the disk")
+            d.config["incidents"].update(runbooks=str(d.folder / "more"), max_concurrent_alerts=2, max_queue_size=5)
+            d.reload(d.config)
+            self.eventually(lambda: d.ask("GET", "/alert-types")[1] == ["DiskFull", "Latency"], d)
+            status, r = d.ask("POST", "/alerts", {"alert_type": "kubernetes", "runbook": "other.md"})
+            self.assertEqual((status, r["detail"]["error"]), (400, "unknown_alert_type"))
+            self.assertEqual(d.ask("POST", "/alerts", {**ALERT, "runbook": "runbook.md"})[0], 422)
+            second = [d.ask("POST", "/alerts", {**ALERT, "alert_type": "Latency", "runbook": "other.md",
+                                                "data": {"n": n}})[1]["alert_id"] for n in range(3)]
+            d.until(second[0], "processing")  # two at once by now
+            for bad in ("agents: {A: {alert_types: [x], mcp_servers: [nowhere]}}", "agents: [", ""):
+                before = d.log_tail(1 << 20).count("the agents are bad")
+                agents.write_text(bad)
+                d.reload(d.config)
+                self.eventually(lambda: d.log_tail(1 << 20).count("the agents are bad") > before, d)
+            agents.unlink()
+            d.reload(d.config)
+            self.assertEqual(d.ask("GET", "/alert-types")[1], ["DiskFull", "Latency"])
+            model.free()
+            for id in (running, *second):
+                self.assertEqual(d.until(id, "completed", "error")["status"], "completed")
+
+    def eventually(self, what, d):
+        end = time.monotonic() + PATIENCE
+        while not what():
+            self.assertLess(time.monotonic(), end, d.log_tail())
+            time.sleep(0.02)
 
     def test_a_model_that_fails_is_an_error_with_words(self):
         with Operator() as model, Daemon(model) as d:

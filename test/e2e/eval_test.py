@@ -115,6 +115,26 @@ class Eval(Case):
         self.assertIn("has no cases", self.eval(self.folder / "empty").err)
         self.assertEqual(run("eval").code, 2)
 
+    def test_a_case_may_do_without_tools_and_may_ask_in_several_ways(self):
+        case = self.folder / "cases" / "bare"
+        case.mkdir(parents=True)
+        (case / "test_case.yaml").write_text(
+            "user_prompt: [Which disk is full?, Is a disk full?]\nexpected_output: something\n"
+            "expected_sections:\n  Key Findings: False\n  Related logs: [a line of them]\n")
+        c = self.json(case)["cases"][0]
+        self.assertEqual((c["status"], c["tool_calls"], c["alert_type"]), ("completed", 0, "question"))
+        self.assertEqual([f["fact"] for f in c["facts"]], ["something", "a line of them"])
+        self.assertIn("Which disk is full?", json.dumps(self.model.asked[-1]))
+        self.assertNotIn("could not be used", c["report"])
+
+    def test_an_alert_may_do_without_a_runbook(self):
+        case = self.copy("disk-full")
+        alert = json.loads((case / "alert.json").read_text())
+        for runbook in ({}, {"runbook": ""}, {"runbook": None}):
+            alert.pop("runbook", None)
+            (case / "alert.json").write_text(json.dumps({**alert, **runbook}))
+            self.assertEqual(self.json(case)["total"]["score"], 1)
+
     def test_a_script_in_a_case_is_not_a_variable(self):
         case = self.copy("disk-full")
         text = (case / "test_case.yaml").read_text()

@@ -194,7 +194,7 @@ class Masking(unittest.TestCase):
         kept["metrics"] = metrics
         return replies, kept
 
-    def test_nothing_planted_is_kept_and_the_client_gets_it_all(self):
+    def test_hole_9_nothing_planted_is_kept_and_the_client_gets_it_all(self):
         replies, kept = self.run_all(MASKING)
         for name, secret in SECRETS.items():
             forms = {secret, json.dumps(secret)[1:-1], json.dumps(json.dumps(secret))[3:-3]}

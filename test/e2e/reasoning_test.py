@@ -35,7 +35,7 @@ class Reasoning(GatewayCase):
                     self.assertEqual(r.body.count(b'"reasoning"'),
                                      r.body.count(b'"reasoning_content"'))
 
-    def test_what_is_to_be_shown_is_asked_for_in_the_models_own_way(self):
+    def test_hole_11_what_is_to_be_shown_is_asked_for_in_the_models_own_way(self):
         models = [f"{kind}-quiet" for kind in KINDS] + ["new-claude", "new-gemini"]
         for model in models:
             for level in ("low", "high"):

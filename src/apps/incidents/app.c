@@ -3,13 +3,15 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/intake.h"
+#include "base/log.h"
 
 static bool app_open(const struct app_host *h, void **out, struct err *e)
 {
     struct setup *held = gateway_setup(h->gateway);
     const struct config_incidents *c = &held->config->incidents;
-    struct incidents_engine engine = {.engine = {incident_run, incident_assigned, incident_stages},
-                                      .chat = incident_chat};
+    struct incidents_engine engine = {
+        .engine = {incident_run, incident_assigned, incident_stages, incident_drop},
+        .chat = incident_chat};
     struct incident_setup *setup = NULL;
     struct incidents *in = NULL;
     bool ok = true;
@@ -22,32 +24,114 @@ static bool app_open(const struct app_host *h, void **out, struct err *e)
         engine.types = incident_alert_types(setup);
         ok = incidents_open(h, &engine, &in, e);
     }
-    if (!ok)
-        incident_setup_free(setup);
+    incident_setup_free(setup); /* it is retained */
     setup_release(held);
     *out = in;
     return ok;
 }
 
-static void app_close(void *app)
+/* Alerts that are worked on keep the agents they began with. */
+static void app_reload(void *app)
 {
     struct incidents *in = app;
-    struct incident_setup *setup = in->setup;
+    struct setup *held = gateway_setup(in->host->gateway);
+    const struct config_incidents *c = &held->config->incidents;
+    struct incident_setup *setup;
+    struct err e;
 
-    incidents_close(in);
-    incident_setup_free(setup);
+    if (!c->agents.n) {
+        log_warn("incidents.agents is gone; the agents stay until a restart");
+    } else if (!incident_setup_load(c->agents.p, c->runbooks.p, &setup, &e)) {
+        log_error("the agents are bad; the old ones stay in force", LOG_ERR(&e));
+    } else {
+        incidents_change(in, held, setup);
+        incident_setup_free(setup);
+        log_info("agents read again", LOG_STR("file", c->agents));
+    }
+    setup_release(held);
 }
 
+/* The alert of a run: RUN/STAGE/AGENT of a part. */
+static str alert_of(const struct agent_row *row)
+{
+    str last;
+
+    return str_eq(row->app, STR("incidents.agent"))
+               ? incident_of_part(incident_of_part(row->id, &last), &last)
+               : row->id;
+}
+
+/* A run that has its word; or one that a command was at work on when it was killed. What a person
+ * has left on purpose is gone on with by a person. */
+static void app_resume(void *app, const struct agent_row *row)
+{
+    struct incidents *in = app;
+    struct err e;
+
+    if (queue_resume(in->queue, alert_of(row)) || !str_eq(row->app, STR("incidents")))
+        return;
+    if (str_eq(row->reason, STR("left")))
+        log_info("an investigation was left: it goes on with rationale investigate --run",
+                 LOG_STR("run", row->id));
+    else if (!queue_adopt(in->queue, row, &e))
+        log_warn(
+            "an investigation that was cut off cannot go on", LOG_STR("run", row->id), LOG_ERR(&e));
+}
+
+static void app_ended(void *app, const struct agent_row *row)
+{
+    struct incidents *in = app;
+    struct book_row alert;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, (size_t)64 << 20);
+    if (!queue_cancel(in->queue, alert_of(row), &a, &alert, &e))
+        log_warn("an alert whose run was ended", LOG_STR("run", row->id), LOG_ERR(&e));
+    arena_release(&a);
+}
+
+static void app_close(void *app)
+{
+    incidents_close(app);
+}
+
+/* ---- routes ---- */
+
+/* Each is answered by what is in force when it is asked. */
+#define VIEWED(name)                                                                               \
+    static void viewed_##name(void *app, const struct app_request *q, struct app_reply *r)         \
+    {                                                                                              \
+        struct incidents view;                                                                     \
+                                                                                                   \
+        incidents_view(app, &view);                                                                \
+        name(&view, q, r);                                                                         \
+        incidents_view_done(&view);                                                                \
+    }
+
+VIEWED(intake_alert)
+VIEWED(status_types)
+VIEWED(status_processing)
+VIEWED(status_list)
+VIEWED(status_one)
+VIEWED(status_cancel)
+VIEWED(status_chat)
+
 static const struct app_route routes[] = {
-    {"POST", "/alerts", intake_alert},
-    {"GET", "/alert-types", status_types},
-    {"GET", "/processing-status/*", status_processing},
-    {"GET", "/api/v1/incidents", status_list},
-    {"GET", "/api/v1/incidents/*", status_one},
-    {"POST", "/api/v1/incidents/*/cancel", status_cancel},
-    {"POST", "/api/v1/incidents/*/chat", status_chat},
+    {"POST", "/alerts", viewed_intake_alert},
+    {"GET", "/alert-types", viewed_status_types},
+    {"GET", "/processing-status/*", viewed_status_processing},
+    {"GET", "/api/v1/incidents", viewed_status_list},
+    {"GET", "/api/v1/incidents/*", viewed_status_one},
+    {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel},
+    {"POST", "/api/v1/incidents/*/chat", viewed_status_chat},
     {NULL, NULL, NULL},
 };
 
-const struct app app_incidents = {
-    .name = "incidents", .open = app_open, .close = app_close, .routes = routes};
+const struct app app_incidents = {.resume = app_resume,
+                                  .ended = app_ended,
+                                  .name = "incidents",
+                                  .open = app_open,
+                                  .reload = app_reload,
+                                  .close = app_close,
+                                  .routes = routes};

@@ -263,12 +263,14 @@ bool book_alive(struct book *b, struct arena *a, struct book_row **out, size_t *
 {
     struct list l = {.arena = a, .max = ALIVE_MAX};
 
-    if (!read_rows(b,
-                   BRIEF " WHERE state IN ('queued', 'processing') ORDER BY created_us, alert_id",
-                   NULL,
-                   0,
-                   &l,
-                   e))
+    if (!read_rows(
+            b,
+            BRIEF
+            " WHERE state IN ('queued', 'processing', 'waiting') ORDER BY created_us, alert_id",
+            NULL,
+            0,
+            &l,
+            e))
         return false;
     *out = l.rows;
     *n = l.n;

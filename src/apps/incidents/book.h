@@ -22,7 +22,7 @@ struct book;
 struct book_row {
     str id, session, digest;
     str key;   /* whose: the key's name, or "" */
-    str state; /* queued, processing, completed, error, cancelled */
+    str state; /* queued, processing, waiting (for a word), completed, error, cancelled */
     str alert_type, severity, environment, runbook;
     str data;  /* JSON; "" in a list */
     str agent; /* who takes it */
@@ -59,6 +59,6 @@ struct book_filter {
 /* The newest first. */
 bool book_list(struct book *b, const struct book_filter *f, struct arena *a, struct book_row **out,
                size_t *n, struct err *e) MUST_USE;
-/* Queued and processing ones, the oldest first. */
+/* Those that have not ended, the oldest first. */
 bool book_alive(struct book *b, struct arena *a, struct book_row **out, size_t *n,
                 struct err *e) MUST_USE;

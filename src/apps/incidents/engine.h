@@ -1,6 +1,8 @@
 /* engine.h - an investigation as its own files see it.
  *
  *   run.c       from the options to the report: runbook, tools, stages, summary, the record
+ *   record.c    what is kept of it
+ *   version.c   which version of the prompt it has
  *   stage.c     the agents of a stage, side by side, and what is made of their findings
  *   party.c     one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
@@ -10,7 +12,8 @@
  *   servers.c   the MCP servers of an investigation
  *   runbook.c   runbooks from the folder or from an allowed address
  *   report.c    the report
- *   input.c     options as JSON and back; how far it is
+ *   input.c     options as JSON and back
+ *   progress.c  how far it is, what it waits for
  *   chat.c      questions afterwards
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -37,11 +40,13 @@ struct incident {
     const struct incident_options *o; /* told */
     struct incident_options told;     /* as the caller has them, but what must be masked is */
     const struct incident_chain *chain;
+    struct setup *held; /* the configuration it works by, whatever is read meanwhile */
     const struct config *config;
     struct arena *arena; /* the caller's: on its thread only */
     str session, model;
     struct agent_ask ask;
     struct servers *servers;
+    str role, form; /* of the prompt: who the model is, and what an analysis looks like */
     str runbook, runbook_note; /* the text, and what is to be said of it; or "" */
     const struct mask *mask;
     uint64_t timeout_ms;
@@ -94,13 +99,31 @@ struct party {
 
 bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
                       struct err *e) MUST_USE;
-/* From here on `stop` is set when it is to be; until the unwatch. */
+/* From here on `stop` is set when it is to be; until the unwatch, which ends what was prepared. */
 void incident_watch(struct incident *in);
 void incident_unwatch(struct incident *in);
 void incident_tell(struct incident *in, int percent, str step, str agent);
 void incident_step(struct incident *in, const struct incident_step *s);
 /* A run of this investigation: what all of them have in common. */
 struct agent_options incident_agent_options(struct incident *in, str run);
+
+/* ---- record.c ---- */
+
+/* As it may be kept; in `out`, which is initialised, if something had to be masked. */
+str record_masked(const struct incident *in, str text, struct buf *out);
+void record_mask(struct incident *in, str *text);
+/* r NULL: it goes on. */
+void record_session(struct incident *in, const char *status, const struct incident_report *r,
+                    int64_t started_us);
+str record_result(struct incident *in, const struct incident_report *r);
+/* Whether it was a log that the run does not fit: then it has failed, for good. */
+bool record_astray(struct incident *in, struct incident_report *out, const struct err *e);
+
+/* ---- version.c ---- */
+
+/* The prompt that is given, else the one the run was begun with (its input; "": it begins), else
+ * what is in force. */
+bool version_choose(struct incident *in, str input, struct err *e) MUST_USE;
 
 /* ---- stage.c ---- */
 
@@ -110,6 +133,7 @@ struct stage_result {
     struct party *synthesis; /* or NULL */
     str text;                /* what the stage found */
     bool ok, left, broken;   /* broken: err */
+    bool waiting;            /* somebody is to be asked first */
     str reason, error;       /* of one that is not ok */
     struct err err;
 };
@@ -125,6 +149,8 @@ bool party_ok(const struct party *p);
 void party_note(struct party *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
 bool party_tool(const struct party *p, str server, str tool, str *name) MUST_USE;
+/* "SERVER.TOOL" of a name in the box. */
+str party_shown(const struct party *p, str tool, struct arena *a);
 /* A model call of its own with this prompt, logged under `run`; the reply's text. */
 void party_single(struct party *p, str system, str user);
 
@@ -136,6 +162,8 @@ struct agent_ask lens_ask(struct party *p);
 
 /* ---- prompt.c ---- */
 
+/* The texts of this version from here on. */
+void prompt_use(struct incident *in, const struct prompt *p);
 /* Text from outside between marks that it cannot close; cut to size_max with a note (0: whole). */
 void prompt_data(struct buf *out, const char *name, str text, size_t size_max);
 void prompt_system(const struct party *p, struct buf *out);

@@ -15,6 +15,10 @@
 #pragma once
 
 #include "apps/app.h"
+#include "apps/registry.h"
+
+/* What models are told, if the registry has nothing better. */
+extern const struct prompt_built_in incidents_built_in;
 
 struct incident_setup; /* what agents.yaml says, checked; read only once loaded, any thread */
 
@@ -24,6 +28,8 @@ bool incident_setup_load(const char *agents, const char *runbooks, struct incide
 /* The same from text; `path` is for messages. */
 bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
                           struct incident_setup **out, struct err *e) MUST_USE;
+/* For who holds on to it while others may get another one; each is freed. NULL: nothing. */
+struct incident_setup *incident_setup_retain(struct incident_setup *s);
 void incident_setup_free(struct incident_setup *s); /* NULL: nothing */
 /* The alert types that some agent or chain takes, sorted; NULL behind the last. "*" is not among
  * them. */
@@ -69,8 +75,12 @@ struct incident_options {
     str model;                       /* "" the configuration's, else the first provider's first */
     enum incident_strategy strategy; /* instead of the agents' own */
     enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
+    /* The texts a model is told. NULL: those the run was begun with, else what is in force. */
+    const struct prompt *prompt;
+    str prompt_id; /* out of incident_input_read: what it was begun with */
+    bool trial;    /* of the optimizer: no session of its own, nothing to be resumed */
     /* One server, "tools", in place of those configured: its command line, NULL behind the last
-     * word, or its URL as the only one. NULL: as configured. */
+     * word, or its URL as the only one; without a word none at all. NULL: as configured. */
     const char *const *server_argv;
     struct agent_ask ask;       /* who answers; .ask NULL: the host's gateway */
     const _Atomic bool *cancel; /* or NULL */
@@ -81,7 +91,13 @@ struct incident_options {
     void *ctx;
 };
 
-enum incident_end { INCIDENT_COMPLETED, INCIDENT_FAILED, INCIDENT_CANCELLED, INCIDENT_LEFT };
+enum incident_end {
+    INCIDENT_COMPLETED,
+    INCIDENT_FAILED,
+    INCIDENT_CANCELLED,
+    INCIDENT_LEFT,
+    INCIDENT_WAITING, /* for a word on a call (incident_pending); then it is called again */
+};
 
 struct incident_report {
     enum incident_end end;
@@ -92,14 +108,15 @@ struct incident_report {
     str reason;         /* its code */
     unsigned model_calls, tool_calls;
     int64_t input_tokens, output_tokens, reasoning_tokens, duration_ms;
-    str tools;  /* names that were called, JSON array in order */
+    str tools; /* names that were called, JSON array in order */
+    str prompt_id;
     str stages; /* JSON: see incident_stages */
 };
 
 /* The row of the run (log.h, app "incidents") has the options in its input, and, once it has ended,
  * {"status", "reason", "error", "report" (Markdown), "final_analysis", "summary", "stages",
- * "tools", "model_calls", "tool_calls", "tokens": {"input", "output", "reasoning"}, "duration_ms"}
- * as its result. False: the log failed, and the run can be called again. */
+ * "tools", "prompt_id", "model_calls", "tool_calls", "tokens": {"input", "output", "reasoning"},
+ * "duration_ms"} as its result. False: the log failed, and the run can be called again. */
 bool incident_run(const struct incident_options *o, struct arena *a, struct incident_report *out,
                   struct err *e) MUST_USE;
 
@@ -113,9 +130,17 @@ void incident_input_write(const struct incident_options *o, struct buf *out);
 bool incident_input_read(str json, struct arena *a, struct incident_options *out,
                          struct err *e) MUST_USE;
 
-/* How far an investigation is: [{"name", "status", "agents": [{"name", "strategy", "status",
- * "reason", "model_calls", "tool_calls", "tokens": {...}, "analysis"}]}]; status is pending,
- * running, done, stopped, failed or cancelled. The stages are those that the setup has for the
- * alert's type. */
+/* How far an investigation is: [{"name", "status", "agents": [{"name", "run_id", "strategy",
+ * "status", "reason", "model_calls", "tool_calls", "tokens": {...}, "analysis"}]}]; status is
+ * pending, running, waiting, done, stopped, failed or cancelled. The stages are those that the
+ * setup has for the alert's type. */
 bool incident_stages(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                      struct buf *out, struct err *e) MUST_USE;
+
+/* What stands before the last slash of a run's name, and what behind it: RUN/STAGE and AGENT. */
+str incident_of_part(str run, str *last);
+/* What it waits for: [{"run_id", "seq", "tool", "arguments", "why", "stage", "agent"}]. The word is
+ * given with agent_answer. */
+bool incident_pending(struct agent_log *log, str run, struct buf *out, struct err *e) MUST_USE;
+/* The rows of one that is not gone on with are closed: what waits is denied. */
+bool incident_drop(struct agent_log *log, str run, int64_t now_us, struct err *e) MUST_USE;

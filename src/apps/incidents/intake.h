@@ -13,10 +13,12 @@
 
 struct incidents {
     const struct app_host *host;
-    struct setup *held; /* the configuration it was opened with */
+    /* What is in force; under the lock, but for who has a view of its own. */
+    struct setup *held;
     const struct config_incidents *config;
     struct incident_setup *setup;
     const char *const *types; /* known ones, NULL behind the last */
+    pthread_mutex_t *lock;
     struct book *book;
     struct queue *queue;
     struct queue_engine engine;
@@ -24,7 +26,7 @@ struct incidents {
                  struct err *e);
 };
 
-/* What works on the alerts; `setup` and `types` are lent. */
+/* What works on the alerts; `setup` is retained. */
 struct incidents_engine {
     struct queue_engine engine;
     bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
@@ -35,6 +37,11 @@ struct incidents_engine {
 bool incidents_open(const struct app_host *h, const struct incidents_engine *engine,
                     struct incidents **out, struct err *e) MUST_USE;
 void incidents_close(struct incidents *in);
+/* Agents and configuration that are in force from now on; both are retained. */
+void incidents_change(struct incidents *in, struct setup *held, struct incident_setup *setup);
+/* The application as it is now, whatever changes before the view is given back. */
+void incidents_view(struct incidents *in, struct incidents *view);
+void incidents_view_done(struct incidents *view);
 
 /* Where alerts go whose type nobody takes, if they come from Alertmanager: as configured, else
  * "kubernetes", else the first there is. */

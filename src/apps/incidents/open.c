@@ -26,16 +26,13 @@ str incidents_default_type(const struct incidents *in)
     return in->types[0] ? str_c(in->types[0]) : STR("kubernetes");
 }
 
-static void on_change(void *ctx, const struct book_row *row)
+static void tell(struct incidents *in, const struct book_row *row)
 {
-    struct incidents *in = ctx;
     const char *const *servers = NULL;
     struct buf out, brief;
     struct json_out o;
     str agent;
 
-    if (!in->host->gateway->hub)
-        return;
     if (!in->engine.assigned(in->setup, row->alert_type, &agent, &servers))
         servers = NULL;
     buf_init(&out, (size_t)64 << 20);
@@ -53,6 +50,17 @@ static void on_change(void *ctx, const struct book_row *row)
               str_slice(buf_str(&brief), 1, brief.n ? brief.n - 1 : 0));
     buf_release(&brief);
     buf_release(&out);
+}
+
+static void on_change(void *ctx, const struct book_row *row)
+{
+    struct incidents *in = ctx, view;
+
+    if (!in->host->gateway->hub)
+        return;
+    incidents_view(in, &view);
+    tell(&view, row);
+    incidents_view_done(&view);
 }
 
 /* Whoever watches an alert that ended before this process began is told how. */
@@ -78,15 +86,20 @@ static bool tell_old(struct incidents *in, struct err *e)
     return ok;
 }
 
+static struct queue_rules rules_of(const struct incidents *in)
+{
+    return (struct queue_rules){.setup = in->setup,
+                                .model = in->config->model,
+                                .running_max = in->config->max_concurrent,
+                                .waiting_max = in->config->max_queue,
+                                .timeout_ms = in->config->timeout_ms};
+}
+
 static bool start(struct incidents *in, struct err *e)
 {
     struct queue_options o = {.host = in->host,
-                              .setup = in->setup,
+                              .rules = rules_of(in),
                               .engine = &in->engine,
-                              .model = in->config->model,
-                              .running_max = in->config->max_concurrent,
-                              .waiting_max = in->config->max_queue,
-                              .timeout_ms = in->config->timeout_ms,
                               .on_change = on_change,
                               .ctx = in};
 
@@ -95,6 +108,41 @@ static bool start(struct incidents *in, struct err *e)
     o.book = in->book;
     return queue_open(&o, &in->queue, e);
 }
+
+/* ---- what is in force ---- */
+
+void incidents_view(struct incidents *in, struct incidents *view)
+{
+    pthread_mutex_lock(in->lock);
+    *view = *in;
+    (void)setup_retain(view->held);
+    (void)incident_setup_retain(view->setup);
+    pthread_mutex_unlock(in->lock);
+}
+
+void incidents_view_done(struct incidents *view)
+{
+    incident_setup_free(view->setup);
+    setup_release(view->held);
+}
+
+void incidents_change(struct incidents *in, struct setup *held, struct incident_setup *setup)
+{
+    struct incidents old = *in;
+    struct queue_rules rules;
+
+    pthread_mutex_lock(in->lock);
+    in->held = setup_retain(held);
+    in->config = &held->config->incidents;
+    in->setup = incident_setup_retain(setup);
+    in->types = incident_alert_types(setup);
+    rules = rules_of(in);
+    pthread_mutex_unlock(in->lock);
+    queue_change(in->queue, &rules);
+    incidents_view_done(&old);
+}
+
+/* ---- life ---- */
 
 bool incidents_open(const struct app_host *h, const struct incidents_engine *engine,
                     struct incidents **out, struct err *e)
@@ -105,7 +153,9 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
     in->config = &in->held->config->incidents;
     in->engine = engine->engine;
     in->chat = engine->chat;
-    in->setup = engine->setup;
+    in->setup = incident_setup_retain(engine->setup);
+    in->lock = base_alloc(sizeof *in->lock);
+    pthread_mutex_init(in->lock, NULL);
     in->types = engine->types;
     if (start(in, e)) {
         *out = in;
@@ -119,6 +169,8 @@ void incidents_close(struct incidents *in)
 {
     queue_close(in->queue);
     book_close(in->book);
-    setup_release(in->held);
+    incidents_view_done(in);
+    pthread_mutex_destroy(in->lock);
+    free(in->lock);
     free(in);
 }

@@ -43,6 +43,15 @@ bool party_tool(const struct party *p, str server, str tool, str *name)
                p->set, str_slice(tool, 0, dot), str_slice(tool, dot + 1, tool.n), name);
 }
 
+str party_shown(const struct party *p, str tool, struct arena *a)
+{
+    str server, name;
+
+    if (!mcp_toolset_find(p->set, tool, &server, &name))
+        return tool;
+    return arena_printf(a, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(name));
+}
+
 /* ---- what is told as it happens ---- */
 
 /* "box__name(k='v')" as "box.name(k='v')". */
@@ -219,6 +228,14 @@ void party_work(struct party *p)
         work_classic(p);
     else
         work_loop(p);
+    if (!p->broken && p->result.end == AGENT_WAITING)
+        incident_tell(p->in,
+                      0,
+                      arena_join(&p->arena,
+                                 STR("waiting for approval of "),
+                                 party_shown(p, p->result.pending.tool, &p->arena),
+                                 STR("")),
+                      p->label);
     toolbox_free(p->box);
     p->box = NULL;
     mcp_toolset_free(p->set);

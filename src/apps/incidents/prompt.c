@@ -93,12 +93,32 @@ static const char analysis_form[] =
     "5. **What is uncertain**: what could not be found out, and how to find it out.\n\n"
     "Do not state as a fact what no tool has shown.\n";
 
+static const struct prompt_part parts[] = {
+    {"system_prompt", role},
+    {"analysis", analysis_form},
+};
+
+const struct prompt_built_in incidents_built_in = {"incidents", parts, COUNT_OF(parts)};
+
+void prompt_use(struct incident *in, const struct prompt *p)
+{
+    in->told.prompt_id = arena_dup(in->arena, p->id);
+    in->role = str_trim(prompt_text(p, &incidents_built_in, "system_prompt", in->arena));
+    in->form = str_trim(prompt_text(p, &incidents_built_in, "analysis", in->arena));
+}
+
+static void put_text(struct buf *out, str text)
+{
+    buf_add(out, text);
+    buf_add_c(out, '\n');
+}
+
 void prompt_system(const struct party *p, struct buf *out)
 {
     struct arena a;
     str servers;
 
-    buf_add(out, str_c(role));
+    put_text(out, p->in->role);
     arena_init(&a, INCIDENT_TEXT_MAX);
     servers = servers_instructions(p->in->servers, p, &a);
     if (servers.n) {
@@ -279,7 +299,7 @@ void prompt_analysis(const struct party *p, struct buf *out)
     put_points(p, out);
     put_notes(p, out);
     buf_add(out, STR("\n## Your answer\n\n"));
-    buf_add(out, str_c(analysis_form));
+    put_text(out, p->in->form);
 }
 
 void prompt_partial(const struct party *p, str why, struct buf *out)
@@ -293,7 +313,7 @@ void prompt_partial(const struct party *p, str why, struct buf *out)
     put_points(p, out);
     put_notes(p, out);
     buf_add(out, STR("\n## Your answer\n\n"));
-    buf_add(out, str_c(analysis_form));
+    put_text(out, p->in->form);
 }
 
 /* ---- loops ---- */
@@ -328,7 +348,7 @@ void prompt_loop(const struct party *p, struct buf *out)
                 STR("Calls that do not depend on one another may be made at once. When the facts "
                     "are enough, call no more tools and give the analysis.\n"));
     buf_add(out, STR("\n## The analysis\n\n"));
-    buf_add(out, str_c(analysis_form));
+    put_text(out, p->in->form);
 }
 
 void prompt_react_tools(struct buf *out, str tools)
@@ -361,7 +381,7 @@ void prompt_synthesis(struct incident *in, const struct incident_stage *t,
             buf_add(out, STR("It came to no result.\n"));
     }
     buf_add(out, STR("\n## Your answer\n\n"));
-    buf_add(out, str_c(analysis_form));
+    put_text(out, in->form);
 }
 
 void prompt_summary(struct incident *in, str analysis, struct buf *out)

@@ -36,6 +36,23 @@ void list_take(struct list *l, struct entry *n)
     l->n--;
 }
 
+static struct list *list_of(struct queue *q, const struct entry *n)
+{
+    return n->running ? &q->running : n->asking ? &q->asking : &q->waiting;
+}
+
+void queue_put_back(struct queue *q, struct entry *n, bool asks)
+{
+    list_take(list_of(q, n), n);
+    n->running = n->again = false;
+    n->asking = asks;
+    list_add(list_of(q, n), n);
+    if (!asks)
+        queue_hire(q);
+    else if (!q->waiting.n && !q->running.n)
+        pthread_cond_broadcast(&q->calm);
+}
+
 static str name_of(struct arena *a, str key, str digest)
 {
     return arena_join(a, digest, STR(" "), key);
@@ -65,7 +82,7 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row)
          *t;
          t++)
         **t = arena_dup(&n->arena, **t);
-    r->state = str_eq(row->state, STR("processing")) ? STR("processing") : STR("queued");
+    r->state = str_eq(row->state, STR("queued")) ? STR("queued") : STR("processing");
     r->data = r->report = r->error = r->reason = r->stages = STR("");
     buf_add(&n->step, row->step);
     buf_add(&n->agent, row->current_agent);
@@ -82,7 +99,7 @@ void queue_drop(struct queue *q, struct entry *n)
 {
     map_remove(&q->ids, n->row.id);
     map_remove(&q->names, n->name);
-    list_take(n->running ? &q->running : &q->waiting, n);
+    list_take(list_of(q, n), n);
     buf_release(&n->step);
     buf_release(&n->agent);
     arena_release(&n->arena);
@@ -164,11 +181,18 @@ str queue_masked(struct queue *q, struct arena *a, str data)
     return data;
 }
 
+str queue_agent(struct queue *q, str alert_type)
+{
+    const char *const *servers;
+    str agent;
+
+    return q->o.engine->assigned(q->rules.setup, alert_type, &agent, &servers) ? agent : STR("");
+}
+
 static struct book_row row_of(struct queue *q, str key, const struct queue_item *item,
                               struct arena *a, int64_t now_us)
 {
     const struct alert *alert = item->alert;
-    const char *const *servers;
     struct book_row row = {.id = str_c(item->id),
                            .session = str_c(item->id),
                            .digest = str_c(alert->digest),
@@ -179,7 +203,7 @@ static struct book_row row_of(struct queue *q, str key, const struct queue_item 
                            .environment = alert->environment,
                            .runbook = alert->runbook,
                            .data = queue_masked(q, a, alert->data),
-                           .agent = STR(""),
+                           .agent = queue_agent(q, alert->alert_type),
                            .step = STR("waiting for its turn"),
                            .current_agent = STR(""),
                            .timestamp_us = alert->timestamp_us,
@@ -188,8 +212,6 @@ static struct book_row row_of(struct queue *q, str key, const struct queue_item 
                            .started_us = -1,
                            .completed_us = -1};
 
-    if (!q->o.engine->assigned(q->o.setup, alert->alert_type, &row.agent, &servers))
-        row.agent = STR("");
     return row;
 }
 
@@ -218,7 +240,7 @@ static bool take(struct queue *q, str key, struct queue_item *items, size_t n, s
 
 bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, struct err *e)
 {
-    size_t fresh, room, places = (size_t)q->o.running_max + q->o.waiting_max;
+    size_t fresh, room, places = (size_t)q->rules.running_max + q->rules.waiting_max;
     struct arena a;
     bool ok;
 
@@ -237,8 +259,8 @@ bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, str
                      q->waiting.n,
                      q->running.n,
                      fresh,
-                     q->o.waiting_max,
-                     q->o.running_max);
+                     q->rules.waiting_max,
+                     q->rules.running_max);
     else
         ok = fresh == 0 || take(q, key, items, n, fresh, &a, e);
     pthread_mutex_unlock(&q->lock);
@@ -246,12 +268,94 @@ bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, str
     return ok;
 }
 
+static struct book_row row_of_run(struct queue *q, const struct agent_row *run,
+                                  const struct incident_options *o, struct arena *a)
+{
+    return (struct book_row){.id = run->id,
+                             .session = run->session_id,
+                             .digest = arena_join(a, STR("run "), run->id, STR("")),
+                             .key = STR(""),
+                             .state = STR("processing"),
+                             .alert_type = o->alert.alert_type,
+                             .severity = o->alert.severity,
+                             .environment = o->alert.environment,
+                             .runbook = o->alert.runbook,
+                             .data = o->alert.data,
+                             .agent = queue_agent(q, o->alert.alert_type),
+                             .step = STR("going on"),
+                             .current_agent = STR(""),
+                             .timestamp_us = o->alert.timestamp_us,
+                             .created_us = run->created_us,
+                             .started_us = run->created_us,
+                             .updated_us = queue_now_us(q),
+                             .completed_us = -1};
+}
+
+static bool adopt(struct queue *q, const struct agent_row *run, const struct incident_options *o,
+                  struct arena *a, struct err *e)
+{
+    struct book_row row = row_of_run(q, run, o, a);
+
+    if (!row.agent.n)
+        return err_set(e,
+                       ERR_INPUT,
+                       "no agent takes alerts of type \"" STR_FMT "\"",
+                       STR_ARG(str_slice(row.alert_type, 0, 80)));
+    if (!book_add(q->o.book, &row, 1, e))
+        return false;
+    queue_changed(q, queue_enter(q, &row), false, STR(""));
+    queue_hire(q);
+    return true;
+}
+
+bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e)
+{
+    struct incident_options o;
+    struct book_row row;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, OPEN_ARENA);
+    pthread_mutex_lock(&q->lock);
+    ok = book_get(q->o.book, run->id, &a, &row, e);
+    if (!ok && e->code == ERR_NOT_FOUND)
+        ok = incident_input_read(run->input, &a, &o, e) && adopt(q, run, &o, &a, e);
+    pthread_mutex_unlock(&q->lock);
+    arena_release(&a);
+    return ok;
+}
+
+bool queue_resume(struct queue *q, str id)
+{
+    struct map_entry *found;
+    struct entry *n;
+
+    pthread_mutex_lock(&q->lock);
+    found = map_find(&q->ids, id);
+    n = found ? found->value.ptr : NULL;
+    if (n && n->asking)
+        queue_put_back(q, n, false);
+    else if (n && n->running)
+        n->again = true;
+    pthread_mutex_unlock(&q->lock);
+    return n != NULL;
+}
+
 /* ---- cancelling ---- */
+
+void queue_end_runs(struct queue *q, const struct entry *n)
+{
+    struct err e;
+
+    if (n->row.started_us >= 0 && q->o.engine->drop && q->o.host->log &&
+        !q->o.engine->drop(q->o.host->log, n->row.id, queue_now_us(q), &e))
+        log_warn("the runs of an alert stay open", LOG_STR("alert", n->row.id), LOG_ERR(&e));
+}
 
 static void cancel_waiting(struct queue *q, struct entry *n)
 {
     n->row.state = STR("cancelled");
-    n->row.error = STR("cancelled before it was begun");
+    n->row.error = n->row.started_us < 0 ? STR("cancelled before it was begun") : STR("cancelled");
     n->row.reason = STR("cancelled");
     n->row.cancelled = true;
     n->row.completed_us = queue_now_us(q);
@@ -259,6 +363,7 @@ static void cancel_waiting(struct queue *q, struct entry *n)
     buf_add(&n->step, STR("cancelled"));
     queue_changed(q, n, true, STR(""));
     queue_tell_session(q, &n->row, STR(""));
+    queue_end_runs(q, n);
     queue_drop(q, n);
 }
 
@@ -290,6 +395,28 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row
 }
 
 /* ---- life ---- */
+
+static void take_rules(struct queue *q, const struct queue_rules *rules)
+{
+    struct incident_setup *old = q->rules.setup;
+
+    assert(rules->running_max >= 1 && rules->running_max <= QUEUE_WORKERS_MAX);
+    q->rules = *rules;
+    q->rules.setup = incident_setup_retain(rules->setup);
+    buf_reset(&q->model);
+    buf_add(&q->model, rules->model);
+    q->rules.model = buf_str(&q->model);
+    incident_setup_free(old);
+}
+
+void queue_change(struct queue *q, const struct queue_rules *rules)
+{
+    pthread_mutex_lock(&q->lock);
+    take_rules(q, rules);
+    for (size_t i = 0; i < q->waiting.n && i < rules->running_max; i++)
+        queue_hire(q);
+    pthread_mutex_unlock(&q->lock);
+}
 
 /* Those that were worked on come first, as they did before. */
 static bool take_up(struct queue *q, struct err *e)
@@ -324,9 +451,10 @@ bool queue_open(const struct queue_options *o, struct queue **out, struct err *e
     struct queue *q = base_alloc(sizeof *q);
     bool ok;
 
-    assert(o->running_max >= 1 && o->running_max <= QUEUE_WORKERS_MAX);
     memset(q, 0, sizeof *q);
     q->o = *o;
+    buf_init(&q->model, TEXT_MAX);
+    take_rules(q, &o->rules);
     q->host = *o->host;
     q->host.leave = &q->leave;
     pthread_mutex_init(&q->lock, NULL);
@@ -364,10 +492,14 @@ void queue_close(struct queue *q)
     pthread_join(q->keeper, NULL);
     while (q->waiting.first)
         queue_drop(q, q->waiting.first);
+    while (q->asking.first)
+        queue_drop(q, q->asking.first);
     assert(!q->running.n);
     map_release(&q->ids);
     map_release(&q->names);
     rand_ids_release(&q->new_ids);
+    incident_setup_free(q->rules.setup);
+    buf_release(&q->model);
     pthread_mutex_destroy(&q->lock);
     pthread_cond_destroy(&q->work);
     pthread_cond_destroy(&q->keep);
@@ -378,7 +510,7 @@ void queue_close(struct queue *q)
 void queue_counts(struct queue *q, struct queue_counts *out)
 {
     pthread_mutex_lock(&q->lock);
-    *out = (struct queue_counts){q->waiting.n, q->running.n};
+    *out = (struct queue_counts){q->waiting.n, q->running.n, q->asking.n};
     pthread_mutex_unlock(&q->lock);
 }
 

@@ -7,7 +7,10 @@
  *     queue_close(q);                                what runs is left, to go on at the next start
  *
  *     queued --claimed--> processing --> completed | error | cancelled
- *        `------------------------------------------------^
+ *        |                 |  ^                           ^
+ *        |                 v  | queue_resume              |
+ *        |               waiting  (for a person's word) --|
+ *        `------------------------------------------------`
  *
  * Promises:
  *   - Room and entry are one step under one lock, and so are the free place and the claim: neither
@@ -33,16 +36,23 @@ struct queue_engine {
                      const char *const **servers);
     bool (*stages)(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                    struct buf *out, struct err *e);
+    /* incident_drop; may be NULL. */
+    bool (*drop)(struct agent_log *log, str run, int64_t now_us, struct err *e);
+};
+
+/* What may change while alerts are worked on: those that are keep what they began with. */
+struct queue_rules {
+    struct incident_setup *setup; /* retained, for those that run; or NULL */
+    str model;                    /* copied */
+    unsigned running_max, waiting_max;
+    uint64_t timeout_ms; /* of one alert, from when it is claimed */
 };
 
 struct queue_options {
     const struct app_host *host;
-    const struct incident_setup *setup;
+    struct queue_rules rules;
     const struct queue_engine *engine;
     struct book *book; /* lent */
-    str model;
-    unsigned running_max, waiting_max;
-    uint64_t timeout_ms; /* of one alert, from when it is claimed */
     /* At each change, in order; under the queue's lock, so it may not ask the queue. May be NULL.
      */
     void (*on_change)(void *ctx, const struct book_row *row);
@@ -53,6 +63,7 @@ struct queue;
 
 bool queue_open(const struct queue_options *o, struct queue **out, struct err *e) MUST_USE;
 void queue_close(struct queue *q); /* NULL: nothing */
+void queue_change(struct queue *q, const struct queue_rules *rules);
 
 struct queue_item {
     const struct alert *alert;
@@ -70,8 +81,14 @@ bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n,
 bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row,
                   struct err *e) MUST_USE;
 
+/* A run that another process left: it goes on as an alert, if it is none. */
+bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e) MUST_USE;
+
+/* The word that it waited for has been said: it goes on. False if it is not alive. */
+bool queue_resume(struct queue *q, str id);
+
 struct queue_counts {
-    size_t waiting, running;
+    size_t waiting, running, asking; /* asking: for a person's word, and in nobody's way */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);
 /* Until nothing waits or runs any more; false after timeout_ms. For tests and commands. */

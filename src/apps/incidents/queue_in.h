@@ -14,15 +14,18 @@
 #include <stdatomic.h>
 
 #define QUEUE_WORKERS_MAX 256
+#define QUEUE_ASKING_MAX 10000 /* that wait for a person at once */
 
 /* An alert that is alive. Its row is without data and report. */
 struct entry {
-    struct entry *next, *prev; /* of those that wait, or of those that run */
+    struct entry *next, *prev; /* of the list it is in */
     struct book_row row;       /* its texts in the arena, but those below */
     struct arena arena;
     str name; /* key and digest: what it is told apart by */
     struct buf step, agent;
-    bool running, timed_out;
+    bool running, asking; /* else it waits */
+    bool again;           /* the word came while it was still being put aside */
+    bool timed_out;
     uint64_t deadline_ns;
     _Atomic bool cancel;
 };
@@ -35,11 +38,13 @@ struct list {
 struct queue {
     struct queue_options o;
     struct app_host host; /* as given, but with a `leave` of our own */
+    struct queue_rules rules;
+    struct buf model; /* its text */
     _Atomic bool leave;
     pthread_mutex_t lock;
     pthread_cond_t work, keep, calm;
     struct map ids, names; /* of struct entry */
-    struct list waiting, running;
+    struct list waiting, running, asking;
     pthread_t workers[QUEUE_WORKERS_MAX], keeper;
     size_t worker_count, idle;
     bool stop;
@@ -51,9 +56,15 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row);
 void queue_drop(struct queue *q, struct entry *n);
 void list_add(struct list *l, struct entry *n);
 void list_take(struct list *l, struct entry *n);
+/* Into another list: that of those that wait, or of those that ask somebody. */
+void queue_put_back(struct queue *q, struct entry *n, bool asks);
+/* The rows of an alert that is not gone on with. */
+void queue_end_runs(struct queue *q, const struct entry *n);
 /* Put down and told. Trouble with the book is logged: the work goes on. */
 void queue_changed(struct queue *q, struct entry *n, bool durable, str report);
 int64_t queue_now_us(const struct queue *q);
+/* Who takes it, as things are; or "". */
+str queue_agent(struct queue *q, str alert_type);
 /* What is kept is masked as everything else that is; in the arena if it had to be. */
 str queue_masked(struct queue *q, struct arena *a, str data);
 

@@ -17,6 +17,7 @@ static const struct {
 } states[] = {
     {"queued", "pending"},
     {"processing", "in_progress"},
+    {"waiting", "in_progress"},
     {"completed", "completed"},
     {"error", "failed"},
     {"cancelled", "failed"},
@@ -105,6 +106,8 @@ static void write_report(struct buf *out, const struct incident_report *r)
     json_out_str(&o, r->final_analysis);
     json_out_key(&o, STR("summary"));
     json_out_str(&o, r->summary);
+    json_out_key(&o, STR("prompt_id"));
+    json_out_str(&o, r->prompt_id);
     json_out_key(&o, STR("model_calls"));
     json_out_u64(&o, r->model_calls);
     json_out_key(&o, STR("tool_calls"));
@@ -129,6 +132,7 @@ static const struct outcome {
     [INCIDENT_FAILED] = {"error", "failed"},
     [INCIDENT_CANCELLED] = {"cancelled", "cancelled"},
     [INCIDENT_LEFT] = {"processing", ""},
+    [INCIDENT_WAITING] = {"waiting", ""},
 };
 
 /* Its own words, or ours. */
@@ -138,7 +142,7 @@ static void explain(struct queue *q, struct entry *n, struct incident_report *r)
         r->end = INCIDENT_FAILED;
         r->error = arena_printf(&n->arena,
                                 "timed out after %llu ms (incidents.timeout)",
-                                (unsigned long long)q->o.timeout_ms);
+                                (unsigned long long)q->rules.timeout_ms);
         r->reason = STR("timeout");
     } else if (r->end == INCIDENT_CANCELLED) {
         r->error = r->error.n ? r->error : STR("cancelled");
@@ -146,18 +150,32 @@ static void explain(struct queue *q, struct entry *n, struct incident_report *r)
     }
 }
 
-/* The queue is locked; the entry is gone afterwards. */
+/* A person is asked: it stands aside, in nobody's way. Its time begins anew when it goes on. */
+static void put_aside(struct queue *q, struct entry *n)
+{
+    n->row.state = STR("waiting");
+    queue_changed(q, n, true, STR(""));
+    queue_put_back(q, n, !n->again);
+}
+
+/* The queue is locked; the entry is gone afterwards, or put aside. */
 static void finish(struct queue *q, struct entry *n, struct incident_report *r)
 {
     const struct outcome *how;
     struct buf report;
 
     if (atomic_load(&q->leave) && !n->row.cancelled && !n->timed_out &&
-        (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED)) {
+        (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED || r->end == INCIDENT_WAITING)) {
         queue_drop(q, n); /* it goes on at the next start */
         return;
     }
-    if (r->end == INCIDENT_LEFT)
+    if (r->end == INCIDENT_WAITING && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX) {
+        put_aside(q, n);
+        return;
+    }
+    if (r->end == INCIDENT_WAITING)
+        queue_end_runs(q, n);
+    if (r->end == INCIDENT_LEFT || r->end == INCIDENT_WAITING)
         r->end = INCIDENT_CANCELLED;
     explain(q, n, r);
     how = &outcomes[r->end];
@@ -178,17 +196,35 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
     queue_drop(q, n);
 }
 
-static void investigate(struct queue *q, struct entry *n, struct arena *a,
-                        struct incident_report *r)
+/* What a run was told when it began is what it is about, whatever is configured by now. */
+static void as_begun(struct queue *q, struct incident_options *o, struct arena *a)
+{
+    struct incident_options begun;
+    struct agent_row row;
+    struct err e;
+
+    if (!q->o.host->log || !agent_log_run_get(q->o.host->log, o->run, a, &row, &e) ||
+        !incident_input_read(row.input, a, &begun, &e))
+        return;
+    o->alert = begun.alert;
+    o->session = begun.session;
+    o->runbook_text = begun.runbook_text;
+    o->model = begun.model;
+    o->strategy = begun.strategy;
+    o->reasoning = begun.reasoning;
+}
+
+static void investigate(struct queue *q, struct entry *n, const struct incident_setup *setup,
+                        str model, struct arena *a, struct incident_report *r)
 {
     struct work w = {q, n};
     struct incident_options o = {.host = &q->host,
-                                 .setup = q->o.setup,
+                                 .setup = setup,
                                  .run = n->row.id,
                                  .session = n->row.session,
                                  .key = n->row.key,
                                  .runbook_text = STR(""),
-                                 .model = q->o.model,
+                                 .model = model,
                                  .cancel = &n->cancel,
                                  .on_progress = on_progress,
                                  .ctx = &w};
@@ -202,12 +238,15 @@ static void investigate(struct queue *q, struct entry *n, struct arena *a,
                                   .error = STR(""),
                                   .reason = STR("store_failed"),
                                   .tools = STR(""),
+                                  .prompt_id = STR(""),
                                   .stages = STR("")};
     if (!book_get(q->o.book, n->row.id, a, &row, &e)) {
         r->error = arena_dup(a, str_c(e.text));
         return;
     }
-    o.alert = status_alert(&row);
+    as_begun(q, &o, a);
+    if (!o.alert.alert_type.n)
+        o.alert = status_alert(&row);
     if (!q->o.engine->run(&o, a, r, &e)) {
         r->end = INCIDENT_FAILED;
         r->error = arena_dup(a, str_c(e.text));
@@ -227,7 +266,7 @@ static struct entry *claim(struct queue *q)
 {
     struct entry *n = q->waiting.first;
 
-    assert(q->running.n < q->o.running_max);
+    assert(q->running.n < q->rules.running_max);
     list_take(&q->waiting, n);
     n->running = true;
     list_add(&q->running, n);
@@ -236,7 +275,7 @@ static struct entry *claim(struct queue *q)
         n->row.started_us = queue_now_us(q);
     if (n->row.progress < 5)
         n->row.progress = 5;
-    n->deadline_ns = clock_deadline_ns(q->o.host->clock, (int64_t)q->o.timeout_ms);
+    n->deadline_ns = clock_deadline_ns(q->o.host->clock, (int64_t)q->rules.timeout_ms);
     buf_reset(&n->step);
     buf_add(&n->step, STR("starting"));
     buf_reset(&n->agent);
@@ -247,28 +286,40 @@ static struct entry *claim(struct queue *q)
     return n;
 }
 
+/* The queue is locked before and after. */
+static void work_on(struct queue *q, struct entry *n)
+{
+    struct incident_setup *setup = incident_setup_retain(q->rules.setup);
+    struct incident_report report;
+    struct arena a;
+    str model;
+
+    arena_init(&a, RUN_ARENA);
+    model = arena_dup(&a, q->rules.model);
+    pthread_mutex_unlock(&q->lock);
+    investigate(q, n, setup, model, &a, &report);
+    pthread_mutex_lock(&q->lock);
+    finish(q, n, &report);
+    arena_release(&a);
+    incident_setup_free(setup);
+}
+
 void *queue_worker(void *arg)
 {
     struct queue *q = arg;
-    struct incident_report report;
     struct entry *n;
-    struct arena a;
 
     pthread_mutex_lock(&q->lock);
     for (;;) {
         q->idle++;
-        while (!q->stop && !q->waiting.first)
+        while (!q->stop && (!q->waiting.first || q->running.n >= q->rules.running_max))
             pthread_cond_wait(&q->work, &q->lock);
         q->idle--;
         if (q->stop)
             break;
         n = claim(q);
-        pthread_mutex_unlock(&q->lock);
-        arena_init(&a, RUN_ARENA);
-        investigate(q, n, &a, &report);
-        pthread_mutex_lock(&q->lock);
-        finish(q, n, &report);
-        arena_release(&a);
+        work_on(q, n);
+        pthread_cond_signal(&q->work); /* there is a place, where there are fewer of them now */
     }
     pthread_mutex_unlock(&q->lock);
     return NULL;
@@ -276,7 +327,7 @@ void *queue_worker(void *arg)
 
 void queue_hire(struct queue *q)
 {
-    if (q->worker_count < q->o.running_max && q->idle < q->waiting.n && !q->stop) {
+    if (q->worker_count < q->rules.running_max && q->idle < q->waiting.n && !q->stop) {
         if (pthread_create(&q->workers[q->worker_count], NULL, queue_worker, q) == 0)
             q->worker_count++;
         else if (!q->worker_count)

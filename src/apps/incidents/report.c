@@ -66,7 +66,7 @@ static void fenced(struct buf *out, str text, size_t size_max)
 
 static void head(struct incident *in, const struct incident_report *r, struct buf *out)
 {
-    static const char *const ends[] = {"completed", "failed", "cancelled", "not ended"};
+    static const char *const ends[] = {"completed", "failed", "cancelled", "not ended", "waiting"};
     const struct incident_alert *alert = &in->o->alert;
     char when[CLOCK_TEXT_SIZE];
 

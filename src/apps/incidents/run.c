@@ -8,7 +8,6 @@
  */
 #include "apps/incidents/engine.h"
 #include "base/json.h"
-#include "store/store.h"
 
 #define LOOK_MS 20
 #define SOFT(ms)                                                                                   \
@@ -49,6 +48,7 @@ void incident_unwatch(struct incident *in)
     if (in->watched)
         pthread_join(in->watcher, NULL);
     pthread_mutex_destroy(&in->lock);
+    setup_release(in->held);
 }
 
 /* ---- telling ---- */
@@ -106,45 +106,6 @@ struct agent_options incident_agent_options(struct incident *in, str run)
                                   .ctx = in};
 }
 
-/* ---- the record of the session ---- */
-
-static str masked(const struct incident *in, str text, struct buf *out)
-{
-    buf_init(out, 4 * text.n + 65536);
-    if (in->mask && text.n && mask_json(in->mask, text, out, NULL))
-        return buf_full(out) ? STR(MASK_LEFT_OUT) : buf_str(out);
-    return text;
-}
-
-static void put_session(struct incident *in, const char *status, const struct incident_report *r,
-                        int64_t started_us)
-{
-    const struct incident_alert *alert = &in->o->alert;
-    struct store *store = in->o->host->gateway->store;
-    struct buf data, text, error;
-    bool over = r != NULL;
-    struct store_session s = {.id = in->session,
-                              .alert_id = alert->id,
-                              .agent_type = in->chain->name,
-                              .alert_type = alert->alert_type,
-                              .status = str_c(status),
-                              .session_metadata = STR(""),
-                              .started_us = started_us,
-                              .completed_us = -1};
-
-    if (!store)
-        return;
-    s.alert_data = masked(in, alert->data, &data);
-    s.final_analysis = masked(in, over ? r->markdown : STR(""), &text);
-    s.error_message = masked(in, over ? r->error : STR(""), &error);
-    if (over)
-        s.completed_us = clock_wall_ms(in->o->host->clock) * 1000;
-    store_session_put(store, &s, NULL);
-    buf_release(&data);
-    buf_release(&text);
-    buf_release(&error);
-}
-
 /* ---- what is found out once ---- */
 
 /* In the place of a runbook that is not there. */
@@ -171,7 +132,7 @@ static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
     ok = runbook_read(&f->source, &text, e);
     buf_init(&clean, 0);
     if (ok)
-        buf_add(out, masked(f->in, buf_str(&text), &clean));
+        buf_add(out, record_masked(f->in, buf_str(&text), &clean));
     buf_release(&text);
     buf_release(&clean);
     return ok;
@@ -226,7 +187,7 @@ static bool find_tools(struct incident *in, struct agent_work *w)
 struct course {
     struct stage_result stages[INCIDENT_STAGES_MAX];
     size_t n;
-    bool ok, broken;
+    bool ok, broken, waiting;
     struct err err;
 };
 
@@ -257,6 +218,7 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
         stage_run(in, i, earlier, r);
         c->n++;
         c->ok = r->ok;
+        c->waiting = r->waiting;
         if (r->ok)
             out->final_analysis = r->text;
         if (r->broken) {
@@ -356,6 +318,9 @@ static void decide_end(struct incident *in, const struct course *c, const struct
     } else if (stopped && leave && atomic_load(leave)) {
         out->end = INCIDENT_LEFT;
         out->reason = STR("left");
+    } else if (!stopped && c->waiting) {
+        out->end = INCIDENT_WAITING;
+        out->reason = STR("approval_needed");
     } else if (stopped) {
         out->end = INCIDENT_CANCELLED;
         out->reason = STR("cancelled");
@@ -365,81 +330,13 @@ static void decide_end(struct incident *in, const struct course *c, const struct
     }
 }
 
-static const char *const end_names[] = {"done", "failed", "cancelled", "left"};
-
-static void member(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    json_out_str(o, text);
-}
-
-static void number(struct json_out *o, const char *name, int64_t n)
-{
-    json_out_key(o, str_c(name));
-    json_out_i64(o, n);
-}
-
-static str told(struct incident *in, const struct incident_report *r)
-{
-    struct json_out o;
-    struct buf out;
-    str text;
-
-    buf_init(&out, 4 * INCIDENT_TEXT_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
-    member(&o, "status", str_c(end_names[r->end]));
-    member(&o, "reason", r->reason);
-    member(&o, "error", r->error);
-    member(&o, "report", r->markdown);
-    member(&o, "final_analysis", r->final_analysis);
-    member(&o, "summary", r->summary);
-    json_out_key(&o, STR("stages"));
-    json_out_raw(&o, r->stages.n ? r->stages : STR("[]"));
-    json_out_key(&o, STR("tools"));
-    json_out_raw(&o, r->tools);
-    number(&o, "model_calls", r->model_calls);
-    number(&o, "tool_calls", r->tool_calls);
-    json_out_key(&o, STR("tokens"));
-    json_out_object(&o);
-    number(&o, "input", r->input_tokens);
-    number(&o, "output", r->output_tokens);
-    number(&o, "reasoning", r->reasoning_tokens);
-    json_out_end(&o);
-    number(&o, "duration_ms", r->duration_ms);
-    json_out_end(&o);
-    text = arena_dup(in->arena, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
-/* A log that the run does not fit any more will not fit it the next time either. */
-static bool gone_astray(struct incident *in, struct incident_report *out, const struct err *e)
-{
-    struct agent_row row = {.id = in->o->run,
-                            .app = STR("incidents"),
-                            .session_id = in->session,
-                            .status = STR("failed"),
-                            .reason = STR("replay_mismatch"),
-                            .input = STR(""),
-                            .updated_us = clock_wall_ms(in->o->host->clock) * 1000};
-    struct err ignored;
-
-    if (e->code != ERR_INPUT || !str_starts(str_c(e->text), STR("replay_mismatch")))
-        return false;
-    out->end = INCIDENT_FAILED;
-    out->reason = row.reason;
-    out->error = arena_dup(in->arena, str_c(e->text));
-    row.result = told(in, out);
-    return agent_log_run_put(in->o->host->log, &row, &ignored);
-}
-
 static bool finish(struct incident *in, struct course *c, struct agent_work *w,
                    struct agent_result *own, int64_t started_us, struct incident_report *out,
                    struct err *e)
 {
     static const enum agent_end ends[] = {
-        AGENT_FINISHED, AGENT_FAILED, AGENT_CANCELLED, AGENT_CANCELLED};
+        AGENT_FINISHED, AGENT_FAILED, AGENT_CANCELLED, AGENT_CANCELLED, AGENT_CANCELLED};
+    bool goes_on;
     struct buf stages;
     struct err ignored;
 
@@ -454,13 +351,15 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
         out->stages = arena_dup(in->arena, buf_str(&stages));
     buf_release(&stages);
     own->end = ends[out->end];
-    own->reason = out->reason;
+    goes_on = out->end == INCIDENT_LEFT || out->end == INCIDENT_WAITING;
+    own->reason = goes_on ? STR("left") : out->reason; /* then the row stays as it is */
     own->detail = out->error;
     own->text = out->final_analysis;
-    if (!agent_work_end(w, told(in, out), e) && !gone_astray(in, out, e))
+    if (!agent_work_end(w, record_result(in, out), e) && !record_astray(in, out, e))
         return false;
-    if (out->end != INCIDENT_LEFT) {
-        put_session(in, out->end == INCIDENT_COMPLETED ? "completed" : "failed", out, started_us);
+    if (!goes_on) {
+        record_session(
+            in, out->end == INCIDENT_COMPLETED ? "completed" : "failed", out, started_us);
         incident_tell(in, 100, STR("Done"), in->chain->name);
     }
     return true;
@@ -468,28 +367,14 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
 
 /* ---- the whole ---- */
 
-/* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken
- * up again asks the same. */
-static void mask_into(struct incident *in, str *text)
+static bool prepare(struct incident *in, const struct incident_options *o, struct err *e)
 {
-    struct buf out;
-    str clean = masked(in, *text, &out);
+    const struct config *c = in->config;
 
-    if (clean.p != text->p)
-        *text = arena_dup(in->arena, clean);
-    buf_release(&out);
-}
-
-bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
-                      struct err *e)
-{
-    const struct config *c = o->host->gateway->setup->config;
-
-    *in = (struct incident){.told = *o, .config = c, .arena = a};
     in->o = &in->told;
-    in->mask = o->host->gateway->setup->mask;
-    mask_into(in, &in->told.alert.data);
-    mask_into(in, &in->told.runbook_text);
+    in->mask = in->held->mask;
+    record_mask(in, &in->told.alert.data);
+    record_mask(in, &in->told.runbook_text);
     in->chain = setup_chain(o->setup, o->alert.alert_type);
     if (!in->chain)
         return err_set(e,
@@ -507,6 +392,18 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
     return true;
 }
 
+bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
+                      struct err *e)
+{
+    struct setup *held = gateway_setup(o->host->gateway);
+
+    *in = (struct incident){.told = *o, .held = held, .config = held->config, .arena = a};
+    if (prepare(in, o, e))
+        return true;
+    setup_release(held);
+    return false;
+}
+
 /* What stays of the stages is in the caller's arena. */
 static void keep_texts(struct incident_report *out, struct arena *a)
 {
@@ -516,6 +413,7 @@ static void keep_texts(struct incident_report *out, struct arena *a)
                           &out->error,
                           &out->reason,
                           &out->tools,
+                          &out->prompt_id,
                           &out->stages};
 
     for (size_t i = 0; i < COUNT_OF(texts); i++)
@@ -530,18 +428,22 @@ static bool investigate(struct incident *in, struct incident_report *out, struct
     struct agent_result own;
     struct agent_work *w;
     struct buf input;
-    struct agent_row row;
+    struct agent_row row = {.input = STR("")};
     bool ok;
 
-    buf_init(&input, INCIDENT_TEXT_MAX);
-    incident_input_write(in->o, &input);
-    options.app = STR("incidents");
-    options.input = buf_str(&input);
     if (in->o->host->log && agent_log_run_get(in->o->host->log, in->o->run, in->arena, &row, e))
         started_us = row.created_us;
+    if (!version_choose(in, row.input, e))
+        return false;
+    out->prompt_id = in->o->prompt_id;
+    buf_init(&input, INCIDENT_TEXT_MAX);
+    incident_input_write(in->o, &input);
+    /* On recordings nobody else could go on with it. */
+    options.app = in->o->server_argv ? STR("incidents.eval") : STR("incidents");
+    options.input = buf_str(&input);
     ok = agent_work_begin(&options, in->arena, &own, &w, e);
     if (ok) {
-        put_session(in, "in_progress", NULL, started_us);
+        record_session(in, "in_progress", NULL, started_us);
         if (find_runbook(in, w) && find_tools(in, w))
             go_through(in, c, out);
         if (c->ok && !summarize(in, w, out) && own.end != AGENT_CANCELLED)
@@ -577,6 +479,7 @@ bool incident_run(const struct incident_options *o, struct arena *a, struct inci
                                     .error = STR(""),
                                     .reason = STR(""),
                                     .tools = STR("[]"),
+                                    .prompt_id = STR(""),
                                     .stages = STR("")};
     if (!incident_prepare(&in, o, a, e))
         return false;

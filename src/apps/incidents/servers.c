@@ -104,7 +104,8 @@ struct servers *servers_new(struct incident *in)
     arena_init(&s->arena, INCIDENT_ARENA);
     s->io = mcp_io_new(ca.n ? ca.p : NULL, &e);
     if (in->o->server_argv) {
-        add(s, NULL);
+        if (in->o->server_argv[0])
+            add(s, NULL);
         return s;
     }
     for (size_t i = 0; i < in->o->setup->server_count; i++)
@@ -265,7 +266,9 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
                                          .client = v->client,
                                          .mask = v->row ? v->row->mask : NULL,
                                          .timeout_ms = v->row ? v->row->timeout_ms : 0,
-                                         .retries = 1};
+                                         .retries = 1,
+                                         .approval = v->row && v->row->approval,
+                                         .approve = v->row ? v->row->approve : NULL};
 
         if (!has_server(p, v))
             continue;

@@ -20,6 +20,7 @@
 #define WORD "{'type':['string','number','boolean']}"
 #define OBJECT(members) "{'type':'object','additionalProperties':false,'properties':{" members "}}"
 #define OBJECTS(of) "{'type':'object','additionalProperties':" of "}"
+#define OBJECTS_OR_NONE(of) "{'type':['object','null'],'additionalProperties':" of "}"
 
 #define PATTERN \
     "{'type':'object','additionalProperties':false,'required':['name','pattern'],'properties':{" \
@@ -35,7 +36,8 @@
     "{'type':'object','additionalProperties':false,'required':['connection_params']," \
     "'properties':{'server_id':" NAME ",'server_type':" TEXT ",'enabled':" FLAG "," \
     "'connection_params':" CONNECTION ",'instructions':" TEXT ",'data_masking':" MASKING "," \
-    "'timeout':{'type':['string','number']}}}"
+    "'timeout':{'type':['string','number']}," \
+    "'approval':{'type':['boolean','array'],'items':" NAME "}}}"
 #define STRATEGY "{'enum':['classic','react','native']}"
 #define AGENT OBJECT( \
     "'alert_types':" NAMES ",'mcp_servers':" NAMES ",'custom_instructions':" TEXT "," \
@@ -57,7 +59,8 @@
 
 static const char shape[] =
     "{'type':'object','additionalProperties':false,'required':['agents'],'properties':{"
-    "'mcp_servers':" OBJECTS(SERVER) ",'agents':" OBJECTS(AGENT) ",'chains':" OBJECTS(CHAIN) "}}";
+    "'mcp_servers':" OBJECTS_OR_NONE(SERVER) ",'agents':" OBJECTS(AGENT) ","
+    "'chains':" OBJECTS_OR_NONE(CHAIN) "}}";
 /* clang-format on */
 
 static str schema_text(struct arena *a)
@@ -138,6 +141,7 @@ bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
     /* The words for what is wrong are the configuration's, so it lends them a place to stand. */
     memset(c, 0, sizeof *c);
     memset(s, 0, sizeof *s);
+    s->refs = 1;
     arena_init(&c->arena, CONFIG_ARENA_MAX);
     arena_init(&s->arena, ARENA_MAX);
     c->path = arena_dup(&c->arena, str_c(path));
@@ -175,9 +179,16 @@ bool incident_setup_load(const char *agents, const char *runbooks, struct incide
     return ok;
 }
 
+struct incident_setup *incident_setup_retain(struct incident_setup *s)
+{
+    if (s)
+        s->refs++;
+    return s;
+}
+
 void incident_setup_free(struct incident_setup *s)
 {
-    if (!s)
+    if (!s || --s->refs > 0)
         return;
     for (size_t i = 0; i < s->server_count; i++)
         mask_free(s->servers[i].mask);

@@ -24,6 +24,8 @@ struct incident_server {
     str instructions;
     struct mask *mask; /* of its results; NULL: none of its own */
     unsigned timeout_ms;
+    bool approval;              /* a person is asked before a call */
+    const char *const *approve; /* of these tools; NULL: of all */
 };
 
 /* What is said of one alert type. */
@@ -71,6 +73,7 @@ struct incident_chain {
 };
 
 struct incident_setup {
+    _Atomic unsigned refs;
     struct arena arena;
     const char *runbooks; /* folder, or "" */
     struct incident_server *servers;

@@ -256,6 +256,24 @@ static bool read_timeout(struct config_build *b, const struct json_node *v, unsi
     return true;
 }
 
+/* A flag for all of its tools, or a list of those that a person is asked about. */
+static void read_approval(struct config_build *b, struct incident_setup *s,
+                          const struct json_node *v, struct incident_server *to)
+{
+    const char *const *words;
+    const char **names;
+    size_t n;
+
+    if (!v || json_bool(v, &to->approval))
+        return;
+    words = setup_words(b, v, &n);
+    names = arena_zero(&s->arena, n + 1, sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = arena_dup(&s->arena, str_c(words[i])).p;
+    to->approval = n > 0;
+    to->approve = names;
+}
+
 static bool read_server(struct config_build *b, struct incident_setup *s, str folder,
                         const struct json_node *key)
 {
@@ -267,6 +285,7 @@ static bool read_server(struct config_build *b, struct incident_setup *s, str fo
                                    .headers = STR(""),
                                    .instructions = kept(b, s, find(b, v, "instructions"))};
     s->server_count++;
+    read_approval(b, s, find(b, v, "approval"), to);
     if (!config_check_name(b, key, to->name))
         return false;
     if (id && !str_eq(setup_text(b, id), to->name))

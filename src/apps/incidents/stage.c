@@ -98,13 +98,14 @@ static void judge(const struct incident_stage *t, struct stage_result *r)
             r->err = p->err;
         }
         r->left |= left(p);
+        r->waiting |= p->result.end == AGENT_WAITING;
         ok += party_ok(p);
         if (!party_ok(p) && !r->reason.n) {
             r->reason = p->result.reason.n ? p->result.reason : STR("no_answer");
             r->error = p->result.detail.n ? p->result.detail : STR("the model gave no answer");
         }
     }
-    r->ok = !r->broken && !r->left && ok > 0 && (!t->all || ok == r->party_count);
+    r->ok = !r->broken && !r->left && !r->waiting && ok > 0 && (!t->all || ok == r->party_count);
 }
 
 static void synthesize(struct incident *in, const struct incident_stage *t, struct stage_result *r)

@@ -188,13 +188,28 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
     status_write(&o, &row, servers_of(in, &row));
 }
 
-static size_t limit_of(const struct app_request *q)
+/* What cannot be meant is said, and what it could be. */
+static bool read_filter(const struct app_request *q, struct book_filter *f, struct app_reply *r)
 {
-    uint64_t n;
+    static const char *const states[] = {
+        "queued", "processing", "waiting", "completed", "error", "cancelled"};
+    str limit = app_query(q, "limit");
+    uint64_t n = LIST_MAX;
+    bool known = !f->state.n;
 
-    return str_u64(app_query(q, "limit"), &n) && n > 0
-               ? (size_t)(n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX)
-               : LIST_MAX;
+    if (limit.n && (!str_u64(limit, &n) || !n)) {
+        app_fail(r, 422, "validation_failed", "limit: must be 1 to %d", BOOK_LIST_MAX);
+        return false;
+    }
+    f->count_max = n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX;
+    for (size_t i = 0; i < COUNT_OF(states); i++)
+        known |= str_eq(f->state, str_c(states[i]));
+    if (!known)
+        app_fail(r,
+                 422,
+                 "validation_failed",
+                 "status: must be queued, processing, waiting, completed, error or cancelled");
+    return known;
 }
 
 void status_list(void *app, const struct app_request *q, struct app_reply *r)
@@ -204,14 +219,15 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
                             .key = q->key,
                             .state = app_query(q, "status"),
                             .alert_type = app_query(q, "alert_type"),
-                            .before = app_query(q, "before"),
-                            .count_max = limit_of(q)};
+                            .before = app_query(q, "before")};
     struct queue_counts counts;
     struct book_row *rows;
     struct json_out o;
     struct err e;
     size_t n;
 
+    if (!read_filter(q, &f, r))
+        return;
     if (!book_list(in->book, &f, q->arena, &rows, &n, &e)) {
         app_fail_err(r, &e);
         return;
@@ -233,6 +249,8 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     json_out_u64(&o, counts.waiting);
     json_out_key(&o, STR("processing"));
     json_out_u64(&o, counts.running);
+    json_out_key(&o, STR("waiting"));
+    json_out_u64(&o, counts.asking);
     json_out_key(&o, STR("max_queue_size"));
     json_out_u64(&o, in->config->max_queue);
     json_out_key(&o, STR("max_concurrent_alerts"));
@@ -256,6 +274,21 @@ static void write_stages(struct json_out *o, struct incidents *in, const struct 
                  row->stages.n              ? row->stages
                  : out.n && !buf_full(&out) ? buf_str(&out)
                                             : STR("[]"));
+    buf_release(&out);
+}
+
+/* What somebody is asked, so that it can be answered: POST /api/v1/runs/RUN_ID/answer. */
+static void write_pending(struct json_out *o, struct incidents *in, const struct book_row *row)
+{
+    struct buf out;
+    struct err e;
+
+    buf_init(&out, STAGES_MAX);
+    if (row->completed_us >= 0 || row->started_us < 0 || !in->host->log ||
+        !incident_pending(in->host->log, row->id, &out, &e))
+        buf_reset(&out);
+    json_out_key(o, STR("pending"));
+    json_out_raw(o, out.n && !buf_full(&out) ? buf_str(&out) : STR("[]"));
     buf_release(&out);
 }
 
@@ -292,9 +325,11 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
     text_or_null(&o, "runbook", row.runbook);
     write_stages(&o, in, &row);
+    write_pending(&o, in, &row);
     write_part(&o, "report", &report, "markdown");
     write_part(&o, "final_analysis", &report, "final_analysis");
     write_part(&o, "summary", &report, "summary");
+    write_part(&o, "prompt_id", &report, "prompt_id");
     write_part(&o, "model_calls", &report, "model_calls");
     write_part(&o, "tool_calls", &report, "tool_calls");
     write_part(&o, "duration_ms", &report, "duration_ms");
@@ -395,8 +430,12 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
 
     if (!find(in, q, &row, r) || !read_question(q, &question, r))
         return;
-    if (str_eq(row.state, STR("queued")) || str_eq(row.state, STR("processing"))) {
+    if (row.completed_us < 0) {
         conflict(r, &row, "it can be asked about once it has ended");
+        return;
+    }
+    if (row.started_us < 0) {
+        conflict(r, &row, "it was never begun, so there is nothing to be asked about");
         return;
     }
     o.alert = status_alert(&row);

@@ -4,6 +4,7 @@
  */
 #include "apps/policy/qa.h"
 #include "apps/policy/routes.h"
+#include "apps/tune/tune.h"
 
 #define LIMIT_DEFAULT 50
 
@@ -296,8 +297,10 @@ static void prompts_list(void *app, const struct app_request *q, struct app_repl
     json_out_end(&o);
     json_out_key(&o, STR("built_in"));
     json_out_array(&o);
-    prompt_built_in(&policy_built_in, q->arena, &built_in);
-    prompt_write(&built_in, false, &o);
+    for (size_t i = 0; tune_app_at(i); i++) {
+        prompt_built_in(tune_app_at(i)->prompt, q->arena, &built_in);
+        prompt_write(&built_in, false, &o);
+    }
     json_out_end(&o);
     json_out_end(&o);
     policy_reply_end(&o, r);
@@ -308,9 +311,11 @@ static bool find_prompt(struct policy_service *s, const struct app_request *q, s
 {
     struct err e;
 
-    prompt_built_in(&policy_built_in, q->arena, out);
-    if (str_eq(out->id, q->parts[0]))
-        return true;
+    for (size_t i = 0; tune_app_at(i); i++) {
+        prompt_built_in(tune_app_at(i)->prompt, q->arena, out);
+        if (str_eq(out->id, q->parts[0]))
+            return true;
+    }
     if (registry_get(policy_registry(s), q->parts[0], q->arena, out, &e))
         return true;
     app_fail_err(r, &e);

@@ -41,7 +41,8 @@ static bool orders_load(void *app, const char *folder, struct arena *a, struct t
         return false;
     *out = arena_zero(a, *n + 1, sizeof **out);
     for (size_t i = 0; i < *n; i++)
-        (*out)[i] = (struct tune_example){files[i].name, files[i].text, &files[i]};
+        (*out)[i] =
+            (struct tune_example){.id = files[i].name, .text = files[i].text, .data = &files[i]};
     return true;
 }
 

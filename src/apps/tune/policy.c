@@ -106,8 +106,10 @@ static bool read_case(const struct tune_file *f, struct arena *a, struct tune_ex
         ok = (l || err_set(e, ERR_INPUT, "expect: a criterion has no labels")) &&
              settle_status(x, e) && (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
         if (ok)
-            out[(*n)++] = (struct tune_example){
-                arena_printf(a, STR_FMT "#%zu", STR_ARG(f->name), i), f->text, x};
+            out[(*n)++] =
+                (struct tune_example){.id = arena_printf(a, STR_FMT "#%zu", STR_ARG(f->name), i),
+                                      .text = f->text,
+                                      .data = x};
     }
     json_release(&doc);
     return ok || err_prefix(e, STR_FMT ": ", STR_ARG(f->name));

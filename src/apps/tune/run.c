@@ -13,21 +13,6 @@
 #define LINES_MAX ((size_t)64 << 20)
 #define REPLY_ARENA ((size_t)64 << 20)
 
-static const struct tune_app *const rows[] = {&tune_policy, &tune_orders};
-
-const struct tune_app *tune_app_at(size_t i)
-{
-    return i < COUNT_OF(rows) ? rows[i] : NULL;
-}
-
-const struct tune_app *tune_app_find(str name)
-{
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (str_eq(name, str_c(rows[i]->name)))
-            return rows[i];
-    return NULL;
-}
-
 struct tune {
     const struct tune_options *o;
     struct arena *arena;
@@ -47,7 +32,7 @@ struct tune {
     pthread_mutex_t lock; /* of grading */
     struct optimize_component *components;
     str *objectives, *names, *examples;
-    size_t objective_count, name_count;
+    size_t objective_count, name_count, example_count;
 };
 
 static int64_t now_us(const struct tune *t)
@@ -113,6 +98,13 @@ static bool take(struct work *w, struct optimize_batch **batch, size_t *place)
     return false;
 }
 
+static bool stopped(void *ctx)
+{
+    const struct tune *t = ctx;
+
+    return (t->o->stop && *t->o->stop) || *t->o->host->leave;
+}
+
 static void grade(struct work *w, struct optimize_batch *b, size_t place)
 {
     struct tune *t = w->t;
@@ -124,17 +116,12 @@ static void grade(struct work *w, struct optimize_batch *b, size_t place)
     arena_init(&a, REPLY_ARENA);
     t->o->app->grade(&t->env, b->texts, &x[b->ids[place]], &a, &g);
     pthread_mutex_lock(&t->lock);
-    g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
-    b->grades[place] = g;
-    optimize_graded(b, place);
+    if (!stopped(t)) { /* else it was cut off, and its score says nothing */
+        g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
+        b->grades[place] = g;
+        optimize_graded(b, place);
+    }
     arena_release(&a);
-}
-
-static bool stopped(void *ctx)
-{
-    const struct tune *t = ctx;
-
-    return (t->o->stop && *t->o->stop) || *t->o->host->leave;
 }
 
 static void *work_thread(void *arg)
@@ -240,7 +227,7 @@ static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *
     struct reflector r = {.template = STR(""),
                           .complete = complete,
                           .examples = t->examples,
-                          .example_count = t->train_count,
+                          .example_count = t->example_count,
                           .names = t->names,
                           .name_count = t->name_count,
                           .on_verdict = on_verdict,
@@ -298,6 +285,23 @@ static bool seed(struct tune *t, struct err *e)
     return true;
 }
 
+/* What no text may copy. */
+static void uncopied(struct tune *t)
+{
+    size_t n = t->train_count;
+
+    for (size_t i = 0; i < t->train_count; i++)
+        n += t->train[i].part_count;
+    t->examples = arena_zero(t->arena, n + 1, sizeof *t->examples);
+    for (size_t i = 0; i < t->train_count; i++) {
+        const struct tune_example *x = &t->train[i];
+
+        t->examples[t->example_count++] = x->text;
+        for (size_t k = 0; k < x->part_count; k++)
+            t->examples[t->example_count++] = x->parts[k];
+    }
+}
+
 static void texts(struct tune *t)
 {
     const struct prompt_built_in *b = t->o->app->prompt;
@@ -308,9 +312,7 @@ static void texts(struct tune *t)
             str_c(b->parts[i].name), prompt_text(&t->parent, b, b->parts[i].name, t->arena)};
     t->objective_count = list_of(t, t->o->app->objectives, &t->objectives);
     t->name_count = list_of(t, t->o->app->names, &t->names);
-    t->examples = arena_zero(t->arena, t->train_count + 1, sizeof *t->examples);
-    for (size_t i = 0; i < t->train_count; i++)
-        t->examples[i] = t->train[i].text;
+    uncopied(t);
 }
 
 static bool load(struct tune *t, const char *folder, struct tune_example **out, size_t *n,

@@ -30,6 +30,8 @@
 struct tune_example {
     str id;
     str text;         /* what no prompt may copy from */
+    const str *parts; /* likewise, each by itself */
+    size_t part_count;
     const void *data; /* the application's own */
 };
 
@@ -58,7 +60,7 @@ struct tune_app {
                   struct arena *a, struct optimize_grade *out);
 };
 
-extern const struct tune_app tune_policy, tune_orders;
+extern const struct tune_app tune_policy, tune_orders, tune_incidents;
 
 /* The rows, NULL behind the last; and the one of that name, or NULL. */
 const struct tune_app *tune_app_at(size_t i);

@@ -1,0 +1,239 @@
+/* progress.c - how far an investigation is, and what it waits for: from the rows of its runs.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/json.h"
+
+static const char *const strategies[] = {"", "classic", "react", "native"};
+
+static void member(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    json_out_str(o, text);
+}
+
+static str text_at(const struct json *doc, const struct json_node *v, const char *key,
+                   struct arena *a)
+{
+    str s;
+
+    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
+}
+
+static str run_of(struct arena *a, str run, const struct incident_stage *t, size_t agent)
+{
+    return arena_printf(a,
+                        STR_FMT "/" STR_FMT "/" STR_FMT,
+                        STR_ARG(run),
+                        STR_ARG(t->name),
+                        STR_ARG(t->labels[agent]));
+}
+
+/* ---- stages ---- */
+
+/* What the row of one agent says, written into the list. */
+static str write_agent(struct json_out *o, struct agent_log *log,
+                       const struct incident_agent *agent, str label, str run, struct arena *a)
+{
+    struct agent_row row;
+    struct json doc;
+    struct err e;
+    bool there = agent_log_run_get(log, run, a, &row, &e);
+    const struct json_node *r = NULL;
+    static const char *const copied[] = {"model_calls", "tool_calls", "tokens"};
+
+    json_init(&doc);
+    if (there && row.result.n && json_parse(&doc, row.result, &e))
+        r = json_root(&doc);
+    json_out_object(o);
+    member(o, "name", label);
+    member(o, "run_id", run);
+    member(o, "strategy", str_c(strategies[agent->strategy]));
+    member(o, "status", there ? row.status : STR("pending"));
+    member(o, "reason", there ? row.reason : STR(""));
+    for (size_t i = 0; i < COUNT_OF(copied); i++) {
+        const struct json_node *v = json_find(&doc, r, str_c(copied[i]));
+
+        json_out_key(o, str_c(copied[i]));
+        json_out_raw(o, v ? json_raw(&doc, v) : i < 2 ? STR("0") : STR("null"));
+    }
+    member(o, "analysis", r ? text_at(&doc, r, "text", a) : STR(""));
+    json_out_end(o);
+    json_release(&doc);
+    return there ? row.status : STR("pending");
+}
+
+/* Of the agents' states that of the stage: it runs as long as one does. */
+static str stage_status(const str *states, size_t n, bool all)
+{
+    size_t pending = 0, good = 0, cancelled = 0, waiting = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (str_eq(states[i], STR("running")))
+            return states[i];
+        pending += str_eq(states[i], STR("pending"));
+        waiting += str_eq(states[i], STR("waiting"));
+        cancelled += str_eq(states[i], STR("cancelled"));
+        good += str_eq(states[i], STR("done")) || str_eq(states[i], STR("stopped"));
+    }
+    if (pending == n)
+        return STR("pending");
+    if (waiting)
+        return STR("waiting");
+    if (cancelled)
+        return STR("cancelled");
+    return pending ? STR("running") : good == n || (good && !all) ? STR("done") : STR("failed");
+}
+
+bool incident_stages(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
+                     struct buf *out, struct err *e)
+{
+    const struct incident_chain *c = setup_chain(s, alert_type);
+    struct json_out o;
+    struct arena a;
+
+    arena_init(&a, INCIDENT_ARENA);
+    json_out_init(&o, out);
+    json_out_array(&o);
+    for (size_t i = 0; c && i < c->stage_count; i++) {
+        const struct incident_stage *t = &c->stages[i];
+        str states[INCIDENT_REPLICAS_MAX];
+
+        json_out_object(&o);
+        member(&o, "name", t->name);
+        json_out_key(&o, STR("agents"));
+        json_out_array(&o);
+        for (size_t j = 0; j < t->agent_count; j++)
+            states[j] = write_agent(
+                &o, log, &s->agents[t->agents[j]], t->labels[j], run_of(&a, run, t, j), &a);
+        json_out_end(&o);
+        member(&o, "status", stage_status(states, t->agent_count, t->all));
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    arena_release(&a);
+    return json_out_ok(&o, e);
+}
+
+/* ---- what waits ---- */
+
+str incident_of_part(str run, str *last)
+{
+    size_t at = run.n;
+
+    while (at > 0 && run.p[at - 1] != '/')
+        at--;
+    *last = str_slice(run, at, run.n);
+    return str_slice(run, 0, at > 0 ? at - 1 : 0);
+}
+
+#define ANSWERED (-1) /* the seq of a question that has its word already */
+
+typedef bool on_waiting(void *ctx, const struct agent_row *row, const struct agent_effect *f,
+                        struct err *e);
+
+/* Each run of the investigation that waits, with its question: by its name, whatever the agents are
+ * by now. */
+static bool each_waiting(struct agent_log *log, str run, on_waiting *on, void *ctx, struct err *e)
+{
+    struct agent_filter f = {
+        .id = STR(""), .status = STR("waiting"), .app = STR("incidents.agent"), .key = STR("")};
+    struct agent_effect question;
+    struct agent_row *rows;
+    struct arena a;
+    bool ok = true;
+    size_t n = AGENT_LIST_MAX;
+    str prefix;
+
+    arena_init(&a, INCIDENT_ARENA);
+    prefix = arena_join(&a, run, STR("/"), STR(""));
+    for (; ok && n == AGENT_LIST_MAX; f.offset += n) {
+        ok = agent_log_list(log, &f, &a, &rows, &n, e);
+        for (size_t i = 0; ok && i < n; i++) {
+            struct err none;
+
+            if (!str_starts(rows[i].id, prefix))
+                continue;
+            if (!agent_log_question(log, rows[i].id, &a, &question, &none))
+                question.seq = ANSWERED;
+            ok = on(ctx, &rows[i], &question, e);
+        }
+    }
+    arena_release(&a);
+    return ok;
+}
+
+static bool write_question(void *ctx, const struct agent_row *row, const struct agent_effect *f,
+                           struct err *e)
+{
+    struct json_out *o = ctx;
+    str agent = row->id, stage = incident_of_part(row->id, &agent);
+
+    (void)e;
+    if (f->seq == ANSWERED)
+        return true;
+    json_out_object(o);
+    member(o, "run_id", row->id);
+    json_out_key(o, STR("seq"));
+    json_out_i64(o, f->seq);
+    member(o, "tool", f->name);
+    json_out_key(o, STR("arguments"));
+    json_out_raw(o, f->request.n ? f->request : STR("{}"));
+    member(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
+    (void)incident_of_part(stage, &stage);
+    member(o, "stage", stage);
+    member(o, "agent", agent);
+    json_out_end(o);
+    return true;
+}
+
+bool incident_pending(struct agent_log *log, str run, struct buf *out, struct err *e)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_array(&o);
+    if (!each_waiting(log, run, write_question, &o, e))
+        return false;
+    json_out_end(&o);
+    return json_out_ok(&o, e);
+}
+
+struct dropping {
+    struct agent_log *log;
+    int64_t now_us;
+};
+
+static bool cancel_row(const struct dropping *d, struct agent_row row, struct err *e)
+{
+    row.status = row.reason = STR("cancelled");
+    row.updated_us = d->now_us;
+    return agent_log_run_put(d->log, &row, e);
+}
+
+static bool drop_one(void *ctx, const struct agent_row *row, const struct agent_effect *f,
+                     struct err *e)
+{
+    const struct dropping *d = ctx;
+
+    return (f->seq == ANSWERED ||
+            agent_answer(
+                d->log, row->id, f->seq, AGENT_DENY, STR(""), STR("cancel"), d->now_us, e)) &&
+           cancel_row(d, *row, e);
+}
+
+bool incident_drop(struct agent_log *log, str run, int64_t now_us, struct err *e)
+{
+    struct dropping d = {log, now_us};
+    struct agent_row row;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, INCIDENT_ARENA);
+    ok = each_waiting(log, run, drop_one, &d, e);
+    if (ok && agent_log_run_get(log, run, &a, &row, e) && str_eq(row.status, STR("running")))
+        ok = cancel_row(&d, row, e);
+    arena_release(&a);
+    return ok;
+}

@@ -1,0 +1,130 @@
+/* record.c - what is kept of an investigation: its session, its result, nothing unmasked.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/json.h"
+#include "store/store.h"
+
+/* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken
+ * up again asks the same. */
+void record_mask(struct incident *in, str *text)
+{
+    struct buf out;
+    str clean = record_masked(in, *text, &out);
+
+    if (clean.p != text->p)
+        *text = arena_dup(in->arena, clean);
+    buf_release(&out);
+}
+
+/* ---- the session ---- */
+
+str record_masked(const struct incident *in, str text, struct buf *out)
+{
+    buf_init(out, 4 * text.n + 65536);
+    if (in->mask && text.n && mask_json(in->mask, text, out, NULL))
+        return buf_full(out) ? STR(MASK_LEFT_OUT) : buf_str(out);
+    return text;
+}
+
+void record_session(struct incident *in, const char *status, const struct incident_report *r,
+                    int64_t started_us)
+{
+    const struct incident_alert *alert = &in->o->alert;
+    struct store *store = in->o->host->gateway->store;
+    struct buf data, text, error;
+    bool over = r != NULL;
+    struct store_session s = {.id = in->session,
+                              .alert_id = alert->id,
+                              .agent_type = in->chain->name,
+                              .alert_type = alert->alert_type,
+                              .status = str_c(status),
+                              .session_metadata = STR(""),
+                              .started_us = started_us,
+                              .completed_us = -1};
+
+    if (!store || in->o->trial)
+        return;
+    s.alert_data = record_masked(in, alert->data, &data);
+    s.final_analysis = record_masked(in, over ? r->markdown : STR(""), &text);
+    s.error_message = record_masked(in, over ? r->error : STR(""), &error);
+    if (over)
+        s.completed_us = clock_wall_ms(in->o->host->clock) * 1000;
+    store_session_put(store, &s, NULL);
+    buf_release(&data);
+    buf_release(&text);
+    buf_release(&error);
+}
+
+/* ---- the result ---- */
+
+static const char *const end_names[] = {"done", "failed", "cancelled", "left", "waiting"};
+
+static void member(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    json_out_str(o, text);
+}
+
+static void number(struct json_out *o, const char *name, int64_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_i64(o, n);
+}
+
+str record_result(struct incident *in, const struct incident_report *r)
+{
+    struct json_out o;
+    struct buf out;
+    str text;
+
+    buf_init(&out, 4 * INCIDENT_TEXT_MAX);
+    json_out_init(&o, &out);
+    json_out_object(&o);
+    member(&o, "status", str_c(end_names[r->end]));
+    member(&o, "reason", r->reason);
+    member(&o, "error", r->error);
+    member(&o, "report", r->markdown);
+    member(&o, "final_analysis", r->final_analysis);
+    member(&o, "summary", r->summary);
+    json_out_key(&o, STR("stages"));
+    json_out_raw(&o, r->stages.n ? r->stages : STR("[]"));
+    json_out_key(&o, STR("tools"));
+    json_out_raw(&o, r->tools);
+    member(&o, "prompt_id", r->prompt_id);
+    number(&o, "model_calls", r->model_calls);
+    number(&o, "tool_calls", r->tool_calls);
+    json_out_key(&o, STR("tokens"));
+    json_out_object(&o);
+    number(&o, "input", r->input_tokens);
+    number(&o, "output", r->output_tokens);
+    number(&o, "reasoning", r->reasoning_tokens);
+    json_out_end(&o);
+    number(&o, "duration_ms", r->duration_ms);
+    json_out_end(&o);
+    text = arena_dup(in->arena, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+/* A log that the run does not fit any more will not fit it the next time either. */
+bool record_astray(struct incident *in, struct incident_report *out, const struct err *e)
+{
+    struct agent_row row = {.id = in->o->run,
+                            .app = STR("incidents"),
+                            .session_id = in->session,
+                            .status = STR("failed"),
+                            .reason = STR("replay_mismatch"),
+                            .input = STR(""),
+                            .updated_us = clock_wall_ms(in->o->host->clock) * 1000};
+    struct err ignored;
+
+    if (e->code != ERR_INPUT || !str_starts(str_c(e->text), STR("replay_mismatch")))
+        return false;
+    out->end = INCIDENT_FAILED;
+    out->reason = row.reason;
+    out->error = arena_dup(in->arena, str_c(e->text));
+    row.result = record_result(in, out);
+    return agent_log_run_put(in->o->host->log, &row, &ignored);
+}

@@ -1,0 +1,42 @@
+/* version.c - which version of the prompt an investigation has: for all of its life the same one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/engine.h"
+#include "base/log.h"
+
+/* A version that is compiled in may be another one by now; then the log will tell. */
+static bool as_begun(struct incident *in, struct registry *r, str id, struct prompt *out,
+                     struct err *e)
+{
+    prompt_built_in(&incidents_built_in, in->arena, out);
+    if (!id.n || str_eq(id, out->id) || registry_get(r, id, in->arena, out, e))
+        return true;
+    if (e->code != ERR_NOT_FOUND)
+        return false;
+    log_warn("the prompt of a run is gone", LOG_STR("run", in->o->run), LOG_STR("prompt", id));
+    return true;
+}
+
+bool version_choose(struct incident *in, str input, struct err *e)
+{
+    struct incident_options begun;
+    struct registry *r = NULL;
+    struct prompt p;
+    bool ok;
+
+    if (in->o->prompt) {
+        prompt_use(in, in->o->prompt);
+        return true;
+    }
+    ok = registry_open(in->config->store_url, in->o->host->clock, &r, e);
+    if (ok && !input.n)
+        registry_in_force(r, &incidents_built_in, in->arena, &p);
+    else if (ok)
+        ok = incident_input_read(input, in->arena, &begun, e) &&
+             as_begun(in, r, begun.prompt_id, &p, e);
+    if (ok)
+        prompt_use(in, &p);
+    registry_close(r);
+    return ok;
+}

@@ -1,0 +1,259 @@
+/* incidents.c - the optimizer on incidents: an example is a case of `rationale eval`, an evaluation
+ * its investigation with a candidate as the prompt, scored by what the report says and which tools
+ * were called.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/eval.h"
+#include "apps/tune/folder.h"
+#include "base/utf8.h"
+
+#define OUT_MAX ((size_t)1 << 20)
+#define STEPS_MAX 40
+#define SHOWN ((size_t)600) /* bytes of a thought or an observation that who reflects is shown */
+#define SHOWN_LONG ((size_t)6000) /* of an alert, a report */
+#define PARTS_MAX (EVAL_FACTS_MAX + 2)
+
+enum { FACTS, TOOLS, SCORES };
+static const char *const objectives[] = {"facts", "tools", NULL};
+
+struct bench {
+    struct incident_setup *setup, *any;
+    char self[FILE_PATH_MAX];
+};
+
+static bool incidents_begin(const struct app_host *h, struct arena *a, void **out, struct err *e)
+{
+    const struct config_incidents *c = &h->gateway->setup->config->incidents;
+    struct bench *b = arena_zero(a, 1, sizeof *b);
+
+    if (!eval_self(b->self, e) || !eval_anyone(&b->any, e))
+        return false;
+    if (c->agents.n && !incident_setup_load(c->agents.p, c->runbooks.p, &b->setup, e)) {
+        incident_setup_free(b->any);
+        return false;
+    }
+    *out = b;
+    return true;
+}
+
+static void incidents_done(void *app)
+{
+    struct bench *b = app;
+
+    incident_setup_free(b->setup);
+    incident_setup_free(b->any);
+}
+
+/* ---- cases ---- */
+
+/* What a prompt may not have of a case: each fact by itself, so that short ones count too. */
+static void parts_of(const struct eval_case *c, struct arena *a, struct tune_example *out)
+{
+    str *parts = arena_zero(a, PARTS_MAX, sizeof *parts);
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->fact_count; i++)
+        parts[n++] = c->facts[i];
+    if (c->runbook.n)
+        parts[n++] = c->runbook;
+    *out = (struct tune_example){
+        .id = c->name, .text = c->alert.data, .parts = parts, .part_count = n, .data = c};
+}
+
+static bool incidents_load(void *app, const char *folder, struct arena *a,
+                           struct tune_example **out, size_t *n, struct err *e)
+{
+    struct eval_faults *faults = arena_zero(a, 1, sizeof *faults);
+    struct eval_case *cases;
+    size_t count;
+
+    (void)app;
+    if (!eval_load(&(struct eval_source){.folder = folder}, a, &cases, n, faults, e))
+        return false;
+    if (faults->n) /* one that cannot be read would count in no run, and nobody would know */
+        return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
+    *out = arena_zero(a, *n + 1, sizeof **out);
+    count = *n;
+    *n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (cases[i].weight > 0) /* one that does not count teaches nothing either */
+            parts_of(&cases[i], a, &(*out)[(*n)++]);
+    return true;
+}
+
+/* ---- what happened ---- */
+
+struct seen {
+    struct buf steps; /* JSON objects, comma separated */
+    size_t n;
+};
+
+static void put_cut(struct json_out *o, const char *name, str text, size_t size_max)
+{
+    if (!text.n)
+        return;
+    json_out_key(o, str_c(name));
+    json_out_str(o, utf8_cut_size(text, size_max));
+}
+
+static void on_step(void *ctx, const struct incident_step *s)
+{
+    struct seen *seen = ctx;
+    struct json_out o;
+
+    if (seen->n++ >= STEPS_MAX)
+        return;
+    if (seen->steps.n)
+        buf_add_c(&seen->steps, ',');
+    json_out_init(&o, &seen->steps);
+    json_out_object(&o);
+    put_cut(&o, "action", s->action, SHOWN);
+    put_cut(&o, "reasoning", s->reasoning, SHOWN);
+    put_cut(&o, "reason", s->reason, SHOWN);
+    put_cut(&o, s->ok ? "observation" : "error", s->observation, SHOWN);
+    json_out_end(&o);
+}
+
+static void list(struct json_out *o, const char *name, const str *texts, size_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        json_out_str(o, texts[i]);
+    json_out_end(o);
+}
+
+/* ---- feedback ---- */
+
+static void tell_facts(const struct eval_result *r, struct json_out *o, struct arena *a)
+{
+    json_out_key(o, STR("facts"));
+    json_out_array(o);
+    json_out_str(o,
+                 arena_printf(a,
+                              "The report has %zu of the %zu facts that were expected.",
+                              r->facts_met,
+                              r->of->fact_count));
+    for (size_t i = 0; i < r->of->fact_count; i++)
+        if (!r->facts[i].met)
+            json_out_str(o,
+                         arena_printf(a,
+                                      "Missing: " STR_FMT " (%.0f %% of it is said; not: " STR_FMT
+                                      ")",
+                                      STR_ARG(r->of->facts[i]),
+                                      100 * r->facts[i].share,
+                                      STR_ARG(r->facts[i].missing)));
+    json_out_end(o);
+}
+
+static void tell_tools(const struct eval_result *r, struct json_out *o, struct arena *a)
+{
+    json_out_key(o, STR("tools"));
+    json_out_array(o);
+    if (!r->report.tool_calls)
+        json_out_str(o, STR("No tool was called: nothing was found out."));
+    for (size_t i = 0; i < r->of->tool_count; i++)
+        if (!r->tools_called[i])
+            json_out_str(o,
+                         arena_printf(a,
+                                      "Not called, though it would have helped: " STR_FMT,
+                                      STR_ARG(r->of->tools[i])));
+    json_out_end(o);
+}
+
+static void put_trace(const struct eval_result *r, const struct seen *seen, struct arena *a,
+                      struct json_out *o)
+{
+    const struct incident_alert *alert = &r->of->alert;
+
+    json_out_object(o);
+    json_out_key(o, STR("Inputs"));
+    json_out_object(o);
+    put_cut(o, "alert_type", alert->alert_type, SHOWN);
+    put_cut(o, "severity", alert->severity, SHOWN);
+    put_cut(o, "alert", alert->data, SHOWN_LONG);
+    json_out_end(o);
+    json_out_key(o, STR("Generated Outputs"));
+    json_out_object(o);
+    json_out_key(o, STR("steps"));
+    json_out_array(o);
+    if (seen->steps.n)
+        json_out_raw(o, buf_str(&seen->steps));
+    json_out_end(o);
+    list(o, "tools_called", r->called, r->called_count);
+    put_cut(o, "analysis", r->report.final_analysis, SHOWN_LONG);
+    put_cut(o, "error", r->report.error, SHOWN);
+    json_out_end(o);
+    json_out_key(o, STR("Feedback"));
+    json_out_object(o);
+    tell_facts(r, o, a);
+    tell_tools(r, o, a);
+    json_out_key(o, STR("tags"));
+    json_out_raw(o, r->tags);
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void judge(const struct eval_result *r, const struct seen *seen, struct arena *a,
+                  struct optimize_grade *out)
+{
+    const struct eval_case *c = r->of;
+    struct json_out o;
+    struct buf b;
+
+    out->score = r->score;
+    out->objective_count = SCORES;
+    for (uint32_t i = 0; i < SCORES; i++)
+        out->objective[i] = i;
+    out->value[FACTS] = c->fact_count ? (double)r->facts_met / (double)c->fact_count : 1;
+    out->value[TOOLS] = c->tool_count ? (double)r->tools_met / (double)c->tool_count
+                                      : (double)(r->report.tool_calls > 0);
+    buf_init(&b, OUT_MAX);
+    json_out_init(&o, &b);
+    put_trace(r, seen, a, &o);
+    out->trace = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
+    buf_release(&b);
+}
+
+static void incidents_grade(const struct tune_env *env, const str *texts,
+                            const struct tune_example *x, struct arena *a,
+                            struct optimize_grade *out)
+{
+    const struct bench *b = env->app;
+    struct seen seen = {.n = 0};
+    struct prompt prompt;
+    struct eval_options o = {.host = env->host,
+                             .setup = b->setup,
+                             .any = b->any,
+                             .server = b->self,
+                             .model = env->model,
+                             .prompt = &prompt,
+                             .session = env->session,
+                             .cancel = env->cancel,
+                             .on_step = on_step,
+                             .ctx = &seen};
+    struct eval_result r;
+    struct err e;
+
+    if (!tune_prompt(&incidents_built_in, texts, a, &prompt, &e)) {
+        out->trace = STR("{\"Feedback\":\"the texts are no prompt\"}");
+        return;
+    }
+    buf_init(&seen.steps, OUT_MAX);
+    eval_run(&o, x->data, INCIDENT_AS_CONFIGURED, a, &r);
+    judge(&r, &seen, a, out);
+    buf_release(&seen.steps);
+}
+
+/* The marks that text from outside stands between, without which it could give orders. */
+static const char *const names[] = {"<data>", "</data>", NULL};
+
+const struct tune_app tune_incidents = {.name = "incidents",
+                                        .prompt = &incidents_built_in,
+                                        .objectives = objectives,
+                                        .names = names,
+                                        .open = incidents_begin,
+                                        .close = incidents_done,
+                                        .load = incidents_load,
+                                        .grade = incidents_grade};

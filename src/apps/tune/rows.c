@@ -1,0 +1,20 @@
+/* rows.c - the applications whose prompts can be improved.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/tune/tune.h"
+
+static const struct tune_app *const rows[] = {&tune_policy, &tune_orders, &tune_incidents};
+
+const struct tune_app *tune_app_at(size_t i)
+{
+    return i < COUNT_OF(rows) ? rows[i] : NULL;
+}
+
+const struct tune_app *tune_app_find(str name)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (str_eq(name, str_c(rows[i]->name)))
+            return rows[i];
+    return NULL;
+}
