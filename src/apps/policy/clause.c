@@ -8,7 +8,7 @@
     "must shall should need needs needed require requires required necessary mandatory mustn't"
 #define MAY                                                                                        \
     "can may could allowed permitted eligible covered qualify qualifies acceptable accepted "      \
-    "entitled approved payable reimbursed reimbursable possible refundable refunded returnable "   \
+    "entitled approved payable reimbursed reimbursable possible refundable returnable "            \
     "transferable renewable"
 #define NEVER "cannot can't mustn't shouldn't won't"
 #define BAD                                                                                        \
@@ -197,7 +197,9 @@ static bool is_waiver(const struct word *w, struct range r)
         return true;
     at = find_word(w, r.from, r.to, "not no");
     for (; at < r.to; at = find_word(w, at + 1, r.to, "not no"))
-        for (size_t i = at + 1; i < r.to && i < at + 3; i++)
+        for (size_t i = at + 1;
+             i < r.to && i < at + 3 && !(at > r.from && word_among(&w[at - 1], "' \""));
+             i++) /* a reason in quotes, "no longer needed", waives nothing */
             if (word_among(&w[i], "required necessary needed apply applies applicable"))
                 return true;
     return false;

@@ -413,8 +413,11 @@ bool fact_named(const struct fact *f, const struct word *w, size_t from, size_t 
 
 bool fact_stated(const struct fact *f, const struct word *w, size_t from, size_t to)
 {
-    bool stated = false;
+    bool stated = false, subject = false;
 
+    for (size_t i = from + 1; i < to; i++)
+        subject = subject || (word_among(&w[i], "must shall should may can cannot is are") &&
+                              word_find(f->name, f->name_n, &w[i - 1]) < f->name_n);
     for (size_t i = 0; i < f->name_n; i++) {
         bool here = word_find(w + from, to - from, &f->name[i]) < to - from;
 
@@ -422,7 +425,7 @@ bool fact_stated(const struct fact *f, const struct word *w, size_t from, size_t
             return false;
         stated = stated || !here;
     }
-    return stated && f->name_n > 1;
+    return stated && subject && f->name_n > 1;
 }
 
 double fact_distance(const struct fact *f, const struct word *w, size_t from, size_t to, size_t at)
