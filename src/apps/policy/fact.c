@@ -305,6 +305,23 @@ static void find_others(struct fact *f, const struct word *doc, size_t n)
     }
 }
 
+/* "6 weeks" and "42 days", "March 5, 2026" and "2026-03-05" say the same. */
+static bool same_number(const struct fact *f, const struct policy_field *other, struct arena *a)
+{
+    struct fact g = {.field = other, .name = f->name, .name_n = f->name_n};
+    double scale = 1;
+
+    read_value(&g, a);
+    if (!f->is_number || !g.is_number || f->field->value.kind == POLICY_LIST ||
+        other->value.kind == POLICY_LIST)
+        return false;
+    if (unit_days(f->unit) > 0 && unit_days(g.unit) > 0)
+        scale = unit_days(g.unit) / unit_days(f->unit);
+    else if (f->unit && g.unit && strcmp(f->unit, g.unit) != 0)
+        return false;
+    return fabs(f->number - g.number * scale) <= 1e-6 * fabs(f->number);
+}
+
 static struct fact *fact_of_key(struct facts *fs, str key)
 {
     for (size_t i = 0; i < fs->n; i++)
@@ -328,7 +345,8 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         if (says_nothing(&field->value))
             continue;
         if (f) {
-            f->conflict = f->conflict || !policy_value_equal(&f->field->value, &field->value);
+            f->conflict = f->conflict || !(policy_value_equal(&f->field->value, &field->value) ||
+                                           same_number(f, field, a));
             f->unsure = f->unsure || field->confidence < floor;
             continue;
         }
