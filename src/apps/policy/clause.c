@@ -8,7 +8,7 @@
     "must shall should need needs needed require requires required necessary mandatory mustn't"
 #define MAY                                                                                        \
     "can may could allowed permitted eligible covered qualify qualifies acceptable accepted "      \
-    "entitled approved payable reimbursed reimbursable possible refundable refunded returnable "   \
+    "entitled approved payable reimbursed reimbursable possible refundable returnable "            \
     "transferable renewable"
 #define NEVER "cannot can't mustn't shouldn't won't"
 #define BAD                                                                                        \
@@ -193,11 +193,14 @@ static bool is_waiver(const struct word *w, struct range r)
 {
     size_t at;
 
-    if (range_has(w, r, WAIVES))
-        return true;
+    at = find_word(w, r.from, r.to, WAIVES);
+    if (at < r.to && !(at > r.from && word_among(&w[at - 1], "or ,")))
+        return true; /* "must be paid or waived" lists what it may be */
     at = find_word(w, r.from, r.to, "not no");
     for (; at < r.to; at = find_word(w, at + 1, r.to, "not no"))
-        for (size_t i = at + 1; i < r.to && i < at + 3; i++)
+        for (size_t i = at + 1;
+             i < r.to && i < at + 3 && !(at > r.from && word_among(&w[at - 1], "' \""));
+             i++) /* a reason in quotes, "no longer needed", waives nothing */
             if (word_among(&w[i], "required necessary needed apply applies applicable"))
                 return true;
     return false;
@@ -265,6 +268,14 @@ static bool stands_alone(const struct word *w, size_t from, size_t to)
            find_word(w, from, to, "unless except is are :") < to;
 }
 
+/* "but not more than 40" goes on with a comparison. */
+static bool bounds_at(const struct word *w, size_t at, size_t to)
+{
+    struct bound b[BOUNDS_MAX];
+
+    return bounds_of(w, at, to, b) > 0 && b[0].from == at && !b[0].bare;
+}
+
 /* Where one clause ends and the next begins, both with a verb of their own. */
 static size_t split_at(const struct word *w, size_t from, size_t to)
 {
@@ -274,7 +285,7 @@ static size_t split_at(const struct word *w, size_t from, size_t to)
         if (word_is(&w[i], ";") && stands_alone(w, i + 1, to))
             return i;
         if (word_is(&w[i], "but") && (word_is(&w[i + 1], "not") || has_verb(w, i, to)) &&
-            has_verb(w, from, i))
+            has_verb(w, from, i) && !bounds_at(w, i + 1, to))
             return i;
         if (word_is(&w[i], "and") && has_verb(w, from, i) && find_if(w, from, i) == i &&
             find_word(w, i, to, MUST " " NEVER " can may") < (i + 5 < to ? i + 5 : to))

@@ -119,6 +119,17 @@ static const struct fact *named_in(const struct judge *j, const struct word *w, 
     return best;
 }
 
+/* "An order can be cancelled if its status is pending": of what stood before. */
+static const struct fact *named_before(const struct judge *j, const struct word *w, struct range r)
+{
+    const struct fact *f = named_in(j, w, (struct range){0, r.to}, false);
+
+    for (size_t i = 0; f && i < f->name_n; i++)
+        if (word_find(w + r.from, r.to - r.from, &f->name[i]) < r.to - r.from)
+            return f;
+    return NULL;
+}
+
 struct atom {
     struct range r;
     enum truth t;
@@ -133,6 +144,8 @@ static void decide_atom(const struct judge *j, const struct word *w, struct atom
     double quality = STRICT;
 
     a->t = TRUTH_UNKNOWN;
+    if (!f && range_has(w, a->r, "its their his her"))
+        f = named_before(j, w, a->r);
     for (size_t i = 0; !f && i < j->facts->n; i++) {
         const struct fact *g = &j->facts->all[i];
         bool valued = fact_valued(g, w, a->r.from, a->r.to);

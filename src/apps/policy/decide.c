@@ -93,6 +93,9 @@ static struct decision decide(const struct run *x)
         return (struct decision){POLICY_MISSING, j, ""};
     if (waiver)
         return (struct decision){POLICY_MET, waiver, ""};
+    if ((j = first_of(x, FOUND_REFUSES, false)) && j->c.only &&
+        !first_of(x, FOUND_PERMITS, false) && !first_of(x, FOUND_ASKS, false))
+        return (struct decision){POLICY_MISSING, j, ""}; /* whatever else is open */
     if ((j = open_rule(x)))
         return (struct decision){POLICY_UNCERTAIN, j, "missing_evidence"};
     if ((j = first_of(x, FOUND_PERMITS, false)))

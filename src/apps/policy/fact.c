@@ -305,6 +305,23 @@ static void find_others(struct fact *f, const struct word *doc, size_t n)
     }
 }
 
+/* "6 weeks" and "42 days", "March 5, 2026" and "2026-03-05" say the same. */
+static bool same_number(const struct fact *f, const struct policy_field *other, struct arena *a)
+{
+    struct fact g = {.field = other, .name = f->name, .name_n = f->name_n};
+    double scale = 1;
+
+    read_value(&g, a);
+    if (!f->is_number || !g.is_number || f->field->value.kind == POLICY_LIST ||
+        other->value.kind == POLICY_LIST)
+        return false;
+    if (unit_days(f->unit) > 0 && unit_days(g.unit) > 0)
+        scale = unit_days(g.unit) / unit_days(f->unit);
+    else if (f->unit && g.unit && strcmp(f->unit, g.unit) != 0)
+        return false;
+    return fabs(f->number - g.number * scale) <= 1e-6 * fabs(f->number);
+}
+
 static struct fact *fact_of_key(struct facts *fs, str key)
 {
     for (size_t i = 0; i < fs->n; i++)
@@ -328,7 +345,8 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         if (says_nothing(&field->value))
             continue;
         if (f) {
-            f->conflict = f->conflict || !policy_value_equal(&f->field->value, &field->value);
+            f->conflict = f->conflict || !(policy_value_equal(&f->field->value, &field->value) ||
+                                           same_number(f, field, a));
             f->unsure = f->unsure || field->confidence < floor;
             continue;
         }
@@ -413,8 +431,11 @@ bool fact_named(const struct fact *f, const struct word *w, size_t from, size_t 
 
 bool fact_stated(const struct fact *f, const struct word *w, size_t from, size_t to)
 {
-    bool stated = false;
+    bool stated = false, subject = false;
 
+    for (size_t i = from + 1; i < to; i++)
+        subject = subject || (word_among(&w[i], "must shall should may can cannot is are") &&
+                              word_find(f->name, f->name_n, &w[i - 1]) < f->name_n);
     for (size_t i = 0; i < f->name_n; i++) {
         bool here = word_find(w + from, to - from, &f->name[i]) < to - from;
 
@@ -422,7 +443,7 @@ bool fact_stated(const struct fact *f, const struct word *w, size_t from, size_t
             return false;
         stated = stated || !here;
     }
-    return stated && f->name_n > 1;
+    return stated && subject && f->name_n > 1;
 }
 
 double fact_distance(const struct fact *f, const struct word *w, size_t from, size_t to, size_t at)

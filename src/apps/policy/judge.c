@@ -363,6 +363,23 @@ static enum truth listed(const struct judge *j, const struct word *w, const stru
     return t;
 }
 
+/* "Applicants with a license are eligible": who has none is not. */
+static bool lacks(const struct judge *j, const struct word *w, const struct clause *c,
+                  struct used *used)
+{
+    struct range r = {c->main.from, c->modal};
+
+    if (c->modal >= c->main.to ||
+        !word_among(&w[c->modal], "eligible covered qualify qualifies entitled accepted"))
+        return false;
+    while (r.from < r.to && !word_among(&w[r.from], "with having whose who"))
+        r.from++;
+    r.from += r.from < r.to;
+    while (r.to > r.from && word_among(&w[r.to - 1], "is are be"))
+        r.to--;
+    return !range_empty(r) && judge_condition(j, w, r, used) == TRUTH_NO;
+}
+
 static void judge_permit_clause(const struct judge *j, const struct reading *r,
                                 const struct clause *c, struct verdict *v)
 {
@@ -371,8 +388,13 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
     enum truth s = only ? TRUTH_UNKNOWN : subject(j, r->w, c, &guard);
     enum truth g = only ? among_only(j, r->w, c, &guard) : TRUTH_YES, w = TRUTH_NO;
 
-    if (s == TRUTH_NO)
+    if (s == TRUTH_NO) {
+        if (lacks(j, r->w, c, &v->used)) {
+            v->found = FOUND_REFUSES;
+            say_facts(j, v, &v->used, "the condition does not hold");
+        }
         return;
+    }
     if (!only && listed(j, r->w, c, &guard) == TRUTH_NO)
         w = TRUTH_YES;
     if (!range_empty(c->guard))

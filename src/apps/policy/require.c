@@ -179,6 +179,21 @@ static size_t complement(const struct fact *f, const struct reading *r, const st
     return at;
 }
 
+/* "to gold and platinum members only", "only gold members": of a text for "membership". */
+static bool limits_to(const struct fact *f, const struct word *w, struct range r)
+{
+    for (size_t i = r.from; i < r.to && f->value_n > 0 && !f->is_number; i++) {
+        if (!word_is(&w[i], "only"))
+            continue;
+        for (size_t k = i + 1; k < r.to && k < i + 5; k++)
+            if (word_find(f->name, f->name_n, &w[k]) < f->name_n)
+                return true;
+        if (i > r.from && word_find(f->name, f->name_n, &w[i - 1]) < f->name_n)
+            return true;
+    }
+    return false;
+}
+
 /* Text and lists, where the clause has no number for them. */
 static enum truth by_words(const struct judge *j, const struct fact *f, const struct reading *r,
                            const struct clause *c)
@@ -195,6 +210,8 @@ static enum truth by_words(const struct judge *j, const struct fact *f, const st
     }
     if (content > 0 && judge_member(f, r->w, list, j->arena) == TRUTH_YES)
         return TRUTH_YES;
+    if (limits_to(f, r->w, c->main))
+        return fact_valued(f, r->w, c->main.from, c->main.to) ? TRUTH_YES : TRUTH_NO;
     if (content > 0 && !range_has(r->w, list, THERE) &&
         ((lists && elements > 1) || content <= 3 * elements))
         return TRUTH_NO;

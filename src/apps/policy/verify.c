@@ -163,33 +163,36 @@ static bool crew_next(struct crew *w, size_t *i)
     return there;
 }
 
+static void crew_one(struct crew *w, size_t i)
+{
+    struct policy_result result;
+    struct policy_how how = {0};
+    bool left = false, ok;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, CRITERION_ARENA_MAX);
+    ok = one(w->o, i, &a, &result, &how, &left, &e);
+    pthread_mutex_lock(&w->lock);
+    if (ok) {
+        policy_result_dup(&result, w->arena, &w->out->results[i]);
+        w->out->how[i] = how;
+        w->done[i] = true;
+    } else if (!w->failed) {
+        *w->e = e;
+    }
+    w->left |= left;
+    w->failed |= !ok;
+    pthread_mutex_unlock(&w->lock);
+    arena_release(&a);
+}
+
 static void *crew_work(void *arg)
 {
-    struct crew *w = arg;
     size_t i;
 
-    while (crew_next(w, &i)) {
-        struct policy_result result;
-        struct policy_how how = {0};
-        bool left = false, ok;
-        struct arena a;
-        struct err e;
-
-        arena_init(&a, CRITERION_ARENA_MAX);
-        ok = one(w->o, i, &a, &result, &how, &left, &e);
-        pthread_mutex_lock(&w->lock);
-        if (ok) {
-            policy_result_dup(&result, w->arena, &w->out->results[i]);
-            w->out->how[i] = how;
-            w->done[i] = true;
-        } else if (!w->failed) {
-            *w->e = e;
-        }
-        w->left |= left;
-        w->failed |= !ok;
-        pthread_mutex_unlock(&w->lock);
-        arena_release(&a);
-    }
+    while (crew_next(arg, &i))
+        crew_one(arg, i);
     return NULL;
 }
 
@@ -198,13 +201,13 @@ static size_t crew_size(const struct policy_verify_options *o, size_t n)
 {
     if (o->controller == POLICY_HEURISTIC || o->react.on_step || o->react.on_effect)
         return 1;
-    return n < POLICY_SIDE_BY_SIDE ? n : POLICY_SIDE_BY_SIDE;
+    return n <= POLICY_SIDE_BY_SIDE ? n - (n > 1) : POLICY_SIDE_BY_SIDE;
 }
 
 bool policy_verify(const struct policy_verify_options *o, struct arena *a,
                    struct policy_verdict *out, struct err *e)
 {
-    size_t n = o->react.c->criterion_count, size = crew_size(o, n), begun = 0;
+    size_t n = o->react.c->criterion_count, size = crew_size(o, n), begun = 0, first;
     uint64_t began = clock_mono_ns(o->react.clock);
     pthread_t threads[POLICY_SIDE_BY_SIDE];
     struct crew w = {.o = o, .out = out, .arena = a, .count = n, .e = e};
@@ -213,6 +216,10 @@ bool policy_verify(const struct policy_verify_options *o, struct arena *a,
                                    .how = arena_zero(a, n + 1, sizeof *out->how)};
     w.done = arena_zero(a, n + 1, sizeof w.done[0]);
     pthread_mutex_init(&w.lock, NULL);
+    /* The first goes ahead: the provider keeps what all of them begin with, and if it does not
+     * answer at all, four need not find out together. */
+    if (crew_next(&w, &first))
+        crew_one(&w, first);
     while (begun + 1 < size && pthread_create(&threads[begun], NULL, crew_work, &w) == 0)
         begun++;
     (void)crew_work(&w);

@@ -39,6 +39,11 @@ static const struct {
     {"mile", "mile miles", 0},
     {"kg", "kg kilogram kilograms", 0},
     {"lb", "lb lbs pound pounds", 0},
+    {"degree",
+     "degree degrees \xC2\xB0 \xC2\xB0"
+     "c \xC2\xB0"
+     "f",
+     0},
 };
 
 static bool is_digit(char c)
@@ -67,6 +72,14 @@ static size_t space_at(str s)
     if (str_starts(s, STR("\xE2\x80\xAF")))
         return 3;
     return str_starts(s, STR("&nbsp;")) ? 6 : 0;
+}
+
+/* The sign of degrees, with the letter behind it. */
+static size_t degree_at(str s)
+{
+    if (!str_starts(s, STR("\xC2\xB0")))
+        return 0;
+    return s.n > 2 && memchr("CFcf", s.p[2], 4) && (s.n == 3 || !is_letter(s.p[3])) ? 3 : 2;
 }
 
 /* The sign for at most or at least; its size, or 0. */
@@ -107,9 +120,17 @@ static size_t stem_verb(char *s, size_t n, size_t ending)
     return n;
 }
 
+static const char *const irregular[][2] = {
+    {"children", "child"}, {"people", "person"}, {"women", "woman"}, {"men", "man"}};
+
 /* Endings of number, tense and person; no more, so that what is another thing stays another. */
 static size_t stem(char *s, size_t n)
 {
+    for (size_t i = 0; i < COUNT_OF(irregular); i++)
+        if (strcmp(s, irregular[i][0]) == 0) {
+            memcpy(s, irregular[i][1], strlen(irregular[i][1]) + 1);
+            return strlen(s);
+        }
     if (ends(s, n, "ies") && n > 4)
         s[(n -= 2) - 1] = 'y';
     else if (n > 4 &&
@@ -195,7 +216,8 @@ static size_t digits_at(str s, struct word *w)
 
     w->kind = WORD_NUMBER;
     while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to])) &&
-           !wide_mark(str_slice(s, to, s.n)) && !space_at(str_slice(s, to, s.n)))
+           !wide_mark(str_slice(s, to, s.n)) && !space_at(str_slice(s, to, s.n)) &&
+           degree_at(str_slice(s, to, s.n)) == 0)
         to++;
     if (to == n && n == 4 && date_at(s, &w->number)) {
         to = 10; /* days, so that dates compare as numbers do */
@@ -281,6 +303,11 @@ static size_t word_at(str s, struct word *w)
     }
     if (is_digit(s.p[0]))
         return digits_at(s, w);
+    if (degree_at(s) > 0) {
+        w->kind = WORD_TEXT;
+        word_set(w, str_slice(s, 0, degree_at(s)));
+        return degree_at(s);
+    }
     if (is_letter(s.p[0]) && !wide_mark(s))
         return letters_at(s, w);
     return mark_at(s, w);
