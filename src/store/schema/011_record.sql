@@ -77,3 +77,8 @@ FROM llm_interactions i GROUP BY 1, 2, 3, 4, 5, 6;
 CREATE INDEX llm_interactions_by_thought ON llm_interactions
     (started_ms, reasoning_ms, answer_ms, ended_ms, key_name, model, reasoning_level)
     WHERE reasoning_ms IS NOT NULL;
+
+-- Sessions of a time before they had times of their own were last seen when their last call began.
+UPDATE alert_sessions SET last_seen_ms = completed_at_us / 1000
+    WHERE coalesce(agent_type, 'gateway') = 'gateway' AND status <> 'in_progress'
+    AND completed_at_us IS NOT NULL AND completed_at_us / 1000 <> coalesce(last_seen_ms, -1);
