@@ -44,8 +44,8 @@ static struct store_call every_field(struct arena *a, unsigned seed, bool plain)
     }
     c.id = arena_printf(a, "id-%u", seed);
     if (plain) /* names are cut by PostgreSQL */
-        c.session_id = c.parent_id = c.subject = c.model = c.key_name =
-            arena_printf(a, "name-%u", seed);
+        c.session_id = c.parent_id = c.subject = c.model = c.key_name = c.provider = c.level =
+            c.talk = arena_printf(a, "name-%u", seed);
     return c;
 }
 
@@ -319,7 +319,9 @@ TEST(a_store_of_version_1_is_migrated_and_read)
            "CREATE TABLE store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL);"
            "INSERT INTO store_version VALUES (1, 'calls');"
            "INSERT INTO llm_interactions (interaction_id, reasoning_content, has_reasoning,"
-           " started_ms) VALUES ('old', 'because', 1, 5)");
+           " started_ms) VALUES ('old', 'because', 1, 5);"
+           "INSERT INTO llm_interactions (interaction_id, session_id, started_ms, ended_ms, model)"
+           " VALUES ('older', 's', 3, 9, 'm'); INSERT INTO alert_sessions VALUES ('s', 3, 3, 1)");
     s = open_store(&p);
     row.id = STR("old");
     row.reasoning = STR("because");
@@ -332,7 +334,8 @@ TEST(a_store_of_version_1_is_migrated_and_read)
     store_close(s);
     CHECK_INT(ask(&p, "SELECT max(version) FROM store_version"),
               schema_steps[schema_step_count - 1].version);
-    CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions"), 2);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions"), 3);
+    CHECK_F(verify(&p).ok, "%s", verify(&p).why);
     place_release(&p);
 }
 

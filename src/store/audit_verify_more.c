@@ -204,7 +204,7 @@ static bool agrees(struct verify *v, const struct state *s, const struct db_valu
             return false;
         said[AUDIT_SESSION_KEY] = db_null();
     }
-    if (started != s->started_us && (c[FIRST].type == DB_NULL || started != c[FIRST].i * 1000 ||
+    if (started != s->started_us && (c[FIRST].type == DB_NULL || started != engine_us(c[FIRST].i) ||
                                      (s->started_us >= 0 && started > s->started_us)))
         return false;
     buf_reset(&v->bytes);

@@ -152,8 +152,15 @@ str engine_clean_name(struct engine *en, str name)
 
 void engine_row_clean(struct engine *en, struct store_call *row)
 {
-    str *names[] = {
-        &row->id, &row->session_id, &row->parent_id, &row->subject, &row->model, &row->key_name};
+    str *names[] = {&row->id,
+                    &row->session_id,
+                    &row->parent_id,
+                    &row->subject,
+                    &row->model,
+                    &row->key_name,
+                    &row->provider,
+                    &row->level,
+                    &row->talk};
 
     if (!(row->cost_usd >= 0))
         row->cost_usd = -1; /* what is no number included */

@@ -3,11 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/utf8.h"
 #include "store/engine_in.h"
 #include "store/usage.h"
 
-#define KEY_SIZE_MAX 8192u
+#define USAGE_COUNT_MAX ((int64_t)1 << 40)
 #define BUCKETS_WHOLE (USAGE_BUCKETS - 1)
 
 struct engine_usage {
@@ -43,7 +42,7 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
     struct buf key;
     struct err e;
 
-    buf_init(&key, KEY_SIZE_MAX * USAGE_WHICH_COUNT);
+    buf_init(&key, (size_t)64 << 20);
     for (size_t i = 0; i < USAGE_WHICH_COUNT; i++)
         if (which[i].type == DB_INT)
             buf_printf(&key, "%lld\n", (long long)which[i].i);
@@ -65,39 +64,35 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
     return u;
 }
 
-static int64_t known(int64_t n)
+/* Nobody counts so many; sums of those there are must not run over. */
+static int64_t counted(int64_t n)
 {
-    return n == -1 ? 0 : n;
-}
-
-static struct db_value text(str s)
-{
-    return db_text(utf8_cut_size(s, KEY_SIZE_MAX / 2));
+    return n < 0 ? 0 : n < USAGE_COUNT_MAX ? n : USAGE_COUNT_MAX;
 }
 
 void engine_usage_add(struct engine *en, const struct store_call *row)
 {
     bool capped = row->cap_tokens > 0, failed = row->status >= 400 || row->error_code.n > 0;
     struct db_value which[] = {db_int(row->started_ms / USAGE_HOUR_MS),
-                               text(row->model),
-                               text(row->provider),
-                               text(row->key_name),
-                               text(row->level),
+                               db_text(row->model),
+                               db_text(row->provider),
+                               db_text(row->key_name),
+                               db_text(row->level),
                                db_int(capped ? row->cap_tokens : 0)};
     struct engine_usage *u = usage_of(en, which);
     const int64_t add[USAGE_BUCKET_0] = {
         1,
         failed,
-        known(row->input_tokens),
-        known(row->output_tokens),
-        known(row->reasoning_tokens),
-        known(row->cache_read_tokens),
+        counted(row->input_tokens),
+        counted(row->output_tokens),
+        counted(row->reasoning_tokens),
+        counted(row->cache_read_tokens),
         row->has_reasoning && row->status < 400 && row->complete && !row->answer.n &&
             !row->tool_calls.n,
         row->cut.n > 0,
         row->has_reasoning,
     };
-    int64_t bucket = capped ? known(row->reasoning_tokens) * USAGE_BUCKETS / row->cap_tokens : 0;
+    int64_t bucket = capped ? counted(row->reasoning_tokens) * USAGE_BUCKETS / row->cap_tokens : 0;
 
     for (size_t i = 0; i < COUNT_OF(add); i++)
         u->sums[i] += add[i];
@@ -119,7 +114,7 @@ static bool take_call(void *ctx, const struct db_value *c, size_t n)
     assert(n == USAGE_WHICH_COUNT + USAGE_SUM_COUNT);
     c += USAGE_WHICH_COUNT;
     for (size_t i = 0; i < USAGE_COST; i++)
-        u->sums[i] -= c[i].i;
+        u->sums[i] -= counted(c[i].i);
     u->cost_usd -= c[USAGE_COST].type == DB_INT ? (double)c[USAGE_COST].i : c[USAGE_COST].d;
     en->usage_less = true;
     return true;

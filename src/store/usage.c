@@ -9,9 +9,9 @@ const char usage_of_call_which[] =
     " coalesce(i.key_name, ''), coalesce(i.reasoning_level, ''),"
     " CASE WHEN i.cap_tokens > 0 THEN i.cap_tokens ELSE 0 END";
 
-#define TOKENS "coalesce(i.reasoning_tokens, 0) * 10"
-#define FROM(n) " CASE WHEN i.cap_tokens > 0 AND " TOKENS " >= " n " * i.cap_tokens"
-#define TO(n) " AND " TOKENS " < " n " * i.cap_tokens THEN 1 ELSE 0 END,"
+#define TOKENS "coalesce(i.reasoning_tokens, 0) * 10.0" /* no whole number: it may be too large */
+#define FROM(n) " CASE WHEN i.cap_tokens > 0 AND " TOKENS " >= " n ".0 * i.cap_tokens"
+#define TO(n) " AND " TOKENS " < " n ".0 * i.cap_tokens THEN 1 ELSE 0 END,"
 
 /* clang-format off */
 const char usage_of_call_sums[] =

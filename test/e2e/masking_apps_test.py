@@ -2,21 +2,25 @@
 """Secrets that are planted in what applications work on are in nothing that they keep: alerts, tool
 results, facts of cases, what customers say, runs and their effects, traces of the optimiser.
 
-    test/e2e/masking_apps_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+    [tools/postgres-run] test/e2e/masking_apps_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.server
 import json
+import os
 import shutil
+import subprocess
 import threading
 import time
 import unittest
+import zlib
 
 import masking_test
 from command import BINARY, PATIENCE, SOURCE, main, run
 from gateway import Gateway
 from masking_test import MASKING, SECRETS, TEXT
 
+SERVER = os.environ.get("RATIONALE_TEST_POSTGRES", "")
 CASE = SOURCE / "example" / "incidents" / "cases" / "disk-full"
 AGENTS = """
 mcp_servers:
@@ -67,8 +71,33 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+def psql(sql, database="postgres"):
+    return subprocess.run(["psql", SERVER.replace("%s", database), "-Atqc", sql], check=True,
+                          capture_output=True).stdout
+
+
+def tables_of(database):
+    """All rows of a database of PostgreSQL, bytes unpacked."""
+    out = {}
+    for table in psql("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
+                      database).decode().split():
+        for line in psql(f'SELECT row_to_json(x) FROM "{table}" x', database).splitlines():
+            data = line + b"\n"
+            for value in json.loads(line).values():
+                if isinstance(value, str):
+                    data += value.encode() + b"\n"
+                if isinstance(value, str) and value.startswith("\\x"):
+                    raw = bytes.fromhex(value[2:])
+                    data += raw + b"\n"
+                    try:
+                        data += zlib.decompress(raw) + b"\n"
+                    except zlib.error:
+                        pass
+            out[f"table {table}"] = out.get(f"table {table}", b"") + data
+    return out
+
+
 class Applications(unittest.TestCase):
-    everything = masking_test.Masking.everything
     ask = masking_test.Masking.ask
     maxDiff = None
 
@@ -88,6 +117,9 @@ class Applications(unittest.TestCase):
                        "search": "bm25", "react_use_llm_controller": True,
                        "react_shadow_mode": True}})
         self.addCleanup(shutil.rmtree, g.folder, ignore_errors=True)
+        if SERVER:
+            psql("CREATE DATABASE planted")
+            g.config.update(store=SERVER.replace("%s", "planted"), spool=str(g.folder / "spool"))
         # What tools give has it too; the recording itself is not ours to change, so it is elsewhere.
         self.case = g.folder.parent / (g.folder.name + "-case")
         shutil.copytree(CASE, self.case)
@@ -100,6 +132,12 @@ class Applications(unittest.TestCase):
         g.config["incidents"] = {"agents": str(g.folder / "agents.yaml"),
                                  "runbooks": str(g.folder / "runbooks")}
         return g
+
+    def everything(self, g):
+        if not SERVER:
+            return masking_test.Masking.everything(self, g)
+        return {**tables_of("planted"), **{str(p): p.read_bytes() for p in g.folder.rglob("*")
+                                           if p.is_file()}}
 
     def post(self, g, path, body, *statuses):
         status, text = self.ask(g, path, body)

@@ -50,25 +50,25 @@ SELECT i.started_ms / 3600000, coalesce(i.model, ''), coalesce(i.provider, ''),
     sum(CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND i.answer IS NULL
         AND i.tool_calls IS NULL THEN 1 ELSE 0 END),
     sum(CASE WHEN i.reasoning_cut IS NOT NULL THEN 1 ELSE 0 END), sum(i.has_reasoning),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 < 1 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 < 1.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 1 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 2 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 1.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 2.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 2 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 3 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 2.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 3.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 3 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 4 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 3.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 4.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 4 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 5 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 4.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 5.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 5 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 6 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 5.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 6.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 6 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 7 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 6.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 7.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 7 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 8 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 7.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 8.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 8 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10 < 9 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 8.0 * i.cap_tokens AND coalesce(i.reasoning_tokens, 0) * 10.0 < 9.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
-    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10 >= 9 * i.cap_tokens
+    sum(CASE WHEN i.cap_tokens > 0 AND coalesce(i.reasoning_tokens, 0) * 10.0 >= 9.0 * i.cap_tokens
         THEN 1 ELSE 0 END),
     sum(CASE WHEN i.cost_usd IS NULL THEN 0 ELSE 1 END), coalesce(sum(i.cost_usd), 0)
 FROM llm_interactions i GROUP BY 1, 2, 3, 4, 5, 6;
@@ -77,3 +77,8 @@ FROM llm_interactions i GROUP BY 1, 2, 3, 4, 5, 6;
 CREATE INDEX llm_interactions_by_thought ON llm_interactions
     (started_ms, reasoning_ms, answer_ms, ended_ms, key_name, model, reasoning_level)
     WHERE reasoning_ms IS NOT NULL;
+
+-- Sessions of a time before they had times of their own were last seen when their last call began.
+UPDATE alert_sessions SET last_seen_ms = completed_at_us / 1000
+    WHERE coalesce(agent_type, 'gateway') = 'gateway' AND status <> 'in_progress'
+    AND completed_at_us IS NOT NULL AND completed_at_us / 1000 <> coalesce(last_seen_ms, -1);
