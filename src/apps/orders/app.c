@@ -90,7 +90,8 @@ static void show(void *app, const struct app_request *q, struct app_reply *r)
 /* The model's side failed: the customer is told kindly, the program why. */
 static void fail(struct app_reply *r, const struct orders_turn *t)
 {
-    bool passes = t->status == 0 || t->status == 429 || t->status >= 500;
+    /* 499: this process ends, and the next goes on with it. */
+    bool passes = t->status == 0 || t->status == 429 || t->status == 499 || t->status >= 500;
     struct json_out o;
 
     r->status = passes ? 503 : 502;
