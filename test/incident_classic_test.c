@@ -390,6 +390,25 @@ TEST(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt)
     scene_release(&s);
 }
 
+TEST(defect_24_a_version_of_the_prompt_cannot_leave_out_what_the_marks_mean)
+{
+    struct prompt p = {.id = STR("incidents@0"),
+                       .name = STR("incidents"),
+                       .components = STR("{\"system_prompt\":\"Be a fox.\"}")};
+    struct scene s;
+    struct incident_options o;
+    struct incident_report r;
+
+    scene_init(&s, tools, one, plain);
+    o = side_options(&s, "t");
+    o.prompt = &p;
+    r = side_run(&s, &o);
+    CHECK(str_starts(s.systems[0], STR("Be a fox.\n\nText between <data> and </data>")));
+    CHECK_STR(r.prompt_id, "incidents@0");
+    CHECK(has(s.prompts[3], "1. **What is wrong**")); /* what it does not have is as it was */
+    scene_release(&s);
+}
+
 TEST(defect_24_data_from_outside_cannot_close_its_mark)
 {
     struct scene s;
@@ -563,6 +582,7 @@ TEST_MAIN(T(an_alert_is_investigated_by_selection_iteration_and_analysis),
           T(the_second_try_may_succeed),
           T(defect_8_errors_of_tools_are_data_in_order_and_masked_like_results),
           T(secrets_of_an_alert_and_of_its_runbook_are_on_no_disk_and_in_no_prompt),
+          T(defect_24_a_version_of_the_prompt_cannot_leave_out_what_the_marks_mean),
           T(defect_24_data_from_outside_cannot_close_its_mark),
           T(defect_15_tool_calls_of_one_turn_run_at_once),
           T(defects_14_and_16_tool_output_is_cut_in_prompts_and_whole_in_the_log),

@@ -25,7 +25,7 @@ class Operator(Model):
     """Looks at the disk before it says what is wrong, if its prompt says so."""
 
     def __init__(self):
-        self.prompts, self.reflected = [], []
+        self.prompts, self.reflected, self.models = [], [], set()
         super().__init__()
 
     def reflect(self, prompt):
@@ -37,6 +37,7 @@ class Operator(Model):
         if messages[0]["role"] != "system":
             return self.reflect(messages[0]["content"])
         self.prompts.append(messages[0]["content"])
+        self.models.add(body["model"])
         if SENTENCE not in messages[0]["content"]:
             return self.text("Something is wrong. Somebody should look at it.")
         host = next(h for of in DISKS.values() for h in of if h in messages[1]["content"])
@@ -203,6 +204,20 @@ class TuneIncidents(Case):
                 time.sleep(0.05)
             self.assertEqual((one["status"], one["prompt_id"]), ("completed", prompt))
             self.assertIn("/tmp", one["final_analysis"])
+
+    def test_the_model_is_the_agents_own_unless_another_is_named(self):
+        self.write(incidents={"agents": str(self.folder / "agents.yaml"), "model": "second"})
+        config = json.loads(self.config.read_text())
+        config["providers"]["test"]["models"] = ["operator", "second", "third"]
+        self.config.write_text(json.dumps(config))
+        agents = {"Disk": {"alert_types": ["DiskFull"], "strategy": "native"}}
+        for own, args, model in (({}, (), "second"), ({"model": "third"}, (), "third"),
+                                 ({"model": "third"}, ("--model", "operator"), "operator")):
+            (self.folder / "agents.yaml").write_text(json.dumps({"agents": {"Disk": {**agents["Disk"], **own}}}))
+            self.model.models.clear()
+            done = self.begin("--budget", "6", "--run", f"by-{model}", *args)
+            self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(self.model.models, {model})
 
     def test_mistakes_are_said(self):
         self.bad(self.optimize("--budget", "9"), 1, "--train")

@@ -240,13 +240,14 @@ static bool take(struct queue *q, str key, struct queue_item *items, size_t n, s
 
 bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, struct err *e)
 {
-    size_t fresh, room, places = (size_t)q->rules.running_max + q->rules.waiting_max;
+    size_t fresh, room, places;
     struct arena a;
     bool ok;
 
     arena_init(&a, OPEN_ARENA);
     pthread_mutex_lock(&q->lock);
     fresh = sort_out(q, &a, key, items, n);
+    places = (size_t)q->rules.running_max + q->rules.waiting_max;
     room = q->waiting.n + q->running.n;
     room = room < places ? places - room : 0;
     if (q->stop)

@@ -227,7 +227,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
                              .setup = b->setup,
                              .any = b->any,
                              .server = b->self,
-                             .model = env->model,
+                             .model = env->told, /* else each agent has its own */
                              .prompt = &prompt,
                              .session = env->session,
                              .cancel = env->cancel,

@@ -357,6 +357,8 @@ static str input_of(struct tune *t)
     json_out_str(&o, str_c(t->val_folder ? t->val_folder : ""));
     json_out_key(&o, STR("model"));
     json_out_str(&o, t->env.model);
+    json_out_key(&o, STR("told_model"));
+    json_out_str(&o, t->env.told);
     json_out_key(&o, STR("reflection_model"));
     json_out_str(&o, t->reflector);
     json_out_key(&o, STR("parent"));
@@ -397,6 +399,7 @@ static bool as_begun(struct tune *t, struct err *e)
             t->train_folder = member(&doc, t, "train").p;
             t->val_folder = val.n ? val.p : NULL;
         }
+        t->env.told = t->model.n ? t->model : member(&doc, t, "told_model");
         t->model = t->model.n ? t->model : member(&doc, t, "model");
         t->reflection_model =
             t->reflection_model.n ? t->reflection_model : member(&doc, t, "reflection_model");
@@ -573,7 +576,7 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
     bool ok;
 
     *out = (struct tune_result){.run = STR(""), .prompt_id = STR("")};
-    t.env = (struct tune_env){.host = o->host, .cancel = o->stop};
+    t.env = (struct tune_env){.host = o->host, .told = o->model, .cancel = o->stop};
     t.began_ns = clock_mono_ns(o->host->clock);
     pthread_mutex_init(&t.lock, NULL);
     buf_init(&t.lines, LINES_MAX);

@@ -39,6 +39,7 @@ struct tune_example {
 struct tune_env {
     const struct app_host *host;
     str model, session, run;
+    str told; /* the model, if somebody named one; "": what the application has configured */
     void *app; /* what its open gave */
     const _Atomic bool *cancel;
 };
