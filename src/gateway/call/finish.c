@@ -50,6 +50,18 @@ static double cost(const struct config_model *m, const struct chat_usage *u)
     return usd / 1e6;
 }
 
+int64_t call_wall_start_ms(struct call *c)
+{
+    /* The loop's clock stands since its round began, which may be before the request was read. */
+    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t ago = now > c->in.start_ns ? now - c->in.start_ns : 0;
+
+    if (!c->sum.wall_start_ms)
+        c->sum.wall_start_ms =
+            clock_wall_ms(c->gl->gateway->clock) - (int64_t)(ago / CLOCK_NS_PER_MS);
+    return c->sum.wall_start_ms;
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at];
@@ -80,8 +92,7 @@ void call_summarize(struct call *c)
     s->level = c->level.asked;
     s->start_ns = c->in.start_ns;
     s->end_ns = loop_now_ns(c->gl->loop);
-    s->wall_start_ms = clock_wall_ms(c->gl->gateway->clock) -
-                       (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS);
+    s->wall_start_ms = call_wall_start_ms(c);
     s->cap = c->level.cap;
     s->source = source(&c->pipe);
     s->anomalies = c->pipe.flags;

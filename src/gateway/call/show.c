@@ -63,9 +63,6 @@ static struct hub_filter filter(struct call *c)
 
 void call_show_begin(struct call *c)
 {
-    /* The loop's clock stands since its round began, which may be before the request was read. */
-    uint64_t now = loop_now_ns(c->gl->loop);
-    int64_t ago_ms = now > c->in.start_ns ? (int64_t)((now - c->in.start_ns) / CLOCK_NS_PER_MS) : 0;
     struct hub_begin b = {
         .id = c->in.id,
         .session = c->in.session.n ? c->in.session : c->in.id,
@@ -81,7 +78,7 @@ void call_show_begin(struct call *c)
         .cap = c->level.cap,
         .stream = c->in.request->stream,
         .thoughts = !c->hide || c->config->keep == CONFIG_KEEP_TEXT,
-        .started_us = (clock_wall_ms(c->gl->gateway->clock) - ago_ms) * 1000,
+        .started_us = call_wall_start_ms(c) * 1000,
     };
 
     if (!c->gl->port)
