@@ -227,9 +227,8 @@ void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched);
 /* The same frame with its doc, for a relay that needs it after all. */
 struct wire_frame wire_frame_whole(const struct wire_frame *f);
-/* A sign of life that the client's SDK ignores: an SSE comment, or the dialect's ping. `words` may
- * be empty. Nothing for whole replies and NDJSON. */
-/* A sign of life while nothing is said: a comment, or what else the dialect's readers pass over. */
+/* A sign of life while nothing is said: an SSE comment, and what else the dialect's readers pass
+ * over. Nothing for whole replies and NDJSON. */
 void wire_encode_ping(struct wire_encoder *en);
 void wire_encode_comment(struct wire_encoder *en, str words);
 

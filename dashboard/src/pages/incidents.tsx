@@ -31,7 +31,18 @@ interface Stage {
   agents?: { name: string; status: string; strategy?: string | null }[];
 }
 
+interface Pending {
+  run_id: string;
+  seq: number;
+  tool: string;
+  arguments?: unknown;
+  why?: string | null;
+  stage?: string | null;
+  agent?: string | null;
+}
+
 interface IncidentDetail extends Incident {
+  pending?: Pending[];
   alert?: unknown;
   runbook?: string | null;
   stages?: Stage[];
@@ -46,7 +57,7 @@ interface IncidentDetail extends Incident {
   tools?: string[];
 }
 
-const TONES: Record<string, string> = { completed: "good", done: "good", finished: "good", running: "busy", processing: "busy", error: "bad", failed: "bad", cancelled: "warm" };
+const TONES: Record<string, string> = { completed: "good", done: "good", finished: "good", running: "busy", processing: "busy", waiting: "warm", error: "bad", failed: "bad", cancelled: "warm" };
 const OVER = ["completed", "error", "failed", "cancelled"];
 
 export function State({ of }: { of: string }) {
@@ -149,6 +160,32 @@ function Stages({ of }: { of: Stage[] }) {
   );
 }
 
+// A tool that may only be called with somebody's word.
+function Approval({ p, reload }: { p: Pending; reload: () => void }) {
+  const [said, setSaid] = useState("");
+  const [told, setTold] = useState("");
+  const answer = (word: string) => {
+    setSaid(word);
+    send("POST", `/api/v1/runs/${encodeURIComponent(p.run_id)}/answer`, { seq: p.seq, word }).then(reload, (e: Error) => {
+      setSaid("");
+      setTold(e.message);
+    });
+  };
+  return (
+    <section class="card approval" aria-label={`Approval of ${p.tool}`}>
+      <h2>May it call <code><Text>{p.tool}</Text></code>?</h2>
+      {p.agent ? <p class="under"><Text>{[p.stage, p.agent].filter(Boolean).join(" · ")}</Text></p> : null}
+      <p>{p.why === "unknown" ? "It was being called when the process ended; nobody knows whether it was done. Approve to call it again." : "Its agent calls this only with your word."}</p>
+      {p.arguments === undefined ? null : <Json value={p.arguments} />}
+      {told ? <p class="problem" role="alert"><Text>{told}</Text></p> : null}
+      <p class="row">
+        <button type="button" class="primary" disabled={!!said} onClick={() => answer("approve")}>{said === "approve" ? "Approving…" : "Approve"}</button>
+        <button type="button" class="danger" disabled={!!said} onClick={() => answer("deny")}>{said === "deny" ? "Denying…" : "Deny"}</button>
+      </p>
+    </section>
+  );
+}
+
 function Chat({ id }: { id: string }) {
   const [said, setSaid] = useState<{ q: string; a: string }[]>([]);
   const [busy, setBusy] = useState(false);
@@ -209,6 +246,7 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
       {told ? <p class="problem" role="alert"><Text>{told}</Text></p> : null}
       {over ? null : <p class="step" role="status"><Bar part={(a.progress ?? 0) / 100} label={`${a.progress ?? 0} %`} /> <Text>{a.current_step ?? "waiting"}</Text></p>}
       {a.error ? <p class="problem"><Text>{a.error}</Text></p> : null}
+      {(a.pending ?? []).map((p) => <Approval key={`${p.run_id} ${p.seq}`} p={p} reload={reload} />)}
       <dl class="figures">
         <Figure label="Model calls" value={count(a.model_calls)} />
         <Figure label="Tool calls" value={count(a.tool_calls)} />
