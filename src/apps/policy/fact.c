@@ -25,7 +25,6 @@ static const char *const unknowns[] = {
     "null",
     "unknown",
     "not known",
-    "missing",
     "unclear",
     "unspecified",
     "undetermined",
@@ -34,7 +33,6 @@ static const char *const unknowns[] = {
     "not documented",
     "not available",
     "not applicable",
-    "not provided",
     "not recorded",
     "not reported",
     "not specified",
@@ -42,6 +40,25 @@ static const char *const unknowns[] = {
     "not sure",
     "illegible",
 };
+
+/* Of a document, that it is not there; of a number, nothing. */
+static const char *const absents[] = {
+    "missing",
+    "not provided",
+    "not submitted",
+    "not attached",
+    "not included",
+    "not presented",
+    "not on file",
+};
+
+static bool is_one_of(str s, const char *const *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strlen(all[i]) == s.n && strncasecmp(all[i], s.p, s.n) == 0)
+            return true;
+    return false;
+}
 
 /* "100k", as amounts are written. */
 static bool thousands(const struct word *w, double *out)
@@ -94,7 +111,8 @@ static void read_text(struct fact *f, str text, struct arena *a)
     if (text.n > 400)
         return;
     n = words_of_name(text, a, &w);
-    f->none = f->none || (n == 1 && word_among(&w[0], NONE));
+    f->absent = is_one_of(text, absents, COUNT_OF(absents));
+    f->none = f->none || f->absent || (n == 1 && word_among(&w[0], NONE));
     if (n == 1 && word_among(&w[0], "yes true y")) {
         f->is_bool = f->yes = true;
         f->none = false;
@@ -128,10 +146,7 @@ static bool says_nothing(const struct policy_value *v)
 
     if (v->kind == POLICY_NULL)
         return true;
-    for (size_t i = 0; v->kind == POLICY_TEXT && i < COUNT_OF(unknowns); i++)
-        if (strlen(unknowns[i]) == s.n && strncasecmp(unknowns[i], s.p, s.n) == 0)
-            return true;
-    return false;
+    return v->kind == POLICY_TEXT && is_one_of(s, unknowns, COUNT_OF(unknowns));
 }
 
 static void read_value(struct fact *f, struct arena *a)

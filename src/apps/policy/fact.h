@@ -33,6 +33,7 @@ struct fact {
     double number;
     const char *unit;    /* of its value or its name: "week"; NULL: none */
     bool none;           /* "none", "absent", an empty list */
+    bool absent;         /* "missing", "not provided": none, if it is a thing */
     bool conflict;       /* another field of that name says something else */
     bool unsure;         /* below the floor */
     struct word *others; /* that stand where its value stands; of a text */

@@ -335,8 +335,9 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
     root = json_root(&doc);
     if (ok && json_text(&doc, json_find(&doc, root, STR("rationale")), a, &out->rationale))
         out->rationale = arena_dup(a, out->rationale);
-    ok = ok && json_text(&doc, json_find(&doc, root, STR("status")), a, &status) &&
-         policy_status_find(status, &out->status);
+    if (ok && !(json_text(&doc, json_find(&doc, root, STR("status")), a, &status) &&
+                policy_status_find(status, &out->status)))
+        ok = err_set(e, ERR_INPUT, "invalid_status: status is met, missing or uncertain");
     if (ok && (!json_double(&doc, json_find(&doc, root, STR("confidence")), &out->confidence) ||
                !(out->confidence >= 0 && out->confidence <= 1)))
         ok = err_set(e, ERR_INPUT, "invalid_confidence: confidence is a number from 0 to 1");

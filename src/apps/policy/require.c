@@ -338,7 +338,7 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
     if (counted(f, r->w, &b[best], segment_of(b, best, n, c)) ||
         (quality == BY_TITLE && f->unit && b[best].unit && strcmp(f->unit, b[best].unit) != 0))
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, true};
-    if (!f->is_number && !f->is_bool && !f->none && !b[best].bare &&
+    if (!f->is_number && !f->is_bool && (!f->none || f->absent) && !b[best].bare &&
         measured(f, r, c, &b[best])) /* a text where a number is wanted */
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, false};
     if (!f->is_number && !f->is_bool)
