@@ -24,7 +24,7 @@
 #include "mask/mask.h"
 
 #define SPEAK_TEXT_MAX 65536 /* bytes of a reply; nobody listens longer */
-#define SPEAK_VEILS 17       /* what is left of a tag may be one again; behind the last nothing is */
+#define SPEAK_VEILS 17       /* what is left of a tag may be one; behind the last nothing is said */
 
 struct speak;
 

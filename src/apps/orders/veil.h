@@ -44,7 +44,7 @@ struct veil {
     /* All below is its own. */
     char open[VEIL_NAME_MAX + 1]; /* the kind of tag that is open, or "" */
     unsigned depth;
-    unsigned taken; /* tags, so far */
+    unsigned taken;              /* tags, so far */
     char tag[VEIL_NAME_MAX + 1]; /* between the name of a tag and its ">", or "" */
     bool closing, slash, equals; /* of that tag; the last letter was a "/", a "=" */
     char quote;                  /* inside an attribute's value, or NUL */
