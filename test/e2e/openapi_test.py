@@ -405,8 +405,8 @@ class Applications(unittest.TestCase):
             operation = methods.get("get")
             if not operation or not is_app(operation):
                 continue
-            queries = [""] + [f"?{p['name']}=1" for p in operation.get("parameters", [])
-                              if p["in"] == "query"]
+            queries = [""] + [f"?{p['name']}={value}" for p in operation.get("parameters", [])
+                              if p["in"] == "query" for value in p["schema"].get("enum", [1])]
             for query in queries:
                 with self.subTest(path + query):
                     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
