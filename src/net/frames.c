@@ -81,11 +81,24 @@ static bool is_field(str line, str name)
     return str_starts(line, name) && (line.n == name.n || line.p[name.n] == ':');
 }
 
+/* Most events are one line of data; nothing else can be in them. */
+static bool is_one_line(str raw, size_t lf, size_t cr)
+{
+    return lf + 2 == raw.n && cr == raw.n && raw.p[lf + 1] == '\n' &&
+           str_starts(raw, STR("data: "));
+}
+
 static void emit_event(struct frames *f, str raw)
 {
     struct frames_frame frame = {STR(""), STR(""), raw};
     struct ends ends = ends_of(raw, 0);
     size_t lines = 0;
+
+    if (is_one_line(raw, ends.lf, ends.cr)) {
+        frame.data = str_slice(raw, 6, ends.lf);
+        f->sink.on_frame(f->sink.ctx, &frame);
+        return;
+    }
 
     for (size_t at = 0, end; at < raw.n; at = end + 1) {
         str line;

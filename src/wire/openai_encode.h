@@ -36,6 +36,8 @@ struct openai_said {
     struct openai_said *next;
 };
 
+#define OPENAI_TAIL_MAX 96 /* bytes behind the choices of a chunk that are remembered */
+
 struct openai_encoding {
     str head; /* of every chunk: up to its choices */
     struct openai_said *choices;
@@ -47,11 +49,11 @@ struct openai_encoding {
     bool usage_told; /* by a frame that was passed on */
     /* What the last touched frame came to, for those that are the same but for their text. */
     unsigned shape;
-    bool quiet;        /* it had nothing to say */
-    size_t chunk_head; /* its one chunk: how much of the data stands before the choices, */
-    uint32_t chunk_of; /* of which choice it is, */
-    char *chunk_tail;  /* and what it ends with; nothing if it was no single chunk */
-    size_t chunk_tail_size;
+    bool quiet;             /* it had nothing to say */
+    size_t chunk_head;      /* its one chunk: how much of the data stands before the choices, */
+    uint32_t chunk_of;      /* of which choice it is, */
+    size_t chunk_tail_size; /* and what it ends with; nothing if it was no single chunk */
+    char chunk_tail[OPENAI_TAIL_MAX];
 };
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev);

@@ -10,7 +10,6 @@
 #include "wire/openai_encode.h"
 
 #define EDIT_MAX ((size_t)256 << 20)
-#define CHUNK_TAIL_MAX 256 /* bytes behind the choices of a chunk that are remembered */
 #define CHUNK_CLOSE ",\"finish_reason\":null}]"
 
 struct relay {
@@ -412,7 +411,7 @@ static size_t chunk_tail(const struct relay *r, size_t from)
     if (r->n != 1 || !r->chunk.n || r->role || r->f->name.n || (usage && usage->at < head) ||
         memchr(src.p, '\n', head) || memchr(src.p, '\r', head))
         return 0;
-    if (r->en->out->full || r->chunk_end != r->en->out->n || r->chunk_end - tail > CHUNK_TAIL_MAX)
+    if (r->en->out->full || r->chunk_end != r->en->out->n || r->chunk_end - tail > OPENAI_TAIL_MAX)
         return 0;
     assert(memcmp(r->en->out->p + tail - r->chunk.n, r->chunk.p, r->chunk.n) == 0);
     return tail;
@@ -429,8 +428,6 @@ static void learn(const struct relay *r, size_t from)
     s->chunk_tail_size = 0;
     if (!tail)
         return;
-    if (!s->chunk_tail)
-        s->chunk_tail = arena_alloc(r->en->arena, CHUNK_TAIL_MAX);
     s->chunk_head = r->choices->at;
     s->chunk_of = r->events[0].choice;
     s->chunk_tail_size = r->chunk_end - tail;

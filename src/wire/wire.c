@@ -54,6 +54,8 @@ void wire_decoder_release(struct wire_decoder *d)
 {
     json_release(&d->doc);
     arena_release(&d->scratch);
+    free(d->echo.bytes);
+    d->echo = (struct wire_echo){.bytes = NULL};
 }
 
 str wire_call_id(struct wire_decoder *d, uint32_t n)
