@@ -81,24 +81,11 @@ static bool is_field(str line, str name)
     return str_starts(line, name) && (line.n == name.n || line.p[name.n] == ':');
 }
 
-/* Most events are one line of data; nothing else can be in them. */
-static bool is_one_line(str raw, size_t lf, size_t cr)
-{
-    return lf + 2 == raw.n && cr == raw.n && raw.p[lf + 1] == '\n' &&
-           str_starts(raw, STR("data: "));
-}
-
 static void emit_event(struct frames *f, str raw)
 {
     struct frames_frame frame = {STR(""), STR(""), raw};
     struct ends ends = ends_of(raw, 0);
     size_t lines = 0;
-
-    if (is_one_line(raw, ends.lf, ends.cr)) {
-        frame.data = str_slice(raw, 6, ends.lf);
-        f->sink.on_frame(f->sink.ctx, &frame);
-        return;
-    }
 
     for (size_t at = 0, end; at < raw.n; at = end + 1) {
         str line;
@@ -238,6 +225,26 @@ static size_t frame_end(struct frames *f, struct ends *ends, size_t at)
     return end < ends->s.n ? end + 1 : STR_NONE;
 }
 
+/* Most events are one line of data and come whole. Such a one is read at a glance; returns where it
+ * ends, or 0. */
+static size_t emit_plain(struct frames *f, struct ends *ends, size_t from)
+{
+    str s = ends->s;
+    size_t end;
+
+    if (f->kind != FRAMES_SSE || f->held.n || f->line_begun || f->cr || f->cr_alone ||
+        !str_starts(str_slice(s, from, s.n), STR("data: ")))
+        return 0;
+    end = line_end(ends, from);
+    if (end + 1 >= s.n || s.p[end] != '\n' || s.p[end + 1] != '\n' || !fits(f, end + 2 - from))
+        return 0;
+    f->sink.on_frame(f->sink.ctx,
+                     &(struct frames_frame){STR(""),
+                                            str_slice(s, from + sizeof "data: " - 1, end),
+                                            str_slice(s, from, end + 2)});
+    return end + 2;
+}
+
 static void feed(struct frames *f, str piece)
 {
     struct ends ends = {piece, 0, 0};
@@ -248,8 +255,15 @@ static void feed(struct frames *f, str piece)
     if (f->kind == FRAMES_SSE)
         ends = ends_of(piece, 0);
     while (from < piece.n && f->kind != FRAMES_WHOLE && !f->full) {
-        size_t end = frame_end(f, &ends, from);
+        size_t end = emit_plain(f, &ends, from);
 
+        if (end) {
+            from = end;
+            continue;
+        }
+        if (f->full)
+            break;
+        end = frame_end(f, &ends, from);
         if (end == STR_NONE)
             break;
         emit_with_held(f, str_slice(piece, from, end));
