@@ -15,12 +15,6 @@
 
 /* ---- out ---- */
 
-static void text_member(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
 static void i64_member(struct json_out *o, const char *key, int64_t n)
 {
     json_out_key(o, str_c(key));
@@ -35,10 +29,10 @@ static void write_tools(const struct toolbox *b, struct json_out *o)
         const struct tool *t = toolbox_at(b, i);
 
         json_out_object(o);
-        text_member(o, "name", t->name);
-        text_member(o, "description", t->description);
-        text_member(o, "schema", t->schema);
-        text_member(o, "accepts", str_eq(t->accepts, t->schema) ? STR("") : t->accepts);
+        json_member_str(o, "name", t->name);
+        json_member_str(o, "description", t->description);
+        json_member_str(o, "schema", t->schema);
+        json_member_str(o, "accepts", str_eq(t->accepts, t->schema) ? STR("") : t->accepts);
         i64_member(o, "flags", t->flags & ~(unsigned)TOOL_STRICT);
         i64_member(o, "unknown", t->unknown);
         json_out_end(o);
@@ -52,18 +46,18 @@ static void write_options(const struct agent_options *x, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    text_member(&o, "model", x->model_name);
-    text_member(&o, "extra", x->extra);
-    text_member(&o, "system", x->system);
-    text_member(&o, "messages", x->messages);
-    text_member(&o, "user", x->user);
+    json_member_str(&o, "model", x->model_name);
+    json_member_str(&o, "extra", x->extra);
+    json_member_str(&o, "system", x->system);
+    json_member_str(&o, "messages", x->messages);
+    json_member_str(&o, "user", x->user);
     i64_member(&o, "iterations", x->limits.iterations);
     i64_member(&o, "tokens", x->limits.tokens);
     i64_member(&o, "tokens_hard", x->limits.tokens_hard);
     json_out_key(&o, STR("cost_usd"));
     json_out_double(&o, x->limits.cost_usd);
     i64_member(&o, "conclude", x->conclude);
-    text_member(&o, "insist", str_c(x->insist));
+    json_member_str(&o, "insist", str_c(x->insist));
     i64_member(&o, "say_success", x->say_success);
     i64_member(&o, "result_shown", (int64_t)x->result_shown);
     write_tools(x->tools, &o);

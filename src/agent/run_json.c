@@ -10,18 +10,6 @@
 
 #define ARENA_MAX ((size_t)1 << 30)
 
-static void text(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, value);
-}
-
-static void number(struct json_out *o, const char *key, int64_t value)
-{
-    json_out_key(o, str_c(key));
-    json_out_i64(o, value);
-}
-
 /* What is JSON stands as JSON, all else as a text, nothing as null. */
 static void value(struct json_out *o, const char *key, str json)
 {
@@ -44,11 +32,11 @@ static void write_question(struct json_out *o, const struct agent_effect *f)
 {
     json_out_key(o, STR("pending"));
     json_out_object(o);
-    number(o, "seq", f->seq);
-    text(o, "tool", f->name);
+    json_member_i64(o, "seq", f->seq);
+    json_member_str(o, "tool", f->name);
     value(o, "arguments", f->request);
-    text(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
-    number(o, "asked_at_us", f->started_us);
+    json_member_str(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
+    json_member_i64(o, "asked_at_us", f->started_us);
     json_out_end(o);
 }
 
@@ -58,13 +46,13 @@ static void write_row(struct agent_log *log, struct json_out *o, const struct ag
     struct agent_effect f;
     struct err e;
 
-    text(o, "run_id", row->id);
-    text(o, "app", row->app);
-    text(o, "session_id", row->session_id);
-    text(o, "status", row->status);
-    text(o, "reason", row->reason);
-    number(o, "created_at_us", row->created_us);
-    number(o, "updated_at_us", row->updated_us);
+    json_member_str(o, "run_id", row->id);
+    json_member_str(o, "app", row->app);
+    json_member_str(o, "session_id", row->session_id);
+    json_member_str(o, "status", row->status);
+    json_member_str(o, "reason", row->reason);
+    json_member_i64(o, "created_at_us", row->created_us);
+    json_member_i64(o, "updated_at_us", row->updated_us);
     if (str_eq(row->status, STR("waiting")) && agent_log_question(log, row->id, a, &f, &e)) {
         write_question(o, &f);
     } else {
@@ -130,15 +118,15 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
         if (f->seq < 0) /* what it was given */
             continue;
         json_out_object(o);
-        number(o, "seq", f->seq);
-        text(o, "kind", f->kind);
-        text(o, "name", f->name);
-        text(o, "state", f->state == AGENT_DONE ? STR("done") : STR("begun"));
+        json_member_i64(o, "seq", f->seq);
+        json_member_str(o, "kind", f->kind);
+        json_member_str(o, "name", f->name);
+        json_member_str(o, "state", f->state == AGENT_DONE ? STR("done") : STR("begun"));
         json_out_key(o, STR("failed"));
         json_out_bool(o, f->failed);
         value(o, "request", f->request);
         write_reply(o, f->result, thoughts || !str_eq(f->kind, STR("model")));
-        number(o, "started_at_us", f->started_us);
+        json_member_i64(o, "started_at_us", f->started_us);
         json_out_key(o, STR("ended_at_us"));
         if (f->state == AGENT_DONE)
             json_out_i64(o, f->ended_us);
@@ -157,10 +145,10 @@ static void write_trace(struct json_out *o, const struct agent_result *r)
         const struct agent_step *s = &r->steps[i];
 
         json_out_object(o);
-        number(o, "step", s->step);
-        text(o, "action", s->action);
-        text(o, "observation", s->observation);
-        text(o, "tool", s->tool);
+        json_member_i64(o, "step", s->step);
+        json_member_str(o, "action", s->action);
+        json_member_str(o, "observation", s->observation);
+        json_member_str(o, "tool", s->tool);
         json_out_key(o, STR("ok"));
         json_out_bool(o, s->ok);
         json_out_end(o);
@@ -287,12 +275,12 @@ bool run_json_replay(struct agent_log *log, str id, struct buf *out, struct err 
         status = str_c(agent_end_name(r.end));
         json_out_init(&o, out);
         json_out_object(&o);
-        text(&o, "run_id", id);
+        json_member_str(&o, "run_id", id);
         json_out_key(&o, STR("same"));
         json_out_bool(&o, str_eq(status, row.status) && str_eq(r.reason, row.reason));
-        text(&o, "status", status);
-        text(&o, "reason", r.reason);
-        text(&o, "text", r.text);
+        json_member_str(&o, "status", status);
+        json_member_str(&o, "reason", r.reason);
+        json_member_str(&o, "text", r.text);
         write_trace(&o, &r);
         json_out_end(&o);
         ok = json_out_ok(&o, e);

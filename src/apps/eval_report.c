@@ -21,18 +21,6 @@ static const char *end_name(enum incident_end end)
 
 /* ---- JSON ---- */
 
-static void text(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, value);
-}
-
-static void number(struct json_out *o, const char *key, int64_t n)
-{
-    json_out_key(o, str_c(key));
-    json_out_i64(o, n);
-}
-
 static void decimal(struct json_out *o, const char *key, double d)
 {
     json_out_key(o, str_c(key));
@@ -45,11 +33,11 @@ static void write_facts(struct json_out *o, const struct eval_result *r)
     json_out_array(o);
     for (size_t i = 0; i < r->of->fact_count; i++) {
         json_out_object(o);
-        text(o, "fact", r->of->facts[i]);
+        json_member_str(o, "fact", r->of->facts[i]);
         json_out_key(o, STR("met"));
         json_out_bool(o, r->facts[i].met);
         decimal(o, "share", r->facts[i].share);
-        text(o, "missing", r->facts[i].missing);
+        json_member_str(o, "missing", r->facts[i].missing);
         json_out_end(o);
     }
     json_out_end(o);
@@ -81,25 +69,25 @@ static void write_tools(struct json_out *o, const struct eval_result *r)
 static void write_result(struct json_out *o, const struct eval_result *r)
 {
     json_out_object(o);
-    text(o, "case", r->of->name);
-    text(o, "alert_type", r->of->alert.alert_type);
-    text(o, "reasoning", str_c(switch_name(r->reasoning)));
+    json_member_str(o, "case", r->of->name);
+    json_member_str(o, "alert_type", r->of->alert.alert_type);
+    json_member_str(o, "reasoning", str_c(switch_name(r->reasoning)));
     decimal(o, "score", r->score);
     decimal(o, "weight", r->of->weight);
     write_facts(o, r);
     write_tools(o, r);
-    text(o, "status", str_c(end_name(r->report.end)));
-    text(o, "error", r->report.error);
+    json_member_str(o, "status", str_c(end_name(r->report.end)));
+    json_member_str(o, "error", r->report.error);
     json_out_key(o, STR("tags"));
     json_out_raw(o, r->tags);
-    number(o, "model_calls", r->report.model_calls);
-    number(o, "tool_calls", r->report.tool_calls);
-    number(o, "input_tokens", r->report.input_tokens);
-    number(o, "output_tokens", r->report.output_tokens);
-    number(o, "reasoning_tokens", r->report.reasoning_tokens);
-    number(o, "duration_ms", r->report.duration_ms);
-    text(o, "session_id", r->session);
-    text(o, "report", r->report.markdown);
+    json_member_i64(o, "model_calls", r->report.model_calls);
+    json_member_i64(o, "tool_calls", r->report.tool_calls);
+    json_member_i64(o, "input_tokens", r->report.input_tokens);
+    json_member_i64(o, "output_tokens", r->report.output_tokens);
+    json_member_i64(o, "reasoning_tokens", r->report.reasoning_tokens);
+    json_member_i64(o, "duration_ms", r->report.duration_ms);
+    json_member_str(o, "session_id", r->session);
+    json_member_str(o, "report", r->report.markdown);
     json_out_end(o);
 }
 
@@ -107,16 +95,16 @@ static void write_total(struct json_out *o, const char *key, const struct eval_t
 {
     json_out_key(o, str_c(key));
     json_out_object(o);
-    number(o, "cases", (int64_t)t->cases);
+    json_member_i64(o, "cases", (int64_t)t->cases);
     decimal(o, "score", t->score);
-    number(o, "facts", (int64_t)t->facts);
-    number(o, "facts_met", (int64_t)t->facts_met);
-    number(o, "model_calls", t->model_calls);
-    number(o, "tool_calls", t->tool_calls);
-    number(o, "input_tokens", t->input_tokens);
-    number(o, "output_tokens", t->output_tokens);
-    number(o, "reasoning_tokens", t->reasoning_tokens);
-    number(o, "duration_ms", t->duration_ms);
+    json_member_i64(o, "facts", (int64_t)t->facts);
+    json_member_i64(o, "facts_met", (int64_t)t->facts_met);
+    json_member_i64(o, "model_calls", t->model_calls);
+    json_member_i64(o, "tool_calls", t->tool_calls);
+    json_member_i64(o, "input_tokens", t->input_tokens);
+    json_member_i64(o, "output_tokens", t->output_tokens);
+    json_member_i64(o, "reasoning_tokens", t->reasoning_tokens);
+    json_member_i64(o, "duration_ms", t->duration_ms);
     json_out_end(o);
 }
 

@@ -200,6 +200,11 @@ void json_out_double(struct json_out *o, double v); /* shortest that reads back;
 void json_out_bool(struct json_out *o, bool v);
 void json_out_null(struct json_out *o);
 void json_out_raw(struct json_out *o, str json); /* a value already written */
+/* A key and its value. */
+void json_member_str(struct json_out *o, const char *name, str text);
+void json_member_i64(struct json_out *o, const char *name, int64_t n);
+void json_member_bool(struct json_out *o, const char *name, bool v);
+void json_member_null(struct json_out *o, const char *name);
 
 /* Whether all of it is in the buffer, closed, and was valid text. */
 bool json_out_ok(const struct json_out *o, struct err *e) MUST_USE;

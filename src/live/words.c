@@ -4,12 +4,6 @@
  */
 #include "live/internal.h"
 
-static void member(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    json_out_str(o, text);
-}
-
 /* null where there is nothing to say. */
 static void text_or_null(struct json_out *o, const char *name, str text)
 {
@@ -27,12 +21,6 @@ static void count_or_null(struct json_out *o, const char *name, int64_t n)
         json_out_i64(o, n);
     else
         json_out_null(o);
-}
-
-static void flag(struct json_out *o, const char *name, bool v)
-{
-    json_out_key(o, str_c(name));
-    json_out_bool(o, v);
 }
 
 /* ---- around it ---- */
@@ -62,15 +50,15 @@ static void begin(struct hub *h, struct json_out *o, const struct hub_channel *t
     json_out_init(o, &h->scratch);
     json_out_object(o);
     if (to->kind == HUB_SESSION) {
-        member(o, "type", STR("session_update"));
-        member(o, "session_id", to->name);
+        json_member_str(o, "type", STR("session_update"));
+        json_member_str(o, "session_id", to->name);
     } else {
-        member(o, "type", STR("dashboard_update"));
+        json_member_str(o, "type", STR("dashboard_update"));
     }
     channel_name(o, to);
     json_out_key(o, STR("data"));
     json_out_object(o);
-    member(o, "type", str_c(type));
+    json_member_str(o, "type", str_c(type));
 }
 
 static void stamp(struct hub *h, struct json_out *o)
@@ -88,8 +76,8 @@ static void end(struct hub *h, struct json_out *o)
 
 static void whose(struct json_out *o, const struct hub_call *c)
 {
-    member(o, "interaction_id", c->b.id);
-    member(o, "session_id", c->b.session);
+    json_member_str(o, "interaction_id", c->b.id);
+    json_member_str(o, "session_id", c->b.session);
 }
 
 /* ---- of a call ---- */
@@ -101,13 +89,13 @@ void hub_say_started(struct hub *h, const struct hub_channel *to, const struct h
     begin(h, &o, to, "llm_started");
     h->passing = true;
     whose(&o, c);
-    member(&o, "model", c->b.model);
-    member(&o, "provider", c->b.provider);
+    json_member_str(&o, "model", c->b.model);
+    json_member_str(&o, "provider", c->b.provider);
     text_or_null(&o, "level", c->b.level);
     count_or_null(&o, "cap_tokens", c->b.cap);
     text_or_null(&o, "key_name", c->b.key);
-    member(&o, "asked", c->b.asked);
-    flag(&o, "stream", c->b.stream);
+    json_member_str(&o, "asked", c->b.asked);
+    json_member_bool(&o, "stream", c->b.stream);
     json_out_key(&o, STR("started_us"));
     json_out_i64(&o, c->b.started_us);
     end(h, &o);
@@ -123,12 +111,12 @@ void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hu
     begin(h, &o, to, "reasoning_status");
     h->passing = true;
     whose(&o, c);
-    member(&o, "state", str_c(states[p->state]));
+    json_member_str(&o, "state", str_c(states[p->state]));
     count_or_null(&o, "thinking_ms", p->thinking_ms);
     count_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
     count_or_null(&o, "cap_tokens", c->b.cap);
-    flag(&o, "cut", p->cut);
-    flag(&o, "shown", shown);
+    json_member_bool(&o, "cut", p->cut);
+    json_member_bool(&o, "shown", shown);
     end(h, &o);
 }
 
@@ -143,7 +131,7 @@ void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_
     whose(&o, c);
     json_out_key(&o, STR("at"));
     json_out_u64(&o, at);
-    member(&o, "text", text);
+    json_member_str(&o, "text", text);
     end(h, &o);
 }
 
@@ -169,22 +157,22 @@ void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_c
 
     begin(h, &o, to, "llm_interaction");
     whose(&o, c);
-    member(&o, "step_description", e->step);
-    member(&o, "model_used", e->model);
-    member(&o, "provider", e->provider);
-    flag(&o, "success", e->success);
+    json_member_str(&o, "step_description", e->step);
+    json_member_str(&o, "model_used", e->model);
+    json_member_str(&o, "provider", e->provider);
+    json_member_bool(&o, "success", e->success);
     count_or_null(&o, "duration_ms", e->duration_ms);
-    flag(&o, "has_tools", e->has_tools);
+    json_member_bool(&o, "has_tools", e->has_tools);
     text_or_null(&o, "error_message", e->error_message);
-    member(&o, "status", e->success ? STR("completed") : STR("failed"));
+    json_member_str(&o, "status", e->success ? STR("completed") : STR("failed"));
     count_or_null(&o, "http_status", e->status);
     text_or_null(&o, "stop", e->stop);
-    flag(&o, "has_reasoning", e->has_reasoning);
-    member(&o, "reasoning_state", e->reasoning_state);
+    json_member_bool(&o, "has_reasoning", e->has_reasoning);
+    json_member_str(&o, "reasoning_state", e->reasoning_state);
     count_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
     count_or_null(&o, "cap_tokens", c->b.cap);
     count_or_null(&o, "thinking_ms", e->thinking_ms);
-    flag(&o, "cut", e->cut);
+    json_member_bool(&o, "cut", e->cut);
     text_or_null(&o, "level", c->b.level);
     text_or_null(&o, "key_name", c->b.key);
     text_or_null(&o, "decision", decision ? e->decision : STR(""));
@@ -202,11 +190,15 @@ void hub_say_session(struct hub *h, const struct hub_channel *to, const struct h
     struct json_out o;
 
     begin(h, &o, to, "session_status_change");
-    member(&o, "session_id", c->b.session);
-    member(&o, "status", !e ? STR("in_progress") : e->success ? STR("completed") : STR("failed"));
-    member(&o, "agent_type", STR("gateway"));
-    member(&o, "alert_type", c->b.dialect);
-    member(&o, "model", c->b.model);
+    json_member_str(&o, "session_id", c->b.session);
+    json_member_str(&o,
+                    "status",
+                    !e           ? STR("in_progress")
+                    : e->success ? STR("completed")
+                                 : STR("failed"));
+    json_member_str(&o, "agent_type", STR("gateway"));
+    json_member_str(&o, "alert_type", c->b.dialect);
+    json_member_str(&o, "model", c->b.model);
     text_or_null(&o, "key_name", c->b.key);
     count_or_null(&o, "started_at_us", e ? -1 : c->b.started_us);
     count_or_null(&o, "completed_at_us", e ? e->ended_us : -1);
@@ -256,7 +248,7 @@ void hub_say_alert(struct hub *h, const struct hub_channel *to, str status)
     buf_reset(&h->scratch);
     json_out_init(&o, &h->scratch);
     json_out_object(&o);
-    member(&o, "type", STR("status_update"));
+    json_member_str(&o, "type", STR("status_update"));
     channel_name(&o, to);
     json_out_key(&o, STR("data"));
     json_out_raw(&o, status);
@@ -272,7 +264,7 @@ void hub_say_alert_status(struct hub *h, const struct hub_channel *to, str membe
     buf_reset(&h->scratch);
     json_out_init(&o, &h->scratch);
     json_out_object(&o);
-    member(&o, "type", STR("alert_status"));
+    json_member_str(&o, "type", STR("alert_status"));
     channel_name(&o, to);
     stamp(h, &o);
     if (members.n)

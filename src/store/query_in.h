@@ -70,9 +70,6 @@ void sql_columns(struct sql *q, const struct column *c, size_t n);
 void columns_write(const struct column *c, size_t n, const struct db_value *v, bool hide,
                    struct json_out *o);
 void value_write(enum column_type type, const struct db_value *v, bool hide, struct json_out *o);
-void json_member_str(struct json_out *o, const char *name, str text);
-void json_member_i64(struct json_out *o, const char *name, int64_t n);
-void json_member_null(struct json_out *o, const char *name);
 
 /* The reader's arena is empty and out has room: before each question; and what is to be said at its
  * end. */

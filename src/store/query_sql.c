@@ -194,24 +194,6 @@ void columns_write(const struct column *c, size_t n, const struct db_value *v, b
     }
 }
 
-void json_member_str(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    json_out_str(o, text);
-}
-
-void json_member_i64(struct json_out *o, const char *name, int64_t n)
-{
-    json_out_key(o, str_c(name));
-    json_out_i64(o, n);
-}
-
-void json_member_null(struct json_out *o, const char *name)
-{
-    json_out_key(o, str_c(name));
-    json_out_null(o);
-}
-
 bool query_end(const struct buf *out, struct err *e)
 {
     return buf_ok(out, "the answer", e);

@@ -10,12 +10,6 @@ static const char *const switches[] = {"", "on", "off", NULL};
 
 /* ---- options ---- */
 
-static void member(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    json_out_str(o, text);
-}
-
 void incident_input_write(const struct incident_options *o, struct buf *out)
 {
     struct json_out j;
@@ -24,23 +18,23 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     json_out_object(&j);
     json_out_key(&j, STR("alert"));
     json_out_object(&j);
-    member(&j, "alert_id", o->alert.id);
-    member(&j, "alert_type", o->alert.alert_type);
-    member(&j, "severity", o->alert.severity);
-    member(&j, "environment", o->alert.environment);
-    member(&j, "runbook", o->alert.runbook);
+    json_member_str(&j, "alert_id", o->alert.id);
+    json_member_str(&j, "alert_type", o->alert.alert_type);
+    json_member_str(&j, "severity", o->alert.severity);
+    json_member_str(&j, "environment", o->alert.environment);
+    json_member_str(&j, "runbook", o->alert.runbook);
     json_out_key(&j, STR("timestamp"));
     json_out_i64(&j, o->alert.timestamp_us);
     /* As it came, byte for byte: the prompts are made of it. */
-    member(&j, "data", o->alert.data);
+    json_member_str(&j, "data", o->alert.data);
     json_out_end(&j);
-    member(&j, "run", o->run);
-    member(&j, "session", o->session);
-    member(&j, "runbook_text", o->runbook_text);
-    member(&j, "model", o->model);
-    member(&j, "prompt_id", o->prompt_id);
-    member(&j, "strategy", str_c(strategies[o->strategy]));
-    member(&j, "reasoning", str_c(switches[o->reasoning]));
+    json_member_str(&j, "run", o->run);
+    json_member_str(&j, "session", o->session);
+    json_member_str(&j, "runbook_text", o->runbook_text);
+    json_member_str(&j, "model", o->model);
+    json_member_str(&j, "prompt_id", o->prompt_id);
+    json_member_str(&j, "strategy", str_c(strategies[o->strategy]));
+    json_member_str(&j, "reasoning", str_c(switches[o->reasoning]));
     json_out_end(&j);
 }
 

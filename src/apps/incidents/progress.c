@@ -7,12 +7,6 @@
 
 static const char *const strategies[] = {"", "classic", "react", "native"};
 
-static void member(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    json_out_str(o, text);
-}
-
 static str text_at(const struct json *doc, const struct json_node *v, const char *key,
                    struct arena *a)
 {
@@ -47,18 +41,18 @@ static str write_agent(struct json_out *o, struct agent_log *log,
     if (there && row.result.n && json_parse(&doc, row.result, &e))
         r = json_root(&doc);
     json_out_object(o);
-    member(o, "name", label);
-    member(o, "run_id", run);
-    member(o, "strategy", str_c(strategies[agent->strategy]));
-    member(o, "status", there ? row.status : STR("pending"));
-    member(o, "reason", there ? row.reason : STR(""));
+    json_member_str(o, "name", label);
+    json_member_str(o, "run_id", run);
+    json_member_str(o, "strategy", str_c(strategies[agent->strategy]));
+    json_member_str(o, "status", there ? row.status : STR("pending"));
+    json_member_str(o, "reason", there ? row.reason : STR(""));
     for (size_t i = 0; i < COUNT_OF(copied); i++) {
         const struct json_node *v = json_find(&doc, r, str_c(copied[i]));
 
         json_out_key(o, str_c(copied[i]));
         json_out_raw(o, v ? json_raw(&doc, v) : i < 2 ? STR("0") : STR("null"));
     }
-    member(o, "analysis", r ? text_at(&doc, r, "text", a) : STR(""));
+    json_member_str(o, "analysis", r ? text_at(&doc, r, "text", a) : STR(""));
     json_out_end(o);
     json_release(&doc);
     return there ? row.status : STR("pending");
@@ -101,14 +95,14 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
         str states[INCIDENT_REPLICAS_MAX];
 
         json_out_object(&o);
-        member(&o, "name", t->name);
+        json_member_str(&o, "name", t->name);
         json_out_key(&o, STR("agents"));
         json_out_array(&o);
         for (size_t j = 0; j < t->agent_count; j++)
             states[j] = write_agent(
                 &o, log, &s->agents[t->agents[j]], t->labels[j], run_of(&a, run, t, j), &a);
         json_out_end(&o);
-        member(&o, "status", stage_status(states, t->agent_count, t->all));
+        json_member_str(&o, "status", stage_status(states, t->agent_count, t->all));
         json_out_end(&o);
     }
     json_out_end(&o);
@@ -174,16 +168,16 @@ static bool write_question(void *ctx, const struct agent_row *row, const struct 
     if (f->seq == ANSWERED)
         return true;
     json_out_object(o);
-    member(o, "run_id", row->id);
+    json_member_str(o, "run_id", row->id);
     json_out_key(o, STR("seq"));
     json_out_i64(o, f->seq);
-    member(o, "tool", f->name);
+    json_member_str(o, "tool", f->name);
     json_out_key(o, STR("arguments"));
     json_out_raw(o, f->request.n ? f->request : STR("{}"));
-    member(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
+    json_member_str(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
     (void)incident_of_part(stage, &stage);
-    member(o, "stage", stage);
-    member(o, "agent", agent);
+    json_member_str(o, "stage", stage);
+    json_member_str(o, "agent", agent);
     json_out_end(o);
     return true;
 }

@@ -61,18 +61,6 @@ void record_session(struct incident *in, const char *status, const struct incide
 
 static const char *const end_names[] = {"done", "failed", "cancelled", "left", "waiting"};
 
-static void member(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    json_out_str(o, text);
-}
-
-static void number(struct json_out *o, const char *name, int64_t n)
-{
-    json_out_key(o, str_c(name));
-    json_out_i64(o, n);
-}
-
 str record_result(struct incident *in, const struct incident_report *r)
 {
     struct json_out o;
@@ -82,26 +70,26 @@ str record_result(struct incident *in, const struct incident_report *r)
     buf_init(&out, 4 * INCIDENT_TEXT_MAX);
     json_out_init(&o, &out);
     json_out_object(&o);
-    member(&o, "status", str_c(end_names[r->end]));
-    member(&o, "reason", r->reason);
-    member(&o, "error", r->error);
-    member(&o, "report", r->markdown);
-    member(&o, "final_analysis", r->final_analysis);
-    member(&o, "summary", r->summary);
+    json_member_str(&o, "status", str_c(end_names[r->end]));
+    json_member_str(&o, "reason", r->reason);
+    json_member_str(&o, "error", r->error);
+    json_member_str(&o, "report", r->markdown);
+    json_member_str(&o, "final_analysis", r->final_analysis);
+    json_member_str(&o, "summary", r->summary);
     json_out_key(&o, STR("stages"));
     json_out_raw(&o, r->stages.n ? r->stages : STR("[]"));
     json_out_key(&o, STR("tools"));
     json_out_raw(&o, r->tools);
-    member(&o, "prompt_id", r->prompt_id);
-    number(&o, "model_calls", r->model_calls);
-    number(&o, "tool_calls", r->tool_calls);
+    json_member_str(&o, "prompt_id", r->prompt_id);
+    json_member_i64(&o, "model_calls", r->model_calls);
+    json_member_i64(&o, "tool_calls", r->tool_calls);
     json_out_key(&o, STR("tokens"));
     json_out_object(&o);
-    number(&o, "input", r->input_tokens);
-    number(&o, "output", r->output_tokens);
-    number(&o, "reasoning", r->reasoning_tokens);
+    json_member_i64(&o, "input", r->input_tokens);
+    json_member_i64(&o, "output", r->output_tokens);
+    json_member_i64(&o, "reasoning", r->reasoning_tokens);
     json_out_end(&o);
-    number(&o, "duration_ms", r->duration_ms);
+    json_member_i64(&o, "duration_ms", r->duration_ms);
     json_out_end(&o);
     text = arena_dup(in->arena, buf_str(&out));
     buf_release(&out);

@@ -23,12 +23,6 @@ struct incident_alert status_alert(const struct book_row *row)
 
 /* ---- JSON ---- */
 
-static void text(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, value);
-}
-
 static void text_or_null(struct json_out *o, const char *key, str value)
 {
     json_out_key(o, str_c(key));
@@ -81,9 +75,9 @@ static void report_parse(const struct book_row *row, struct json *doc)
 /* All but the result, which may be long. */
 void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers)
 {
-    text(o, "alert_id", row->id);
-    text(o, "session_id", row->session);
-    text(o, "status", row->state);
+    json_member_str(o, "alert_id", row->id);
+    json_member_str(o, "session_id", row->session);
+    json_member_str(o, "status", row->state);
     json_out_key(o, STR("progress"));
     json_out_i64(o, row->progress);
     text_or_null(o, "current_step", row->step);
@@ -108,12 +102,12 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
 
 static void write_members(struct json_out *o, const struct book_row *row)
 {
-    text(o, "alert_id", row->id);
-    text(o, "session_id", row->session);
-    text(o, "alert_type", row->alert_type);
-    text(o, "severity", row->severity);
-    text(o, "environment", row->environment);
-    text(o, "status", row->state);
+    json_member_str(o, "alert_id", row->id);
+    json_member_str(o, "session_id", row->session);
+    json_member_str(o, "alert_type", row->alert_type);
+    json_member_str(o, "severity", row->severity);
+    json_member_str(o, "environment", row->environment);
+    json_member_str(o, "status", row->state);
     json_out_key(o, STR("progress"));
     json_out_i64(o, row->progress);
     text_or_null(o, "current_step", row->step);
@@ -356,10 +350,10 @@ static void conflict(struct app_reply *r, const struct book_row *row, const char
     json_out_object(&o);
     json_out_key(&o, STR("detail"));
     json_out_object(&o);
-    text(&o, "error", STR("wrong_state"));
-    text(&o, "message", str_c(why));
-    text(&o, "alert_id", row->id);
-    text(&o, "status", row->state);
+    json_member_str(&o, "error", STR("wrong_state"));
+    json_member_str(&o, "message", str_c(why));
+    json_member_str(&o, "alert_id", row->id);
+    json_member_str(&o, "status", row->state);
     json_out_end(&o);
     json_out_end(&o);
 }
@@ -382,12 +376,14 @@ void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
     }
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    text(&o, "alert_id", row.id);
-    text(&o, "status", str_eq(row.state, STR("cancelled")) ? row.state : STR("cancelling"));
-    text(&o,
-         "message",
-         str_eq(row.state, STR("cancelled")) ? STR("cancelled")
-                                             : STR("it is being stopped where it stands"));
+    json_member_str(&o, "alert_id", row.id);
+    json_member_str(
+        &o, "status", str_eq(row.state, STR("cancelled")) ? row.state : STR("cancelling"));
+    json_member_str(&o,
+                    "message",
+                    str_eq(row.state, STR("cancelled"))
+                        ? STR("cancelled")
+                        : STR("it is being stopped where it stands"));
     json_out_end(&o);
 }
 
@@ -447,8 +443,8 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     }
     json_out_init(&out, &r->body);
     json_out_object(&out);
-    text(&out, "alert_id", row.id);
-    text(&out, "question", question);
-    text(&out, "answer", answer);
+    json_member_str(&out, "alert_id", row.id);
+    json_member_str(&out, "question", question);
+    json_member_str(&out, "answer", answer);
     json_out_end(&out);
 }

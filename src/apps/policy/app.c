@@ -185,12 +185,6 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
 
 /* ---- documents ---- */
 
-static void say(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
 static void document(const struct policy_doc *d, struct json_out *o)
 {
     const struct policy_tree *t = &d->tree;
@@ -204,10 +198,10 @@ static void document(const struct policy_doc *d, struct json_out *o)
     policy_tree_json(t, false, &inner);
     json_init(&tree);
     json_out_object(o);
-    say(o, "id", d->id);
-    say(o, "title", t->title.n ? t->title : t->doc_name);
-    say(o, "version", policy_doc_version(d));
-    say(o, "hash", str_c(t->hash));
+    json_member_str(o, "id", d->id);
+    json_member_str(o, "title", t->title.n ? t->title : t->doc_name);
+    json_member_str(o, "version", policy_doc_version(d));
+    json_member_str(o, "hash", str_c(t->hash));
     json_out_key(o, STR("page_count"));
     json_out_u64(o, t->page_count);
     json_out_key(o, STR("structure"));
@@ -258,17 +252,17 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
     } else {
         json_out_init(&o, &r->body);
         json_out_object(&o);
-        say(&o, "document_id", d->id);
-        say(&o, "node_id", n->node_id);
-        say(&o, "title", n->title);
-        say(&o, "title_path", n->title_path);
+        json_member_str(&o, "document_id", d->id);
+        json_member_str(&o, "node_id", n->node_id);
+        json_member_str(&o, "title", n->title);
+        json_member_str(&o, "title_path", n->title_path);
         json_out_key(&o, STR("start_index"));
         json_out_u64(&o, n->start_index);
         json_out_key(&o, STR("end_index"));
         json_out_u64(&o, n->end_index);
-        say(&o, "summary", n->summary);
-        say(&o, "text", n->text);
-        say(&o, "hash", str_c(n->hash));
+        json_member_str(&o, "summary", n->summary);
+        json_member_str(&o, "text", n->text);
+        json_member_str(&o, "hash", str_c(n->hash));
         json_out_end(&o);
         policy_reply_end(&o, r);
     }

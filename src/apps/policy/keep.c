@@ -147,17 +147,11 @@ bool policy_keep_shadow(struct policy_keep *k, const struct policy_compared *r, 
 
 /* ---- reading ---- */
 
-static void text(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, value);
-}
-
 static void when(struct json_out *o, int64_t us)
 {
     char at[CLOCK_TEXT_SIZE];
 
-    text(o, "timestamp", clock_format(us / 1000, at));
+    json_member_str(o, "timestamp", clock_format(us / 1000, at));
 }
 
 /* The result as it is kept, with what is known beside it. */
@@ -173,11 +167,11 @@ static bool on_result(void *ctx, const struct db_value *c, size_t n)
     if (json_parse(&doc, c[6].s, &e)) {
         root = json_root(&doc);
         json_out_object(o);
-        text(o, "case_id", c[0].s);
-        text(o, "session_id", c[1].s);
-        text(o, "controller", c[2].s);
-        text(o, "mode", c[3].s);
-        text(o, "prompt_id", c[4].s);
+        json_member_str(o, "case_id", c[0].s);
+        json_member_str(o, "session_id", c[1].s);
+        json_member_str(o, "controller", c[2].s);
+        json_member_str(o, "mode", c[3].s);
+        json_member_str(o, "prompt_id", c[4].s);
         when(o, c[5].i);
         for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
             str key = json_raw(&doc, k);
@@ -219,7 +213,7 @@ static void verdict(struct json_out *o, const char *key, const struct db_value *
 {
     json_out_key(o, str_c(key));
     json_out_object(o);
-    text(o, "status", status->s);
+    json_member_str(o, "status", status->s);
     json_out_key(o, STR("confidence"));
     json_out_double(o, confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
     json_out_end(o);
@@ -231,8 +225,8 @@ static bool on_compared(void *ctx, const struct db_value *c, size_t n)
 
     assert(n == 9);
     json_out_object(o);
-    text(o, "case_id", c[0].s);
-    text(o, "criterion_id", c[1].s);
+    json_member_str(o, "case_id", c[0].s);
+    json_member_str(o, "criterion_id", c[1].s);
     verdict(o, "primary", &c[2], &c[3]);
     verdict(o, "shadow", &c[4], &c[5]);
     json_out_key(o, STR("reason_code"));
@@ -240,7 +234,7 @@ static bool on_compared(void *ctx, const struct db_value *c, size_t n)
         json_out_str(o, c[6].s);
     else
         json_out_null(o);
-    text(o, "prompt_id", c[7].s);
+    json_member_str(o, "prompt_id", c[7].s);
     when(o, c[8].i);
     json_out_end(o);
     return true;
@@ -363,7 +357,7 @@ static bool on_set(void *ctx, const struct db_value *c, size_t n)
         json_out_raw(o, c[0].s);
     else
         json_out_null(o);
-    text(o, "set_by", c[2].s);
+    json_member_str(o, "set_by", c[2].s);
     when(o, c[3].i);
     json_out_end(o);
     return true;

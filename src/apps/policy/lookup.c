@@ -13,12 +13,6 @@
 #define REFERENCES_MAX 50
 #define REFERENCE_WORDS 8 /* behind "see section" that are looked at */
 
-static void member(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, value);
-}
-
 static void begin(struct json_out *o, bool success)
 {
     json_out_object(o);
@@ -29,8 +23,8 @@ static void begin(struct json_out *o, bool success)
 static void refuse(struct json_out *o, const char *code, const char *message)
 {
     begin(o, false);
-    member(o, "error", str_c(code));
-    member(o, "message", str_c(message));
+    json_member_str(o, "error", str_c(code));
+    json_member_str(o, "message", str_c(message));
     json_out_end(o);
 }
 
@@ -78,15 +72,15 @@ static void reference(const struct policy_doc *d, const struct reading *r, size_
     const struct policy_node *to = named(&d->tree, r->w + at, n, a);
 
     json_out_object(o);
-    member(o, "from_node_id", r->node->node_id);
-    member(o, "from_section", r->node->title_path);
-    member(o, "text", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
+    json_member_str(o, "from_node_id", r->node->node_id);
+    json_member_str(o, "from_section", r->node->title_path);
+    json_member_str(o, "text", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
     json_out_key(o, STR("target_node_id"));
     if (to)
         json_out_str(o, to->node_id);
     else
         json_out_null(o);
-    member(o, "target_section", to ? to->title_path : STR(""));
+    json_member_str(o, "target_section", to ? to->title_path : STR(""));
     json_out_end(o);
 }
 
@@ -121,12 +115,12 @@ static void sections_json(const struct scope *s, const struct scores *scores, bo
         named_here[r->node_at] = true;
         shown++;
         json_out_object(o);
-        member(o, "node_id", r->node->node_id);
-        member(o, "title", r->node->title);
-        member(o, "section", r->node->title_path);
+        json_member_str(o, "node_id", r->node->node_id);
+        json_member_str(o, "title", r->node->title);
+        json_member_str(o, "section", r->node->title_path);
         json_out_key(o, STR("page"));
         json_out_u64(o, policy_page_at(r->node, r->sentence->from));
-        member(o, "text_preview", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
+        json_member_str(o, "text_preview", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
         json_out_end(o);
     }
     json_out_end(o);
@@ -148,7 +142,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     scope_score(s, d, &none, criterion_id, a, &scores);
     here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
     begin(o, true);
-    member(o, "criterion_id", criterion_id);
+    json_member_str(o, "criterion_id", criterion_id);
     sections_json(s, &scores, here, o);
     json_out_key(o, STR("references"));
     json_out_array(o);
@@ -206,10 +200,10 @@ static bool in_force(const struct policy_doc *d, str date)
 
 static void version_json(const struct policy_doc *d, struct json_out *o)
 {
-    member(o, "document_id", d->id);
-    member(o, "version", policy_doc_version(d));
-    member(o, "effective_start", d->tree.effective_start);
-    member(o, "effective_end", d->tree.effective_end);
+    json_member_str(o, "document_id", d->id);
+    json_member_str(o, "version", policy_doc_version(d));
+    json_member_str(o, "effective_start", d->tree.effective_start);
+    json_member_str(o, "effective_end", d->tree.effective_end);
 }
 
 void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_id, str as_of_date,
@@ -232,12 +226,13 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
             best = docs[i];
     }
     begin(o, best != NULL);
-    member(o, "policy_id", policy_id);
-    member(o, "as_of_date", as_of_date);
+    json_member_str(o, "policy_id", policy_id);
+    json_member_str(o, "as_of_date", as_of_date);
     if (best)
         version_json(best, o);
     else
-        member(o, "error", versions > 0 ? STR("no_version_in_force") : STR("policy_not_found"));
+        json_member_str(
+            o, "error", versions > 0 ? STR("no_version_in_force") : STR("policy_not_found"));
     json_out_key(o, STR("versions"));
     json_out_array(o);
     for (size_t i = 0; i < n; i++)

@@ -14,12 +14,6 @@ struct qa {
     size_t issues;
 };
 
-static void text(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, value);
-}
-
 /* Of one or two fields; NULL where there is none. */
 static void issue(struct qa *q, const char *type, const char *severity, str what,
                   const struct policy_field *f, const struct policy_field *g)
@@ -29,9 +23,9 @@ static void issue(struct qa *q, const char *type, const char *severity, str what
 
     q->issues++;
     json_out_object(o);
-    text(o, "issue_type", str_c(type));
-    text(o, "description", what);
-    text(o, "severity", str_c(severity));
+    json_member_str(o, "issue_type", str_c(type));
+    json_member_str(o, "description", what);
+    json_member_str(o, "severity", str_c(severity));
     json_out_key(o, STR("affected_fields"));
     json_out_array(o);
     for (size_t i = 0; i < COUNT_OF(fields); i++)
@@ -44,7 +38,7 @@ static void issue(struct qa *q, const char *type, const char *severity, str what
         if (!fields[i])
             continue;
         json_out_object(o);
-        text(o, "doc_id", fields[i]->doc_id);
+        json_member_str(o, "doc_id", fields[i]->doc_id);
         json_out_key(o, STR("page"));
         json_out_i64(o, fields[i]->page);
         json_out_key(o, STR("value"));

@@ -50,12 +50,6 @@ static str member(const struct json *doc, const char *key, struct arena *a)
     return arena_dup(a, text);
 }
 
-static void say(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
 /* Enough to do it again in the same way. */
 static void input_write(const struct policy_ask *q, const struct decision *d, str body,
                         struct buf *out)
@@ -64,19 +58,19 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
 
     json_out_init(&o, out);
     json_out_object(&o);
-    say(&o, "body", body);
-    say(&o, "key", d->key);
-    say(&o, "controller", str_c(policy_controller_name(d->plan.controller)));
+    json_member_str(&o, "body", body);
+    json_member_str(&o, "key", d->key);
+    json_member_str(&o, "controller", str_c(policy_controller_name(d->plan.controller)));
     json_out_key(&o, STR("mode"));
     json_out_i64(&o, d->plan.mode);
-    say(&o, "prompt_id", d->prompt.id);
-    say(&o, "model", d->model);
+    json_member_str(&o, "prompt_id", d->prompt.id);
+    json_member_str(&o, "model", d->model);
     json_out_key(&o, STR("fallback"));
     json_out_bool(&o, d->switches.fallback);
     json_out_key(&o, STR("samples"));
     json_out_i64(&o, d->samples);
     if (q->doc_file)
-        say(&o, "doc_file", str_c(q->doc_file));
+        json_member_str(&o, "doc_file", str_c(q->doc_file));
     json_out_end(&o);
 }
 

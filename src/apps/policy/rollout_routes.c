@@ -7,12 +7,6 @@
 #define DISCREPANCIES_SHOWN 50
 #define CHANGES_SHOWN 20
 
-static void say(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
 static void count(struct json_out *o, const char *name, uint64_t n)
 {
     json_out_key(o, str_c(name));
@@ -54,7 +48,7 @@ static void origin_json(const struct policy_origin *from, struct json_out *o)
 {
     char at[CLOCK_TEXT_SIZE];
 
-    say(o, "origin", from->operator_ ? STR("operator") : STR("configuration"));
+    json_member_str(o, "origin", from->operator_ ? STR("operator") : STR("configuration"));
     json_out_key(o, STR("set_by"));
     if (from->operator_)
         json_out_str(o, str_c(from->who));
@@ -105,7 +99,7 @@ static void rollout_show(struct policy_service *s, const struct app_request *q, 
     json_out_object(&o);
     policy_switches_json(&now, &o);
     origin_json(&from, &o);
-    say(&o, "prompt_id", prompt.id);
+    json_member_str(&o, "prompt_id", prompt.id);
     json_out_key(&o, STR("counts"));
     counts(s, &o);
     if (!lists_json(s, q->operator_, &o, &e)) {

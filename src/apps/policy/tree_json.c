@@ -4,12 +4,6 @@
  */
 #include "apps/policy/tree.h"
 
-static void member(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, value);
-}
-
 static void number(struct json_out *o, const char *key, uint64_t value)
 {
     json_out_key(o, str_c(key));
@@ -20,17 +14,17 @@ static void number(struct json_out *o, const char *key, uint64_t value)
 static void node_begin(const struct policy_node *n, bool with_text, struct json_out *o)
 {
     json_out_object(o);
-    member(o, "title", n->title);
-    member(o, "node_id", n->node_id);
+    json_member_str(o, "title", n->title);
+    json_member_str(o, "node_id", n->node_id);
     number(o, "start_index", n->start_index);
     number(o, "end_index", n->end_index);
-    member(o, n->span > 1 ? "prefix_summary" : "summary", n->summary);
-    member(o, "title_path", n->title_path);
-    member(o, "hash", str_c(n->hash));
+    json_member_str(o, n->span > 1 ? "prefix_summary" : "summary", n->summary);
+    json_member_str(o, "title_path", n->title_path);
+    json_member_str(o, "hash", str_c(n->hash));
     if (n->line > 0)
         number(o, "line_num", n->line);
     if (with_text)
-        member(o, "text", n->text);
+        json_member_str(o, "text", n->text);
     if (n->span == 1) {
         json_out_end(o);
         return;
@@ -62,20 +56,20 @@ static void nodes_json(const struct policy_tree *t, bool with_text, struct json_
 void policy_tree_json(const struct policy_tree *t, bool with_text, struct json_out *o)
 {
     json_out_object(o);
-    member(o, "doc_name", t->doc_name);
-    member(o, "doc_description", t->doc_description);
+    json_member_str(o, "doc_name", t->doc_name);
+    json_member_str(o, "doc_description", t->doc_description);
     if (t->title.n > 0)
-        member(o, "title", t->title);
+        json_member_str(o, "title", t->title);
     if (t->version.n > 0)
-        member(o, "version", t->version);
+        json_member_str(o, "version", t->version);
     if (t->effective_start.n > 0)
-        member(o, "effective_start", t->effective_start);
+        json_member_str(o, "effective_start", t->effective_start);
     if (t->effective_end.n > 0)
-        member(o, "effective_end", t->effective_end);
+        json_member_str(o, "effective_end", t->effective_end);
     number(o, "page_count", t->page_count);
     if (t->line_count > 0)
         number(o, "line_count", t->line_count);
-    member(o, "hash", str_c(t->hash));
+    json_member_str(o, "hash", str_c(t->hash));
     json_out_key(o, STR("structure"));
     nodes_json(t, with_text, o);
     json_out_end(o);

@@ -146,26 +146,20 @@ static void put_score(struct json_out *o, const char *name, double value)
         json_out_null(o);
 }
 
-static void put_int(struct json_out *o, const char *name, int64_t value)
-{
-    json_out_key(o, str_c(name));
-    json_out_i64(o, value);
-}
-
 static void put_row(struct json_out *o, const struct tune_row *r)
 {
     put_text(o, "run_id", r->id);
     put_text(o, "app", r->app);
     put_text(o, "status", r->status);
     put_text(o, "reason", r->reason);
-    put_int(o, "calls", r->calls);
-    put_int(o, "budget", r->budget);
-    put_int(o, "candidates", r->candidates);
+    json_member_i64(o, "calls", r->calls);
+    json_member_i64(o, "budget", r->budget);
+    json_member_i64(o, "candidates", r->candidates);
     put_score(o, "best_score", r->best_score);
     put_score(o, "seed_score", r->seed_score);
     put_text(o, "prompt_id", r->prompt_id);
-    put_int(o, "created_at_us", r->created_us);
-    put_int(o, "updated_at_us", r->updated_us);
+    json_member_i64(o, "created_at_us", r->created_us);
+    json_member_i64(o, "updated_at_us", r->updated_us);
     json_out_key(o, STR("input"));
     json_out_raw(o, r->input);
 }

@@ -208,6 +208,30 @@ void json_out_raw(struct json_out *o, str json)
         buf_add(o->buf, json);
 }
 
+void json_member_str(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    json_out_str(o, text);
+}
+
+void json_member_i64(struct json_out *o, const char *name, int64_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_i64(o, n);
+}
+
+void json_member_bool(struct json_out *o, const char *name, bool v)
+{
+    json_out_key(o, str_c(name));
+    json_out_bool(o, v);
+}
+
+void json_member_null(struct json_out *o, const char *name)
+{
+    json_out_key(o, str_c(name));
+    json_out_null(o);
+}
+
 bool json_out_ok(const struct json_out *o, struct err *e)
 {
     if (o->too_deep)
