@@ -188,15 +188,15 @@ static void on_ready(void *ctx, str at)
 
     file_out_printf(out,
                     "The gateway, on recorded replies: no key, no network, nothing stays.\n\n"
-                    "  %shttp://" STR_FMT "/%s\n\n"
-                    "Open it in a browser, or ask from another terminal:\n\n",
+                    "  %shttp://" STR_FMT "/%s\n\n",
                     cli_bold(d->cli),
                     STR_ARG(at),
                     cli_plain(d->cli));
-    if (!d->tour.done)
+    if (!d->tour.done) {
+        file_out_add(out, STR("Open it in a browser, or ask from another terminal:\n\n"));
         print_curls(d, at);
-    if (!d->tour.done)
         file_out_add(out, STR("Ctrl-C ends it.\n"));
+    }
     file_out_flush(out);
     if (d->open)
         open_page(at);
