@@ -4,7 +4,7 @@
  */
 #include "base/spare.h"
 
-#define CLASSES 6                /* 1 kB to 32 kB */
+#define CLASSES 10               /* 64 bytes to 32 kB */
 #define CLASS_BYTES (512 * 1024) /* kept of each, at most */
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -32,18 +32,17 @@ struct spares {
 
 static _Thread_local struct spares mine;
 
+/* The power of two that is not less, counted from the least. */
 static unsigned class_of(size_t size)
 {
-    unsigned c = 0;
+    const unsigned least = (unsigned)__builtin_ctz(SPARE_SIZE_MIN);
 
-    while ((size_t)SPARE_SIZE_MIN << c < size)
-        c++;
-    return c;
+    return size <= SPARE_SIZE_MIN ? 0 : 64 - (unsigned)__builtin_clzll(size - 1) - least;
 }
 
 static bool in_classes(size_t size)
 {
-    return size >= SPARE_SIZE_MIN && size <= SPARE_SIZE_MAX;
+    return size <= SPARE_SIZE_MAX;
 }
 
 void spare_open(void)
@@ -94,7 +93,7 @@ void spare_free(void *p, size_t size)
     }
     c = class_of(size);
     assert(size == (size_t)SPARE_SIZE_MIN << c);
-    if (mine.count[c] >= CLASS_BYTES / size) {
+    if (mine.count[c] >= (unsigned)(CLASS_BYTES / SPARE_SIZE_MIN) >> c) {
         free(p);
         return;
     }
