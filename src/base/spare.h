@@ -7,9 +7,9 @@
  *
  * A request needs a dozen pieces that are gone with it: blocks of arenas, buffers, tapes. malloc
  * works hard for the larger ones and not a little for the others. These go round here instead: a
- * piece has its size from who frees it, so giving and taking is a push and a pop. Where a thread did not open
- * a store, and under a sanitizer that wants to see each of them, it is malloc and free. A piece may
- * be freed by another thread than the one that asked for it.
+ * piece has its size from who frees it, so giving and taking is a push and a pop. Where a thread
+ * did not open a store, and under a sanitizer that wants to see each of them, it is malloc and
+ * free. A piece may be freed by another thread than the one that asked for it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
