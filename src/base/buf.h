@@ -53,7 +53,8 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 char *buf_room_more(struct buf *b, size_t size) MUST_USE;
 static inline char *buf_room(struct buf *b, size_t size)
 {
-    if (b->p && !b->full && size <= b->cap - b->n && size <= b->size_max - b->n)
+    /* Room for nothing is asked of who gets memory for it. */
+    if (size - 1 < b->cap - b->n && size <= b->size_max - b->n && !b->full)
         return b->p + b->n;
     return buf_room_more(b, size);
 }

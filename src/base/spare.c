@@ -26,8 +26,7 @@ struct piece {
 
 struct spares {
     struct piece *free[CLASSES];
-    unsigned count[CLASSES];
-    bool open;
+    unsigned room[CLASSES]; /* for so many more; for none while it is not open */
 };
 
 static _Thread_local struct spares mine;
@@ -47,20 +46,21 @@ static bool in_classes(size_t size)
 
 void spare_open(void)
 {
-    mine.open = !WATCHED;
+    for (unsigned c = 0; c < CLASSES && !WATCHED; c++)
+        mine.room[c] = CLASS_BYTES / SPARE_SIZE_MIN >> c;
 }
 
 void spare_close(void)
 {
-    mine.open = false;
-    for (unsigned c = 0; c < CLASSES; c++)
+    for (unsigned c = 0; c < CLASSES; c++) {
+        mine.room[c] = 0;
         while (mine.free[c]) {
             struct piece *p = mine.free[c];
 
             mine.free[c] = p->next;
-            mine.count[c]--;
             free(p);
         }
+    }
 }
 
 void *spare_alloc(size_t *size)
@@ -76,30 +76,25 @@ void *spare_alloc(size_t *size)
     if (!p)
         return base_alloc(*size);
     mine.free[c] = p->next;
-    mine.count[c]--;
+    mine.room[c]++;
     return p;
 }
 
 void spare_free(void *p, size_t size)
 {
     struct piece *piece = p;
-    unsigned c;
+    unsigned c = class_of(size);
 
     if (!p)
         return;
-    if (!mine.open || !in_classes(size)) {
+    if (!in_classes(size) || mine.room[c] == 0) {
         free(p);
         return;
     }
-    c = class_of(size);
     assert(size == (size_t)SPARE_SIZE_MIN << c);
-    if (mine.count[c] >= (unsigned)(CLASS_BYTES / SPARE_SIZE_MIN) >> c) {
-        free(p);
-        return;
-    }
     piece->next = mine.free[c];
     mine.free[c] = piece;
-    mine.count[c]++;
+    mine.room[c]--;
 }
 
 void *spare_grow(void *p, size_t old_size, size_t used, size_t *size)

@@ -122,6 +122,8 @@ static inline bool http1_has(const struct http1_head *h, str name)
 /* Walks a list "a, b;q=1 , c": true and the next item, trimmed and never empty, or false. */
 bool http1_list_next(str *list, str *item);
 bool http1_is_token(str s);
+/* Whether it may stand in a value. */
+bool http1_is_text(str s);
 
 /* A body's framing taken off. */
 struct http1_body {

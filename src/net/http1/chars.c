@@ -83,6 +83,11 @@ bool http1_is_token(str s)
     return s.n > 0 && http1_token_end(s.p, s.p + s.n) == s.p + s.n;
 }
 
+bool http1_is_text(str s)
+{
+    return http1_text_end(s.p, s.p + s.n) == s.p + s.n;
+}
+
 bool http1_list_next(str *list, str *item)
 {
     while (list->n > 0) {

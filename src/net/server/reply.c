@@ -56,6 +56,14 @@ static bool is_ours(str name)
     return false;
 }
 
+/* What may not stand in a value becomes a space. */
+static void clean_value(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!http1_is_text((str){p + i, 1}))
+            p[i] = ' ';
+}
+
 static void put_header(struct buf *out, str name, str value)
 {
     char *p;
@@ -69,11 +77,10 @@ static void put_header(struct buf *out, str name, str value)
     p += name.n;
     *p++ = ':';
     *p++ = ' ';
-    for (size_t i = 0; i < value.n; i++) {
-        unsigned char c = (unsigned char)value.p[i];
-
-        *p++ = (c < 0x20 && c != '\t') || c == 0x7F ? ' ' : (char)c;
-    }
+    memcpy(p, value.p, value.n);
+    if (!http1_is_text(value))
+        clean_value(p, value.n);
+    p += value.n;
     *p++ = '\r';
     *p++ = '\n';
     buf_wrote(out, name.n + value.n + 4);
