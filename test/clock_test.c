@@ -101,6 +101,23 @@ TEST(clock_format_stays_inside_four_digit_years)
     CHECK_STR(clock_format(INT64_MIN, out), "0000-01-01T00:00:00.000Z");
 }
 
+TEST(clock_format_next_gives_what_clock_format_gives)
+{
+    static const int64_t steps[] = {0, 1, 998, 1, 1000, -1, -2500, 86400000, -86400001, 60000};
+    struct clock_text t = {.known = false};
+    int64_t at = 1709210096789;
+    char text[CLOCK_TEXT_SIZE];
+
+    for (size_t i = 0; i < 1000; i++) {
+        at += steps[i % COUNT_OF(steps)];
+        CHECK(str_eq(clock_format_next(&t, at), clock_format(at, text)));
+    }
+    for (at = -2500; at < 2500; at++)
+        CHECK(str_eq(clock_format_next(&t, at), clock_format(at, text)));
+    CHECK(str_eq(clock_format_next(&t, INT64_MAX), clock_format(INT64_MAX, text)));
+    CHECK(str_eq(clock_format_next(&t, INT64_MIN), clock_format(INT64_MIN, text)));
+}
+
 TEST(clock_parse_takes_what_rfc_3339_allows)
 {
     static const struct {
@@ -193,5 +210,6 @@ TEST(clock_durations_are_said_in_the_unit_that_fits)
 TEST_MAIN(T(clock_fake_moves_only_when_moved), T(clock_real_goes_forward),
           T(clock_deadlines_become_what_poll_takes), T(clock_formats_and_parses_the_same_times),
           T(clock_counts_every_day_once), T(clock_format_stays_inside_four_digit_years),
+          T(clock_format_next_gives_what_clock_format_gives),
           T(clock_parse_takes_what_rfc_3339_allows),
           T(clock_durations_are_said_in_the_unit_that_fits))

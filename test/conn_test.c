@@ -41,6 +41,71 @@ TEST(conn_sends_what_a_round_wrote_in_one_piece)
     side_release(&s);
 }
 
+TEST(conn_sends_at_once_behind_what_is_queued)
+{
+    const str parts[] = {STR("a"), STR(""), STR("bc")};
+    char bytes[100];
+    struct side s;
+    int peer = side_accept(&s);
+
+    conn_write_parts(s.conn, parts, 3);
+    CHECK_INT(conn_queued(s.conn), 3);
+    conn_send(s.conn, STR("head"), STR("body"));
+    CHECK_INT(conn_queued(s.conn), 0);
+    CHECK_INT(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 11);
+    CHECK(memcmp(bytes, "abcheadbody", 11) == 0);
+    conn_send(s.conn, STR(""), STR("x"));
+    conn_send(s.conn, STR("y"), STR(""));
+    conn_send(s.conn, STR(""), STR(""));
+    CHECK_INT(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 2);
+    CHECK_INT(conn_sent(s.conn), 13);
+    close(peer);
+    side_release(&s);
+}
+
+/* Bytes that tell where they stand. */
+static char *pattern(size_t size)
+{
+    char *p = malloc(size);
+
+    for (size_t i = 0; i < size; i++)
+        p[i] = (char)(i % 251);
+    return p;
+}
+
+TEST(conn_keeps_the_order_of_what_the_system_did_not_take)
+{
+    struct side s;
+    int peer = side_accept(&s);
+    char *much = pattern(FLOOD_SIZE), bytes[65536];
+    size_t got = 0;
+
+    conn_write_parts(s.conn, (str[]){{much, 10}, {much + 10, 90}}, 2);
+    conn_send(s.conn, (str){much + 100, FLOOD_SIZE / 2}, (str){much + 100 + FLOOD_SIZE / 2, 1000});
+    conn_write_parts(s.conn, (str[]){{much + 1100 + FLOOD_SIZE / 2, 5}, STR("")}, 2);
+    conn_send(
+        s.conn, (str){much + 1105 + FLOOD_SIZE / 2, 5}, (str){much + 1110 + FLOOD_SIZE / 2, 7});
+    conn_write_parts(s.conn, (str[]){{much + 1117 + FLOOD_SIZE / 2, 100000}, STR("")}, 2);
+    conn_finish(s.conn);
+    CHECK(conn_queued(s.conn) > 0);
+    for (;;) {
+        ssize_t n = recv(peer, bytes, sizeof bytes, MSG_DONTWAIT);
+
+        if (n == 0)
+            break;
+        if (n < 0) {
+            side_run_once(&s);
+            continue;
+        }
+        CHECK(memcmp(bytes, much + got, (size_t)n) == 0);
+        got += (size_t)n;
+    }
+    CHECK_INT(got, 101117 + FLOOD_SIZE / 2);
+    free(much);
+    close(peer);
+    side_release(&s);
+}
+
 TEST(conn_hands_on_bytes_then_the_end_and_may_still_write)
 {
     char bytes[100];
@@ -433,6 +498,8 @@ TEST(conn_idle_takes_little_memory)
 }
 
 TEST_MAIN(T(conn_sends_what_a_round_wrote_in_one_piece),
+          T(conn_sends_at_once_behind_what_is_queued),
+          T(conn_keeps_the_order_of_what_the_system_did_not_take),
           T(conn_hands_on_bytes_then_the_end_and_may_still_write), T(conn_takes_bytes_that_drip),
           T(conn_paused_hands_on_nothing_until_it_is_resumed),
           T(conn_paused_hears_at_once_that_the_peer_left),

@@ -484,6 +484,46 @@ TEST(http1_bodies_end_where_the_head_says)
     buf_release(&got);
 }
 
+/* Whether one byte is the other, by the book. */
+static bool same_byte(unsigned char a, unsigned char b)
+{
+    unsigned char small = a >= 'A' && a <= 'Z' ? (unsigned char)(a + 32) : a;
+    unsigned char other = b >= 'A' && b <= 'Z' ? (unsigned char)(b + 32) : b;
+
+    return small == other;
+}
+
+TEST(http1_names_are_the_same_but_for_the_case_of_letters)
+{
+    char a[20], b[20];
+
+    for (size_t n = 1; n <= sizeof a; n++)
+        for (size_t at = 0; at < n; at++)
+            for (unsigned pair = 0; pair < 65536; pair++) {
+                memset(a, 'x', n);
+                memset(b, 'X', n);
+                a[at] = (char)(pair >> 8);
+                b[at] = (char)pair;
+                if (http1_same((str){a, n}, (str){b, n}) !=
+                    same_byte((unsigned char)a[at], (unsigned char)b[at]))
+                    CHECK(false);
+            }
+    CHECK(http1_same(STR(""), STR("")));
+    CHECK(!http1_same(STR("a"), STR("ab")));
+}
+
+TEST(http1_fields_are_found_among_others_of_their_kind)
+{
+    /* All but Host have the same size and the same first letter. */
+    CHECK(request(TEXT("GET / HTTP/1.1\r\n" H "xaa: 1\r\nxbb: 2\r\nXAA: 3\r\nxcc:\r\n\r\n")) == 0);
+    CHECK_STR(http1_find(&head, STR("XAA")), "1");
+    CHECK_STR(http1_find(&head, STR("xBb")), "2");
+    CHECK(http1_has(&head, STR("xcc")) && http1_find(&head, STR("xcc")).n == 0);
+    CHECK(!http1_has(&head, STR("xdd")) && http1_find(&head, STR("xdd")).n == 0);
+    CHECK(!http1_has(&head, STR("")) && !http1_has(&head, STR("y")));
+    CHECK_STR(http1_find(&head, STR("host")), "a");
+}
+
 TEST(http1_lists_and_reasons)
 {
     str list = STR(" a,, b;q=0.5 ,\t,c"), item;
@@ -503,4 +543,6 @@ TEST_MAIN(T(http1_requests_are_taken_or_refused_as_the_table_says),
           T(http1_heads_can_be_moved), T(http1_replies_are_taken_or_refused_as_the_table_says),
           T(http1_chunks_are_joined_or_refused_at_every_pair_of_cuts),
           T(http1_chunks_may_not_have_endless_extensions_or_trailers),
-          T(http1_bodies_end_where_the_head_says), T(http1_lists_and_reasons))
+          T(http1_bodies_end_where_the_head_says),
+          T(http1_names_are_the_same_but_for_the_case_of_letters),
+          T(http1_fields_are_found_among_others_of_their_kind), T(http1_lists_and_reasons))

@@ -8,6 +8,8 @@
 #define ARENA_BLOCK_FIRST 992
 #define ARENA_BLOCK_MIN (2048 - sizeof(struct arena_block)) /* with its head, what spare.h keeps */
 
+#define UNIT _Alignof(max_align_t)
+
 struct arena_block {
     struct arena_block *older;
     size_t size;  /* of bytes */
@@ -22,7 +24,14 @@ void arena_init(struct arena *a, size_t size_max)
 
 size_t arena_left(const struct arena *a)
 {
-    return a->size_max - a->size + (a->block ? a->block->size - a->used : 0);
+    return a->size_max - a->size + (size_t)(a->end - a->at);
+}
+
+/* All of the newest block is free. What is left over at its end is never given. */
+static void use_block(struct arena *a)
+{
+    a->at = a->block ? (char *)a->block->bytes : NULL;
+    a->end = a->block ? a->at + a->block->size / UNIT * UNIT : NULL;
 }
 
 /* Blocks double, so that a large arena is few of them, but never past the ceiling. */
@@ -47,24 +56,23 @@ static void grow(struct arena *a, size_t need)
     b->older = a->block;
     b->size = size;
     a->block = b;
-    a->used = 0;
     a->size += size;
+    use_block(a);
 }
 
-void *arena_alloc(struct arena *a, size_t size)
+void *arena_alloc_more(struct arena *a, size_t size)
 {
-    const size_t unit = _Alignof(max_align_t);
     size_t need;
     char *p;
 
     if (size > a->size_max)
         base_die("arena: %zu bytes asked for, the ceiling is %zu", size, a->size_max);
-    need = (size + unit - 1) / unit * unit;
-    if (!a->block || a->block->size - a->used < need)
+    need = (size + UNIT - 1) / UNIT * UNIT;
+    if (!a->block || (size_t)(a->end - a->at) < need)
         grow(a, need);
-    p = (char *)a->block->bytes + a->used;
-    a->used += need;
-    assert(a->used <= a->block->size && a->size <= a->size_max);
+    p = a->at;
+    a->at += need;
+    assert(a->at <= a->end && a->size <= a->size_max);
     return p;
 }
 
@@ -102,14 +110,12 @@ str arena_join(struct arena *a, str x, str y, str z)
 
 str arena_u64(struct arena *a, uint64_t n)
 {
-    char digits[20];
-    size_t at = sizeof digits;
+    size_t size = str_u64_size(n);
+    char *p = arena_alloc(a, size + 1);
 
-    do {
-        digits[--at] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n > 0);
-    return arena_dup(a, (str){digits + at, sizeof digits - at});
+    str_put_u64(p, size, n);
+    p[size] = '\0';
+    return (str){p, size};
 }
 
 str arena_printf(struct arena *a, const char *fmt, ...)
@@ -143,7 +149,7 @@ static void free_blocks(struct arena *a, const struct arena_block *until)
         spare_free(a->block, a->block->whole);
         a->block = older;
     }
-    a->used = 0;
+    use_block(a);
 }
 
 void arena_reset(struct arena *a)

@@ -17,8 +17,8 @@
 struct arena_block;
 
 struct arena {
+    char *at, *end;            /* what is free in the newest block */
     struct arena_block *block; /* the newest, chained to the older */
-    size_t used;               /* in the newest block */
     size_t size;               /* of all blocks */
     size_t size_max;
 };
@@ -26,7 +26,18 @@ struct arena {
 void arena_init(struct arena *a, size_t size_max);
 
 /* Aligned for any type, not zeroed. size may be 0. */
-void *arena_alloc(struct arena *a, size_t size) MUST_USE;
+void *arena_alloc_more(struct arena *a, size_t size) MUST_USE;
+static inline void *arena_alloc(struct arena *a, size_t size)
+{
+    const size_t unit = _Alignof(max_align_t);
+    char *p = a->at;
+
+    /* Nothing asked for is more than there is, so that it is not told from no block at all. */
+    if (size - 1 >= (size_t)(a->end - p))
+        return arena_alloc_more(a, size);
+    a->at = p + (size + unit - 1) / unit * unit;
+    return p;
+}
 
 /* The same for n things of a size, zeroed. */
 void *arena_zero(struct arena *a, size_t n, size_t size) MUST_USE;

@@ -5,26 +5,14 @@
 
 #define BUF_CAP_MIN 64
 
-void buf_init(struct buf *b, size_t size_max)
-{
-    *b = (struct buf){.size_max = size_max};
-}
-
-void buf_release(struct buf *b)
+void buf_release_memory(struct buf *b)
 {
     spare_free(b->p, b->cap);
-    *b = (struct buf){.size_max = b->size_max};
-}
-
-void buf_reset(struct buf *b)
-{
-    b->n = 0;
-    b->full = false;
 }
 
 char *buf_room_more(struct buf *b, size_t size)
 {
-    size_t cap = b->cap;
+    size_t cap = b->cap * 2;
 
     assert(b->n <= b->size_max);
     if (b->full || size > b->size_max - b->n) {
@@ -33,9 +21,10 @@ char *buf_room_more(struct buf *b, size_t size)
     }
     if (b->p && size <= b->cap - b->n)
         return b->p + b->n;
-    do
-        cap = cap < BUF_CAP_MIN ? BUF_CAP_MIN : cap * 2;
-    while (cap - b->n < size);
+    if (cap < b->n + size)
+        cap = b->n + size;
+    if (cap < BUF_CAP_MIN)
+        cap = BUF_CAP_MIN;
     b->p = spare_grow(b->p, b->cap, b->n, &cap);
     b->cap = cap;
     return b->p + b->n;
@@ -51,22 +40,15 @@ void buf_reserve(struct buf *b, size_t size)
     }
 }
 
-void buf_wrote(struct buf *b, size_t size)
-{
-    assert(size <= b->cap - b->n);
-    b->n += size;
-}
-
 void buf_add_u64(struct buf *b, uint64_t n)
 {
-    char digits[20];
-    size_t at = sizeof digits;
+    size_t size = str_u64_size(n);
+    char *p = buf_room(b, size);
 
-    do {
-        digits[--at] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n > 0);
-    buf_add(b, (str){digits + at, sizeof digits - at});
+    if (!p)
+        return;
+    str_put_u64(p, size, n);
+    b->n += size;
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -99,16 +81,6 @@ void buf_drop(struct buf *b, size_t size)
         return;
     memmove(b->p, b->p + size, b->n - size);
     b->n -= size;
-}
-
-str buf_str(const struct buf *b)
-{
-    return b->n ? (str){b->p, b->n} : STR("");
-}
-
-bool buf_full(const struct buf *b)
-{
-    return b->full;
 }
 
 bool buf_ok(const struct buf *b, const char *what, struct err *e)

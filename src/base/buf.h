@@ -24,11 +24,25 @@ struct buf {
     bool full;
 };
 
-void buf_init(struct buf *b, size_t size_max);
-void buf_release(struct buf *b);
+static inline void buf_init(struct buf *b, size_t size_max)
+{
+    *b = (struct buf){.size_max = size_max};
+}
+
+void buf_release_memory(struct buf *b);
+static inline void buf_release(struct buf *b)
+{
+    if (b->p)
+        buf_release_memory(b);
+    buf_init(b, b->size_max);
+}
 
 /* Empty again and not full; the memory is kept. */
-void buf_reset(struct buf *b);
+static inline void buf_reset(struct buf *b)
+{
+    b->n = 0;
+    b->full = false;
+}
 
 /* In decimal. */
 void buf_add_u64(struct buf *b, uint64_t n);
@@ -39,12 +53,17 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 char *buf_room_more(struct buf *b, size_t size) MUST_USE;
 static inline char *buf_room(struct buf *b, size_t size)
 {
-    if (b->p && !b->full && size <= b->cap - b->n && size <= b->size_max - b->n)
+    /* Room for nothing is asked of who gets memory for it. */
+    if (size - 1 < b->cap - b->n && size <= b->size_max - b->n && !b->full)
         return b->p + b->n;
     return buf_room_more(b, size);
 }
 
-void buf_wrote(struct buf *b, size_t size);
+static inline void buf_wrote(struct buf *b, size_t size)
+{
+    assert(size <= b->cap - b->n);
+    b->n += size;
+}
 
 static inline void buf_add(struct buf *b, str s)
 {
@@ -73,8 +92,15 @@ void buf_reserve(struct buf *b, size_t size);
 void buf_drop(struct buf *b, size_t size);
 
 /* What is in it, lent until the next change. */
-str buf_str(const struct buf *b);
-bool buf_full(const struct buf *b);
+static inline str buf_str(const struct buf *b)
+{
+    return b->n ? (str){b->p, b->n} : STR("");
+}
+
+static inline bool buf_full(const struct buf *b)
+{
+    return b->full;
+}
 
 /* False if it is full: `what` is "larger than SIZE_MAX bytes". */
 bool buf_ok(const struct buf *b, const char *what, struct err *e) MUST_USE;

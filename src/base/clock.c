@@ -156,6 +156,19 @@ str clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
     return (str){out, CLOCK_TEXT_SIZE - 1};
 }
 
+str clock_format_next(struct clock_text *t, int64_t wall_ms)
+{
+    bool plain = wall_ms >= 0 && wall_ms <= CLOCK_WALL_MS_MAX;
+
+    if (!plain || !t->known || t->second != wall_ms / 1000) {
+        t->known = plain;
+        t->second = wall_ms / 1000;
+        return clock_format(wall_ms, t->text);
+    }
+    put(t->text + CLOCK_TEXT_SIZE - sizeof "000Z", wall_ms % 1000, 3);
+    return (str){t->text, CLOCK_TEXT_SIZE - 1};
+}
+
 /* Takes so many digits off the front of s, a number from low to high. */
 static bool take(str *s, size_t digits, int64_t low, int64_t high, int64_t *out)
 {

@@ -65,6 +65,16 @@ void clock_fake_set_wall(struct clock *c, int64_t wall_ms);
  * nearest time inside. The text returned is the one in out. */
 str clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
 
+/* The same for one who asks again and again: within a second only its thousandths are written.
+ * Begins as zeros. */
+struct clock_text {
+    bool known;
+    int64_t second;
+    char text[CLOCK_TEXT_SIZE];
+};
+
+str clock_format_next(struct clock_text *t, int64_t wall_ms);
+
 /* A date-time of RFC 3339: any offset, T or a space between, digits past the third dropped, a leap
  * second where one can be (it is the first second of the next day). False if it is not one. */
 bool clock_parse(str s, int64_t *wall_ms) MUST_USE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/simd.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -11,11 +12,13 @@
 
 static _Thread_local struct log_scope *scope_now;
 
-static const char *const level_names[] = {
-    [LOG_DEBUG] = "debug",
-    [LOG_INFO] = "info",
-    [LOG_WARN] = "warn",
-    [LOG_ERROR] = "error",
+static const struct {
+    str name, lead;
+} levels[] = {
+    [LOG_DEBUG] = {STR_INIT("debug"), STR_INIT(" level=debug")},
+    [LOG_INFO] = {STR_INIT("info"), STR_INIT(" level=info")},
+    [LOG_WARN] = {STR_INIT("warn"), STR_INIT(" level=warn")},
+    [LOG_ERROR] = {STR_INIT("error"), STR_INIT(" level=error")},
 };
 
 /* Fields are added whole or not at all: `n` moves when one is complete. */
@@ -40,8 +43,8 @@ void log_set_level(struct log *log, enum log_level level)
 
 bool log_level_parse(str name, enum log_level *out)
 {
-    for (size_t i = 0; i < COUNT_OF(level_names); i++)
-        if (str_eq(name, str_c(level_names[i]))) {
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (str_eq(name, levels[i].name)) {
             *out = (enum log_level)i;
             return true;
         }
@@ -63,6 +66,7 @@ void log_scope_batch(struct log_scope *scope, struct log_batch *batch)
 {
     assert(scope_now == scope);
     batch->n = batch->lines = 0;
+    batch->time.known = false;
     scope->batch = batch;
 }
 
@@ -90,19 +94,28 @@ static void put(struct line *l, size_t *at, str s)
     *at += s.n;
 }
 
-/* Needs no quotes. */
+/* Needs no quotes: all that can be seen but the quote, the equals sign, the backslash. */
+static inline bool is_bare_byte(char c)
+{
+    return c > ' ' && c < 0x7F && c != '"' && c != '=' && c != '\\';
+}
+
 static bool is_bare(str s)
 {
-    /* A bit for each byte: all that can be seen but the quote, the equals sign, the backslash. */
-    static const uint64_t bare[4] = {0xDFFFFFFA00000000u, 0x7FFFFFFFEFFFFFFFu};
+    size_t at = 0;
 
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
+#if SIMD_HAS_16
+    for (; s.n - at >= 16; at += 16) {
+        simd16 v = simd_load(s.p + at);
+        simd16 marks = simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '=')), simd_eq(v, '\\'));
 
-        if (!(bare[c >> 6] >> (c & 63) & 1))
+        if (simd_bits(simd_andnot(simd_within(v, '!', '~'), marks)) != 0xFFFF)
             return false;
     }
-    return s.n > 0;
+#endif
+    while (at < s.n && is_bare_byte(s.p[at]))
+        at++;
+    return s.n > 0 && at == s.n;
 }
 
 static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
@@ -128,7 +141,7 @@ static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
 
 static void put_text(struct line *l, size_t *at, str s)
 {
-    str shown = utf8_cut_size(s, LOG_VALUE_MAX);
+    str shown = s.n > LOG_VALUE_MAX ? utf8_cut_size(s, LOG_VALUE_MAX) : s;
 
     if (shown.n == s.n && is_bare(s)) {
         put(l, at, s);
@@ -162,15 +175,11 @@ static void format_double(char *out, size_t size, double x)
 
 static str decimal(char out[24], uint64_t n, bool negative)
 {
-    size_t at = 24;
+    size_t size = str_u64_size(n);
 
-    do {
-        out[--at] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n > 0);
-    if (negative)
-        out[--at] = '-';
-    return (str){out + at, 24 - at};
+    out[0] = '-';
+    str_put_u64(out + negative, size, n);
+    return (str){out, size + negative};
 }
 
 static void put_value(struct line *l, size_t *at, const struct log_field *f)
@@ -203,16 +212,13 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
     put(l, at, str_c(number));
 }
 
-static inline void add(struct line *l, struct log_field f)
+static void add(struct line *l, const struct log_field *f)
 {
     size_t at = l->n;
 
-    assert(is_bare(str_c(f.key)));
-    if (at > 0)
-        put(l, &at, STR(" "));
-    put(l, &at, str_c(f.key));
-    put(l, &at, STR("="));
-    put_value(l, &at, &f);
+    assert(is_bare(str_slice(f->lead, 1, f->lead.n - 1)));
+    put(l, &at, f->lead);
+    put_value(l, &at, f);
     if (at <= sizeof l->bytes - END_MAX)
         l->n = at;
     else
@@ -271,25 +277,37 @@ static bool batched(enum log_level level, const struct line *l)
     return true;
 }
 
+static void begin(struct line *l, enum log_level level, const char *message)
+{
+    const struct log *log = scope_now ? scope_now->log : NULL;
+    struct log_batch *b = scope_now ? scope_now->batch : NULL;
+    struct clock_text time = {.known = false};
+
+    l->n = 0;
+    l->cut = false;
+    put(l, &l->n, STR("time="));
+    put(l,
+        &l->n,
+        clock_format_next(b ? &b->time : &time, clock_wall_ms(log ? log->clock : &clock_real)));
+    put(l, &l->n, levels[level].lead);
+    add(l, &LOG_TEXT("msg", message));
+    if (scope_now && scope_now->id.n)
+        add(l, &LOG_STR("id", scope_now->id));
+}
+
 void log_write(enum log_level level, const char *message, const struct log_field *fields)
 {
     struct log *log = scope_now ? scope_now->log : NULL;
     int before = errno;
-    char time[CLOCK_TEXT_SIZE];
-    uint64_t dropped = log ? atomic_exchange(&log->dropped, 0) : 0;
+    uint64_t dropped = 0;
     struct line l;
 
-    assert(level < COUNT_OF(level_names));
-    l.n = 0;
-    l.cut = false;
-    clock_format(clock_wall_ms(log ? log->clock : &clock_real), time);
-    add(&l, LOG_TEXT("time", time));
-    add(&l, LOG_TEXT("level", level_names[level]));
-    add(&l, LOG_TEXT("msg", message));
-    if (scope_now && scope_now->id.n)
-        add(&l, LOG_STR("id", scope_now->id));
+    assert(level < COUNT_OF(levels));
+    if (log && atomic_load_explicit(&log->dropped, memory_order_relaxed) > 0)
+        dropped = atomic_exchange(&log->dropped, 0);
+    begin(&l, level, message);
     for (; fields->kind != LOG_IS_END; fields++)
-        add(&l, *fields);
+        add(&l, fields);
     end(&l, dropped);
     if (!batched(level, &l) && !send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) &&
         log)

@@ -57,6 +57,14 @@ static inline simd16 simd_from(simd16 v, int c)
     return _mm_cmpeq_epi8(_mm_max_epu8(v, _mm_set1_epi8((char)c)), v);
 }
 
+/* Bytes from low to high, both ASCII: moved so that high is the largest of all, what is above it
+ * has become negative. */
+static inline simd16 simd_within(simd16 v, int low, int high)
+{
+    return _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8((char)(127 - high))),
+                          _mm_set1_epi8((char)(127 - high + low - 1)));
+}
+
 static inline simd16 simd_or(simd16 a, simd16 b)
 {
     return _mm_or_si128(a, b);
@@ -122,6 +130,11 @@ static inline simd16 simd_below(simd16 v, int c)
 static inline simd16 simd_from(simd16 v, int c)
 {
     return vcgeq_u8(v, vdupq_n_u8((uint8_t)c));
+}
+
+static inline simd16 simd_within(simd16 v, int low, int high)
+{
+    return vandq_u8(vcgeq_u8(v, vdupq_n_u8((uint8_t)low)), vcleq_u8(v, vdupq_n_u8((uint8_t)high)));
 }
 
 static inline simd16 simd_or(simd16 a, simd16 b)

@@ -4,7 +4,7 @@
  */
 #include "base/spare.h"
 
-#define CLASSES 6                /* 1 kB to 32 kB */
+#define CLASSES 10               /* 64 bytes to 32 kB */
 #define CLASS_BYTES (512 * 1024) /* kept of each, at most */
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -26,42 +26,41 @@ struct piece {
 
 struct spares {
     struct piece *free[CLASSES];
-    unsigned count[CLASSES];
-    bool open;
+    unsigned room[CLASSES]; /* for so many more; for none while it is not open */
 };
 
 static _Thread_local struct spares mine;
 
+/* The power of two that is not less, counted from the least. */
 static unsigned class_of(size_t size)
 {
-    unsigned c = 0;
+    const unsigned least = (unsigned)__builtin_ctz(SPARE_SIZE_MIN);
 
-    while ((size_t)SPARE_SIZE_MIN << c < size)
-        c++;
-    return c;
+    return size <= SPARE_SIZE_MIN ? 0 : 64 - (unsigned)__builtin_clzll(size - 1) - least;
 }
 
 static bool in_classes(size_t size)
 {
-    return size >= SPARE_SIZE_MIN && size <= SPARE_SIZE_MAX;
+    return size <= SPARE_SIZE_MAX;
 }
 
 void spare_open(void)
 {
-    mine.open = !WATCHED;
+    for (unsigned c = 0; c < CLASSES && !WATCHED; c++)
+        mine.room[c] = CLASS_BYTES / SPARE_SIZE_MIN >> c;
 }
 
 void spare_close(void)
 {
-    mine.open = false;
-    for (unsigned c = 0; c < CLASSES; c++)
+    for (unsigned c = 0; c < CLASSES; c++) {
+        mine.room[c] = 0;
         while (mine.free[c]) {
             struct piece *p = mine.free[c];
 
             mine.free[c] = p->next;
-            mine.count[c]--;
             free(p);
         }
+    }
 }
 
 void *spare_alloc(size_t *size)
@@ -77,30 +76,25 @@ void *spare_alloc(size_t *size)
     if (!p)
         return base_alloc(*size);
     mine.free[c] = p->next;
-    mine.count[c]--;
+    mine.room[c]++;
     return p;
 }
 
 void spare_free(void *p, size_t size)
 {
     struct piece *piece = p;
-    unsigned c;
+    unsigned c = class_of(size);
 
     if (!p)
         return;
-    if (!mine.open || !in_classes(size)) {
+    if (!in_classes(size) || mine.room[c] == 0) {
         free(p);
         return;
     }
-    c = class_of(size);
     assert(size == (size_t)SPARE_SIZE_MIN << c);
-    if (mine.count[c] >= CLASS_BYTES / size) {
-        free(p);
-        return;
-    }
     piece->next = mine.free[c];
     mine.free[c] = piece;
-    mine.count[c]++;
+    mine.room[c]--;
 }
 
 void *spare_grow(void *p, size_t old_size, size_t used, size_t *size)

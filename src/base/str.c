@@ -65,7 +65,8 @@ bool str_u64(str s, uint64_t *out)
     for (size_t i = 0; i < s.n; i++) {
         unsigned digit = (unsigned char)s.p[i] - (unsigned)'0';
 
-        if (digit > 9 || v > (UINT64_MAX - digit) / 10)
+        /* 19 digits always fit. */
+        if (digit > 9 || (i >= 19 && v > (UINT64_MAX - digit) / 10))
             return false;
         v = v * 10 + digit;
     }

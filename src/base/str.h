@@ -94,5 +94,21 @@ size_t str_find_rare(str s, str needle, size_t rare);
 /* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
 str str_trim(str s);
 
+/* How many digits a number has in decimal, and the lowest so many of them, put at a place. */
+static inline size_t str_u64_size(uint64_t n)
+{
+    size_t size = 1;
+
+    for (; n >= 10; n /= 10)
+        size++;
+    return size;
+}
+
+static inline void str_put_u64(char *p, size_t digits, uint64_t n)
+{
+    for (; digits > 0; n /= 10)
+        p[--digits] = (char)('0' + n % 10);
+}
+
 /* A decimal number of digits only, no sign, no space; false if it is not one or does not fit. */
 bool str_u64(str s, uint64_t *out) MUST_USE;

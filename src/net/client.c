@@ -15,6 +15,8 @@
 #include "net/client.h"
 
 #include "base/buf.h"
+#include "base/spare.h"
+#include "net/client_check.h"
 #include "net/conn.h"
 #include "net/dial.h"
 #include "net/pool.h"
@@ -41,10 +43,10 @@ struct client_call {
     struct dial *dial;
     struct conn *conn;
 
-    /* The request. All texts but the body lie in `text`. */
-    char *text;
-    str key;   /* 's' for TLS or 'p', then the place */
-    str place; /* host:port, for people */
+    /* The request. All texts but the body lie behind the struct. */
+    size_t size; /* of both */
+    str key;     /* 's' for TLS or 'p', then the place */
+    str place;   /* host:port, for people */
     str host, head, body;
     unsigned port;
     bool tls, no_body; /* it is a HEAD */
@@ -161,8 +163,7 @@ static void on_task(void *ctx)
     }
     buf_release(&call->in);
     free(call->early);
-    free(call->text);
-    free(call);
+    spare_free(call, call->size);
 }
 
 /* Time. */
@@ -343,14 +344,18 @@ static void on_error(void *ctx, const struct err *e)
 
 /* The request. */
 
+static str next_piece(struct client_call *call)
+{
+    str piece = str_slice(call->body, call->body_at, call->body_at + PIECE_SIZE);
+
+    call->body_at += piece.n;
+    return piece;
+}
+
 static void send_body(struct client_call *call)
 {
-    while (call->body_at < call->body.n && !conn_full(call->conn)) {
-        str piece = str_slice(call->body, call->body_at, call->body_at + PIECE_SIZE);
-
-        conn_write(call->conn, piece);
-        call->body_at += piece.n;
-    }
+    while (call->body_at < call->body.n && !conn_full(call->conn))
+        conn_write(call->conn, next_piece(call));
 }
 
 static void on_room(void *ctx)
@@ -373,7 +378,7 @@ static void begin(struct client_call *call, struct conn *c)
     if (call->paused)
         conn_pause(c);
     arm(call, call->first_ms);
-    conn_write(c, call->head);
+    conn_send(c, call->head, next_piece(call));
     send_body(call);
 }
 
@@ -438,81 +443,67 @@ void client_resume(struct client_call *call)
         conn_resume(call->conn);
 }
 
-/* Lines that end in CRLF, nowhere else a CR or LF, each beginning with a name. */
-static bool are_lines(str s)
+/* How much the texts that a call keeps need at most. */
+static size_t texts_size(const struct client_request *r)
 {
-    if (memchr(s.p, 0, s.n))
-        return false;
-    for (size_t at = 0; at < s.n;) {
-        const char *line = s.p + at, *end = memchr(line, '\r', s.n - at);
-        size_t size = end ? (size_t)(end - line) : 0;
-
-        if (size == 0 || at + size + 1 >= s.n || end[1] != '\n' || memchr(line, '\n', size) ||
-            *line == ' ' || *line == '\t' || *line == ':')
-            return false;
-        at += size + 2;
-    }
-    return true;
+    return 160 + r->url->host.n + r->method.n + r->target.n + r->url->authority.n + r->headers.n;
 }
 
-/* What is sent must be what was meant: one request, its head ended where we end it. */
-static bool check_request(const struct client *c, const struct client_request *r, struct err *e)
+static char *put(char *p, str s)
 {
-    if (r->url->tls && !c->tls)
-        return err_set(e, ERR_INPUT, "there is no TLS here for https");
-    if (r->method.n == 0)
-        return err_set(e, ERR_INPUT, "the request has no method");
-    for (size_t i = 0; i < r->method.n; i++)
-        if (r->method.p[i] < 'A' || r->method.p[i] > 'Z')
-            return err_set(e, ERR_INPUT, "the request's method is no word of capital letters");
-    if (r->target.n == 0 || r->target.p[0] != '/')
-        return err_set(e, ERR_INPUT, "the request's target does not begin with a slash");
-    for (size_t i = 0; i < r->target.n; i++)
-        if ((unsigned char)r->target.p[i] <= ' ' || r->target.p[i] == 0x7f)
-            return err_set(e, ERR_INPUT, "the request's target holds a space or a control");
-    if (r->headers.n > 0 && !str_ends(r->headers, STR("\r\n")))
-        return err_set(e, ERR_INPUT, "the request's headers do not end in CRLF");
-    if (!are_lines(r->headers))
-        return err_set(e, ERR_INPUT, "the request's headers are no lines of name and value");
-    return true;
+    memcpy(p, s.p, s.n);
+    return p + s.n;
 }
 
-/* The head and the texts that the call keeps, in one piece of memory. */
+static char *put_number(char *p, uint64_t n)
+{
+    size_t size = str_u64_size(n);
+
+    str_put_u64(p, size, n);
+    return p + size;
+}
+
+/* Where calls to that place are kept, and the place for people. */
+static char *keep_place(struct client_call *call, const struct client_url *url, char *p)
+{
+    bool bracket = memchr(url->host.p, ':', url->host.n) != NULL;
+    char *from = p;
+
+    *p++ = url->tls ? 's' : 'p';
+    if (bracket)
+        *p++ = '[';
+    call->host = (str){p, url->host.n};
+    p = put(p, url->host);
+    if (bracket)
+        *p++ = ']';
+    *p++ = ':';
+    p = put_number(p, url->port);
+    call->key = (str){from, (size_t)(p - from)};
+    call->place = str_slice(call->key, 1, call->key.n);
+    return p;
+}
+
 static void keep_texts(struct client_call *call, const struct client_request *r)
 {
     bool with_length = r->body.n > 0 || str_eq(r->method, STR("POST")) ||
                        str_eq(r->method, STR("PUT")) || str_eq(r->method, STR("PATCH"));
-    bool bracket = memchr(r->url->host.p, ':', r->url->host.n) != NULL;
-    size_t key_size, head_at;
-    struct buf b;
+    char *p = keep_place(call, r->url, (char *)(call + 1)), *head = p;
 
-    buf_init(&b, SIZE_MAX / 4);
-    buf_reserve(&b, 256 + r->url->host.n + r->target.n + r->headers.n);
-    buf_add(&b, r->url->tls ? STR("s") : STR("p"));
-    buf_add(&b, bracket ? STR("[") : STR(""));
-    buf_add(&b, r->url->host);
-    buf_add(&b, bracket ? STR("]:") : STR(":"));
-    buf_add_u64(&b, r->url->port);
-    key_size = b.n;
-    head_at = key_size;
-    buf_add(&b, r->method);
-    buf_add_c(&b, ' ');
-    buf_add(&b, r->target);
-    buf_add(&b, STR(" HTTP/1.1\r\nHost: "));
-    buf_add(&b, r->url->authority);
-    buf_add(&b, STR("\r\n"));
-    buf_add(&b, r->headers);
+    p = put(p, r->method);
+    *p++ = ' ';
+    p = put(p, r->target);
+    p = put(p, STR(" HTTP/1.1\r\nHost: "));
+    p = put(p, r->url->authority);
+    p = put(p, STR("\r\n"));
+    p = put(p, r->headers);
     if (with_length) {
-        buf_add(&b, STR("Content-Length: "));
-        buf_add_u64(&b, r->body.n);
-        buf_add(&b, STR("\r\n"));
+        p = put(p, STR("Content-Length: "));
+        p = put_number(p, r->body.n);
+        p = put(p, STR("\r\n"));
     }
-    buf_add(&b, STR("\r\n"));
-    call->text = b.p;
-    call->key = str_slice(buf_str(&b), 0, key_size);
-    call->place = str_slice(call->key, 1, key_size);
-    call->host = str_slice(call->key, bracket ? 2 : 1, r->url->host.n + (bracket ? 2 : 1));
-    call->head = str_slice(buf_str(&b), head_at, b.n);
+    p = put(p, STR("\r\n"));
+    call->head = (str){head, (size_t)(p - head)};
+    assert(p <= (char *)call + call->size);
 }
 
 static uint64_t at_most_a_day(uint64_t ms)
@@ -523,10 +514,12 @@ static uint64_t at_most_a_day(uint64_t ms)
 struct client_call *client_start(struct client *c, const struct client_request *r,
                                  const struct client_handler *h, void *ctx)
 {
-    struct client_call *call = base_alloc(sizeof *call);
+    size_t size = sizeof(struct client_call) + texts_size(r);
+    struct client_call *call = spare_alloc(&size);
     struct err e;
 
     *call = (struct client_call){
+        .size = size,
         .client = c,
         .next = c->calls,
         .at = &c->calls,
@@ -547,7 +540,7 @@ struct client_call *client_start(struct client *c, const struct client_request *
     loop_timer_init(&call->timer, on_timer, call);
     loop_task_init(&call->task, on_task, call);
     keep_texts(call, r);
-    if (check_request(c, r, &e)) {
+    if (client_check(r, c->tls != NULL, &e)) {
         start(call);
         return call;
     }

@@ -11,44 +11,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "net/conn.h"
-
-#include "base/buf.h"
-#include "net/tls_link.h"
+#include "net/conn_in.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define READ_TURN_MAX (64 * 1024) /* bytes read before it is the others' turn */
 #define GREEDY_SIZE (16 * 1024)   /* the same for one that had more than that */
-#define DIRECT_SIZE (32 * 1024)   /* from here on a write does not wait for the round to end */
-#define RECORD_SIZE 16384         /* the most a TLS record takes */
 #define KEEPALIVE_S 60
-
-struct conn {
-    struct loop *loop;
-    struct loop_watch watch;
-    struct loop_task task;
-    const struct conn_handler *handler;
-    void *ctx;
-    struct tls_link *link; /* or NULL: plain */
-    struct buf out;
-    size_t out_at; /* of out, sent already */
-    uint64_t sent;
-    struct err *fault; /* a write failed: told when nothing is left to read */
-    bool connecting, shaking;
-    bool readable, blocked; /* there may be bytes; the socket takes none */
-    bool ended, gone;       /* epoll has said that the peer closed its side; that it broke */
-    bool hangup_told, end_told;
-    bool paused, was_full;
-    bool greedy; /* it sends more than its turn's worth: it waits until the others were served */
-    bool finishing, finished;
-    bool dead, closed; /* on_error was called; conn_close was */
-};
 
 static const struct {
     int number;
@@ -62,7 +35,7 @@ static const struct {
     {ENETUNREACH, "there is no route to its network"},
 };
 
-static bool say_errno(int number, struct err *e)
+bool conn_say_errno(int number, struct err *e)
 {
     const char *what = strerrordesc_np(number);
 
@@ -72,195 +45,21 @@ static bool say_errno(int number, struct err *e)
     return err_set(e, ERR_UPSTREAM, "the connection failed: %s", what ? what : "unknown error");
 }
 
-static size_t queued(const struct conn *c)
-{
-    return c->out.n - c->out_at;
-}
-
-static bool is_open(const struct conn *c)
-{
-    return !c->connecting && !c->shaking && !c->closed && !c->dead && !c->fault;
-}
-
-static void release_queue(struct conn *c)
+void conn_release_queue(struct conn *c)
 {
     buf_give(loop_bufs(c->loop), &c->out);
     c->out_at = 0;
 }
 
 /* Nothing more can be written. What has arrived is read first: work() tells when it is. */
-static void set_fault(struct conn *c, const struct err *e)
+void conn_set_fault(struct conn *c, const struct err *e)
 {
     if (c->fault)
         return;
     c->fault = base_alloc(sizeof *c->fault);
     *c->fault = *e;
     c->readable = true;
-    release_queue(c);
-    loop_defer(c->loop, &c->task);
-}
-
-/* Writing. */
-
-static void queue_add(struct conn *c, str bytes)
-{
-    struct err e;
-
-    if (c->out_at > DIRECT_SIZE && c->out_at >= c->out.n / 2) {
-        buf_drop(&c->out, c->out_at);
-        c->out_at = 0;
-    }
-    buf_take(loop_bufs(c->loop), &c->out);
-    buf_add(&c->out, bytes);
-    if (!buf_full(&c->out))
-        return;
-    err_set(&e, ERR_LIMIT, "more than %zu bytes wait to be sent", CONN_QUEUE_MAX);
-    set_fault(c, &e);
-}
-
-static void queue_sent(struct conn *c, size_t n)
-{
-    c->out_at += n;
-    if (queued(c) == 0)
-        release_queue(c);
-}
-
-static void send_plain(struct conn *c, str *more)
-{
-    while (queued(c) + more->n > 0 && !c->blocked) {
-        size_t first = queued(c);
-        struct iovec iov[2] = {
-            {c->out.p ? c->out.p + c->out_at : NULL, first},
-            {(void *)(uintptr_t)more->p, more->n},
-        };
-        struct msghdr msg = {.msg_iov = first ? iov : iov + 1,
-                             .msg_iovlen = (first > 0) + (size_t)(more->n > 0)};
-        ssize_t n = sendmsg(c->watch.fd, &msg, MSG_NOSIGNAL);
-        struct err e;
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN) {
-            c->blocked = true;
-            return;
-        }
-        if (n < 0) {
-            say_errno(errno, &e);
-            set_fault(c, &e);
-            return;
-        }
-        c->sent += (size_t)n;
-        queue_sent(c, (size_t)n < first ? (size_t)n : first);
-        *more = str_slice(*more, (size_t)n < first ? 0 : (size_t)n - first, more->n);
-    }
-}
-
-/* Bytes to TLS; how many were taken. */
-static size_t send_records(struct conn *c, str bytes)
-{
-    struct err e;
-    size_t n = 0;
-
-    if (bytes.n == 0 || c->blocked || c->fault)
-        return 0;
-    switch (tls_link_write(c->link, bytes, &n, &e)) {
-    case TLS_AGAIN:
-        c->blocked = true;
-        break;
-    case TLS_FAILED:
-        set_fault(c, &e);
-        break;
-    default:
-        break;
-    }
-    c->sent += n;
-    return n;
-}
-
-static void send_tls(struct conn *c, str *more)
-{
-    size_t fill, n;
-
-    /* The head and what follows it share a record. */
-    if (queued(c) > 0 && queued(c) < RECORD_SIZE && more->n > 0) {
-        fill = RECORD_SIZE - queued(c);
-        queue_add(c, str_slice(*more, 0, fill));
-        *more = str_slice(*more, fill, more->n);
-    }
-    if (queued(c) > 0) {
-        n = send_records(c, (str){c->out.p + c->out_at, queued(c)});
-        if (!c->fault)
-            queue_sent(c, n);
-    }
-    if (queued(c) == 0) {
-        n = send_records(c, *more);
-        *more = str_slice(*more, n, more->n);
-    }
-}
-
-/* The queue, then these bytes, as far as the socket takes them; the rest is queued. */
-static void send_now(struct conn *c, str more)
-{
-    if (!c->blocked && c->link)
-        send_tls(c, &more);
-    else if (!c->blocked)
-        send_plain(c, &more);
-    if (more.n > 0 && !c->fault)
-        queue_add(c, more);
-}
-
-static void flush(struct conn *c)
-{
-    if (!is_open(c))
-        return;
-    send_now(c, STR(""));
-    if (!c->finishing || c->finished || queued(c) > 0 || c->fault)
-        return;
-    if (c->link)
-        tls_link_end(c->link);
-    shutdown(c->watch.fd, SHUT_WR);
-    c->finished = true;
-}
-
-void conn_write(struct conn *c, str bytes)
-{
-    if (bytes.n == 0 || c->closed || c->dead || c->fault || c->finishing)
-        return;
-    if (is_open(c) && queued(c) + bytes.n >= DIRECT_SIZE)
-        send_now(c, bytes);
-    else
-        queue_add(c, bytes);
-    if (queued(c) > 0 && !c->blocked)
-        loop_defer(c->loop, &c->task);
-    if (conn_full(c))
-        c->was_full = true;
-}
-
-bool conn_full(const struct conn *c)
-{
-    return queued(c) >= CONN_HIGH;
-}
-
-size_t conn_queued(const struct conn *c)
-{
-    return queued(c);
-}
-
-uint64_t conn_sent(const struct conn *c)
-{
-    return c->sent;
-}
-
-void conn_flush(struct conn *c)
-{
-    flush(c);
-    if (c->was_full)
-        loop_defer(c->loop, &c->task); /* on_room may be due */
-}
-
-void conn_finish(struct conn *c)
-{
-    c->finishing = true;
+    conn_release_queue(c);
     loop_defer(c->loop, &c->task);
 }
 
@@ -283,7 +82,7 @@ static enum tls_result take(struct conn *c, size_t most, size_t *n, struct err *
     if (got < 0 && errno == EAGAIN)
         return TLS_AGAIN;
     if (got < 0) {
-        say_errno(errno, e);
+        conn_say_errno(errno, e);
         return TLS_FAILED;
     }
     *n = (size_t)got;
@@ -297,7 +96,7 @@ static void tell_error(struct conn *c, const struct err *e)
     struct err copy = *e;
 
     c->dead = true;
-    release_queue(c);
+    conn_release_queue(c);
     c->handler->on_error(c->ctx, &copy);
 }
 
@@ -360,8 +159,8 @@ static void look_for_error(struct conn *c)
         return;
     c->gone = false;
     if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) == 0 && number != 0) {
-        say_errno(number, &e);
-        set_fault(c, &e);
+        conn_say_errno(number, &e);
+        conn_set_fault(c, &e);
     }
 }
 
@@ -399,7 +198,7 @@ static void connected(struct conn *c)
     if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) < 0)
         number = errno;
     if (number != 0) {
-        say_errno(number, &e);
+        conn_say_errno(number, &e);
         tell_error(c, &e);
         return;
     }
@@ -417,12 +216,12 @@ static void work(struct conn *c)
         shake(c);
     if (c->connecting || c->shaking || c->closed || c->dead)
         return;
-    flush(c);
+    conn_flush_queue(c);
     read_turn(c);
     if (c->closed || c->dead)
         return;
     look_for_error(c);
-    if (c->was_full && queued(c) <= CONN_LOW && !c->fault) {
+    if (c->was_full && conn_queued(c) <= CONN_LOW && !c->fault) {
         c->was_full = false;
         if (c->handler->on_room)
             c->handler->on_room(c->ctx);
@@ -534,7 +333,7 @@ struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned 
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S);
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 4);
     if (connect(fd, addr, addr_size) < 0 && errno != EINPROGRESS) {
-        say_errno(errno, e);
+        conn_say_errno(errno, e);
         close(fd);
         return NULL;
     }
@@ -560,7 +359,7 @@ void conn_close(struct conn *c)
     tls_link_free(c->link);
     c->link = NULL;
     close(c->watch.fd);
-    release_queue(c);
+    conn_release_queue(c);
     free(c->fault);
     c->fault = NULL;
     loop_defer(c->loop, &c->task);

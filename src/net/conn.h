@@ -61,6 +61,10 @@ struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned 
 void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx);
 /* Copied, or taken by the system. May come before on_open. */
 void conn_write(struct conn *c, str bytes);
+/* The same for several texts as if they were one. */
+void conn_write_parts(struct conn *c, const str *parts, size_t n);
+/* Both leave now, behind what is queued: nothing is copied but what the system does not take. */
+void conn_send(struct conn *c, str head, str body);
 bool conn_full(const struct conn *c); /* better to wait for on_room */
 size_t conn_queued(const struct conn *c);
 uint64_t conn_sent(const struct conn *c); /* of what was written, the system has taken so much */

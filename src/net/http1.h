@@ -31,6 +31,7 @@
 #include "base/str.h"
 
 #define HTTP1_FIELDS_MAX 100
+#define HTTP1_KINDS 64
 
 struct http1_field {
     str name, value; /* value trimmed */
@@ -54,7 +55,7 @@ struct http1_head {
     bool expect_continue, upgrade;
     enum http1_framing framing;
     uint64_t content_length;
-    uint64_t kinds; /* of the names of its fields: http1_kind */
+    uint8_t at[HTTP1_KINDS]; /* by the kind of a name: 1 + its first field; 0 for none */
     size_t field_count;
     struct http1_field fields[HTTP1_FIELDS_MAX]; /* last, so that who keeps one may keep less */
 };
@@ -81,26 +82,48 @@ size_t http1_head_end(str bytes, size_t from);
 /* A head whose bytes were copied: its spans, which point into `from`, now point into `to`. */
 void http1_head_move(struct http1_head *h, str from, const char *to);
 
-/* Much is looked for in a head that is not there: it knows of 64 kinds of names which it has. */
-static inline uint64_t http1_kind(str name)
+/* Names are looked for by their kind, made of the size and the first letter: what is not there, as
+ * most are, costs one look, and what is there mostly one comparison. */
+static inline size_t http1_kind(str name)
 {
-    return (uint64_t)1 << ((name.n * 5 + (name.n ? ((unsigned char)name.p[0] | 0x20u) : 0)) & 63);
+    return (name.n * 5 + (name.n ? ((unsigned char)name.p[0] | 0x20u) : 0)) % HTTP1_KINDS;
 }
 
-/* The value of a field, compared without case: the first of that name, or an empty str. */
-str http1_find_among(const struct http1_head *h, str name);
+/* Whether n bytes are the same but for ASCII case; and the same of two names, most of which differ
+ * in their first letter. */
+bool http1_same_size(const char *a, const char *b, size_t n);
+static inline bool http1_same(str a, str b)
+{
+    return a.n == b.n &&
+           (a.n == 0 || (((a.p[0] ^ b.p[0]) & ~0x20) == 0 && http1_same_size(a.p, b.p, a.n)));
+}
+
+/* The first field of that name, compared without case, or NULL; its value, or an empty str. */
+const struct http1_field *http1_field_from(const struct http1_head *h, size_t at, str name);
+static inline const struct http1_field *http1_field(const struct http1_head *h, str name)
+{
+    size_t at = h->at[http1_kind(name)];
+
+    return at ? http1_field_from(h, at - 1, name) : NULL;
+}
+
 static inline str http1_find(const struct http1_head *h, str name)
 {
-    return h->kinds & http1_kind(name) ? http1_find_among(h, name) : STR("");
+    const struct http1_field *f = http1_field(h, name);
+
+    return f ? f->value : STR("");
 }
 
-bool http1_has(const struct http1_head *h, str name);
+static inline bool http1_has(const struct http1_head *h, str name)
+{
+    return http1_field(h, name) != NULL;
+}
 
-/* Whether two names are the same but for ASCII case. */
-bool http1_same(str a, str b);
 /* Walks a list "a, b;q=1 , c": true and the next item, trimmed and never empty, or false. */
 bool http1_list_next(str *list, str *item);
 bool http1_is_token(str s);
+/* Whether it may stand in a value. */
+bool http1_is_text(str s);
 
 /* A body's framing taken off. */
 struct http1_body {

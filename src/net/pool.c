@@ -34,8 +34,10 @@ struct pool {
     uint64_t idle_ns;
     struct loop_timer timer;
     struct map places;
+    struct place *last; /* that was looked for: mostly the next one too; or NULL */
     size_t count;
     struct kept *oldest, *newest;
+    struct kept *spare; /* not in use, by `below`: no more than were kept at once */
 };
 
 static void on_timer(void *ctx);
@@ -71,7 +73,8 @@ static struct conn *unlink_kept(struct kept *k)
     else
         p->newest = k->older;
     p->count--;
-    free(k);
+    k->below = p->spare;
+    p->spare = k;
     return c;
 }
 
@@ -121,6 +124,7 @@ static void on_timer(void *ctx)
 
 static void drop_empty_places(struct pool *p)
 {
+    p->last = NULL;
     for (struct map_entry *i = map_next(&p->places, NULL); i; i = map_next(&p->places, i)) {
         struct place *place = i->value.ptr;
 
@@ -131,16 +135,27 @@ static void drop_empty_places(struct pool *p)
     }
 }
 
+static struct place *find_place(struct pool *p, str key)
+{
+    struct map_entry *found;
+
+    if (p->last && str_eq(p->last->key, key))
+        return p->last;
+    found = map_find(&p->places, key);
+    if (found)
+        p->last = found->value.ptr;
+    return found ? found->value.ptr : NULL;
+}
+
 /* NULL if there are too many. */
 static struct place *get_place(struct pool *p, str key)
 {
-    struct map_entry *found = map_find(&p->places, key);
-    struct place *place;
+    struct place *place = find_place(p, key);
     char *text;
     struct err e;
 
-    if (found)
-        return found->value.ptr;
+    if (place)
+        return place;
     if (map_count(&p->places) >= PLACES_EMPTY_MAX)
         drop_empty_places(p);
     place = base_alloc(sizeof *place + key.n);
@@ -155,8 +170,7 @@ static struct place *get_place(struct pool *p, str key)
 
 struct conn *pool_take(struct pool *p, str key)
 {
-    struct map_entry *found = map_find(&p->places, key);
-    struct place *place = found ? found->value.ptr : NULL;
+    struct place *place = find_place(p, key);
 
     return place && place->top ? unlink_kept(place->top) : NULL;
 }
@@ -170,7 +184,9 @@ void pool_put(struct pool *p, str key, struct conn *c)
         conn_close(c);
         return;
     }
-    k = base_alloc(sizeof *k);
+    k = p->spare ? p->spare : base_alloc(sizeof *k);
+    if (p->spare)
+        p->spare = k->below;
     *k = (struct kept){.pool = p,
                        .place = place,
                        .conn = c,
@@ -203,6 +219,12 @@ void pool_free(struct pool *p)
     while (p->oldest)
         drop(p->oldest);
     drop_empty_places(p);
+    while (p->spare) {
+        struct kept *k = p->spare;
+
+        p->spare = k->below;
+        free(k);
+    }
     loop_timer_clear(p->loop, &p->timer);
     map_release(&p->places);
     free(p);

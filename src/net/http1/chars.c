@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/simd.h"
 #include "net/http1/internal.h"
 
 /* clang-format off */
@@ -26,75 +25,67 @@ const uint8_t http1_chars[256] = {
 };
 /* clang-format on */
 
-const char *http1_text_end(const char *p, const char *end)
+const char *http1_span(const char *p, const char *end, unsigned kind)
 {
-#if SIMD_HAS_16
-    while (end - p >= 16) {
-        simd16 v = simd_load(p);
-        simd16 bad = simd_andnot(simd_below(v, 0x20), simd_eq(v, '\t'));
-        uint32_t hit = simd_bits(simd_or(bad, simd_eq(v, 0x7F)));
-
-        if (hit)
-            return p + __builtin_ctz(hit);
-        p += 16;
-    }
-#endif
-    while (p < end && http1_is(*p, HTTP1_TEXT))
+    while (p < end && http1_is(*p, kind))
         p++;
     return p;
 }
 
-#if SIMD_HAS_16
-/* A bit for each byte that is no letter, digit or hyphen: what nearly all names are made of. */
-static uint32_t not_plain(simd16 v)
+/* Up to eight bytes as a number; those of a few may stand in it twice. */
+static inline uint64_t word_of(const char *p, size_t n)
 {
-    simd16 upper = simd_and(simd_from(v, 'A'), simd_below(v, 'Z' + 1));
-    simd16 lower = simd_and(simd_from(v, 'a'), simd_below(v, 'z' + 1));
-    simd16 digit = simd_and(simd_from(v, '0'), simd_below(v, '9' + 1));
+    uint64_t whole;
+    uint32_t front, back;
 
-    return ~simd_bits(simd_or(simd_or(upper, lower), simd_or(digit, simd_eq(v, '-')))) & 0xFFFF;
-}
-#endif
-
-const char *http1_token_end(const char *p, const char *end)
-{
-#if SIMD_HAS_16
-    while (end - p >= 16) {
-        uint32_t hit = not_plain(simd_load(p));
-
-        if (hit == 0) {
-            p += 16;
-            continue;
-        }
-        p += __builtin_ctz(hit);
-        if (!http1_is(*p, HTTP1_TOKEN))
-            return p;
-        p++;
+    if (n >= 8) {
+        memcpy(&whole, p, 8);
+        return whole;
     }
-#endif
-    while (p < end && http1_is(*p, HTTP1_TOKEN))
-        p++;
-    return p;
+    if (n >= 4) {
+        memcpy(&front, p, 4);
+        memcpy(&back, p + n - 4, 4);
+        return front | (uint64_t)back << 32;
+    }
+    if (n == 0)
+        return 0;
+    return (uint64_t)(unsigned char)p[0] | (uint64_t)(unsigned char)p[n / 2] << 8 |
+           (uint64_t)(unsigned char)p[n - 1] << 16;
 }
 
-static char lower(char c)
+/* A to Z made small in each byte: two sums carry into its top bit from A on, and from behind Z. */
+static inline uint64_t lower(uint64_t w)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    const uint64_t each = 0x0101010101010101, top = each * 0x80;
+    uint64_t low = w & ~top;
+    uint64_t from_a = low + each * (0x80 - 'A'), past_z = low + each * (0x80 - 'Z' - 1);
+
+    return w | ((from_a & ~past_z & ~w & top) >> 2);
 }
 
-bool http1_same(str a, str b)
+static inline bool same_word(uint64_t x, uint64_t y)
 {
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (a.p[i] != b.p[i] && lower(a.p[i]) != lower(b.p[i]))
+    const uint64_t bits_of_case = 0x2020202020202020;
+
+    return ((x ^ y) & ~bits_of_case) == 0 && (x == y || lower(x) == lower(y));
+}
+
+bool http1_same_size(const char *a, const char *b, size_t n)
+{
+    for (; n > 8; a += 8, b += 8, n -= 8)
+        if (!same_word(word_of(a, 8), word_of(b, 8)))
             return false;
-    return true;
+    return same_word(word_of(a, n), word_of(b, n));
 }
 
 bool http1_is_token(str s)
 {
     return s.n > 0 && http1_token_end(s.p, s.p + s.n) == s.p + s.n;
+}
+
+bool http1_is_text(str s)
+{
+    return http1_text_end(s.p, s.p + s.n) == s.p + s.n;
 }
 
 bool http1_list_next(str *list, str *item)

@@ -1,7 +1,8 @@
 /* head.c - the lines of a head: one pass, in place.
  *
  * A line is found by looking for the first byte that may not stand in a value, 16 at a time; that
- * must be its end. So no control character is left in any span.
+ * must be its end. So no control character is left in any span. What may stand in a name may stand
+ * in a value, so the look for the line's end goes on where the name ended.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,14 +19,11 @@ bool http1_bad(struct http1_reading *r, int status, const char *why)
     return false;
 }
 
-/* DONE: the line without its end. */
-static enum http1_result take_line(struct cursor *c, str *line)
+/* Its line ends at q if it is whole and proper. */
+static inline enum http1_result end_line(struct cursor *c, const char *q)
 {
-    const char *q = http1_text_end(c->p, c->end);
-
     if (q == c->end)
         return HTTP1_MORE;
-    *line = (str){c->p, (size_t)(q - c->p)};
     if (*q == '\r' && ++q == c->end)
         return HTTP1_MORE;
     if (*q != '\n')
@@ -34,59 +32,81 @@ static enum http1_result take_line(struct cursor *c, str *line)
     return HTTP1_DONE;
 }
 
-static str trim(str s)
+/* DONE: the line without its end. */
+static enum http1_result take_line(struct cursor *c, str *line)
 {
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s.p++, s.n--;
-    return s;
+    const char *q = http1_text_end(c->p, c->end);
+
+    *line = (str){c->p, (size_t)(q - c->p)};
+    return end_line(c, q);
 }
 
-/* The bytes go on to `end`, behind the line: a name is looked for 16 bytes at a time. */
-static bool take_field(struct http1_reading *r, str line, const char *end)
+static inline str trimmed(const char *p, const char *end)
 {
-    struct http1_head *h = r->head;
-    struct http1_field *f;
-    size_t colon;
+    while (p < end && (*p == ' ' || *p == '\t'))
+        p++;
+    while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return (str){p, (size_t)(end - p)};
+}
 
+/* Always false: what is wrong with a line that does not begin with a name and a colon. */
+static NOINLINE bool bad_name(struct http1_reading *r, str line, size_t colon)
+{
     if (line.p[0] == ' ' || line.p[0] == '\t')
         return http1_bad(r, 400, "a header line begins with white space");
-    colon = (size_t)(http1_token_end(line.p, end) - line.p);
     if (colon >= line.n)
         return http1_bad(r, 400, "a header line has no colon");
     if (line.p[colon] != ':')
         return http1_bad(r, 400, "a header's name has a character that may not be there");
-    if (colon == 0)
-        return http1_bad(r, 400, "a header has no name");
+    return http1_bad(r, 400, "a header has no name");
+}
+
+/* `colon` is where the line's first byte stands that may not be in a name; behind the line there is
+ * at least its end. */
+static inline bool take_field(struct http1_reading *r, str line, size_t colon)
+{
+    struct http1_head *h = r->head;
+    struct http1_field *f = &h->fields[h->field_count];
+    uint8_t *at;
+
+    if (colon == 0 || line.p[colon] != ':')
+        return bad_name(r, line, colon);
     if (h->field_count == HTTP1_FIELDS_MAX)
         return http1_bad(r, 431, "too many header fields");
-    f = &h->fields[h->field_count++];
-    *f = (struct http1_field){{line.p, colon}, trim(str_slice(line, colon + 1, line.n))};
-    h->kinds |= http1_kind(f->name);
+    f->name = (str){line.p, colon};
+    f->value = trimmed(line.p + colon + 1, line.p + line.n);
+    h->field_count++;
+    at = &h->at[http1_kind(f->name)];
+    if (*at == 0)
+        *at = (uint8_t)h->field_count;
     return http1_field_read(r, f);
+}
+
+static NOINLINE enum http1_result no_line(struct http1_reading *r, struct cursor *c,
+                                          enum http1_result got)
+{
+    if (got == HTTP1_MORE && !c->over)
+        return HTTP1_MORE;
+    if (got == HTTP1_MORE)
+        http1_bad(r, 431, "the head is too large");
+    else
+        http1_bad(r, 400, "a header has a control character");
+    return HTTP1_BAD;
 }
 
 static enum http1_result take_fields(struct http1_reading *r, struct cursor *c)
 {
     for (;;) {
-        str line;
+        const char *name = c->p, *colon = http1_token_end(name, c->end);
+        const char *q = http1_text_end(colon, c->end);
+        enum http1_result got = end_line(c, q);
 
-        switch (take_line(c, &line)) {
-        case HTTP1_MORE:
-            if (!c->over)
-                return HTTP1_MORE;
-            http1_bad(r, 431, "the head is too large");
-            return HTTP1_BAD;
-        case HTTP1_BAD:
-            http1_bad(r, 400, "a header has a control character");
-            return HTTP1_BAD;
-        case HTTP1_DONE:
-            break;
-        }
-        if (line.n == 0)
+        if (got != HTTP1_DONE)
+            return no_line(r, c, got);
+        if (q == name)
             return HTTP1_DONE;
-        if (!take_field(r, line, c->end))
+        if (!take_field(r, (str){name, (size_t)(q - name)}, (size_t)(colon - name)))
             return HTTP1_BAD;
     }
 }
@@ -265,25 +285,17 @@ void http1_head_move(struct http1_head *h, str from, const char *to)
     for (size_t i = 0; i < COUNT_OF(spans); i++)
         move(spans[i], from, to);
     for (size_t i = 0; i < h->field_count; i++) {
-        move(&h->fields[i].name, from, to);
-        move(&h->fields[i].value, from, to);
+        struct http1_field *f = &h->fields[i];
+
+        f->name.p = to + (f->name.p - from.p);
+        f->value.p = to + (f->value.p - from.p);
     }
 }
 
-str http1_find_among(const struct http1_head *h, str name)
+const struct http1_field *http1_field_from(const struct http1_head *h, size_t at, str name)
 {
-    for (size_t i = 0; i < h->field_count; i++)
-        if (h->fields[i].name.n == name.n && http1_same(h->fields[i].name, name))
-            return h->fields[i].value;
-    return STR("");
-}
-
-bool http1_has(const struct http1_head *h, str name)
-{
-    if (!(h->kinds & http1_kind(name)))
-        return false;
-    for (size_t i = 0; i < h->field_count; i++)
-        if (h->fields[i].name.n == name.n && http1_same(h->fields[i].name, name))
-            return true;
-    return false;
+    for (; at < h->field_count; at++)
+        if (http1_same(h->fields[at].name, name))
+            return &h->fields[at];
+    return NULL;
 }

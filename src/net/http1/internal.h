@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/simd.h"
 #include "net/http1.h"
 
 #define HTTP1_TOKEN 1u  /* tchar of RFC 9110 */
@@ -19,9 +20,48 @@ static inline bool http1_is(char c, unsigned kind)
     return http1_chars[(unsigned char)c] & kind;
 }
 
-/* The first byte that may not stand in a value, or in a token, or the end. */
-const char *http1_text_end(const char *p, const char *end);
-const char *http1_token_end(const char *p, const char *end);
+/* The first byte that is not of a kind, or the end. */
+const char *http1_span(const char *p, const char *end, unsigned kind);
+
+/* The first byte that may not stand in a value, or the end. */
+static inline const char *http1_text_end(const char *p, const char *end)
+{
+#if SIMD_HAS_16
+    for (; end - p >= 16; p += 16) {
+        simd16 v = simd_load(p);
+        simd16 bad = simd_andnot(simd_below(v, 0x20), simd_eq(v, '\t'));
+        uint32_t hit = simd_bits(simd_or(bad, simd_eq(v, 0x7F)));
+
+        if (hit)
+            return p + __builtin_ctz(hit);
+    }
+#endif
+    return http1_span(p, end, HTTP1_TEXT);
+}
+
+/* The same for a token. Nearly all are letters, digits and hyphens; what else may stand there is
+ * looked up. */
+static inline const char *http1_token_end(const char *p, const char *end)
+{
+#if SIMD_HAS_16
+    while (end - p >= 16) {
+        simd16 v = simd_load(p);
+        simd16 letter = simd_or(simd_within(v, 'A', 'Z'), simd_within(v, 'a', 'z'));
+        simd16 other = simd_or(simd_within(v, '0', '9'), simd_eq(v, '-'));
+        uint32_t hit = simd_bits(simd_or(letter, other)) ^ 0xFFFF;
+
+        if (hit) {
+            p += __builtin_ctz(hit);
+            if (!http1_is(*p, HTTP1_TOKEN))
+                return p;
+            p++;
+        } else {
+            p += 16;
+        }
+    }
+#endif
+    return http1_span(p, end, HTTP1_TOKEN);
+}
 
 /* What is known of a head while its fields come in. */
 struct http1_reading {

@@ -13,10 +13,7 @@
 
 static bool all_are(str s, unsigned kind)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if (!http1_is(s.p[i], kind))
-            return false;
-    return true;
+    return http1_span(s.p, s.p + s.n, kind) == s.p + s.n;
 }
 
 static bool is_port(str s)
@@ -51,24 +48,22 @@ static bool is_bracketed(str s)
 
 bool http1_is_host(str s)
 {
-    size_t colon;
+    size_t n;
 
     if (s.n > 0 && s.p[0] == '[')
         return is_bracketed(s);
-    colon = str_find(s, STR(":"));
-    if (colon == STR_NONE)
-        return s.n > 0 && all_are(s, HTTP1_HOST);
-    return colon > 0 && all_are(str_slice(s, 0, colon), HTTP1_HOST) &&
-           is_port(str_slice(s, colon + 1, s.n));
+    n = (size_t)(http1_span(s.p, s.p + s.n, HTTP1_HOST) - s.p);
+    return n > 0 && (n == s.n || (s.p[n] == ':' && is_port(str_slice(s, n + 1, s.n))));
 }
 
 static void split_query(struct http1_head *h, str path)
 {
-    size_t mark = str_find(path, STR("?"));
+    const char *mark = memchr(path.p, '?', path.n);
+    size_t size = mark ? (size_t)(mark - path.p) : path.n;
 
-    h->path = str_slice(path, 0, mark);
-    if (mark != STR_NONE)
-        h->query = str_slice(path, mark + 1, path.n);
+    h->path = str_slice(path, 0, size);
+    if (mark)
+        h->query = str_slice(path, size + 1, path.n);
     if (h->path.n == 0)
         h->path = STR("/");
 }

@@ -81,6 +81,8 @@ static bool body_welcome(struct server_exchange *x)
         server_refuse(x, 413, "the body is too large");
         return false;
     }
+    if (!http1_has(h, STR("content-encoding")))
+        return true;
     for (size_t i = 0, codings = 0; i < h->field_count; i++) {
         if (!http1_same(h->fields[i].name, STR("content-encoding")))
             continue;

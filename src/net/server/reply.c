@@ -56,6 +56,14 @@ static bool is_ours(str name)
     return false;
 }
 
+/* What may not stand in a value becomes a space. */
+static void clean_value(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!http1_is_text((str){p + i, 1}))
+            p[i] = ' ';
+}
+
 static void put_header(struct buf *out, str name, str value)
 {
     char *p;
@@ -69,11 +77,10 @@ static void put_header(struct buf *out, str name, str value)
     p += name.n;
     *p++ = ':';
     *p++ = ' ';
-    for (size_t i = 0; i < value.n; i++) {
-        unsigned char c = (unsigned char)value.p[i];
-
-        *p++ = (c < 0x20 && c != '\t') || c == 0x7F ? ' ' : (char)c;
-    }
+    memcpy(p, value.p, value.n);
+    if (!http1_is_text(value))
+        clean_value(p, value.n);
+    p += value.n;
     *p++ = '\r';
     *p++ = '\n';
     buf_wrote(out, name.n + value.n + 4);
@@ -117,18 +124,16 @@ static void put_length(struct buf *out, size_t size)
     buf_add(out, STR("\r\n"));
 }
 
-/* A small body shares the write, a large one does not have to be copied for that. */
-static void send_head(struct server_exchange *x, struct buf *out, str body)
+/* A reply that is whole leaves at once. But what answers a request while that is read waits for the
+ * answers to those that came with it, and a head for its first piece. */
+static void send_head(struct server_exchange *x, struct buf *out, str body, bool whole)
 {
-    bool together = body.n <= SERVER_KEEP_MAX / 2;
-
     buf_add(out, STR("\r\n"));
-    if (together)
-        buf_add(out, body);
     assert(!buf_full(out)); /* the handler's headers are bounded where they come from */
-    conn_write(x->conn, buf_str(out));
-    if (!together)
-        conn_write(x->conn, body);
+    if (whole && !x->busy)
+        conn_send(x->conn, buf_str(out), body);
+    else
+        conn_write_parts(x->conn, (str[]){buf_str(out), body}, 2);
     if (out->cap > SERVER_KEEP_MAX)
         buf_release(out);
 }
@@ -208,7 +213,7 @@ void server_reply(struct server_exchange *x, int status, const struct server_hea
         put_length(out, body.n);
     if (has_no_body(status) || str_eq(x->request->method, STR("HEAD")))
         body = STR("");
-    send_head(x, out, body);
+    send_head(x, out, body, true);
     buf_release(&packed);
     server_exchange_end(x);
 }
@@ -249,7 +254,7 @@ void server_refuse(struct server_exchange *x, int status, const char *why)
     x->keep = false;
     out = begin_head(x, status, headers, n);
     put_length(out, body.n);
-    send_head(x, out, buf_str(&body));
+    send_head(x, out, buf_str(&body), true);
     buf_release(&body);
     server_exchange_linger(x);
 }
@@ -269,7 +274,7 @@ void server_head(struct server_exchange *x, int status, const struct server_head
     out = begin_head(x, status, h, n);
     if (x->chunked)
         buf_add(out, STR("Transfer-Encoding: chunked\r\n"));
-    send_head(x, out, STR(""));
+    send_head(x, out, STR(""), false);
 }
 
 void server_write(struct server_exchange *x, str bytes)
@@ -289,9 +294,7 @@ void server_write(struct server_exchange *x, str bytes)
     size[--at] = '\r';
     for (size_t n = bytes.n; n > 0; n >>= 4)
         size[--at] = digits[n & 15];
-    conn_write(x->conn, (str){size + at, sizeof size - at});
-    conn_write(x->conn, bytes);
-    conn_write(x->conn, STR("\r\n"));
+    conn_write_parts(x->conn, (str[]){{size + at, sizeof size - at}, bytes, STR("\r\n")}, 3);
 }
 
 void server_flush(struct server_exchange *x)

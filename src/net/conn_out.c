@@ -1,0 +1,256 @@
+/* conn_out.c - what is written to a connection: queued, or sent at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn_in.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define DIRECT_SIZE (32 * 1024) /* from here on a write does not wait for the round to end */
+#define RECORD_SIZE 16384       /* the most a TLS record takes */
+
+/* A place for so many bytes at the queue's end, or NULL: it has too many. */
+static char *queue_room(struct conn *c, size_t size)
+{
+    struct err e;
+    char *p;
+
+    if (c->out_at > DIRECT_SIZE && c->out_at >= c->out.n / 2) {
+        buf_drop(&c->out, c->out_at);
+        c->out_at = 0;
+    }
+    if (!c->out.p)
+        buf_take(loop_bufs(c->loop), &c->out);
+    p = buf_room(&c->out, size);
+    if (p)
+        return p;
+    err_set(&e, ERR_LIMIT, "more than %zu bytes wait to be sent", CONN_QUEUE_MAX);
+    conn_set_fault(c, &e);
+    return NULL;
+}
+
+static void queue_add(struct conn *c, str bytes)
+{
+    char *p;
+
+    if (bytes.n == 0 || c->fault)
+        return;
+    p = queue_room(c, bytes.n);
+    if (!p)
+        return;
+    memcpy(p, bytes.p, bytes.n);
+    buf_wrote(&c->out, bytes.n);
+}
+
+static void queue_sent(struct conn *c, size_t n)
+{
+    c->out_at += n;
+    if (conn_queued(c) == 0)
+        conn_release_queue(c);
+}
+
+/* The front of it was sent; how much of `sent` goes beyond. */
+static size_t pass(str *s, size_t sent)
+{
+    size_t n = sent < s->n ? sent : s->n;
+
+    s->p += n;
+    s->n -= n;
+    return sent - n;
+}
+
+static void send_plain(struct conn *c, str more[2])
+{
+    while (!c->blocked) {
+        str queue = conn_queued(c) ? (str){c->out.p + c->out_at, conn_queued(c)} : STR("");
+        str *const parts[] = {&queue, &more[0], &more[1]};
+        struct iovec iov[COUNT_OF(parts)];
+        struct msghdr msg = {.msg_iov = iov};
+        struct err e;
+        ssize_t n;
+
+        for (size_t i = 0; i < COUNT_OF(parts); i++)
+            if (parts[i]->n > 0)
+                iov[msg.msg_iovlen++] = (struct iovec){(void *)(uintptr_t)parts[i]->p, parts[i]->n};
+        if (msg.msg_iovlen == 0)
+            return;
+        n = sendmsg(c->watch.fd, &msg, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN) {
+            c->blocked = true;
+            return;
+        }
+        if (n < 0) {
+            conn_say_errno(errno, &e);
+            conn_set_fault(c, &e);
+            return;
+        }
+        c->sent += (size_t)n;
+        queue_sent(c, (size_t)n < queue.n ? (size_t)n : queue.n);
+        pass(&more[1], pass(&more[0], pass(&queue, (size_t)n)));
+    }
+}
+
+/* Bytes to TLS; how many were taken. */
+static size_t send_records(struct conn *c, str bytes)
+{
+    struct err e;
+    size_t n = 0;
+
+    if (bytes.n == 0 || c->blocked || c->fault)
+        return 0;
+    switch (tls_link_write(c->link, bytes, &n, &e)) {
+    case TLS_AGAIN:
+        c->blocked = true;
+        break;
+    case TLS_FAILED:
+        conn_set_fault(c, &e);
+        break;
+    default:
+        break;
+    }
+    c->sent += n;
+    return n;
+}
+
+static void send_tls(struct conn *c, str *more)
+{
+    size_t fill, n;
+
+    /* The head and what follows it share a record. */
+    if (conn_queued(c) > 0 && conn_queued(c) < RECORD_SIZE && more->n > 0) {
+        fill = RECORD_SIZE - conn_queued(c);
+        queue_add(c, str_slice(*more, 0, fill));
+        *more = str_slice(*more, fill, more->n);
+    }
+    if (conn_queued(c) > 0) {
+        n = send_records(c, (str){c->out.p + c->out_at, conn_queued(c)});
+        if (!c->fault)
+            queue_sent(c, n);
+    }
+    if (conn_queued(c) == 0) {
+        n = send_records(c, *more);
+        *more = str_slice(*more, n, more->n);
+    }
+}
+
+/* The queue, then these bytes, as far as the socket takes them; the rest is queued. */
+static void send_now(struct conn *c, str head, str body)
+{
+    str more[2] = {head, body};
+
+    if (!c->blocked && c->link) {
+        queue_add(c, head);
+        more[0] = STR("");
+        send_tls(c, &more[1]);
+    } else if (!c->blocked) {
+        send_plain(c, more);
+    }
+    queue_add(c, more[0]);
+    queue_add(c, more[1]);
+}
+
+void conn_flush_queue(struct conn *c)
+{
+    if (!conn_is_open(c))
+        return;
+    if (conn_queued(c) > 0)
+        send_now(c, STR(""), STR(""));
+    if (!c->finishing || c->finished || conn_queued(c) > 0 || c->fault)
+        return;
+    if (c->link)
+        tls_link_end(c->link);
+    shutdown(c->watch.fd, SHUT_WR);
+    c->finished = true;
+}
+
+static bool takes(const struct conn *c)
+{
+    return !c->closed && !c->dead && !c->fault && !c->finishing;
+}
+
+/* Something was put into the queue. */
+static void queue_grew(struct conn *c)
+{
+    if (conn_queued(c) > 0 && !c->blocked)
+        loop_defer(c->loop, &c->task);
+    if (conn_full(c))
+        c->was_full = true;
+}
+
+void conn_write(struct conn *c, str bytes)
+{
+    if (bytes.n == 0 || !takes(c))
+        return;
+    if (conn_is_open(c) && conn_queued(c) + bytes.n >= DIRECT_SIZE)
+        send_now(c, STR(""), bytes);
+    else
+        queue_add(c, bytes);
+    queue_grew(c);
+}
+
+void conn_write_parts(struct conn *c, const str *parts, size_t n)
+{
+    size_t size = 0;
+    char *p;
+
+    for (size_t i = 0; i < n; i++)
+        size += parts[i].n;
+    if (!takes(c) || size == 0 || conn_queued(c) + size >= DIRECT_SIZE) {
+        for (size_t i = 0; i < n; i++)
+            conn_write(c, parts[i]);
+        return;
+    }
+    p = queue_room(c, size);
+    if (!p)
+        return;
+    for (size_t i = 0; i < n; p += parts[i++].n)
+        memcpy(p, parts[i].p, parts[i].n);
+    buf_wrote(&c->out, size);
+    queue_grew(c);
+}
+
+void conn_send(struct conn *c, str head, str body)
+{
+    if (!takes(c))
+        return;
+    if (conn_is_open(c)) {
+        send_now(c, head, body);
+    } else {
+        queue_add(c, head);
+        queue_add(c, body);
+    }
+    queue_grew(c);
+}
+
+bool conn_full(const struct conn *c)
+{
+    return conn_queued(c) >= CONN_HIGH;
+}
+
+size_t conn_queued(const struct conn *c)
+{
+    return c->out.n - c->out_at;
+}
+
+uint64_t conn_sent(const struct conn *c)
+{
+    return c->sent;
+}
+
+void conn_flush(struct conn *c)
+{
+    conn_flush_queue(c);
+    if (c->was_full)
+        loop_defer(c->loop, &c->task); /* on_room may be due */
+}
+
+void conn_finish(struct conn *c)
+{
+    c->finishing = true;
+    loop_defer(c->loop, &c->task);
+}
