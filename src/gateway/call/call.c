@@ -512,8 +512,10 @@ void call_cancel(struct call *c)
 {
     c->sink = NULL;
     loop_timer_clear(c->gl->loop, &c->timer);
-    if (c->done)
+    if (c->done) {
+        call_show_own(c);
         return; /* the record is on its way: it frees the call */
+    }
     if (c->live)
         upstream_cancel(&c->upstream);
     c->live = false;
@@ -525,6 +527,7 @@ void call_cancel(struct call *c)
     c->sum.error_type = STR("cancelled");
     loop_drop(c->gl->loop, &c->task);
     call_finish(c);
+    call_show_own(c);
 }
 
 void call_commit(struct call *c)

@@ -75,7 +75,8 @@ struct call_show {
     bool thought, called;
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
-    struct mask_stream masks[HUB_TEXT_COUNT];
+    struct mask_stream masks[HUB_TEXT_COUNT]; /* made when somebody looks */
+    struct arena arena;                       /* for the same */
     struct hub_end end;
 };
 
@@ -235,4 +236,5 @@ void call_show_begin(struct call *c);
 void call_show_thought(struct call *c, str text);
 void call_show_frame(struct call *c);
 void call_show_done(struct call *c, const struct store_call *row);
+void call_show_own(struct call *c); /* the request goes, and the call is not over */
 void call_show_end(struct call *c);
