@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/simd.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -16,6 +17,14 @@ static const char *const level_names[] = {
     [LOG_INFO] = "info",
     [LOG_WARN] = "warn",
     [LOG_ERROR] = "error",
+};
+
+/* What stands between the time and the message. */
+static const str level_words[] = {
+    [LOG_DEBUG] = STR_INIT(" level=debug msg="),
+    [LOG_INFO] = STR_INIT(" level=info msg="),
+    [LOG_WARN] = STR_INIT(" level=warn msg="),
+    [LOG_ERROR] = STR_INIT(" level=error msg="),
 };
 
 /* Fields are added whole or not at all: `n` moves when one is complete. */
@@ -63,6 +72,7 @@ void log_scope_batch(struct log_scope *scope, struct log_batch *batch)
 {
     assert(scope_now == scope);
     batch->n = batch->lines = 0;
+    batch->time_s = -1;
     scope->batch = batch;
 }
 
@@ -83,26 +93,47 @@ bool log_on(enum log_level level)
 }
 
 /* Bytes at a place, as far as there is room; past it, the place still moves on. */
-static void put(struct line *l, size_t *at, str s)
+static inline void put(struct line *l, size_t *at, str s)
 {
     if (*at < sizeof l->bytes && s.n <= sizeof l->bytes - *at)
         memcpy(l->bytes + *at, s.p, s.n);
     *at += s.n;
 }
 
+#if SIMD_HAS_16
+/* All can be seen, and none is a quote, an equals sign, a backslash. */
+static inline bool bare_16(const char *p)
+{
+    simd16 v = simd_load(p);
+    simd16 outside = simd_or(simd_below(v, '!'), simd_from(v, 0x7F));
+    simd16 sign = simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '=')), simd_eq(v, '\\'));
+
+    return simd_bits(simd_or(outside, sign)) == 0;
+}
+#else
+static inline bool bare_16(const char *p)
+{
+    for (size_t i = 0; i < 16; i++)
+        if (p[i] < '!' || p[i] > '~' || p[i] == '"' || p[i] == '=' || p[i] == '\\')
+            return false;
+    return true;
+}
+#endif
+
 /* Needs no quotes. */
 static bool is_bare(str s)
 {
-    /* A bit for each byte: all that can be seen but the quote, the equals sign, the backslash. */
-    static const uint64_t bare[4] = {0xDFFFFFFA00000000u, 0x7FFFFFFFEFFFFFFFu};
+    char rest[16];
+    size_t i = 0;
 
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-
-        if (!(bare[c >> 6] >> (c & 63) & 1))
+    for (; s.n - i >= sizeof rest; i += sizeof rest)
+        if (!bare_16(s.p + i))
             return false;
-    }
-    return s.n > 0;
+    if (i == s.n)
+        return s.n > 0;
+    memset(rest, '~', sizeof rest);
+    memcpy(rest, s.p + i, s.n - i);
+    return bare_16(rest);
 }
 
 static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
@@ -128,12 +159,13 @@ static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
 
 static void put_text(struct line *l, size_t *at, str s)
 {
-    str shown = utf8_cut_size(s, LOG_VALUE_MAX);
+    str shown;
 
-    if (shown.n == s.n && is_bare(s)) {
+    if (s.n <= LOG_VALUE_MAX && is_bare(s)) {
         put(l, at, s);
         return;
     }
+    shown = utf8_cut_size(s, LOG_VALUE_MAX);
     put(l, at, STR("\""));
     for (size_t i = 0, size; i < shown.n; i += size) {
         str rest = str_slice(shown, i, shown.n);
@@ -203,16 +235,12 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
     put(l, at, str_c(number));
 }
 
-static inline void add(struct line *l, struct log_field f)
+static void add(struct line *l, const struct log_field *f)
 {
     size_t at = l->n;
 
-    assert(is_bare(str_c(f.key)));
-    if (at > 0)
-        put(l, &at, STR(" "));
-    put(l, &at, str_c(f.key));
-    put(l, &at, STR("="));
-    put_value(l, &at, &f);
+    put(l, &at, f->key);
+    put_value(l, &at, f);
     if (at <= sizeof l->bytes - END_MAX)
         l->n = at;
     else
@@ -271,25 +299,53 @@ static bool batched(enum log_level level, const struct line *l)
     return true;
 }
 
+/* A thread that writes many lines writes many in a second. */
+static void put_time(struct line *l, int64_t ms)
+{
+    struct log_batch *b = scope_now ? scope_now->batch : NULL;
+    char own[CLOCK_TEXT_SIZE], *time = b ? b->time : own;
+
+    if (!b || b->time_s != ms / 1000 || ms < 0) {
+        clock_format(ms, time);
+        if (b)
+            b->time_s = ms < 0 ? -1 : ms / 1000;
+    } else {
+        char *at = time + CLOCK_TEXT_SIZE - sizeof "000Z";
+        unsigned part = (unsigned)(ms % 1000);
+
+        at[0] = (char)('0' + part / 100);
+        at[1] = (char)('0' + part / 10 % 10);
+        at[2] = (char)('0' + part % 10);
+    }
+    put(l, &l->n, STR("time="));
+    put(l, &l->n, (str){time, CLOCK_TEXT_SIZE - 1});
+}
+
+/* It is shared, and mostly zero. */
+static uint64_t take_dropped(struct log *log)
+{
+    if (!log || atomic_load_explicit(&log->dropped, memory_order_relaxed) == 0)
+        return 0;
+    return atomic_exchange(&log->dropped, 0);
+}
+
 void log_write(enum log_level level, const char *message, const struct log_field *fields)
 {
     struct log *log = scope_now ? scope_now->log : NULL;
     int before = errno;
-    char time[CLOCK_TEXT_SIZE];
-    uint64_t dropped = log ? atomic_exchange(&log->dropped, 0) : 0;
+    uint64_t dropped = take_dropped(log);
     struct line l;
 
-    assert(level < COUNT_OF(level_names));
+    assert(level < COUNT_OF(level_words));
     l.n = 0;
     l.cut = false;
-    clock_format(clock_wall_ms(log ? log->clock : &clock_real), time);
-    add(&l, LOG_TEXT("time", time));
-    add(&l, LOG_TEXT("level", level_names[level]));
-    add(&l, LOG_TEXT("msg", message));
+    put_time(&l, clock_wall_ms(log ? log->clock : &clock_real));
+    put(&l, &l.n, level_words[level]);
+    put_text(&l, &l.n, str_c(message));
     if (scope_now && scope_now->id.n)
-        add(&l, LOG_STR("id", scope_now->id));
+        add(&l, &LOG_STR("id", scope_now->id));
     for (; fields->kind != LOG_IS_END; fields++)
-        add(&l, *fields);
+        add(&l, fields);
     end(&l, dropped);
     if (!batched(level, &l) && !send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) &&
         log)

@@ -62,6 +62,8 @@ bool log_level_parse(str name, enum log_level *out) MUST_USE;
 struct log_batch {
     size_t n;
     uint64_t lines;
+    int64_t time_s; /* what `time` says, but for its milliseconds */
+    char time[CLOCK_TEXT_SIZE];
     char bytes[LOG_LINE_MAX];
 };
 
@@ -84,7 +86,7 @@ void log_flush(void);
 enum log_kind { LOG_IS_END, LOG_IS_STR, LOG_IS_U64, LOG_IS_I64, LOG_IS_F64, LOG_IS_BOOL };
 
 struct log_field {
-    const char *key;
+    str key; /* as it stands in the line: " name=" */
     enum log_kind kind;
     union {
         str text;
@@ -96,12 +98,13 @@ struct log_field {
 };
 
 /* Names are literals of letters, digits, _ and dots. What they are given is lent for the call. */
-#define LOG_STR(name, ...) ((struct log_field){"" name, LOG_IS_STR, {.text = (__VA_ARGS__)}})
+#define LOG_KEY_(name) STR(" " name "=")
+#define LOG_STR(name, ...) ((struct log_field){LOG_KEY_(name), LOG_IS_STR, {.text = (__VA_ARGS__)}})
 #define LOG_TEXT(name, z) LOG_STR(name, str_c(z))
-#define LOG_U64(name, n) ((struct log_field){"" name, LOG_IS_U64, {.u64 = (n)}})
-#define LOG_I64(name, n) ((struct log_field){"" name, LOG_IS_I64, {.i64 = (n)}})
-#define LOG_F64(name, x) ((struct log_field){"" name, LOG_IS_F64, {.f64 = (x)}})
-#define LOG_BOOL(name, b) ((struct log_field){"" name, LOG_IS_BOOL, {.flag = (b)}})
+#define LOG_U64(name, n) ((struct log_field){LOG_KEY_(name), LOG_IS_U64, {.u64 = (n)}})
+#define LOG_I64(name, n) ((struct log_field){LOG_KEY_(name), LOG_IS_I64, {.i64 = (n)}})
+#define LOG_F64(name, x) ((struct log_field){LOG_KEY_(name), LOG_IS_F64, {.f64 = (x)}})
+#define LOG_BOOL(name, b) ((struct log_field){LOG_KEY_(name), LOG_IS_BOOL, {.flag = (b)}})
 /* Why something failed, from a struct err *: code=timeout why="no answer in 30 s". */
 #define LOG_ERR(e) LOG_TEXT("code", err_name((e)->code)), LOG_TEXT("why", (e)->text)
 
@@ -115,7 +118,7 @@ struct log_field {
 bool log_on(enum log_level level);
 void log_write(enum log_level level, const char *message, const struct log_field *fields);
 
-#define LOG_END_ ((struct log_field){"", LOG_IS_END, {.flag = false}})
+#define LOG_END_ ((struct log_field){STR(""), LOG_IS_END, {.flag = false}})
 #define LOG_FIRST_(first, ...) first
 #define LOG_REST_(first, ...) __VA_ARGS__
 #define LOG_AT_(at_level, ...)                                                                     \
