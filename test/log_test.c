@@ -277,6 +277,53 @@ TEST(log_without_a_scope_goes_to_stderr_from_info_on)
     fixture_release(&f);
 }
 
+TEST(log_quotes_what_needs_it_wherever_it_stands)
+{
+    static const char signs[] = {' ', '"', '=', '\\', '\x1F', '\x7F', '\x80', '\xFF'};
+    struct fixture f;
+    char text[40];
+
+    fixture_init(&f, LOG_INFO);
+    for (size_t n = 1; n <= sizeof text; n++) {
+        memset(text, '~', sizeof text);
+        log_info("x", LOG_STR("t", (str){text, n}));
+        CHECK(str_find(fixture_read(&f), STR("\"")) == STR_NONE);
+        for (size_t at = 0; at < n; at++)
+            for (size_t i = 0; i < sizeof signs; i++) {
+                text[at] = signs[i];
+                log_info("x", LOG_STR("t", (str){text, n}));
+                CHECK(str_find(fixture_read(&f), STR(" t=\"")) != STR_NONE);
+                text[at] = '!';
+            }
+    }
+    fixture_release(&f);
+}
+
+TEST(log_lines_of_a_batch_have_each_its_time)
+{
+    static const uint64_t steps[] = {0, 1, 98, 900, 0, 1, 3600000, 999, 86400000};
+    struct log_batch batch;
+    struct fixture f;
+    struct buf want;
+    int64_t now = 0;
+
+    fixture_init(&f, LOG_INFO);
+    buf_init(&want, 4096);
+    log_scope_batch(&f.scope, &batch);
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        char text[CLOCK_TEXT_SIZE];
+
+        clock_fake_advance_ms(&f.clock, steps[i]);
+        now = clock_wall_ms(&f.clock);
+        log_info("x");
+        buf_printf(&want, "time=" STR_FMT " level=info msg=x\n", STR_ARG(clock_format(now, text)));
+    }
+    log_flush();
+    CHECK(str_eq(fixture_read(&f), buf_str(&want)));
+    buf_release(&want);
+    fixture_release(&f);
+}
+
 TEST(log_levels_have_names)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
@@ -292,4 +339,6 @@ TEST_MAIN(T(log_writes_a_line_of_typed_fields), T(log_values_stay_one_value_on_o
           T(log_evaluates_nothing_when_the_level_is_off), T(log_scopes_nest_and_put_in_the_id),
           T(log_cuts_long_values_at_a_character), T(log_lines_never_pass_their_ceiling),
           T(log_counts_the_lines_it_could_not_write), T(log_lines_of_many_threads_do_not_mix),
-          T(log_without_a_scope_goes_to_stderr_from_info_on), T(log_levels_have_names))
+          T(log_without_a_scope_goes_to_stderr_from_info_on), T(log_levels_have_names),
+          T(log_quotes_what_needs_it_wherever_it_stands),
+          T(log_lines_of_a_batch_have_each_its_time))

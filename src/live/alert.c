@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/internal.h"
+#include "live/words.h"
 
 static void unlink_last(struct hub *h, struct hub_channel *c)
 {

@@ -2,10 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/utf8.h"
-#include "live/internal.h"
+#include "live/words.h"
 
-#define ASKED_MAX 500
+#define IDLE_MAX 64 /* calls that are over, of a port: their memory */
 #define PERIOD_MS (1000 / HUB_RATE)
 
 /* ---- telling ---- */
@@ -17,7 +16,9 @@ static bool tells(const struct hub_channel *to)
 
 bool hub_call_watched(const struct hub_call *c)
 {
-    return c && (tells(&c->hub->dash) || tells(c->channel));
+    const struct hub_channel *of = c ? c->channel : NULL;
+
+    return of && (tells(&c->hub->dash) || tells(of));
 }
 
 static void flush_both(struct hub_call *c, enum hub_flush how)
@@ -30,7 +31,7 @@ static void flush_both(struct hub_call *c, enum hub_flush how)
 static void close_texts(struct hub_call *c, unsigned kinds)
 {
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
-        c->words[i].over |= (kinds & (1u << i)) != 0;
+        c->words[i].over |= c->words[i].begun && (kinds & (1u << i));
 }
 
 static void publish(struct hub_call *c, struct hub_channel *to, enum hub_audience audience)
@@ -94,7 +95,234 @@ static void tell_end(struct hub_call *c, const struct hub_end *e, bool last)
     }
 }
 
+/* ---- memory and lists ---- */
+
+static struct hub_call *call_take(struct hub_port *home)
+{
+    struct hub_call *c = home ? home->idle : NULL;
+
+    if (c) {
+        home->idle = c->next;
+        home->idle_count--;
+        return c;
+    }
+    c = base_alloc(sizeof *c);
+    pthread_mutex_init(&c->lock, NULL);
+    return c;
+}
+
+static struct hub_call *call_new(struct hub *h, struct hub_port *home, const struct hub_begin *b)
+{
+    struct hub_call *c = call_take(home);
+
+    memset(&c->hub, 0, sizeof *c - offsetof(struct hub_call, hub));
+    c->hub = h;
+    c->home = home;
+    c->b = *b;
+    c->progress = (struct hub_progress){.thinking_ms = -1, .reasoning_tokens = -1};
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+        buf_init(&c->words[i].raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
+        buf_init(&c->words[i].text, 8 * HUB_TEXT_MAX);
+    }
+    return c;
+}
+
+static void memory_free(struct hub_call *c)
+{
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+static void text_free(struct hub_call *c, struct buf *b)
+{
+    if (!b->p)
+        return;
+    if (c->home)
+        buf_give(loop_bufs(c->home->loop), b);
+    else
+        buf_release(b);
+}
+
+static void call_free(struct hub_call *c)
+{
+    struct hub_port *p = c->home;
+
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+        text_free(c, &c->words[i].raw);
+        text_free(c, &c->words[i].text);
+    }
+    if (c->charged)
+        atomic_fetch_sub_explicit(&c->hub->text_bytes, c->charged, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&c->hub->call_count, 1, memory_order_relaxed);
+    if (c->b.filter.close)
+        c->b.filter.close(c->b.filter.ctx);
+    free(c->own);
+    if (!p || p->idle_count == IDLE_MAX) {
+        memory_free(c);
+        return;
+    }
+    c->next = p->idle;
+    p->idle = c;
+    p->idle_count++;
+}
+
+void hub_port_calls_free(struct hub_port *p)
+{
+    while (p->idle) {
+        struct hub_call *c = p->idle;
+
+        p->idle = c->next;
+        memory_free(c);
+    }
+}
+
+static void link_in(struct hub *h, struct hub_call *c, struct hub_channel *of)
+{
+    c->prev = NULL;
+    c->next = h->calls;
+    if (c->next)
+        c->next->prev = c;
+    h->calls = c;
+    c->session_next = of->calls;
+    if (c->session_next)
+        c->session_next->session_prev = c;
+    of->calls = c;
+    c->channel = of;
+}
+
+static void link_out(struct hub *h, struct hub_call *c)
+{
+    struct hub_channel *of = c->channel;
+
+    *(c->prev ? &c->prev->next : &h->calls) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    *(c->session_prev ? &c->session_prev->session_next : &of->calls) = c->session_next;
+    if (c->session_next)
+        c->session_next->session_prev = c->session_prev;
+    hub_channel_drop(h, of);
+}
+
+/* The hub is locked. Where there are too many sessions, nobody is told of it. */
+static void enter(struct hub *h, struct hub_call *c)
+{
+    struct hub_channel *of = hub_channel_of(h, HUB_SESSION, c->b.session);
+
+    if (of)
+        link_in(h, c, of);
+}
+
+/* ---- quiet ---- */
+
+/* Nobody looks: it is known to its port alone. Who wakes the hub looks at the ports after that. */
+static bool quiet_begin(struct hub_call *c)
+{
+    struct hub_port *p = c->home;
+    bool quiet;
+
+    if (!p)
+        return false;
+    pthread_mutex_lock(&p->quiet_lock);
+    quiet = c->quiet = !c->hub->awake;
+    if (quiet) {
+        c->next = p->quiet;
+        if (c->next)
+            c->next->prev = c;
+        p->quiet = c;
+    }
+    pthread_mutex_unlock(&p->quiet_lock);
+    return quiet;
+}
+
+static bool quiet_end(struct hub_call *c)
+{
+    struct hub_port *p = c->home;
+    bool quiet;
+
+    if (!p)
+        return false;
+    pthread_mutex_lock(&p->quiet_lock);
+    quiet = c->quiet;
+    if (quiet) {
+        *(c->prev ? &c->prev->next : &p->quiet) = c->next;
+        if (c->next)
+            c->next->prev = c->prev;
+    }
+    pthread_mutex_unlock(&p->quiet_lock);
+    return quiet;
+}
+
+/* Those of a port, newest first as they are, are no longer its own. */
+static struct hub_call *quiet_take(struct hub_port *p)
+{
+    struct hub_call *all;
+
+    pthread_mutex_lock(&p->quiet_lock);
+    all = p->quiet;
+    p->quiet = NULL;
+    for (struct hub_call *c = all; c; c = c->next)
+        c->quiet = false;
+    pthread_mutex_unlock(&p->quiet_lock);
+    return all;
+}
+
+/* Two lists, newest first, put into one by when they began. */
+static struct hub_call *merge(struct hub_call *a, struct hub_call *b)
+{
+    struct hub_call *all = NULL, **last = &all;
+
+    while (a && b) {
+        struct hub_call **newer = a->b.started_us >= b->b.started_us ? &a : &b;
+
+        *last = *newer;
+        last = &(*newer)->next;
+        *newer = *last;
+    }
+    *last = a ? a : b;
+    return all;
+}
+
+void hub_calls_enter(struct hub *h)
+{
+    struct hub_call *quiet = NULL, *oldest = NULL, *next;
+
+    for (size_t i = 0; i < HUB_PORTS_MAX; i++)
+        if (h->ports[i])
+            quiet = merge(quiet, quiet_take(h->ports[i]));
+    for (; quiet; quiet = next) {
+        next = quiet->next;
+        quiet->next = oldest;
+        oldest = quiet;
+    }
+    for (; oldest; oldest = next) {
+        next = oldest->next;
+        enter(h, oldest);
+    }
+}
+
 /* ---- life ---- */
+
+struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const struct hub_begin *b)
+{
+    struct hub_call *c;
+
+    if (atomic_fetch_add_explicit(&h->call_count, 1, memory_order_relaxed) >= HUB_CALLS_MAX) {
+        atomic_fetch_sub_explicit(&h->call_count, 1, memory_order_relaxed);
+        if (b->filter.close)
+            b->filter.close(b->filter.ctx);
+        return NULL;
+    }
+    c = call_new(h, home, b);
+    if (quiet_begin(c))
+        return c;
+    hub_call_open(c);
+    hub_lock(h, home);
+    enter(h, c);
+    if (c->channel)
+        tell_begin(c, !c->session_next);
+    hub_unlock(h);
+    return c;
+}
 
 static str put(char **at, str s)
 {
@@ -106,93 +334,39 @@ static str put(char **at, str s)
     return out;
 }
 
-static struct hub_call *call_new(struct hub *h, const struct hub_begin *b)
+/* Returns the memory that they are in now. */
+static char *copy_texts(struct hub_begin *b)
 {
-    struct hub_begin from = *b;
-    str *const texts[] = {&from.id,
-                          &from.session,
-                          &from.key,
-                          &from.subject,
-                          &from.dialect,
-                          &from.model,
-                          &from.provider,
-                          &from.level,
-                          &from.asked};
-    struct hub_call *c;
-    size_t size = sizeof *c;
-    char *at;
+    str *const texts[] = {&b->id,
+                          &b->session,
+                          &b->key,
+                          &b->subject,
+                          &b->dialect,
+                          &b->model,
+                          &b->provider,
+                          &b->level,
+                          &b->asked};
+    size_t size = 0;
+    char *own, *at;
 
-    from.asked = utf8_cut_count(from.asked, ASKED_MAX);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         size += texts[i]->n + 1;
-    c = base_alloc(size);
-    at = (char *)(c + 1);
+    at = own = base_alloc(size);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         *texts[i] = put(&at, *texts[i]);
-    *c = (struct hub_call){
-        .hub = h, .b = from, .progress = {.thinking_ms = -1, .reasoning_tokens = -1}};
-    pthread_mutex_init(&c->lock, NULL);
-    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
-        buf_init(&c->words[i].raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
-        buf_init(&c->words[i].text, 8 * HUB_TEXT_MAX);
-    }
-    return c;
+    return own;
 }
 
-static void call_free(struct hub_call *c)
+void hub_call_own(struct hub_call *c)
 {
-    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
-        buf_release(&c->words[i].raw);
-        buf_release(&c->words[i].text);
-    }
-    atomic_fetch_sub_explicit(&c->hub->text_bytes, c->charged, memory_order_relaxed);
-    if (c->b.filter.close)
-        c->b.filter.close(c->b.filter.ctx);
-    pthread_mutex_destroy(&c->lock);
-    free(c);
-}
-
-static void link_in(struct hub *h, struct hub_call *c)
-{
-    c->next = h->calls;
-    if (c->next)
-        c->next->prev = c;
-    h->calls = c;
-    c->session_next = c->channel->calls;
-    if (c->session_next)
-        c->session_next->session_prev = c;
-    c->channel->calls = c;
-    h->call_count++;
-}
-
-static void link_out(struct hub *h, struct hub_call *c)
-{
-    *(c->prev ? &c->prev->next : &h->calls) = c->next;
-    if (c->next)
-        c->next->prev = c->prev;
-    *(c->session_prev ? &c->session_prev->session_next : &c->channel->calls) = c->session_next;
-    if (c->session_next)
-        c->session_next->session_prev = c->session_prev;
-    h->call_count--;
-}
-
-struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const struct hub_begin *b)
-{
-    struct hub_call *c = call_new(h, b);
-
-    c->home = home;
-    hub_lock(h, home);
-    c->channel =
-        h->call_count < HUB_CALLS_MAX ? hub_channel_of(h, HUB_SESSION, c->b.session) : NULL;
-    if (!c->channel) {
-        hub_unlock(h);
-        call_free(c);
-        return NULL;
-    }
-    link_in(h, c);
-    tell_begin(c, !c->session_next);
-    hub_unlock(h);
-    return c;
+    if (!c || c->own)
+        return;
+    hub_lock(c->hub, c->home);
+    pthread_mutex_lock(&c->lock);
+    hub_call_open(c);
+    c->own = copy_texts(&c->b);
+    pthread_mutex_unlock(&c->lock);
+    hub_unlock(c->hub);
 }
 
 static void dirty(struct hub_call *c)
@@ -297,6 +471,10 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     if (!c)
         return;
     h = c->hub;
+    if (quiet_end(c)) {
+        call_free(c);
+        return;
+    }
     lists_leave(c);
     pthread_mutex_lock(&c->lock);
     close_texts(c, ~0u);
@@ -304,15 +482,15 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     if (hub_call_watched(c))
         hub_call_prepare(c);
     hub_lock(h, c->home);
-    last = c->channel->calls == c && !c->session_next;
     if (hub_call_watched(c)) {
+        last = c->channel->calls == c && !c->session_next;
         flush_both(c, HUB_FLUSH_LAST);
         c->progress = (struct hub_progress){HUB_DONE, e->thinking_ms, e->reasoning_tokens, e->cut};
         tell_status(c);
         tell_end(c, e, last);
     }
-    link_out(h, c);
-    hub_channel_drop(h, c->channel);
+    if (c->channel)
+        link_out(h, c);
     hub_unlock(h);
     call_free(c);
 }
@@ -365,6 +543,7 @@ size_t hub_running(struct hub *h, str session, bool (*fn)(void *ctx, const struc
     size_t n = 0;
 
     hub_lock(h, NULL);
+    hub_calls_enter(h);
     found = session.n ? map_find(&h->sessions, session) : NULL;
     of = found ? found->value.ptr : NULL;
     c = session.n ? (of ? of->calls : NULL) : h->calls;
@@ -372,6 +551,7 @@ size_t hub_running(struct hub *h, str session, bool (*fn)(void *ctx, const struc
         struct hub_running r;
 
         pthread_mutex_lock(&c->lock);
+        hub_call_open(c);
         r = (struct hub_running){c->b.id,
                                  c->b.session,
                                  c->b.key,

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/internal.h"
+#include "live/words.h"
 #include "net/ws.h"
 
 #define SESSIONS_MAX ((size_t)65536)
@@ -105,6 +105,16 @@ static void linger_end(struct hub *h, struct hub_channel *c)
     c->lingers = false;
 }
 
+/* Whether calls tell on it; while they do on any, the hub is awake. */
+static void channel_set(struct hub *h, struct hub_channel *c, bool watched)
+{
+    atomic_store_explicit(&c->watched, watched, memory_order_release);
+    if (c->kind != HUB_DASH && c->kind != HUB_SESSION)
+        return;
+    h->watched = watched ? h->watched + 1 : h->watched - 1;
+    h->awake = h->watched > 0;
+}
+
 void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
 {
     linger_end(h, c);
@@ -112,7 +122,8 @@ void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
     if (c->watched)
         return;
     c->since = h->seq;
-    atomic_store_explicit(&c->watched, true, memory_order_release);
+    channel_set(h, c, true);
+    hub_calls_enter(h);
 }
 
 void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p)
@@ -144,7 +155,7 @@ void hub_linger_sweep(struct hub *h)
         if (now - c->idle_ns < (uint64_t)HUB_LINGER_MS * CLOCK_NS_PER_MS)
             continue;
         linger_end(h, c);
-        atomic_store_explicit(&c->watched, false, memory_order_release);
+        channel_set(h, c, false);
         hub_channel_drop(h, c);
     }
 }

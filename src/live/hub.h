@@ -18,10 +18,11 @@
  * channels are "dashboard_updates", "system_health", "session_ID" and "alert_ID".
  *
  * Promises:
- *   - A viewer never slows a call. Nobody watching, a piece of text costs an append under the
- *     call's own lock; watched, it is told once a round of the loop, and on dashboard_updates at
- *     most HUB_RATE times a second a call. Where many watch, they are served a few at a time, and
- *     so seldom that a loop spends no more than about a twentieth of its time on them.
+ *   - A viewer never slows a call. Nobody watching, a call is a place in its loop's list and a
+ *     piece of text an append under the call's own lock; watched, it is told once a round of the
+ *     loop, and on dashboard_updates at most HUB_RATE times a second a call. Where many watch, they
+ *     are served a few at a time, and so seldom that a loop spends no more than about a twentieth
+ *     of its time on them.
  *   - A viewer that does not keep up loses messages and is told how many: a gap. Behind it comes
  *     what one who subscribes late gets: all running calls with their texts so far.
  *   - A text is told in order; `at` says where a piece begins, so nobody has to trust it.
@@ -68,15 +69,20 @@ void hub_port_free(struct hub_port *p);
 enum hub_text { HUB_REASONING, HUB_ANSWER, HUB_TOOL, HUB_TEXT_COUNT };
 enum hub_state { HUB_WAITING, HUB_THINKING, HUB_ANSWERING, HUB_CALLING, HUB_DONE };
 
+struct hub_begin;
+
 /* What texts go through before anybody sees them, when somebody is about to: appends to out what
- * can be told. `last`: that text is over, for now. Called by any thread, one at a time. */
+ * can be told. `last`: that text is over, for now. `open` puts what may be shown into what the call
+ * began with: subject, model, asked; lent until the close. All are called by any thread, one at a
+ * time; each may be NULL. */
 struct hub_filter {
     void (*feed)(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out);
+    void (*open)(void *ctx, struct hub_begin *b);
     void (*close)(void *ctx);
     void *ctx;
 };
 
-/* All texts are copied. */
+/* All texts are lent until the end, or until hub_call_own. */
 struct hub_begin {
     str id, session, key, subject, dialect;
     str model, provider, level, asked;
@@ -84,7 +90,7 @@ struct hub_begin {
     bool stream;
     bool thoughts; /* its reasoning may be shown; else that text is not kept */
     int64_t started_us;
-    struct hub_filter filter; /* taken over; feed NULL: none */
+    struct hub_filter filter; /* taken over */
 };
 
 struct hub_progress {
@@ -109,6 +115,8 @@ struct hub_end {
 struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const struct hub_begin *b);
 void hub_call_text(struct hub_call *c, enum hub_text kind, str text);
 void hub_call_state(struct hub_call *c, const struct hub_progress *p);
+/* What it began with is lent no longer. */
+void hub_call_own(struct hub_call *c);
 /* Somebody looks, or did a moment ago. */
 bool hub_call_watched(const struct hub_call *c);
 void hub_call_end(struct hub_call *c, const struct hub_end *e);

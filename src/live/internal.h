@@ -3,15 +3,19 @@
  *   hub.c      the hub: channels, messages, the rings to resume from
  *   call.c     running calls
  *   text.c     their texts
- *   words.c    the JSON of each message
+ *   words.c    the JSON of each message, see words.h
  *   alert.c    how alerts stand
  *   port.c     loops: what came in is handed to their viewers
  *   sweep.c    the same where they are many: a few at a time
  *   viewer.c   subscriptions: what was missed, what was lost
  *
- * Two locks, in this order: the hub's, of all that is shared; a call's, of its texts. A piece of
- * text takes the second alone. Messages are made under the first: that is some microseconds for
- * each, and only while somebody watches.
+ * Three locks, in this order: the hub's, of all that is shared; a port's, of its quiet calls; a
+ * call's, of its texts. A piece of text takes the last alone. Messages are made under the first:
+ * that is some microseconds for each, and only while somebody watches.
+ *
+ * While nobody does, the hub sleeps: a call that begins is quiet, which is to say that only its
+ * port knows it. Who comes to look wakes the hub, and all quiet calls enter it: from then on they
+ * have a channel.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -72,18 +76,22 @@ struct hub_told {
 struct hub_words {
     struct buf raw, text;
     uint64_t base, base_units; /* of the text, dropped at its front */
+    bool begun;                /* some of it came since it was over */
     bool over;                 /* for now: the filter is to give all of it */
     struct hub_told told[HUB_TOLD];
 };
 
 struct hub_call {
-    struct hub *hub;
-    struct hub_port *home; /* or NULL */
-    struct hub_channel *channel;
-    struct hub_call *next, *prev;                 /* of all */
+    pthread_mutex_t lock;                         /* of its texts; lives on when the call is over */
+    struct hub *hub;                              /* from here on it is new with each call */
+    struct hub_port *home;                        /* or NULL */
+    bool quiet;                                   /* under the port's lock of these */
+    struct hub_call *next, *prev;                 /* of all, or of the quiet ones */
     struct hub_call *session_next, *session_prev; /* of its session */
-    struct hub_begin b;                           /* its texts behind it */
-    pthread_mutex_t lock;                         /* of its texts */
+    _Atomic(struct hub_channel *) channel;        /* NULL: it has not entered */
+    struct hub_begin b;                           /* lent, or in `own` */
+    bool opened;                                  /* the same can be shown; under its lock */
+    char *own;
     struct hub_words words[HUB_TEXT_COUNT];
     size_t charged;
     struct hub_progress progress; /* under its lock too */
@@ -104,7 +112,10 @@ struct hub {
     size_t alert_count, alert_size;
     struct hub_channel *lingering;
     struct hub_call *calls;
-    size_t call_count, viewers[HUB_WAYS];
+    _Atomic size_t call_count; /* the quiet ones too */
+    size_t watched;            /* channels that calls tell on: somebody looks, or just did */
+    _Atomic bool awake;        /* there are such */
+    size_t viewers[HUB_WAYS];
     uint64_t seq;
     struct hub_ring *rings[HUB_CHANNEL_KINDS];
     struct buf scratch; /* a message being made */
@@ -162,11 +173,15 @@ struct hub_port {
     struct hub_place dash, health;
     struct map sessions, alerts;   /* of struct hub_place */
     struct hub_call *dirty, *late; /* with something to tell on session channels, on the other */
+    struct hub_call *idle;         /* over, for those to come */
+    size_t idle_count;
     struct loop_task flush, turn;
     struct loop_timer late_timer, tick, sweep;
     struct hub_viewer *tick_next;
     struct hub_place *queue; /* with something to sweep */
     _Atomic uint64_t lag_bytes[HUB_WAYS];
+    pthread_mutex_t quiet_lock;
+    struct hub_call *quiet; /* newest first */
     /* Under the hub's lock. */
     struct loop_task task;
     bool posted;
@@ -189,27 +204,12 @@ struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to,
 void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m); /* takes it */
 void hub_message_free(struct hub_message *m); /* one reference; any thread */
 
-/* words.c: into the scratch */
-void hub_say_started(struct hub *h, const struct hub_channel *to, const struct hub_call *c);
-void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                    bool shown);
-void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                  enum hub_text kind, str text, uint64_t at);
-void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                 const struct hub_end *e, bool decision);
-void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                     const struct hub_end *e);
-void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed);
-void hub_say_health(struct hub *h, str members);
-void hub_say_alert(struct hub *h, const struct hub_channel *to, str status);
-void hub_say_alert_status(struct hub *h, const struct hub_channel *to, str members);
-uint64_t hub_units(str text); /* in UTF-16 */
-
 /* text.c; the call is locked */
 void hub_call_add(struct hub_call *c, enum hub_text kind, str text);
 /* text.c; the hub is locked but for the first */
 /* What waits goes through the filter: before the hub is locked, so that nobody waits for that. */
 void hub_call_prepare(struct hub_call *c);
+void hub_call_open(struct hub_call *c); /* the call is locked, or known to nobody else yet */
 enum hub_flush {
     HUB_FLUSH,       /* up to the last whole character */
     HUB_FLUSH_LAST,  /* all: the call is over */
@@ -220,9 +220,12 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
 /* What a late viewer is to be sent of it, the texts no longer than so: to fn, one by one. */
 void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t text_max,
                      void (*fn)(void *ctx, struct hub_message *m), void *ctx);
+/* call.c; the hub is locked: the quiet calls enter it */
+void hub_calls_enter(struct hub *h);
 /* call.c; the hub is not locked */
 void hub_port_flush(void *port);
 void hub_port_flush_late(void *port);
+void hub_port_calls_free(struct hub_port *p); /* those that are over */
 
 /* sweep.c */
 void hub_sweep_add(struct hub_port *p, struct hub_place *place, struct hub_message *m);

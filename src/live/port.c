@@ -110,6 +110,7 @@ struct hub_port *hub_port_new(struct hub *h, struct loop *l)
         .hub = h, .loop = l, .dash = {.channel = &h->dash}, .health = {.channel = &h->health}};
     map_init(&p->sessions, NULL, (size_t)HUB_VIEWERS_MAX * HUB_SUBS_MAX);
     map_init(&p->alerts, NULL, (size_t)HUB_VIEWERS_MAX * HUB_SUBS_MAX);
+    pthread_mutex_init(&p->quiet_lock, NULL);
     loop_task_init(&p->task, on_post, p);
     loop_task_init(&p->turn, on_turn, p);
     loop_task_init(&p->flush, hub_port_flush, p);
@@ -132,7 +133,7 @@ void hub_port_free(struct hub_port *p)
     if (!p)
         return;
     h = p->hub;
-    assert(!p->viewers && !p->dirty && !p->late);
+    assert(!p->viewers && !p->dirty && !p->late && !p->quiet);
     hub_lock(h, p);
     h->ports[p->index] = NULL;
     hub_unlock(h);
@@ -141,5 +142,7 @@ void hub_port_free(struct hub_port *p)
     free(p->inbox);
     map_release(&p->sessions);
     map_release(&p->alerts);
+    hub_port_calls_free(p);
+    pthread_mutex_destroy(&p->quiet_lock);
     free(p);
 }

@@ -10,8 +10,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "live/internal.h"
+#include "live/words.h"
 
+#define ASKED_MAX 500
 #define DASH_MAX ((size_t)16 << 10) /* of a text that comes late to those who see all calls */
 
 /* ---- texts; the call is locked ---- */
@@ -77,6 +78,7 @@ static void pass(struct hub_call *c, enum hub_text kind)
         else
             buf_reset(&w->raw);
     }
+    w->begun &= !w->over;
     w->over = false;
     trim(c, w);
     charge(c);
@@ -85,12 +87,16 @@ static void pass(struct hub_call *c, enum hub_text kind)
 void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
 {
     struct hub_words *w = &c->words[kind];
+    struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
     size_t cap;
 
     if (w->over)
         pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
-    buf_add(c->b.filter.feed ? &w->raw : &w->text, text);
+    if (c->home)
+        buf_take(loop_bufs(c->home->loop), to);
+    buf_add(to, text);
+    w->begun = true;
     if (w->raw.cap + w->text.cap != cap)
         charge(c);
     if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX || ceiling(c) == HUB_TEXT_MIN)
@@ -141,8 +147,19 @@ static void tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel
     told_more(told, text);
 }
 
+void hub_call_open(struct hub_call *c)
+{
+    if (c->opened)
+        return;
+    c->opened = true;
+    if (c->b.filter.open)
+        c->b.filter.open(c->b.filter.ctx, &c->b);
+    c->b.asked = utf8_cut_count(c->b.asked, ASKED_MAX);
+}
+
 static void pass_all(struct hub_call *c)
 {
+    hub_call_open(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
         pass(c, i);
 }
@@ -203,6 +220,7 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
     bool both = c->b.thoughts;
 
     pthread_mutex_lock(&c->lock);
+    hub_call_open(c);
     hub_say_started(h, to, c);
     fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
     if (c->progress.state != HUB_WAITING) {

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/internal.h"
+#include "live/words.h"
 
 #define TICK_MS 500
 #define NAME_MAX_SIZE 400

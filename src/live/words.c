@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/internal.h"
+#include "live/words.h"
 
 /* null where there is nothing to say. */
 static void text_or_null(struct json_out *o, const char *name, str text)

@@ -62,6 +62,11 @@ int64_t call_wall_start_ms(struct call *c)
     return c->sum.wall_start_ms;
 }
 
+static str name_shown(struct call *c, str name)
+{
+    return learnt_clean(&c->gl->learnt, c->in.setup, name) ? name : call_mask_asked(c, name);
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at];
@@ -82,8 +87,8 @@ void call_summarize(struct call *c)
     s->route = c->in.route;
     s->provider = p->name;
     s->otel_provider = str_c(p->row->otel_name);
-    s->model = call_mask_asked(c, c->level.model); /* a client may say anything there */
-    s->upstream_model = call_mask_asked(c, c->chain_model[c->at]->upstream);
+    s->model = name_shown(c, c->level.model); /* a client may say anything there */
+    s->upstream_model = name_shown(c, c->chain_model[c->at]->upstream);
     s->server_host = p->url.host;
     s->server_port = p->url.port;
     s->status = c->status;
@@ -141,10 +146,30 @@ static void push_soon(struct gateway_loop *gl)
     loop_defer(gl->loop, &gl->push);
 }
 
+/* Behind it comes `over`, but not before whoever called has returned. */
+static void put_on_record(struct call *c)
+{
+    struct store *store = c->gl->gateway->store;
+    struct store_call row;
+
+    loop_drop(c->gl->loop, &c->task);
+    loop_task_init(&c->task, over, c);
+    if (!c->gl->gateway->records) {
+        call_show_done(c, &store_call_none);
+        loop_post_own(c->gl->loop, &c->task);
+        return;
+    }
+    c->ticket.fn = stored;
+    c->ticket.later = true;
+    push_soon(c->gl);
+    call_row(c, &row);
+    call_show_done(c, &row);
+    store_call_put(store, &row, &c->ticket);
+}
+
 void call_finish(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
-    struct store_call row;
 
     assert(!c->done);
     c->done = true;
@@ -153,9 +178,7 @@ void call_finish(struct call *c)
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
     call_pieces_over(c);
-    if (c->breaker_open)
-        breaker_done(g->breaker, c->breaker_name, true);
-    c->breaker_open = false;
+    call_breaker_tell(c, true);
     call_reply_release(c);
     call_keep_put(c);
     call_record_over(c);
@@ -169,14 +192,7 @@ void call_finish(struct call *c)
 
         limits_settle(g->limits, c->in.key, c->estimated_tokens, in + out, c->sum.cost_usd);
     }
-    loop_drop(c->gl->loop, &c->task);
-    loop_task_init(&c->task, over, c);
-    c->ticket.fn = stored;
-    c->ticket.later = true;
-    push_soon(c->gl);
-    call_row(c, &row);
-    call_show_done(c, &row);
-    store_call_put(g->store, &row, &c->ticket);
+    put_on_record(c);
 }
 
 void call_free(struct call *c)

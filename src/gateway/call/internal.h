@@ -75,7 +75,8 @@ struct call_show {
     bool thought, called;
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
-    struct mask_stream masks[HUB_TEXT_COUNT];
+    struct mask_stream masks[HUB_TEXT_COUNT]; /* made when somebody looks */
+    struct arena arena;                       /* for the same */
     struct hub_end end;
 };
 
@@ -123,7 +124,7 @@ struct call {
     struct upstream upstream;
     bool live; /* the upstream may call back */
     struct buf body, headers, target;
-    struct upstream_head head; /* type and request_id in the arena */
+    struct upstream_head head; /* its type in the arena */
     struct buf error_body;
     struct frames frames;
     struct wire_decoder decoder;
@@ -159,7 +160,7 @@ struct call {
     struct call_show show;
     struct summary sum;
     bool breaker_open;      /* breaker_pass was asked and waits for an answer */
-    str breaker_name;       /* provider and model */
+    str breaker_name;       /* provider and model; empty until it is asked for, as the next */
     str origin;             /* the same for whom: what the vault keeps things under */
     struct call_made *made; /* tool calls of the reply, the newest first */
     size_t made_count;
@@ -174,6 +175,8 @@ void call_attempt(struct call *c);
 void call_failed(struct call *c, const struct chat_error *error);
 void call_again(struct call *c, enum call_phase phase);
 void call_note(struct call *c, const char *what, str why);
+void call_breaker_tell(struct call *c, bool ok);
+str call_origin(struct call *c);
 
 /* plan.c */
 bool call_plan(struct call *c, struct err *e) MUST_USE;
@@ -235,4 +238,5 @@ void call_show_begin(struct call *c);
 void call_show_thought(struct call *c, str text);
 void call_show_frame(struct call *c);
 void call_show_done(struct call *c, const struct store_call *row);
+void call_show_own(struct call *c); /* the request goes, and the call is not over */
 void call_show_end(struct call *c);

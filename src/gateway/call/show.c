@@ -9,6 +9,7 @@
 #include "gateway/call/internal.h"
 
 #define ASKED_SIZE 4096
+#define SPARE ((size_t)64 << 10)
 #define ASKED_MARGIN 512
 #define STATUS_NS 1000000000u /* while it thinks, its count of tokens is told so often */
 
@@ -22,15 +23,38 @@ static str last_words(const struct chat_request *r)
     return STR("");
 }
 
-/* Its front. More than that is masked, so that no secret is cut before it is known. */
-static str asked(struct call *c)
+/* ---- for who looks: any thread, one at a time, and not the call's own memory ---- */
+
+static str without_secrets(struct call *c, str text)
 {
-    str all = last_words(c->in.request), some = utf8_cut_size(all, ASKED_SIZE);
-    str masked = call_mask_asked(c, some);
+    struct buf out;
+
+    buf_init(&out, 4 * text.n + SPARE);
+    if (mask_text(c->in.setup->mask, text, &out, NULL))
+        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->show.arena, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+/* Its front. More than that is masked, so that no secret is cut before it is known. */
+static str asked(struct call *c, str all)
+{
+    str some = utf8_cut_size(all, ASKED_SIZE);
+    str masked = without_secrets(c, some);
 
     if (some.n == all.n)
         return masked;
     return utf8_cut_size(masked, masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : 0);
+}
+
+static void on_open(void *ctx, struct hub_begin *b)
+{
+    struct call *c = ctx;
+
+    if (c->in.request->user.n)
+        b->subject = without_secrets(c, b->subject);
+    b->model = without_secrets(c, b->model);
+    b->asked = asked(c, b->asked);
 }
 
 /* Texts lose their secrets when somebody is about to see them. */
@@ -39,6 +63,8 @@ static void on_filter(void *ctx, enum hub_text kind, str raw, bool last, struct 
     struct call *c = ctx;
     struct mask_stream *s = &c->show.masks[kind];
 
+    if (!s->m)
+        mask_stream_init(s, c->in.setup->mask);
     mask_stream_feed(s, raw, out, NULL);
     if (last)
         mask_stream_finish(s, out, NULL);
@@ -49,16 +75,17 @@ static void filter_close(void *ctx)
     struct call *c = ctx;
 
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        mask_stream_release(&c->show.masks[i]);
+        if (c->show.masks[i].m)
+            mask_stream_release(&c->show.masks[i]);
+    arena_release(&c->show.arena);
 }
 
 static struct hub_filter filter(struct call *c)
 {
     if (!c->in.setup->mask)
         return (struct hub_filter){0};
-    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        mask_stream_init(&c->show.masks[i], c->in.setup->mask);
-    return (struct hub_filter){on_filter, filter_close, c};
+    arena_init(&c->show.arena, CALL_ARENA_MAX);
+    return (struct hub_filter){on_filter, on_open, filter_close, c};
 }
 
 void call_show_begin(struct call *c)
@@ -67,14 +94,14 @@ void call_show_begin(struct call *c)
         .id = c->in.id,
         .session = c->in.session.n ? c->in.session : c->in.id,
         .key = c->in.key ? c->in.key->name : STR(""),
-        .subject = c->in.request->user.n ? call_mask_asked(c, c->in.request->user)
+        .subject = c->in.request->user.n ? c->in.request->user
                    : c->in.key           ? c->in.key->name
                                          : STR(""),
         .dialect = str_c(c->in.wire->name),
-        .model = call_mask_asked(c, c->level.model),
+        .model = c->level.model,
         .provider = c->chain[c->at]->name,
         .level = str_c(chat_level_name(c->level.asked)),
-        .asked = asked(c),
+        .asked = last_words(c->in.request),
         .cap = c->level.cap,
         .stream = c->in.request->stream,
         .thoughts = !c->hide || c->config->keep == CONFIG_KEEP_TEXT,
@@ -168,11 +195,6 @@ void call_show_frame(struct call *c)
 
 /* ---- its end ---- */
 
-static str kept(struct call *c, str s)
-{
-    return s.n ? arena_dup(&c->arena, s) : STR("");
-}
-
 static str state(const struct call *c, const struct store_call *row)
 {
     if (row->state.n)
@@ -184,6 +206,7 @@ void call_show_done(struct call *c, const struct store_call *row)
 {
     const struct summary *s = &c->sum;
     bool failed = s->error_type.n > 0 || !s->complete;
+    int64_t took_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS);
 
     if (!c->show.live)
         return;
@@ -194,21 +217,29 @@ void call_show_done(struct call *c, const struct store_call *row)
         .cut = s->cut,
         .decision_thought = c->pipe.reasoned,
         .status = s->status,
-        .provider = kept(c, s->provider),
-        .model = kept(c, s->upstream_model),
-        .step = kept(c, row->step.n ? row->step : STR("model call")),
+        .provider = s->provider,
+        .model = s->upstream_model,
+        .step = row->step.n ? row->step : STR("model call"),
         .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
-        .error_message = kept(c, failed ? call_mask_text(c, c->error.message) : STR("")),
-        .decision = kept(c, row->decision),
-        .reasoning_state = kept(c, state(c, row)),
-        .duration_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS),
+        .error_message = failed ? call_mask_text(c, c->error.message) : STR(""),
+        .decision = row->decision,
+        .reasoning_state = state(c, row),
+        .duration_ms = took_ms,
         .thinking_ms = thinking_ms(c),
-        .ended_us = clock_wall_ms(c->gl->gateway->clock) * 1000,
+        .ended_us = (s->wall_start_ms + took_ms) * 1000,
         .input_tokens = s->usage.input,
         .output_tokens = s->usage.output,
         .reasoning_tokens = s->usage.reasoning,
         .cost_usd = s->cost_usd,
     };
+}
+
+void call_show_own(struct call *c)
+{
+    if (!c->show.live)
+        return;
+    c->show.end.model = arena_dup(&c->arena, c->show.end.model);
+    hub_call_own(c->show.live);
 }
 
 void call_show_end(struct call *c)
