@@ -55,15 +55,13 @@ enum json_kind {
 
 /* An object's children alternate: key (a JSON_STRING), value, key, value ... */
 struct json_node {
-    uint32_t at;   /* where the value begins in the source; a string's opening quote */
-    uint32_t size; /* its bytes in the source, quotes and brackets included */
-    uint32_t span; /* nodes it takes on the tape, itself included */
-    uint8_t kind;  /* enum json_kind */
-    union {
-        uint8_t escaped; /* a string with a backslash in it; a number with a fraction or exponent */
-        uint8_t repeats; /* an object: two of its keys may be the same */
-    };
-    uint16_t keys; /* of an object: a bit for each json_key_kind that it has; else 0 */
+    uint32_t at;     /* where the value begins in the source; a string's opening quote */
+    uint32_t size;   /* its bytes in the source, quotes and brackets included */
+    uint32_t span;   /* nodes it takes on the tape, itself included */
+    uint8_t kind;    /* enum json_kind */
+    uint8_t escaped; /* a string with a backslash in it; a number with a fraction or an exponent; an
+                      * object of whose keys two may be the same */
+    uint16_t keys;   /* of an object: a bit for each json_key_kind that it has; else 0 */
 };
 
 struct json {

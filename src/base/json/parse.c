@@ -79,13 +79,12 @@ PART void add(struct parser *ps, const char *from, const char *to, enum json_kin
         ps->limit = ps->doc->nodes + ps->doc->cap;
         ps->in = ps->in ? ps->doc->nodes + in : NULL;
     }
-    *v = (struct json_node){
-        .at = (uint32_t)(from - ps->src),
-        .size = (uint32_t)(to - from),
-        .span = 1,
-        .kind = (uint8_t)kind,
-        .escaped = escaped,
-    };
+    v->at = (uint32_t)(from - ps->src);
+    v->size = (uint32_t)(to - from);
+    v->span = 1;
+    v->kind = (uint8_t)kind;
+    v->escaped = escaped;
+    v->keys = 0;
     ps->next = v + 1;
 }
 
@@ -305,8 +304,11 @@ PART void note_key(struct parser *ps)
     struct json_node *v = ps->in;
     unsigned keys = v->keys, bit = 1u << json_key_kind(ps->src + k->at + 1, k->size - 2);
 
-    v->repeats |= (keys & bit) != 0;
-    v->keys = (uint16_t)(keys | (k->escaped ? UINT16_MAX : bit));
+    if (k->escaped) /* it may be any, and any other the same */
+        bit = keys = UINT16_MAX;
+    if (keys & bit)
+        v->escaped = true;
+    v->keys = (uint16_t)(keys | bit);
 }
 
 /* A key and its colon. */
