@@ -47,13 +47,10 @@ void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena
 
 static struct json_edit *add(struct json_edits *ed, enum what what, uint32_t at, uint32_t end)
 {
-    struct json_edit *e = arena_zero(ed->arena, 1, sizeof *e);
+    struct json_edit *e = arena_alloc(ed->arena, sizeof *e);
 
-    e->what = what;
-    e->at = at;
-    e->end = end;
-    e->order = ed->n++;
-    e->made.with = STR("");
+    *e = (struct json_edit){
+        .what = what, .at = at, .end = end, .made.with = STR(""), .order = ed->n++};
     if (ed->last)
         ed->last->next = e;
     else
