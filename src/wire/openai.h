@@ -42,8 +42,9 @@ bool openai_empty(const struct json *doc, const struct json_node *v);
 
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
 bool openai_read_messages(const struct asked *r, const struct json_node *list) MUST_USE;
-bool openai_read_options(const struct asked *r, const struct json_node *root) MUST_USE;
-bool openai_read_thinking(const struct asked *r, const struct json_node *root) MUST_USE;
+/* m: the openai_asked of the body. */
+bool openai_read_options(const struct asked *r, const struct members *m) MUST_USE;
+bool openai_read_thinking(const struct asked *r, const struct members *m) MUST_USE;
 
 void openai_write(const struct chat_request *r, struct buf *out);
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out);

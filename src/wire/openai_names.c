@@ -194,6 +194,7 @@ static const str asked[] = {
     [OPENAI_ASK_REASONING_BUDGET_TOKENS] = STR_INIT("reasoning_budget_tokens"),
     [OPENAI_ASK_THINKING_BUDGET] = STR_INIT("thinking_budget"),
     [OPENAI_ASK_INCLUDE_REASONING] = STR_INIT("include_reasoning"),
+    [OPENAI_ASK_REASONING_FORMAT] = STR_INIT("reasoning_format"),
 };
 
 static int find_asked(const char *p, size_t n)
@@ -237,6 +238,7 @@ static int find_asked(const char *p, size_t n)
     case 16:
         return IS("presence_penalty")   ? OPENAI_ASK_PRESENCE_PENALTY
                : IS("reasoning_effort") ? OPENAI_ASK_REASONING_EFFORT
+               : IS("reasoning_format") ? OPENAI_ASK_REASONING_FORMAT
                                         : -1;
     case 17:
         return IS("frequency_penalty")   ? OPENAI_ASK_FREQUENCY_PENALTY

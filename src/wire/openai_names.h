@@ -98,6 +98,7 @@ enum openai_asked {
     OPENAI_ASK_REASONING_BUDGET_TOKENS,
     OPENAI_ASK_THINKING_BUDGET,
     OPENAI_ASK_INCLUDE_REASONING,
+    OPENAI_ASK_REASONING_FORMAT,
 };
 
 extern const struct members_set openai_names, openai_counts, openai_asked;

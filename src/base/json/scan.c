@@ -24,30 +24,17 @@ static uint64_t zeros(uint64_t w)
     return (w - EACH_BYTE) & ~w & EACH_HIGH;
 }
 
-/* Not 0 if a byte of w ends a run. */
-static uint64_t ends_in(uint64_t w)
-{
-    return zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
-           ((w - EACH_BYTE * 0x20) & ~w & EACH_HIGH);
-}
-
 static const char *scan_words(const char *p, const char *end, bool *high)
 {
-    const char *from = p;
-    uint64_t w;
+    while (end - p >= 8) {
+        uint64_t w;
 
-    for (; end - p >= 8; p += 8) {
         memcpy(&w, p, sizeof w);
-        if (ends_in(w))
+        if (zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
+            ((w - EACH_BYTE * 0x20) & ~w & EACH_HIGH))
             break;
         *high |= (w & EACH_HIGH) != 0;
-    }
-    if (p > from && p < end && end - p < 8) { /* the last few, with some before them once more */
-        memcpy(&w, end - 8, sizeof w);
-        if (!ends_in(w)) {
-            *high |= (w & EACH_HIGH) != 0;
-            return end;
-        }
+        p += 8;
     }
     for (; p < end && !ends_run(*p); p++)
         *high |= (unsigned char)*p >= 0x80;
