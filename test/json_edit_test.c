@@ -71,6 +71,76 @@ TEST(members_are_set_where_they_stand_or_at_the_end)
     CHECK(ends_as(&f, "{ \"a\" : 2, \"b\":{ \"x\":true} ,\"c\":4,\"d\\\"\":[]}"));
 }
 
+TEST(texts_are_put_in_quotes)
+{
+    struct fixture f;
+    str inside;
+
+    begin(&f, "{\"a\":\"<b>\xC3\xA9</b> c\",\"b\":1}");
+    CHECK(json_text(&f.doc, at(&f, "/a"), &f.arena, &inside));
+    json_edit_set_text(&f.ed, at(&f, ""), STR("b"), str_slice(inside, 3, 5));
+    json_edit_set_text(&f.ed, at(&f, ""), STR("a"), str_slice(inside, 9, inside.n));
+    json_edit_set_text(&f.ed, at(&f, ""), STR("c"), STR("one \"two\"\n\xFF"));
+    json_edit_set_text(&f.ed, at(&f, ""), STR("d"), STR(""));
+    CHECK(ends_as(&f,
+                  "{\"a\":\" c\",\"b\":\"\xC3\xA9\",\"c\":\"one \\\"two\\\"\\n\xEF\xBF\xBD\","
+                  "\"d\":\"\"}"));
+}
+
+/* Edits are found one by one while they are few, and by their places when they are not. */
+TEST(many_edits_say_what_few_do)
+{
+    static const char keys[] = "abcdefgh";
+    unsigned seed = 1;
+
+    for (int round = 0; round < 2000; round++) {
+        struct fixture f, g;
+        struct buf want;
+        char value[8];
+
+        begin(&f, "{\"a\":1,\"b\":{\"x\":2},\"c\":3,\"d\":[4]}");
+        begin(&g, "{\"a\":1,\"b\":{\"x\":2},\"c\":3,\"d\":[4]}");
+        for (int i = 0; i < 20; i++) /* lost: d goes out at the end */
+            json_edit_insert(&g.ed, at(&g, "/d"), NULL, STR("0"));
+        for (int i = 0; i < 6; i++) {
+            str key, with;
+
+            seed = seed * 1103515245u + 12345u;
+            key = (str){keys + (seed >> 16) % 8, 1};
+            (void)snprintf(value, sizeof value, "%u", seed >> 28);
+            with = arena_dup(&f.arena, str_c(value));
+            for (int k = 0; k < 2; k++) {
+                struct fixture *x = k ? &g : &f;
+                str path[2] = {key, STR("x")};
+
+                switch (seed >> 20 & 3) {
+                case 0:
+                    json_edit_remove(&x->ed, at(x, ""), key);
+                    break;
+                case 1:
+                    json_edit_set_path(&x->ed, at(x, ""), path, 2, with);
+                    break;
+                case 2:
+                    json_edit_replace(&x->ed, at(x, "/c"), with);
+                    break;
+                default:
+                    json_edit_set(&x->ed, at(x, ""), key, with);
+                }
+            }
+        }
+        json_edit_set(&f.ed, at(&f, ""), STR("d"), STR("[]"));
+        json_edit_set(&g.ed, at(&g, ""), STR("d"), STR("[]"));
+        buf_init(&want, 1 << 10);
+        json_edits_apply(&f.ed, &want);
+        buf_add_c(&want, '\0');
+        CHECK(ends_as(&g, want.p));
+        buf_release(&want);
+        json_release(&f.doc);
+        arena_release(&f.arena);
+        buf_release(&f.out);
+    }
+}
+
 TEST(members_go_with_one_comma)
 {
     static const struct {
@@ -216,4 +286,5 @@ TEST_MAIN(T(many_edits_take_linear_time), T(no_edit_changes_no_byte),
           T(members_are_set_where_they_stand_or_at_the_end), T(members_go_with_one_comma),
           T(the_later_word_about_a_member_holds), T(elements_come_and_go),
           T(an_edit_inside_what_is_gone_is_lost), T(paths_make_what_is_missing_once),
-          T(merge_goes_deep_and_keeps_the_rest))
+          T(merge_goes_deep_and_keeps_the_rest), T(texts_are_put_in_quotes),
+          T(many_edits_say_what_few_do))

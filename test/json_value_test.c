@@ -354,6 +354,11 @@ TEST(json_finds_the_last_of_equal_keys_among_any_others)
             CHECK(json_find(&doc, json_root(&doc), STR("xy")));
             CHECK(!json_find(&doc, json_root(&doc), STR("nobody")));
         }
+    CHECK(json_parse(&doc, STR("{\"id\":1,\"\\u0069d\":2}"), &e));
+    CHECK(json_is(&doc, json_root(&doc) + 1, STR("id")));
+    CHECK(json_find(&doc, json_root(&doc), STR("id")) == json_root(&doc) + 4);
+    CHECK(json_parse(&doc, STR("{\"\\u0069d\":2,\"id\":1}"), &e));
+    CHECK(json_find(&doc, json_root(&doc), STR("id")) == json_root(&doc) + 4);
     CHECK(json_parse(&doc, STR("{\"a\":1,\"bc\":2}"), &e));
     CHECK(!json_find(&doc, json_root(&doc), STR("b")) && !json_find(&doc, NULL, STR("a")));
     json_release(&doc);

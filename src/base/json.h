@@ -59,9 +59,9 @@ struct json_node {
     uint32_t size;   /* its bytes in the source, quotes and brackets included */
     uint32_t span;   /* nodes it takes on the tape, itself included */
     uint8_t kind;    /* enum json_kind */
-    uint8_t escaped; /* a string with a backslash in it; a number with a fraction or an exponent;
-                      * an object: what tells keys apart beside `keys` */
-    uint16_t keys;   /* of an object: json_key_bit of each of its keys; else 0 */
+    uint8_t escaped; /* a string with a backslash in it; a number with a fraction or an exponent; an
+                      * object of whose keys two may be the same */
+    uint16_t keys;   /* of an object: a bit for each json_key_kind that it has; else 0 */
 };
 
 struct json {
@@ -107,15 +107,18 @@ static inline const struct json_node *json_value(const struct json_node *key)
     return key + 1;
 }
 
-/* Dialects look for dozens of members that most objects do not have: an object knows for each of 15
- * kinds of keys whether it has one. Keys with escapes may be of any kind. */
-#define JSON_KEYS_REPEAT 0x8000 /* two of them may be the same */
-static inline uint16_t json_key_bit(const char *p, size_t n)
+/* Dialects look for dozens of members that most objects do not have: an object knows for each of 16
+ * kinds of keys whether it has one. Keys with escapes may be of any kind. p[n - 1] is looked at also
+ * of an empty key, where it is a quote. */
+static inline unsigned json_key_kind(const char *p, size_t n)
 {
     /* The factors keep the keys of the dialects' own objects apart. */
-    size_t kind = (n + (n ? (unsigned char)p[0] * 11u + (unsigned char)p[n - 1] * 2u : 0)) & 15;
+    return (n + (unsigned char)p[0] * 11u + (unsigned char)p[n - 1] * 2u) & 15;
+}
 
-    return (uint16_t)(1u << (kind == 15 ? 7 : kind));
+static inline bool json_may_have(const struct json_node *object, str key)
+{
+    return object->keys >> (key.n ? json_key_kind(key.p, key.n) : json_key_kind("\"\"" + 1, 0)) & 1;
 }
 
 /* The value of a member, or NULL: v may be NULL or no object. The key is compared unescaped. */
@@ -123,7 +126,7 @@ const struct json_node *json_find_among(const struct json *doc, const struct jso
 static inline const struct json_node *json_find(const struct json *doc, const struct json_node *v,
                                                 str key)
 {
-    if (!v || v->kind != JSON_OBJECT || !(v->keys & json_key_bit(key.p, key.n)))
+    if (!v || v->kind != JSON_OBJECT || !json_may_have(v, key))
         return NULL;
     return json_find_among(doc, v, key);
 }

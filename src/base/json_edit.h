@@ -35,6 +35,9 @@ void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena
 void json_edit_replace(struct json_edits *ed, const struct json_node *v, str with);
 /* Member `key` of object v: replaced where it stands, else added at its end. */
 void json_edit_set(struct json_edits *ed, const struct json_node *v, str key, str with);
+/* The same with a text, lent likewise: it is put in quotes when it is written. One that lies in the
+ * source is taken for a piece of one of its strings without escapes. */
+void json_edit_set_text(struct json_edits *ed, const struct json_node *v, str key, str text);
 /* Nothing happens if it is not there; if it is there twice, both go. */
 void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key);
 /* An element of an array: before `before`, or at the end if it is NULL. */

@@ -65,6 +65,12 @@ static inline simd16 simd_within(simd16 v, int low, int high)
                           _mm_set1_epi8((char)(127 - high + low - 1)));
 }
 
+/* Bytes below c, and those that are not ASCII; c from 1 to 0x7F. */
+static inline simd16 simd_beyond(simd16 v, int c)
+{
+    return _mm_cmplt_epi8(v, _mm_set1_epi8((char)c));
+}
+
 static inline simd16 simd_or(simd16 a, simd16 b)
 {
     return _mm_or_si128(a, b);
@@ -135,6 +141,11 @@ static inline simd16 simd_from(simd16 v, int c)
 static inline simd16 simd_within(simd16 v, int low, int high)
 {
     return vandq_u8(vcgeq_u8(v, vdupq_n_u8((uint8_t)low)), vcleq_u8(v, vdupq_n_u8((uint8_t)high)));
+}
+
+static inline simd16 simd_beyond(simd16 v, int c)
+{
+    return vcltq_s8(vreinterpretq_s8_u8(v), vdupq_n_s8((int8_t)c));
 }
 
 static inline simd16 simd_or(simd16 a, simd16 b)

@@ -99,6 +99,7 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
     const struct json_node *model = member_find(doc, root, "model");
     struct chat_request q;
     struct asked r = {.doc = doc, .a = a, .e = e, .out = &q, .brackets = true};
+    struct members m;
 
     part_request_init(&q, CHAT_GENERATE, doc);
     q.stream = true;
@@ -106,8 +107,9 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
     if (model && !json_text(doc, model, a, &q.model))
         return asked_bad(&r, NULL, "model", "expected a string, the name of a model");
-    if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, root) ||
-        !openai_read_thinking(&r, root) || !read_drop(&r, root))
+    members_read(&openai_asked, doc, root, 0, &m);
+    if (!read_prompt(&r, root) || !read_system(&r, root) || !openai_read_options(&r, &m) ||
+        !openai_read_thinking(&r, &m) || !read_drop(&r, root))
         return false;
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
         q.level = CHAT_LEVEL_MEDIUM;

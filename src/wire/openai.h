@@ -2,6 +2,7 @@
  * are kin to it (mistral, cohere, generate).
  *
  *   openai.c          the row, paths, errors
+ *   openai_names.c    names of members
  *   openai_read.c     a client's body: messages; openai_options.c: all its other members
  *   openai_write.c    a request as a body
  *   openai_patch.c    the gateway's wishes as edits; openai_think.c: how much to think
@@ -26,6 +27,7 @@
 
 #include "wire/asked.h"
 #include "wire/internal.h"
+#include "wire/openai_names.h"
 
 #define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
 #define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
@@ -40,8 +42,9 @@ bool openai_empty(const struct json *doc, const struct json_node *v);
 
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
 bool openai_read_messages(const struct asked *r, const struct json_node *list) MUST_USE;
-bool openai_read_options(const struct asked *r, const struct json_node *root) MUST_USE;
-bool openai_read_thinking(const struct asked *r, const struct json_node *root) MUST_USE;
+/* m: the openai_asked of the body. */
+bool openai_read_options(const struct asked *r, const struct members *m) MUST_USE;
+bool openai_read_thinking(const struct asked *r, const struct members *m) MUST_USE;
 
 void openai_write(const struct chat_request *r, struct buf *out);
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out);
@@ -141,8 +144,8 @@ void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now
                 const struct json_node *text, bool summary);
 void openai_content(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
 void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
-/* The choice that v is about, by its index; NULL after an error. */
-struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *v);
+/* The choice of this index, or the first if there is none; NULL after an error. */
+struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *index);
 void openai_decode_call(struct wire_decoder *d, struct openai_choice *c,
                         const struct json_node *call);
 void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
@@ -155,13 +158,18 @@ void openai_details_add(struct openai_details *list, const struct json *doc,
 void openai_details_write(const struct openai_details *list, struct arena *a, struct buf *out);
 /* All that must go back with the calls of this choice, as KEEP. */
 void openai_keep(struct wire_decoder *d, struct openai_choice *c);
-/* Members of v without an event of their own: EXTRA, and KEEP for those that hold a signature.
- * `place` is "", "choice.", "message." or, with the call, "call.". */
+enum openai_place { OPENAI_REPLY, OPENAI_CHOICE, OPENAI_MESSAGE, OPENAI_TOOL_CALL };
+#define OPENAI_THOUGHTS                                                                            \
+    (MEMBER_BIT(OPENAI_AT_REASONING_CONTENT) | MEMBER_BIT(OPENAI_AT_REASONING) |                   \
+     MEMBER_BIT(OPENAI_AT_REASONING_TEXT) | MEMBER_BIT(OPENAI_AT_THINKING))
+/* The members of v; `odd` is the first that may have no event of its own. */
+void openai_members(const struct json *doc, const struct json_node *v, enum openai_place place,
+                    struct members *out);
+/* Members of v without an event of their own, from the key `first` on: EXTRA, and KEEP for those
+ * that hold a signature. Of a tool call, with the call. */
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
-                   const char *place, struct openai_call *call);
-/* The same from one key on. */
-void openai_extras_from(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
-                        const struct json_node *first, const char *place, struct openai_call *call);
+                   const struct json_node *first, enum openai_place place,
+                   struct openai_call *call);
 /* Whether it says reasoning in words. */
 bool openai_details_visible(const struct json *doc, const struct json_node *list);
 extern const char *const openai_detail_members[2]; /* reasoning_details, thinking_blocks */

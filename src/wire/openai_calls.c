@@ -181,7 +181,7 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
         call->id = wire_keep(d, str_slice(id, 0, NAME_MAX_SIZE));
     name_piece(d, call, name);
     arguments(d, c, call, json_find(&d->doc, function, STR("arguments")));
-    openai_extras(d, c, v, "call.", call);
+    openai_extras(d, c, v, json_first(&d->doc, v), OPENAI_TOOL_CALL, call);
 }
 
 /* The old way: one call, no id. */

@@ -125,12 +125,12 @@ static void details(struct wire_decoder *d, struct openai_choice *c, const struc
 }
 
 /* Hosts that know two names for reasoning send the same text under both. */
-static bool said_before(const struct json *doc, const struct json_node *delta, size_t n)
+static bool said_before(const struct json *doc, const struct members *m, unsigned n)
 {
-    const struct json_node *v = json_find(doc, delta, str_c(openai_thought_members[n]));
+    const struct json_node *v = m->at[OPENAI_AT_REASONING_CONTENT + n];
 
-    for (size_t i = 0; i < n; i++) {
-        const struct json_node *u = json_find(doc, delta, str_c(openai_thought_members[i]));
+    for (unsigned i = 0; i < n; i++) {
+        const struct json_node *u = members_get(m, OPENAI_AT_REASONING_CONTENT + i);
 
         if (u && u->kind == JSON_STRING && json_equal(doc, u, doc, v))
             return true;
@@ -138,23 +138,25 @@ static bool said_before(const struct json *doc, const struct json_node *delta, s
     return false;
 }
 
-static void thoughts(struct wire_decoder *d, struct openai_choice *c, const struct json_node *delta)
+static void thoughts(struct wire_decoder *d, struct openai_choice *c, const struct members *m)
 {
     bool worded = c->thought.n > 0; /* once said in words, the details only repeat it */
 
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++) {
-        const struct json_node *v = json_find(&d->doc, delta, str_c(openai_thought_members[i]));
+    for (unsigned i = 0; i < COUNT_OF(openai_thought_members) && m->seen & OPENAI_THOUGHTS; i++) {
+        const struct json_node *v = members_get(m, OPENAI_AT_REASONING_CONTENT + i);
 
-        if (!v || v->kind != JSON_STRING || said_before(&d->doc, delta, i))
+        if (!v || v->kind != JSON_STRING || said_before(&d->doc, m, i))
             continue;
         think(d, c, v, openai_thought_members[i], false);
         worded = worded || v->size > 2;
     }
-    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++) {
-        const struct json_node *v = json_find(&d->doc, delta, str_c(openai_detail_members[i]));
+    for (unsigned i = 0; i < COUNT_OF(openai_detail_members); i++) {
+        const struct json_node *v = members_get(m, OPENAI_AT_REASONING_DETAILS + i);
 
+        if (!v)
+            continue;
         details(d, c, v, i, worded);
-        worded = worded || (v && openai_details_visible(&d->doc, v));
+        worded = worded || openai_details_visible(&d->doc, v);
     }
 }
 
@@ -248,24 +250,27 @@ void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct 
 
 static void delta(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
 {
-    const struct json_node *function = json_find(&d->doc, v, STR("function_call"));
+    const struct json_node *function;
+    struct members m;
 
-    thoughts(d, c, v);
-    openai_content(d, c, json_find(&d->doc, v, STR("content")));
-    openai_say(d, c, OPENAI_REFUSAL, json_find(&d->doc, v, STR("refusal")), false);
-    openai_calls(d, c, json_find(&d->doc, v, STR("tool_calls")));
+    openai_members(&d->doc, v, OPENAI_MESSAGE, &m);
+    function = members_get(&m, OPENAI_AT_FUNCTION_CALL);
+    thoughts(d, c, &m);
+    openai_content(d, c, members_get(&m, OPENAI_AT_CONTENT));
+    openai_say(d, c, OPENAI_REFUSAL, members_get(&m, OPENAI_AT_REFUSAL), false);
+    openai_calls(d, c, members_get(&m, OPENAI_AT_TOOL_CALLS));
     if (function && function->kind == JSON_OBJECT && !openai_empty(&d->doc, function))
         openai_decode_function(d, c, function);
-    openai_extras(d, c, v, "message.", NULL);
+    openai_extras(d, c, v, m.odd, OPENAI_MESSAGE, NULL);
 }
 
-struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *v)
+struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *at)
 {
     struct openai_decoding *s = d->state;
     struct openai_choice *c;
     int64_t index = 0;
 
-    if (!json_i64(&d->doc, json_find(&d->doc, v, STR("index")), &index) || index < 0)
+    if (!json_i64(&d->doc, at, &index) || index < 0)
         index = 0;
     for (c = s->choices; c; c = c->next)
         if (c->index == index)
@@ -286,11 +291,11 @@ struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_no
 }
 
 /* finish_reason, and what vLLM and SGLang say about the sequence that was met. */
-static void ending(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+static void ending(struct wire_decoder *d, struct openai_choice *c, const struct members *m,
                    bool whole)
 {
-    static const char *const matched[] = {"stop_reason", "matched_stop"};
-    str name = member_text(&d->doc, v, "finish_reason", &d->scratch);
+    static const unsigned matched[] = {OPENAI_AT_STOP_REASON, OPENAI_AT_MATCHED_STOP};
+    str name = members_text(m, OPENAI_AT_FINISH_REASON, &d->doc, &d->scratch);
 
     if (name.n == 0 && !(whole && !c->stopping))
         return;
@@ -298,7 +303,7 @@ static void ending(struct wire_decoder *d, struct openai_choice *c, const struct
     c->stop = name.n ? openai_stop(name) : CHAT_STOP_END;
     c->stop_name = wire_keep(d, str_slice(name, 0, 256));
     for (size_t i = 0; i < COUNT_OF(matched) && c->stop == CHAT_STOP_END; i++) {
-        str sequence = member_text(&d->doc, v, matched[i], &d->scratch);
+        str sequence = members_text(m, matched[i], &d->doc, &d->scratch);
 
         if (sequence.n && sequence.n <= 4096) {
             c->stop = CHAT_STOP_SEQUENCE;
@@ -320,35 +325,39 @@ static void usage(struct wire_decoder *d, const struct json_node *v)
 
 static void one_choice(struct wire_decoder *d, const struct json_node *v, bool whole)
 {
-    const struct json_node *said = member_find(&d->doc, v, whole ? "message" : "delta");
-    const struct json_node *text = json_find(&d->doc, v, STR("text"));
-    struct openai_choice *c = openai_choice(d, v);
+    const struct json_node *said, *text;
+    struct openai_choice *c;
+    struct members m;
 
+    openai_members(&d->doc, v, OPENAI_CHOICE, &m);
+    c = openai_choice(d, members_get(&m, OPENAI_AT_INDEX));
     if (!c)
         return;
+    said = members_have(&m, whole ? OPENAI_AT_MESSAGE : OPENAI_AT_DELTA);
+    text = members_get(&m, OPENAI_AT_TEXT);
     if (!said)
-        said = member_find(&d->doc, v, whole ? "delta" : "message");
+        said = members_have(&m, whole ? OPENAI_AT_DELTA : OPENAI_AT_MESSAGE);
     /* A stream that ends with the whole message says nothing new with it. */
-    if (said && !whole && !json_find(&d->doc, v, STR("delta")) && c->blocks > 0)
+    if (said && !whole && !members_get(&m, OPENAI_AT_DELTA) && c->blocks > 0)
         said = NULL;
     if (said && said->kind == JSON_OBJECT)
         delta(d, c, said);
     else if (text)
         openai_say(d, c, OPENAI_TEXT, text, false);
-    openai_extras(d, c, v, "choice.", NULL);
-    ending(d, c, v, whole);
-    usage(d, json_find(&d->doc, v, STR("usage")));
+    openai_extras(d, c, v, m.odd, OPENAI_CHOICE, NULL);
+    ending(d, c, &m, whole);
+    usage(d, members_get(&m, OPENAI_AT_USAGE));
 }
 
-static void start(struct wire_decoder *d, const struct json_node *root)
+static void start(struct wire_decoder *d, const struct members *m)
 {
     struct openai_decoding *s = d->state;
     struct chat_event ev = openai_event(d, NULL, CHAT_START);
 
     if (d->started)
         return;
-    ev.id = member_text(&d->doc, root, "id", &d->scratch);
-    ev.name = member_text(&d->doc, root, "model", &d->scratch);
+    ev.id = members_text(m, OPENAI_AT_ID, &d->doc, &d->scratch);
+    ev.name = members_text(m, OPENAI_AT_MODEL, &d->doc, &d->scratch);
     s->id = wire_keep(d, str_slice(ev.id, 0, 256));
     wire_emit(d, &ev);
 }
@@ -393,33 +402,48 @@ static const struct json_node *news(struct wire_decoder *d, const struct json_no
     return json_first(&d->doc, root);
 }
 
-static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole)
+static void choices(struct wire_decoder *d, const struct json_node *list, bool whole)
 {
-    const struct json_node *root = json_root(&d->doc);
-    const struct json_node *choices = member_find(&d->doc, root, "choices");
-    bool failed = member_find(&d->doc, root, "error") || str_eq(f->name, STR("error")) ||
-                  json_is(&d->doc, json_find(&d->doc, root, STR("object")), STR("error"));
-
-    if ((failed && !choices) || root->kind != JSON_OBJECT || (whole && !choices)) {
-        openai_emit_error(d, &d->doc, "the provider's reply is no chat completion");
+    if (list->kind != JSON_ARRAY)
         return;
-    }
-    start(d, root);
-    openai_extras_from(
-        d, NULL, root, whole ? json_first(&d->doc, root) : news(d, root, choices), "", NULL);
-    if (choices && choices->kind == JSON_ARRAY &&
-        json_count(&d->doc, choices) > OPENAI_CHOICES_MAX) {
+    if (list->span > OPENAI_CHOICES_MAX && json_count(&d->doc, list) > OPENAI_CHOICES_MAX) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");
         return;
     }
-    for (const struct json_node *v = json_first(&d->doc, choices); v && choices->kind == JSON_ARRAY;
-         v = json_next(&d->doc, choices, v))
+    for (const struct json_node *v = json_first(&d->doc, list); v; v = json_next(&d->doc, list, v))
         if (v->kind == JSON_OBJECT)
             one_choice(d, v, whole);
-    if (member_find(&d->doc, root, "usage"))
-        usage(d, member_find(&d->doc, root, "usage"));
-    else
-        usage(d, member_find(&d->doc, member_find(&d->doc, root, "x_groq"), "usage"));
+}
+
+/* x_groq's, where the reply has none of its own. */
+static const struct json_node *usage_of(const struct json *doc, const struct members *m)
+{
+    const struct json_node *v = members_have(m, OPENAI_AT_USAGE);
+
+    return v ? v : member_find(doc, members_have(m, OPENAI_AT_X_GROQ), "usage");
+}
+
+static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole)
+{
+    const struct json_node *root = json_root(&d->doc), *list, *first;
+    struct members m;
+    bool failed;
+
+    openai_members(&d->doc, root, OPENAI_REPLY, &m);
+    list = members_have(&m, OPENAI_AT_CHOICES);
+    failed = members_have(&m, OPENAI_AT_ERROR) || str_eq(f->name, STR("error")) ||
+             json_is(&d->doc, members_get(&m, OPENAI_AT_OBJECT), STR("error"));
+    if ((failed && !list) || root->kind != JSON_OBJECT || (whole && !list)) {
+        openai_emit_error(d, &d->doc, "the provider's reply is no chat completion");
+        return;
+    }
+    start(d, &m);
+    first = whole ? m.odd : news(d, root, list);
+    if (first && m.odd)
+        openai_extras(d, NULL, root, first > m.odd ? first : m.odd, OPENAI_REPLY, NULL);
+    if (list)
+        choices(d, list, whole);
+    usage(d, usage_of(&d->doc, &m));
     if (!failed)
         stops(d);
     else

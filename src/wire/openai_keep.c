@@ -50,84 +50,47 @@ static uint64_t mix(str s)
     return h ^ h >> 32;
 }
 
-struct place {
-    str name;
-    size_t count;
-    str known[8];
-    bool thoughts; /* and those that hold reasoning */
-};
+#define BIT(name) MEMBER_BIT(OPENAI_AT_##name)
 
 /* Members with an event of their own. */
-static const struct place places[] = {
-    {STR_INIT(""),
-     8,
-     {STR_INIT("id"),
-      STR_INIT("object"),
-      STR_INIT("created"),
-      STR_INIT("model"),
-      STR_INIT("choices"),
-      STR_INIT("usage"),
-      STR_INIT("error"),
-      STR_INIT("obfuscation")},
-     false},
-    {STR_INIT("choice."),
-     6,
-     {STR_INIT("index"),
-      STR_INIT("delta"),
-      STR_INIT("message"),
-      STR_INIT("text"),
-      STR_INIT("finish_reason"),
-      STR_INIT("usage")},
-     false},
-    {STR_INIT("message."),
-     8,
-     {STR_INIT("role"),
-      STR_INIT("content"),
-      STR_INIT("refusal"),
-      STR_INIT("tool_calls"),
-      STR_INIT("function_call"),
-      STR_INIT("reasoning_details"),
-      STR_INIT("thinking_blocks"),
-      STR_INIT("index")},
-     true},
-    {STR_INIT("call."),
-     7,
-     {STR_INIT("index"),
-      STR_INIT("id"),
-      STR_INIT("type"),
-      STR_INIT("function"),
-      STR_INIT("custom"),
-      STR_INIT("name"),
-      STR_INIT("arguments")},
-     false},
+static const struct {
+    str name;
+    uint64_t known;
+} places[] = {
+    [OPENAI_REPLY] = {STR_INIT(""),
+                      BIT(ID) | BIT(OBJECT) | BIT(CREATED) | BIT(MODEL) | BIT(CHOICES) |
+                          BIT(USAGE) | BIT(ERROR) | BIT(OBFUSCATION)},
+    [OPENAI_CHOICE] = {STR_INIT("choice."),
+                       BIT(INDEX) | BIT(DELTA) | BIT(MESSAGE) | BIT(TEXT) | BIT(FINISH_REASON) |
+                           BIT(USAGE)},
+    [OPENAI_MESSAGE] = {STR_INIT("message."),
+                        BIT(ROLE) | BIT(CONTENT) | BIT(REFUSAL) | BIT(TOOL_CALLS) |
+                            BIT(FUNCTION_CALL) | BIT(REASONING_DETAILS) | BIT(THINKING_BLOCKS) |
+                            BIT(INDEX) | OPENAI_THOUGHTS},
+    [OPENAI_TOOL_CALL] = {STR_INIT("call."),
+                          BIT(INDEX) | BIT(ID) | BIT(TYPE) | BIT(FUNCTION) | BIT(CUSTOM) |
+                              BIT(NAME) | BIT(ARGUMENTS)},
 };
 
-static const struct place *place_find(str name)
+void openai_members(const struct json *doc, const struct json_node *v, enum openai_place place,
+                    struct members *out)
 {
-    size_t i = 0;
+    uint64_t thoughts;
 
-    while (!str_eq(places[i].name, name))
-        assert(++i < COUNT_OF(places));
-    return &places[i];
+    members_read(&openai_names, doc, v, places[place].known, out);
+    /* Reasoning that is no text is what nobody knows. */
+    for (thoughts = out->seen & OPENAI_THOUGHTS & places[place].known; thoughts && v;
+         thoughts &= thoughts - 1)
+        if (out->at[__builtin_ctzll(thoughts)]->kind != JSON_STRING)
+            out->odd = v + 1;
 }
 
-/* Asked of every member of every chunk: members mostly come in the order of the table, so the look
- * begins behind the one that was found last. */
-static bool known(const struct json *doc, const struct json_node *key, const struct place *place,
-                  size_t *next)
+static bool known(const struct json *doc, const struct json_node *key, enum openai_place place)
 {
-    for (size_t i = 0, k = *next; i < place->count; i++, k++) {
-        if (k >= place->count)
-            k = 0;
-        if (json_is(doc, key, place->known[k])) {
-            *next = k + 1;
-            return true;
-        }
-    }
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members) && place->thoughts; i++)
-        if (json_is(doc, key, str_c(openai_thought_members[i])))
-            return json_value(key)->kind == JSON_STRING;
-    return false;
+    int name = members_name(&openai_names, doc, key);
+    uint64_t bit = name < 0 ? 0 : MEMBER_BIT(name) & places[place].known;
+
+    return bit && (!(bit & OPENAI_THOUGHTS) || json_value(key)->kind == JSON_STRING);
 }
 
 /* Members that carry a signature of some host: without them the next turn fails or forgets. */
@@ -184,16 +147,9 @@ static void owe(struct wire_decoder *d, struct openai_choice *c, str name, str j
 }
 
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
-                   const char *place, struct openai_call *call)
+                   const struct json_node *first, enum openai_place place, struct openai_call *call)
 {
-    openai_extras_from(d, c, v, json_first(&d->doc, v), place, call);
-}
-
-void openai_extras_from(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
-                        const struct json_node *first, const char *place, struct openai_call *call)
-{
-    const struct place *p = place_find(str_c(place));
-    size_t count = 0, next = 0;
+    size_t count = 0;
 
     for (const struct json_node *k = first; k && count < OPENAI_EXTRAS_MAX;
          k = json_next(&d->doc, v, k)) {
@@ -201,7 +157,7 @@ void openai_extras_from(struct wire_decoder *d, struct openai_choice *c, const s
         struct chat_event ev;
         str name;
 
-        if (known(&d->doc, k, p, &next) || openai_empty(&d->doc, value) ||
+        if (known(&d->doc, k, place) || openai_empty(&d->doc, value) ||
             !json_text(&d->doc, k, &d->scratch, &name) || name.n > 256)
             continue;
         count++;
@@ -212,8 +168,8 @@ void openai_extras_from(struct wire_decoder *d, struct openai_choice *c, const s
             ev.block = call->block;
         }
         ev.name = name;
-        if (p->name.n)
-            ev.name = arena_join(&d->scratch, p->name, name, STR(""));
+        if (places[place].name.n)
+            ev.name = arena_join(&d->scratch, places[place].name, name, STR(""));
         ev.text = json_raw(&d->doc, value);
         if (!told(d->state, &ev, value))
             wire_emit(d, &ev);

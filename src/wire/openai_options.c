@@ -6,8 +6,10 @@
 
 /* ---- numbers ---- */
 
+#define BIT(name) MEMBER_BIT(OPENAI_ASK_##name)
+
 struct number {
-    const char *name;
+    enum openai_asked name;
     size_t at;
     double least, most;
     bool whole;
@@ -15,25 +17,24 @@ struct number {
 
 #define NUMBER(name, field, least, most, whole)                                                    \
     {                                                                                              \
-        name, offsetof(struct chat_request, field), least, most, whole                             \
+        OPENAI_ASK_##name, offsetof(struct chat_request, field), least, most, whole                \
     }
 
 static const struct number numbers[] = {
-    NUMBER("temperature", temperature, 0, 2, false),
-    NUMBER("top_p", top_p, 0, 1, false),
-    NUMBER("top_k", top_k, -1, 1e9, true),
-    NUMBER("seed", seed, -9.3e18, 1.9e19, true),
-    NUMBER("frequency_penalty", frequency_penalty, -2, 2, false),
-    NUMBER("presence_penalty", presence_penalty, -2, 2, false),
-    NUMBER("n", n, 1, OPENAI_CHOICES_MAX, true),
-    NUMBER("max_tokens", max_tokens, 1, 1e9, true),
-    NUMBER("max_completion_tokens", max_tokens, 1, 1e9, true),
+    NUMBER(TEMPERATURE, temperature, 0, 2, false),
+    NUMBER(TOP_P, top_p, 0, 1, false),
+    NUMBER(TOP_K, top_k, -1, 1e9, true),
+    NUMBER(SEED, seed, -9.3e18, 1.9e19, true),
+    NUMBER(FREQUENCY_PENALTY, frequency_penalty, -2, 2, false),
+    NUMBER(PRESENCE_PENALTY, presence_penalty, -2, 2, false),
+    NUMBER(N, n, 1, OPENAI_CHOICES_MAX, true),
+    NUMBER(MAX_TOKENS, max_tokens, 1, 1e9, true),
+    NUMBER(MAX_COMPLETION_TOKENS, max_tokens, 1, 1e9, true),
 };
 
-static bool read_number(const struct asked *r, const struct json_node *root,
-                        const struct number *row)
+static bool read_number(const struct asked *r, const struct json_node *v, const struct number *row)
 {
-    const struct json_node *v = member_find(r->doc, root, row->name);
+    const char *name = openai_asked.names[row->name].p;
     str *field = (str *)(void *)((char *)r->out + row->at);
     double value;
     bool ok;
@@ -46,13 +47,13 @@ static bool read_number(const struct asked *r, const struct json_node *root,
         return err_set(r->e,
                        ERR_INPUT,
                        "%s: expected an integer%s",
-                       row->name,
+                       name,
                        row->least == 1 ? " of at least 1" : "");
     if (!ok)
         return err_set(r->e,
                        ERR_INPUT,
                        "%s: expected %s from %g to %g",
-                       row->name,
+                       name,
                        row->whole ? "an integer" : "a number",
                        row->least,
                        row->most);
@@ -60,11 +61,9 @@ static bool read_number(const struct asked *r, const struct json_node *root,
     return true;
 }
 
-static bool read_flag(const struct asked *r, const struct asked_at *at, const struct json_node *of,
+static bool read_flag(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                       const char *name, bool *out, bool *given)
 {
-    const struct json_node *v = member_find(r->doc, of, name);
-
     if (!v)
         return true;
     if (!json_bool(v, out))
@@ -120,7 +119,8 @@ static bool read_function(const struct asked *r, const struct asked_at *at,
         return asked_bad(r, at, "parameters", "expected a JSON Schema");
     if (schema)
         out->schema = json_raw(r->doc, schema);
-    return read_flag(r, at, v, "strict", &out->strict, &out->strict_given);
+    return read_flag(
+        r, at, member_find(r->doc, v, "strict"), "strict", &out->strict, &out->strict_given);
 }
 
 static bool read_tool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
@@ -247,28 +247,46 @@ static bool read_format(const struct asked *r, const struct json_node *v)
     return true;
 }
 
-bool openai_read_options(const struct asked *r, const struct json_node *root)
+static bool read_numbers(const struct asked *r, const struct members *m)
 {
-    const struct json_node *stream = member_find(r->doc, root, "stream_options");
-    struct chat_request *q = r->out;
-
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        if (!read_number(r, root, &numbers[i]))
+        if (!read_number(r, members_have(m, numbers[i].name), &numbers[i]))
             return false;
-    if (!read_flag(r, NULL, root, "stream", &q->stream, NULL) ||
-        !read_flag(r, NULL, root, "parallel_tool_calls", &q->parallel, &q->parallel_given))
+    return true;
+}
+
+static bool read_stream(const struct asked *r, const struct members *m)
+{
+    const struct json_node *options = members_have(m, OPENAI_ASK_STREAM_OPTIONS);
+
+    if (!read_flag(r, NULL, members_have(m, OPENAI_ASK_STREAM), "stream", &r->out->stream, NULL) ||
+        !read_flag(r,
+                   NULL,
+                   members_have(m, OPENAI_ASK_PARALLEL_TOOL_CALLS),
+                   "parallel_tool_calls",
+                   &r->out->parallel,
+                   &r->out->parallel_given))
         return false;
-    if (stream && stream->kind != JSON_OBJECT)
+    if (options && options->kind != JSON_OBJECT)
         return asked_bad(r, NULL, "stream_options", "expected an object");
-    q->stream_usage = is_true(json_find(r->doc, stream, STR("include_usage")));
-    q->user = member_text(r->doc, root, "user", r->a);
-    if (!read_stops(r, member_find(r->doc, root, "stop")) ||
-        !read_tools(r, member_find(r->doc, root, "functions"), true) ||
-        !read_tools(r, member_find(r->doc, root, "tools"), false))
+    r->out->stream_usage = is_true(json_find(r->doc, options, STR("include_usage")));
+    return true;
+}
+
+bool openai_read_options(const struct asked *r, const struct members *m)
+{
+    if (!read_numbers(r, m) || !read_stream(r, m))
         return false;
-    return read_choice(r, member_find(r->doc, root, "function_call"), "function_call") &&
-           read_choice(r, member_find(r->doc, root, "tool_choice"), "tool_choice") &&
-           read_format(r, member_find(r->doc, root, "response_format"));
+    r->out->user = members_text(m, OPENAI_ASK_USER, r->doc, r->a);
+    if (!(m->seen & (BIT(STOP) | BIT(FUNCTIONS) | BIT(TOOLS) | BIT(FUNCTION_CALL) |
+                     BIT(TOOL_CHOICE) | BIT(RESPONSE_FORMAT))))
+        return true;
+    return read_stops(r, members_have(m, OPENAI_ASK_STOP)) &&
+           read_tools(r, members_have(m, OPENAI_ASK_FUNCTIONS), true) &&
+           read_tools(r, members_have(m, OPENAI_ASK_TOOLS), false) &&
+           read_choice(r, members_have(m, OPENAI_ASK_FUNCTION_CALL), "function_call") &&
+           read_choice(r, members_have(m, OPENAI_ASK_TOOL_CHOICE), "tool_choice") &&
+           read_format(r, members_have(m, OPENAI_ASK_RESPONSE_FORMAT));
 }
 
 /* ---- thinking ---- */
@@ -362,35 +380,43 @@ static bool read_anthropic(const struct asked *r, const struct json_node *v)
     return true;
 }
 
-bool openai_read_thinking(const struct asked *r, const struct json_node *root)
+#define THINKING                                                                                   \
+    (BIT(REASONING_EFFORT) | BIT(REASONING) | BIT(THINKING) | BIT(THINK) | BIT(ENABLE_THINKING) |  \
+     BIT(CHAT_TEMPLATE_KWARGS) | BIT(THINKING_TOKEN_BUDGET) | BIT(THINKING_BUDGET_TOKENS) |        \
+     BIT(REASONING_BUDGET_TOKENS) | BIT(THINKING_BUDGET) | BIT(INCLUDE_REASONING) |                \
+     BIT(REASONING_FORMAT))
+
+bool openai_read_thinking(const struct asked *r, const struct members *m)
 {
-    static const char *const budgets[] = {"thinking_token_budget",
-                                          "thinking_budget_tokens",
-                                          "reasoning_budget_tokens",
-                                          "thinking_budget"};
-    const struct json_node *kwargs = member_find(r->doc, root, "chat_template_kwargs");
-    const struct json_node *think = member_find(r->doc, root, "think");
+    static const enum openai_asked budgets[] = {OPENAI_ASK_THINKING_TOKEN_BUDGET,
+                                                OPENAI_ASK_THINKING_BUDGET_TOKENS,
+                                                OPENAI_ASK_REASONING_BUDGET_TOKENS,
+                                                OPENAI_ASK_THINKING_BUDGET};
+    const struct json_node *kwargs = members_have(m, OPENAI_ASK_CHAT_TEMPLATE_KWARGS);
+    const struct json_node *think = members_have(m, OPENAI_ASK_THINK);
     bool include;
 
-    if (!read_level(r, member_find(r->doc, root, "reasoning_effort"), "reasoning_effort") ||
-        !read_reasoning(r, member_find(r->doc, root, "reasoning")) ||
-        !read_anthropic(r, member_find(r->doc, root, "thinking")))
+    if (!(m->seen & THINKING))
+        return true;
+    if (!read_level(r, members_have(m, OPENAI_ASK_REASONING_EFFORT), "reasoning_effort") ||
+        !read_reasoning(r, members_have(m, OPENAI_ASK_REASONING)) ||
+        !read_anthropic(r, members_have(m, OPENAI_ASK_THINKING)))
         return false;
     give_switch(r, think);
     if (think && think->kind == JSON_STRING && !read_level(r, think, "think"))
         return false;
     r->out->thoughts = r->out->thoughts || (think && think->kind != JSON_FALSE);
-    give_switch(r, json_find(r->doc, root, STR("enable_thinking")));
+    give_switch(r, members_get(m, OPENAI_ASK_ENABLE_THINKING));
     give_switch(r, json_find(r->doc, kwargs, STR("enable_thinking")));
     give_switch(r, json_find(r->doc, kwargs, STR("thinking")));
     for (size_t i = 0; i < COUNT_OF(budgets); i++)
-        if (!read_budget(r, member_find(r->doc, root, budgets[i]), budgets[i]))
+        if (!read_budget(r, members_have(m, budgets[i]), openai_asked.names[budgets[i]].p))
             return false;
-    if (json_bool(json_find(r->doc, root, STR("include_reasoning")), &include)) {
+    if (json_bool(members_get(m, OPENAI_ASK_INCLUDE_REASONING), &include)) {
         r->out->no_thoughts = !include;
         r->out->thoughts = include;
     }
-    if (json_is(r->doc, json_find(r->doc, root, STR("reasoning_format")), STR("hidden")))
+    if (json_is(r->doc, members_get(m, OPENAI_ASK_REASONING_FORMAT), STR("hidden")))
         r->out->no_thoughts = true;
     return true;
 }

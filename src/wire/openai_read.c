@@ -361,15 +361,15 @@ static bool message(const struct asked *r, const struct json_node *m, const stru
                     struct chat_message *out)
 {
     static const struct {
-        const char *name;
+        str name;
         enum chat_role role;
     } roles[] = {
-        {"system", CHAT_SYSTEM},
-        {"developer", CHAT_SYSTEM},
-        {"user", CHAT_USER},
-        {"assistant", CHAT_ASSISTANT},
-        {"tool", CHAT_TOOL},
-        {"function", CHAT_TOOL},
+        {STR_INIT("user"), CHAT_USER},
+        {STR_INIT("assistant"), CHAT_ASSISTANT},
+        {STR_INIT("system"), CHAT_SYSTEM},
+        {STR_INIT("developer"), CHAT_SYSTEM},
+        {STR_INIT("tool"), CHAT_TOOL},
+        {STR_INIT("function"), CHAT_TOOL},
     };
     const struct json_node *role = json_find(r->doc, m, STR("role"));
     struct parts parts = {0};
@@ -378,7 +378,7 @@ static bool message(const struct asked *r, const struct json_node *m, const stru
 
     if (m->kind != JSON_OBJECT)
         return asked_bad(r, at, NULL, "expected an object");
-    while (k < COUNT_OF(roles) && !json_is(r->doc, role, str_c(roles[k].name)))
+    while (k < COUNT_OF(roles) && !json_is(r->doc, role, roles[k].name))
         k++;
     if (k == COUNT_OF(roles))
         return asked_bad(
@@ -386,7 +386,7 @@ static bool message(const struct asked *r, const struct json_node *m, const stru
     if (roles[k].role == CHAT_ASSISTANT)
         ok = assistant(r, m, at, &parts);
     else if (roles[k].role == CHAT_TOOL)
-        ok = tool_result(r, m, at, roles[k].name[0] == 'f', &parts);
+        ok = tool_result(r, m, at, roles[k].name.p[0] == 'f', &parts);
     else
         ok = content(r, json_find(r->doc, m, STR("content")), at, &parts);
     *out = (struct chat_message){.role = roles[k].role,
@@ -418,15 +418,17 @@ bool openai_read(const struct json *doc, struct arena *a, struct chat_request *o
     const struct json_node *root = json_root(doc);
     struct chat_request q;
     struct asked r = {.doc = doc, .a = a, .e = e, .out = &q, .brackets = true};
+    struct members m;
 
     part_request_init(&q, CHAT_OPENAI, doc);
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
-    q.model = member_text(doc, root, "model", a);
+    members_read(&openai_asked, doc, root, 0, &m);
+    q.model = members_text(&m, OPENAI_ASK_MODEL, doc, a);
     if (q.model.n == 0)
         return asked_bad(&r, NULL, "model", "expected a string, the name of a model");
-    if (!openai_read_messages(&r, json_find(doc, root, STR("messages"))) ||
-        !openai_read_options(&r, root) || !openai_read_thinking(&r, root))
+    if (!openai_read_messages(&r, members_get(&m, OPENAI_ASK_MESSAGES)) ||
+        !openai_read_options(&r, &m) || !openai_read_thinking(&r, &m))
         return false;
     *out = q;
     return true;

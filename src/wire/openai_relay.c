@@ -50,99 +50,101 @@ static const struct json_node *message_of(const struct relay *r, const struct js
     return m && m->kind == JSON_OBJECT ? m : NULL;
 }
 
-static bool has_calls(const struct relay *r, const struct json_node *message)
+static bool has_calls(const struct relay *r, const struct members *message)
 {
-    return !openai_empty(r->doc, json_find(r->doc, message, STR("tool_calls"))) ||
-           !openai_empty(r->doc, json_find(r->doc, message, STR("function_call")));
+    return !openai_empty(r->doc, members_get(message, OPENAI_AT_TOOL_CALLS)) ||
+           !openai_empty(r->doc, members_get(message, OPENAI_AT_FUNCTION_CALL));
 }
 
-/* What the events of one kind say in one choice, joined. */
-static str said(struct relay *r, uint32_t choice, enum chat_event_kind kind, bool *any)
-{
-    struct piece t = {0};
-    str only = STR("");
+/* What the events of one kind say, joined. */
+struct joined {
+    str text; /* the only one so far */
+    struct piece all;
+    bool any;
+};
 
-    *any = false;
+static void join(struct relay *r, struct joined *j, str text)
+{
+    if (j->any && j->all.n == 0)
+        piece_add(&j->all, &r->a, j->text);
+    if (j->any)
+        piece_add(&j->all, &r->a, text);
+    else
+        j->text = text;
+    j->any = true;
+}
+
+static str joined(const struct joined *j)
+{
+    return j->all.n ? piece_str(&j->all) : j->text;
+}
+
+/* What is to be said in one choice. */
+struct heard {
+    struct joined text, thought;
+    bool calls;
+};
+
+static struct heard hear(struct relay *r, uint32_t choice)
+{
+    struct heard h = {.text = {.text = STR("")}, .thought = {.text = STR("")}};
+
     for (size_t i = 0; i < r->n; i++) {
-        if (r->events[i].kind != kind || r->events[i].choice != choice)
+        if (r->events[i].choice != choice)
             continue;
-        if (*any && t.n == 0)
-            piece_add(&t, &r->a, only);
-        if (*any)
-            piece_add(&t, &r->a, r->events[i].text);
-        else
-            only = r->events[i].text;
-        *any = true;
+        if (r->events[i].kind == CHAT_TEXT)
+            join(r, &h.text, r->events[i].text);
+        else if (r->events[i].kind == CHAT_REASONING)
+            join(r, &h.thought, r->events[i].text);
+        else if (r->events[i].kind == CHAT_CALL)
+            h.calls = true;
     }
-    return t.n ? piece_str(&t) : only;
-}
-
-static str quoted(struct relay *r, str text)
-{
-    uintptr_t src = (uintptr_t)r->doc->src.p, at = (uintptr_t)text.p;
-    struct buf b;
-    str out;
-
-    /* A piece of the source as it stands there had nothing to escape. */
-    if (text.n && at >= src && at + text.n <= src + r->doc->src.n)
-        return arena_join(&r->a, STR("\""), text, STR("\""));
-    buf_init(&b, 6 * text.n + 16);
-    buf_reserve(&b, text.n + text.n / 8 + 16);
-    (void)json_quote(&b, text);
-    out = arena_dup(&r->a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return h;
 }
 
 /* Whether the details of a message say no more than what is to be said of it. */
-static bool details_fit(struct relay *r, const struct json_node *message, uint32_t choice)
+static bool details_fit(struct relay *r, const struct members *message, const struct heard *now)
 {
-    bool any;
-    str now = said(r, choice, CHAT_REASONING, &any);
-
-    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++) {
-        const struct json_node *list = member_find(r->doc, message, openai_detail_members[i]);
+    for (unsigned i = 0; i < COUNT_OF(openai_detail_members); i++) {
+        const struct json_node *list = members_have(message, OPENAI_AT_REASONING_DETAILS + i);
 
         if (!list || !openai_details_visible(r->doc, list))
             continue;
-        if (!any)
+        if (!now->thought.any)
             return false;
-        for (size_t k = 0; k < COUNT_OF(openai_thought_members); k++) {
-            str was = member_text(r->doc, message, openai_thought_members[k], &r->a);
+        for (unsigned k = 0; k < COUNT_OF(openai_thought_members); k++) {
+            str was = members_text(message, OPENAI_AT_REASONING_CONTENT + k, r->doc, &r->a);
 
-            if (was.n && was.n != now.n)
+            if (was.n && was.n != joined(&now->thought).n)
                 return false;
         }
     }
     return true;
 }
 
-static void drop_thoughts(struct relay *r, struct json_edits *ed, const struct json_node *message,
-                          uint32_t choice)
+static void drop_thoughts(struct json_edits *ed, const struct json_node *message,
+                          const struct members *of, bool details)
 {
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
+    for (unsigned i = 0; i < COUNT_OF(openai_thought_members) && of->seen & OPENAI_THOUGHTS; i++)
         json_edit_remove(ed, message, str_c(openai_thought_members[i]));
-    if (details_fit(r, message, choice))
-        return;
-    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++)
+    for (unsigned i = 0; i < COUNT_OF(openai_detail_members) && !details; i++)
         json_edit_remove(ed, message, str_c(openai_detail_members[i]));
 }
 
 /* ---- ends and counts, the same in a stream and whole ---- */
 
-static void edit_finish(struct relay *r, struct json_edits *ed, const struct json_node *choice)
+static void edit_finish(struct relay *r, struct json_edits *ed, const struct json_node *choice,
+                        const struct json_node *was, uint32_t index)
 {
-    const struct json_node *was = member_find(r->doc, choice, "finish_reason");
-    uint32_t index = index_of(r->doc, choice);
     str name;
 
     for (size_t i = 0; i < r->n && was; i++) {
         const struct chat_event *ev = &r->events[i];
 
-        if (ev->kind != CHAT_STOP || ev->choice != index || !json_text(r->doc, was, &r->a, &name))
+        if (ev->kind != CHAT_STOP || ev->choice != index || ev->stop != CHAT_STOP_TOOL)
             continue;
         /* What the decoder itself reads into it (calls in a reply that "stop"s) stays as told. */
-        if (openai_stop(name) != ev->stop && ev->stop == CHAT_STOP_TOOL)
+        if (json_text(r->doc, was, &r->a, &name) && openai_stop(name) != ev->stop)
             json_edit_set(ed, choice, STR("finish_reason"), STR("\"tool_calls\""));
     }
 }
@@ -150,13 +152,16 @@ static void edit_finish(struct relay *r, struct json_edits *ed, const struct jso
 /* Counted here, since the provider did not say. */
 static void edit_usage(struct relay *r, struct json_edits *ed)
 {
-    const struct json_node *usage = member_find(r->doc, r->root, "usage");
     str path[2] = {STR("completion_tokens_details"), STR("reasoning_tokens")};
 
-    for (size_t i = 0; i < r->n && usage && usage->kind == JSON_OBJECT; i++) {
+    for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
+        const struct json_node *usage;
 
-        if (ev->kind == CHAT_USAGE && ev->usage->raw.n == 0 && ev->usage->reasoning >= 0)
+        if (ev->kind != CHAT_USAGE || ev->usage->raw.n || ev->usage->reasoning < 0)
+            continue;
+        usage = member_find(r->doc, r->root, "usage");
+        if (usage && usage->kind == JSON_OBJECT)
             json_edit_set_path(
                 ed, usage, path, 2, arena_u64(&r->a, (uint64_t)ev->usage->reasoning));
     }
@@ -235,6 +240,30 @@ static bool carries(struct relay *r, const struct json_node *choice, bool detail
     return false;
 }
 
+/* One choice without what was said already; whether it still says something. */
+static bool rest_of(struct relay *r, struct json_edits *ed, const struct json_node *c)
+{
+    const struct json_node *delta = message_of(r, c);
+    uint32_t index = index_of(r->doc, c);
+    struct heard now = hear(r, index);
+    struct members of;
+    bool details;
+
+    members_read(&openai_names, r->doc, delta, 0, &of);
+    details = details_fit(r, &of, &now);
+    edit_finish(r, ed, c, member_find(r->doc, c, "finish_reason"), index);
+    if (!delta) {
+        json_edit_remove(ed, c, STR("text"));
+        return carries(r, c, details);
+    }
+    drop_thoughts(ed, delta, &of, details);
+    if (!openai_empty(r->doc, members_get(&of, OPENAI_AT_CONTENT)))
+        json_edit_remove(ed, delta, STR("content"));
+    if (r->role)
+        json_edit_remove(ed, delta, STR("role"));
+    return carries(r, c, details);
+}
+
 /* The frame without what was said already. */
 static void write_rest(struct relay *r)
 {
@@ -243,25 +272,19 @@ static void write_rest(struct relay *r)
 
     json_edits_init(&ed, r->doc, &r->a);
     for (const struct json_node *c = json_first(r->doc, r->choices); c;
-         c = json_next(r->doc, r->choices, c)) {
-        const struct json_node *delta = message_of(r, c);
-        const struct json_node *content = json_find(r->doc, delta, STR("content"));
-
-        any = any || carries(r, c, details_fit(r, delta, index_of(r->doc, c)));
-        edit_finish(r, &ed, c);
-        if (!delta) {
-            json_edit_remove(&ed, c, STR("text"));
-            continue;
-        }
-        drop_thoughts(r, &ed, delta, index_of(r->doc, c));
-        if (content && !openai_empty(r->doc, content))
-            json_edit_remove(&ed, delta, STR("content"));
-        if (r->role)
-            json_edit_remove(&ed, delta, STR("role"));
-    }
+         c = json_next(r->doc, r->choices, c))
+        any = rest_of(r, &ed, c) || any;
     edit_usage(r, &ed);
     if (any)
         write_frame(r, &ed);
+}
+
+static bool says_calls(const struct relay *r, const struct json_node *delta)
+{
+    struct members of;
+
+    members_read(&openai_names, r->doc, delta, 0, &of);
+    return has_calls(r, &of);
 }
 
 static void relay_chunks(struct relay *r)
@@ -271,7 +294,7 @@ static void relay_chunks(struct relay *r)
         const struct json_node *choice = choice_of(r, ev->choice);
         bool call = ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS;
 
-        if (call && has_calls(r, message_of(r, choice))) {
+        if (call && says_calls(r, message_of(r, choice))) {
             if (ev->kind == CHAT_CALL)
                 openai_said_call_new(r->en, openai_said(r->en, ev->choice), ev);
             continue;
@@ -285,14 +308,13 @@ static void relay_chunks(struct relay *r)
 
 /* ---- whole ---- */
 
+/* Calls that were found in the text. */
 static void edit_calls(struct relay *r, struct json_edits *ed, const struct json_node *message,
                        uint32_t choice)
 {
     struct openai_said *c = openai_said(r->en, choice);
     struct buf b;
 
-    if (has_calls(r, message))
-        return;
     for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
 
@@ -321,27 +343,27 @@ static void edit_calls(struct relay *r, struct json_edits *ed, const struct json
 
 static void edit_message(struct relay *r, struct json_edits *ed, const struct json_node *choice)
 {
-    const struct json_node *message = message_of(r, choice);
-    const struct json_node *content = json_find(r->doc, message, STR("content"));
+    const struct json_node *message = message_of(r, choice), *content;
     uint32_t index = index_of(r->doc, choice);
-    bool texts, thoughts;
-    str text = said(r, index, CHAT_TEXT, &texts);
-    str thought = said(r, index, CHAT_REASONING, &thoughts), was;
+    struct heard now = hear(r, index);
+    struct members of;
 
-    edit_finish(r, ed, choice);
+    edit_finish(r, ed, choice, member_find(r->doc, choice, "finish_reason"), index);
     if (!message)
         return;
-    drop_thoughts(r, ed, message, index);
-    if (thoughts) {
-        json_edit_set(ed, message, STR("reasoning"), quoted(r, thought));
-        json_edit_set(ed, message, STR("reasoning_content"), quoted(r, thought));
+    members_read(&openai_names, r->doc, message, 0, &of);
+    content = members_get(&of, OPENAI_AT_CONTENT);
+    drop_thoughts(ed, message, &of, details_fit(r, &of, &now));
+    if (now.thought.any) {
+        json_edit_set_text(ed, message, STR("reasoning"), joined(&now.thought));
+        json_edit_set_text(ed, message, STR("reasoning_content"), joined(&now.thought));
     }
-    edit_calls(r, ed, message, index);
-    if (!texts && (!content || content->kind == JSON_NULL))
+    if (now.calls && !has_calls(r, &of))
+        edit_calls(r, ed, message, index);
+    if (!now.text.any && (!content || content->kind == JSON_NULL))
         return;
-    if (json_text(r->doc, content, &r->a, &was) && str_eq(was, text))
-        return;
-    json_edit_set(ed, message, STR("content"), quoted(r, text));
+    if (!json_is(r->doc, content, joined(&now.text)))
+        json_edit_set_text(ed, message, STR("content"), joined(&now.text));
 }
 
 static void relay_whole(struct relay *r)

@@ -7,62 +7,66 @@
 #include <strings.h>
 
 struct place {
-    str box, name; /* a member, or a member of the member `box` */
+    int box, name; /* a member, or (HERE) a member of the usage itself */
 };
 
-#define HERE(name)                                                                                 \
-    {                                                                                              \
-        STR_INIT(""), STR_INIT(name)                                                               \
-    }
-#define INSIDE(box, name)                                                                          \
-    {                                                                                              \
-        STR_INIT(box), STR_INIT(name)                                                              \
-    }
+#define HERE (-1)
+
+static const struct place input[] = {{HERE, OPENAI_OF_PROMPT_TOKENS},
+                                     {HERE, OPENAI_OF_INPUT_TOKENS}};
+static const struct place output[] = {{HERE, OPENAI_OF_COMPLETION_TOKENS},
+                                      {HERE, OPENAI_OF_OUTPUT_TOKENS}};
+static const struct place total[] = {{HERE, OPENAI_OF_TOTAL_TOKENS}};
+static const struct place reasoning[] = {
+    {OPENAI_OF_COMPLETION_TOKENS_DETAILS, OPENAI_OF_REASONING_TOKENS},
+    {OPENAI_OF_OUTPUT_TOKENS_DETAILS, OPENAI_OF_REASONING_TOKENS},
+    {HERE, OPENAI_OF_REASONING_TOKENS},
+};
+static const struct place cache_read[] = {
+    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHED_TOKENS},
+    {OPENAI_OF_INPUT_TOKENS_DETAILS, OPENAI_OF_CACHED_TOKENS},
+    {HERE, OPENAI_OF_PROMPT_CACHE_HIT_TOKENS},
+    {HERE, OPENAI_OF_CACHED_TOKENS},
+    {HERE, OPENAI_OF_NUM_CACHED_TOKENS},
+    {HERE, OPENAI_OF_CACHE_READ_INPUT_TOKENS},
+};
+static const struct place cache_write[] = {
+    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHE_WRITE_TOKENS},
+    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHE_CREATION_TOKENS},
+    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHE_CREATION_INPUT_TOKENS},
+    {HERE, OPENAI_OF_CACHE_CREATION_INPUT_TOKENS},
+    {HERE, OPENAI_OF_CACHE_WRITE_TOKENS},
+};
 
 /* The first of these members that is a number. */
-static int64_t count_of(const struct json *doc, const struct json_node *v,
+static int64_t count_of(const struct json *doc, const struct members *usage,
                         const struct place *places, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct json_node *at = places[i].box.n ? json_find(doc, v, places[i].box) : v;
+        const struct json_node *at;
         int64_t count;
 
-        at = json_find(doc, at, places[i].name);
+        if (places[i].box == HERE)
+            at = members_get(usage, (unsigned)places[i].name);
+        else
+            at = json_find(doc,
+                           members_get(usage, (unsigned)places[i].box),
+                           openai_counts.names[places[i].name]);
         if (at && json_i64(doc, at, &count) && count >= 0)
             return count;
     }
     return -1;
 }
 
-static const struct place input[] = {HERE("prompt_tokens"), HERE("input_tokens")};
-static const struct place output[] = {HERE("completion_tokens"), HERE("output_tokens")};
-static const struct place reasoning[] = {
-    INSIDE("completion_tokens_details", "reasoning_tokens"),
-    INSIDE("output_tokens_details", "reasoning_tokens"),
-    HERE("reasoning_tokens"),
-};
-static const struct place cache_read[] = {
-    INSIDE("prompt_tokens_details", "cached_tokens"),
-    INSIDE("input_tokens_details", "cached_tokens"),
-    HERE("prompt_cache_hit_tokens"),
-    HERE("cached_tokens"),
-    HERE("num_cached_tokens"),
-    HERE("cache_read_input_tokens"),
-};
-static const struct place cache_write[] = {
-    INSIDE("prompt_tokens_details", "cache_write_tokens"),
-    INSIDE("prompt_tokens_details", "cache_creation_tokens"),
-    INSIDE("prompt_tokens_details", "cache_creation_input_tokens"),
-    HERE("cache_creation_input_tokens"),
-    HERE("cache_write_tokens"),
-};
-
-#define COUNT(places) count_of(doc, v, places, COUNT_OF(places))
+#define COUNT(places) count_of(doc, &m, places, COUNT_OF(places))
 
 void openai_usage(const struct json *doc, const struct json_node *v, struct chat_usage *out)
 {
-    int64_t total = member_count(doc, v, "total_tokens");
+    struct members m;
+    int64_t all;
 
+    members_read(&openai_counts, doc, v, 0, &m);
+    all = COUNT(total);
     *out = chat_usage_none;
     out->raw = json_raw(doc, v);
     out->input = COUNT(input);
@@ -73,7 +77,7 @@ void openai_usage(const struct json *doc, const struct json_node *v, struct chat
     /* xAI and some others count reasoning beside the completion, not in it. */
     if (out->reasoning > 0 && out->output >= 0 && out->output <= INT64_MAX - out->reasoning &&
         (out->reasoning > out->output ||
-         (out->input >= 0 && total >= 0 && total - out->input - out->output == out->reasoning)))
+         (out->input >= 0 && all >= 0 && all - out->input - out->output == out->reasoning)))
         out->output += out->reasoning;
 }
 
@@ -96,34 +100,36 @@ void openai_emit_usage(struct wire_decoder *d, struct chat_usage *last, bool *kn
 enum chat_stop openai_stop(str name)
 {
     static const struct {
-        const char *name;
+        str name;
         enum chat_stop stop;
     } names[] = {
-        {"stop", CHAT_STOP_END},
-        {"eos", CHAT_STOP_END},
-        {"eos_token", CHAT_STOP_END},
-        {"end_turn", CHAT_STOP_END},
-        {"complete", CHAT_STOP_END},
-        {"stop_sequence", CHAT_STOP_SEQUENCE},
-        {"length", CHAT_STOP_LENGTH},
-        {"max_tokens", CHAT_STOP_LENGTH},
-        {"max_length", CHAT_STOP_LENGTH},
-        {"model_length", CHAT_STOP_LENGTH},
-        {"model_context_window_exceeded", CHAT_STOP_LENGTH},
-        {"tool_calls", CHAT_STOP_TOOL},
-        {"tool_call", CHAT_STOP_TOOL},
-        {"tool_use", CHAT_STOP_TOOL},
-        {"function_call", CHAT_STOP_TOOL},
-        {"content_filter", CHAT_STOP_REFUSED},
-        {"sensitive", CHAT_STOP_REFUSED},
-        {"safety", CHAT_STOP_REFUSED},
-        {"refusal", CHAT_STOP_REFUSED},
-        {"error_toxic", CHAT_STOP_REFUSED},
-        {"pause_turn", CHAT_STOP_PAUSE},
+        {STR_INIT("stop"), CHAT_STOP_END},
+        {STR_INIT("eos"), CHAT_STOP_END},
+        {STR_INIT("eos_token"), CHAT_STOP_END},
+        {STR_INIT("end_turn"), CHAT_STOP_END},
+        {STR_INIT("complete"), CHAT_STOP_END},
+        {STR_INIT("stop_sequence"), CHAT_STOP_SEQUENCE},
+        {STR_INIT("length"), CHAT_STOP_LENGTH},
+        {STR_INIT("max_tokens"), CHAT_STOP_LENGTH},
+        {STR_INIT("max_length"), CHAT_STOP_LENGTH},
+        {STR_INIT("model_length"), CHAT_STOP_LENGTH},
+        {STR_INIT("model_context_window_exceeded"), CHAT_STOP_LENGTH},
+        {STR_INIT("tool_calls"), CHAT_STOP_TOOL},
+        {STR_INIT("tool_call"), CHAT_STOP_TOOL},
+        {STR_INIT("tool_use"), CHAT_STOP_TOOL},
+        {STR_INIT("function_call"), CHAT_STOP_TOOL},
+        {STR_INIT("content_filter"), CHAT_STOP_REFUSED},
+        {STR_INIT("sensitive"), CHAT_STOP_REFUSED},
+        {STR_INIT("safety"), CHAT_STOP_REFUSED},
+        {STR_INIT("refusal"), CHAT_STOP_REFUSED},
+        {STR_INIT("error_toxic"), CHAT_STOP_REFUSED},
+        {STR_INIT("pause_turn"), CHAT_STOP_PAUSE},
     };
 
+    if (str_eq(name, STR("stop"))) /* what most say, to the letter */
+        return CHAT_STOP_END;
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strlen(names[i].name) == name.n && strncasecmp(names[i].name, name.p, name.n) == 0)
+        if (names[i].name.n == name.n && strncasecmp(names[i].name.p, name.p, name.n) == 0)
             return names[i].stop;
     return CHAT_STOP_OTHER; /* insufficient_system_resource, network_error, abort... */
 }

@@ -45,7 +45,7 @@ struct chat_part *parts_add(struct parts *list, struct arena *a, enum chat_part_
                             enum chat_dialect dialect)
 {
     if (list->n == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 2;
+        size_t cap = list->cap ? 2 * list->cap : 1; /* most have one */
         struct chat_part *grown = arena_alloc(a, cap * sizeof *grown);
 
         if (list->n)

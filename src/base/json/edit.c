@@ -9,7 +9,8 @@
  */
 #include "base/json_edit.h"
 
-#define SLOTS_MIN 8
+#define FEW 12 /* edits that are looked at one by one; more are found by their places */
+#define SLOTS_MIN 32
 
 enum what {
     BEFORE,  /* an element put before another */
@@ -21,9 +22,10 @@ enum what {
 /* An object that a path made: its members, in the order they came. */
 struct made {
     str key;
-    str with; /* a value, if members is NULL */
+    str with; /* a value, if it is no object */
     struct made *members, *members_last;
     bool object;
+    bool text; /* with is a text, still without its quotes */
     struct made *next;
 };
 
@@ -45,13 +47,10 @@ void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena
 
 static struct json_edit *add(struct json_edits *ed, enum what what, uint32_t at, uint32_t end)
 {
-    struct json_edit *e = arena_zero(ed->arena, 1, sizeof *e);
+    struct json_edit *e = arena_alloc(ed->arena, sizeof *e);
 
-    e->what = what;
-    e->at = at;
-    e->end = end;
-    e->order = ed->n++;
-    e->made.with = STR("");
+    *e = (struct json_edit){
+        .what = what, .at = at, .end = end, .made.with = STR(""), .order = ed->n++};
     if (ed->last)
         ed->last->next = e;
     else
@@ -96,7 +95,7 @@ static void grow(struct json_edits *ed)
     }
 }
 
-static void note(struct json_edits *ed, struct json_edit *e, uint32_t place)
+static void link_at(struct json_edits *ed, struct json_edit *e, uint32_t place)
 {
     struct json_edit_link *l = arena_alloc(ed->arena, sizeof *l);
 
@@ -106,19 +105,42 @@ static void note(struct json_edits *ed, struct json_edit *e, uint32_t place)
     *slot(ed, place) = l;
 }
 
-/* The newest that was noted at this place, or the next older than the one given. */
-static struct json_edit_link *noted(const struct json_edits *ed, uint32_t place,
-                                    const struct json_edit_link *newer)
+static void link_places(struct json_edits *ed, struct json_edit *e)
 {
-    struct json_edit_link *l = NULL;
+    if (e->what == REPLACE)
+        link_at(ed, e, e->at);
+    if (e->has_key)
+        link_at(ed, e, e->owner);
+}
 
-    if (newer)
-        l = newer->next;
-    else if (ed->slot_count)
-        l = *slot(ed, place);
-    while (l && l->place != place)
-        l = l->next;
-    return l;
+/* The edit that was added last is complete. */
+static void note(struct json_edits *ed)
+{
+    if (ed->slot_count)
+        link_places(ed, ed->last);
+    else if (ed->n > FEW)
+        for (struct json_edit *e = ed->first; e; e = e->next)
+            link_places(ed, e);
+}
+
+/* Goes over the edits that are about one place, and perhaps some others. */
+struct look {
+    struct json_edit *edit; /* the one at hand; NULL: there are no more */
+    struct json_edit_link *link;
+};
+
+static struct look look_at(const struct json_edits *ed, uint32_t place)
+{
+    struct json_edit_link *l = ed->slot_count ? *slot(ed, place) : NULL;
+
+    return (struct look){ed->slot_count ? (l ? l->edit : NULL) : ed->first, l};
+}
+
+static void look_on(const struct json_edits *ed, struct look *l)
+{
+    if (l->link)
+        l->link = l->link->next;
+    l->edit = !ed->slot_count ? l->edit->next : l->link ? l->link->edit : NULL;
 }
 
 static void owned(struct json_edits *ed, struct json_edit *e, const struct json_node *v, str key)
@@ -126,7 +148,7 @@ static void owned(struct json_edits *ed, struct json_edit *e, const struct json_
     e->has_key = true;
     e->owner = v->at;
     e->key = key;
-    note(ed, e, v->at);
+    note(ed);
 }
 
 static uint32_t end_of(const struct json_node *v)
@@ -138,12 +160,12 @@ void json_edit_replace(struct json_edits *ed, const struct json_node *v, str wit
 {
     struct json_edit *e;
 
-    for (struct json_edit_link *l = noted(ed, v->at, NULL); l; l = noted(ed, v->at, l))
-        if (l->edit->what == REPLACE && l->edit->at == v->at)
-            l->edit->dead = true;
+    for (struct look l = look_at(ed, v->at); l.edit; look_on(ed, &l))
+        if (l.edit->what == REPLACE && l.edit->at == v->at)
+            l.edit->dead = true;
     e = add(ed, REPLACE, v->at, end_of(v));
     e->made.with = with;
-    note(ed, e, v->at);
+    note(ed);
 }
 
 /* What was said of this member before no longer holds; what is there to be added is returned. */
@@ -151,8 +173,8 @@ static struct json_edit *forget(struct json_edits *ed, const struct json_node *v
 {
     struct json_edit *adding = NULL;
 
-    for (struct json_edit_link *l = noted(ed, v->at, NULL); l; l = noted(ed, v->at, l)) {
-        struct json_edit *e = l->edit;
+    for (struct look l = look_at(ed, v->at); l.edit; look_on(ed, &l)) {
+        struct json_edit *e = l.edit;
 
         if (e->dead || !e->has_key || e->owner != v->at || !str_eq(e->key, key))
             continue;
@@ -173,12 +195,10 @@ static struct json_edit *member(struct json_edits *ed, const struct json_node *v
     assert(v->kind == JSON_OBJECT);
     if (e)
         return e;
-    if (there) {
+    if (there)
         e = add(ed, REPLACE, there->at, end_of(there));
-        note(ed, e, there->at);
-    } else {
+    else
         e = add(ed, ADD, end_of(v) - 1, end_of(v) - 1);
-    }
     owned(ed, e, v, key);
     return e;
 }
@@ -188,13 +208,18 @@ void json_edit_set(struct json_edits *ed, const struct json_node *v, str key, st
     member(ed, v, key)->made = (struct made){.with = with};
 }
 
+void json_edit_set_text(struct json_edits *ed, const struct json_node *v, str key, str text)
+{
+    member(ed, v, key)->made = (struct made){.with = text, .text = true};
+}
+
 void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
 {
     struct json_edit *adding = forget(ed, v, key);
 
     if (adding)
         adding->dead = true;
-    if (v && v->kind == JSON_OBJECT && !(v->keys & json_key_bit(key.p, key.n)))
+    if (v && v->kind == JSON_OBJECT && !json_may_have(v, key))
         return;
     for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
         if (json_is(ed->doc, k, key))
@@ -208,6 +233,7 @@ void json_edit_insert(struct json_edits *ed, const struct json_node *array,
 
     assert(array->kind == JSON_ARRAY);
     add(ed, before ? BEFORE : ADD, at, at)->made.with = with;
+    note(ed);
 }
 
 void json_edit_drop(struct json_edits *ed, const struct json_node *array,
@@ -215,6 +241,7 @@ void json_edit_drop(struct json_edits *ed, const struct json_node *array,
 {
     assert(array->kind == JSON_ARRAY);
     add(ed, GONE, element->at, end_of(element));
+    note(ed);
 }
 
 static struct made *made_member(struct json_edits *ed, struct made *m, str key)
@@ -249,8 +276,8 @@ static void made_set(struct json_edits *ed, struct made *m, const str *path, siz
 /* The edit that already gives this member a value as a whole, or NULL. */
 static struct json_edit *pending(struct json_edits *ed, const struct json_node *v, str key)
 {
-    for (struct json_edit_link *l = noted(ed, v->at, NULL); l; l = noted(ed, v->at, l)) {
-        struct json_edit *e = l->edit;
+    for (struct look l = look_at(ed, v->at); l.edit; look_on(ed, &l)) {
+        struct json_edit *e = l.edit;
 
         if (!e->dead && e->has_key && e->what != GONE && e->owner == v->at && str_eq(e->key, key))
             return e;
@@ -328,8 +355,26 @@ static void comma(struct buf *out)
         buf_add_c(out, ',');
 }
 
-static void write_made(const struct made *m, struct buf *out)
+/* A piece of the source as it stands there had nothing to escape. */
+static void write_text(str src, str text, struct buf *out)
 {
+    uintptr_t from = (uintptr_t)src.p, at = (uintptr_t)text.p;
+
+    if (at < from || at + text.n > from + src.n) {
+        (void)json_quote(out, text);
+        return;
+    }
+    buf_add_c(out, '"');
+    buf_add(out, text);
+    buf_add_c(out, '"');
+}
+
+static void write_made(const struct json_edits *ed, const struct made *m, struct buf *out)
+{
+    if (m->text) {
+        write_text(ed->doc->src, m->with, out);
+        return;
+    }
     if (!m->object) {
         buf_add(out, m->with);
         return;
@@ -340,7 +385,7 @@ static void write_made(const struct made *m, struct buf *out)
             buf_add_c(out, ',');
         (void)json_quote(out, child->key);
         buf_add_c(out, ':');
-        write_made(child, out);
+        write_made(ed, child, out);
     }
     buf_add_c(out, '}');
 }
@@ -371,11 +416,11 @@ static uint32_t apply(const struct json_edits *ed, const struct json_edit *e, st
 {
     switch (e->what) {
     case BEFORE:
-        write_made(&e->made, out);
+        write_made(ed, &e->made, out);
         buf_add_c(out, ',');
         return e->at;
     case REPLACE:
-        write_made(&e->made, out);
+        write_made(ed, &e->made, out);
         return e->end;
     case GONE:
         return skip_gone(ed, e, out);
@@ -385,24 +430,42 @@ static uint32_t apply(const struct json_edits *ed, const struct json_edit *e, st
             (void)json_quote(out, e->key);
             buf_add_c(out, ':');
         }
-        write_made(&e->made, out);
+        write_made(ed, &e->made, out);
         return e->at;
     }
     return e->end;
 }
 
+/* Few come one by one to their places, and mostly in order. */
+static void sort(struct json_edit **list, size_t n)
+{
+    if (n > FEW) {
+        qsort(list, n, sizeof(struct json_edit *), by_place);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        struct json_edit *e = list[i];
+        size_t k = i;
+
+        for (; k > 0 && by_place(&e, &list[k - 1]) < 0; k--)
+            list[k] = list[k - 1];
+        list[k] = e;
+    }
+}
+
 void json_edits_apply(struct json_edits *ed, struct buf *out)
 {
-    struct json_edit **sorted = arena_alloc(ed->arena, (ed->n + 1) * sizeof(struct json_edit *));
+    struct json_edit *few[FEW], **sorted = few;
     str src = ed->doc->src;
     uint32_t at = 0;
     size_t n = 0;
 
+    if (ed->n > FEW)
+        sorted = arena_alloc(ed->arena, ed->n * sizeof *sorted);
     for (struct json_edit *e = ed->first; e; e = e->next)
         if (!e->dead)
             sorted[n++] = e;
-    if (n > 1)
-        qsort(sorted, n, sizeof(struct json_edit *), by_place);
+    sort(sorted, n);
     for (size_t i = 0; i < n; i++) {
         if (sorted[i]->at < at)
             continue; /* inside something that is no more */

@@ -25,6 +25,12 @@ static inline uint32_t json_ends_run(simd16 v)
 {
     return simd_bits(simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')), simd_below(v, 0x20)));
 }
+
+/* And for each that is not ASCII. */
+static inline uint32_t json_ends_plain(simd16 v)
+{
+    return simd_bits(simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')), simd_beyond(v, 0x20)));
+}
 #endif
 
 /* What a backslash and this byte stand for; 0 for u and for all that is no escape. */

@@ -41,9 +41,8 @@ static struct decimal decimal_of(str s)
     if (to < s.n)
         d.exponent = read_exponent(str_slice(s, to + 1, s.n));
     s = str_slice(s, from, to);
-    point = str_find(s, STR("."));
-    if (point == STR_NONE)
-        point = s.n;
+    for (point = 0; point < s.n && s.p[point] != '.'; point++)
+        ;
     for (from = 0; from < s.n && (s.p[from] == '0' || s.p[from] == '.'); from++)
         ;
     for (to = s.n; to > from && (s.p[to - 1] == '0' || s.p[to - 1] == '.'); to--)
@@ -68,6 +67,17 @@ static uint64_t digits_value(struct decimal d)
     return v;
 }
 
+/* Of digits alone, perhaps with a sign, that cannot be too many. */
+static int64_t plain_value(str s)
+{
+    bool negative = s.p[0] == '-';
+    int64_t n = 0;
+
+    for (size_t i = negative; i < s.n; i++)
+        n = n * 10 + (s.p[i] - '0');
+    return negative ? -n : n;
+}
+
 bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
 {
     struct decimal d;
@@ -75,8 +85,8 @@ bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
 
     if (!v || v->kind != JSON_NUMBER)
         return false;
-    if (v->size == 1) { /* most are: indexes, and counts of nothing */
-        *out = doc->src.p[v->at] - '0';
+    if (!v->escaped && v->size <= 18) {
+        *out = plain_value(json_raw(doc, v));
         return true;
     }
     d = decimal_of(json_raw(doc, v));
@@ -129,6 +139,10 @@ bool json_double(const struct json *doc, const struct json_node *v, double *out)
     if (!v || v->kind != JSON_NUMBER)
         return false;
     raw = json_raw(doc, v);
+    if (!v->escaped && raw.n <= 15 && raw.p[0] != '-') { /* exact as a double */
+        *out = (double)plain_value(raw);
+        return true;
+    }
     if (quick_double(decimal_of(raw), out))
         return true;
     if (raw.p + raw.n < doc->src.p + doc->src.n) {

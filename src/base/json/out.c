@@ -42,16 +42,30 @@ static bool add_checked(struct buf *out, const char *p, const char *end, enum si
     return good;
 }
 
+static void add_plain(struct buf *out, str text)
+{
+    char *p = buf_room(out, text.n + 2);
+
+    if (!p)
+        return;
+    p[0] = '"';
+    memcpy(p + 1, text.p, text.n);
+    p[text.n + 1] = '"';
+    out->n += text.n + 2;
+}
+
 bool json_quote_at(struct buf *out, str text, enum simd_level level)
 {
     const char *p = text.p, *end = text.p + text.n;
-    bool good = true;
+    bool good = true, high = false;
+    const char *stop = json_scan(p, end, level, &high);
 
+    if (stop == end && !high) { /* nothing to escape and nothing to check, as mostly */
+        add_plain(out, text);
+        return true;
+    }
     buf_add_c(out, '"');
     while (p < end) {
-        bool high = false;
-        const char *stop = json_scan(p, end, level, &high);
-
         if (!high)
             buf_add(out, (str){p, (size_t)(stop - p)});
         else if (!add_checked(out, p, stop, level))
@@ -59,6 +73,8 @@ bool json_quote_at(struct buf *out, str text, enum simd_level level)
         if (stop < end)
             add_escape(out, *stop++);
         p = stop;
+        high = false;
+        stop = json_scan(p, end, level, &high);
     }
     buf_add_c(out, '"');
     return good;

@@ -14,16 +14,27 @@
 #define TEXT_OF(x) #x
 #define TEXT(macro) TEXT_OF(macro)
 
+/* A ceiling: the text may be right. */
+static const char too_deep[] = "more than " TEXT(JSON_DEPTH_MAX) " levels deep";
+
+/* The parser is a local of one function that all small ones are part of: what is not gets no
+ * pointer to it, so that the places in it are registers. */
+#define PART static inline __attribute__((always_inline))
+
+struct wrong {
+    const char *what; /* NULL: nothing is */
+    const char *at;
+};
+
 struct parser {
     struct json *doc;
     const char *src, *end;
     struct json_node *next, *limit; /* where the next node goes, and the end of the room */
+    struct json_node *in; /* the array or object we are in, or NULL; while it is open, its span is
+                             the place of the one around it */
     enum simd_level level;
     unsigned depth;
-    bool limited;      /* a ceiling was reached; the text may be right */
-    const char *wrong; /* what is wrong, once something is */
-    const char *wrong_at;
-    uint32_t open[JSON_DEPTH_MAX]; /* the nodes of the arrays and objects we are in */
+    struct wrong wrong;
 };
 
 void json_init(struct json *doc)
@@ -37,44 +48,43 @@ void json_release(struct json *doc)
     json_init(doc);
 }
 
-static const char *fail(struct parser *ps, const char *at, const char *what)
+PART const char *fail(struct parser *ps, const char *at, const char *what)
 {
-    ps->wrong = what;
-    ps->wrong_at = at;
+    ps->wrong = (struct wrong){what, at};
     return NULL;
 }
 
 /* Called when the room is used up; returns where the next node goes. */
-static struct json_node *grow(struct parser *ps)
+static NOINLINE struct json_node *grow(struct json *doc)
 {
-    struct json *doc = ps->doc;
     size_t guess = doc->src.n / 16, n = doc->cap;
     size_t cap = n ? n * 2 : guess > NODES_MIN ? guess : NODES_MIN, size;
 
-    assert(ps->next == ps->limit && cap <= UINT32_MAX);
+    assert(cap <= UINT32_MAX);
     size = cap * sizeof *doc->nodes;
     doc->nodes = spare_grow(doc->nodes, n * sizeof *doc->nodes, n * sizeof *doc->nodes, &size);
-    cap = size / sizeof *doc->nodes;
-    doc->cap = (uint32_t)cap;
-    ps->next = doc->nodes + n;
-    ps->limit = doc->nodes + cap;
-    return ps->next;
+    doc->cap = (uint32_t)(size / sizeof *doc->nodes);
+    return doc->nodes + n;
 }
 
-static inline void add(struct parser *ps, const char *from, const char *to, enum json_kind kind,
-                       bool escaped)
+PART void add(struct parser *ps, const char *from, const char *to, enum json_kind kind,
+              bool escaped)
 {
     struct json_node *v = ps->next;
 
-    if (v == ps->limit)
-        v = grow(ps);
-    *v = (struct json_node){
-        .at = (uint32_t)(from - ps->src),
-        .size = (uint32_t)(to - from),
-        .span = 1,
-        .kind = (uint8_t)kind,
-        .escaped = escaped,
-    };
+    if (v == ps->limit) {
+        ptrdiff_t in = ps->in ? ps->in - ps->doc->nodes : 0;
+
+        v = grow(ps->doc);
+        ps->limit = ps->doc->nodes + ps->doc->cap;
+        ps->in = ps->in ? ps->doc->nodes + in : NULL;
+    }
+    v->at = (uint32_t)(from - ps->src);
+    v->size = (uint32_t)(to - from);
+    v->span = 1;
+    v->kind = (uint8_t)kind;
+    v->escaped = escaped;
+    v->keys = 0;
     ps->next = v + 1;
 }
 
@@ -87,56 +97,59 @@ static const char *skip_space(const char *p, const char *end)
 
 /* Goes over white space and gives the byte that stands there; 0, which begins nothing, at the end.
  */
-static inline char token(const struct parser *ps, const char **p)
+PART char token(const struct parser *ps, const char **p)
 {
     if (*p < ps->end && (unsigned char)**p > ' ')
         return **p;
+    if (ps->end - *p > 1 && **p == ' ' && (unsigned char)(*p)[1] > ' ') /* most have one, if any */
+        return *++*p;
     *p = skip_space(*p, ps->end);
     return *p < ps->end ? **p : '\0';
 }
 
-static inline bool is_digit(const struct parser *ps, const char *p)
+PART const char *digits(const char *p, const char *end)
 {
-    return p < ps->end && *p >= '0' && *p <= '9';
-}
-
-static inline const char *digits(struct parser *ps, const char *p)
-{
-    if (!is_digit(ps, p))
-        return fail(ps, p, "a digit is missing");
-    while (is_digit(ps, p))
+    while (p < end && *p >= '0' && *p <= '9')
         p++;
     return p;
 }
 
-static const char *number(struct parser *ps, const char *from)
+/* Behind the digits at p, of which there must be one. */
+PART const char *some_digits(struct parser *ps, const char *p)
 {
-    const char *p = from;
+    const char *to = digits(p, ps->end);
+
+    return to > p ? to : fail(ps, p, "a digit is missing");
+}
+
+PART const char *number(struct parser *ps, const char *from)
+{
+    const char *p = from, *end = ps->end;
     bool escaped = false;
 
     if (*p == '-')
         p++;
-    if (p < ps->end && *p == '0')
+    if (p < end && *p == '0')
         p++;
     else
-        p = digits(ps, p);
-    if (p && p < ps->end && *p == '.') {
+        p = some_digits(ps, p);
+    if (p && p < end && *p == '.') {
         escaped = true;
-        p = digits(ps, p + 1);
+        p = some_digits(ps, p + 1);
     }
-    if (p && p < ps->end && (*p == 'e' || *p == 'E')) {
+    if (p && p < end && (*p == 'e' || *p == 'E')) {
         escaped = true;
         p++;
-        if (p < ps->end && (*p == '+' || *p == '-'))
+        if (p < end && (*p == '+' || *p == '-'))
             p++;
-        p = digits(ps, p);
+        p = some_digits(ps, p);
     }
     if (p)
         add(ps, from, p, JSON_NUMBER, escaped);
     return p;
 }
 
-static inline const char *literal(struct parser *ps, const char *p, str word, enum json_kind kind)
+PART const char *literal(struct parser *ps, const char *p, str word, enum json_kind kind)
 {
     if ((size_t)(ps->end - p) < word.n || memcmp(p, word.p, word.n) != 0)
         return fail(ps, p, "expected a value");
@@ -144,12 +157,26 @@ static inline const char *literal(struct parser *ps, const char *p, str word, en
     return p + word.n;
 }
 
+/* A string that is not settled at once. */
+struct text {
+    const char *end;
+    enum simd_level level;
+    bool escaped;
+    struct wrong wrong;
+};
+
+static const char *bad_text(struct text *t, const char *at, const char *what)
+{
+    t->wrong = (struct wrong){what, at};
+    return NULL;
+}
+
 /* The four hexadecimal digits at p, or -1. */
-static int hex4(const struct parser *ps, const char *p)
+static int hex4(const char *p, const char *end)
 {
     int v = 0;
 
-    if (ps->end - p < 4)
+    if (end - p < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
         char c = p[i];
@@ -166,85 +193,91 @@ static int hex4(const struct parser *ps, const char *p)
 }
 
 /* p is at the backslash. */
-static const char *escape(struct parser *ps, const char *p)
+static const char *escape(struct text *t, const char *p)
 {
     int unit;
 
-    if (ps->end - p < 2)
-        return fail(ps, ps->end, "the text ends inside a string");
+    if (t->end - p < 2)
+        return bad_text(t, t->end, "the text ends inside a string");
     if (json_escapes[(unsigned char)p[1]])
         return p + 2;
     if (p[1] != 'u')
-        return fail(ps, p, "an unknown escape");
-    unit = hex4(ps, p + 2);
+        return bad_text(t, p, "an unknown escape");
+    unit = hex4(p + 2, t->end);
     if (unit < 0)
-        return fail(ps, p, "\\u without four hexadecimal digits");
+        return bad_text(t, p, "\\u without four hexadecimal digits");
     if (unit < 0xD800 || unit > 0xDFFF)
         return p + 6;
-    if (unit >= 0xDC00 || ps->end - p < 12 || p[6] != '\\' || p[7] != 'u')
-        return fail(ps, p, "an escaped surrogate without its pair");
-    unit = hex4(ps, p + 8);
+    if (unit >= 0xDC00 || t->end - p < 12 || p[6] != '\\' || p[7] != 'u')
+        return bad_text(t, p, "an escaped surrogate without its pair");
+    unit = hex4(p + 8, t->end);
     if (unit < 0xDC00 || unit > 0xDFFF)
-        return fail(ps, p, "an escaped surrogate without its pair");
+        return bad_text(t, p, "an escaped surrogate without its pair");
     return p + 12;
 }
 
-/* from is at the opening quote. */
-static const char *long_string(struct parser *ps, const char *from)
+/* from is at the opening quote; up to p it is plain. Returns the place behind the closing one. */
+static NOINLINE const char *long_string(struct text *t, const char *from, const char *p)
 {
-    const char *p = from + 1, *bad;
     struct json_run r = {0};
     bool high = false;
 
     for (;;) {
-        p = json_run(p, ps->end, ps->level, &r);
-        p = json_scan(p, ps->end, ps->level, &high);
-        if (p == ps->end || *p != '\\')
+        p = json_run(p, t->end, t->level, &r);
+        if (p == t->end || *p != '"')
+            p = json_scan(p, t->end, t->level, &high);
+        if (p == t->end || *p != '\\')
             break;
         r.escaped = 1;
-        p = escape(ps, p);
+        p = escape(t, p);
         if (!p)
             return NULL;
     }
     if (high || r.high) {
-        bad = utf8_scan(from + 1, p, ps->level);
+        const char *bad = utf8_scan(from + 1, p, t->level);
+
         if (bad)
-            return fail(ps, bad, "bytes that are not UTF-8");
+            return bad_text(t, bad, "bytes that are not UTF-8");
     }
-    if (p == ps->end)
-        return fail(ps, p, "the text ends inside a string");
+    if (p == t->end)
+        return bad_text(t, p, "the text ends inside a string");
     if (*p != '"')
-        return fail(ps, p, "a control character in a string");
-    add(ps, from, p + 1, JSON_STRING, r.escaped != 0);
+        return bad_text(t, p, "a control character in a string");
+    t->escaped = r.escaped != 0;
     return p + 1;
 }
 
 /* from is at the opening quote. Most strings are short and plain, and settled here. */
-static inline const char *string(struct parser *ps, const char *from)
+PART const char *string(struct parser *ps, const char *from)
 {
-#if SIMD_HAS_16
     const char *p = from + 1;
+    struct text t;
 
-    while (ps->end - p >= 16 && p - from < SHORT_MAX && ps->level >= SIMD_16) {
-        simd16 v = simd_load(p);
-        uint32_t quote = simd_bits(simd_eq(v, '"'));
-        uint32_t other = simd_bits(simd_or(simd_eq(v, '\\'), simd_below(v, 0x20))) | simd_high(v);
+#if SIMD_HAS_16
+    for (int i = 0; i < SHORT_MAX / 16 && ps->end - p >= 16 && ps->level >= SIMD_16; i++) {
+        uint32_t stop = json_ends_plain(simd_load(p));
 
-        if (quote && !(other & (quote - 1) & ~quote)) {
-            p += __builtin_ctz(quote) + 1;
-            add(ps, from, p, JSON_STRING, false);
-            return p;
+        if (stop) {
+            p += __builtin_ctz(stop);
+            if (*p != '"')
+                break;
+            add(ps, from, p + 1, JSON_STRING, false);
+            return p + 1;
         }
-        if (quote | other)
-            break;
         p += 16;
     }
 #endif
-    return long_string(ps, from);
+    t.end = ps->end;
+    t.level = ps->level;
+    p = long_string(&t, from, p);
+    if (!p)
+        return fail(ps, t.wrong.at, t.wrong.what);
+    add(ps, from, p, JSON_STRING, t.escaped);
+    return p;
 }
 
 /* Anything that is neither an array nor an object; c is the byte at p. */
-static inline const char *scalar(struct parser *ps, const char *p, char c)
+PART const char *scalar(struct parser *ps, const char *p, char c)
 {
     switch (c) {
     case '"':
@@ -264,29 +297,22 @@ static inline const char *scalar(struct parser *ps, const char *p, char c)
     }
 }
 
-/* The node written last is a key of the innermost object. */
-static inline void note_key(struct parser *ps)
+/* The node written last is a key of the object we are in. */
+PART void note_key(struct parser *ps)
 {
     const struct json_node *k = ps->next - 1;
-    struct json_node *v = &ps->doc->nodes[ps->open[ps->depth - 1]];
-    const char *p = ps->src + k->at + 1;
-    size_t n = k->size - 2;
-    unsigned bit, other;
+    struct json_node *v = ps->in;
+    unsigned keys = v->keys, bit = 1u << json_key_kind(ps->src + k->at + 1, k->size - 2);
 
-    if (k->escaped) {
-        v->keys = UINT16_MAX;
-        return;
-    }
-    bit = json_key_bit(p, n);
-    other = 1u << ((n + (unsigned char)p[n / 2]) >> 1 & 7); /* of an empty key, its quote */
-    if (v->keys & bit && v->escaped & other)
-        bit |= JSON_KEYS_REPEAT;
-    v->keys = (uint16_t)(v->keys | bit);
-    v->escaped = (uint8_t)(v->escaped | other);
+    if (k->escaped) /* it may be any, and any other the same */
+        bit = keys = UINT16_MAX;
+    if (keys & bit)
+        v->escaped = true;
+    v->keys = (uint16_t)(keys | bit);
 }
 
 /* A key and its colon. */
-static inline const char *member(struct parser *ps, const char *p)
+PART const char *member(struct parser *ps, const char *p)
 {
     if (token(ps, &p) != '"')
         return fail(ps, p, "a key in quotes is missing");
@@ -299,89 +325,91 @@ static inline const char *member(struct parser *ps, const char *p)
     return p + 1;
 }
 
-static const char *open_level(struct parser *ps, const char *p, enum json_kind kind)
+PART const char *open_level(struct parser *ps, const char *p, enum json_kind kind)
 {
-    if (ps->depth == JSON_DEPTH_MAX) {
-        ps->limited = true;
-        return fail(ps, p, "more than " TEXT(JSON_DEPTH_MAX) " levels deep");
-    }
+    struct json_node *around;
+
+    if (ps->depth == JSON_DEPTH_MAX)
+        return fail(ps, p, too_deep);
     add(ps, p, p + 1, kind, false);
-    ps->open[ps->depth++] = (uint32_t)(ps->next - 1 - ps->doc->nodes);
+    around = ps->in;
+    ps->depth++;
+    ps->in = ps->next - 1;
+    ps->in->span = around ? (uint32_t)(around - ps->doc->nodes) : 0;
     return p + 1;
 }
 
-static struct json_node *innermost(const struct parser *ps)
-{
-    return ps->depth > 0 ? &ps->doc->nodes[ps->open[ps->depth - 1]] : NULL;
-}
-
 /* p is at the closing bracket. */
-static const char *close_level(struct parser *ps, const char *p)
+PART const char *close_level(struct parser *ps, const char *p)
 {
-    struct json_node *v = innermost(ps);
+    struct json_node *v = ps->in;
 
+    ps->in = --ps->depth > 0 ? ps->doc->nodes + v->span : NULL;
     v->size = (uint32_t)(p + 1 - ps->src) - v->at;
     v->span = (uint32_t)(ps->next - v);
-    ps->depth--;
     return p + 1;
 }
 
 /* Behind a value: closes all that ends here, and takes the comma that announces the next. */
-static inline const char *after(struct parser *ps, const char *p, bool *object)
+PART const char *after(struct parser *ps, const char *p)
 {
-    while (ps->depth > 0) {
-        const struct json_node *v;
+    while (ps->in) {
+        bool object = ps->in->kind == JSON_OBJECT;
         char c = token(ps, &p);
 
         if (c == ',')
             return p + 1;
-        if (c != (*object ? '}' : ']'))
-            return fail(ps, p, *object ? "a comma or } is missing" : "a comma or ] is missing");
+        if (c != (object ? '}' : ']'))
+            return fail(ps, p, object ? "a comma or } is missing" : "a comma or ] is missing");
         p = close_level(ps, p);
-        v = innermost(ps);
-        *object = v && v->kind == JSON_OBJECT;
     }
     return p;
 }
 
-static const char *document(struct parser *ps, const char *p)
+/* Fills the tape; false after saying what is wrong and where. */
+static bool document(struct json *doc, str src, enum simd_level level, struct wrong *wrong)
 {
-    bool object = false; /* what we are in, if in anything */
+    struct parser ps = {
+        .doc = doc,
+        .src = src.p,
+        .end = src.p + src.n,
+        .next = doc->nodes,
+        .limit = doc->nodes ? doc->nodes + doc->cap : NULL,
+        .level = level,
+    };
+    const char *p = src.p;
 
     do {
         char c;
 
-        if (object)
-            p = member(ps, p);
-        if (!p)
-            return NULL;
-        c = token(ps, &p);
+        if (ps.in && ps.in->kind == JSON_OBJECT && !(p = member(&ps, p)))
+            break;
+        c = token(&ps, &p);
         if (c == '{' || c == '[') {
-            object = c == '{';
-            p = open_level(ps, p, object ? JSON_OBJECT : JSON_ARRAY);
-            if (!p)
-                return NULL;
-            if (token(ps, &p) != (object ? '}' : ']'))
+            p = open_level(&ps, p, c == '{' ? JSON_OBJECT : JSON_ARRAY);
+            if (!p || token(&ps, &p) != (c == '{' ? '}' : ']'))
                 continue;
         } else {
-            p = scalar(ps, p, c);
+            p = scalar(&ps, p, c);
         }
         if (p)
-            p = after(ps, p, &object);
-    } while (p && ps->depth > 0);
-    if (!p)
-        return NULL;
-    p = skip_space(p, ps->end);
-    return p == ps->end ? p : fail(ps, p, "more text behind the value");
+            p = after(&ps, p);
+    } while (p && ps.in);
+    if (p && (token(&ps, &p) != '\0' || p < ps.end))
+        p = fail(&ps, p, "more text behind the value");
+    if (p)
+        doc->n = (uint32_t)(ps.next - doc->nodes);
+    *wrong = ps.wrong;
+    return p != NULL;
 }
 
 /* Columns are counted in characters, lines and columns from 1, bytes from 0. */
-static bool say_where(const struct parser *ps, struct err *e)
+static bool say_where(str src, struct wrong wrong, struct err *e)
 {
-    size_t at = (size_t)(ps->wrong_at - ps->doc->src.p), line = 1, column = 1;
+    size_t at = (size_t)(wrong.at - src.p), line = 1, column = 1;
 
     for (size_t i = 0; i < at; i++) {
-        char c = ps->doc->src.p[i];
+        char c = src.p[i];
 
         if (c == '\n')
             line++, column = 1;
@@ -389,9 +417,9 @@ static bool say_where(const struct parser *ps, struct err *e)
             column++;
     }
     return err_set(e,
-                   ps->limited ? ERR_LIMIT : ERR_INPUT,
+                   wrong.what == too_deep ? ERR_LIMIT : ERR_INPUT,
                    "JSON: %s at line %zu, column %zu (byte %zu)",
-                   ps->wrong,
+                   wrong.what,
                    line,
                    column,
                    at);
@@ -404,7 +432,7 @@ bool json_parse(struct json *doc, str src, struct err *e)
 
 bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e)
 {
-    struct parser ps;
+    struct wrong wrong;
 
     doc->n = 0;
     doc->src = STR("");
@@ -412,23 +440,10 @@ bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err 
         return err_set(
             e, ERR_LIMIT, "JSON: %zu bytes, the limit is %zu", src.n, (size_t)JSON_SIZE_MAX);
     doc->src = src;
-    /* Field by field: to zero `open` would cost more than a small document. */
-    ps.doc = doc;
-    ps.src = src.p;
-    ps.end = src.p + src.n;
-    ps.next = doc->nodes;
-    ps.limit = doc->nodes ? doc->nodes + doc->cap : NULL;
-    ps.level = level;
-    ps.depth = 0;
-    ps.limited = false;
-    ps.wrong = NULL;
-    ps.wrong_at = src.p;
-    if (document(&ps, src.p)) {
-        doc->n = (uint32_t)(ps.next - doc->nodes);
+    if (document(doc, src, level, &wrong)) {
         assert(doc->n > 0 && doc->nodes[0].span == doc->n);
         return true;
     }
-    say_where(&ps, e);
     doc->src = STR("");
-    return false;
+    return say_where(src, wrong, e);
 }

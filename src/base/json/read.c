@@ -41,7 +41,7 @@ const struct json_node *json_find_among(const struct json *doc, const struct jso
                        : k->size != key.n + 2 || !str_same(doc->src.p + k->at + 1, key.p, key.n))
             continue;
         found = k + 1;
-        if (!(v->keys & JSON_KEYS_REPEAT))
+        if (!v->escaped)
             break;
     }
     return found;
