@@ -206,31 +206,14 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
     return size;
 }
 
-/* Counts the pieces that begin before `stop`, as far as they are decided; returns where they end.
- */
-static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n, size_t stop,
+/* Counts the pieces that are decided; returns where they end. */
+static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n,
                             struct tokens_seen *seen)
 {
-    const struct tokens_table *t = c->vocab->table;
-    size_t at = 0, size;
+    struct tokens_work w = {.vocab = c->vocab, .seen = seen};
+    size_t at = tokens_work(&w, p, n, simd_best());
 
-    while (at < stop) {
-        uint64_t ends = stop == n ? tokens_ends(p + at, n - at, c->vocab->cased) : 0;
-        size_t block = at;
-
-        if (!ends) {
-            size = c->vocab->split(p + at, n - at, false);
-            if (size == 0)
-                break;
-            c->done += tokens_piece_count(t, (struct tokens_piece){p + at, size, n - at}, seen);
-            at += size;
-        }
-        for (; ends; ends &= ends - 1) {
-            size = block + (size_t)__builtin_ctzll(ends) - at;
-            c->done += tokens_piece_count(t, (struct tokens_piece){p + at, size, n - at}, seen);
-            at += size;
-        }
-    }
+    c->done += w.count;
     return at;
 }
 
@@ -239,13 +222,13 @@ static size_t count_remembering(struct tokens_counter *c, const uint8_t *p, size
     struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
 
     memset(seen, 0, sizeof seen);
-    return count_decided(c, p, n, n, seen);
+    return count_decided(c, p, n, seen);
 }
 
 /* Text from a place where a piece begins. */
 static size_t feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
-    size_t at = n < TOKENS_SEEN_MIN ? count_decided(c, p, n, n, NULL) : count_remembering(c, p, n);
+    size_t at = n < TOKENS_SEEN_MIN ? count_decided(c, p, n, NULL) : count_remembering(c, p, n);
 
     if (n - at > TOKENS_HELD_MAX)
         return at + begin_run(c, p + at);
@@ -281,7 +264,7 @@ static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
         return 0;
     }
     hold(c, p, add);
-    at = count_decided(c, c->held, c->held_n, old, NULL);
+    at = count_decided(c, c->held, c->held_n, NULL);
     if (at >= old) {
         c->held_n = 0;
         return at - old;
