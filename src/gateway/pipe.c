@@ -4,6 +4,8 @@
  */
 #include "gateway/pipe.h"
 
+#include "base/utf8.h"
+
 #define EVENTS_MIN 8
 #define EVENTS_MAX 100000
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
@@ -134,37 +136,56 @@ int64_t pipe_tokens(struct pipe *p)
     return (int64_t)(p->counted_before + now);
 }
 
-static size_t char_size(str s, size_t at)
+static size_t char_size(str s)
 {
     size_t n = 1;
 
-    while (at + n < s.n && ((unsigned char)s.p[at + n] & 0xC0) == 0x80)
+    while (n < s.n && ((unsigned char)s.p[n] & 0xC0) == 0x80)
         n++;
     return n;
 }
 
-/* How much of the text fits under the cap, counting it. */
+/* How much of the text fits under the cap that is near: what surely does, and then character by
+ * character. */
+static size_t fits_near(struct pipe *p, str text)
+{
+    bool careful = false;
+
+    p->room = 0;
+    for (size_t at = 0; at < text.n;) {
+        struct tokens_counter before = *p->counter;
+        str rest = str_slice(text, at, text.n);
+        int64_t left = p->options.cap - pipe_tokens(p);
+        size_t n = char_size(rest), sure = left > 0 ? utf8_cut_size(rest, (size_t)left).n : 0;
+
+        if (!careful && sure > n)
+            n = sure;
+        tokens_counter_feed(p->counter, str_slice(rest, 0, n));
+        if (pipe_tokens(p) <= p->options.cap) {
+            at += n;
+            continue;
+        }
+        *p->counter = before;
+        if (careful || n != sure)
+            return at;
+        careful = true;
+    }
+    return text.n;
+}
+
+/* How much of the text fits under the cap, counting it. No byte makes more than one token: as long
+ * as there are as many left, nobody has to know how many it were. */
 static size_t fits(struct pipe *p, str text)
 {
-    int64_t left = p->options.cap - pipe_tokens(p);
-    size_t at = 0;
+    int64_t n = (int64_t)text.n;
 
-    if (p->options.cap < 0 || (int64_t)text.n <= left) {
-        tokens_counter_feed(p->counter, text); /* no byte makes more than one token */
-        return text.n;
-    }
-    while (at < text.n) {
-        struct tokens_counter before = *p->counter;
-        size_t n = char_size(text, at);
-
-        tokens_counter_feed(p->counter, str_slice(text, at, at + n));
-        if (pipe_tokens(p) > p->options.cap) {
-            *p->counter = before;
-            break;
-        }
-        at += n;
-    }
-    return at;
+    if (p->options.cap >= 0 && n > p->room)
+        p->room = p->options.cap - pipe_tokens(p);
+    if (p->options.cap >= 0 && n > p->room)
+        return fits_near(p, text);
+    p->room -= n;
+    tokens_counter_feed(p->counter, text);
+    return text.n;
 }
 
 static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)

@@ -70,6 +70,7 @@ struct pipe {
     /* Its own. */
     struct tokens_counter *counter; /* of the block at hand */
     size_t counted_before;          /* tokens of the blocks before it */
+    int64_t room;                   /* bytes that surely fit under the cap */
     struct split *split;
     struct split_reader *reader;
     struct arena frame;         /* what the frame at hand needs */
