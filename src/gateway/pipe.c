@@ -8,13 +8,13 @@
 
 #define EVENTS_MIN 8
 #define EVENTS_MAX 100000
+#define SPACE_MIN 64
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 {
     *p = (struct pipe){.options = *o, .arena = a, .last = -1};
     arena_init(&p->frame, FRAME_MAX);
-    buf_init(&p->space, PIPE_SPACE_MAX);
 }
 
 void pipe_release(struct pipe *p)
@@ -22,7 +22,6 @@ void pipe_release(struct pipe *p)
     if (p->reader)
         split_reader_release(p->reader);
     arena_release(&p->frame);
-    buf_release(&p->space);
 }
 
 void pipe_begin(struct pipe *p)
@@ -64,8 +63,10 @@ static int class_of(enum chat_event_kind kind)
 
 static uint32_t *block_slot(struct pipe *p, uint32_t in_block)
 {
+    if (in_block < PIPE_MAP_FIRST)
+        return &p->map_first[in_block];
     if (in_block >= p->map_max) {
-        size_t more = p->map_max ? p->map_max : 16;
+        size_t more = p->map_max ? p->map_max : 2 * (size_t)PIPE_MAP_FIRST;
         uint32_t *grown;
 
         while (more <= in_block)
@@ -190,7 +191,6 @@ static size_t fits(struct pipe *p, str text)
 
 static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
 {
-    struct chat_event part = *ev;
     bool next = p->last != CHAT_REASONING || p->in_block != ev->block || p->boundary;
     size_t n;
 
@@ -205,26 +205,28 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
         p->options.cap = p->options.on_cap(p->options.ctx);
         n += fits(p, str_slice(ev->text, n, ev->text.n));
     }
-    if (n < ev->text.n) {
+    if (n < ev->text.n)
         p->over = p->muted = p->touched = true;
-        part.text = str_slice(ev->text, 0, n);
-        part.node = NULL;
-    }
-    if (!blank(part.text))
+    if (!blank(str_slice(ev->text, 0, n)))
         p->reasoned = true;
     p->summary = ev->summary;
     p->tagged |= split;
-    p->reasoning_size += part.text.n;
-    if (p->options.on_thought && part.text.n)
-        p->options.on_thought(p->options.ctx, part.text);
+    p->reasoning_size += n;
+    if (p->options.on_thought && n)
+        p->options.on_thought(p->options.ctx, str_slice(ev->text, 0, n));
     if (p->options.hide || p->options.both_names)
         p->touched = true;
     if (p->options.hide) {
         p->last = CHAT_REASONING;
         p->in_block = ev->block;
         p->boundary = false;
-    } else if (part.text.n || n == ev->text.n) {
-        hand_on(p, &part, split);
+    } else if (n || n == ev->text.n) {
+        struct chat_event *out = hand_on(p, ev, split);
+
+        if (n < ev->text.n) {
+            out->text = str_slice(ev->text, 0, n);
+            out->node = NULL;
+        }
     }
 }
 
@@ -264,11 +266,36 @@ static void run_out(struct pipe *p, enum split_kind kind, str text)
         answer(p, &ev, true);
 }
 
+/* Keeps white space for later; false: there is too much of it. */
+static bool space_keep(struct pipe *p, str s)
+{
+    size_t n = p->space_n + s.n;
+
+    if (n > PIPE_SPACE_MAX)
+        return false;
+    if (n > p->space_cap) {
+        size_t cap = p->space_cap ? p->space_cap : SPACE_MIN;
+        char *grown;
+
+        while (cap < n)
+            cap *= 2;
+        grown = arena_alloc(p->arena, cap);
+        if (p->space_n)
+            memcpy(grown, p->space, p->space_n);
+        p->space = grown;
+        p->space_cap = cap;
+    }
+    if (s.n)
+        memcpy(p->space + p->space_n, s.p, s.n);
+    p->space_n = n;
+    return true;
+}
+
 static void space_out(struct pipe *p)
 {
-    if (p->space.n && p->space_kind != SPLIT_TOOL)
-        run_out(p, p->space_kind, arena_dup(&p->frame, buf_str(&p->space)));
-    buf_reset(&p->space);
+    if (p->space_n && p->space_kind != SPLIT_TOOL)
+        run_out(p, p->space_kind, arena_dup(&p->frame, (str){p->space, p->space_n}));
+    p->space_n = 0;
 }
 
 /* Text of one kind; white space at its end waits for what comes behind it. */
@@ -277,7 +304,7 @@ static void run_text(struct pipe *p, enum split_kind kind, str run)
     size_t n;
 
     if (kind != p->space_kind) {
-        buf_reset(&p->space);
+        p->space_n = 0;
         p->space_kind = kind;
     }
     if (p->fresh) {
@@ -297,40 +324,10 @@ static void run_text(struct pipe *p, enum split_kind kind, str run)
         space_out(p);
         run_out(p, kind, lasting(p, str_slice(run, 0, n)));
     }
-    buf_add(&p->space, str_slice(run, n, run.n));
-    if (buf_full(&p->space)) {
+    if (!space_keep(p, str_slice(run, n, run.n))) {
         space_out(p);
         run_out(p, kind, lasting(p, str_slice(run, n, run.n)));
     }
-}
-
-static void on_run(void *ctx, enum split_kind kind, str run)
-{
-    struct pipe *p = ctx;
-
-    p->runs++;
-    switch (kind) {
-    case SPLIT_REASONING:
-    case SPLIT_ANSWER:
-        run_text(p, kind, run);
-        break;
-    case SPLIT_TOOL:
-        split_reader_run(p->reader, kind, run);
-        buf_reset(&p->space);
-        p->fresh = p->boundary = true;
-        break;
-    default:
-        buf_reset(&p->space);
-        p->fresh = p->boundary = true;
-        break;
-    }
-}
-
-static void on_note(void *ctx, const struct split_note *note)
-{
-    struct pipe *p = ctx;
-
-    split_reader_note(p->reader, note);
 }
 
 static void on_call(void *ctx, const struct split_call *call)
@@ -347,14 +344,51 @@ static void on_call(void *ctx, const struct split_call *call)
     p->called = p->touched = true;
 }
 
-static void split_start(struct pipe *p)
+/* Most replies have no tools, so what reads them waits for the first. */
+static struct split_reader *reader_of(struct pipe *p)
 {
-    if (!p->split) {
-        p->split = arena_alloc(p->arena, sizeof *p->split);
+    if (!p->reader) {
         p->reader = arena_alloc(p->arena, sizeof *p->reader);
         split_reader_init(
             p->reader, p->options.format, PIPE_MARKUP_MAX, (struct split_call_sink){on_call, p});
     }
+    return p->reader;
+}
+
+static void on_run(void *ctx, enum split_kind kind, str run)
+{
+    struct pipe *p = ctx;
+
+    p->runs++;
+    switch (kind) {
+    case SPLIT_REASONING:
+    case SPLIT_ANSWER:
+        run_text(p, kind, run);
+        break;
+    case SPLIT_TOOL:
+        split_reader_run(reader_of(p), kind, run);
+        p->space_n = 0;
+        p->fresh = p->boundary = true;
+        break;
+    default:
+        p->space_n = 0;
+        p->fresh = p->boundary = true;
+        break;
+    }
+}
+
+static void on_note(void *ctx, const struct split_note *note)
+{
+    struct pipe *p = ctx;
+
+    if (note->kind == SPLIT_TOOL)
+        split_reader_note(reader_of(p), note);
+}
+
+static void split_start(struct pipe *p)
+{
+    if (!p->split)
+        p->split = arena_alloc(p->arena, sizeof *p->split);
     split_init(p->split,
                p->options.format,
                p->options.inside && !p->reasoned && !p->muted && !p->started,
@@ -511,5 +545,5 @@ void pipe_continue(struct pipe *p)
     p->over = false;
     p->boundary = true;
     p->splitting = false;
-    buf_reset(&p->space);
+    p->space_n = 0;
 }

@@ -64,8 +64,10 @@ static NOINLINE size_t rare_more(const struct tokens_work *w, const uint8_t *p, 
     return tokens_piece_count(w->vocab->table, x, w->seen) - 1;
 }
 
-/* How many tokens the pieces have that end there. */
-IN_EACH size_t words_by(const struct tokens_work *w, const uint8_t *p, size_t n, uint64_t ends)
+/* How many tokens the pieces have that end there. `far` says that eight bytes can be read from each
+ * on. */
+IN_EACH size_t words_by(const struct tokens_work *w, const uint8_t *p, size_t n, uint64_t ends,
+                        bool far)
 {
     const struct tokens_table *t = w->vocab->table;
     const struct tokens_bucket *shorts = t->shorts;
@@ -79,7 +81,7 @@ IN_EACH size_t words_by(const struct tokens_work *w, const uint8_t *p, size_t n,
 
         from = end;
         count++;
-        if (size <= 8 && at <= safe) {
+        if (size <= 8 && (far || at <= safe)) {
             uint64_t word = (tokens_load8(at) & by_size.keep[size]) | by_size.tag[size];
             const struct tokens_bucket *b = tokens_bucket_at(shorts, tokens_short_at(word, mask));
 
@@ -96,14 +98,14 @@ typedef size_t words_fn(const struct tokens_work *w, const uint8_t *p, size_t n,
 static NOINLINE size_t words_16(const struct tokens_work *w, const uint8_t *p, size_t n,
                                 uint64_t ends)
 {
-    return words_by(w, p, n, ends);
+    return n >= TOKENS_BLOCK + 8 ? words_by(w, p, n, ends, true) : words_by(w, p, n, ends, false);
 }
 
 #if SIMD_HAS_32
 SIMD_AVX2 static NOINLINE size_t words_32(const struct tokens_work *w, const uint8_t *p, size_t n,
                                           uint64_t ends)
 {
-    return words_by(w, p, n, ends);
+    return n >= TOKENS_BLOCK + 8 ? words_by(w, p, n, ends, true) : words_by(w, p, n, ends, false);
 }
 #endif
 
@@ -173,6 +175,7 @@ enum kind {
     BLANK = 4, /* but the space */
     SLASH = 2,
     QUOTE = 1,
+    UNCOMMON = DIGIT | LINE | BLANK | SLASH | QUOTE, /* lines of words have none */
 };
 
 static const uint8_t by_high[16] = {
@@ -246,13 +249,15 @@ SIMD_AVX2 static inline void sets_of_32(struct sets *s, const uint8_t *p)
 
     s->upper = letter & ~lower;
     s->lower = letter & lower;
+    s->blank = s->space = tops(ka, kb, 3);
+    s->wide = tops(a, b, 0) & tops(a, b, 1);
+    if (_mm256_testz_si256(_mm256_or_si256(ka, kb), _mm256_set1_epi8(UNCOMMON)))
+        return;
     s->digit = tops(ka, kb, 2);
-    s->space = tops(ka, kb, 3);
     s->line = tops(ka, kb, 4);
     s->blank = s->space | tops(ka, kb, 5);
     s->slash = tops(ka, kb, 6);
     s->quote = tops(ka, kb, 7);
-    s->wide = tops(a, b, 0) & tops(a, b, 1);
 }
 
 #endif
