@@ -6,14 +6,18 @@
 
 #include "base/utf8.h"
 
-#define EVENTS_MIN 8
 #define EVENTS_MAX 100000
 #define SPACE_MIN 64
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 {
-    *p = (struct pipe){.options = *o, .arena = a, .last = -1};
+    memset(p, 0, offsetof(struct pipe, first));
+    p->options = *o;
+    p->arena = a;
+    p->events = p->first;
+    p->events_max = PIPE_EVENTS_FIRST;
+    p->last = -1;
     arena_init(&p->frame, FRAME_MAX);
 }
 
@@ -28,28 +32,34 @@ void pipe_begin(struct pipe *p)
 {
     p->ever_touched |= p->touched;
     arena_reset(&p->frame);
-    p->events = NULL;
-    p->count = p->events_max = 0;
+    p->events = p->first;
+    p->events_max = PIPE_EVENTS_FIRST;
+    p->count = 0;
     p->touched = false;
+}
+
+/* More room for events; false: there are too many of them. */
+static bool events_grow(struct pipe *p)
+{
+    size_t more = 2 * p->events_max;
+    struct chat_event *grown;
+
+    if (more > EVENTS_MAX)
+        more = EVENTS_MAX;
+    if (p->count == more)
+        return false;
+    grown = arena_alloc(&p->frame, more * sizeof *grown);
+    memcpy(grown, p->events, p->count * sizeof *grown);
+    p->events = grown;
+    p->events_max = more;
+    return true;
 }
 
 static struct chat_event *push(struct pipe *p, const struct chat_event *ev)
 {
-    if (p->count == p->events_max) {
-        size_t more = p->events_max ? 2 * p->events_max : EVENTS_MIN;
-        struct chat_event *grown;
-
-        if (more > EVENTS_MAX)
-            more = EVENTS_MAX;
-        if (p->count == more) {
-            p->touched = true;
-            return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
-        }
-        grown = arena_alloc(&p->frame, more * sizeof *grown);
-        if (p->count)
-            memcpy(grown, p->events, p->count * sizeof *grown);
-        p->events = grown;
-        p->events_max = more;
+    if (p->count == p->events_max && !events_grow(p)) {
+        p->touched = true;
+        return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
     }
     p->events[p->count] = *ev;
     return &p->events[p->count++];

@@ -29,6 +29,7 @@
 #include "split/reader.h"
 #include "tokens/tokens.h"
 
+#define PIPE_EVENTS_FIRST 8
 #define PIPE_MAP_FIRST 8
 #define PIPE_SPACE_MAX 4096               /* white space held back before it is text after all */
 #define PIPE_MARKUP_MAX ((size_t)1 << 20) /* tool markup of one block */
@@ -90,8 +91,9 @@ struct pipe {
     bool boundary;          /* the next content begins a block */
     uint32_t *map;          /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
-    uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */
-    uint32_t calls;                     /* read from markup */
+    uint32_t map_first[PIPE_MAP_FIRST];         /* the map of most replies */
+    uint32_t calls;                             /* read from markup */
+    struct chat_event first[PIPE_EVENTS_FIRST]; /* the events of most frames */
 };
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);
