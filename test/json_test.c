@@ -204,8 +204,9 @@ TEST(json_utf8_paths_agree_with_the_rule)
     for (size_t i = 0; i < n * n * n * n; i++) {
         unsigned char four[4] = {
             edges[i % n], edges[i / n % n], edges[i / n / n % n], edges[i / n / n / n]};
-        char text[70];
-        size_t at = 29 + i % 6;
+        char text[170];
+        const size_t places[] = {29 + i % 6, 93 + i % 6, sizeof text - 4 - i % 2};
+        size_t at = places[i / 7 % COUNT_OF(places)];
         const char *want;
 
         memset(text, 'x', sizeof text);

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/pipe.h"
+
+#include "base/utf8.h"
 #include "test.h"
 
 /* All that comes out, as one text: kinds in brackets where they change, blocks numbered. */
@@ -197,6 +199,47 @@ TEST(reasoning_ends_right_at_the_cap)
     buf_release(&text);
 }
 
+/* What comes through under the cap when the text comes in pieces of about that size. */
+static void under_cap(struct run *r, str text, int64_t cap, size_t size)
+{
+    begin(r, &(struct pipe_options){.cap = cap});
+    while (text.n > 0 && !r->pipe.over) {
+        str piece = utf8_cut_size(text, size);
+
+        feed(r, CHAT_REASONING, 0, piece);
+        text = str_slice(text, piece.n, text.n);
+    }
+}
+
+TEST(reasoning_is_cut_at_the_same_place_whatever_the_pieces)
+{
+    static const size_t sizes[] = {4, 11, 41, 130, 700, 100000};
+    struct buf text;
+
+    buf_init(&text, 1 << 20);
+    for (int i = 0; i < 6; i++)
+        buf_add(&text,
+                STR("I'll look: 3141592 isn't 2718, na\xC3\xAFve caf\xC3\xA9s   sell `x->y != "
+                    "NULL`;\n\n\t\tHTTPServer \xE4\xB8\xAD\xE6\x96\x87 "
+                    "\xF0\x9F\x98\x80\xF0\x9F\x98\x80 ... counterrevolutionaries!?//\n"));
+    for (int64_t cap = 0; cap < 240; cap += 3) {
+        struct run want;
+
+        under_cap(&want, buf_str(&text), cap, sizes[0]);
+        for (size_t i = 1; i < COUNT_OF(sizes); i++) {
+            struct run r;
+
+            under_cap(&r, buf_str(&text), cap, sizes[i]);
+            CHECK(r.pipe.over == want.pipe.over);
+            CHECK(str_eq(buf_str(&r.out), buf_str(&want.out)));
+            CHECK(pipe_tokens(&r.pipe) == pipe_tokens(&want.pipe));
+            end(&r);
+        }
+        end(&want);
+    }
+    buf_release(&text);
+}
+
 TEST(reasoning_of_exactly_the_cap_is_not_cut)
 {
     str text = STR("one two three four");
@@ -277,6 +320,7 @@ TEST(a_cap_may_be_raised_when_it_is_reached)
 }
 
 TEST_MAIN(T(a_cap_may_be_raised_when_it_is_reached), T(the_pipe_does_not_see_the_cuts),
+          T(reasoning_is_cut_at_the_same_place_whatever_the_pieces),
           T(what_the_provider_split_keeps_its_white_space_and_its_blocks),
           T(a_reply_without_reasoning_is_never_touched), T(reasoning_ends_right_at_the_cap),
           T(reasoning_of_exactly_the_cap_is_not_cut),

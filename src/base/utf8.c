@@ -66,6 +66,11 @@ static size_t skip_ascii(str s, size_t at)
             break;
         at += sizeof word;
     }
+    if (s.n - at < sizeof word && s.n >= sizeof word) { /* the rest, with some before it */
+        memcpy(&word, s.p + s.n - sizeof word, sizeof word);
+        if (!(word & ASCII_MASK))
+            return s.n;
+    }
     while (at < s.n && bytes_of(s)[at] < 0x80)
         at++;
     return at;

@@ -199,10 +199,29 @@ SIMD_AVX2 static inline bool bad_32(const char *p)
     return !_mm256_testz_si256(bad, bad);
 }
 
+SIMD_AVX2 static inline bool ascii_64(const char *p)
+{
+    return !_mm256_movemask_epi8(_mm256_or_si256(load_32(p), load_32(p + 32)));
+}
+
+/* Past what is ASCII, 64 bytes at a time; the last ones are looked at with some before them. */
+SIMD_AVX2 static inline const char *skip_64(const char *p, const char *end)
+{
+    if (end - p < 64)
+        return p;
+    while (end - p >= 64 && ascii_64(p))
+        p += 64;
+    return end - p < 64 && ascii_64(end - 64) ? end : p;
+}
+
 SIMD_AVX2 static const char *utf8_bad_32(const char *from, const char *end)
 {
-    const char *p = first_three(from, end);
+    const char *p = skip_64(from, end);
 
+    if (p == end)
+        return NULL;
+    if (p == from)
+        p = first_three(from, end);
     for (; p && end - p >= 32; p += 32)
         if (bad_32(p))
             break;

@@ -4,15 +4,21 @@
  */
 #include "gateway/pipe.h"
 
-#define EVENTS_MIN 8
+#include "base/utf8.h"
+
 #define EVENTS_MAX 100000
+#define SPACE_MIN 64
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 {
-    *p = (struct pipe){.options = *o, .arena = a, .last = -1};
+    memset(p, 0, offsetof(struct pipe, first));
+    p->options = *o;
+    p->arena = a;
+    p->events = p->first;
+    p->events_max = PIPE_EVENTS_FIRST;
+    p->last = -1;
     arena_init(&p->frame, FRAME_MAX);
-    buf_init(&p->space, PIPE_SPACE_MAX);
 }
 
 void pipe_release(struct pipe *p)
@@ -20,35 +26,40 @@ void pipe_release(struct pipe *p)
     if (p->reader)
         split_reader_release(p->reader);
     arena_release(&p->frame);
-    buf_release(&p->space);
 }
 
 void pipe_begin(struct pipe *p)
 {
     p->ever_touched |= p->touched;
     arena_reset(&p->frame);
-    p->events = NULL;
-    p->count = p->events_max = 0;
+    p->events = p->first;
+    p->events_max = PIPE_EVENTS_FIRST;
+    p->count = 0;
     p->touched = false;
+}
+
+/* More room for events; false: there are too many of them. */
+static bool events_grow(struct pipe *p)
+{
+    size_t more = 2 * p->events_max;
+    struct chat_event *grown;
+
+    if (more > EVENTS_MAX)
+        more = EVENTS_MAX;
+    if (p->count == more)
+        return false;
+    grown = arena_alloc(&p->frame, more * sizeof *grown);
+    memcpy(grown, p->events, p->count * sizeof *grown);
+    p->events = grown;
+    p->events_max = more;
+    return true;
 }
 
 static struct chat_event *push(struct pipe *p, const struct chat_event *ev)
 {
-    if (p->count == p->events_max) {
-        size_t more = p->events_max ? 2 * p->events_max : EVENTS_MIN;
-        struct chat_event *grown;
-
-        if (more > EVENTS_MAX)
-            more = EVENTS_MAX;
-        if (p->count == more) {
-            p->touched = true;
-            return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
-        }
-        grown = arena_alloc(&p->frame, more * sizeof *grown);
-        if (p->count)
-            memcpy(grown, p->events, p->count * sizeof *grown);
-        p->events = grown;
-        p->events_max = more;
+    if (p->count == p->events_max && !events_grow(p)) {
+        p->touched = true;
+        return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
     }
     p->events[p->count] = *ev;
     return &p->events[p->count++];
@@ -62,8 +73,10 @@ static int class_of(enum chat_event_kind kind)
 
 static uint32_t *block_slot(struct pipe *p, uint32_t in_block)
 {
+    if (in_block < PIPE_MAP_FIRST)
+        return &p->map_first[in_block];
     if (in_block >= p->map_max) {
-        size_t more = p->map_max ? p->map_max : 16;
+        size_t more = p->map_max ? p->map_max : 2 * (size_t)PIPE_MAP_FIRST;
         uint32_t *grown;
 
         while (more <= in_block)
@@ -134,42 +147,60 @@ int64_t pipe_tokens(struct pipe *p)
     return (int64_t)(p->counted_before + now);
 }
 
-static size_t char_size(str s, size_t at)
+static size_t char_size(str s)
 {
     size_t n = 1;
 
-    while (at + n < s.n && ((unsigned char)s.p[at + n] & 0xC0) == 0x80)
+    while (n < s.n && ((unsigned char)s.p[n] & 0xC0) == 0x80)
         n++;
     return n;
 }
 
-/* How much of the text fits under the cap, counting it. */
+/* How much of the text fits under the cap that is near: what surely does, and then character by
+ * character. */
+static size_t fits_near(struct pipe *p, str text)
+{
+    bool careful = false;
+
+    p->room = 0;
+    for (size_t at = 0; at < text.n;) {
+        struct tokens_counter before = *p->counter;
+        str rest = str_slice(text, at, text.n);
+        int64_t left = p->options.cap - pipe_tokens(p);
+        size_t n = char_size(rest), sure = left > 0 ? utf8_cut_size(rest, (size_t)left).n : 0;
+
+        if (!careful && sure > n)
+            n = sure;
+        tokens_counter_feed(p->counter, str_slice(rest, 0, n));
+        if (pipe_tokens(p) <= p->options.cap) {
+            at += n;
+            continue;
+        }
+        *p->counter = before;
+        if (careful || n != sure)
+            return at;
+        careful = true;
+    }
+    return text.n;
+}
+
+/* How much of the text fits under the cap, counting it. No byte makes more than one token: as long
+ * as there are as many left, nobody has to know how many it were. */
 static size_t fits(struct pipe *p, str text)
 {
-    int64_t left = p->options.cap - pipe_tokens(p);
-    size_t at = 0;
+    int64_t n = (int64_t)text.n;
 
-    if (p->options.cap < 0 || (int64_t)text.n <= left) {
-        tokens_counter_feed(p->counter, text); /* no byte makes more than one token */
-        return text.n;
-    }
-    while (at < text.n) {
-        struct tokens_counter before = *p->counter;
-        size_t n = char_size(text, at);
-
-        tokens_counter_feed(p->counter, str_slice(text, at, at + n));
-        if (pipe_tokens(p) > p->options.cap) {
-            *p->counter = before;
-            break;
-        }
-        at += n;
-    }
-    return at;
+    if (p->options.cap >= 0 && n > p->room)
+        p->room = p->options.cap - pipe_tokens(p);
+    if (p->options.cap >= 0 && n > p->room)
+        return fits_near(p, text);
+    p->room -= n;
+    tokens_counter_feed(p->counter, text);
+    return text.n;
 }
 
 static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
 {
-    struct chat_event part = *ev;
     bool next = p->last != CHAT_REASONING || p->in_block != ev->block || p->boundary;
     size_t n;
 
@@ -184,26 +215,28 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
         p->options.cap = p->options.on_cap(p->options.ctx);
         n += fits(p, str_slice(ev->text, n, ev->text.n));
     }
-    if (n < ev->text.n) {
+    if (n < ev->text.n)
         p->over = p->muted = p->touched = true;
-        part.text = str_slice(ev->text, 0, n);
-        part.node = NULL;
-    }
-    if (!blank(part.text))
+    if (!blank(str_slice(ev->text, 0, n)))
         p->reasoned = true;
     p->summary = ev->summary;
     p->tagged |= split;
-    p->reasoning_size += part.text.n;
-    if (p->options.on_thought && part.text.n)
-        p->options.on_thought(p->options.ctx, part.text);
+    p->reasoning_size += n;
+    if (p->options.on_thought && n)
+        p->options.on_thought(p->options.ctx, str_slice(ev->text, 0, n));
     if (p->options.hide || p->options.both_names)
         p->touched = true;
     if (p->options.hide) {
         p->last = CHAT_REASONING;
         p->in_block = ev->block;
         p->boundary = false;
-    } else if (part.text.n || n == ev->text.n) {
-        hand_on(p, &part, split);
+    } else if (n || n == ev->text.n) {
+        struct chat_event *out = hand_on(p, ev, split);
+
+        if (n < ev->text.n) {
+            out->text = str_slice(ev->text, 0, n);
+            out->node = NULL;
+        }
     }
 }
 
@@ -243,11 +276,36 @@ static void run_out(struct pipe *p, enum split_kind kind, str text)
         answer(p, &ev, true);
 }
 
+/* Keeps white space for later; false: there is too much of it. */
+static bool space_keep(struct pipe *p, str s)
+{
+    size_t n = p->space_n + s.n;
+
+    if (n > PIPE_SPACE_MAX)
+        return false;
+    if (n > p->space_cap) {
+        size_t cap = p->space_cap ? p->space_cap : SPACE_MIN;
+        char *grown;
+
+        while (cap < n)
+            cap *= 2;
+        grown = arena_alloc(p->arena, cap);
+        if (p->space_n)
+            memcpy(grown, p->space, p->space_n);
+        p->space = grown;
+        p->space_cap = cap;
+    }
+    if (s.n)
+        memcpy(p->space + p->space_n, s.p, s.n);
+    p->space_n = n;
+    return true;
+}
+
 static void space_out(struct pipe *p)
 {
-    if (p->space.n && p->space_kind != SPLIT_TOOL)
-        run_out(p, p->space_kind, arena_dup(&p->frame, buf_str(&p->space)));
-    buf_reset(&p->space);
+    if (p->space_n && p->space_kind != SPLIT_TOOL)
+        run_out(p, p->space_kind, arena_dup(&p->frame, (str){p->space, p->space_n}));
+    p->space_n = 0;
 }
 
 /* Text of one kind; white space at its end waits for what comes behind it. */
@@ -256,7 +314,7 @@ static void run_text(struct pipe *p, enum split_kind kind, str run)
     size_t n;
 
     if (kind != p->space_kind) {
-        buf_reset(&p->space);
+        p->space_n = 0;
         p->space_kind = kind;
     }
     if (p->fresh) {
@@ -276,40 +334,10 @@ static void run_text(struct pipe *p, enum split_kind kind, str run)
         space_out(p);
         run_out(p, kind, lasting(p, str_slice(run, 0, n)));
     }
-    buf_add(&p->space, str_slice(run, n, run.n));
-    if (buf_full(&p->space)) {
+    if (!space_keep(p, str_slice(run, n, run.n))) {
         space_out(p);
         run_out(p, kind, lasting(p, str_slice(run, n, run.n)));
     }
-}
-
-static void on_run(void *ctx, enum split_kind kind, str run)
-{
-    struct pipe *p = ctx;
-
-    p->runs++;
-    switch (kind) {
-    case SPLIT_REASONING:
-    case SPLIT_ANSWER:
-        run_text(p, kind, run);
-        break;
-    case SPLIT_TOOL:
-        split_reader_run(p->reader, kind, run);
-        buf_reset(&p->space);
-        p->fresh = p->boundary = true;
-        break;
-    default:
-        buf_reset(&p->space);
-        p->fresh = p->boundary = true;
-        break;
-    }
-}
-
-static void on_note(void *ctx, const struct split_note *note)
-{
-    struct pipe *p = ctx;
-
-    split_reader_note(p->reader, note);
 }
 
 static void on_call(void *ctx, const struct split_call *call)
@@ -326,14 +354,51 @@ static void on_call(void *ctx, const struct split_call *call)
     p->called = p->touched = true;
 }
 
-static void split_start(struct pipe *p)
+/* Most replies have no tools, so what reads them waits for the first. */
+static struct split_reader *reader_of(struct pipe *p)
 {
-    if (!p->split) {
-        p->split = arena_alloc(p->arena, sizeof *p->split);
+    if (!p->reader) {
         p->reader = arena_alloc(p->arena, sizeof *p->reader);
         split_reader_init(
             p->reader, p->options.format, PIPE_MARKUP_MAX, (struct split_call_sink){on_call, p});
     }
+    return p->reader;
+}
+
+static void on_run(void *ctx, enum split_kind kind, str run)
+{
+    struct pipe *p = ctx;
+
+    p->runs++;
+    switch (kind) {
+    case SPLIT_REASONING:
+    case SPLIT_ANSWER:
+        run_text(p, kind, run);
+        break;
+    case SPLIT_TOOL:
+        split_reader_run(reader_of(p), kind, run);
+        p->space_n = 0;
+        p->fresh = p->boundary = true;
+        break;
+    default:
+        p->space_n = 0;
+        p->fresh = p->boundary = true;
+        break;
+    }
+}
+
+static void on_note(void *ctx, const struct split_note *note)
+{
+    struct pipe *p = ctx;
+
+    if (note->kind == SPLIT_TOOL)
+        split_reader_note(reader_of(p), note);
+}
+
+static void split_start(struct pipe *p)
+{
+    if (!p->split)
+        p->split = arena_alloc(p->arena, sizeof *p->split);
     split_init(p->split,
                p->options.format,
                p->options.inside && !p->reasoned && !p->muted && !p->started,
@@ -490,5 +555,5 @@ void pipe_continue(struct pipe *p)
     p->over = false;
     p->boundary = true;
     p->splitting = false;
-    buf_reset(&p->space);
+    p->space_n = 0;
 }

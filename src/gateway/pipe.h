@@ -29,6 +29,8 @@
 #include "split/reader.h"
 #include "tokens/tokens.h"
 
+#define PIPE_EVENTS_FIRST 8
+#define PIPE_MAP_FIRST 8
 #define PIPE_SPACE_MAX 4096               /* white space held back before it is text after all */
 #define PIPE_MARKUP_MAX ((size_t)1 << 20) /* tool markup of one block */
 
@@ -70,10 +72,12 @@ struct pipe {
     /* Its own. */
     struct tokens_counter *counter; /* of the block at hand */
     size_t counted_before;          /* tokens of the blocks before it */
+    int64_t room;                   /* bytes that surely fit under the cap */
     struct split *split;
-    struct split_reader *reader;
-    struct arena frame;         /* what the frame at hand needs */
-    struct buf space;           /* white space that may turn out to be beside a marker */
+    struct split_reader *reader; /* once there is tool markup */
+    struct arena frame;          /* what the frame at hand needs */
+    char *space;                 /* white space that may turn out to be beside a marker */
+    size_t space_n, space_cap;
     enum split_kind space_kind; /* of which text */
     bool fresh;                 /* right behind a marker: white space goes */
     bool splitting, started;
@@ -87,7 +91,9 @@ struct pipe {
     bool boundary;          /* the next content begins a block */
     uint32_t *map;          /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
-    uint32_t calls; /* read from markup */
+    uint32_t map_first[PIPE_MAP_FIRST];         /* the map of most replies */
+    uint32_t calls;                             /* read from markup */
+    struct chat_event first[PIPE_EVENTS_FIRST]; /* the events of most frames */
 };
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);

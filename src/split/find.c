@@ -11,25 +11,37 @@ static void index_add(struct split *sp, uint8_t byte, unsigned places)
     unsigned fresh = places & ~(unsigned)sp->first[byte];
 
     sp->first[byte] |= (uint8_t)places;
-    for (unsigned k = 0; k < SPLIT_PLACE_COUNT; k++)
-        if (fresh >> k & 1) {
-            assert(sp->byte_count[k] < SPLIT_FIRST_MAX);
-            sp->byte[k][sp->byte_count[k]++] = byte;
-        }
+    for (; fresh; fresh &= fresh - 1) {
+        unsigned k = split_place_index(fresh);
+
+        assert(sp->byte_count[k] < SPLIT_FIRST_MAX);
+        sp->byte[k][sp->byte_count[k]++] = byte;
+    }
 }
 
 void split_index(struct split *sp)
 {
     const struct split_format *f = sp->format;
+    const struct split_mark *m = f->marks, *end = m + f->mark_count;
+    unsigned rules = 0, gaps = SPLIT_GAP_TOOL;
 
     memset(sp->first, 0, 0x80);
     memset(sp->first + 0x80, SPLIT_BYTE_ABOVE, 0x80);
     memset(sp->byte_count, 0, sizeof sp->byte_count);
     sp->first['\n'] = sp->first['`'] = SPLIT_BYTE_LINE;
-    for (size_t i = 0; i < f->mark_count; i++)
-        index_add(sp, (uint8_t)f->marks[i].text.p[0], f->marks[i].in);
-    if (f->header)
+    for (; m < end; m++) {
+        index_add(sp, (uint8_t)m->text.p[0], m->in);
+        rules |= m->rules;
+        gaps |= m->gap;
+    }
+    if (f->header) {
         index_add(sp, '<', SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS);
+        gaps |= SPLIT_GAP_START | SPLIT_GAP_AFTER;
+    }
+    sp->gaps = (uint8_t)gaps;
+    sp->track_answer = (rules & (SPLIT_AT_LINE | SPLIT_NOT_CODE)) != 0;
+    sp->answer.count_ticks = (rules & SPLIT_NOT_CODE) != 0;
+    sp->track_reason = (rules & SPLIT_FENCED) != 0;
 }
 
 static bool in_name(char c)
@@ -114,18 +126,17 @@ static bool is_cut(const struct split *sp, str s)
 enum split_match split_find(const struct split *sp, const struct split_window *win, size_t from,
                             unsigned gap, struct split_hit *hit)
 {
+    const struct split_mark *m = sp->format->marks, *end = m + sp->format->mark_count;
     str s = str_slice(win->w, from, win->w.n);
+    unsigned place = sp->place;
     bool part = false;
 
     hit->size = 0;
     hit->name = STR("");
-    for (size_t i = 0; i < sp->format->mark_count; i++) {
-        const struct split_mark *m = &sp->format->marks[i];
+    for (; m < end; m++) {
         size_t size;
 
-        if (!may_begin(m, s))
-            continue;
-        if (!(gap ? m->gap & gap : m->in & sp->place) || !may_be(sp, m))
+        if (!(gap ? m->gap & gap : m->in & place) || !may_begin(m, s) || !may_be(sp, m))
             continue;
         size = mark_size(m, s);
         if (size == SIZE_MAX)

@@ -12,12 +12,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/simd.h"
 #include "base/utf8.h"
 #include "split/internal.h"
 
 /* White space that may turn out to be framing is held no longer than this. */
 #define GAP_MAX 64
-#define SHORT_MAX 32
+#define SHORT_MAX 256
 #define SLICE_SIZE ((size_t)16 << 10)
 
 static bool is_quote(char c)
@@ -180,7 +181,7 @@ static size_t scan(struct split *sp, str w, bool more)
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink)
 {
-    memset(sp, 0, offsetof(struct split, hold));
+    memset(sp, 0, offsetof(struct split, first));
     sp->format = format;
     sp->sink = sink;
     sp->eat = STR("");
@@ -188,16 +189,6 @@ void split_init(struct split *sp, const struct split_format *format, bool inside
     sp->seen = inside;
     sp->fresh = true;
     split_index(sp);
-    sp->gaps = SPLIT_GAP_TOOL | (format->header ? SPLIT_GAP_START | SPLIT_GAP_AFTER : 0);
-    for (size_t i = 0; i < format->mark_count; i++) {
-        unsigned rules = format->marks[i].rules;
-
-        sp->gaps |= format->marks[i].gap;
-
-        sp->track_answer |= (rules & (SPLIT_AT_LINE | SPLIT_NOT_CODE)) != 0;
-        sp->answer.count_ticks |= (rules & SPLIT_NOT_CODE) != 0;
-        sp->track_reason |= (rules & SPLIT_FENCED) != 0;
-    }
     split_set_gap(sp, inside ? SPLIT_GAP_INSIDE : SPLIT_GAP_START);
 }
 
@@ -207,15 +198,57 @@ static void start(struct split *sp)
         split_note(sp, SPLIT_BEGIN, SPLIT_REASONING, STR(""));
 }
 
-/* Most pieces are a few bytes of plain text: no marker can begin in them, nothing is waiting. */
-static bool feed_plain(struct split *sp, str piece)
+/* What the bytes of a piece are, together: as the table of first bytes has it, where bits of other
+ * places may be missing. */
+static unsigned all_bytes(const struct split *sp, str piece)
 {
     unsigned all = 0;
 
-    if (piece.n > SHORT_MAX || sp->held > 0 || sp->gap || sp->eat.n > 0 || !sp->started)
-        return false;
     for (size_t i = 0; i < piece.n; i++)
         all |= sp->first[(uint8_t)piece.p[i]];
+    return all;
+}
+
+#if SIMD_HAS_16
+
+/* The same, 16 at a time; the last ones are looked at with some before them. */
+static unsigned all_bytes_16(const struct split *sp, str piece)
+{
+    unsigned k = split_place_index(sp->place), count = sp->byte_count[k];
+    const char *p = piece.p, *last = piece.p + piece.n - 16;
+    simd16 none = simd_xor(simd_load(p), simd_load(p)), line = none, mark = none, all = none;
+
+    for (;; p = last - p < 16 ? last : p + 16) {
+        simd16 v = simd_load(p);
+
+        all = simd_or(all, v);
+        line = simd_or(line, simd_or(simd_eq(v, '\n'), simd_eq(v, '`')));
+        for (unsigned i = 0; i < count; i++)
+            mark = simd_or(mark, simd_eq(v, sp->byte[k][i]));
+        if (p == last)
+            break;
+    }
+    return (simd_high(all) ? SPLIT_BYTE_ABOVE : 0U) | (simd_bits(line) ? SPLIT_BYTE_LINE : 0U) |
+           (simd_bits(mark) ? sp->place : 0U);
+}
+
+#else
+
+static unsigned all_bytes_16(const struct split *sp, str piece)
+{
+    return all_bytes(sp, piece);
+}
+
+#endif
+
+/* Most pieces are a few bytes of plain text: no marker can begin in them, nothing is waiting. */
+static bool feed_plain(struct split *sp, str piece)
+{
+    unsigned all;
+
+    if (piece.n > SHORT_MAX || sp->held > 0 || sp->gap || sp->eat.n > 0 || !sp->started)
+        return false;
+    all = piece.n < 16 ? all_bytes(sp, piece) : all_bytes_16(sp, piece);
     if (all & (sp->place | SPLIT_BYTE_ABOVE))
         return false;
     split_ascii(sp, piece, all & SPLIT_BYTE_LINE);

@@ -112,10 +112,10 @@ struct split {
     size_t since_framing; /* how many of them went out as framing */
     unsigned depth;       /* openers inside reasoning that want a closer of their own */
     struct split_line answer, reason, answer_then;
+    size_t held;
     uint8_t first[256]; /* a bit a place: a marker looked for there begins with this byte */
     uint8_t byte[SPLIT_PLACE_COUNT][SPLIT_FIRST_MAX]; /* the same as lists */
     uint8_t byte_count[SPLIT_PLACE_COUNT];
-    size_t held;
     char hold[SPLIT_HOLD_MAX];
 };
 

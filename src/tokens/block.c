@@ -1,4 +1,4 @@
-/* 64 bytes of text cut into pieces at once.
+/* 64 bytes of text cut into pieces at once, and counted.
  *
  * The splitter in pretoken.c asks of every character what it is and goes where that leads, which no
  * processor can guess. Here a byte is a bit in a set, and what the patterns say is said of all 64
@@ -30,6 +30,96 @@
 #include "base/simd.h"
 #include "tokens/internal.h"
 
+#define PART_MIN 16 /* bytes that are worth a block of their own */
+
+/* Every level of the machine has an instance of what is called for each block. */
+#define IN_EACH static inline __attribute__((always_inline))
+
+static inline size_t last_bit(uint64_t set)
+{
+    return 63 - (size_t)__builtin_clzll(set);
+}
+
+/* What tokens_word makes of eight bytes when a piece has fewer, by its size. */
+static const struct {
+    uint64_t keep[9], tag[9];
+} by_size = {
+#define KEEP(size) UINT64_MAX >> (64 - 8 * (size))
+    {0, KEEP(1), KEEP(2), KEEP(3), KEEP(4), KEEP(5), KEEP(6), KEEP(7), UINT64_MAX},
+#undef KEEP
+#define TAG(size) (uint64_t)(0xF8 + (size)) << 56
+    {0, TAG(1), TAG(2), TAG(3), TAG(4), TAG(5), TAG(6), TAG(7), 0},
+#undef TAG
+};
+
+/* How many tokens but one a piece has that is no short word, or of which eight bytes cannot be
+ * read. */
+static NOINLINE size_t rare_more(const struct tokens_work *w, const uint8_t *p, size_t n,
+                                 size_t room)
+{
+    struct tokens_piece x = {p, n, room};
+
+    if (room >= 8)
+        return tokens_rare_count(w->vocab->table, &x, w->seen) - 1;
+    return tokens_piece_count(w->vocab->table, x, w->seen) - 1;
+}
+
+/* How many tokens the pieces have that end there. `far` says that eight bytes can be read from each
+ * on. */
+IN_EACH size_t words_by(const struct tokens_work *w, const uint8_t *p, size_t n, uint64_t ends,
+                        bool far)
+{
+    const struct tokens_table *t = w->vocab->table;
+    const struct tokens_bucket *shorts = t->shorts;
+    uint64_t mask = tokens_short_mask(t->bits);
+    const uint8_t *safe = p + n - 8, *from = p;
+    size_t count = 0;
+
+    for (; ends; ends &= ends - 1) {
+        const uint8_t *end = p + __builtin_ctzll(ends), *at = from;
+        size_t size = (size_t)(end - at);
+
+        from = end;
+        count++;
+        if (size <= 8 && (far || at <= safe)) {
+            uint64_t word = (tokens_load8(at) & by_size.keep[size]) | by_size.tag[size];
+            const struct tokens_bucket *b = tokens_bucket_at(shorts, tokens_short_at(word, mask));
+
+            if (b->word[0] == word || tokens_bucket_has(b, word))
+                continue;
+        }
+        count += rare_more(w, at, size, (size_t)(safe + 8 - at));
+    }
+    return count;
+}
+
+typedef size_t words_fn(const struct tokens_work *w, const uint8_t *p, size_t n, uint64_t ends);
+
+static NOINLINE size_t words_16(const struct tokens_work *w, const uint8_t *p, size_t n,
+                                uint64_t ends)
+{
+    return n >= TOKENS_BLOCK + 8 ? words_by(w, p, n, ends, true) : words_by(w, p, n, ends, false);
+}
+
+#if SIMD_HAS_32
+SIMD_AVX2 static NOINLINE size_t words_32(const struct tokens_work *w, const uint8_t *p, size_t n,
+                                          uint64_t ends)
+{
+    return n >= TOKENS_BLOCK + 8 ? words_by(w, p, n, ends, true) : words_by(w, p, n, ends, false);
+}
+#endif
+
+/* A piece that no block tells of; 0 if its end is not decided. */
+static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
+{
+    size_t size = w->vocab->split(p, n, w->over);
+
+    assert(size <= n);
+    if (size > 0)
+        w->count += tokens_piece_count(w->vocab->table, (struct tokens_piece){p, size, n}, w->seen);
+    return size;
+}
+
 #if SIMD_HAS_16
 
 /* Which of the bytes are what. */
@@ -40,12 +130,15 @@ struct sets {
     uint64_t known; /* the bytes before the end of the block */
 };
 
+/* Sorts 64 bytes. */
+typedef void sets_fn(struct sets *s, const uint8_t *p);
+
 static inline simd16 between(simd16 v, int first, int last)
 {
     return simd_and(simd_from(v, first), simd_below(v, last + 1));
 }
 
-static inline void sets_add(struct sets *s, const uint8_t *p, unsigned at)
+IN_EACH void sets_add_16(struct sets *s, const uint8_t *p, unsigned at)
 {
     simd16 v = simd_load((const char *)p + at);
     simd16 line = simd_or(simd_eq(v, '\n'), simd_eq(v, '\r'));
@@ -62,6 +155,112 @@ static inline void sets_add(struct sets *s, const uint8_t *p, unsigned at)
     s->quote |= (uint64_t)simd_bits(simd_eq(v, '\'')) << at;
     s->wide |= (uint64_t)simd_bits(simd_from(v, 0xC0)) << at;
 }
+
+IN_EACH void sets_of_16(struct sets *s, const uint8_t *p)
+{
+    for (unsigned at = 0; at < TOKENS_BLOCK; at += 16)
+        sets_add_16(s, p, at);
+}
+
+#if SIMD_HAS_32
+
+/* What a byte is, as bits: it is what both its halves say. Letters are in two rows each, told apart
+ * by how far the row is filled; upper and lower ones differ in a bit of the byte. */
+enum kind {
+    ROW_TO_O = 128, /* @ is none */
+    ROW_TO_Z = 64,
+    DIGIT = 32,
+    SPACE = 16,
+    LINE = 8,
+    BLANK = 4, /* but the space */
+    SLASH = 2,
+    QUOTE = 1,
+    UNCOMMON = DIGIT | LINE | BLANK | SLASH | QUOTE, /* lines of words have none */
+};
+
+static const uint8_t by_high[16] = {
+    LINE | BLANK,
+    0,
+    SPACE | SLASH | QUOTE,
+    DIGIT,
+    ROW_TO_O,
+    ROW_TO_Z,
+    ROW_TO_O,
+    ROW_TO_Z,
+};
+
+#define LETTERS (ROW_TO_O | ROW_TO_Z)
+
+static const uint8_t by_low[16] = {
+    ROW_TO_Z | DIGIT | SPACE,
+    LETTERS | DIGIT,
+    LETTERS | DIGIT,
+    LETTERS | DIGIT,
+    LETTERS | DIGIT,
+    LETTERS | DIGIT,
+    LETTERS | DIGIT,
+    LETTERS | DIGIT | QUOTE,
+    LETTERS | DIGIT,
+    LETTERS | DIGIT | BLANK,
+    LETTERS | LINE,
+    ROW_TO_O | BLANK,
+    ROW_TO_O | BLANK,
+    ROW_TO_O | LINE,
+    ROW_TO_O,
+    ROW_TO_O | SLASH,
+};
+
+#undef LETTERS
+
+SIMD_AVX2 static inline __m256i load_32(const uint8_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+
+SIMD_AVX2 static inline __m256i look_up(const uint8_t table[16], __m256i nibbles)
+{
+    __m128i t = _mm_loadu_si128((const __m128i *)(const void *)table);
+
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), nibbles);
+}
+
+/* The top bits of all bytes of the two, once each is moved up. */
+SIMD_AVX2 static inline uint64_t tops(__m256i low, __m256i high, int up)
+{
+    low = _mm256_slli_epi16(low, up);
+    high = _mm256_slli_epi16(high, up);
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
+                                                     << 32;
+}
+
+/* A byte that is not ASCII finds nothing in the table. */
+SIMD_AVX2 static inline __m256i kinds_32(__m256i v)
+{
+    __m256i high = _mm256_and_si256(_mm256_srli_epi16(v, 4), _mm256_set1_epi8(0xF));
+
+    return _mm256_and_si256(look_up(by_low, v), look_up(by_high, high));
+}
+
+SIMD_AVX2 static inline void sets_of_32(struct sets *s, const uint8_t *p)
+{
+    __m256i a = load_32(p), b = load_32(p + 32);
+    __m256i ka = kinds_32(a), kb = kinds_32(b);
+    uint64_t letter = tops(ka, kb, 0) | tops(ka, kb, 1), lower = tops(a, b, 2);
+
+    s->upper = letter & ~lower;
+    s->lower = letter & lower;
+    s->blank = s->space = tops(ka, kb, 3);
+    s->wide = tops(a, b, 0) & tops(a, b, 1);
+    if (_mm256_testz_si256(_mm256_or_si256(ka, kb), _mm256_set1_epi8(UNCOMMON)))
+        return;
+    s->digit = tops(ka, kb, 2);
+    s->line = tops(ka, kb, 4);
+    s->blank = s->space | tops(ka, kb, 5);
+    s->slash = tops(ka, kb, 6);
+    s->quote = tops(ka, kb, 7);
+}
+
+#endif
 
 /* Sorts in what is not ASCII, as far as it can be. */
 static void sets_add_wide(struct sets *s, const uint8_t *p)
@@ -88,18 +287,14 @@ static void sets_add_wide(struct sets *s, const uint8_t *p)
     }
 }
 
-/* `from` and all that follow it without a gap in `set`. */
-static inline uint64_t fill_up(uint64_t from, uint64_t set)
+/* `from`, some of `set`, and all that follow it there without a gap: a carry runs through them. */
+IN_EACH uint64_t fill_up(uint64_t from, uint64_t set)
 {
-    for (int by = 1; by < TOKENS_BLOCK; by *= 2) {
-        from |= from << by & set;
-        set &= set << by;
-    }
-    return from;
+    return (set & ~(set + from)) | from;
 }
 
 /* The same for all that lead to it. */
-static inline uint64_t fill_down(uint64_t from, uint64_t set)
+static uint64_t fill_down(uint64_t from, uint64_t set)
 {
     for (int by = 1; by < TOKENS_BLOCK; by *= 2) {
         from |= from >> by & set;
@@ -136,7 +331,7 @@ static uint64_t contractions(struct sets *s, uint64_t quotes, const uint8_t *p, 
 }
 
 /* The last bytes of the characters that begin there. */
-static inline uint64_t last_bytes(const struct sets *s, uint64_t first)
+IN_EACH uint64_t last_bytes(const struct sets *s, uint64_t first)
 {
     for (int i = 1; s->inner && i < 4; i++)
         first = (first << 1 & s->inner) | (first & ~(s->inner >> 1));
@@ -144,7 +339,7 @@ static inline uint64_t last_bytes(const struct sets *s, uint64_t first)
 }
 
 /* Where pieces begin, of all that is known; not all of it is certain. */
-static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
+IN_EACH uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
 {
     uint64_t other = ~(s->upper | s->lower | s->digit | s->blank | s->line);
     uint64_t tail = fill_up(s->line & other << 1, cased ? s->line | s->slash : s->line);
@@ -154,7 +349,13 @@ static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
     s->line &= ~tail;
     quotes = s->quote & other & ~(other << 1) & s->known;
     quotes &= cased ? (s->upper | s->lower) << 1 : ~(s->space << 1);
-    all = quotes ? contractions(s, quotes, p, cased) : 0;
+    all = 0;
+    if (quotes) {
+        struct sets with = *s; /* a copy, so that the sets may stay in registers */
+
+        all = contractions(&with, quotes, p, cased);
+        *s = with;
+    }
     letter = s->upper | s->lower;
     other &= ~letter;
 
@@ -165,7 +366,9 @@ static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
         all |= s->upper & s->lower << 1;
 
     white = s->blank | s->line;
-    last = s->blank & ~fill_down(s->blank & s->line >> 1, s->blank);
+    last = s->blank;
+    if (s->blank & s->line >> 1)
+        last &= ~fill_down(s->blank & s->line >> 1, s->blank);
     all |= (white & ~(white << 1)) | (last & ~(last << 1)) | (last & ~(last >> 1));
 
     for (uint64_t three = s->digit & ~(s->digit << 1); three;
@@ -176,39 +379,139 @@ static inline uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
 
 /* Whether a script without upper and lower letters is near: the block would soon end. By their
  * first bytes, these are Hebrew to Tibetan but Georgian, and Chinese, Japanese, Korean. */
-static inline bool caseless(const uint8_t *p)
+IN_EACH bool caseless(const uint8_t *p)
 {
     simd16 v = simd_load((const char *)p);
 
-    return simd_bits(simd_or(between(v, 0xD7, 0xE0), between(v, 0xE3, 0xEF)));
+    return simd_high(v) && simd_bits(simd_or(between(v, 0xD7, 0xE0), between(v, 0xE3, 0xEF)));
 }
 
-uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased)
+/* Where pieces end, as tokens_ends has it, of a block whose sets are known but for what is not
+ * ASCII. */
+IN_EACH uint64_t ends_of(struct sets *s, const uint8_t *p, bool cased)
 {
-    struct sets s = {.known = UINT64_MAX};
     uint64_t all, sure;
 
-    if (n < TOKENS_BLOCK || caseless(p))
-        return 0;
-    for (unsigned at = 0; at < TOKENS_BLOCK; at += 16)
-        sets_add(&s, p, at);
-    if (s.wide)
-        sets_add_wide(&s, p);
-    all = begins(&s, p, cased);
+    if (s->wide) {
+        struct sets with = *s;
+
+        sets_add_wide(&with, p);
+        *s = with;
+    }
+    all = begins(s, p, cased);
     /* White space at the end of what is known: only where it begins is certain. */
-    sure = s.known & ~(s.blank | s.line);
+    sure = s->known & ~(s->blank | s->line);
     if (!sure)
         return 0;
     sure = UINT64_MAX >> __builtin_clzll(sure);
     return all & (sure << 1 | 1) & ~(uint64_t)1;
 }
 
-#else
-
-uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased)
+/* The block at p, if it is whole, or a copy with nothing behind it. */
+IN_EACH const uint8_t *block_at(const uint8_t *p, size_t n, uint8_t copy[TOKENS_BLOCK])
 {
-    (void)p, (void)n, (void)cased;
-    return 0;
+    if (n >= TOKENS_BLOCK)
+        return p;
+    memset(copy, 0, TOKENS_BLOCK);
+    memcpy(copy, p, n);
+    return copy;
+}
+
+IN_EACH uint64_t known_of(size_t n)
+{
+    return n >= TOKENS_BLOCK ? UINT64_MAX : ((uint64_t)1 << n) - 1;
+}
+
+IN_EACH uint64_t ends_by(const uint8_t *p, size_t n, bool cased, sets_fn *sets_at)
+{
+    struct sets s = {.known = known_of(n)};
+    uint8_t copy[TOKENS_BLOCK];
+
+    if (n < PART_MIN || caseless(p))
+        return 0;
+    p = block_at(p, n, copy);
+    sets_at(&s, p);
+    return ends_of(&s, p, cased);
+}
+
+IN_EACH size_t count_by(struct tokens_work *w, const uint8_t *p, size_t n, sets_fn *sets_at,
+                        words_fn *words)
+{
+    size_t at = 0, size = 1;
+
+    while (at < n && size > 0) {
+        uint64_t ends = ends_by(p + at, n - at, w->vocab->cased, sets_at);
+
+        if (ends) {
+            w->count += words(w, p + at, n - at, ends);
+            size = last_bit(ends);
+        } else {
+            size = count_one(w, p + at, n - at);
+        }
+        at += size;
+    }
+    return at;
+}
+
+static uint64_t ends_16(const uint8_t *p, size_t n, bool cased)
+{
+    return ends_by(p, n, cased, sets_of_16);
+}
+
+static size_t count_16(struct tokens_work *w, const uint8_t *p, size_t n)
+{
+    return count_by(w, p, n, sets_of_16, words_16);
 }
 
 #endif
+
+#if SIMD_HAS_32
+
+SIMD_AVX2 static uint64_t ends_32(const uint8_t *p, size_t n, bool cased)
+{
+    return ends_by(p, n, cased, sets_of_32);
+}
+
+SIMD_AVX2 static size_t count_32(struct tokens_work *w, const uint8_t *p, size_t n)
+{
+    return count_by(w, p, n, sets_of_32, words_32);
+}
+
+#endif
+
+static size_t count_plain(struct tokens_work *w, const uint8_t *p, size_t n)
+{
+    size_t at = 0, size = 1;
+
+    for (; at < n && size > 0; at += size)
+        size = count_one(w, p + at, n - at);
+    return at;
+}
+
+uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased, enum simd_level level)
+{
+#if SIMD_HAS_32
+    if (level >= SIMD_32)
+        return ends_32(p, n, cased);
+#endif
+#if SIMD_HAS_16
+    if (level >= SIMD_16)
+        return ends_16(p, n, cased);
+#endif
+    (void)p, (void)n, (void)cased, (void)level;
+    return 0;
+}
+
+size_t tokens_work(struct tokens_work *w, const uint8_t *p, size_t n, enum simd_level level)
+{
+#if SIMD_HAS_32
+    if (level >= SIMD_32)
+        return count_32(w, p, n);
+#endif
+#if SIMD_HAS_16
+    if (level >= SIMD_16)
+        return count_16(w, p, n);
+#endif
+    (void)level;
+    return count_plain(w, p, n);
+}

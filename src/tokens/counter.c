@@ -1,5 +1,8 @@
 /* Counting text that arrives in pieces.
  *
+ * Small pieces are only put together, since what they are matters when somebody asks: many words at
+ * once cost a fraction of what they cost one by one.
+ *
  * Text is split as far as it can be. What is left is a piece whose end is not decided; it is held
  * as text and looked at again when more has come, and it is short in all but strange cases. Once it
  * is longer than TOKENS_HELD_MAX it can only be one of a few endless runs, and goes on without
@@ -21,6 +24,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tokens/internal.h"
+
+#define SMALL_MAX 128 /* bytes of a piece that is worth counting at once */
+
+_Static_assert(SMALL_MAX <= TOKENS_AHEAD_MAX, "a small piece finds room");
 
 enum run { RUN_NONE, RUN_UPPER, RUN_WORD, RUN_QUOTE, RUN_PUNCT, RUN_TAIL, RUN_BLANK };
 
@@ -206,31 +213,14 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
     return size;
 }
 
-/* Counts the pieces that begin before `stop`, as far as they are decided; returns where they end.
- */
-static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n, size_t stop,
+/* Counts the pieces that are decided; returns where they end. */
+static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n,
                             struct tokens_seen *seen)
 {
-    const struct tokens_table *t = c->vocab->table;
-    size_t at = 0, size;
+    struct tokens_work w = {.vocab = c->vocab, .seen = seen};
+    size_t at = tokens_work(&w, p, n, simd_best());
 
-    while (at < stop) {
-        uint64_t ends = stop == n ? tokens_ends(p + at, n - at, c->vocab->cased) : 0;
-        size_t block = at;
-
-        if (!ends) {
-            size = c->vocab->split(p + at, n - at, false);
-            if (size == 0)
-                break;
-            c->done += tokens_piece_count(t, (struct tokens_piece){p + at, size, n - at}, seen);
-            at += size;
-        }
-        for (; ends; ends &= ends - 1) {
-            size = block + (size_t)__builtin_ctzll(ends) - at;
-            c->done += tokens_piece_count(t, (struct tokens_piece){p + at, size, n - at}, seen);
-            at += size;
-        }
-    }
+    c->done += w.count;
     return at;
 }
 
@@ -239,13 +229,13 @@ static size_t count_remembering(struct tokens_counter *c, const uint8_t *p, size
     struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
 
     memset(seen, 0, sizeof seen);
-    return count_decided(c, p, n, n, seen);
+    return count_decided(c, p, n, seen);
 }
 
 /* Text from a place where a piece begins. */
 static size_t feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
-    size_t at = n < TOKENS_SEEN_MIN ? count_decided(c, p, n, n, NULL) : count_remembering(c, p, n);
+    size_t at = n < TOKENS_SEEN_MIN ? count_decided(c, p, n, NULL) : count_remembering(c, p, n);
 
     if (n - at > TOKENS_HELD_MAX)
         return at + begin_run(c, p + at);
@@ -281,7 +271,7 @@ static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
         return 0;
     }
     hold(c, p, add);
-    at = count_decided(c, c->held, c->held_n, old, NULL);
+    at = count_decided(c, c->held, c->held_n, NULL);
     if (at >= old) {
         c->held_n = 0;
         return at - old;
@@ -327,6 +317,7 @@ void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v)
     c->done = c->seen = c->marked = 0;
     c->fresh = true;
     c->part_n = c->held_n = 0;
+    c->ahead_n = 0;
     c->run = RUN_NONE;
     tokens_window_reset(&c->whole);
     tokens_window_reset(&c->rest);
@@ -356,14 +347,10 @@ static size_t feed_part(struct tokens_counter *c, const uint8_t *p, size_t n)
     return n;
 }
 
-void tokens_counter_feed(struct tokens_counter *c, str piece)
+static void feed_bytes(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
-    const uint8_t *p = (const uint8_t *)piece.p;
-    size_t n = piece.n, at = 0;
+    size_t at = 0;
 
-    if (n == 0)
-        return;
-    c->fresh = false;
     if (c->part_n)
         at = feed_part(c, p, n);
     while (at < n) {
@@ -382,10 +369,34 @@ void tokens_counter_feed(struct tokens_counter *c, str piece)
     assert(c->part_n < 4 && c->held_n <= TOKENS_HELD_MAX);
 }
 
+static void feed_ahead(struct tokens_counter *c)
+{
+    size_t n = c->ahead_n;
+
+    c->ahead_n = 0;
+    feed_bytes(c, c->ahead, n);
+}
+
+void tokens_counter_feed(struct tokens_counter *c, str piece)
+{
+    if (piece.n == 0)
+        return;
+    c->fresh = false;
+    if (piece.n > TOKENS_AHEAD_MAX - (size_t)c->ahead_n)
+        feed_ahead(c);
+    if (piece.n >= SMALL_MAX && c->ahead_n == 0) {
+        feed_bytes(c, (const uint8_t *)piece.p, piece.n);
+        return;
+    }
+    memcpy(c->ahead + c->ahead_n, piece.p, piece.n);
+    c->ahead_n = (uint16_t)(c->ahead_n + piece.n);
+}
+
 size_t tokens_counter_count(struct tokens_counter *c)
 {
     if (c->fresh)
         return c->seen;
+    feed_ahead(c);
     if (c->part_n) {
         struct tokens_counter end = *c;
 

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/simd.h"
 #include "tokens/layout.h"
 #include "tokens/tokens.h"
 
@@ -29,12 +30,12 @@ struct tokens_vocab {
 
 tokens_split tokens_split_o200k, tokens_split_cl100k;
 
-/* Where pieces end in the next TOKENS_BLOCK bytes, a bit each, as far as that is certain whatever
- * follows; one begins at p. 0 says nothing.
+/* Where pieces end in the next TOKENS_BLOCK bytes, or in those that are there, a bit each, as far
+ * as that is certain whatever follows; one begins at p. 0 says nothing.
  */
 #define TOKENS_BLOCK 64
 
-uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased);
+uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased, enum simd_level level);
 
 /* What the character at p is, and how many bytes it has. */
 enum tokens_class tokens_class_at(const uint8_t *p, size_t *size);
@@ -59,6 +60,18 @@ struct tokens_seen {
     uint32_t ids[4]; /* only used where ids are asked for */
 };
 
+/* Counting what begins at a piece. */
+struct tokens_work {
+    const struct tokens_vocab *vocab;
+    struct tokens_seen *seen; /* or NULL, as below */
+    bool over;                /* nothing follows the text */
+    size_t count;             /* grows */
+};
+
+/* Counts the pieces whose ends are decided, which are all if it is over; returns where the last one
+ * ends. */
+size_t tokens_work(struct tokens_work *w, const uint8_t *p, size_t n, enum simd_level level);
+
 /* A piece of n bytes, at least one. `room` bytes may be read from p on. */
 struct tokens_piece {
     const uint8_t *p;
@@ -77,7 +90,7 @@ size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *
 static inline const struct tokens_bucket *tokens_bucket_of(const struct tokens_table *t,
                                                            uint64_t word)
 {
-    return &t->shorts[tokens_short_at(tokens_hash_short(word), t->bits)];
+    return tokens_bucket_at(t->shorts, tokens_short_at(word, tokens_short_mask(t->bits)));
 }
 
 static inline bool tokens_bucket_has(const struct tokens_bucket *b, uint64_t word)
@@ -96,13 +109,16 @@ static inline uint32_t tokens_bucket_id(const struct tokens_bucket *b, uint64_t 
 static inline size_t tokens_piece_count(const struct tokens_table *t, struct tokens_piece x,
                                         struct tokens_seen *seen)
 {
+    struct tokens_piece rare;
+
     if (x.n <= 8) {
         uint64_t word = tokens_word(x.p, x.n, x.room);
 
         if (tokens_bucket_has(tokens_bucket_of(t, word), word))
             return 1;
     }
-    return tokens_rare_count(t, &x, seen);
+    rare = x; /* only now it has to be in memory */
+    return tokens_rare_count(t, &rare, seen);
 }
 
 static inline size_t tokens_piece_ids(const struct tokens_table *t, struct tokens_piece x,

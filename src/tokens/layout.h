@@ -118,10 +118,16 @@ static inline uint64_t tokens_word(const uint8_t *p, size_t size, size_t room)
     return word | (0xF8 + (uint64_t)size) << 56; /* nothing is left of it if size is 8 */
 }
 
-/* The slot is taken from the top bits, the mark from 14 bits below them. */
+/* The slot is taken from the top bits, the mark from 14 bits below them. Buckets of short words are
+ * told by half of the way. */
+static inline uint64_t tokens_mix(uint64_t word)
+{
+    return word * 0x9E3779B97F4A7C15U;
+}
+
 static inline uint64_t tokens_hash_short(uint64_t word)
 {
-    uint64_t h = word * 0x9E3779B97F4A7C15U;
+    uint64_t h = tokens_mix(word);
 
     return (h ^ h >> 32) * 0xD6E8FEB86659FD93U;
 }
@@ -152,9 +158,21 @@ static inline size_t tokens_word_at(uint64_t hash, unsigned bits)
     return (size_t)(hash >> (64 - bits));
 }
 
-static inline size_t tokens_short_at(uint64_t hash, unsigned bits)
+/* Where in shorts the bucket of a word is, in bytes; as a mask, it is the same for all words. */
+static inline uint64_t tokens_short_mask(unsigned bits)
 {
-    return (size_t)(hash >> (64 - bits + 2));
+    return (((uint64_t)1 << (bits - 2)) - 1) * sizeof(struct tokens_bucket);
+}
+
+static inline size_t tokens_short_at(uint64_t word, uint64_t mask)
+{
+    return (size_t)(tokens_mix(word) >> 41 & mask);
+}
+
+static inline const struct tokens_bucket *tokens_bucket_at(const struct tokens_bucket *shorts,
+                                                           size_t at)
+{
+    return (const struct tokens_bucket *)(const void *)((const char *)shorts + at);
 }
 
 /* The filter has words of 64 bits; what is there has two bits of one. */

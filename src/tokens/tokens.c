@@ -31,43 +31,18 @@ uint32_t tokens_vocab_size(const struct tokens_vocab *v)
     return v->table->count;
 }
 
-static size_t count_pieces(const struct tokens_vocab *v, const uint8_t *p, size_t n,
-                           struct tokens_seen *seen)
-{
-    size_t count = 0;
-
-    for (size_t at = 0; at < n;) {
-        uint64_t ends = tokens_ends(p + at, n - at, v->cased);
-        size_t from = at;
-
-        for (; ends; ends &= ends - 1) {
-            size_t end = at + (size_t)__builtin_ctzll(ends);
-
-            count += tokens_piece_count(
-                v->table, (struct tokens_piece){p + from, end - from, n - from}, seen);
-            from = end;
-        }
-        if (from == at) {
-            size_t size = v->split(p + at, n - at, true);
-
-            assert(size > 0 && size <= n - at);
-            count +=
-                tokens_piece_count(v->table, (struct tokens_piece){p + at, size, n - at}, seen);
-            from += size;
-        }
-        at = from;
-    }
-    return count;
-}
-
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n)
 {
     struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
+    struct tokens_work w = {.vocab = v, .over = true};
 
-    if (n < TOKENS_SEEN_MIN)
-        return count_pieces(v, p, n, NULL);
-    memset(seen, 0, sizeof seen);
-    return count_pieces(v, p, n, seen);
+    if (n >= TOKENS_SEEN_MIN) {
+        memset(seen, 0, sizeof seen);
+        w.seen = seen;
+    }
+    n -= tokens_work(&w, p, n, simd_best());
+    assert(n == 0);
+    return w.count;
 }
 
 size_t tokens_count(const struct tokens_vocab *v, str text)
@@ -130,7 +105,7 @@ static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t 
     if (seen)
         memset(table, 0, sizeof table);
     for (size_t at = 0; at < n && !out->full;) {
-        uint64_t ends = tokens_ends(p + at, n - at, v->cased);
+        uint64_t ends = tokens_ends(p + at, n - at, v->cased, simd_best());
         size_t from = at, size;
 
         if (ends) {

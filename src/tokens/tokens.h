@@ -69,6 +69,7 @@ bool tokens_decode(const struct tokens_vocab *v, const uint32_t *ids, size_t n, 
 
 /* What follows is the counter's own; use the functions. */
 
+#define TOKENS_AHEAD_MAX 512  /* text that is not looked at before there is more, or a question */
 #define TOKENS_HELD_MAX 64    /* undecided text that is kept as text */
 #define TOKENS_WINDOW_MAX 256 /* bytes of an endless piece that are looked back on */
 
@@ -92,7 +93,9 @@ struct tokens_counter {
     uint8_t part_n; /* bytes of a character cut short */
     uint8_t held_n; /* bytes of text since the last decided end */
     uint8_t part[4];
+    uint16_t ahead_n; /* bytes that were not looked at yet */
     uint8_t held[TOKENS_HELD_MAX];
+    uint8_t ahead[TOKENS_AHEAD_MAX];
     size_t marked;              /* tokens of `whole` where it may have to be cut */
     struct tokens_window whole; /* the endless piece */
     struct tokens_window rest;  /* what is behind the mark, as a piece of its own */

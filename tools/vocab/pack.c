@@ -129,7 +129,7 @@ static void read_ranks(struct vocab *v)
  * TOKENS_BUCKET if it is full. */
 static bool short_find(const struct vocab *v, uint64_t word, struct tokens_bucket **b, size_t *at)
 {
-    *b = &v->shorts[tokens_short_at(tokens_hash_short(word), v->bits)];
+    *b = v->shorts + tokens_short_at(word, tokens_short_mask(v->bits)) / sizeof **b;
     for (*at = 0; *at < TOKENS_BUCKET && (*b)->word[*at] != UINT64_MAX; ++*at)
         if ((*b)->word[*at] == word)
             return true;

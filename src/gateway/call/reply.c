@@ -202,10 +202,11 @@ static bool repairs(const struct call *c)
 static void synthesize_usage(struct call *c)
 {
     struct chat_usage u = chat_usage_none;
-    int64_t thought = pipe_tokens(&c->pipe);
+    int64_t thought;
 
     if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
         return;
+    thought = pipe_tokens(&c->pipe);
     u.input = (int64_t)(c->in.body.n / 4);
     u.reasoning = thought;
     u.output = thought + (int64_t)((c->pipe.answer_size + 3) / 4);
