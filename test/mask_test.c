@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
 #include "mask/internal.h"
 #include "test.h"
 
@@ -377,6 +378,87 @@ TEST(json_stays_json)
     mask_free(m);
 }
 
+/* Pieces of which bodies are made: what is clean, what is not, and what only looks so. */
+static const char *const members[] = {
+    "\"max_tokens\": 2048",
+    "\"prompt_tokens\":12345,\"total_tokens\" : 99",
+    "\"token\":\"abc\"",
+    "\"to_ken\":\"abc\"",
+    "\"token\":{\"type\":\"string\"}",
+    "\"token\":\"x\",\"logprob\":-1.5",
+    "\"content\":\"#n00000001 and 4111 1111 1111 1112\"",
+    "\"content\":\"4111 1111 1111 1111\"",
+    "\"content\":\"4111\\n1111 1111 1111 1111\"",
+    "\"n\":4111111111111111",
+    "\"n\":[1234,5678,9012,3456,4111.1111]",
+    "\"name\":\"password\"",
+    "\"name\":\"DB_PASSWORD\",\"value\":\"x y\"",
+    "\"value\":\"x\"",
+    "\"text\":\"my token\"",
+    "\"text\":\"my token is abcdef123\"",
+    "\"text\":\"a \\\"quoted\\\" word\\\\\"",
+    "\"pass\\tword\":\"x\"",
+    "\"\\u0070assword\":\"x\"",
+    "\"args\":\"{\\\"apiKey\\\":\\\"x y\\\"}\"",
+    "\"args\":\"{\\\"city\\\":\\\"x y\\\"}\"",
+    "\"kind\":\"Secret\",\"data\":{\"a\":\"Yg==\"}",
+    "\"kind\":\"Pod\",\"data\":{\"a\":\"Yg==\"}",
+    "\"a\":\"sk-abcdefGHIJ0123456789\"",
+    "\"url\":\"postgres:\\/\\/u:pw@h\"",
+    "\"pin\":1234,\"b\":null",
+    "\"\":\"\",\"t\":true",
+};
+
+static void same_as_walked(const struct mask *fast, const struct mask *slow, str body)
+{
+    struct buf out[3];
+    struct json doc;
+    bool found[3];
+    struct err e;
+
+    for (size_t i = 0; i < COUNT_OF(out); i++)
+        buf_init(&out[i], 1 << 20);
+    json_init(&doc);
+    CHECK_F(json_parse(&doc, body, &e), STR_FMT, STR_ARG(body));
+    found[0] = mask_json_doc(slow, &doc, &out[0], NULL);
+    found[1] = mask_json_doc(fast, &doc, &out[1], NULL);
+    found[2] = mask_json_sound(fast, body, &out[2], NULL);
+    for (size_t i = 1; i < COUNT_OF(out); i++)
+        CHECK_F(found[i] == found[0] && str_eq(buf_str(&out[i]), buf_str(&out[0])),
+                STR_FMT "\n walked: " STR_FMT "\n not: " STR_FMT,
+                STR_ARG(body),
+                STR_ARG(buf_str(&out[0])),
+                STR_ARG(buf_str(&out[i])));
+    for (size_t i = 0; i < COUNT_OF(out); i++)
+        buf_release(&out[i]);
+    json_release(&doc);
+}
+
+/* With a pattern of the user's own every value is looked at. */
+TEST(a_body_that_is_told_to_be_clean_is)
+{
+    static const unsigned groups[] = {MASK_DEFAULT, MASK_ALL, MASK_CREDENTIALS, MASK_KUBERNETES};
+    struct mask_pattern never = {STR("never"), STR("\\x01\\x02\\x01"), STR("")};
+
+    for (size_t g = 0; g < COUNT_OF(groups); g++) {
+        struct mask_options o = {groups[g], &never, 1};
+        struct mask *fast = masker(groups[g]), *slow;
+        struct err e;
+
+        CHECK_F(mask_new(&o, &slow, &e), "%s", e.text);
+        for (size_t i = 0; i < COUNT_OF(members); i++)
+            for (size_t k = 0; k < COUNT_OF(members); k++) {
+                char body[512];
+                int n = snprintf(
+                    body, sizeof body, "{%s,\"messages\": [{%s}]}", members[i], members[k]);
+
+                same_as_walked(fast, slow, (str){body, (size_t)n});
+            }
+        mask_free(fast);
+        mask_free(slow);
+    }
+}
+
 TEST(patterns_of_the_user_replace_what_they_match)
 {
     struct mask_pattern p[] = {
@@ -441,5 +523,6 @@ TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
           T(no_name_of_a_secret_is_overlooked), T(leads_are_found_alike_at_every_level),
           T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
           T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
-          T(json_stays_json), T(patterns_of_the_user_replace_what_they_match),
-          T(a_pattern_at_its_limit_masks_the_rest), T(bad_patterns_are_refused))
+          T(json_stays_json), T(a_body_that_is_told_to_be_clean_is),
+          T(patterns_of_the_user_replace_what_they_match), T(a_pattern_at_its_limit_masks_the_rest),
+          T(bad_patterns_are_refused))

@@ -100,10 +100,6 @@ bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end
                      unsigned *buckets);
 /* Whether the lead of a row of `rows` ends there. */
 bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end);
-/* The same for any row of these buckets, but for those of a rule. */
-bool mask_leads_any(const struct mask_leads *l, str s, size_t end, unsigned buckets,
-                    mask_match *but);
-
 struct mask_custom {
     pcre2_code *code;
     str name, placeholder;

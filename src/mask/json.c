@@ -71,17 +71,35 @@ static bool name_alone(str src, size_t at)
     return at < src.n && src.p[at] == '"';
 }
 
+/* Whether the rule of a row finds nothing by the lead that ends there: a name alone, or digits that
+ * are no card. No number goes on behind its value, so it is seen in the source as it is meant. */
+static bool finds_nothing(const struct mask_row *row, str src, size_t end)
+{
+    const struct mask_view t = {src, true, 0};
+    struct mask_span one;
+
+    if (row->match == mask_match_assign)
+        return name_alone(src, end + 1);
+    return row->match == mask_match_card && end >= 3 &&
+           mask_match_card(&t, end - 3, NULL, &one) == MASK_NO;
+}
+
 /* The first place of the source from `from` on where a lead ends by which a rule may find something
  * in its string; its size: none. */
 static size_t next_lead(const struct mask *m, str src, size_t from)
 {
+    const struct mask_leads *l = &m->leads;
     unsigned buckets;
     size_t end;
 
-    for (; mask_leads_next(&m->leads, src, from, &end, &buckets); from = end + 1)
-        if (mask_leads_any(&m->leads, src, end, buckets, mask_match_assign) ||
-            (mask_leads_any(&m->leads, src, end, buckets, NULL) && !name_alone(src, end + 1)))
-            return end;
+    for (; mask_leads_next(l, src, from, &end, &buckets); from = end + 1)
+        for (; buckets; buckets &= buckets - 1) {
+            unsigned b = (unsigned)__builtin_ctz(buckets);
+
+            for (size_t i = l->first[b]; i < l->first[b + 1]; i++)
+                if (mask_lead_is(l, i, src, end) && !finds_nothing(l->rows[i], src, end))
+                    return end;
+        }
     return src.n;
 }
 
@@ -232,9 +250,9 @@ static struct place by_name(struct walk *w, const struct json_node *object, str 
         return (struct place){MASK_RULE_KUBERNETES, true, true, false};
     if (p.secret && str_ends(key, STR("last-applied-configuration")))
         return (struct place){MASK_RULE_KUBERNETES, true, true, false};
-    if (!(w->m->groups & MASK_CREDENTIALS) || is_schema(w, v))
+    if (!(w->m->groups & MASK_CREDENTIALS))
         return p;
-    if (mask_name_is_secret(key, &rule, &numbers)) {
+    if (mask_name_is_secret(key, &rule, &numbers) && !is_schema(w, v)) {
         bool said = str_eq(key, STR("token")) && (json_find(w->doc, object, STR("logprob")) ||
                                                   json_find(w->doc, object, STR("bytes")));
 
@@ -312,25 +330,93 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 
 /* ---- the whole ---- */
 
-/* Whether anything at all may be there: a lead, or an escape that could hide one. */
-static bool worth_it(const struct mask *m, str in, size_t *lead)
+/* Escapes by which a lead may be there that is not seen. */
+static bool hides(str in)
 {
-    unsigned buckets;
-
-    if (m->custom_count || mask_leads_next(&m->leads, in, 0, lead, &buckets))
-        return true;
     return str_find_rare(in, STR("\\u"), 0) != STR_NONE ||
            str_find_rare(in, STR("\\/"), 0) != STR_NONE;
 }
 
-/* The tree, if anything may be in it. */
-static bool mask_tree(const struct mask *m, const struct json *doc, size_t lead, unsigned depth,
-                      struct buf *out, struct mask_counts *counts)
+/* Where the string ends that begins behind a quote: at its other one, or STR_NONE. */
+static size_t string_end(str src, size_t at)
 {
-    struct walk w = {
-        .m = m, .doc = doc, .out = out, .lead = lead, .depth = depth, .counts = counts};
+    for (;; at++) {
+        const char *quote = memchr(src.p + at, '"', src.n - at);
+        size_t slashes = 0;
+
+        if (!quote)
+            return STR_NONE;
+        at = (size_t)(quote - src.p);
+        while (src.p[at - 1 - slashes] == '\\')
+            slashes++;
+        if (slashes % 2 == 0)
+            return at;
+    }
+}
+
+/* Whether a member of this name, as it stands in the source, can be left to its value. */
+static bool name_says_nothing(str name)
+{
+    size_t rule;
+    bool number;
+
+    return !(name.n && memchr(name.p, '\\', name.n)) && !str_eq(name, STR("value")) &&
+           !str_eq(name, STR("Value")) && !mask_name_is_secret(name, &rule, &number);
+}
+
+/* Whether any name does; also if a string has no end. */
+static bool names_say_something(const struct mask *m, str src)
+{
+    const char *quote;
+
+    if (!(m->groups & MASK_CREDENTIALS))
+        return false;
+    for (size_t at = 0, end; (quote = memchr(src.p + at, '"', src.n - at)); at = end + 1) {
+        size_t from = (size_t)(quote - src.p) + 1, colon;
+
+        end = string_end(src, from);
+        if (end == STR_NONE)
+            return true;
+        for (colon = end + 1; colon < src.n && mask_is_space(src.p[colon]);)
+            colon++;
+        if (colon < src.n && src.p[colon] == ':' && !name_says_nothing(str_slice(src, from, end)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether anything at all may be there: a lead, an escape that could hide one, or a name that joins
+ * its letters in another way. */
+static bool worth_it(const struct mask *m, str in)
+{
+    unsigned buckets;
+    size_t lead;
+
+    return m->custom_count || mask_leads_next(&m->leads, in, 0, &lead, &buckets) || hides(in) ||
+           names_say_something(m, in);
+}
+
+/* Whether nothing is there, by what JSON that is sound has in it: no rule finds anything where its
+ * lead stands and no name says more. Most bodies are told by this, and no tree is walked. If not,
+ * where the first lead is that counts. */
+static bool is_clean(const struct mask *m, str src, size_t *lead)
+{
+    *lead = 0;
+    if (m->custom_count)
+        return false;
+    *lead = next_lead(m, src, 0);
+    return *lead == src.n && !hides(src) && !names_say_something(m, src);
+}
+
+/* The tree, if anything may be in it. */
+static bool mask_tree(const struct mask *m, const struct json *doc, unsigned depth, struct buf *out,
+                      struct mask_counts *counts)
+{
+    struct walk w = {.m = m, .doc = doc, .out = out, .depth = depth, .counts = counts};
     str in = doc->src;
 
+    if (is_clean(m, in, &w.lead))
+        return false;
     arena_init(&w.arena, 2 * in.n + SMALL);
     buf_init(&w.text, 32 * in.n + SMALL);
     walk_value(&w, json_root(doc), anywhere);
@@ -347,15 +433,14 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
     str s = str_trim(in);
     struct json doc;
     struct err e;
-    size_t lead;
     bool found;
 
     if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
         return mask_text(m, in, out, counts);
-    if (!worth_it(m, in, &lead))
+    if (!worth_it(m, in))
         return false;
     json_init(&doc);
-    found = json_parse(&doc, in, &e) ? mask_tree(m, &doc, lead, depth, out, counts)
+    found = json_parse(&doc, in, &e) ? mask_tree(m, &doc, depth, out, counts)
                                      : mask_text(m, in, out, counts);
     json_release(&doc);
     return found;
@@ -369,7 +454,12 @@ bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts
 bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
                    struct mask_counts *counts)
 {
+    return mask_tree(m, doc, 0, out, counts);
+}
+
+bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_counts *counts)
+{
     size_t lead;
 
-    return worth_it(m, doc->src, &lead) && mask_tree(m, doc, lead, 0, out, counts);
+    return !is_clean(m, in, &lead) && mask_json(m, in, out, counts);
 }

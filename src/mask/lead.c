@@ -50,19 +50,6 @@ bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end)
            (w->plain || lead_is(l->rows[row]->lead, s, end));
 }
 
-bool mask_leads_any(const struct mask_leads *l, str s, size_t end, unsigned buckets,
-                    mask_match *but)
-{
-    for (; buckets; buckets &= buckets - 1) {
-        unsigned b = (unsigned)__builtin_ctz(buckets);
-
-        for (size_t i = l->first[b]; i < l->first[b + 1]; i++)
-            if (l->rows[i]->match != but && mask_lead_is(l, i, s, end))
-                return true;
-    }
-    return false;
-}
-
 static struct mask_lead_word lead_word(const char *lead)
 {
     struct mask_lead_word w = {.plain = true};

@@ -90,6 +90,8 @@ str mask_rule_name(const struct mask *m, size_t rule); /* lent as long as m */
 bool mask_text(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
 /* The same for what may be JSON; what is not, is a text. */
 bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
+/* The same for JSON that is known to be sound: most of it need not even be parsed. */
+bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
 /* The same for an object or array that is parsed already. */
 struct json;
 bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
@@ -111,6 +113,9 @@ void mask_stream_init(struct mask_stream *s, const struct mask *m);
 void mask_stream_release(struct mask_stream *s);
 /* Appends to out what is decided. */
 void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out,
+                      struct mask_counts *counts);
+/* The same for the last piece, which may be all of the text: then nothing is held and copied. */
+void mask_stream_last(struct mask_stream *s, str piece, struct buf *out,
                       struct mask_counts *counts);
 /* The text is over; the stream may be used for another one. */
 void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_counts *counts);

@@ -185,6 +185,21 @@ void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out, struct 
     }
 }
 
+void mask_stream_last(struct mask_stream *s, str piece, struct buf *out, struct mask_counts *counts)
+{
+    const struct mask_view t = {piece, true, 0};
+    struct mask_spans f = {0};
+
+    if (s->held.n || s->inside || piece.n > MASK_HOLD_MAX) {
+        mask_stream_feed(s, piece, out, counts);
+        mask_stream_finish(s, out, counts);
+        return;
+    }
+    mask_scan(s->m, &t, &f);
+    mask_render(s->m, piece, 0, piece.n, &f, out, counts);
+    mask_spans_release(&f);
+}
+
 void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_counts *counts)
 {
     if (!s->inside || swallow(s)) {

@@ -189,6 +189,7 @@ void call_reply_release(struct call *c);
  * is nothing to mask. */
 str call_mask_text(struct call *c, str text);
 str call_mask_json(struct call *c, str json);
+str call_mask_sound(struct call *c, str json); /* the same for what is JSON for certain */
 /* The same for a text that stays as it is while the call lives, of the request or configuration:
  * the call remembers what came out. */
 str call_mask_asked(struct call *c, str text);

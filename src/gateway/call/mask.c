@@ -51,7 +51,8 @@ static bool is_body(const struct call *c, str json)
     return doc && doc->src.p == json.p && doc->src.n == json.n;
 }
 
-str call_mask_json(struct call *c, str json)
+/* `sound`: it is JSON for certain. */
+static str mask_some_json(struct call *c, str json, bool sound)
 {
     const struct mask *m = c->in.setup->mask;
     struct mask_counts counts = {{0}};
@@ -62,8 +63,19 @@ str call_mask_json(struct call *c, str json)
         return json;
     buf_init(&out, 4 * json.n + SPARE);
     found = is_body(c, json) ? mask_json_doc(m, c->in.request->doc, &out, &counts)
+            : sound          ? mask_json_sound(m, json, &out, &counts)
                              : mask_json(m, json, &out, &counts);
     return result(c, found, json, &out, &counts, STR("\"" MASK_LEFT_OUT "\""));
+}
+
+str call_mask_json(struct call *c, str json)
+{
+    return mask_some_json(c, json, false);
+}
+
+str call_mask_sound(struct call *c, str json)
+{
+    return mask_some_json(c, json, true);
 }
 
 str call_mask_asked(struct call *c, str text)
@@ -101,8 +113,9 @@ void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, 
         buf_add(out, text);
         return;
     }
-    mask_stream_feed(s, text, out, &counts);
     if (last)
-        mask_stream_finish(s, out, &counts);
+        mask_stream_last(s, text, out, &counts);
+    else
+        mask_stream_feed(s, text, out, &counts);
     count(c, &counts);
 }

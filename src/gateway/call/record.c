@@ -516,7 +516,7 @@ void call_row(struct call *c, struct store_call *out)
         thought = call_mask_text(c, buf_str(&c->thought));
         out->reasoning_summary = split_summary(thought, &c->arena);
     }
-    out->reply = call_mask_json(c, reply(c));
+    out->reply = call_mask_sound(c, reply(c));
     out->segments = segments(c);
     out->talk = talk_kept(&c->record.talk, c->sum.reply_id, c->in.id, &c->arena);
     decide(c, thought, out);
