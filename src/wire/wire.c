@@ -232,6 +232,13 @@ void wire_encode_comment(struct wire_encoder *en, str words)
     buf_add(en->out, STR("\n\n"));
 }
 
+void wire_encode_note(struct wire_encoder *en, str words)
+{
+    wire_encode_comment(en, words);
+    if (en->stream && en->wire->note && !en->failed)
+        en->wire->note(en, words);
+}
+
 void wire_encode_ping(struct wire_encoder *en)
 {
     wire_encode_comment(en, STR("thinking"));

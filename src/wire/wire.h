@@ -159,6 +159,7 @@ struct wire {
 
     /* An error as a client of this dialect expects it: a whole JSON body. */
     void (*ping)(struct wire_encoder *en); /* a sign of life, if there are no comments; or NULL */
+    void (*note)(struct wire_encoder *en, str words); /* the same of words beside the reply */
     void (*write_error)(const struct chat_error *error, struct buf *out);
     /* What a provider's error body says; members that it does not say stay as they were. Texts are
      * in the arena or in the doc's source. */
@@ -231,6 +232,8 @@ struct wire_frame wire_frame_whole(const struct wire_frame *f);
  * over. Nothing for whole replies and NDJSON. */
 void wire_encode_ping(struct wire_encoder *en);
 void wire_encode_comment(struct wire_encoder *en, str words);
+/* Words about the reply before its end: a comment, or what the dialect has in its place. */
+void wire_encode_note(struct wire_encoder *en, str words);
 
 /* A signature of ours for a reasoning block, and whether one is ours. */
 #define WIRE_SIGNATURE_PREFIX "rationale."

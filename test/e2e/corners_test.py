@@ -374,6 +374,47 @@ class Corners(unittest.TestCase):
         self.assertEqual(count() - before, 3)
 
 
+    def test_a_stream_without_comments_tells_what_was_counted_all_the_same(self):
+        long = lambda path, body: chat_reply(  # noqa: E731
+            path, body, reasoning_content=" think" * 200 if len(self.up.asked) == 1 else None)
+        for think, words in (("low", "reasoning_tokens=128; cap=128; cut=budget"),
+                             (None, "reasoning_tokens=20; cap=none; cut=none")):
+            self.up.asked.clear()
+            self.up.reply = long
+            r = self.ask("/api/chat", {"model": "chat", "think": think, "messages": [
+                {"role": "user", "content": "hi"}]})
+            lines = [json.loads(line) for line in r.body.split(b"\n") if line]
+            self.assertEqual([m["x-rationale-usage"] for m in lines if "x-rationale-usage" in m],
+                             [words])
+            self.assertTrue(lines[-1]["done"])
+
+    def test_an_array_is_no_event_stream(self):
+        r = self.ask("/v1beta/models/chat:streamGenerateContent",
+                     {"contents": [{"parts": [{"text": "hi"}]}]})
+        self.assertTrue(r.headers["content-type"].startswith("application/json"), r.headers)
+        self.assertIsInstance(json.loads(r.body), list)
+
+    def test_parts_of_a_prompt_do_not_run_together(self):
+        self.up.reply = lambda *_: plain({
+            "model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
+            "done_reason": "stop", "message": {"role": "assistant", "content": "Yes."}})
+        self.ask("/v1/messages", {
+            "model": "llama", "max_tokens": 50,
+            "system": [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "Three."},
+                                                      {"type": "text", "text": "Four."}]}]})
+        self.assertEqual([m["content"] for m in self.up.asked[-1]["messages"]],
+                         ["One.\n\nTwo.", "Three.\n\nFour."])
+
+    def test_the_share_of_reasoning_is_never_more_than_all(self):
+        self.up.reply = lambda *_: sse(
+            {"id": "c", "choices": [{"index": 0, "finish_reason": "stop", "delta": {
+                "reasoning_content": " think" * 100, "content": "Yes."}}]},
+            {"id": "c", "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
+        r = self.ask("/generate", {"model": "chat", "prompt": "hi", "stream": False})
+        self.assertLessEqual(json.loads(r.body)["usage"]["reasoning_ratio"], 1)
+
+
 def resident(pid):
     with open(f"/proc/{pid}/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
