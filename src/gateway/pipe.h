@@ -88,6 +88,14 @@ struct pipe {
     uint32_t *map;          /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
     uint32_t calls; /* read from markup */
+    struct pipe_other *others;
+};
+
+/* Another choice than the first, whose text is split, too. */
+struct pipe_other {
+    struct pipe pipe;
+    uint32_t choice;
+    struct pipe_other *next;
 };
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);

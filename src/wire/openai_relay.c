@@ -47,6 +47,8 @@ static const struct json_node *message_of(const struct relay *r, const struct js
 {
     const struct json_node *m = member_find(r->doc, choice, r->en->stream ? "delta" : "message");
 
+    if (!m) /* as the decoder reads it */
+        m = member_find(r->doc, choice, r->en->stream ? "message" : "delta");
     return m && m->kind == JSON_OBJECT ? m : NULL;
 }
 
@@ -342,6 +344,8 @@ static void edit_message(struct relay *r, struct json_edits *ed, const struct js
     if (json_text(r->doc, content, &r->a, &was) && str_eq(was, text))
         return;
     json_edit_set(ed, message, STR("content"), quoted(r, text));
+    if (!thoughts) /* they would tell what was taken out, token by token */
+        json_edit_remove(ed, choice, STR("logprobs"));
 }
 
 static void relay_whole(struct relay *r)

@@ -5,6 +5,7 @@
 #include "wire/wire.h"
 
 #include "wire/internal.h"
+#include "wire/veil.h"
 
 #define SCRATCH_MAX ((size_t)256 << 20) /* unescaped texts of one frame: bounded by its size */
 
@@ -46,6 +47,7 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 {
     *d = (struct wire_decoder){.wire = w, .arena = a, .sink = sink, .salt = STR("")};
     json_init(&d->doc);
+    buf_init(&d->anew, JSON_SIZE_MAX);
     arena_init(&d->scratch, SCRATCH_MAX);
     d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
 }
@@ -53,6 +55,7 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 void wire_decoder_release(struct wire_decoder *d)
 {
     json_release(&d->doc);
+    buf_release(&d->anew);
     arena_release(&d->scratch);
     free(d->echo.bytes);
     d->echo = (struct wire_echo){.bytes = NULL};
@@ -117,9 +120,33 @@ str wire_keep(struct wire_decoder *d, str text)
     return piece_dup(d->arena, text);
 }
 
-/* Parses the frame's data; false after saying what is wrong with it. */
-static bool parse(struct wire_decoder *d, struct wire_frame *f)
+/* The frame with the edits in it, in the decoder's own memory. */
+static bool rewrite(struct wire_decoder *d, struct wire_frame *f, struct json_edits *ed, bool whole)
 {
+    bool sse = !whole && d->wire->stream_framing == WIRE_SSE;
+    size_t at;
+    struct err e;
+
+    buf_reset(&d->anew);
+    if (sse)
+        say_sse_begin(&d->anew, f->name);
+    at = d->anew.n;
+    json_edits_apply(ed, &d->anew);
+    for (size_t i = at; sse && i < d->anew.n; i++)
+        if (d->anew.p[i] == '\n' || d->anew.p[i] == '\r')
+            d->anew.p[i] = ' '; /* it was between values */
+    f->data = str_slice(buf_str(&d->anew), at, d->anew.n);
+    if (!whole)
+        buf_add(&d->anew, sse ? STR("\n\n") : STR("\n"));
+    f->data = (str){d->anew.p + at, f->data.n}; /* it may have moved */
+    f->raw = buf_str(&d->anew);
+    return !buf_full(&d->anew) && json_parse(&d->doc, f->data, &e);
+}
+
+/* Parses the frame's data; false after saying what is wrong with it. */
+static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
+{
+    struct json_edits ed;
     struct err e, why;
 
     f->doc = NULL;
@@ -130,7 +157,13 @@ static bool parse(struct wire_decoder *d, struct wire_frame *f)
         return false;
     }
     f->doc = &d->doc;
-    return true;
+    if (!d->hides)
+        return true;
+    json_edits_init(&ed, &d->doc, &d->scratch);
+    if (!veil_draw(d, whole, &ed))
+        return true;
+    f->veiled = true;
+    return rewrite(d, f, &ed, whole);
 }
 
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
@@ -138,6 +171,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     f->doc = NULL;
     f->again = NULL;
     f->shape = 0;
+    f->veiled = false;
     if (d->deaf || f->data.n == 0 || echo_heard(d, f))
         return;
     echo_forget(d);
@@ -148,16 +182,18 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
         return;
     }
-    if (!parse(d, f))
+    if (!parse(d, f, false))
         return;
     d->wire->decode(d, f);
-    f->shape = echo_learn(d, f);
+    if (!f->veiled)
+        f->shape = echo_learn(d, f);
 }
 
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
-    if (d->deaf || !parse(d, f))
+    f->veiled = false;
+    if (d->deaf || !parse(d, f, true))
         return;
     d->wire->decode_whole(d, f);
     d->done = true;
