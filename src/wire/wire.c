@@ -47,7 +47,8 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 {
     *d = (struct wire_decoder){.wire = w, .arena = a, .sink = sink, .salt = STR("")};
     json_init(&d->doc);
-    buf_init(&d->anew, JSON_SIZE_MAX);
+    buf_init(&d->mended, JSON_SIZE_MAX);
+    buf_init(&d->veiled, JSON_SIZE_MAX);
     arena_init(&d->scratch, SCRATCH_MAX);
     d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
 }
@@ -55,7 +56,8 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 void wire_decoder_release(struct wire_decoder *d)
 {
     json_release(&d->doc);
-    buf_release(&d->anew);
+    buf_release(&d->mended);
+    buf_release(&d->veiled);
     arena_release(&d->scratch);
     free(d->echo.bytes);
     d->echo = (struct wire_echo){.bytes = NULL};
@@ -120,27 +122,41 @@ str wire_keep(struct wire_decoder *d, str text)
     return piece_dup(d->arena, text);
 }
 
-/* The frame with the edits in it, in the decoder's own memory. */
-static bool rewrite(struct wire_decoder *d, struct wire_frame *f, struct json_edits *ed, bool whole)
+/* A frame is written anew, in the decoder's own memory. */
+static size_t anew_begin(const struct wire_decoder *d, const struct wire_frame *f, bool whole,
+                         struct buf *b)
+{
+    buf_reset(b);
+    if (!whole && d->wire->stream_framing == WIRE_SSE)
+        say_sse_begin(b, f->name);
+    return b->n;
+}
+
+static bool anew_end(struct wire_decoder *d, struct wire_frame *f, bool whole, struct buf *b,
+                     size_t at)
 {
     bool sse = !whole && d->wire->stream_framing == WIRE_SSE;
-    size_t at;
+    size_t end = b->n;
     struct err e;
 
-    buf_reset(&d->anew);
-    if (sse)
-        say_sse_begin(&d->anew, f->name);
-    at = d->anew.n;
-    json_edits_apply(ed, &d->anew);
-    for (size_t i = at; sse && i < d->anew.n; i++)
-        if (d->anew.p[i] == '\n' || d->anew.p[i] == '\r')
-            d->anew.p[i] = ' '; /* it was between values */
-    f->data = str_slice(buf_str(&d->anew), at, d->anew.n);
+    for (size_t i = at; sse && i < end; i++)
+        if (b->p[i] == '\n' || b->p[i] == '\r')
+            b->p[i] = ' '; /* it was between values */
     if (!whole)
-        buf_add(&d->anew, sse ? STR("\n\n") : STR("\n"));
-    f->data = (str){d->anew.p + at, f->data.n}; /* it may have moved */
-    f->raw = buf_str(&d->anew);
-    return !buf_full(&d->anew) && json_parse(&d->doc, f->data, &e);
+        buf_add(b, sse ? STR("\n\n") : STR("\n"));
+    f->data = str_slice(buf_str(b), at, end);
+    f->raw = buf_str(b);
+    f->anew = true;
+    return !buf_full(b) && json_parse(&d->doc, f->data, &e);
+}
+
+/* Whether it is JSON but for characters that were cut in two. */
+static bool mended(struct wire_decoder *d, struct wire_frame *f, bool whole)
+{
+    size_t at = anew_begin(d, f, whole, &d->mended);
+
+    return mend_json(&d->mend, f->data, !whole, &d->mended) &&
+           anew_end(d, f, whole, &d->mended, at);
 }
 
 /* Parses the frame's data; false after saying what is wrong with it. */
@@ -148,10 +164,11 @@ static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
     struct json_edits ed;
     struct err e, why;
+    size_t at;
 
     f->doc = NULL;
     arena_reset(&d->scratch);
-    if (!json_parse(&d->doc, f->data, &e)) {
+    if (!json_parse(&d->doc, f->data, &e) && !mended(d, f, whole)) {
         err_set(&why, ERR_UPSTREAM, "the provider sent what is no JSON: %s", e.text);
         wire_emit_error(d, 502, "upstream_error", why.text);
         return false;
@@ -162,8 +179,9 @@ static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
     json_edits_init(&ed, &d->doc, &d->scratch);
     if (!veil_draw(d, whole, &ed))
         return true;
-    f->veiled = true;
-    return rewrite(d, f, &ed, whole);
+    at = anew_begin(d, f, whole, &d->veiled);
+    json_edits_apply(&ed, &d->veiled);
+    return anew_end(d, f, whole, &d->veiled, at);
 }
 
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
@@ -171,7 +189,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     f->doc = NULL;
     f->again = NULL;
     f->shape = 0;
-    f->veiled = false;
+    f->anew = false;
     if (d->deaf || f->data.n == 0 || echo_heard(d, f))
         return;
     echo_forget(d);
@@ -185,14 +203,14 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     if (!parse(d, f, false))
         return;
     d->wire->decode(d, f);
-    if (!f->veiled)
+    if (!f->anew)
         f->shape = echo_learn(d, f);
 }
 
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
-    f->veiled = false;
+    f->anew = false;
     if (d->deaf || !parse(d, f, true))
         return;
     d->wire->decode_whole(d, f);

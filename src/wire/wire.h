@@ -55,6 +55,7 @@
 #include "base/json_edit.h"
 #include "chat/chat.h"
 #include "wire/echo.h"
+#include "wire/mend.h"
 
 #define WIRE_BLOCKS_MAX 4096 /* content blocks of one reply; more end it with an error */
 
@@ -124,7 +125,7 @@ struct wire_frame {
     str raw;                /* as it came, with its line ends */
     const struct json *doc; /* data parsed; NULL if it is no JSON ([DONE], a comment) or `again` */
     unsigned shape;         /* frames of one number differ in one text; 0: it is like no other */
-    bool veiled;            /* it is not as it came: something was taken out of it */
+    bool anew;              /* it is not as it came, but mended or veiled */
     struct wire_decoder *again; /* the frame before with another text: who can parse it, or NULL */
 };
 
@@ -182,10 +183,11 @@ struct wire_decoder {
     bool done;       /* [DONE] came, or a whole body was read: no choice is cut off */
     uint32_t blocks; /* begun so far, in choice 0 */
     struct wire_echo echo;
-    bool hides;      /* reasoning is for nobody to see: see veil.h */
-    bool splits;     /* and it stands in the text, too */
-    struct buf anew; /* the frame at hand, if it is not as it came */
-    str salt;        /* makes ids of calls that came without one this reply's own; may be empty */
+    bool hides;                /* reasoning is for nobody to see: see veil.h */
+    bool splits;               /* and it stands in the text, too */
+    struct buf mended, veiled; /* the frame at hand, if it is not as it came */
+    struct mend mend;
+    str salt; /* makes ids of calls that came without one this reply's own; may be empty */
 };
 
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
@@ -202,8 +204,7 @@ void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
  * STOP came and the dialect has no other end. */
 void wire_decode_end(struct wire_decoder *d);
 
-/* For the dialects: an event of this decoder, in its dialect; sets started, stopped, ended and goes
- * deaf. Texts that were left out are "". */
+/* For the dialects: sets started, stopped, ended, goes deaf. Texts that were left out are "". */
 void wire_emit(struct wire_decoder *d, const struct chat_event *ev);
 void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message);
 
@@ -234,8 +235,7 @@ void wire_encode_ping(struct wire_encoder *en);
 void wire_encode_comment(struct wire_encoder *en, str words);
 void wire_encode_note(struct wire_encoder *en, str words); /* or what there is in its place */
 
-/* A signature of ours for a reasoning block, and whether one is ours. */
-#define WIRE_SIGNATURE_PREFIX "rationale."
+#define WIRE_SIGNATURE_PREFIX "rationale." /* of those we make for reasoning blocks */
 bool wire_signature_ours(str signature);
 
 /* As a Messages request, but without max_tokens. */

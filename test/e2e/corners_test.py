@@ -388,6 +388,21 @@ class Corners(unittest.TestCase):
                              [words])
             self.assertTrue(lines[-1]["done"])
 
+    def test_characters_that_a_host_cut_in_two_are_whole_again(self):
+        piece = lambda raw: (b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"'  # noqa: E731
+                             + raw + b'"}}]}\n\n')
+        globe = "\U0001f30d".encode()
+        end = b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+        for halves in ((b"a\\ud83c", b"\\udf0db"), (b"a" + globe[:3], globe[3:] + b"b")):
+            self.up.reply = lambda *_: ("text/event-stream", b"".join(map(piece, halves)) + end)
+            r = self.chat("chat", stream=True)
+            self.assertEqual("".join(e["choices"][0]["delta"].get("content", "")
+                                     for e in events(r.body)), "a\U0001f30db")
+            r = self.ask("/v1/messages", {"model": "chat", "max_tokens": 9, "stream": True,
+                                          "messages": [{"role": "user", "content": "hi"}]})
+            self.assertEqual("".join(e["delta"]["text"] for e in events(r.body)
+                                     if e["type"] == "content_block_delta"), "a\U0001f30db")
+
     def test_an_array_is_no_event_stream(self):
         r = self.ask("/v1beta/models/chat:streamGenerateContent",
                      {"contents": [{"parts": [{"text": "hi"}]}]})
