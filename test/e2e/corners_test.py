@@ -49,6 +49,34 @@ class Upstream:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+class Refusing:
+    """Answers every request with one status and one body; its root while it is entered."""
+
+    def __init__(self, status, body):
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["content-length"]))
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+
+
 def sse(*frames):
     return "text/event-stream", b"".join(
         (f"event: {f['type']}\n" if "type" in f else "").encode() + b"data: "
@@ -402,6 +430,28 @@ class Corners(unittest.TestCase):
                                           "messages": [{"role": "user", "content": "hi"}]})
             self.assertEqual("".join(e["delta"]["text"] for e in events(r.body)
                                      if e["type"] == "content_block_delta"), "a\U0001f30db")
+
+    def test_a_key_that_a_provider_repeats_reaches_no_client(self):
+        key, said = "kept-by-the-operator", "bad key: kept-by-the-operator."
+        self.up.reply = lambda *_: (
+            "text/event-stream", b'data: {"error":{"message":"%s"}}\n\n' % said.encode()) \
+            if self.up.asked[-1].get("stream") else ("application/json", b"no")
+        whole = json.dumps({"error": {"message": said, "code": key}, "twice": key}).encode()
+        with Refusing(401, whole) as refusing, Gateway(BINARY, {"providers": {
+                "refuses": {"kind": "openai", "base_url": refusing + "/v1", "models": ["refuses"],
+                            "api_key_env": "REFUSED_KEY"},
+                "streams": {"kind": "openai", "base_url": self.up.root + "/v1",
+                            "models": ["streams"], "api_key_env": "REFUSED_KEY", "retries": 0}}},
+                env={"REFUSED_KEY": key}) as gateway:
+            for model in ("refuses", "streams"):
+                for path in ("/v1/chat/completions", "/v1/messages", "/api/chat"):
+                    r = request(path, {"model": model, "max_tokens": 9, "stream": model[0] == "s",
+                                       "messages": [{"role": "user", "content": "hi"}]}, {},
+                                at=gateway)
+                    self.assertNotIn(key.encode(), r.body)
+                    self.assertIn(b"bad key: [key].", r.body)
+            for file in gateway.folder.rglob("*"):
+                self.assertFalse(file.is_file() and key.encode() in file.read_bytes(), file)
 
     def test_an_array_is_no_event_stream(self):
         r = self.ask("/v1beta/models/chat:streamGenerateContent",
