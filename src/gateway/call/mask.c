@@ -1,7 +1,7 @@
 /* mask.c - what a call keeps, without the secrets in it.
  *
  * Everything that leaves a call for the store, a log or a watcher goes through here first; what
- * goes to the client and to the provider does not, but for errors: a provider that refuses a key may
+ * goes to the client and to the provider does not, but for errors: who refuses a key may
  * repeat it, and it is not the client's.
  *
  * SPDX-License-Identifier: Apache-2.0
