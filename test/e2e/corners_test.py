@@ -323,6 +323,23 @@ class Corners(unittest.TestCase):
                 {"role": "tool", "tool_call_id": "call_0", "content": "sun"}]})
             self.assertEqual(self.up.asked[-1]["messages"][1].get("reasoning_content"), told, city)
 
+    def test_calls_that_share_their_ids_with_another_models_get_back_their_own(self):
+        calls = [{"id": i, "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+                 for i in ("call_0", "call_1")]
+        self.up.reply = lambda path, body: chat_reply(path, body, content=None, tool_calls=calls)
+        self.chat("llama-tools")
+        parts = [{"functionCall": {"id": c["id"], "name": "f", "args": {"x": 1}}} for c in calls]
+        parts[0]["thoughtSignature"] = "c2lnbmVk"  # only the first has one
+        self.up.reply = lambda *_: plain({"candidates": [{
+            "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
+        self.chat("gemini-2.5-flash")
+        self.chat("gemini-2.5-flash", messages=[
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            *({"role": "tool", "tool_call_id": c["id"], "content": "1"} for c in calls)])
+        self.assertEqual([p.get("thoughtSignature") for p in
+                          self.up.asked[-1]["contents"][1]["parts"]], ["c2lnbmVk", None])
+
     def test_an_image_by_url_reaches_every_kind_of_provider_or_is_refused(self):
         url = "https://example.org/a.png?x=1"
         image = {"type": "image_url", "image_url": {"url": url}}
