@@ -23,6 +23,8 @@ void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 
 void pipe_release(struct pipe *p)
 {
+    for (struct pipe_other *o = p->others; o; o = o->next)
+        pipe_release(&o->pipe);
     if (p->reader)
         split_reader_release(p->reader);
     arena_release(&p->frame);
@@ -36,6 +38,8 @@ void pipe_begin(struct pipe *p)
     p->events_max = PIPE_EVENTS_FIRST;
     p->count = 0;
     p->touched = false;
+    for (struct pipe_other *o = p->others; o; o = o->next)
+        pipe_begin(&o->pipe);
 }
 
 /* More room for events; false: there are too many of them. */
@@ -428,7 +432,7 @@ static void text(struct pipe *p, const struct chat_event *ev)
     size_t before = p->count;
     bool same;
 
-    if (!p->options.format || ev->choice != 0) {
+    if (!p->options.format) {
         answer(p, ev, false);
         return;
     }
@@ -498,8 +502,52 @@ static void error(struct pipe *p, const struct chat_event *ev)
     out->error = e;
 }
 
+/* ---- other choices ---- */
+
+static struct pipe_other *other_of(struct pipe *p, uint32_t choice)
+{
+    struct pipe_options options = p->options;
+    struct pipe_other **at = &p->others;
+
+    while (*at && (*at)->choice != choice)
+        at = &(*at)->next;
+    if (*at)
+        return *at;
+    *at = arena_zero(p->arena, 1, sizeof **at);
+    (*at)->choice = choice;
+    options.cap = -1; /* one choice cannot be cut and the others go on */
+    options.on_thought = NULL;
+    options.on_cap = NULL;
+    options.id = arena_printf(p->arena, STR_FMT "_%u", STR_ARG(p->options.id), choice);
+    pipe_init(&(*at)->pipe, &options, p->arena);
+    return *at;
+}
+
+/* What came of it since it had so many events. */
+static void take_over(struct pipe *p, struct pipe_other *o, size_t before)
+{
+    for (size_t i = before; i < o->pipe.count; i++)
+        push(p, &o->pipe.events[i])->choice = o->choice;
+    p->touched |= o->pipe.touched;
+}
+
+static void other(struct pipe *p, const struct chat_event *ev)
+{
+    struct pipe_other *o = other_of(p, ev->choice);
+    struct chat_event alone = *ev;
+    size_t before = o->pipe.count;
+
+    alone.choice = 0;
+    pipe_feed(&o->pipe, &alone);
+    take_over(p, o, before);
+}
+
 void pipe_feed(struct pipe *p, const struct chat_event *ev)
 {
+    if (ev->choice != 0 && p->options.format) {
+        other(p, ev);
+        return;
+    }
     switch (ev->kind) {
     case CHAT_TEXT:
         text(p, ev);
@@ -539,6 +587,11 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         split_stop(p);
         error(p, ev);
         break;
+    case CHAT_EXTRA:
+        /* Of a text that reasoning was taken out of, they tell every token. */
+        if (!(p->options.hide && p->touched && str_eq(ev->name, STR("choice.logprobs"))))
+            push(p, ev);
+        break;
     default:
         push(p, ev);
         break;
@@ -548,6 +601,12 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
 void pipe_flush(struct pipe *p)
 {
     split_stop(p);
+    for (struct pipe_other *o = p->others; o; o = o->next) {
+        size_t before = o->pipe.count;
+
+        pipe_flush(&o->pipe);
+        take_over(p, o, before);
+    }
 }
 
 void pipe_continue(struct pipe *p)

@@ -94,6 +94,14 @@ struct pipe {
     uint32_t map_first[PIPE_MAP_FIRST];         /* the map of most replies */
     uint32_t calls;                             /* read from markup */
     struct chat_event first[PIPE_EVENTS_FIRST]; /* the events of most frames */
+    struct pipe_other *others;
+};
+
+/* Another choice than the first, whose text is split, too. */
+struct pipe_other {
+    struct pipe pipe;
+    uint32_t choice;
+    struct pipe_other *next;
 };
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);

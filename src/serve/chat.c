@@ -41,13 +41,22 @@ static str usage_words(struct exchange *ex)
     return buf_str(out);
 }
 
+/* Whether there is more to tell than that there was nothing. */
+static bool reasoned(const struct exchange *ex)
+{
+    struct call_facts f;
+
+    call_facts(ex->call, &f);
+    return f.reasoning_tokens > 0 || f.cap >= 0 || f.starved;
+}
+
 static void head(struct exchange *ex)
 {
     if (ex->headed)
         return;
     ex->headed = true;
     ex->status = 200;
-    exchange_header(ex, STR("content-type"), str_c(ex->wire->stream_type));
+    exchange_header(ex, STR("content-type"), str_c(ex->encoder.wire->stream_type));
     exchange_header(ex, STR("cache-control"), STR("no-cache"));
     exchange_header(ex, STR("x-accel-buffering"), STR("no"));
     server_head(ex->x, 200, ex->headers, ex->header_count);
@@ -106,8 +115,8 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         tell_counts(ex);
     if (last && ex->request.stream)
         flush(ex);
-    if (last && sse(ex))
-        wire_encode_comment(&ex->encoder, usage_words(ex));
+    if (last && ex->request.stream && (sse(ex) || reasoned(ex)))
+        wire_encode_note(&ex->encoder, usage_words(ex));
     if (frame)
         wire_relay(&ex->encoder, frame, events, n, touched);
     for (size_t i = 0; !frame && i < n; i++)

@@ -276,6 +276,8 @@ static void write_usage(const struct chat_usage *u, struct buf *out)
     int64_t output = u->output > 0 ? u->output : 0;
     int64_t reasoning = u->reasoning > 0 ? u->reasoning : 0;
     int64_t final = output > reasoning ? output - reasoning : 0;
+    /* Ours may be more than what the provider says that all of it was. */
+    double ratio = reasoning < output ? (double)reasoning / (double)output : reasoning > 0;
 
     buf_printf(out,
                "{\"input_tokens\":%lld,\"output_tokens\":%lld,\"reasoning_tokens\":%lld,"
@@ -284,7 +286,7 @@ static void write_usage(const struct chat_usage *u, struct buf *out)
                (long long)output,
                (long long)reasoning,
                (long long) final,
-               output > 0 ? (double)reasoning / (double)output : 0.0);
+               ratio);
 }
 
 static void write_error(const struct chat_error *error, struct buf *out)

@@ -236,6 +236,7 @@ const struct wire wire_ollama = {
     .encode = ollama_encode,
     .relay = ollama_relay,
     .ping = ollama_ping,
+    .note = ollama_note,
     .write_error = ollama_write_error,
     .read_error = ollama_read_error,
 };

@@ -49,6 +49,7 @@ void ollama_patch(const struct json *doc, const struct wire_plan *plan, struct j
 void ollama_decode(struct wire_decoder *d, const struct wire_frame *f);
 void ollama_decode_whole(struct wire_decoder *d, const struct wire_frame *f);
 void ollama_ping(struct wire_encoder *en); /* a line that says nothing */
+void ollama_note(struct wire_encoder *en, str words);
 void ollama_encode(struct wire_encoder *en, const struct chat_event *ev);
 void ollama_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched);

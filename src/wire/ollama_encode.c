@@ -50,6 +50,16 @@ void ollama_ping(struct wire_encoder *en)
     line_end(en, ",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}");
 }
 
+/* Lines have no comments: the words stand in one that says nothing else. */
+void ollama_note(struct wire_encoder *en, str words)
+{
+    line_begin(en);
+    buf_add(en->out,
+            STR(",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"x-rationale-usage\":"));
+    json_quote(en->out, words);
+    line_end(en, ",\"done\":false}");
+}
+
 static void say(struct wire_encoder *en, str text, bool thinking)
 {
     struct ollama_encoder *s = state_of(en);

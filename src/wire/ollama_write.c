@@ -40,8 +40,8 @@ static void texts(struct json_out *o, const char *key, const struct chat_part *p
 
         if (!text || parts[i].redacted)
             continue;
-        if (some && kind == CHAT_PART_REASONING)
-            buf_add(&b, STR("\n\n"));
+        if (some)
+            buf_add(&b, STR("\n\n")); /* what were parts of their own must not run together */
         buf_add(&b, parts[i].text);
         some = true;
     }

@@ -47,6 +47,8 @@ static const struct json_node *message_of(const struct relay *r, const struct js
 {
     const struct json_node *m = member_find(r->doc, choice, r->en->stream ? "delta" : "message");
 
+    if (!m) /* as the decoder reads it */
+        m = member_find(r->doc, choice, r->en->stream ? "message" : "delta");
     return m && m->kind == JSON_OBJECT ? m : NULL;
 }
 
@@ -362,8 +364,11 @@ static void edit_message(struct relay *r, struct json_edits *ed, const struct js
         edit_calls(r, ed, message, index);
     if (!now.text.any && (!content || content->kind == JSON_NULL))
         return;
-    if (!json_is(r->doc, content, joined(&now.text)))
-        json_edit_set_text(ed, message, STR("content"), joined(&now.text));
+    if (json_is(r->doc, content, joined(&now.text)))
+        return;
+    json_edit_set_text(ed, message, STR("content"), joined(&now.text));
+    if (!now.thought.any) /* they would tell what was taken out, token by token */
+        json_edit_remove(ed, choice, STR("logprobs"));
 }
 
 static void relay_whole(struct relay *r)

@@ -5,6 +5,7 @@
 #include "wire/wire.h"
 
 #include "wire/internal.h"
+#include "wire/veil.h"
 
 #define SCRATCH_MAX ((size_t)256 << 20) /* unescaped texts of one frame: bounded by its size */
 
@@ -46,6 +47,8 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 {
     *d = (struct wire_decoder){.wire = w, .arena = a, .sink = sink, .salt = STR("")};
     json_init(&d->doc);
+    buf_init(&d->mended, JSON_SIZE_MAX);
+    buf_init(&d->veiled, JSON_SIZE_MAX);
     arena_init(&d->scratch, SCRATCH_MAX);
     d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
 }
@@ -53,6 +56,8 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 void wire_decoder_release(struct wire_decoder *d)
 {
     json_release(&d->doc);
+    buf_release(&d->mended);
+    buf_release(&d->veiled);
     arena_release(&d->scratch);
     free(d->echo.bytes);
     d->echo = (struct wire_echo){.bytes = NULL};
@@ -117,20 +122,66 @@ str wire_keep(struct wire_decoder *d, str text)
     return piece_dup(d->arena, text);
 }
 
-/* Parses the frame's data; false after saying what is wrong with it. */
-static bool parse(struct wire_decoder *d, struct wire_frame *f)
+/* A frame is written anew, in the decoder's own memory. */
+static size_t anew_begin(const struct wire_decoder *d, const struct wire_frame *f, bool whole,
+                         struct buf *b)
 {
+    buf_reset(b);
+    if (!whole && d->wire->stream_framing == WIRE_SSE)
+        say_sse_begin(b, f->name);
+    return b->n;
+}
+
+static bool anew_end(struct wire_decoder *d, struct wire_frame *f, bool whole, struct buf *b,
+                     size_t at)
+{
+    bool sse = !whole && d->wire->stream_framing == WIRE_SSE;
+    size_t end = b->n;
+    struct err e;
+
+    for (size_t i = at; sse && i < end; i++)
+        if (b->p[i] == '\n' || b->p[i] == '\r')
+            b->p[i] = ' '; /* it was between values */
+    if (!whole)
+        buf_add(b, sse ? STR("\n\n") : STR("\n"));
+    f->data = str_slice(buf_str(b), at, end);
+    f->raw = buf_str(b);
+    f->anew = true;
+    return !buf_full(b) && json_parse(&d->doc, f->data, &e);
+}
+
+/* Whether it is JSON but for characters that were cut in two. */
+static bool mended(struct wire_decoder *d, struct wire_frame *f, bool whole)
+{
+    size_t at = anew_begin(d, f, whole, &d->mended);
+
+    return mend_json(&d->mend, f->data, !whole, &d->mended) &&
+           anew_end(d, f, whole, &d->mended, at);
+}
+
+/* Parses the frame's data; false after saying what is wrong with it. */
+static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
+{
+    struct json_edits ed;
     struct err e, why;
+    size_t at;
 
     f->doc = NULL;
     arena_reset(&d->scratch);
-    if (!json_parse(&d->doc, f->data, &e)) {
+    if (!json_parse(&d->doc, f->data, &e) && !mended(d, f, whole)) {
         err_set(&why, ERR_UPSTREAM, "the provider sent what is no JSON: %s", e.text);
         wire_emit_error(d, 502, "upstream_error", why.text);
         return false;
     }
     f->doc = &d->doc;
-    return true;
+    if (!d->hides)
+        return true;
+    json_edits_init(&ed, &d->doc, &d->scratch);
+    if (!veil_draw(d, whole, &ed))
+        return true;
+    at = anew_begin(d, f, whole, &d->veiled);
+    json_edits_apply(&ed, &d->veiled);
+    return anew_end(d, f, whole, &d->veiled, at);
 }
 
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
@@ -138,6 +189,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     f->doc = NULL;
     f->again = NULL;
     f->shape = 0;
+    f->anew = false;
     if (d->deaf || f->data.n == 0 || echo_heard(d, f))
         return;
     echo_forget(d);
@@ -148,16 +200,18 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
         return;
     }
-    if (!parse(d, f))
+    if (!parse(d, f, false))
         return;
     d->wire->decode(d, f);
-    f->shape = echo_learn(d, f);
+    if (!f->anew)
+        f->shape = echo_learn(d, f);
 }
 
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
-    if (d->deaf || !parse(d, f))
+    f->anew = false;
+    if (d->deaf || !parse(d, f, true))
         return;
     d->wire->decode_whole(d, f);
     d->done = true;
@@ -230,6 +284,13 @@ void wire_encode_comment(struct wire_encoder *en, str words)
     buf_add(en->out, STR(": "));
     buf_add(en->out, words);
     buf_add(en->out, STR("\n\n"));
+}
+
+void wire_encode_note(struct wire_encoder *en, str words)
+{
+    wire_encode_comment(en, words);
+    if (en->stream && en->wire->note && !en->failed)
+        en->wire->note(en, words);
 }
 
 void wire_encode_ping(struct wire_encoder *en)

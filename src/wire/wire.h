@@ -1,8 +1,7 @@
 /* wire.h - the dialects: bytes into chat, chat into bytes, and a body changed in place.
  *
- * A dialect is a row (struct wire) of functions, found by wire_get. None of them does I/O; those
- * that read what a client sent can fail, those that read what a provider sent cannot: broken input
- * becomes a CHAT_ERROR event.
+ * A dialect is a row (struct wire) of functions, found by wire_get. None does I/O; those that read
+ * what a client sent can fail, of what a provider sent broken input becomes a CHAT_ERROR event.
  *
  * A request, from the client's body to the upstream's:
  *
@@ -10,8 +9,7 @@
  *     out->write(&request, &body)                      only if in and out differ
  *     out->patch(&body_doc, &plan, &edits)             the gateway's wishes, as edits of the body
  *
- * So with the same dialect on both sides every byte goes through but those that the plan changes,
- * and there is one way to apply a plan.
+ * So with the same dialect on both sides every byte goes through but those that the plan changes.
  *
  * A reply, from the upstream's frames to the client's:
  *
@@ -45,11 +43,10 @@
  *     words                    tables of stops and error types
  *     piece, rope              text that grows: in one piece, or in parts that stay where they are
  *     echo                     frames that repeat the one before but for its text
- *     gather, patchwork        a reply gathered block by block; a frame with values replaced
+ *     gather, patchwork, veil  a reply gathered; a frame with values replaced; with places hidden
  *
- * Promises: decoding never fails, never loops, is linear, holds only what its own state needs; the
- * same events come out whatever the reply's framing; nothing a provider sent in a known recording
- * is lost: what has no event of its own is OPAQUE or EXTRA.
+ * Promises: decoding never fails, never loops, is linear, holds only what its state needs; the same
+ * events come out whatever the framing; what has no event of its own is OPAQUE or EXTRA.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,6 +55,7 @@
 #include "base/json_edit.h"
 #include "chat/chat.h"
 #include "wire/echo.h"
+#include "wire/mend.h"
 
 #define WIRE_BLOCKS_MAX 4096 /* content blocks of one reply; more end it with an error */
 
@@ -127,6 +125,7 @@ struct wire_frame {
     str raw;                /* as it came, with its line ends */
     const struct json *doc; /* data parsed; NULL if it is no JSON ([DONE], a comment) or `again` */
     unsigned shape;         /* frames of one number differ in one text; 0: it is like no other */
+    bool anew;              /* it is not as it came, but mended or veiled */
     struct wire_decoder *again; /* the frame before with another text: who can parse it, or NULL */
 };
 
@@ -159,6 +158,7 @@ struct wire {
 
     /* An error as a client of this dialect expects it: a whole JSON body. */
     void (*ping)(struct wire_encoder *en); /* a sign of life, if there are no comments; or NULL */
+    void (*note)(struct wire_encoder *en, str words); /* the same of words beside the reply */
     void (*write_error)(const struct chat_error *error, struct buf *out);
     /* What a provider's error body says; members that it does not say stay as they were. Texts are
      * in the arena or in the doc's source. */
@@ -183,6 +183,10 @@ struct wire_decoder {
     bool done;       /* [DONE] came, or a whole body was read: no choice is cut off */
     uint32_t blocks; /* begun so far, in choice 0 */
     struct wire_echo echo;
+    bool hides;                /* reasoning is for nobody to see: see veil.h */
+    bool splits;               /* and it stands in the text, too */
+    struct buf mended, veiled; /* the frame at hand, if it is not as it came */
+    struct mend mend;
     str salt; /* makes ids of calls that came without one this reply's own; may be empty */
 };
 
@@ -200,8 +204,7 @@ void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
  * STOP came and the dialect has no other end. */
 void wire_decode_end(struct wire_decoder *d);
 
-/* For the dialects: an event of this decoder, in its dialect; sets started, stopped, ended and goes
- * deaf. Texts that were left out are "". */
+/* For the dialects: sets started, stopped, ended, goes deaf. Texts that were left out are "". */
 void wire_emit(struct wire_decoder *d, const struct chat_event *ev);
 void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message);
 
@@ -227,24 +230,21 @@ void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched);
 /* The same frame with its doc, for a relay that needs it after all. */
 struct wire_frame wire_frame_whole(const struct wire_frame *f);
-/* A sign of life while nothing is said: an SSE comment, and what else the dialect's readers pass
- * over. Nothing for whole replies and NDJSON. */
+/* A sign of life while nothing is said: a comment, and what else readers of the dialect skip. */
 void wire_encode_ping(struct wire_encoder *en);
 void wire_encode_comment(struct wire_encoder *en, str words);
+void wire_encode_note(struct wire_encoder *en, str words); /* or what there is in its place */
 
-/* A signature of ours for a reasoning block, and whether one is ours. */
-#define WIRE_SIGNATURE_PREFIX "rationale."
+#define WIRE_SIGNATURE_PREFIX "rationale." /* of those we make for reasoning blocks */
 bool wire_signature_ours(str signature);
 
-/* A count_tokens request: as a Messages request, but without max_tokens. */
+/* As a Messages request, but without max_tokens. */
 bool wire_anthropic_read_count(const struct json *doc, struct arena *a, struct chat_request *out,
                                struct err *e) MUST_USE;
 /* A Gemini stream without alt=sse is a JSON array. */
 void wire_gemini_array(struct wire_encoder *en);
-/* Of an encoder of /generate: whether reasoning that is shown goes out as it comes
- * (reasoning_delta), and whether it goes out as one text when it is over (reasoning). Unasked, only
- * the latter. */
+/* Of an encoder of /generate: whether reasoning that is shown goes out as it comes, and whether it
+ * goes out as one text when it is over. Unasked, only the latter. */
 void wire_generate_options(struct wire_encoder *en, bool delta, bool whole);
-/* And what has been counted so far, for the "analysis" event that ends the reasoning: tokens of
- * reasoning, and their cap; -1 is not known, or none. */
+/* And what has been counted so far, for the event that ends the reasoning; -1 is none. */
 void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap);

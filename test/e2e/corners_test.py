@@ -49,6 +49,34 @@ class Upstream:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+class Refusing:
+    """Answers every request with one status and one body; its root while it is entered."""
+
+    def __init__(self, status, body):
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["content-length"]))
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+
+
 def sse(*frames):
     return "text/event-stream", b"".join(
         (f"event: {f['type']}\n" if "type" in f else "").encode() + b"data: "
@@ -295,6 +323,23 @@ class Corners(unittest.TestCase):
                 {"role": "tool", "tool_call_id": "call_0", "content": "sun"}]})
             self.assertEqual(self.up.asked[-1]["messages"][1].get("reasoning_content"), told, city)
 
+    def test_calls_that_share_their_ids_with_another_models_get_back_their_own(self):
+        calls = [{"id": i, "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+                 for i in ("call_0", "call_1")]
+        self.up.reply = lambda path, body: chat_reply(path, body, content=None, tool_calls=calls)
+        self.chat("llama-tools")
+        parts = [{"functionCall": {"id": c["id"], "name": "f", "args": {"x": 1}}} for c in calls]
+        parts[0]["thoughtSignature"] = "c2lnbmVk"  # only the first has one
+        self.up.reply = lambda *_: plain({"candidates": [{
+            "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
+        self.chat("gemini-2.5-flash")
+        self.chat("gemini-2.5-flash", messages=[
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            *({"role": "tool", "tool_call_id": c["id"], "content": "1"} for c in calls)])
+        self.assertEqual([p.get("thoughtSignature") for p in
+                          self.up.asked[-1]["contents"][1]["parts"]], ["c2lnbmVk", None])
+
     def test_an_image_by_url_reaches_every_kind_of_provider_or_is_refused(self):
         url = "https://example.org/a.png?x=1"
         image = {"type": "image_url", "image_url": {"url": url}}
@@ -372,6 +417,84 @@ class Corners(unittest.TestCase):
             r = request("/v1/messages", body, headers)
             self.assertEqual(r.status, status, r.body)
         self.assertEqual(count() - before, 3)
+
+
+    def test_a_stream_without_comments_tells_what_was_counted_all_the_same(self):
+        long = lambda path, body: chat_reply(  # noqa: E731
+            path, body, reasoning_content=" think" * 200 if len(self.up.asked) == 1 else None)
+        for think, words in (("low", "reasoning_tokens=128; cap=128; cut=budget"),
+                             (None, "reasoning_tokens=20; cap=none; cut=none")):
+            self.up.asked.clear()
+            self.up.reply = long
+            r = self.ask("/api/chat", {"model": "chat", "think": think, "messages": [
+                {"role": "user", "content": "hi"}]})
+            lines = [json.loads(line) for line in r.body.split(b"\n") if line]
+            self.assertEqual([m["x-rationale-usage"] for m in lines if "x-rationale-usage" in m],
+                             [words])
+            self.assertTrue(lines[-1]["done"])
+
+    def test_characters_that_a_host_cut_in_two_are_whole_again(self):
+        piece = lambda raw: (b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"'  # noqa: E731
+                             + raw + b'"}}]}\n\n')
+        globe = "\U0001f30d".encode()
+        end = b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+        for halves in ((b"a\\ud83c", b"\\udf0db"), (b"a" + globe[:3], globe[3:] + b"b")):
+            self.up.reply = lambda *_: ("text/event-stream", b"".join(map(piece, halves)) + end)
+            r = self.chat("chat", stream=True)
+            self.assertEqual("".join(e["choices"][0]["delta"].get("content", "")
+                                     for e in events(r.body)), "a\U0001f30db")
+            r = self.ask("/v1/messages", {"model": "chat", "max_tokens": 9, "stream": True,
+                                          "messages": [{"role": "user", "content": "hi"}]})
+            self.assertEqual("".join(e["delta"]["text"] for e in events(r.body)
+                                     if e["type"] == "content_block_delta"), "a\U0001f30db")
+
+    def test_a_key_that_a_provider_repeats_reaches_no_client(self):
+        key, said = "kept-by-the-operator", "bad key: kept-by-the-operator."
+        self.up.reply = lambda *_: (
+            "text/event-stream", b'data: {"error":{"message":"%s"}}\n\n' % said.encode()) \
+            if self.up.asked[-1].get("stream") else ("application/json", b"no")
+        whole = json.dumps({"error": {"message": said, "code": key}, "twice": key}).encode()
+        with Refusing(401, whole) as refusing, Gateway(BINARY, {"providers": {
+                "refuses": {"kind": "openai", "base_url": refusing + "/v1", "models": ["refuses"],
+                            "api_key_env": "REFUSED_KEY"},
+                "streams": {"kind": "openai", "base_url": self.up.root + "/v1",
+                            "models": ["streams"], "api_key_env": "REFUSED_KEY", "retries": 0}}},
+                env={"REFUSED_KEY": key}) as gateway:
+            for model in ("refuses", "streams"):
+                for path in ("/v1/chat/completions", "/v1/messages", "/api/chat"):
+                    r = request(path, {"model": model, "max_tokens": 9, "stream": model[0] == "s",
+                                       "messages": [{"role": "user", "content": "hi"}]}, {},
+                                at=gateway)
+                    self.assertNotIn(key.encode(), r.body)
+                    self.assertIn(b"bad key: [key].", r.body)
+            for file in gateway.folder.rglob("*"):
+                self.assertFalse(file.is_file() and key.encode() in file.read_bytes(), file)
+
+    def test_an_array_is_no_event_stream(self):
+        r = self.ask("/v1beta/models/chat:streamGenerateContent",
+                     {"contents": [{"parts": [{"text": "hi"}]}]})
+        self.assertTrue(r.headers["content-type"].startswith("application/json"), r.headers)
+        self.assertIsInstance(json.loads(r.body), list)
+
+    def test_parts_of_a_prompt_do_not_run_together(self):
+        self.up.reply = lambda *_: plain({
+            "model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
+            "done_reason": "stop", "message": {"role": "assistant", "content": "Yes."}})
+        self.ask("/v1/messages", {
+            "model": "llama", "max_tokens": 50,
+            "system": [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "Three."},
+                                                      {"type": "text", "text": "Four."}]}]})
+        self.assertEqual([m["content"] for m in self.up.asked[-1]["messages"]],
+                         ["One.\n\nTwo.", "Three.\n\nFour."])
+
+    def test_the_share_of_reasoning_is_never_more_than_all(self):
+        self.up.reply = lambda *_: sse(
+            {"id": "c", "choices": [{"index": 0, "finish_reason": "stop", "delta": {
+                "reasoning_content": " think" * 100, "content": "Yes."}}]},
+            {"id": "c", "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
+        r = self.ask("/generate", {"model": "chat", "prompt": "hi", "stream": False})
+        self.assertLessEqual(json.loads(r.body)["usage"]["reasoning_ratio"], 1)
 
 
 def resident(pid):

@@ -488,6 +488,7 @@ void call_failed(struct call *c, const struct chat_error *given)
     loop_timer_clear(c->gl->loop, &c->timer);
     call_breaker_tell(c, !transient);
     call_reply_release(c);
+    call_clean_error(c, &error);
     if (error.status == 0)
         error.status = 502;
     call_note(c, transient ? "failed" : "refused", error.message);

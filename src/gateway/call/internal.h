@@ -188,6 +188,8 @@ void call_reply_release(struct call *c);
 /* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
  * is nothing to mask. */
 str call_mask_text(struct call *c, str text);
+/* The provider's key does not stand in what it says of a call. */
+void call_clean_error(struct call *c, struct chat_error *error);
 str call_mask_json(struct call *c, str json);
 str call_mask_sound(struct call *c, str json); /* the same for what is JSON for certain */
 /* The same for a text that stays as it is while the call lives, of the request or configuration:

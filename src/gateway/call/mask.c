@@ -1,13 +1,15 @@
 /* mask.c - what a call keeps, without the secrets in it.
  *
  * Everything that leaves a call for the store, a log or a watcher goes through here first; what
- * goes to the client and to the provider does not.
+ * goes to the client and to the provider does not, but for errors: who refuses a key may
+ * repeat it, and it is not the client's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
 
 #define SPARE ((size_t)64 << 10)
+#define KEY_SIZE_MIN 8 /* shorter ones are words that may stand in any text */
 
 static void count(struct call *c, const struct mask_counts *counts)
 {
@@ -28,6 +30,34 @@ static str result(struct call *c, bool found, str text, struct buf *out,
     }
     buf_release(out);
     return text;
+}
+
+static str without(struct arena *a, str text, str key)
+{
+    size_t at = str_find(text, key);
+    struct buf out;
+
+    if (at == STR_NONE)
+        return text;
+    buf_init(&out, text.n + SPARE);
+    for (; at != STR_NONE; at = str_find(text, key)) {
+        buf_add(&out, str_slice(text, 0, at));
+        buf_add(&out, STR("[key]"));
+        text = str_slice(text, at + key.n, text.n);
+    }
+    buf_add(&out, text);
+    text = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+void call_clean_error(struct call *c, struct chat_error *error)
+{
+    str key = secret_reveal(&c->chain[c->at]->key);
+    str *const texts[] = {&error->message, &error->type, &error->code, &error->param, &error->raw};
+
+    for (size_t i = 0; i < COUNT_OF(texts) && key.n >= KEY_SIZE_MIN; i++)
+        *texts[i] = without(&c->arena, *texts[i], key);
 }
 
 str call_mask_text(struct call *c, str text)

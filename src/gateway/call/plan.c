@@ -25,21 +25,31 @@ static size_t vault_lookup(void *ctx, str call_id, struct wire_kept *out, size_t
     return vault_find(c->gl->gateway->vault, call_origin(c), call_id, &c->arena, out, n_max);
 }
 
+/* Whether another model made these calls: none of them is known from this one. It may have kept
+ * something for the first alone, and others may have used the same ids. */
+static bool message_is_foreign(struct call *c, const struct chat_message *m)
+{
+    struct wire_kept kept;
+    bool known = false;
+
+    for (size_t i = 0; m->role == CHAT_ASSISTANT && i < m->part_count; i++) {
+        if (m->parts[i].kind != CHAT_PART_TOOL_CALL)
+            continue;
+        if (vault_lookup(c, m->parts[i].id, &kept, 1))
+            return false;
+        known |= vault_knows(c->gl->gateway->vault, call_keep_key(c, m->parts[i].id));
+    }
+    return known;
+}
+
 /* Whether the history holds calls that another model made. */
 static bool history_is_foreign(struct call *c)
 {
     const struct chat_request *r = c->in.request;
-    struct wire_kept kept;
 
-    for (size_t i = r->message_count; i-- > 0;) {
-        const struct chat_message *m = &r->messages[i];
-
-        for (size_t k = 0; m->role == CHAT_ASSISTANT && k < m->part_count; k++)
-            if (m->parts[k].kind == CHAT_PART_TOOL_CALL &&
-                vault_knows(c->gl->gateway->vault, call_keep_key(c, m->parts[k].id)) &&
-                vault_lookup(c, m->parts[k].id, &kept, 1) == 0)
-                return true;
-    }
+    for (size_t i = r->message_count; i-- > 0;)
+        if (message_is_foreign(c, &r->messages[i]))
+            return true;
     return false;
 }
 

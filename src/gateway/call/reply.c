@@ -440,6 +440,8 @@ static void on_head(void *ctx, const struct upstream_head *head)
     frames_init(&c->frames, framing(c), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
     wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){on_event, c});
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
+    c->decoder.hides = c->hide;
+    c->decoder.splits = c->pipe.options.format != NULL;
     c->decoding = true;
     c->pipe.options.on_thought = on_thought;
     c->pipe.options.on_cap = on_cap;

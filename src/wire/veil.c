@@ -1,0 +1,279 @@
+/* veil.c - see veil.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/veil.h"
+
+#include "wire/internal.h"
+#include "wire/openai.h"
+
+#define DEPTH_MAX 8
+
+struct veil {
+    const struct wire_decoder *d;
+    const struct json *doc;
+    struct json_edits *ed;
+    bool whole;
+};
+
+static bool has_word(str name, const char *const *words)
+{
+    for (; *words; words++) {
+        size_t n = strlen(*words);
+
+        for (size_t at = 0; at + n <= name.n; at++) {
+            size_t i = 0;
+
+            while (i < n && (name.p[at + i] | 0x20) == (*words)[i])
+                i++;
+            if (i == n)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a member by this name holds reasoning in words. */
+static bool names_reasoning(str name)
+{
+    static const char *const words[] = {"reasoning", "thinking", "thought", NULL};
+    /* What is sealed, counted or asked for by such a name gives nothing away. */
+    static const char *const others[] = {
+        "signature", "opaque", "encrypted", "token", "effort", "budget", "config", NULL};
+
+    return has_word(name, words) && !has_word(name, others);
+}
+
+static str key_of(const struct veil *w, const struct json_node *key)
+{
+    return str_slice(json_raw(w->doc, key), 1, key->size - 1);
+}
+
+static bool has_words(const struct json *doc, const struct json_node *v)
+{
+    return v->kind >= JSON_STRING && !openai_empty(doc, v);
+}
+
+/* Takes out of a value nobody knows whatever names reasoning, at any depth. */
+static void walk(const struct veil *w, const struct json_node *v, unsigned depth)
+{
+    if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
+        return;
+    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+        const struct json_node *value = v->kind == JSON_OBJECT ? json_value(k) : k;
+
+        if (v->kind == JSON_OBJECT && names_reasoning(key_of(w, k)) && has_words(w->doc, value))
+            json_edit_remove(w->ed, v, key_of(w, k));
+        else
+            walk(w, value, depth + 1);
+    }
+}
+
+static bool is_one_of(const struct json *doc, const struct json_node *key, const char *const *names)
+{
+    for (; *names; names++)
+        if (json_is(doc, key, str_c(*names)))
+            return true;
+    return false;
+}
+
+/* A member that nobody knows: it goes, or what it has inside does. */
+static void other(const struct veil *w, const struct json_node *object, const struct json_node *key)
+{
+    const struct json_node *value = json_value(key);
+
+    if (names_reasoning(key_of(w, key)) && has_words(w->doc, value))
+        json_edit_remove(w->ed, object, key_of(w, key));
+    else
+        walk(w, value, 0);
+}
+
+/* ---- Chat Completions ---- */
+
+/* What the decoder reads itself: its events are hidden like all others. */
+static bool is_read(const struct veil *w, const struct json_node *key)
+{
+    const struct json_node *value = json_value(key);
+
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
+        if (json_is(w->doc, key, str_c(openai_thought_members[i])))
+            return value->kind == JSON_STRING;
+    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++)
+        if (json_is(w->doc, key, str_c(openai_detail_members[i])))
+            return value->kind == JSON_ARRAY;
+    return false;
+}
+
+/* Whether the message has reasoning. */
+static bool veil_message(const struct veil *w, const struct json_node *message)
+{
+    static const char *const told[] = {
+        "content", "tool_calls", "function_call", "refusal", "audio", NULL};
+    bool thinks = false;
+
+    for (const struct json_node *k = json_first(w->doc, message); k;
+         k = json_next(w->doc, message, k)) {
+        if (is_read(w, k))
+            thinks = thinks || !openai_empty(w->doc, json_value(k));
+        else if (!is_one_of(w->doc, k, told))
+            other(w, message, k);
+    }
+    return thinks;
+}
+
+static void veil_choice(const struct veil *w, const struct json_node *choice)
+{
+    const struct json_node *delta = member_find(w->doc, choice, "delta");
+    const struct json_node *message = member_find(w->doc, choice, "message");
+    /* A stream that says the whole message besides says it all again. */
+    bool again = !w->whole && message && (delta || w->d->blocks > 0);
+    const struct json_node *said = w->whole || (!delta && !again) ? message : delta;
+    bool thinks = false;
+
+    if (said && said->kind == JSON_OBJECT)
+        thinks = veil_message(w, said);
+    for (const struct json_node *k = json_first(w->doc, choice); k;
+         k = json_next(w->doc, choice, k)) {
+        if (json_value(k) == said)
+            continue;
+        if ((again && w->d->splits && json_value(k) == message) ||
+            (thinks && json_is(w->doc, k, STR("logprobs"))))
+            json_edit_remove(w->ed, choice, key_of(w, k));
+        else
+            other(w, choice, k);
+    }
+}
+
+static void veil_openai(const struct veil *w, const struct json_node *root)
+{
+    static const char *const told[] = {"id", "object", "created", "model", "usage", NULL};
+
+    for (const struct json_node *k = json_first(w->doc, root); k; k = json_next(w->doc, root, k)) {
+        const struct json_node *value = json_value(k);
+
+        if (json_is(w->doc, k, STR("choices")) && value->kind == JSON_ARRAY) {
+            for (const struct json_node *c = json_first(w->doc, value); c;
+                 c = json_next(w->doc, value, c))
+                if (c->kind == JSON_OBJECT)
+                    veil_choice(w, c);
+        } else if (json_is(w->doc, k, STR("__verbose"))) {
+            json_edit_remove(w->ed, root, STR("__verbose")); /* llama.cpp: the text before it was
+                                                                split, and the prompt */
+        } else if (!is_one_of(w->doc, k, told)) {
+            other(w, root, k);
+        }
+    }
+}
+
+/* ---- Responses ---- */
+
+static void veil_item(const struct veil *w, const struct json_node *item, bool begins)
+{
+    static const char *const told[] = {"type", "id", "status", "summary", "content", NULL};
+    static const char *const lists[] = {"summary", "content"};
+
+    if (!json_is(w->doc, json_find(w->doc, item, STR("type")), STR("reasoning")))
+        return;
+    for (const struct json_node *k = json_first(w->doc, item); k; k = json_next(w->doc, item, k))
+        if (!is_one_of(w->doc, k, told))
+            other(w, item, k);
+    /* An item that begins may be full already; its events say it once more. */
+    for (size_t i = 0; begins && i < COUNT_OF(lists); i++) {
+        const struct json_node *v = json_find(w->doc, item, str_c(lists[i]));
+
+        if (v && has_words(w->doc, v))
+            json_edit_replace(w->ed, v, STR("[]"));
+    }
+}
+
+/* Events by names that nobody knows stay, without their words: their numbers are counted. */
+static void veil_event(const struct veil *w, const struct json_node *root)
+{
+    static const char *const texts[] = {"delta", "text"};
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        const struct json_node *v = member_find(w->doc, root, texts[i]);
+
+        if (v && has_words(w->doc, v))
+            json_edit_replace(w->ed, v, STR("\"\""));
+    }
+}
+
+static void veil_responses(const struct veil *w, const struct json_node *root)
+{
+    static const char *const known[] = {"response.reasoning_text.delta",
+                                        "response.reasoning_text.done",
+                                        "response.reasoning_summary_text.delta",
+                                        "response.reasoning_summary_text.done",
+                                        "response.reasoning_summary_part.added",
+                                        "response.reasoning_summary_part.done",
+                                        NULL};
+    const struct json_node *type = json_find(w->doc, root, STR("type"));
+    const struct json_node *item = member_find(w->doc, root, "item");
+    const struct json_node *response = w->whole ? root : member_find(w->doc, root, "response");
+    const struct json_node *list = member_find(w->doc, response, "output");
+
+    if (item)
+        veil_item(w, item, json_is(w->doc, type, STR("response.output_item.added")));
+    for (const struct json_node *v = json_first(w->doc, list); v && list->kind == JSON_ARRAY;
+         v = json_next(w->doc, list, v))
+        veil_item(w, v, false);
+    if (w->whole || !type || type->kind != JSON_STRING || is_one_of(w->doc, type, known) ||
+        !str_starts(key_of(w, type), STR("response.reasoning")))
+        return;
+    veil_event(w, root);
+    veil_event(w, member_find(w->doc, root, "part"));
+}
+
+/* ---- Gemini, Ollama: tokens that are told one by one, those of the reasoning among them ---- */
+
+static void veil_gemini(const struct veil *w, const struct json_node *root)
+{
+    const struct json_node *list = member_find(w->doc, root, "candidates");
+
+    for (const struct json_node *c = json_first(w->doc, list); c && list->kind == JSON_ARRAY;
+         c = json_next(w->doc, list, c)) {
+        if (c->kind != JSON_OBJECT)
+            continue;
+        const struct json_node *parts =
+            member_find(w->doc, member_find(w->doc, c, "content"), "parts");
+        bool thinks = false, thought;
+
+        for (const struct json_node *p = json_first(w->doc, parts); p && parts->kind == JSON_ARRAY;
+             p = json_next(w->doc, parts, p))
+            thinks =
+                thinks || (json_bool(json_find(w->doc, p, STR("thought")), &thought) && thought);
+        for (const struct json_node *k = json_first(w->doc, c); k; k = json_next(w->doc, c, k))
+            if (thinks && json_is(w->doc, k, STR("logprobsResult")))
+                json_edit_remove(w->ed, c, STR("logprobsResult"));
+            else if (!json_is(w->doc, k, STR("content")))
+                other(w, c, k);
+    }
+}
+
+static void veil_ollama(const struct veil *w, const struct json_node *root)
+{
+    const struct json_node *thinking =
+        member_find(w->doc, member_find(w->doc, root, "message"), "thinking");
+
+    if (thinking && !openai_empty(w->doc, thinking))
+        json_edit_remove(w->ed, root, STR("logprobs"));
+}
+
+bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed)
+{
+    const struct veil w = {d, &d->doc, ed, whole};
+    const struct json_node *root = json_root(&d->doc);
+
+    if (!root || root->kind != JSON_OBJECT)
+        return false;
+    if (d->wire->dialect == CHAT_OPENAI)
+        veil_openai(&w, root);
+    else if (d->wire->dialect == CHAT_RESPONSES)
+        veil_responses(&w, root);
+    else if (d->wire->dialect == CHAT_GEMINI)
+        veil_gemini(&w, root);
+    else if (d->wire->dialect == CHAT_OLLAMA)
+        veil_ollama(&w, root);
+    return ed->n > 0;
+}

@@ -1,0 +1,15 @@
+/* veil.h - what a reply says of its reasoning in places where no event comes from.
+ *
+ * Hosts repeat reasoning: LiteLLM in provider_specific_fields, Perplexity in a `message` beside the
+ * delta, llama.cpp in __verbose, DeepSeek and vLLM token by token in logprobs; others have names of
+ * their own for it. A client of the same dialect gets members nobody knows as they came, so where
+ * reasoning is hidden, these are taken out before a frame is read.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/wire.h"
+
+/* Takes such places out of the frame that is parsed; whether there are any. */
+bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed);

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Hidden reasoning: no byte of it reaches a client, wherever a provider repeats it.
+
+    test/e2e/hidden_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import unittest
+
+import asking
+from asking import SHOW, events, request, start
+from command import BINARY
+from corners_test import Upstream, plain, sse
+from gateway import Gateway
+
+SECRET = "Ponderous"
+TAGS = f"<think>{SECRET}</think>"
+DONE = b"data: [DONE]\n\n"
+
+
+def setUpModule():
+    up = asking.world.up = Upstream()
+    v1 = up.root + "/v1"
+    asking.world.gateway = Gateway(BINARY, {"store": "none", "providers": {
+        "chat": {"kind": "openai", "base_url": v1, "models": ["chat"]},
+        "tags": {"kind": "openai", "base_url": v1, "models": ["tags"], "format": "think"},
+        "responses": {"kind": "responses", "base_url": v1, "models": ["responses"]},
+        "ollama": {"kind": "ollama", "base_url": up.root, "models": ["llama"]},
+        "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
+        "gemini-tags": {"kind": "gemini", "base_url": up.root, "models": ["gemma"],
+                        "format": "think"},
+    }}).__enter__()
+
+
+def tearDownModule():
+    asking.world.gateway.stop()
+    asking.world.up.server.shutdown()
+
+
+def chunk(delta, why=None, **choice):
+    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "u", "choices": [
+        {"index": 0, "delta": delta, "finish_reason": why, **choice}]}
+
+
+def stream(*frames):
+    kind, text = sse(*frames)
+    return kind, text + DONE
+
+
+def whole(message, **choice):
+    top = choice.pop("top", {})
+    return plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "Yes.", **message},
+         "finish_reason": "stop", **choice}], **top})
+
+
+def logprobs(*tokens):
+    return {"content": [{"token": t, "logprob": -0.5, "bytes": None, "top_logprobs": []}
+                        for t in tokens]}
+
+
+# Members that say it again, each in its place beside the one that the gateway reads.
+IN_MESSAGE = {
+    "litellm": {"provider_specific_fields": {"reasoning_content": SECRET, "kept": 1,
+                                             "thinking_blocks": [{"thinking": SECRET}]}},
+    "blocks": {"thinking_blocks": [{"type": "thinking", "thinking": SECRET}]},
+    "object": {"reasoning": {"content": SECRET}, "reasoning_content": None},
+    "list": {"reasoning_content": [{"type": "text", "text": SECRET}]},
+    "other name": {"Thought_Process": SECRET},
+}
+
+
+class Hidden(unittest.TestCase):
+    def setUp(self):
+        self.up = asking.world.up
+
+    def ask(self, path, body, reply, headers=None):
+        self.up.reply = lambda *_: reply
+        r = request(path, body, headers or {})
+        self.assertEqual(r.status, 200, r.body)
+        return r
+
+    def chat(self, reply, model="chat", headers=None, **more):
+        return self.ask("/v1/chat/completions", {"model": model, "messages": [
+            {"role": "user", "content": "hi"}], **more}, reply, headers)
+
+    def hides(self, r, answer=b"Yes."):
+        self.assertNotIn(SECRET.encode(), r.body)
+        self.assertIn(answer, r.body)
+        return r
+
+    def test_members_that_repeat_it_are_taken_out(self):
+        for name, members in IN_MESSAGE.items():
+            with self.subTest(name):
+                message = {"reasoning_content": SECRET, **members}
+                self.hides(self.chat(whole(message)))
+                r = self.hides(self.chat(stream(chunk(message), chunk({"content": "Yes."}),
+                                                chunk({}, "stop")), stream=True))
+                self.assertTrue(r.body.endswith(DONE))
+                # Alone in a frame, with nothing of it where it is read.
+                self.hides(self.chat(stream(chunk({**message, "reasoning_content": None, **members}),
+                                            chunk({"content": "Yes."}), chunk({}, "stop")),
+                                     stream=True))
+
+    def test_what_is_not_reasoning_stays(self):
+        kept = {"reasoning_effort": "high", "thought_signature": "c2ln", "annotations": [{"a": 1}],
+                "provider_specific_fields": {"kept": 1}}
+        reply = whole({"reasoning_content": SECRET, **kept}, logprobs=None,
+                      top={"service_tier": "default"})
+        doc = json.loads(self.hides(self.chat(reply)).body)
+        self.assertEqual({k: doc["choices"][0]["message"][k] for k in kept}, kept)
+        self.assertEqual(doc["service_tier"], "default")
+        same = whole({"tool_calls": [{"id": "a", "type": "function", "function": {
+            "name": "think", "arguments": '{"thinking": "loud"}'}}], **kept},
+            logprobs=logprobs("Yes", "."))
+        self.assertEqual(self.chat(same).body, same[1])
+
+    def test_where_it_is_shown_nothing_is_taken_out(self):
+        for members in IN_MESSAGE.values():
+            r = self.chat(whole({"reasoning_content": SECRET, **members}), headers=SHOW)
+            message = json.loads(r.body)["choices"][0]["message"]
+            for k, v in members.items():
+                self.assertEqual(message[k], v)
+
+    def test_the_text_before_it_was_split_is_taken_out(self):
+        self.hides(self.chat(whole({"reasoning_content": SECRET},
+                                   top={"__verbose": {"content": TAGS + "Yes."}})))
+        last = chunk({}, "stop")
+        last["__verbose"] = {"content": TAGS + "Yes."}
+        self.hides(self.chat(stream(chunk({"content": "Yes."}), last), stream=True))
+
+    def test_a_message_beside_the_delta_is_taken_out(self):
+        said = {"role": "assistant", "content": TAGS + "Yes."}
+        self.hides(self.chat(stream(
+            chunk({"content": TAGS[:10]}, message={**said, "content": TAGS[:10]}),
+            chunk({"content": TAGS[10:] + "Yes."}, message=said),
+            chunk({}, "stop", message=said)), "tags", stream=True))
+        said = {"role": "assistant", "content": "Yes.", "reasoning_content": SECRET}
+        alone = {"id": "c", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+        self.hides(self.chat(stream(alone), stream=True))
+        self.hides(self.chat(stream(chunk({"reasoning_content": SECRET}),
+                                    chunk({"content": "Yes."}), alone), stream=True))
+
+    def test_its_tokens_are_not_told_one_by_one(self):
+        mine = logprobs("Yes", ".")
+        mixed = {"content": logprobs(SECRET)["content"] + mine["content"]}
+        apart = {**mine, "reasoning_content": logprobs(SECRET)["content"]}
+        self.hides(self.chat(whole({"reasoning_content": SECRET}, logprobs=mixed)))
+        self.hides(self.chat(whole({"content": TAGS + "Yes."}, logprobs=mixed), "tags"))
+        r = self.hides(self.chat(whole({}, logprobs=apart)))
+        self.assertEqual(json.loads(r.body)["choices"][0]["logprobs"], mine)
+        tokens = stream(chunk({"reasoning_content": SECRET}, logprobs=logprobs(SECRET)),
+                        chunk({"content": "Yes."}, logprobs=mine), chunk({}, "stop"))
+        self.hides(self.chat(tokens, stream=True))
+        for model, reply in (("chat", tokens), ("tags", stream(
+                chunk({"content": TAGS}, logprobs=logprobs("<think>", SECRET, "</think>")),
+                chunk({"content": "Yes."}, logprobs=mine), chunk({}, "stop")))):
+            r = self.hides(self.chat(reply, model, reasoning_effort="low"))  # streamed upstream
+            self.assertEqual(json.loads(r.body)["choices"][0]["logprobs"], mine)
+
+    def test_gemini_and_ollama_tell_no_tokens_of_it_either(self):
+        chosen = {"chosenCandidates": [{"token": SECRET}, {"token": "Yes."}]}
+        self.hides(self.ask(
+            "/v1beta/models/gemini-2.5-flash:generateContent",
+            {"contents": [{"parts": [{"text": "hi"}]}]}, plain({"candidates": [{
+                "content": {"role": "model", "parts": [{"text": SECRET, "thought": True},
+                                                       {"text": "Yes."}]},
+                "finishReason": "STOP", "logprobsResult": chosen, "thoughtSummary": SECRET}]})))
+        self.hides(self.ask(
+            "/api/chat", {"model": "llama", "stream": False, "messages": [
+                {"role": "user", "content": "hi"}]}, plain({
+                    "model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
+                    "done_reason": "stop", "logprobs": [{"token": SECRET}, {"token": "Yes."}],
+                    "message": {"role": "assistant", "content": "Yes.", "thinking": SECRET}})))
+
+    def test_every_choice_is_split(self):
+        texts = [[TAGS[i:i + 3] for i in range(0, len(TAGS), 3)] + [f"Yes {n}."] for n in (0, 1)]
+        frames = [{**chunk({}), "choices": [{"index": n, "delta": {"content": t}}]}
+                  for pair in zip(*texts) for n, t in enumerate(pair)]
+        frames += [{**chunk({}), "choices": [{"index": n, "delta": {}, "finish_reason": "stop"}]}
+                   for n in (0, 1)]
+        both = plain({"id": "c", "choices": [{"index": n, "finish_reason": "stop", "message": {
+            "role": "assistant", "content": f"{TAGS} Yes {n}."}} for n in (0, 1)]})
+        for headers, thought in (({}, ""), (SHOW, SECRET)):
+            r = self.chat(stream(*frames), "tags", headers, n=2, stream=True)
+            for n in (0, 1):
+                said = [c["delta"] for e in events(r.body) for c in e["choices"] if c["index"] == n]
+                self.assertEqual(("".join(d.get("content") or "" for d in said),
+                                  "".join(d.get("reasoning_content") or "" for d in said)),
+                                 (f"Yes {n}.", thought))
+            r = self.chat(both, "tags", headers, n=2)
+            self.assertEqual([(c["message"]["content"], c["message"].get("reasoning", ""))
+                              for c in json.loads(r.body)["choices"]],
+                             [("Yes 0.", thought), ("Yes 1.", thought)])
+        self.hides(self.ask(
+            "/v1beta/models/gemma:generateContent", {"contents": [{"parts": [{"text": "hi"}]}]},
+            plain({"candidates": [{"index": n, "finishReason": "STOP", "content": {
+                "role": "model", "parts": [{"text": f"{TAGS}Yes {n}."}]}} for n in (0, 1)]})),
+            b"Yes 1.")
+
+    def test_no_event_of_a_response_has_it(self):
+        item = {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": SECRET}],
+                "content": [{"type": "reasoning_text", "text": SECRET}], "encrypted_content": "c2Vh",
+                "thinking": SECRET}
+        answer = {"type": "message", "id": "msg", "role": "assistant", "status": "completed",
+                  "content": [{"type": "output_text", "text": "Yes.", "annotations": []}]}
+        body = {"id": "resp", "object": "response", "created_at": 1, "status": "completed",
+                "model": "u", "output": [item, answer], "usage": {
+                    "input_tokens": 1, "output_tokens": 2, "total_tokens": 3}}
+        at = {"item_id": "rs", "output_index": 0, "content_index": 0}
+        part = {"type": "reasoning_text", "text": SECRET}
+        for odd in ([{"type": "response.output_item.added", "output_index": 0, "item": item}],
+                    [{"type": "response.output_item.added", "output_index": 0,
+                      "item": {**item, "summary": [], "content": []}},
+                     {"type": "response.reasoning_part.added", "part": {**part, "text": ""}, **at},
+                     {"type": "response.reasoning_text.delta", "delta": SECRET, **at},
+                     {"type": "response.reasoning_text.done", "text": SECRET, **at},
+                     {"type": "response.reasoning_part.done", "part": part, **at}],
+                    [{"type": "response.reasoning.delta", "delta": {"text": SECRET}, **at},
+                     {"type": "response.reasoning_summary.delta", "delta": SECRET, **at},
+                     {"type": "response.reasoning_summary.done", "text": SECRET, **at}]):
+            frames = [{"type": "response.created", "response": {**body, "output": []}}, *odd,
+                      {"type": "response.output_item.done", "output_index": 0, "item": item},
+                      {"type": "response.output_item.added", "output_index": 1,
+                       "item": {**answer, "content": []}},
+                      {"type": "response.output_text.delta", "item_id": "msg", "output_index": 1,
+                       "content_index": 0, "delta": "Yes."},
+                      {"type": "response.output_item.done", "output_index": 1, "item": answer},
+                      {"type": "response.completed", "response": body}]
+            frames = [{**f, "sequence_number": n} for n, f in enumerate(frames)]
+            r = self.hides(self.ask("/v1/responses", {"model": "responses", "input": "hi",
+                                                      "stream": True}, sse(*frames)))
+            self.assertIn(b"c2Vh", r.body)  # what is sealed may go back
+            numbers = [e["sequence_number"] for e in events(r.body)]
+            self.assertEqual(numbers, sorted(set(numbers)))
+        self.hides(self.ask("/v1/responses", {"model": "responses", "input": "hi"}, plain(body)))
+
+
+if __name__ == "__main__":
+    start()
