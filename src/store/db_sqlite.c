@@ -99,7 +99,7 @@ static bool check_there(const char *path, struct err *e)
 }
 
 #define WRITER                                                                                     \
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"                                      \
+    "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"             \
     "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"                      \
     "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
 
