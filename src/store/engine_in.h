@@ -64,8 +64,9 @@ struct engine {
     size_t count, size;
     struct map owners; /* of the sessions it is about; a value is NULL for one that is not there */
 
-    struct map usage; /* what it adds to the sums by the hour: struct engine_usage */
-    bool usage_less;  /* or takes away */
+    struct map usage;                /* what it adds to the sums by the hour: struct engine_usage */
+    struct engine_usage *usage_last; /* of them, or NULL */
+    bool usage_less;                 /* or takes away */
 
     /* Ids of calls that may have pieces in the tables; all, if that is not known. */
     struct map pieced;
