@@ -98,8 +98,28 @@ void mask_leads_release(struct mask_leads *l);
  * for each bucket. False: none. */
 bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end,
                      unsigned *buckets);
-/* Whether the lead of a row of `rows` ends there. */
-bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end);
+/* Whether the lead of a row of `rows` ends there, told by its characters. */
+bool mask_lead_spelled(const struct mask_leads *l, size_t row, str s, size_t end);
+
+/* Whether it does: mostly told by its word. */
+static inline bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end)
+{
+    const struct mask_lead_word *w = &l->words[row];
+    uint32_t word;
+
+    if (end >= 3) {
+        memcpy(&word, s.p + end - 3, sizeof word);
+        if (((word | w->set) & w->keep) != w->want)
+            return false;
+        if (w->plain)
+            return true;
+    }
+    return mask_lead_spelled(l, row, s, end);
+}
+/* Where to go on behind a lead that was none. Inside a number no rule begins: those that look at
+ * digits want to see the first. */
+size_t mask_go_on(str s, size_t end);
+
 struct mask_custom {
     pcre2_code *code;
     str name, placeholder;
@@ -202,23 +222,12 @@ static inline bool mask_is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* For each character the classes it is of, a bit each. */
+extern const unsigned char mask_classes[256];
+
 static inline bool mask_is(enum mask_class k, char c)
 {
-    if (mask_is_alnum(c))
-        return true;
-    switch (k) {
-    case MASK_C_ALNUM:
-        return false;
-    case MASK_C_WORD:
-        return c == '_';
-    case MASK_C_URL64:
-        return c == '_' || c == '-';
-    case MASK_C_B64:
-        return c == '+' || c == '/' || c == '=';
-    case MASK_C_DOTTED:
-        return c == '_' || c == '-' || c == '.';
-    }
-    return false;
+    return mask_classes[(unsigned char)c] >> k & 1;
 }
 
 static inline size_t mask_run(str s, size_t at, enum mask_class k)

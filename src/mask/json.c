@@ -92,7 +92,7 @@ static size_t next_lead(const struct mask *m, str src, size_t from)
     unsigned buckets;
     size_t end;
 
-    for (; mask_leads_next(l, src, from, &end, &buckets); from = end + 1)
+    for (; mask_leads_next(l, src, from, &end, &buckets); from = mask_go_on(src, end))
         for (; buckets; buckets &= buckets - 1) {
             unsigned b = (unsigned)__builtin_ctz(buckets);
 

@@ -38,16 +38,9 @@ static bool lead_is(const char *lead, str s, size_t end)
     return true;
 }
 
-bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end)
+bool mask_lead_spelled(const struct mask_leads *l, size_t row, str s, size_t end)
 {
-    const struct mask_lead_word *w = &l->words[row];
-    uint32_t word;
-
-    if (end < 3)
-        return lead_is(l->rows[row]->lead, s, end);
-    memcpy(&word, s.p + end - 3, sizeof word);
-    return ((word | w->set) & w->keep) == w->want &&
-           (w->plain || lead_is(l->rows[row]->lead, s, end));
+    return lead_is(l->rows[row]->lead, s, end);
 }
 
 static struct mask_lead_word lead_word(const char *lead)

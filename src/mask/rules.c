@@ -22,6 +22,27 @@ const char *const mask_rule_names[MASK_RULE_COUNT] = {
     [MASK_RULE_IP] = "ip",
 };
 
+#define A 0x1F /* of all of them */
+/* clang-format off */
+const unsigned char mask_classes[256] = {
+    ['0'] = A, ['1'] = A, ['2'] = A, ['3'] = A, ['4'] = A, ['5'] = A, ['6'] = A, ['7'] = A,
+    ['8'] = A, ['9'] = A, ['A'] = A, ['B'] = A, ['C'] = A, ['D'] = A, ['E'] = A, ['F'] = A,
+    ['G'] = A, ['H'] = A, ['I'] = A, ['J'] = A, ['K'] = A, ['L'] = A, ['M'] = A, ['N'] = A,
+    ['O'] = A, ['P'] = A, ['Q'] = A, ['R'] = A, ['S'] = A, ['T'] = A, ['U'] = A, ['V'] = A,
+    ['W'] = A, ['X'] = A, ['Y'] = A, ['Z'] = A, ['a'] = A, ['b'] = A, ['c'] = A, ['d'] = A,
+    ['e'] = A, ['f'] = A, ['g'] = A, ['h'] = A, ['i'] = A, ['j'] = A, ['k'] = A, ['l'] = A,
+    ['m'] = A, ['n'] = A, ['o'] = A, ['p'] = A, ['q'] = A, ['r'] = A, ['s'] = A, ['t'] = A,
+    ['u'] = A, ['v'] = A, ['w'] = A, ['x'] = A, ['y'] = A, ['z'] = A,
+    ['_'] = 1 << MASK_C_WORD | 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED,
+    ['-'] = 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED,
+    ['.'] = 1 << MASK_C_DOTTED,
+    ['+'] = 1 << MASK_C_B64,
+    ['/'] = 1 << MASK_C_B64,
+    ['='] = 1 << MASK_C_B64,
+};
+/* clang-format on */
+#undef A
+
 const char *const mask_group_names[] = {"credentials",
                                         "private_keys",
                                         "cards",

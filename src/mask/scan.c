@@ -93,9 +93,7 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
     return MASK_NO;
 }
 
-/* Where to go on behind a lead that was none. Inside a number no rule begins: those that look at
- * digits want to see the first. */
-static size_t go_on(str s, size_t end)
+size_t mask_go_on(str s, size_t end)
 {
     for (size_t k = 0; k < 4; k++)
         if (end < 3 || !mask_is_digit(s.p[end - k]))
@@ -118,7 +116,7 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
         at = end + 1;
         switch (try_rows(m, t, end, buckets, &one, &out->whole)) {
         case MASK_NO:
-            at = go_on(t->s, end);
+            at = mask_go_on(t->s, end);
             break;
         case MASK_MORE:
             mask_spans_hold(out, one.from < lead ? one.from : lead, MASK_RULE_SECRET);

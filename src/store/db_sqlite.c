@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "store/db_sqlite.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #define BUSY_MS 2000
@@ -99,7 +99,7 @@ static bool check_there(const char *path, struct err *e)
 }
 
 #define WRITER                                                                                     \
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"                                      \
+    "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"             \
     "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"                      \
     "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
 
@@ -175,6 +175,8 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
     } else {
         sqlite3_busy_handler(d->sqlite, wait_a_little, d);
         if (script(&d->db, modes[mode].pragmas, e)) {
+            if (mode != DB_READ)
+                db_sqlite_words(d->sqlite);
             *out = &d->db;
             return true;
         }

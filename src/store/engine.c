@@ -194,16 +194,7 @@ bool engine_full(const struct engine *en)
     return en->count >= count_max || en->size >= ENGINE_BATCH_SIZE_MAX;
 }
 
-/* What stands in the journal, one of them. */
-union content {
-    struct store_call call;
-    struct store_piece piece;
-    struct store_session session;
-    struct store_tool tool;
-    struct store_note note;
-};
-
-static bool read_record(uint32_t type, str body, union content *out)
+static bool read_record(uint32_t type, str body, union engine_content *out)
 {
     static const struct store_session no_session = {.started_us = -1, .completed_us = -1};
     static const struct store_tool no_tool = {.duration_ms = -1};
@@ -231,22 +222,20 @@ static bool read_record(uint32_t type, str body, union content *out)
 /* By what a record is asked for in the tables; "" if it does not matter. */
 static str id_of(struct engine *en, const struct engine_record *r)
 {
-    union content c;
-
-    if (r->type == FRAME_PIECE || r->type > FRAME_TOOL || r->type == FRAME_SESSION ||
-        !read_record(r->type, r->body, &c))
+    if (r->type == FRAME_PIECE || r->type > FRAME_TOOL || r->type == FRAME_SESSION)
         return STR("");
-    return engine_clean_name(en, r->type == FRAME_TOOL ? c.tool.id : c.call.id);
+    return engine_clean_name(en, r->type == FRAME_TOOL ? r->content->tool.id : r->content->call.id);
 }
 
 bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
 {
-    union content c;
+    union engine_content *c = arena_alloc(&en->arena, sizeof *c);
 
     assert(en->count < ENGINE_BATCH_MAX);
-    if (!read_record(type, body, &c))
+    body = arena_dup(&en->arena, body);
+    if (!read_record(type, body, c))
         return err_set(e, ERR_INPUT, "a record of a kind (%u) that is not known", type);
-    en->records[en->count++] = (struct engine_record){type, arena_dup(&en->arena, body), false};
+    en->records[en->count++] = (struct engine_record){type, body, c, false};
     en->size += body.n;
     return true;
 }
@@ -316,40 +305,37 @@ static bool look_up(struct engine *en, struct err *e)
 static bool look_up_owners(struct engine *en, struct err *e)
 {
     str sessions[ENGINE_BATCH_MAX];
-    union content c;
     size_t n = 0;
 
     for (size_t i = 0; i < en->count; i++) {
         const struct engine_record *r = &en->records[i];
 
-        if (r->there || (r->type != FRAME_CALL && r->type != FRAME_BEGIN) ||
-            !read_record(r->type, r->body, &c))
-            continue;
-        sessions[n++] = engine_clean_name(en, c.call.session_id.n ? c.call.session_id : c.call.id);
+        const struct store_call *c = &r->content->call;
+
+        if (!r->there && (r->type == FRAME_CALL || r->type == FRAME_BEGIN))
+            sessions[n++] = engine_clean_name(en, c->session_id.n ? c->session_id : c->id);
     }
     return engine_owners_look_up(en, sessions, n, e);
 }
 
 static bool write_record(struct engine *en, const struct engine_record *r, struct err *e)
 {
-    union content c;
+    union engine_content *c = r->content;
 
-    if (!read_record(r->type, r->body, &c))
-        return true;
     switch (r->type) {
     case FRAME_PIECE:
-        return engine_piece_put(en, &c.piece, STR(""), e);
+        return engine_piece_put(en, &c->piece, STR(""), e);
     case FRAME_BEGIN:
-        return r->there || engine_call_begin(en, &c.call, r->body, e);
+        return r->there || engine_call_begin(en, &c->call, r->body, e);
     case FRAME_SESSION:
-        return engine_session_put(en, &c.session, e);
+        return engine_session_put(en, &c->session, e);
     case FRAME_TOOL:
-        return r->there || engine_tool_put(en, &c.tool, e);
+        return r->there || engine_tool_put(en, &c->tool, e);
     case FRAME_NOTE:
-        return engine_note_put(en, &c.note, e);
+        return engine_note_put(en, &c->note, e);
     default:
-        return r->there ? engine_pieces_drop(en, engine_clean_name(en, c.call.id), e)
-                        : engine_call_put(en, &c.call, e);
+        return r->there ? engine_pieces_drop(en, engine_clean_name(en, c->call.id), e)
+                        : engine_call_put(en, &c->call, e);
     }
 }
 

@@ -14,51 +14,55 @@
 /* A session runs while there is another call of it that has begun and not ended. What it came to is
  * what its last call came to; an application that runs the session says so itself. */
 #define RUNS "EXISTS (SELECT 1 FROM call_pieces WHERE session_id = $1 AND call_id <> $2)"
+#define RUNS_NOT "1 = 0"
 #define NEWER "coalesce(excluded.last_seen_ms, 0) >= coalesce(alert_sessions.last_seen_ms, 0)"
 #define OURS "coalesce(alert_sessions.agent_type, 'gateway') = 'gateway'"
 
-static const char session_sql[] =
-    "INSERT INTO alert_sessions (session_id, first_seen_ms, last_seen_ms, call_count, agent_type,"
-    " alert_type, status, outcome, started_at_us, completed_at_us, error_message, final_analysis,"
-    " key_name, subject, model, title, input_tokens, output_tokens, reasoning_tokens, cost_usd,"
-    " has_reasoning, named)"
-    " VALUES ($1, $3, $4, 1, 'gateway', $5, CASE WHEN " RUNS " THEN 'in_progress' ELSE $6 END, $6,"
-    " $7, CASE WHEN " RUNS " THEN NULL ELSE CAST($8 AS BIGINT) END, $9, $10, $11, $12, $13, $14,"
-    " $15, $16, $17, $18, $19, $20)"
-    " ON CONFLICT (session_id) DO UPDATE SET call_count = alert_sessions.call_count + 1,"
-    " first_seen_ms = CASE WHEN alert_sessions.first_seen_ms <= excluded.first_seen_ms"
-    " OR excluded.first_seen_ms IS NULL THEN alert_sessions.first_seen_ms"
-    " ELSE excluded.first_seen_ms END,"
-    " started_at_us = CASE WHEN alert_sessions.started_at_us <= excluded.started_at_us"
-    " OR excluded.started_at_us IS NULL THEN alert_sessions.started_at_us"
-    " ELSE excluded.started_at_us END,"
-    " last_seen_ms = CASE WHEN " NEWER " THEN excluded.last_seen_ms"
-    " ELSE alert_sessions.last_seen_ms END,"
-    " outcome = CASE WHEN " NEWER " THEN excluded.outcome ELSE alert_sessions.outcome END,"
-    " status = CASE WHEN NOT (" OURS ") THEN alert_sessions.status"
-    " WHEN excluded.status = 'in_progress' THEN 'in_progress'"
-    " WHEN " NEWER " THEN excluded.outcome"
-    " ELSE coalesce(alert_sessions.outcome, excluded.outcome) END,"
-    " completed_at_us = CASE WHEN NOT (" OURS ") THEN alert_sessions.completed_at_us"
-    " WHEN excluded.status = 'in_progress' THEN NULL"
-    " WHEN " NEWER " THEN excluded.completed_at_us ELSE alert_sessions.last_seen_ms * 1000 END,"
-    " error_message = CASE WHEN " OURS " AND " NEWER " THEN excluded.error_message"
-    " ELSE alert_sessions.error_message END,"
-    " final_analysis = CASE WHEN " OURS " AND " NEWER " THEN excluded.final_analysis"
-    " ELSE alert_sessions.final_analysis END,"
-    " model = CASE WHEN " NEWER " THEN excluded.model ELSE alert_sessions.model END,"
-    " alert_type = coalesce(alert_sessions.alert_type, excluded.alert_type),"
-    " agent_type = coalesce(alert_sessions.agent_type, 'gateway'),"
-    " key_name = coalesce(alert_sessions.key_name, excluded.key_name),"
-    " subject = coalesce(alert_sessions.subject, excluded.subject),"
-    " title = coalesce(alert_sessions.title, excluded.title),"
-    " input_tokens = alert_sessions.input_tokens + excluded.input_tokens,"
-    " output_tokens = alert_sessions.output_tokens + excluded.output_tokens,"
-    " reasoning_tokens = alert_sessions.reasoning_tokens + excluded.reasoning_tokens,"
-    " cost_usd = CASE WHEN excluded.cost_usd IS NULL THEN alert_sessions.cost_usd"
-    " ELSE coalesce(alert_sessions.cost_usd, 0) + excluded.cost_usd END,"
-    " has_reasoning = CASE WHEN excluded.has_reasoning = 1 THEN 1"
-    " ELSE alert_sessions.has_reasoning END";
+#define SESSION(runs)                                                                              \
+    "INSERT INTO alert_sessions (session_id, first_seen_ms, last_seen_ms, call_count, agent_type," \
+    " alert_type, status, outcome, started_at_us, completed_at_us, error_message, final_analysis," \
+    " key_name, subject, model, title, input_tokens, output_tokens, reasoning_tokens, cost_usd,"   \
+    " has_reasoning, named)"                                                                       \
+    " VALUES ($1, $3, $4, 1, 'gateway', $5, CASE WHEN " runs                                       \
+    " THEN 'in_progress' ELSE $6 END, $6,"                                                         \
+    " $7, CASE WHEN " runs " THEN NULL ELSE CAST($8 AS BIGINT) END, $9, $10, $11, $12, $13, $14,"  \
+    " $15, $16, $17, $18, $19, $20)"                                                               \
+    " ON CONFLICT (session_id) DO UPDATE SET call_count = alert_sessions.call_count + 1,"          \
+    " first_seen_ms = CASE WHEN alert_sessions.first_seen_ms <= excluded.first_seen_ms"            \
+    " OR excluded.first_seen_ms IS NULL THEN alert_sessions.first_seen_ms"                         \
+    " ELSE excluded.first_seen_ms END,"                                                            \
+    " started_at_us = CASE WHEN alert_sessions.started_at_us <= excluded.started_at_us"            \
+    " OR excluded.started_at_us IS NULL THEN alert_sessions.started_at_us"                         \
+    " ELSE excluded.started_at_us END,"                                                            \
+    " last_seen_ms = CASE WHEN " NEWER " THEN excluded.last_seen_ms"                               \
+    " ELSE alert_sessions.last_seen_ms END,"                                                       \
+    " outcome = CASE WHEN " NEWER " THEN excluded.outcome ELSE alert_sessions.outcome END,"        \
+    " status = CASE WHEN NOT (" OURS ") THEN alert_sessions.status"                                \
+    " WHEN excluded.status = 'in_progress' THEN 'in_progress'"                                     \
+    " WHEN " NEWER " THEN excluded.outcome"                                                        \
+    " ELSE coalesce(alert_sessions.outcome, excluded.outcome) END,"                                \
+    " completed_at_us = CASE WHEN NOT (" OURS ") THEN alert_sessions.completed_at_us"              \
+    " WHEN excluded.status = 'in_progress' THEN NULL"                                              \
+    " WHEN " NEWER " THEN excluded.completed_at_us ELSE alert_sessions.last_seen_ms * 1000 END,"   \
+    " error_message = CASE WHEN " OURS " AND " NEWER " THEN excluded.error_message"                \
+    " ELSE alert_sessions.error_message END,"                                                      \
+    " final_analysis = CASE WHEN " OURS " AND " NEWER " THEN excluded.final_analysis"              \
+    " ELSE alert_sessions.final_analysis END,"                                                     \
+    " model = CASE WHEN " NEWER " THEN excluded.model ELSE alert_sessions.model END,"              \
+    " alert_type = coalesce(alert_sessions.alert_type, excluded.alert_type),"                      \
+    " agent_type = coalesce(alert_sessions.agent_type, 'gateway'),"                                \
+    " key_name = coalesce(alert_sessions.key_name, excluded.key_name),"                            \
+    " subject = coalesce(alert_sessions.subject, excluded.subject),"                               \
+    " title = coalesce(alert_sessions.title, excluded.title),"                                     \
+    " input_tokens = alert_sessions.input_tokens + excluded.input_tokens,"                         \
+    " output_tokens = alert_sessions.output_tokens + excluded.output_tokens,"                      \
+    " reasoning_tokens = alert_sessions.reasoning_tokens + excluded.reasoning_tokens,"             \
+    " cost_usd = CASE WHEN excluded.cost_usd IS NULL THEN alert_sessions.cost_usd"                 \
+    " ELSE coalesce(alert_sessions.cost_usd, 0) + excluded.cost_usd END,"                          \
+    " has_reasoning = CASE WHEN excluded.has_reasoning = 1 THEN 1"                                 \
+    " ELSE alert_sessions.has_reasoning END"
+
+static const char session_sql[] = SESSION(RUNS), session_alone_sql[] = SESSION(RUNS_NOT);
 
 static const char begin_sql[] =
     "INSERT INTO alert_sessions (session_id, first_seen_ms, agent_type, alert_type, status,"
@@ -114,7 +118,8 @@ static bool put_session(struct engine *en, const struct store_call *row, str nam
         engine_text(named),
     };
 
-    return db_run(en->db, session_sql, args, COUNT_OF(args), e);
+    return db_run(
+        en->db, engine_pieces_none(en) ? session_alone_sql : session_sql, args, COUNT_OF(args), e);
 }
 
 /* ---- the decision log ---- */

@@ -36,10 +36,20 @@ enum {
     ENGINE_TEXTS
 };
 
+/* What stands in the journal, one of them. */
+union engine_content {
+    struct store_call call;
+    struct store_piece piece;
+    struct store_session session;
+    struct store_tool tool;
+    struct store_note note;
+};
+
 struct engine_record {
     uint32_t type;
-    str body;
-    bool there; /* in the tables already, or erased from them */
+    str body;                      /* in the arena, */
+    union engine_content *content; /* as is what it says */
+    bool there;                    /* in the tables already, or erased from them */
 };
 
 struct engine {
@@ -54,8 +64,9 @@ struct engine {
     size_t count, size;
     struct map owners; /* of the sessions it is about; a value is NULL for one that is not there */
 
-    struct map usage; /* what it adds to the sums by the hour: struct engine_usage */
-    bool usage_less;  /* or takes away */
+    struct map usage;                /* what it adds to the sums by the hour: struct engine_usage */
+    struct engine_usage *usage_last; /* of them, or NULL */
+    bool usage_less;                 /* or takes away */
 
     /* Ids of calls that may have pieces in the tables; all, if that is not known. */
     struct map pieced;
@@ -150,6 +161,8 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
 bool engine_pieces_drop(struct engine *en, str id, struct err *e) MUST_USE;
 /* What is in pieces goes before the row's texts, if it says so. */
 bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
+/* Whether it is known that no call has any. */
+bool engine_pieces_none(const struct engine *en);
 void engine_pieces_forget(struct engine *en);
 /* Which calls may have pieces is read from the table. */
 bool engine_pieces_recall(struct engine *en, struct err *e) MUST_USE;

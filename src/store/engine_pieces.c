@@ -83,6 +83,12 @@ static bool may_have(struct engine *en, str id)
     return en->pieced_unknown || map_find(&en->pieced, id);
 }
 
+/* PostgreSQL's table may have those of other processes as well. */
+bool engine_pieces_none(const struct engine *en)
+{
+    return en->kind == DB_SQLITE && !en->pieced_unknown && map_count(&en->pieced) == 0;
+}
+
 /* ---- in and out of the table ---- */
 
 bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,

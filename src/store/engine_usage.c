@@ -34,7 +34,17 @@ static const char put_sql[] =
     " priced = usage_hours.priced + excluded.priced,"
     " cost_usd = usage_hours.cost_usd + excluded.cost_usd";
 
-/* The sums of the batch that these belong to. */
+static bool is_of(const struct engine_usage *u, const struct db_value *which)
+{
+    for (size_t i = 0; i < USAGE_WHICH_COUNT; i++)
+        if (which[i].type != u->which[i].type ||
+            (which[i].type == DB_INT ? which[i].i != u->which[i].i
+                                     : !str_eq(which[i].s, u->which[i].s)))
+            return false;
+    return true;
+}
+
+/* The sums of the batch that these belong to: mostly those of the call before. */
 static struct engine_usage *usage_of(struct engine *en, const struct db_value *which)
 {
     struct engine_usage *u;
@@ -42,6 +52,8 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
     struct buf key;
     struct err e;
 
+    if (en->usage_last && is_of(en->usage_last, which))
+        return en->usage_last;
     buf_init(&key, (size_t)64 << 20);
     for (size_t i = 0; i < USAGE_WHICH_COUNT; i++)
         if (which[i].type == DB_INT)
@@ -61,6 +73,7 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
             base_die("a batch has more sums than it may");
     }
     buf_release(&key);
+    en->usage_last = u;
     return u;
 }
 
@@ -159,5 +172,6 @@ void engine_usage_forget(struct engine *en)
 {
     map_release(&en->usage);
     map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);
+    en->usage_last = NULL;
     en->usage_less = false;
 }
