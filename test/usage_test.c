@@ -296,7 +296,7 @@ TEST(a_store_of_before_has_its_sums)
            "DROP INDEX llm_interactions_by_talk; DROP INDEX alert_sessions_by_name;"
            "ALTER TABLE alert_sessions DROP COLUMN named;"
            "ALTER TABLE llm_interactions DROP COLUMN talk;"
-           "DELETE FROM store_version WHERE version >= 11");
+           "DELETE FROM store_version WHERE version = 11");
     db_close(s.db);
     reader_close(s.reader);
     s.store = open_store(&s.place);

@@ -9,7 +9,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/db_sqlite.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -18,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #define BUSY_MS 2000
@@ -175,8 +175,6 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
     } else {
         sqlite3_busy_handler(d->sqlite, wait_a_little, d);
         if (script(&d->db, modes[mode].pragmas, e)) {
-            if (mode != DB_READ)
-                db_sqlite_words(d->sqlite);
             *out = &d->db;
             return true;
         }
