@@ -175,7 +175,6 @@ enum kind {
     BLANK = 4, /* but the space */
     SLASH = 2,
     QUOTE = 1,
-    UNCOMMON = DIGIT | LINE | BLANK | SLASH | QUOTE, /* lines of words have none */
 };
 
 static const uint8_t by_high[16] = {
@@ -249,15 +248,13 @@ SIMD_AVX2 static inline void sets_of_32(struct sets *s, const uint8_t *p)
 
     s->upper = letter & ~lower;
     s->lower = letter & lower;
-    s->blank = s->space = tops(ka, kb, 3);
-    s->wide = tops(a, b, 0) & tops(a, b, 1);
-    if (_mm256_testz_si256(_mm256_or_si256(ka, kb), _mm256_set1_epi8(UNCOMMON)))
-        return;
     s->digit = tops(ka, kb, 2);
+    s->space = tops(ka, kb, 3);
     s->line = tops(ka, kb, 4);
     s->blank = s->space | tops(ka, kb, 5);
     s->slash = tops(ka, kb, 6);
     s->quote = tops(ka, kb, 7);
+    s->wide = tops(a, b, 0) & tops(a, b, 1);
 }
 
 #endif
@@ -504,6 +501,8 @@ uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased, enum simd_level lev
 
 size_t tokens_work(struct tokens_work *w, const uint8_t *p, size_t n, enum simd_level level)
 {
+    if (n < PART_MIN)
+        return count_plain(w, p, n);
 #if SIMD_HAS_32
     if (level >= SIMD_32)
         return count_32(w, p, n);
