@@ -394,6 +394,9 @@ TEST(lines_know_their_start_and_their_fences)
         {"a ` b", false, 0, true},
         {"a ` b `", false, 0, false},
         {"a `\n", true, 0, false},
+        {"`a` b ` c", false, 0, true},
+        {"``a` `\n`", false, 0, true},
+        {"~a ```\n```\n~~b\n``c", false, 3, false},
         {"\r\n```\r\nx\r\n```\r\n", true, 0, false},
     };
 
