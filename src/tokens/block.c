@@ -25,12 +25,28 @@
  * the end of the block, or a contraction that may be cut short. All other beginnings depend on what
  * stands before them and on the character itself.
  *
+ * Counting goes on right there, piece by piece in their order: a word of up to eight bytes is a
+ * number, and one look at its bucket says that it is a token.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/simd.h"
 #include "tokens/internal.h"
 
 #define PART_MIN 16 /* bytes that are worth a block of their own */
+
+/* A piece that no block tells of; 0 if its end is not decided. */
+static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
+{
+    size_t size = w->vocab->split(p, n, w->over);
+
+    assert(size <= n);
+    if (size > 0)
+        w->count += tokens_piece_count(w->vocab->table, (struct tokens_piece){p, size, n}, w->seen);
+    return size;
+}
+
+#if SIMD_HAS_16
 
 /* Every level of the machine has an instance of what is called for each block. */
 #define IN_EACH static inline __attribute__((always_inline))
@@ -102,25 +118,14 @@ static NOINLINE size_t words_16(const struct tokens_work *w, const uint8_t *p, s
 }
 
 #if SIMD_HAS_32
+
 SIMD_AVX2 static NOINLINE size_t words_32(const struct tokens_work *w, const uint8_t *p, size_t n,
                                           uint64_t ends)
 {
     return n >= TOKENS_BLOCK + 8 ? words_by(w, p, n, ends, true) : words_by(w, p, n, ends, false);
 }
+
 #endif
-
-/* A piece that no block tells of; 0 if its end is not decided. */
-static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
-{
-    size_t size = w->vocab->split(p, n, w->over);
-
-    assert(size <= n);
-    if (size > 0)
-        w->count += tokens_piece_count(w->vocab->table, (struct tokens_piece){p, size, n}, w->seen);
-    return size;
-}
-
-#if SIMD_HAS_16
 
 /* Which of the bytes are what. */
 struct sets {
