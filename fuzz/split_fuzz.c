@@ -61,7 +61,7 @@ static size_t step_size(int way, str text, struct rand *rand)
 {
     return way == 0   ? text.n
            : way == 1 ? 1
-                      : 1 + (size_t)rand_below(rand, 1 + rand_below(rand, 40));
+                      : 1 + (size_t)rand_below(rand, 1 + rand_below(rand, 100));
 }
 
 static void split_by(struct split *sp, const struct split_format *f, bool inside, str text, int way,
@@ -71,9 +71,12 @@ static void split_by(struct split *sp, const struct split_format *f, bool inside
 
     rand_init(&rand, (uint64_t)way);
     split_init(sp, f, inside, sink);
+    sp->trusted = way & 1 && utf8_valid(text);
     for (size_t at = 0; at < text.n;) {
         size_t step = step_size(way, text, &rand);
 
+        while (sp->trusted && at + step < text.n && (text.p[at + step] & 0xC0) == 0x80)
+            step++;
         split_feed(sp, str_slice(text, at, at + step));
         assert(sp->held <= HELD_MAX);
         at += step;

@@ -177,15 +177,20 @@ static void split_in_pieces(const struct split_format *f, bool inside, str text,
                             struct record *r, struct split *sp)
 {
     static struct ends ends;
+    size_t step_max;
 
     memset(r, 0, sizeof *r);
     r->n = r->note_size = 0;
     ends.record = r;
     ends.n = 0;
     split_init(sp, f, inside, (struct split_sink){ends_run, ends_note, &ends});
+    sp->trusted = rand && rand_below(rand, 2) && utf8_valid(text);
+    step_max = rand && rand_below(rand, 2) ? 9 : 80;
     for (size_t at = 0; at < text.n;) {
-        size_t step = rand ? 1 + (size_t)rand_below(rand, 9) : text.n;
+        size_t step = rand ? 1 + (size_t)rand_below(rand, step_max) : text.n;
 
+        while (sp->trusted && at + step < text.n && (text.p[at + step] & 0xC0) == 0x80)
+            step++;
         split_feed(sp, str_slice(text, at, at + step));
         CHECK_F(sp->held <= hold_limit(f), "%s holds %zu bytes", f->id, sp->held);
         at += step;
@@ -389,6 +394,9 @@ TEST(lines_know_their_start_and_their_fences)
         {"a ` b", false, 0, true},
         {"a ` b `", false, 0, false},
         {"a `\n", true, 0, false},
+        {"`a` b ` c", false, 0, true},
+        {"``a` `\n`", false, 0, true},
+        {"~a ```\n```\n~~b\n``c", false, 3, false},
         {"\r\n```\r\nx\r\n```\r\n", true, 0, false},
     };
 

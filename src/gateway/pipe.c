@@ -407,6 +407,7 @@ static void split_start(struct pipe *p)
                p->options.format,
                p->options.inside && !p->reasoned && !p->muted && !p->started,
                (struct split_sink){on_run, on_note, p});
+    p->split->trusted = true;
     p->splitting = p->started = true;
     p->fresh = false;
     p->space_kind = SPLIT_TOOL;

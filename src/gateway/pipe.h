@@ -19,7 +19,8 @@
  *   - Hidden, no event of reasoning comes out: no text, signature or opaque data of it.
  *   - `touched` is false if the events of this frame are those that came in.
  *
- * Events and their texts are lent until the next pipe_begin.
+ * Texts come as the dialects' JSON gave them: UTF-8 that was checked, no character cut. Events and
+ * their texts are lent until the next pipe_begin.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -32,9 +32,9 @@ void split_note(struct split *sp, enum split_note_what what, enum split_kind kin
 void split_emit(struct split *sp, enum split_kind kind, str run);
 /* Text of the place we are in, without a marker. */
 void split_text(struct split *sp, str run);
-/* The same for text that is known to be ASCII and not empty; `lines` if a byte of it matters to
+/* The same for text that is known to be UTF-8 and not empty; `lines` if a byte of it matters to
  * one. */
-void split_ascii(struct split *sp, str run, bool lines);
+void split_checked(struct split *sp, str run, bool lines);
 /* A marker, and its bytes. */
 void split_take(struct split *sp, const struct split_hit *hit, str bytes);
 void split_settle(struct split *sp);

@@ -29,7 +29,7 @@ bool split_line_in_fence(const struct split_line *l)
 /* A line that began with a run of fence characters has ended. */
 static void end_fence_line(struct split_line *l)
 {
-    if (l->run < FENCE_MIN)
+    if (l->run < FENCE_MIN) /* and nothing behind it */
         return;
     if (l->fence_size == 0) {
         if (l->mark == '`' && l->rest_tick)
@@ -82,6 +82,8 @@ static void run_byte(struct split_line *l, char c)
 {
     if (c == l->mark) {
         l->run += l->run < UINT32_MAX;
+    } else if (l->run < FENCE_MIN) {
+        l->state = SPLIT_LINE_TEXT;
     } else {
         l->state = SPLIT_LINE_REST;
         rest_byte(l, c);

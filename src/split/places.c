@@ -71,12 +71,12 @@ void split_text(struct split *sp, str run)
 {
     if (run.n == 0)
         return;
-    if (!utf8_valid(run))
+    if (!sp->trusted && !utf8_valid(run))
         sp->flags |= SPLIT_INVALID_UTF8;
-    split_ascii(sp, run, true);
+    split_checked(sp, run, true);
 }
 
-void split_ascii(struct split *sp, str run, bool lines)
+void split_checked(struct split *sp, str run, bool lines)
 {
     const struct split_line *l = sp->place == SPLIT_REASON ? &sp->reason : &sp->answer;
 

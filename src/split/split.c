@@ -244,14 +244,14 @@ static unsigned all_bytes_16(const struct split *sp, str piece)
 /* Most pieces are a few bytes of plain text: no marker can begin in them, nothing is waiting. */
 static bool feed_plain(struct split *sp, str piece)
 {
-    unsigned all;
+    unsigned all, not_here = sp->place | (sp->trusted ? 0U : SPLIT_BYTE_ABOVE);
 
     if (piece.n > SHORT_MAX || sp->held > 0 || sp->gap || sp->eat.n > 0 || !sp->started)
         return false;
     all = piece.n < 16 ? all_bytes(sp, piece) : all_bytes_16(sp, piece);
-    if (all & (sp->place | SPLIT_BYTE_ABOVE))
+    if (all & not_here)
         return false;
-    split_ascii(sp, piece, all & SPLIT_BYTE_LINE);
+    split_checked(sp, piece, all & SPLIT_BYTE_LINE);
     return true;
 }
 

@@ -99,6 +99,8 @@ struct split_sink {
 struct split {
     const struct split_format *format; /* lent until split_finish */
     struct split_sink sink;
+    bool
+        trusted; /* the caller's to set behind split_init: all pieces are UTF-8, no character cut */
     size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far; what is held back is in none */
     unsigned flags;
     enum split_state state;

@@ -25,12 +25,28 @@
  * the end of the block, or a contraction that may be cut short. All other beginnings depend on what
  * stands before them and on the character itself.
  *
+ * Counting goes on right there, piece by piece in their order: a word of up to eight bytes is a
+ * number, and one look at its bucket says that it is a token.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/simd.h"
 #include "tokens/internal.h"
 
 #define PART_MIN 16 /* bytes that are worth a block of their own */
+
+/* A piece that no block tells of; 0 if its end is not decided. */
+static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
+{
+    size_t size = w->vocab->split(p, n, w->over);
+
+    assert(size <= n);
+    if (size > 0)
+        w->count += tokens_piece_count(w->vocab->table, (struct tokens_piece){p, size, n}, w->seen);
+    return size;
+}
+
+#if SIMD_HAS_16
 
 /* Every level of the machine has an instance of what is called for each block. */
 #define IN_EACH static inline __attribute__((always_inline))
@@ -102,25 +118,14 @@ static NOINLINE size_t words_16(const struct tokens_work *w, const uint8_t *p, s
 }
 
 #if SIMD_HAS_32
+
 SIMD_AVX2 static NOINLINE size_t words_32(const struct tokens_work *w, const uint8_t *p, size_t n,
                                           uint64_t ends)
 {
     return n >= TOKENS_BLOCK + 8 ? words_by(w, p, n, ends, true) : words_by(w, p, n, ends, false);
 }
+
 #endif
-
-/* A piece that no block tells of; 0 if its end is not decided. */
-static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
-{
-    size_t size = w->vocab->split(p, n, w->over);
-
-    assert(size <= n);
-    if (size > 0)
-        w->count += tokens_piece_count(w->vocab->table, (struct tokens_piece){p, size, n}, w->seen);
-    return size;
-}
-
-#if SIMD_HAS_16
 
 /* Which of the bytes are what. */
 struct sets {
@@ -175,7 +180,6 @@ enum kind {
     BLANK = 4, /* but the space */
     SLASH = 2,
     QUOTE = 1,
-    UNCOMMON = DIGIT | LINE | BLANK | SLASH | QUOTE, /* lines of words have none */
 };
 
 static const uint8_t by_high[16] = {
@@ -249,15 +253,13 @@ SIMD_AVX2 static inline void sets_of_32(struct sets *s, const uint8_t *p)
 
     s->upper = letter & ~lower;
     s->lower = letter & lower;
-    s->blank = s->space = tops(ka, kb, 3);
-    s->wide = tops(a, b, 0) & tops(a, b, 1);
-    if (_mm256_testz_si256(_mm256_or_si256(ka, kb), _mm256_set1_epi8(UNCOMMON)))
-        return;
     s->digit = tops(ka, kb, 2);
+    s->space = tops(ka, kb, 3);
     s->line = tops(ka, kb, 4);
     s->blank = s->space | tops(ka, kb, 5);
     s->slash = tops(ka, kb, 6);
     s->quote = tops(ka, kb, 7);
+    s->wide = tops(a, b, 0) & tops(a, b, 1);
 }
 
 #endif
@@ -504,6 +506,8 @@ uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased, enum simd_level lev
 
 size_t tokens_work(struct tokens_work *w, const uint8_t *p, size_t n, enum simd_level level)
 {
+    if (n < PART_MIN)
+        return count_plain(w, p, n);
 #if SIMD_HAS_32
     if (level >= SIMD_32)
         return count_32(w, p, n);

@@ -25,7 +25,7 @@
  */
 #include "tokens/internal.h"
 
-#define SMALL_MAX 128 /* bytes of a piece that is worth counting at once */
+#define SMALL_MAX 256 /* bytes of a piece that is worth counting at once */
 
 _Static_assert(SMALL_MAX <= TOKENS_AHEAD_MAX, "a small piece finds room");
 
@@ -373,6 +373,7 @@ static void feed_ahead(struct tokens_counter *c)
 {
     size_t n = c->ahead_n;
 
+    assert(n > 0);
     c->ahead_n = 0;
     feed_bytes(c, c->ahead, n);
 }
@@ -382,7 +383,7 @@ void tokens_counter_feed(struct tokens_counter *c, str piece)
     if (piece.n == 0)
         return;
     c->fresh = false;
-    if (piece.n > TOKENS_AHEAD_MAX - (size_t)c->ahead_n)
+    if (piece.n > TOKENS_AHEAD_MAX - (size_t)c->ahead_n && c->ahead_n)
         feed_ahead(c);
     if (piece.n >= SMALL_MAX && c->ahead_n == 0) {
         feed_bytes(c, (const uint8_t *)piece.p, piece.n);
@@ -392,19 +393,22 @@ void tokens_counter_feed(struct tokens_counter *c, str piece)
     c->ahead_n = (uint16_t)(c->ahead_n + piece.n);
 }
 
+/* The count if the character that was cut short never becomes whole. */
+static NOINLINE size_t count_cut(const struct tokens_counter *c)
+{
+    struct tokens_counter end = *c;
+
+    feed_valid(&end, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
+    return end.done + pending(&end);
+}
+
 size_t tokens_counter_count(struct tokens_counter *c)
 {
     if (c->fresh)
         return c->seen;
-    feed_ahead(c);
-    if (c->part_n) {
-        struct tokens_counter end = *c;
-
-        feed_valid(&end, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
-        c->seen = end.done + pending(&end);
-    } else {
-        c->seen = c->done + pending(c);
-    }
+    if (c->ahead_n)
+        feed_ahead(c);
+    c->seen = c->part_n ? count_cut(c) : c->done + pending(c);
     c->fresh = true;
     return c->seen;
 }
