@@ -226,6 +226,17 @@ class Corners(unittest.TestCase):
             self.assertEqual((r.status, json.loads(r.body)["error"]["type"]),
                              (404, "not_found_error"))
 
+    def test_what_is_not_there_is_told_in_the_clients_words_too(self):
+        for method, path, status, good in (
+                ("GET", "/v1/messages", 405, lambda e: e["type"] == "error"),
+                ("POST", "/v1/messages/batches", 404, lambda e: e["type"] == "error"),
+                ("GET", "/v1beta/models/chat:generateContent", 405, lambda e: e["error"]["code"] == 405),
+                ("POST", "/api/show", 404, lambda e: "/api/show" in e["error"]),
+                ("POST", "/v1/embeddings", 404, lambda e: e["error"]["code"] == "unknown_url")):
+            r = request(path, None if method == "GET" else {}, ALL, method)
+            self.assertEqual(r.status, status, r.body)
+            self.assertTrue(good(json.loads(r.body)), r.body)
+
     def test_a_gemini_stream_that_cannot_begin_harms_nobody(self):
         for path in ("nobody:streamGenerateContent", "nobody:streamGenerateContent?alt=sse"):
             for _ in range(20):
