@@ -481,6 +481,33 @@ class Corners(unittest.TestCase):
             for file in gateway.folder.rglob("*"):
                 self.assertFalse(file.is_file() and key.encode() in file.read_bytes(), file)
 
+    def test_words_between_a_call_and_its_arguments_do_not_end_it(self):
+        said = lambda **delta: {"id": "c", "choices": [{"index": 0, "delta": delta}]}  # noqa: E731
+        piece = lambda text, **more: said(tool_calls=[  # noqa: E731
+            {"index": 0, "function": {"arguments": text, **more}}])
+        for pieces in (["", said(content="\n"), '{"x": [1, "}"]}'],
+                       ['{"x": [1, "}', said(content="So."), '"]', said(reasoning="Hm."), "}"]):
+            frames = [piece(p) if isinstance(p, str) else p for p in pieces]
+            frames[0]["choices"][0]["delta"]["tool_calls"][0]["id"] = "call_a"
+            frames[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["name"] = "f"
+            self.up.reply = lambda *_: sse(*frames, {"id": "c", "choices": [
+                {"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+            r = self.ask("/v1/responses", {"model": "chat", "input": "hi", "stream": True})
+            items = [i for i in events(r.body)[-1]["response"]["output"]
+                     if i["type"] == "function_call"]
+            got = [json.loads(i["arguments"]) for i in items]
+            r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
+                         {"contents": [{"parts": [{"text": "hi"}]}]})
+            got += [p["functionCall"]["args"] for e in events(r.body)
+                    for p in e["candidates"][0]["content"]["parts"] if "functionCall" in p]
+            says = {"model": "chat", "messages": [{"role": "user", "content": "hi"}]}
+            r = self.ask("/api/chat", says)
+            got += [c["function"]["arguments"] for line in r.body.split(b"\n") if line
+                    for c in json.loads(line)["message"].get("tool_calls", [])]
+            r = self.ask("/generate", says)
+            got += [e["arguments"] for e in events(r.body) if "arguments" in e]
+            self.assertEqual(got, 4 * [{"x": [1, "}"]}])
+
     def test_an_array_is_no_event_stream(self):
         r = self.ask("/v1beta/models/chat:streamGenerateContent",
                      {"contents": [{"parts": [{"text": "hi"}]}]})
