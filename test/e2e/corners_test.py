@@ -508,6 +508,22 @@ class Corners(unittest.TestCase):
             got += [e["arguments"] for e in events(r.body) if "arguments" in e]
             self.assertEqual(got, 4 * [{"x": [1, "}"]}])
 
+    def test_a_stream_that_nobody_asked_for_is_put_together(self):
+        _, reply = chat_reply("", {"stream": True}, tool_calls=[
+            {"index": 0, "id": "a", "type": "function",
+             "function": {"name": "f", "arguments": "{}"}}])
+        self.up.reply = lambda *_: ("text/event-stream", reply)
+        doc = json.loads(self.chat("chat").body)
+        self.assertEqual(doc["object"], "chat.completion")
+        self.assertEqual(doc["choices"][0]["message"]["content"], "Yes.")
+        self.assertEqual(doc["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "f")
+        self.assertEqual(doc["usage"]["completion_tokens"], 20)
+        self.up.reply = lambda *_: anthropic_stream("Y", "es.")
+        doc = json.loads(self.ask("/v1/messages", {
+            "model": "claude-sonnet-4-5", "max_tokens": 9,
+            "messages": [{"role": "user", "content": "hi"}]}).body)
+        self.assertEqual(doc["content"], [{"type": "text", "text": "Yes."}])
+
     def test_an_array_is_no_event_stream(self):
         r = self.ask("/v1beta/models/chat:streamGenerateContent",
                      {"contents": [{"parts": [{"text": "hi"}]}]})
