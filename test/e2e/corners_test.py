@@ -530,6 +530,20 @@ class Corners(unittest.TestCase):
         self.assertTrue(r.headers["content-type"].startswith("application/json"), r.headers)
         self.assertIsInstance(json.loads(r.body), list)
 
+    def test_a_system_prompt_alone_is_a_question(self):
+        said = [{"role": "system", "content": "One."}, {"role": "system", "content": "Two."}]
+        self.up.reply = lambda *_: anthropic_stream("Yes.")
+        self.chat("claude-sonnet-4-5", messages=said, stream=True)
+        asked = self.up.asked[-1]
+        self.assertEqual((asked["system"], asked["messages"]), (
+            [{"type": "text", "text": "One."}],
+            [{"role": "user", "content": [{"type": "text", "text": "Two."}]}]))
+        self.up.reply = lambda *_: plain({"candidates": [{
+            "content": {"role": "model", "parts": [{"text": "Yes."}]}, "finishReason": "STOP"}]})
+        self.chat("gemini-2.5-flash", messages=said[1:])
+        self.assertEqual(self.up.asked[-1]["contents"],
+                         [{"role": "user", "parts": [{"text": "Two."}]}])
+
     def test_parts_of_a_prompt_do_not_run_together(self):
         self.up.reply = lambda *_: plain({
             "model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
