@@ -16,20 +16,23 @@ struct veil {
     bool whole;
 };
 
+static bool is_word(str name, size_t at, const char *word)
+{
+    size_t n = strlen(word), i = 0;
+
+    if (at + n > name.n)
+        return false;
+    while (i < n && (name.p[at + i] | 0x20) == word[i])
+        i++;
+    return i == n;
+}
+
 static bool has_word(str name, const char *const *words)
 {
-    for (; *words; words++) {
-        size_t n = strlen(*words);
-
-        for (size_t at = 0; at + n <= name.n; at++) {
-            size_t i = 0;
-
-            while (i < n && (name.p[at + i] | 0x20) == (*words)[i])
-                i++;
-            if (i == n)
+    for (size_t at = 0; at < name.n; at++)
+        for (size_t i = 0; words[i]; i++)
+            if ((name.p[at] | 0x20) == words[i][0] && is_word(name, at, words[i]))
                 return true;
-        }
-    }
     return false;
 }
 
@@ -41,7 +44,7 @@ static bool names_reasoning(str name)
     static const char *const others[] = {
         "signature", "opaque", "encrypted", "token", "effort", "budget", "config", NULL};
 
-    return has_word(name, words) && !has_word(name, others);
+    return name.n >= sizeof "thought" - 1 && has_word(name, words) && !has_word(name, others);
 }
 
 static str key_of(const struct veil *w, const struct json_node *key)
