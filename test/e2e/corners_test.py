@@ -207,6 +207,12 @@ class Corners(unittest.TestCase):
             *({"role": "tool", "tool_call_id": c["id"], "content": "1"} for c in calls)])
         self.assertEqual(self.up.asked[-1]["messages"][1]["thinking"], "Hm.")
 
+    def test_a_second_model_gets_past_no_key(self):
+        body = b'{"model":"other","messages":[{"role":"user","content":"hi"}],"model":"chat"}'
+        r = request("/v1/chat/completions", body, {"authorization": "Bearer sk-one"})
+        self.assertEqual((r.status, self.up.asked), (400, []), r.body)
+        self.assertIn("model", json.loads(r.body)["error"]["message"])
+
     def test_counting_keeps_to_the_models_of_a_key(self):
         body = {"model": "other", "messages": [{"role": "user", "content": "hi"}]}
         path = "/v1/messages/count_tokens"
