@@ -319,11 +319,28 @@ static bool start(struct exchange *ex)
     return true;
 }
 
+/* What a key may ask for is checked against the one name that is read here. Where there are two,
+ * the provider may read the other. */
+static bool one_model(struct exchange *ex)
+{
+    const struct json_node *root = json_root(&ex->doc);
+    size_t count = 0;
+
+    if (root->kind != JSON_OBJECT || !(root->keys & JSON_KEYS_REPEAT))
+        return true;
+    for (const struct json_node *k = json_first(&ex->doc, root); k;
+         k = json_next(&ex->doc, root, k))
+        count += json_is(&ex->doc, k, STR("model"));
+    if (count > 1)
+        exchange_fail(ex, 400, "invalid_request", "model: stands there %zu times", count);
+    return count <= 1;
+}
+
 static bool read_request(struct exchange *ex)
 {
     struct err e;
 
-    if (!exchange_json(ex) || !past_begin(ex))
+    if (!exchange_json(ex) || !one_model(ex) || !past_begin(ex))
         return false;
     if (ex->doc.n > arena_left(server_arena(ex->x)) / VALUE_SIZE) {
         exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);

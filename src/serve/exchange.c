@@ -219,7 +219,7 @@ static bool routed(struct exchange *ex)
         return true;
     }
     ex->route = &unknown;
-    ex->wire = wire_get(CHAT_OPENAI);
+    ex->wire = wire_get(route_dialect(h->path));
     if (path_known) {
         exchange_header(ex, STR("allow"), route_methods(h->path, server_arena(ex->x)));
         exchange_fail(ex,

@@ -114,16 +114,16 @@ struct exchange {
     struct loop_timer keepalive;
     uint64_t last_ns;
     bool api, by_cookie; /* a route of the history API; who asks is known by a cookie */
-    /* Of whatever else runs: called when the client leaves, and when more may be written. */
+    /* When the client leaves, and when more may be written. */
     void (*on_gone)(struct exchange *ex);
     void (*on_room)(struct exchange *ex);
     void *job;
     struct app_match app; /* of a route of an application */
 };
 
-/* routes.c: 404 and 405 are answered here; NULL then. */
-const struct route *route_find(str method, str path, str *rest, bool *path_known);
+const struct route *route_find(str method, str path, str *rest, bool *path_known); /* or NULL */
 str route_methods(str path, struct arena *a);
+enum chat_dialect route_dialect(str path); /* of who asks for it, whether it is there or not */
 
 /* exchange.c */
 extern const struct server_handler exchange_handler;

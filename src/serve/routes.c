@@ -104,6 +104,25 @@ const struct route *route_find(str method, str path, str *rest, bool *path_known
     return NULL;
 }
 
+enum chat_dialect route_dialect(str path)
+{
+    static const struct {
+        str front;
+        enum chat_dialect dialect;
+    } fronts[] = {
+        {STR_INIT("/api/v1/"), CHAT_OPENAI}, /* ours */
+        {STR_INIT("/api/"), CHAT_OLLAMA},
+        {STR_INIT("/v1/messages"), CHAT_ANTHROPIC},
+        {STR_INIT("/v1beta/"), CHAT_GEMINI},
+        {STR_INIT("/generate"), CHAT_GENERATE},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(fronts); i++)
+        if (str_starts(path, fronts[i].front))
+            return fronts[i].dialect;
+    return CHAT_OPENAI;
+}
+
 str route_methods(str path, struct arena *a)
 {
     str all = STR(""), rest;

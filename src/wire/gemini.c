@@ -219,7 +219,7 @@ static void ping(struct wire_encoder *en)
 
 #define ROW(framing, type)                                                                         \
     {                                                                                              \
-        .dialect = CHAT_GEMINI, .name = "gemini", .stream_framing = (framing),                     \
+        .dialect = CHAT_GEMINI, .name = "gemini", .in_turn = true, .stream_framing = (framing),    \
         .whole_type = "application/json; charset=UTF-8", .stream_type = (type),                    \
         .read = gemini_read, .write = gemini_write, .patch = gemini_patch, .path = path,           \
         .decoder_size = sizeof(struct gemini_decoder),                                             \

@@ -478,6 +478,7 @@ static void path(str model, bool stream, struct buf *out)
 const struct wire wire_generate = {
     .dialect = CHAT_GENERATE,
     .name = "generate",
+    .in_turn = true,
     .stream_framing = WIRE_SSE,
     .whole_type = "application/json",
     .stream_type = "text/event-stream",

@@ -222,6 +222,7 @@ void ollama_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 const struct wire wire_ollama = {
     .dialect = CHAT_OLLAMA,
     .name = "ollama",
+    .in_turn = true,
     .stream_framing = WIRE_NDJSON,
     .whole_type = "application/json; charset=utf-8",
     .stream_type = "application/x-ndjson",

@@ -112,6 +112,7 @@ void responses_write_error(const struct chat_error *error, struct buf *out)
 const struct wire wire_responses = {
     .dialect = CHAT_RESPONSES,
     .name = "responses",
+    .in_turn = true,
     .stream_framing = WIRE_SSE,
     .whole_type = "application/json",
     .stream_type = "text/event-stream",

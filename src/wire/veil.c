@@ -16,20 +16,23 @@ struct veil {
     bool whole;
 };
 
+static bool is_word(str name, size_t at, const char *word)
+{
+    size_t n = strlen(word), i = 0;
+
+    if (at + n > name.n)
+        return false;
+    while (i < n && (name.p[at + i] | 0x20) == word[i])
+        i++;
+    return i == n;
+}
+
 static bool has_word(str name, const char *const *words)
 {
-    for (; *words; words++) {
-        size_t n = strlen(*words);
-
-        for (size_t at = 0; at + n <= name.n; at++) {
-            size_t i = 0;
-
-            while (i < n && (name.p[at + i] | 0x20) == (*words)[i])
-                i++;
-            if (i == n)
+    for (size_t at = 0; at < name.n; at++)
+        for (size_t i = 0; words[i]; i++)
+            if ((name.p[at] | 0x20) == words[i][0] && is_word(name, at, words[i]))
                 return true;
-        }
-    }
     return false;
 }
 
@@ -41,7 +44,7 @@ static bool names_reasoning(str name)
     static const char *const others[] = {
         "signature", "opaque", "encrypted", "token", "effort", "budget", "config", NULL};
 
-    return has_word(name, words) && !has_word(name, others);
+    return name.n >= sizeof "thought" - 1 && has_word(name, words) && !has_word(name, others);
 }
 
 static str key_of(const struct veil *w, const struct json_node *key)
@@ -275,5 +278,54 @@ bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed)
         veil_gemini(&w, root);
     else if (d->wire->dialect == CHAT_OLLAMA)
         veil_ollama(&w, root);
+    return ed->n > 0;
+}
+
+/* ---- requests ---- */
+
+/* A block, part or item that is reasoning and nothing else. */
+static bool is_thought(const struct json *doc, const struct json_node *v)
+{
+    static const char *const types[] = {"thinking", "redacted_thinking", "reasoning", NULL};
+    bool thought;
+
+    return v->kind == JSON_OBJECT &&
+           (is_one_of(doc, json_find(doc, v, STR("type")), types) ||
+            (json_bool(json_find(doc, v, STR("thought")), &thought) && thought));
+}
+
+static void forget_parts(const struct veil *w, const struct json_node *list)
+{
+    for (const struct json_node *p = json_first(w->doc, list); p && list->kind == JSON_ARRAY;
+         p = json_next(w->doc, list, p))
+        if (is_thought(w->doc, p))
+            json_edit_drop(w->ed, list, p);
+}
+
+static void forget_message(const struct veil *w, const struct json_node *message)
+{
+    for (const struct json_node *k = json_first(w->doc, message); k && message->kind == JSON_OBJECT;
+         k = json_next(w->doc, message, k)) {
+        if (json_is(w->doc, k, STR("content")) || json_is(w->doc, k, STR("parts")))
+            forget_parts(w, json_value(k));
+        else if (names_reasoning(key_of(w, k)) && has_words(w->doc, json_value(k)))
+            json_edit_remove(w->ed, message, key_of(w, k));
+    }
+}
+
+bool veil_history(const struct json *doc, struct json_edits *ed)
+{
+    static const char *const lists[] = {"messages", "input", "contents"};
+    const struct veil w = {NULL, doc, ed, true};
+
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct json_node *list = member_find(doc, json_root(doc), lists[i]);
+
+        forget_parts(&w, list);
+        for (const struct json_node *m = json_first(doc, list); m && list->kind == JSON_ARRAY;
+             m = json_next(doc, list, m))
+            if (!is_thought(doc, m))
+                forget_message(&w, m);
+    }
     return ed->n > 0;
 }

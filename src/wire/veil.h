@@ -13,3 +13,7 @@
 
 /* Takes such places out of the frame that is parsed; whether there are any. */
 bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed);
+
+/* The same for the history that a client sends back, in whatever dialect: earlier reasoning goes,
+ * all else stays. */
+bool veil_history(const struct json *doc, struct json_edits *ed);

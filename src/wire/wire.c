@@ -5,6 +5,7 @@
 #include "wire/wire.h"
 
 #include "wire/internal.h"
+#include "wire/turns.h"
 #include "wire/veil.h"
 
 #define SCRATCH_MAX ((size_t)256 << 20) /* unescaped texts of one frame: bounded by its size */
@@ -250,7 +251,7 @@ void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const stru
 
 void wire_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
-    if (en->ended || en->failed)
+    if (en->ended || en->failed || (en->wire->in_turn && turns_wait(en, ev)))
         return;
     en->wire->encode(en, ev);
     if (ev->kind == CHAT_END)

@@ -133,6 +133,7 @@ struct wire {
     enum chat_dialect dialect;
     const char *name;
     enum wire_framing stream_framing;
+    bool in_turn;                         /* a call is written in one go: see turns.h */
     const char *whole_type, *stream_type; /* Content-Type of replies */
 
     /* ERR_INPUT with the member at fault and what it should be. NULL where no client speaks it. */
@@ -196,12 +197,10 @@ void wire_decoder_release(struct wire_decoder *d);
 /* The id of the nth call of the reply, if the provider gave none. */
 str wire_call_id(struct wire_decoder *d, uint32_t n);
 
-/* One frame of a stream. f->doc is filled in here. "[DONE]" is END for every SSE dialect; JSON that
- * does not parse is an ERROR; a frame without data gives nothing. */
+/* One frame of a stream. "[DONE]" is END for every SSE dialect, what is no JSON an ERROR. */
 void wire_decode(struct wire_decoder *d, struct wire_frame *f);
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
-/* The bytes are over. Without an END before it, an ERROR comes out that says it was cut, unless a
- * STOP came and the dialect has no other end. */
+/* The bytes are over: an ERROR comes out unless there was an END, or a STOP and no other end is. */
 void wire_decode_end(struct wire_decoder *d);
 
 /* For the dialects: sets started, stopped, ended, goes deaf. Texts that were left out are "". */
@@ -217,8 +216,9 @@ struct wire_encoder {
     struct buf *out; /* what the client is to get; the caller takes it away and empties it */
     bool stream;     /* false: one whole body, written at the end */
     void *state;     /* zeroed, encoder_size bytes */
-    str id;          /* ours, for replies of dialects that want one: lent */
-    str model;       /* as the client asked for it: lent */
+    struct turns *turns;
+    str id;    /* ours, for replies of dialects that want one: lent */
+    str model; /* as the client asked for it: lent */
     int64_t created_s;
     bool ended, failed;
 };

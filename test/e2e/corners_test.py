@@ -207,6 +207,12 @@ class Corners(unittest.TestCase):
             *({"role": "tool", "tool_call_id": c["id"], "content": "1"} for c in calls)])
         self.assertEqual(self.up.asked[-1]["messages"][1]["thinking"], "Hm.")
 
+    def test_a_second_model_gets_past_no_key(self):
+        body = b'{"model":"other","messages":[{"role":"user","content":"hi"}],"model":"chat"}'
+        r = request("/v1/chat/completions", body, {"authorization": "Bearer sk-one"})
+        self.assertEqual((r.status, self.up.asked), (400, []), r.body)
+        self.assertIn("model", json.loads(r.body)["error"]["message"])
+
     def test_counting_keeps_to_the_models_of_a_key(self):
         body = {"model": "other", "messages": [{"role": "user", "content": "hi"}]}
         path = "/v1/messages/count_tokens"
@@ -225,6 +231,17 @@ class Corners(unittest.TestCase):
             r = request(path, body, ALL)
             self.assertEqual((r.status, json.loads(r.body)["error"]["type"]),
                              (404, "not_found_error"))
+
+    def test_what_is_not_there_is_told_in_the_clients_words_too(self):
+        for method, path, status, good in (
+                ("GET", "/v1/messages", 405, lambda e: e["type"] == "error"),
+                ("POST", "/v1/messages/batches", 404, lambda e: e["type"] == "error"),
+                ("GET", "/v1beta/models/chat:generateContent", 405, lambda e: e["error"]["code"] == 405),
+                ("POST", "/api/show", 404, lambda e: "/api/show" in e["error"]),
+                ("POST", "/v1/embeddings", 404, lambda e: e["error"]["code"] == "unknown_url")):
+            r = request(path, None if method == "GET" else {}, ALL, method)
+            self.assertEqual(r.status, status, r.body)
+            self.assertTrue(good(json.loads(r.body)), r.body)
 
     def test_a_gemini_stream_that_cannot_begin_harms_nobody(self):
         for path in ("nobody:streamGenerateContent", "nobody:streamGenerateContent?alt=sse"):
@@ -470,11 +487,68 @@ class Corners(unittest.TestCase):
             for file in gateway.folder.rglob("*"):
                 self.assertFalse(file.is_file() and key.encode() in file.read_bytes(), file)
 
+    def test_words_between_a_call_and_its_arguments_do_not_end_it(self):
+        said = lambda **delta: {"id": "c", "choices": [{"index": 0, "delta": delta}]}  # noqa: E731
+        piece = lambda text, **more: said(tool_calls=[  # noqa: E731
+            {"index": 0, "function": {"arguments": text, **more}}])
+        for pieces in (["", said(content="\n"), '{"x": [1, "}"]}'],
+                       ['{"x": [1, "}', said(content="So."), '"]', said(reasoning="Hm."), "}"]):
+            frames = [piece(p) if isinstance(p, str) else p for p in pieces]
+            frames[0]["choices"][0]["delta"]["tool_calls"][0]["id"] = "call_a"
+            frames[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["name"] = "f"
+            self.up.reply = lambda *_: sse(*frames, {"id": "c", "choices": [
+                {"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+            r = self.ask("/v1/responses", {"model": "chat", "input": "hi", "stream": True})
+            items = [i for i in events(r.body)[-1]["response"]["output"]
+                     if i["type"] == "function_call"]
+            got = [json.loads(i["arguments"]) for i in items]
+            r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
+                         {"contents": [{"parts": [{"text": "hi"}]}]})
+            got += [p["functionCall"]["args"] for e in events(r.body)
+                    for p in e["candidates"][0]["content"]["parts"] if "functionCall" in p]
+            says = {"model": "chat", "messages": [{"role": "user", "content": "hi"}]}
+            r = self.ask("/api/chat", says)
+            got += [c["function"]["arguments"] for line in r.body.split(b"\n") if line
+                    for c in json.loads(line)["message"].get("tool_calls", [])]
+            r = self.ask("/generate", says)
+            got += [e["arguments"] for e in events(r.body) if "arguments" in e]
+            self.assertEqual(got, 4 * [{"x": [1, "}"]}])
+
+    def test_a_stream_that_nobody_asked_for_is_put_together(self):
+        _, reply = chat_reply("", {"stream": True}, tool_calls=[
+            {"index": 0, "id": "a", "type": "function",
+             "function": {"name": "f", "arguments": "{}"}}])
+        self.up.reply = lambda *_: ("text/event-stream", reply)
+        doc = json.loads(self.chat("chat").body)
+        self.assertEqual(doc["object"], "chat.completion")
+        self.assertEqual(doc["choices"][0]["message"]["content"], "Yes.")
+        self.assertEqual(doc["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "f")
+        self.assertEqual(doc["usage"]["completion_tokens"], 20)
+        self.up.reply = lambda *_: anthropic_stream("Y", "es.")
+        doc = json.loads(self.ask("/v1/messages", {
+            "model": "claude-sonnet-4-5", "max_tokens": 9,
+            "messages": [{"role": "user", "content": "hi"}]}).body)
+        self.assertEqual(doc["content"], [{"type": "text", "text": "Yes."}])
+
     def test_an_array_is_no_event_stream(self):
         r = self.ask("/v1beta/models/chat:streamGenerateContent",
                      {"contents": [{"parts": [{"text": "hi"}]}]})
         self.assertTrue(r.headers["content-type"].startswith("application/json"), r.headers)
         self.assertIsInstance(json.loads(r.body), list)
+
+    def test_a_system_prompt_alone_is_a_question(self):
+        said = [{"role": "system", "content": "One."}, {"role": "system", "content": "Two."}]
+        self.up.reply = lambda *_: anthropic_stream("Yes.")
+        self.chat("claude-sonnet-4-5", messages=said, stream=True)
+        asked = self.up.asked[-1]
+        self.assertEqual((asked["system"], asked["messages"]), (
+            [{"type": "text", "text": "One."}],
+            [{"role": "user", "content": [{"type": "text", "text": "Two."}]}]))
+        self.up.reply = lambda *_: plain({"candidates": [{
+            "content": {"role": "model", "parts": [{"text": "Yes."}]}, "finishReason": "STOP"}]})
+        self.chat("gemini-2.5-flash", messages=said[1:])
+        self.assertEqual(self.up.asked[-1]["contents"],
+                         [{"role": "user", "parts": [{"text": "Two."}]}])
 
     def test_parts_of_a_prompt_do_not_run_together(self):
         self.up.reply = lambda *_: plain({

@@ -236,5 +236,51 @@ class Hidden(unittest.TestCase):
         self.hides(self.ask("/v1/responses", {"model": "responses", "input": "hi"}, plain(body)))
 
 
+class Record(unittest.TestCase):
+    """What a client sends back of earlier reasoning is no more on record than the reply's own."""
+
+    def sent_back(self, gateway):
+        said = {"role": "user", "content": "hi"}
+        for path, body in (
+                ("/v1/chat/completions", {"messages": [said, {
+                    "role": "assistant", "content": "Kept.", "reasoning_content": SECRET,
+                    "reasoning": SECRET, "reasoning_details": [{"type": "reasoning.text",
+                                                                "text": SECRET}]}, said]}),
+                ("/v1/messages", {"max_tokens": 9, "messages": [said, {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": SECRET, "signature": "s"},
+                    {"type": "text", "text": "Kept."}]}, said]}),
+                ("/v1/responses", {"input": [said, {"type": "reasoning", "id": "rs", "summary": [
+                    {"type": "summary_text", "text": SECRET}]},
+                    {"role": "assistant", "content": "Kept."}, said]}),
+                ("/api/chat", {"messages": [said, {"role": "assistant", "content": "Kept.",
+                                                   "thinking": SECRET}, said]}),
+                ("/v1beta/models/chat:generateContent", {"contents": [
+                    {"role": "user", "parts": [{"text": "hi"}]},
+                    {"role": "model", "parts": [{"text": SECRET, "thought": True},
+                                                {"text": "Kept."}]},
+                    {"role": "user", "parts": [{"text": "so?"}]}]})):
+            r = request(path, {"model": "chat", "stream": True, **body} if "contents" not in body
+                        else body, {}, at=gateway)
+            self.assertEqual(r.status, 200, r.body)
+
+    def test_it_is_kept_only_where_the_configuration_says_so(self):
+        up = asking.world.up
+        up.reply = lambda _, body: stream(chunk({"content": "Yes."}, "stop")) \
+            if body.get("stream") else whole({})
+        for keep, count in (("none", 0), ("summary", 0), ("text", 5)):
+            with Gateway(BINARY, {"reasoning": {"keep": keep}, "durability": "durable", "providers": {
+                    "chat": {"kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]}}}
+                    ) as gateway:
+                self.sent_back(gateway)
+                page = json.loads(request("/api/v1/history/sessions", at=gateway).body)
+                rows = [request(f"/api/v1/history/sessions/{s['session_id']}", at=gateway).body
+                        for s in page["sessions"]]
+                spool = b"".join(f.read_bytes() for f in gateway.folder.rglob("*.seg"))
+                self.assertGreaterEqual(spool.count(b"Kept."), 5)
+                self.assertGreaterEqual(spool.count(SECRET.encode()), count)
+                if not count:
+                    self.assertNotIn(SECRET.encode(), spool + b"".join(rows))
+
+
 if __name__ == "__main__":
     start()

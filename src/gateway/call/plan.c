@@ -166,6 +166,26 @@ static void plan_target(struct call *c, const struct config_provider *p, str mod
     c->wire->path(model, c->stream_up, &c->target);
 }
 
+/* A request of nothing but system prompts, which some dialects cannot say: the last of them is what
+ * the user asks. */
+static const struct chat_request *with_a_turn(struct call *c)
+{
+    const struct chat_request *r = c->in.request;
+    struct chat_request *changed;
+
+    for (size_t i = 0; i < r->message_count; i++)
+        if (r->messages[i].role != CHAT_SYSTEM)
+            return r;
+    if (!r->message_count || c->wire->dialect == CHAT_OPENAI || c->wire->dialect == CHAT_OLLAMA)
+        return r;
+    changed = arena_alloc(&c->arena, sizeof *changed);
+    *changed = *r;
+    changed->messages = arena_alloc(&c->arena, r->message_count * sizeof *r->messages);
+    memcpy(changed->messages, r->messages, r->message_count * sizeof *r->messages);
+    changed->messages[r->message_count - 1].role = CHAT_USER;
+    return changed;
+}
+
 static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, struct err *e)
 {
     struct json doc;
@@ -176,7 +196,7 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
     json_init(&doc);
     buf_init(&written, CALL_BODY_MAX);
     if (!same) {
-        c->wire->write(c->in.request, &written);
+        c->wire->write(with_a_turn(c), &written);
         if (!buf_ok(&written, "the request for the provider", e) ||
             !json_parse(&doc, buf_str(&written), e))
             goto out;

@@ -7,6 +7,7 @@
 #include "chat/decision.h"
 #include "gateway/call/internal.h"
 #include "split/extract.h"
+#include "wire/veil.h"
 
 #define REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
 #define ASKED_MAX 8192
@@ -247,13 +248,34 @@ static int64_t wall_of(const struct call *c, uint64_t ns)
     return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
 }
 
+/* The client's body; reasoning that it sends back is kept as the reply's own would be. */
+static str body_of(struct call *c)
+{
+    const struct json *doc = c->in.request->doc;
+    str body = c->in.body;
+    struct json_edits ed;
+    struct buf out;
+
+    if (c->config->keep == CONFIG_KEEP_TEXT || !doc || doc->src.p != body.p ||
+        c->in.request->message_count < 2)
+        return body;
+    json_edits_init(&ed, doc, &c->arena);
+    if (!veil_history(doc, &ed))
+        return body;
+    buf_init(&out, body.n + 64);
+    json_edits_apply(&ed, &out);
+    body = arena_dup(&c->arena, buf_str(&out));
+    buf_release(&out);
+    return body;
+}
+
 /* A record has its limits, and a call that was answered is not to fail by them. */
 static str request_of(struct call *c)
 {
     if (c->in.body.n > REQUEST_KEEP_MAX)
         return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
     if (!c->request.n)
-        c->request = call_mask_json(c, c->in.body);
+        c->request = call_mask_json(c, body_of(c));
     return c->request;
 }
 

@@ -447,8 +447,8 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->pipe.options.on_cap = on_cap;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->relay;
-    if (c->frames.kind == FRAMES_WHOLE && c->in.request->stream)
-        c->relay = false; /* asked for a stream, given a whole */
+    if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
+        c->relay = false; /* asked for a stream, given a whole; or the other way round */
     if (c->stream_up) {
         loop_timer_init(&c->timer, no_first_token, c);
         loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at]->first_ms);
