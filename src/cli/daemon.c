@@ -64,8 +64,9 @@ static bool reach_owner(struct daemon_link *d, const struct config *c)
         host = str_slice(at, 0, colon ? colon - 1 : 0);
         if (str_starts(host, STR("[")) && host.p[host.n - 1] == ']')
             host = str_slice(host, 1, host.n - 1);
-        (void)snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(at, colon, at.n)));
-        ok = colon && reach(d, host, port, &e);
+        ok = colon && at.n - colon < sizeof port &&
+             snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(at, colon, at.n))) > 0 &&
+             reach(d, host, port, &e);
     }
     arena_release(&a);
     return ok;
