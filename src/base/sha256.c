@@ -248,10 +248,19 @@ void sha256_mac_finish(struct sha256_mac *m, uint8_t out[SHA256_SIZE])
 
 bool mem_equal_ct(const void *a, const void *b, size_t size)
 {
-    const volatile unsigned char *x = a, *y = b;
-    unsigned char differ = 0;
+    const unsigned char *x = a, *y = b;
+    uint64_t differ = 0, p, q;
+    size_t i = 0;
 
-    for (size_t i = 0; i < size; i++)
-        differ |= x[i] ^ y[i];
+    for (; size - i >= sizeof p; i += sizeof p) {
+        memcpy(&p, x + i, sizeof p);
+        memcpy(&q, y + i, sizeof q);
+        differ |= p ^ q;
+        __asm__("" : "+r"(differ)); /* so that nobody thinks of leaving early */
+    }
+    for (; i < size; i++) {
+        differ |= (uint64_t)(x[i] ^ y[i]);
+        __asm__("" : "+r"(differ));
+    }
     return differ == 0;
 }

@@ -11,12 +11,13 @@
 #include "gateway/breaker.h"
 #include "gateway/cassette.h"
 #include "gateway/config.h"
+#include "gateway/learnt.h"
 #include "gateway/limits.h"
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
+#include "gateway/past.h"
 #include "gateway/scribe.h"
 #include "gateway/talk.h"
-#include "gateway/past.h"
 #include "gateway/vault.h"
 #include "live/hub.h"
 #include "mask/mask.h"
@@ -54,8 +55,8 @@ struct gateway {
     struct scribe *scribe;
     struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;
-    pthread_mutex_t lock; /* of setup */
-    struct setup *setup;
+    pthread_mutex_t lock; /* of the hold on it */
+    _Atomic(struct setup *) setup;
 };
 
 struct gateway_options {
@@ -79,6 +80,7 @@ struct gateway_loop {
     struct metrics_shard *metrics;
     struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
+    struct learnt learnt;
     size_t calls;          /* running */
     struct loop_task push; /* at the end of a round: what it put on record goes to disk */
 };

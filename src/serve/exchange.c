@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
-#include "base/sha256.h"
 #include "serve/internal.h"
 
 #define LOGGED_SPARE 4096
@@ -20,7 +19,7 @@ static str loggable(struct exchange *ex, str said)
     const struct mask *m = ex->setup ? ex->setup->mask : NULL;
     struct buf out;
 
-    if (!m)
+    if (!m || learnt_clean(&ex->worker->gl.learnt, ex->setup, said))
         return said;
     buf_init(&out, 4 * said.n + LOGGED_SPARE);
     if (mask_text(m, said, &out, NULL))
@@ -183,10 +182,7 @@ static bool authenticated(struct exchange *ex)
     if (c->key_count == 0)
         return true; /* only on loopback, see serve.c */
     key = presented_key(server_request(ex->x));
-    if (key.n) {
-        sha256_of(key, digest);
-        ex->key = config_key_find(c, digest);
-    }
+    ex->key = learnt_key(&ex->worker->gl.learnt, ex->setup, key);
     if (!key.n && login_find(ex->worker->daemon->login,
                              http1_find(server_request(ex->x), STR("cookie")),
                              digest)) {
@@ -253,7 +249,7 @@ static void on_request(void *ctx, struct server_exchange *x)
     ex->worker = w;
     ex->start_ns = clock_mono_ns(w->daemon->gateway.clock);
     ex->id = rand_id(&w->daemon->gateway.ids, id);
-    ex->setup = gateway_setup(&w->daemon->gateway);
+    ex->setup = learnt_setup(&w->gl.learnt, &w->daemon->gateway);
     ex->rest = ex->request.model = STR("");
     json_init(&ex->doc);
     buf_init(&ex->out, (size_t)64 << 20);

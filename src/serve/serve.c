@@ -72,6 +72,7 @@ static void worker_release(struct worker *w)
 {
     if (w->server)
         server_free(w->server);
+    learnt_release(&w->gl.learnt);
     if (w->gl.client)
         client_free(w->gl.client);
     if (w->gl.loop)

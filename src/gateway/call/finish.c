@@ -62,6 +62,11 @@ int64_t call_wall_start_ms(struct call *c)
     return c->sum.wall_start_ms;
 }
 
+static str name_shown(struct call *c, str name)
+{
+    return learnt_clean(&c->gl->learnt, c->in.setup, name) ? name : call_mask_asked(c, name);
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at];
@@ -82,8 +87,8 @@ void call_summarize(struct call *c)
     s->route = c->in.route;
     s->provider = p->name;
     s->otel_provider = str_c(p->row->otel_name);
-    s->model = call_mask_asked(c, c->level.model); /* a client may say anything there */
-    s->upstream_model = call_mask_asked(c, c->chain_model[c->at]->upstream);
+    s->model = name_shown(c, c->level.model); /* a client may say anything there */
+    s->upstream_model = name_shown(c, c->chain_model[c->at]->upstream);
     s->server_host = p->url.host;
     s->server_port = p->url.port;
     s->status = c->status;

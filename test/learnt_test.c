@@ -1,0 +1,134 @@
+/* What a loop has learnt is what it would be told again.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/sha256.h"
+#include "gateway/gateway.h"
+#include "test.h"
+
+#include <pthread.h>
+
+static struct setup *setup_with(const char *const *keys)
+{
+    struct setup *s;
+    struct config *c;
+    struct buf yaml;
+    struct err e;
+
+    buf_init(&yaml, 65536);
+    buf_add(&yaml, STR("keys:\n"));
+    for (; *keys; keys++) {
+        uint8_t digest[SHA256_SIZE];
+
+        sha256_of(str_c(*keys), digest);
+        buf_printf(&yaml, "  - name: %s\n    sha256: ", *keys);
+        for (size_t i = 0; i < sizeof digest; i++)
+            buf_printf(&yaml, "%02x", digest[i]);
+        buf_add(&yaml, STR("\n"));
+    }
+    buf_add(&yaml,
+            STR("providers:\n  p:\n    kind: openai\n    base_url: http://127.0.0.1:1/v1\n"));
+    CHECK(config_parse(buf_str(&yaml), "test", &c, &e));
+    CHECK(setup_new(c, &s, &e));
+    buf_release(&yaml);
+    return s;
+}
+
+static void begin(struct gateway *g, const char *const *keys)
+{
+    pthread_mutex_init(&g->lock, NULL);
+    g->setup = setup_with(keys);
+}
+
+static void end(struct gateway *g, struct learnt *k)
+{
+    learnt_release(k);
+    setup_release(g->setup);
+    pthread_mutex_destroy(&g->lock);
+}
+
+static bool knows(struct learnt *k, const struct setup *s, const char *key)
+{
+    for (int i = 0; i < 3; i++) {
+        const struct config_key *found = learnt_key(k, s, str_c(key));
+
+        if (!found)
+            return false;
+        CHECK_STR(found->name, key);
+    }
+    return true;
+}
+
+TEST(keys_are_told_apart_however_often_and_in_whatever_order_they_are_shown)
+{
+    static const char *const keys[] = {"a1", "b1", "ab", "ba", "aab", "aXb", "aYb", NULL};
+    static struct gateway g;
+    struct learnt k = {0};
+    struct setup *s;
+
+    begin(&g, keys);
+    s = learnt_setup(&k, &g);
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; keys[i]; i++) {
+            CHECK(knows(&k, s, keys[i]));
+            CHECK(!knows(&k, s, "aZb")); /* the same size, the same ends */
+            CHECK(!knows(&k, s, "a"));
+            CHECK(!knows(&k, s, ""));
+        }
+    setup_release(s);
+    end(&g, &k);
+}
+
+TEST(a_key_that_is_gone_with_a_new_setup_is_known_no_more)
+{
+    static const char *const before[] = {"old", "both", NULL}, *const after[] = {"both", NULL};
+    static struct gateway g;
+    struct learnt k = {0};
+    struct setup *s, *then;
+
+    begin(&g, before);
+    s = learnt_setup(&k, &g);
+    CHECK(knows(&k, s, "old") && knows(&k, s, "both"));
+    gateway_setup_set(&g, setup_with(after));
+    then = learnt_setup(&k, &g);
+    CHECK(then != s && then == g.setup);
+    CHECK(!knows(&k, then, "old") && knows(&k, then, "both"));
+    CHECK(knows(&k, s, "old")); /* whoever still holds that one */
+    CHECK(!knows(&k, then, "old"));
+    setup_release(s);
+    setup_release(then);
+    end(&g, &k);
+}
+
+TEST(a_name_is_clean_if_and_only_if_masking_leaves_it_alone)
+{
+    static const char *const keys[] = {"k", NULL};
+    static const char *const names[] = {"gpt-5",
+                                        "",
+                                        "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH",
+                                        "AKIAIOSFODNN7EXAMPLE",
+                                        "/v1/chat/completions",
+                                        "ghp_0123456789abcdefghijABCDEFGHIJ012345"};
+    static struct gateway g;
+    struct learnt k = {0};
+    struct setup *s;
+
+    begin(&g, keys);
+    s = learnt_setup(&k, &g);
+    CHECK(s->mask != NULL);
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < COUNT_OF(names); i++) {
+            struct buf out;
+
+            buf_init(&out, 65536);
+            CHECK(learnt_clean(&k, s, str_c(names[i])) ==
+                  !mask_text(s->mask, str_c(names[i]), &out, NULL));
+            buf_release(&out);
+        }
+    setup_release(s);
+    end(&g, &k);
+}
+
+TEST_MAIN(T(keys_are_told_apart_however_often_and_in_whatever_order_they_are_shown),
+          T(a_key_that_is_gone_with_a_new_setup_is_known_no_more),
+          T(a_name_is_clean_if_and_only_if_masking_leaves_it_alone))
