@@ -21,8 +21,9 @@ struct breaker {
     const struct clock *clock;
     pthread_mutex_t lock;
     struct map entries;
-    unsigned failures_max; /* as last asked with */
-    uint64_t open_ns;
+    _Atomic size_t count;          /* of the entries */
+    _Atomic unsigned failures_max; /* as last asked with */
+    _Atomic uint64_t open_ns;
 };
 
 struct breaker *breaker_new(const struct clock *clock)
@@ -59,6 +60,7 @@ static void forget(struct breaker *b, str name)
 
     if (e && map_remove(&b->entries, name))
         free(e);
+    b->count = map_count(&b->entries);
 }
 
 static struct entry *add(struct breaker *b, str name)
@@ -73,7 +75,24 @@ static struct entry *add(struct breaker *b, str name)
         forget(b, map_next(&b->entries, NULL)->key);
     if (!map_set(&b->entries, (str){e->name, name.n}, MAP_PTR(e), &full))
         base_die("breaker: %s", full.text);
+    b->count = map_count(&b->entries);
     return e;
+}
+
+static void note(struct breaker *b, unsigned failures_max, uint64_t open_ms)
+{
+    uint64_t open_ns = open_ms * CLOCK_NS_PER_MS;
+
+    if (b->failures_max != failures_max)
+        b->failures_max = failures_max;
+    if (b->open_ns != open_ns)
+        b->open_ns = open_ns;
+}
+
+bool breaker_idle(struct breaker *b, unsigned failures_max, uint64_t open_ms)
+{
+    note(b, failures_max, open_ms);
+    return b->count == 0;
 }
 
 bool breaker_pass(struct breaker *b, str name, unsigned failures_max, uint64_t open_ms,
@@ -84,8 +103,7 @@ bool breaker_pass(struct breaker *b, str name, unsigned failures_max, uint64_t o
     bool pass = true;
 
     pthread_mutex_lock(&b->lock);
-    b->failures_max = failures_max;
-    b->open_ns = open_ms * CLOCK_NS_PER_MS;
+    note(b, failures_max, open_ms);
     e = find(b, name);
     if (e && e->open && now < e->until_ns) {
         pass = false;

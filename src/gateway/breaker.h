@@ -14,6 +14,9 @@ struct breaker;
 
 struct breaker *breaker_new(const struct clock *clock);
 void breaker_free(struct breaker *b);
+/* Whether nothing has failed since it last went well: then all pass, and that one went well is no
+ * news. The bounds are those of the next failure. */
+bool breaker_idle(struct breaker *b, unsigned failures_max, uint64_t open_ms);
 /* name is provider and model. False: how long it stays open. */
 bool breaker_pass(struct breaker *b, str name, unsigned failures_max, uint64_t open_ms,
                   uint64_t *left_ms);

@@ -244,7 +244,7 @@ static void count_totals(struct metrics_totals *t, const struct summary *c)
         metrics_observe(&t->first[0], &metrics_seconds, less(c->reasoning_ns, c->start_ns));
     if (c->stream && c->answer_ns)
         metrics_observe(&t->first[1], &metrics_seconds, less(c->answer_ns, c->start_ns));
-    while (action + 1 < METRICS_CUT_ACTIONS &&
+    while ((c->cut || c->cut_upstream) && action + 1 < METRICS_CUT_ACTIONS &&
            !str_eq(c->cut_action, str_c(metrics_cut_actions[action])))
         action++;
     if (c->cut)
@@ -258,6 +258,34 @@ static void count_totals(struct metrics_totals *t, const struct summary *c)
             add(&t->anomalies[i], 1);
 }
 
+static bool is_recent(const struct metrics_recent *r, const str said[METRICS_LABELS_MAX])
+{
+    for (size_t i = 0; i < METRICS_LABELS_MAX; i++)
+        if (!str_eq((str){r->text[i], r->size[i]}, said[i]))
+            return false;
+    return r->route;
+}
+
+/* The cells of a call: those of one like it, a moment ago, are at hand. */
+static struct metrics_recent *cells_of(struct metrics_shard *s, str route, str provider, str model)
+{
+    const str said[METRICS_LABELS_MAX] = {route, provider, model};
+    struct metrics_recent *r = &s->recent[(route.n + provider.n + 3 * model.n) % METRICS_RECENT];
+
+    if (is_recent(r, said))
+        return r;
+    r->route = cell(s, METRICS_BY_ROUTE, &route);
+    r->route_model = cell(s, METRICS_BY_ROUTE_MODEL, said);
+    r->model = NULL;
+    for (size_t i = 0; i < METRICS_LABELS_MAX; i++) {
+        bool fits = said[i].n <= METRICS_LABEL_MAX;
+
+        r->size[i] = fits ? said[i].n : SIZE_MAX; /* which nobody said */
+        memcpy(r->text[i], said[i].p, fits ? said[i].n : 0);
+    }
+    return r;
+}
+
 void metrics_begin(struct metrics_shard *s)
 {
     add(&s->totals.begun, 1);
@@ -269,13 +297,15 @@ void metrics_done(struct metrics_shard *s, const struct summary *c)
     bool served = c->provider.n > 0;
     str provider = served ? c->provider : STR("none"), model = served ? c->model : STR("none");
     uint64_t took_ns = less(c->end_ns, c->start_ns);
-    struct metrics_route *route = cell(s, METRICS_BY_ROUTE, &c->route);
+    struct metrics_recent *cells = cells_of(s, c->route, provider, model);
 
     add(&s->totals.done, 1);
-    count_request(cell(s, METRICS_BY_ROUTE_MODEL, (const str[]){c->route, provider, model}), c);
-    metrics_observe(&route->overhead, &metrics_overhead, less(took_ns, c->upstream_wait_ns));
+    count_request(cells->route_model, c);
+    metrics_observe(&cells->route->overhead, &metrics_overhead, less(took_ns, c->upstream_wait_ns));
+    if (served && !cells->model)
+        cells->model = cell(s, METRICS_BY_MODEL, (const str[]){provider, model});
     if (served)
-        count_model(cell(s, METRICS_BY_MODEL, (const str[]){provider, model}), c);
+        count_model(cells->model, c);
     count_totals(&s->totals, c);
 }
 

@@ -83,10 +83,22 @@ struct metrics_table {
     _Atomic(void *) cells[METRICS_SERIES_MAX + 1];
 };
 
+#define METRICS_RECENT 16
+
+/* The cells of a route, a provider and a model, once more. */
+struct metrics_recent {
+    size_t size[METRICS_LABELS_MAX]; /* of the names */
+    char text[METRICS_LABELS_MAX][METRICS_LABEL_MAX];
+    struct metrics_route *route; /* NULL: nothing is here yet */
+    struct metrics_route_model *route_model;
+    struct metrics_model *model; /* NULL: not met yet */
+};
+
 struct metrics_shard {
     struct metrics *all;
     struct metrics_totals totals;
     struct metrics_table tables[METRICS_SET_COUNT];
+    struct metrics_recent recent[METRICS_RECENT];
 };
 
 struct metrics_source {

@@ -100,16 +100,23 @@ static str without_parameters(str type)
     return str_trim(str_slice(type, 0, n));
 }
 
+/* Nobody asks when to come again who was served. */
+static int64_t come_again_ms(const struct upstream *u, const struct http1_head *h)
+{
+    if (h->status >= 200 && h->status <= 299)
+        return -1;
+    return retry_after_ms(http1_find(h, STR("retry-after")),
+                          http1_find(h, STR("retry-after-ms")),
+                          clock_wall_ms(u->clock));
+}
+
 static void net_head(void *ctx, const struct http1_head *h)
 {
     struct upstream *u = ctx;
-    str id = http1_find(h, STR("x-request-id"));
     struct upstream_head head = {
         .status = h->status,
         .type = without_parameters(http1_find(h, STR("content-type"))),
-        .retry_after_ms = retry_after_ms(
-            http1_find(h, STR("retry-after")), http1_find(h, STR("retry-after-ms")), u->wall_ms),
-        .request_id = id.n ? id : http1_find(h, STR("request-id")),
+        .retry_after_ms = come_again_ms(u, h),
         .coding = http1_find(h, STR("content-encoding")),
     };
 
@@ -212,11 +219,8 @@ static void play(void *ctx)
     }
     if (!u->headed) {
         u->headed = true;
-        head = (struct upstream_head){.status = call->status,
-                                      .type = call->type,
-                                      .retry_after_ms = -1,
-                                      .request_id = STR(""),
-                                      .coding = STR("")};
+        head = (struct upstream_head){
+            .status = call->status, .type = call->type, .retry_after_ms = -1, .coding = STR("")};
         play_next(u);
         u->handler->on_head(u->ctx, &head);
         return;
@@ -246,7 +250,7 @@ static void play_start(struct upstream *u, const struct upstream_request *r)
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx)
 {
-    *u = (struct upstream){.handler = h, .ctx = ctx, .loop = l, .wall_ms = r->wall_ms};
+    *u = (struct upstream){.handler = h, .ctx = ctx, .loop = l, .clock = r->clock};
     if (r->cassette)
         play_start(u, r);
     else

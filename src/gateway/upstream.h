@@ -17,8 +17,7 @@ struct upstream_head {
     int status;
     str type; /* Content-Type, without its parameters */
     int64_t retry_after_ms;
-    str request_id; /* the provider's, or "" */
-    str coding;     /* Content-Encoding; none was asked for */
+    str coding; /* Content-Encoding; none was asked for */
 };
 
 struct upstream_handler {
@@ -35,7 +34,7 @@ struct upstream {
     const struct upstream_handler *handler;
     void *ctx;
     struct loop *loop;
-    int64_t wall_ms;
+    const struct clock *clock;
 
     struct client_call *call;   /* over the network */
     struct upstream_tape *tape; /* or NULL */
@@ -53,7 +52,7 @@ struct upstream_request {
     size_t nth;                      /* which of equal recordings */
     str target, headers, body;       /* lent until the end */
     struct scribe *scribe;           /* takes a recording, if the provider wants one */
-    int64_t wall_ms;
+    const struct clock *clock;       /* lent likewise */
 };
 
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,

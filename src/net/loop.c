@@ -38,6 +38,7 @@ struct loop {
     struct loop_task deferred; /* a ring; this is its head */
     struct loop_task bulk;     /* another, of what may wait */
     _Atomic(struct loop_task *) posted;
+    bool posted_own; /* there are such, and nobody was woken */
     atomic_bool stop;
     struct buf_pool bufs;
     char scratch[LOOP_SCRATCH_SIZE];
@@ -357,7 +358,8 @@ static void wake(struct loop *l)
         base_die("an eventfd cannot be written");
 }
 
-void loop_post(struct loop *l, struct loop_task *t)
+/* Whether it is the first. */
+static bool post(struct loop *l, struct loop_task *t)
 {
     struct loop_task *top = atomic_load_explicit(&l->posted, memory_order_relaxed);
 
@@ -365,8 +367,19 @@ void loop_post(struct loop *l, struct loop_task *t)
         t->next = top;
     while (!atomic_compare_exchange_weak_explicit(
         &l->posted, &top, t, memory_order_acq_rel, memory_order_relaxed));
-    if (!top)
+    return !top;
+}
+
+void loop_post(struct loop *l, struct loop_task *t)
+{
+    if (post(l, t))
         wake(l);
+}
+
+void loop_post_own(struct loop *l, struct loop_task *t)
+{
+    if (post(l, t))
+        l->posted_own = true;
 }
 
 static void call_posted(struct loop *l)
@@ -375,6 +388,7 @@ static void call_posted(struct loop *l)
 
     if (!atomic_load_explicit(&l->posted, memory_order_relaxed))
         return;
+    l->posted_own = false;
     for (t = atomic_exchange_explicit(&l->posted, NULL, memory_order_acquire); t; t = next) {
         next = t->next;
         t->next = first;
@@ -396,7 +410,7 @@ static int wait_ms(const struct loop *l)
 {
     int ms;
 
-    if (!ring_empty(&l->deferred) || !ring_empty(&l->bulk))
+    if (!ring_empty(&l->deferred) || !ring_empty(&l->bulk) || l->posted_own)
         return 0;
     ms = l->timer_count == 0 ? -1 : clock_left_ms(l->clock, l->heap[0]->at_ns);
     /* Nobody wakes us when a fake clock is moved. */

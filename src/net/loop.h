@@ -89,6 +89,8 @@ void loop_yield(struct loop *l, struct loop_task *t);
 void loop_drop(struct loop *l, struct loop_task *t);
 /* Any thread: called on the loop's thread, soon. The task is the loop's until it was called. */
 void loop_post(struct loop *l, struct loop_task *t);
+/* The same on the loop's own thread: nobody has to be woken for it. */
+void loop_post_own(struct loop *l, struct loop_task *t);
 
 /* Bytes that anyone may use for the length of a callback, such as to read a socket into. What a
  * conn lends to on_bytes is in there. */

@@ -20,24 +20,25 @@ static bool sse(const struct exchange *ex)
 
 /* ---- the reply ---- */
 
+/* Lent until the next. */
 static str usage_words(struct exchange *ex)
 {
-    struct arena *a = server_arena(ex->x);
+    struct buf *out = &ex->worker->words;
     struct call_facts f;
-    str reasoning, cap;
 
     call_facts(ex->call, &f);
-    reasoning = arena_join(a,
-                           STR("reasoning_tokens="),
-                           arena_u64(a, f.reasoning_tokens > 0 ? (uint64_t)f.reasoning_tokens : 0),
-                           STR("; cap="));
-    cap = f.cap >= 0 ? arena_u64(a, (uint64_t)f.cap) : STR("none");
-    return arena_join(a,
-                      arena_join(a, reasoning, cap, STR("; cut=")),
-                      f.cut ? STR("budget") : STR("none"),
-                      f.repaired  ? STR("; starved=repaired")
-                      : f.starved ? STR("; starved=yes")
-                                  : STR(""));
+    buf_reset(out);
+    buf_add(out, STR("reasoning_tokens="));
+    buf_add_u64(out, f.reasoning_tokens > 0 ? (uint64_t)f.reasoning_tokens : 0);
+    buf_add(out, STR("; cap="));
+    if (f.cap >= 0)
+        buf_add_u64(out, (uint64_t)f.cap);
+    else
+        buf_add(out, STR("none"));
+    buf_add(out, f.cut ? STR("; cut=budget") : STR("; cut=none"));
+    if (f.repaired || f.starved)
+        buf_add(out, f.repaired ? STR("; starved=repaired") : STR("; starved=yes"));
+    return buf_str(out);
 }
 
 static void head(struct exchange *ex)

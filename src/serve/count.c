@@ -173,7 +173,7 @@ static void remote(struct count *k, const struct config_route *route)
 {
     struct exchange *ex = k->ex;
     const struct config_provider *p = route->provider;
-    struct upstream_request r = {.provider = p};
+    struct upstream_request r = {.provider = p, .clock = ex->worker->daemon->gateway.clock};
     struct json_edits edits;
     str version = http1_find(server_request(ex->x), STR("anthropic-version"));
 

@@ -46,6 +46,7 @@ struct worker {
     uint64_t health_ns;
     struct loop_task log_out; /* at the end of a round: its lines of the access log */
     struct log_batch log;
+    struct buf words; /* of a header being made */
     char refusal_id[RAND_ID_SIZE];
     size_t jobs; /* questions to the record that are under way */
 };

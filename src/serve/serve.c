@@ -49,6 +49,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
 
     w->daemon = d;
     w->gl.gateway = &d->gateway;
+    buf_init(&w->words, 256);
     w->gl.loop = loop_new(d->gateway.clock, e);
     if (!w->gl.loop)
         return false;
@@ -73,6 +74,7 @@ static void worker_release(struct worker *w)
     if (w->server)
         server_free(w->server);
     learnt_release(&w->gl.learnt);
+    buf_release(&w->words);
     if (w->gl.client)
         client_free(w->gl.client);
     if (w->gl.loop)

@@ -292,10 +292,34 @@ static bool elsewhere(struct call *c)
     if (c->at + 1 >= c->chain_count)
         return false;
     c->at++;
+    c->breaker_name = c->origin = STR("");
     c->tries = 0;
     c->plain = c->unsampled = false;
     pipe_anew(c);
     return true;
+}
+
+/* The provider and the model at hand. */
+static str breaker_name(struct call *c)
+{
+    if (!c->breaker_name.n)
+        c->breaker_name =
+            arena_join(&c->arena, c->chain[c->at]->name, STR("/"), c->chain_model[c->at]->upstream);
+    return c->breaker_name;
+}
+
+str call_origin(struct call *c)
+{
+    if (!c->origin.n)
+        c->origin =
+            arena_join(&c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), breaker_name(c));
+    return c->origin;
+}
+
+static bool breaker_idle_for(struct call *c)
+{
+    return breaker_idle(
+        c->gl->gateway->breaker, c->config->breaker_failures, c->config->breaker_ms);
 }
 
 static bool breaker_lets(struct call *c)
@@ -309,16 +333,12 @@ static bool breaker_lets(struct call *c)
                                .retry_after_ms = -1};
 
     for (;;) {
-        c->breaker_name =
-            arena_join(&c->arena, c->chain[c->at]->name, STR("/"), c->chain_model[c->at]->upstream);
-        if (breaker_pass(c->gl->gateway->breaker,
-                         c->breaker_name,
-                         c->config->breaker_failures,
-                         c->config->breaker_ms,
-                         &left_ms)) {
+        if (breaker_idle_for(c) || breaker_pass(c->gl->gateway->breaker,
+                                                breaker_name(c),
+                                                c->config->breaker_failures,
+                                                c->config->breaker_ms,
+                                                &left_ms)) {
             c->breaker_open = true;
-            c->origin = arena_join(
-                &c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), c->breaker_name);
             return true;
         }
         call_note(c, "skipped", STR("circuit open"));
@@ -395,7 +415,7 @@ void call_attempt(struct call *c)
                c->refusal_code ? c->refusal_code : "invalid_request",
                &e);
         c->error.param = str_c(c->refusal_param ? c->refusal_param : "");
-        breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
+        breaker_undecided(c->gl->gateway->breaker, breaker_name(c));
         c->breaker_open = false;
         fail_soon(c);
         return;
@@ -407,7 +427,7 @@ void call_attempt(struct call *c)
                                   .headers = buf_str(&c->headers),
                                   .body = buf_str(&c->body),
                                   .scribe = c->gl->gateway->scribe,
-                                  .wall_ms = clock_wall_ms(c->gl->gateway->clock)};
+                                  .clock = c->gl->gateway->clock};
     if (!c->sum.upstream_ns)
         c->sum.upstream_ns = loop_now_ns(c->gl->loop);
     c->live = true;
@@ -451,10 +471,10 @@ static bool ask_for_less(struct call *c, const struct chat_error *error)
     return true;
 }
 
-static void breaker_tell(struct call *c, bool ok)
+void call_breaker_tell(struct call *c, bool ok)
 {
-    if (c->breaker_open)
-        breaker_done(c->gl->gateway->breaker, c->breaker_name, ok);
+    if (c->breaker_open && !(ok && breaker_idle_for(c)))
+        breaker_done(c->gl->gateway->breaker, breaker_name(c), ok);
     c->breaker_open = false;
 }
 
@@ -466,7 +486,7 @@ void call_failed(struct call *c, const struct chat_error *given)
     uint64_t wait_ms;
 
     loop_timer_clear(c->gl->loop, &c->timer);
-    breaker_tell(c, !transient);
+    call_breaker_tell(c, !transient);
     call_reply_release(c);
     if (error.status == 0)
         error.status = 502;
@@ -496,7 +516,7 @@ void call_failed(struct call *c, const struct chat_error *given)
 void call_again(struct call *c, enum call_phase phase)
 {
     call_reply_release(c);
-    breaker_tell(c, true);
+    call_breaker_tell(c, true);
     c->phase = phase;
     c->tries = 0;
     c->relay = false;
@@ -520,7 +540,7 @@ void call_cancel(struct call *c)
         upstream_cancel(&c->upstream);
     c->live = false;
     if (c->breaker_open)
-        breaker_undecided(c->gl->gateway->breaker, c->breaker_name);
+        breaker_undecided(c->gl->gateway->breaker, breaker_name(c));
     c->breaker_open = false;
     call_reply_release(c);
     c->status = 499;

@@ -146,10 +146,30 @@ static void push_soon(struct gateway_loop *gl)
     loop_defer(gl->loop, &gl->push);
 }
 
+/* Behind it comes `over`, but not before whoever called has returned. */
+static void put_on_record(struct call *c)
+{
+    struct store *store = c->gl->gateway->store;
+    struct store_call row;
+
+    loop_drop(c->gl->loop, &c->task);
+    loop_task_init(&c->task, over, c);
+    if (!c->gl->gateway->records) {
+        call_show_done(c, &store_call_none);
+        loop_post_own(c->gl->loop, &c->task);
+        return;
+    }
+    c->ticket.fn = stored;
+    c->ticket.later = true;
+    push_soon(c->gl);
+    call_row(c, &row);
+    call_show_done(c, &row);
+    store_call_put(store, &row, &c->ticket);
+}
+
 void call_finish(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
-    struct store_call row;
 
     assert(!c->done);
     c->done = true;
@@ -158,9 +178,7 @@ void call_finish(struct call *c)
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
     call_pieces_over(c);
-    if (c->breaker_open)
-        breaker_done(g->breaker, c->breaker_name, true);
-    c->breaker_open = false;
+    call_breaker_tell(c, true);
     call_reply_release(c);
     call_keep_put(c);
     call_record_over(c);
@@ -174,14 +192,7 @@ void call_finish(struct call *c)
 
         limits_settle(g->limits, c->in.key, c->estimated_tokens, in + out, c->sum.cost_usd);
     }
-    loop_drop(c->gl->loop, &c->task);
-    loop_task_init(&c->task, over, c);
-    c->ticket.fn = stored;
-    c->ticket.later = true;
-    push_soon(c->gl);
-    call_row(c, &row);
-    call_show_done(c, &row);
-    store_call_put(g->store, &row, &c->ticket);
+    put_on_record(c);
 }
 
 void call_free(struct call *c)

@@ -124,7 +124,7 @@ struct call {
     struct upstream upstream;
     bool live; /* the upstream may call back */
     struct buf body, headers, target;
-    struct upstream_head head; /* type and request_id in the arena */
+    struct upstream_head head; /* its type in the arena */
     struct buf error_body;
     struct frames frames;
     struct wire_decoder decoder;
@@ -160,7 +160,7 @@ struct call {
     struct call_show show;
     struct summary sum;
     bool breaker_open;      /* breaker_pass was asked and waits for an answer */
-    str breaker_name;       /* provider and model */
+    str breaker_name;       /* provider and model; empty until it is asked for, as the next */
     str origin;             /* the same for whom: what the vault keeps things under */
     struct call_made *made; /* tool calls of the reply, the newest first */
     size_t made_count;
@@ -175,6 +175,8 @@ void call_attempt(struct call *c);
 void call_failed(struct call *c, const struct chat_error *error);
 void call_again(struct call *c, enum call_phase phase);
 void call_note(struct call *c, const char *what, str why);
+void call_breaker_tell(struct call *c, bool ok);
+str call_origin(struct call *c);
 
 /* plan.c */
 bool call_plan(struct call *c, struct err *e) MUST_USE;

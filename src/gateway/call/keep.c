@@ -113,7 +113,7 @@ void call_keep_put(struct call *c)
         while (m && !str_eq(m->id, k->id))
             m = m->next;
         vault_put(c->gl->gateway->vault,
-                  c->origin,
+                  call_origin(c),
                   m ? key_of(c, m->id, m->name, piece_str(&m->arguments)) : k->id,
                   k->name,
                   k->text);

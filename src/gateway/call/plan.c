@@ -22,7 +22,7 @@ static size_t vault_lookup(void *ctx, str call_id, struct wire_kept *out, size_t
     call_id = call_keep_key(c, call_id);
     if (!call_id.n)
         return 0;
-    return vault_find(c->gl->gateway->vault, c->origin, call_id, &c->arena, out, n_max);
+    return vault_find(c->gl->gateway->vault, call_origin(c), call_id, &c->arena, out, n_max);
 }
 
 /* Whether the history holds calls that another model made. */

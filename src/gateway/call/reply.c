@@ -423,7 +423,6 @@ static void on_head(void *ctx, const struct upstream_head *head)
 
     c->head = *head;
     c->head.type = arena_dup(&c->arena, head->type);
-    c->head.request_id = arena_dup(&c->arena, str_slice(head->request_id, 0, 200));
     c->replayed++;
     if (c->phase == CALL_FIRST)
         call_keep_reset(c);
