@@ -176,4 +176,80 @@ TEST(calls_and_viewers_of_many_threads_do_not_get_in_each_others_way)
     hub_free(hub);
 }
 
-TEST_MAIN(T(calls_and_viewers_of_many_threads_do_not_get_in_each_others_way))
+/* ---- nobody watches, somebody lists ---- */
+
+static void on_open(void *ctx, struct hub_begin *b)
+{
+    (void)ctx;
+    b->asked = STR("masked");
+}
+
+/* What a call began with goes as soon as it is over, or owns it. */
+static void *run_quietly(void *arg)
+{
+    struct side *s = arg;
+    struct hub_end e = side_end();
+
+    for (int i = 0; i < 20 * CALLS; i++) {
+        char *text = base_alloc(8);
+        struct hub_begin b;
+        struct hub_call *c;
+        bool own = rand_below(&s->rand, 4) == 0;
+
+        memcpy(text, "id\0s\0why", 8);
+        b = side_begin(text, text + 3, "");
+        b.asked = (str){text + 5, 3};
+        b.filter.open = on_open;
+        c = hub_call_begin(s->hub, s->port, &b);
+        hub_call_text(c, HUB_ANSWER, STR("yes"));
+        if (own) {
+            hub_call_own(c);
+            free(text);
+        }
+        hub_call_state(c, &(struct hub_progress){HUB_ANSWERING, 1, 2, false});
+        hub_call_end(c, &e);
+        if (!own)
+            free(text);
+    }
+    return NULL;
+}
+
+static bool look(void *ctx, const struct hub_running *r)
+{
+    ++*(unsigned *)ctx;
+    CHECK_STR(r->id, "id");
+    CHECK_STR(r->session, "s");
+    CHECK_STR(r->asked, "masked");
+    return true;
+}
+
+TEST(quiet_calls_of_many_threads_are_listed_while_they_begin_and_end)
+{
+    struct hub *hub = hub_new(&clock_real);
+    struct side sides[LOOPS] = {0};
+    struct hub_counts counts;
+    unsigned seen = 0;
+    struct err e;
+
+    for (unsigned i = 0; i < LOOPS; i++) {
+        sides[i].hub = hub;
+        sides[i].loop = loop_new(&clock_real, &e);
+        sides[i].port = hub_port_new(hub, sides[i].loop);
+        rand_init(&sides[i].rand, i + 1);
+        CHECK(pthread_create(&sides[i].thread, NULL, run_quietly, &sides[i]) == 0);
+    }
+    for (int i = 0; i < 200 * CALLS; i++)
+        (void)hub_running(hub, i % 2 ? STR("s") : STR(""), look, &seen);
+    for (unsigned i = 0; i < LOOPS; i++) {
+        pthread_join(sides[i].thread, NULL);
+        loop_free(sides[i].loop);
+        hub_port_free(sides[i].port);
+    }
+    hub_counts(hub, &counts);
+    CHECK_INT(counts.running, 0);
+    CHECK_INT(counts.text_bytes, 0);
+    hub_free(hub);
+}
+
+TEST_MAIN(T(calls_and_viewers_of_many_threads_do_not_get_in_each_others_way),
+          T(quiet_calls_of_many_threads_are_listed_while_they_begin_and_end))

@@ -5,6 +5,7 @@
 #include "gateway/gateway.h"
 
 #include "base/log.h"
+#include "gateway/provider.h"
 
 #define VAULT_MAX ((size_t)64 << 20)
 #define PAST_MAX ((size_t)64 << 20)
@@ -20,6 +21,48 @@ static bool masker_new(const struct config *c, struct mask **out, struct err *e)
     return !c->masking || mask_new(&o, out, e);
 }
 
+static bool head_new(const struct config_provider *p, bool stream, struct secret *out,
+                     struct err *e)
+{
+    const struct wire *w = wire_get(p->dialect);
+    struct buf head;
+    bool ok;
+
+    buf_init(&head, SECRET_SIZE_MAX);
+    buf_add(&head, STR("content-type: application/json\r\nuser-agent: rationale/"));
+    buf_add(&head, STR(RATIONALE_VERSION "\r\naccept: "));
+    buf_add(&head, str_c(stream ? w->stream_type : w->whole_type));
+    buf_add(&head, STR("\r\n"));
+    if (secret_reveal(&p->key).n) {
+        buf_add(&head, str_c(p->row->auth_header));
+        buf_add(&head, STR(": "));
+        buf_add(&head, str_c(p->row->auth_prefix));
+        buf_add(&head, secret_reveal(&p->key));
+        buf_add(&head, STR("\r\n"));
+    }
+    ok = buf_ok(&head, "the headers for a provider", e) && secret_init(out, buf_str(&head), e);
+    if (head.n)
+        secret_wipe(head.p, head.n);
+    buf_release(&head);
+    return ok;
+}
+
+static bool heads_new(struct setup *s, struct err *e)
+{
+    const struct config *c = s->config;
+
+    for (size_t i = 0; i < c->provider_count; i++)
+        if (!head_new(&c->providers[i], false, &s->heads[i][0], e) ||
+            !head_new(&c->providers[i], true, &s->heads[i][1], e))
+            return false;
+    return true;
+}
+
+str setup_head(const struct setup *s, const struct config_provider *p, bool stream)
+{
+    return secret_reveal(&s->heads[p - s->config->providers][stream]);
+}
+
 bool setup_new(struct config *c, struct setup **out, struct err *e)
 {
     struct setup *s = base_alloc(sizeof *s);
@@ -29,6 +72,8 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     s->refs = 1;
     s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
     s->no_sampling = base_alloc((c->provider_count + 1) * sizeof(_Atomic bool *));
+    s->heads = base_alloc((c->provider_count + 1) * sizeof s->heads[0]);
+    memset(s->heads, 0, (c->provider_count + 1) * sizeof s->heads[0]);
     for (size_t i = 0; i <= c->provider_count; i++) {
         size_t n = i < c->provider_count ? c->providers[i].model_count : 0;
 
@@ -49,6 +94,10 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
             }
             c->providers[i].dialect = cassette_dialect(s->cassettes[i]);
         }
+    if (!heads_new(s, e)) {
+        setup_release(s);
+        return false;
+    }
     *out = s;
     return true;
 }
@@ -74,8 +123,12 @@ void setup_release(struct setup *s)
     for (size_t i = 0; i < s->config->provider_count; i++)
         if (s->cassettes[i])
             cassette_free(s->cassettes[i]);
-    for (size_t i = 0; i <= s->config->provider_count; i++)
+    for (size_t i = 0; i <= s->config->provider_count; i++) {
         free((void *)(uintptr_t)s->no_sampling[i]);
+        secret_release(&s->heads[i][0]);
+        secret_release(&s->heads[i][1]);
+    }
+    free(s->heads);
     free((void *)(uintptr_t)s->no_sampling);
     free(s->cassettes);
     mask_free(s->mask);

@@ -30,6 +30,7 @@ struct setup {
     struct cassette **cassettes; /* by provider; NULL where it is none */
     _Atomic bool **no_sampling;  /* by provider and listed model: it refused a preset's sampling */
     struct mask *mask;           /* NULL: nothing is masked */
+    struct secret (*heads)[2];   /* by provider: what setup_head gives, whole and streamed */
     _Atomic unsigned refs;
 };
 
@@ -37,6 +38,8 @@ struct setup {
 bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
 /* What was learnt of a model that its provider lists; NULL for others. */
 _Atomic bool *setup_no_sampling(struct setup *s, const struct config_provider *p, str upstream);
+/* The header lines of all calls of a provider, its key among them; lent. */
+str setup_head(const struct setup *s, const struct config_provider *p, bool stream);
 struct setup *setup_retain(struct setup *s);
 void setup_release(struct setup *s);
 

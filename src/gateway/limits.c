@@ -23,6 +23,7 @@ struct bucket {
 struct entry {
     struct bucket requests, tokens;
     double spent_usd;
+    size_t name_size;
     char name[];
 };
 
@@ -30,6 +31,7 @@ struct limits {
     const struct clock *clock;
     pthread_mutex_t lock;
     struct map entries;
+    struct entry *last; /* that was asked for: mostly the next is the same */
 };
 
 struct limits *limits_new(const struct clock *clock)
@@ -37,6 +39,7 @@ struct limits *limits_new(const struct clock *clock)
     struct limits *l = base_alloc(sizeof *l);
 
     l->clock = clock;
+    l->last = NULL;
     pthread_mutex_init(&l->lock, NULL);
     map_init(&l->entries, NULL, NAMES_MAX);
     return l;
@@ -55,8 +58,12 @@ void limits_free(struct limits *l)
 
 static struct entry *find(struct limits *l, str name)
 {
-    struct map_entry *found = map_find(&l->entries, name);
+    struct map_entry *found;
 
+    if (l->last && str_eq((str){l->last->name, l->last->name_size}, name))
+        return l->last;
+    found = map_find(&l->entries, name);
+    l->last = found ? found->value.ptr : l->last;
     return found ? found->value.ptr : NULL;
 }
 
@@ -70,6 +77,7 @@ static struct entry *get(struct limits *l, str name)
         return e;
     e = base_alloc(sizeof *e + name.n + 1);
     memset(e, 0, sizeof *e);
+    e->name_size = name.n;
     memcpy(e->name, name.p, name.n);
     e->name[name.n] = '\0';
     if (map_set(&l->entries, (str){e->name, name.n}, MAP_PTR(e), &full))

@@ -9,7 +9,8 @@
 
 #define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
 
-#define FLUSH_SIZE 16384
+/* What is gathered leaves before it outgrows the memory that goes round in a loop. */
+#define FLUSH_SIZE (BUF_SPARE_MAX - 4096)
 
 #define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
 
@@ -68,7 +69,7 @@ static void flush(struct exchange *ex)
         return;
     head(ex);
     server_write(ex->x, buf_str(&ex->out));
-    buf_give(loop_bufs(ex->worker->gl.loop), &ex->out); /* a stream may be silent for long */
+    buf_reset(&ex->out);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (server_full(ex->x) && ex->call)
         call_pause(ex->call);
@@ -127,15 +128,18 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         flush(ex);
 }
 
-/* Events that came together leave together. */
+/* Events that came together leave together; then a stream may be silent for long. */
 static void on_rest(void *ctx)
 {
     struct exchange *ex = ctx;
+    bool some = ex->out.n > 0;
 
-    if (!ex->request.stream || ex->last || !ex->out.n)
+    if (!ex->request.stream || ex->last)
         return;
     flush(ex);
-    server_flush(ex->x); /* the others' events of this round need not be waited for */
+    buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
+    if (some)
+        server_flush(ex->x); /* the others' events of this round need not be waited for */
 }
 
 static void on_error(void *ctx, const struct chat_error *error)
@@ -216,6 +220,7 @@ static void keep_alive(void *ctx)
         call_commit(ex->call);
         wire_encode_ping(&ex->encoder);
         flush(ex);
+        buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
         quiet_ms = 0;
     }
     if (quiet_ms > every_ms)
@@ -292,7 +297,6 @@ static bool start(struct exchange *ex)
     struct chat_error error;
     struct err e;
 
-    buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
@@ -326,7 +330,7 @@ static bool one_model(struct exchange *ex)
     const struct json_node *root = json_root(&ex->doc);
     size_t count = 0;
 
-    if (root->kind != JSON_OBJECT || !(root->keys & JSON_KEYS_REPEAT))
+    if (root->kind != JSON_OBJECT || !root->escaped)
         return true;
     for (const struct json_node *k = json_first(&ex->doc, root); k;
          k = json_next(&ex->doc, root, k))

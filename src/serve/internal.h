@@ -6,8 +6,7 @@
  *   routes.c     the table: method, path, who answers
  *   exchange.c   one request: who asks, what for, the reply's head
  *   chat.c       model calls in any dialect
- *   models.c     lists of models
- *   count.c      count_tokens
+ *   models.c     lists of models; count.c count_tokens
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
  *   api.c        what the routes under /api/v1 have in common: errors, headers, who may

@@ -189,30 +189,22 @@ static bool recordable(struct gateway_loop *gl, const struct config *c, struct a
 }
 
 /* Nothing is known yet; no text is NULL. */
-static struct summary summary_empty(void)
-{
-    struct summary s = {.usage = chat_usage_none};
-    str *const texts[] = {&s.id,
-                          &s.session,
-                          &s.key_name,
-                          &s.route,
-                          &s.provider,
-                          &s.otel_provider,
-                          &s.model,
-                          &s.upstream_model,
-                          &s.reply_model,
-                          &s.reply_id,
-                          &s.server_host,
-                          &s.error_type,
-                          &s.cut_action,
-                          &s.max_tokens,
-                          &s.temperature,
-                          &s.top_p};
-
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = STR("");
-    return s;
-}
+static const struct summary nothing = {.id = STR_INIT(""),
+                                       .session = STR_INIT(""),
+                                       .key_name = STR_INIT(""),
+                                       .route = STR_INIT(""),
+                                       .provider = STR_INIT(""),
+                                       .otel_provider = STR_INIT(""),
+                                       .model = STR_INIT(""),
+                                       .upstream_model = STR_INIT(""),
+                                       .reply_model = STR_INIT(""),
+                                       .reply_id = STR_INIT(""),
+                                       .server_host = STR_INIT(""),
+                                       .error_type = STR_INIT(""),
+                                       .cut_action = STR_INIT(""),
+                                       .max_tokens = STR_INIT(""),
+                                       .temperature = STR_INIT(""),
+                                       .top_p = STR_INIT("")};
 
 bool call_start(struct gateway_loop *gl, const struct call_request *r, const struct call_sink *sink,
                 void *ctx, struct arena *a, struct call **out, struct chat_error *error)
@@ -232,19 +224,21 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
         return false;
 
     c = spare_alloc(&size);
-    *c = (struct call){.gl = gl,
-                       .config = r->setup->config,
-                       .in = *r,
-                       .sink = sink,
-                       .ctx = ctx,
-                       .level = level,
-                       .size = size,
-                       .status = 200};
+    memset(c, 0, offsetof(struct call, in));
+    c->size = size;
+    c->gl = gl;
+    c->config = r->setup->config;
+    c->sink = sink;
+    c->ctx = ctx;
+    c->status = 200;
+    c->in = *r;
+    c->level = level;
     bufs_init(c);
     call_keep_reset(c);
     c->hide = hidden(c->config, r, &level);
     c->phase_usage = chat_usage_none;
-    c->sum = summary_empty();
+    c->sum = nothing;
+    c->sum.usage = chat_usage_none;
     setup_retain(r->setup);
     chain_up(c);
     pipe_up(c);

@@ -102,15 +102,11 @@ struct call {
     size_t size; /* of its memory */
     struct gateway_loop *gl;
     const struct config *config;
-    struct call_request in;
     const struct call_sink *sink; /* NULL once the client has left */
     void *ctx;
     struct arena arena;
-    struct level level;
     bool hide;
 
-    const struct config_provider *chain[CALL_CHAIN_MAX];
-    const struct config_model *chain_model[CALL_CHAIN_MAX];
     size_t chain_count, at; /* the provider at hand */
     enum call_phase phase;
     unsigned tries;          /* made with this provider in this phase */
@@ -121,16 +117,12 @@ struct call {
     bool relay;
     size_t replayed; /* calls that a cassette has answered */
 
-    struct upstream upstream;
     bool live; /* the upstream may call back */
     struct buf body, headers, target;
     struct upstream_head head; /* its type in the arena */
     struct buf error_body;
-    struct frames frames;
-    struct wire_decoder decoder;
-    bool decoding;    /* the decoder is in use, and the frames are */
-    bool frames_live; /* the frames hold memory */
-    struct pipe pipe;
+    bool decoding;     /* the decoder is in use, and the frames are */
+    bool frames_live;  /* the frames hold memory */
     bool failed_frame; /* the frame at hand held an error */
     struct chat_error error;
     const char *refusal_code, *refusal_param; /* of a request that cannot be asked so; or NULL */
@@ -155,10 +147,8 @@ struct call {
     struct loop_task task;
     struct store_ticket ticket;
     bool stored_failed;
-    struct err store_err;
 
     struct call_show show;
-    struct summary sum;
     bool breaker_open;      /* breaker_pass was asked and waits for an answer */
     str breaker_name;       /* provider and model; empty until it is asked for, as the next */
     str origin;             /* the same for whom: what the vault keeps things under */
@@ -167,6 +157,18 @@ struct call {
     struct call_kept *kept, **kept_last; /* what the vault gets for them */
     int64_t estimated_tokens;
     int status; /* for the record */
+
+    /* Not zeroed with the rest: each is made before it is used. */
+    struct call_request in;
+    struct level level;
+    struct summary sum;
+    struct pipe pipe;
+    struct upstream upstream;
+    struct frames frames;
+    struct wire_decoder decoder;
+    const struct config_provider *chain[CALL_CHAIN_MAX];
+    const struct config_model *chain_model[CALL_CHAIN_MAX];
+    struct err store_err;
 };
 
 /* call.c */

@@ -138,19 +138,11 @@ static void plan_headers(struct call *c, const struct config_provider *p, bool s
     char trace[56];
 
     buf_reset(&c->headers);
-    buf_add(&c->headers, STR("content-type: application/json\r\nuser-agent: rationale/"));
-    buf_add(&c->headers, STR(RATIONALE_VERSION "\r\naccept: "));
-    buf_add(&c->headers, c->stream_up ? str_c(c->wire->stream_type) : str_c(c->wire->whole_type));
-    buf_add(&c->headers, STR("\r\n"));
-    if (secret_reveal(&p->key).n)
-        buf_printf(&c->headers,
-                   "%s: %s" STR_FMT "\r\n",
-                   row->auth_header,
-                   row->auth_prefix,
-                   STR_ARG(secret_reveal(&p->key)));
+    buf_add(&c->headers, setup_head(c->in.setup, p, c->stream_up));
     if (same && c->in.forward.n)
         buf_add(&c->headers, c->in.forward);
-    if (!(same && str_find(c->in.forward, STR("anthropic-version")) != STR_NONE))
+    if (row->extra_headers[0] &&
+        !(same && str_find(c->in.forward, STR("anthropic-version")) != STR_NONE))
         buf_add(&c->headers, str_c(row->extra_headers));
     otlp_trace_format(&c->in.trace, trace);
     buf_add(&c->headers, STR("traceparent: "));
