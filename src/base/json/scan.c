@@ -26,15 +26,19 @@ static uint64_t zeros(uint64_t w)
 
 static const char *scan_words(const char *p, const char *end, bool *high)
 {
-    while (end - p >= 8) {
-        uint64_t w;
+    for (; end - p >= 8; p += 8) {
+        uint64_t w, stop;
 
         memcpy(&w, p, sizeof w);
-        if (zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
-            ((w - EACH_BYTE * 0x20) & ~w & EACH_HIGH))
+        stop = zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
+               ((w - EACH_BYTE * 0x20) & ~w & EACH_HIGH);
+        if (stop && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) { /* the lowest bit is right */
+            *high |= (w & EACH_HIGH & (stop - 1) & ~stop) != 0;
+            return p + __builtin_ctzll(stop) / 8;
+        }
+        if (stop)
             break;
         *high |= (w & EACH_HIGH) != 0;
-        p += 8;
     }
     for (; p < end && !ends_run(*p); p++)
         *high |= (unsigned char)*p >= 0x80;
