@@ -144,25 +144,25 @@ static bool part_thinking(const struct asked *r, const struct json_node *v, stru
 }
 
 static const struct {
-    const char *type;
+    str type;
     bool (*read)(const struct asked *r, const struct json_node *v, struct parts *out,
                  const struct asked_at *at);
 } types[] = {
-    {"text", part_text},
-    {"image_url", part_image},
-    {"input_audio", part_audio},
-    {"file", part_file},
-    {"refusal", part_refusal},
-    {"input_text", part_text},
-    {"output_text", part_text},
-    {"video_url", part_video},
-    {"thinking", part_thinking},
-    {"audio_url", part_opaque},
-    {"document_url", part_opaque},
-    {"reference", part_opaque},
-    {"image", part_opaque},
-    {"video", part_opaque},
-    {"input_video", part_opaque},
+    {STR_INIT("text"), part_text},
+    {STR_INIT("image_url"), part_image},
+    {STR_INIT("input_audio"), part_audio},
+    {STR_INIT("file"), part_file},
+    {STR_INIT("refusal"), part_refusal},
+    {STR_INIT("input_text"), part_text},
+    {STR_INIT("output_text"), part_text},
+    {STR_INIT("video_url"), part_video},
+    {STR_INIT("thinking"), part_thinking},
+    {STR_INIT("audio_url"), part_opaque},
+    {STR_INIT("document_url"), part_opaque},
+    {STR_INIT("reference"), part_opaque},
+    {STR_INIT("image"), part_opaque},
+    {STR_INIT("video"), part_opaque},
+    {STR_INIT("input_video"), part_opaque},
 };
 
 static bool one_part(const struct asked *r, const struct json_node *v, struct parts *out,
@@ -173,7 +173,7 @@ static bool one_part(const struct asked *r, const struct json_node *v, struct pa
     if (v->kind != JSON_OBJECT)
         return asked_bad(r, at, NULL, "expected an object");
     for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (json_is(r->doc, type, str_c(types[i].type)))
+        if (json_is(r->doc, type, types[i].type))
             return types[i].read(r, v, out, at);
     return asked_bad(r, at, "type", "expected text, image_url, input_audio, file or refusal");
 }
