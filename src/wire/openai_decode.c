@@ -13,18 +13,6 @@ const char *const openai_thought_members[4] = {
     "reasoning_content", "reasoning", "reasoning_text", "thinking"};
 const char *const openai_detail_members[2] = {"reasoning_details", "thinking_blocks"};
 
-struct chat_event openai_event(const struct wire_decoder *d, const struct openai_choice *c,
-                               enum chat_event_kind kind)
-{
-    return (struct chat_event){.kind = kind,
-                               .choice = c ? c->index : 0,
-                               .block = c ? c->block : 0,
-                               .text = STR(""),
-                               .id = STR(""),
-                               .name = STR(""),
-                               .dialect = d->wire->dialect};
-}
-
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now)
 {
     if (c->now == now && now != OPENAI_CALL)
