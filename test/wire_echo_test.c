@@ -19,6 +19,7 @@ struct side {
     struct notes notes;
     struct buf out;
     struct chat_event events[8];
+    struct chat_usage usage; /* of the last that counts */
     size_t n, again;
     bool touched;
     uint64_t policy;
@@ -34,6 +35,10 @@ static void on_event(void *ctx, const struct chat_event *ev)
 
     note(&s->notes, ev);
     out.node = NULL;
+    if (ev->usage) { /* lent for the call */
+        s->usage = *ev->usage;
+        out.usage = &s->usage;
+    }
     if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REASONING) {
         s->touched |= way != 0 && way < 5;
         if (way == 1)

@@ -108,8 +108,8 @@ static inline const struct json_node *json_value(const struct json_node *key)
 }
 
 /* Dialects look for dozens of members that most objects do not have: an object knows for each of 16
- * kinds of keys whether it has one. Keys with escapes may be of any kind. p[n - 1] is looked at also
- * of an empty key, where it is a quote. */
+ * kinds of keys whether it has one. Keys with escapes may be of any kind. Of an empty key, p is
+ * between two quotes. */
 static inline unsigned json_key_kind(const char *p, size_t n)
 {
     /* The factors keep the keys of the dialects' own objects apart. */

@@ -18,12 +18,6 @@
 #define MEMBER_NAMES_MAX 64
 #define MEMBER_BIT(name) ((uint64_t)1 << (name))
 
-struct members_set {
-    const str *names;
-    int count;
-    int (*find)(const char *p, size_t n); /* the number of the name, or -1 */
-};
-
 struct members {
     uint64_t seen;               /* a bit a name */
     const struct json_node *odd; /* the first key, of a value that is not null, that is not among
@@ -31,12 +25,55 @@ struct members {
     const struct json_node *at[MEMBER_NAMES_MAX]; /* values, where seen */
 };
 
-void members_read(const struct members_set *set, const struct json *doc, const struct json_node *v,
-                  uint64_t expected, struct members *out);
+struct members_set {
+    const str *names;
+    int count;
+    int (*find)(const char *p, size_t n); /* the number of the name, or -1 */
+    /* What members_walk does with this set. */
+    void (*read)(const struct json *doc, const struct json_node *v, uint64_t expected,
+                 struct members *out);
+};
 
 /* The number of a key's name in the set, or -1. */
 int members_name(const struct members_set *set, const struct json *doc,
                  const struct json_node *key);
+/* The same of a key with escapes in it. */
+int members_spelled(const struct members_set *set, const struct json *doc,
+                    const struct json_node *key);
+
+/* For the `read` of a set: its `find` becomes a part of the loop. */
+static inline void members_walk(const struct members_set *set, int (*find)(const char *p, size_t n),
+                                const struct json *doc, const struct json_node *v,
+                                uint64_t expected, struct members *out)
+{
+    const struct json_node *end, *odd = NULL;
+    uint64_t seen = 0;
+
+    if (v && v->kind == JSON_OBJECT) {
+        end = v + v->span;
+        for (const struct json_node *k = v + 1; k < end; k += 1 + k[1].span) {
+            int name = k->escaped ? members_spelled(set, doc, k)
+                                  : find(doc->src.p + k->at + 1, k->size - 2);
+            uint64_t bit = 0;
+
+            if (name >= 0) {
+                bit = MEMBER_BIT(name);
+                out->at[name] = k + 1;
+            }
+            seen |= bit;
+            if (!(bit & expected) && !odd && k[1].kind != JSON_NULL)
+                odd = k;
+        }
+    }
+    out->seen = seen;
+    out->odd = odd;
+}
+
+static inline void members_read(const struct members_set *set, const struct json *doc,
+                                const struct json_node *v, uint64_t expected, struct members *out)
+{
+    set->read(doc, v, expected, out);
+}
 
 /* The value, or NULL. */
 static inline const struct json_node *members_get(const struct members *m, unsigned name)

@@ -135,8 +135,17 @@ void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f);
 void openai_decode_end(struct wire_decoder *d);
 void openai_again(struct wire_decoder *d, const struct chat_event *ev);
 
-struct chat_event openai_event(const struct wire_decoder *d, const struct openai_choice *c,
-                               enum chat_event_kind kind);
+static inline struct chat_event
+openai_event(const struct wire_decoder *d, const struct openai_choice *c, enum chat_event_kind kind)
+{
+    return (struct chat_event){.kind = kind,
+                               .choice = c ? c->index : 0,
+                               .block = c ? c->block : 0,
+                               .text = STR(""),
+                               .id = STR(""),
+                               .name = STR(""),
+                               .dialect = d->wire->dialect};
+}
 /* The block for content of this kind: the one at hand, or a new one. False if there are too many.
  */
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now) MUST_USE;

@@ -13,18 +13,6 @@ const char *const openai_thought_members[4] = {
     "reasoning_content", "reasoning", "reasoning_text", "thinking"};
 const char *const openai_detail_members[2] = {"reasoning_details", "thinking_blocks"};
 
-struct chat_event openai_event(const struct wire_decoder *d, const struct openai_choice *c,
-                               enum chat_event_kind kind)
-{
-    return (struct chat_event){.kind = kind,
-                               .choice = c ? c->index : 0,
-                               .block = c ? c->block : 0,
-                               .text = STR(""),
-                               .id = STR(""),
-                               .name = STR(""),
-                               .dialect = d->wire->dialect};
-}
-
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now)
 {
     if (c->now == now && now != OPENAI_CALL)
@@ -290,6 +278,14 @@ struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_no
     return s->last = c;
 }
 
+/* A text that is needed until the reply is over: a whole one is, before its bytes go. */
+static str kept(struct wire_decoder *d, str text)
+{
+    const struct openai_decoding *s = d->state;
+
+    return s->whole ? text : wire_keep(d, text);
+}
+
 /* finish_reason, and what vLLM and SGLang say about the sequence that was met. */
 static void ending(struct wire_decoder *d, struct openai_choice *c, const struct members *m,
                    bool whole)
@@ -301,13 +297,13 @@ static void ending(struct wire_decoder *d, struct openai_choice *c, const struct
         return;
     c->stopping = true;
     c->stop = name.n ? openai_stop(name) : CHAT_STOP_END;
-    c->stop_name = wire_keep(d, str_slice(name, 0, 256));
+    c->stop_name = kept(d, str_slice(name, 0, 256));
     for (size_t i = 0; i < COUNT_OF(matched) && c->stop == CHAT_STOP_END; i++) {
         str sequence = members_text(m, matched[i], &d->doc, &d->scratch);
 
         if (sequence.n && sequence.n <= 4096) {
             c->stop = CHAT_STOP_SEQUENCE;
-            c->stop_name = wire_keep(d, sequence);
+            c->stop_name = kept(d, sequence);
         }
     }
 }
@@ -358,7 +354,7 @@ static void start(struct wire_decoder *d, const struct members *m)
         return;
     ev.id = members_text(m, OPENAI_AT_ID, &d->doc, &d->scratch);
     ev.name = members_text(m, OPENAI_AT_MODEL, &d->doc, &d->scratch);
-    s->id = wire_keep(d, str_slice(ev.id, 0, 256));
+    s->id = kept(d, str_slice(ev.id, 0, 256));
     wire_emit(d, &ev);
 }
 

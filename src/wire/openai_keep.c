@@ -96,15 +96,15 @@ static bool known(const struct json *doc, const struct json_node *key, enum open
 /* Members that carry a signature of some host: without them the next turn fails or forgets. */
 static bool must_return(str name)
 {
-    static const char *const members[] = {"extra_content",
-                                          "thought_signature",
-                                          "provider_specific_fields",
-                                          "reasoning_opaque",
-                                          "reasoning_signature",
-                                          "encrypted_content"};
+    static const str members[] = {STR_INIT("extra_content"),
+                                  STR_INIT("thought_signature"),
+                                  STR_INIT("provider_specific_fields"),
+                                  STR_INIT("reasoning_opaque"),
+                                  STR_INIT("reasoning_signature"),
+                                  STR_INIT("encrypted_content")};
 
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (str_eq(name, str_c(members[i])))
+        if (str_eq(name, members[i]))
             return true;
     return false;
 }
@@ -173,12 +173,12 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
         ev.text = json_raw(&d->doc, value);
         if (!told(d->state, &ev, value))
             wire_emit(d, &ev);
-        if (!must_return(name))
+        if (!c || !must_return(name))
             continue;
         if (call) {
             ev.kind = CHAT_KEEP;
             wire_emit(d, &ev);
-        } else if (c) {
+        } else {
             owe(d, c, name, ev.text);
         }
     }

@@ -5,7 +5,8 @@
  */
 #include "wire/openai_names.h"
 
-#define IS(name) str_same(p, name, sizeof name - 1)
+/* The first byte tells most of them apart. */
+#define IS(name) (p[0] == (name)[0] && str_same(p, name, sizeof name - 1))
 
 static const str names[] = {
     [OPENAI_AT_ID] = STR_INIT("id"),
@@ -42,7 +43,7 @@ static const str names[] = {
     [OPENAI_AT_THINKING_BLOCKS] = STR_INIT("thinking_blocks"),
 };
 
-static int find_name(const char *p, size_t n)
+static inline int find_name(const char *p, size_t n)
 {
     switch (n) {
     case 2:
@@ -121,7 +122,7 @@ static const str counts[] = {
     [OPENAI_OF_CACHE_CREATION_INPUT_TOKENS] = STR_INIT("cache_creation_input_tokens"),
 };
 
-static int find_count(const char *p, size_t n)
+static inline int find_count(const char *p, size_t n)
 {
     switch (n) {
     case 12:
@@ -197,7 +198,7 @@ static const str asked[] = {
     [OPENAI_ASK_REASONING_FORMAT] = STR_INIT("reasoning_format"),
 };
 
-static int find_asked(const char *p, size_t n)
+static inline int find_asked(const char *p, size_t n)
 {
     switch (n) {
     case 1:
@@ -261,6 +262,15 @@ static int find_asked(const char *p, size_t n)
     }
 }
 
-const struct members_set openai_names = {names, COUNT_OF(names), find_name};
-const struct members_set openai_counts = {counts, COUNT_OF(counts), find_count};
-const struct members_set openai_asked = {asked, COUNT_OF(asked), find_asked};
+#define SET(set, names, find)                                                                      \
+    static void read_##names(                                                                      \
+        const struct json *doc, const struct json_node *v, uint64_t expected, struct members *out) \
+    {                                                                                              \
+        members_walk(&set, find, doc, v, expected, out);                                           \
+    }                                                                                              \
+    const struct members_set set = {names, COUNT_OF(names), find, read_##names};                   \
+    static_assert(COUNT_OF(names) <= MEMBER_NAMES_MAX, "a bit a name")
+
+SET(openai_names, names, find_name);
+SET(openai_counts, counts, find_count);
+SET(openai_asked, asked, find_asked);

@@ -14,6 +14,7 @@ struct patch {
     struct json_edits *ed;
     struct arena *a;
     bool mistral;
+    struct members m; /* openai_asked of the root */
 };
 
 static void set(struct patch *p, const char *key, str json)
@@ -25,8 +26,8 @@ static void set(struct patch *p, const char *key, str json)
 
 static void patch_max_tokens(struct patch *p)
 {
-    bool old = member_find(p->doc, p->root, "max_tokens") != NULL;
-    bool new = member_find(p->doc, p->root, "max_completion_tokens") != NULL;
+    bool old = members_have(&p->m, OPENAI_ASK_MAX_TOKENS) != NULL;
+    bool new = members_have(&p->m, OPENAI_ASK_MAX_COMPLETION_TOKENS) != NULL;
     /* Hosts that know only the old name. */
     bool only_old = p->mistral || p->plan->think == WIRE_THINK_DEEPSEEK ||
                     p->plan->think == WIRE_THINK_LLAMACPP;
@@ -35,7 +36,7 @@ static void patch_max_tokens(struct patch *p)
     if (value.n == 0 && !(only_old && new && !old))
         return;
     if (value.n == 0)
-        value = json_raw(p->doc, member_find(p->doc, p->root, "max_completion_tokens"));
+        value = json_raw(p->doc, members_have(&p->m, OPENAI_ASK_MAX_COMPLETION_TOKENS));
     if (only_old && new) {
         json_edit_remove(p->ed, p->root, STR("max_completion_tokens"));
         new = false;
@@ -54,10 +55,10 @@ static void patch_max_tokens(struct patch *p)
 
 static void patch_stream(struct patch *p)
 {
-    const struct json_node *options = member_find(p->doc, p->root, "stream_options");
+    const struct json_node *options = members_have(&p->m, OPENAI_ASK_STREAM_OPTIONS);
+    const struct json_node *stream = members_get(&p->m, OPENAI_ASK_STREAM);
     str path[2] = {STR("stream_options"), STR("include_usage")};
-    bool streams = json_find(p->doc, p->root, STR("stream")) &&
-                   json_find(p->doc, p->root, STR("stream"))->kind == JSON_TRUE;
+    bool streams = stream && stream->kind == JSON_TRUE;
 
     if (p->plan->set_stream) {
         set(p, "stream", p->plan->stream ? STR("true") : STR("false"));
@@ -74,13 +75,13 @@ static void patch_stream(struct patch *p)
 
 static void patch_tools(struct patch *p)
 {
-    const struct json_node *tools = member_find(p->doc, p->root, "tools");
+    const struct json_node *tools = members_have(&p->m, OPENAI_ASK_TOOLS);
 
     if (!p->plan->drop_tools)
         return;
     if (tools && tools->span > 1)
         set(p, "tool_choice", STR("\"none\""));
-    if (member_find(p->doc, p->root, "functions"))
+    if (members_have(&p->m, OPENAI_ASK_FUNCTIONS))
         set(p, "function_call", STR("\"none\""));
 }
 
@@ -368,17 +369,20 @@ static void patch_history(struct patch *p, const struct json_node *messages)
 void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool mistral,
                       struct json_edits *edits)
 {
-    struct patch p = {{doc, json_root(doc), plan, edits},
-                      doc,
-                      json_root(doc),
-                      plan,
-                      edits,
-                      edits->arena,
-                      mistral};
-    const struct json_node *messages = json_find(doc, p.root, STR("messages"));
+    const struct json_node *root = json_root(doc), *messages;
+    struct patch p;
 
-    if (!p.root || p.root->kind != JSON_OBJECT)
+    if (!root || root->kind != JSON_OBJECT)
         return;
+    p.base = (struct plan){doc, root, plan, edits};
+    p.doc = doc;
+    p.root = root;
+    p.plan = plan;
+    p.ed = edits;
+    p.a = edits->arena;
+    p.mistral = mistral;
+    members_read(&openai_asked, doc, root, 0, &p.m);
+    messages = members_get(&p.m, OPENAI_ASK_MESSAGES);
     if (plan->model.n)
         set(&p, "model", say_quoted(p.a, plan->model));
     patch_stream(&p);

@@ -144,25 +144,25 @@ static bool part_thinking(const struct asked *r, const struct json_node *v, stru
 }
 
 static const struct {
-    const char *type;
+    str type;
     bool (*read)(const struct asked *r, const struct json_node *v, struct parts *out,
                  const struct asked_at *at);
 } types[] = {
-    {"text", part_text},
-    {"image_url", part_image},
-    {"input_audio", part_audio},
-    {"file", part_file},
-    {"refusal", part_refusal},
-    {"input_text", part_text},
-    {"output_text", part_text},
-    {"video_url", part_video},
-    {"thinking", part_thinking},
-    {"audio_url", part_opaque},
-    {"document_url", part_opaque},
-    {"reference", part_opaque},
-    {"image", part_opaque},
-    {"video", part_opaque},
-    {"input_video", part_opaque},
+    {STR_INIT("text"), part_text},
+    {STR_INIT("image_url"), part_image},
+    {STR_INIT("input_audio"), part_audio},
+    {STR_INIT("file"), part_file},
+    {STR_INIT("refusal"), part_refusal},
+    {STR_INIT("input_text"), part_text},
+    {STR_INIT("output_text"), part_text},
+    {STR_INIT("video_url"), part_video},
+    {STR_INIT("thinking"), part_thinking},
+    {STR_INIT("audio_url"), part_opaque},
+    {STR_INIT("document_url"), part_opaque},
+    {STR_INIT("reference"), part_opaque},
+    {STR_INIT("image"), part_opaque},
+    {STR_INIT("video"), part_opaque},
+    {STR_INIT("input_video"), part_opaque},
 };
 
 static bool one_part(const struct asked *r, const struct json_node *v, struct parts *out,
@@ -173,7 +173,7 @@ static bool one_part(const struct asked *r, const struct json_node *v, struct pa
     if (v->kind != JSON_OBJECT)
         return asked_bad(r, at, NULL, "expected an object");
     for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (json_is(r->doc, type, str_c(types[i].type)))
+        if (json_is(r->doc, type, types[i].type))
             return types[i].read(r, v, out, at);
     return asked_bad(r, at, "type", "expected text, image_url, input_audio, file or refusal");
 }
@@ -234,24 +234,24 @@ static void details(const struct asked *r, const struct json_node *list, bool wo
         arena_printf(r->a, "{\"reasoning_details\":" STR_FMT "}", STR_ARG(json_raw(r->doc, list)));
 }
 
-static void thoughts(const struct asked *r, const struct json_node *m, struct parts *out)
+static void thoughts(const struct asked *r, const struct members *of, struct parts *out)
 {
-    const struct json_node *blocks = member_find(r->doc, m, "thinking_blocks");
+    const struct json_node *blocks = members_have(of, OPENAI_AT_THINKING_BLOCKS);
     bool worded = false;
 
     if (blocks && blocks->kind == JSON_ARRAY && blocks->span > 1) {
         thinking_blocks(r, blocks, out);
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members) && !worded; i++) {
-        str text = member_text(r->doc, m, openai_thought_members[i], r->a);
+    for (unsigned i = 0; i < COUNT_OF(openai_thought_members) && !worded; i++) {
+        str text = members_text(of, OPENAI_AT_REASONING_CONTENT + i, r->doc, r->a);
 
         if (text.n == 0)
             continue;
         add(r, out, CHAT_PART_REASONING)->text = text;
         worded = true;
     }
-    details(r, member_find(r->doc, m, "reasoning_details"), worded, out);
+    details(r, members_have(of, OPENAI_AT_REASONING_DETAILS), worded, out);
 }
 
 /* Arguments as one JSON object: what is no JSON is what the model wrote, and goes in a string. */
@@ -302,16 +302,16 @@ static bool tool_calls(const struct asked *r, const struct json_node *list,
     return true;
 }
 
-static bool assistant(const struct asked *r, const struct json_node *m, const struct asked_at *at,
-                      struct parts *out)
+static bool assistant(const struct asked *r, const struct json_node *m, const struct members *of,
+                      const struct asked_at *at, struct parts *out)
 {
-    const struct json_node *said = member_find(r->doc, m, "content");
-    const struct json_node *calls = member_find(r->doc, m, "tool_calls");
-    const struct json_node *function = member_find(r->doc, m, "function_call");
-    str refusal = member_text(r->doc, m, "refusal", r->a);
+    const struct json_node *said = members_have(of, OPENAI_AT_CONTENT);
+    const struct json_node *calls = members_have(of, OPENAI_AT_TOOL_CALLS);
+    const struct json_node *function = members_have(of, OPENAI_AT_FUNCTION_CALL);
+    str refusal = members_text(of, OPENAI_AT_REFUSAL, r->doc, r->a);
     size_t before;
 
-    thoughts(r, m, out);
+    thoughts(r, of, out);
     before = out->n;
     if (said && !content(r, said, at, out))
         return false;
@@ -331,11 +331,12 @@ static bool assistant(const struct asked *r, const struct json_node *m, const st
     return true;
 }
 
-static bool tool_result(const struct asked *r, const struct json_node *m, const struct asked_at *at,
-                        bool old, struct parts *out)
+static bool tool_result(const struct asked *r, const struct json_node *m, const struct members *of,
+                        const struct asked_at *at, struct parts *out)
 {
-    const struct json_node *said = json_find(r->doc, m, STR("content"));
-    str id, name = member_text(r->doc, m, "name", r->a);
+    const struct json_node *said = members_get(of, OPENAI_AT_CONTENT);
+    bool old = json_is(r->doc, members_get(of, OPENAI_AT_ROLE), STR("function"));
+    str id, name = members_text(of, OPENAI_AT_NAME, r->doc, r->a);
     struct parts inner = {0};
     struct chat_part *part;
 
@@ -371,26 +372,29 @@ static bool message(const struct asked *r, const struct json_node *m, const stru
         {STR_INIT("tool"), CHAT_TOOL},
         {STR_INIT("function"), CHAT_TOOL},
     };
-    const struct json_node *role = json_find(r->doc, m, STR("role"));
+    const struct json_node *role;
     struct parts parts = {0};
+    struct members of;
     size_t k = 0;
     bool ok;
 
     if (m->kind != JSON_OBJECT)
         return asked_bad(r, at, NULL, "expected an object");
+    members_read(&openai_names, r->doc, m, 0, &of);
+    role = members_get(&of, OPENAI_AT_ROLE);
     while (k < COUNT_OF(roles) && !json_is(r->doc, role, roles[k].name))
         k++;
     if (k == COUNT_OF(roles))
         return asked_bad(
             r, at, "role", "expected system, developer, user, assistant, tool or function");
     if (roles[k].role == CHAT_ASSISTANT)
-        ok = assistant(r, m, at, &parts);
+        ok = assistant(r, m, &of, at, &parts);
     else if (roles[k].role == CHAT_TOOL)
-        ok = tool_result(r, m, at, roles[k].name.p[0] == 'f', &parts);
+        ok = tool_result(r, m, &of, at, &parts);
     else
-        ok = content(r, json_find(r->doc, m, STR("content")), at, &parts);
+        ok = content(r, members_get(&of, OPENAI_AT_CONTENT), at, &parts);
     *out = (struct chat_message){.role = roles[k].role,
-                                 .name = member_text(r->doc, m, "name", r->a),
+                                 .name = members_text(&of, OPENAI_AT_NAME, r->doc, r->a),
                                  .parts = parts.p,
                                  .part_count = parts.n};
     return ok;
@@ -404,7 +408,7 @@ bool openai_read_messages(const struct asked *r, const struct json_node *list)
     if (n == 0)
         return asked_bad(
             r, NULL, "messages", "expected a list of messages with at least one in it");
-    r->out->messages = arena_zero(r->a, n, sizeof(struct chat_message));
+    r->out->messages = arena_alloc(r->a, n * sizeof(struct chat_message)); /* each is filled */
     r->out->message_count = n;
     for (const struct json_node *m = json_first(r->doc, list); m;
          m = json_next(r->doc, list, m), item.index++)

@@ -154,16 +154,13 @@ static void edit_finish(struct relay *r, struct json_edits *ed, const struct jso
 /* Counted here, since the provider did not say. */
 static void edit_usage(struct relay *r, struct json_edits *ed)
 {
+    const struct json_node *usage = member_find(r->doc, r->root, "usage");
     str path[2] = {STR("completion_tokens_details"), STR("reasoning_tokens")};
 
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = 0; i < r->n && usage && usage->kind == JSON_OBJECT; i++) {
         const struct chat_event *ev = &r->events[i];
-        const struct json_node *usage;
 
-        if (ev->kind != CHAT_USAGE || ev->usage->raw.n || ev->usage->reasoning < 0)
-            continue;
-        usage = member_find(r->doc, r->root, "usage");
-        if (usage && usage->kind == JSON_OBJECT)
+        if (ev->kind == CHAT_USAGE && ev->usage->raw.n == 0 && ev->usage->reasoning >= 0)
             json_edit_set_path(
                 ed, usage, path, 2, arena_u64(&r->a, (uint64_t)ev->usage->reasoning));
     }

@@ -6,11 +6,20 @@
 
 #include <strings.h>
 
-struct place {
-    int box, name; /* a member, or (HERE) a member of the usage itself */
+/* The usage itself, and the boxes in it. */
+enum box { HERE, OF_PROMPT, OF_INPUT, OF_COMPLETION, OF_OUTPUT, BOX_COUNT };
+
+static const enum openai_count boxes[BOX_COUNT] = {
+    [OF_PROMPT] = OPENAI_OF_PROMPT_TOKENS_DETAILS,
+    [OF_INPUT] = OPENAI_OF_INPUT_TOKENS_DETAILS,
+    [OF_COMPLETION] = OPENAI_OF_COMPLETION_TOKENS_DETAILS,
+    [OF_OUTPUT] = OPENAI_OF_OUTPUT_TOKENS_DETAILS,
 };
 
-#define HERE (-1)
+struct place {
+    enum box box;
+    enum openai_count name;
+};
 
 static const struct place input[] = {{HERE, OPENAI_OF_PROMPT_TOKENS},
                                      {HERE, OPENAI_OF_INPUT_TOKENS}};
@@ -18,54 +27,50 @@ static const struct place output[] = {{HERE, OPENAI_OF_COMPLETION_TOKENS},
                                       {HERE, OPENAI_OF_OUTPUT_TOKENS}};
 static const struct place total[] = {{HERE, OPENAI_OF_TOTAL_TOKENS}};
 static const struct place reasoning[] = {
-    {OPENAI_OF_COMPLETION_TOKENS_DETAILS, OPENAI_OF_REASONING_TOKENS},
-    {OPENAI_OF_OUTPUT_TOKENS_DETAILS, OPENAI_OF_REASONING_TOKENS},
+    {OF_COMPLETION, OPENAI_OF_REASONING_TOKENS},
+    {OF_OUTPUT, OPENAI_OF_REASONING_TOKENS},
     {HERE, OPENAI_OF_REASONING_TOKENS},
 };
 static const struct place cache_read[] = {
-    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHED_TOKENS},
-    {OPENAI_OF_INPUT_TOKENS_DETAILS, OPENAI_OF_CACHED_TOKENS},
+    {OF_PROMPT, OPENAI_OF_CACHED_TOKENS},
+    {OF_INPUT, OPENAI_OF_CACHED_TOKENS},
     {HERE, OPENAI_OF_PROMPT_CACHE_HIT_TOKENS},
     {HERE, OPENAI_OF_CACHED_TOKENS},
     {HERE, OPENAI_OF_NUM_CACHED_TOKENS},
     {HERE, OPENAI_OF_CACHE_READ_INPUT_TOKENS},
 };
 static const struct place cache_write[] = {
-    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHE_WRITE_TOKENS},
-    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHE_CREATION_TOKENS},
-    {OPENAI_OF_PROMPT_TOKENS_DETAILS, OPENAI_OF_CACHE_CREATION_INPUT_TOKENS},
+    {OF_PROMPT, OPENAI_OF_CACHE_WRITE_TOKENS},
+    {OF_PROMPT, OPENAI_OF_CACHE_CREATION_TOKENS},
+    {OF_PROMPT, OPENAI_OF_CACHE_CREATION_INPUT_TOKENS},
     {HERE, OPENAI_OF_CACHE_CREATION_INPUT_TOKENS},
     {HERE, OPENAI_OF_CACHE_WRITE_TOKENS},
 };
 
 /* The first of these members that is a number. */
-static int64_t count_of(const struct json *doc, const struct members *usage,
+static int64_t count_of(const struct json *doc, const struct members *in,
                         const struct place *places, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct json_node *at;
+        const struct json_node *at = members_get(&in[places[i].box], places[i].name);
         int64_t count;
 
-        if (places[i].box == HERE)
-            at = members_get(usage, (unsigned)places[i].name);
-        else
-            at = json_find(doc,
-                           members_get(usage, (unsigned)places[i].box),
-                           openai_counts.names[places[i].name]);
         if (at && json_i64(doc, at, &count) && count >= 0)
             return count;
     }
     return -1;
 }
 
-#define COUNT(places) count_of(doc, &m, places, COUNT_OF(places))
+#define COUNT(places) count_of(doc, in, places, COUNT_OF(places))
 
 void openai_usage(const struct json *doc, const struct json_node *v, struct chat_usage *out)
 {
-    struct members m;
+    struct members in[BOX_COUNT];
     int64_t all;
 
-    members_read(&openai_counts, doc, v, 0, &m);
+    members_read(&openai_counts, doc, v, 0, &in[HERE]);
+    for (size_t i = HERE + 1; i < BOX_COUNT; i++)
+        members_read(&openai_counts, doc, members_get(&in[HERE], boxes[i]), 0, &in[i]);
     all = COUNT(total);
     *out = chat_usage_none;
     out->raw = json_raw(doc, v);

@@ -70,9 +70,21 @@ str wire_call_id(struct wire_decoder *d, uint32_t n)
         &d->scratch, "call_" STR_FMT "%s%u", STR_ARG(d->salt), d->salt.n ? "_" : "", n);
 }
 
-void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
+/* With all that a dialect may leave out. */
+static struct chat_event completed(const struct wire_decoder *d, const struct chat_event *ev)
 {
     struct chat_event whole = *ev;
+
+    whole.dialect = d->wire->dialect;
+    whole.text = ev->text.p ? ev->text : STR(""); /* an empty str never points at NULL */
+    whole.id = ev->id.p ? ev->id : STR("");
+    whole.name = ev->name.p ? ev->name : STR("");
+    return whole;
+}
+
+void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
+{
+    struct chat_event whole;
 
     if (d->deaf)
         return;
@@ -92,12 +104,12 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
     default:
         break;
     }
-    whole.dialect = d->wire->dialect;
-    whole.text = ev->text.p ? ev->text : STR(""); /* an empty str never points at NULL */
-    whole.id = ev->id.p ? ev->id : STR("");
-    whole.name = ev->name.p ? ev->name : STR("");
-    echo_note(d, &whole);
-    d->sink.on_event(d->sink.ctx, &whole);
+    if (!ev->text.p || !ev->id.p || !ev->name.p || ev->dialect != d->wire->dialect) {
+        whole = completed(d, ev);
+        ev = &whole;
+    }
+    echo_note(d, ev);
+    d->sink.on_event(d->sink.ctx, ev);
 }
 
 struct chat_error wire_error(int status, const char *type, const char *message)

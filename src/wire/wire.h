@@ -36,7 +36,7 @@
  * have fewer files; openai.h, anthropic.h, gemini.h, responses.h and ollama.h name the others.
  *
  *     wire.c                   the table of dialects, decoders and encoders
- *     member, asked            reading: members of a body, and those a client must be told about
+ *     member, members, asked   reading: members of a body, and those a client must be told about
  *     part                     requests put together: empty ones, lists of parts, data URLs
  *     say                      writing: members, values, schemas, SSE frames
  *     plan                     what patching has in common; levels and budgets

@@ -457,15 +457,19 @@ void json_edits_apply(struct json_edits *ed, struct buf *out)
 {
     struct json_edit *few[FEW], **sorted = few;
     str src = ed->doc->src;
+    size_t n = 0, size = src.n;
     uint32_t at = 0;
-    size_t n = 0;
 
     if (ed->n > FEW)
         sorted = arena_alloc(ed->arena, ed->n * sizeof *sorted);
     for (struct json_edit *e = ed->first; e; e = e->next)
-        if (!e->dead)
+        if (!e->dead) {
             sorted[n++] = e;
+            size += e->key.n + e->made.with.n + 8;
+        }
     sort(sorted, n);
+    if (size > out->cap - out->n) /* by doubling, as there may be more of them */
+        buf_reserve(out, size > out->cap ? size : out->cap);
     for (size_t i = 0; i < n; i++) {
         if (sorted[i]->at < at)
             continue; /* inside something that is no more */

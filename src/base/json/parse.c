@@ -32,7 +32,9 @@ struct parser {
     struct json_node *next, *limit; /* where the next node goes, and the end of the room */
     struct json_node *in; /* the array or object we are in, or NULL; while it is open, its span is
                              the place of the one around it */
+    char closer;          /* what ends it */
     enum simd_level level;
+    const char *last_16; /* up to here 16 bytes can be loaded; NULL: nowhere */
     unsigned depth;
     struct wrong wrong;
 };
@@ -105,6 +107,12 @@ PART char token(const struct parser *ps, const char **p)
         return *++*p;
     *p = skip_space(*p, ps->end);
     return *p < ps->end ? **p : '\0';
+}
+
+/* Whether that byte is c. */
+PART bool at(const struct parser *ps, const char **p, char c)
+{
+    return (*p < ps->end && **p == c) || token(ps, p) == c;
 }
 
 PART const char *digits(const char *p, const char *end)
@@ -216,9 +224,10 @@ static const char *escape(struct text *t, const char *p)
     return p + 12;
 }
 
-/* from is at the opening quote; up to p it is plain. Returns the place behind the closing one. */
-static NOINLINE const char *long_string(struct text *t, const char *from, const char *p)
+/* from is at the opening quote. Returns the place behind the closing one. */
+static NOINLINE const char *long_string(struct text *t, const char *from)
 {
+    const char *p = from + 1;
     struct json_run r = {0};
     bool high = false;
 
@@ -247,41 +256,49 @@ static NOINLINE const char *long_string(struct text *t, const char *from, const 
     return p + 1;
 }
 
-/* from is at the opening quote. Most strings are short and plain, and settled here. */
-PART const char *string(struct parser *ps, const char *from)
+/* The closing quote of a string that is short and plain, as most are, and whose inside begins at p;
+ * NULL if it must be looked at closely. */
+PART const char *short_end(const struct parser *ps, const char *p)
 {
-    const char *p = from + 1;
-    struct text t;
-
 #if SIMD_HAS_16
-    for (int i = 0; i < SHORT_MAX / 16 && ps->end - p >= 16 && ps->level >= SIMD_16; i++) {
+    for (int i = 0; i < SHORT_MAX && p <= ps->last_16; i += 16, p += 16) {
         uint32_t stop = json_ends_plain(simd_load(p));
 
         if (stop) {
             p += __builtin_ctz(stop);
-            if (*p != '"')
-                break;
-            add(ps, from, p + 1, JSON_STRING, false);
-            return p + 1;
+            return *p == '"' ? p : NULL;
         }
-        p += 16;
     }
 #endif
+    (void)ps, (void)p;
+    return NULL;
+}
+
+/* from is at the opening quote. */
+PART const char *string(struct parser *ps, const char *from)
+{
+    const char *p = short_end(ps, from + 1);
+    struct text t;
+
+    if (p) {
+        add(ps, from, p + 1, JSON_STRING, false);
+        return p + 1;
+    }
     t.end = ps->end;
     t.level = ps->level;
-    p = long_string(&t, from, p);
+    p = long_string(&t, from);
     if (!p)
         return fail(ps, t.wrong.at, t.wrong.what);
     add(ps, from, p, JSON_STRING, t.escaped);
     return p;
 }
 
-/* Anything that is neither an array nor an object; c is the byte at p. */
+/* Anything that is no string, array or object; c is the byte at p. */
 PART const char *scalar(struct parser *ps, const char *p, char c)
 {
+    if ((c >= '0' && c <= '9') || c == '-')
+        return number(ps, p);
     switch (c) {
-    case '"':
-        return string(ps, p);
     case 'n':
         return literal(ps, p, STR("null"), JSON_NULL);
     case 't':
@@ -289,8 +306,6 @@ PART const char *scalar(struct parser *ps, const char *p, char c)
     case 'f':
         return literal(ps, p, STR("false"), JSON_FALSE);
     default:
-        if (c == '-' || (c >= '0' && c <= '9'))
-            return number(ps, p);
         if (p == ps->end)
             return fail(ps, p, "the text ends where a value is missing");
         return fail(ps, p, "a value is missing");
@@ -314,26 +329,27 @@ PART void note_key(struct parser *ps)
 /* A key and its colon. */
 PART const char *member(struct parser *ps, const char *p)
 {
-    if (token(ps, &p) != '"')
+    if (!at(ps, &p, '"'))
         return fail(ps, p, "a key in quotes is missing");
     p = string(ps, p);
     if (!p)
         return NULL;
     note_key(ps);
-    if (token(ps, &p) != ':')
+    if (!at(ps, &p, ':'))
         return fail(ps, p, "a colon is missing");
     return p + 1;
 }
 
-PART const char *open_level(struct parser *ps, const char *p, enum json_kind kind)
+PART const char *open_level(struct parser *ps, const char *p, char c)
 {
     struct json_node *around;
 
     if (ps->depth == JSON_DEPTH_MAX)
         return fail(ps, p, too_deep);
-    add(ps, p, p + 1, kind, false);
+    add(ps, p, p + 1, c == '{' ? JSON_OBJECT : JSON_ARRAY, false);
     around = ps->in;
     ps->depth++;
+    ps->closer = c == '{' ? '}' : ']';
     ps->in = ps->next - 1;
     ps->in->span = around ? (uint32_t)(around - ps->doc->nodes) : 0;
     return p + 1;
@@ -345,6 +361,7 @@ PART const char *close_level(struct parser *ps, const char *p)
     struct json_node *v = ps->in;
 
     ps->in = --ps->depth > 0 ? ps->doc->nodes + v->span : NULL;
+    ps->closer = ps->in && ps->in->kind == JSON_ARRAY ? ']' : '}';
     v->size = (uint32_t)(p + 1 - ps->src) - v->at;
     v->span = (uint32_t)(ps->next - v);
     return p + 1;
@@ -354,13 +371,11 @@ PART const char *close_level(struct parser *ps, const char *p)
 PART const char *after(struct parser *ps, const char *p)
 {
     while (ps->in) {
-        bool object = ps->in->kind == JSON_OBJECT;
-        char c = token(ps, &p);
-
-        if (c == ',')
+        if (at(ps, &p, ','))
             return p + 1;
-        if (c != (object ? '}' : ']'))
-            return fail(ps, p, object ? "a comma or } is missing" : "a comma or ] is missing");
+        if (p == ps->end || *p != ps->closer)
+            return fail(
+                ps, p, ps->closer == '}' ? "a comma or } is missing" : "a comma or ] is missing");
         p = close_level(ps, p);
     }
     return p;
@@ -376,18 +391,21 @@ static bool document(struct json *doc, str src, enum simd_level level, struct wr
         .next = doc->nodes,
         .limit = doc->nodes ? doc->nodes + doc->cap : NULL,
         .level = level,
+        .last_16 = level >= SIMD_16 && src.n >= 16 ? src.p + src.n - 16 : NULL,
     };
     const char *p = src.p;
 
     do {
         char c;
 
-        if (ps.in && ps.in->kind == JSON_OBJECT && !(p = member(&ps, p)))
+        if (ps.in && ps.closer == '}' && !(p = member(&ps, p)))
             break;
         c = token(&ps, &p);
-        if (c == '{' || c == '[') {
-            p = open_level(&ps, p, c == '{' ? JSON_OBJECT : JSON_ARRAY);
-            if (!p || token(&ps, &p) != (c == '{' ? '}' : ']'))
+        if (c == '"') {
+            p = string(&ps, p);
+        } else if (c == '{' || c == '[') {
+            p = open_level(&ps, p, c);
+            if (!p || token(&ps, &p) != ps.closer)
                 continue;
         } else {
             p = scalar(&ps, p, c);

@@ -26,24 +26,46 @@ static uint64_t zeros(uint64_t w)
 
 static const char *scan_words(const char *p, const char *end, bool *high)
 {
-    while (end - p >= 8) {
-        uint64_t w;
+    for (; end - p >= 8; p += 8) {
+        uint64_t w, stop;
 
         memcpy(&w, p, sizeof w);
-        if (zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
-            ((w - EACH_BYTE * 0x20) & ~w & EACH_HIGH))
+        stop = zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
+               ((w - EACH_BYTE * 0x20) & ~w & EACH_HIGH);
+        if (stop && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) { /* the lowest bit is right */
+            *high |= (w & EACH_HIGH & (stop - 1) & ~stop) != 0;
+            return p + __builtin_ctzll(stop) / 8;
+        }
+        if (stop)
             break;
         *high |= (w & EACH_HIGH) != 0;
-        p += 8;
     }
     for (; p < end && !ends_run(*p); p++)
         *high |= (unsigned char)*p >= 0x80;
     return p;
 }
 
+/* Not 0 if a byte of w ends a run or is not ASCII. */
+static uint64_t ends_plain(uint64_t w)
+{
+    return zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
+           (((w - EACH_BYTE * 0x20) | w) & EACH_HIGH);
+}
+
+/* Whether 8 to 16 bytes are plain ASCII: by their first and their last eight. */
+static inline bool plain_few(const char *p, const char *end)
+{
+    uint64_t a, b;
+
+    memcpy(&a, p, sizeof a);
+    memcpy(&b, end - sizeof b, sizeof b);
+    return !(ends_plain(a) | ends_plain(b));
+}
+
 #if SIMD_HAS_16
 static const char *scan_16(const char *p, const char *end, bool *high)
 {
+    const char *from = p;
     uint32_t seen = 0;
 
     for (; end - p >= 16; p += 16) {
@@ -57,12 +79,17 @@ static const char *scan_16(const char *p, const char *end, bool *high)
         seen |= h;
     }
     *high |= seen != 0;
+    /* What is left, with some before it once more. */
+    if (end - p > 0 && p > from && !json_ends_plain(simd_load(end - 16)))
+        return end;
     return scan_words(p, end, high);
 }
 #endif
 
 const char *json_scan(const char *p, const char *end, enum simd_level level, bool *high)
 {
+    if (end - p >= 8 && end - p <= 16 && plain_few(p, end))
+        return end;
 #if SIMD_HAS_16
     if (level >= SIMD_16)
         return scan_16(p, end, high);
@@ -186,22 +213,34 @@ SIMD_AVX2 static inline __m256i is_escape(__m256i v)
     return _mm256_and_si256(low, _mm256_shuffle_epi8(by_high, high));
 }
 
+/* Bytes that are not plain ASCII text: below a space, or above what a signed byte can hold. */
+SIMD_AVX2 static inline __m256i is_odd(__m256i v)
+{
+    return _mm256_or_si256(_mm256_or_si256(is_char(v, '"'), is_char(v, '\\')),
+                           _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), v));
+}
+
 SIMD_AVX2 static const char *run_32(const char *p, const char *end, struct json_run *r)
 {
     const __m256i zero = _mm256_setzero_si256();
     uint64_t before = 0;
+    bool plain = true; /* the block before was, so this one may be */
 
     for (; end - p >= BLOCK; p += BLOCK) {
         __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)p);
         __m256i w = _mm256_loadu_si256((const __m256i *)(const void *)(p + 32));
-        struct block b = {
+        struct block b;
+        const char *stop;
+
+        if (plain && !_mm256_movemask_epi8(_mm256_or_si256(is_odd(v), is_odd(w))))
+            continue;
+        b = (struct block){
             .quote = bits_32(is_char(v, '"'), is_char(w, '"')),
             .back = bits_32(is_char(v, '\\'), is_char(w, '\\')),
             .control = bits_32(is_control(v), is_control(w)),
             .high = bits_32(v, w),
         };
-        const char *stop;
-
+        plain = !(b.back | b.high);
         if (b.back | before) {
             before = find_escaped(&b, before);
             b.odd = b.escaped & bits_32(_mm256_cmpeq_epi8(is_escape(v), zero),
