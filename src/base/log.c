@@ -90,33 +90,43 @@ bool log_on(enum log_level level)
 static void put(struct line *l, size_t *at, str s)
 {
     if (*at < sizeof l->bytes && s.n <= sizeof l->bytes - *at)
-        memcpy(l->bytes + *at, s.p, s.n);
+        str_put(l->bytes + *at, s);
     *at += s.n;
 }
 
 /* Needs no quotes: all that can be seen but the quote, the equals sign, the backslash. */
-static inline bool is_bare_byte(char c)
+#if SIMD_HAS_16
+static inline bool are_bare(const char *p)
 {
-    return c > ' ' && c < 0x7F && c != '"' && c != '=' && c != '\\';
+    simd16 v = simd_load(p);
+    simd16 marks = simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '=')), simd_eq(v, '\\'));
+
+    return simd_bits(simd_andnot(simd_within(v, '!', '~'), marks)) == 0xFFFF;
 }
 
+static inline bool is_bare(str s)
+{
+    char last[16];
+
+    if (s.n == 0)
+        return false;
+    for (; s.n > sizeof last; s = str_slice(s, sizeof last, s.n))
+        if (!are_bare(s.p))
+            return false;
+    memset(last, 'x', sizeof last);
+    str_put(last, s);
+    return are_bare(last);
+}
+#else
 static bool is_bare(str s)
 {
     size_t at = 0;
 
-#if SIMD_HAS_16
-    for (; s.n - at >= 16; at += 16) {
-        simd16 v = simd_load(s.p + at);
-        simd16 marks = simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '=')), simd_eq(v, '\\'));
-
-        if (simd_bits(simd_andnot(simd_within(v, '!', '~'), marks)) != 0xFFFF)
-            return false;
-    }
-#endif
-    while (at < s.n && is_bare_byte(s.p[at]))
+    while (at < s.n && s.p[at] > ' ' && s.p[at] < 0x7F && !strchr("\"=\\", s.p[at]))
         at++;
     return s.n > 0 && at == s.n;
 }
+#endif
 
 static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
 {

@@ -208,8 +208,8 @@ void conn_write_parts(struct conn *c, const str *parts, size_t n)
     p = queue_room(c, size);
     if (!p)
         return;
-    for (size_t i = 0; i < n; p += parts[i++].n)
-        memcpy(p, parts[i].p, parts[i].n);
+    for (size_t i = 0; i < n; i++)
+        p = str_put(p, parts[i]);
     buf_wrote(&c->out, size);
     queue_grew(c);
 }
