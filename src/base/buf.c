@@ -25,7 +25,7 @@ char *buf_room_more(struct buf *b, size_t size)
         cap = b->n + size;
     if (cap < BUF_CAP_MIN)
         cap = BUF_CAP_MIN;
-    b->p = spare_grow(b->p, b->cap, b->n, &cap);
+    b->p = b->p ? spare_grow(b->p, b->cap, b->n, &cap) : spare_alloc(&cap);
     b->cap = cap;
     return b->p + b->n;
 }

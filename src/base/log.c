@@ -222,11 +222,41 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
     put(l, at, str_c(number));
 }
 
+static bool has_room(const struct line *l, size_t size)
+{
+    return size <= sizeof l->bytes - END_MAX - l->n;
+}
+
+/* What most fields are: a short text that needs no quotes, or a number. False: it is another. */
+static inline bool add_plain(struct line *l, const struct log_field *f)
+{
+    char *p = l->bytes + l->n;
+    str s = f->value.text;
+    size_t digits;
+
+    if (f->kind == LOG_IS_U64 || (f->kind == LOG_IS_I64 && f->value.i64 >= 0)) {
+        digits = str_u64_size(f->value.u64);
+        if (!has_room(l, f->lead.n + digits))
+            return false;
+        str_put_u64(str_put(p, f->lead), digits, f->value.u64);
+        l->n += f->lead.n + digits;
+        return true;
+    }
+    if (f->kind != LOG_IS_STR || s.n > LOG_VALUE_MAX || !has_room(l, f->lead.n + s.n) ||
+        !is_bare(s))
+        return false;
+    str_put(str_put(p, f->lead), s);
+    l->n += f->lead.n + s.n;
+    return true;
+}
+
 static void add(struct line *l, const struct log_field *f)
 {
     size_t at = l->n;
 
     assert(is_bare(str_slice(f->lead, 1, f->lead.n - 1)));
+    if (add_plain(l, f))
+        return;
     put(l, &at, f->lead);
     put_value(l, &at, f);
     if (at <= sizeof l->bytes - END_MAX)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 
+#include <endian.h>
+
 #if defined(__x86_64__) && defined(__has_include)
 #if __has_include(<sys/platform/x86.h>)
 #define HAVE_X86_SHA
@@ -180,8 +182,11 @@ void sha256_finish(struct sha256 *h, uint8_t out[SHA256_SIZE])
     sha256_feed(h, (str){padding, 1 + (119 - h->size % SHA256_BLOCK_SIZE) % SHA256_BLOCK_SIZE});
     sha256_feed(h, (str){size, sizeof size});
     assert(h->size % SHA256_BLOCK_SIZE == 0);
-    for (size_t i = 0; i < SHA256_SIZE; i++)
-        out[i] = (uint8_t)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+    for (size_t i = 0; i < COUNT_OF(h->state); i++) {
+        uint32_t word = htobe32(h->state[i]);
+
+        memcpy(out + i * sizeof word, &word, sizeof word);
+    }
 }
 
 void sha256_of(str text, uint8_t out[SHA256_SIZE])
@@ -249,9 +254,16 @@ void sha256_mac_finish(struct sha256_mac *m, uint8_t out[SHA256_SIZE])
 bool mem_equal_ct(const void *a, const void *b, size_t size)
 {
     const volatile unsigned char *x = a, *y = b;
-    unsigned char differ = 0;
+    uint64_t differ = 0, u, v;
+    size_t at = 0;
 
-    for (size_t i = 0; i < size; i++)
-        differ |= x[i] ^ y[i];
+    for (; size - at >= sizeof u; at += sizeof u) {
+        memcpy(&u, (const char *)a + at, sizeof u);
+        memcpy(&v, (const char *)b + at, sizeof v);
+        differ |= u ^ v;
+        __asm__ volatile("" : "+r"(differ)); /* nobody sees that the rest could be left out */
+    }
+    for (; at < size; at++)
+        differ |= x[at] ^ y[at];
     return differ == 0;
 }
