@@ -4,6 +4,7 @@
 #include "base/spare.h"
 
 #define BUF_CAP_MIN 64
+#define BUF_CAP_SMALL 4096 /* up to here it grows in large steps: little is lost by them */
 
 void buf_release_memory(struct buf *b)
 {
@@ -12,7 +13,7 @@ void buf_release_memory(struct buf *b)
 
 char *buf_room_more(struct buf *b, size_t size)
 {
-    size_t cap = b->cap * 2;
+    size_t cap = b->cap < BUF_CAP_SMALL ? b->cap * 4 : b->cap * 2;
 
     assert(b->n <= b->size_max);
     if (b->full || size > b->size_max - b->n) {
