@@ -7,15 +7,6 @@
 static struct arena arena;
 static struct toolbox *box;
 
-static bool finish(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
-{
-    (void)ctx;
-    if (strstr(arena_dup(&arena, c->arguments).p, "\"n\":13"))
-        return err_set(e, ERR_INPUT, "citation_unknown_section: there is no 13");
-    buf_add(out, STR("accepted"));
-    return true;
-}
-
 static int setup(void **state)
 {
     struct tool t = {.name = STR("finish"),
@@ -39,54 +30,20 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct agent_options options(struct script *s)
-{
-    return (struct agent_options){.run = STR("run-1"),
-                                  .app = STR("test"),
-                                  .session = STR("s"),
-                                  .input = STR("{}"),
-                                  .model_name = STR("m"),
-                                  .level = STR(""),
-                                  .system = STR("You help."),
-                                  .user = STR("Do it."),
-                                  .messages = STR(""),
-                                  .extra = STR(""),
-                                  .tools = box,
-                                  .ask = {script_ask, s},
-                                  .clock = &clock_real,
-                                  .limits = {.tokens = -1}};
-}
-
-static struct agent_result run(const struct agent_options *o)
-{
-    struct agent_result r;
-    struct err e;
-
-    if (!agent_run(o, &arena, &r, &e))
-        fail_msg("%s", e.text);
-    check_history(r.messages);
-    return r;
-}
-
-static bool has(str text, const char *what)
-{
-    return strstr(arena_printf(&arena, STR_FMT, STR_ARG(text)).p, what) != NULL;
-}
-
 TEST(a_text_without_a_call_is_not_the_end_where_a_call_is_insisted_on)
 {
     struct script s = {.turns = {"It is met.", "!finish {\"n\":7}"}},
                   stubborn = {.turns = {"a", "b", "c"}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     struct agent_result r;
 
     o.insist = "Call finish.";
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK(r.end == AGENT_FINISHED && r.iterations == 2 && r.finish.n > 0);
     CHECK(has(r.messages, "It is met.") && has(r.messages, "Call finish."));
-    o = options(&stubborn);
+    o = script_options(&stubborn, box);
     o.insist = "Call finish.";
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK(r.end == AGENT_FINISHED && r.iterations == 3 && r.finish.n == 0);
     CHECK_STR(r.text, "c");
 }
@@ -94,11 +51,11 @@ TEST(a_text_without_a_call_is_not_the_end_where_a_call_is_insisted_on)
 TEST(errors_say_that_there_was_no_success_where_that_is_the_form)
 {
     struct script s = {.turns = {"!finish {\"n\":13}\nnone {}", "sorry"}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     struct agent_result r;
 
     o.say_success = true;
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK(str_starts(r.steps[0].observation, STR("{\"success\":false,\"error\":\"citation_")));
     CHECK(str_starts(r.steps[1].observation, STR("{\"success\":false,\"error\":\"there is no")));
 }

@@ -7,6 +7,75 @@
 #include "base/json.h"
 #include "history_help.h"
 
+const char number_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":0}},"
+    "\"required\":[\"n\"],\"additionalProperties\":false}";
+
+struct script ten_steps = {.turns = {"!double {\"n\":1}",
+                                     "!double {\"n\":2}\ndouble {\"n\":3}",
+                                     "!double {\"n\":4}",
+                                     "!double {\"n\":5}",
+                                     "!double {\"n\":6}\ndouble {\"n\":7}\ndouble {\"n\":8}",
+                                     "!double {\"n\":9}",
+                                     "!double {\"n\":10}",
+                                     "!double {\"n\":11}",
+                                     "!double {\"n\":12}",
+                                     "All done."}};
+
+bool has(str text, const char *what)
+{
+    return str_find(text, str_c(what)) != STR_NONE;
+}
+
+bool finish(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx;
+    if (has(c->arguments, "\"n\":13"))
+        return err_set(e, ERR_INPUT, "citation_unknown_section: there is no 13");
+    buf_add(out, STR("accepted"));
+    return true;
+}
+
+struct agent_options script_options(struct script *s, struct toolbox *box)
+{
+    return (struct agent_options){.run = STR("run-1"),
+                                  .app = STR("test"),
+                                  .session = STR("s"),
+                                  .input = STR("{}"),
+                                  .model_name = STR("m"),
+                                  .level = STR(""),
+                                  .system = STR("You help."),
+                                  .user = STR("Do it."),
+                                  .messages = STR(""),
+                                  .extra = STR(""),
+                                  .tools = box,
+                                  .ask = {script_ask, s},
+                                  .clock = &clock_real,
+                                  .limits = {.tokens = -1}};
+}
+
+struct agent_log *log_in(const char *dir, struct arena *a)
+{
+    struct agent_log *l;
+    struct err e;
+
+    if (!agent_log_open(arena_printf(a, "sqlite:%s/r.db", dir), &l, &e))
+        fail_msg("%s", e.text);
+    return l;
+}
+
+struct agent_result script_run(const struct agent_options *o, struct arena *a)
+{
+    struct agent_result r;
+    struct err e;
+
+    if (!agent_run(o, a, &r, &e))
+        fail_msg("%s", e.text);
+    if (r.end != AGENT_WAITING)
+        check_history(r.messages);
+    return r;
+}
+
 static size_t replies_in(str body)
 {
     const struct json_node *list;
@@ -23,7 +92,7 @@ static size_t replies_in(str body)
     return n;
 }
 
-static void calls_of(const char *text, size_t turn, struct arena *a, struct ask_reply *out)
+void calls_of(const char *text, size_t turn, struct arena *a, struct ask_reply *out)
 {
     out->calls = arena_zero(a, 128, sizeof *out->calls);
     while (*text) {
@@ -31,7 +100,7 @@ static void calls_of(const char *text, size_t turn, struct arena *a, struct ask_
         str line = {text, end ? (size_t)(end - text) : strlen(text)};
 
         space = memchr(line.p, ' ', line.n);
-        CHECK(space);
+        assert(space); /* it may be asked on another thread */
         out->calls[out->call_count] =
             (struct ask_call){arena_printf(a, "call_%zu_%zu", turn, out->call_count),
                               {line.p, (size_t)(space - line.p)},

@@ -9,10 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char number_schema[] =
-    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":0}},"
-    "\"required\":[\"n\"],\"additionalProperties\":false}";
-
 /* Counts live where a child's are seen by its parent. */
 struct counts {
     _Atomic unsigned runs[16], effects;
@@ -50,34 +46,6 @@ static void add(const char *name,
         fail_msg("%s", e.text);
 }
 
-static struct agent_options options(struct script *s)
-{
-    return (struct agent_options){.run = STR("run-1"),
-                                  .app = STR("test"),
-                                  .session = STR("s"),
-                                  .input = STR("{}"),
-                                  .model_name = STR("m"),
-                                  .level = STR(""),
-                                  .system = STR("You help."),
-                                  .user = STR("Do it."),
-                                  .messages = STR(""),
-                                  .extra = STR(""),
-                                  .tools = box,
-                                  .ask = {script_ask, s},
-                                  .clock = &clock_real,
-                                  .limits = {.tokens = -1}};
-}
-
-static struct agent_log *open_log(void)
-{
-    struct agent_log *l;
-    struct err e;
-
-    if (!agent_log_open(arena_printf(&arena, "sqlite:%s/r.db", dir), &l, &e))
-        fail_msg("%s", e.text);
-    return l;
-}
-
 static unsigned kill_at;
 
 static void on_effect(void *ctx, const struct agent_effect *f)
@@ -87,17 +55,6 @@ static void on_effect(void *ctx, const struct agent_effect *f)
         (void)kill(getpid(), SIGKILL);
 }
 
-static struct script ten_steps = {.turns = {"!double {\"n\":1}",
-                                            "!double {\"n\":2}\ndouble {\"n\":3}",
-                                            "!double {\"n\":4}",
-                                            "!double {\"n\":5}",
-                                            "!double {\"n\":6}\ndouble {\"n\":7}\ndouble {\"n\":8}",
-                                            "!double {\"n\":9}",
-                                            "!double {\"n\":10}",
-                                            "!double {\"n\":11}",
-                                            "!double {\"n\":12}",
-                                            "All done."}};
-
 /* In a process of its own, so that it can be killed. True: it ended. */
 static bool run_child(unsigned at)
 {
@@ -105,12 +62,12 @@ static bool run_child(unsigned at)
     pid_t pid = fork();
 
     if (pid == 0) {
-        struct agent_options o = options(&ten_steps);
+        struct agent_options o = script_options(&ten_steps, box);
         struct agent_result r;
         struct err e;
 
         kill_at = at;
-        o.log = open_log();
+        o.log = log_in(dir, &arena);
         o.on_effect = on_effect;
         if (!agent_run(&o, &arena, &r, &e) || r.end != AGENT_FINISHED ||
             !str_eq(r.text, STR("All done.")) || r.step_count != 13)
@@ -200,12 +157,12 @@ static struct script once_steps = {
 /* In a process of its own. A call whose end nobody knows waits for a word; the word is no. */
 static void once_child(unsigned at)
 {
-    struct agent_options o = options(&once_steps);
+    struct agent_options o = script_options(&once_steps, box);
     struct agent_result r = {.end = AGENT_FAILED};
     struct err e;
 
     kill_at = at;
-    o.log = open_log();
+    o.log = log_in(dir, &arena);
     o.on_effect = on_row;
     o.ask.ask = ask_between;
     for (int i = 0; i < 3; i++) {

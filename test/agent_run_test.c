@@ -12,10 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char number_schema[] =
-    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":0}},"
-    "\"required\":[\"n\"],\"additionalProperties\":false}";
-
 /* Counts live where a child's are seen by its parent. */
 struct counts {
     _Atomic unsigned runs[16], effects;
@@ -52,15 +48,6 @@ static bool shaky(void *ctx, const struct tool_call *c, struct buf *out, struct 
     if (atomic_fetch_add(&counts->runs[0], 1) % 2 == 0)
         return err_set(e, ERR_UPSTREAM, "the line was cut");
     buf_add(out, STR("there"));
-    return true;
-}
-
-static bool finish(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
-{
-    (void)ctx;
-    if (strstr(arena_dup(&arena, c->arguments).p, "\"n\":13"))
-        return err_set(e, ERR_INPUT, "citation_unknown_section: there is no 13");
-    buf_add(out, STR("accepted"));
     return true;
 }
 
@@ -119,46 +106,11 @@ static int teardown(void **state)
     return system(command);
 }
 
-static struct agent_options options(struct script *s)
-{
-    return (struct agent_options){.run = STR("run-1"),
-                                  .app = STR("test"),
-                                  .session = STR("s"),
-                                  .input = STR("{}"),
-                                  .model_name = STR("m"),
-                                  .level = STR(""),
-                                  .system = STR("You help."),
-                                  .user = STR("Do it."),
-                                  .messages = STR(""),
-                                  .extra = STR(""),
-                                  .tools = box,
-                                  .ask = {script_ask, s},
-                                  .clock = &clock_real,
-                                  .limits = {.tokens = -1}};
-}
-
-static struct agent_result run(const struct agent_options *o)
-{
-    struct agent_result r;
-    struct err e;
-
-    if (!agent_run(o, &arena, &r, &e))
-        fail_msg("%s", e.text);
-    if (r.end != AGENT_WAITING)
-        check_history(r.messages);
-    return r;
-}
-
-static bool has(str text, const char *what)
-{
-    return strstr(arena_printf(&arena, STR_FMT, STR_ARG(text)).p, what) != NULL;
-}
-
 TEST(calls_are_made_and_told_until_there_is_an_answer)
 {
     struct script s = {.turns = {"!double {\"n\":2}\ntwice {\"n\":3}", "It is 10."}};
-    struct agent_options o = options(&s);
-    struct agent_result r = run(&o);
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r = script_run(&o, &arena);
 
     CHECK(r.end == AGENT_FINISHED && r.iterations == 2 && r.tool_calls == 2);
     CHECK_STR(r.text, "It is 10.");
@@ -174,8 +126,8 @@ TEST(what_is_wrong_with_a_call_goes_back_to_the_model)
     struct script s = {.turns = {"!double {\"n\":-1}\ndouble {\"n\":\ntriple {}\ndouble {\"m\":1}\n"
                                  "double [1]",
                                  "sorry"}};
-    struct agent_options o = options(&s);
-    struct agent_result r = run(&o);
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r = script_run(&o, &arena);
 
     CHECK(r.step_count == 6 && !r.steps[0].ok && r.tool_calls == 0);
     CHECK(has(r.steps[0].observation, "/n"));
@@ -189,8 +141,8 @@ TEST(what_is_wrong_with_a_call_goes_back_to_the_model)
 TEST(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again)
 {
     struct script s = {.turns = {"!slow {\"n\":1}\nshaky {\"n\":1}\ndouble {\"n\":1}", "done"}};
-    struct agent_options o = options(&s);
-    struct agent_result r = run(&o);
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r = script_run(&o, &arena);
 
     CHECK(has(r.steps[0].observation, "tool_timeout") && !r.steps[0].ok);
     CHECK_STR(r.steps[1].observation, "there");
@@ -204,9 +156,9 @@ TEST(equal_calls_of_a_tool_that_says_so_are_made_once)
                                  "!twice {\"n\":6}",
                                  "!twice {\"n\":6}",
                                  "done"}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
 
-    (void)run(&o);
+    (void)script_run(&o, &arena);
     CHECK(counts->runs[5] == 1 && counts->runs[6] == 2);
 }
 
@@ -215,8 +167,8 @@ TEST(finish_waits_for_its_siblings_and_may_be_refused)
     struct script s = {.turns = {"!finish {\"n\":13}\ntwice {\"n\":1}",
                                  "!finish {\"n\":7}\ntwice {\"n\":2}",
                                  "never said"}};
-    struct agent_options o = options(&s);
-    struct agent_result r = run(&o);
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r = script_run(&o, &arena);
 
     CHECK(r.end == AGENT_FINISHED && r.iterations == 2);
     CHECK_STR(r.finish, "{\"n\":7}");
@@ -227,8 +179,8 @@ TEST(finish_waits_for_its_siblings_and_may_be_refused)
 TEST(a_large_result_is_cut_for_the_model_with_a_note)
 {
     struct script s = {.turns = {"!big {\"n\":1}", "done"}};
-    struct agent_options o = options(&s);
-    struct agent_result r = run(&o);
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r = script_run(&o, &arena);
 
     CHECK(has(r.messages, "[cut: 16384 of 50000 bytes shown; the whole is on record]"));
     CHECK(r.steps[0].observation.n == AGENT_OBSERVATION);
@@ -242,35 +194,35 @@ TEST(each_limit_has_its_reason)
                                  "!double {\"n\":3}",
                                  "!double {\"n\":4}",
                                  "!double {\"n\":5}"}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     struct agent_result r;
 
     o.limits = (struct agent_limits){.iterations = 2, .tokens = -1};
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK(r.end == AGENT_STOPPED);
     CHECK_STR(r.reason, "max_iterations_reached");
     o.limits = (struct agent_limits){.tokens = 150, .tokens_hard = true};
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK_STR(r.reason, "token_budget_exceeded");
     CHECK(r.iterations == 2 && r.over_budget);
     o.limits = (struct agent_limits){.tokens = 150, .iterations = 4};
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK_STR(r.reason, "max_iterations_reached"); /* soft: noted, no more */
     CHECK(r.over_budget);
     o.limits = (struct agent_limits){.tokens = -1, .cost_usd = 0.015};
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK_STR(r.reason, "cost_limit_exceeded");
 }
 
 TEST(a_limit_can_end_in_a_conclusion_without_tools)
 {
     struct script s = {.turns = {"!double {\"n\":1}", "So far: 2."}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     struct agent_result r;
 
     o.limits.iterations = 1;
     o.conclude = true;
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK(r.end == AGENT_STOPPED && r.concluded);
     CHECK_STR(r.reason, "max_iterations_reached");
     CHECK_STR(r.text, "So far: 2.");
@@ -283,8 +235,8 @@ TEST(the_same_calls_again_and_again_are_a_loop)
                                  "!double { \"n\":1 }",
                                  "!double {\"n\":1}",
                                  "!double {\"n\":1}"}};
-    struct agent_options o = options(&s);
-    struct agent_result r = run(&o);
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r = script_run(&o, &arena);
 
     CHECK_STR(r.reason, "loop_detected");
     CHECK(r.iterations == 4);
@@ -293,39 +245,29 @@ TEST(the_same_calls_again_and_again_are_a_loop)
 TEST(a_model_that_cannot_be_asked_ends_the_run)
 {
     struct script s = {.turns = {"!double {\"n\":1}", "#500"}}, limited = {.turns = {"#429"}};
-    struct agent_options o = options(&s);
-    struct agent_result r = run(&o);
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r = script_run(&o, &arena);
 
     CHECK(r.end == AGENT_FAILED && r.step_count == 1);
     CHECK_STR(r.reason, "llm_error");
-    o = options(&limited);
-    r = run(&o);
+    o = script_options(&limited, box);
+    r = script_run(&o, &arena);
     CHECK_STR(r.reason, "rate_limit_exceeded");
 }
 
 TEST(a_cancel_leaves_a_history_that_can_be_sent)
 {
     struct script s = {.turns = {"!slow {\"n\":1}\nslow {\"n\":2}", "x"}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     _Atomic bool cancel = true;
     struct agent_result r;
 
     o.cancel = &cancel;
-    r = run(&o);
+    r = script_run(&o, &arena);
     CHECK(r.end == AGENT_CANCELLED);
 }
 
 /* ---- with a log ---- */
-
-static struct agent_log *open_log(void)
-{
-    struct agent_log *l;
-    struct err e;
-
-    if (!agent_log_open(arena_printf(&arena, "sqlite:%s/r.db", dir), &l, &e))
-        fail_msg("%s", e.text);
-    return l;
-}
 
 static unsigned kill_at;
 
@@ -336,29 +278,18 @@ static void on_effect(void *ctx, const struct agent_effect *f)
         (void)kill(getpid(), SIGKILL);
 }
 
-static struct script ten_steps = {.turns = {"!double {\"n\":1}",
-                                            "!double {\"n\":2}\ndouble {\"n\":3}",
-                                            "!double {\"n\":4}",
-                                            "!double {\"n\":5}",
-                                            "!double {\"n\":6}\ndouble {\"n\":7}\ndouble {\"n\":8}",
-                                            "!double {\"n\":9}",
-                                            "!double {\"n\":10}",
-                                            "!double {\"n\":11}",
-                                            "!double {\"n\":12}",
-                                            "All done."}};
-
 TEST(a_recorded_run_is_replayed_to_the_same_trace)
 {
-    struct agent_options o = options(&ten_steps);
+    struct agent_options o = script_options(&ten_steps, box);
     struct agent_result first, again;
     struct err e;
 
-    o.log = open_log();
-    first = run(&o);
+    o.log = log_in(dir, &arena);
+    first = script_run(&o, &arena);
     atomic_store(&ten_steps.asked, 0);
     memset(counts, 0, sizeof *counts);
     o.replay = true;
-    again = run(&o);
+    again = script_run(&o, &arena);
     CHECK(atomic_load(&ten_steps.asked) == 0 && counts->runs[1] == 0);
     CHECK(first.step_count == again.step_count && str_eq(first.messages, again.messages));
     for (size_t i = 0; i < first.step_count; i++)
@@ -371,15 +302,15 @@ TEST(a_recorded_run_is_replayed_to_the_same_trace)
 
 TEST(a_log_that_is_damaged_ends_the_run_with_an_error)
 {
-    struct agent_options o = options(&ten_steps);
+    struct agent_options o = script_options(&ten_steps, box);
     struct agent_result again;
     struct db *db;
     struct err e;
 
-    o.log = open_log();
+    o.log = log_in(dir, &arena);
     o.run = STR("damaged");
     atomic_store(&ten_steps.asked, 0);
-    (void)run(&o);
+    (void)script_run(&o, &arena);
     CHECK_F(db_open(arena_printf(&arena, "sqlite:%s/r.db", dir), DB_WRITE, &db, &e), "%s", e.text);
     CHECK_F(db_run(db, "UPDATE agent_effects SET result = '{' WHERE kind = 'model'", NULL, 0, &e),
             "%s",
@@ -401,21 +332,21 @@ TEST(a_person_is_asked_first_and_their_word_counts)
         {AGENT_CHANGE, "{\"n\":8}", "{\"result\":16}"},
     };
     struct script s = {.turns = {"!pay {\"n\":1}\ntwice {\"n\":3}", "Paid."}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     struct agent_result r;
     struct err e;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         memset(counts, 0, sizeof *counts);
         o.run = arena_printf(&arena, "run-%zu", i);
-        o.log = open_log();
-        r = run(&o);
+        o.log = log_in(dir, &arena);
+        r = script_run(&o, &arena);
         CHECK(r.end == AGENT_WAITING && counts->runs[1] == 0 && counts->runs[3] == 0);
         CHECK_STR(r.pending.tool, "pay");
         CHECK_STR(r.pending.arguments, "{\"n\":1}");
         agent_log_close(o.log);
-        o.log = open_log(); /* it survives a restart */
-        r = run(&o);
+        o.log = log_in(dir, &arena); /* it survives a restart */
+        r = script_run(&o, &arena);
         CHECK(r.end == AGENT_WAITING);
         CHECK(agent_answer(o.log,
                            o.run,
@@ -427,7 +358,7 @@ TEST(a_person_is_asked_first_and_their_word_counts)
                            &e));
         CHECK(!agent_answer(o.log, o.run, r.pending.seq, AGENT_DENY, STR(""), STR("bob"), 2, &e));
         CHECK(!agent_answer(o.log, o.run, 77, AGENT_DENY, STR(""), STR("bob"), 2, &e));
-        r = run(&o);
+        r = script_run(&o, &arena);
         CHECK(r.end == AGENT_FINISHED);
         CHECK_STR(r.steps[0].observation, rows[i].observation);
         CHECK(counts->runs[3] == 1);
@@ -438,7 +369,7 @@ TEST(a_person_is_asked_first_and_their_word_counts)
 TEST(a_call_whose_end_is_unknown_follows_its_tool)
 {
     struct script s = {.turns = {"!twice {\"n\":3}", "Over."}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     struct agent_result r;
     int status;
     pid_t pid;
@@ -447,15 +378,15 @@ TEST(a_call_whose_end_is_unknown_follows_its_tool)
     if (pid == 0) {
         struct err e;
 
-        o.log = open_log();
+        o.log = log_in(dir, &arena);
         o.on_effect = on_effect;
         kill_at = 4; /* the intent of the tool is on disk */
         (void)!agent_run(&o, &arena, &r, &e);
         _exit(1);
     }
     CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
-    o.log = open_log();
-    r = run(&o);
+    o.log = log_in(dir, &arena);
+    r = script_run(&o, &arena);
     CHECK(r.end == AGENT_FINISHED && r.resumed);
     CHECK(has(r.steps[0].observation, "its end is unknown") && counts->runs[3] == 0);
     agent_log_close(o.log);
@@ -481,14 +412,14 @@ static int64_t count(struct db *db, const char *sql)
 TEST(the_record_is_told_of_the_session_and_of_each_tool)
 {
     struct script s = {.turns = {"!twice {\"n\":3}\nslow {\"n\":1}", "Six."}};
-    struct agent_options o = options(&s);
+    struct agent_options o = script_options(&s, box);
     struct store_options so = {.url = arena_printf(&arena, "sqlite:%s/s.db", dir)};
     struct db *db;
     struct err e;
 
     if (!store_open(&so, &o.store, &e))
         fail_msg("%s", e.text);
-    (void)run(&o);
+    (void)script_run(&o, &arena);
     store_close(o.store);
     CHECK(db_open(so.url, DB_READ, &db, &e));
     CHECK(count(db,

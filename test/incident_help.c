@@ -10,11 +10,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-bool has(str text, const char *what)
-{
-    return str_find(text, str_c(what)) != STR_NONE;
-}
-
 size_t count_of(str text, const char *what)
 {
     size_t n = 0, at;
@@ -35,24 +30,6 @@ static void put(struct scene *s, const char *name, str text)
 }
 
 /* ---- the model ---- */
-
-static void calls_of(const char *text, size_t turn, struct arena *a, struct ask_reply *out)
-{
-    out->calls = arena_zero(a, 64, sizeof *out->calls);
-    while (*text) {
-        const char *end = strchr(text, '\n'), *space;
-        str line = {text, end ? (size_t)(end - text) : strlen(text)};
-
-        space = memchr(line.p, ' ', line.n);
-        assert(space);
-        out->calls[out->call_count] =
-            (struct ask_call){arena_printf(a, "call_%zu_%zu", turn, out->call_count),
-                              {line.p, (size_t)(space - line.p)},
-                              {space + 1, line.n - (size_t)(space + 1 - line.p)}};
-        out->call_count++;
-        text = end ? end + 1 : text + line.n;
-    }
-}
 
 static size_t look(const struct ask_request *q, struct arena *a, str *system, str *last)
 {

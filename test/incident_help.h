@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "agent_help.h"
 #include "apps/incidents/engine.h"
 #include "test.h"
 
@@ -39,7 +40,7 @@ struct scene {
 void scene_init(struct scene *s, const char *tools, const char *agents, model_says *says);
 /* The same folder and store again: what another process does. */
 void side_open(struct scene *s, const char *dir, const char *agents, model_says *says);
-void side_close(struct scene *s);   /* the folder stays */
+void side_close(struct scene *s);    /* the folder stays */
 void scene_release(struct scene *s); /* and goes */
 
 struct incident_options side_options(struct scene *s, const char *alert_type);
@@ -47,5 +48,4 @@ struct incident_report side_run(struct scene *s, const struct incident_options *
 
 /* How often a tool was called. */
 size_t side_calls(struct scene *s, const char *tool);
-bool has(str text, const char *what);
 size_t count_of(str text, const char *what);

@@ -38,11 +38,6 @@ static size_t count(str list)
     return n;
 }
 
-static bool has(str s, const char *text)
-{
-    return str_find(s, str_c(text)) != STR_NONE;
-}
-
 /* An order from the first word to its end: seven replies. */
 static const char *const whole_order[] = {
     "!" LOOK_COFFEE,

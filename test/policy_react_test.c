@@ -95,11 +95,6 @@ static struct policy_result *verify(struct script *s)
     return &w.v.results[0];
 }
 
-static bool has(str text, const char *what)
-{
-    return strstr(arena_printf(&w.arena, STR_FMT, STR_ARG(text)).p, what) != NULL;
-}
-
 static bool traced(const struct policy_result *r, const char *what)
 {
     for (size_t i = 0; i < r->trace_count; i++)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The dashboard in a real browser: against a gateway in front of the test provider, against one that
-asks for keys, against the demo; and on a made-up history (dashboard/dev) for what is hard to provoke.
+asks for keys, against one that investigates and asks before it acts, against the demo; and on a made-up history (dashboard/dev) for what is hard to provoke.
 
     test/browser/harness.py BINARY BUILD_ROOT [SUITE...] [-- WORD...]
     test/browser/harness.py BINARY BUILD_ROOT --serve       starts it all, says where, and waits
@@ -22,6 +22,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent / "e2e"))
 from gateway import Gateway, Provider, Process, digest, upstream  # noqa: E402
+from operator_model import Operator  # noqa: E402
+from waiting_test import Asking  # noqa: E402
 
 SUITE_SECONDS = 1500
 SESSIONS = 100_000
@@ -144,10 +146,10 @@ def main():
     shots.mkdir(parents=True, exist_ok=True)
     with Provider() as provider, Gateway(binary, config(provider)) as open_one, \
             Gateway(binary, keyed(provider)) as keyed_one, Gateway(binary, config(provider)) as many, \
-            Demo(binary) as demo:
+            Operator() as operator, Asking(operator) as asking, Demo(binary) as demo:
         fill(many, SESSIONS)
         env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
-               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
+               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
                "NO_PROXY": "127.0.0.1,localhost",
                "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
         if serve:

@@ -17,7 +17,7 @@ from collections import namedtuple
 from pathlib import Path
 
 BINARY = str(Path(sys.argv[1] if len(sys.argv) > 1 else "build/rationale").resolve())
-SOURCE = Path(sys.argv[2] if len(sys.argv) > 2 else Path(__file__).parents[2]).resolve()
+SOURCE = Path(__file__).resolve().parents[2]
 PATIENCE = 120
 
 Done = namedtuple("Done", "code out err")

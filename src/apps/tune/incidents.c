@@ -22,9 +22,9 @@ struct bench {
     char self[FILE_PATH_MAX];
 };
 
-static bool incidents_begin(const struct app_host *h, struct arena *a, void **out, struct err *e)
+static bool incidents_begin(const struct tune_env *env, struct arena *a, void **out, struct err *e)
 {
-    const struct config_incidents *c = &h->gateway->setup->config->incidents;
+    const struct config_incidents *c = &env->setup->config->incidents;
     struct bench *b = arena_zero(a, 1, sizeof *b);
 
     if (!eval_self(b->self, e) || !eval_anyone(&b->any, e))

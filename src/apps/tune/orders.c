@@ -18,11 +18,11 @@ static const char *const advice[SCORES] = {
     "whether all that was added is on the menu",
 };
 
-static bool orders_begin(const struct app_host *h, struct arena *a, void **out, struct err *e)
+static bool orders_begin(const struct tune_env *env, struct arena *a, void **out, struct err *e)
 {
     (void)a;
-    *out = (void *)(uintptr_t)h;
-    return h->gateway->setup->config->orders.menu.n > 0 ||
+    *out = (void *)(uintptr_t)env->host;
+    return env->setup->config->orders.menu.n > 0 ||
            err_set(e, ERR_INPUT, "the configuration has no orders.menu");
 }
 

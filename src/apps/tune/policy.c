@@ -13,7 +13,6 @@
 #define OUT_MAX ((size_t)1 << 20)
 
 struct tune_policy {
-    const struct app_host *host;
     struct config *config;
     struct policy_docs *docs;
 };
@@ -25,12 +24,11 @@ struct labelled {
     str status, section, doc;
 };
 
-static bool policy_open(const struct app_host *h, struct arena *a, void **out, struct err *e)
+static bool policy_open(const struct tune_env *env, struct arena *a, void **out, struct err *e)
 {
     struct tune_policy *p = arena_zero(a, 1, sizeof *p);
 
-    p->host = h;
-    p->config = h->gateway->setup->config;
+    p->config = env->setup->config;
     if (p->config->policy.document_count == 0)
         return err_set(e, ERR_INPUT, "the configuration has no policy.documents");
     *out = p;
@@ -230,7 +228,7 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
                                      .session = env->session,
                                      .input = STR(""),
                                      .ask = agent_ask_gateway(env->host->gl),
-                                     .mask = env->host->gateway->setup->mask,
+                                     .mask = env->setup->mask,
                                      .clock = env->host->clock,
                                      .cancel = env->cancel,
                                      .leave = env->host->leave};

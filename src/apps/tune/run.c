@@ -439,7 +439,7 @@ static bool row_of(struct tune *t, struct err *e)
 
 static bool models(struct tune *t, struct err *e)
 {
-    const struct config *c = t->o->host->gateway->setup->config;
+    const struct config *c = t->env.setup->config;
 
     return app_model(c, t->model, &t->env.model, e) &&
            app_model(
@@ -572,16 +572,17 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
                      .model = o->model,
                      .reflection_model = o->reflection_model,
                      .parent_id = STR("")};
-    str url = o->host->gateway->setup->config->store_url;
+    struct setup *held = gateway_setup(o->host->gateway);
+    str url = held->config->store_url;
     bool ok;
 
     *out = (struct tune_result){.run = STR(""), .prompt_id = STR("")};
-    t.env = (struct tune_env){.host = o->host, .told = o->model, .cancel = o->stop};
+    t.env = (struct tune_env){.host = o->host, .setup = held, .told = o->model, .cancel = o->stop};
     t.began_ns = clock_mono_ns(o->host->clock);
     pthread_mutex_init(&t.lock, NULL);
     buf_init(&t.lines, LINES_MAX);
     ok = tune_kept_open(url, &t.kept, e) && registry_open(url, o->host->clock, &t.registry, e) &&
-         o->app->open(o->host, a, &t.env.app, e);
+         o->app->open(&t.env, a, &t.env.app, e);
     if (ok) {
         ok = run_with(&t, out, e);
         o->app->close(t.env.app);
@@ -590,5 +591,6 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
     tune_kept_close(t.kept);
     buf_release(&t.lines);
     pthread_mutex_destroy(&t.lock);
+    setup_release(held);
     return ok;
 }

@@ -38,8 +38,9 @@ struct tune_example {
 /* What an application is asked while a run goes on. */
 struct tune_env {
     const struct app_host *host;
+    const struct setup *setup; /* in force when the run began, held until it ends */
     str model, session, run;
-    str told; /* the model, if somebody named one; "": what the application has configured */
+    str told;  /* the model, if somebody named one; "": what the application has configured */
     void *app; /* what its open gave */
     const _Atomic bool *cancel;
 };
@@ -50,7 +51,7 @@ struct tune_app {
     const char *const *objectives; /* names, NULL behind the last */
     const char *const *names;      /* that a text must keep if it has them; likewise */
     /* Whatever it needs for all of the run; *out is given back to close. */
-    bool (*open)(const struct app_host *h, struct arena *a, void **out, struct err *e);
+    bool (*open)(const struct tune_env *env, struct arena *a, void **out, struct err *e);
     void (*close)(void *app);
     /* The cases of a folder, in the order of their names. */
     bool (*load)(void *app, const char *folder, struct arena *a, struct tune_example **out,

@@ -1,0 +1,54 @@
+// incidents.test.mjs - an investigation that may call a tool only with somebody's word, answered on its
+// page. SPDX-License-Identifier: Apache-2.0
+import { assert, finish, json, shot, test, until } from "./kit.mjs";
+
+const root = process.env.DASH_ASKING;
+const headers = { "content-type": "application/json" };
+let n = 0;
+
+// An alert whose agent waits for a word, its page open.
+async function asked(page) {
+  const alert = { alert_type: "DiskFull", runbook: "runbook.md", severity: "critical", data: { host: "db-3", mount: "/var/lib/postgresql", used_percent: 97, n: ++n } };
+  const { alert_id } = await json(`${root}/alerts`, { method: "POST", headers, body: JSON.stringify(alert) });
+  await page.goto(`${root}/incidents/${alert_id}`);
+  const card = page.locator("section.approval");
+  await card.waitFor();
+  return { id: alert_id, card };
+}
+const state = (id) => json(`${root}/processing-status/${id}`);
+
+for (const dark of [false, true])
+  test(`a call that waits is shown with what it would do, and approved (${dark ? "dark" : "light"})`, async ({ page }) => {
+    const { id, card } = await asked(page);
+    assert.equal((await state(id)).status, "waiting");
+    assert.match(await card.innerText(), /May it call .*disk_usage/s);
+    assert.match(await card.innerText(), /db-3/);
+    await shot(page, `incidents-approval-${dark ? "dark" : "light"}`, { fullPage: true });
+    await card.getByRole("button", { name: "Approve" }).click();
+    await card.waitFor({ state: "detached" });
+    await until("the end", async () => (await state(id)).status === "completed");
+    await page.locator("section.report").waitFor();
+    assert.match(await page.locator("section.report").innerText(), /71G/);
+  }, { dark });
+
+test("a denied call is not made, and the agent goes on without it", async ({ page }) => {
+  const { id, card } = await asked(page);
+  await card.getByRole("button", { name: "Deny" }).click();
+  await card.waitFor({ state: "detached" });
+  await until("the end", async () => (await state(id)).status === "completed");
+  assert.doesNotMatch((await state(id)).result, /71G/, "what only that call would have told");
+});
+
+test("an answer that comes too late is told where it was given", async ({ page }) => {
+  const { id, card } = await asked(page);
+  const [p] = (await json(`${root}/api/v1/incidents/${id}`)).pending;
+  await page.route("**/answer", async (route) => {
+    await fetch(`${root}/api/v1/runs/${encodeURIComponent(p.run_id)}/answer`, { method: "POST", headers, body: JSON.stringify({ seq: p.seq, word: "approve" }) });
+    await route.continue();
+  });
+  await card.getByRole("button", { name: "Approve" }).click();
+  await card.waitFor({ state: "detached" });
+  await until("the end", async () => (await state(id)).status === "completed");
+}, { complaints: [/409.*answer/] });
+
+await finish();
