@@ -92,8 +92,7 @@ str arena_dup(struct arena *a, str s)
 {
     char *p = arena_alloc(a, s.n + 1);
 
-    memcpy(p, s.p, s.n);
-    p[s.n] = '\0';
+    *str_put(p, s) = '\0';
     return (str){p, s.n};
 }
 
@@ -101,10 +100,7 @@ str arena_join(struct arena *a, str x, str y, str z)
 {
     char *p = arena_alloc(a, x.n + y.n + z.n + 1);
 
-    memcpy(p, x.p, x.n);
-    memcpy(p + x.n, y.p, y.n);
-    memcpy(p + x.n + y.n, z.p, z.n);
-    p[x.n + y.n + z.n] = '\0';
+    *str_put(str_put(str_put(p, x), y), z) = '\0';
     return (str){p, x.n + y.n + z.n};
 }
 

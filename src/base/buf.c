@@ -4,6 +4,7 @@
 #include "base/spare.h"
 
 #define BUF_CAP_MIN 64
+#define BUF_CAP_SMALL 4096 /* up to here it grows in large steps: little is lost by them */
 
 void buf_release_memory(struct buf *b)
 {
@@ -12,7 +13,7 @@ void buf_release_memory(struct buf *b)
 
 char *buf_room_more(struct buf *b, size_t size)
 {
-    size_t cap = b->cap * 2;
+    size_t cap = b->cap < BUF_CAP_SMALL ? b->cap * 4 : b->cap * 2;
 
     assert(b->n <= b->size_max);
     if (b->full || size > b->size_max - b->n) {
@@ -25,7 +26,7 @@ char *buf_room_more(struct buf *b, size_t size)
         cap = b->n + size;
     if (cap < BUF_CAP_MIN)
         cap = BUF_CAP_MIN;
-    b->p = spare_grow(b->p, b->cap, b->n, &cap);
+    b->p = b->p ? spare_grow(b->p, b->cap, b->n, &cap) : spare_alloc(&cap);
     b->cap = cap;
     return b->p + b->n;
 }

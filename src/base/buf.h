@@ -67,7 +67,7 @@ static inline void buf_wrote(struct buf *b, size_t size)
 
 static inline void buf_add(struct buf *b, str s)
 {
-    char *p = buf_room(b, s.n);
+    char *p = s.n ? buf_room(b, s.n) : NULL;
 
     if (!p)
         return;
@@ -108,7 +108,7 @@ bool buf_ok(const struct buf *b, const char *what, struct err *e) MUST_USE;
 /* Memory of buffers that come and go, kept for the next. One thread at a time; at most BUF_POOL_MAX
  * pieces, and none that grew beyond BUF_SPARE_MAX. */
 #define BUF_POOL_MAX 64
-#define BUF_SPARE_MAX 16384
+#define BUF_SPARE_MAX 32768
 
 struct buf_pool {
     size_t n;

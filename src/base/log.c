@@ -90,33 +90,43 @@ bool log_on(enum log_level level)
 static void put(struct line *l, size_t *at, str s)
 {
     if (*at < sizeof l->bytes && s.n <= sizeof l->bytes - *at)
-        memcpy(l->bytes + *at, s.p, s.n);
+        str_put(l->bytes + *at, s);
     *at += s.n;
 }
 
 /* Needs no quotes: all that can be seen but the quote, the equals sign, the backslash. */
-static inline bool is_bare_byte(char c)
+#if SIMD_HAS_16
+static inline bool are_bare(const char *p)
 {
-    return c > ' ' && c < 0x7F && c != '"' && c != '=' && c != '\\';
+    simd16 v = simd_load(p);
+    simd16 marks = simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '=')), simd_eq(v, '\\'));
+
+    return simd_bits(simd_andnot(simd_within(v, '!', '~'), marks)) == 0xFFFF;
 }
 
+static inline bool is_bare(str s)
+{
+    char last[16];
+
+    if (s.n == 0)
+        return false;
+    for (; s.n > sizeof last; s = str_slice(s, sizeof last, s.n))
+        if (!are_bare(s.p))
+            return false;
+    memset(last, 'x', sizeof last);
+    str_put(last, s);
+    return are_bare(last);
+}
+#else
 static bool is_bare(str s)
 {
     size_t at = 0;
 
-#if SIMD_HAS_16
-    for (; s.n - at >= 16; at += 16) {
-        simd16 v = simd_load(s.p + at);
-        simd16 marks = simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '=')), simd_eq(v, '\\'));
-
-        if (simd_bits(simd_andnot(simd_within(v, '!', '~'), marks)) != 0xFFFF)
-            return false;
-    }
-#endif
-    while (at < s.n && is_bare_byte(s.p[at]))
+    while (at < s.n && s.p[at] > ' ' && s.p[at] < 0x7F && !strchr("\"=\\", s.p[at]))
         at++;
     return s.n > 0 && at == s.n;
 }
+#endif
 
 static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
 {
@@ -212,11 +222,41 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
     put(l, at, str_c(number));
 }
 
+static bool has_room(const struct line *l, size_t size)
+{
+    return size <= sizeof l->bytes - END_MAX - l->n;
+}
+
+/* What most fields are: a short text that needs no quotes, or a number. False: it is another. */
+static inline bool add_plain(struct line *l, const struct log_field *f)
+{
+    char *p = l->bytes + l->n;
+    str s = f->value.text;
+    size_t digits;
+
+    if (f->kind == LOG_IS_U64 || (f->kind == LOG_IS_I64 && f->value.i64 >= 0)) {
+        digits = str_u64_size(f->value.u64);
+        if (!has_room(l, f->lead.n + digits))
+            return false;
+        str_put_u64(str_put(p, f->lead), digits, f->value.u64);
+        l->n += f->lead.n + digits;
+        return true;
+    }
+    if (f->kind != LOG_IS_STR || s.n > LOG_VALUE_MAX || !has_room(l, f->lead.n + s.n) ||
+        !is_bare(s))
+        return false;
+    str_put(str_put(p, f->lead), s);
+    l->n += f->lead.n + s.n;
+    return true;
+}
+
 static void add(struct line *l, const struct log_field *f)
 {
     size_t at = l->n;
 
     assert(is_bare(str_slice(f->lead, 1, f->lead.n - 1)));
+    if (add_plain(l, f))
+        return;
     put(l, &at, f->lead);
     put_value(l, &at, f);
     if (at <= sizeof l->bytes - END_MAX)

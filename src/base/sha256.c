@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 
+#include <endian.h>
+
 #if defined(__x86_64__) && defined(__has_include)
 #if __has_include(<sys/platform/x86.h>)
 #define HAVE_X86_SHA
@@ -180,8 +182,11 @@ void sha256_finish(struct sha256 *h, uint8_t out[SHA256_SIZE])
     sha256_feed(h, (str){padding, 1 + (119 - h->size % SHA256_BLOCK_SIZE) % SHA256_BLOCK_SIZE});
     sha256_feed(h, (str){size, sizeof size});
     assert(h->size % SHA256_BLOCK_SIZE == 0);
-    for (size_t i = 0; i < SHA256_SIZE; i++)
-        out[i] = (uint8_t)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+    for (size_t i = 0; i < COUNT_OF(h->state); i++) {
+        uint32_t word = htobe32(h->state[i]);
+
+        memcpy(out + i * sizeof word, &word, sizeof word);
+    }
 }
 
 void sha256_of(str text, uint8_t out[SHA256_SIZE])

@@ -61,6 +61,35 @@ static inline bool str_same(const char *a, const char *b, size_t n)
     return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
+/* s at a place; returns the place behind it. What is short is copied by two reads and two writes
+ * that meet or overlap. */
+static inline char *str_put(char *p, str s)
+{
+    uint64_t a8, b8;
+    uint32_t a4, b4;
+
+    if (s.n > 16) {
+        memcpy(p, s.p, s.n);
+    } else if (s.n >= 8) {
+        memcpy(&a8, s.p, 8);
+        memcpy(&b8, s.p + s.n - 8, 8);
+        memcpy(p, &a8, 8);
+        memcpy(p + s.n - 8, &b8, 8);
+    } else if (s.n >= 4) {
+        memcpy(&a4, s.p, 4);
+        memcpy(&b4, s.p + s.n - 4, 4);
+        memcpy(p, &a4, 4);
+        memcpy(p + s.n - 4, &b4, 4);
+    } else if (s.n > 0) {
+        char mid = s.p[s.n / 2], last = s.p[s.n - 1];
+
+        p[0] = s.p[0];
+        p[s.n / 2] = mid;
+        p[s.n - 1] = last;
+    }
+    return p + s.n;
+}
+
 static inline bool str_eq(str a, str b)
 {
     return a.n == b.n && str_same(a.p, b.p, a.n);

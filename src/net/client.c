@@ -449,12 +449,6 @@ static size_t texts_size(const struct client_request *r)
     return 160 + r->url->host.n + r->method.n + r->target.n + r->url->authority.n + r->headers.n;
 }
 
-static char *put(char *p, str s)
-{
-    memcpy(p, s.p, s.n);
-    return p + s.n;
-}
-
 static char *put_number(char *p, uint64_t n)
 {
     size_t size = str_u64_size(n);
@@ -473,7 +467,7 @@ static char *keep_place(struct client_call *call, const struct client_url *url, 
     if (bracket)
         *p++ = '[';
     call->host = (str){p, url->host.n};
-    p = put(p, url->host);
+    p = str_put(p, url->host);
     if (bracket)
         *p++ = ']';
     *p++ = ':';
@@ -489,19 +483,19 @@ static void keep_texts(struct client_call *call, const struct client_request *r)
                        str_eq(r->method, STR("PUT")) || str_eq(r->method, STR("PATCH"));
     char *p = keep_place(call, r->url, (char *)(call + 1)), *head = p;
 
-    p = put(p, r->method);
+    p = str_put(p, r->method);
     *p++ = ' ';
-    p = put(p, r->target);
-    p = put(p, STR(" HTTP/1.1\r\nHost: "));
-    p = put(p, r->url->authority);
-    p = put(p, STR("\r\n"));
-    p = put(p, r->headers);
+    p = str_put(p, r->target);
+    p = str_put(p, STR(" HTTP/1.1\r\nHost: "));
+    p = str_put(p, r->url->authority);
+    p = str_put(p, STR("\r\n"));
+    p = str_put(p, r->headers);
     if (with_length) {
-        p = put(p, STR("Content-Length: "));
+        p = str_put(p, STR("Content-Length: "));
         p = put_number(p, r->body.n);
-        p = put(p, STR("\r\n"));
+        p = str_put(p, STR("\r\n"));
     }
-    p = put(p, STR("\r\n"));
+    p = str_put(p, STR("\r\n"));
     call->head = (str){head, (size_t)(p - head)};
     assert(p <= (char *)call + call->size);
 }

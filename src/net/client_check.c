@@ -49,9 +49,9 @@ bool client_check(const struct client_request *r, bool has_tls, struct err *e)
             return err_set(e, ERR_INPUT, "the request's method is no word of capital letters");
     if (r->target.n == 0 || r->target.p[0] != '/')
         return err_set(e, ERR_INPUT, "the request's target does not begin with a slash");
-    for (size_t i = 0; i < r->target.n; i++)
-        if ((unsigned char)r->target.p[i] <= ' ' || r->target.p[i] == 0x7f)
-            return err_set(e, ERR_INPUT, "the request's target holds a space or a control");
+    if (!http1_is_text(r->target) || memchr(r->target.p, ' ', r->target.n) ||
+        memchr(r->target.p, '\t', r->target.n))
+        return err_set(e, ERR_INPUT, "the request's target holds a space or a control");
     if (r->headers.n > 0 && !str_ends(r->headers, STR("\r\n")))
         return err_set(e, ERR_INPUT, "the request's headers do not end in CRLF");
     if (!are_lines(r->headers))

@@ -61,7 +61,7 @@ struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned 
 void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx);
 /* Copied, or taken by the system. May come before on_open. */
 void conn_write(struct conn *c, str bytes);
-/* The same for several texts as if they were one. */
+/* The same for up to three texts as if they were one. */
 void conn_write_parts(struct conn *c, const str *parts, size_t n);
 /* Both leave now, behind what is queued: nothing is copied but what the system does not take. */
 void conn_send(struct conn *c, str head, str body);

@@ -8,8 +8,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define DIRECT_SIZE (32 * 1024) /* from here on a write does not wait for the round to end */
-#define RECORD_SIZE 16384       /* the most a TLS record takes */
+#define DIRECT_SIZE (16 * 1024) /* from here on a write does not wait for the round to end */
+#define PARTS_MAX 3
+#define RECORD_SIZE 16384 /* the most a TLS record takes */
 
 /* A place for so many bytes at the queue's end, or NULL: it has too many. */
 static char *queue_room(struct conn *c, size_t size)
@@ -61,23 +62,28 @@ static size_t pass(str *s, size_t sent)
     return sent - n;
 }
 
-static void send_plain(struct conn *c, str more[2])
+static void put_iov(struct msghdr *msg, str s)
+{
+    if (s.n > 0)
+        msg->msg_iov[msg->msg_iovlen++] = (struct iovec){(void *)(uintptr_t)s.p, s.n};
+}
+
+static void send_plain(struct conn *c, str *more, size_t count)
 {
     while (!c->blocked) {
         str queue = conn_queued(c) ? (str){c->out.p + c->out_at, conn_queued(c)} : STR("");
-        str *const parts[] = {&queue, &more[0], &more[1]};
-        struct iovec iov[COUNT_OF(parts)];
+        struct iovec iov[1 + PARTS_MAX];
         struct msghdr msg = {.msg_iov = iov};
+        size_t left;
         struct err e;
         ssize_t n;
 
-        for (size_t i = 0; i < COUNT_OF(parts); i++)
-            if (parts[i]->n > 0)
-                iov[msg.msg_iovlen++] = (struct iovec){(void *)(uintptr_t)parts[i]->p, parts[i]->n};
+        put_iov(&msg, queue);
+        for (size_t i = 0; i < count; i++)
+            put_iov(&msg, more[i]);
         if (msg.msg_iovlen == 0)
             return;
         n = sendmsg(c->watch.fd, &msg, MSG_NOSIGNAL);
-
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN) {
@@ -90,8 +96,10 @@ static void send_plain(struct conn *c, str more[2])
             return;
         }
         c->sent += (size_t)n;
-        queue_sent(c, (size_t)n < queue.n ? (size_t)n : queue.n);
-        pass(&more[1], pass(&more[0], pass(&queue, (size_t)n)));
+        left = pass(&queue, (size_t)n);
+        queue_sent(c, (size_t)n - left);
+        for (size_t i = 0; i < count; i++)
+            left = pass(&more[i], left);
     }
 }
 
@@ -139,19 +147,22 @@ static void send_tls(struct conn *c, str *more)
 }
 
 /* The queue, then these bytes, as far as the socket takes them; the rest is queued. */
-static void send_now(struct conn *c, str head, str body)
+static void send_now(struct conn *c, const str *parts, size_t n)
 {
-    str more[2] = {head, body};
+    str more[PARTS_MAX], none = STR("");
 
-    if (!c->blocked && c->link) {
-        queue_add(c, head);
-        more[0] = STR("");
-        send_tls(c, &more[1]);
-    } else if (!c->blocked) {
-        send_plain(c, more);
+    assert(n <= PARTS_MAX);
+    for (size_t i = 0; i < n; i++)
+        more[i] = parts[i];
+    if (!c->link && !c->blocked)
+        send_plain(c, more, n);
+    for (size_t i = 0; i < n; i++) {
+        if (c->link && !c->blocked && more[i].n >= RECORD_SIZE)
+            send_tls(c, &more[i]);
+        queue_add(c, more[i]);
     }
-    queue_add(c, more[0]);
-    queue_add(c, more[1]);
+    if (c->link && !c->blocked)
+        send_tls(c, &none);
 }
 
 void conn_flush_queue(struct conn *c)
@@ -159,7 +170,7 @@ void conn_flush_queue(struct conn *c)
     if (!conn_is_open(c))
         return;
     if (conn_queued(c) > 0)
-        send_now(c, STR(""), STR(""));
+        send_now(c, NULL, 0);
     if (!c->finishing || c->finished || conn_queued(c) > 0 || c->fault)
         return;
     if (c->link)
@@ -187,7 +198,7 @@ void conn_write(struct conn *c, str bytes)
     if (bytes.n == 0 || !takes(c))
         return;
     if (conn_is_open(c) && conn_queued(c) + bytes.n >= DIRECT_SIZE)
-        send_now(c, STR(""), bytes);
+        send_now(c, &bytes, 1);
     else
         queue_add(c, bytes);
     queue_grew(c);
@@ -200,30 +211,32 @@ void conn_write_parts(struct conn *c, const str *parts, size_t n)
 
     for (size_t i = 0; i < n; i++)
         size += parts[i].n;
-    if (!takes(c) || size == 0 || conn_queued(c) + size >= DIRECT_SIZE) {
+    if (size == 0 || !takes(c))
+        return;
+    if (conn_is_open(c) && conn_queued(c) + size >= DIRECT_SIZE) {
+        send_now(c, parts, n);
+    } else {
+        p = queue_room(c, size);
+        if (!p)
+            return;
         for (size_t i = 0; i < n; i++)
-            conn_write(c, parts[i]);
-        return;
+            p = str_put(p, parts[i]);
+        buf_wrote(&c->out, size);
     }
-    p = queue_room(c, size);
-    if (!p)
-        return;
-    for (size_t i = 0; i < n; p += parts[i++].n)
-        memcpy(p, parts[i].p, parts[i].n);
-    buf_wrote(&c->out, size);
     queue_grew(c);
 }
 
 void conn_send(struct conn *c, str head, str body)
 {
+    const str parts[] = {head, body};
+
     if (!takes(c))
         return;
-    if (conn_is_open(c)) {
-        send_now(c, head, body);
-    } else {
-        queue_add(c, head);
-        queue_add(c, body);
+    if (!conn_is_open(c)) {
+        conn_write_parts(c, parts, COUNT_OF(parts));
+        return;
     }
+    send_now(c, parts, COUNT_OF(parts));
     queue_grew(c);
 }
 

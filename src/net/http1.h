@@ -104,7 +104,10 @@ static inline const struct http1_field *http1_field(const struct http1_head *h, 
 {
     size_t at = h->at[http1_kind(name)];
 
-    return at ? http1_field_from(h, at - 1, name) : NULL;
+    if (at == 0)
+        return NULL;
+    return http1_same(h->fields[at - 1].name, name) ? &h->fields[at - 1]
+                                                    : http1_field_from(h, at, name);
 }
 
 static inline str http1_find(const struct http1_head *h, str name)

@@ -53,21 +53,15 @@ static inline uint64_t word_of(const char *p, size_t n)
            (uint64_t)(unsigned char)p[n - 1] << 16;
 }
 
-/* A to Z made small in each byte: two sums carry into its top bit from A on, and from behind Z. */
-static inline uint64_t lower(uint64_t w)
-{
-    const uint64_t each = 0x0101010101010101, top = each * 0x80;
-    uint64_t low = w & ~top;
-    uint64_t from_a = low + each * (0x80 - 'A'), past_z = low + each * (0x80 - 'Z' - 1);
-
-    return w | ((from_a & ~past_z & ~w & top) >> 2);
-}
-
+/* Words may differ in the bit that tells a small letter from a large one, and there only where
+ * letters are: two sums carry into a byte's top bit from `a` on, and from behind `z`. */
 static inline bool same_word(uint64_t x, uint64_t y)
 {
-    const uint64_t bits_of_case = 0x2020202020202020;
+    const uint64_t each = 0x0101010101010101, bits_of_case = each * 0x20, top = each * 0x80;
+    uint64_t differ = x ^ y, low = (x | bits_of_case) & ~top;
+    uint64_t from_a = low + each * (0x80 - 'a'), past_z = low + each * (0x80 - 'z' - 1);
 
-    return ((x ^ y) & ~bits_of_case) == 0 && (x == y || lower(x) == lower(y));
+    return (differ & ~bits_of_case) == 0 && ((differ << 2) & ~(from_a & ~past_z & ~x & top)) == 0;
 }
 
 bool http1_same_size(const char *a, const char *b, size_t n)

@@ -73,14 +73,12 @@ static void put_header(struct buf *out, str name, str value)
     p = buf_room(out, name.n + value.n + 4);
     if (!p)
         return;
-    memcpy(p, name.p, name.n);
-    p += name.n;
+    p = str_put(p, name);
     *p++ = ':';
     *p++ = ' ';
-    memcpy(p, value.p, value.n);
+    p = str_put(p, value);
     if (!http1_is_text(value))
-        clean_value(p, value.n);
-    p += value.n;
+        clean_value(p - value.n, value.n);
     *p++ = '\r';
     *p++ = '\n';
     buf_wrote(out, name.n + value.n + 4);
