@@ -92,10 +92,10 @@ struct pipe {
     bool boundary;          /* the next content begins a block */
     uint32_t *map;          /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
-    uint32_t map_first[PIPE_MAP_FIRST];         /* the map of most replies */
-    uint32_t calls;                             /* read from markup */
-    struct chat_event first[PIPE_EVENTS_FIRST]; /* the events of most frames */
+    uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */
+    uint32_t calls;                     /* read from markup */
     struct pipe_other *others;
+    struct chat_event first[PIPE_EVENTS_FIRST]; /* the events of most frames: not cleared */
 };
 
 /* Another choice than the first, whose text is split, too. */
