@@ -13,6 +13,7 @@ static struct {
     int error;
     size_t write_size_max; /* 0: no bound; else writes are cut short */
     bool hold;             /* syncs wait */
+    bool no_ahead;         /* there is no room but for what is written in its order */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
 
 static bool is_segment(int fd)
@@ -25,23 +26,44 @@ static bool is_segment(int fd)
     return n > 0 && str_ends((str){path, (size_t)n}, STR(".seg"));
 }
 
-ssize_t __wrap_write(int fd, const void *p, size_t n)
+/* Whether this one fails; if not, it may be cut short. */
+static bool next_fails(size_t *n)
 {
     bool fails;
 
-    if (!is_segment(fd))
-        return __real_write(fd, p, n);
     pthread_mutex_lock(&disk.lock);
     fails = ++disk.writes == disk.write_nth;
-    if (disk.write_size_max && n > disk.write_size_max)
-        n = disk.write_size_max;
+    if (disk.write_size_max && *n > disk.write_size_max)
+        *n = disk.write_size_max;
     pthread_mutex_unlock(&disk.lock);
-    if (!fails)
-        return __real_write(fd, p, n);
-    n = (size_t)__real_write(fd, p, n / 2); /* as a disk that is full half way */
-    (void)n;
+    return fails;
+}
+
+/* A disk that was full half way. */
+static ssize_t fail(ssize_t half)
+{
+    (void)half;
     errno = disk.error;
     return -1;
+}
+
+ssize_t __wrap_write(int fd, const void *p, size_t n)
+{
+    if (!is_segment(fd) || !next_fails(&n))
+        return __real_write(fd, p, n);
+    return fail(__real_write(fd, p, n / 2));
+}
+
+ssize_t __wrap_pwrite64(int fd, const void *p, size_t n, off_t at)
+{
+    bool fails;
+
+    pthread_mutex_lock(&disk.lock);
+    fails = disk.no_ahead || disk.writes + 1 == disk.write_nth;
+    pthread_mutex_unlock(&disk.lock);
+    if (!fails || !is_segment(fd))
+        return __real_pwrite64(fd, p, n, at);
+    return fail(__real_pwrite64(fd, p, n / 2, at));
 }
 
 int __wrap_fdatasync(int fd)
@@ -67,8 +89,16 @@ void disk_set(unsigned write_nth, int error, unsigned sync_nth)
     disk.sync_nth = sync_nth;
     disk.writes = disk.syncs = 0;
     disk.write_size_max = 0;
-    disk.hold = false;
+    disk.hold = disk.no_ahead = false;
     pthread_cond_broadcast(&disk.released);
+    pthread_mutex_unlock(&disk.lock);
+}
+
+void disk_no_ahead(int error)
+{
+    pthread_mutex_lock(&disk.lock);
+    disk.no_ahead = true;
+    disk.error = error;
     pthread_mutex_unlock(&disk.lock);
 }
 

@@ -1,8 +1,9 @@
-/* The power goes, at every sync: what was synced is there, of the rest any sectors are, or are not,
- * or are something else. Whatever was acknowledged by then is found, and nothing else is made up.
+/* The power goes, at every sync: what was synced is there, of what was written since any sectors
+ * are, or are as they were, or are something else. Whatever was acknowledged by then is found, and
+ * nothing else is made up.
  *
  * Linked with --wrap=fdatasync and --wrap=fsync: before each sync of a segment the folder is copied
- * as it is, with how much of each file is surely on disk, and with who was told that all is well.
+ * as it is, with what of each file is surely on disk, and with who was told that all is well.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,9 +24,9 @@
 #define VARIANTS 12
 
 struct file {
-    char *bytes;
-    size_t size, sure; /* so much of it is on disk */
-    bool entered;      /* and its name is in the folder for good */
+    char *bytes, *sure; /* as it is, and as it surely is on disk; NULL: there is none */
+    size_t size, sure_size;
+    bool entered; /* its name is in the folder for good */
 };
 
 struct moment {
@@ -35,7 +36,7 @@ struct moment {
 
 static struct {
     char dir[64];
-    size_t sure[SEGMENTS_MAX];
+    struct file synced[SEGMENTS_MAX]; /* the bytes that were synced last */
     bool entered[SEGMENTS_MAX];
     _Atomic bool told[RECORDS];
     struct moment *moments[SYNCS_MAX];
@@ -84,7 +85,10 @@ static void remember(void)
         m->acked[i] = disk.told[i];
     for (unsigned i = 1; i < SEGMENTS_MAX; i++) {
         m->files[i].bytes = read_all(segment_path(disk.dir, i, path), &m->files[i].size);
-        m->files[i].sure = disk.sure[i];
+        m->files[i].sure_size = disk.synced[i].size;
+        m->files[i].sure = base_alloc(disk.synced[i].size + 1);
+        if (disk.synced[i].size)
+            memcpy(m->files[i].sure, disk.synced[i].bytes, disk.synced[i].size);
         m->files[i].entered = disk.entered[i];
     }
     CHECK(disk.count < SYNCS_MAX);
@@ -98,14 +102,18 @@ int __wrap_fsync(int fd);
 
 int __wrap_fdatasync(int fd)
 {
+    char path[FILE_PATH_MAX];
+    struct file *f;
     unsigned segment;
-    struct stat st;
 
     if (!is_ours(fd, &segment) || !segment)
         return __real_fdatasync(fd);
-    CHECK(segment < SEGMENTS_MAX && fstat(fd, &st) == 0);
+    CHECK(segment < SEGMENTS_MAX);
     remember();
-    disk.sure[segment] = (size_t)st.st_size;
+    f = &disk.synced[segment];
+    free(f->bytes);
+    f->bytes = read_all(segment_path(disk.dir, segment, path), &f->size);
+    CHECK(f->bytes);
     return 0; /* nobody pulls a plug here: what counts is the order */
 }
 
@@ -177,26 +185,35 @@ static void work(struct rand *chance)
 
 /* ---- the power goes ---- */
 
-/* What is not surely there is, in whole sectors, as it was, empty or noise; or the file is cut. */
+static char sure_at(const struct file *f, size_t at)
+{
+    return at < f->sure_size ? f->sure[at] : '\0';
+}
+
+/* What is not surely there is, in whole sectors, as it was, new or noise, or one bit of it is; or
+ * the file is shorter. */
 static size_t spoil(struct rand *chance, unsigned variant, const struct file *f, char *bytes)
 {
     size_t size = f->size;
 
     memcpy(bytes, f->bytes, f->size);
-    if (variant == 0)
-        return f->sure;
-    if (variant == 1)
-        return size; /* all of it has come through */
-    if (rand_below(chance, 2))
-        size = f->sure + rand_below(chance, f->size - f->sure + 1);
-    for (size_t at = f->sure; at < size;) {
+    if (variant == 1 || f->size < f->sure_size)
+        return size; /* all of it has come through; or zeros that nobody needs were cut off */
+    if (variant == 0 || rand_below(chance, 2))
+        size = f->sure_size + (variant ? rand_below(chance, f->size - f->sure_size + 1) : 0);
+    for (size_t at = 0; at < size;) {
         size_t end = (at / SECTOR + 1) * SECTOR < size ? (at / SECTOR + 1) * SECTOR : size;
-        uint64_t what = rand_below(chance, 4);
+        uint64_t what = variant ? rand_below(chance, 4) : 0;
 
-        for (; at < end; at++)
-            bytes[at] = what == 0 ? '\0' : what == 1 ? (char)rand_below(chance, 256) : bytes[at];
-        if (what == 2)
-            bytes[end - 1] ^= (char)(1 << rand_below(chance, 8));
+        for (; at < end; at++) {
+            char was = sure_at(f, at);
+
+            if (at < f->sure_size && was == bytes[at])
+                continue; /* it was not written since */
+            bytes[at] = what == 0 ? was : what == 1 ? (char)rand_below(chance, 256) : bytes[at];
+            if (what == 2 && rand_below(chance, SECTOR) == 0)
+                bytes[at] ^= (char)(1 << rand_below(chance, 8));
+        }
     }
     return size;
 }
@@ -276,10 +293,14 @@ static void forget(void)
     snprintf(rm, sizeof rm, "rm -rf %s", disk.dir);
     CHECK_INT(system(rm), 0);
     for (size_t i = 0; i < disk.count; i++) {
-        for (unsigned k = 1; k < SEGMENTS_MAX; k++)
+        for (unsigned k = 1; k < SEGMENTS_MAX; k++) {
             free(disk.moments[i]->files[k].bytes);
+            free(disk.moments[i]->files[k].sure);
+        }
         free(disk.moments[i]);
     }
+    for (unsigned k = 1; k < SEGMENTS_MAX; k++)
+        free(disk.synced[k].bytes);
 }
 
 TEST(whenever_the_power_goes_what_was_acknowledged_is_there)

@@ -214,7 +214,7 @@ static void recover(struct place *p, struct found *f)
 TEST(a_torn_end_at_every_byte_loses_only_what_is_torn)
 {
     struct place p;
-    static char bytes[4096], path[FILE_PATH_MAX];
+    static char bytes[4096], torn[8192], path[FILE_PATH_MAX];
     static struct found f;
     size_t size, ends[9];
     struct stat st;
@@ -233,7 +233,10 @@ TEST(a_torn_end_at_every_byte_loses_only_what_is_torn)
 
         while (whole < 8 && ends[whole + 1] <= cut)
             whole++;
-        write_segment(&p, bytes, cut);
+        memcpy(torn, bytes, cut);
+        memset(torn + cut, 0, sizeof torn - cut);
+        /* Zeros behind it, as the writer puts there; but not in the place of both heads. */
+        write_segment(&p, torn, cut % 2 && cut > ends[0] / 2 ? sizeof torn : cut);
         recover(&p, &f);
         CHECK_F(f.count == whole && !f.foreign && !f.holes, "cut at %zu: %u", cut, f.count);
         for (unsigned i = 0; i < whole; i++)
@@ -461,6 +464,29 @@ TEST(short_writes_are_gone_on_with)
     place_release(&p);
 }
 
+TEST(no_room_for_zeros_ahead_is_room_for_records)
+{
+    static struct record records[100];
+    static struct found f;
+    _Atomic unsigned order = 0;
+    struct place p;
+    struct journal *j;
+
+    place_init(&p);
+    j = open_journal(&p, true, 3000);
+    for (unsigned i = 0; i < 100; i++) {
+        if (i == 50)
+            disk_no_ahead(ENOSPC);
+        put(j, &records[i], i, &order);
+        CHECK(wait_told(&records[i]));
+        CHECK_INT(records[i].told, 1);
+    }
+    journal_free(j);
+    find_all(p.dir, &f);
+    CHECK(f.count == 100 && f.holes == 0 && f.foreign == 0);
+    place_release(&p);
+}
+
 /* Each write and each sync of a short run fails in turn, until none is left to fail. */
 TEST(whatever_fails_all_that_was_acknowledged_is_there_once)
 {
@@ -565,7 +591,7 @@ TEST_MAIN(T(a_torn_end_at_every_byte_loses_only_what_is_torn),
           T(tickets_are_called_in_order_across_segments),
           T(what_waits_for_the_disk_is_bounded_and_no_caller_waits),
           T(after_a_failed_sync_nothing_is_acknowledged), T(a_full_disk_is_told_and_got_over),
-          T(short_writes_are_gone_on_with),
+          T(short_writes_are_gone_on_with), T(no_room_for_zeros_ahead_is_room_for_records),
           T(whatever_fails_all_that_was_acknowledged_is_there_once),
           T(fast_tickets_do_not_wait_and_the_disk_follows),
           T(the_taker_sees_what_is_committed_and_segments_go))

@@ -8,14 +8,17 @@
 
 #include <pthread.h>
 
-#define JOURNAL_GATHER_MS 250u               /* the taker waits so long for more rows */
-#define JOURNAL_GATHER_SIZE (1u << 20)       /* or until there are so many bytes */
-#define JOURNAL_LINGER_MS 5u                 /* the writer, if nobody waits for it */
-#define JOURNAL_LINGER_SIZE (256u << 10)     /* or until there are so many bytes */
-#define JOURNAL_ROOM_MIN ((uint64_t)1 << 20) /* a full disk has room again from so much on */
-#define JOURNAL_RESERVE ((uint64_t)64 << 20) /* less free than this is low, but on a small disk */
-#define JOURNAL_RESERVE_SHARE 64u            /* this part of it */
-#define JOURNAL_RUNNING_SHARE 16u            /* of the ceiling: for calls that run already */
+#define JOURNAL_GATHER_MS 250u           /* the taker waits so long for more rows */
+#define JOURNAL_GATHER_SIZE (1u << 20)   /* or until there are so many bytes */
+#define JOURNAL_LINGER_MS 5u             /* the writer, if nobody waits for it */
+#define JOURNAL_LINGER_SIZE (256u << 10) /* or until there are so many bytes */
+#define JOURNAL_AHEAD_MIN                                                                          \
+    ((uint64_t)64 << 10)                      /* zeros ahead of what is written: as much as there */
+#define JOURNAL_AHEAD_MAX ((uint64_t)1 << 20) /* is, between these two */
+#define JOURNAL_ROOM_MIN ((uint64_t)1 << 20)  /* a full disk has room again from so much on */
+#define JOURNAL_RESERVE ((uint64_t)64 << 20)  /* less free than this is low, but on a small disk */
+#define JOURNAL_RESERVE_SHARE 64u             /* this part of it */
+#define JOURNAL_RUNNING_SHARE 16u             /* of the ceiling: for calls that run already */
 
 enum journal_mode { JOURNAL_RUNNING, JOURNAL_FULL, JOURNAL_FAILED };
 enum journal_sleep { JOURNAL_AWAKE, JOURNAL_LINGERS, JOURNAL_SLEEPS };
@@ -65,6 +68,7 @@ struct journal {
     int fd;           /* of the last segment, or -1 */
     uint32_t salt;
     uint64_t size;        /* of that segment, as far as it is committed */
+    uint64_t prepared;    /* zeros may stand in its file up to there */
     uint64_t unsynced_ns; /* since when something is; 0: nothing is */
 };
 

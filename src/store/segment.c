@@ -320,20 +320,45 @@ static bool good_size(const char *dir, const struct segment *s, uint64_t *out, s
     return got == SEGMENT_END;
 }
 
+/* Where the bytes from `at` on end but for zeros, which the writer puts ahead of itself. */
+static bool written_size(const char *path, uint64_t at, uint64_t *out, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char bytes[4096];
+    ssize_t n = 0;
+
+    if (fd < 0)
+        return err_sys(e, "open %s", path);
+    *out = at;
+    while ((n = pread(fd, bytes, sizeof bytes, (off_t)at)) > 0 || (n < 0 && errno == EINTR)) {
+        for (ssize_t i = 0; i < n; i++)
+            if (bytes[i])
+                *out = at + (uint64_t)i + 1;
+        at += n > 0 ? (uint64_t)n : 0;
+    }
+    if (n < 0)
+        err_sys(e, "read %s", path);
+    close(fd);
+    return n == 0;
+}
+
 bool segment_repair(const char *dir, struct segment *s, struct err *e)
 {
     char path[FILE_PATH_MAX];
-    uint64_t size;
+    uint64_t size, written = 0;
 
+    segment_path(dir, s->number, path);
     if (!good_size(dir, s, &size, e))
         return false;
     if (size == s->size)
         return true;
-    segment_path(dir, s->number, path);
-    log_warn("journal: dropped what was half written at the end",
-             LOG_TEXT("file", path),
-             LOG_U64("at", size),
-             LOG_U64("bytes", s->size - size));
+    if (!written_size(path, size, &written, e))
+        return false;
+    if (written > size)
+        log_warn("journal: dropped what was half written at the end",
+                 LOG_TEXT("file", path),
+                 LOG_U64("at", size),
+                 LOG_U64("bytes", written - size));
     if (truncate(path, (off_t)size) < 0)
         return err_sys(e, "truncate %s", path);
     s->size = size;
