@@ -222,7 +222,7 @@ TEST(reasoning_is_cut_at_the_same_place_whatever_the_pieces)
                 STR("I'll look: 3141592 isn't 2718, na\xC3\xAFve caf\xC3\xA9s   sell `x->y != "
                     "NULL`;\n\n\t\tHTTPServer \xE4\xB8\xAD\xE6\x96\x87 "
                     "\xF0\x9F\x98\x80\xF0\x9F\x98\x80 ... counterrevolutionaries!?//\n"));
-    for (int64_t cap = 0; cap < 240; cap += 3) {
+    for (int64_t cap = 0; cap < 240; cap++) {
         struct run want;
 
         under_cap(&want, buf_str(&text), cap, sizes[0]);
@@ -233,6 +233,7 @@ TEST(reasoning_is_cut_at_the_same_place_whatever_the_pieces)
             CHECK(r.pipe.over == want.pipe.over);
             CHECK(str_eq(buf_str(&r.out), buf_str(&want.out)));
             CHECK(pipe_tokens(&r.pipe) == pipe_tokens(&want.pipe));
+            CHECK(pipe_tokens(&r.pipe) <= cap);
             end(&r);
         }
         end(&want);

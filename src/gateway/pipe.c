@@ -2,9 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/pipe.h"
-
-#include "base/utf8.h"
+#include "gateway/pipe_count.h"
 
 #define EVENTS_MAX 100000
 #define SPACE_MIN 64
@@ -135,74 +133,6 @@ static bool blank(str s)
 
 /* ---- reasoning: counted, capped, hidden ---- */
 
-static void count_new_block(struct pipe *p)
-{
-    if (!p->counter)
-        p->counter = arena_alloc(p->arena, sizeof *p->counter);
-    else
-        p->counted_before += tokens_counter_count(p->counter);
-    tokens_counter_init(p->counter, p->options.vocab);
-}
-
-int64_t pipe_tokens(struct pipe *p)
-{
-    size_t now = p->counter ? tokens_counter_count(p->counter) : 0;
-
-    return (int64_t)(p->counted_before + now);
-}
-
-static size_t char_size(str s)
-{
-    size_t n = 1;
-
-    while (n < s.n && ((unsigned char)s.p[n] & 0xC0) == 0x80)
-        n++;
-    return n;
-}
-
-/* How much of the text fits under the cap that is near: what surely does, and then character by
- * character. */
-static size_t fits_near(struct pipe *p, str text)
-{
-    bool careful = false;
-
-    p->room = 0;
-    for (size_t at = 0; at < text.n;) {
-        struct tokens_counter before = *p->counter;
-        str rest = str_slice(text, at, text.n);
-        int64_t left = p->options.cap - pipe_tokens(p);
-        size_t n = char_size(rest), sure = left > 0 ? utf8_cut_size(rest, (size_t)left).n : 0;
-
-        if (!careful && sure > n)
-            n = sure;
-        tokens_counter_feed(p->counter, str_slice(rest, 0, n));
-        if (pipe_tokens(p) <= p->options.cap) {
-            at += n;
-            continue;
-        }
-        *p->counter = before;
-        if (careful || n != sure)
-            return at;
-        careful = true;
-    }
-    return text.n;
-}
-
-/* How much of the text fits under the cap, counting it. No byte makes more than one token: as long
- * as there are as many left, nobody has to know how many it were. */
-static size_t fits(struct pipe *p, str text)
-{
-    int64_t n = (int64_t)text.n;
-
-    if (p->options.cap >= 0 && n > p->room)
-        p->room = p->options.cap - pipe_tokens(p);
-    if (p->options.cap >= 0 && n > p->room)
-        return fits_near(p, text);
-    p->room -= n;
-    tokens_counter_feed(p->counter, text);
-    return text.n;
-}
-
 static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
 {
     bool next = p->last != CHAT_REASONING || p->in_block != ev->block || p->boundary;
@@ -213,11 +143,11 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
         return;
     }
     if (!p->counter || (next && p->reasoned))
-        count_new_block(p);
-    n = fits(p, ev->text);
+        pipe_count_block(p);
+    n = pipe_count_fits(p, ev->text);
     if (n < ev->text.n && p->options.on_cap) {
         p->options.cap = p->options.on_cap(p->options.ctx);
-        n += fits(p, str_slice(ev->text, n, ev->text.n));
+        n += pipe_count_fits(p, str_slice(ev->text, n, ev->text.n));
     }
     if (n < ev->text.n)
         p->over = p->muted = p->touched = true;

@@ -412,3 +412,10 @@ size_t tokens_counter_count(struct tokens_counter *c)
     c->fresh = true;
     return c->seen;
 }
+
+size_t tokens_counter_most(struct tokens_counter *c)
+{
+    size_t now = tokens_counter_count(c);
+
+    return c->run == RUN_NONE ? c->done + c->held_n + c->part_n : now + TOKENS_HELD_MAX;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/pipe_count.h"
+
+#include "base/utf8.h"
+
+void pipe_count_block(struct pipe *p)
+{
+    if (!p->counter)
+        p->counter = arena_alloc(p->arena, sizeof *p->counter);
+    else
+        p->counted_before += tokens_counter_count(p->counter);
+    tokens_counter_init(p->counter, p->options.vocab);
+}
+
+int64_t pipe_tokens(struct pipe *p)
+{
+    size_t now = p->counter ? tokens_counter_count(p->counter) : 0;
+
+    return (int64_t)(p->counted_before + now);
+}
+
+/* Bytes that surely fit under the cap, whatever they are. */
+static int64_t room(struct pipe *p)
+{
+    return p->options.cap - (int64_t)(p->counted_before + tokens_counter_most(p->counter));
+}
+
+static size_t char_size(str s)
+{
+    size_t n = 1;
+
+    while (n < s.n && ((unsigned char)s.p[n] & 0xC0) == 0x80)
+        n++;
+    return n;
+}
+
+/* Under a cap that is near: what surely fits, and then character by character. */
+static size_t fits_near(struct pipe *p, str text)
+{
+    size_t at = 0;
+
+    p->room = 0;
+    while (at < text.n) {
+        str rest = str_slice(text, at, text.n);
+        int64_t left = room(p);
+        size_t n = char_size(rest), sure = left > 0 ? utf8_cut_size(rest, (size_t)left).n : 0;
+        struct tokens_counter before;
+
+        if (sure > n) {
+            tokens_counter_feed(p->counter, str_slice(rest, 0, sure));
+            at += sure;
+            continue;
+        }
+        before = *p->counter;
+        tokens_counter_feed(p->counter, str_slice(rest, 0, n));
+        if (pipe_tokens(p) > p->options.cap) {
+            *p->counter = before;
+            return at;
+        }
+        at += n;
+    }
+    return at;
+}
+
+/* As long as there is room for more bytes than come, nobody has to know how many tokens it were. */
+size_t pipe_count_fits(struct pipe *p, str text)
+{
+    int64_t n = (int64_t)text.n;
+
+    if (p->options.cap >= 0 && n > p->room)
+        p->room = room(p);
+    if (p->options.cap >= 0 && n > p->room)
+        return fits_near(p, text);
+    p->room -= n;
+    tokens_counter_feed(p->counter, text);
+    return text.n;
+}
