@@ -106,7 +106,9 @@ static const char *const types[] = {"disk", "kubernetes", NULL};
 void bench_open(struct bench *b)
 {
     struct incidents_engine engine = {
-        .engine = {stub_run, stub_assigned, stub_stages}, .chat = stub_chat, .types = types};
+        .engine = {.run = stub_run, .assigned = stub_assigned, .stages = stub_stages},
+        .chat = stub_chat,
+        .types = types};
     char path[512];
     struct err e;
 

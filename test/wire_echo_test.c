@@ -174,8 +174,8 @@ static const char *const deltas[] = {
     "[{\"index\":0,\"text\":\"",
     "[{\"index\":0,\"delta\":{\"content\":\"x\"}},{\"index\":1,\"delta\":{\"content\":\"",
     "[{\"index\":0,\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"",
-    "[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":"
-    "\"f\",\"arguments\":\"",
+    ("[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":"
+     "\"f\",\"arguments\":\""),
 };
 static const char *const closes[] = {
     "\"},\"finish_reason\":null}]",

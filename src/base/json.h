@@ -118,7 +118,7 @@ static inline unsigned json_key_kind(const char *p, size_t n)
 
 static inline bool json_may_have(const struct json_node *object, str key)
 {
-    return object->keys >> (key.n ? json_key_kind(key.p, key.n) : json_key_kind("\"\"" + 1, 0)) & 1;
+    return object->keys >> (key.n ? json_key_kind(key.p, key.n) : json_key_kind(&"\"\""[1], 0)) & 1;
 }
 
 /* The value of a member, or NULL: v may be NULL or no object. The key is compared unescaped. */

@@ -105,6 +105,6 @@ void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v)
 void tokens_counter_feed(struct tokens_counter *c, str piece);
 /* The tokens of all that was fed, as if it were all. */
 size_t tokens_counter_count(struct tokens_counter *c);
-/* However the text goes on, so many tokens and one for each byte more are not exceeded, if all of it
- * is UTF-8. More than the count, since what comes may divide the last word anew. */
+/* However the text goes on, so many tokens and one for each byte more are not exceeded, if it is
+ * UTF-8. More than the count, since what comes may divide the last word anew. */
 size_t tokens_counter_most(struct tokens_counter *c);
