@@ -69,7 +69,7 @@ bool tokens_decode(const struct tokens_vocab *v, const uint32_t *ids, size_t n, 
 
 /* What follows is the counter's own; use the functions. */
 
-#define TOKENS_AHEAD_MAX 512  /* text that is not looked at before there is more, or a question */
+#define TOKENS_AHEAD_MAX 256  /* text that is not looked at before there is more, or a question */
 #define TOKENS_HELD_MAX 64    /* undecided text that is kept as text */
 #define TOKENS_WINDOW_MAX 256 /* bytes of an endless piece that are looked back on */
 
