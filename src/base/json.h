@@ -113,7 +113,7 @@ static inline const struct json_node *json_value(const struct json_node *key)
 static inline unsigned json_key_kind(const char *p, size_t n)
 {
     /* The factors keep the keys of the dialects' own objects apart. */
-    return (n + (unsigned char)p[0] * 11u + (unsigned char)p[n - 1] * 2u) & 15;
+    return (n + (unsigned char)p[0] * 11u + (unsigned char)p[(ptrdiff_t)n - 1] * 2u) & 15;
 }
 
 static inline bool json_may_have(const struct json_node *object, str key)
