@@ -63,7 +63,7 @@ void anthropic_error_body(const struct chat_error *error, struct json_out *o)
 {
     json_out_object(o);
     say_some(o, "type", str_c(type_of(error)));
-    say_text(o, "message", error->message);
+    json_member_str(o, "message", error->message);
     json_out_end(o);
 }
 

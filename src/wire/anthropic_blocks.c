@@ -141,7 +141,7 @@ static void give_thought(struct wire_decoder *d, const struct anthropic_thought 
     buf_init(&b, KEEP_SIZE_MAX * 6 + 256);
     json_out_init(&o, &b);
     json_out_object(&o);
-    say_text(&o, "type", type);
+    json_member_str(&o, "type", type);
     json_out_key(&o, t->redacted ? STR("data") : type);
     json_out_str(&o, piece_str(&t->text));
     say_some(&o, "signature", piece_str(&t->signature));

@@ -83,10 +83,10 @@ static void put_head(struct json_out *o, const struct wire_encoder *en, const st
     str id = en->id.n ? en->id : g->id;
     str model = en->model.n ? en->model : g->model;
 
-    say_text(o, "id", id.n ? id : STR("msg"));
+    json_member_str(o, "id", id.n ? id : STR("msg"));
     say_some(o, "type", STR("message"));
     say_some(o, "role", STR("assistant"));
-    say_text(o, "model", model);
+    json_member_str(o, "model", model);
 }
 
 static void put_null(struct json_out *o, const char *key)
@@ -227,7 +227,7 @@ static void need(struct wire_encoder *en, enum anthropic_open kind, const struct
     json_out_key(&o, kind == OPEN_TEXT ? STR("text") : STR("thinking"));
     json_out_str(&o, STR(""));
     if (kind == OPEN_THINK)
-        say_text(&o, "signature", STR(""));
+        json_member_str(&o, "signature", STR(""));
     json_out_end(&o);
     event_end(en, &o);
     block_open(en, kind, ev);
@@ -243,8 +243,8 @@ static void on_call(struct wire_encoder *en, const struct chat_event *ev)
     block_begin(en, &o);
     json_out_object(&o);
     say_some(&o, "type", STR("tool_use"));
-    say_text(&o, "id", ev->id);
-    say_text(&o, "name", ev->name);
+    json_member_str(&o, "id", ev->id);
+    json_member_str(&o, "name", ev->name);
     json_out_key(&o, STR("input"));
     json_out_raw(&o, STR("{}"));
     json_out_end(&o);
@@ -280,7 +280,7 @@ static void on_redacted(struct wire_encoder *en, const struct chat_event *ev)
     block_begin(en, &o);
     json_out_object(&o);
     say_some(&o, "type", STR("redacted_thinking"));
-    say_text(&o, "data", ev->text);
+    json_member_str(&o, "data", ev->text);
     json_out_end(&o);
     event_end(en, &o);
     stop_block(en, state(en)->next++);
@@ -411,7 +411,7 @@ static void put_think(const struct wire_encoder *en, const struct gather_block *
 {
     struct buf ours;
 
-    say_text(o, "thinking", piece_str(&b->text));
+    json_member_str(o, "thinking", piece_str(&b->text));
     json_out_key(o, STR("signature"));
     if (b->extra.n) {
         json_out_str(o, piece_str(&b->extra));
@@ -438,7 +438,7 @@ void anthropic_block_json(const struct wire_encoder *en, const struct gather_blo
     json_out_object(o);
     say_some(o, "type", str_c(types[b->kind]));
     if (b->kind == GATHER_TEXT) {
-        say_text(o, "text", piece_str(&b->text));
+        json_member_str(o, "text", piece_str(&b->text));
         if (b->extra.n) {
             json_out_key(o, STR("citations"));
             json_out_array(o);
@@ -450,8 +450,8 @@ void anthropic_block_json(const struct wire_encoder *en, const struct gather_blo
     } else if (b->kind == GATHER_REDACTED) {
         say_some(o, "data", piece_str(&b->text));
     } else {
-        say_text(o, "id", b->id);
-        say_text(o, "name", b->name);
+        json_member_str(o, "id", b->id);
+        json_member_str(o, "name", b->name);
         json_out_key(o, STR("input"));
         say_object(o, piece_str(&b->text), false);
     }

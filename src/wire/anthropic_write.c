@@ -110,7 +110,7 @@ static void put_reasoning(struct turn *t, const struct chat_part *p)
     if (p->signature.n == 0 || wire_signature_ours(p->signature))
         return;
     block_begin(t, "thinking");
-    say_text(t->o, "thinking", p->text);
+    json_member_str(t->o, "thinking", p->text);
     say_some(t->o, "signature", p->signature);
     json_out_end(t->o);
 }
@@ -119,7 +119,7 @@ static void put_call(struct turn *t, const struct chat_part *p)
 {
     block_begin(t, "tool_use");
     anthropic_put_call_id(t->ids, t->o, p->id, t->at);
-    say_text(t->o, "name", p->name);
+    json_member_str(t->o, "name", p->name);
     json_out_key(t->o, STR("input"));
     say_object(t->o, p->json, false);
     json_out_end(t->o);
@@ -150,7 +150,7 @@ static void put_result(struct turn *t, const struct chat_part *p)
                 put_part(&inner, &p->parts[i]);
         json_out_end(t->o);
     }
-    say_bool(t->o, "is_error", p->is_error);
+    json_member_bool(t->o, "is_error", p->is_error);
     json_out_end(t->o);
 }
 
@@ -297,7 +297,7 @@ static void put_tools(const struct chat_request *r, struct json_out *o)
         json_out_key(o, STR("input_schema"));
         say_schema(o, t->schema);
         if (t->strict_given)
-            say_bool(o, "strict", t->strict);
+            json_member_bool(o, "strict", t->strict);
         json_out_end(o);
     }
     json_out_end(o);
@@ -319,7 +319,7 @@ static void put_choice(const struct chat_request *r, struct json_out *o)
     if (r->choice == CHAT_CHOICE_TOOL)
         say_some(o, "name", r->choice_name);
     if (r->parallel_given && r->choice != CHAT_CHOICE_NONE)
-        say_bool(o, "disable_parallel_tool_use", !r->parallel);
+        json_member_bool(o, "disable_parallel_tool_use", !r->parallel);
     json_out_end(o);
 }
 
@@ -350,7 +350,7 @@ static void put_thinking(const struct chat_request *r, struct json_out *o)
              : budget >= 0 ? STR("enabled")
                            : STR("adaptive"));
     if (budget >= 0)
-        say_i64(o, "budget_tokens", budget);
+        json_member_i64(o, "budget_tokens", budget);
     if (thinks(r) && r->no_thoughts)
         say_some(o, "display", STR("omitted"));
     json_out_end(o);
@@ -429,6 +429,6 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
         json_out_end(&o);
     }
     if (r->stream)
-        say_bool(&o, "stream", true);
+        json_member_bool(&o, "stream", true);
     json_out_end(&o);
 }

@@ -122,8 +122,8 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
     json_out_object(&o);
     json_out_key(&o, STR("error"));
     json_out_object(&o);
-    say_i64(&o, "code", error->status > 0 ? error->status : 500);
-    say_text(&o, "message", error->message);
+    json_member_i64(&o, "code", error->status > 0 ? error->status : 500);
+    json_member_str(&o, "message", error->message);
     say_some(&o, "status", str_c(status_name(error)));
     json_out_end(&o);
     json_out_end(&o);

@@ -113,14 +113,14 @@ void gemini_part_json(const struct gather_block *b, bool sse, struct json_out *o
         json_out_key(o, STR("functionCall"));
         json_out_object(o);
         say_some(o, "id", b->id);
-        say_text(o, "name", b->name);
+        json_member_str(o, "name", b->name);
         json_out_key(o, STR("args"));
         say_object(o, piece_str(&b->text), sse);
         json_out_end(o);
     } else {
-        say_text(o, "text", piece_str(&b->text));
+        json_member_str(o, "text", piece_str(&b->text));
         if (b->kind == GATHER_THINK)
-            say_bool(o, "thought", true);
+            json_member_bool(o, "thought", true);
     }
     say_some(o, "thoughtSignature", piece_str(&b->extra));
     json_out_end(o);
@@ -165,9 +165,9 @@ static void put_part(struct wire_encoder *en, const struct chat_event *ev)
         say_value(&o, ev->text, is_sse(en));
     } else {
         json_out_object(&o);
-        say_text(&o, "text", ev->kind == CHAT_SIGNATURE ? STR("") : ev->text);
+        json_member_str(&o, "text", ev->kind == CHAT_SIGNATURE ? STR("") : ev->text);
         if (thought)
-            say_bool(&o, "thought", true);
+            json_member_bool(&o, "thought", true);
         if (ev->kind == CHAT_SIGNATURE)
             say_some(&o, "thoughtSignature", ev->text);
         json_out_end(&o);

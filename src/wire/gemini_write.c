@@ -60,9 +60,9 @@ static void put_text(struct turn *t, const struct chat_part *p, bool thought)
     if (p->text.n == 0 && !is_signed(p))
         return;
     part_begin(t);
-    say_text(t->o, "text", p->text);
+    json_member_str(t->o, "text", p->text);
     if (thought)
-        say_bool(t->o, "thought", true);
+        json_member_bool(t->o, "thought", true);
     put_signature(t->o, p);
     json_out_end(t->o);
 }
@@ -265,7 +265,7 @@ static void put_contents(const struct chat_request *r, struct json_out *o)
         put_run(&t, i, end, assistant);
         if (!t.open && !assistant && r->messages[end - 1].role != CHAT_SYSTEM) {
             part_begin(&t); /* an empty turn of the user's is one */
-            say_text(o, "text", STR(""));
+            json_member_str(o, "text", STR(""));
             json_out_end(o);
         }
         turn_end(&t);
@@ -415,7 +415,7 @@ static void put_thinking(const struct chat_request *r, struct json_out *o)
         say_some(o, "thinkingLevel", str_c(levels[r->level]));
     }
     if (r->thoughts || r->no_thoughts)
-        say_bool(o, "includeThoughts", r->thoughts);
+        json_member_bool(o, "includeThoughts", r->thoughts);
     json_out_end(o);
 }
 

@@ -46,7 +46,7 @@ static void texts(struct json_out *o, const char *key, const struct chat_part *p
         some = true;
     }
     if (kind == CHAT_PART_TEXT || b.n)
-        say_text(o, key, buf_str(&b));
+        json_member_str(o, key, buf_str(&b));
     buf_release(&b);
 }
 
@@ -86,7 +86,7 @@ static void calls(struct json_out *o, const struct chat_message *m)
         say_some(o, "id", p->id);
         json_out_key(o, STR("function"));
         json_out_object(o);
-        say_text(o, "name", p->name);
+        json_member_str(o, "name", p->name);
         say_raw(o, "arguments", p->json.n ? p->json : STR("{}"));
         json_out_end(o);
         json_out_end(o);
@@ -107,7 +107,7 @@ static void results(struct json_out *o, const struct chat_request *r, size_t at)
             continue;
         name = p->name.n ? p->name : part_call_name(r, at, p->id);
         json_out_object(o);
-        say_text(o, "role", STR("tool"));
+        json_member_str(o, "role", STR("tool"));
         texts(o, "content", p->parts, p->part_count, CHAT_PART_TEXT);
         images(o, p->parts, p->part_count);
         say_some(o, "tool_name", name);
@@ -137,7 +137,7 @@ static void messages(struct json_out *o, const struct chat_request *r)
         if (!says_more(m))
             continue;
         json_out_object(o);
-        say_text(o, "role", str_c(roles[m->role]));
+        json_member_str(o, "role", str_c(roles[m->role]));
         texts(o, "content", m->parts, m->part_count, CHAT_PART_TEXT);
         texts(o, "thinking", m->parts, m->part_count, CHAT_PART_REASONING);
         images(o, m->parts, m->part_count);
@@ -161,11 +161,11 @@ static void tools(struct json_out *o, const struct chat_request *r)
         if (t->opaque.n)
             continue;
         json_out_object(o);
-        say_text(o, "type", STR("function"));
+        json_member_str(o, "type", STR("function"));
         json_out_key(o, STR("function"));
         json_out_object(o);
-        say_text(o, "name", t->name);
-        say_text(o, "description", t->description);
+        json_member_str(o, "name", t->name);
+        json_member_str(o, "description", t->description);
         say_raw(o, "parameters", say_parameters(t));
         json_out_end(o);
         json_out_end(o);
@@ -207,16 +207,16 @@ void ollama_write(const struct chat_request *r, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    say_text(&o, "model", r->model);
+    json_member_str(&o, "model", r->model);
     messages(&o, r);
     tools(&o, r);
     if (r->format == CHAT_FORMAT_JSON)
-        say_text(&o, "format", STR("json"));
+        json_member_str(&o, "format", STR("json"));
     if (r->format == CHAT_FORMAT_SCHEMA)
         say_raw(&o, "format", r->format_schema);
     options(&o, r);
     say_raw(&o, "think", ollama_think(r->model, r->level));
-    say_bool(&o, "stream", r->stream);
+    json_member_bool(&o, "stream", r->stream);
     json_out_end(&o);
 }
 
@@ -231,8 +231,8 @@ static str message_json(const struct plan *p, const char *role, str text, str th
     buf_init(&b, JSON_SIZE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    say_text(&o, "role", str_c(role));
-    say_text(&o, "content", text);
+    json_member_str(&o, "role", str_c(role));
+    json_member_str(&o, "content", text);
     say_some(&o, "thinking", thinking);
     json_out_end(&o);
     s = arena_dup(p->ed->arena, buf_str(&b));

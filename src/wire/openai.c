@@ -47,8 +47,8 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_out_object(&o);
     json_out_key(&o, STR("error"));
     json_out_object(&o);
-    say_text(&o, "message", error->message.n ? error->message : STR("the request failed"));
-    say_text(&o, "type", openai_error_type(error));
+    json_member_str(&o, "message", error->message.n ? error->message : STR("the request failed"));
+    json_member_str(&o, "type", openai_error_type(error));
     say_text_or_null(&o, "param", error->param);
     say_text_or_null(&o, "code", code);
     json_out_end(&o);

@@ -89,18 +89,18 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    say_i64(&o, "prompt_tokens", input);
-    say_i64(&o, "completion_tokens", output);
-    say_i64(&o, "total_tokens", input <= INT64_MAX - output ? input + output : INT64_MAX);
+    json_member_i64(&o, "prompt_tokens", input);
+    json_member_i64(&o, "completion_tokens", output);
+    json_member_i64(&o, "total_tokens", input <= INT64_MAX - output ? input + output : INT64_MAX);
     json_out_key(&o, STR("prompt_tokens_details"));
     json_out_object(&o);
-    say_i64(&o, "cached_tokens", u->cache_read < 0 ? 0 : u->cache_read);
+    json_member_i64(&o, "cached_tokens", u->cache_read < 0 ? 0 : u->cache_read);
     if (u->cache_write > 0)
-        say_i64(&o, "cache_write_tokens", u->cache_write);
+        json_member_i64(&o, "cache_write_tokens", u->cache_write);
     json_out_end(&o);
     json_out_key(&o, STR("completion_tokens_details"));
     json_out_object(&o);
-    say_i64(&o, "reasoning_tokens", u->reasoning < 0 ? 0 : u->reasoning);
+    json_member_i64(&o, "reasoning_tokens", u->reasoning < 0 ? 0 : u->reasoning);
     json_out_end(&o);
     json_out_end(&o);
 }

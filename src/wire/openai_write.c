@@ -32,14 +32,14 @@ static void call_id(struct writer *w, const char *key, str id)
         good = memchr(digits, id.p[i], sizeof digits - 1) != NULL;
     for (size_t i = 0; i < sizeof made; i++, h /= 62)
         made[i] = digits[h % 62];
-    say_text(w->o, key, w->mistral && !good ? (str){made, sizeof made} : id);
+    json_member_str(w->o, key, w->mistral && !good ? (str){made, sizeof made} : id);
 }
 
 /* ---- parts ---- */
 
 static void write_url_part(struct json_out *o, const char *type, const struct chat_part *p)
 {
-    say_text(o, "type", str_c(type));
+    json_member_str(o, "type", str_c(type));
     json_out_key(o, str_c(type));
     json_out_object(o);
     say_url(o, "url", p);
@@ -53,22 +53,22 @@ static void write_file(struct writer *w, const struct chat_part *p)
     if (str_starts(p->mime, STR("audio/")) && p->data.n) {
         str format = str_slice(p->mime, 6, p->mime.n);
 
-        say_text(o, "type", STR("input_audio"));
+        json_member_str(o, "type", STR("input_audio"));
         json_out_key(o, STR("input_audio"));
         json_out_object(o);
-        say_text(o, "data", p->data);
-        say_text(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
+        json_member_str(o, "data", p->data);
+        json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
         json_out_end(o);
     } else if (str_starts(p->mime, STR("video/"))) {
         write_url_part(o, "video_url", p);
     } else if (w->mistral) {
-        say_text(o, "type", STR("document_url"));
+        json_member_str(o, "type", STR("document_url"));
         say_url(o, "document_url", p);
     } else {
-        say_text(o, "type", STR("file"));
+        json_member_str(o, "type", STR("file"));
         json_out_key(o, STR("file"));
         json_out_object(o);
-        say_text(o, "filename", p->name.n ? p->name : STR("document"));
+        json_member_str(o, "filename", p->name.n ? p->name : STR("document"));
         say_url(o, "file_data", p);
         json_out_end(o);
     }
@@ -91,8 +91,8 @@ static void write_part(struct writer *w, const struct chat_part *p)
     else if (p->kind == CHAT_PART_FILE)
         write_file(w, p);
     else {
-        say_text(w->o, "type", STR("text"));
-        say_text(w->o, "text", p->text);
+        json_member_str(w->o, "type", STR("text"));
+        json_member_str(w->o, "text", p->text);
     }
     json_out_end(w->o);
 }
@@ -132,7 +132,7 @@ static void write_joined(struct writer *w, const struct chat_message *m, enum ch
         size += m->parts[i].text.n + 2;
     buf_init(&b, size);
     joined(m->parts, m->part_count, kind, between, &b);
-    say_text(w->o, key, buf_str(&b));
+    json_member_str(w->o, key, buf_str(&b));
     buf_release(&b);
 }
 
@@ -142,7 +142,7 @@ static void role(struct writer *w, const char *name)
 {
     w->after_result = false;
     json_out_object(w->o);
-    say_text(w->o, "role", str_c(name));
+    json_member_str(w->o, "role", str_c(name));
 }
 
 /* Mistral refuses a user's (or the system's) words right behind a tool's: the assistant must have
@@ -151,7 +151,7 @@ static void role_behind_results(struct writer *w, const char *name)
 {
     if (w->mistral && w->after_result) {
         role(w, "assistant");
-        say_text(w->o, "content", STR("I see."));
+        json_member_str(w->o, "content", STR("I see."));
         json_out_end(w->o);
     }
     role(w, name);
@@ -204,8 +204,8 @@ static void write_result(struct writer *w, const struct chat_part *p, size_t mes
     role(w, "tool");
     call_id(w, "tool_call_id", p->id);
     if (w->mistral && p->name.n)
-        say_text(w->o, "name", p->name);
-    say_text(w->o, "content", buf_str(&b));
+        json_member_str(w->o, "name", p->name);
+    json_member_str(w->o, "content", buf_str(&b));
     json_out_end(w->o);
     w->after_result = true;
     buf_release(&b);
@@ -226,11 +226,11 @@ static void write_calls(struct writer *w, const struct chat_message *m)
             continue;
         json_out_object(w->o);
         call_id(w, "id", p->id);
-        say_text(w->o, "type", STR("function"));
+        json_member_str(w->o, "type", STR("function"));
         json_out_key(w->o, STR("function"));
         json_out_object(w->o);
-        say_text(w->o, "name", p->name);
-        say_text(w->o, "arguments", p->json.n ? p->json : STR("{}"));
+        json_member_str(w->o, "name", p->name);
+        json_member_str(w->o, "arguments", p->json.n ? p->json : STR("{}"));
         json_out_end(w->o);
         json_out_end(w->o);
     }
@@ -254,11 +254,11 @@ static void write_chunks(struct writer *w, const struct chat_message *m)
         json_out_key(w->o, STR("thinking"));
         json_out_array(w->o);
         say_typed(w->o, "text");
-        say_text(w->o, "text", p->text);
+        json_member_str(w->o, "text", p->text);
         json_out_end(w->o);
         json_out_end(w->o);
         if (p->signature.n && p->dialect == CHAT_MISTRAL)
-            say_text(w->o, "signature", p->signature);
+            json_member_str(w->o, "signature", p->signature);
         json_out_end(w->o);
     }
     json_out_end(w->o);
@@ -271,7 +271,7 @@ static void write_assistant(struct writer *w, const struct chat_message *m)
 
     role(w, "assistant");
     if (m->name.n && !w->mistral)
-        say_text(w->o, "name", m->name);
+        json_member_str(w->o, "name", m->name);
     if (w->mistral && thought) {
         json_out_key(w->o, STR("content"));
         write_chunks(w, m);
@@ -283,7 +283,7 @@ static void write_assistant(struct writer *w, const struct chat_message *m)
         json_out_key(w->o, STR("content"));
         json_out_null(w->o);
     } else {
-        say_text(w->o, "content", STR(""));
+        json_member_str(w->o, "content", STR(""));
     }
     if (!w->mistral && thought)
         write_joined(w, m, CHAT_PART_REASONING, "reasoning_content", "\n\n");
@@ -306,7 +306,7 @@ static void write_user(struct writer *w, const struct chat_message *m, size_t at
         return;
     role_behind_results(w, "user");
     if (m->name.n && !w->mistral)
-        say_text(w->o, "name", m->name);
+        json_member_str(w->o, "name", m->name);
     if (w->images_from == NO_MESSAGE && texts == m->part_count - results && texts <= 1) {
         write_joined(w, m, CHAT_PART_TEXT, "content", "");
     } else {
@@ -377,11 +377,11 @@ static void write_tools(const struct chat_request *r, bool mistral, struct json_
         say_typed(o, "function");
         json_out_key(o, STR("function"));
         json_out_object(o);
-        say_text(o, "name", t->name);
+        json_member_str(o, "name", t->name);
         say_some(o, "description", t->description);
         say_raw(o, "parameters", say_parameters(t));
         if (t->strict_given)
-            say_bool(o, "strict", t->strict);
+            json_member_bool(o, "strict", t->strict);
         json_out_end(o);
         json_out_end(o);
     }
@@ -406,7 +406,7 @@ static void write_choice(const struct chat_request *r, bool mistral, struct json
     say_typed(o, "function");
     json_out_key(o, STR("function"));
     json_out_object(o);
-    say_text(o, "name", r->choice_name);
+    json_member_str(o, "name", r->choice_name);
     json_out_end(o);
     json_out_end(o);
 }
@@ -421,14 +421,14 @@ static void write_format(const struct chat_request *r, struct json_out *o)
         return;
     json_out_key(o, STR("response_format"));
     json_out_object(o);
-    say_text(o, "type", str_c(types[r->format]));
+    json_member_str(o, "type", str_c(types[r->format]));
     if (r->format == CHAT_FORMAT_SCHEMA) {
         json_out_key(o, STR("json_schema"));
         json_out_object(o);
-        say_text(o, "name", r->format_name.n ? r->format_name : STR("answer"));
+        json_member_str(o, "name", r->format_name.n ? r->format_name : STR("answer"));
         say_raw(o, "schema", r->format_schema);
         if (r->format_strict)
-            say_bool(o, "strict", true);
+            json_member_bool(o, "strict", true);
         json_out_end(o);
     }
     json_out_end(o);
@@ -442,7 +442,7 @@ static void write_effort(const struct chat_request *r, bool mistral, struct json
         return;
     if (mistral)
         level = level == CHAT_LEVEL_NONE ? CHAT_LEVEL_NONE : CHAT_LEVEL_HIGH;
-    say_text(o, "reasoning_effort", str_c(chat_level_name(level)));
+    json_member_str(o, "reasoning_effort", str_c(chat_level_name(level)));
 }
 
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out)
@@ -451,13 +451,13 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
 
     json_out_init(o, out);
     json_out_object(o);
-    say_text(o, "model", r->model);
+    json_member_str(o, "model", r->model);
     json_out_key(o, STR("messages"));
     openai_write_messages(r, mistral, o);
     write_tools(r, mistral, o);
     write_choice(r, mistral, o);
     if (r->parallel_given && r->tool_count)
-        say_bool(o, "parallel_tool_calls", r->parallel);
+        json_member_bool(o, "parallel_tool_calls", r->parallel);
     say_raw(o, mistral ? "max_tokens" : "max_completion_tokens", r->max_tokens);
     say_raw(o, "temperature", r->temperature);
     say_raw(o, "top_p", r->top_p);
@@ -471,7 +471,7 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
     if (!mistral)
         say_some(o, "user", r->user);
     if (r->stream) {
-        say_bool(o, "stream", true);
+        json_member_bool(o, "stream", true);
         if (r->stream_usage && !mistral)
             say_raw(o, "stream_options", STR("{\"include_usage\":true}"));
     }

@@ -161,8 +161,8 @@ static str tail_item(const struct plan *p, const struct wire_tail *t)
     buf_init(&b, JSON_SIZE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    say_text(&o, "role", str_c(roles[t->role]));
-    say_text(&o, "content", t->text);
+    json_member_str(&o, "role", str_c(roles[t->role]));
+    json_member_str(&o, "content", t->text);
     json_out_end(&o);
     return keep(p, &b);
 }

@@ -11,7 +11,7 @@ static void file(struct json_out *o, const struct chat_part *p)
 {
     say_typed(o, "input_file");
     if (p->data.n)
-        say_text(o, "filename", p->name.n ? p->name : STR("file"));
+        json_member_str(o, "filename", p->name.n ? p->name : STR("file"));
     say_url(o, p->data.n ? "file_data" : "file_url", p);
     json_out_end(o);
 }
@@ -23,7 +23,7 @@ static void input_part(struct json_out *o, const struct chat_part *p)
     case CHAT_PART_TEXT:
     case CHAT_PART_REFUSAL:
         say_typed(o, "input_text");
-        say_text(o, "text", p->text);
+        json_member_str(o, "text", p->text);
         json_out_end(o);
         break;
     case CHAT_PART_IMAGE:
@@ -72,7 +72,7 @@ static void plain_message(struct json_out *o, const char *role, const struct cha
                           size_t n)
 {
     json_out_object(o);
-    say_text(o, "role", str_c(role));
+    json_member_str(o, "role", str_c(role));
     content(o, "content", parts, n);
     json_out_end(o);
 }
@@ -84,11 +84,11 @@ static void said(struct json_out *o, const struct chat_part *p)
     if (!p->text.n)
         return;
     say_typed(o, "message");
-    say_text(o, "role", STR("assistant"));
+    json_member_str(o, "role", STR("assistant"));
     json_out_key(o, STR("content"));
     json_out_array(o);
     say_typed(o, refusal ? "refusal" : "output_text");
-    say_text(o, refusal ? "refusal" : "text", p->text);
+    json_member_str(o, refusal ? "refusal" : "text", p->text);
     json_out_end(o);
     json_out_end(o);
     json_out_end(o);
@@ -97,16 +97,16 @@ static void said(struct json_out *o, const struct chat_part *p)
 static void call(struct json_out *o, const struct chat_part *p)
 {
     say_typed(o, "function_call");
-    say_text(o, "call_id", p->id);
-    say_text(o, "name", p->name);
-    say_text(o, "arguments", p->json.n ? p->json : STR("{}"));
+    json_member_str(o, "call_id", p->id);
+    json_member_str(o, "name", p->name);
+    json_member_str(o, "arguments", p->json.n ? p->json : STR("{}"));
     json_out_end(o);
 }
 
 static void result(struct json_out *o, const struct chat_part *p)
 {
     say_typed(o, "function_call_output");
-    say_text(o, "call_id", p->id);
+    json_member_str(o, "call_id", p->id);
     content(o, "output", p->parts, p->part_count);
     json_out_end(o);
 }
@@ -176,7 +176,7 @@ static size_t instructions(struct json_out *o, const struct chat_request *r)
             buf_add(&text, STR("\n\n"));
         buf_add(&text, m->parts[i].text);
     }
-    say_text(o, "instructions", buf_str(&text));
+    json_member_str(o, "instructions", buf_str(&text));
     buf_release(&text);
     return 1;
 }
@@ -216,10 +216,10 @@ static void tools(struct json_out *o, const struct chat_request *r)
             continue;
         }
         say_typed(o, "function");
-        say_text(o, "name", t->name);
+        json_member_str(o, "name", t->name);
         say_some(o, "description", t->description);
         say_raw(o, "parameters", say_parameters(t));
-        say_bool(o, "strict", t->strict_given && t->strict);
+        json_member_bool(o, "strict", t->strict_given && t->strict);
         json_out_end(o);
     }
     json_out_end(o);
@@ -237,7 +237,7 @@ static void choice(struct json_out *o, const struct chat_request *r)
         return;
     }
     say_typed(o, "function");
-    say_text(o, "name", r->choice_name);
+    json_member_str(o, "name", r->choice_name);
     json_out_end(o);
 }
 
@@ -250,9 +250,9 @@ static void format(struct json_out *o, const struct chat_request *r)
     json_out_key(o, STR("format"));
     say_typed(o, r->format == CHAT_FORMAT_JSON ? "json_object" : "json_schema");
     if (r->format == CHAT_FORMAT_SCHEMA) {
-        say_text(o, "name", r->format_name.n ? r->format_name : STR("response"));
+        json_member_str(o, "name", r->format_name.n ? r->format_name : STR("response"));
         say_raw(o, "schema", r->format_schema);
-        say_bool(o, "strict", r->format_strict);
+        json_member_bool(o, "strict", r->format_strict);
     }
     json_out_end(o);
     json_out_end(o);
@@ -270,9 +270,9 @@ static void reasoning(struct json_out *o, const struct chat_request *r)
     json_out_key(o, STR("reasoning"));
     json_out_object(o);
     if (*effort)
-        say_text(o, "effort", str_c(effort));
+        json_member_str(o, "effort", str_c(effort));
     if (shows)
-        say_text(o, "summary", STR("auto"));
+        json_member_str(o, "summary", STR("auto"));
     json_out_end(o);
 }
 
@@ -282,20 +282,20 @@ void responses_write(const struct chat_request *r, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    say_text(&o, "model", r->model);
+    json_member_str(&o, "model", r->model);
     input(&o, r, instructions(&o, r));
     tools(&o, r);
     choice(&o, r);
     if (r->parallel_given)
-        say_bool(&o, "parallel_tool_calls", r->parallel);
+        json_member_bool(&o, "parallel_tool_calls", r->parallel);
     format(&o, r);
     reasoning(&o, r);
     say_raw(&o, "max_output_tokens", r->max_tokens);
     say_raw(&o, "temperature", r->temperature);
     say_raw(&o, "top_p", r->top_p);
     say_some(&o, "user", r->user);
-    say_bool(&o, "stream", r->stream);
-    say_bool(&o, "store", false);
+    json_member_bool(&o, "stream", r->stream);
+    json_member_bool(&o, "store", false);
     say_raw(&o, "include", STR("[\"reasoning.encrypted_content\"]"));
     json_out_end(&o);
 }

@@ -4,12 +4,6 @@
  */
 #include "wire/say.h"
 
-void say_text(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
-}
-
 void say_text_or_null(struct json_out *o, const char *key, str text)
 {
     json_out_key(o, str_c(key));
@@ -22,7 +16,7 @@ void say_text_or_null(struct json_out *o, const char *key, str text)
 void say_some(struct json_out *o, const char *key, str text)
 {
     if (text.n)
-        say_text(o, key, text);
+        json_member_str(o, key, text);
 }
 
 void say_raw(struct json_out *o, const char *key, str json)
@@ -31,18 +25,6 @@ void say_raw(struct json_out *o, const char *key, str json)
         return;
     json_out_key(o, str_c(key));
     json_out_raw(o, json);
-}
-
-void say_bool(struct json_out *o, const char *key, bool v)
-{
-    json_out_key(o, str_c(key));
-    json_out_bool(o, v);
-}
-
-void say_i64(struct json_out *o, const char *key, int64_t v)
-{
-    json_out_key(o, str_c(key));
-    json_out_i64(o, v);
 }
 
 void say_texts(struct json_out *o, const char *key, const str *texts, size_t n)
@@ -61,7 +43,7 @@ void say_url(struct json_out *o, const char *key, const struct chat_part *p)
     struct buf b;
 
     if (p->data.n == 0) {
-        say_text(o, key, p->url);
+        json_member_str(o, key, p->url);
         return;
     }
     buf_init(&b, p->data.n + p->mime.n + 64);
@@ -69,14 +51,14 @@ void say_url(struct json_out *o, const char *key, const struct chat_part *p)
     buf_add(&b, p->mime.n ? p->mime : STR("application/octet-stream"));
     buf_add(&b, STR(";base64,"));
     buf_add(&b, p->data);
-    say_text(o, key, buf_str(&b));
+    json_member_str(o, key, buf_str(&b));
     buf_release(&b);
 }
 
 void say_typed(struct json_out *o, const char *type)
 {
     json_out_object(o);
-    say_text(o, "type", str_c(type));
+    json_member_str(o, "type", str_c(type));
 }
 
 /* ---- values ---- */

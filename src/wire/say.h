@@ -1,4 +1,4 @@
-/* say.h - members of JSON objects, as all dialects write them.
+/* say.h - members of JSON objects beyond those of base/json.h, as all dialects write them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,16 +6,12 @@
 
 #include "chat/chat.h"
 
-/* A key and a text. */
-void say_text(struct json_out *o, const char *key, str text);
-/* The same, or null where the text is empty. */
+/* A key and a text, or null where the text is empty. */
 void say_text_or_null(struct json_out *o, const char *key, str text);
 /* The same, or nothing where the text is empty. */
 void say_some(struct json_out *o, const char *key, str text);
 /* A key and a JSON value that is already written; nothing where it is empty. */
 void say_raw(struct json_out *o, const char *key, str json);
-void say_bool(struct json_out *o, const char *key, bool v);
-void say_i64(struct json_out *o, const char *key, int64_t v);
 /* A key and a list of texts; nothing where there are none. */
 void say_texts(struct json_out *o, const char *key, const str *texts, size_t n);
 /* A key and where a part's data is: "data:MIME;base64,DATA", or its address. */
