@@ -21,10 +21,15 @@ export class Cell<T> {
   }
 }
 
+// The cell is followed from after the paint on: what changed between drawing and that is drawn then.
 export function useCell<T>(cell: Cell<T>): T {
   const [, again] = useState({});
-  useEffect(() => cell.follow(() => again({})), [cell]);
-  return cell.value;
+  const drawn = cell.value;
+  useEffect(() => {
+    if (!Object.is(cell.value, drawn)) again({});
+    return cell.follow(() => again({}));
+  }, [cell]);
+  return drawn;
 }
 
 // A preference that stays in this browser, where there is a place for it.

@@ -232,6 +232,20 @@ test("reasoning hidden by policy is counted while it runs, and not shown", async
   assert.match(await card.innerText(), /77 tokens/);
 });
 
+test("what changes while a card is being put up is on it", async ({ page }) => {
+  await page.goto(`${dev.root}/`);
+  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  for (let wait = 0; wait < 80; wait += 2) {
+    const thinks = gate();
+    const done = dev.stream({ session: "sudden", shown: false, wait, answer: "", hold: { thought: thinks.opened } });
+    const card = page.locator(`article.call[aria-busy="true"]`);
+    await until(`it says so after ${wait} ms`, async () => /Hidden by policy/.test(await card.innerText()));
+    thinks.open();
+    await done;
+    await until("settled", async () => (await card.count()) === 0);
+  }
+});
+
 test("a connection that is lost comes back, and a gap is told", async ({ page }) => {
   await page.goto(`${dev.root}/`);
   await until("the socket", () => page.locator(".side .status.good").isVisible());
