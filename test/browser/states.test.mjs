@@ -347,6 +347,32 @@ test("everything works from the keyboard", async ({ page }) => {
   assert.equal(await page.inputValue("[data-search]"), "policy j k ?", "letters in a box are letters");
 });
 
+test("letters stay in the search box whenever they are typed, and a link's words take their place", async ({ page }) => {
+  await page.addInitScript(() => {
+    // A letter in the very frame in which the box is put up, before anything that runs after the paint.
+    new MutationObserver(() => {
+      const box = document.querySelector("[data-search]");
+      if (!box || box.dataset.typed) return;
+      box.dataset.typed = "yes";
+      box.value = "p";
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+    }).observe(document, { childList: true, subtree: true });
+  });
+  await page.goto(`${dev.root}/sessions`);
+  const box = page.locator("[data-search]");
+  await page.locator(".pager").waitFor();
+  await until("it is looked for", () => page.url().endsWith("search=p"));
+  assert.equal(await box.inputValue(), "p");
+  await box.press("End");
+  await page.keyboard.type("ool ");
+  await until("the word is looked for", () => page.url().endsWith("search=pool"));
+  await page.keyboard.type("size");
+  await until("both are", () => page.url().endsWith("search=pool+size"));
+  assert.equal(await box.inputValue(), "pool size");
+  await page.locator('nav a[href="/sessions"]').click();
+  await until("an address without words", async () => (await box.inputValue()) === "");
+});
+
 test("every control has a name, and every page one heading", async ({ page }) => {
   for (const path of Object.values(PAGES)) {
     await page.goto(dev.root + path);

@@ -156,15 +156,26 @@ export function Choice({ label, value, options, onChange }: { label: string; val
   );
 }
 
-// A search box that tells what was typed when the typing pauses.
+// A search box that tells what was typed when the typing pauses. A value that is not the one it told,
+// as of a link or the way back, takes the place of what stands in it; its own does not.
 export function Search({ value, label, onChange }: { value: string; label: string; onChange: (v: string) => void }) {
   const [typed, setTyped] = useState(value);
+  const seen = useRef(value);
+  const told = useRef(value);
   const timer = useRef(0);
-  useEffect(() => setTyped(value), [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  if (seen.current !== value) {
+    seen.current = value;
+    if (told.current !== value) {
+      told.current = value;
+      clearTimeout(timer.current);
+      setTyped(value);
+    }
+  }
   const change = (v: string) => {
     setTyped(v);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => onChange(v.trim()), 250);
+    timer.current = window.setTimeout(() => onChange((told.current = v.trim())), 250);
   };
   return (
     <label class="search">
