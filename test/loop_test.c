@@ -329,6 +329,88 @@ TEST(loop_gives_those_that_come_again_one_turn_a_round)
     loop_free(a.loop);
 }
 
+/* A task that writes its letter and asks for another of its kind, and one to send. */
+struct step {
+    struct loop *loop;
+    struct loop_task task, out;
+    char letter;
+    struct buf *log;
+    struct step *next;
+};
+
+static void step_out(void *ctx)
+{
+    struct step *s = ctx;
+
+    buf_add_c(s->log, (char)(s->letter - 'a' + 'A'));
+}
+
+static void step_call(void *ctx)
+{
+    struct step *s = ctx;
+
+    buf_add_c(s->log, s->letter);
+    loop_out(s->loop, &s->out);
+    if (s->next)
+        loop_soon(s->loop, &s->next->task);
+}
+
+TEST(loop_does_a_rounds_work_in_steps_and_sends_behind_them)
+{
+    struct step steps[6];
+    struct loop *l = new_loop(&clock_real);
+    struct buf log;
+    char *room;
+    size_t left;
+
+    buf_init(&log, 100);
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        steps[i] = (struct step){.loop = l, .letter = (char)('a' + i), .log = &log};
+        loop_task_init(&steps[i].task, step_call, &steps[i]);
+        loop_task_init(&steps[i].out, step_out, &steps[i]);
+        if (i >= 2)
+            steps[i - 2].next = &steps[i];
+    }
+    loop_soon(l, &steps[0].task);
+    loop_soon(l, &steps[1].task);
+    loop_soon(l, &steps[0].task); /* moved behind the other */
+    room = loop_early(l, &left);
+    CHECK_INT(left, LOOP_EARLY_SIZE);
+    loop_early_keep(l, LOOP_EARLY_SIZE - 100);
+    CHECK(loop_early(l, &left) == room + LOOP_EARLY_SIZE - 100);
+    CHECK_INT(left, 0); /* too little to be of use */
+    run_rounds(l, 1);
+    CHECK_STR(buf_str(&log), "badcfeBADCFE");
+    CHECK(loop_early(l, &left) == room);
+    loop_free(l);
+    buf_release(&log);
+}
+
+static void again_soon(void *ctx)
+{
+    struct step *s = ctx;
+
+    buf_add_c(s->log, s->letter);
+    loop_soon(s->loop, &s->task);
+}
+
+TEST(loop_ends_a_round_whose_steps_have_no_end)
+{
+    struct loop *l = new_loop(&clock_real);
+    struct step s = {.loop = l, .letter = 's'};
+    struct buf log;
+
+    buf_init(&log, 1000);
+    s.log = &log;
+    loop_task_init(&s.task, again_soon, &s);
+    loop_soon(l, &s.task);
+    run_rounds(l, 3);
+    CHECK(log.n >= 3 && log.n < 100);
+    loop_drop(l, &s.task);
+    loop_free(l);
+    buf_release(&log);
+}
+
 TEST(loop_stop_before_the_run_is_not_lost)
 {
     struct loop *l = new_loop(&clock_real);
@@ -500,7 +582,9 @@ TEST(loop_gives_work_without_end_some_of_each_round_and_each_its_turn)
     loop_free(l);
 }
 
-TEST_MAIN(T(loop_gives_work_without_end_some_of_each_round_and_each_its_turn),
+TEST_MAIN(T(loop_does_a_rounds_work_in_steps_and_sends_behind_them),
+          T(loop_ends_a_round_whose_steps_have_no_end),
+          T(loop_gives_work_without_end_some_of_each_round_and_each_its_turn),
           T(loop_calls_timers_in_the_order_of_their_times),
           T(loop_keeps_many_timers_sorted_while_they_are_moved_and_cleared),
           T(loop_does_not_call_what_was_cleared_or_dropped_in_the_same_round),

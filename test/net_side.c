@@ -99,11 +99,16 @@ void side_release(struct side *s)
 
 int side_accept(struct side *s)
 {
+    return side_accept_on(s, NULL);
+}
+
+int side_accept_on(struct side *s, struct side *other)
+{
     unsigned port;
     int listener = peer_listen(&port), peer = peer_connect(port), fd;
     struct err e;
 
-    side_init(s, NULL);
+    side_init(s, other);
     fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     close(listener);
     s->conn = conn_accept(s->loop, fd, NULL, &side_handler, s, &e);

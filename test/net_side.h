@@ -34,6 +34,7 @@ void side_init(struct side *s, struct side *other);
 void side_release(struct side *s);
 /* A side that has accepted; what is returned is the other end. */
 int side_accept(struct side *s);
+int side_accept_on(struct side *s, struct side *other); /* on the loop of another, or NULL */
 /* A side that connects to 127.0.0.1. */
 void side_connect(struct side *s, struct tls *tls, const char *host, unsigned port);
 void side_happened(struct side *s, char what);

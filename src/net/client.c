@@ -378,7 +378,7 @@ static void begin(struct client_call *call, struct conn *c)
     if (call->paused)
         conn_pause(c);
     arm(call, call->first_ms);
-    conn_send(c, call->head, next_piece(call));
+    conn_write_parts(c, (str[]){call->head, next_piece(call)}, 2);
     send_body(call);
 }
 

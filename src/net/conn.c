@@ -1,10 +1,11 @@
 /* conn.c - sockets on the loop: what is ready is remembered, one function does what is due.
  *
  * The loop is edge-triggered, so an event only sets a flag (readable, not blocked any more, ended,
- * gone), and work() looks at the flags: hands shaken, queue sent, bytes read, news told. Whoever
- * changes a flag elsewhere (a write, a resume, a failed send) defers work() to the end of the
- * round. So there is one place where callbacks are called, and it looks after each of them whether
- * the connection was closed meanwhile.
+ * gone) and reads what is there if it is plain; work(), in the next step, looks at the flags: hands
+ * shaken, queue sent, bytes read and handed on, news told. Whoever changes a flag elsewhere (a
+ * resume, a failed send) defers work() to the end of the round. So there is one place where
+ * callbacks are called, and it looks after each of them whether the connection was closed
+ * meanwhile. Sending waits for the end of the round's steps: see conn_out.c.
  *
  * A closed connection gives back everything at once but its own struct, which work() frees at the
  * end of the round: those further up the stack may still look at its flags.
@@ -65,30 +66,75 @@ void conn_set_fault(struct conn *c, const struct err *e)
 
 /* Reading. */
 
-/* At most `most` bytes. */
-static enum tls_result take(struct conn *c, size_t most, size_t *n, struct err *e)
+static bool reads(const struct conn *c)
 {
-    char *bytes = loop_scratch(c->loop);
-    ssize_t got;
+    return (c->readable || c->early.n > 0) && !c->paused && !c->closed && !c->dead && !c->end_told;
+}
 
-    *n = 0;
-    if (c->link)
-        return tls_link_read(c->link, bytes, most, n, e);
+/* At most so many bytes, and whether there are more. */
+static enum tls_result receive(struct conn *c, char *to, size_t most, str *got, int *number)
+{
+    ssize_t n;
+
     do
-        got = recv(c->watch.fd, bytes, most, 0);
-    while (got < 0 && errno == EINTR);
-    if (got == 0)
+        n = recv(c->watch.fd, to, most, 0);
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
         return TLS_END;
-    if (got < 0 && errno == EAGAIN)
+    if (n < 0 && errno == EAGAIN)
         return TLS_AGAIN;
-    if (got < 0) {
-        conn_say_errno(errno, e);
+    if (n < 0) {
+        *number = errno;
         return TLS_FAILED;
     }
-    *n = (size_t)got;
+    *got = (str){to, (size_t)n};
     /* Less than we asked for: the socket is empty, and says so when it is not any more. But the
      * end of it, if that was told already, is not told again. */
-    return *n < most && !c->ended && !c->gone && !c->fault ? TLS_AGAIN : TLS_DONE;
+    return got->n < most && !c->ended && !c->gone && !c->fault ? TLS_AGAIN : TLS_DONE;
+}
+
+/* All sockets of a round are read before the first of them is dealt with. */
+static void read_early(struct conn *c)
+{
+    size_t room;
+    char *to;
+
+    if (!reads(c) || c->link || c->shaking || c->ended || c->early.n > 0 || c->early_errno)
+        return;
+    to = loop_early(c->loop, &room);
+    if (room == 0)
+        return;
+    if (receive(c, to, room < READ_TURN_MAX ? room : READ_TURN_MAX, &c->early, &c->early_errno) ==
+        TLS_AGAIN)
+        c->readable = false;
+    loop_early_keep(c->loop, c->early.n);
+}
+
+/* They are kept until we are asked to go on. */
+static void hold_early(struct conn *c)
+{
+    buf_take(loop_bufs(c->loop), &c->held);
+    buf_add(&c->held, c->early);
+    c->early = buf_str(&c->held);
+}
+
+static enum tls_result take(struct conn *c, size_t most, str *got, struct err *e)
+{
+    enum tls_result result;
+
+    *got = (str){loop_scratch(c->loop), 0};
+    if (c->early.n > 0) {
+        *got = c->early;
+        c->early.n = 0;
+        return c->readable ? TLS_DONE : TLS_AGAIN;
+    }
+    if (c->link)
+        return tls_link_read(c->link, loop_scratch(c->loop), most, &got->n, e);
+    result =
+        c->early_errno ? TLS_FAILED : receive(c, loop_scratch(c->loop), most, got, &c->early_errno);
+    if (result == TLS_FAILED)
+        conn_say_errno(c->early_errno, e);
+    return result;
 }
 
 static void tell_error(struct conn *c, const struct err *e)
@@ -100,11 +146,6 @@ static void tell_error(struct conn *c, const struct err *e)
     c->handler->on_error(c->ctx, &copy);
 }
 
-static bool reads(const struct conn *c)
-{
-    return c->readable && !c->paused && !c->closed && !c->dead && !c->end_told;
-}
-
 static void read_turn(struct conn *c)
 {
     size_t turn = c->greedy ? GREEDY_SIZE : READ_TURN_MAX, taken = 0;
@@ -112,19 +153,21 @@ static void read_turn(struct conn *c)
     while (reads(c)) {
         enum tls_result result;
         struct err e;
-        size_t n;
+        str got;
 
         if (taken >= turn) {
             c->greedy = true;
             loop_yield(c->loop, &c->task);
             return;
         }
-        result = take(c, turn < LOOP_SCRATCH_SIZE ? turn : LOOP_SCRATCH_SIZE, &n, &e);
-        taken += n;
+        result = take(c, turn < LOOP_SCRATCH_SIZE ? turn : LOOP_SCRATCH_SIZE, &got, &e);
+        taken += got.n;
         if (result != TLS_DONE)
             c->readable = c->greedy = false;
-        if (n > 0) {
-            c->handler->on_bytes(c->ctx, (str){loop_scratch(c->loop), n});
+        if (got.n > 0) {
+            c->handler->on_bytes(c->ctx, got);
+            if (c->held.p)
+                buf_give(loop_bufs(c->loop), &c->held);
         } else if (result == TLS_END) {
             c->end_told = true;
             c->handler->on_end(c->ctx);
@@ -144,7 +187,7 @@ void conn_pause(struct conn *c)
 void conn_resume(struct conn *c)
 {
     c->paused = false;
-    if (c->readable)
+    if (c->readable || c->early.n > 0)
         loop_defer(c->loop, &c->task);
 }
 
@@ -220,6 +263,8 @@ static void work(struct conn *c)
     read_turn(c);
     if (c->closed || c->dead)
         return;
+    if (c->early.n > 0 && !c->held.p)
+        hold_early(c);
     look_for_error(c);
     if (c->was_full && conn_queued(c) <= CONN_LOW && !c->fault) {
         c->was_full = false;
@@ -267,10 +312,12 @@ static void on_ready(void *ctx, unsigned ready)
         c->ended = true;
     if (ready & LOOP_GONE)
         c->gone = true;
-    if (c->greedy && !c->shaking)
+    if (c->greedy && !c->shaking) {
         loop_yield(c->loop, &c->task);
-    else
-        work(c);
+        return;
+    }
+    read_early(c);
+    loop_soon(c->loop, &c->task);
 }
 
 static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *h, void *ctx)
@@ -279,8 +326,10 @@ static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *
 
     *c = (struct conn){.loop = l, .handler = h, .ctx = ctx};
     buf_init(&c->out, CONN_QUEUE_MAX);
+    buf_init(&c->held, CONN_QUEUE_MAX);
     loop_watch_init(&c->watch, fd, on_ready, c);
     loop_task_init(&c->task, on_task, c);
+    loop_task_init(&c->sending, conn_on_send, c);
     return c;
 }
 
@@ -353,6 +402,8 @@ void conn_close(struct conn *c)
     if (!c || c->closed)
         return;
     c->closed = true;
+    loop_drop(c->loop, &c->sending);
+    loop_drop(c->loop, &c->task); /* freed at the round's end, not in the next step */
     loop_watch_remove(c->loop, &c->watch);
     if (c->link && !c->dead && !c->fault)
         tls_link_end(c->link);
@@ -360,6 +411,7 @@ void conn_close(struct conn *c)
     c->link = NULL;
     close(c->watch.fd);
     conn_release_queue(c);
+    buf_give(loop_bufs(c->loop), &c->held);
     free(c->fault);
     c->fault = NULL;
     loop_defer(c->loop, &c->task);

@@ -4,8 +4,8 @@
  *     conn_write(c, head); conn_write(c, body);           one segment
  *     conn_finish(c);                                     and later, always: conn_close(c)
  *
- * What is written is queued and goes out in one piece at the end of the loop's round (or at once,
- * when much is queued), so a head and its first event share a segment. What arrives is lent to
+ * What is written is queued and goes out in one piece when the loop has done the round's work (or at
+ * once, when much is queued), so a head and its first event share a segment. What arrives is lent to
  * on_bytes and must be taken there; a reader that cannot take more pauses first, and gets nothing
  * more from then on.
  *
@@ -63,8 +63,6 @@ void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx);
 void conn_write(struct conn *c, str bytes);
 /* The same for up to three texts as if they were one. */
 void conn_write_parts(struct conn *c, const str *parts, size_t n);
-/* Both leave now, behind what is queued: nothing is copied but what the system does not take. */
-void conn_send(struct conn *c, str head, str body);
 bool conn_full(const struct conn *c); /* better to wait for on_room */
 size_t conn_queued(const struct conn *c);
 uint64_t conn_sent(const struct conn *c); /* of what was written, the system has taken so much */

@@ -11,10 +11,13 @@
 struct conn {
     struct loop *loop;
     struct loop_watch watch;
-    struct loop_task task;
+    struct loop_task task, sending;
     const struct conn_handler *handler;
     void *ctx;
     struct tls_link *link; /* or NULL: plain */
+    str early;       /* bytes that were read and are still to be handed on: the loop's, or held */
+    struct buf held; /* them, if we were paused just then */
+    int early_errno; /* why that read failed, or 0 */
     struct buf out;
     size_t out_at; /* of out, sent already */
     uint64_t sent;
@@ -41,3 +44,5 @@ void conn_set_fault(struct conn *c, const struct err *e);
 void conn_release_queue(struct conn *c);
 /* What is queued goes out as far as the socket takes it, and our end behind it if it is due. */
 void conn_flush_queue(struct conn *c);
+/* The same as a task. */
+void conn_on_send(void *ctx);

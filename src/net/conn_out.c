@@ -188,7 +188,7 @@ static bool takes(const struct conn *c)
 static void queue_grew(struct conn *c)
 {
     if (conn_queued(c) > 0 && !c->blocked)
-        loop_defer(c->loop, &c->task);
+        loop_out(c->loop, &c->sending);
     if (conn_full(c))
         c->was_full = true;
 }
@@ -226,20 +226,6 @@ void conn_write_parts(struct conn *c, const str *parts, size_t n)
     queue_grew(c);
 }
 
-void conn_send(struct conn *c, str head, str body)
-{
-    const str parts[] = {head, body};
-
-    if (!takes(c))
-        return;
-    if (!conn_is_open(c)) {
-        conn_write_parts(c, parts, COUNT_OF(parts));
-        return;
-    }
-    send_now(c, parts, COUNT_OF(parts));
-    queue_grew(c);
-}
-
 bool conn_full(const struct conn *c)
 {
     return conn_queued(c) >= CONN_HIGH;
@@ -266,4 +252,9 @@ void conn_finish(struct conn *c)
 {
     c->finishing = true;
     loop_defer(c->loop, &c->task);
+}
+
+void conn_on_send(void *ctx)
+{
+    conn_flush(ctx);
 }

@@ -301,16 +301,29 @@ void frames_feed(struct frames *f, str piece)
     feed(f, piece);
 }
 
+/* What looked like the first bytes of a mark was none. */
+static void no_mark(struct frames *f)
+{
+    size_t seen = f->bom;
+
+    if (f->full || f->bom >= BOM_SIZE)
+        return;
+    f->bom = BOM_SIZE;
+    feed(f, (str){bom, seen});
+}
+
+str frames_whole(struct frames *f)
+{
+    assert(f->kind == FRAMES_WHOLE);
+    no_mark(f);
+    return f->full || f->held.n == 0 ? STR("") : buf_str(&f->held);
+}
+
 void frames_finish(struct frames *f)
 {
+    no_mark(f);
     if (f->full)
         return;
-    if (f->bom < BOM_SIZE) {
-        size_t seen = f->bom;
-
-        f->bom = BOM_SIZE;
-        feed(f, (str){bom, seen});
-    }
     if (f->held.n > 0 && !f->full)
         emit_with_held(f, STR(""));
     event_done(f, 0);

@@ -65,4 +65,6 @@ struct frames {
 void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink);
 void frames_feed(struct frames *f, str piece);
 void frames_finish(struct frames *f);
+/* For a whole body, in place of frames_finish: all of it, which lies there until the release. */
+str frames_whole(struct frames *f);
 void frames_release(struct frames *f);

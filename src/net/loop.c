@@ -1,9 +1,9 @@
 /* loop.c - one epoll, a heap of timers, a list of tasks, a stack of posts.
  *
  * How nothing that was removed is called: the events of a round lie in an array of the loop, and
- * removing a watch takes it out of those not looked at yet. Deferred tasks hang in a ring, the ones
- * of this round in a second ring, and dropping unlinks from whichever it is. A timer knows its slot
- * of the heap.
+ * removing a watch takes it out of those not looked at yet. Tasks hang in rings, one for each part
+ * of a round, those being called in a ring of their own, and dropping unlinks from whichever it is.
+ * A timer knows its slot of the heap.
  *
  * Posts are a stack that any thread pushes to and only the loop takes, all at once, so the usual
  * trouble of such stacks (a head that went away and came back) cannot arise. Whoever pushes onto an
@@ -22,7 +22,9 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 128
-#define BULK_NS 500000u /* of a round, for what may wait */
+#define STEPS_MAX 8            /* of a round: what asks for more gets them in the next */
+#define EARLY_LEAST (8 * 1024) /* less is no room */
+#define BULK_NS 500000u        /* of a round, for what may wait */
 #define BULK_TASKS_MAX 64
 #define TIMERS_MAX ((size_t)1 << 26)
 
@@ -35,12 +37,13 @@ struct loop {
     struct loop_timer **heap;
     size_t timer_count, timer_cap;
     uint64_t timer_order;
-    struct loop_task deferred; /* a ring; this is its head */
-    struct loop_task bulk;     /* another, of what may wait */
+    struct loop_task soon, out, deferred, bulk; /* rings; these are their heads */
     _Atomic(struct loop_task *) posted;
     bool posted_own; /* there are such, and nobody was woken */
     atomic_bool stop;
     struct buf_pool bufs;
+    size_t early_at; /* of early, in use */
+    char early[LOOP_EARLY_SIZE];
     char scratch[LOOP_SCRATCH_SIZE];
 };
 
@@ -59,11 +62,13 @@ struct loop *loop_new(const struct clock *clock, struct err *e)
     struct loop *l = base_alloc(sizeof *l);
     struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
 
-    memset(l, 0, sizeof *l);
+    memset(l, 0, offsetof(struct loop, early));
     l->clock = clock;
     l->now_ns = clock_mono_ns(clock);
     atomic_init(&l->posted, NULL);
     atomic_init(&l->stop, false);
+    ring_init(&l->soon);
+    ring_init(&l->out);
     ring_init(&l->deferred);
     ring_init(&l->bulk);
     l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -93,6 +98,20 @@ uint64_t loop_now_ns(const struct loop *l)
 char *loop_scratch(struct loop *l)
 {
     return l->scratch;
+}
+
+char *loop_early(struct loop *l, size_t *room)
+{
+    size_t left = LOOP_EARLY_SIZE - l->early_at;
+
+    *room = left < EARLY_LEAST ? 0 : left;
+    return l->early + l->early_at;
+}
+
+void loop_early_keep(struct loop *l, size_t n)
+{
+    assert(n <= LOOP_EARLY_SIZE - l->early_at);
+    l->early_at += n;
 }
 
 struct buf_pool *loop_bufs(struct loop *l)
@@ -296,6 +315,20 @@ void loop_defer(struct loop *l, struct loop_task *t)
     ring_add(&l->deferred, t);
 }
 
+void loop_soon(struct loop *l, struct loop_task *t)
+{
+    loop_drop(l, t);
+    t->bulk = false;
+    ring_add(&l->soon, t);
+}
+
+void loop_out(struct loop *l, struct loop_task *t)
+{
+    if (t->queued)
+        return;
+    ring_add(&l->out, t);
+}
+
 void loop_yield(struct loop *l, struct loop_task *t)
 {
     if (t->queued)
@@ -314,21 +347,29 @@ void loop_drop(struct loop *l, struct loop_task *t)
     t->next->prev = t->prev;
 }
 
-static void call_deferred(struct loop *l)
+/* Those that stand there now; who comes meanwhile waits for the next time. */
+static void call_ring(struct loop *l, struct loop_task *ring)
 {
     struct loop_task now;
 
-    if (ring_empty(&l->deferred))
+    if (ring_empty(ring))
         return;
-    now = l->deferred;
+    now = *ring;
     now.next->prev = now.prev->next = &now;
-    ring_init(&l->deferred);
+    ring_init(ring);
     while (!ring_empty(&now)) {
         struct loop_task *t = now.next;
 
         loop_drop(l, t);
         t->fn(t->ctx);
     }
+}
+
+static void call_soon(struct loop *l)
+{
+    for (int i = 0; i < STEPS_MAX && !ring_empty(&l->soon); i++)
+        call_ring(l, &l->soon);
+    l->early_at = 0;
 }
 
 /* Those at the front, as long as the time for them lasts; the others keep their places. The count
@@ -406,11 +447,17 @@ void loop_stop(struct loop *l)
     wake(l);
 }
 
+static bool tasks_wait(const struct loop *l)
+{
+    return !ring_empty(&l->soon) || !ring_empty(&l->out) || !ring_empty(&l->deferred) ||
+           !ring_empty(&l->bulk);
+}
+
 static int wait_ms(const struct loop *l)
 {
     int ms;
 
-    if (!ring_empty(&l->deferred) || !ring_empty(&l->bulk) || l->posted_own)
+    if (tasks_wait(l) || l->posted_own)
         return 0;
     ms = l->timer_count == 0 ? -1 : clock_left_ms(l->clock, l->heap[0]->at_ns);
     /* Nobody wakes us when a fake clock is moved. */
@@ -428,9 +475,12 @@ static void turn(struct loop *l)
     l->event_count = n < 0 ? 0 : n;
     call_watches(l);
     l->event_at = l->event_count = 0;
+    call_soon(l);
     call_timers(l);
     call_posted(l);
-    call_deferred(l);
+    call_ring(l, &l->out);
+    call_ring(l, &l->deferred);
+    call_ring(l, &l->out);
     call_bulk(l);
 }
 
@@ -447,10 +497,11 @@ void loop_free(struct loop *l)
 {
     if (!l)
         return;
-    while (!ring_empty(&l->deferred) || !ring_empty(&l->bulk) ||
-           atomic_load_explicit(&l->posted, memory_order_acquire)) {
+    while (tasks_wait(l) || atomic_load_explicit(&l->posted, memory_order_acquire)) {
+        call_soon(l);
         call_posted(l);
-        call_deferred(l);
+        call_ring(l, &l->out);
+        call_ring(l, &l->deferred);
         call_bulk(l);
     }
     close(l->epoll_fd);

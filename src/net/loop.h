@@ -10,8 +10,11 @@
  *
  * Watches are edge-triggered: whoever is told reads or writes until EAGAIN, or asks to be called
  * again by loop_defer. Watches, timers and tasks are the caller's structs, linked in while in use.
- * A round is: the sockets that are ready, the timers that are due, what was posted, what was
- * deferred.
+ * A round is: the sockets that are ready, then in steps what they brought, the timers that are due,
+ * what was posted, what is to be sent, what was deferred. In a step stands what is alike: all
+ * sockets are read before the first request is looked at, all requests are looked at before the
+ * first call is made, and so on. A request runs through more code than a processor keeps at hand;
+ * code that has just run for another is there already.
  *
  * Promises:
  *   - Only loop_post and loop_stop may be called from another thread.
@@ -83,8 +86,13 @@ void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx);
 /* Called when the events of this round are dealt with, before it waits again; once, however often
  * it was deferred. One that is deferred already may not be moved to another loop. */
 void loop_defer(struct loop *l, struct loop_task *t);
-/* The same for work that has no end: in every round some of it, in turn, behind all else. A task
- * that is deferred meanwhile is. */
+/* Called in the next step of this round: what was asked for by watches makes the first, what is
+ * asked for in a step the one behind it. Otherwise as loop_defer. */
+void loop_soon(struct loop *l, struct loop_task *t);
+/* Called when all steps are done: for what was written meanwhile to be sent. */
+void loop_out(struct loop *l, struct loop_task *t);
+/* For work that has no end: in every round some of it, in turn, behind all else. A task that is
+ * deferred meanwhile is. */
 void loop_yield(struct loop *l, struct loop_task *t);
 void loop_drop(struct loop *l, struct loop_task *t);
 /* Any thread: called on the loop's thread, soon. The task is the loop's until it was called. */
@@ -96,5 +104,10 @@ void loop_post_own(struct loop *l, struct loop_task *t);
  * conn lends to on_bytes is in there. */
 #define LOOP_SCRATCH_SIZE 65536
 char *loop_scratch(struct loop *l);
+/* Room for what a watch reads for its task in the first step, at the end of which it is gone. There
+ * may be none: then the task has to read. */
+#define LOOP_EARLY_SIZE (128 * 1024)
+char *loop_early(struct loop *l, size_t *room);
+void loop_early_keep(struct loop *l, size_t n); /* of the room, the first bytes */
 /* Memory for buffers that do not outlive the loop. */
 struct buf_pool *loop_bufs(struct loop *l);

@@ -63,12 +63,12 @@ struct server_exchange {
     struct server_exchange *next, *prev;
     struct conn *conn;
     struct loop_task task;
+    struct loop_task go; /* to the handler, with a request that is whole */
     int fd;
     enum server_state state;
     bool open;  /* hands are shaken */
     bool used;  /* a request was answered on it */
     bool brief; /* a drain does not wait for it to take what is queued */
-    bool busy;  /* on_bytes is at work on it */
     bool keep;  /* the connection, after this reply */
     bool head_sent, chunked, no_body;
     bool loopback;
@@ -95,6 +95,7 @@ uint64_t server_now(const struct server_exchange *x);
 extern const struct conn_handler server_conn_handler;
 void server_take(struct server_exchange *x, str bytes);
 void server_take_waiting(struct server_exchange *x);
+void server_go(void *ctx); /* a task */
 
 /* reply.c: an error of ours, after which the connection is closed. */
 void server_refuse(struct server_exchange *x, int status, const char *why);

@@ -77,6 +77,7 @@ void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage
 
     *x = (struct server_exchange){.server = s, .fd = fd, .open = !s->o.tls, .body = STR("")};
     loop_task_init(&x->task, on_task, x);
+    loop_task_init(&x->go, server_go, x);
     arena_init(&x->arena, arena_max > ARENA_MIN ? arena_max : ARENA_MIN);
     buf_init(&x->in, s->o.head_max + LOOP_SCRATCH_SIZE);
     buf_init(&x->large, s->o.body_max);
@@ -102,6 +103,7 @@ void server_exchange_close(struct server_exchange *x)
     if (x->state == ST_CLOSED)
         return;
     x->state = ST_CLOSED;
+    loop_drop(s->loop, &x->go);
     conn_close(x->conn);
     loop_defer(s->loop, &x->task);
     assert(s->count > 0);
@@ -111,7 +113,9 @@ void server_exchange_close(struct server_exchange *x)
 
 void server_exchange_gone(struct server_exchange *x)
 {
-    if (x->state == ST_ANSWER)
+    if (x->go.queued)
+        loop_drop(x->server->loop, &x->go); /* nobody has heard of it yet */
+    else if (x->state == ST_ANSWER)
         x->server->handler->on_gone(x->server->ctx, x);
     else if (x->state == ST_SOCKET)
         server_ws_gone(x, 1006);
@@ -156,8 +160,6 @@ void server_exchange_end(struct server_exchange *x)
     }
     x->state = ST_HEAD;
     x->since_ns = server_now(x);
-    if (x->busy)
-        return;
     if (x->in.n > 0)
         loop_defer(x->server->loop, &x->task);
     else

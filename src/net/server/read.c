@@ -40,13 +40,21 @@ static bool unpack(struct server_exchange *x)
     return true;
 }
 
-/* A request that is whole. */
+/* A request that is whole: handed on in the next step. */
 static void dispatch(struct server_exchange *x)
 {
     struct server *s = x->server;
 
     x->state = ST_ANSWER;
-    if (!unpack(x))
+    loop_soon(s->loop, &x->go);
+}
+
+void server_go(void *ctx)
+{
+    struct server_exchange *x = ctx;
+    struct server *s = x->server;
+
+    if (x->state != ST_ANSWER || !unpack(x))
         return;
     x->keep = x->request->keep_alive;
     s->handler->on_request(s->ctx, x);
@@ -193,7 +201,6 @@ static void wait_with(struct server_exchange *x, str bytes)
 
 static void run(struct server_exchange *x, str bytes)
 {
-    x->busy = true;
     while (bytes.n > 0 && is_reading(x) && !conn_full(x->conn)) {
         size_t used = x->state == ST_HEAD ? take_head(x, bytes) : take_body(x, bytes);
 
@@ -201,7 +208,6 @@ static void run(struct server_exchange *x, str bytes)
             break;
         bytes = str_slice(bytes, used, bytes.n);
     }
-    x->busy = false;
     if (x->state == ST_LINGER || x->state == ST_CLOSED)
         return;
     if (x->state == ST_SOCKET) {

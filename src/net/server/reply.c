@@ -122,16 +122,11 @@ static void put_length(struct buf *out, size_t size)
     buf_add(out, STR("\r\n"));
 }
 
-/* A reply that is whole leaves at once. But what answers a request while that is read waits for the
- * answers to those that came with it, and a head for its first piece. */
-static void send_head(struct server_exchange *x, struct buf *out, str body, bool whole)
+static void send_head(struct server_exchange *x, struct buf *out, str body)
 {
     buf_add(out, STR("\r\n"));
     assert(!buf_full(out)); /* the handler's headers are bounded where they come from */
-    if (whole && !x->busy)
-        conn_send(x->conn, buf_str(out), body);
-    else
-        conn_write_parts(x->conn, (str[]){buf_str(out), body}, 2);
+    conn_write_parts(x->conn, (str[]){buf_str(out), body}, 2);
     if (out->cap > SERVER_KEEP_MAX)
         buf_release(out);
 }
@@ -211,7 +206,7 @@ void server_reply(struct server_exchange *x, int status, const struct server_hea
         put_length(out, body.n);
     if (has_no_body(status) || str_eq(x->request->method, STR("HEAD")))
         body = STR("");
-    send_head(x, out, body, true);
+    send_head(x, out, body);
     buf_release(&packed);
     server_exchange_end(x);
 }
@@ -252,7 +247,7 @@ void server_refuse(struct server_exchange *x, int status, const char *why)
     x->keep = false;
     out = begin_head(x, status, headers, n);
     put_length(out, body.n);
-    send_head(x, out, buf_str(&body), true);
+    send_head(x, out, buf_str(&body));
     buf_release(&body);
     server_exchange_linger(x);
 }
@@ -272,7 +267,7 @@ void server_head(struct server_exchange *x, int status, const struct server_head
     out = begin_head(x, status, h, n);
     if (x->chunked)
         buf_add(out, STR("Transfer-Encoding: chunked\r\n"));
-    send_head(x, out, STR(""), false);
+    send_head(x, out, STR(""));
 }
 
 void server_write(struct server_exchange *x, str bytes)
