@@ -275,9 +275,16 @@ static str level_header(const struct http1_head *h)
     return STR("");
 }
 
-/* False: it has been answered, and ex is gone. */
-static bool start(struct exchange *ex)
+/* Gemini's streams are an array of JSON, unless one asks for events. */
+static bool gemini_array(const struct exchange *ex)
 {
+    return ex->request.stream && ex->wire->dialect == CHAT_GEMINI &&
+           str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE;
+}
+
+static void start(void *ctx)
+{
+    struct exchange *ex = ctx;
     const struct http1_head *h = server_request(ex->x);
     struct call_request r = {
         .wire = ex->wire,
@@ -300,7 +307,7 @@ static bool start(struct exchange *ex)
     (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
-        return false;
+        return;
     }
     ex->called = true;
     if (ex->setup->config->unrecorded == CONFIG_PASS &&
@@ -315,12 +322,20 @@ static bool start(struct exchange *ex)
     ex->encoder.created_s = clock_wall_ms(ex->worker->daemon->gateway.clock) / 1000;
     if (ex->wire->dialect == CHAT_GENERATE)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
+    if (gemini_array(ex))
+        wire_gemini_array(&ex->encoder);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (ex->request.stream && ex->setup->config->keepalive_ms) {
         loop_timer_init(&ex->keepalive, keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }
-    return true;
+}
+
+/* The request is read; the call is made in a step of its own, with those of the others: loop.h. */
+static void start_soon(struct exchange *ex)
+{
+    loop_task_init(&ex->start, start, ex);
+    loop_soon(ex->worker->gl.loop, &ex->start);
 }
 
 /* What a key may ask for is checked against the one name that is read here. Where there are two,
@@ -371,7 +386,7 @@ void chat_handle(struct exchange *ex)
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
         ex->request.model = first_model(ex->setup->config);
-    (void)start(ex);
+    start_soon(ex);
 }
 
 /* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */
@@ -397,7 +412,5 @@ void gemini_handle(struct exchange *ex)
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';
-    if (start(ex) && ex->request.stream &&
-        str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE)
-        wire_gemini_array(&ex->encoder);
+    start_soon(ex);
 }

@@ -45,6 +45,7 @@ void exchange_done(struct exchange *ex)
         metrics_refused(
             ex->worker->gl.metrics, str_c(ex->route->path), ex->status, ex->request.stream, ns);
     loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
+    loop_drop(ex->worker->gl.loop, &ex->start);
     loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
     json_release(&ex->doc);
     buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);

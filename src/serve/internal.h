@@ -110,6 +110,7 @@ struct exchange {
     bool last;   /* what is in out waits for the end */
     bool called; /* a call was made of it, which is counted as such */
     struct chat_error error;
+    struct loop_task start;
     struct loop_timer keepalive;
     uint64_t last_ns;
     bool api, by_cookie; /* a route of the history API; who asks is known by a cookie */

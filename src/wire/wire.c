@@ -220,17 +220,26 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
         f->shape = echo_learn(d, f);
 }
 
-void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
+bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
     f->anew = false;
-    if (d->deaf || !parse(d, f, true))
-        return;
+    return !d->deaf && parse(d, f, true);
+}
+
+void wire_whole_decode(struct wire_decoder *d, struct wire_frame *f)
+{
     d->wire->decode_whole(d, f);
     d->done = true;
     if (!d->deaf && d->wire->decode_end)
         d->wire->decode_end(d);
     wire_emit(d, &(struct chat_event){.kind = CHAT_END});
+}
+
+void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f)
+{
+    if (wire_whole_parse(d, f))
+        wire_whole_decode(d, f);
 }
 
 void wire_decode_end(struct wire_decoder *d)

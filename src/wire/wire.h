@@ -200,6 +200,9 @@ str wire_call_id(struct wire_decoder *d, uint32_t n);
 /* One frame of a stream. "[DONE]" is END for every SSE dialect, what is no JSON an ERROR. */
 void wire_decode(struct wire_decoder *d, struct wire_frame *f);
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
+/* The same in two steps, the second if the first says so. */
+bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f) MUST_USE;
+void wire_whole_decode(struct wire_decoder *d, struct wire_frame *f);
 /* The bytes are over: an ERROR comes out unless there was an END, or a STOP and no other end is. */
 void wire_decode_end(struct wire_decoder *d);
 

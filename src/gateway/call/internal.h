@@ -166,6 +166,7 @@ struct call {
     struct upstream upstream;
     struct frames frames;
     struct wire_decoder decoder;
+    struct wire_frame whole; /* a reply in one piece */
     const struct config_provider *chain[CALL_CHAIN_MAX];
     const struct config_model *chain_model[CALL_CHAIN_MAX];
     struct err store_err;

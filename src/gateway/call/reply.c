@@ -344,13 +344,10 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     c->record.seen = 0;
     if (c->timer.slot && f.data.n)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
-    if (c->frames.kind == FRAMES_WHOLE)
-        wire_decode_whole(&c->decoder, &f);
-    else
-        wire_decode(&c->decoder, &f);
+    wire_decode(&c->decoder, &f);
     if (c->end_seen)
         pipe_flush(&c->pipe);
-    if (settle(c, &f) && c->end_seen && c->frames.kind != FRAMES_WHOLE)
+    if (settle(c, &f) && c->end_seen)
         call_linger(c);
 }
 
@@ -518,17 +515,9 @@ static void on_error_reply(struct call *c)
     call_failed(c, &error);
 }
 
-static void on_end(void *ctx)
+/* Nothing more comes, and what came is dealt with. */
+static void end_reply(struct call *c)
 {
-    struct call *c = ctx;
-
-    c->live = false;
-    loop_timer_clear(c->gl->loop, &c->timer);
-    if (!c->decoding) {
-        on_error_reply(c);
-        return;
-    }
-    frames_finish(&c->frames);
     if (!c->decoding) {
         rest(c);
         return; /* what came last decided it */
@@ -545,6 +534,61 @@ static void on_end(void *ctx)
     }
     c->sum.complete = true;
     call_finish(c);
+}
+
+/* A reply in one piece is dealt with in steps, each of them with those of all that came meanwhile. */
+static void next_step(struct call *c, void (*fn)(void *))
+{
+    loop_task_init(&c->task, fn, c);
+    loop_soon(c->gl->loop, &c->task);
+}
+
+static void whole_settle(void *ctx)
+{
+    struct call *c = ctx;
+
+    (void)settle(c, &c->whole);
+    end_reply(c);
+}
+
+static void whole_decode(void *ctx)
+{
+    struct call *c = ctx;
+
+    wire_whole_decode(&c->decoder, &c->whole);
+    pipe_flush(&c->pipe);
+    next_step(c, whole_settle);
+}
+
+static void whole_parse(void *ctx)
+{
+    struct call *c = ctx;
+    str all = frames_whole(&c->frames);
+
+    if (all.n == 0) {
+        end_reply(c);
+        return;
+    }
+    c->whole = (struct wire_frame){.name = STR(""), .data = all, .raw = all};
+    pipe_begin(&c->pipe);
+    c->record.seen = 0;
+    next_step(c, wire_whole_parse(&c->decoder, &c->whole) ? whole_decode : whole_settle);
+}
+
+static void on_end(void *ctx)
+{
+    struct call *c = ctx;
+
+    c->live = false;
+    loop_timer_clear(c->gl->loop, &c->timer);
+    if (!c->decoding) {
+        on_error_reply(c);
+    } else if (c->frames.kind == FRAMES_WHOLE) {
+        next_step(c, whole_parse);
+    } else {
+        frames_finish(&c->frames);
+        end_reply(c);
+    }
 }
 
 static const struct {
