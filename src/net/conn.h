@@ -4,10 +4,10 @@
  *     conn_write(c, head); conn_write(c, body);           one segment
  *     conn_finish(c);                                     and later, always: conn_close(c)
  *
- * What is written is queued and goes out in one piece when the loop has done the round's work (or at
- * once, when much is queued), so a head and its first event share a segment. What arrives is lent to
- * on_bytes and must be taken there; a reader that cannot take more pauses first, and gets nothing
- * more from then on.
+ * What is written is queued and goes out in one piece when the work of the loop's round is done (or
+ * at once, when much is queued), so a head and its first event share a segment. What arrives is
+ * lent to on_bytes and must be taken there; a reader that cannot take more pauses first, and gets
+ * nothing more from then on.
  *
  * Promises:
  *   - Callbacks come from the loop only, never from within a call to conn_*. After conn_close none

@@ -13,8 +13,7 @@
  *   params.c     what stands behind the question mark; work.c threads that read the record
  *   history.c    sessions, calls, decisions: questions to the record; history_export.c
  *   threads.c    threads of agents; runs.c their runs; apps.c the routes of the applications
- *   login.c      a key shown once, then a cookie
- *   admin.c      providers, levels, keys, the system; openapi.json
+ *   login.c      a key shown once, then a cookie; admin.c providers, levels, keys, openapi.json
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -181,12 +181,15 @@ void call_note(struct call *c, const char *what, str why);
 void call_breaker_tell(struct call *c, bool ok);
 str call_origin(struct call *c);
 
-/* plan.c */
+/* plan.c, reply.c */
 bool call_plan(struct call *c, struct err *e) MUST_USE;
-
-/* reply.c */
 extern const struct upstream_handler call_upstream_handler;
 void call_reply_release(struct call *c);
+/* events.c: for decoder and pipe; the cap may be raised once. And: it has come to its answer. */
+void call_event(void *ctx, const struct chat_event *ev);
+void call_thinks(void *ctx, str text);
+int64_t call_at_cap(void *ctx);
+void call_answers(struct call *c);
 
 /* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
  * is nothing to mask. */
@@ -222,7 +225,6 @@ void call_row_known(struct call *c, struct store_call *out); /* all but its text
 void call_pieces_put(struct call *c);
 void call_pieces_anew(struct call *c); /* what a failed attempt left does not count */
 void call_pieces_over(struct call *c);
-
 /* keep.c */
 void call_keep_reset(struct call *c); /* before each reply */
 void call_keep_event(struct call *c, const struct chat_event *ev);

@@ -1,0 +1,174 @@
+/* events.c - what an event of the reply says about the call, and its way into the pipe.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/call/internal.h"
+
+static uint64_t now(const struct call *c)
+{
+    return loop_now_ns(c->gl->loop);
+}
+
+static void fact_start(struct call *c, const struct chat_event *ev)
+{
+    if (ev->id.n && !c->sum.reply_id.n)
+        c->sum.reply_id = arena_dup(&c->arena, str_slice(ev->id, 0, 256));
+    if (ev->name.n && !c->sum.reply_model.n)
+        c->sum.reply_model = arena_dup(&c->arena, str_slice(ev->name, 0, 256));
+}
+
+static void fact_thought(struct call *c)
+{
+    if (!c->sum.reasoning_ns)
+        c->sum.reasoning_ns = now(c);
+}
+
+void call_answers(struct call *c)
+{
+    if (!c->sum.answer_ns)
+        c->sum.answer_ns = now(c);
+    if (c->sum.reasoning_ns && !c->sum.reasoning_end_ns)
+        c->sum.reasoning_end_ns = now(c);
+}
+
+/* What a text is that reasoning is to be cut out of, shows when it has been through the pipe. */
+static void fact_content(struct call *c, const struct chat_event *ev)
+{
+    if (ev->kind == CHAT_REASONING || ev->kind == CHAT_REDACTED)
+        fact_thought(c);
+    else if (ev->kind != CHAT_TEXT || !c->pipe.options.format)
+        call_answers(c);
+}
+
+#define USAGE_MAX ((int64_t)1 << 40) /* nobody counts so many tokens */
+
+static int64_t believable(int64_t count)
+{
+    return count >= 0 && count <= USAGE_MAX ? count : -1;
+}
+
+static void add_known(int64_t *to, int64_t more)
+{
+    if (*to >= 0 && more > 0)
+        *to += more;
+}
+
+/* Usage of a second call: the first one's comes on top. One that was cut did not tell all of it. */
+static void usage_on_top(struct call *c, struct chat_usage *u)
+{
+    const struct chat_usage *first = &c->sum.usage;
+    int64_t thought = pipe_tokens(&c->pipe), made;
+
+    if (!c->sum.cut && first->reasoning > thought)
+        thought = first->reasoning;
+    made = !c->sum.cut && first->output > thought ? first->output : thought;
+    u->reasoning = thought;
+    u->raw = STR("");
+    add_known(&u->output, made);
+    add_known(&u->input, first->input);
+    add_known(&u->cache_read, first->cache_read);
+    add_known(&u->cache_write, first->cache_write);
+}
+
+static void usage_in(struct call *c, const struct chat_event *ev, struct chat_usage *u)
+{
+    *u = *ev->usage;
+    u->input = believable(u->input);
+    u->output = believable(u->output);
+    u->reasoning = believable(u->reasoning);
+    u->cache_read = believable(u->cache_read);
+    u->cache_write = believable(u->cache_write);
+    if (u->output >= 0 && u->reasoning > u->output)
+        u->reasoning = -1; /* more than there was in all: we count ourselves */
+    if (u->reasoning == 0 && c->pipe.options.format)
+        u->reasoning = -1; /* to who does not take it apart it is no reasoning */
+    if (u->raw.n)          /* in words that only its own dialect knows */
+        u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
+    if (c->phase != CALL_FIRST)
+        usage_on_top(c, u);
+    chat_usage_merge(&c->phase_usage, u);
+}
+
+void call_event(void *ctx, const struct chat_event *ev)
+{
+    struct call *c = ctx;
+    struct chat_event changed = *ev;
+    struct chat_usage usage;
+
+    switch (ev->kind) {
+    case CHAT_START:
+        fact_start(c, ev);
+        if (c->phase != CALL_FIRST)
+            return;
+        break;
+    case CHAT_KEEP:
+        call_keep_event(c, ev);
+        return;
+    case CHAT_ARGUMENTS:
+        call_keep_event(c, ev);
+        break;
+    case CHAT_EXTRA:
+        if (c->phase != CALL_FIRST)
+            return;
+        break;
+    case CHAT_USAGE:
+        usage_in(c, ev, &usage);
+        changed.usage = &usage;
+        break;
+    case CHAT_STOP:
+        c->stop_seen = true;
+        c->stop = ev->stop;
+        break;
+    case CHAT_END:
+        c->end_seen = true;
+        break;
+    case CHAT_ERROR:
+        c->failed_frame = true;
+        c->error = *ev->error;
+        c->error.message = arena_dup(&c->arena, ev->error->message);
+        c->error.type = arena_dup(&c->arena, ev->error->type);
+        c->error.code = arena_dup(&c->arena, ev->error->code);
+        c->error.param = arena_dup(&c->arena, ev->error->param);
+        c->error.raw = STR(""); /* an event, not a body of its own */
+        return;
+    case CHAT_REASONING:
+    case CHAT_REDACTED:
+    case CHAT_TEXT:
+    case CHAT_CALL:
+        fact_content(c, ev);
+        if (ev->kind == CHAT_CALL)
+            call_keep_event(c, ev);
+        if (ev->kind == CHAT_REDACTED)
+            call_keep_opaque(c);
+        break;
+    default:
+        break;
+    }
+    pipe_feed(&c->pipe, &changed);
+}
+
+void call_thinks(void *ctx, str text)
+{
+    struct call *c = ctx;
+
+    fact_thought(c);
+    call_show_thought(c, text);
+    if (c->gl->gateway->records)
+        call_keep_thought(c, text);
+    buf_add(&c->thought, text);
+}
+
+/* Medium that doubts itself becomes high, once, if the configuration wants it. */
+int64_t call_at_cap(void *ctx)
+{
+    struct call *c = ctx;
+    const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
+
+    if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
+        !level_uncertain(buf_str(&c->thought)))
+        return c->level.cap;
+    c->level.asked = CHAT_LEVEL_HIGH;
+    c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);
+    call_note(c, "raised to high", STR("the reasoning was uncertain at its cap"));
+    return c->level.cap;
+}
