@@ -219,6 +219,19 @@ TEST(conn_paused_by_another_keeps_what_it_has_read_until_it_is_resumed)
     two_release(&t, peers);
 }
 
+TEST(conn_may_be_closed_by_whoever_is_given_what_it_kept)
+{
+    struct two t;
+    int peers[2];
+
+    two_open(&t, peers, conn_pause);
+    t.second.close_at = 'b';
+    conn_resume(t.second.conn);
+    side_run_once(&t.first);
+    CHECK_STR(buf_str(&t.second.in), "two");
+    two_release(&t, peers);
+}
+
 TEST(conn_closed_by_another_is_told_nothing_of_what_it_has_read)
 {
     struct two t;
@@ -575,6 +588,7 @@ TEST_MAIN(T(conn_sends_what_a_round_wrote_in_one_piece),
           T(conn_hands_on_bytes_then_the_end_and_may_still_write), T(conn_takes_bytes_that_drip),
           T(conn_paused_hands_on_nothing_until_it_is_resumed),
           T(conn_paused_by_another_keeps_what_it_has_read_until_it_is_resumed),
+          T(conn_may_be_closed_by_whoever_is_given_what_it_kept),
           T(conn_closed_by_another_is_told_nothing_of_what_it_has_read),
           T(conn_paused_hears_at_once_that_the_peer_left),
           T(conn_hears_of_a_peer_that_left_before_the_pause),

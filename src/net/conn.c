@@ -146,6 +146,17 @@ static void tell_error(struct conn *c, const struct err *e)
     c->handler->on_error(c->ctx, &copy);
 }
 
+/* What was held outlives a close by whoever is given it. */
+static void hand_on(struct conn *c, str bytes)
+{
+    struct buf held = c->held;
+
+    buf_init(&c->held, held.size_max);
+    c->handler->on_bytes(c->ctx, bytes);
+    if (held.p)
+        buf_give(loop_bufs(c->loop), &held);
+}
+
 static void read_turn(struct conn *c)
 {
     size_t turn = c->greedy ? GREEDY_SIZE : READ_TURN_MAX, taken = 0;
@@ -165,9 +176,7 @@ static void read_turn(struct conn *c)
         if (result != TLS_DONE)
             c->readable = c->greedy = false;
         if (got.n > 0) {
-            c->handler->on_bytes(c->ctx, got);
-            if (c->held.p)
-                buf_give(loop_bufs(c->loop), &c->held);
+            hand_on(c, got);
         } else if (result == TLS_END) {
             c->end_told = true;
             c->handler->on_end(c->ctx);
