@@ -222,6 +222,60 @@ TEST(a_request_is_written_as_a_client_would)
     buf_release(&out);
 }
 
-TEST_MAIN(T(a_request_is_read_whole), T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits),
+/* What the two dialects of one host share is not lost between them. */
+static const struct {
+    const struct wire *in, *out;
+    const char *body, *want;
+} shared[] = {
+    {&wire_openai,
+     &wire_responses,
+     "{\"model\":\"m\",\"metadata\":{\"k\":\"v\"},\"service_tier\":\"flex\",\"verbosity\":\"low\","
+     "\"prompt_cache_key\":null,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_"
+     "url\","
+     "\"image_url\":{\"url\":\"http://i\",\"detail\":\"high\"}}]}]}",
+     "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_image\","
+     "\"image_url\":\"http://i\",\"detail\":\"high\"}]}],\"text\":{\"verbosity\":\"low\"},"
+     "\"metadata\":{\"k\":\"v\"},\"service_tier\":\"flex\",\"stream\":false,\"store\":false,"
+     "\"include\":[\"reasoning.encrypted_content\"]}"},
+    {&wire_responses,
+     &wire_openai,
+     "{\"model\":\"m\",\"metadata\":{\"k\":\"v\"},\"prompt_cache_key\":\"p\",\"text\":{"
+     "\"verbosity\":"
+     "\"low\"},\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_image\",\"image_url\":"
+     "\"http://i\",\"detail\":\"high\"}]}]}",
+     "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
+     "\"image_url\":{\"url\":\"http://i\",\"detail\":\"high\"}}]}],\"metadata\":{\"k\":\"v\"},"
+     "\"prompt_cache_key\":\"p\",\"verbosity\":\"low\"}"},
+    {&wire_responses,
+     &wire_mistral,
+     "{\"model\":\"m\",\"metadata\":{\"k\":\"v\"},\"text\":{\"verbosity\":\"low\"},\"input\":"
+     "\"u\"}",
+     "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"u\"}]}"},
+};
+
+TEST(what_chat_and_responses_share_goes_from_one_to_the_other)
+{
+    for (size_t i = 0; i < COUNT_OF(shared); i++) {
+        struct chat_request q;
+        struct arena a;
+        struct json doc;
+        struct err e;
+        struct buf out;
+
+        json_init(&doc);
+        arena_init(&a, SIZE_LIMIT);
+        buf_init(&out, SIZE_LIMIT);
+        CHECK_F(json_parse(&doc, str_c(shared[i].body), &e), "%s", e.text);
+        CHECK_F(shared[i].in->read(&doc, &a, &q, &e), "%s", e.text);
+        shared[i].out->write(&q, &out);
+        CHECK_STR(buf_str(&out), shared[i].want);
+        buf_release(&out);
+        json_release(&doc);
+        arena_release(&a);
+    }
+}
+
+TEST_MAIN(T(what_chat_and_responses_share_goes_from_one_to_the_other), T(a_request_is_read_whole),
+          T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits),
           T(kept_reasoning_goes_back_before_its_call_once),
           T(a_request_is_written_as_a_client_would))

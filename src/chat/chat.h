@@ -45,7 +45,7 @@ enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL }; /* develop
 enum chat_part_kind {
     CHAT_PART_TEXT,        /* text */
     CHAT_PART_REASONING,   /* text, signature; redacted: text is opaque data */
-    CHAT_PART_IMAGE,       /* url, or data (base64) and mime */
+    CHAT_PART_IMAGE,       /* url, or data (base64) and mime; name: the detail asked for */
     CHAT_PART_FILE,        /* the same for documents, audio, video; name */
     CHAT_PART_TOOL_CALL,   /* id, name, json: the arguments, one JSON object */
     CHAT_PART_TOOL_RESULT, /* id of the call, name if known, parts, is_error */

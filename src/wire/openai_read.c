@@ -40,13 +40,18 @@ static bool part_image(const struct asked *r, const struct json_node *v, struct 
                        const struct asked_at *at)
 {
     const struct json_node *image = json_find(r->doc, v, STR("image_url"));
-    str url;
+    struct chat_part *part;
+    str url, detail = STR("");
 
-    if (image && image->kind == JSON_OBJECT)
+    if (image && image->kind == JSON_OBJECT) {
+        detail = member_text(r->doc, image, "detail", r->a);
         image = json_find(r->doc, image, STR("url"));
+    }
     if (!json_text(r->doc, image, r->a, &url) || url.n == 0)
         return asked_bad(r, at, "image_url.url", "expected the URL of an image");
-    part_set_url(url, add(r, out, CHAT_PART_IMAGE));
+    part = add(r, out, CHAT_PART_IMAGE);
+    part_set_url(url, part);
+    part->name = detail;
     return true;
 }
 

@@ -43,6 +43,8 @@ static void write_url_part(struct json_out *o, const char *type, const struct ch
     json_out_key(o, str_c(type));
     json_out_object(o);
     say_url(o, "url", p);
+    if (p->kind == CHAT_PART_IMAGE)
+        say_some(o, "detail", p->name);
     json_out_end(o);
 }
 
@@ -470,6 +472,10 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
     write_effort(r, mistral, o);
     if (!mistral)
         say_some(o, "user", r->user);
+    if (!mistral && r->dialect == CHAT_RESPONSES) {
+        say_shared(o, r);
+        say_raw(o, "verbosity", say_asked(r, "text", "verbosity"));
+    }
     if (r->stream) {
         json_member_bool(o, "stream", true);
         if (r->stream_usage && !mistral)

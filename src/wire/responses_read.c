@@ -77,13 +77,18 @@ static void opaque(struct reader *g, const struct json_node *v, struct chat_part
 
 static bool read_image(struct reader *g, const struct asked_at *at, const struct json_node *v)
 {
-    const struct json_node *url = member_find(g->r.doc, v, "image_url");
+    const struct json_node *url = member_find(g->r.doc, v, "image_url"), *in = v;
+    struct chat_part *p;
     str text;
 
-    if (url && url->kind == JSON_OBJECT) /* as Chat Completions has it */
+    if (url && url->kind == JSON_OBJECT) { /* as Chat Completions has it */
+        in = url;
         url = member_find(g->r.doc, url, "url");
+    }
     if (json_text(g->r.doc, url, g->r.a, &text)) {
-        part_set_url(text, part_add(g, CHAT_PART_IMAGE));
+        p = part_add(g, CHAT_PART_IMAGE);
+        part_set_url(text, p);
+        p->name = member_text(g->r.doc, in, "detail", g->r.a);
         return true;
     }
     if (!member_find(g->r.doc, v, "file_id"))

@@ -29,6 +29,7 @@ static void input_part(struct json_out *o, const struct chat_part *p)
     case CHAT_PART_IMAGE:
         say_typed(o, "input_image");
         say_url(o, "image_url", p);
+        say_some(o, "detail", p->name);
         json_out_end(o);
         break;
     case CHAT_PART_FILE:
@@ -245,8 +246,6 @@ static void format(struct json_out *o, const struct chat_request *r)
 {
     if (r->format == CHAT_FORMAT_NONE || r->format == CHAT_FORMAT_TEXT)
         return;
-    json_out_key(o, STR("text"));
-    json_out_object(o);
     json_out_key(o, STR("format"));
     say_typed(o, r->format == CHAT_FORMAT_JSON ? "json_object" : "json_schema");
     if (r->format == CHAT_FORMAT_SCHEMA) {
@@ -255,6 +254,19 @@ static void format(struct json_out *o, const struct chat_request *r)
         json_member_bool(o, "strict", r->format_strict);
     }
     json_out_end(o);
+}
+
+/* How the answer is to be. */
+static void text(struct json_out *o, const struct chat_request *r)
+{
+    str verbosity = r->dialect == CHAT_OPENAI ? say_asked(r, NULL, "verbosity") : STR("");
+
+    if ((r->format == CHAT_FORMAT_NONE || r->format == CHAT_FORMAT_TEXT) && !verbosity.n)
+        return;
+    json_out_key(o, STR("text"));
+    json_out_object(o);
+    format(o, r);
+    say_raw(o, "verbosity", verbosity);
     json_out_end(o);
 }
 
@@ -288,12 +300,14 @@ void responses_write(const struct chat_request *r, struct buf *out)
     choice(&o, r);
     if (r->parallel_given)
         json_member_bool(&o, "parallel_tool_calls", r->parallel);
-    format(&o, r);
+    text(&o, r);
     reasoning(&o, r);
     say_raw(&o, "max_output_tokens", r->max_tokens);
     say_raw(&o, "temperature", r->temperature);
     say_raw(&o, "top_p", r->top_p);
     say_some(&o, "user", r->user);
+    if (r->dialect == CHAT_OPENAI)
+        say_shared(&o, r);
     json_member_bool(&o, "stream", r->stream);
     json_member_bool(&o, "store", false);
     say_raw(&o, "include", STR("[\"reasoning.encrypted_content\"]"));

@@ -55,6 +55,26 @@ void say_url(struct json_out *o, const char *key, const struct chat_part *p)
     buf_release(&b);
 }
 
+str say_asked(const struct chat_request *r, const char *in, const char *name)
+{
+    const struct json_node *v = r->doc ? json_root(r->doc) : NULL;
+
+    if (v && in)
+        v = json_find(r->doc, v, str_c(in));
+    if (v)
+        v = json_find(r->doc, v, str_c(name));
+    return v && v->kind != JSON_NULL ? json_raw(r->doc, v) : STR("");
+}
+
+void say_shared(struct json_out *o, const struct chat_request *r)
+{
+    static const char *const names[] = {
+        "metadata", "service_tier", "prompt_cache_key", "prompt_cache_retention"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        say_raw(o, names[i], say_asked(r, NULL, names[i]));
+}
+
 void say_typed(struct json_out *o, const char *type)
 {
     json_out_object(o);

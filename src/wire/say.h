@@ -16,6 +16,11 @@ void say_raw(struct json_out *o, const char *key, str json);
 void say_texts(struct json_out *o, const char *key, const str *texts, size_t n);
 /* A key and where a part's data is: "data:MIME;base64,DATA", or its address. */
 void say_url(struct json_out *o, const char *key, const struct chat_part *p);
+/* A member of the client's body as it stands, or of an object in it (`in`, or NULL); empty if it is
+ * not there, or null. */
+str say_asked(const struct chat_request *r, const char *in, const char *name);
+/* The members that mean the same in Chat Completions and Responses, and have no place in chat.h. */
+void say_shared(struct json_out *o, const struct chat_request *r);
 /* {"type": TYPE, which the caller ends. */
 void say_typed(struct json_out *o, const char *type);
 
