@@ -1,0 +1,100 @@
+/* Connections that are ready in one round, each read before the first is dealt with.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn.h"
+
+#include "net_peer.h"
+#include "net_side.h"
+#include "test.h"
+
+#include <unistd.h>
+
+/* Two connections in one round: what the first is told pauses, closes or resumes the second, which
+ * has been read by then. */
+struct two {
+    struct side first, second;
+    void (*then)(struct conn *second);
+};
+
+static void first_hears(void *ctx, str bytes)
+{
+    struct two *t = ctx;
+
+    side_handler.on_bytes(&t->first, bytes);
+    if (t->then)
+        t->then(t->second.conn);
+    t->then = NULL;
+}
+
+static void two_open(struct two *t, int peers[2], void (*then)(struct conn *))
+{
+    static struct conn_handler h;
+
+    h = side_handler;
+    h.on_bytes = first_hears;
+    *t = (struct two){.then = then};
+    peers[0] = side_accept(&t->first);
+    peers[1] = side_accept_on(&t->second, &t->first);
+    side_run_once(&t->first);
+    conn_handler_set(t->first.conn, &h, t);
+    peer_send(peers[0], STR("one"));
+    peer_send(peers[1], STR("two"));
+    side_run_once(&t->first);
+    CHECK_STR(buf_str(&t->first.in), "one");
+}
+
+static void two_release(struct two *t, const int peers[2])
+{
+    close(peers[0]);
+    close(peers[1]);
+    side_release(&t->second);
+    side_release(&t->first);
+}
+
+TEST(conn_paused_by_another_keeps_what_it_has_read_until_it_is_resumed)
+{
+    struct two t;
+    int peers[2];
+
+    two_open(&t, peers, conn_pause);
+    side_run_once(&t.first);
+    CHECK_INT(t.second.log.n, 0);
+    peer_send(peers[1], STR(" and more"));
+    side_run_once(&t.first);
+    CHECK_INT(t.second.log.n, 0);
+    conn_resume(t.second.conn);
+    side_run_once(&t.first);
+    side_run_once(&t.first);
+    CHECK_STR(buf_str(&t.second.in), "two and more");
+    two_release(&t, peers);
+}
+
+TEST(conn_may_be_closed_by_whoever_is_given_what_it_kept)
+{
+    struct two t;
+    int peers[2];
+
+    two_open(&t, peers, conn_pause);
+    t.second.close_at = 'b';
+    conn_resume(t.second.conn);
+    side_run_once(&t.first);
+    CHECK_STR(buf_str(&t.second.in), "two");
+    two_release(&t, peers);
+}
+
+TEST(conn_closed_by_another_is_told_nothing_of_what_it_has_read)
+{
+    struct two t;
+    int peers[2];
+
+    two_open(&t, peers, conn_close);
+    side_run_once(&t.first);
+    CHECK_INT(t.second.log.n, 0);
+    t.second.conn = NULL;
+    two_release(&t, peers);
+}
+
+TEST_MAIN(T(conn_paused_by_another_keeps_what_it_has_read_until_it_is_resumed),
+          T(conn_may_be_closed_by_whoever_is_given_what_it_kept),
+          T(conn_closed_by_another_is_told_nothing_of_what_it_has_read))
