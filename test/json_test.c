@@ -313,6 +313,58 @@ TEST(json_agrees_with_the_public_suite)
     CHECK(seen > 200);
 }
 
+/* Where the message says that it is. */
+static size_t place_of(const struct err *e)
+{
+    const char *at = strstr(e->text, "(byte ");
+
+    return at ? (size_t)strtoull(at + 6, NULL, 10) : SIZE_MAX;
+}
+
+/* The same text, once so that its end need not be looked for and once with an x behind it. */
+static void check_closed(struct json *doc, const char *text, size_t n)
+{
+    char *alone = malloc(n), *more = malloc(n + 1);
+    struct err e = {0}, want = {0};
+
+    memcpy(alone, text, n);
+    memcpy(more, text, n);
+    more[n] = 'x';
+    CHECK(!json_parse(doc, (str){more, n + 1}, &want));
+    if (parse_all_ways(doc, (str){alone, n}, &e))
+        CHECK_F(strstr(want.text, "more text behind"), "%.*s: %s", (int)n, text, want.text);
+    else
+        CHECK_F(place_of(&e) == n ? place_of(&want) >= n : strcmp(e.text, want.text) == 0,
+                "%.*s: %s, %s",
+                (int)n,
+                text,
+                e.text,
+                want.text);
+    free(alone);
+    free(more);
+}
+
+TEST(json_says_the_same_of_a_text_that_ends_in_a_bracket)
+{
+    static const char text[] = "{\"a\": [1, -0.5e+3,{\"a\":true}, []], \"b\" :{\"c\":\"d\\n\"}, "
+                               "\"a much longer key than the others\":null , \"e\": [[\"f\"] ]}";
+    static const char odd[] = "{}[]\",:\\ \n0-.et\x1f";
+    char with[sizeof text + 3];
+    struct json doc;
+
+    json_init(&doc);
+    for (size_t n = 1; n < sizeof text; n++)
+        for (size_t at = 0; at < n; at++)
+            for (size_t c = 0; c < sizeof odd - 1; c++) {
+                memcpy(with, text, n);
+                with[at] = odd[c];
+                with[n] = ']';
+                memset(with + n + 1, ' ', 2);
+                check_closed(&doc, with, n + 1 + c % 3);
+            }
+    json_release(&doc);
+}
+
 TEST(json_tape_is_used_again)
 {
     struct json doc;
@@ -334,4 +386,4 @@ TEST_MAIN(T(json_takes_the_grammar_and_says_what_is_wrong_and_where),
           T(json_verdict_does_not_depend_on_where_in_a_string_it_is),
           T(json_utf8_paths_agree_with_the_rule), T(json_depth_is_limited_and_the_limit_is_named),
           T(json_reads_nul_bytes_as_the_mistakes_they_are), T(json_agrees_with_the_public_suite),
-          T(json_tape_is_used_again))
+          T(json_says_the_same_of_a_text_that_ends_in_a_bracket), T(json_tape_is_used_again))

@@ -10,7 +10,6 @@
 #include "base/spare.h"
 
 #define NODES_MIN 32
-#define SHORT_MAX 32 /* bytes of a string that are looked at on the spot */
 #define TEXT_OF(x) #x
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -33,7 +32,10 @@ struct parser {
     struct json_node *in; /* the array or object we are in, or NULL; while it is open, its span is
                              the place of the one around it */
     char closer;          /* what ends it */
+    bool closed;          /* the text ends in a bracket: before that, a byte stands everywhere */
+    uint16_t keys;        /* of the object we are in */
     enum simd_level level;
+    const char *last;    /* that bracket, if it is closed */
     const char *last_16; /* up to here 16 bytes can be loaded; NULL: nowhere */
     unsigned depth;
     struct wrong wrong;
@@ -90,20 +92,32 @@ PART void add(struct parser *ps, const char *from, const char *to, enum json_kin
     ps->next = v + 1;
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 static const char *skip_space(const char *p, const char *end)
 {
-    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+    while (p < end && is_space(*p))
         p++;
     return p;
+}
+
+/* Whether a byte stands there: it need not be asked where the text is closed. */
+PART bool here(const struct parser *ps, const char *p)
+{
+    return ps->closed || p < ps->end;
 }
 
 /* Goes over white space and gives the byte that stands there; 0, which begins nothing, at the end.
  */
 PART char token(const struct parser *ps, const char **p)
 {
-    if (*p < ps->end && (unsigned char)**p > ' ')
+    if (here(ps, *p) && (unsigned char)**p > ' ')
         return **p;
-    if (ps->end - *p > 1 && **p == ' ' && (unsigned char)(*p)[1] > ' ') /* most have one, if any */
+    if ((ps->closed || ps->end - *p > 1) && **p == ' ' &&
+        (unsigned char)(*p)[1] > ' ') /* most have one, if any */
         return *++*p;
     *p = skip_space(*p, ps->end);
     return *p < ps->end ? **p : '\0';
@@ -112,43 +126,38 @@ PART char token(const struct parser *ps, const char **p)
 /* Whether that byte is c. */
 PART bool at(const struct parser *ps, const char **p, char c)
 {
-    return (*p < ps->end && **p == c) || token(ps, p) == c;
-}
-
-PART const char *digits(const char *p, const char *end)
-{
-    while (p < end && *p >= '0' && *p <= '9')
-        p++;
-    return p;
+    return (here(ps, *p) && **p == c) || token(ps, p) == c;
 }
 
 /* Behind the digits at p, of which there must be one. */
 PART const char *some_digits(struct parser *ps, const char *p)
 {
-    const char *to = digits(p, ps->end);
+    const char *to = p;
 
+    while (here(ps, to) && *to >= '0' && *to <= '9')
+        to++;
     return to > p ? to : fail(ps, p, "a digit is missing");
 }
 
 PART const char *number(struct parser *ps, const char *from)
 {
-    const char *p = from, *end = ps->end;
+    const char *p = from;
     bool escaped = false;
 
     if (*p == '-')
         p++;
-    if (p < end && *p == '0')
+    if (here(ps, p) && *p == '0')
         p++;
     else
         p = some_digits(ps, p);
-    if (p && p < end && *p == '.') {
+    if (p && here(ps, p) && *p == '.') {
         escaped = true;
         p = some_digits(ps, p + 1);
     }
-    if (p && p < end && (*p == 'e' || *p == 'E')) {
+    if (p && here(ps, p) && (*p == 'e' || *p == 'E')) {
         escaped = true;
         p++;
-        if (p < end && (*p == '+' || *p == '-'))
+        if (here(ps, p) && (*p == '+' || *p == '-'))
             p++;
         p = some_digits(ps, p);
     }
@@ -261,14 +270,17 @@ static NOINLINE const char *long_string(struct text *t, const char *from)
 PART const char *short_end(const struct parser *ps, const char *p)
 {
 #if SIMD_HAS_16
-    for (int i = 0; i < SHORT_MAX && p <= ps->last_16; i += 16, p += 16) {
-        uint32_t stop = json_ends_plain(simd_load(p));
+    uint32_t stop = 0;
 
-        if (stop) {
-            p += __builtin_ctz(stop);
-            return *p == '"' ? p : NULL;
-        }
+    if (p <= ps->last_16) {
+        stop = json_ends_plain(simd_load(p));
+        if (!stop && (p += 16) <= ps->last_16)
+            stop = json_ends_plain(simd_load(p));
+    } else if (ps->last_16) { /* the last 16 bytes, but for those before p */
+        stop = json_ends_plain(simd_load(ps->last_16)) >> (p - ps->last_16);
     }
+    if (stop && p[__builtin_ctz(stop)] == '"')
+        return p + __builtin_ctz(stop);
 #endif
     (void)ps, (void)p;
     return NULL;
@@ -312,29 +324,30 @@ PART const char *scalar(struct parser *ps, const char *p, char c)
     }
 }
 
-/* The node written last is a key of the object we are in. */
-PART void note_key(struct parser *ps)
+/* The node written last is a key of the object we are in, from quote to quote. */
+PART void note_key(struct parser *ps, const char *from, const char *to)
 {
-    const struct json_node *k = ps->next - 1;
-    struct json_node *v = ps->in;
-    unsigned keys = v->keys, bit = 1u << json_key_kind(ps->src + k->at + 1, k->size - 2);
+    unsigned keys = ps->keys, bit = 1u << json_key_kind(from + 1, (size_t)(to - from) - 2);
 
-    if (k->escaped) /* it may be any, and any other the same */
+    if (ps->next[-1].escaped) /* it may be any, and any other the same */
         bit = keys = UINT16_MAX;
     if (keys & bit)
-        v->escaped = true;
-    v->keys = (uint16_t)(keys | bit);
+        ps->in->escaped = true;
+    ps->keys = (uint16_t)(keys | bit);
 }
 
 /* A key and its colon. */
 PART const char *member(struct parser *ps, const char *p)
 {
+    const char *from;
+
     if (!at(ps, &p, '"'))
         return fail(ps, p, "a key in quotes is missing");
-    p = string(ps, p);
+    from = p;
+    p = string(ps, from);
     if (!p)
         return NULL;
-    note_key(ps);
+    note_key(ps, from, p);
     if (!at(ps, &p, ':'))
         return fail(ps, p, "a colon is missing");
     return p + 1;
@@ -348,6 +361,9 @@ PART const char *open_level(struct parser *ps, const char *p, char c)
         return fail(ps, p, too_deep);
     add(ps, p, p + 1, c == '{' ? JSON_OBJECT : JSON_ARRAY, false);
     around = ps->in;
+    if (around)
+        around->keys = ps->keys;
+    ps->keys = 0;
     ps->depth++;
     ps->closer = c == '{' ? '}' : ']';
     ps->in = ps->next - 1;
@@ -360,11 +376,21 @@ PART const char *close_level(struct parser *ps, const char *p)
 {
     struct json_node *v = ps->in;
 
-    ps->in = --ps->depth > 0 ? ps->doc->nodes + v->span : NULL;
-    ps->closer = ps->in && ps->in->kind == JSON_ARRAY ? ']' : '}';
+    v->keys = ps->keys;
+    ps->in = NULL;
+    if (--ps->depth > 0) {
+        ps->in = ps->doc->nodes + v->span;
+        ps->keys = ps->in->keys;
+        ps->closer = ps->in->kind == JSON_ARRAY ? ']' : '}';
+    }
     v->size = (uint32_t)(p + 1 - ps->src) - v->at;
     v->span = (uint32_t)(ps->next - v);
     return p + 1;
+}
+
+PART const char *unclosed(struct parser *ps, const char *p)
+{
+    return fail(ps, p, ps->closer == '}' ? "a comma or } is missing" : "a comma or ] is missing");
 }
 
 /* Behind a value: closes all that ends here, and takes the comma that announces the next. */
@@ -373,18 +399,18 @@ PART const char *after(struct parser *ps, const char *p)
     while (ps->in) {
         if (at(ps, &p, ','))
             return p + 1;
-        if (p == ps->end || *p != ps->closer)
-            return fail(
-                ps, p, ps->closer == '}' ? "a comma or } is missing" : "a comma or ] is missing");
+        if (!here(ps, p) || *p != ps->closer)
+            return unclosed(ps, p);
         p = close_level(ps, p);
+        if (ps->closed && p > ps->last && ps->in)
+            return unclosed(ps, ps->end);
     }
     return p;
 }
 
-/* Fills the tape; false after saying what is wrong and where. */
-static bool document(struct json *doc, str src, enum simd_level level, struct wrong *wrong)
+PART struct parser begin(struct json *doc, str src, enum simd_level level)
 {
-    struct parser ps = {
+    return (struct parser){
         .doc = doc,
         .src = src.p,
         .end = src.p + src.n,
@@ -393,7 +419,12 @@ static bool document(struct json *doc, str src, enum simd_level level, struct wr
         .level = level,
         .last_16 = level >= SIMD_16 && src.n >= 16 ? src.p + src.n - 16 : NULL,
     };
-    const char *p = src.p;
+}
+
+/* Fills the tape; false after saying what is wrong and where. */
+PART bool document(struct parser ps, struct wrong *wrong)
+{
+    const char *p = ps.src;
 
     do {
         char c;
@@ -413,12 +444,33 @@ static bool document(struct json *doc, str src, enum simd_level level, struct wr
         if (p)
             p = after(&ps, p);
     } while (p && ps.in);
-    if (p && (token(&ps, &p) != '\0' || p < ps.end))
+    if (p && (p = skip_space(p, ps.end)) < ps.end)
         p = fail(&ps, p, "more text behind the value");
     if (p)
-        doc->n = (uint32_t)(ps.next - doc->nodes);
+        ps.doc->n = (uint32_t)(ps.next - ps.doc->nodes);
     *wrong = ps.wrong;
     return p != NULL;
+}
+
+/* Two instances: nearly every text is closed. */
+static NOINLINE bool open_document(struct json *doc, str src, enum simd_level level,
+                                   struct wrong *wrong)
+{
+    return document(begin(doc, src, level), wrong);
+}
+
+static bool any_document(struct json *doc, str src, enum simd_level level, struct wrong *wrong)
+{
+    struct parser ps = begin(doc, src, level);
+    const char *last = ps.end;
+
+    while (last > src.p && is_space(last[-1]))
+        last--;
+    if (last == src.p || (last[-1] != '}' && last[-1] != ']'))
+        return open_document(doc, src, level, wrong);
+    ps.closed = true;
+    ps.last = last - 1;
+    return document(ps, wrong);
 }
 
 /* Columns are counted in characters, lines and columns from 1, bytes from 0. */
@@ -458,7 +510,7 @@ bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err 
         return err_set(
             e, ERR_LIMIT, "JSON: %zu bytes, the limit is %zu", src.n, (size_t)JSON_SIZE_MAX);
     doc->src = src;
-    if (document(doc, src, level, &wrong)) {
+    if (any_document(doc, src, level, &wrong)) {
         assert(doc->n > 0 && doc->nodes[0].span == doc->n);
         return true;
     }
