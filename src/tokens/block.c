@@ -89,14 +89,13 @@ IN_EACH size_t words_by(const struct tokens_work *w, const uint8_t *p, size_t n,
     const struct tokens_bucket *shorts = t->shorts;
     uint64_t mask = tokens_short_mask(t->bits);
     const uint8_t *safe = p + n - 8, *from = p;
-    size_t count = 0;
+    size_t count = (size_t)__builtin_popcountll(ends);
 
     for (; ends; ends &= ends - 1) {
         const uint8_t *end = p + __builtin_ctzll(ends), *at = from;
         size_t size = (size_t)(end - at);
 
         from = end;
-        count++;
         if (size <= 8 && (far || at <= safe)) {
             uint64_t word = (tokens_load8(at) & by_size.keep[size]) | by_size.tag[size];
             const struct tokens_bucket *b = tokens_bucket_at(shorts, tokens_short_at(word, mask));
@@ -429,10 +428,12 @@ IN_EACH uint64_t ends_by(const uint8_t *p, size_t n, bool cased, sets_fn *sets_a
     struct sets s = {.known = known_of(n)};
     uint8_t copy[TOKENS_BLOCK];
 
-    if (n < PART_MIN || caseless(p))
+    if (n < PART_MIN)
         return 0;
     p = block_at(p, n, copy);
     sets_at(&s, p);
+    if (s.wide && caseless(p))
+        return 0;
     return ends_of(&s, p, cased);
 }
 
