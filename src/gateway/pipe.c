@@ -5,16 +5,17 @@
 #include "gateway/pipe_count.h"
 
 #define EVENTS_MAX 100000
-#define SPACE_MIN 64
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 {
-    memset(p, 0, offsetof(struct pipe, first));
+    memset(p, 0, offsetof(struct pipe, usage_first));
     p->options = *o;
     p->arena = a;
     p->events = p->first;
     p->events_max = PIPE_EVENTS_FIRST;
+    p->space = p->space_first;
+    p->space_cap = PIPE_SPACE_FIRST;
     p->last = -1;
     arena_init(&p->frame, FRAME_MAX);
 }
@@ -35,7 +36,7 @@ void pipe_begin(struct pipe *p)
     p->events = p->first;
     p->events_max = PIPE_EVENTS_FIRST;
     p->count = 0;
-    p->touched = false;
+    p->touched = p->usage_said = false;
     for (struct pipe_other *o = p->others; o; o = o->next)
         pipe_begin(&o->pipe);
 }
@@ -218,14 +219,13 @@ static bool space_keep(struct pipe *p, str s)
     if (n > PIPE_SPACE_MAX)
         return false;
     if (n > p->space_cap) {
-        size_t cap = p->space_cap ? p->space_cap : SPACE_MIN;
+        size_t cap = p->space_cap;
         char *grown;
 
         while (cap < n)
             cap *= 2;
         grown = arena_alloc(p->arena, cap);
-        if (p->space_n)
-            memcpy(grown, p->space, p->space_n);
+        memcpy(grown, p->space, p->space_n);
         p->space = grown;
         p->space_cap = cap;
     }
@@ -399,9 +399,10 @@ static void stop(struct pipe *p, const struct chat_event *ev)
 
 static void usage(struct pipe *p, const struct chat_event *ev)
 {
-    struct chat_usage *u = arena_alloc(&p->frame, sizeof *u);
+    struct chat_usage *u = p->usage_said ? arena_alloc(&p->frame, sizeof *u) : &p->usage_first;
     struct chat_event *out = push(p, ev);
 
+    p->usage_said = true;
     *u = *ev->usage;
     out->usage = u;
     if (u->reasoning < 0 && p->reasoning_size > 0 &&

@@ -32,6 +32,7 @@
 
 #define PIPE_EVENTS_FIRST 8
 #define PIPE_MAP_FIRST 8
+#define PIPE_SPACE_FIRST 64
 #define PIPE_SPACE_MAX 4096               /* white space held back before it is text after all */
 #define PIPE_MARKUP_MAX ((size_t)1 << 20) /* tool markup of one block */
 
@@ -77,6 +78,7 @@ struct pipe {
     struct split *split;
     struct split_reader *reader; /* once there is tool markup */
     struct arena frame;          /* what the frame at hand needs */
+    bool usage_said;             /* the frame at hand has a usage already */
     char *space;                 /* white space that may turn out to be beside a marker */
     size_t space_n, space_cap;
     enum split_kind space_kind; /* of which text */
@@ -95,7 +97,10 @@ struct pipe {
     uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */
     uint32_t calls;                     /* read from markup */
     struct pipe_other *others;
-    struct chat_event first[PIPE_EVENTS_FIRST]; /* the events of most frames: not cleared */
+    /* What most replies need and no more; not cleared. */
+    struct chat_usage usage_first;
+    char space_first[PIPE_SPACE_FIRST];
+    struct chat_event first[PIPE_EVENTS_FIRST];
 };
 
 /* Another choice than the first, whose text is split, too. */
