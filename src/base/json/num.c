@@ -78,18 +78,12 @@ static int64_t plain_value(str s)
     return negative ? -n : n;
 }
 
-bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
+/* Of a fraction, an exponent, or many digits. */
+static NOINLINE bool decimal_i64(str s, int64_t *out)
 {
-    struct decimal d;
+    struct decimal d = decimal_of(s);
     uint64_t u;
 
-    if (!v || v->kind != JSON_NUMBER)
-        return false;
-    if (!v->escaped && v->size <= 18) {
-        *out = plain_value(json_raw(doc, v));
-        return true;
-    }
-    d = decimal_of(json_raw(doc, v));
     if (d.exponent < 0 || d.exponent > 19 || d.n + (size_t)d.exponent > 19)
         return false;
     u = digits_value(d);
@@ -98,6 +92,16 @@ bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
     if (u > (uint64_t)INT64_MAX + d.negative)
         return false;
     *out = d.negative ? (int64_t)(0 - u) : (int64_t)u;
+    return true;
+}
+
+bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
+{
+    if (!v || v->kind != JSON_NUMBER)
+        return false;
+    if (v->escaped || v->size > 18)
+        return decimal_i64((str){doc->src.p + v->at, v->size}, out);
+    *out = plain_value((str){doc->src.p + v->at, v->size});
     return true;
 }
 

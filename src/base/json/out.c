@@ -49,8 +49,7 @@ static void add_plain(struct buf *out, str text)
     if (!p)
         return;
     p[0] = '"';
-    memcpy(p + 1, text.p, text.n);
-    p[text.n + 1] = '"';
+    *str_put(p + 1, text) = '"';
     out->n += text.n + 2;
 }
 
