@@ -4,6 +4,8 @@
  */
 #include "wire_help.h"
 
+#include "wire/hold.h"
+
 #include <dirent.h>
 
 static bool joins(enum chat_event_kind k)
@@ -90,13 +92,24 @@ void notes_release(struct notes *n)
     buf_release(&n->cites);
 }
 
+/* As the gateway does it. */
+static void decode_whole(struct wire_decoder *d, struct wire_frame *w)
+{
+    struct hold h;
+
+    hold_begin(&h, d);
+    wire_decode_whole(d, w);
+    hold_end(&h, d);
+    hold_hand_on(&h);
+}
+
 void feed_frame(void *ctx, const struct frames_frame *frame)
 {
     struct feed *f = ctx;
     struct wire_frame w = {.name = frame->name, .data = frame->data, .raw = frame->raw};
 
     if (f->whole)
-        wire_decode_whole(&f->d, &w);
+        decode_whole(&f->d, &w);
     else
         wire_decode(&f->d, &w);
     if (f->after)

@@ -40,6 +40,7 @@ const struct wire wire_mistral = {
     .decoder_size = sizeof(struct openai_decoding),
     .decode = openai_decode,
     .decode_whole = openai_decode_whole,
+    .whole_lasts = true,
     .decode_end = openai_decode_end,
     .again = openai_again,
     .read_error = openai_read_error,

@@ -203,6 +203,7 @@ const struct wire wire_openai = {
     .encoder_size = sizeof(struct openai_encoding),
     .decode = openai_decode,
     .decode_whole = openai_decode_whole,
+    .whole_lasts = true,
     .decode_end = openai_decode_end,
     .again = openai_again,
     .encode = openai_encode,

@@ -131,7 +131,8 @@ struct wire {
     enum chat_dialect dialect;
     const char *name;
     enum wire_framing stream_framing;
-    bool in_turn;                         /* a call is written in one go: see turns.h */
+    bool in_turn;     /* a call is written in one go: see turns.h */
+    bool whole_lasts; /* texts of a whole reply's events last as its frame does: see hold.h */
     const char *whole_type, *stream_type; /* Content-Type of replies */
 
     /* ERR_INPUT with the member at fault and what it should be. NULL where no client speaks it. */

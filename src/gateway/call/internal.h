@@ -21,6 +21,7 @@
 #include "gateway/upstream.h"
 #include "live/hub.h"
 #include "net/frames.h"
+#include "wire/hold.h"
 
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
@@ -167,6 +168,7 @@ struct call {
     struct frames frames;
     struct wire_decoder decoder;
     struct wire_frame whole; /* a reply in one piece */
+    struct hold held;        /* what it says */
     const struct config_provider *chain[CALL_CHAIN_MAX];
     const struct config_model *chain_model[CALL_CHAIN_MAX];
     struct err store_err;

@@ -377,21 +377,38 @@ static void next_step(struct call *c, void (*fn)(void *))
     loop_soon(c->gl->loop, &c->task);
 }
 
+static void whole_end(void *ctx)
+{
+    end_reply(ctx);
+}
+
 static void whole_settle(void *ctx)
 {
     struct call *c = ctx;
 
-    (void)settle(c, &c->whole);
-    end_reply(c);
+    if (settle(c, &c->whole) && c->decoding && !c->done)
+        next_step(c, whole_end);
+    else
+        end_reply(c);
+}
+
+static void whole_feed(void *ctx)
+{
+    struct call *c = ctx;
+
+    hold_hand_on(&c->held);
+    pipe_flush(&c->pipe);
+    next_step(c, whole_settle);
 }
 
 static void whole_decode(void *ctx)
 {
     struct call *c = ctx;
 
+    hold_begin(&c->held, &c->decoder);
     wire_whole_decode(&c->decoder, &c->whole);
-    pipe_flush(&c->pipe);
-    next_step(c, whole_settle);
+    hold_end(&c->held, &c->decoder);
+    next_step(c, whole_feed);
 }
 
 static void whole_parse(void *ctx)
