@@ -25,13 +25,16 @@ struct relay {
     size_t chunk_end; /* and where that chunk ended in the output */
 };
 
-static uint32_t index_of(const struct json *doc, const struct json_node *choice)
+static uint32_t index_at(const struct json *doc, const struct json_node *v)
 {
     int64_t index;
 
-    if (!json_i64(doc, json_find(doc, choice, STR("index")), &index) || index < 0)
-        return 0;
-    return (uint32_t)index;
+    return json_i64(doc, v, &index) && index >= 0 ? (uint32_t)index : 0;
+}
+
+static uint32_t index_of(const struct json *doc, const struct json_node *choice)
+{
+    return index_at(doc, json_find(doc, choice, STR("index")));
 }
 
 static const struct json_node *choice_of(const struct relay *r, uint32_t index)
@@ -342,13 +345,19 @@ static void edit_calls(struct relay *r, struct json_edits *ed, const struct json
 
 static void edit_message(struct relay *r, struct json_edits *ed, const struct json_node *choice)
 {
-    const struct json_node *message = message_of(r, choice), *content;
-    uint32_t index = index_of(r->doc, choice);
-    struct heard now = hear(r, index);
+    const struct json_node *message, *content;
     struct members of;
+    struct heard now;
+    uint32_t index;
 
-    edit_finish(r, ed, choice, member_find(r->doc, choice, "finish_reason"), index);
-    if (!message)
+    members_read(&openai_names, r->doc, choice, 0, &of);
+    message = members_have(&of, OPENAI_AT_MESSAGE);
+    if (!message) /* as the decoder reads it */
+        message = members_have(&of, OPENAI_AT_DELTA);
+    index = index_at(r->doc, members_get(&of, OPENAI_AT_INDEX));
+    now = hear(r, index);
+    edit_finish(r, ed, choice, members_have(&of, OPENAI_AT_FINISH_REASON), index);
+    if (!message || message->kind != JSON_OBJECT)
         return;
     members_read(&openai_names, r->doc, message, 0, &of);
     content = members_get(&of, OPENAI_AT_CONTENT);

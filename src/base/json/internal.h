@@ -19,6 +19,21 @@ bool json_quote_at(struct buf *out, str text, enum simd_level level);
  * ASCII, and left alone if not. */
 const char *json_scan(const char *p, const char *end, enum simd_level level, bool *high);
 
+#define JSON_EACH ((uint64_t)0x0101010101010101) /* by a byte: that in each */
+
+/* Bits are set where a byte of w is zero, and perhaps behind it. */
+static inline uint64_t json_zeros(uint64_t w)
+{
+    return (w - JSON_EACH) & ~w & JSON_EACH * 0x80;
+}
+
+/* Not 0 if a byte of w ends a run or is not ASCII. */
+static inline uint64_t json_odd_bytes(uint64_t w)
+{
+    return json_zeros(w ^ JSON_EACH * '"') | json_zeros(w ^ JSON_EACH * '\\') |
+           (((w - JSON_EACH * 0x20) | w) & JSON_EACH * 0x80);
+}
+
 #if SIMD_HAS_16
 /* A bit for each such byte. */
 static inline uint32_t json_ends_run(simd16 v)
@@ -32,6 +47,27 @@ static inline uint32_t json_ends_plain(simd16 v)
     return simd_bits(simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')), simd_beyond(v, 0x20)));
 }
 #endif
+
+/* Whether 8 to 32 bytes, as names have, are plain ASCII: by two loads that meet or overlap. False
+ * of all else. */
+static inline bool json_plain_few(str s)
+{
+    const char *end = s.p + s.n;
+    uint64_t a, b;
+
+    if (s.n < 8 || s.n > 32)
+        return false;
+    if (s.n <= 16) {
+        memcpy(&a, s.p, sizeof a);
+        memcpy(&b, end - sizeof b, sizeof b);
+        return !(json_odd_bytes(a) | json_odd_bytes(b));
+    }
+#if SIMD_HAS_16
+    return !(json_ends_plain(simd_load(s.p)) | json_ends_plain(simd_load(end - 16)));
+#else
+    return false;
+#endif
+}
 
 /* What a backslash and this byte stand for; 0 for u and for all that is no escape. */
 extern const char json_escapes[256];

@@ -90,6 +90,10 @@ bool json_plain(str text)
 
 bool json_quote(struct buf *out, str text)
 {
+    if (json_plain_few(text)) {
+        add_plain(out, text);
+        return true;
+    }
     return json_quote_at(out, text, simd_best());
 }
 

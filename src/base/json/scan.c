@@ -9,19 +9,11 @@
  */
 #include "base/json/internal.h"
 
-#define EACH_BYTE ((uint64_t)0x0101010101010101)
-#define EACH_HIGH ((uint64_t)0x8080808080808080)
 #define BLOCK 64
 
 static bool ends_run(char c)
 {
     return c == '"' || c == '\\' || (unsigned char)c < 0x20;
-}
-
-/* Bits are set where a byte of w is zero, and perhaps behind it. */
-static uint64_t zeros(uint64_t w)
-{
-    return (w - EACH_BYTE) & ~w & EACH_HIGH;
 }
 
 static const char *scan_words(const char *p, const char *end, bool *high)
@@ -30,36 +22,19 @@ static const char *scan_words(const char *p, const char *end, bool *high)
         uint64_t w, stop;
 
         memcpy(&w, p, sizeof w);
-        stop = zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
-               ((w - EACH_BYTE * 0x20) & ~w & EACH_HIGH);
+        stop = json_zeros(w ^ JSON_EACH * '"') | json_zeros(w ^ JSON_EACH * '\\') |
+               ((w - JSON_EACH * 0x20) & ~w & JSON_EACH * 0x80);
         if (stop && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) { /* the lowest bit is right */
-            *high |= (w & EACH_HIGH & (stop - 1) & ~stop) != 0;
+            *high |= (w & JSON_EACH * 0x80 & (stop - 1) & ~stop) != 0;
             return p + __builtin_ctzll(stop) / 8;
         }
         if (stop)
             break;
-        *high |= (w & EACH_HIGH) != 0;
+        *high |= (w & JSON_EACH * 0x80) != 0;
     }
     for (; p < end && !ends_run(*p); p++)
         *high |= (unsigned char)*p >= 0x80;
     return p;
-}
-
-/* Not 0 if a byte of w ends a run or is not ASCII. */
-static uint64_t ends_plain(uint64_t w)
-{
-    return zeros(w ^ EACH_BYTE * '"') | zeros(w ^ EACH_BYTE * '\\') |
-           (((w - EACH_BYTE * 0x20) | w) & EACH_HIGH);
-}
-
-/* Whether 8 to 16 bytes are plain ASCII: by their first and their last eight. */
-static inline bool plain_few(const char *p, const char *end)
-{
-    uint64_t a, b;
-
-    memcpy(&a, p, sizeof a);
-    memcpy(&b, end - sizeof b, sizeof b);
-    return !(ends_plain(a) | ends_plain(b));
 }
 
 #if SIMD_HAS_16
@@ -88,7 +63,7 @@ static const char *scan_16(const char *p, const char *end, bool *high)
 
 const char *json_scan(const char *p, const char *end, enum simd_level level, bool *high)
 {
-    if (end - p >= 8 && end - p <= 16 && plain_few(p, end))
+    if (json_plain_few((str){p, (size_t)(end - p)}))
         return end;
 #if SIMD_HAS_16
     if (level >= SIMD_16)
