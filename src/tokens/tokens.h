@@ -86,10 +86,11 @@ struct tokens_window {
 
 struct tokens_counter {
     const struct tokens_vocab *vocab;
-    size_t done;    /* tokens of the pieces whose ends are decided */
-    size_t seen;    /* what the count last was */
-    bool fresh;     /* it still is */
-    uint8_t run;    /* enum of counter.c: what kind of endless piece we are in, if any */
+    size_t done;  /* tokens of the pieces whose ends are decided */
+    size_t seen;  /* what the count last was */
+    bool fresh;   /* it still is */
+    bool trusted; /* the caller's to set behind the init: all pieces are UTF-8, no character cut */
+    uint8_t run;  /* enum of counter.c: what kind of endless piece we are in, if any */
     uint8_t part_n; /* bytes of a character cut short */
     uint8_t held_n; /* bytes of text since the last decided end */
     uint8_t part[4];
