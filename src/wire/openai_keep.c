@@ -33,19 +33,22 @@ uint64_t openai_hash(uint64_t h, str s)
     return (h ^ 0xff) * 1099511628211ull;
 }
 
-/* The same thing for what is never seen outside, by eight bytes at once. */
+/* The same thing for what is never seen outside, by eight bytes at once; the last eight may have
+ * some before them once more. */
 static uint64_t mix(str s)
 {
     const uint64_t prime = 0x9E3779B97F4A7C15u;
-    uint64_t h = s.n + 1, part;
+    uint64_t h = s.n + 1, part = 0;
 
-    for (; s.n >= sizeof part; s = str_slice(s, sizeof part, s.n)) {
-        memcpy(&part, s.p, sizeof part);
+    for (size_t at = 0; at + sizeof part < s.n; at += sizeof part) {
+        memcpy(&part, s.p + at, sizeof part);
         h = (h ^ part) * prime;
         h ^= h >> 29;
     }
-    part = 0;
-    memcpy(&part, s.p, s.n);
+    if (s.n >= sizeof part)
+        memcpy(&part, s.p + s.n - sizeof part, sizeof part);
+    else
+        str_put((char *)&part, s);
     h = (h ^ part) * prime;
     return h ^ h >> 32;
 }

@@ -69,8 +69,13 @@ void openai_usage(const struct json *doc, const struct json_node *v, struct chat
     int64_t all;
 
     members_read(&openai_counts, doc, v, 0, &in[HERE]);
-    for (size_t i = HERE + 1; i < BOX_COUNT; i++)
-        members_read(&openai_counts, doc, members_get(&in[HERE], boxes[i]), 0, &in[i]);
+    for (size_t i = HERE + 1; i < BOX_COUNT; i++) {
+        const struct json_node *box = members_get(&in[HERE], boxes[i]);
+
+        in[i].seen = 0;
+        if (box)
+            members_read(&openai_counts, doc, box, 0, &in[i]);
+    }
     all = COUNT(total);
     *out = chat_usage_none;
     out->raw = json_raw(doc, v);
