@@ -295,6 +295,27 @@ TEST(tokens_counter_does_not_see_the_cuts)
     buf_release(&b);
 }
 
+TEST(tokens_counter_that_trusts_counts_the_same)
+{
+    for (size_t i = 0; i < COUNT_OF(goldens); i++)
+        for (size_t v = 0; v < 2; v++) {
+            str text = str_c(goldens[i].text);
+            struct tokens_counter whole, parts;
+
+            tokens_counter_init(&whole, tokens_vocab_at(v));
+            tokens_counter_init(&parts, tokens_vocab_at(v));
+            whole.trusted = parts.trusted = true;
+            tokens_counter_feed(&whole, text);
+            for (size_t at = 0, to; at < text.n; at = to) {
+                for (to = at + 1; to < text.n && (text.p[to] & 0xC0) == 0x80;)
+                    to++;
+                tokens_counter_feed(&parts, str_slice(text, at, to));
+            }
+            CHECK_INT(tokens_counter_count(&whole), tokens_count(tokens_vocab_at(v), text));
+            CHECK_INT(tokens_counter_count(&parts), tokens_count(tokens_vocab_at(v), text));
+        }
+}
+
 TEST(tokens_counter_knows_every_prefix_of_an_endless_run)
 {
     struct buf b;
@@ -550,7 +571,7 @@ TEST(tokens_lists_keep_whole_pieces_under_their_ceiling)
 TEST_MAIN(T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
           T(tokens_ends_are_where_the_splitter_cuts),
           T(tokens_of_broken_text_are_those_of_its_replacement),
-          T(tokens_counter_does_not_see_the_cuts),
+          T(tokens_counter_does_not_see_the_cuts), T(tokens_counter_that_trusts_counts_the_same),
           T(tokens_counter_knows_every_prefix_of_an_endless_run),
           T(tokens_counter_cuts_an_endless_run_where_the_pattern_does),
           T(tokens_decode_to_the_text_they_were_encoded_from),
