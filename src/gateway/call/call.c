@@ -252,7 +252,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     metrics_begin(gl->metrics);
     gl->calls++;
     call_show_begin(c);
-    call_attempt(c);
+    loop_soon(gl->loop, &c->task); /* with the first attempts of the others: loop.h */
     *out = c;
     return true;
 }
