@@ -82,11 +82,15 @@ size_t http1_head_end(str bytes, size_t from);
 /* A head whose bytes were copied: its spans, which point into `from`, now point into `to`. */
 void http1_head_move(struct http1_head *h, str from, const char *to);
 
-/* Names are looked for by their kind, made of the size and the first letter: what is not there, as
- * most are, costs one look, and what is there mostly one comparison. */
+/* Names are looked for by their kind, made of the size and the letters at both ends: what is not
+ * there, as most are, costs one look, and what is there mostly one comparison. */
+#define HTTP1_KIND(n, first, last)                                                                 \
+    (((n)*12 + ((unsigned)(first) | 0x20u) + 2 * ((unsigned)(last) | 0x20u)) % HTTP1_KINDS)
 static inline size_t http1_kind(str name)
 {
-    return (name.n * 5 + (name.n ? ((unsigned char)name.p[0] | 0x20u) : 0)) % HTTP1_KINDS;
+    if (name.n == 0)
+        return 0;
+    return HTTP1_KIND(name.n, (unsigned char)name.p[0], (unsigned char)name.p[name.n - 1]);
 }
 
 /* Whether n bytes are the same but for ASCII case; and the same of two names, most of which differ

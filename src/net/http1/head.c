@@ -68,7 +68,7 @@ static inline bool take_field(struct http1_reading *r, str line, size_t colon)
 {
     struct http1_head *h = r->head;
     struct http1_field *f = &h->fields[h->field_count];
-    uint8_t *at;
+    size_t kind;
 
     if (colon == 0 || line.p[colon] != ':')
         return bad_name(r, line, colon);
@@ -77,10 +77,10 @@ static inline bool take_field(struct http1_reading *r, str line, size_t colon)
     f->name = (str){line.p, colon};
     f->value = trimmed(line.p + colon + 1, line.p + line.n);
     h->field_count++;
-    at = &h->at[http1_kind(f->name)];
-    if (*at == 0)
-        *at = (uint8_t)h->field_count;
-    return http1_field_read(r, f);
+    kind = HTTP1_KIND(colon, (unsigned char)line.p[0], (unsigned char)line.p[colon - 1]);
+    if (h->at[kind] == 0)
+        h->at[kind] = (uint8_t)h->field_count;
+    return !(HTTP1_MEANT >> kind & 1) || http1_field_read(r, f);
 }
 
 static NOINLINE enum http1_result no_line(struct http1_reading *r, struct cursor *c,

@@ -76,7 +76,14 @@ bool http1_bad(struct http1_reading *r, int status, const char *why);
 
 bool http1_target(struct http1_reading *r) MUST_USE;
 bool http1_is_host(str s);
-/* One field, which counts if its name is known; and what all of them mean together. */
+/* Kinds of names that mean something here, a bit each. */
+#define HTTP1_BIT(n, first, last) ((uint64_t)1 << HTTP1_KIND(n, first, last))
+#define HTTP1_MEANT                                                                                \
+    (HTTP1_BIT(4, 'h', 't') /* host */ | HTTP1_BIT(6, 'e', 't') /* expect */ |                     \
+     HTTP1_BIT(7, 'u', 'e') /* upgrade */ | HTTP1_BIT(10, 'c', 'n') /* connection */ |             \
+     HTTP1_BIT(14, 'c', 'h') /* content-length */ |                                                \
+     HTTP1_BIT(17, 't', 'g') /* transfer-encoding */)
+/* One field of those kinds, which counts if its name is known; and what all mean together. */
 bool http1_field_read(struct http1_reading *r, const struct http1_field *f) MUST_USE;
 bool http1_request_done(struct http1_reading *r) MUST_USE;
 bool http1_reply_done(struct http1_reading *r, bool no_body) MUST_USE;
