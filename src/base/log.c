@@ -104,27 +104,24 @@ static inline bool are_bare(const char *p)
     return simd_bits(simd_andnot(simd_within(v, '!', '~'), marks)) == 0xFFFF;
 }
 
-static inline bool is_bare(str s)
-{
-    char last[16];
-
-    if (s.n == 0)
-        return false;
-    for (; s.n > sizeof last; s = str_slice(s, sizeof last, s.n))
-        if (!are_bare(s.p))
-            return false;
-    memset(last, 'x', sizeof last);
-    str_put(last, s);
-    return are_bare(last);
-}
-#else
-static bool is_bare(str s)
+/* Text that stands at a place with as much room behind it as is looked at once. */
+static inline bool is_bare(char *p, size_t n)
 {
     size_t at = 0;
 
-    while (at < s.n && s.p[at] > ' ' && s.p[at] < 0x7F && !strchr("\"=\\", s.p[at]))
+    memset(p + n, 'x', sizeof(simd16));
+    for (; at < n && are_bare(p + at); at += sizeof(simd16))
+        ;
+    return n > 0 && at >= n;
+}
+#else
+static bool is_bare(const char *p, size_t n)
+{
+    size_t at = 0;
+
+    while (at < n && p[at] > ' ' && p[at] < 0x7F && !strchr("\"=\\", p[at]))
         at++;
-    return s.n > 0 && at == s.n;
+    return n > 0 && at == n;
 }
 #endif
 
@@ -153,10 +150,6 @@ static void put_text(struct line *l, size_t *at, str s)
 {
     str shown = s.n > LOG_VALUE_MAX ? utf8_cut_size(s, LOG_VALUE_MAX) : s;
 
-    if (shown.n == s.n && is_bare(s)) {
-        put(l, at, s);
-        return;
-    }
     put(l, at, STR("\""));
     for (size_t i = 0, size; i < shown.n; i += size) {
         str rest = str_slice(shown, i, shown.n);
@@ -227,7 +220,8 @@ static bool has_room(const struct line *l, size_t size)
     return size <= sizeof l->bytes - END_MAX - l->n;
 }
 
-/* What most fields are: a short text that needs no quotes, or a number. False: it is another. */
+/* What most fields are: a short text that needs no quotes, or a number. False: it is another, or
+ * there is no room for it. */
 static inline bool add_plain(struct line *l, const struct log_field *f)
 {
     char *p = l->bytes + l->n;
@@ -242,10 +236,12 @@ static inline bool add_plain(struct line *l, const struct log_field *f)
         l->n += f->lead.n + digits;
         return true;
     }
-    if (f->kind != LOG_IS_STR || s.n > LOG_VALUE_MAX || !has_room(l, f->lead.n + s.n) ||
-        !is_bare(s))
+    if (f->kind != LOG_IS_STR || s.n > LOG_VALUE_MAX || !has_room(l, f->lead.n + s.n))
         return false;
-    str_put(str_put(p, f->lead), s);
+    p = str_put(p, f->lead);
+    str_put(p, s);
+    if (!is_bare(p, s.n))
+        return false;
     l->n += f->lead.n + s.n;
     return true;
 }
@@ -254,7 +250,7 @@ static void add(struct line *l, const struct log_field *f)
 {
     size_t at = l->n;
 
-    assert(is_bare(str_slice(f->lead, 1, f->lead.n - 1)));
+    assert(f->lead.n > 2 && f->lead.p[0] == ' ' && f->lead.p[f->lead.n - 1] == '=');
     if (add_plain(l, f))
         return;
     put(l, &at, f->lead);
