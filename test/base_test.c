@@ -184,8 +184,20 @@ TEST(spare_memory_goes_round_and_keeps_what_it_holds)
     spare_free(NULL, 0);
 }
 
-TEST_MAIN(T(str_views_compare_and_cut), T(str_same_looks_at_every_byte),
-          T(spare_memory_goes_round_and_keeps_what_it_holds),
+TEST(str_hex_digits_are_those_of_printf)
+{
+    uint32_t n = 0;
+    char want[16], got[16];
+
+    for (int i = 0; i < 100000; i++, n = n * 1664525 + 1013904223 + (uint32_t)i) {
+        (void)snprintf(want, sizeof want, "%08x", (unsigned)n);
+        CHECK(str_put_hex(got, n) == got + 8);
+        CHECK(memcmp(got, want, 8) == 0);
+    }
+}
+
+TEST_MAIN(T(str_hex_digits_are_those_of_printf), T(str_views_compare_and_cut),
+          T(str_same_looks_at_every_byte), T(spare_memory_goes_round_and_keeps_what_it_holds),
           T(str_u64_takes_digits_that_fit_and_nothing_else),
           T(arena_gives_aligned_memory_up_to_its_ceiling),
           T(buf_keeps_whole_adds_under_its_ceiling_and_remembers),

@@ -133,22 +133,29 @@ static void step(struct rand_ids *ids)
     ids->counter &= COUNTER_MAX >> 1;
 }
 
-/* The lowest digits of n, and a dash behind them if there is room for more. */
-static char *put_hex(char *at, uint64_t n, unsigned digits)
+/* "01234567-89ab-7cde-8f01-23456789abcd" */
+static void format(uint64_t high, uint64_t low, char out[RAND_ID_SIZE])
 {
-    static const char hex[] = "0123456789abcdef";
+    static const struct {
+        uint8_t from, to, size;
+    } groups[] = {{0, 0, 8}, {8, 9, 4}, {12, 14, 4}, {16, 19, 4}, {20, 24, 12}};
+    char digits[32], *p = digits;
 
-    for (unsigned i = digits; i-- > 0; n >>= 4)
-        at[i] = hex[n & 15];
-    at[digits] = '-';
-    return at + digits + 1;
+    p = str_put_hex(p, (uint32_t)(high >> 32));
+    p = str_put_hex(p, (uint32_t)high);
+    p = str_put_hex(p, (uint32_t)(low >> 32));
+    str_put_hex(p, (uint32_t)low);
+    memset(out, '-', RAND_ID_SIZE - 1);
+#pragma GCC unroll 5
+    for (size_t i = 0; i < COUNT_OF(groups); i++)
+        memcpy(out + groups[i].to, digits + groups[i].from, groups[i].size);
+    out[RAND_ID_SIZE - 1] = '\0';
 }
 
 str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE])
 {
     uint64_t ms, counter;
     uint32_t chance;
-    char *at;
 
     pthread_mutex_lock(&ids->lock);
     step(ids);
@@ -157,12 +164,8 @@ str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE])
     counter = ids->counter;
     pthread_mutex_unlock(&ids->lock);
 
-    at = put_hex(out, ms >> 16, 8);
-    at = put_hex(at, ms, 4);
-    at = put_hex(at, 0x7000 | counter >> 30, 4);
-    at = put_hex(at, 0x8000 | (counter >> 16 & 0x3FFF), 4);
-    at = put_hex(at, (counter & 0xFFFF) << 32 | chance, 12);
-    assert(at == out + RAND_ID_SIZE);
-    at[-1] = '\0';
+    format(ms << 16 | 0x7000 | counter >> 30,
+           (0x8000 | (counter >> 16 & 0x3FFF)) << 48 | (counter & 0xFFFF) << 32 | chance,
+           out);
     return (str){out, RAND_ID_SIZE - 1};
 }

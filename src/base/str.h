@@ -14,6 +14,8 @@
 
 #include "base/base.h"
 
+#include <endian.h>
+
 typedef struct str {
     const char *p;
     size_t n;
@@ -137,6 +139,22 @@ static inline void str_put_u64(char *p, size_t digits, uint64_t n)
 {
     for (; digits > 0; n /= 10)
         p[--digits] = (char)('0' + n % 10);
+}
+
+/* Eight hex digits, small ones, all at once: each half byte is moved to a byte of its own, and what
+ * is above nine goes on from the letter a. Returns the place behind them. */
+static inline char *str_put_hex(char *p, uint32_t n)
+{
+    const uint64_t each = 0x0101010101010101;
+    uint64_t x = n;
+
+    x = (x << 16 | x) & 0x0000FFFF0000FFFF;
+    x = (x << 8 | x) & 0x00FF00FF00FF00FF;
+    x = (x << 4 | x) & 0x0F0F0F0F0F0F0F0F;
+    x += each * '0' + ((x + each * 6) >> 4 & each) * ('a' - '0' - 10);
+    x = htobe64(x);
+    memcpy(p, &x, 8);
+    return p + 8;
 }
 
 /* A decimal number of digits only, no sign, no space; false if it is not one or does not fit. */
