@@ -367,8 +367,10 @@ TEST(client_sends_no_request_that_would_be_two)
         call_run_until(&c, "x");
         CHECK_F(c.err.code == ERR_INPUT, "%zu: %s", i, c.err.text);
         CHECK(!c.sent);
+        CHECK(client_lines(str_c(cases[i].headers)) == (cases[i].headers[0] == '\0'));
         call_release(&c);
     }
+    CHECK(client_lines(STR("a: b\r\nc:\r\n")));
     call_url(&c, &w, "https", "localhost");
     call_run_until(&c, "x");
     CHECK(strstr(c.err.text, "no TLS"));

@@ -51,16 +51,24 @@ static bool heads_new(struct setup *s, struct err *e)
 {
     const struct config *c = s->config;
 
-    for (size_t i = 0; i < c->provider_count; i++)
+    for (size_t i = 0; i < c->provider_count; i++) {
         if (!head_new(&c->providers[i], false, &s->heads[i][0], e) ||
             !head_new(&c->providers[i], true, &s->heads[i][1], e))
             return false;
+        s->sound[i] = client_lines(secret_reveal(&s->heads[i][0])) &&
+                      client_lines(secret_reveal(&s->heads[i][1]));
+    }
     return true;
 }
 
 str setup_head(const struct setup *s, const struct config_provider *p, bool stream)
 {
     return secret_reveal(&s->heads[p - s->config->providers][stream]);
+}
+
+bool setup_head_sound(const struct setup *s, const struct config_provider *p)
+{
+    return s->sound[p - s->config->providers];
 }
 
 bool setup_new(struct config *c, struct setup **out, struct err *e)
@@ -74,6 +82,7 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     s->no_sampling = base_alloc((c->provider_count + 1) * sizeof(_Atomic bool *));
     s->heads = base_alloc((c->provider_count + 1) * sizeof s->heads[0]);
     memset(s->heads, 0, (c->provider_count + 1) * sizeof s->heads[0]);
+    s->sound = base_alloc(c->provider_count + 1);
     for (size_t i = 0; i <= c->provider_count; i++) {
         size_t n = i < c->provider_count ? c->providers[i].model_count : 0;
 
@@ -129,6 +138,7 @@ void setup_release(struct setup *s)
         secret_release(&s->heads[i][1]);
     }
     free(s->heads);
+    free(s->sound);
     free((void *)(uintptr_t)s->no_sampling);
     free(s->cassettes);
     mask_free(s->mask);

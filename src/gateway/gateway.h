@@ -31,6 +31,7 @@ struct setup {
     _Atomic bool **no_sampling;  /* by provider and listed model: it refused a preset's sampling */
     struct mask *mask;           /* NULL: nothing is masked */
     struct secret (*heads)[2];   /* by provider: what setup_head gives, whole and streamed */
+    bool *sound;                 /* by provider: these are lines, and need not be looked at again */
     _Atomic unsigned refs;
 };
 
@@ -40,6 +41,8 @@ bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
 _Atomic bool *setup_no_sampling(struct setup *s, const struct config_provider *p, str upstream);
 /* The header lines of all calls of a provider, its key among them; lent. */
 str setup_head(const struct setup *s, const struct config_provider *p, bool stream);
+/* Whether that is lines for certain. */
+bool setup_head_sound(const struct setup *s, const struct config_provider *p);
 struct setup *setup_retain(struct setup *s);
 void setup_release(struct setup *s);
 

@@ -176,6 +176,7 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
         .url = &p->url,
         .method = STR("POST"),
         .target = r->target,
+        .known = r->known,
         .headers = r->headers,
         .body = r->body,
         .connect_ms = p->connect_ms,
@@ -250,7 +251,11 @@ static void play_start(struct upstream *u, const struct upstream_request *r)
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx)
 {
-    *u = (struct upstream){.handler = h, .ctx = ctx, .loop = l, .clock = r->clock};
+    memset(u, 0, offsetof(struct upstream, miss));
+    u->handler = h;
+    u->ctx = ctx;
+    u->loop = l;
+    u->clock = r->clock;
     if (r->cassette)
         play_start(u, r);
     else

@@ -40,10 +40,10 @@ struct upstream {
     struct upstream_tape *tape; /* or NULL */
 
     const struct cassette_call *played; /* from a cassette */
-    struct err miss;                    /* or why not */
     size_t piece;
     struct loop_timer timer;
     bool headed, paused, waiting;
+    struct err miss; /* why nothing is played; not cleared */
 };
 
 struct upstream_request {
@@ -51,6 +51,7 @@ struct upstream_request {
     const struct cassette *cassette; /* of a replay provider */
     size_t nth;                      /* which of equal recordings */
     str target, headers, body;       /* lent until the end */
+    str known;                       /* headers that go before the others: client.h */
     struct scribe *scribe;           /* takes a recording, if the provider wants one */
     const struct clock *clock;       /* lent likewise */
 };

@@ -446,7 +446,8 @@ void client_resume(struct client_call *call)
 /* How much the texts that a call keeps need at most. */
 static size_t texts_size(const struct client_request *r)
 {
-    return 160 + r->url->host.n + r->method.n + r->target.n + r->url->authority.n + r->headers.n;
+    return 160 + r->url->host.n + r->method.n + r->target.n + r->url->authority.n + r->known.n +
+           r->headers.n;
 }
 
 static char *put_number(char *p, uint64_t n)
@@ -489,6 +490,7 @@ static void keep_texts(struct client_call *call, const struct client_request *r)
     p = str_put(p, STR(" HTTP/1.1\r\nHost: "));
     p = str_put(p, r->url->authority);
     p = str_put(p, STR("\r\n"));
+    p = str_put(p, r->known);
     p = str_put(p, r->headers);
     if (with_length) {
         p = str_put(p, STR("Content-Length: "));

@@ -46,11 +46,16 @@ struct client_url {
 /* Only http and https; user info, query and fragment are refused. Texts point into `text`. */
 bool client_url_parse(str text, struct client_url *out, struct err *e) MUST_USE;
 
+/* Whether these are lines that a request may have as headers. Who sends the same with every request
+ * asks once. */
+bool client_lines(str s) MUST_USE;
+
 /* All of it is lent for client_start only, but for the body. */
 struct client_request {
     const struct client_url *url;
     str method;
     str target;          /* path and query, from the slash: url->path is not put before it */
+    str known;           /* its first headers, which client_lines has seen; may be left out */
     str headers;         /* ready lines "name: value\r\n", without Host and Content-Length */
     str body;            /* lent until the call ends: it may be sent twice */
     uint64_t connect_ms; /* name, connection and TLS together; 0: CLIENT_CONNECT_MS */

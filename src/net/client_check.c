@@ -25,7 +25,7 @@ static const char *line_end(const char *p, const char *end)
 }
 
 /* Lines that end in CRLF, nowhere else a CR or LF, each beginning with a name. */
-static bool are_lines(str s)
+bool client_lines(str s)
 {
     const char *p = s.p, *end = s.p + s.n, *q;
 
@@ -54,7 +54,7 @@ bool client_check(const struct client_request *r, bool has_tls, struct err *e)
         return err_set(e, ERR_INPUT, "the request's target holds a space or a control");
     if (r->headers.n > 0 && !str_ends(r->headers, STR("\r\n")))
         return err_set(e, ERR_INPUT, "the request's headers do not end in CRLF");
-    if (!are_lines(r->headers))
+    if (!client_lines(r->headers))
         return err_set(e, ERR_INPUT, "the request's headers are no lines of name and value");
     return true;
 }

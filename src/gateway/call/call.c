@@ -116,6 +116,19 @@ static void begin_task(void *ctx)
     call_attempt(ctx);
 }
 
+/* What only a record needs is not touched where nothing is recorded. */
+static void record_init(struct call *c, size_t keep_max)
+{
+    c->record.on = false;
+    c->record.seen = 0;
+    if (!c->gl->gateway->records)
+        return;
+    memset(&c->record, 0, sizeof c->record);
+    buf_init(&c->record.raw, keep_max);
+    call_mask_init(c);
+    buf_take(loop_bufs(c->gl->loop), &c->answer);
+}
+
 static void bufs_init(struct call *c)
 {
     size_t keep_max = 4u << 20;
@@ -132,11 +145,9 @@ static void bufs_init(struct call *c)
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     buf_init(&c->attempts, 16384);
-    buf_init(&c->record.raw, keep_max);
-    call_mask_init(c);
+    record_init(c, keep_max);
     buf_take(loop_bufs(c->gl->loop), &c->body);
     buf_take(loop_bufs(c->gl->loop), &c->headers);
-    buf_take(loop_bufs(c->gl->loop), &c->answer);
 }
 
 static void pipe_up(struct call *c)
@@ -224,7 +235,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
         return false;
 
     c = spare_alloc(&size);
-    memset(c, 0, offsetof(struct call, in));
+    memset(c, 0, offsetof(struct call, shown));
     c->size = size;
     c->gl = gl;
     c->config = r->setup->config;
@@ -418,6 +429,7 @@ void call_attempt(struct call *c)
                                   .cassette = c->in.setup->cassettes[p - c->config->providers],
                                   .nth = c->replayed,
                                   .target = buf_str(&c->target),
+                                  .known = c->known,
                                   .headers = buf_str(&c->headers),
                                   .body = buf_str(&c->body),
                                   .scribe = c->gl->gateway->scribe,

@@ -213,8 +213,10 @@ void call_free(struct call *c)
     buf_give(bufs, &c->reasoning);
     buf_give(bufs, &c->calls);
     buf_give(bufs, &c->attempts);
-    buf_give(bufs, &c->record.raw);
-    call_mask_release(c);
+    if (c->gl->gateway->records) {
+        buf_give(bufs, &c->record.raw);
+        call_mask_release(c);
+    }
     call_keep_release(c);
     arena_release(&c->arena);
     spare_free(c, c->size);

@@ -69,15 +69,17 @@ struct call_record {
     struct talk talk;
 };
 
-/* What those who watch know of it. */
+/* What those who watch know of it; and what is made when somebody looks, or at the end. */
 struct call_show {
     struct hub_call *live; /* or NULL */
     enum hub_state state;
     bool thought, called;
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
-    struct mask_stream masks[HUB_TEXT_COUNT]; /* made when somebody looks */
-    struct arena arena;                       /* for the same */
+};
+struct call_shown {
+    struct mask_stream masks[HUB_TEXT_COUNT];
+    struct arena arena; /* for the same */
     struct hub_end end;
 };
 
@@ -114,12 +116,12 @@ struct call {
     bool unsampled;          /* without the preset's sampling: it refused that */
     bool plain;              /* without reasoning parameters at all: it refused them */
     const struct wire *wire; /* the upstream's dialect */
-    bool stream_up;          /* the upstream was asked to stream */
-    bool relay;
-    size_t replayed; /* calls that a cassette has answered */
+    bool stream_up, relay;   /* the upstream was asked to stream; its frames go on as they are */
+    size_t replayed;         /* calls that a cassette has answered */
 
     bool live; /* the upstream may call back */
     struct buf body, headers, target;
+    str known;                 /* headers that stand before the others */
     struct upstream_head head; /* its type in the arena */
     struct buf error_body;
     bool decoding;     /* the decoder is in use, and the frames are */
@@ -131,15 +133,12 @@ struct call {
     enum chat_stop stop;
     struct chat_usage phase_usage;
 
-    bool begun; /* the client was given something */
-    bool done;  /* on its way to the record */
-    bool paused;
+    bool begun;                   /* the client was given something */
+    bool done, paused;            /* done: on its way to the record */
     struct buf thought;           /* reasoning so far, for a second call */
     struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
-    struct call_record record;
-    struct map *keys; /* of the vault, by the ids in the request; NULL: not made yet */
-    struct mask_stream mask_answer, mask_reasoning;
-    str request; /* for the record, masked; empty: not made yet */
+    struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
+    str request;                  /* for the record, masked; empty: not made yet */
     struct call_masked masked[CALL_MASKED_MAX];
     struct call_pieces pieces;
     struct buf calls;    /* JSON of tool calls, for the record */
@@ -160,6 +159,9 @@ struct call {
     int status; /* for the record */
 
     /* Not zeroed with the rest: each is made before it is used. */
+    struct call_shown shown;
+    struct call_record record; /* all of it where something is recorded, else what is off */
+    struct mask_stream mask_answer, mask_reasoning; /* where something is recorded */
     struct call_request in;
     struct level level;
     struct summary sum;

@@ -138,7 +138,11 @@ static void plan_headers(struct call *c, const struct config_provider *p, bool s
     char trace[56];
 
     buf_reset(&c->headers);
-    buf_add(&c->headers, setup_head(c->in.setup, p, c->stream_up));
+    c->known = setup_head(c->in.setup, p, c->stream_up);
+    if (!setup_head_sound(c->in.setup, p)) { /* whoever sends them says so */
+        buf_add(&c->headers, c->known);
+        c->known = STR("");
+    }
     if (same && c->in.forward.n)
         buf_add(&c->headers, c->in.forward);
     if (row->extra_headers[0] &&

@@ -31,7 +31,7 @@ static str without_secrets(struct call *c, str text)
 
     buf_init(&out, 4 * text.n + SPARE);
     if (mask_text(c->in.setup->mask, text, &out, NULL))
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->show.arena, buf_str(&out));
+        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->shown.arena, buf_str(&out));
     buf_release(&out);
     return text;
 }
@@ -61,7 +61,7 @@ static void on_open(void *ctx, struct hub_begin *b)
 static void on_filter(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out)
 {
     struct call *c = ctx;
-    struct mask_stream *s = &c->show.masks[kind];
+    struct mask_stream *s = &c->shown.masks[kind];
 
     if (!s->m)
         mask_stream_init(s, c->in.setup->mask);
@@ -75,16 +75,18 @@ static void filter_close(void *ctx)
     struct call *c = ctx;
 
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        if (c->show.masks[i].m)
-            mask_stream_release(&c->show.masks[i]);
-    arena_release(&c->show.arena);
+        if (c->shown.masks[i].m)
+            mask_stream_release(&c->shown.masks[i]);
+    arena_release(&c->shown.arena);
 }
 
 static struct hub_filter filter(struct call *c)
 {
     if (!c->in.setup->mask)
         return (struct hub_filter){0};
-    arena_init(&c->show.arena, CALL_ARENA_MAX);
+    arena_init(&c->shown.arena, CALL_ARENA_MAX);
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        c->shown.masks[i].m = NULL;
     return (struct hub_filter){on_filter, on_open, filter_close, c};
 }
 
@@ -210,7 +212,7 @@ void call_show_done(struct call *c, const struct store_call *row)
 
     if (!c->show.live)
         return;
-    c->show.end = (struct hub_end){
+    c->shown.end = (struct hub_end){
         .success = !failed,
         .has_tools = c->pipe.called,
         .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
@@ -238,7 +240,7 @@ void call_show_own(struct call *c)
 {
     if (!c->show.live)
         return;
-    c->show.end.model = arena_dup(&c->arena, c->show.end.model);
+    c->shown.end.model = arena_dup(&c->arena, c->shown.end.model);
     hub_call_own(c->show.live);
 }
 
@@ -247,5 +249,5 @@ void call_show_end(struct call *c)
     struct hub_call *live = c->show.live;
 
     c->show.live = NULL;
-    hub_call_end(live, &c->show.end);
+    hub_call_end(live, &c->shown.end);
 }
