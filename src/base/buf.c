@@ -106,9 +106,9 @@ void buf_take(struct buf_pool *pool, struct buf *b)
     b->cap = pool->spare[pool->n].cap;
 }
 
-void buf_give(struct buf_pool *pool, struct buf *b)
+void buf_give_memory(struct buf_pool *pool, struct buf *b)
 {
-    if (b->p && b->cap <= BUF_SPARE_MAX && pool->n < BUF_POOL_MAX) {
+    if (b->cap <= BUF_SPARE_MAX && pool->n < BUF_POOL_MAX) {
         pool->spare[pool->n].p = b->p;
         pool->spare[pool->n++].cap = b->cap;
         b->p = NULL;

@@ -122,4 +122,10 @@ void buf_pool_release(struct buf_pool *pool);
 /* Gives b, which holds no memory yet, what is spare; if nothing is, it grows as any other. */
 void buf_take(struct buf_pool *pool, struct buf *b);
 /* buf_release, but for who comes next. */
-void buf_give(struct buf_pool *pool, struct buf *b);
+void buf_give_memory(struct buf_pool *pool, struct buf *b);
+static inline void buf_give(struct buf_pool *pool, struct buf *b)
+{
+    if (b->p)
+        buf_give_memory(pool, b);
+    b->full = false;
+}

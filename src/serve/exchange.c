@@ -57,20 +57,16 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
 {
     struct buf_pool *bufs = loop_bufs(ex->worker->gl.loop);
     struct server_exchange *x = ex->x;
-    struct server_header headers[SERVE_HEADERS_MAX];
     struct buf out;
-    size_t n;
 
     ex->status = status;
     if (ex->api)
         api_protect(ex);
     exchange_header(ex, STR("content-type"), type);
-    n = ex->header_count;
-    memcpy(headers, ex->headers, sizeof headers);
     out = ex->out; /* the body may be in it, and ex goes with the exchange */
     buf_init(&ex->out, 0);
     exchange_done(ex);
-    server_reply(x, status, headers, n, body);
+    server_reply(x, status, ex->headers, ex->header_count, body);
     buf_give(bufs, &out);
 }
 
@@ -243,9 +239,10 @@ static void on_request(void *ctx, struct server_exchange *x)
 {
     struct worker *w = ctx;
     struct arena *a = server_arena(x);
-    struct exchange *ex = arena_zero(a, 1, sizeof *ex);
+    struct exchange *ex = arena_alloc(a, sizeof *ex);
     char *id = arena_alloc(a, RAND_ID_SIZE);
 
+    memset(ex, 0, offsetof(struct exchange, headers));
     ex->x = x;
     ex->worker = w;
     ex->start_ns = clock_mono_ns(w->daemon->gateway.clock);

@@ -92,10 +92,9 @@ struct exchange {
     const struct wire *wire;
     struct setup *setup; /* held */
     const struct config_key *key;
-    str id, rest; /* rest: what the route's '*' stands for */
-    uint64_t start_ns;
+    str id, rest;               /* rest: what the route's '*' stands for */
+    uint64_t start_ns, last_ns; /* last: when the client was told something */
     int status;
-    struct server_header headers[SERVE_HEADERS_MAX]; /* of the reply */
     size_t header_count;
 
     /* Of a model call. */
@@ -106,18 +105,18 @@ struct exchange {
     struct buf out;
     bool encoding, headed, failed, ended, unrecorded;
     struct exchange_past past;
-    bool last;   /* what is in out waits for the end */
-    bool called; /* a call was made of it, which is counted as such */
-    struct chat_error error;
+    bool last, called; /* what is in out waits for the end; a call was made, and is counted */
     struct loop_task start;
     struct loop_timer keepalive;
-    uint64_t last_ns;
     bool api, by_cookie; /* a route of the history API; who asks is known by a cookie */
     /* When the client leaves, and when more may be written. */
     void (*on_gone)(struct exchange *ex);
     void (*on_room)(struct exchange *ex);
     void *job;
     struct app_match app; /* of a route of an application */
+    /* Not zeroed with the rest. */
+    struct server_header headers[SERVE_HEADERS_MAX]; /* of the reply: header_count of them */
+    struct chat_error error;                         /* once it has failed */
 };
 
 const struct route *route_find(str method, str path, str *rest, bool *path_known); /* or NULL */

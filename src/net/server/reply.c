@@ -7,7 +7,8 @@
 
 #define GZIP_SIZE_MAX ((size_t)1 << 20) /* more would keep the other connections waiting */
 
-/* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", made once a second. */
+/* Made once a second. */
+#define DATE_SIZE (sizeof "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" - 1)
 str server_date(struct server *s)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
@@ -17,7 +18,7 @@ str server_date(struct server *s)
     struct tm t;
 
     if (second == s->date_s)
-        return str_c(s->date);
+        return (str){s->date, DATE_SIZE};
     wall = (time_t)(clock_wall_ms(loop_clock(s->loop)) / 1000);
     gmtime_r(&wall, &t);
     snprintf(s->date,
@@ -31,7 +32,7 @@ str server_date(struct server *s)
              t.tm_min % 100,
              t.tm_sec % 100);
     s->date_s = second;
-    return str_c(s->date);
+    return (str){s->date, DATE_SIZE};
 }
 
 /* ---- heads ---- */
