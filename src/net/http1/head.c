@@ -169,38 +169,86 @@ static void head_init(struct http1_head *h, bool is_request)
     h->method = h->target = h->path = h->query = h->host = h->reason = STR("");
 }
 
+/* Up to the fields. */
+static enum http1_result begin_request(struct http1_reading *r, struct cursor *c)
+{
+    enum http1_result got;
+    str line;
+
+    head_init(r->head, true);
+    do
+        got = take_line(c, &line);
+    while (got == HTTP1_DONE && line.n == 0);
+    if (got == HTTP1_BAD) {
+        http1_bad(r, 400, "the request line has a control character");
+        return HTTP1_BAD;
+    }
+    if (got == HTTP1_MORE && !may_be_request((str){c->p, (size_t)(c->end - c->p)}) &&
+        c->p < c->end && *c->p != '\r') {
+        http1_bad(r, 400, "the request line does not begin with a method");
+        return HTTP1_BAD;
+    }
+    if (got == HTTP1_MORE && c->over)
+        http1_bad(r, 414, "the request line is too long");
+    if (got == HTTP1_MORE)
+        return c->over ? HTTP1_BAD : HTTP1_MORE;
+    return read_request_line(r, line) ? HTTP1_DONE : HTTP1_BAD;
+}
+
+static enum http1_result end_request(struct http1_reading *r, struct cursor *c)
+{
+    enum http1_result got = take_fields(r, c);
+
+    if (got != HTTP1_DONE)
+        return got;
+    return http1_request_done(r) ? HTTP1_DONE : HTTP1_BAD;
+}
+
 enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *out, size_t *used,
                                 struct http1_fault *fault)
 {
     struct http1_reading r = {.head = out, .fault = fault};
     struct cursor c = cursor_of(bytes, size_max);
-    enum http1_result got;
-    str line;
+    enum http1_result got = begin_request(&r, &c);
 
-    head_init(out, true);
-    do
-        got = take_line(&c, &line);
-    while (got == HTTP1_DONE && line.n == 0);
-    if (got == HTTP1_BAD) {
-        http1_bad(&r, 400, "the request line has a control character");
-        return HTTP1_BAD;
-    }
-    if (got == HTTP1_MORE && !may_be_request((str){c.p, (size_t)(c.end - c.p)}) && c.p < c.end &&
-        *c.p != '\r') {
-        http1_bad(&r, 400, "the request line does not begin with a method");
-        return HTTP1_BAD;
-    }
-    if (got == HTTP1_MORE && c.over)
-        http1_bad(&r, 414, "the request line is too long");
-    if (got == HTTP1_MORE)
-        return c.over ? HTTP1_BAD : HTTP1_MORE;
-    if (!read_request_line(&r, line))
-        return HTTP1_BAD;
-    got = take_fields(&r, &c);
-    if (got != HTTP1_DONE)
-        return got;
-    *used = (size_t)(c.p - bytes.p);
-    return http1_request_done(&r) ? HTTP1_DONE : HTTP1_BAD;
+    if (got == HTTP1_DONE)
+        got = end_request(&r, &c);
+    if (got == HTTP1_DONE)
+        *used = (size_t)(c.p - bytes.p);
+    return got;
+}
+
+enum http1_result http1_request_from(const struct http1_again *a, str bytes, size_t size_max,
+                                     struct http1_head *out, size_t *used,
+                                     struct http1_fault *fault)
+{
+    struct http1_reading r = a->reading;
+    struct cursor c = cursor_of(bytes, size_max);
+    enum http1_result got;
+
+    memcpy(out,
+           &a->head,
+           offsetof(struct http1_head, fields) + a->head.field_count * sizeof a->head.fields[0]);
+    http1_head_move(out, (str){a->bytes, a->size}, bytes.p);
+    r.head = out;
+    r.fault = fault;
+    c.p += a->size;
+    got = end_request(&r, &c);
+    if (got == HTTP1_DONE)
+        *used = (size_t)(c.p - bytes.p);
+    return got;
+}
+
+bool http1_front(struct http1_again *a, size_t size)
+{
+    struct http1_fault fault;
+    struct cursor c = {.p = a->bytes, .end = a->bytes + size};
+
+    a->reading = (struct http1_reading){.head = &a->head, .fault = &fault};
+    if (begin_request(&a->reading, &c) != HTTP1_DONE || end_request(&a->reading, &c) != HTTP1_MORE)
+        return false;
+    a->reading.fault = NULL;
+    return c.p == c.end;
 }
 
 /* "HTTP/1.1 200 OK", "HTTP/1.1 200 ", "HTTP/1.1 200" */

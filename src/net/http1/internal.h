@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/simd.h"
-#include "net/http1.h"
+#include "net/http1_again.h"
 
 #define HTTP1_TOKEN 1u  /* tchar of RFC 9110 */
 #define HTTP1_HEX 2u    /* a hex digit */
@@ -63,16 +63,15 @@ static inline const char *http1_token_end(const char *p, const char *end)
     return http1_span(p, end, HTTP1_TOKEN);
 }
 
-/* What is known of a head while its fields come in. */
-struct http1_reading {
-    struct http1_head *head;
-    struct http1_fault *fault;
-    bool host, length, chunked; /* seen */
-    bool close, keep, upgrade_option, upgrade_field;
-};
-
 /* Always false: the head is bad. */
 bool http1_bad(struct http1_reading *r, int status, const char *why);
+
+/* What http1_request_again is made of: a request that begins with the front that is known; and that
+ * front, so many of the bytes, read. False: it is none. */
+enum http1_result http1_request_from(const struct http1_again *a, str bytes, size_t size_max,
+                                     struct http1_head *out, size_t *used,
+                                     struct http1_fault *fault);
+bool http1_front(struct http1_again *a, size_t size) MUST_USE;
 
 bool http1_target(struct http1_reading *r) MUST_USE;
 bool http1_is_host(str s);

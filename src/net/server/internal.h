@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "net/conn.h"
 #include "net/gzip.h"
+#include "net/http1_again.h"
 #include "net/server.h"
 #include "net/ws.h"
 
@@ -56,6 +57,7 @@ struct server {
     struct gzip *gzip;      /* made when first needed */
     struct buf out;         /* a head being written */
     struct http1_head head; /* a head being read */
+    struct http1_again again;
 };
 
 struct server_exchange {

@@ -168,7 +168,7 @@ static size_t take_head(struct server_exchange *x, str bytes)
 
     if (used > 0)
         return used;
-    switch (http1_request(bytes, s->o.head_max, &s->head, &used, &fault)) {
+    switch (http1_request_again(&s->again, bytes, s->o.head_max, &s->head, &used, &fault)) {
     case HTTP1_MORE:
         return 0;
     case HTTP1_BAD:

@@ -1,0 +1,85 @@
+/* again.c - see http1_again.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/http1/internal.h"
+
+#define MISSES 64  /* clients that have little in common take turns: nothing is learnt each time */
+#define HITS 65536 /* a front that does may not be the longest */
+#define SIZE_MIN 32
+
+static size_t in_common(str a, str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n, at = 0;
+
+    while (at < n && a.p[at] == b.p[at])
+        at++;
+    return at;
+}
+
+/* So many bytes but for what stands behind the last line's end. */
+static size_t whole_lines(str s)
+{
+    const char *lf = s.n ? memrchr(s.p, '\n', s.n) : NULL;
+
+    return lf ? (size_t)(lf - s.p) + 1 : 0;
+}
+
+static bool is_credential(str name)
+{
+    static const str names[] = {STR_INIT("authorization"),
+                                STR_INIT("proxy-authorization"),
+                                STR_INIT("cookie"),
+                                STR_INIT("x-api-key"),
+                                STR_INIT("x-goog-api-key"),
+                                STR_INIT("api-key")};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (http1_same(name, names[i]))
+            return true;
+    return false;
+}
+
+/* A head up to its last line's end, or to the first line that has a credential. */
+static str keepable(const struct http1_head *h, str head)
+{
+    for (size_t i = 0; i < h->field_count; i++)
+        if (is_credential(h->fields[i].name))
+            return (str){head.p, (size_t)(h->fields[i].name.p - head.p)};
+    return str_slice(head, 0, head.n - 1); /* the empty line is not whole without this */
+}
+
+/* What this head has in common with the last that was looked at, if it is worth it. */
+static void learn(struct http1_again *a, str head)
+{
+    size_t size;
+
+    head = str_slice(head, 0, sizeof a->bytes);
+    size = whole_lines((str){head.p, in_common(head, (str){a->bytes, a->last})});
+    a->misses = a->last ? MISSES : 0;
+    a->hits = HITS;
+    memcpy(a->bytes, head.p, head.n);
+    a->last = head.n;
+    a->size = size >= SIZE_MIN && http1_front(a, size) ? size : 0;
+}
+
+enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t size_max,
+                                      struct http1_head *out, size_t *used,
+                                      struct http1_fault *fault)
+{
+    enum http1_result got;
+
+    if (a->size && a->size <= bytes.n && a->size <= size_max && a->hits &&
+        memcmp(bytes.p, a->bytes, a->size) == 0) {
+        a->hits--;
+        return http1_request_from(a, bytes, size_max, out, used, fault);
+    }
+    got = http1_request(bytes, size_max, out, used, fault);
+    if (got != HTTP1_DONE)
+        return got;
+    if (a->misses && (a->hits || !a->size))
+        a->misses--;
+    else
+        learn(a, keepable(out, str_slice(bytes, 0, *used)));
+    return got;
+}
