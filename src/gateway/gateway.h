@@ -87,6 +87,7 @@ struct gateway_loop {
     struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
     struct learnt learnt;
-    size_t calls;          /* running */
-    struct loop_task push; /* at the end of a round: what it put on record goes to disk */
+    struct mask_counts redacted; /* all zero but while something is masked */
+    size_t calls;                /* running */
+    struct loop_task push;       /* at the end of a round: what it put on record goes to disk */
 };

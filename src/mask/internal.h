@@ -94,10 +94,49 @@ struct mask_leads {
 
 void mask_leads_init(struct mask_leads *l, unsigned groups);
 void mask_leads_release(struct mask_leads *l);
-/* The first place from *at on where four bytes end that some rule begins with: its index, and a bit
- * for each bucket. False: none. */
-bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end,
-                     unsigned *buckets);
+
+/* A place where four bytes end that some rule begins with: its index, and a bit for each bucket,
+ * the last of its four. */
+struct mask_hit {
+    size_t end;
+    uint64_t ends;
+};
+
+#define MASK_HITS 32 /* looked for at once; half of it is enough */
+
+/* Those of a text, from one place to the next. All of it but `at` need not be set to begin with. */
+struct mask_hits {
+    size_t at; /* found before it */
+    size_t next, n;
+    struct mask_hit hit[MASK_HITS];
+};
+
+static inline void mask_hits_init(struct mask_hits *h, size_t from)
+{
+    h->at = from;
+    h->next = h->n = 0;
+}
+
+/* The first one from there on, NULL if there is none, where all are used up. */
+const struct mask_hit *mask_hits_more(const struct mask_leads *l, str s, size_t from,
+                                      struct mask_hits *h);
+
+/* The first one from `from` on, which is never less than it was; NULL: none. */
+static inline const struct mask_hit *mask_hits_next(const struct mask_leads *l, str s, size_t from,
+                                                    struct mask_hits *h)
+{
+    while (h->next < h->n)
+        if (h->hit[h->next++].end >= from)
+            return &h->hit[h->next - 1];
+    return mask_hits_more(l, s, from, h);
+}
+
+/* The bucket that the lowest bit is of. */
+static inline size_t mask_bucket(uint64_t ends)
+{
+    return (size_t)__builtin_ctzll(ends) / 4;
+}
+
 /* Whether the lead of a row of `rows` ends there, told by its characters. */
 bool mask_lead_spelled(const struct mask_leads *l, size_t row, str s, size_t end);
 

@@ -89,16 +89,17 @@ static bool finds_nothing(const struct mask_row *row, str src, size_t end)
 static size_t next_lead(const struct mask *m, str src, size_t from)
 {
     const struct mask_leads *l = &m->leads;
-    unsigned buckets;
-    size_t end;
+    const struct mask_hit *hit;
+    struct mask_hits hits;
 
-    for (; mask_leads_next(l, src, from, &end, &buckets); from = mask_go_on(src, end))
-        for (; buckets; buckets &= buckets - 1) {
-            unsigned b = (unsigned)__builtin_ctz(buckets);
+    mask_hits_init(&hits, from);
+    for (; (hit = mask_hits_next(l, src, from, &hits)); from = mask_go_on(src, hit->end))
+        for (uint64_t ends = hit->ends; ends; ends &= ends - 1) {
+            size_t b = mask_bucket(ends);
 
             for (size_t i = l->first[b]; i < l->first[b + 1]; i++)
-                if (mask_lead_is(l, i, src, end) && !finds_nothing(l->rows[i], src, end))
-                    return end;
+                if (mask_lead_is(l, i, src, hit->end) && !finds_nothing(l->rows[i], src, hit->end))
+                    return hit->end;
         }
     return src.n;
 }
@@ -330,70 +331,79 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 
 /* ---- the whole ---- */
 
-/* Escapes by which a lead may be there that is not seen. */
-static bool hides(str in)
+/* A bit for each of the next 16 bytes that is a quote or a backslash. */
+static inline uint32_t marks_at(str s, size_t at)
 {
-    return str_find_rare(in, STR("\\u"), 0) != STR_NONE ||
-           str_find_rare(in, STR("\\/"), 0) != STR_NONE;
-}
+    uint32_t bits = 0;
 
-/* Where the string ends that begins behind a quote: at its other one, or STR_NONE. */
-static size_t string_end(str src, size_t at)
-{
-    for (;; at++) {
-        const char *quote = memchr(src.p + at, '"', src.n - at);
-        size_t slashes = 0;
+#if SIMD_HAS_16
+    if (s.n - at >= 16) {
+        simd16 v = simd_load(s.p + at);
 
-        if (!quote)
-            return STR_NONE;
-        at = (size_t)(quote - src.p);
-        while (src.p[at - 1 - slashes] == '\\')
-            slashes++;
-        if (slashes % 2 == 0)
-            return at;
+        return simd_bits(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')));
     }
+#endif
+    for (size_t i = 0; i < 16 && i < s.n - at; i++)
+        bits |= (uint32_t)(s.p[at + i] == '"' || s.p[at + i] == '\\') << i;
+    return bits;
 }
 
-/* Whether a member of this name, as it stands in the source, can be left to its value. */
+/* Whether a member of this name, which has no escapes, can be left to its value. */
 static bool name_says_nothing(str name)
 {
     size_t rule;
     bool number;
 
-    return !(name.n && memchr(name.p, '\\', name.n)) && !str_eq(name, STR("value")) &&
-           !str_eq(name, STR("Value")) && !mask_name_is_secret(name, &rule, &number);
+    return !str_eq(name, STR("value")) && !str_eq(name, STR("Value")) &&
+           !mask_name_is_secret(name, &rule, &number);
 }
 
-/* Whether any name does; also if a string has no end. */
-static bool names_say_something(const struct mask *m, str src)
+static inline bool is_name(str src, size_t end)
 {
-    const char *quote;
+    do
+        end++;
+    while (end < src.n && mask_is_space(src.p[end]));
+    return end < src.n && src.p[end] == ':';
+}
 
-    if (!(m->groups & MASK_CREDENTIALS))
-        return false;
-    for (size_t at = 0, end; (quote = memchr(src.p + at, '"', src.n - at)); at = end + 1) {
-        size_t from = (size_t)(quote - src.p) + 1, colon;
+/* Whether the source says that its tree has to be looked at: by an escape that may hide a lead, or
+ * by the name of a member; also if a string has no end. */
+static bool says_something(const struct mask *m, str src)
+{
+    bool names = m->groups & MASK_CREDENTIALS;
+    size_t from = 0; /* behind the quote that began the string at hand; 0: there is none */
+    size_t over = 0, slash = 0; /* behind the last escape; where that is */
 
-        end = string_end(src, from);
-        if (end == STR_NONE)
-            return true;
-        for (colon = end + 1; colon < src.n && mask_is_space(src.p[colon]);)
-            colon++;
-        if (colon < src.n && src.p[colon] == ':' && !name_says_nothing(str_slice(src, from, end)))
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i < src.n; i += 16)
+        for (uint32_t bits = marks_at(src, i); bits; bits &= bits - 1) {
+            size_t at = i + (size_t)__builtin_ctz(bits);
+
+            if (src.p[at] == '\\') {
+                if (at + 1 < src.n && (src.p[at + 1] == 'u' || src.p[at + 1] == '/'))
+                    return true;
+                slash = at;
+                if (from && at >= over)
+                    over = at + 2;
+            } else if (!from) {
+                from = at + 1;
+            } else if (at >= over) {
+                if (names && is_name(src, at) &&
+                    (slash >= from || !name_says_nothing(str_slice(src, from, at))))
+                    return true;
+                from = 0;
+            }
+        }
+    return names && from;
 }
 
 /* Whether anything at all may be there: a lead, an escape that could hide one, or a name that joins
  * its letters in another way. */
 static bool worth_it(const struct mask *m, str in)
 {
-    unsigned buckets;
-    size_t lead;
+    struct mask_hits hits;
 
-    return m->custom_count || mask_leads_next(&m->leads, in, 0, &lead, &buckets) || hides(in) ||
-           names_say_something(m, in);
+    mask_hits_init(&hits, 0);
+    return m->custom_count || mask_hits_next(&m->leads, in, 0, &hits) || says_something(m, in);
 }
 
 /* Whether nothing is there, by what JSON that is sound has in it: no rule finds anything where its
@@ -405,7 +415,7 @@ static bool is_clean(const struct mask *m, str src, size_t *lead)
     if (m->custom_count)
         return false;
     *lead = next_lead(m, src, 0);
-    return *lead == src.n && !hides(src) && !names_say_something(m, src);
+    return *lead == src.n && !says_something(m, src);
 }
 
 /* The tree, if anything may be in it. */
@@ -462,4 +472,11 @@ bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_
     size_t lead;
 
     return !is_clean(m, in, &lead) && mask_json(m, in, out, counts);
+}
+
+bool mask_json_clean(const struct mask *m, str in)
+{
+    size_t lead;
+
+    return is_clean(m, in, &lead);
 }

@@ -16,6 +16,7 @@
 
 #define BEGINS 0x1111111111111111u
 #define ENDS 0x8888888888888888u
+#define AHEAD 256 /* bytes looked at behind a hit: whoever asked may not want to know */
 
 static bool lead_char_is(char lead, char c)
 {
@@ -189,91 +190,138 @@ static inline uint64_t step(const struct mask_leads *l, uint64_t state, char c)
     return (state << 1 | BEGINS) & l->tab[(unsigned char)c];
 }
 
-static unsigned buckets_of(uint64_t ends)
+static void add_hit(struct mask_hits *h, size_t end, uint64_t ends)
 {
-    unsigned buckets = 0;
-
-    for (; ends; ends &= ends - 1)
-        buckets |= 1u << (__builtin_ctzll(ends) / 4);
-    return buckets;
+    h->hit[h->n++] = (struct mask_hit){end, ends};
 }
 
-/* One byte after the other, from `from` up to `to`: where the first lead ends, and the state there;
- * `to` if none does. */
-static size_t next_plain(const struct mask_leads *l, str s, size_t from, size_t to, uint64_t *ends)
+/* One byte after the other, up to `to`: the first one. */
+static void find_plain(const struct mask_leads *l, str s, size_t to, struct mask_hits *h)
 {
     /* Three bytes before, so that what began there is seen to end here. */
-    size_t i = from > 3 ? from - 3 : 0;
+    size_t i = h->at > 3 ? h->at - 3 : 0;
     uint64_t state = i == 0 ? l->begin : 0;
 
-    for (; i < from; i++)
+    for (; i < h->at; i++)
         state = step(l, state, s.p[i]);
-    for (; i < to; i++)
-        if ((*ends = (state = step(l, state, s.p[i])) & ENDS))
-            return i;
-    return to;
+    while (i < to && !((state = step(l, state, s.p[i])) & ENDS))
+        i++;
+    if (i < to)
+        add_hit(h, i, state & ENDS);
+    h->at = i < to ? i + 1 : to;
 }
 
 #if SIMD_HAS_32
 
-/* A bit for each of the 16 places from p on where a lead may end. Half of the buckets are looked up
- * in each half of a vector, by both halves of each of the four bytes. */
-SIMD_AVX2 static inline uint32_t may_end(const struct mask_leads *l, const char *p)
+/* By the lower and the upper half of a byte, the buckets that know it as the kth of a lead: half of
+ * them in each half of a vector. */
+struct halves {
+    __m256i lower[4], upper[4];
+};
+
+SIMD_AVX2 static inline struct halves halves_of(const struct mask_leads *l)
 {
-    const __m256i low = _mm256_set1_epi8(15);
-    __m256i all = _mm256_set1_epi8(-1), none;
+    struct halves h;
 
     for (size_t k = 0; k < 4; k++) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + k - 3));
-        __m256i v = _mm256_broadcastsi128_si256(bytes);
-        __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)l->halves[k][0]);
-        __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)l->halves[k][1]);
-
-        a = _mm256_shuffle_epi8(a, _mm256_and_si256(v, low));
-        b = _mm256_shuffle_epi8(b, _mm256_and_si256(_mm256_srli_epi16(v, 4), low));
-        all = _mm256_and_si256(all, _mm256_and_si256(a, b));
+        h.lower[k] = _mm256_loadu_si256((const __m256i *)(const void *)l->halves[k][0]);
+        h.upper[k] = _mm256_loadu_si256((const __m256i *)(const void *)l->halves[k][1]);
     }
-    none = _mm256_cmpeq_epi8(all, _mm256_setzero_si256());
-    none = _mm256_and_si256(none, _mm256_permute2x128_si256(none, none, 1));
-    return ~(uint32_t)_mm256_movemask_epi8(none) & 0xFFFF;
+    return h;
 }
 
-/* The same as next_plain, from 3 on and in a text of at least 19 bytes. */
-SIMD_AVX2 static size_t next_32(const struct mask_leads *l, str s, size_t from, uint64_t *ends)
+SIMD_AVX2 static inline __m256i known(const struct halves *h, size_t k, __m256i lower,
+                                      __m256i upper)
 {
-    for (size_t i = from; i < s.n; i += 16) {
-        size_t at = s.n - i >= 16 ? i : s.n - 16; /* the last bytes once more */
-        uint32_t bits = may_end(l, s.p + at) >> (i - at);
+    return _mm256_and_si256(_mm256_shuffle_epi8(h->lower[k], lower),
+                            _mm256_shuffle_epi8(h->upper[k], upper));
+}
 
-        for (; bits; bits &= bits - 1) {
-            size_t end = i + (size_t)__builtin_ctz(bits);
-            const unsigned char *p = (const unsigned char *)s.p + end - 3;
+/* The 16 bytes from i on, or those that are left and zeros. */
+SIMD_AVX2 static inline __m256i block_at(str s, size_t i)
+{
+    static const unsigned char down[32] = {0,   1,   2,   3,   4,   5,   6,   7,   8,   9,   10,
+                                           11,  12,  13,  14,  15,  128, 128, 128, 128, 128, 128,
+                                           128, 128, 128, 128, 128, 128, 128, 128, 128, 128};
+    simd16 bytes;
 
-            *ends = l->tab[p[0]] << 3 & l->tab[p[1]] << 2 & l->tab[p[2]] << 1 & l->tab[p[3]] & ENDS;
-            if (*ends)
-                return end;
-        }
+    if (s.n - i >= 16)
+        return _mm256_broadcastsi128_si256(simd_load(s.p + i));
+    bytes = simd_load((const char *)down + 16 - (s.n - i));
+    return _mm256_broadcastsi128_si256(_mm_shuffle_epi8(simd_load(s.p + s.n - 16), bytes));
+}
+
+/* Of the places from i on where a lead may end, those where one does. */
+SIMD_AVX2 static inline void add_sure(const struct mask_leads *l, str s, size_t i, __m256i may,
+                                      struct mask_hits *h)
+{
+    simd16 both = _mm_or_si128(_mm256_castsi256_si128(may), _mm256_extracti128_si256(may, 1));
+    uint32_t bits = ~simd_bits(simd_eq(both, 0)) & 0xFFFF;
+
+    for (; bits; bits &= bits - 1) {
+        size_t end = i + (size_t)__builtin_ctz(bits);
+        const unsigned char *p = (const unsigned char *)s.p + end - 3;
+        uint64_t ends;
+
+        if (end >= s.n)
+            break;
+        ends = l->tab[p[0]] << 3 & l->tab[p[1]] << 2 & l->tab[p[2]] << 1 & l->tab[p[3]] & ENDS;
+        if (ends)
+            add_hit(h, end, ends);
     }
-    return s.n;
+}
+
+/* The same as find_plain, but some; from 3 on and in a text of at least 16 bytes. What is known of
+ * bytes as the first three of a lead is moved up to where it would end; before the first block
+ * there is nothing, so that no end is seen before h->at. */
+SIMD_AVX2 static void find_32(const struct mask_leads *l, str s, struct mask_hits *h)
+{
+    const struct halves all = halves_of(l);
+    const __m256i low = _mm256_set1_epi8(15);
+    __m256i first = _mm256_setzero_si256(), second = first, third = first;
+    size_t i = h->at - 3, to = s.n;
+
+    for (; i < to; i += 16) {
+        __m256i v = block_at(s, i), lower = _mm256_and_si256(v, low);
+        __m256i upper = _mm256_and_si256(_mm256_srli_epi16(v, 4), low);
+        __m256i a = known(&all, 0, lower, upper), b = known(&all, 1, lower, upper);
+        __m256i c = known(&all, 2, lower, upper), may = known(&all, 3, lower, upper);
+
+        may = _mm256_and_si256(may, _mm256_alignr_epi8(c, third, 15));
+        may = _mm256_and_si256(may, _mm256_alignr_epi8(b, second, 14));
+        may = _mm256_and_si256(may, _mm256_alignr_epi8(a, first, 13));
+        if (!_mm256_testz_si256(may, may)) {
+            add_sure(l, s, i, may, h);
+            if (h->n > 0 && to > i + AHEAD)
+                to = i + AHEAD;
+            if (h->n >= MASK_HITS / 2)
+                to = i;
+        }
+        first = a;
+        second = b;
+        third = c;
+    }
+    h->at = i < s.n ? i : s.n;
 }
 
 #endif
 
-bool mask_leads_next(const struct mask_leads *l, str s, size_t from, size_t *end, unsigned *buckets)
+const struct mask_hit *mask_hits_more(const struct mask_leads *l, str s, size_t from,
+                                      struct mask_hits *h)
 {
-    uint64_t ends = 0;
-    size_t at = from;
-
+    if (h->at < from)
+        h->at = from;
+    h->n = 0;
 #if SIMD_HAS_32
-    if (l->level == SIMD_32 && s.n >= 19) {
-        if (from < 3)
-            at = next_plain(l, s, from, 3, &ends);
-        if (!ends)
-            at = next_32(l, s, at, &ends);
+    if (l->level == SIMD_32 && s.n >= 16) {
+        if (h->at < 3)
+            find_plain(l, s, 3, h);
+        if (h->n == 0 && h->at < s.n)
+            find_32(l, s, h);
     } else
 #endif
-        at = next_plain(l, s, from, s.n, &ends);
-    *end = at;
-    *buckets = buckets_of(ends);
-    return ends != 0;
+        if (h->at < s.n)
+        find_plain(l, s, s.n, h);
+    h->next = h->n > 0;
+    return h->n > 0 ? &h->hit[0] : NULL;
 }

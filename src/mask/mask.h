@@ -78,9 +78,9 @@ struct mask;
 bool mask_new(const struct mask_options *o, struct mask **out, struct err *e) MUST_USE;
 void mask_free(struct mask *m);
 
-/* How often each rule was put to use; added up. */
+/* How often each rule was put to use, and all of them; added up. */
 struct mask_counts {
-    uint32_t n[MASK_RULES_MAX];
+    uint32_t n[MASK_RULES_MAX], all;
 };
 size_t mask_rule_count(const struct mask *m);
 str mask_rule_name(const struct mask *m, size_t rule); /* lent as long as m */
@@ -96,6 +96,9 @@ bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_
 struct json;
 bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
                    struct mask_counts *counts);
+/* Whether it can be told without a tree that nothing is in JSON that is sound, and then nothing is
+ * in any of its strings, taken by itself. */
+bool mask_json_clean(const struct mask *m, str in);
 
 /* What a text becomes that could not be masked for want of room. */
 #define MASK_LEFT_OUT "[MASKED:too_large]"

@@ -111,38 +111,52 @@ static bool ends(str s, str end)
     return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] && str_ends(s, end);
 }
 
-/* Whether any row ends with the last three letters of a name, read as plain() does. Most names
- * are of no secret, and this tells. */
+#define LETTER(c) (1u << ((c) - 'a'))
+
+/* Whether the next letter back, past what joins words, is one of these. */
+static inline bool comes_before(str name, size_t *at, uint32_t letters)
+{
+    unsigned c;
+
+    while (*at > 0 && !mask_is_alnum(name.p[*at - 1]))
+        --*at;
+    if (*at == 0)
+        return false;
+    c = (unsigned)(name.p[--*at] | 32) - 'a';
+    return c < 26 && (letters >> c & 1);
+}
+
+/* Whether any row can end with the last three letters of a name, read as plain() does. Most names
+ * are of no secret, and this tells: what may stand before the last one, and before that. */
 static bool may_be(str name)
 {
-    static const char *const before[26] = {
-        ['c' - 'a'] = "cv",
-        ['d' - 'a'] = "or sw pw",
-        ['e' - 'a'] = "as od lu ur ki",
-        ['g' - 'a'] = "in",
-        ['h' - 'a'] = "ut",
-        ['l' - 'a'] = "ia",
-        ['n' - 'a'] = "pi ke io",
-        ['p' - 'a'] = "ot",
-        ['s' - 'a'] = "rd as et al ey",
-        ['t' - 'a'] = "or re jw",
-        ['v' - 'a'] = "cv",
-        ['y' - 'a'] = "ke",
+    static const uint32_t before[26][2] = {
+        ['c' - 'a'] = {LETTER('v'), LETTER('c')},
+        ['d' - 'a'] = {LETTER('r') | LETTER('w'), LETTER('o') | LETTER('s') | LETTER('p')},
+        ['e' - 'a'] = {LETTER('s') | LETTER('d') | LETTER('u') | LETTER('r') | LETTER('i'),
+                       LETTER('a') | LETTER('o') | LETTER('l') | LETTER('u') | LETTER('k')},
+        ['g' - 'a'] = {LETTER('n'), LETTER('i')},
+        ['h' - 'a'] = {LETTER('t'), LETTER('u')},
+        ['l' - 'a'] = {LETTER('a'), LETTER('i')},
+        ['n' - 'a'] = {LETTER('i') | LETTER('e') | LETTER('o'),
+                       LETTER('p') | LETTER('k') | LETTER('i')},
+        ['p' - 'a'] = {LETTER('t'), LETTER('o')},
+        ['s' - 'a'] = {LETTER('d') | LETTER('s') | LETTER('t') | LETTER('l') | LETTER('y'),
+                       LETTER('r') | LETTER('a') | LETTER('e')},
+        ['t' - 'a'] = {LETTER('r') | LETTER('e') | LETTER('w'),
+                       LETTER('o') | LETTER('r') | LETTER('j')},
+        ['v' - 'a'] = {LETTER('v'), LETTER('c')},
+        ['y' - 'a'] = {LETTER('e'), LETTER('k')},
     };
-    char two[2] = {0};
-    const char *pairs;
-    size_t i = name.n;
+    size_t at = name.n;
+    const uint32_t *of;
 
-    while (i > 0 && !mask_is_alpha(name.p[i - 1]))
-        i--;
-    pairs = i > 0 ? before[(name.p[--i] | 32) - 'a'] : NULL;
-    for (size_t k = 2; pairs && k > 0 && i > 0; i--)
-        if (mask_is_alnum(name.p[i - 1]))
-            two[--k] = (char)(name.p[i - 1] | 32);
-    for (; pairs && pairs[0]; pairs += pairs[2] ? 3 : 2)
-        if (two[0] == pairs[0] && two[1] == pairs[1])
-            return true;
-    return false;
+    while (at > 0 && !mask_is_alpha(name.p[at - 1]))
+        at--;
+    if (at == 0)
+        return false;
+    of = before[(name.p[--at] | 32) - 'a'];
+    return comes_before(name, &at, of[0]) && comes_before(name, &at, of[1]);
 }
 
 /* What nearly every body of a call has, and may_be() lets through. */

@@ -83,9 +83,11 @@ static bool is_card(const char *digits, size_t n)
 {
     bool same = true;
 
+    if (n < 13)
+        return false;
     for (size_t i = 1; i < n; i++)
         same &= digits[i] == digits[0];
-    return n >= 13 && !same && is_issued(digits, n) && luhn(digits, n);
+    return !same && is_issued(digits, n) && luhn(digits, n);
 }
 
 /* The longest number that is one, from the first digit on: what follows it may be a date. */

@@ -64,13 +64,14 @@ static void settle(struct mask_spans *f)
 /* ---- our own rules ---- */
 
 /* What the rows of these buckets say of the place where a lead ends. */
-static enum mask_found try_rows(const struct mask *m, const struct mask_view *t, size_t end,
-                                unsigned buckets, struct mask_span *out, bool *whole)
+static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
+                                const struct mask_hit *hit, struct mask_span *out, bool *whole)
 {
     const struct mask_leads *l = &m->leads;
+    size_t end = hit->end;
 
-    for (; buckets; buckets &= buckets - 1) {
-        unsigned b = (unsigned)__builtin_ctz(buckets);
+    for (uint64_t ends = hit->ends; ends; ends &= ends - 1) {
+        size_t b = mask_bucket(ends);
 
         for (size_t i = l->first[b]; i < l->first[b + 1]; i++) {
             const struct mask_row *row = l->rows[i];
@@ -106,15 +107,17 @@ size_t mask_go_on(str s, size_t end)
 
 static void scan_rules(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
-    size_t at = t->floor, end;
-    unsigned buckets;
+    size_t at = t->floor;
+    const struct mask_hit *hit;
+    struct mask_hits hits;
 
-    while (mask_leads_next(&m->leads, t->s, at, &end, &buckets)) {
+    mask_hits_init(&hits, at);
+    while ((hit = mask_hits_next(&m->leads, t->s, at, &hits))) {
         struct mask_span one;
-        size_t lead = end > 3 ? end - 3 : 0;
+        size_t end = hit->end, lead = end > 3 ? end - 3 : 0;
 
         at = end + 1;
-        switch (try_rows(m, t, end, buckets, &one, &out->whole)) {
+        switch (try_rows(m, t, hit, &one, &out->whole)) {
         case MASK_NO:
             at = mask_go_on(t->s, end);
             break;
@@ -152,8 +155,10 @@ void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_span
 
 void mask_count(struct mask_counts *counts, size_t rule)
 {
-    if (counts)
-        counts->n[rule]++;
+    if (!counts)
+        return;
+    counts->n[rule]++;
+    counts->all++;
 }
 
 void mask_render(const struct mask *m, str s, size_t from, size_t to, const struct mask_spans *f,

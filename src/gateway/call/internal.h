@@ -139,6 +139,7 @@ struct call {
     struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
     struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
     str request;                  /* for the record, masked; empty: not made yet */
+    bool clean;                   /* nothing of the body is masked, and so none of its texts */
     struct call_masked masked[CALL_MASKED_MAX];
     struct call_pieces pieces;
     struct buf calls;    /* JSON of tool calls, for the record */

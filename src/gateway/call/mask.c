@@ -11,23 +11,25 @@
 #define SPARE ((size_t)64 << 10)
 #define KEY_SIZE_MIN 8 /* shorter ones are words that may stand in any text */
 
-static void count(struct call *c, const struct mask_counts *counts)
+/* What the loop has masked, to the metrics. */
+static NOINLINE void count(struct call *c)
 {
     const struct mask *m = c->in.setup->mask;
+    struct mask_counts *counts = &c->gl->redacted;
 
     for (size_t i = 0; i < mask_rule_count(m); i++)
         if (counts->n[i])
             metrics_redacted(c->gl->metrics, mask_rule_name(m, i), counts->n[i]);
+    *counts = (struct mask_counts){{0}, 0};
 }
 
 /* What came out, or the text if nothing had to go. */
-static str result(struct call *c, bool found, str text, struct buf *out,
-                  const struct mask_counts *counts, str left_out)
+static str result(struct call *c, bool found, str text, struct buf *out, str left_out)
 {
-    if (found) {
-        count(c, counts);
+    if (c->gl->redacted.all)
+        count(c);
+    if (found)
         text = buf_full(out) ? left_out : arena_dup(&c->arena, buf_str(out));
-    }
     buf_release(out);
     return text;
 }
@@ -62,15 +64,14 @@ void call_clean_error(struct call *c, struct chat_error *error)
 
 str call_mask_text(struct call *c, str text)
 {
-    struct mask_counts counts = {{0}};
     struct buf out;
     bool found;
 
     if (!c->in.setup->mask || text.n == 0)
         return text;
     buf_init(&out, 4 * text.n + SPARE);
-    found = mask_text(c->in.setup->mask, text, &out, &counts);
-    return result(c, found, text, &out, &counts, STR(MASK_LEFT_OUT));
+    found = mask_text(c->in.setup->mask, text, &out, &c->gl->redacted);
+    return result(c, found, text, &out, STR(MASK_LEFT_OUT));
 }
 
 /* The client's body is parsed already. */
@@ -85,17 +86,19 @@ static bool is_body(const struct call *c, str json)
 static str mask_some_json(struct call *c, str json, bool sound)
 {
     const struct mask *m = c->in.setup->mask;
-    struct mask_counts counts = {{0}};
+    struct mask_counts *counts = &c->gl->redacted;
+    bool body = is_body(c, json), found;
     struct buf out;
-    bool found;
 
     if (!m || json.n == 0)
         return json;
+    if (body && (c->clean = mask_json_clean(m, json)))
+        return json;
     buf_init(&out, 4 * json.n + SPARE);
-    found = is_body(c, json) ? mask_json_doc(m, c->in.request->doc, &out, &counts)
-            : sound          ? mask_json_sound(m, json, &out, &counts)
-                             : mask_json(m, json, &out, &counts);
-    return result(c, found, json, &out, &counts, STR("\"" MASK_LEFT_OUT "\""));
+    found = body    ? mask_json_doc(m, c->in.request->doc, &out, counts)
+            : sound ? mask_json_sound(m, json, &out, counts)
+                    : mask_json(m, json, &out, counts);
+    return result(c, found, json, &out, STR("\"" MASK_LEFT_OUT "\""));
 }
 
 str call_mask_json(struct call *c, str json)
@@ -108,10 +111,22 @@ str call_mask_sound(struct call *c, str json)
     return mask_some_json(c, json, true);
 }
 
+/* Whether it is one of the strings of the body, whole and as it stands there. */
+static bool is_of_body(const struct call *c, str text)
+{
+    str body = c->in.request->doc ? c->in.request->doc->src : STR("");
+    uintptr_t at = (uintptr_t)text.p - (uintptr_t)body.p;
+
+    return at > 0 && at < body.n && text.n < body.n - at && body.p[at - 1] == '"' &&
+           body.p[at + text.n] == '"';
+}
+
 str call_mask_asked(struct call *c, str text)
 {
     struct call_masked *known = c->masked;
 
+    if (c->clean && is_of_body(c, text))
+        return text;
     for (size_t i = 0; i < CALL_MASKED_MAX; i++) {
         if (known[i].raw.n == text.n && known[i].raw.p == text.p)
             return known[i].masked;
@@ -137,15 +152,16 @@ void call_mask_release(struct call *c)
 
 void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out)
 {
-    struct mask_counts counts = {{0}};
+    struct mask_counts *counts = &c->gl->redacted;
 
     if (!s->m) {
         buf_add(out, text);
         return;
     }
     if (last)
-        mask_stream_last(s, text, out, &counts);
+        mask_stream_last(s, text, out, counts);
     else
-        mask_stream_feed(s, text, out, &counts);
-    count(c, &counts);
+        mask_stream_feed(s, text, out, counts);
+    if (counts->all)
+        count(c);
 }

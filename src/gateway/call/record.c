@@ -318,6 +318,7 @@ static str asked(struct call *c)
 void call_row_known(struct call *c, struct store_call *out)
 {
     const struct summary *s = &c->sum;
+    str request = request_of(c); /* first: its texts need not be looked at again */
     struct store_call row = {
         .id = s->id,
         .session_id = s->session,
@@ -353,7 +354,7 @@ void call_row_known(struct call *c, struct store_call *out)
         .reasoning_exact = s->reasoning_exact,
         .cost_usd = s->cost_usd,
         .source = STR(""),
-        .request = request_of(c),
+        .request = request,
         .reply = STR(""),
         .reasoning = STR(""),
         .reasoning_summary = STR(""),
