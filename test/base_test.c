@@ -196,8 +196,34 @@ TEST(str_hex_digits_are_those_of_printf)
     }
 }
 
-TEST_MAIN(T(str_hex_digits_are_those_of_printf), T(str_views_compare_and_cut),
-          T(str_same_looks_at_every_byte), T(spare_memory_goes_round_and_keeps_what_it_holds),
+TEST(numbers_have_their_digits_at_every_size)
+{
+    uint64_t powers[] = {1, 10, 99, 100, 12345, 1000000007, 9999999999, UINT64_MAX / 10};
+    struct buf b;
+    char text[32];
+
+    buf_init(&b, 64);
+    for (size_t i = 0; i < COUNT_OF(powers); i++)
+        for (uint64_t n = powers[i]; n; n = n > UINT64_MAX / 10 ? 0 : n * 10)
+            for (uint64_t one = n - 1; one - n + 1 < 3; one++) {
+                (void)snprintf(text, sizeof text, "%llu", (unsigned long long)one);
+                buf_reset(&b);
+                buf_add_u64(&b, one);
+                CHECK_STR(buf_str(&b), text);
+                CHECK(str_u64_size(one) == strlen(text));
+            }
+    buf_reset(&b);
+    buf_add_u64(&b, UINT64_MAX);
+    CHECK_STR(buf_str(&b), "18446744073709551615");
+    buf_release(&b);
+    str_put_u64(text, 5, 42); /* the lowest digits, whatever there is */
+    str_put_u64(text + 5, 2, 12345);
+    CHECK(memcmp(text, "0004245", 7) == 0);
+}
+
+TEST_MAIN(T(str_hex_digits_are_those_of_printf), T(numbers_have_their_digits_at_every_size),
+          T(str_views_compare_and_cut), T(str_same_looks_at_every_byte),
+          T(spare_memory_goes_round_and_keeps_what_it_holds),
           T(str_u64_takes_digits_that_fit_and_nothing_else),
           T(arena_gives_aligned_memory_up_to_its_ceiling),
           T(buf_keeps_whole_adds_under_its_ceiling_and_remembers),

@@ -126,19 +126,22 @@ size_t str_find_rare(str s, str needle, size_t rare);
 str str_trim(str s);
 
 /* How many digits a number has in decimal, and the lowest so many of them, put at a place. */
+extern const uint64_t str_powers[20]; /* of ten; the first is 0, which has a digit too */
+extern const char str_pairs[201];     /* "00", "01", ... */
 static inline size_t str_u64_size(uint64_t n)
 {
-    size_t size = 1;
+    /* So many bits times the logarithm of 2, a little less, are all digits but perhaps one. */
+    size_t size = (size_t)(64 - __builtin_clzll(n | 1)) * 1233 >> 12;
 
-    for (; n >= 10; n /= 10)
-        size++;
-    return size;
+    return size + (n >= str_powers[size]);
 }
 
 static inline void str_put_u64(char *p, size_t digits, uint64_t n)
 {
-    for (; digits > 0; n /= 10)
-        p[--digits] = (char)('0' + n % 10);
+    for (; digits > 1; n /= 100)
+        memcpy(p + (digits -= 2), str_pairs + 2 * (n % 100), 2);
+    if (digits)
+        p[0] = (char)('0' + n % 10);
 }
 
 /* Eight hex digits, small ones, all at once: each half byte is moved to a byte of its own, and what

@@ -11,7 +11,6 @@
  */
 #include "gateway/talk.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 
 #include "base/map.h"
@@ -348,7 +347,11 @@ static void put_place(struct talks *t, uint64_t hash, str session, bool sure)
         map_remove(&t->by_hash, (str){(const char *)&p->hash, sizeof p->hash});
     else
         t->count++;
-    *p = (struct place){.hash = hash, .sure = sure};
+    p->hash = hash;
+    p->sure = sure;
+    p->shared = false;
+    p->alike = p->gone_on = 0;
+    p->session_n = 0; /* the rest of it is read no further */
     if (!map_set(&t->by_hash,
                  (str){(const char *)&p->hash, sizeof p->hash},
                  MAP_U64((uint64_t)t->next),
@@ -450,19 +453,28 @@ void talk_end(struct talks *all, struct talk *t, str session, str reply_id, str 
     note_all(all, session, at);
 }
 
+static void put_hex(char *p, uint64_t n)
+{
+    for (size_t i = 16; i-- > 0; n >>= 4)
+        p[i] = "0123456789abcdef"[n & 15];
+}
+
 str talk_kept(const struct talk *t, str reply_id, str own_id, struct arena *a)
 {
+    enum { WIDTH = 17 }; /* of each, and a space but behind the last */
     uint64_t at[MARKS];
+    size_t n = AT_REPLY_ID;
+    char *p;
 
     marks(t, reply_id, own_id, at);
     if (at[AT_REPLY_ID] || at[AT_OWN_ID])
-        return arena_printf(a,
-                            "%016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64,
-                            at[BEHIND_REQUEST],
-                            at[BEHIND_REPLY],
-                            at[AT_REPLY_ID],
-                            at[AT_OWN_ID]);
-    return arena_printf(a, "%016" PRIx64 " %016" PRIx64, at[BEHIND_REQUEST], at[BEHIND_REPLY]);
+        n = MARKS;
+    p = arena_alloc(a, n * WIDTH);
+    for (size_t i = 0; i < n; i++) {
+        put_hex(p + i * WIDTH, at[i]);
+        p[i * WIDTH + WIDTH - 1] = ' ';
+    }
+    return (str){p, n * WIDTH - 1};
 }
 
 static bool hex_digit(char c, uint64_t *out)

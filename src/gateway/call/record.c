@@ -462,17 +462,17 @@ static void put_i64(struct buf *out, str name, int64_t n)
     buf_add_u64(out, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
-static void put_text(struct buf *out, str name, const char *text)
+static void put_text(struct buf *out, str name, str text)
 {
     buf_add(out, name);
-    buf_add(out, str_c(text));
+    buf_add(out, text);
 }
 
 /* What the provider counted is the one stretch's, if there is but one. */
 static void put_segment(struct call *c, struct buf *out, const struct call_segment *s,
                         const struct call_segment *last_thought, size_t thoughts)
 {
-    static const char *const kinds[] = {"reasoning", "answer", "tool_call"};
+    static const str kinds[] = {STR_INIT("reasoning"), STR_INIT("answer"), STR_INIT("tool_call")};
     const struct summary *sum = &c->sum;
     bool exact = s == last_thought && thoughts == 1 && sum->reasoning_exact;
     bool cut = s == last_thought && sum->cut, open = s == c->record.last && left_open(c, s);
@@ -481,18 +481,18 @@ static void put_segment(struct call *c, struct buf *out, const struct call_segme
     put_i64(out, STR("\",\"at\":"), (int64_t)s->at);
     put_i64(out, STR(",\"size\":"), (int64_t)s->size);
     put_i64(out, STR(",\"tokens\":"), exact ? sum->usage.reasoning : s->tokens);
-    put_text(out, STR(",\"exact\":"), exact ? "true" : "false");
+    put_text(out, STR(",\"exact\":"), exact ? STR("true") : STR("false"));
     put_i64(out, STR(",\"started_us\":"), segment_us(c, s->start_ns));
     put_i64(out, STR(",\"ended_us\":"), segment_us(c, s->end_ns));
     if (s->kind == CALL_SEG_REASONING && sum->cap >= 0)
         put_i64(out, STR(",\"budget\":"), sum->cap);
-    put_text(out, STR(",\"cut\":"), cut ? "true" : "false");
+    put_text(out, STR(",\"cut\":"), cut ? STR("true") : STR("false"));
     put_text(out,
              STR(",\"state\":\""),
-             s->opaque ? "opaque"
-             : cut     ? "cut"
-             : open    ? "unclosed"
-                       : "complete");
+             s->opaque ? STR("opaque")
+             : cut     ? STR("cut")
+             : open    ? STR("unclosed")
+                       : STR("complete"));
     buf_add(out, STR("\"}"));
 }
 
