@@ -26,6 +26,14 @@ static const char *const replies[] = {
     "{\"choices\":[{\"message\":{\"content\":\"x\"}}],\"error\":{\"message\":\"bro\\tken\"}}",
     "{\"choices\":[]}",
     "[]",
+    /* Anthropic's */
+    "{\"id\":\"m\",\"type\":\"message\",\"model\":\"c\",\"content\":[{\"type\":\"thinking\","
+    "\"thinking\":\"h\\u00e9\",\"signature\":\"s\\/1\"},{\"type\":\"text\",\"text\":\"a\\nb\"}],"
+    "\"stop_reason\":\"end_turn\",\"usage\":{\"input_tokens\":1,\"output_tokens\":2},\"x\":[1]}",
+    "{\"id\":\"m\",\"content\":[{\"type\":\"text\",\"text\":\"a\",\"citations\":[{\"b\":1}]},{"
+    "\"type\":\"redacted_thinking\",\"data\":\"d\"},{\"type\":\"tool_use\",\"id\":\"t\",\"name\":"
+    "\"f\",\"input\":{\"a\":1}},{\"type\":\"odd\"}],\"stop_reason\":\"tool_use\"}",
+    "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}",
 };
 
 static void decode(const struct wire *w, const char *text, bool held, struct notes *n)
@@ -53,7 +61,7 @@ static void decode(const struct wire *w, const char *text, bool held, struct not
 
 TEST(hold_hands_on_what_the_decoder_said)
 {
-    static const enum chat_dialect dialects[] = {CHAT_OPENAI, CHAT_MISTRAL};
+    static const enum chat_dialect dialects[] = {CHAT_OPENAI, CHAT_MISTRAL, CHAT_ANTHROPIC};
 
     for (size_t k = 0; k < COUNT_OF(dialects); k++)
         for (size_t i = 0; i < COUNT_OF(replies); i++) {

@@ -136,6 +136,7 @@ const struct wire wire_anthropic = {
     .encoder_size = sizeof(struct anthropic_encoder),
     .decode = anthropic_decode,
     .decode_whole = anthropic_decode_whole,
+    .whole_lasts = true,
     .decode_end = anthropic_decode_end,
     .encode = anthropic_encode,
     .relay = anthropic_relay,

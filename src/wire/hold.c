@@ -8,7 +8,8 @@
 static bool lasts(const struct hold *h, const struct chat_event *ev)
 {
     const unsigned kinds = 1u << CHAT_START | 1u << CHAT_TEXT | 1u << CHAT_REASONING |
-                           1u << CHAT_EXTRA | 1u << CHAT_USAGE | 1u << CHAT_STOP | 1u << CHAT_END;
+                           1u << CHAT_SIGNATURE | 1u << CHAT_EXTRA | 1u << CHAT_USAGE |
+                           1u << CHAT_STOP | 1u << CHAT_END;
 
     return kinds >> ev->kind & 1 && !(ev->kind == CHAT_USAGE && h->counted);
 }
