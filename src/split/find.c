@@ -31,6 +31,8 @@ void split_index(struct split *sp)
     sp->first['\n'] = sp->first['`'] = SPLIT_BYTE_LINE;
     for (; m < end; m++) {
         index_add(sp, (uint8_t)m->text.p[0], m->in);
+        if (m->gap)
+            sp->first[(uint8_t)m->text.p[0]] |= SPLIT_BYTE_GAP;
         rules |= m->rules;
         gaps |= m->gap;
     }
@@ -39,6 +41,7 @@ void split_index(struct split *sp)
         gaps |= SPLIT_GAP_START | SPLIT_GAP_AFTER;
     }
     sp->gaps = (uint8_t)gaps;
+    sp->any_gap = f->header || rules & SPLIT_NAMED;
     sp->track_answer = (rules & (SPLIT_AT_LINE | SPLIT_NOT_CODE)) != 0;
     sp->answer.count_ticks = (rules & SPLIT_NOT_CODE) != 0;
     sp->track_reason = (rules & SPLIT_FENCED) != 0;

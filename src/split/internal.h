@@ -7,6 +7,7 @@
 #include "split/split.h"
 
 /* Beside the places, what the table of first bytes says of a byte. */
+#define SPLIT_BYTE_GAP 0x20   /* a marker behind white space begins with it, or may */
 #define SPLIT_BYTE_LINE 0x40  /* it matters to lines */
 #define SPLIT_BYTE_ABOVE 0x80 /* it is not ASCII */
 

@@ -65,7 +65,8 @@ static bool step_gap(struct split *sp, struct split_window *win)
         sp->gap = 0;
         return true;
     }
-    if (to - win->at == GAP_MAX) {
+    if (to - win->at == GAP_MAX ||
+        !(sp->any_gap || sp->first[(uint8_t)win->w.p[to]] & SPLIT_BYTE_GAP)) {
         sp->gap = 0;
         return true;
     }

@@ -108,6 +108,7 @@ struct split {
     /* All below is the splitter's own. */
     uint8_t place, gap, gaps, back, pair;
     bool started, seen, fresh, implicit, ambiguous, track_answer, track_reason;
+    bool any_gap;         /* a marker behind white space may begin with any byte */
     char before;          /* the last byte of this block's text; 0 at its start */
     str eat;              /* what may follow the last marker and is still framing */
     size_t since;         /* bytes since the ambiguous closer, it included */
