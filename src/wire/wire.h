@@ -14,7 +14,6 @@
  *
  *     wire_decoder_init(&d, out, &arena, sink)         frames are SSE events, NDJSON lines or one
  *     wire_decode(&d, name, data) ... wire_decode_end  whole body; see net/frames.h
- *
  *     wire_encoder_init(&en, in, &request, stream, &arena, &bytes)
  *     wire_encode(&en, &event) ... wire_encode_end     appends what the client is to get
  *
@@ -35,12 +34,10 @@
  *
  *     wire.c                   the table of dialects, decoders and encoders
  *     member, members, asked   reading: members of a body, and those a client must be told about
- *     part                     requests put together: empty ones, lists of parts, data URLs
- *     say                      writing: members, values, schemas, SSE frames
- *     plan                     what patching has in common; levels and budgets
- *     words                    tables of stops and error types
+ *     part, say                requests put together; members, values, schemas, SSE frames written
+ *     plan, words              what patching has in common; tables of stops and error types
  *     piece, rope              text that grows: in one piece, or in parts that stay where they are
- *     echo                     frames that repeat the one before but for its text
+ *     echo, hold               frames that repeat the one before; events that wait for a step
  *     gather, patchwork, veil  a reply gathered; a frame with values replaced; with places hidden
  *
  * Promises: decoding never fails, never loops, is linear, holds only what its state needs; the same
@@ -155,10 +152,9 @@ struct wire {
     void (*encode)(struct wire_encoder *en, const struct chat_event *ev);
     void (*relay)(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched);
-
-    /* An error as a client of this dialect expects it: a whole JSON body. */
     void (*ping)(struct wire_encoder *en); /* a sign of life, if there are no comments; or NULL */
     void (*note)(struct wire_encoder *en, str words); /* the same of words beside the reply */
+    /* An error as a client of this dialect expects it: a whole JSON body. */
     void (*write_error)(const struct chat_error *error, struct buf *out);
     /* What a provider's error body says; members that it does not say stay as they were. Texts are
      * in the arena or in the doc's source. */
