@@ -184,6 +184,28 @@ TEST(spare_memory_goes_round_and_keeps_what_it_holds)
     spare_free(NULL, 0);
 }
 
+TEST(arena_that_is_reserved_for_needs_no_second_block)
+{
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    arena_reserve(&a, 8000);
+    CHECK(a.size >= 8000 && a.size < 16000 && arena_left(&a) <= 1 << 20);
+    for (int i = 0; i < 80; i++) {
+        size_t size = a.size;
+
+        memset(arena_alloc(&a, 96), i, 96);
+        CHECK_INT(a.size, size);
+    }
+    arena_reserve(&a, 8000); /* it holds something: nothing happens */
+    CHECK(a.size < 16000);
+    arena_release(&a);
+    arena_init(&a, 100);
+    arena_reserve(&a, 8000);
+    CHECK(a.size <= 100 && arena_left(&a) <= 100);
+    arena_release(&a);
+}
+
 TEST(str_hex_digits_are_those_of_printf)
 {
     uint32_t n = 0;
@@ -221,7 +243,8 @@ TEST(numbers_have_their_digits_at_every_size)
     CHECK(memcmp(text, "0004245", 7) == 0);
 }
 
-TEST_MAIN(T(str_hex_digits_are_those_of_printf), T(numbers_have_their_digits_at_every_size),
+TEST_MAIN(T(arena_that_is_reserved_for_needs_no_second_block),
+          T(str_hex_digits_are_those_of_printf), T(numbers_have_their_digits_at_every_size),
           T(str_views_compare_and_cut), T(str_same_looks_at_every_byte),
           T(spare_memory_goes_round_and_keeps_what_it_holds),
           T(str_u64_takes_digits_that_fit_and_nothing_else),

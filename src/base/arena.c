@@ -60,6 +60,12 @@ static void grow(struct arena *a, size_t need)
     use_block(a);
 }
 
+void arena_reserve(struct arena *a, size_t size)
+{
+    if (!a->block)
+        grow(a, size < a->size_max ? size : a->size_max);
+}
+
 void *arena_alloc_more(struct arena *a, size_t size)
 {
     size_t need;

@@ -24,6 +24,8 @@ struct arena {
 };
 
 void arena_init(struct arena *a, size_t size_max);
+/* For one that holds nothing yet: its first block has room for as much, if the ceiling allows. */
+void arena_reserve(struct arena *a, size_t size);
 
 /* Aligned for any type, not zeroed. size may be 0. */
 void *arena_alloc_more(struct arena *a, size_t size) MUST_USE;

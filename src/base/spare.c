@@ -29,7 +29,9 @@ struct spares {
     unsigned room[CLASSES]; /* for so many more; for none while it is not open */
 };
 
-static _Thread_local struct spares mine;
+/* At a place that is known when the program begins: no call is made to find it, not even where this
+ * is part of a library. */
+static _Thread_local struct spares mine __attribute__((tls_model("initial-exec")));
 
 /* The power of two that is not less, counted from the least. */
 static unsigned class_of(size_t size)
@@ -80,18 +82,22 @@ void *spare_alloc(size_t *size)
     return p;
 }
 
+/* What is not kept. It stands alone so that what is needs no stack. */
+static NOINLINE void give_up(void *p, size_t size)
+{
+    assert(!p || !in_classes(size) || size == (size_t)SPARE_SIZE_MIN << class_of(size));
+    free(p);
+}
+
 void spare_free(void *p, size_t size)
 {
     struct piece *piece = p;
     unsigned c = class_of(size);
 
-    if (!p)
-        return;
-    if (!in_classes(size) || mine.room[c] == 0) {
-        free(p);
+    if (!p || !in_classes(size) || mine.room[c] == 0 || size != (size_t)SPARE_SIZE_MIN << c) {
+        give_up(p, size);
         return;
     }
-    assert(size == (size_t)SPARE_SIZE_MIN << c);
     piece->next = mine.free[c];
     mine.free[c] = piece;
     mine.room[c]--;

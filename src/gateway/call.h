@@ -80,5 +80,7 @@ bool call_relays(const struct call *c);
 bool call_hides(const struct call *c);
 /* The conversation it is put on record under; "" where nothing is recorded and none was named. */
 str call_session(const struct call *c);
+/* When the call began, by the clock on the wall: asked for once, so that all its records agree. */
+int64_t call_wall_start_ms(struct call *c);
 /* Of all its attempts, in US dollars; -1 if not known. To be asked in on_end. */
 double call_cost(const struct call *c);

@@ -319,7 +319,7 @@ static void start(void *ctx)
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;
-    ex->encoder.created_s = clock_wall_ms(ex->worker->daemon->gateway.clock) / 1000;
+    ex->encoder.created_s = call_wall_start_ms(ex->call) / 1000;
     if (ex->wire->dialect == CHAT_GENERATE)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     if (gemini_array(ex))

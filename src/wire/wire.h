@@ -10,6 +10,7 @@
  *     out->patch(&body_doc, &plan, &edits)             the gateway's wishes, as edits of the body
  *
  * So with the same dialect on both sides every byte goes through but those that the plan changes.
+ *
  * A reply, from the upstream's frames to the client's:
  *
  *     wire_decoder_init(&d, out, &arena, sink)         frames are SSE events, NDJSON lines or one
@@ -21,6 +22,7 @@
  * frames instead, with the events they are to say now:
  *
  *     wire_relay(&en, &frame, events, n, touched)
+ *
  * Most frames of a stream are the one before with another text in it. Such a frame is known by its
  * bytes and not parsed: it has no doc and says `again`; see echo.h.
  *
@@ -195,8 +197,9 @@ str wire_call_id(struct wire_decoder *d, uint32_t n);
 /* One frame of a stream. "[DONE]" is END for every SSE dialect, what is no JSON an ERROR. */
 void wire_decode(struct wire_decoder *d, struct wire_frame *f);
 void wire_decode_whole(struct wire_decoder *d, struct wire_frame *f);
-bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f) MUST_USE; /* the same in two */
-void wire_whole_decode(struct wire_decoder *d, struct wire_frame *f); /* steps, if the first says */
+/* The same in two steps, the second if the first says so. */
+bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f) MUST_USE;
+void wire_whole_decode(struct wire_decoder *d, struct wire_frame *f);
 /* The bytes are over: an ERROR comes out unless there was an END, or a STOP and no other end is. */
 void wire_decode_end(struct wire_decoder *d);
 

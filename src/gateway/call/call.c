@@ -134,6 +134,8 @@ static void bufs_init(struct call *c)
     size_t keep_max = 4u << 20;
 
     arena_init(&c->arena, CALL_ARENA_MAX);
+    if (!c->in.request->stream) /* a stream holds what it has for long: it begins small */
+        arena_reserve(&c->arena, CALL_ARENA_WHOLE);
     buf_init(&c->body, CALL_BODY_MAX);
     buf_init(&c->headers, 16384);
     buf_init(&c->target, 4096);

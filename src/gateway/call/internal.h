@@ -80,8 +80,6 @@ void call_keep_release(struct call *c);
 
 /* finish.c */
 void call_summarize(struct call *c);
-/* When the call began, by the clock on the wall: asked for once, so that all its records agree. */
-int64_t call_wall_start_ms(struct call *c);
 void call_finish(struct call *c);
 void call_free(struct call *c);
 

@@ -15,6 +15,7 @@
 
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
+#define CALL_ARENA_WHOLE 8000               /* what a reply in one piece mostly needs */
 #define CALL_BODY_MAX ((size_t)64 << 20)    /* written for the upstream */
 #define CALL_FRAME_MAX ((size_t)32 << 20)   /* one event, or one whole reply */
 #define CALL_ERROR_MAX 65536                /* of an upstream's error body */
