@@ -129,6 +129,94 @@ TEST(a_name_is_clean_if_and_only_if_masking_leaves_it_alone)
     end(&g, &k);
 }
 
+/* What is said to be clean, masking leaves alone; whether it was met before or not. */
+static bool counts_clean(struct learnt *k, const struct setup *s, const char *json)
+{
+    bool clean = learnt_clean_counts(k, s, str_c(json));
+    struct buf out;
+
+    buf_init(&out, 65536);
+    CHECK_F(!clean || !mask_json(s->mask, str_c(json), &out, NULL), "%s", json);
+    CHECK(clean == learnt_clean_counts(k, s, str_c(json)));
+    buf_release(&out);
+    return clean;
+}
+
+TEST(counts_are_known_whatever_their_numbers_and_nothing_else_is)
+{
+    static const char *const keys[] = {"k", NULL};
+    static const char *const known[] = {
+        "{\"prompt_tokens\":219,\"details\":{\"cached_tokens\":0,\"audio\":null},\"total\":539}",
+        "{\"prompt_tokens\":7,\"details\":{\"cached_tokens\":123456789012,\"audio\":null},"
+        "\"total\":0}",
+        "{\"prompt_tokens\": 219, \"total\": 5}",
+        "{\"prompt_tokens\": 2190, \"total\": 55}",
+        "{\"a1\":219}",
+        "{\"a2\":219}",
+        "{}",
+    };
+    static const char *const others[] = {
+        /* a card, a text, a name that tells, numbers of another kind, other names */
+        "{\"prompt_tokens\":4111111111111111,\"details\":{\"cached_tokens\":0,\"audio\":null},"
+        "\"total\":539}",
+        "{\"prompt_tokens\":\"219\"}",
+        "{\"pin\":219}",
+        "{\"prompt_tokens\":1.5}",
+        "{\"prompt_tokens\":-5}",
+        "{\"prompt_tokens\":[1]}",
+        "{\"prompt tokens\":1}",
+        "{\"prompt_tokens\":1e5}",
+        "[1]",
+        "",
+        "\"pin:5\"",
+    };
+    static struct gateway g;
+    struct learnt k = {0};
+    struct setup *s;
+
+    begin(&g, keys);
+    s = learnt_setup(&k, &g);
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < COUNT_OF(known); i++)
+            CHECK_F(counts_clean(&k, s, known[i]), "%s", known[i]);
+        for (size_t i = 0; i < COUNT_OF(others); i++)
+            CHECK_F(!counts_clean(&k, s, others[i]), "%s", others[i]);
+    }
+    setup_release(s);
+    end(&g, &k);
+}
+
+TEST(counts_that_are_cut_or_changed_anywhere_are_no_others)
+{
+    static const char *const keys[] = {"k", NULL};
+    static const char counts[] = "{\"in\":219,\"of\":{\"pi\": 12,\"b\":0},\"out\":5}";
+    static const char put[] = "0n,:\" {}";
+    static struct gateway g;
+    struct learnt k = {0};
+    struct setup *s;
+
+    begin(&g, keys);
+    s = learnt_setup(&k, &g);
+    CHECK(counts_clean(&k, s, counts));
+    for (size_t at = 0; at < sizeof counts - 1; at++)
+        for (size_t c = 0; c < sizeof put - 1; c++) {
+            char text[sizeof counts + 1];
+
+            /* one put in its place, and one put before it */
+            memcpy(text, counts, sizeof counts);
+            text[at] = put[c];
+            (void)counts_clean(&k, s, text);
+            memcpy(text + at + 1, counts + at, sizeof counts - at);
+            (void)counts_clean(&k, s, text);
+        }
+    CHECK(!learnt_clean_counts(&k, s, STR("{\"in\":219,\"pin\": 12,\"b\":0},\"out\":5}")));
+    CHECK(!learnt_clean_counts(&k, s, STR("{\"in\":219,\"of\":{\"pin\": 12,\"b\":0},\"out\":5}")));
+    setup_release(s);
+    end(&g, &k);
+}
+
 TEST_MAIN(T(keys_are_told_apart_however_often_and_in_whatever_order_they_are_shown),
           T(a_key_that_is_gone_with_a_new_setup_is_known_no_more),
-          T(a_name_is_clean_if_and_only_if_masking_leaves_it_alone))
+          T(a_name_is_clean_if_and_only_if_masking_leaves_it_alone),
+          T(counts_are_known_whatever_their_numbers_and_nothing_else_is),
+          T(counts_that_are_cut_or_changed_anywhere_are_no_others))

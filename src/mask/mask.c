@@ -79,3 +79,11 @@ str mask_rule_name(const struct mask *m, size_t rule)
     assert(rule < m->rule_count);
     return m->names[rule];
 }
+
+bool mask_minds_counts(const struct mask *m)
+{
+    /* These look for names and forms that no number has; a card has more digits. */
+    unsigned none = MASK_CREDENTIALS | MASK_PRIVATE_KEYS | MASK_CARDS | MASK_KUBERNETES;
+
+    return m->custom_count || (m->groups & ~none);
+}

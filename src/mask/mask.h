@@ -100,6 +100,11 @@ bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out
  * in any of its strings, taken by itself. */
 bool mask_json_clean(const struct mask *m, str in);
 
+/* Whether a rule tells one number of up to MASK_COUNT_DIGITS digits from another, where these are
+ * values in JSON: if not, what is clean stays so whatever they are. */
+#define MASK_COUNT_DIGITS 12
+bool mask_minds_counts(const struct mask *m);
+
 /* What a text becomes that could not be masked for want of room. */
 #define MASK_LEFT_OUT "[MASKED:too_large]"
 

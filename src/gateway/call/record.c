@@ -376,10 +376,21 @@ void call_row_known(struct call *c, struct store_call *out)
     *out = row;
 }
 
-/* An envelope without what stands in columns of its own. */
+/* Whether nothing of an envelope is to be masked: not what stands before the provider's counts, nor
+ * in these. */
+static bool is_clean(struct call *c, str front)
+{
+    const struct setup *setup = c->in.setup;
+
+    return learnt_clean_counts(&c->gl->learnt, setup, c->sum.usage.raw) &&
+           (!setup->mask || mask_json_clean(setup->mask, front));
+}
+
+/* An envelope without what stands in columns of its own, masked. */
 static str reply(struct call *c)
 {
     struct buf out;
+    size_t front;
     str all;
 
     buf_init(&out, 65536);
@@ -388,6 +399,7 @@ static str reply(struct call *c)
     (void)json_quote(&out, c->sum.reply_id);
     buf_add(&out, STR(",\"model\":"));
     (void)json_quote(&out, c->sum.reply_model);
+    front = out.n;
     if (c->sum.usage.raw.n) {
         buf_add(&out, STR(",\"usage\":"));
         buf_add(&out, c->sum.usage.raw);
@@ -395,7 +407,7 @@ static str reply(struct call *c)
     buf_add_c(&out, '}');
     all = buf_full(&out) ? STR("") : arena_dup(&c->arena, buf_str(&out));
     buf_release(&out);
-    return all;
+    return is_clean(c, str_slice(all, 0, front)) ? all : call_mask_sound(c, all);
 }
 
 /* A model may explain itself in tags that nobody has told us of: then the text came as it was, but
@@ -539,7 +551,7 @@ void call_row(struct call *c, struct store_call *out)
         thought = call_mask_text(c, buf_str(&c->thought));
         out->reasoning_summary = split_summary(thought, &c->arena);
     }
-    out->reply = call_mask_sound(c, reply(c));
+    out->reply = reply(c);
     out->segments = segments(c);
     out->talk = talk_kept(&c->record.talk, c->sum.reply_id, c->in.id, &c->arena);
     decide(c, thought, out);
