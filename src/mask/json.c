@@ -396,6 +396,24 @@ static bool says_something(const struct mask *m, str src)
     return names && from;
 }
 
+/* Whether a tree does: the same, by names and escapes that are known already. */
+static bool tree_says_something(const struct mask *m, const struct json *doc)
+{
+    bool names = m->groups & MASK_CREDENTIALS, escaped = false;
+
+    for (size_t i = 0; i < doc->n; i++) {
+        const struct json_node *v = &doc->nodes[i], *k;
+
+        escaped |= v->kind == JSON_STRING && v->escaped;
+        if (v->kind != JSON_OBJECT || !names)
+            continue;
+        for (k = json_first(doc, v); k; k = json_next(doc, v, k))
+            if (k->escaped || !name_says_nothing((str){doc->src.p + k->at + 1, k->size - 2}))
+                return true;
+    }
+    return escaped && says_something(m, doc->src);
+}
+
 /* Whether anything at all may be there: a lead, an escape that could hide one, or a name that joins
  * its letters in another way. */
 static bool worth_it(const struct mask *m, str in)
@@ -408,14 +426,14 @@ static bool worth_it(const struct mask *m, str in)
 
 /* Whether nothing is there, by what JSON that is sound has in it: no rule finds anything where its
  * lead stands and no name says more. Most bodies are told by this, and no tree is walked. If not,
- * where the first lead is that counts. */
-static bool is_clean(const struct mask *m, str src, size_t *lead)
+ * where the first lead is that counts. doc may be NULL. */
+static bool is_clean(const struct mask *m, str src, const struct json *doc, size_t *lead)
 {
     *lead = 0;
     if (m->custom_count)
         return false;
     *lead = next_lead(m, src, 0);
-    return *lead == src.n && !says_something(m, src);
+    return *lead == src.n && !(doc ? tree_says_something(m, doc) : says_something(m, src));
 }
 
 /* The tree, if anything may be in it. */
@@ -425,7 +443,7 @@ static bool mask_tree(const struct mask *m, const struct json *doc, unsigned dep
     struct walk w = {.m = m, .doc = doc, .out = out, .depth = depth, .counts = counts};
     str in = doc->src;
 
-    if (is_clean(m, in, &w.lead))
+    if (is_clean(m, in, doc, &w.lead))
         return false;
     arena_init(&w.arena, 2 * in.n + SMALL);
     buf_init(&w.text, 32 * in.n + SMALL);
@@ -471,12 +489,19 @@ bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_
 {
     size_t lead;
 
-    return !is_clean(m, in, &lead) && mask_json(m, in, out, counts);
+    return !is_clean(m, in, NULL, &lead) && mask_json(m, in, out, counts);
 }
 
 bool mask_json_clean(const struct mask *m, str in)
 {
     size_t lead;
 
-    return is_clean(m, in, &lead);
+    return is_clean(m, in, NULL, &lead);
+}
+
+bool mask_json_doc_clean(const struct mask *m, const struct json *doc)
+{
+    size_t lead;
+
+    return is_clean(m, doc->src, doc, &lead);
 }

@@ -99,6 +99,7 @@ bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out
 /* Whether it can be told without a tree that nothing is in JSON that is sound, and then nothing is
  * in any of its strings, taken by itself. */
 bool mask_json_clean(const struct mask *m, str in);
+bool mask_json_doc_clean(const struct mask *m, const struct json *doc);
 
 /* Whether a rule tells one number of up to MASK_COUNT_DIGITS digits from another, where these are
  * values in JSON: if not, what is clean stays so whatever they are. */

@@ -92,7 +92,7 @@ static str mask_some_json(struct call *c, str json, bool sound)
 
     if (!m || json.n == 0)
         return json;
-    if (body && (c->clean = mask_json_clean(m, json)))
+    if (body && (c->clean = mask_json_doc_clean(m, c->in.request->doc)))
         return json;
     buf_init(&out, 4 * json.n + SPARE);
     found = body    ? mask_json_doc(m, c->in.request->doc, &out, counts)
