@@ -3,12 +3,12 @@
  *     setup = learnt_setup(&gl->learnt, gateway);                   held for the caller
  *     key = learnt_key(&gl->learnt, setup, shown);                  whose it is, or NULL
  *     if (learnt_clean(&gl->learnt, setup, model)) ...              nothing in it is to be masked
- *
- *     if (learnt_clean_counts(&gl->learnt, setup, usage)) ...       nor in that, whatever its numbers
+ *     if (learnt_clean_counts(&gl->learnt, setup, usage)) ...       nor in that
  *
  * Clients show the same few keys and ask for the same few models all the time. A key is hashed and
  * looked up, a name looked through for secrets, when the loop first meets it; and so is what a
- * provider counts, of which only the numbers change. A new setup begins with nothing known. All zero it is empty; one thread's.
+ * provider counts, of which only the numbers change. A new setup begins with nothing known. All
+ * zero it is empty; one thread's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
