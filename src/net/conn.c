@@ -13,6 +13,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "net/conn_in.h"
+#include "net/sys.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -77,7 +78,7 @@ static enum tls_result receive(struct conn *c, char *to, size_t most, str *got, 
     ssize_t n;
 
     do
-        n = recv(c->watch.fd, to, most, 0);
+        n = sys_recv(c->watch.fd, to, most);
     while (n < 0 && errno == EINTR);
     if (n == 0)
         return TLS_END;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "net/conn_in.h"
+#include "net/sys.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -83,7 +84,8 @@ static void send_plain(struct conn *c, str *more, size_t count)
             put_iov(&msg, more[i]);
         if (msg.msg_iovlen == 0)
             return;
-        n = sendmsg(c->watch.fd, &msg, MSG_NOSIGNAL);
+        n = msg.msg_iovlen == 1 ? sys_send(c->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                                : sendmsg(c->watch.fd, &msg, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN) {

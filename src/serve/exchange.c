@@ -28,9 +28,13 @@ static str loggable(struct exchange *ex, str said)
     return said;
 }
 
+static uint64_t took_ns(const struct exchange *ex)
+{
+    return clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns;
+}
+
 void exchange_done(struct exchange *ex)
 {
-    uint64_t ns = clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns;
     bool call = ex->route->handle == chat_handle || ex->route->handle == gemini_handle;
 
     log_info("request",
@@ -38,12 +42,15 @@ void exchange_done(struct exchange *ex)
              LOG_STR("method", server_request(ex->x)->method),
              LOG_STR("path", loggable(ex, server_request(ex->x)->path)),
              LOG_I64("status", ex->status),
-             LOG_U64("us", ns / 1000),
+             LOG_U64("us", took_ns(ex) / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
              LOG_STR("model", str_slice(loggable(ex, ex->request.model), 0, 100)));
     if (call && !ex->called)
-        metrics_refused(
-            ex->worker->gl.metrics, str_c(ex->route->path), ex->status, ex->request.stream, ns);
+        metrics_refused(ex->worker->gl.metrics,
+                        str_c(ex->route->path),
+                        ex->status,
+                        ex->request.stream,
+                        took_ns(ex));
     loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
     loop_drop(ex->worker->gl.loop, &ex->start);
     loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
@@ -245,7 +252,7 @@ static void on_request(void *ctx, struct server_exchange *x)
     memset(ex, 0, offsetof(struct exchange, headers));
     ex->x = x;
     ex->worker = w;
-    ex->start_ns = clock_mono_ns(w->daemon->gateway.clock);
+    ex->start_ns = loop_now_ns(w->gl.loop);
     ex->id = rand_id(&w->daemon->gateway.ids, id);
     ex->setup = learnt_setup(&w->gl.learnt, &w->daemon->gateway);
     ex->rest = ex->request.model = STR("");
