@@ -172,12 +172,13 @@ static void work(struct rand *chance)
     CHECK_F(journal_start(j, (struct journal_place){0, 0}, &e), "%s", e.text);
     for (unsigned i = 0; i < RECORDS; i++) {
         bool piece = rand_below(chance, 4) == 0; /* nobody waits for one, so it stays unsynced */
+        bool waits = !piece && rand_below(chance, 2);
         struct journal_item item = {
             piece ? FRAME_PIECE : FRAME_CALL, text_of(i, text), put_text, &records[i].n};
 
         records[i] = (struct record){.ticket = {.fn = on_stored}, .n = i};
         journal_put(j, &item, piece ? NULL : &records[i].ticket);
-        while (!piece && rand_below(chance, 2) && !disk.told[i])
+        while (waits && !disk.told[i])
             usleep(100);
     }
     journal_free(j);
