@@ -95,6 +95,39 @@ TEST(buf_keeps_whole_adds_under_its_ceiling_and_remembers)
     buf_release(&b);
 }
 
+TEST(buf_with_a_front_is_as_one_without_until_something_is_put_there)
+{
+    struct buf_pool pool = {0};
+    struct buf b, other;
+
+    buf_init(&b, 5000);
+    for (int round = 0; round < 3; round++) { /* without memory, with its own, with the pool's */
+        buf_front(&b, 8);
+        CHECK_STR(buf_str(&b), "");
+        CHECK(!buf_put_front(&b, STR("nothing is there yet")));
+        for (int i = 0; i < 1000; i++)
+            buf_add(&b, STR("1234"));
+        CHECK(!buf_put_front(&b, STR("nine more")) && b.n == 4000);
+        CHECK(buf_put_front(&b, STR("head")) && buf_put_front(&b, STR("the ")));
+        CHECK(!buf_put_front(&b, STR("!")));
+        CHECK(str_starts(buf_str(&b), STR("the head1234123412")) && b.n == 4008);
+        buf_init(&other, 6000);
+        buf_move(&other, &b);
+        CHECK(b.n == 0 && !b.p && str_starts(buf_str(&other), STR("the head1234")));
+        buf_add(&other, STR("5"));
+        CHECK(other.n == 4009 && other.p[4008] == '5');
+        buf_give(&pool, &other);
+        CHECK_INT(pool.n, 1);
+        if (round == 0)
+            buf_add(&b, STR("small"));
+        else
+            buf_take(&pool, &b);
+        buf_reset(&b);
+        buf_pool_release(&pool);
+    }
+    buf_release(&b);
+}
+
 TEST(buf_printf_takes_more_than_its_small_buffer)
 {
     struct buf b;
@@ -206,6 +239,25 @@ TEST(arena_that_is_reserved_for_needs_no_second_block)
     arena_release(&a);
 }
 
+TEST(arena_uses_what_it_was_lent_first)
+{
+    const size_t unit = _Alignof(max_align_t);
+    max_align_t room[8];
+    struct arena a;
+
+    arena_init(&a, 1 << 16);
+    arena_lend(&a, room, sizeof room);
+    CHECK(arena_alloc(&a, 1) == (void *)&room[0]);
+    CHECK(arena_alloc(&a, sizeof room - unit) == (char *)room + unit);
+    CHECK_INT(a.size, 0);
+    CHECK_STR(arena_dup(&a, STR("more")), "more"); /* of its own */
+    CHECK(a.size > 0 && a.size <= a.size_max);
+    arena_reset(&a);
+    CHECK_STR(arena_dup(&a, STR("again")), "again");
+    CHECK(a.at < (char *)room || a.at > (char *)(room + 8));
+    arena_release(&a);
+}
+
 TEST(str_hex_digits_are_those_of_printf)
 {
     uint32_t n = 0;
@@ -243,13 +295,14 @@ TEST(numbers_have_their_digits_at_every_size)
     CHECK(memcmp(text, "0004245", 7) == 0);
 }
 
-TEST_MAIN(T(arena_that_is_reserved_for_needs_no_second_block),
+TEST_MAIN(T(arena_uses_what_it_was_lent_first), T(arena_that_is_reserved_for_needs_no_second_block),
           T(str_hex_digits_are_those_of_printf), T(numbers_have_their_digits_at_every_size),
           T(str_views_compare_and_cut), T(str_same_looks_at_every_byte),
           T(spare_memory_goes_round_and_keeps_what_it_holds),
           T(str_u64_takes_digits_that_fit_and_nothing_else),
           T(arena_gives_aligned_memory_up_to_its_ceiling),
           T(buf_keeps_whole_adds_under_its_ceiling_and_remembers),
+          T(buf_with_a_front_is_as_one_without_until_something_is_put_there),
           T(buf_printf_takes_more_than_its_small_buffer),
           T(err_says_what_and_never_half_a_character),
           T(err_codes_have_a_status_and_say_if_a_retry_makes_sense))

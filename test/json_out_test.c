@@ -51,6 +51,42 @@ TEST(json_quote_escapes_what_must_be_and_mends_what_is_not_utf8)
             }
 }
 
+/* Short texts are looked at in one piece, whatever their size. */
+TEST(json_quote_sees_every_byte_of_a_short_text)
+{
+    static const struct {
+        char byte;
+        const char *as;
+    } odd[] = {{'"', "\\\""},
+               {'\\', "\\\\"},
+               {'\x1F', "\\u001f"},
+               {'\n', "\\n"},
+               {'\xFF', "\xEF\xBF\xBD"},
+               {' ', " "},
+               {'\x7F', "\x7F"}};
+
+    for (size_t n = 0; n <= 40; n++)
+        for (size_t at = 0; at < (n ? n : 1); at++)
+            for (size_t i = 0; i < COUNT_OF(odd); i++) {
+                char text[64];
+                struct buf got, want;
+
+                memset(text, 'a', sizeof text);
+                text[at] = odd[i].byte;
+                buf_init(&got, 1000);
+                buf_init(&want, 1000);
+                CHECK(json_quote(&got, (str){text, n}) == (n == 0 || odd[i].byte != '\xFF'));
+                buf_add_c(&want, '"');
+                for (size_t k = 0; k < n; k++)
+                    buf_add(&want, k == at ? str_c(odd[i].as) : STR("a"));
+                buf_add_c(&want, '"');
+                CHECK(str_eq(buf_str(&got), buf_str(&want)));
+                CHECK(json_plain((str){text, n}) == (n == 0 || odd[i].as[1] == '\0'));
+                buf_release(&got);
+                buf_release(&want);
+            }
+}
+
 /* ---- the writer ---- */
 
 TEST(json_out_puts_the_commas)
@@ -471,7 +507,8 @@ TEST(json_text_does_not_depend_on_where_the_escapes_are)
 }
 
 TEST_MAIN(T(json_quote_escapes_what_must_be_and_mends_what_is_not_utf8),
-          T(json_out_puts_the_commas), T(json_out_double_is_the_shortest_that_reads_back),
+          T(json_quote_sees_every_byte_of_a_short_text), T(json_out_puts_the_commas),
+          T(json_out_double_is_the_shortest_that_reads_back),
           T(json_out_double_does_not_mind_a_comma_in_the_locale),
           T(json_out_remembers_what_went_wrong),
           T(json_out_goes_as_deep_as_json_reads_and_no_deeper), T(json_splice_set_replaces_or_adds),

@@ -197,6 +197,31 @@ TEST(json_double_is_the_nearest_one)
     json_release(&doc);
 }
 
+/* One division must round as a conversion of the text does. */
+TEST(json_double_of_a_short_fraction_is_what_strtod_says)
+{
+    uint64_t x = 88172645463325252u;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    for (int i = 0; i < 20000; i++) {
+        char text[40];
+        double v = -1;
+
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        snprintf(text,
+                 sizeof text,
+                 "%llu.%0*llu",
+                 (unsigned long long)(x % 1000000),
+                 1 + i % 11,
+                 (unsigned long long)(x >> 32) % 10);
+        CHECK(json_parse(&doc, str_c(text), &e) && json_double(&doc, json_root(&doc), &v));
+        CHECK_F(v == strtod(text, NULL), "%s is %.17g", text, v);
+    }
+    json_release(&doc);
+}
+
 TEST(json_double_does_not_mind_a_comma_in_the_locale)
 {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "ru_RU.UTF-8"};
@@ -367,6 +392,6 @@ TEST(json_finds_the_last_of_equal_keys_among_any_others)
 
 TEST_MAIN(T(json_finds_and_reads), T(json_finds_the_last_of_equal_keys_among_any_others),
           T(json_pointer_follows_rfc_6901), T(json_i64_takes_integers_that_fit_however_written),
-          T(json_double_is_the_nearest_one), T(json_double_does_not_mind_a_comma_in_the_locale),
-          T(json_equal_goes_by_value), T(json_equal_of_large_objects_takes_no_time),
-          T(json_long_numbers_take_no_time))
+          T(json_double_is_the_nearest_one), T(json_double_of_a_short_fraction_is_what_strtod_says),
+          T(json_double_does_not_mind_a_comma_in_the_locale), T(json_equal_goes_by_value),
+          T(json_equal_of_large_objects_takes_no_time), T(json_long_numbers_take_no_time))

@@ -34,10 +34,11 @@ static void use_block(struct arena *a)
     a->end = a->block ? a->at + a->block->size / UNIT * UNIT : NULL;
 }
 
-/* Blocks double, so that a large arena is few of them, but never past the ceiling. */
+/* Each block is a quarter of all before it: a large arena is few of them, and a small one that
+ * needs a little more is not twice as large; but never past the ceiling. */
 static void grow(struct arena *a, size_t need)
 {
-    size_t size = a->block ? a->block->size * 2 : ARENA_BLOCK_FIRST;
+    size_t size = a->block ? a->size / 4 : ARENA_BLOCK_FIRST;
     size_t left = a->size_max - a->size, whole;
     struct arena_block *b;
 

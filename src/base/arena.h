@@ -27,6 +27,14 @@ void arena_init(struct arena *a, size_t size_max);
 /* For one that holds nothing yet: its first block has room for as much, if the ceiling allows. */
 void arena_reserve(struct arena *a, size_t size);
 
+/* For one that holds nothing yet: its first bytes are the caller's, as on the stack for what seldom
+ * needs more. They must outlive what is made of them; a reset gives them back. */
+static inline void arena_lend(struct arena *a, max_align_t *room, size_t size)
+{
+    a->at = (char *)room;
+    a->end = a->at + size;
+}
+
 /* Aligned for any type, not zeroed. size may be 0. */
 void *arena_alloc_more(struct arena *a, size_t size) MUST_USE;
 static inline void *arena_alloc(struct arena *a, size_t size)

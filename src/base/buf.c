@@ -8,7 +8,18 @@
 
 void buf_release_memory(struct buf *b)
 {
-    spare_free(b->p, b->cap);
+    spare_free(b->p - b->front, b->cap + b->front);
+}
+
+/* Into a piece of memory for `cap` bytes or more, what is in front included. */
+static void move_to(struct buf *b, size_t cap)
+{
+    size_t front = b->front, whole = front + cap;
+    size_t used = b->n ? front + b->n : 0;
+    char *p = b->p ? spare_grow(b->p - front, front + b->cap, used, &whole) : spare_alloc(&whole);
+
+    b->p = p + front;
+    b->cap = whole - front;
 }
 
 char *buf_room_more(struct buf *b, size_t size)
@@ -26,19 +37,48 @@ char *buf_room_more(struct buf *b, size_t size)
         cap = b->n + size;
     if (cap < BUF_CAP_MIN)
         cap = BUF_CAP_MIN;
-    b->p = b->p ? spare_grow(b->p, b->cap, b->n, &cap) : spare_alloc(&cap);
-    b->cap = cap;
+    move_to(b, cap);
     return b->p + b->n;
 }
 
 void buf_reserve(struct buf *b, size_t size)
 {
-    if (!b->full && size > b->cap - b->n && size <= b->size_max - b->n) {
-        size_t cap = b->n + size;
+    if (!b->full && size > b->cap - b->n && size <= b->size_max - b->n)
+        move_to(b, b->n + size);
+}
 
-        b->p = spare_grow(b->p, b->cap, b->n, &cap);
-        b->cap = cap;
-    }
+void buf_front(struct buf *b, uint32_t size)
+{
+    assert(b->n == 0 && b->front == 0);
+    if (b->p && b->cap < size)
+        buf_release(b);
+    b->front = size;
+    if (!b->p)
+        return; /* it has its front when it has memory */
+    b->p += size;
+    b->cap -= size;
+}
+
+bool buf_put_front(struct buf *b, str s)
+{
+    if (!b->p || s.n > b->front || s.n > b->size_max - b->n)
+        return false;
+    b->p -= s.n;
+    memcpy(b->p, s.p, s.n);
+    b->front -= (uint32_t)s.n;
+    b->cap += s.n;
+    b->n += s.n;
+    return true;
+}
+
+void buf_move(struct buf *to, struct buf *from)
+{
+    assert(!to->p && from->n <= to->size_max);
+    to->p = from->p;
+    to->n = from->n;
+    to->cap = from->cap;
+    to->front = from->front;
+    buf_init(from, from->size_max);
 }
 
 void buf_add_u64(struct buf *b, uint64_t n)
@@ -99,7 +139,7 @@ void buf_pool_release(struct buf_pool *pool)
 
 void buf_take(struct buf_pool *pool, struct buf *b)
 {
-    if (b->p || pool->n == 0)
+    if (b->p || b->front || pool->n == 0)
         return;
     pool->n--;
     b->p = pool->spare[pool->n].p;
@@ -108,9 +148,11 @@ void buf_take(struct buf_pool *pool, struct buf *b)
 
 void buf_give_memory(struct buf_pool *pool, struct buf *b)
 {
-    if (b->cap <= BUF_SPARE_MAX && pool->n < BUF_POOL_MAX) {
-        pool->spare[pool->n].p = b->p;
-        pool->spare[pool->n++].cap = b->cap;
+    size_t cap = b->cap + b->front;
+
+    if (cap >= BUF_SPARE_MIN && cap <= BUF_SPARE_MAX && pool->n < BUF_POOL_MAX) {
+        pool->spare[pool->n].p = b->p - b->front;
+        pool->spare[pool->n++].cap = cap;
         b->p = NULL;
     }
     buf_release(b);

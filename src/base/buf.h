@@ -21,6 +21,7 @@
 struct buf {
     char *p;
     size_t n, cap, size_max;
+    uint32_t front; /* bytes free before p: see buf_front */
     bool full;
 };
 
@@ -88,6 +89,14 @@ static inline void buf_add_c(struct buf *b, char c)
 /* So that as many more bytes fit without another allocation; no more than the ceiling allows. */
 void buf_reserve(struct buf *b, size_t size);
 
+/* For an empty buffer that something will be put before, such as a head that names the size of the
+ * body: as many bytes are kept free in front. buf_put_front writes into them, or says that they are
+ * too few; who does not care for them need not know of them. */
+void buf_front(struct buf *b, uint32_t size);
+bool buf_put_front(struct buf *b, str s) MUST_USE;
+/* Memory and bytes change hands: `to`, which has no memory, has them, and `from` is empty. */
+void buf_move(struct buf *to, struct buf *from);
+
 /* Takes `size` bytes off the front. */
 void buf_drop(struct buf *b, size_t size);
 
@@ -106,8 +115,10 @@ static inline bool buf_full(const struct buf *b)
 bool buf_ok(const struct buf *b, const char *what, struct err *e) MUST_USE;
 
 /* Memory of buffers that come and go, kept for the next. One thread at a time; at most BUF_POOL_MAX
- * pieces, and none that grew beyond BUF_SPARE_MAX. */
+ * pieces, none that would have to grow for most of what is put into them, and none that grew beyond
+ * BUF_SPARE_MAX. */
 #define BUF_POOL_MAX 64
+#define BUF_SPARE_MIN 2048
 #define BUF_SPARE_MAX 32768
 
 struct buf_pool {

@@ -119,9 +119,8 @@ static void from_pool(struct rand_ids *ids, void *out, size_t size)
 
 /* Later than the last id in any case: by the clock if it moved on, else by the counter, else by
  * borrowing a millisecond. The counter begins in its lower half, so that there is room above. */
-static void step(struct rand_ids *ids)
+static void step(struct rand_ids *ids, int64_t now)
 {
-    int64_t now = clock_wall_ms(ids->clock);
     uint64_t ms = now < 0 ? 0 : (uint64_t)now & MS_MAX;
 
     if (ms <= ids->ms && ids->counter < COUNTER_MAX) {
@@ -154,11 +153,16 @@ static void format(uint64_t high, uint64_t low, char out[RAND_ID_SIZE])
 
 str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE])
 {
+    return rand_id_at(ids, clock_wall_ms(ids->clock), out);
+}
+
+str rand_id_at(struct rand_ids *ids, int64_t wall_ms, char out[RAND_ID_SIZE])
+{
     uint64_t ms, counter;
     uint32_t chance;
 
     pthread_mutex_lock(&ids->lock);
-    step(ids);
+    step(ids, wall_ms);
     from_pool(ids, &chance, sizeof chance);
     ms = ids->ms;
     counter = ids->counter;

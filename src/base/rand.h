@@ -62,3 +62,5 @@ void rand_ids_release(struct rand_ids *ids);
 
 /* The next id, in lower case; the text returned is the one in out. */
 str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE]);
+/* The same for who has just looked at the clock. */
+str rand_id_at(struct rand_ids *ids, int64_t wall_ms, char out[RAND_ID_SIZE]);

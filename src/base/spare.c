@@ -1,11 +1,15 @@
 /* spare.c - a stack of free pieces for each power of two.
  *
+ * The stacks are arrays beside the pieces, not lists through them: what was freed is not touched
+ * until it is used again, which may be in another use of the cache.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/spare.h"
 
 #define CLASSES 10               /* 64 bytes to 32 kB */
 #define CLASS_BYTES (512 * 1024) /* kept of each, at most */
+#define CLASS_COUNT 512          /* pieces, likewise */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WATCHED 1
@@ -20,18 +24,15 @@
 
 _Static_assert(SPARE_SIZE_MIN << (CLASSES - 1) == SPARE_SIZE_MAX, "a class for each size");
 
-struct piece {
-    struct piece *next;
-};
-
-struct spares {
-    struct piece *free[CLASSES];
-    unsigned room[CLASSES]; /* for so many more; for none while it is not open */
+struct stack {
+    void **top;  /* where the next one is put; those before it are free */
+    void **base; /* NULL while it is not open */
+    void **end;
 };
 
 /* At a place that is known when the program begins: no call is made to find it, not even where this
  * is part of a library. */
-static _Thread_local struct spares mine __attribute__((tls_model("initial-exec")));
+static _Thread_local struct stack mine[CLASSES] __attribute__((tls_model("initial-exec")));
 
 /* The power of two that is not less, counted from the least. */
 static unsigned class_of(size_t size)
@@ -46,40 +47,42 @@ static bool in_classes(size_t size)
     return size <= SPARE_SIZE_MAX;
 }
 
+static size_t class_count(unsigned c)
+{
+    size_t count = CLASS_BYTES / SPARE_SIZE_MIN >> c;
+
+    return count < CLASS_COUNT ? count : CLASS_COUNT;
+}
+
 void spare_open(void)
 {
-    for (unsigned c = 0; c < CLASSES && !WATCHED; c++)
-        mine.room[c] = CLASS_BYTES / SPARE_SIZE_MIN >> c;
+    for (unsigned c = 0; c < CLASSES && !WATCHED && !mine[c].base; c++) {
+        mine[c].base = mine[c].top = base_alloc(class_count(c) * sizeof(void *));
+        mine[c].end = mine[c].base + class_count(c);
+    }
 }
 
 void spare_close(void)
 {
     for (unsigned c = 0; c < CLASSES; c++) {
-        mine.room[c] = 0;
-        while (mine.free[c]) {
-            struct piece *p = mine.free[c];
-
-            mine.free[c] = p->next;
-            free(p);
-        }
+        while (mine[c].top != mine[c].base)
+            free(*--mine[c].top);
+        free((void *)mine[c].base);
+        mine[c] = (struct stack){NULL, NULL, NULL};
     }
 }
 
 void *spare_alloc(size_t *size)
 {
-    struct piece *p;
+    struct stack *s;
     unsigned c;
 
     if (!in_classes(*size))
         return base_alloc(*size);
     c = class_of(*size);
     *size = (size_t)SPARE_SIZE_MIN << c;
-    p = mine.free[c];
-    if (!p)
-        return base_alloc(*size);
-    mine.free[c] = p->next;
-    mine.room[c]++;
-    return p;
+    s = &mine[c];
+    return s->top == s->base ? base_alloc(*size) : *--s->top;
 }
 
 /* What is not kept. It stands alone so that what is needs no stack. */
@@ -91,16 +94,14 @@ static NOINLINE void give_up(void *p, size_t size)
 
 void spare_free(void *p, size_t size)
 {
-    struct piece *piece = p;
     unsigned c = class_of(size);
 
-    if (!p || !in_classes(size) || mine.room[c] == 0 || size != (size_t)SPARE_SIZE_MIN << c) {
+    if (!p || !in_classes(size) || mine[c].top == mine[c].end ||
+        size != (size_t)SPARE_SIZE_MIN << c) {
         give_up(p, size);
         return;
     }
-    piece->next = mine.free[c];
-    mine.free[c] = piece;
-    mine.room[c]--;
+    *mine[c].top++ = p;
 }
 
 void *spare_grow(void *p, size_t old_size, size_t used, size_t *size)

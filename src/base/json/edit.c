@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json/internal.h"
 #include "base/json_edit.h"
 
 #define FEW 12 /* edits that are looked at one by one; more are found by their places */
@@ -364,9 +365,7 @@ static void write_text(str src, str text, struct buf *out)
         (void)json_quote(out, text);
         return;
     }
-    buf_add_c(out, '"');
-    buf_add(out, text);
-    buf_add_c(out, '"');
+    json_quote_plain(out, text);
 }
 
 static void write_made(const struct json_edits *ed, const struct made *m, struct buf *out)

@@ -14,6 +14,8 @@
 /* json_parse and json_quote by a path of the caller's choice. */
 bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e) MUST_USE;
 bool json_quote_at(struct buf *out, str text, enum simd_level level);
+/* The same for text that has nothing to escape. */
+void json_quote_plain(struct buf *out, str text);
 
 /* The first quote, backslash or control character, or end; high is set if a byte before it is not
  * ASCII, and left alone if not. */
@@ -48,15 +50,27 @@ static inline uint32_t json_ends_plain(simd16 v)
 }
 #endif
 
-/* Whether 8 to 32 bytes, as names have, are plain ASCII: by two loads that meet or overlap. False
- * of all else. */
+/* Whether up to 32 bytes, as names have, are plain ASCII: by two loads that meet or overlap. False
+ * of more. */
 static inline bool json_plain_few(str s)
 {
     const char *end = s.p + s.n;
-    uint64_t a, b;
+    uint64_t a = JSON_EACH * 'x', b;
+    uint32_t half;
 
-    if (s.n < 8 || s.n > 32)
+    if (s.n > 32)
         return false;
+    if (s.n < 4) {
+        for (size_t i = 0; i < s.n; i++)
+            a = a << 8 | (unsigned char)s.p[i];
+        return !json_odd_bytes(a);
+    }
+    if (s.n < 8) {
+        memcpy(&half, s.p, sizeof half);
+        a = half;
+        memcpy(&half, end - sizeof half, sizeof half);
+        return !json_odd_bytes(a << 32 | half);
+    }
     if (s.n <= 16) {
         memcpy(&a, s.p, sizeof a);
         memcpy(&b, end - sizeof b, sizeof b);

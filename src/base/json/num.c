@@ -120,11 +120,33 @@ static double to_double(const char *z)
 
 /* Few digits and a small exponent: both are exact as doubles, so one operation rounds rightly. Not
  * so where the machine computes with more than a double has. */
+static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                              1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                              1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Of a few digits with a point among them, as people write them. */
+static bool short_double(str s, double *out)
+{
+    size_t point = 0; /* never the first byte */
+    int64_t v = 0;
+
+    if (FLT_EVAL_METHOD != 0 || s.n > 16)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] >= '0' && s.p[i] <= '9')
+            v = v * 10 + (s.p[i] - '0');
+        else if (s.p[i] == '.')
+            point = i;
+        else
+            return false;
+    if (!point)
+        return false;
+    *out = (double)v / tens[s.n - 1 - point];
+    return true;
+}
+
 static bool quick_double(struct decimal d, double *out)
 {
-    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     double v;
 
     if (FLT_EVAL_METHOD != 0 || d.n == 0 || d.n > 15 || d.exponent < -22 || d.exponent > 22)
@@ -147,7 +169,7 @@ bool json_double(const struct json *doc, const struct json_node *v, double *out)
         *out = (double)plain_value(raw);
         return true;
     }
-    if (quick_double(decimal_of(raw), out))
+    if (short_double(raw, out) || quick_double(decimal_of(raw), out))
         return true;
     if (raw.p + raw.n < doc->src.p + doc->src.n) {
         *out = to_double(raw.p); /* what follows in the source ends it */

@@ -42,7 +42,7 @@ static bool add_checked(struct buf *out, const char *p, const char *end, enum si
     return good;
 }
 
-static void add_plain(struct buf *out, str text)
+void json_quote_plain(struct buf *out, str text)
 {
     char *p = buf_room(out, text.n + 2);
 
@@ -60,7 +60,7 @@ bool json_quote_at(struct buf *out, str text, enum simd_level level)
     const char *stop = json_scan(p, end, level, &high);
 
     if (stop == end && !high) { /* nothing to escape and nothing to check, as mostly */
-        add_plain(out, text);
+        json_quote_plain(out, text);
         return true;
     }
     buf_add_c(out, '"');
@@ -91,7 +91,7 @@ bool json_plain(str text)
 bool json_quote(struct buf *out, str text)
 {
     if (json_plain_few(text)) {
-        add_plain(out, text);
+        json_quote_plain(out, text);
         return true;
     }
     return json_quote_at(out, text, simd_best());
@@ -188,14 +188,17 @@ void json_out_str(struct json_out *o, str text)
 
 void json_out_i64(struct json_out *o, int64_t v)
 {
-    if (begin(o))
-        buf_printf(o->buf, "%lld", (long long)v);
+    if (!begin(o))
+        return;
+    if (v < 0)
+        buf_add_c(o->buf, '-');
+    buf_add_u64(o->buf, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 void json_out_u64(struct json_out *o, uint64_t v)
 {
     if (begin(o))
-        buf_printf(o->buf, "%llu", (unsigned long long)v);
+        buf_add_u64(o->buf, v);
 }
 
 void json_out_double(struct json_out *o, double v)
