@@ -234,6 +234,16 @@ TEST(client_bounds_heads_and_interim_replies)
     }
 }
 
+/* A body with bytes before it that the head may be written into. */
+static void start_behind(struct call *c, struct world *w, char *body, size_t n, size_t front)
+{
+    call_init(c, w);
+    c->request.method = STR("POST");
+    c->request.body = (str){body, n};
+    c->request.front = front;
+    call_begin(c);
+}
+
 /* The first connection serves one call and does not answer the second; what follows does, unless
  * step says that nothing does. */
 static void serve_stale(struct world *w)
@@ -273,11 +283,12 @@ TEST(client_replaces_a_stale_connection_once_and_unseen)
     for (int step = 0; step < 4; step++) {
         struct world w;
         struct call a, b;
+        char bytes[] = {[200] = '{', [201] = '}'};
 
         world_init(&w, &clock_real, serve_stale, step);
         call_start(&a, &w, "POST", STR("{}"));
         call_run_until(&a, "hbe");
-        call_start(&b, &w, "POST", STR("{}"));
+        start_behind(&b, &w, bytes + 200, 2, 200);
         call_run_until(&b, steps[step].log);
         CHECK_INT(atomic_load(&w.accepted), steps[step].accepted);
         if (steps[step].words) {
@@ -397,16 +408,24 @@ static void serve_request_text(struct world *w)
     close(fd);
 }
 
-TEST(client_sends_head_and_body_in_one_piece)
+TEST(client_sends_head_and_body_in_one_piece_wherever_the_head_is_written)
 {
-    struct world w;
-    struct call c;
+    for (size_t front = 0; front <= 200; front += front > 70 && front < 110 ? 1 : 10) {
+        char bytes[202];
+        struct world w;
+        struct call c;
 
-    world_init(&w, &clock_real, serve_request_text, 0);
-    call_start(&c, &w, "POST", STR("{}"));
-    call_run_until(&c, "hbe");
-    call_release(&c);
-    world_release(&w);
+        memset(bytes, '-', 200);
+        memcpy(bytes + 200, "{}", 2);
+        world_init(&w, &clock_real, serve_request_text, 0);
+        start_behind(&c, &w, bytes + 200, 2, front);
+        call_run_until(&c, "hbe");
+        CHECK(memchr(bytes, '{', 200) == NULL);
+        for (size_t i = 0; i < 200 - front; i++)
+            CHECK(bytes[i] == '-');
+        call_release(&c);
+        world_release(&w);
+    }
 }
 
 static void serve_upload(struct world *w)
@@ -430,18 +449,20 @@ static void serve_upload(struct world *w)
 
 TEST(client_sends_a_large_body_as_the_server_takes_it)
 {
-    char *much = malloc(MUCH);
+    char *much = malloc(512 + MUCH);
     struct world w;
     struct call c;
 
-    memset(much, 'z', MUCH);
-    world_init(&w, &clock_real, serve_upload, 0);
-    call_start(&c, &w, "POST", (str){much, MUCH}); /* the target has one z */
-    call_run_until(&c, "hbe");
-    CHECK_INT(atomic_load(&w.server_got), MUCH + 1);
-    CHECK_INT(client_idle_count(w.client), 1);
-    call_release(&c);
-    world_release(&w);
+    memset(much, 'z', 512 + MUCH);
+    for (size_t front = 0; front <= 512; front += 512) {
+        world_init(&w, &clock_real, serve_upload, 0);
+        start_behind(&c, &w, much + 512, MUCH, front); /* the target has one z */
+        call_run_until(&c, "hbe");
+        CHECK_INT(atomic_load(&w.server_got), MUCH + 1);
+        CHECK_INT(client_idle_count(w.client), 1);
+        call_release(&c);
+        world_release(&w);
+    }
     free(much);
 }
 
@@ -476,6 +497,7 @@ TEST_MAIN(T(client_uses_one_connection_for_calls_in_a_row), T(client_does_not_se
           T(client_replaces_a_stale_connection_once_and_unseen),
           T(client_says_that_it_was_refused_and_that_nothing_was_sent),
           T(client_tries_the_next_address_and_says_when_there_is_no_name),
-          T(client_sends_no_request_that_would_be_two), T(client_sends_head_and_body_in_one_piece),
+          T(client_sends_no_request_that_would_be_two),
+          T(client_sends_head_and_body_in_one_piece_wherever_the_head_is_written),
           T(client_sends_a_large_body_as_the_server_takes_it),
           T(client_reads_a_reply_that_comes_before_its_request_is_sent))

@@ -95,6 +95,37 @@ TEST(conn_closed_by_another_is_told_nothing_of_what_it_has_read)
     two_release(&t, peers);
 }
 
-TEST_MAIN(T(conn_paused_by_another_keeps_what_it_has_read_until_it_is_resumed),
+TEST(loop_leaves_early_bytes_that_are_held_alone_and_has_room_for_others)
+{
+    struct side s;
+    int peer = side_accept(&s);
+    struct loop *l = s.loop;
+    struct loop_early *held[8];
+    str bytes[8];
+    size_t n = 0, room;
+
+    for (size_t i = 0; i < COUNT_OF(held); i++) {
+        char *to = loop_early(l, &room);
+
+        CHECK_INT(room, LOOP_EARLY_SIZE);
+        memset(to, (int)('a' + i), 1000);
+        loop_early_keep(l, 1000);
+        bytes[n] = (str){to, 1000};
+        held[n] = loop_early_hold(l, bytes[n]);
+        n += held[n] != NULL;
+        side_run_once(&s);
+        for (size_t k = 0; k < n; k++)
+            CHECK(bytes[k].p[0] == (char)('a' + k) && bytes[k].p[999] == (char)('a' + k));
+    }
+    CHECK_INT(n, 3); /* the last room is never held */
+    CHECK(!loop_early_hold(l, bytes[0]));
+    while (n > 0)
+        loop_early_let_go(held[--n]);
+    close(peer);
+    side_release(&s);
+}
+
+TEST_MAIN(T(loop_leaves_early_bytes_that_are_held_alone_and_has_room_for_others),
+          T(conn_paused_by_another_keeps_what_it_has_read_until_it_is_resumed),
           T(conn_may_be_closed_by_whoever_is_given_what_it_kept),
           T(conn_closed_by_another_is_told_nothing_of_what_it_has_read))

@@ -62,6 +62,66 @@ TEST(conn_sends_much_at_once_behind_what_is_queued)
     side_release(&s);
 }
 
+TEST(conn_takes_the_memory_of_a_buffer_if_nothing_is_queued)
+{
+    static char much[40000], bytes[sizeof much + 100];
+    struct side s;
+    struct buf b;
+    int peer = side_accept(&s);
+
+    memset(much, 'm', sizeof much);
+    buf_init(&b, 100000);
+    conn_write_buf(s.conn, &b);
+    CHECK_INT(conn_queued(s.conn), 0);
+    buf_add(&b, STR("head "));
+    conn_write_buf(s.conn, &b);
+    CHECK(!b.p && conn_queued(s.conn) == 5);
+    buf_add(&b, STR("and "));
+    conn_write_buf(s.conn, &b);
+    CHECK_STR(buf_str(&b), "and ");
+    conn_write(s.conn, STR("event"));
+    side_run_once(&s);
+    CHECK_INT(recv_now(peer, bytes, sizeof bytes), 14);
+    CHECK(memcmp(bytes, "head and event", 14) == 0);
+    buf_add(&b, (str){much, sizeof much});
+    conn_write_buf(s.conn, &b); /* at once, as much is */
+    CHECK_INT(conn_queued(s.conn), 0);
+    CHECK_INT(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 4 + sizeof much);
+    CHECK(memcmp(bytes, "and mm", 6) == 0);
+    buf_release(&b);
+    close(peer);
+    side_release(&s);
+}
+
+TEST(conn_sends_what_is_lent_in_its_place)
+{
+    char bytes[100], lent[] = "lent ";
+    struct side s;
+    int peer = side_accept(&s);
+
+    conn_write_lent(s.conn, str_c(lent));
+    CHECK_INT(conn_queued(s.conn), 5);
+    side_run_once(&s);
+    CHECK_INT(conn_queued(s.conn), 0);
+    CHECK_INT(conn_sent(s.conn), 5);
+    CHECK_INT(recv_now(peer, bytes, sizeof bytes), 5);
+    conn_write(s.conn, STR("one "));
+    conn_write_lent(s.conn, str_c(lent)); /* copied: there is something before it */
+    side_run_once(&s);
+    CHECK_INT(recv_now(peer, bytes, sizeof bytes), 9);
+    CHECK(memcmp(bytes, "one lent ", 9) == 0);
+    conn_write_lent(s.conn, str_c(lent));
+    conn_write_lent(s.conn, STR("and "));
+    conn_write(s.conn, STR("more"));
+    memset(lent, 'x', 5); /* copied by now: there is something behind it */
+    conn_finish(s.conn);
+    side_run_once(&s);
+    CHECK_INT(recv_now(peer, bytes, sizeof bytes), 13);
+    CHECK(memcmp(bytes, "lent and more", 13) == 0);
+    close(peer);
+    side_release(&s);
+}
+
 /* Bytes that tell where they stand. */
 static char *pattern(size_t size)
 {
@@ -499,6 +559,8 @@ TEST(conn_idle_takes_little_memory)
 
 TEST_MAIN(T(conn_sends_what_a_round_wrote_in_one_piece),
           T(conn_sends_much_at_once_behind_what_is_queued),
+          T(conn_takes_the_memory_of_a_buffer_if_nothing_is_queued),
+          T(conn_sends_what_is_lent_in_its_place),
           T(conn_keeps_the_order_of_what_the_system_did_not_take),
           T(conn_hands_on_bytes_then_the_end_and_may_still_write), T(conn_takes_bytes_that_drip),
           T(conn_paused_hands_on_nothing_until_it_is_resumed),

@@ -281,7 +281,46 @@ TEST(frames_take_time_in_proportion_to_the_bytes)
     buf_release(&text);
 }
 
-TEST_MAIN(T(frames_are_what_the_cases_say_at_every_pair_of_cuts),
+/* Pieces that stand where a loop reads to; some of them not. */
+TEST(frames_of_a_whole_body_that_is_lent_are_those_of_one_that_is_copied)
+{
+    static const char text[] = "{\"all\":\"of it\"}";
+    const size_t n = sizeof text - 1;
+    struct loop_early *held;
+    struct frames f;
+    struct loop *l;
+    struct err e;
+    size_t room;
+    char *lent;
+
+    l = loop_new(&clock_real, &e);
+    CHECK_F(l, "%s", e.text);
+    lent = loop_early(l, &room);
+    memcpy(lent, text, n);
+    loop_early_keep(l, n);
+    CHECK(!loop_early_hold(l, (str){text, n}));
+    for (size_t cut = 0; cut <= n; cut++)
+        for (int which = 0; which < 8; which++) {
+            size_t size_max = which & 4 ? n : n - 1;
+
+            frames_init(&f, FRAMES_WHOLE, size_max, (struct frames_sink){on_frame, NULL});
+            frames_lend(&f, l);
+            frames_feed(&f, (str){which & 1 ? lent : text, cut});
+            frames_feed(&f, (str){(which & 2 ? lent : text) + cut, n - cut});
+            CHECK_STR(frames_whole(&f), size_max == n ? text : "");
+            CHECK(f.full == (size_max < n));
+            if (size_max == n && (cut == 0 || cut == n))
+                CHECK((frames_whole(&f).p == lent) == ((cut ? which & 1 : which & 2) != 0));
+            frames_release(&f);
+        }
+    held = loop_early_hold(l, (str){lent, n});
+    CHECK(held);
+    loop_early_let_go(held);
+    loop_free(l);
+}
+
+TEST_MAIN(T(frames_of_a_whole_body_that_is_lent_are_those_of_one_that_is_copied),
+          T(frames_are_what_the_cases_say_at_every_pair_of_cuts),
           T(frames_come_the_same_byte_by_byte_and_raws_joined_are_the_input),
           T(frames_stop_at_the_ceiling_wherever_it_is_cut),
           T(frames_that_arrive_whole_are_neither_copied_nor_held),

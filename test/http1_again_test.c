@@ -83,6 +83,62 @@ TEST(http1_requests_that_begin_as_others_are_read_as_any_other)
     buf_release(&b);
 }
 
+static void some_reply(struct rand *r, struct buf *out)
+{
+    static const char *const first[] = {"HTTP/1.1 200 OK\r\n",
+                                        "HTTP/1.1 200 OK\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+                                        "HTTP/1.1 204 No Content\r\n",
+                                        "HTTP/1.1 100 Continue\r\n",
+                                        "HTTP/1.0 200\r\n",
+                                        "HTTP/1.1 99 Less\r\n",
+                                        "FTP\r\n"};
+
+    buf_reset(out);
+    buf_add(out, str_c(first[rand_below(r, 8) ? 0 : rand_below(r, COUNT_OF(first))]));
+    for (size_t i = 0; i < COUNT_OF(lines); i++)
+        if (rand_below(r, 16) < (i < 8 ? 15 : i < 11 ? 5 : 1))
+            buf_add(out, str_c(lines[i]));
+    if (rand_below(r, 4) == 0)
+        buf_add(out, STR("Set-Cookie: sk-secret\r\n"));
+    buf_add(out, STR("\r\nthe body"));
+    if (rand_below(r, 16) == 0)
+        out->n = rand_below(r, out->n);
+}
+
+TEST(http1_replies_that_begin_as_others_are_read_as_any_other)
+{
+    static struct http1_again again;
+    static struct http1_head other;
+    struct http1_fault fault = {0}, other_fault = {0};
+    size_t used = 0, other_used = 0, fronts = 0;
+    struct rand r;
+    struct buf b;
+
+    rand_init(&r, 8);
+    buf_init(&b, 4096);
+    for (int i = 0; i < 200000; i++) {
+        size_t size_max = rand_below(&r, 32) ? HEAD_MAX : rand_below(&r, 200);
+        bool no_body = rand_below(&r, 8) == 0;
+        enum http1_result got, want;
+
+        some_reply(&r, &b);
+        fronts += again.size > 80;
+        want = http1_reply(buf_str(&b), size_max, no_body, &other, &other_used, &other_fault);
+        got = http1_reply_again(&again, buf_str(&b), size_max, no_body, &head, &used, &fault);
+        CHECK_INT(got, want);
+        CHECK(got != HTTP1_BAD ||
+              (fault.status == other_fault.status && strcmp(fault.why, other_fault.why) == 0));
+        CHECK(str_find((str){again.bytes, again.last}, STR("sk-secret")) == STR_NONE);
+        if (got != HTTP1_DONE)
+            continue;
+        CHECK_INT(used, other_used);
+        CHECK(memcmp(&head, &other, offsetof(struct http1_head, fields)) == 0);
+        CHECK(memcmp(head.fields, other.fields, head.field_count * sizeof *head.fields) == 0);
+    }
+    CHECK(fronts > 10000);
+    buf_release(&b);
+}
+
 /* What is known is what two heads have in common, up to the first line that tells who asks. */
 TEST(http1_fronts_are_whole_lines_without_credentials)
 {
@@ -114,4 +170,5 @@ TEST(http1_fronts_are_whole_lines_without_credentials)
 }
 
 TEST_MAIN(T(http1_requests_that_begin_as_others_are_read_as_any_other),
+          T(http1_replies_that_begin_as_others_are_read_as_any_other),
           T(http1_fronts_are_whole_lines_without_credentials))

@@ -118,6 +118,36 @@ static void do_text(struct served *s, struct server_exchange *x)
     server_reply(x, 200, &json, 1, (str){text, sizeof text});
 }
 
+/* So many bytes as the query says, copied; and from a buffer, with so many free in front as the
+ * first letter of the query says. */
+static void do_copied(struct served *s, struct server_exchange *x)
+{
+    uint64_t n = 0;
+    char *text;
+
+    (void)s;
+    CHECK(str_u64(str_slice(server_request(x)->query, 1, 20), &n));
+    text = arena_alloc(server_arena(x), n);
+    memset(text, 'x', n);
+    server_reply(x, 200, plain, 1, (str){text, n});
+}
+
+static void do_given(struct served *s, struct server_exchange *x)
+{
+    str query = server_request(x)->query;
+    uint64_t n = 0;
+    struct buf b;
+
+    (void)s;
+    CHECK(str_u64(str_slice(query, 1, 20), &n));
+    buf_init(&b, 1 << 20);
+    buf_front(&b, query.p[0] == 'a' ? SERVER_HEAD_SIZE : query.p[0] == 'b' ? 10 : 0);
+    while (n-- > 0)
+        buf_add_c(&b, 'x');
+    server_reply_buf(x, 200, plain, 1, &b);
+    buf_release(&b);
+}
+
 static void ws_message(void *ctx, struct server_ws *w, bool text, str data)
 {
     (void)ctx;
@@ -157,6 +187,8 @@ static const struct {
     {STR_INIT("/nothing"), do_nothing},
     {STR_INIT("/headers"), do_headers},
     {STR_INIT("/text"), do_text},
+    {STR_INIT("/copied"), do_copied},
+    {STR_INIT("/given"), do_given},
     {STR_INIT("/ws"), do_ws},
 };
 

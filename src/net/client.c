@@ -19,9 +19,11 @@
 #include "net/client_check.h"
 #include "net/conn.h"
 #include "net/dial.h"
+#include "net/http1_again.h"
 #include "net/pool.h"
 
 #define PIECE_SIZE ((size_t)128 * 1024) /* of a request's body, given to the connection at once */
+#define PLACE_SPARE 32                  /* what a place takes beside its host */
 #define INTERIM_MAX 16                  /* replies of 1xx before the real one */
 #define TIMEOUT_MS_MAX ((uint64_t)1000 * 3600 * 24)
 
@@ -31,6 +33,7 @@ struct client {
     struct tls *tls;
     struct pool *pool;
     struct client_call *calls;
+    struct http1_again again; /* the heads of replies */
 };
 
 struct client_call {
@@ -43,7 +46,7 @@ struct client_call {
     struct dial *dial;
     struct conn *conn;
 
-    /* The request. All texts but the body lie behind the struct. */
+    /* The request. Its texts lie behind the struct, but for the body and what stands before it. */
     size_t size; /* of both */
     str key;     /* 's' for TLS or 'p', then the place */
     str place;   /* host:port, for people */
@@ -244,10 +247,12 @@ static void begin_body(struct client_call *call, const struct http1_head *head, 
     http1_body_init(&call->framing, head);
     call->keep_alive = head->keep_alive;
     call->in_body = true;
-    arm(call, call->stall_ms);
+    call->last_ns = loop_now_ns(call->client->loop);
     call->handler->on_head(call->ctx, head);
     if (!call->over)
         feed_body(call, rest);
+    if (!call->over)
+        arm(call, call->stall_ms);
 }
 
 static void fail_head(struct client_call *call, const char *why)
@@ -265,7 +270,8 @@ static bool take_head(struct client_call *call, str *bytes)
     struct http1_head head;
     size_t used;
 
-    switch (http1_reply(*bytes, CLIENT_HEAD_MAX, call->no_body, &head, &used, &fault)) {
+    switch (http1_reply_again(
+        &call->client->again, *bytes, CLIENT_HEAD_MAX, call->no_body, &head, &used, &fault)) {
     case HTTP1_MORE:
         return false;
     case HTTP1_BAD:
@@ -378,6 +384,10 @@ static void begin(struct client_call *call, struct conn *c)
     if (call->paused)
         conn_pause(c);
     arm(call, call->first_ms);
+    if (call->head.p + call->head.n == call->body.p && call->body.n <= PIECE_SIZE) {
+        conn_write_lent(c, (str){call->head.p, call->head.n + next_piece(call).n});
+        return;
+    }
     conn_write_parts(c, (str[]){call->head, next_piece(call)}, 2);
     send_body(call);
 }
@@ -443,13 +453,6 @@ void client_resume(struct client_call *call)
         conn_resume(call->conn);
 }
 
-/* How much the texts that a call keeps need at most. */
-static size_t texts_size(const struct client_request *r)
-{
-    return 160 + r->url->host.n + r->method.n + r->target.n + r->url->authority.n + r->known.n +
-           r->headers.n;
-}
-
 static char *put_number(char *p, uint64_t n)
 {
     size_t size = str_u64_size(n);
@@ -478,28 +481,52 @@ static char *keep_place(struct client_call *call, const struct client_url *url, 
     return p;
 }
 
-static void keep_texts(struct client_call *call, const struct client_request *r)
-{
-    bool with_length = r->body.n > 0 || str_eq(r->method, STR("POST")) ||
-                       str_eq(r->method, STR("PUT")) || str_eq(r->method, STR("PATCH"));
-    char *p = keep_place(call, r->url, (char *)(call + 1)), *head = p;
+/* What a request's head is made of; its last lines are those of the length, if it has one. */
+#define VERSION_AND_HOST " HTTP/1.1\r\nHost: "
+#define LENGTH "Content-Length: "
 
+static bool has_length(const struct client_request *r)
+{
+    return r->body.n > 0 || str_eq(r->method, STR("POST")) || str_eq(r->method, STR("PUT")) ||
+           str_eq(r->method, STR("PATCH"));
+}
+
+static size_t head_size(const struct client_request *r)
+{
+    size_t length = sizeof LENGTH - 1 + str_u64_size(r->body.n) + 2;
+
+    return r->method.n + 1 + r->target.n + sizeof VERSION_AND_HOST - 1 + r->url->authority.n + 2 +
+           r->known.n + r->headers.n + (has_length(r) ? length : 0) + 2;
+}
+
+static char *put_head(char *p, const struct client_request *r)
+{
     p = str_put(p, r->method);
     *p++ = ' ';
     p = str_put(p, r->target);
-    p = str_put(p, STR(" HTTP/1.1\r\nHost: "));
+    p = str_put(p, STR(VERSION_AND_HOST));
     p = str_put(p, r->url->authority);
     p = str_put(p, STR("\r\n"));
     p = str_put(p, r->known);
     p = str_put(p, r->headers);
-    if (with_length) {
-        p = str_put(p, STR("Content-Length: "));
+    if (has_length(r)) {
+        p = str_put(p, STR(LENGTH));
         p = put_number(p, r->body.n);
         p = str_put(p, STR("\r\n"));
     }
-    p = str_put(p, STR("\r\n"));
-    call->head = (str){head, (size_t)(p - head)};
-    assert(p <= (char *)call + call->size);
+    return str_put(p, STR("\r\n"));
+}
+
+/* The head goes to where the body follows it, if there is room. */
+static void keep_texts(struct client_call *call, const struct client_request *r, size_t head)
+{
+    char *p = keep_place(call, r->url, (char *)(call + 1)), *end;
+
+    if (r->front >= head)
+        p = (char *)(uintptr_t)r->body.p - head;
+    end = put_head(p, r);
+    call->head = (str){p, head};
+    assert(end == p + head && (r->front >= head || end <= (char *)call + call->size));
 }
 
 static uint64_t at_most_a_day(uint64_t ms)
@@ -510,7 +537,9 @@ static uint64_t at_most_a_day(uint64_t ms)
 struct client_call *client_start(struct client *c, const struct client_request *r,
                                  const struct client_handler *h, void *ctx)
 {
-    size_t size = sizeof(struct client_call) + texts_size(r);
+    size_t head = head_size(r);
+    size_t size =
+        sizeof(struct client_call) + PLACE_SPARE + r->url->host.n + (r->front >= head ? 0 : head);
     struct client_call *call = spare_alloc(&size);
     struct err e;
 
@@ -535,7 +564,7 @@ struct client_call *client_start(struct client *c, const struct client_request *
     buf_init(&call->in, CLIENT_HEAD_MAX + LOOP_SCRATCH_SIZE);
     loop_timer_init(&call->timer, on_timer, call);
     loop_task_init(&call->task, on_task, call);
-    keep_texts(call, r);
+    keep_texts(call, r, head);
     if (client_check(r, c->tls != NULL, &e)) {
         start(call);
         return call;

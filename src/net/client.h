@@ -58,6 +58,7 @@ struct client_request {
     str known;           /* its first headers, which client_lines has seen; may be left out */
     str headers;         /* ready lines "name: value\r\n", without Host and Content-Length */
     str body;            /* lent until the call ends: it may be sent twice */
+    size_t front;        /* bytes before it that are lent too, for the head to be written into */
     uint64_t connect_ms; /* name, connection and TLS together; 0: CLIENT_CONNECT_MS */
     /* From then, or from when the server last took some of the body, until the reply's head is
      * there: 0 for none. */

@@ -51,6 +51,7 @@ void conn_release_queue(struct conn *c)
 {
     buf_give(loop_bufs(c->loop), &c->out);
     c->out_at = 0;
+    c->lent = STR("");
 }
 
 /* Nothing more can be written. What has arrived is read first: work() tells when it is. */
@@ -334,7 +335,7 @@ static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *
 {
     struct conn *c = base_alloc(sizeof *c);
 
-    *c = (struct conn){.loop = l, .handler = h, .ctx = ctx};
+    *c = (struct conn){.loop = l, .handler = h, .ctx = ctx, .lent = STR("")};
     buf_init(&c->out, CONN_QUEUE_MAX);
     buf_init(&c->held, CONN_QUEUE_MAX);
     loop_watch_init(&c->watch, fd, on_ready, c);

@@ -25,6 +25,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "net/loop.h"
 #include "net/tls.h"
@@ -63,6 +64,11 @@ void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx);
 void conn_write(struct conn *c, str bytes);
 /* The same for up to three texts as if they were one. */
 void conn_write_parts(struct conn *c, const str *parts, size_t n);
+/* The same for bytes that stay where they are until the connection is closed or they were sent:
+ * they need not be copied then. */
+void conn_write_lent(struct conn *c, str bytes);
+/* The same for all that is in a buffer, whose memory is taken where that spares the copy. */
+void conn_write_buf(struct conn *c, struct buf *b);
 bool conn_full(const struct conn *c); /* better to wait for on_room */
 size_t conn_queued(const struct conn *c);
 uint64_t conn_sent(const struct conn *c); /* of what was written, the system has taken so much */

@@ -20,6 +20,7 @@ struct conn {
     int early_errno; /* why that read failed, or 0 */
     struct buf out;
     size_t out_at; /* of out, sent already */
+    str lent;      /* behind it, not copied: until it was tried to send it, or more is written */
     uint64_t sent;
     struct err *fault; /* a write failed: told when nothing is left to read */
     bool connecting, shaking;

@@ -46,10 +46,25 @@ static void queue_add(struct conn *c, str bytes)
     buf_wrote(&c->out, bytes.n);
 }
 
+/* Of the queue, what is copied and not sent. */
+static size_t copied(const struct conn *c)
+{
+    return c->out.n - c->out_at;
+}
+
+/* What is lent is copied before more comes behind it. */
+static void copy_lent(struct conn *c)
+{
+    str lent = c->lent;
+
+    c->lent = STR("");
+    queue_add(c, lent);
+}
+
 static void queue_sent(struct conn *c, size_t n)
 {
     c->out_at += n;
-    if (conn_queued(c) == 0)
+    if (copied(c) == 0)
         conn_release_queue(c);
 }
 
@@ -72,7 +87,7 @@ static void put_iov(struct msghdr *msg, str s)
 static void send_plain(struct conn *c, str *more, size_t count)
 {
     while (!c->blocked) {
-        str queue = conn_queued(c) ? (str){c->out.p + c->out_at, conn_queued(c)} : STR("");
+        str queue = copied(c) ? (str){c->out.p + c->out_at, copied(c)} : STR("");
         struct iovec iov[1 + PARTS_MAX];
         struct msghdr msg = {.msg_iov = iov};
         size_t left;
@@ -132,17 +147,17 @@ static void send_tls(struct conn *c, str *more)
     size_t fill, n;
 
     /* The head and what follows it share a record. */
-    if (conn_queued(c) > 0 && conn_queued(c) < RECORD_SIZE && more->n > 0) {
-        fill = RECORD_SIZE - conn_queued(c);
+    if (copied(c) > 0 && copied(c) < RECORD_SIZE && more->n > 0) {
+        fill = RECORD_SIZE - copied(c);
         queue_add(c, str_slice(*more, 0, fill));
         *more = str_slice(*more, fill, more->n);
     }
-    if (conn_queued(c) > 0) {
-        n = send_records(c, (str){c->out.p + c->out_at, conn_queued(c)});
+    if (copied(c) > 0) {
+        n = send_records(c, (str){c->out.p + c->out_at, copied(c)});
         if (!c->fault)
             queue_sent(c, n);
     }
-    if (conn_queued(c) == 0) {
+    if (copied(c) == 0) {
         n = send_records(c, *more);
         *more = str_slice(*more, n, more->n);
     }
@@ -171,8 +186,14 @@ void conn_flush_queue(struct conn *c)
 {
     if (!conn_is_open(c))
         return;
-    if (conn_queued(c) > 0)
+    if (c->lent.n > 0) {
+        str lent = c->lent;
+
+        c->lent = STR("");
+        send_now(c, &lent, 1);
+    } else if (copied(c) > 0) {
         send_now(c, NULL, 0);
+    }
     if (!c->finishing || c->finished || conn_queued(c) > 0 || c->fault)
         return;
     if (c->link)
@@ -199,6 +220,7 @@ void conn_write(struct conn *c, str bytes)
 {
     if (bytes.n == 0 || !takes(c))
         return;
+    copy_lent(c);
     if (conn_is_open(c) && conn_queued(c) + bytes.n >= DIRECT_SIZE)
         send_now(c, &bytes, 1);
     else
@@ -215,6 +237,7 @@ void conn_write_parts(struct conn *c, const str *parts, size_t n)
         size += parts[i].n;
     if (size == 0 || !takes(c))
         return;
+    copy_lent(c);
     if (conn_is_open(c) && conn_queued(c) + size >= DIRECT_SIZE) {
         send_now(c, parts, n);
     } else {
@@ -228,6 +251,32 @@ void conn_write_parts(struct conn *c, const str *parts, size_t n)
     queue_grew(c);
 }
 
+void conn_write_lent(struct conn *c, str bytes)
+{
+    if (conn_queued(c) > 0 || bytes.n >= DIRECT_SIZE || !conn_is_open(c) || c->blocked) {
+        conn_write(c, bytes);
+        return;
+    }
+    if (!takes(c))
+        return;
+    c->lent = bytes;
+    queue_grew(c);
+}
+
+void conn_write_buf(struct conn *c, struct buf *b)
+{
+    if (c->out.p || c->lent.n > 0 || b->n > CONN_QUEUE_MAX) {
+        conn_write(c, buf_str(b));
+        return;
+    }
+    if (b->n == 0 || !takes(c))
+        return;
+    buf_move(&c->out, b);
+    if (conn_queued(c) >= DIRECT_SIZE)
+        conn_flush_queue(c);
+    queue_grew(c);
+}
+
 bool conn_full(const struct conn *c)
 {
     return conn_queued(c) >= CONN_HIGH;
@@ -235,7 +284,7 @@ bool conn_full(const struct conn *c)
 
 size_t conn_queued(const struct conn *c)
 {
-    return c->out.n - c->out_at;
+    return copied(c) + c->lent.n;
 }
 
 uint64_t conn_sent(const struct conn *c)

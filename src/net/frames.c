@@ -19,12 +19,26 @@ void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struc
     assert(sink.on_frame);
     *f = (struct frames){.kind = kind, .sink = sink, .size_max = size_max};
     f->bom = kind == FRAMES_SSE ? 0 : BOM_SIZE;
+    f->lent = STR("");
     buf_init(&f->held, size_max);
     buf_init(&f->data, size_max);
 }
 
+void frames_lend(struct frames *f, struct loop *lender)
+{
+    f->lender = lender;
+}
+
+static void give_back(struct frames *f)
+{
+    loop_early_let_go(f->early);
+    f->early = NULL;
+    f->lent = STR("");
+}
+
 void frames_release(struct frames *f)
 {
+    give_back(f);
     buf_release(&f->held);
     buf_release(&f->data);
 }
@@ -189,7 +203,7 @@ static void emit(struct frames *f, str raw)
 /* What is held and the bytes given may not be more than the ceiling. */
 static bool fits(struct frames *f, size_t more)
 {
-    if (more <= f->size_max - f->held.n)
+    if (more <= f->size_max - f->held.n - f->lent.n)
         return true;
     f->full = true;
     frames_release(f);
@@ -213,6 +227,30 @@ static void hold(struct frames *f, str rest)
 {
     if (rest.n > 0 && fits(f, rest.n))
         buf_add(&f->held, rest);
+}
+
+/* A whole body stays where it is for as long as it is one piece. */
+static void hold_whole(struct frames *f, str piece)
+{
+    if (!fits(f, piece.n))
+        return;
+    if (f->lender && f->held.n == 0 && f->lent.n == 0) {
+        f->early = loop_early_hold(f->lender, piece);
+        if (f->early) {
+            f->lent = piece;
+            return;
+        }
+    }
+    if (f->lent.n > 0) {
+        buf_add(&f->held, f->lent);
+        give_back(f);
+    }
+    buf_add(&f->held, piece);
+}
+
+static str whole(const struct frames *f)
+{
+    return f->lent.n > 0 ? f->lent : buf_str(&f->held);
 }
 
 static size_t frame_end(struct frames *f, struct ends *ends, size_t at)
@@ -252,9 +290,13 @@ static void feed(struct frames *f, str piece)
 
     if (piece.n == 0)
         return;
+    if (f->kind == FRAMES_WHOLE) {
+        hold_whole(f, piece);
+        return;
+    }
     if (f->kind == FRAMES_SSE)
         ends = ends_of(piece, 0);
-    while (from < piece.n && f->kind != FRAMES_WHOLE && !f->full) {
+    while (from < piece.n && !f->full) {
         size_t end = emit_plain(f, &ends, from);
 
         if (end) {
@@ -316,7 +358,7 @@ str frames_whole(struct frames *f)
 {
     assert(f->kind == FRAMES_WHOLE);
     no_mark(f);
-    return f->full || f->held.n == 0 ? STR("") : buf_str(&f->held);
+    return f->full ? STR("") : whole(f);
 }
 
 void frames_finish(struct frames *f)
@@ -324,7 +366,10 @@ void frames_finish(struct frames *f)
     no_mark(f);
     if (f->full)
         return;
-    if (f->held.n > 0 && !f->full)
+    if (f->lent.n > 0)
+        emit(f, f->lent);
+    else if (f->held.n > 0)
         emit_with_held(f, STR(""));
+    give_back(f);
     event_done(f, 0);
 }

@@ -21,7 +21,8 @@
  * Promises:
  *   - Cutting the bytes elsewhere changes no frame; all raws, joined, are the input (but for the
  *     BOM, and for white space between lines).
- *   - Only the frame at hand is held, and nothing if it arrived in one piece. A frame larger than
+ *   - Only the frame at hand is held, and nothing if it arrived in one piece (a whole body: if it
+ *     is lent). A frame larger than
  *     the ceiling ends it: `full` is set, and nothing more comes out.
  *   - Each byte is looked at a fixed number of times, however it is cut.
  *
@@ -31,6 +32,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "net/loop.h"
 
 enum frames_kind { FRAMES_SSE, FRAMES_LINES, FRAMES_WHOLE };
 
@@ -53,18 +55,23 @@ struct frames {
 
     /* All below is its own. */
     size_t size_max;
-    struct buf held; /* of a frame that is not whole yet */
-    struct buf data; /* lines joined */
-    uint8_t bom;     /* bytes of a BOM seen at the start; 3 once past it */
-    bool line_begun; /* the line at hand has bytes */
-    bool cr;         /* the last byte was a CR that ended a line: an LF belongs to it */
-    bool cr_ends;    /* and that line was empty */
-    bool cr_alone;   /* the last line ended in a CR and no LF */
+    struct loop *lender;
+    struct loop_early *early; /* what holds the bytes that are lent */
+    str lent;                 /* a whole body, or its beginning: held is empty then */
+    struct buf held;          /* of a frame that is not whole yet */
+    struct buf data;          /* lines joined */
+    uint8_t bom;              /* bytes of a BOM seen at the start; 3 once past it */
+    bool line_begun;          /* the line at hand has bytes */
+    bool cr;                  /* the last byte was a CR that ended a line: an LF belongs to it */
+    bool cr_ends;             /* and that line was empty */
+    bool cr_alone;            /* the last line ended in a CR and no LF */
 };
 
 void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink);
 void frames_feed(struct frames *f, str piece);
 void frames_finish(struct frames *f);
+/* The pieces come from that loop's connections: a whole body that is one need not be copied. */
+void frames_lend(struct frames *f, struct loop *lender);
 /* For a whole body, in place of frames_finish: all of it, which lies there until the release. */
 str frames_whole(struct frames *f);
 void frames_release(struct frames *f);

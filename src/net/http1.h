@@ -86,6 +86,7 @@ void http1_head_move(struct http1_head *h, str from, const char *to);
  * there, as most are, costs one look, and what is there mostly one comparison. */
 #define HTTP1_KIND(n, first, last)                                                                 \
     (((n)*12 + ((unsigned)(first) | 0x20u) + 2 * ((unsigned)(last) | 0x20u)) % HTTP1_KINDS)
+#define HTTP1_BIT(n, first, last) ((uint64_t)1 << HTTP1_KIND(n, first, last))
 static inline size_t http1_kind(str name)
 {
     if (name.n == 0)

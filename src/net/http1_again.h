@@ -1,11 +1,12 @@
-/* http1_again.h - requests that begin as those before them did.
+/* http1_again.h - requests, or replies, that begin as those before them did.
  *
  *     struct http1_again again = {0};
  *     switch (http1_request_again(&again, bytes, size_max, &head, &used, &fault)) ...
  *
  * Clients say the same lines in the same order all the time: what is asked for, the host, what they
  * are. The lines that two heads had in common are kept with what they mean, and a head that begins
- * with them is read from behind them. What comes out is what http1_request would have said.
+ * with them is read from behind them. What comes out is what http1_request would have said. Servers
+ * are no different. One struct is for one of the two.
  *
  * Lines with credentials are not kept, nor what stands behind the first of them. All zero, nothing
  * is known; one thread's.
@@ -39,3 +40,7 @@ struct http1_again {
 enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t size_max,
                                       struct http1_head *out, size_t *used,
                                       struct http1_fault *fault);
+/* The same for http1_reply. */
+enum http1_result http1_reply_again(struct http1_again *a, str bytes, size_t size_max, bool no_body,
+                                    struct http1_head *out, size_t *used,
+                                    struct http1_fault *fault);

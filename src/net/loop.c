@@ -24,9 +24,16 @@
 #define EVENTS_MAX 128
 #define STEPS_MAX 8            /* of a round: what asks for more gets them in the next */
 #define EARLY_LEAST (8 * 1024) /* less is no room */
+#define EARLY_COUNT_MAX 4      /* rooms for early bytes, the one in use among them */
 #define BULK_NS 500000u        /* of a round, for what may wait */
 #define BULK_TASKS_MAX 64
 #define TIMERS_MAX ((size_t)1 << 26)
+
+/* Room for what is read early; another is used while somebody holds some of it. */
+struct loop_early {
+    size_t held; /* by so many */
+    char bytes[LOOP_EARLY_SIZE];
+};
 
 struct loop {
     const struct clock *clock;
@@ -42,8 +49,8 @@ struct loop {
     bool posted_own; /* there are such, and nobody was woken */
     atomic_bool stop;
     struct buf_pool bufs;
-    size_t early_at; /* of early, in use */
-    char early[LOOP_EARLY_SIZE];
+    struct loop_early *early[EARLY_COUNT_MAX]; /* the first is in use, the others if needed */
+    size_t early_at;                           /* of the first, in use */
     char scratch[LOOP_SCRATCH_SIZE];
 };
 
@@ -57,13 +64,22 @@ static bool ring_empty(const struct loop_task *ring)
     return ring->next == ring;
 }
 
+static struct loop_early *early_new(void)
+{
+    struct loop_early *early = base_alloc(sizeof *early);
+
+    early->held = 0;
+    return early;
+}
+
 struct loop *loop_new(const struct clock *clock, struct err *e)
 {
     struct loop *l = base_alloc(sizeof *l);
     struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
 
-    memset(l, 0, offsetof(struct loop, early));
+    memset(l, 0, offsetof(struct loop, scratch));
     l->clock = clock;
+    l->early[0] = early_new();
     l->now_ns = clock_mono_ns(clock);
     atomic_init(&l->posted, NULL);
     atomic_init(&l->stop, false);
@@ -81,6 +97,7 @@ struct loop *loop_new(const struct clock *clock, struct err *e)
         close(l->epoll_fd);
     if (l->wake_fd >= 0)
         close(l->wake_fd);
+    free(l->early[0]);
     free(l);
     return NULL;
 }
@@ -105,7 +122,52 @@ char *loop_early(struct loop *l, size_t *room)
     size_t left = LOOP_EARLY_SIZE - l->early_at;
 
     *room = left < EARLY_LEAST ? 0 : left;
-    return l->early + l->early_at;
+    return l->early[0]->bytes + l->early_at;
+}
+
+/* One that nobody holds, behind the first, or where one can be made; the count if there is none. */
+static size_t early_free(const struct loop *l)
+{
+    size_t i = 1;
+
+    while (i < EARLY_COUNT_MAX && l->early[i] && l->early[i]->held)
+        i++;
+    return i;
+}
+
+struct loop_early *loop_early_hold(struct loop *l, str bytes)
+{
+    struct loop_early *early = l->early[0];
+
+    /* What is held is not in use in the next round, so there must be another. */
+    if (bytes.p < early->bytes || bytes.p >= early->bytes + l->early_at ||
+        (!early->held && early_free(l) == EARLY_COUNT_MAX))
+        return NULL;
+    early->held++;
+    return early;
+}
+
+void loop_early_let_go(struct loop_early *held)
+{
+    if (!held)
+        return;
+    assert(held->held > 0);
+    held->held--;
+}
+
+/* All that was read is dealt with, or held. */
+static void early_over(struct loop *l)
+{
+    struct loop_early *first = l->early[0];
+    size_t i;
+
+    l->early_at = 0;
+    if (!first->held)
+        return;
+    i = early_free(l);
+    assert(i < EARLY_COUNT_MAX);
+    l->early[0] = l->early[i] ? l->early[i] : early_new();
+    l->early[i] = first;
 }
 
 void loop_early_keep(struct loop *l, size_t n)
@@ -369,7 +431,7 @@ static void call_soon(struct loop *l)
 {
     for (int i = 0; i < STEPS_MAX && !ring_empty(&l->soon); i++)
         call_ring(l, &l->soon);
-    l->early_at = 0;
+    early_over(l);
 }
 
 /* Those at the front, as long as the time for them lasts; the others keep their places. The count
@@ -508,5 +570,9 @@ void loop_free(struct loop *l)
     close(l->wake_fd);
     free(l->heap);
     buf_pool_release(&l->bufs);
+    for (size_t i = 0; i < EARLY_COUNT_MAX; i++) {
+        assert(!l->early[i] || !l->early[i]->held);
+        free(l->early[i]);
+    }
     free(l);
 }

@@ -109,5 +109,11 @@ char *loop_scratch(struct loop *l);
 #define LOOP_EARLY_SIZE (128 * 1024)
 char *loop_early(struct loop *l, size_t *room);
 void loop_early_keep(struct loop *l, size_t n); /* of the room, the first bytes */
+/* They may be held instead of copied, until they are let go: before the loop is freed, and soon, as
+ * the room that others read into is held with them. NULL: these are no such bytes, or too much is
+ * held already. */
+struct loop_early;
+struct loop_early *loop_early_hold(struct loop *l, str bytes) MUST_USE;
+void loop_early_let_go(struct loop_early *held); /* NULL is fine */
 /* Memory for buffers that do not outlive the loop. */
 struct buf_pool *loop_bufs(struct loop *l);

@@ -106,6 +106,11 @@ void server_user_set(struct server_exchange *x, void *user);
  * client takes it, the body is text and large enough. Ends the exchange. */
 void server_reply(struct server_exchange *x, int status, const struct server_header *h, size_t n,
                   str body);
+/* The same with all that is in a buffer. If it has SERVER_HEAD_SIZE bytes free in front (buf_front)
+ * it need not be copied: it may be empty when this returns. */
+#define SERVER_HEAD_SIZE 512 /* that most heads fit into */
+void server_reply_buf(struct server_exchange *x, int status, const struct server_header *h,
+                      size_t n, struct buf *body);
 /* A reply whose length is not known: chunked (or to the end of the connection for HTTP/1.0). */
 void server_head(struct server_exchange *x, int status, const struct server_header *h, size_t n);
 void server_write(struct server_exchange *x, str bytes); /* one chunk; goes out with the round */

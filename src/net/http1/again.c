@@ -30,6 +30,7 @@ static bool is_credential(str name)
     static const str names[] = {STR_INIT("authorization"),
                                 STR_INIT("proxy-authorization"),
                                 STR_INIT("cookie"),
+                                STR_INIT("set-cookie"),
                                 STR_INIT("x-api-key"),
                                 STR_INIT("x-goog-api-key"),
                                 STR_INIT("api-key")};
@@ -50,7 +51,7 @@ static str keepable(const struct http1_head *h, str head)
 }
 
 /* What this head has in common with the last that was looked at, if it is worth it. */
-static void learn(struct http1_again *a, str head)
+static void learn(struct http1_again *a, str head, bool is_request)
 {
     size_t size;
 
@@ -60,7 +61,26 @@ static void learn(struct http1_again *a, str head)
     a->hits = HITS;
     memcpy(a->bytes, head.p, head.n);
     a->last = head.n;
-    a->size = size >= SIZE_MIN && http1_front(a, size) ? size : 0;
+    a->size = size >= SIZE_MIN && http1_front(a, size, is_request) ? size : 0;
+}
+
+/* Whether these bytes begin with the front that is known. */
+static bool begins(struct http1_again *a, str bytes, size_t size_max)
+{
+    if (!a->size || a->size > bytes.n || a->size > size_max || !a->hits ||
+        memcmp(bytes.p, a->bytes, a->size) != 0)
+        return false;
+    a->hits--;
+    return true;
+}
+
+/* A head that did not: one may be learnt from it. */
+static void missed(struct http1_again *a, const struct http1_head *h, str head)
+{
+    if (a->misses && (a->hits || !a->size))
+        a->misses--;
+    else
+        learn(a, keepable(h, head), h->is_request);
 }
 
 enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t size_max,
@@ -69,17 +89,23 @@ enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t s
 {
     enum http1_result got;
 
-    if (a->size && a->size <= bytes.n && a->size <= size_max && a->hits &&
-        memcmp(bytes.p, a->bytes, a->size) == 0) {
-        a->hits--;
-        return http1_request_from(a, bytes, size_max, out, used, fault);
-    }
+    if (begins(a, bytes, size_max))
+        return http1_from(a, bytes, size_max, false, out, used, fault);
     got = http1_request(bytes, size_max, out, used, fault);
-    if (got != HTTP1_DONE)
-        return got;
-    if (a->misses && (a->hits || !a->size))
-        a->misses--;
-    else
-        learn(a, keepable(out, str_slice(bytes, 0, *used)));
+    if (got == HTTP1_DONE)
+        missed(a, out, str_slice(bytes, 0, *used));
+    return got;
+}
+
+enum http1_result http1_reply_again(struct http1_again *a, str bytes, size_t size_max, bool no_body,
+                                    struct http1_head *out, size_t *used, struct http1_fault *fault)
+{
+    enum http1_result got;
+
+    if (begins(a, bytes, size_max))
+        return http1_from(a, bytes, size_max, no_body, out, used, fault);
+    got = http1_reply(bytes, size_max, no_body, out, used, fault);
+    if (got == HTTP1_DONE)
+        missed(a, out, str_slice(bytes, 0, *used));
     return got;
 }

@@ -218,39 +218,6 @@ enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *o
     return got;
 }
 
-enum http1_result http1_request_from(const struct http1_again *a, str bytes, size_t size_max,
-                                     struct http1_head *out, size_t *used,
-                                     struct http1_fault *fault)
-{
-    struct http1_reading r = a->reading;
-    struct cursor c = cursor_of(bytes, size_max);
-    enum http1_result got;
-
-    memcpy(out,
-           &a->head,
-           offsetof(struct http1_head, fields) + a->head.field_count * sizeof a->head.fields[0]);
-    http1_head_move(out, (str){a->bytes, a->size}, bytes.p);
-    r.head = out;
-    r.fault = fault;
-    c.p += a->size;
-    got = end_request(&r, &c);
-    if (got == HTTP1_DONE)
-        *used = (size_t)(c.p - bytes.p);
-    return got;
-}
-
-bool http1_front(struct http1_again *a, size_t size)
-{
-    struct http1_fault fault;
-    struct cursor c = {.p = a->bytes, .end = a->bytes + size};
-
-    a->reading = (struct http1_reading){.head = &a->head, .fault = &fault};
-    if (begin_request(&a->reading, &c) != HTTP1_DONE || end_request(&a->reading, &c) != HTTP1_MORE)
-        return false;
-    a->reading.fault = NULL;
-    return c.p == c.end;
-}
-
 /* "HTTP/1.1 200 OK", "HTTP/1.1 200 ", "HTTP/1.1 200" */
 static bool read_status_line(struct http1_reading *r, str line)
 {
@@ -266,35 +233,84 @@ static bool read_status_line(struct http1_reading *r, str line)
     return true;
 }
 
+static enum http1_result begin_reply(struct http1_reading *r, struct cursor *c)
+{
+    size_t n = (size_t)(c->end - c->p);
+    enum http1_result got;
+    str line;
+
+    head_init(r->head, false);
+    if (n > 0 && memcmp(c->p, "HTTP/", n < 5 ? n : 5) != 0) {
+        http1_bad(r, 502, "the reply is not HTTP");
+        return HTTP1_BAD;
+    }
+    got = take_line(c, &line);
+    if (got == HTTP1_BAD)
+        http1_bad(r, 502, "the status line has a control character");
+    if (got == HTTP1_MORE && c->over) {
+        http1_bad(r, 502, "the status line is too long");
+        return HTTP1_BAD;
+    }
+    if (got != HTTP1_DONE)
+        return got;
+    return read_status_line(r, line) ? HTTP1_DONE : HTTP1_BAD;
+}
+
+static enum http1_result end_reply(struct http1_reading *r, struct cursor *c, bool no_body)
+{
+    enum http1_result got = take_fields(r, c);
+
+    if (got != HTTP1_DONE)
+        return got;
+    return http1_reply_done(r, no_body) ? HTTP1_DONE : HTTP1_BAD;
+}
+
 enum http1_result http1_reply(str bytes, size_t size_max, bool no_body, struct http1_head *out,
                               size_t *used, struct http1_fault *fault)
 {
     struct http1_reading r = {.head = out, .fault = fault};
     struct cursor c = cursor_of(bytes, size_max);
-    enum http1_result got;
-    str line;
+    enum http1_result got = begin_reply(&r, &c);
 
-    head_init(out, false);
-    if (bytes.n > 0 && memcmp(bytes.p, "HTTP/", bytes.n < 5 ? bytes.n : 5) != 0) {
-        http1_bad(&r, 502, "the reply is not HTTP");
-        return HTTP1_BAD;
-    }
-    got = take_line(&c, &line);
-    if (got == HTTP1_BAD)
-        http1_bad(&r, 502, "the status line has a control character");
-    if (got == HTTP1_MORE && c.over) {
-        http1_bad(&r, 502, "the status line is too long");
-        return HTTP1_BAD;
-    }
-    if (got != HTTP1_DONE)
-        return got;
-    if (!read_status_line(&r, line))
-        return HTTP1_BAD;
-    got = take_fields(&r, &c);
-    if (got != HTTP1_DONE)
-        return got;
-    *used = (size_t)(c.p - bytes.p);
-    return http1_reply_done(&r, no_body) ? HTTP1_DONE : HTTP1_BAD;
+    if (got == HTTP1_DONE)
+        got = end_reply(&r, &c, no_body);
+    if (got == HTTP1_DONE)
+        *used = (size_t)(c.p - bytes.p);
+    return got;
+}
+
+enum http1_result http1_from(const struct http1_again *a, str bytes, size_t size_max, bool no_body,
+                             struct http1_head *out, size_t *used, struct http1_fault *fault)
+{
+    struct http1_reading r = a->reading;
+    struct cursor c = cursor_of(bytes, size_max);
+    enum http1_result got;
+
+    memcpy(out,
+           &a->head,
+           offsetof(struct http1_head, fields) + a->head.field_count * sizeof a->head.fields[0]);
+    http1_head_move(out, (str){a->bytes, a->size}, bytes.p);
+    r.head = out;
+    r.fault = fault;
+    c.p += a->size;
+    got = out->is_request ? end_request(&r, &c) : end_reply(&r, &c, no_body);
+    if (got == HTTP1_DONE)
+        *used = (size_t)(c.p - bytes.p);
+    return got;
+}
+
+bool http1_front(struct http1_again *a, size_t size, bool is_request)
+{
+    struct http1_fault fault;
+    struct http1_reading *r = &a->reading;
+    struct cursor c = {.p = a->bytes, .end = a->bytes + size};
+
+    *r = (struct http1_reading){.head = &a->head, .fault = &fault};
+    if ((is_request ? begin_request(r, &c) : begin_reply(r, &c)) != HTTP1_DONE ||
+        take_fields(r, &c) != HTTP1_MORE)
+        return false;
+    r->fault = NULL;
+    return c.p == c.end;
 }
 
 /* A head ends behind the first empty line that is not at the very front. */

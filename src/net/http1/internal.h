@@ -66,17 +66,15 @@ static inline const char *http1_token_end(const char *p, const char *end)
 /* Always false: the head is bad. */
 bool http1_bad(struct http1_reading *r, int status, const char *why);
 
-/* What http1_request_again is made of: a request that begins with the front that is known; and that
- * front, so many of the bytes, read. False: it is none. */
-enum http1_result http1_request_from(const struct http1_again *a, str bytes, size_t size_max,
-                                     struct http1_head *out, size_t *used,
-                                     struct http1_fault *fault);
-bool http1_front(struct http1_again *a, size_t size) MUST_USE;
+/* What http1_request_again and its like are made of: a head that begins with the front that is
+ * known; and that front, so many of the bytes, read. False: it is none. */
+enum http1_result http1_from(const struct http1_again *a, str bytes, size_t size_max, bool no_body,
+                             struct http1_head *out, size_t *used, struct http1_fault *fault);
+bool http1_front(struct http1_again *a, size_t size, bool is_request) MUST_USE;
 
 bool http1_target(struct http1_reading *r) MUST_USE;
 bool http1_is_host(str s);
 /* Kinds of names that mean something here, a bit each. */
-#define HTTP1_BIT(n, first, last) ((uint64_t)1 << HTTP1_KIND(n, first, last))
 #define HTTP1_MEANT                                                                                \
     (HTTP1_BIT(4, 'h', 't') /* host */ | HTTP1_BIT(6, 'e', 't') /* expect */ |                     \
      HTTP1_BIT(7, 'u', 'e') /* upgrade */ | HTTP1_BIT(10, 'c', 'n') /* connection */ |             \

@@ -53,7 +53,7 @@ struct server {
     void (*on_idle)(void *);
     void *on_idle_ctx;
     uint64_t date_s; /* of the loop's time, when the text below was made */
-    char date[48];
+    char first_lines[64];
     struct gzip *gzip;      /* made when first needed */
     struct buf out;         /* a head being written */
     struct http1_head head; /* a head being read */
@@ -101,7 +101,6 @@ void server_go(void *ctx); /* a task */
 
 /* reply.c: an error of ours, after which the connection is closed. */
 void server_refuse(struct server_exchange *x, int status, const char *why);
-str server_date(struct server *s);
 
 /* life.c */
 void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage *from);

@@ -138,7 +138,7 @@ void server_exchange_linger(struct server_exchange *x)
 /* What one request leaves behind. */
 static void clean(struct server_exchange *x)
 {
-    arena_reset(&x->arena);
+    arena_release(&x->arena);
     if (x->large.cap > SERVER_KEEP_MAX)
         buf_release(&x->large);
     else

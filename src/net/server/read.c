@@ -4,7 +4,8 @@
  */
 #include "net/server/internal.h"
 
-#define SMALL_MAX 2048 /* bytes of a body that is put into the arena, if it is there at once */
+#define SMALL_MAX 4096 /* bytes that are put into the arena as they came, head and body */
+#define ARENA_FACTOR 3 /* times what came: what they take with all that is made of them */
 
 /* ---- the body ---- */
 
@@ -103,19 +104,20 @@ static bool body_welcome(struct server_exchange *x)
     return true;
 }
 
-/* The head is kept in the arena, with as many fields as it has. */
-static void keep_head(struct server_exchange *x, str bytes)
+/* The head is kept in the arena, with as many fields as it has. Its bytes may be there already. */
+static void keep_head(struct server_exchange *x, str bytes, bool kept)
 {
     const struct http1_head *h = &x->server->head;
     size_t size = offsetof(struct http1_head, fields) + h->field_count * sizeof h->fields[0];
 
     x->request = arena_alloc(&x->arena, size);
     memcpy(x->request, h, size);
-    http1_head_move(x->request, bytes, arena_dup(&x->arena, bytes).p);
+    if (!kept)
+        http1_head_move(x->request, bytes, arena_dup(&x->arena, bytes).p);
 }
 
 /* The head is there: what follows it is the body. Returns how much of that was taken. */
-static size_t begin_body(struct server_exchange *x, str rest)
+static size_t begin_body(struct server_exchange *x, str rest, bool kept)
 {
     const struct http1_head *h = x->request;
 
@@ -126,13 +128,10 @@ static size_t begin_body(struct server_exchange *x, str rest)
         dispatch(x);
         return 0;
     }
-    if (h->framing == HTTP1_LENGTH && h->content_length <= rest.n &&
-        h->content_length <= SMALL_MAX) {
-        size_t size = (size_t)h->content_length;
-
-        x->body = arena_dup(&x->arena, str_slice(rest, 0, size));
+    if (kept && h->framing == HTTP1_LENGTH && h->content_length <= rest.n) {
+        x->body = str_slice(rest, 0, (size_t)h->content_length);
         dispatch(x);
-        return size; /* the head may be gone by now */
+        return x->body.n;
     }
     x->state = ST_BODY;
     if (rest.n > 0)
@@ -163,13 +162,19 @@ static size_t empty_lines(str bytes)
 static size_t take_head(struct server_exchange *x, str bytes)
 {
     struct server *s = x->server;
+    bool kept = bytes.n <= SMALL_MAX;
     struct http1_fault fault;
     size_t used = empty_lines(bytes);
 
     if (used > 0)
         return used;
+    if (kept) {
+        arena_reserve(&x->arena, ARENA_FACTOR * bytes.n);
+        bytes = arena_dup(&x->arena, bytes);
+    }
     switch (http1_request_again(&s->again, bytes, s->o.head_max, &s->head, &used, &fault)) {
     case HTTP1_MORE:
+        arena_release(&x->arena);
         return 0;
     case HTTP1_BAD:
         server_refuse(x, fault.status, fault.why);
@@ -178,8 +183,8 @@ static size_t take_head(struct server_exchange *x, str bytes)
         break;
     }
     x->since_ns = server_now(x);
-    keep_head(x, str_slice(bytes, 0, used));
-    return used + begin_body(x, str_slice(bytes, used, bytes.n));
+    keep_head(x, str_slice(bytes, 0, used), kept);
+    return used + begin_body(x, str_slice(bytes, used, bytes.n), kept);
 }
 
 /* ---- both ---- */

@@ -7,23 +7,26 @@
 
 #define GZIP_SIZE_MAX ((size_t)1 << 20) /* more would keep the other connections waiting */
 
-/* Made once a second. */
+/* The first lines of most replies, made once a second. */
+#define OK_LINE "HTTP/1.1 200 OK\r\n"
 #define DATE_SIZE (sizeof "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" - 1)
-str server_date(struct server *s)
+static str ok_and_date(struct server *s)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     uint64_t second = loop_now_ns(s->loop) / 1000000000u;
+    str both = {s->first_lines, sizeof OK_LINE - 1 + DATE_SIZE};
     time_t wall;
     struct tm t;
 
+    _Static_assert(sizeof s->first_lines >= sizeof OK_LINE + DATE_SIZE, "there is room for it");
     if (second == s->date_s)
-        return (str){s->date, DATE_SIZE};
+        return both;
     wall = (time_t)(clock_wall_ms(loop_clock(s->loop)) / 1000);
     gmtime_r(&wall, &t);
-    snprintf(s->date,
-             sizeof s->date,
-             "Date: %.3s, %02d %.3s %04d %02d:%02d:%02d GMT\r\n",
+    snprintf(s->first_lines,
+             sizeof s->first_lines,
+             OK_LINE "Date: %.3s, %02d %.3s %04d %02d:%02d:%02d GMT\r\n",
              days + (ptrdiff_t)t.tm_wday * 3,
              t.tm_mday % 100,
              months + (ptrdiff_t)t.tm_mon * 3,
@@ -32,7 +35,7 @@ str server_date(struct server *s)
              t.tm_min % 100,
              t.tm_sec % 100);
     s->date_s = second;
-    return (str){s->date, DATE_SIZE};
+    return both;
 }
 
 /* ---- heads ---- */
@@ -40,6 +43,10 @@ str server_date(struct server *s)
 /* What is ours to say. */
 static bool is_ours(str name)
 {
+    const uint64_t kinds =
+        HTTP1_BIT(10, 'c', 'n') | HTTP1_BIT(14, 'c', 'h') | HTTP1_BIT(4, 'd', 'e') |
+        HTTP1_BIT(10, 'k', 'e') | HTTP1_BIT(16, 'p', 'n') | HTTP1_BIT(2, 't', 'e') |
+        HTTP1_BIT(7, 't', 'r') | HTTP1_BIT(17, 't', 'g'); /* of these names, in their order */
     static const str ours[] = {
         STR_INIT("connection"),
         STR_INIT("content-length"),
@@ -51,8 +58,10 @@ static bool is_ours(str name)
         STR_INIT("transfer-encoding"),
     };
 
+    if (!(kinds >> http1_kind(name) & 1))
+        return false;
     for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (name.n == ours[i].n && http1_same(name, ours[i]))
+        if (http1_same(name, ours[i]))
             return true;
     return false;
 }
@@ -96,17 +105,21 @@ static struct buf *begin_head(struct server_exchange *x, int status, const struc
 {
     struct server *s = x->server;
     struct buf *out = &s->out;
+    str first = ok_and_date(s);
 
     assert(status >= 100 && status <= 999);
     if (s->draining)
         x->keep = false;
     buf_reset(out);
-    buf_add(out, STR("HTTP/1.1 "));
-    buf_add_u64(out, (uint64_t)status);
-    buf_add_c(out, ' ');
-    buf_add(out, str_c(http1_reason(status)));
-    buf_add(out, STR("\r\n"));
-    buf_add(out, server_date(s));
+    if (status != 200) {
+        buf_add(out, STR("HTTP/1.1 "));
+        buf_add_u64(out, (uint64_t)status);
+        buf_add_c(out, ' ');
+        buf_add(out, str_c(http1_reason(status)));
+        buf_add(out, STR("\r\n"));
+        first = str_slice(first, sizeof OK_LINE - 1, first.n);
+    }
+    buf_add(out, first);
     for (size_t i = 0; i < n; i++)
         put_header(out, h[i].name, h[i].value);
     if (!x->keep)
@@ -123,11 +136,15 @@ static void put_length(struct buf *out, size_t size)
     buf_add(out, STR("\r\n"));
 }
 
-static void send_head(struct server_exchange *x, struct buf *out, str body)
+/* own: the buffer that the body is all of, to be sent from where it is; or NULL. */
+static void send_head(struct server_exchange *x, struct buf *out, str body, struct buf *own)
 {
     buf_add(out, STR("\r\n"));
     assert(!buf_full(out)); /* the handler's headers are bounded where they come from */
-    conn_write_parts(x->conn, (str[]){buf_str(out), body}, 2);
+    if (own && buf_put_front(own, buf_str(out)))
+        conn_write_buf(x->conn, own);
+    else
+        conn_write_parts(x->conn, (str[]){buf_str(out), body}, 2);
     if (out->cap > SERVER_KEEP_MAX)
         buf_release(out);
 }
@@ -184,8 +201,8 @@ static void pack(struct server *s, str body, struct buf *packed)
     gzip_pack(s->gzip, body, packed);
 }
 
-void server_reply(struct server_exchange *x, int status, const struct server_header *h, size_t n,
-                  str body)
+static void reply(struct server_exchange *x, int status, const struct server_header *h, size_t n,
+                  str body, struct buf *own)
 {
     bool packable = may_pack(x, status, h, n, body);
     struct buf packed, *out;
@@ -202,14 +219,29 @@ void server_reply(struct server_exchange *x, int status, const struct server_hea
     if (packed.n > 0) {
         buf_add(out, STR("Content-Encoding: gzip\r\n"));
         body = buf_str(&packed);
+        own = NULL;
     }
     if (!has_no_body(status))
         put_length(out, body.n);
-    if (has_no_body(status) || str_eq(x->request->method, STR("HEAD")))
+    if (has_no_body(status) || str_eq(x->request->method, STR("HEAD"))) {
         body = STR("");
-    send_head(x, out, body);
+        own = NULL;
+    }
+    send_head(x, out, body, own);
     buf_release(&packed);
     server_exchange_end(x);
+}
+
+void server_reply(struct server_exchange *x, int status, const struct server_header *h, size_t n,
+                  str body)
+{
+    reply(x, status, h, n, body, NULL);
+}
+
+void server_reply_buf(struct server_exchange *x, int status, const struct server_header *h,
+                      size_t n, struct buf *body)
+{
+    reply(x, status, h, n, buf_str(body), body);
 }
 
 static void put_error(struct buf *out, int status, const char *why)
@@ -248,7 +280,7 @@ void server_refuse(struct server_exchange *x, int status, const char *why)
     x->keep = false;
     out = begin_head(x, status, headers, n);
     put_length(out, body.n);
-    send_head(x, out, buf_str(&body));
+    send_head(x, out, buf_str(&body), NULL);
     buf_release(&body);
     server_exchange_linger(x);
 }
@@ -268,7 +300,7 @@ void server_head(struct server_exchange *x, int status, const struct server_head
     out = begin_head(x, status, h, n);
     if (x->chunked)
         buf_add(out, STR("Transfer-Encoding: chunked\r\n"));
-    send_head(x, out, STR(""));
+    send_head(x, out, STR(""), NULL);
 }
 
 void server_write(struct server_exchange *x, str bytes)
