@@ -199,24 +199,30 @@ static void split_in_pieces(const struct split_format *f, bool inside, str text,
     check_run_ends(text, ends.at, ends.n);
 }
 
-/* Whatever the text and the cuts: all of it comes out, and the same. */
+/* Whatever the text and the cuts: all of it comes out, and the same. So it does where a format
+ * lends its index. */
 TEST(no_cut_shows_and_no_byte_is_lost_in_any_text)
 {
     static struct record whole, cut;
     const struct split_format *f;
+    struct split_format indexed;
+    struct split_index index;
     struct rand rand;
     struct split sp, sp2;
     char text[4096];
 
     rand_init(&rand, 20260101);
-    for (size_t i = 0; (f = split_format_at(i)); i++)
+    for (size_t i = 0; (f = split_format_at(i)); i++) {
+        indexed = *f;
+        split_index_init(&index, f);
+        indexed.index = &index;
         for (int round = 0; round < 2000; round++) {
             str s = {text, make_text(f, &rand, text, sizeof text)};
             bool inside = rand_below(&rand, 2);
 
             split_in_pieces(f, inside, s, NULL, &whole, &sp);
             CHECK_F(whole.n == s.n && memcmp(whole.all, s.p, s.n) == 0, "%s lost bytes", f->id);
-            split_in_pieces(f, inside, s, &rand, &cut, &sp2);
+            split_in_pieces(round % 2 ? &indexed : f, inside, s, &rand, &cut, &sp2);
             CHECK_F(whole.n == cut.n && memcmp(whole.all, cut.all, s.n) == 0 &&
                         memcmp(whole.kind, cut.kind, s.n) == 0,
                     "%s%s shows a cut in: " STR_FMT "\n" STR_FMT "\n" STR_FMT,
@@ -242,6 +248,7 @@ TEST(no_cut_shows_and_no_byte_is_lost_in_any_text)
                 CHECK_F(count[k] == sp.size[k], "%s counts wrong", f->id);
             }
         }
+    }
 }
 
 static void ignore_run(void *ctx, enum split_kind kind, str run)

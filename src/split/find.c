@@ -6,45 +6,44 @@
 #define BLOCK 256 /* bytes looked through at a time when several first bytes are wanted */
 
 /* A marker looked for in these places begins with this byte. */
-static void index_add(struct split *sp, uint8_t byte, unsigned places)
+static void index_add(struct split_index *x, uint8_t byte, unsigned places)
 {
-    unsigned fresh = places & ~(unsigned)sp->first[byte];
+    unsigned fresh = places & ~(unsigned)x->first[byte];
 
-    sp->first[byte] |= (uint8_t)places;
+    x->first[byte] |= (uint8_t)places;
     for (; fresh; fresh &= fresh - 1) {
         unsigned k = split_place_index(fresh);
 
-        assert(sp->byte_count[k] < SPLIT_FIRST_MAX);
-        sp->byte[k][sp->byte_count[k]++] = byte;
+        assert(x->byte_count[k] < SPLIT_FIRST_MAX);
+        x->byte[k][x->byte_count[k]++] = byte;
     }
 }
 
-void split_index(struct split *sp)
+void split_index_init(struct split_index *x, const struct split_format *f)
 {
-    const struct split_format *f = sp->format;
     const struct split_mark *m = f->marks, *end = m + f->mark_count;
     unsigned rules = 0, gaps = SPLIT_GAP_TOOL;
 
-    memset(sp->first, 0, 0x80);
-    memset(sp->first + 0x80, SPLIT_BYTE_ABOVE, 0x80);
-    memset(sp->byte_count, 0, sizeof sp->byte_count);
-    sp->first['\n'] = sp->first['`'] = SPLIT_BYTE_LINE;
+    memset(x->first, 0, 0x80);
+    memset(x->first + 0x80, SPLIT_BYTE_ABOVE, 0x80);
+    memset(x->byte_count, 0, sizeof x->byte_count);
+    x->first['\n'] = x->first['`'] = SPLIT_BYTE_LINE;
     for (; m < end; m++) {
-        index_add(sp, (uint8_t)m->text.p[0], m->in);
+        index_add(x, (uint8_t)m->text.p[0], m->in);
         if (m->gap)
-            sp->first[(uint8_t)m->text.p[0]] |= SPLIT_BYTE_GAP;
+            x->first[(uint8_t)m->text.p[0]] |= SPLIT_BYTE_GAP;
         rules |= m->rules;
         gaps |= m->gap;
     }
     if (f->header) {
-        index_add(sp, '<', SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS);
+        index_add(x, '<', SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS);
         gaps |= SPLIT_GAP_START | SPLIT_GAP_AFTER;
     }
-    sp->gaps = (uint8_t)gaps;
-    sp->any_gap = f->header || rules & SPLIT_NAMED;
-    sp->track_answer = (rules & (SPLIT_AT_LINE | SPLIT_NOT_CODE)) != 0;
-    sp->answer.count_ticks = (rules & SPLIT_NOT_CODE) != 0;
-    sp->track_reason = (rules & SPLIT_FENCED) != 0;
+    x->gaps = (uint8_t)gaps;
+    x->any_gap = f->header || rules & SPLIT_NAMED;
+    x->track_answer = (rules & (SPLIT_AT_LINE | SPLIT_NOT_CODE)) != 0;
+    x->count_ticks = (rules & SPLIT_NOT_CODE) != 0;
+    x->track_reason = (rules & SPLIT_FENCED) != 0;
 }
 
 static bool in_name(char c)
@@ -167,11 +166,11 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
 size_t split_candidate(const struct split *sp, str w, size_t from)
 {
     unsigned k = split_place_index(sp->place);
-    const uint8_t *bytes = sp->byte[k];
-    unsigned count = sp->byte_count[k];
+    const uint8_t *bytes = sp->index->byte[k];
+    unsigned count = sp->index->byte_count[k];
 
     if (w.n - from <= 16) {
-        while (from < w.n && !(sp->first[(uint8_t)w.p[from]] & sp->place))
+        while (from < w.n && !(sp->index->first[(uint8_t)w.p[from]] & sp->place))
             from++;
         return from;
     }

@@ -79,6 +79,16 @@ struct split_at {
     bool begun;   /* something came before */
 };
 
+/* What the markers of a format begin with. */
+struct split_index {
+    uint8_t first[256]; /* a bit a place: a marker looked for there begins with this byte */
+    uint8_t byte[SPLIT_PLACE_COUNT][SPLIT_FIRST_MAX]; /* the same as lists */
+    uint8_t byte_count[SPLIT_PLACE_COUNT];
+    uint8_t gaps; /* enum split_gap bits: those that a marker is looked for in */
+    bool any_gap; /* a marker behind white space may begin with any byte */
+    bool track_answer, track_reason, count_ticks; /* what it must know of lines */
+};
+
 struct split_format {
     const char *id;
     const char *families; /* for people */
@@ -90,7 +100,11 @@ struct split_format {
     size_t mark_count;
     /* NULL, or finds a typed message's header at the front of the text. */
     enum split_match (*header)(const struct split_at *at, struct split_hit *hit);
+    const struct split_index *index; /* NULL: each splitter makes its own */
 };
+
+/* For who has many texts of one format: it is lent to a copy of the format. */
+void split_index_init(struct split_index *x, const struct split_format *f);
 
 /* NULL if there is none with this id. */
 const struct split_format *split_format_find(str id);

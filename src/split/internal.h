@@ -47,4 +47,3 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
                             unsigned gap, struct split_hit *hit);
 /* The next byte that could begin a marker, or the end. */
 size_t split_candidate(const struct split *sp, str w, size_t from);
-void split_index(struct split *sp);

@@ -57,11 +57,11 @@ static bool all_space(str run)
 static void track(struct split *sp, str run)
 {
     if (sp->place == SPLIT_REASON) {
-        if (sp->track_reason)
+        if (sp->index->track_reason)
             split_line_feed(&sp->reason, run);
         return;
     }
-    if (sp->track_answer)
+    if (sp->index->track_answer)
         split_line_feed(&sp->answer, run);
     if (sp->ambiguous && sp->reason.reopened)
         split_settle(sp);
@@ -92,7 +92,7 @@ void split_checked(struct split *sp, str run, bool lines)
 /* A gap that no marker of the format is looked for in is none: nothing is held for it. */
 void split_set_gap(struct split *sp, unsigned gap)
 {
-    sp->gap = (uint8_t)(gap & sp->gaps);
+    sp->gap = (uint8_t)(gap & sp->index->gaps);
 }
 
 static void enter_reason(struct split *sp, const struct split_mark *m)

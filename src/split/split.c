@@ -66,7 +66,7 @@ static bool step_gap(struct split *sp, struct split_window *win)
         return true;
     }
     if (to - win->at == GAP_MAX ||
-        !(sp->any_gap || sp->first[(uint8_t)win->w.p[to]] & SPLIT_BYTE_GAP)) {
+        !(sp->index->any_gap || sp->index->first[(uint8_t)win->w.p[to]] & SPLIT_BYTE_GAP)) {
         sp->gap = 0;
         return true;
     }
@@ -182,14 +182,19 @@ static size_t scan(struct split *sp, str w, bool more)
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink)
 {
-    memset(sp, 0, offsetof(struct split, first));
+    memset(sp, 0, offsetof(struct split, hold));
     sp->format = format;
     sp->sink = sink;
     sp->eat = STR("");
     sp->place = inside ? SPLIT_REASON : SPLIT_OUT;
     sp->seen = inside;
     sp->fresh = true;
-    split_index(sp);
+    sp->index = format->index;
+    if (!sp->index) {
+        split_index_init(&sp->own, format);
+        sp->index = &sp->own;
+    }
+    sp->answer.count_ticks = sp->index->count_ticks;
     split_set_gap(sp, inside ? SPLIT_GAP_INSIDE : SPLIT_GAP_START);
 }
 
@@ -206,7 +211,7 @@ static unsigned all_bytes(const struct split *sp, str piece)
     unsigned all = 0;
 
     for (size_t i = 0; i < piece.n; i++)
-        all |= sp->first[(uint8_t)piece.p[i]];
+        all |= sp->index->first[(uint8_t)piece.p[i]];
     return all;
 }
 
@@ -215,7 +220,7 @@ static unsigned all_bytes(const struct split *sp, str piece)
 /* The same, 16 at a time; the last ones are looked at with some before them. */
 static unsigned all_bytes_16(const struct split *sp, str piece)
 {
-    unsigned k = split_place_index(sp->place), count = sp->byte_count[k];
+    unsigned k = split_place_index(sp->place), count = sp->index->byte_count[k];
     const char *p = piece.p, *last = piece.p + piece.n - 16;
     simd16 none = simd_xor(simd_load(p), simd_load(p)), line = none, mark = none, all = none;
 
@@ -225,7 +230,7 @@ static unsigned all_bytes_16(const struct split *sp, str piece)
         all = simd_or(all, v);
         line = simd_or(line, simd_or(simd_eq(v, '\n'), simd_eq(v, '`')));
         for (unsigned i = 0; i < count; i++)
-            mark = simd_or(mark, simd_eq(v, sp->byte[k][i]));
+            mark = simd_or(mark, simd_eq(v, sp->index->byte[k][i]));
         if (p == last)
             break;
     }
@@ -314,7 +319,7 @@ void split_finish(struct split *sp)
     if (sp->place == SPLIT_TOOLS && sp->back == SPLIT_REASON)
         sp->state = SPLIT_UNCLOSED;
     if (sp->place == SPLIT_TOOLS && !sp->format->header &&
-        sp->byte_count[split_place_index(SPLIT_TOOLS)] >
+        sp->index->byte_count[split_place_index(SPLIT_TOOLS)] >
             0) /* it has an end, and that was not seen */
         sp->flags |= SPLIT_CUT_TOOL;
     if (sp->place == SPLIT_REASON || sp->place == SPLIT_TOOLS)

@@ -106,9 +106,9 @@ struct split {
     enum split_state state;
 
     /* All below is the splitter's own. */
-    uint8_t place, gap, gaps, back, pair;
-    bool started, seen, fresh, implicit, ambiguous, track_answer, track_reason;
-    bool any_gap;         /* a marker behind white space may begin with any byte */
+    const struct split_index *index; /* the format's, or own */
+    uint8_t place, gap, back, pair;
+    bool started, seen, fresh, implicit, ambiguous;
     char before;          /* the last byte of this block's text; 0 at its start */
     str eat;              /* what may follow the last marker and is still framing */
     size_t since;         /* bytes since the ambiguous closer, it included */
@@ -116,10 +116,8 @@ struct split {
     unsigned depth;       /* openers inside reasoning that want a closer of their own */
     struct split_line answer, reason, answer_then;
     size_t held;
-    uint8_t first[256]; /* a bit a place: a marker looked for there begins with this byte */
-    uint8_t byte[SPLIT_PLACE_COUNT][SPLIT_FIRST_MAX]; /* the same as lists */
-    uint8_t byte_count[SPLIT_PLACE_COUNT];
     char hold[SPLIT_HOLD_MAX];
+    struct split_index own;
 };
 
 void split_init(struct split *sp, const struct split_format *format, bool inside,

@@ -319,9 +319,7 @@ void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v)
     c->trusted = false;
     c->part_n = c->held_n = 0;
     c->ahead_n = 0;
-    c->run = RUN_NONE;
-    tokens_window_reset(&c->whole);
-    tokens_window_reset(&c->rest);
+    c->run = RUN_NONE; /* begin_run sets the windows: they are far away */
 }
 
 /* Completes a character that was cut short; returns how much of the text that took. */

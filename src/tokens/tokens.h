@@ -86,18 +86,19 @@ struct tokens_window {
 
 struct tokens_counter {
     const struct tokens_vocab *vocab;
-    size_t done;  /* tokens of the pieces whose ends are decided */
-    size_t seen;  /* what the count last was */
-    bool fresh;   /* it still is */
-    bool trusted; /* the caller's to set behind the init: all pieces are UTF-8, no character cut */
-    uint8_t run;  /* enum of counter.c: what kind of endless piece we are in, if any */
+    size_t done;   /* tokens of the pieces whose ends are decided */
+    size_t seen;   /* what the count last was */
+    size_t marked; /* in a run, tokens of `whole` where it may have to be cut */
+    bool fresh;    /* seen still is the count */
+    bool trusted;  /* the caller's to set behind the init: all pieces are UTF-8, no character cut */
+    uint8_t run;   /* enum of counter.c: what kind of endless piece we are in, if any */
     uint8_t part_n; /* bytes of a character cut short */
     uint8_t held_n; /* bytes of text since the last decided end */
     uint8_t part[4];
     uint16_t ahead_n; /* bytes that were not looked at yet */
     uint8_t held[TOKENS_HELD_MAX];
     uint8_t ahead[TOKENS_AHEAD_MAX];
-    size_t marked;              /* tokens of `whole` where it may have to be cut */
+    /* Only used, and only set, in a run. */
     struct tokens_window whole; /* the endless piece */
     struct tokens_window rest;  /* what is behind the mark, as a piece of its own */
 };
