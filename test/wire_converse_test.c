@@ -53,12 +53,37 @@ TEST(a_stream_says_the_stop_behind_its_usage)
         "\nextra metrics: {\"l\":1}\nstop end end_turn\nend");
 }
 
+/* Nobody but the host can answer it. */
+TEST(a_tool_of_the_hosts_own_is_no_call)
+{
+    check_events("{\"output\":{\"message\":{\"content\":[{\"toolUse\":{\"toolUseId\":\"t\","
+                 "\"name\":\"look\",\"input\":{},\"type\":\"server_tool_use\"}},{\"text\":"
+                 "\"a\"}]}},\"stopReason\":\"end_turn\",\"serviceTier\":{\"type\":\"flex\"}}",
+                 FRAMES_WHOLE,
+                 "\nstart\nopaque 0.0: {\"toolUse\":{\"toolUseId\":\"t\",\"name\":\"look\","
+                 "\"input\":{},\"type\":\"server_tool_use\"}}\ntext 0.1: a\nextra serviceTier: "
+                 "{\"type\":\"flex\"}\nstop end end_turn\nend");
+    check_events(
+        "{\"messageStart\":{\"role\":\"assistant\"}}\n"
+        "{\"contentBlockStart\":{\"contentBlockIndex\":0,\"start\":{\"toolUse\":{\"toolUseId\":"
+        "\"t\",\"name\":\"look\",\"type\":\"server_tool_use\"}}}}\n"
+        "{\"contentBlockDelta\":{\"contentBlockIndex\":0,\"delta\":{\"toolUse\":{\"input\":"
+        "\"{}\"}}}}\n"
+        "{\"contentBlockStop\":{\"contentBlockIndex\":0}}\n"
+        "{\"contentBlockDelta\":{\"contentBlockIndex\":1,\"delta\":{\"text\":\"a\"}}}\n"
+        "{\"messageStop\":{\"stopReason\":\"end_turn\"}}\n",
+        FRAMES_LINES,
+        "\nstart\nopaque 0.0: {\"toolUse\":{\"toolUseId\":\"t\",\"name\":\"look\",\"type\":"
+        "\"server_tool_use\"}}\nextra delta: {\"toolUse\":{\"input\":\"{}\"}}\ntext 0.1: a"
+        "\nstop end end_turn\nend");
+}
+
 TEST(an_exception_is_an_error)
 {
     check_events(
         "{\"throttlingException\":{\"message\":\"slow\"}}\n", FRAMES_LINES, "\nerror 429 slow");
-    check_events(
-        "{\"message\":\"x\"}", FRAMES_WHOLE, "\nerror 502 the provider's reply has no content");
+    check_events("{\"message\":\"x\"}", FRAMES_WHOLE, "\nerror 502 x");
+    check_events("{}", FRAMES_WHOLE, "\nerror 502 the provider's reply has no content");
 }
 
 static size_t on_chunks(const char *id, str body)
@@ -105,4 +130,5 @@ TEST(recorded_replies_lose_nothing)
 }
 
 TEST_MAIN(T(a_whole_reply_is_decoded), T(a_stream_says_the_stop_behind_its_usage),
-          T(an_exception_is_an_error), T(recorded_replies_lose_nothing))
+          T(a_tool_of_the_hosts_own_is_no_call), T(an_exception_is_an_error),
+          T(recorded_replies_lose_nothing))

@@ -35,7 +35,7 @@ static void on_event(void *ctx, const struct chat_event *ev)
 
     note(&s->notes, ev);
     out.node = NULL;
-    if (ev->usage) { /* lent for the call */
+    if (ev->kind == CHAT_USAGE) { /* lent for the call */
         s->usage = *ev->usage;
         out.usage = &s->usage;
     }

@@ -22,7 +22,7 @@ TEST(a_prompt_streams_at_medium_unless_told_otherwise)
     struct err e;
 
     CHECK(ask("{\"model\":\"m\",\"prompt\":\"p\",\"system\":\"s\"}", &a, &doc, &r, &e));
-    CHECK(r.stream && r.level == CHAT_LEVEL_MEDIUM && r.message_count == 2);
+    CHECK(r.stream && r.level == CHAT_LEVEL_ON && r.message_count == 2);
     CHECK(r.messages[0].role == CHAT_SYSTEM && r.messages[1].role == CHAT_USER);
     CHECK_STR(r.messages[0].parts[0].text, "s");
     CHECK_STR(r.messages[1].parts[0].text, "p");

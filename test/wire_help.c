@@ -168,7 +168,7 @@ void pass_event(void *ctx, const struct chat_event *ev)
         copy.text = ev->text.p ? arena_dup(&p->arena, ev->text) : STR("");
         copy.id = ev->id.p ? arena_dup(&p->arena, ev->id) : STR("");
         copy.name = ev->name.p ? arena_dup(&p->arena, ev->name) : STR("");
-        if (ev->usage) { /* lent for the call */
+        if (ev->kind == CHAT_USAGE) { /* lent for the call */
             struct chat_usage *usage = arena_alloc(&p->arena, sizeof *usage);
 
             *usage = *ev->usage;

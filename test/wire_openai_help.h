@@ -79,7 +79,7 @@ static UNUSED void said_on_event(void *ctx, const struct chat_event *ev)
     s->starts += ev->kind == CHAT_START;
     if (s->events && s->n < 100000) {
         s->events[s->n] = *ev;
-        if (ev->usage) { /* lent for the call */
+        if (ev->kind == CHAT_USAGE) { /* lent for the call */
             struct chat_usage *u = arena_alloc(&s->arena, sizeof *u);
 
             *u = *ev->usage;

@@ -101,7 +101,7 @@ static inline void run_on_event(void *ctx, const struct chat_event *ev)
     assert(ev->text.p || ev->text.n == 0);
     if (r->kept_count < COUNT_OF(r->kept)) {
         r->kept[r->kept_count] = *ev;
-        if (ev->usage) { /* lent for the call */
+        if (ev->kind == CHAT_USAGE) { /* lent for the call */
             r->kept_usage = *ev->usage;
             r->kept[r->kept_count].usage = &r->kept_usage;
         }

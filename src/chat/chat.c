@@ -96,3 +96,8 @@ const char *chat_stop_name(enum chat_stop stop)
     assert((size_t)stop < COUNT_OF(names));
     return names[stop];
 }
+
+bool chat_tool_goes(const struct chat_tool *t, enum chat_dialect to)
+{
+    return !t->barred && (t->opaque.n == 0 || t->dialect == to);
+}

@@ -23,9 +23,11 @@
 #include "base/json.h"
 #include "base/str.h"
 
+#define SMALL __attribute__((packed)) /* an enum in one byte */
+
 /* Who speaks how. The first six are kinds of provider; clients speak all but MISTRAL, CONVERSE and
  * COHERE, which are read only. */
-enum chat_dialect {
+enum SMALL chat_dialect {
     CHAT_OPENAI, /* Chat Completions */
     CHAT_RESPONSES,
     CHAT_ANTHROPIC,
@@ -76,9 +78,14 @@ struct chat_tool {
     str name, description;
     str schema; /* JSON; empty if it has none */
     bool strict, strict_given;
-    str opaque; /* a built-in tool of `dialect`, whole, as JSON: the rest is empty but the name */
+    bool barred; /* the choice allows only others */
+    bool custom; /* takes a text: elsewhere an object with that text as `input` */
+    str opaque;  /* a built-in tool of `dialect`, whole, as JSON: the rest is empty but the name */
     enum chat_dialect dialect;
 };
+
+/* Whether a provider of this dialect is given the tool. */
+bool chat_tool_goes(const struct chat_tool *t, enum chat_dialect to);
 
 enum chat_choice_kind {
     CHAT_CHOICE_NONE_GIVEN,
@@ -125,7 +132,7 @@ struct chat_request {
     str *stops;
     size_t stop_count;
     enum chat_format_kind format;
-    str format_name, format_schema; /* of SCHEMA */
+    str format_name, format_description, format_schema; /* of SCHEMA */
     bool format_strict;
     bool stream;
     bool stream_usage;  /* OpenAI: stream_options.include_usage */
@@ -140,7 +147,7 @@ struct chat_request {
 
 /* ---- what comes back ---- */
 
-enum chat_event_kind {
+enum SMALL chat_event_kind {
     CHAT_START,     /* id; the model in `name` (either may be empty) */
     CHAT_TEXT,      /* text */
     CHAT_REASONING, /* text; summary if it is only one */
@@ -163,7 +170,7 @@ enum chat_event_kind {
     CHAT_END,   /* it is whole: all that should come has come */
 };
 
-enum chat_stop {
+enum SMALL chat_stop {
     CHAT_STOP_END,
     CHAT_STOP_LENGTH,
     CHAT_STOP_TOOL,
@@ -185,18 +192,22 @@ struct chat_error {
     str code, param;        /* may be empty */
     int64_t retry_after_ms; /* -1 if not told */
     str raw;                /* the provider's body, if it was its own dialect's error */
+    str id; /* of the request, for dialects that have a place for it; may be empty */
 };
 
+/* Small, since events are handed on as copies: 80 bytes. */
 struct chat_event {
     enum chat_event_kind kind;
+    enum chat_dialect dialect;
+    enum chat_stop stop;
+    bool summary;
     uint32_t choice; /* which alternative; 0 but where n > 1 was asked for */
     uint32_t block;
     str text, id, name;
-    bool summary;
-    enum chat_dialect dialect;
-    enum chat_stop stop;
-    const struct chat_usage *usage;
-    const struct chat_error *error;
+    union {
+        const struct chat_usage *usage; /* of USAGE */
+        const struct chat_error *error; /* of ERROR */
+    };
     const struct json_node *node; /* where text stands in the frame it came in: a JSON string whose
                                      text is exactly `text`; NULL if there is no such place */
 };

@@ -86,9 +86,9 @@ static void add_members(struct json_out *o, const struct chat_event *ev)
         member(o, "stop", str_c(chat_stop_name(ev->stop)));
     if (ev->kind == CHAT_OPAQUE || ev->kind == CHAT_SIGNATURE)
         member(o, "dialect", str_c(chat_dialect_name(ev->dialect)));
-    if (ev->usage)
+    if (ev->kind == CHAT_USAGE)
         add_usage(o, ev->usage);
-    if (ev->error)
+    if (ev->kind == CHAT_ERROR)
         add_error(o, ev->error);
     member(o, "text", ev->text);
 }

@@ -67,19 +67,20 @@ void anthropic_error_body(const struct chat_error *error, struct json_out *o)
     json_out_end(o);
 }
 
-/* The number under which the provider knows the request, if it told one. */
-static void put_request_id(str raw, struct json_out *o)
+/* The number under which the provider knows the request, if it told one; else ours. */
+static void put_request_id(const struct chat_error *error, struct json_out *o)
 {
-    const struct json_node *id;
+    const struct json_node *id = NULL;
     struct json doc;
     struct err e;
 
     json_init(&doc);
-    if (raw.n && json_parse(&doc, raw, &e)) {
+    if (error->raw.n && json_parse(&doc, error->raw, &e))
         id = json_find(&doc, json_root(&doc), STR("request_id"));
-        if (id && id->kind == JSON_STRING)
-            say_raw(o, "request_id", json_raw(&doc, id));
-    }
+    if (id && id->kind == JSON_STRING)
+        say_raw(o, "request_id", json_raw(&doc, id));
+    else
+        say_some(o, "request_id", error->id);
     json_release(&doc);
 }
 
@@ -92,7 +93,7 @@ void anthropic_write_error(const struct chat_error *error, struct buf *out)
     say_some(&o, "type", STR("error"));
     json_out_key(&o, STR("error"));
     anthropic_error_body(error, &o);
-    put_request_id(error->raw, &o);
+    put_request_id(error, &o);
     json_out_end(&o);
 }
 
@@ -125,6 +126,8 @@ static void path(str model, bool stream, struct buf *out)
 const struct wire wire_anthropic = {
     .dialect = CHAT_ANTHROPIC,
     .name = "anthropic",
+    .in_turn = true,
+    .one_call = true,
     .stream_framing = WIRE_SSE,
     .whole_type = "application/json",
     .stream_type = "text/event-stream",

@@ -16,23 +16,24 @@ void anthropic_decode_end(struct wire_decoder *d)
         anthropic_blocks_end(d);
 }
 
-static bool one_of(str key, const char *const *list)
+/* The list ends with an empty name. */
+static bool one_of(str key, const str *list)
 {
-    for (; *list; list++)
-        if (str_eq(key, str_c(*list)))
+    for (; list->n; list++)
+        if (str_eq(key, *list))
             return true;
     return false;
 }
 
 /* Members that nothing else says. */
 static void emit_extras(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
-                        const char *const *known)
+                        const str *known)
 {
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         str key;
 
-        if (json_text(doc, k, &d->scratch, &key) && !one_of(key, known) &&
-            json_value(k)->kind != JSON_NULL)
+        if (json_value(k)->kind != JSON_NULL && json_text(doc, k, &d->scratch, &key) &&
+            !one_of(key, known))
             anthropic_emit(d, CHAT_EXTRA, 0, STR(""), key, json_raw(doc, json_value(k)));
     }
 }
@@ -89,8 +90,15 @@ static void emit_stop(struct wire_decoder *d, const struct json *doc, const stru
                                    .dialect = CHAT_ANTHROPIC});
 }
 
-static const char *const message_known[] = {
-    "id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage", NULL};
+static const str message_known[] = {STR_INIT("id"),
+                                    STR_INIT("type"),
+                                    STR_INIT("role"),
+                                    STR_INIT("model"),
+                                    STR_INIT("content"),
+                                    STR_INIT("stop_reason"),
+                                    STR_INIT("stop_sequence"),
+                                    STR_INIT("usage"),
+                                    STR_INIT("")};
 
 static void emit_start(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
 {
@@ -140,8 +148,10 @@ static void on_block_stop(struct wire_decoder *d, const struct json *doc,
 static void on_message_delta(struct wire_decoder *d, const struct json *doc,
                              const struct json_node *root)
 {
-    static const char *const known[] = {"type", "delta", "usage", NULL};
-    static const char *const known_inside[] = {"stop_reason", "stop_sequence", NULL};
+    static const str known[] = {
+        STR_INIT("type"), STR_INIT("delta"), STR_INIT("usage"), STR_INIT("")};
+    static const str known_inside[] = {
+        STR_INIT("stop_reason"), STR_INIT("stop_sequence"), STR_INIT("")};
     const struct json_node *delta = json_find(doc, root, STR("delta"));
 
     anthropic_blocks_end(d);

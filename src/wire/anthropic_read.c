@@ -26,6 +26,58 @@ static bool read_text(const struct asked *r, const struct asked_at *at, const st
     return asked_need_text(r, at, v, "text", &out->text);
 }
 
+/* Text blocks, or a string, behind what is in `out`, a blank line between each two; false if there
+ * is anything else. */
+static bool join_texts(const struct asked *r, const struct json_node *content, struct buf *out)
+{
+    str text;
+
+    if (content && content->kind == JSON_ARRAY) {
+        for (const struct json_node *x = json_first(r->doc, content); x;
+             x = json_next(r->doc, content, x))
+            if (!member_is(r->doc, x, "type", "text") ||
+                !join_texts(r, member_find(r->doc, x, "text"), out))
+                return false;
+        return true;
+    }
+    if (!content || !json_text(r->doc, content, r->a, &text))
+        return false;
+    if (out->n && text.n)
+        buf_add(out, STR("\n\n"));
+    buf_add(out, text);
+    return true;
+}
+
+/* What has a kind of its own here and is words to every other provider, under its title and where
+ * it is from. */
+static bool add_words(const struct asked *r, const struct json_node *v,
+                      const struct json_node *content, struct chat_part *out)
+{
+    struct buf b;
+    bool ok = true;
+    char *p;
+
+    buf_init(&b, r->doc->src.n);
+    (void)join_texts(r, member_find(r->doc, v, "title"), &b);
+    (void)join_texts(r, member_find(r->doc, v, "source"), &b);
+    if (!join_texts(r, content, &b)) {
+        opaque(r, v, out);
+    } else if ((ok = asked_alloc(r, b.n, 1, &p))) {
+        memcpy(p, b.p, b.n);
+        *out = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+        out->text = (str){p, b.n};
+    }
+    buf_release(&b);
+    return ok;
+}
+
+static bool read_words(const struct asked *r, const struct asked_at *at, const struct json_node *v,
+                       struct chat_part *out)
+{
+    (void)at;
+    return add_words(r, v, member_find(r->doc, v, "content"), out);
+}
+
 /* An image or a document; a document of plain text is text. */
 static bool read_source(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                         enum chat_part_kind kind, struct chat_part *out)
@@ -50,6 +102,8 @@ static bool read_source(const struct asked *r, const struct asked_at *at, const 
         out->name = STR("");
         return asked_need_text(r, &here, source, "data", &out->text);
     }
+    if (member_is(r->doc, source, "type", "content") && kind == CHAT_PART_FILE)
+        return add_words(r, v, member_find(r->doc, source, "content"), out);
     opaque(r, v, out);
     return true;
 }
@@ -129,6 +183,8 @@ static const struct {
     {"redacted_thinking", read_redacted, false},
     {"tool_use", read_tool_use, false},
     {"tool_result", read_tool_result, false},
+    {"search_result", read_words, true},
+    {"compaction", read_words, false},
 };
 
 static bool read_block(const struct asked *r, const struct asked_at *at, const struct json_node *v,
@@ -480,6 +536,14 @@ static bool read_format(const struct asked *r, const struct json_node *root,
 
 /* ---- the whole body ---- */
 
+/* The API takes -1, which some clients write in place of nothing. */
+static bool is_unset(const struct asked *r, const struct json_node *root, const char *key)
+{
+    int64_t n;
+
+    return json_i64(r->doc, member_find(r->doc, root, key), &n) && n == -1;
+}
+
 static bool read_numbers(const struct asked *r, const struct json_node *root, bool count,
                          struct chat_request *out)
 {
@@ -487,8 +551,10 @@ static bool read_numbers(const struct asked *r, const struct json_node *root, bo
         return asked_bad(r, NULL, "max_tokens", "Field required");
     return asked_number(r, NULL, root, "max_tokens", 1, 1e12, true, &out->max_tokens) &&
            asked_number(r, NULL, root, "temperature", 0, 1, false, &out->temperature) &&
-           asked_number(r, NULL, root, "top_p", 0, 1, false, &out->top_p) &&
-           asked_number(r, NULL, root, "top_k", 0, 1e12, true, &out->top_k);
+           (is_unset(r, root, "top_p") ||
+            asked_number(r, NULL, root, "top_p", 0, 1, false, &out->top_p)) &&
+           (is_unset(r, root, "top_k") ||
+            asked_number(r, NULL, root, "top_k", 0, 1e12, true, &out->top_k));
 }
 
 static bool read_body(const struct json *doc, struct arena *a, bool count, struct chat_request *out,

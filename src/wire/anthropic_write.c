@@ -273,10 +273,7 @@ static void put_system(const struct chat_request *r, struct json_out *o)
 
 static bool has_tools(const struct chat_request *r)
 {
-    for (size_t i = 0; i < r->tool_count; i++)
-        if (r->tools[i].opaque.n == 0 || r->tools[i].dialect == CHAT_ANTHROPIC)
-            return true;
-    return false;
+    return part_tools_going(r, CHAT_ANTHROPIC) > 0;
 }
 
 static void put_tools(const struct chat_request *r, struct json_out *o)
@@ -286,9 +283,10 @@ static void put_tools(const struct chat_request *r, struct json_out *o)
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
+        if (!chat_tool_goes(t, CHAT_ANTHROPIC))
+            continue;
         if (t->opaque.n) {
-            if (t->dialect == CHAT_ANTHROPIC)
-                json_out_raw(o, t->opaque);
+            json_out_raw(o, t->opaque);
             continue;
         }
         json_out_object(o);

@@ -47,7 +47,7 @@ static void ending(struct wire_decoder *d, const struct json_node *v)
     if (!c)
         return;
     openai_say_calls(d, c, NULL);
-    usage(d, find(d, v, "usage"));
+    usage(d, find(d, v, find(d, v, "usage") ? "usage" : "meta")); /* the older name */
     if (str_eq(name, STR("ERROR")) || str_eq(name, STR("ERROR_LIMIT")) ||
         str_eq(name, STR("TIMEOUT"))) {
         openai_emit_error(d, &d->doc, "the provider failed in the middle of its reply");

@@ -109,6 +109,12 @@ static void say_call(struct wire_decoder *d, const struct json *doc, const struc
                                  .name = member_text(doc, call, "name", &d->scratch)});
 }
 
+/* A tool that the host runs itself is nobody's to answer. */
+static bool is_call(const struct json *doc, const struct json_node *call)
+{
+    return call && !member_is(doc, call, "type", "server_tool_use");
+}
+
 static void say_opaque(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
                        int64_t index)
 {
@@ -189,6 +195,15 @@ static void say_extra(struct wire_decoder *d, const struct json *doc, const stru
              (struct chat_event){.kind = CHAT_EXTRA, .name = str_c(key), .text = json_raw(doc, m)});
 }
 
+/* Members beside the usage. */
+static void say_beside(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+{
+    static const char *const keys[] = {"metrics", "trace", "performanceConfig", "serviceTier"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        say_extra(d, doc, v, keys[i]);
+}
+
 static void read_error(const struct json *doc, struct arena *a, struct chat_error *out)
 {
     const struct json_node *root = json_root(doc);
@@ -241,7 +256,7 @@ static void on_delta(struct wire_decoder *d, const struct json *doc, const struc
         say(d, doc, index, KIND_CALL, CHAT_ARGUMENTS, json_find(doc, call, STR("input")));
     else if (reasoning)
         say_reasoning(d, doc, reasoning, index);
-    else if (delta && !call)
+    else if (delta)
         emit(d,
              (struct chat_event){
                  .kind = CHAT_EXTRA, .name = STR("delta"), .text = json_raw(doc, delta)});
@@ -257,7 +272,7 @@ static void on_block_start(struct wire_decoder *d, const struct json *doc,
 
     if (old)
         end(d, old);
-    if (call)
+    if (is_call(doc, call))
         say_call(d, doc, call, index);
     else if (start_of && json_count(doc, start_of) > 0)
         say_opaque(d, doc, start_of, index);
@@ -295,8 +310,7 @@ static void decode(struct wire_decoder *d, const struct wire_frame *f)
     }
     if ((v = json_find(f->doc, root, STR("metadata")))) {
         say_usage(d, f->doc, json_find(f->doc, v, STR("usage")));
-        say_extra(d, f->doc, v, "metrics");
-        say_extra(d, f->doc, v, "trace");
+        say_beside(d, f->doc, v);
     }
 }
 
@@ -312,7 +326,7 @@ static void say_block(struct wire_decoder *d, const struct json *doc, const stru
         say(d, doc, index, KIND_TEXT, CHAT_TEXT, text);
     } else if (reasoning) {
         say_reasoning(d, doc, reasoning, index);
-    } else if (call) {
+    } else if (is_call(doc, call)) {
         say_call(d, doc, call, index);
         if (find(d, index))
             find(d, index)->fed = true;
@@ -337,7 +351,11 @@ static void decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     int64_t index = 0;
 
     if (!content || content->kind != JSON_ARRAY) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");
+        struct chat_error error =
+            wire_error(502, "upstream_error", "the provider's reply has no content");
+
+        read_error(f->doc, &d->scratch, &error);
+        wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
         return;
     }
     start(d);
@@ -345,8 +363,7 @@ static void decode_whole(struct wire_decoder *d, const struct wire_frame *f)
          b = json_next(f->doc, content, b))
         say_block(d, f->doc, b, index++);
     say_extra(d, f->doc, root, "additionalModelResponseFields");
-    say_extra(d, f->doc, root, "metrics");
-    say_extra(d, f->doc, root, "trace");
+    say_beside(d, f->doc, root);
     say_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
     note_stop(d, f->doc, root);
 }

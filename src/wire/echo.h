@@ -27,11 +27,11 @@ struct wire_frame;
 
 /* How the last frame was spelled around the one text that was all its news. */
 struct wire_echo {
-    char *bytes;          /* what stands before the text and, right behind, after it */
-    size_t before, after; /* 0: nothing is known */
-    struct chat_event event;
-    unsigned events; /* of the frame at hand */
-    unsigned shape;  /* how many were learnt */
+    char *bytes;             /* what stands before the text and, right behind, after it */
+    size_t before, after;    /* 0: nothing is known */
+    unsigned events;         /* of the frame at hand */
+    unsigned shape;          /* how many were learnt */
+    struct chat_event event; /* the first of them */
 };
 
 bool echo_heard(struct wire_decoder *d, struct wire_frame *f);

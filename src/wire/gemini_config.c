@@ -5,6 +5,8 @@
 #include "wire/asked.h"
 #include "wire/gemini.h"
 
+#include <strings.h>
+
 /* ---- tools ---- */
 
 static bool read_declaration(const struct asked *r, const struct asked_at *at,
@@ -72,6 +74,43 @@ static size_t count_tools(const struct asked *r, const struct json_node *tools)
     return n;
 }
 
+/* The API takes it in any case. */
+static bool read_mode(const struct asked *r, const struct json_node *v, enum chat_choice_kind *out)
+{
+    static const struct {
+        const char *name;
+        enum chat_choice_kind kind;
+    } modes[] = {{"MODE_UNSPECIFIED", CHAT_CHOICE_NONE_GIVEN},
+                 {"AUTO", CHAT_CHOICE_AUTO},
+                 {"VALIDATED", CHAT_CHOICE_AUTO},
+                 {"NONE", CHAT_CHOICE_NONE},
+                 {"ANY", CHAT_CHOICE_REQUIRED}};
+    str name;
+
+    if (!json_text(r->doc, v, r->a, &name))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(modes); i++)
+        if (strlen(modes[i].name) == name.n && strncasecmp(modes[i].name, name.p, name.n) == 0) {
+            *out = modes[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* Google's own tools stay. */
+static void read_allowed(const struct asked *r, const struct json_node *names,
+                         struct chat_request *out)
+{
+    str name;
+
+    part_tools_bar(out);
+    for (const struct json_node *v = json_first(r->doc, names); v; v = json_next(r->doc, names, v))
+        if (json_text(r->doc, v, r->a, &name))
+            part_tool_allow(out, name);
+    for (size_t i = 0; i < out->tool_count; i++)
+        out->tools[i].barred &= out->tools[i].opaque.n == 0;
+}
+
 static bool read_choice(const struct asked *r, const struct json_node *root,
                         struct chat_request *out)
 {
@@ -82,20 +121,17 @@ static bool read_choice(const struct asked *r, const struct json_node *root,
     const struct json_node *mode = gemini_find(r->doc, config, "mode");
     const struct json_node *names = gemini_find(r->doc, config, "allowedFunctionNames");
 
-    if (!mode || json_is(r->doc, mode, STR("MODE_UNSPECIFIED")))
+    if (!mode)
         return true;
-    if (json_is(r->doc, mode, STR("AUTO")) || json_is(r->doc, mode, STR("VALIDATED")))
-        out->choice = CHAT_CHOICE_AUTO;
-    else if (json_is(r->doc, mode, STR("NONE")))
-        out->choice = CHAT_CHOICE_NONE;
-    else if (json_is(r->doc, mode, STR("ANY")))
-        out->choice = CHAT_CHOICE_REQUIRED;
-    else
+    if (!read_mode(r, mode, &out->choice))
         return asked_bad(r, &inner, "mode", "should be AUTO, ANY, NONE or VALIDATED");
     if (out->choice == CHAT_CHOICE_REQUIRED && names && names->kind == JSON_ARRAY &&
         json_count(r->doc, names) == 1 &&
         json_text(r->doc, json_first(r->doc, names), r->a, &out->choice_name))
         out->choice = CHAT_CHOICE_TOOL;
+    if (names && names->kind == JSON_ARRAY && json_first(r->doc, names) &&
+        out->choice != CHAT_CHOICE_NONE)
+        read_allowed(r, names, out);
     return true;
 }
 

@@ -262,6 +262,8 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
         u.input = prompt + (tools > 0 ? tools : 0);
     if (answer >= 0 || thoughts >= 0)
         u.output = (answer > 0 ? answer : 0) + (thoughts > 0 ? thoughts : 0);
+    else if (member_count(doc, v, "totalTokenCount") == u.input)
+        u.output = 0; /* a blocked answer; zeros are not written */
     u.reasoning = thoughts;
     u.cache_read = member_count(doc, v, "cachedContentTokenCount");
     u.raw = json_raw(doc, v);

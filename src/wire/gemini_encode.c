@@ -268,6 +268,9 @@ static void stream_event(struct wire_encoder *en, const struct chat_event *ev)
     case CHAT_KEEP:
         keep_signature(s, en->arena, ev);
         break;
+    case CHAT_STOP:
+        s->relayed = false; /* no frame says it: we do */
+        break;
     case CHAT_END:
         finish(en);
         break;

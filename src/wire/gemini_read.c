@@ -113,11 +113,36 @@ static str result_text(struct reading *g, const struct json_node *response, bool
     return json_raw(g->r.doc, response);
 }
 
+/* Images and files that stand beside what a tool says. */
+static bool read_result_media(struct reading *g, const struct asked_at *at,
+                              const struct json_node *list, struct chat_part *result)
+{
+    struct asked_at here = {.up = at, .key = "parts"};
+    const struct json *doc = g->r.doc;
+    size_t n = 0;
+
+    for (const struct json_node *p = json_first(doc, list); p; p = json_next(doc, list, p), n++) {
+        struct asked_at item = {.up = &here, .index = n};
+        struct chat_part *out = &result->parts[result->part_count++];
+        const struct json_node *m = gemini_find(doc, p, "inlineData");
+        bool inline_data = m != NULL;
+
+        *out = part_new(CHAT_PART_OPAQUE, CHAT_GEMINI);
+        out->json = json_raw(doc, p);
+        if (!m)
+            m = gemini_find(doc, p, "fileData");
+        if (m && !read_media(g, &item, m, inline_data, out))
+            return false;
+    }
+    return true;
+}
+
 static bool read_response(struct reading *g, const struct asked_at *at, const struct json_node *v,
                           struct chat_part *out)
 {
     struct asked_at here = {.up = at, .key = "functionResponse"};
     const struct json_node *response = gemini_find(g->r.doc, v, "response");
+    const struct json_node *media = gemini_find(g->r.doc, v, "parts");
     str id = STR("");
 
     out->kind = CHAT_PART_TOOL_RESULT;
@@ -125,15 +150,18 @@ static bool read_response(struct reading *g, const struct asked_at *at, const st
         return false;
     if (response && response->kind != JSON_OBJECT)
         return asked_bad(&g->r, &here, "response", "should be an object");
+    if (media && media->kind != JSON_ARRAY)
+        return asked_bad(&g->r, &here, "parts", "should be a list");
     out->id = call_for(g, id, out->name);
-    if (!response)
-        return true;
-    if (!asked_alloc(&g->r, 1, sizeof *out->parts, &out->parts))
+    if (!asked_alloc(
+            &g->r, (media ? json_count(g->r.doc, media) : 0) + 1, sizeof *out->parts, &out->parts))
         return false;
-    *out->parts = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
-    out->part_count = 1;
-    out->parts->text = result_text(g, response, &out->is_error);
-    return true;
+    if (response) {
+        *out->parts = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+        out->part_count = 1;
+        out->parts->text = result_text(g, response, &out->is_error);
+    }
+    return !media || read_result_media(g, &here, media, out);
 }
 
 static bool read_text(struct reading *g, const struct asked_at *at, const struct json_node *v,

@@ -304,12 +304,23 @@ static void put_system(const struct chat_request *r, struct json_out *o)
 
 /* ---- tools ---- */
 
+/* Where one must be called, those that may be are named beside all that there are. */
+static bool names_allowed(const struct chat_request *r)
+{
+    return r->choice == CHAT_CHOICE_REQUIRED || r->choice == CHAT_CHOICE_TOOL;
+}
+
+static bool goes(const struct chat_request *r, const struct chat_tool *t)
+{
+    return t->opaque.n == 0 && (!t->barred || names_allowed(r));
+}
+
 static size_t count_functions(const struct chat_request *r)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < r->tool_count; i++)
-        n += r->tools[i].opaque.n == 0;
+        n += goes(r, &r->tools[i]);
     return n;
 }
 
@@ -321,7 +332,7 @@ static void put_functions(const struct chat_request *r, struct json_out *o)
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
-        if (t->opaque.n)
+        if (!goes(r, t))
             continue;
         json_out_object(o);
         say_some(o, "name", t->name);
@@ -333,6 +344,24 @@ static void put_functions(const struct chat_request *r, struct json_out *o)
         json_out_end(o);
     }
     json_out_end(o);
+    json_out_end(o);
+}
+
+static void put_allowed(const struct chat_request *r, struct json_out *o)
+{
+    bool any = r->choice == CHAT_CHOICE_TOOL;
+
+    for (size_t i = 0; i < r->tool_count; i++)
+        any |= r->tools[i].barred;
+    if (!any || !names_allowed(r))
+        return;
+    json_out_key(o, STR("allowedFunctionNames"));
+    json_out_array(o);
+    if (r->choice == CHAT_CHOICE_TOOL)
+        json_out_str(o, r->choice_name);
+    for (size_t i = 0; i < r->tool_count && r->choice != CHAT_CHOICE_TOOL; i++)
+        if (chat_tool_goes(&r->tools[i], CHAT_GEMINI) && !r->tools[i].opaque.n)
+            json_out_str(o, r->tools[i].name);
     json_out_end(o);
 }
 
@@ -350,12 +379,7 @@ static void put_choice(const struct chat_request *r, struct json_out *o)
     json_out_key(o, STR("functionCallingConfig"));
     json_out_object(o);
     say_some(o, "mode", str_c(modes[r->choice]));
-    if (r->choice == CHAT_CHOICE_TOOL) {
-        json_out_key(o, STR("allowedFunctionNames"));
-        json_out_array(o);
-        json_out_str(o, r->choice_name);
-        json_out_end(o);
-    }
+    put_allowed(r, o);
     json_out_end(o);
     json_out_end(o);
 }
@@ -365,12 +389,12 @@ static void put_tools(const struct chat_request *r, struct json_out *o)
     size_t functions = count_functions(r), others = 0;
 
     for (size_t i = 0; i < r->tool_count; i++)
-        others += r->tools[i].opaque.n && r->tools[i].dialect == CHAT_GEMINI;
+        others += r->tools[i].opaque.n && chat_tool_goes(&r->tools[i], CHAT_GEMINI);
     if (functions + others > 0) {
         json_out_key(o, STR("tools"));
         json_out_array(o);
         for (size_t i = 0; i < r->tool_count; i++)
-            if (r->tools[i].opaque.n && r->tools[i].dialect == CHAT_GEMINI)
+            if (r->tools[i].opaque.n && chat_tool_goes(&r->tools[i], CHAT_GEMINI))
                 json_out_raw(o, r->tools[i].opaque);
         if (functions)
             put_functions(r, o);

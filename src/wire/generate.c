@@ -112,7 +112,7 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
         !openai_read_thinking(&r, &m) || !read_drop(&r, root))
         return false;
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
-        q.level = CHAT_LEVEL_MEDIUM;
+        q.level = CHAT_LEVEL_ON; /* medium, if nothing else says how much */
     *out = q;
     return true;
 }
@@ -215,7 +215,10 @@ static void tell_calls(struct wire_encoder *en)
 static void end_thinking(struct wire_encoder *en)
 {
     struct state *s = en->state;
-    int64_t tokens = s->usage_known ? s->usage.reasoning : s->counted ? s->tokens : -1;
+    int64_t tokens = s->counted ? s->tokens : -1;
+
+    if (s->usage_known && s->usage.reasoning >= 0)
+        tokens = s->usage.reasoning;
 
     if (!s->thinking)
         return;

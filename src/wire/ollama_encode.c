@@ -131,6 +131,7 @@ static void flush_calls(struct wire_encoder *en)
             buf_add(en->out,
                     STR(",\"message\":{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["));
             add_call(en, c, en->out);
+            say_one_line(en->out, at);
             line_end(en, "]},\"done\":false}");
             continue;
         }
@@ -169,14 +170,15 @@ static void on_arguments(struct wire_encoder *en, const struct chat_event *ev)
 
 /* ---- the end ---- */
 
-static void add_extra(const struct ollama_encoder *s, const char *name, struct buf *out)
+static void add_extra(const struct ollama_encoder *s, const char *name, int64_t otherwise,
+                      struct buf *out)
 {
-    str value = STR("0");
-
     for (size_t i = 0; i < s->extra_count; i++)
-        if (str_eq(s->extras[i].name, str_c(name)))
-            value = s->extras[i].json;
-    buf_printf(out, ",\"%s\":" STR_FMT, name, STR_ARG(value));
+        if (str_eq(s->extras[i].name, str_c(name))) {
+            buf_printf(out, ",\"%s\":" STR_FMT, name, STR_ARG(s->extras[i].json));
+            return;
+        }
+    buf_printf(out, ",\"%s\":%lld", name, (long long)otherwise);
 }
 
 static bool is_duration(str name)
@@ -188,17 +190,18 @@ static void add_end(struct wire_encoder *en)
 {
     struct ollama_encoder *s = state_of(en);
     struct buf *out = en->out;
+    int64_t before = en->first_ns < en->took_ns ? en->first_ns : 0;
 
     buf_printf(out,
                ",\"done\":true,\"done_reason\":\"%s\"",
                s->stop == CHAT_STOP_LENGTH ? "length" : "stop");
-    add_extra(s, "total_duration", out);
-    add_extra(s, "load_duration", out);
+    add_extra(s, "total_duration", en->took_ns, out);
+    add_extra(s, "load_duration", 0, out);
     buf_printf(
         out, ",\"prompt_eval_count\":%lld", (long long)(s->usage.input > 0 ? s->usage.input : 0));
-    add_extra(s, "prompt_eval_duration", out);
+    add_extra(s, "prompt_eval_duration", before, out);
     buf_printf(out, ",\"eval_count\":%lld", (long long)(s->usage.output > 0 ? s->usage.output : 0));
-    add_extra(s, "eval_duration", out);
+    add_extra(s, "eval_duration", en->took_ns - before, out);
     for (size_t i = 0; i < s->extra_count; i++) {
         if (is_duration(s->extras[i].name))
             continue;

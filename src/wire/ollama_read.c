@@ -198,8 +198,8 @@ static bool read_messages(struct reader *g, const struct json_node *root)
     struct chat_request *q = g->r.out;
     size_t n = json_count(g->r.doc, list);
 
-    if (!list)
-        return asked_bad(&g->r, &here, NULL, "is missing");
+    if (!list) /* nothing is asked: the model is to be loaded */
+        return true;
     if (list->kind != JSON_ARRAY)
         return asked_bad(&g->r, &here, NULL, "must be a list");
     if (n > MESSAGES_MAX)

@@ -119,7 +119,8 @@ static void results(struct json_out *o, const struct chat_request *r, size_t at)
 static bool says_more(const struct chat_message *m)
 {
     for (size_t i = 0; i < m->part_count; i++)
-        if (m->parts[i].kind != CHAT_PART_TOOL_RESULT)
+        if (m->parts[i].kind != CHAT_PART_TOOL_RESULT && m->parts[i].kind != CHAT_PART_OPAQUE &&
+            (m->parts[i].kind != CHAT_PART_REASONING || m->parts[i].text.n))
             return true;
     return m->part_count == 0 && m->role != CHAT_TOOL;
 }
@@ -151,14 +152,14 @@ static void messages(struct json_out *o, const struct chat_request *r)
 
 static void tools(struct json_out *o, const struct chat_request *r)
 {
-    if (!r->tool_count || r->choice == CHAT_CHOICE_NONE)
+    if (!part_tools_going(r, CHAT_OLLAMA) || r->choice == CHAT_CHOICE_NONE)
         return;
     json_out_key(o, STR("tools"));
     json_out_array(o);
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
-        if (t->opaque.n)
+        if (!chat_tool_goes(t, CHAT_OLLAMA))
             continue;
         json_out_object(o);
         json_member_str(o, "type", STR("function"));

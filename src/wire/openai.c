@@ -116,6 +116,7 @@ static void take_members(const struct json *doc, const struct json_node *v, stru
     if (message && message->kind == JSON_OBJECT) /* Mistral's {"message": {"detail": [...]}} */
         take_detail(doc, member_find(doc, message, "detail"), a, out);
     take_detail(doc, member_find(doc, v, "detail"), a, out);
+    take_detail(doc, member_find(doc, v, "errors"), a, out);
     member_take(doc, v, "msg", a, &out->message);
     member_take(doc, v, "message", a, &out->message);
     member_take(doc, v, "type", a, &out->type);
@@ -151,13 +152,23 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
             STR_ARG(member_text(doc, json_find(doc, error, STR("metadata")), "raw", a)));
 }
 
-/* What a type says about the status, where nothing else does. */
-static int status_of(str type)
+static bool is_code(size_t i, str word)
 {
+    return kinds[i].code[0] && str_eq(word, str_c(kinds[i].code));
+}
+
+/* What its words say about the status, where nothing else does: the code says more than the type,
+ * but either may stand in the other's place. */
+static int status_of(const struct chat_error *error)
+{
+    str word = error->type.n ? error->type : error->code;
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (is_code(i, error->code))
+            return kinds[i].from;
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (kinds[i].from == kinds[i].to &&
-            (str_eq(type, str_c(kinds[i].type)) ||
-             (kinds[i].code[0] && str_eq(type, str_c(kinds[i].code)))))
+            (str_eq(word, str_c(kinds[i].type)) || is_code(i, word)))
             return kinds[i].from;
     return 502;
 }
@@ -173,7 +184,7 @@ void openai_emit_error(struct wire_decoder *d, const struct json *doc, const cha
     else
         error.message = str_c(otherwise);
     if (error.status == 0)
-        error.status = status_of(error.type.n ? error.type : error.code);
+        error.status = status_of(&error);
     if (error.type.n == 0)
         error.type = error.raw.n ? str_c(kind_of(error.status, false)) : STR("upstream_error");
     ev.error = &error;
@@ -192,6 +203,8 @@ static void path(str model, bool stream, struct buf *out)
 const struct wire wire_openai = {
     .dialect = CHAT_OPENAI,
     .name = "openai",
+    .in_turn = true,
+    .one_call = true,
     .stream_framing = WIRE_SSE,
     .whole_type = "application/json",
     .stream_type = "text/event-stream",

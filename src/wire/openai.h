@@ -117,13 +117,16 @@ struct openai_extra {
 };
 
 #define OPENAI_HEAD_MAX 512
+#define OPENAI_EXTRAS_TOLD 32
 
 struct openai_decoding {
     char *head; /* what stood before the choices of the last chunk, up to OPENAI_HEAD_MAX */
     size_t head_size;
     struct openai_choice *choices, *last;
     size_t count;
-    struct openai_extra extras[32];
+    struct openai_choice only;   /* the first: most replies have one */
+    struct openai_extra *extras; /* that were told, up to OPENAI_EXTRAS_TOLD */
+    size_t extra_count;
     struct chat_usage usage;
     bool usage_known;
     bool whole; /* no stream: each call is a call of its own */

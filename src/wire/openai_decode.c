@@ -267,7 +267,7 @@ struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_no
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");
         return NULL;
     }
-    c = arena_zero(d->arena, 1, sizeof *c);
+    c = s->count ? arena_zero(d->arena, 1, sizeof *c) : &s->only;
     c->index = (uint32_t)index;
     c->stop_name = STR("");
     s->count++;

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/openai_encode.h"
+#include "wire/cite.h"
 
 /* ---- what was told ---- */
 
@@ -43,6 +44,7 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
     call->index = c->call_count++;
     call->id = piece_dup(en->arena, ev->id);
     call->name = piece_dup(en->arena, ev->name);
+    call->custom = part_is_custom(en->request, ev->name);
     if (c->last)
         c->last->next = call;
     else
@@ -139,10 +141,10 @@ static void head(struct wire_encoder *en, const struct chat_event *start)
     buf_init(&b, 6 * (id.n + model.n) + 256);
     buf_add(&b, STR("{\"id\":"));
     (void)json_quote(&b, id);
-    buf_printf(&b,
-               ",\"object\":\"chat.completion%s\",\"created\":%lld,\"model\":",
-               en->stream ? ".chunk" : "",
-               (long long)en->created_s);
+    buf_add(&b, STR(",\"object\":\"chat.completion"));
+    buf_add(&b, en->stream ? STR(".chunk\",\"created\":") : STR("\",\"created\":"));
+    buf_add_u64(&b, en->created_s > 0 ? (uint64_t)en->created_s : 0);
+    buf_add(&b, STR(",\"model\":"));
     (void)json_quote(&b, model);
     s->head = arena_dup(en->arena, buf_str(&b));
     buf_release(&b);
@@ -198,19 +200,30 @@ static struct openai_said *begun(struct wire_encoder *en, uint32_t choice)
     return c;
 }
 
+static void delta_index(const struct openai_said_call *call, struct buf *out)
+{
+    buf_add(out, STR("{\"tool_calls\":[{\"index\":"));
+    buf_add_u64(out, call->index);
+}
+
 static void delta_call(const struct openai_said_call *call, struct buf *out)
 {
-    buf_printf(out, "{\"tool_calls\":[{\"index\":%u,\"id\":", call->index);
+    delta_index(call, out);
+    buf_add(out, STR(",\"id\":"));
     (void)json_quote(out, call->id);
-    buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
+    buf_add(out,
+            call->custom ? STR(",\"type\":\"custom\",\"custom\":{\"name\":")
+                         : STR(",\"type\":\"function\",\"function\":{\"name\":"));
     (void)json_quote(out, call->name);
-    buf_add(out, STR(",\"arguments\":\"\"}}]}"));
+    buf_add(out, call->custom ? STR(",\"input\":\"\"}}]}") : STR(",\"arguments\":\"\"}}]}"));
 }
 
 static void delta_arguments(struct openai_said_call *call, str text, struct buf *out)
 {
     call->argued = true;
-    buf_printf(out, "{\"tool_calls\":[{\"index\":%u,\"function\":{\"arguments\":", call->index);
+    delta_index(call, out);
+    buf_add(out,
+            call->custom ? STR(",\"custom\":{\"input\":") : STR(",\"function\":{\"arguments\":"));
     (void)json_quote(out, text);
     buf_add(out, STR("}}]}"));
 }
@@ -291,7 +304,10 @@ static void close_calls(struct wire_encoder *en, struct openai_said *c)
         if (call->argued)
             continue;
         chunk_delta(en, c);
-        delta_arguments(call, STR("{}"), en->out);
+        delta_arguments(call,
+                        call->custom ? part_custom_input(piece_str(&call->arguments), en->arena)
+                                     : STR("{}"),
+                        en->out);
         chunk_end(en, NULL);
     }
 }
@@ -335,7 +351,8 @@ static void extra(struct wire_encoder *en, const struct chat_event *ev)
         return;
     chunk_delta(en, c);
     if (str_starts(ev->name, STR("call."))) {
-        buf_printf(en->out, "{\"tool_calls\":[{\"index\":%u,", call->index);
+        delta_index(call, en->out);
+        buf_add_c(en->out, ',');
         member(en->out, after_dot(ev->name), ev->text);
         buf_add(en->out, STR("}]}"));
     } else if (str_starts(ev->name, STR("choice."))) {
@@ -388,6 +405,10 @@ static void content(struct wire_encoder *en, const struct chat_event *ev)
     begun(en, ev->choice);
     if (ev->kind == CHAT_CALL)
         close_calls(en, c);
+    if (ev->kind == CHAT_ARGUMENTS && openai_said_call(c, ev->block)->custom) {
+        piece_add(&openai_said_call(c, ev->block)->arguments, en->arena, ev->text);
+        return;
+    }
     chunk_delta(en, c);
     openai_delta(en, c, ev, en->out);
     chunk_end(en, NULL);
@@ -395,6 +416,10 @@ static void content(struct wire_encoder *en, const struct chat_event *ev)
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
+    struct chat_event said;
+
+    if (cite_to_chat(ev, en->arena, &said))
+        ev = &said;
     if (ev->kind == CHAT_USAGE)
         take_usage(en, ev);
     if (ev->kind == CHAT_START || ev->kind == CHAT_END)

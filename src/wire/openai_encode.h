@@ -17,6 +17,7 @@ struct openai_piece {
 struct openai_said_call {
     uint32_t block, index;
     bool argued; /* its arguments have begun */
+    bool custom; /* they are one text, said when it is whole */
     str id, name;
     struct piece arguments;
     struct openai_piece *members;
@@ -53,7 +54,7 @@ struct openai_encoding {
     size_t chunk_head;      /* its one chunk: how much of the data stands before the choices, */
     uint32_t chunk_of;      /* of which choice it is, */
     size_t chunk_tail_size; /* and what it ends with; nothing if it was no single chunk */
-    char chunk_tail[OPENAI_TAIL_MAX];
+    char *chunk_tail;       /* up to OPENAI_TAIL_MAX */
 };
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev);

@@ -114,19 +114,23 @@ static bool must_return(str name)
 
 /* A stream repeats its members in every chunk: only one that is new or has changed is told. Lists
  * and objects inside a choice are pieces, each of them told. */
-static bool told(struct openai_decoding *s, const struct chat_event *ev,
-                 const struct json_node *value)
+static bool told(struct wire_decoder *d, const struct chat_event *ev, const struct json_node *value)
 {
     struct openai_extra e = {mix(ev->name) + ev->choice, mix(ev->text)};
+    struct openai_decoding *s = d->state;
     size_t i = 0;
 
     if (value->kind >= JSON_ARRAY && str_find(ev->name, STR(".")) != STR_NONE)
         return false;
-    while (i < COUNT_OF(s->extras) && s->extras[i].name && s->extras[i].name != e.name)
+    if (!s->extras)
+        s->extras = arena_alloc(d->arena, OPENAI_EXTRAS_TOLD * sizeof *s->extras);
+    while (i < s->extra_count && s->extras[i].name != e.name)
         i++;
-    if (i == COUNT_OF(s->extras))
+    if (i == OPENAI_EXTRAS_TOLD)
         return false;
-    if (s->extras[i].name == e.name && s->extras[i].value == e.value)
+    if (i == s->extra_count)
+        s->extra_count++;
+    else if (s->extras[i].value == e.value)
         return true;
     s->extras[i] = e;
     return false;
@@ -174,7 +178,7 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
         if (places[place].name.n)
             ev.name = arena_join(&d->scratch, places[place].name, name, STR(""));
         ev.text = json_raw(&d->doc, value);
-        if (!told(d->state, &ev, value))
+        if (!told(d, &ev, value))
             wire_emit(d, &ev);
         if (!c || !must_return(name))
             continue;

@@ -128,11 +128,16 @@ static bool read_tool(const struct asked *r, const struct asked_at *at, const st
 {
     struct asked_at here = {.up = at, .key = "function"};
     const struct json_node *type = json_find(r->doc, v, STR("type"));
+    const struct json_node *function = member_find(r->doc, v, "function");
 
-    if (!type || type->kind != JSON_STRING)
+    if (type ? type->kind != JSON_STRING : !function)
         return asked_bad(r, at, "type", "expected \"function\"");
-    if (json_is(r->doc, type, STR("function")))
-        return read_function(r, &here, member_find(r->doc, v, "function"), out);
+    if (!type || json_is(r->doc, type, STR("function"))) /* clients of Mistral may leave it out */
+        return read_function(r, &here, function, out);
+    if (json_is(r->doc, type, STR("custom")) && member_find(r->doc, v, "custom")) {
+        part_tool_custom(r->doc, member_find(r->doc, v, "custom"), r->a, out);
+        return out->name.n || asked_bad(r, at, "custom.name", "expected a string");
+    }
     out->opaque = json_raw(r->doc, v);
     out->name = member_text(r->doc, v, "name", r->a);
     return true;
@@ -180,6 +185,21 @@ static bool choice_word(const struct asked *r, const struct json_node *v)
     return true;
 }
 
+/* [{"type": "function", "function": {"name": "f"}}], or custom in both places. */
+static void read_allowed(const struct asked *r, const struct json_node *list)
+{
+    if (!list || list->kind != JSON_ARRAY)
+        return;
+    part_tools_bar(r->out);
+    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
+        const struct json_node *box = member_find(r->doc, v, "function");
+
+        if (!box)
+            box = member_find(r->doc, v, "custom");
+        part_tool_allow(r->out, member_text(r->doc, box, "name", r->a));
+    }
+}
+
 static bool read_choice(const struct asked *r, const struct json_node *v, const char *member)
 {
     const struct json_node *named = json_find(r->doc, v, STR("function"));
@@ -204,8 +224,10 @@ static bool read_choice(const struct asked *r, const struct json_node *v, const 
         r->out->choice_name = name;
         return true;
     }
-    if (allowed && choice_word(r, json_find(r->doc, allowed, STR("mode"))))
+    if (allowed && choice_word(r, json_find(r->doc, allowed, STR("mode")))) {
+        read_allowed(r, member_find(r->doc, allowed, "tools"));
         return true;
+    }
     return asked_bad(
         r, NULL, member, "expected auto, none, required, or an object that names a function");
 }
@@ -242,6 +264,7 @@ static bool read_format(const struct asked *r, const struct json_node *v)
     if (schema && schema->kind != JSON_OBJECT)
         return asked_bad(r, NULL, "response_format.json_schema.schema", "expected a JSON Schema");
     r->out->format = CHAT_FORMAT_SCHEMA;
+    r->out->format_description = member_text(r->doc, box, "description", r->a);
     r->out->format_schema = schema ? json_raw(r->doc, schema) : STR("{}");
     r->out->format_strict = is_true(json_find(r->doc, box, STR("strict")));
     return true;

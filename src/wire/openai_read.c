@@ -55,6 +55,18 @@ static bool part_image(const struct asked *r, const struct json_node *v, struct 
     return true;
 }
 
+/* A URL, a data URL, or bare base64. */
+static void set_url_or_data(str s, str mime, struct chat_part *part)
+{
+    part_set_url(s, part);
+    if (part->url.n && str_find(part->url, STR("://")) == STR_NONE) {
+        part->data = part->url;
+        part->url = STR("");
+    }
+    if (part->mime.n == 0)
+        part->mime = mime;
+}
+
 static bool part_audio(const struct asked *r, const struct json_node *v, struct parts *out,
                        const struct asked_at *at)
 {
@@ -63,12 +75,27 @@ static bool part_audio(const struct asked *r, const struct json_node *v, struct 
     str format = member_text(r->doc, audio, "format", r->a);
     struct chat_part *part;
 
+    if (json_text(r->doc, audio, r->a, &data) && data.n > 0) { /* Mistral's: base64 or a URL */
+        part = add(r, out, CHAT_PART_FILE);
+        set_url_or_data(data, STR("audio/mpeg"), part);
+        return true;
+    }
     if (!audio || audio->kind != JSON_OBJECT || data.n == 0 || format.n == 0)
         return asked_bad(r, at, "input_audio", "expected an object with data and format");
     part = add(r, out, CHAT_PART_FILE);
     part->data = data;
     part->mime = str_eq(format, STR("mp3")) ? STR("audio/mpeg")
                                             : arena_printf(r->a, "audio/" STR_FMT, STR_ARG(format));
+    return true;
+}
+
+/* Its clients speak this dialect, too. */
+static bool part_of_mistral(const struct asked *r, const struct json_node *v, struct parts *out,
+                            const struct asked_at *at)
+{
+    (void)at;
+    add(r, out, CHAT_PART_OPAQUE)->json = json_raw(r->doc, v);
+    out->p[out->n - 1].dialect = CHAT_MISTRAL;
     return true;
 }
 
@@ -79,6 +106,8 @@ static bool part_file(const struct asked *r, const struct json_node *v, struct p
     str data = member_text(r->doc, file, "file_data", r->a);
     struct chat_part *part;
 
+    if (!file && member_text(r->doc, v, "file_id", r->a).n)
+        return part_of_mistral(r, v, out, at);
     if (!file || file->kind != JSON_OBJECT)
         return asked_bad(r, at, "file", "expected an object");
     if (data.n == 0) {
@@ -89,30 +118,35 @@ static bool part_file(const struct asked *r, const struct json_node *v, struct p
     }
     part = add(r, out, CHAT_PART_FILE);
     part->name = member_text(r->doc, file, "filename", r->a);
-    part_set_url(data, part);
-    if (part->url.n && str_find(part->url, STR("://")) == STR_NONE) {
-        part->data = part->url; /* bare base64 */
-        part->url = STR("");
-        part->mime = str_ends(part->name, STR(".pdf")) ? STR("application/pdf") : STR("");
-    }
+    set_url_or_data(
+        data, str_ends(part->name, STR(".pdf")) ? STR("application/pdf") : STR(""), part);
     return true;
 }
 
-static bool part_video(const struct asked *r, const struct json_node *v, struct parts *out,
-                       const struct asked_at *at)
+/* What is at an address, or in a data URL: a string, or an object around it. */
+static bool part_address(const struct asked *r, const struct json_node *v, struct parts *out,
+                         const struct asked_at *at)
 {
-    const struct json_node *video = json_find(r->doc, v, STR("video_url"));
+    static const struct {
+        const char *key, *mime;
+    } rows[] = {{"video_url", "video/mp4"}, {"audio_url", "audio/mpeg"}, {"document_url", ""}};
+    const struct json_node *of;
     struct chat_part *part;
+    size_t i = 0;
     str url;
 
-    if (video && video->kind == JSON_OBJECT)
-        video = json_find(r->doc, video, STR("url"));
-    if (!json_text(r->doc, video, r->a, &url) || url.n == 0)
-        return asked_bad(r, at, "video_url.url", "expected the URL of a video");
+    while (i + 1 < COUNT_OF(rows) && !member_is(r->doc, v, "type", rows[i].key))
+        i++;
+    of = json_find(r->doc, v, str_c(rows[i].key));
+    if (of && of->kind == JSON_OBJECT)
+        of = json_find(r->doc, of, STR("url"));
+    if (!json_text(r->doc, of, r->a, &url) || url.n == 0)
+        return asked_bad(r, at, rows[i].key, "expected a URL");
     part = add(r, out, CHAT_PART_FILE);
     part_set_url(url, part);
+    part->name = member_text(r->doc, v, "document_name", r->a);
     if (part->mime.n == 0)
-        part->mime = STR("video/mp4");
+        part->mime = str_c(rows[i].mime);
     return true;
 }
 
@@ -160,11 +194,11 @@ static const struct {
     {STR_INIT("refusal"), part_refusal},
     {STR_INIT("input_text"), part_text},
     {STR_INIT("output_text"), part_text},
-    {STR_INIT("video_url"), part_video},
+    {STR_INIT("video_url"), part_address},
     {STR_INIT("thinking"), part_thinking},
-    {STR_INIT("audio_url"), part_opaque},
-    {STR_INIT("document_url"), part_opaque},
-    {STR_INIT("reference"), part_opaque},
+    {STR_INIT("audio_url"), part_address},
+    {STR_INIT("document_url"), part_address},
+    {STR_INIT("reference"), part_of_mistral},
     {STR_INIT("image"), part_opaque},
     {STR_INIT("video"), part_opaque},
     {STR_INIT("input_video"), part_opaque},
@@ -297,12 +331,7 @@ static bool tool_calls(const struct asked *r, const struct json_node *list,
         part->name = name;
         part->json =
             function ? arguments(r, json_find(r->doc, function, STR("arguments")))
-                     : arena_printf(
-                           r->a,
-                           "{\"input\":" STR_FMT "}",
-                           STR_ARG(json_find(r->doc, custom, STR("input"))
-                                       ? json_raw(r->doc, json_find(r->doc, custom, STR("input")))
-                                       : STR("\"\"")));
+                     : part_custom_arguments(r->doc, json_find(r->doc, custom, STR("input")), r->a);
     }
     return true;
 }

@@ -10,6 +10,7 @@
 #include "wire/openai_encode.h"
 
 #define EDIT_MAX ((size_t)256 << 20)
+#define EDIT_ROOM 1024 /* for the edits that most frames need */
 #define CHUNK_CLOSE ",\"finish_reason\":null}]"
 
 struct relay {
@@ -281,6 +282,20 @@ static void write_rest(struct relay *r)
         write_frame(r, &ed);
 }
 
+/* What a call is told by frames that pass, in case that we have to end it. */
+static void note_call(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_said_call *call;
+
+    if (ev->kind == CHAT_CALL)
+        openai_said_call_new(en, openai_said(en, ev->choice), ev);
+    if (ev->kind != CHAT_ARGUMENTS || !ev->text.n)
+        return;
+    call = openai_said_call(openai_said(en, ev->choice), ev->block);
+    if (call)
+        call->argued = true;
+}
+
 static bool says_calls(const struct relay *r, const struct json_node *delta)
 {
     struct members of;
@@ -297,8 +312,7 @@ static void relay_chunks(struct relay *r)
         bool call = ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS;
 
         if (call && says_calls(r, message_of(r, choice))) {
-            if (ev->kind == CHAT_CALL)
-                openai_said_call_new(r->en, openai_said(r->en, ev->choice), ev);
+            note_call(r->en, ev);
             continue;
         }
         if ((ev->kind == CHAT_TEXT || ev->kind == CHAT_REASONING || call) &&
@@ -464,6 +478,8 @@ static void learn(const struct relay *r, size_t from)
     s->chunk_head = r->choices->at;
     s->chunk_of = r->events[0].choice;
     s->chunk_tail_size = r->chunk_end - tail;
+    if (!s->chunk_tail)
+        s->chunk_tail = arena_alloc(r->en->arena, OPENAI_TAIL_MAX);
     memcpy(s->chunk_tail, r->en->out->p + tail, s->chunk_tail_size);
 }
 
@@ -474,6 +490,8 @@ static bool relay_again(struct wire_encoder *en, const struct wire_frame *f,
     struct openai_encoding *s = en->state;
 
     if (!touched) {
+        for (size_t i = 0; i < n; i++)
+            note_call(en, &events[i]);
         buf_add(en->out, f->raw);
         return true;
     }
@@ -498,16 +516,18 @@ static void relay_untouched(struct wire_encoder *en, const struct wire_frame *f,
     for (size_t i = 0; i < n; i++)
         if (touched && !f->doc && events[i].kind != CHAT_END && events[i].kind != CHAT_START)
             openai_encode(en, &events[i]);
-        else if (events[i].kind == CHAT_CALL)
-            openai_said_call_new(en, openai_said(en, events[i].choice), &events[i]);
+        else
+            note_call(en, &events[i]);
     buf_add(en->out, f->raw);
 }
 
 static void relay_touched(struct relay *r)
 {
+    max_align_t room[EDIT_ROOM / sizeof(max_align_t)];
     size_t from = r->en->out->n;
 
     arena_init(&r->a, EDIT_MAX);
+    arena_lend(&r->a, room, sizeof room);
     if (r->en->stream) {
         relay_chunks(r);
         learn(r, from);

@@ -96,7 +96,7 @@ static void think_default(struct wish *w)
     enum chat_level level = w->level ? w->level : level_of(w->budget);
 
     if (level)
-        set_word(w, "reasoning_effort", NULL, chat_level_name(level));
+        set_word(w, "reasoning_effort", NULL, plan_effort(level));
 }
 
 static void think_deepseek(struct wish *w)
@@ -131,10 +131,7 @@ static void think_openrouter(struct wish *w)
     else if (w->budget >= 0)
         set_budget(w, "reasoning", "max_tokens");
     else if (w->level)
-        set_word(w,
-                 "reasoning",
-                 "effort",
-                 w->level == CHAT_LEVEL_MAX ? "xhigh" : chat_level_name(w->level));
+        set_word(w, "reasoning", "effort", plan_effort(w->level));
 }
 
 static void think_vllm(struct wish *w)

@@ -244,9 +244,9 @@ static void take_extra(struct wire_encoder *en, const struct chat_event *ev)
     }
 }
 
-static void write_text(struct buf *out, const char *key, const struct piece *t)
+static void write_text(struct buf *out, str key, const struct piece *t)
 {
-    buf_printf(out, ",\"%s\":", key);
+    buf_add(out, key);
     (void)json_quote(out, piece_str(t));
 }
 
@@ -261,10 +261,15 @@ static void write_calls(struct wire_encoder *en, const struct openai_said *c)
     for (const struct openai_said_call *call = c->calls; call; call = call->next) {
         buf_add(out, first ? STR("{\"id\":") : STR(",{\"id\":"));
         (void)json_quote(out, call->id);
-        buf_add(out, STR(",\"type\":\"function\",\"function\":{\"name\":"));
+        buf_add(out,
+                call->custom ? STR(",\"type\":\"custom\",\"custom\":{\"name\":")
+                             : STR(",\"type\":\"function\",\"function\":{\"name\":"));
         (void)json_quote(out, call->name);
-        buf_add(out, STR(",\"arguments\":"));
-        (void)json_quote(out, call->arguments.n ? piece_str(&call->arguments) : STR("{}"));
+        buf_add(out, call->custom ? STR(",\"input\":") : STR(",\"arguments\":"));
+        (void)json_quote(out,
+                         call->custom ? part_custom_input(piece_str(&call->arguments), en->arena)
+                         : call->arguments.n ? piece_str(&call->arguments)
+                                             : STR("{}"));
         buf_add_c(out, '}');
         openai_pieces_write(call->members, en->arena, out);
         buf_add_c(out, '}');
@@ -280,17 +285,19 @@ static void write_choice(struct wire_encoder *en, const struct openai_said *c)
 {
     struct buf *out = en->out;
 
-    buf_printf(out, "{\"index\":%u,\"message\":{\"role\":\"assistant\"", c->index);
+    buf_add(out, STR("{\"index\":"));
+    buf_add_u64(out, c->index);
+    buf_add(out, STR(",\"message\":{\"role\":\"assistant\""));
     if (c->text.n || !(c->calls || c->odd_calls.n || c->refusal.n))
-        write_text(out, "content", &c->text);
+        write_text(out, STR(",\"content\":"), &c->text);
     else
         buf_add(out, STR(",\"content\":null"));
     if (c->thought.n) {
-        write_text(out, "reasoning", &c->thought);
-        write_text(out, "reasoning_content", &c->thought);
+        write_text(out, STR(",\"reasoning\":"), &c->thought);
+        write_text(out, STR(",\"reasoning_content\":"), &c->thought);
     }
     if (c->refusal.n)
-        write_text(out, "refusal", &c->refusal);
+        write_text(out, STR(",\"refusal\":"), &c->refusal);
     write_calls(en, c);
     openai_pieces_write(c->message, en->arena, out);
     buf_add_c(out, '}');

@@ -61,11 +61,15 @@ static void write_file(struct writer *w, const struct chat_part *p)
         json_member_str(o, "data", p->data);
         json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
         json_out_end(o);
+    } else if (str_starts(p->mime, STR("audio/")) && w->mistral) {
+        json_member_str(o, "type", STR("input_audio"));
+        json_member_str(o, "input_audio", p->url);
     } else if (str_starts(p->mime, STR("video/"))) {
         write_url_part(o, "video_url", p);
     } else if (w->mistral) {
         json_member_str(o, "type", STR("document_url"));
         say_url(o, "document_url", p);
+        say_some(o, "document_name", p->name);
     } else {
         json_member_str(o, "type", STR("file"));
         json_out_key(o, STR("file"));
@@ -81,7 +85,7 @@ static void write_part(struct writer *w, const struct chat_part *p)
     enum chat_dialect own = w->mistral ? CHAT_MISTRAL : CHAT_OPENAI;
 
     if (p->kind == CHAT_PART_OPAQUE) {
-        if (p->dialect == own)
+        if (p->dialect == own || p->dialect == CHAT_OPENAI) /* as Mistral's clients say it */
             json_out_raw(w->o, p->json);
         return;
     }
@@ -266,9 +270,29 @@ static void write_chunks(struct writer *w, const struct chat_message *m)
     json_out_end(w->o);
 }
 
+static bool has_words(const struct chat_message *m, enum chat_part_kind kind)
+{
+    for (size_t i = 0; i < m->part_count; i++)
+        if (m->parts[i].kind == kind && m->parts[i].text.n && !m->parts[i].redacted)
+            return true;
+    return false;
+}
+
+/* What a model did may all be of another dialect. Mistral takes no message that says nothing, the
+ * others do where the client sent one. */
+static bool says_nothing(const struct writer *w, const struct chat_message *m)
+{
+    if (count_of(m->parts, m->part_count, CHAT_PART_TEXT) > 0 && !w->mistral)
+        return false;
+    return !has_words(m, CHAT_PART_TEXT) && !has_words(m, CHAT_PART_REASONING) &&
+           !has_words(m, CHAT_PART_REFUSAL) &&
+           count_of(m->parts, m->part_count, CHAT_PART_TOOL_CALL) == 0;
+}
+
 static void write_assistant(struct writer *w, const struct chat_message *m)
 {
-    bool thought = count_of(m->parts, m->part_count, CHAT_PART_REASONING) > 0;
+    bool last = m == &w->r->messages[w->r->message_count - 1];
+    bool thought = has_words(m, CHAT_PART_REASONING);
     bool refused = count_of(m->parts, m->part_count, CHAT_PART_REFUSAL) > 0;
 
     role(w, "assistant");
@@ -292,6 +316,8 @@ static void write_assistant(struct writer *w, const struct chat_message *m)
     if (!w->mistral && refused)
         write_joined(w, m, CHAT_PART_REFUSAL, "refusal", "");
     write_calls(w, m);
+    if (w->mistral && last && count_of(m->parts, m->part_count, CHAT_PART_TOOL_CALL) == 0)
+        json_member_bool(w->o, "prefix", true); /* else the last word must be the user's */
     json_out_end(w->o);
 }
 
@@ -336,7 +362,8 @@ static void write_message(struct writer *w, size_t at)
     }
     flush_images(w, at);
     if (m->role == CHAT_ASSISTANT) {
-        write_assistant(w, m);
+        if (!says_nothing(w, m))
+            write_assistant(w, m);
         return;
     }
     role_behind_results(w, "system");
@@ -360,20 +387,18 @@ void openai_write_messages(const struct chat_request *r, bool mistral, struct js
 static void write_tools(const struct chat_request *r, bool mistral, struct json_out *o)
 {
     enum chat_dialect own = mistral ? CHAT_MISTRAL : CHAT_OPENAI;
-    size_t n = 0;
 
-    for (size_t i = 0; i < r->tool_count; i++)
-        n += r->tools[i].opaque.n == 0 || r->tools[i].dialect == own;
-    if (n == 0)
+    if (part_tools_going(r, own) == 0)
         return;
     json_out_key(o, STR("tools"));
     json_out_array(o);
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
+        if (!chat_tool_goes(t, own))
+            continue;
         if (t->opaque.n) {
-            if (t->dialect == own)
-                json_out_raw(o, t->opaque);
+            json_out_raw(o, t->opaque);
             continue;
         }
         say_typed(o, "function");
@@ -383,7 +408,7 @@ static void write_tools(const struct chat_request *r, bool mistral, struct json_
         say_some(o, "description", t->description);
         say_raw(o, "parameters", say_parameters(t));
         if (t->strict_given)
-            json_member_bool(o, "strict", t->strict);
+            json_member_bool(o, "strict", say_strict(r, t->strict, say_parameters(t)));
         json_out_end(o);
         json_out_end(o);
     }
@@ -396,7 +421,8 @@ static void write_choice(const struct chat_request *r, bool mistral, struct json
                                         [CHAT_CHOICE_NONE] = "none",
                                         [CHAT_CHOICE_REQUIRED] = "required"};
 
-    if (r->tool_count == 0 || r->choice == CHAT_CHOICE_NONE_GIVEN)
+    if (part_tools_going(r, mistral ? CHAT_MISTRAL : CHAT_OPENAI) == 0 ||
+        r->choice == CHAT_CHOICE_NONE_GIVEN)
         return;
     json_out_key(o, STR("tool_choice"));
     if (r->choice != CHAT_CHOICE_TOOL) {
@@ -428,8 +454,9 @@ static void write_format(const struct chat_request *r, struct json_out *o)
         json_out_key(o, STR("json_schema"));
         json_out_object(o);
         json_member_str(o, "name", r->format_name.n ? r->format_name : STR("answer"));
+        say_some(o, "description", r->format_description);
         say_raw(o, "schema", r->format_schema);
-        if (r->format_strict)
+        if (say_strict(r, r->format_strict, r->format_schema))
             json_member_bool(o, "strict", true);
         json_out_end(o);
     }
@@ -447,6 +474,29 @@ static void write_effort(const struct chat_request *r, bool mistral, struct json
     json_member_str(o, "reasoning_effort", str_c(chat_level_name(level)));
 }
 
+/* Clients of Mistral speak Chat Completions, and Mistral refuses members that it does not know:
+ * these are its own. */
+static void write_own(const struct chat_request *r, struct json_out *o)
+{
+    static const char *const names[] = {
+        "safe_prompt", "prompt_mode", "prompt_cache_key", "prediction", "metadata", "guardrails"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        say_raw(o, names[i], say_asked(r, NULL, names[i]));
+    if (!r->seed.n)
+        say_raw(o, "random_seed", say_asked(r, NULL, "random_seed"));
+}
+
+/* A client of Responses asks for them among what is to be included. */
+static void write_logprobs(const struct chat_request *r, struct json_out *o)
+{
+    if (str_find(say_asked(r, NULL, "include"), STR("\"message.output_text.logprobs\"")) ==
+        STR_NONE)
+        return;
+    json_member_bool(o, "logprobs", true);
+    say_raw(o, "top_logprobs", say_asked(r, NULL, "top_logprobs"));
+}
+
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out)
 {
     struct json_out out_, *o = &out_;
@@ -458,7 +508,7 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
     openai_write_messages(r, mistral, o);
     write_tools(r, mistral, o);
     write_choice(r, mistral, o);
-    if (r->parallel_given && r->tool_count)
+    if (r->parallel_given && part_tools_going(r, mistral ? CHAT_MISTRAL : CHAT_OPENAI))
         json_member_bool(o, "parallel_tool_calls", r->parallel);
     say_raw(o, mistral ? "max_tokens" : "max_completion_tokens", r->max_tokens);
     say_raw(o, "temperature", r->temperature);
@@ -470,11 +520,14 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
     say_texts(o, "stop", r->stops, r->stop_count);
     write_format(r, o);
     write_effort(r, mistral, o);
+    if (mistral && r->dialect == CHAT_OPENAI)
+        write_own(r, o);
     if (!mistral)
         say_some(o, "user", r->user);
     if (!mistral && r->dialect == CHAT_RESPONSES) {
         say_shared(o, r);
         say_raw(o, "verbosity", say_asked(r, "text", "verbosity"));
+        write_logprobs(r, o);
     }
     if (r->stream) {
         json_member_bool(o, "stream", true);

@@ -4,6 +4,9 @@
  */
 #include "wire/part.h"
 
+#include "wire/member.h"
+#include "wire/piece.h"
+
 #define LOOK_BACK_MAX 1024 /* parts, and messages: of a turn there are never so many */
 
 void part_request_init(struct chat_request *out, enum chat_dialect dialect, const struct json *doc)
@@ -12,7 +15,7 @@ void part_request_init(struct chat_request *out, enum chat_dialect dialect, cons
 
     q.model = q.choice_name = q.max_tokens = q.temperature = q.top_p = q.top_k = STR("");
     q.seed = q.frequency_penalty = q.presence_penalty = q.n = q.user = STR("");
-    q.format_name = q.format_schema = STR("");
+    q.format_name = q.format_description = q.format_schema = STR("");
     *out = q;
 }
 
@@ -90,6 +93,94 @@ bool part_choice_word(const struct json *doc, const struct json_node *v, enum ch
             return true;
         }
     return false;
+}
+
+/* ---- tools ---- */
+
+void part_tools_bar(struct chat_request *q)
+{
+    for (size_t i = 0; i < q->tool_count; i++)
+        q->tools[i].barred = true;
+}
+
+void part_tool_allow(struct chat_request *q, str name)
+{
+    for (size_t i = 0; i < q->tool_count; i++)
+        if (q->tools[i].barred && str_eq(q->tools[i].name, name))
+            q->tools[i].barred = false;
+}
+
+size_t part_tools_going(const struct chat_request *r, enum chat_dialect to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->tool_count; i++)
+        n += chat_tool_goes(&r->tools[i], to);
+    return n;
+}
+
+/* {"type": "grammar", "syntax", "definition"}; Chat Completions has the two in a box. */
+static str grammar_of(const struct json *doc, const struct json_node *format, struct arena *a)
+{
+    const struct json_node *box = member_find(doc, format, "grammar");
+    str definition;
+
+    if (!box)
+        box = format;
+    definition = member_text(doc, box, "definition", a);
+    if (!definition.n)
+        return STR("");
+    return arena_printf(a,
+                        "\n\nThe input must be of this grammar (" STR_FMT "):\n\n" STR_FMT,
+                        STR_ARG(member_text(doc, box, "syntax", a)),
+                        STR_ARG(definition));
+}
+
+void part_tool_custom(const struct json *doc, const struct json_node *v, struct arena *a,
+                      struct chat_tool *t)
+{
+    str grammar = grammar_of(doc, member_find(doc, v, "format"), a);
+
+    t->custom = true;
+    t->name = member_text(doc, v, "name", a);
+    t->description = member_text(doc, v, "description", a);
+    if (grammar.n)
+        t->description =
+            arena_printf(a, STR_FMT STR_FMT, STR_ARG(t->description), STR_ARG(grammar));
+    t->schema = STR("{\"type\":\"object\",\"properties\":{\"input\":{\"type\":\"string\"}},"
+                    "\"required\":[\"input\"],\"additionalProperties\":false}");
+}
+
+bool part_is_custom(const struct chat_request *r, str name)
+{
+    for (size_t i = 0; i < r->tool_count; i++)
+        if (r->tools[i].custom && str_eq(r->tools[i].name, name))
+            return true;
+    return false;
+}
+
+str part_custom_arguments(const struct json *doc, const struct json_node *input, struct arena *a)
+{
+    str raw = input && input->kind == JSON_STRING ? json_raw(doc, input) : STR("\"\"");
+
+    return arena_printf(a, "{\"input\":" STR_FMT "}", STR_ARG(raw));
+}
+
+str part_custom_input(str arguments, struct arena *a)
+{
+    const struct json_node *v;
+    struct json doc;
+    struct err e;
+    str text = arguments;
+
+    json_init(&doc);
+    if (json_parse(&doc, arguments, &e)) {
+        v = json_find(&doc, json_root(&doc), STR("input"));
+        if (v && v->kind == JSON_STRING && json_text(&doc, v, a, &text))
+            text = piece_dup(a, text); /* it may lie in the doc */
+    }
+    json_release(&doc);
+    return text;
 }
 
 /* ---- data ---- */

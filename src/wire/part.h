@@ -31,6 +31,20 @@ size_t parts_to_messages(struct chat_part *parts, size_t n, enum chat_role role,
 bool part_choice_word(const struct json *doc, const struct json_node *v,
                       enum chat_choice_kind *out) MUST_USE;
 
+/* Of the functions only those that are allowed may be called: all are barred, then some are not. */
+void part_tools_bar(struct chat_request *q);
+void part_tool_allow(struct chat_request *q, str name);
+/* A tool that takes a text, which may have to be of a grammar: as a function of one text. */
+void part_tool_custom(const struct json *doc, const struct json_node *v, struct arena *a,
+                      struct chat_tool *t);
+bool part_is_custom(const struct chat_request *r, str name);
+/* The arguments of such a function; `input` is a JSON string or NULL. */
+str part_custom_arguments(const struct json *doc, const struct json_node *input, struct arena *a);
+/* And back: the text in them, or all of them if there is none. */
+str part_custom_input(str arguments, struct arena *a);
+/* How many tools a provider of this dialect is given. */
+size_t part_tools_going(const struct chat_request *r, enum chat_dialect to);
+
 /* "data:MIME;base64,DATA" taken apart; false if it is no such thing. */
 bool part_data_url(str url, str *mime, str *data) MUST_USE;
 /* The same into mime and data; anything else into url. */

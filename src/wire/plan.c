@@ -77,3 +77,8 @@ enum chat_level plan_tokens_level(int64_t tokens)
            : tokens <= 24576 ? CHAT_LEVEL_HIGH
                              : CHAT_LEVEL_MAX;
 }
+
+const char *plan_effort(enum chat_level level)
+{
+    return level == CHAT_LEVEL_MAX ? "xhigh" : chat_level_name(level);
+}

@@ -30,3 +30,5 @@ void plan_merge(const struct plan *p);
 /* What a level is in tokens, where none were told; and a level for tokens where none was told. */
 int64_t plan_level_tokens(enum chat_level level);
 enum chat_level plan_tokens_level(int64_t tokens);
+/* A level in OpenAI's words, which have none above xhigh. */
+const char *plan_effort(enum chat_level level);

@@ -28,15 +28,6 @@ static void hold_c(struct wire_encoder *en, const char *z)
     hold(en, str_c(z));
 }
 
-/* What must be said again later, in the arena; a reply that fills it is too large. */
-static str kept(struct wire_encoder *en, str s)
-{
-    if (s.n <= ROPE_SIZE_MAX && arena_left(en->arena) > s.n + ((size_t)128 << 10))
-        return arena_dup(en->arena, s);
-    state_of(en)->done.full = true;
-    return STR("");
-}
-
 /* ---- events ---- */
 
 static bool event_begin(struct wire_encoder *en, const char *type)
@@ -120,26 +111,6 @@ static void item_begin(struct wire_encoder *en)
     struct responses_encoder *s = state_of(en);
 
     s->item_at = rope_end(&s->done);
-}
-
-void responses_entry_add(struct wire_encoder *en, struct responses_entry entry)
-{
-    struct responses_encoder *s = state_of(en);
-    uint32_t at = s->entry_count;
-
-    if (at == s->entry_cap) {
-        uint32_t cap = at ? 2 * at : 8;
-        struct responses_entry *more = arena_zero(en->arena, cap, sizeof *more);
-
-        if (at)
-            memcpy(more, s->entries, at * sizeof *more);
-        s->entries = more;
-        s->entry_cap = cap;
-    }
-    for (; at > 0 && s->entries[at - 1].index > entry.index; at--)
-        s->entries[at] = s->entries[at - 1];
-    s->entries[at] = entry;
-    s->entry_count++;
 }
 
 /* In a relay an item is remembered with its place among those of the upstream. */
@@ -246,7 +217,6 @@ static void part_begin(struct wire_encoder *en)
     hold_c(en, "\":\"");
     s->text_at = rope_end(&s->done);
     s->part_open = true;
-    s->notes = STR("");
 }
 
 static void part_text(struct wire_encoder *en, str text)
@@ -274,10 +244,19 @@ static void part_end(struct wire_encoder *en)
 {
     struct responses_encoder *s = state_of(en);
     bool reasoning = s->open == OPEN_REASONING, plain = !reasoning && !s->refusal;
+    str logprobs;
 
     if (!s->part_open)
         return;
     s->part_open = false;
+    logprobs = plain ? responses_logprobs_take(en) : STR("");
+    for (uint32_t i = 0; plain && i < s->note_count; i++)
+        if (event_begin(en, "response.output_text.annotation.added")) {
+            where_part(en);
+            buf_printf(en->out, ",\"annotation_index\":%u,\"annotation\":", i);
+            buf_add(en->out, s->notes[i]);
+            event_end(en);
+        }
     if (event_begin(en,
                     reasoning    ? "response.reasoning_summary_text.done"
                     : s->refusal ? "response.refusal.done"
@@ -285,14 +264,16 @@ static void part_end(struct wire_encoder *en)
         where_part(en);
         buf_printf(en->out, ",\"%s\":\"", part_key(s));
         rope_copy(&s->done, s->text_at, en->out);
-        buf_add(en->out, plain ? STR("\",\"logprobs\":[]") : STR("\""));
+        buf_add(en->out, plain ? STR("\",\"logprobs\":") : STR("\""));
+        buf_add(en->out, logprobs);
         event_end(en);
     }
     hold_c(en, "\"");
     if (plain) {
         hold_c(en, ",\"annotations\":");
-        hold(en, s->notes.n ? s->notes : STR("[]"));
-        hold_c(en, ",\"logprobs\":[]");
+        hold(en, responses_notes_take(en));
+        hold_c(en, ",\"logprobs\":");
+        hold(en, logprobs);
     }
     hold_c(en, "}");
     if (event_begin(en,
@@ -372,28 +353,38 @@ static void hold_quoted(struct wire_encoder *en, str text)
 static void close_call(struct wire_encoder *en, struct responses_call *c)
 {
     struct responses_encoder *s = state_of(en);
+    const struct responses_call_words *words = responses_call_words(c);
     struct rope_mark start = {NULL, 0};
+    str nothing = c->custom ? STR("") : STR("{}");
     char id[256];
     size_t at;
 
-    if (event_begin(en, "response.function_call_arguments.done")) {
-        where(en, "fc", c->index);
-        buf_add(en->out, STR(",\"arguments\":\""));
-        rope_copy(&c->arguments, start, en->out);
-        buf_add(en->out, c->arguments.n ? STR("\"") : STR("{}\""));
-        event_end(en);
-    }
+    if (c->custom)
+        responses_unwrap(en, c);
+    for (int done = c->custom ? 0 : 1; done < 2; done++)
+        if (event_begin(en, done ? words->done : words->delta)) {
+            where(en, words->prefix, c->index);
+            buf_printf(en->out, ",\"%s\":\"", done ? words->member : "delta");
+            rope_copy(&c->arguments, start, en->out);
+            buf_add(en->out, c->arguments.n ? STR("") : nothing);
+            buf_add_c(en->out, '"');
+            event_end(en);
+        }
     item_begin(en);
-    hold_c(en, "{\"type\":\"function_call\",\"id\":");
-    hold(en, item_id(en, "fc", c->index, id));
+    hold_c(en, "{\"type\":\"");
+    hold_c(en, words->type);
+    hold_c(en, "\",\"id\":");
+    hold(en, item_id(en, words->prefix, c->index, id));
     hold_c(en, ",\"call_id\":");
     hold_quoted(en, c->id);
     hold_c(en, ",\"name\":");
     hold_quoted(en, c->name);
-    hold_c(en, ",\"arguments\":\"");
+    hold_c(en, ",\"");
+    hold_c(en, words->member);
+    hold_c(en, "\":\"");
     at = en->out->n;
     rope_copy(&c->arguments, start, en->out);
-    hold(en, c->arguments.n ? (str){en->out->p + at, en->out->n - at} : STR("{}"));
+    hold(en, c->arguments.n ? (str){en->out->p + at, en->out->n - at} : nothing);
     en->out->n = at;
     hold_c(en, "\",\"status\":\"");
     hold_c(en, status_now(s));
@@ -423,12 +414,14 @@ static void on_call(struct wire_encoder *en, const struct chat_event *ev)
     struct responses_call *c;
     char id[256];
 
-    close_item(en);
+    if (en->stream || s->open != OPEN_MESSAGE) /* of a whole reply, more of it may come behind */
+        close_item(en);
     c = arena_zero(en->arena, 1, sizeof *c);
     c->block = ev->block;
     c->index = responses_item_index(en);
-    c->id = kept(en, ev->id);
-    c->name = kept(en, ev->name);
+    c->id = responses_kept(en, ev->id);
+    c->name = responses_kept(en, ev->name);
+    c->custom = part_is_custom(en->request, ev->name);
     if (!insert_note(en))
         return;
     *(s->calls_end ? s->calls_end : &s->calls) = c;
@@ -436,10 +429,12 @@ static void on_call(struct wire_encoder *en, const struct chat_event *ev)
     if (!event_begin(en, "response.output_item.added"))
         return;
     buf_printf(en->out,
-               ",\"output_index\":%u,\"item\":{\"type\":\"function_call\",\"status\":"
-               "\"in_progress\",\"arguments\":\"\",\"id\":",
-               c->index);
-    buf_add(en->out, item_id(en, "fc", c->index, id));
+               ",\"output_index\":%u,\"item\":{\"type\":\"%s\",\"status\":"
+               "\"in_progress\",\"%s\":\"\",\"id\":",
+               c->index,
+               responses_call_words(c)->type,
+               responses_call_words(c)->member);
+    buf_add(en->out, item_id(en, responses_call_words(c)->prefix, c->index, id));
     buf_add(en->out, STR(",\"call_id\":"));
     json_quote(en->out, ev->id);
     buf_add(en->out, STR(",\"name\":"));
@@ -457,7 +452,7 @@ static void on_arguments(struct wire_encoder *en, const struct chat_event *ev)
         c = c->next;
     if (!c || !ev->text.n)
         return;
-    if (event_begin(en, "response.function_call_arguments.delta")) {
+    if (!c->custom && event_begin(en, "response.function_call_arguments.delta")) {
         where(en, "fc", c->index);
         buf_add(en->out, STR(",\"delta\":"));
         rope_add(&c->arguments, en->arena, say_escaped(en->out, ev->text));
@@ -478,9 +473,9 @@ static void on_text(struct wire_encoder *en, const struct chat_event *ev, bool r
 
     if (!ev->text.n)
         return;
-    close_calls(en);
-    if (s->open == OPEN_REASONING)
+    if (s->open == OPEN_REASONING || s->calls)
         close_item(en);
+    close_calls(en);
     if (s->open == OPEN_NONE) {
         if (!open_item(en,
                        OPEN_MESSAGE,
@@ -529,12 +524,13 @@ static void on_opaque(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct responses_encoder *s = state_of(en);
     uint32_t index;
+    str item;
 
     if (ev->dialect != CHAT_RESPONSES || !ev->text.n)
         return;
     if (str_eq(ev->name, STR("annotations"))) {
         if (s->part_open && s->block == ev->block)
-            s->notes = kept(en, ev->text);
+            responses_notes_add(en, ev->text, CHAT_RESPONSES);
         return;
     }
     responses_close_all(en);
@@ -542,12 +538,14 @@ static void on_opaque(struct wire_encoder *en, const struct chat_event *ev)
     if (!insert_note(en))
         return;
     item_begin(en);
+    item = en->stream && memchr(ev->text.p, '\n', ev->text.n) ? responses_kept_line(en, ev->text)
+                                                              : ev->text;
     if (event_begin(en, "response.output_item.added")) {
         buf_printf(en->out, ",\"output_index\":%u,\"item\":", index);
-        buf_add(en->out, ev->text);
+        buf_add(en->out, item);
         event_end(en);
     }
-    hold(en, ev->text);
+    hold(en, item);
     item_end(en, index);
 }
 
@@ -567,7 +565,7 @@ void responses_content(struct wire_encoder *en, const struct chat_event *ev)
         break;
     case CHAT_SIGNATURE:
         if (ev->dialect == CHAT_RESPONSES && reasoning_open(en, ev->block))
-            s->sealed = kept(en, ev->text);
+            s->sealed = responses_kept(en, ev->text);
         break;
     case CHAT_CALL:
         on_call(en, ev);

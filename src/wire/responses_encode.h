@@ -9,6 +9,7 @@
 
 #define RESPONSES_EXTRAS_MAX 32
 #define RESPONSES_INSERTS_MAX 256
+#define RESPONSES_NOTES_MAX 1024 /* annotations of one text */
 
 enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_REASONING };
 
@@ -17,8 +18,17 @@ struct responses_call {
     struct responses_call *next;
     uint32_t block, index;
     str id, name;
+    bool custom;
     struct rope arguments; /* as the inside of a JSON string */
 };
+
+/* What the two kinds of calls are called. */
+struct responses_call_words {
+    const char *prefix, *type, *member, *delta, *done;
+};
+const struct responses_call_words *responses_call_words(const struct responses_call *c);
+/* The arguments of a custom call, {"input": TEXT}, become the text. */
+void responses_unwrap(struct wire_encoder *en, struct responses_call *c);
 
 /* An item that is done, as it stands in the final response. */
 struct responses_entry {
@@ -58,8 +68,11 @@ struct responses_encoder {
     struct rope_mark text_at;
     uint32_t block, part;
     bool part_open, refusal;
-    str notes;  /* annotations of the open part */
-    str sealed; /* the raw item that the upstream signed, or "" */
+    str *notes;      /* annotations of the open text, or the next */
+    str notes_whole; /* all of them, if they came in one list of this dialect */
+    uint32_t note_count;
+    struct piece logprobs; /* likewise, commas between */
+    str sealed;            /* the raw item that the upstream signed, or "" */
     struct responses_call *calls, **calls_end;
     struct chat_usage usage;
     bool has_usage, has_stop;
@@ -89,6 +102,16 @@ struct responses_encoder {
     size_t held_size, held_cap;
 };
 
+/* responses_notes.c: what must be said again later, in the arena; a reply that fills it is too
+ * large. The same of JSON that goes into an event, which has one line. */
+str responses_kept(struct wire_encoder *en, str s);
+str responses_kept_line(struct wire_encoder *en, str json);
+/* A list of annotations of either of OpenAI's dialects; Chat's logprobs; and
+ * both as JSON, after which there are none. */
+void responses_notes_add(struct wire_encoder *en, str list, enum chat_dialect dialect);
+void responses_logprobs_add(struct wire_encoder *en, str json);
+str responses_notes_take(struct wire_encoder *en);
+str responses_logprobs_take(struct wire_encoder *en);
 /* An item that is done: what the rope holds between the marks. */
 void responses_entry_add(struct wire_encoder *en, struct responses_entry entry);
 /* The frames of a relay are over, but the reply is not: what is open is closed, and the encoder

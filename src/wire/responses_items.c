@@ -301,11 +301,25 @@ static void opaque_block(struct responses_at *at, const struct json_node *node)
         opaque(at, json_raw(at->doc, node), "", block);
 }
 
+/* As Chat has them. */
+static void logprobs(struct responses_at *at, str list, uint32_t block)
+{
+    responses_emit(at,
+                   (struct chat_event){.kind = CHAT_EXTRA,
+                                       .block = block,
+                                       .name = STR("choice.logprobs"),
+                                       .text = arena_join(&at->d->scratch,
+                                                          STR("{\"content\":"),
+                                                          list,
+                                                          STR(",\"refusal\":null}"))});
+}
+
 static void message_part(struct responses_at *at, struct responses_item *it,
                          const struct json_node *part, uint32_t i)
 {
     const struct json_node *type = json_find(at->doc, part, STR("type"));
     const struct json_node *notes = json_find(at->doc, part, STR("annotations"));
+    const struct json_node *odds = json_find(at->doc, part, STR("logprobs"));
     const struct responses_place *p;
 
     if (json_is(at->doc, type, STR("refusal"))) {
@@ -320,6 +334,8 @@ static void message_part(struct responses_at *at, struct responses_item *it,
     p = place_get(at, it, PLACE_TEXT, i);
     if (p && p->sent && notes && notes->kind == JSON_ARRAY && notes->span > 1)
         opaque(at, json_raw(at->doc, notes), "annotations", p->block);
+    if (p && p->sent && odds && odds->kind == JSON_ARRAY && odds->span > 1)
+        logprobs(at, json_raw(at->doc, odds), p->block);
 }
 
 static void message_done(struct responses_at *at, struct responses_item *it,

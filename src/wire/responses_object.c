@@ -77,11 +77,13 @@ static void add_usage(struct wire_encoder *en, struct buf *out)
         return;
     }
     buf_printf(out,
-               ",\"usage\":{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld}"
+               ",\"usage\":{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld"
+               ",\"cache_write_tokens\":%lld}"
                ",\"output_tokens\":%lld,\"output_tokens_details\":{\"reasoning_tokens\":%lld}"
                ",\"total_tokens\":%lld}",
                (long long)in,
                (long long)(u->cache_read > 0 ? u->cache_read : 0),
+               (long long)(u->cache_write > 0 ? u->cache_write : 0),
                (long long)made,
                (long long)(u->reasoning > 0 ? u->reasoning : 0),
                (long long)in + (long long)made);
@@ -152,15 +154,17 @@ static void event(struct wire_encoder *en, const char *type, const char *status,
                   const struct chat_error *error)
 {
     struct responses_encoder *s = state_of(en);
+    size_t at;
 
     say_sse_begin(en->out, str_c(type));
+    at = en->out->n;
     buf_printf(en->out,
                "{\"type\":\"%s\",\"sequence_number\":%llu,\"response\":",
                type,
                (unsigned long long)s->sequence++);
     responses_object(en, status, error, en->out);
     buf_add_c(en->out, '}');
-    say_sse_end(en->out);
+    say_sse_end_of(en->out, at); /* what was asked, and extras, stand in it as they came */
 }
 
 static void begin(struct wire_encoder *en)
@@ -268,6 +272,14 @@ static void keep_extra(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct responses_encoder *s = state_of(en);
 
+    if (str_eq(ev->name, STR("choice.logprobs"))) {
+        if (ev->choice == 0 && (ev->dialect == CHAT_OPENAI || ev->dialect == CHAT_RESPONSES))
+            responses_logprobs_add(en, ev->text);
+        return;
+    }
+    if (ev->dialect == CHAT_OPENAI && ev->choice == 0 &&
+        str_eq(ev->name, STR("message.annotations")))
+        responses_notes_add(en, ev->text, CHAT_OPENAI);
     if (ev->dialect != CHAT_RESPONSES || s->extra_count == RESPONSES_EXTRAS_MAX ||
         arena_left(en->arena) < ev->text.n + ROPE_SIZE_MAX / 8)
         return;

@@ -50,7 +50,7 @@ static void patch_level(const struct plan *p)
         return;
     }
     if (level != CHAT_LEVEL_NOT_GIVEN)
-        set_reasoning(p, "effort", say_quoted(p->ed->arena, str_c(chat_level_name(level))));
+        set_reasoning(p, "effort", say_quoted(p->ed->arena, str_c(plan_effort(level))));
 }
 
 static void patch_drop_reasoning(const struct plan *p)

@@ -118,6 +118,23 @@ static bool read_file(struct reader *g, const struct asked_at *at, const struct 
     return true;
 }
 
+/* As Chat Completions has it. */
+static bool read_audio(struct reader *g, const struct asked_at *at, const struct json_node *v)
+{
+    const struct json_node *box = member_find(g->r.doc, v, "input_audio");
+    str data = member_text(g->r.doc, box, "data", g->r.a);
+    str format = member_text(g->r.doc, box, "format", g->r.a);
+    struct chat_part *p;
+
+    if (!data.n || !format.n)
+        return asked_bad(&g->r, at, "input_audio", "must be an object with data and format");
+    p = part_add(g, CHAT_PART_FILE);
+    p->data = data;
+    p->mime = str_eq(format, STR("mp3")) ? STR("audio/mpeg")
+                                         : arena_printf(g->r.a, "audio/" STR_FMT, STR_ARG(format));
+    return true;
+}
+
 /* Parts that are text, and where it stands. */
 static const char *text_key(const struct json *doc, const struct json_node *type)
 {
@@ -144,6 +161,8 @@ static bool read_part(struct reader *g, const struct asked_at *at, const struct 
         return read_image(g, at, v);
     if (json_is(g->r.doc, type, STR("input_file")))
         return read_file(g, at, v);
+    if (json_is(g->r.doc, type, STR("input_audio")))
+        return read_audio(g, at, v);
     if (!key) {
         opaque(g, v, part_add(g, CHAT_PART_OPAQUE));
         return true;
@@ -191,10 +210,11 @@ static bool read_message(struct reader *g, const struct asked_at *at, const stru
 
 /* ---- other items ---- */
 
-static bool read_call(struct reader *g, const struct asked_at *at, const struct json_node *v)
+static bool add_call(struct reader *g, const struct asked_at *at, const struct json_node *v,
+                     str arguments)
 {
-    str id, name, arguments = member_text(g->r.doc, v, "arguments", g->r.a);
     struct chat_part *p;
+    str id, name;
 
     if (!need_text(g, at, v, "call_id", &id) || !need_text(g, at, v, "name", &name))
         return false;
@@ -202,8 +222,22 @@ static bool read_call(struct reader *g, const struct asked_at *at, const struct 
     p = part_add(g, CHAT_PART_TOOL_CALL);
     p->id = id;
     p->name = name;
-    p->json = member_is_object(arguments) ? arguments : STR("{}");
+    p->json = arguments;
     return true;
+}
+
+static bool read_call(struct reader *g, const struct asked_at *at, const struct json_node *v)
+{
+    str arguments = member_text(g->r.doc, v, "arguments", g->r.a);
+
+    return add_call(g, at, v, member_is_object(arguments) ? arguments : STR("{}"));
+}
+
+static bool read_custom(struct reader *g, const struct asked_at *at, const struct json_node *v)
+{
+    const struct json_node *input = member_find(g->r.doc, v, "input");
+
+    return add_call(g, at, v, part_custom_arguments(g->r.doc, input, g->r.a));
 }
 
 static bool read_output(struct reader *g, const struct asked_at *at, const struct json_node *v)
@@ -277,7 +311,10 @@ static bool read_item(struct reader *g, const struct asked_at *at, const struct 
         return asked_bad(&g->r, at, NULL, "needs a type or a role");
     if (json_is(g->r.doc, type, STR("function_call")))
         return read_call(g, at, v);
-    if (json_is(g->r.doc, type, STR("function_call_output")))
+    if (json_is(g->r.doc, type, STR("custom_tool_call")))
+        return read_custom(g, at, v);
+    if (json_is(g->r.doc, type, STR("function_call_output")) ||
+        json_is(g->r.doc, type, STR("custom_tool_call_output")))
         return read_output(g, at, v);
     if (json_is(g->r.doc, type, STR("reasoning")))
         read_reasoning(g, v);

@@ -65,6 +65,10 @@ static bool read_tool(const struct asked *r, const struct asked_at *at, const st
     *t = part_tool(CHAT_RESPONSES);
     if (v->kind != JSON_OBJECT || !type || type->kind != JSON_STRING)
         return asked_bad(r, at, NULL, "must be an object with a type");
+    if (json_is(r->doc, type, STR("custom"))) {
+        part_tool_custom(r->doc, v, r->a, t);
+        return t->name.n || asked_bad(r, at, "name", "must be a string that is not empty");
+    }
     if (!json_is(r->doc, type, STR("function"))) {
         t->opaque = json_raw(r->doc, v);
         t->name = member_text(r->doc, v, member_find(r->doc, v, "name") ? "name" : "type", r->a);
@@ -77,7 +81,19 @@ static bool read_tool(const struct asked *r, const struct asked_at *at, const st
     return asked_function(r, at, v, t);
 }
 
-/* Of the tools that are allowed, one that must be called can be said elsewhere; more cannot. */
+/* Tools that are not functions go by their type, or by a label. */
+static void allow(const struct asked *r, const struct json_node *v)
+{
+    static const char *const keys[] = {"name", "server_label", "type"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        if (member_find(r->doc, v, keys[i])) {
+            part_tool_allow(r->out, member_text(r->doc, v, keys[i], r->a));
+            return;
+        }
+}
+
+/* One that must be called can be named elsewhere; more are all that others are given. */
 static void choice_allowed(const struct asked *r, const struct json_node *v)
 {
     const struct json_node *list = member_find(r->doc, v, "tools"),
@@ -90,6 +106,11 @@ static void choice_allowed(const struct asked *r, const struct json_node *v)
         r->out->choice = CHAT_CHOICE_TOOL;
         r->out->choice_name = member_text(r->doc, only, "name", r->a);
     }
+    if (!list || list->kind != JSON_ARRAY)
+        return;
+    part_tools_bar(r->out);
+    for (const struct json_node *t = json_first(r->doc, list); t; t = json_next(r->doc, list, t))
+        allow(r, t);
 }
 
 static bool read_choice(const struct asked *r, const struct json_node *root)
@@ -145,6 +166,7 @@ static bool read_format(const struct asked *r, const struct json_node *root)
         return asked_bad(r, NULL, "text.format.schema", "must be a JSON Schema, an object");
     r->out->format = CHAT_FORMAT_SCHEMA;
     r->out->format_name = member_text(r->doc, v, "name", r->a);
+    r->out->format_description = member_text(r->doc, v, "description", r->a);
     r->out->format_schema = json_raw(r->doc, schema);
     r->out->format_strict = json_bool(member_find(r->doc, v, "strict"), &strict) && strict;
     return true;

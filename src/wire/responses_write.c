@@ -9,6 +9,18 @@
 
 static void file(struct json_out *o, const struct chat_part *p)
 {
+    if (str_starts(p->mime, STR("audio/")) && p->data.n) {
+        str format = str_slice(p->mime, 6, p->mime.n);
+
+        say_typed(o, "input_audio");
+        json_out_key(o, STR("input_audio"));
+        json_out_object(o);
+        json_member_str(o, "data", p->data);
+        json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
+        json_out_end(o);
+        json_out_end(o);
+        return;
+    }
     say_typed(o, "input_file");
     if (p->data.n)
         json_member_str(o, "filename", p->name.n ? p->name : STR("file"));
@@ -204,23 +216,25 @@ static void input(struct json_out *o, const struct chat_request *r, size_t from)
 /* Without `strict` this API takes true, which changes what a schema means. */
 static void tools(struct json_out *o, const struct chat_request *r)
 {
-    if (!r->tool_count)
+    if (!part_tools_going(r, CHAT_RESPONSES))
         return;
     json_out_key(o, STR("tools"));
     json_out_array(o);
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
+        if (!chat_tool_goes(t, CHAT_RESPONSES))
+            continue;
         if (t->opaque.n) {
-            if (t->dialect == CHAT_RESPONSES)
-                json_out_raw(o, t->opaque);
+            json_out_raw(o, t->opaque);
             continue;
         }
         say_typed(o, "function");
         json_member_str(o, "name", t->name);
         say_some(o, "description", t->description);
         say_raw(o, "parameters", say_parameters(t));
-        json_member_bool(o, "strict", t->strict_given && t->strict);
+        json_member_bool(
+            o, "strict", say_strict(r, t->strict_given && t->strict, say_parameters(t)));
         json_out_end(o);
     }
     json_out_end(o);
@@ -230,7 +244,7 @@ static void choice(struct json_out *o, const struct chat_request *r)
 {
     static const char *const words[] = {"", "auto", "none", "required"};
 
-    if (r->choice == CHAT_CHOICE_NONE_GIVEN)
+    if (r->choice == CHAT_CHOICE_NONE_GIVEN || !part_tools_going(r, CHAT_RESPONSES))
         return;
     json_out_key(o, STR("tool_choice"));
     if (r->choice != CHAT_CHOICE_TOOL) {
@@ -250,8 +264,9 @@ static void format(struct json_out *o, const struct chat_request *r)
     say_typed(o, r->format == CHAT_FORMAT_JSON ? "json_object" : "json_schema");
     if (r->format == CHAT_FORMAT_SCHEMA) {
         json_member_str(o, "name", r->format_name.n ? r->format_name : STR("response"));
+        say_some(o, "description", r->format_description);
         say_raw(o, "schema", r->format_schema);
-        json_member_bool(o, "strict", r->format_strict);
+        json_member_bool(o, "strict", say_strict(r, r->format_strict, r->format_schema));
     }
     json_out_end(o);
 }
@@ -288,6 +303,18 @@ static void reasoning(struct json_out *o, const struct chat_request *r)
     json_out_end(o);
 }
 
+static void write_include(struct json_out *o, const struct chat_request *r)
+{
+    bool likely = r->dialect == CHAT_OPENAI && str_eq(say_asked(r, NULL, "logprobs"), STR("true"));
+
+    if (likely)
+        say_raw(o, "top_logprobs", say_asked(r, NULL, "top_logprobs"));
+    say_raw(o,
+            "include",
+            likely ? STR("[\"reasoning.encrypted_content\",\"message.output_text.logprobs\"]")
+                   : STR("[\"reasoning.encrypted_content\"]"));
+}
+
 void responses_write(const struct chat_request *r, struct buf *out)
 {
     struct json_out o;
@@ -310,6 +337,6 @@ void responses_write(const struct chat_request *r, struct buf *out)
         say_shared(&o, r);
     json_member_bool(&o, "stream", r->stream);
     json_member_bool(&o, "store", false);
-    say_raw(&o, "include", STR("[\"reasoning.encrypted_content\"]"));
+    write_include(&o, r);
     json_out_end(&o);
 }

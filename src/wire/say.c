@@ -4,6 +4,8 @@
  */
 #include "wire/say.h"
 
+#define STRICT_MEMBERS_MAX 1000
+
 void say_text_or_null(struct json_out *o, const char *key, str text)
 {
     json_out_key(o, str_c(key));
@@ -68,8 +70,13 @@ str say_asked(const struct chat_request *r, const char *in, const char *name)
 
 void say_shared(struct json_out *o, const struct chat_request *r)
 {
-    static const char *const names[] = {
-        "metadata", "service_tier", "prompt_cache_key", "prompt_cache_retention"};
+    static const char *const names[] = {"metadata",
+                                        "service_tier",
+                                        "prompt_cache_key",
+                                        "prompt_cache_retention",
+                                        "prompt_cache_options",
+                                        "safety_identifier",
+                                        "moderation"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         say_raw(o, names[i], say_asked(r, NULL, names[i]));
@@ -136,6 +143,61 @@ str say_parameters(const struct chat_tool *t)
     return t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}");
 }
 
+static bool requires(const struct json *doc, const struct json_node *required,
+                     const struct json_node *key)
+{
+    str name = json_raw(doc, key);
+
+    for (const struct json_node *v = json_first(doc, required); v; v = json_next(doc, required, v))
+        if (str_eq(json_raw(doc, v), name))
+            return true;
+    return false;
+}
+
+/* An object of a schema: nothing may be left out, nothing may be added. */
+static bool object_is_strict(const struct json *doc, const struct json_node *v,
+                             const struct json_node *members)
+{
+    const struct json_node *required = json_find(doc, v, STR("required"));
+    const struct json_node *others = json_find(doc, v, STR("additionalProperties"));
+    size_t n = json_count(doc, members);
+
+    if (!others || others->kind != JSON_FALSE || n > STRICT_MEMBERS_MAX)
+        return false;
+    if (n > 0 && (!required || required->kind != JSON_ARRAY ||
+                  json_count(doc, required) > STRICT_MEMBERS_MAX))
+        return false;
+    for (const struct json_node *k = n ? json_first(doc, members) : NULL; k;
+         k = json_next(doc, members, k))
+        if (!requires(doc, required, k))
+            return false;
+    return true;
+}
+
+bool say_strict(const struct chat_request *r, bool strict, str schema)
+{
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    if (!strict || r->dialect == CHAT_OPENAI || r->dialect == CHAT_RESPONSES)
+        return strict;
+    json_init(&doc);
+    ok = json_parse(&doc, schema, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    for (uint32_t i = 0; ok && i < doc.n; i++) {
+        const struct json_node *v = json_root(&doc) + i;
+        const struct json_node *members =
+            v->kind == JSON_OBJECT ? json_find(&doc, v, STR("properties")) : NULL;
+        bool object =
+            v->kind == JSON_OBJECT && json_is(&doc, json_find(&doc, v, STR("type")), STR("object"));
+
+        if ((members && members->kind == JSON_OBJECT) || (object && !members))
+            ok = object_is_strict(&doc, v, members);
+    }
+    json_release(&doc);
+    return ok;
+}
+
 /* ---- texts ---- */
 
 str say_quoted(struct arena *a, str text)
@@ -177,7 +239,7 @@ void say_sse_end(struct buf *out)
     buf_add(out, STR("\n\n"));
 }
 
-void say_sse_end_of(struct buf *out, size_t from)
+void say_one_line(struct buf *out, size_t from)
 {
     static const char breaks[] = "\n\r";
 
@@ -187,6 +249,11 @@ void say_sse_end_of(struct buf *out, size_t from)
         while ((p = memchr(p, breaks[k], (size_t)(end - p))) != NULL)
             *p = ' '; /* in JSON, only ever white space between values */
     }
+}
+
+void say_sse_end_of(struct buf *out, size_t from)
+{
+    say_one_line(out, from);
     say_sse_end(out);
 }
 

@@ -37,6 +37,9 @@ str say_parameters(const struct chat_tool *t);
 str say_quoted(struct arena *a, str text);
 /* A text as the inside of a JSON string, behind what is in `out`; the answer is that part of it. */
 str say_escaped(struct buf *out, str text);
+/* Whether OpenAI takes the schema as strict: every object names all its members as required, and
+ * allows no others. Clients of its own dialects know; strict of others means less. */
+bool say_strict(const struct chat_request *r, bool strict, str schema);
 
 /* An SSE event of JSON begins with "event: NAME\ndata: " ("data: " alone if the name is empty);
  * what is written between goes behind it, and the end is the blank line. */
@@ -44,5 +47,7 @@ void say_sse_begin(struct buf *out, str name);
 void say_sse_end(struct buf *out);
 /* The same end, for JSON that began there and may have come on several lines. */
 void say_sse_end_of(struct buf *out, size_t from);
+/* JSON from there on, which may have come on several lines, on one. */
+void say_one_line(struct buf *out, size_t from);
 /* A JSON text in an SSE event: line ends in it go on as further data lines. */
 void say_sse_data(struct buf *out, str json);

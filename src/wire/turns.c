@@ -29,14 +29,6 @@ struct turns {
     size_t count, size;
 };
 
-static void let_go(struct wire_encoder *en, struct turns *t)
-{
-    for (struct waiting *w = t->first; w; w = w->next)
-        en->wire->encode(en, &w->ev);
-    t->first = t->last = NULL;
-    t->count = t->size = 0;
-}
-
 /* Whether the arguments are whole with this piece of them, or are no object in the first place. */
 static bool whole(struct open *o, str piece)
 {
@@ -81,28 +73,110 @@ static void arguments(struct turns *t, const struct chat_event *ev)
         }
 }
 
-static bool hold(struct wire_encoder *en, struct turns *t, const struct chat_event *ev)
+static bool is_open(const struct turns *t, const struct chat_event *ev)
 {
-    struct waiting *w;
+    for (size_t i = 0; i < t->open_count; i++)
+        if (t->open[i].choice == ev->choice && t->open[i].block == ev->block)
+            return true;
+    return false;
+}
 
-    if (t->open_count == 0)
-        return false;
-    if (t->count >= WAITING_MAX || t->size + ev->text.n > WAITING_SIZE_MAX) {
-        let_go(en, t);
-        t->open_count = 0; /* no more is held for these */
-        return false;
-    }
-    w = arena_zero(en->arena, 1, sizeof *w);
+/* Whether a call of the same answer is not whole yet. */
+static bool busy(const struct turns *t, const struct chat_event *ev)
+{
+    for (size_t i = 0; i < t->open_count; i++)
+        if (t->open[i].choice == ev->choice)
+            return true;
+    return false;
+}
+
+static void append(struct turns *t, struct waiting *w)
+{
+    w->next = NULL;
+    *(t->last ? &t->last->next : &t->first) = w;
+    t->last = w;
+    t->count++;
+    t->size += w->ev.text.n;
+}
+
+static struct waiting *keep(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct waiting *w = arena_zero(en->arena, 1, sizeof *w);
+
     w->ev = *ev;
     w->ev.node = NULL;
     w->ev.text = piece_dup(en->arena, ev->text);
     w->ev.id = piece_dup(en->arena, ev->id);
     w->ev.name = piece_dup(en->arena, ev->name);
-    *(t->last ? &t->last->next : &t->first) = w;
-    t->last = w;
-    t->count++;
-    t->size += ev->text.n;
-    return true;
+    return w;
+}
+
+/* Whether an event has to wait for the calls that are open. */
+static bool waits(const struct wire_encoder *en, struct turns *t, const struct chat_event *ev)
+{
+    switch (ev->kind) {
+    case CHAT_CALL:
+        if (en->wire->one_call && busy(t, ev))
+            return true;
+        call(t, ev);
+        return false;
+    case CHAT_ARGUMENTS:
+        if (en->wire->one_call && busy(t, ev) && !is_open(t, ev))
+            return true;
+        arguments(t, ev);
+        return false;
+    case CHAT_TEXT:
+    case CHAT_REASONING:
+    case CHAT_SIGNATURE:
+    case CHAT_REDACTED:
+    case CHAT_REFUSAL:
+    case CHAT_OPAQUE:
+        return busy(t, ev);
+    default:
+        return false;
+    }
+}
+
+static void append_all(struct turns *t, struct waiting *w)
+{
+    for (struct waiting *next; w; w = next) {
+        next = w->next;
+        append(t, w);
+    }
+}
+
+/* What waited is tried again in its order. A call that ends there makes room for one that has just
+ * been passed over, so that the round begins anew. */
+static void try_again(struct wire_encoder *en, struct turns *t)
+{
+    struct waiting *w = t->first, *next;
+
+    t->first = t->last = NULL;
+    t->count = t->size = 0;
+    for (; w; w = next) {
+        next = w->next;
+        if (waits(en, t, &w->ev)) {
+            append(t, w);
+            continue;
+        }
+        en->wire->encode(en, &w->ev);
+        if (w->ev.kind == CHAT_ARGUMENTS && t->first && !busy(t, &w->ev)) {
+            append_all(t, next);
+            next = t->first;
+            t->first = t->last = NULL;
+            t->count = t->size = 0;
+        }
+    }
+}
+
+/* No call waits for more: each that is open is as whole as it gets. */
+static void let_go(struct wire_encoder *en, struct turns *t)
+{
+    do {
+        t->open_count = 0;
+        try_again(en, t);
+    } while (t->first);
+    t->open_count = 0;
 }
 
 bool turns_wait(struct wire_encoder *en, const struct chat_event *ev)
@@ -113,31 +187,19 @@ bool turns_wait(struct wire_encoder *en, const struct chat_event *ev)
         return false;
     if (!t)
         t = en->turns = arena_zero(en->arena, 1, sizeof *t);
-    switch (ev->kind) {
-    case CHAT_CALL:
-        call(t, ev);
-        return false;
-    case CHAT_ARGUMENTS: /* they are written before what waited for them */
-        arguments(t, ev);
-        if (t->open_count > 0 || !t->first)
-            return false;
-        en->wire->encode(en, ev);
+    if (ev->kind == CHAT_STOP || ev->kind == CHAT_ERROR || ev->kind == CHAT_END)
         let_go(en, t);
-        return true;
-    case CHAT_TEXT:
-    case CHAT_REASONING:
-    case CHAT_SIGNATURE:
-    case CHAT_REDACTED:
-    case CHAT_REFUSAL:
-    case CHAT_OPAQUE:
-        return hold(en, t, ev);
-    case CHAT_STOP:
-    case CHAT_ERROR:
-    case CHAT_END:
-        let_go(en, t);
-        t->open_count = 0;
-        return false;
-    default:
+    if (waits(en, t, ev)) {
+        if (t->count < WAITING_MAX && t->size + ev->text.n <= WAITING_SIZE_MAX) {
+            append(t, keep(en, ev));
+            return true;
+        }
+        let_go(en, t); /* no more is held for these */
         return false;
     }
+    if (ev->kind != CHAT_ARGUMENTS || !t->first || busy(t, ev))
+        return false;
+    en->wire->encode(en, ev); /* before what waited for it */
+    try_again(en, t);
+    return true;
 }

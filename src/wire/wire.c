@@ -46,7 +46,11 @@ bool wire_signature_ours(str signature)
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink)
 {
-    *d = (struct wire_decoder){.wire = w, .arena = a, .sink = sink, .salt = STR("")};
+    memset(d, 0, offsetof(struct wire_decoder, echo.event)); /* which is set before it is read */
+    d->wire = w;
+    d->arena = a;
+    d->sink = sink;
+    d->salt = STR("");
     json_init(&d->doc);
     buf_init(&d->mended, JSON_SIZE_MAX);
     buf_init(&d->veiled, JSON_SIZE_MAX);
@@ -61,7 +65,8 @@ void wire_decoder_release(struct wire_decoder *d)
     buf_release(&d->veiled);
     arena_release(&d->scratch);
     free(d->echo.bytes);
-    d->echo = (struct wire_echo){.bytes = NULL};
+    d->echo.bytes = NULL;
+    echo_forget(d);
 }
 
 str wire_call_id(struct wire_decoder *d, uint32_t n)
@@ -197,13 +202,40 @@ static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
     return anew_end(d, f, whole, &d->veiled, at);
 }
 
+/* llama.cpp and servers built on it say an error in a field of its own, which readers of events
+ * skip: it becomes data. */
+static bool error_field(struct wire_decoder *d, struct wire_frame *f)
+{
+    const str field = STR("error:");
+    struct wire_frame as_it_came = *f;
+    struct err e;
+    size_t at, end;
+    str line;
+    bool bare;
+
+    if (d->wire->stream_framing != WIRE_SSE || !str_starts(f->raw, field))
+        return false;
+    end = str_find(f->raw, STR("\n"));
+    line = str_trim(str_slice(f->raw, field.n, end == STR_NONE ? f->raw.n : end));
+    if (!json_parse(&d->doc, line, &e) || json_root(&d->doc)->kind != JSON_OBJECT)
+        return false;
+    bare = !member_find(&d->doc, json_root(&d->doc), "error");
+    at = anew_begin(d, f, false, &d->mended);
+    buf_add(&d->mended, bare ? STR("{\"error\":") : STR(""));
+    buf_add(&d->mended, line);
+    buf_add(&d->mended, bare ? STR("}") : STR(""));
+    if (!anew_end(d, f, false, &d->mended, at))
+        *f = as_it_came;
+    return f->anew;
+}
+
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
     f->again = NULL;
     f->shape = 0;
     f->anew = false;
-    if (d->deaf || f->data.n == 0 || echo_heard(d, f))
+    if (d->deaf || (f->data.n == 0 && !error_field(d, f)) || echo_heard(d, f))
         return;
     echo_forget(d);
     if (d->wire->stream_framing == WIRE_SSE && str_eq(str_trim(f->data), STR("[DONE]"))) {
@@ -229,6 +261,7 @@ bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f)
 
 void wire_whole_decode(struct wire_decoder *d, struct wire_frame *f)
 {
+    d->echo.events = 1; /* nothing is learnt from it, so its first event is not kept */
     d->wire->decode_whole(d, f);
     d->done = true;
     if (!d->deaf && d->wire->decode_end)

@@ -130,7 +130,7 @@ struct wire {
     enum chat_dialect dialect;
     const char *name;
     enum wire_framing stream_framing;
-    bool in_turn;     /* a call is written in one go: see turns.h */
+    bool in_turn, one_call; /* a call is written in one go; and ends before another: see turns.h */
     bool whole_lasts; /* texts of a whole reply's events last as its frame does: see hold.h */
     const char *whole_type, *stream_type; /* Content-Type of replies */
 
@@ -179,13 +179,13 @@ struct wire_decoder {
     void *state;                        /* zeroed, decoder_size bytes */
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
     bool done;       /* [DONE] came, or a whole body was read: no choice is cut off */
+    bool hides;      /* reasoning is for nobody to see: see veil.h */
+    bool splits;     /* and it stands in the text, too */
     uint32_t blocks; /* begun so far, in choice 0 */
-    struct wire_echo echo;
-    bool hides;                /* reasoning is for nobody to see: see veil.h */
-    bool splits;               /* and it stands in the text, too */
+    str salt;        /* makes ids of calls that came without one this reply's own; may be empty */
     struct buf mended, veiled; /* the frame at hand, if it is not as it came */
     struct mend mend;
-    str salt; /* makes ids of calls that came without one this reply's own; may be empty */
+    struct wire_echo echo;
 };
 
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
@@ -219,7 +219,7 @@ struct wire_encoder {
     struct turns *turns;
     str id;    /* ours, for replies of dialects that want one: lent */
     str model; /* as the client asked for it: lent */
-    int64_t created_s;
+    int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
     bool ended, failed;
 };
 
