@@ -492,7 +492,8 @@ TEST(nothing_is_told_that_has_not_been_through_the_filter)
 
             begin();
             buf_init(&held.text, 1 << 20);
-            b.filter = (struct hub_filter){on_filter, NULL, on_filter_close, &held};
+            b.filter =
+                (struct hub_filter){.feed = on_filter, .close = on_filter_close, .ctx = &held};
             seen_begin(&s, port, SIDE_ALL);
             if (watched == 0)
                 subscribe(&s, "session_s");

@@ -193,6 +193,147 @@ TEST(a_call_that_owns_its_texts_needs_those_it_was_lent_no_more)
     end();
 }
 
+/* ---- lent ---- */
+
+static const struct hub_lent lent = {
+    .n = 4,
+    .pieces = {{HUB_THINKING, HUB_REASONING, STR_INIT("h\xC3\xA4")},
+               {HUB_ANSWERING, HUB_ANSWER, STR_INIT("yes")},
+               {HUB_THINKING, HUB_REASONING, STR_INIT(" or")},
+               {HUB_CALLING, HUB_TOOL, STR_INIT("f {}")}},
+    .progress = {HUB_CALLING, 5, 7, true}};
+
+/* What the same comes to that is told piece by piece. */
+static void tell(struct hub_call *c)
+{
+    struct hub_progress p = {.thinking_ms = -1, .reasoning_tokens = -1};
+
+    for (size_t i = 0; i < lent.n; i++) {
+        p.state = lent.pieces[i].state;
+        hub_call_state(c, &p);
+        hub_call_text(c, lent.pieces[i].kind, lent.pieces[i].text);
+    }
+    hub_call_state(c, &lent.progress);
+}
+
+/* Passes on what it is given, and says where a text is over. */
+static void on_feed(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out)
+{
+    (void)ctx;
+    (void)kind;
+    buf_add(out, raw);
+    if (last)
+        buf_add_c(out, '|');
+}
+
+enum come { COMES_BEHIND, COMES_AFTER_MORE, COMES_AT_THE_END, COMES };
+
+/* All that one sees of a call who comes at that time. */
+static void seen_of(void (*say)(struct hub_call *c), enum come when, bool thoughts, struct buf *out)
+{
+    struct hub_begin b = side_begin("1", "s", "");
+    struct hub_call *c;
+    struct seen s;
+
+    begin();
+    b.thoughts = thoughts;
+    b.filter = (struct hub_filter){.feed = on_feed};
+    c = hub_call_begin(hub, ports[0], &b);
+    seen_begin(&s, ports[1], SIDE_ALL);
+    say(c);
+    if (when == COMES_BEHIND)
+        subscribe(&s, "session_s");
+    hub_call_text(c, HUB_ANSWER, STR(" more"));
+    if (when == COMES_AFTER_MORE)
+        subscribe(&s, "session_s");
+    hub_call_state(c, &(struct hub_progress){HUB_ANSWERING, 6, 8, true});
+    if (when == COMES_AT_THE_END)
+        subscribe(&s, "session_s");
+    finish(c);
+    side_turn(loops[1]);
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+        buf_add(out, buf_str(&s.text[i]));
+        buf_add_c(out, '\n');
+    }
+    buf_printf(out, "%zu %zu", s.started, s.ended);
+    CHECK(seen_has(&s, "\"reasoning_tokens\":8"));
+    seen_end(&s);
+    end();
+}
+
+static void lend(struct hub_call *c)
+{
+    hub_call_lend(c, &lent);
+}
+
+static void lend_and_take_back(struct hub_call *c)
+{
+    struct hub_lent passing = lent;
+
+    hub_call_lend(c, &passing);
+    hub_call_keep(c);
+    memset(&passing, 'x', sizeof passing);
+    hub_call_keep(NULL);
+    hub_call_lend(NULL, NULL);
+}
+
+static void lend_twice(struct hub_call *c)
+{
+    static const struct hub_lent first = {
+        .n = 2,
+        .pieces = {{HUB_THINKING, HUB_REASONING, STR_INIT("h")},
+                   {HUB_THINKING, HUB_REASONING, STR_INIT("\xC3")}},
+        .progress = {HUB_THINKING, -1, -1, false}};
+    struct hub_lent rest = lent;
+
+    rest.pieces[0].text = STR("\xA4");
+    hub_call_lend(c, &first);
+    hub_call_lend(c, &rest);
+    hub_call_keep(c);
+}
+
+TEST(what_is_lent_looks_as_if_it_had_been_told)
+{
+    static void (*const ways[])(struct hub_call *) = {lend, lend_and_take_back, lend_twice};
+    struct buf told, seen;
+
+    buf_init(&told, 4096);
+    buf_init(&seen, 4096);
+    for (size_t i = 0; i < COUNT_OF(ways) * COMES * 2; i++) {
+        enum come when = (enum come)(i / 2 % COMES);
+
+        buf_reset(&told);
+        buf_reset(&seen);
+        seen_of(tell, when, i % 2, &told);
+        seen_of(ways[i / 2 / COMES], when, i % 2, &seen);
+        CHECK(str_eq(buf_str(&seen), buf_str(&told)));
+        CHECK(str_find(buf_str(&seen), STR("yes|")) != STR_NONE);
+        CHECK((str_find(buf_str(&seen), STR("h\xC3\xA4| or|")) != STR_NONE) == (i % 2 == 1));
+    }
+    buf_release(&told);
+    buf_release(&seen);
+}
+
+TEST(what_is_lent_is_told_at_once_if_somebody_looks)
+{
+    struct hub_call *c;
+    struct seen s;
+
+    begin();
+    c = call(0, "1", "s", 1);
+    seen_begin(&s, ports[1], SIDE_ALL);
+    subscribe(&s, "session_s");
+    CHECK(hub_call_watched(c));
+    hub_call_lend(c, &lent);
+    side_turn(loops[1]);
+    CHECK_STR(buf_str(&s.text[HUB_REASONING]), "h\xC3\xA4 or");
+    CHECK(seen_has(&s, "\"state\":\"tool\""));
+    finish(c);
+    side_turn(loops[1]);
+    seen_end(&s);
+    end();
+}
+
 TEST(memory_of_calls_that_are_over_serves_the_next)
 {
     struct hub_call *c[200];
@@ -214,4 +355,6 @@ TEST_MAIN(T(who_comes_late_sees_what_began_and_was_said_while_nobody_looked),
           T(quiet_calls_of_all_loops_are_listed_newest_first),
           T(what_was_asked_is_masked_once_and_only_for_who_looks),
           T(a_call_that_owns_its_texts_needs_those_it_was_lent_no_more),
+          T(what_is_lent_looks_as_if_it_had_been_told),
+          T(what_is_lent_is_told_at_once_if_somebody_looks),
           T(memory_of_calls_that_are_over_serves_the_next))

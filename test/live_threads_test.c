@@ -20,6 +20,7 @@ struct side {
     struct loop_timer timer;
     /* The call that it runs, and the viewers that it has. */
     struct hub_call *call;
+    struct hub_lent lent;
     unsigned calls, pieces;
     struct seen watcher, other; /* of some session; of its neighbour's, all the time */
     bool watching;
@@ -74,6 +75,25 @@ static void wait_for_other(struct side *s)
         loop_stop(s->loop);
 }
 
+/* A letter, and now and then all that is left, lent. */
+static void say(struct side *s)
+{
+    str rest = str_slice(STR(WORDS), s->pieces, STR(WORDS).n);
+
+    if (rand_below(&s->rand, 40) == 0) {
+        s->lent =
+            (struct hub_lent){.n = 2,
+                              .pieces = {{HUB_ANSWERING, HUB_ANSWER, str_slice(rest, 0, 9)},
+                                         {HUB_ANSWERING, HUB_ANSWER, str_slice(rest, 9, rest.n)}},
+                              .progress = {HUB_ANSWERING, 1, 2, false}};
+        hub_call_lend(s->call, &s->lent);
+        s->pieces = PIECES - 1;
+        return;
+    }
+    hub_call_text(s->call, HUB_ANSWER, str_slice(rest, 0, 1));
+    hub_call_text(s->call, HUB_REASONING, STR("hm "));
+}
+
 static void step(void *ctx)
 {
     struct side *s = ctx;
@@ -85,8 +105,7 @@ static void step(void *ctx)
     }
     if (!s->call)
         next(s);
-    hub_call_text(s->call, HUB_ANSWER, str_slice(STR(WORDS), s->pieces, s->pieces + 1));
-    hub_call_text(s->call, HUB_REASONING, STR("hm "));
+    say(s);
     if (rand_below(&s->rand, 8) == 0)
         hub_call_state(s->call,
                        &(struct hub_progress){(enum hub_state)rand_below(&s->rand, 5), 1, 2, 0});

@@ -27,13 +27,6 @@ static void flush_both(struct hub_call *c, enum hub_flush how)
     hub_call_flush(c, HUB_SESSION, how);
 }
 
-/* These texts are over, for now: the filter need not wait for more of them. */
-static void close_texts(struct hub_call *c, unsigned kinds)
-{
-    for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
-        c->words[i].over |= c->words[i].begun && (kinds & (1u << i));
-}
-
 static void publish(struct hub_call *c, struct hub_channel *to, enum hub_audience audience)
 {
     hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
@@ -115,15 +108,11 @@ static struct hub_call *call_new(struct hub *h, struct hub_port *home, const str
 {
     struct hub_call *c = call_take(home);
 
-    memset(&c->hub, 0, sizeof *c - offsetof(struct hub_call, hub));
+    memset(&c->hub, 0, offsetof(struct hub_call, b) - offsetof(struct hub_call, hub));
     c->hub = h;
     c->home = home;
-    c->b = *b;
+    memcpy(&c->b, b, b->filter.describe ? offsetof(struct hub_begin, stream) : sizeof *b);
     c->progress = (struct hub_progress){.thinking_ms = -1, .reasoning_tokens = -1};
-    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
-        buf_init(&c->words[i].raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
-        buf_init(&c->words[i].text, 8 * HUB_TEXT_MAX);
-    }
     return c;
 }
 
@@ -147,7 +136,7 @@ static void call_free(struct hub_call *c)
 {
     struct hub_port *p = c->home;
 
-    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+    for (size_t i = 0; c->spoken && i < HUB_TEXT_COUNT; i++) {
         text_free(c, &c->words[i].raw);
         text_free(c, &c->words[i].text);
     }
@@ -203,11 +192,20 @@ static void link_out(struct hub *h, struct hub_call *c)
     hub_channel_drop(h, of);
 }
 
+static void describe(struct hub_call *c)
+{
+    if (!c->described && c->b.filter.describe)
+        c->b.filter.describe(c->b.filter.ctx, &c->b);
+    c->described = true;
+}
+
 /* The hub is locked. Where there are too many sessions, nobody is told of it. */
 static void enter(struct hub *h, struct hub_call *c)
 {
-    struct hub_channel *of = hub_channel_of(h, HUB_SESSION, c->b.session);
+    struct hub_channel *of;
 
+    describe(c);
+    of = hub_channel_of(h, HUB_SESSION, c->b.session);
     if (of)
         link_in(h, c, of);
 }
@@ -315,6 +313,7 @@ struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const stru
     c = call_new(h, home, b);
     if (quiet_begin(c))
         return c;
+    describe(c);
     hub_call_open(c);
     hub_lock(h, home);
     enter(h, c);
@@ -362,6 +361,7 @@ void hub_call_own(struct hub_call *c)
     if (!c || c->own)
         return;
     hub_lock(c->hub, c->home);
+    describe(c);
     pthread_mutex_lock(&c->lock);
     hub_call_open(c);
     c->own = copy_texts(&c->b);
@@ -406,12 +406,8 @@ void hub_call_text(struct hub_call *c, enum hub_text kind, str text)
     if (!c || !text.n || (kind == HUB_REASONING && !c->b.thoughts))
         return;
     pthread_mutex_lock(&c->lock);
-    while (text.n) {
-        str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
-
-        hub_call_add(c, kind, some);
-        text = str_slice(text, some.n, text.n);
-    }
+    hub_call_take(c);
+    hub_call_add(c, kind, text, true);
     pthread_mutex_unlock(&c->lock);
     if (!hub_call_watched(c))
         return;
@@ -421,23 +417,9 @@ void hub_call_text(struct hub_call *c, enum hub_text kind, str text)
         tell_now_and_then(c);
 }
 
-void hub_call_state(struct hub_call *c, const struct hub_progress *p)
+/* How far it is, to those who look. */
+static void tell_all(struct hub_call *c)
 {
-    static const unsigned over[] = {
-        [HUB_WAITING] = 0,
-        [HUB_THINKING] = 1u << HUB_ANSWER | 1u << HUB_TOOL,
-        [HUB_ANSWERING] = 1u << HUB_REASONING | 1u << HUB_TOOL,
-        [HUB_CALLING] = 1u << HUB_REASONING | 1u << HUB_ANSWER,
-        [HUB_DONE] = ~0u,
-    };
-
-    if (!c)
-        return;
-    pthread_mutex_lock(&c->lock);
-    if (p->state != c->progress.state)
-        close_texts(c, over[p->state]);
-    c->progress = *p;
-    pthread_mutex_unlock(&c->lock);
     if (!hub_call_watched(c))
         return;
     hub_call_prepare(c);
@@ -445,6 +427,36 @@ void hub_call_state(struct hub_call *c, const struct hub_progress *p)
     flush_both(c, HUB_FLUSH);
     tell_status(c);
     hub_unlock(c->hub);
+}
+
+void hub_call_state(struct hub_call *c, const struct hub_progress *p)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    hub_call_take(c);
+    hub_call_become(c, p);
+    pthread_mutex_unlock(&c->lock);
+    tell_all(c);
+}
+
+void hub_call_keep(struct hub_call *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    hub_call_take(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void hub_call_lend(struct hub_call *c, const struct hub_lent *l)
+{
+    if (!c)
+        return;
+    if (atomic_load_explicit(&c->lent, memory_order_relaxed))
+        hub_call_keep(c);
+    atomic_store_explicit(&c->lent, l, memory_order_release);
+    tell_all(c);
 }
 
 static void lists_leave(struct hub_call *c)
@@ -463,21 +475,27 @@ static void lists_leave(struct hub_call *c)
     }
 }
 
+bool hub_call_leave(struct hub_call *c)
+{
+    if (c && !quiet_end(c))
+        return false;
+    if (c)
+        call_free(c);
+    return true;
+}
+
 void hub_call_end(struct hub_call *c, const struct hub_end *e)
 {
     struct hub *h;
     bool last;
 
-    if (!c)
+    if (hub_call_leave(c))
         return;
     h = c->hub;
-    if (quiet_end(c)) {
-        call_free(c);
-        return;
-    }
     lists_leave(c);
     pthread_mutex_lock(&c->lock);
-    close_texts(c, ~0u);
+    hub_call_take(c);
+    hub_call_close(c, ~0u);
     pthread_mutex_unlock(&c->lock);
     if (hub_call_watched(c))
         hub_call_prepare(c);

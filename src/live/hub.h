@@ -7,6 +7,10 @@
  *     hub_call_state(c, &progress); ...
  *     hub_call_end(c, &end);                             c is gone
  *
+ * or, of what lies there until the end, all at once:
+ *
+ *     if (!hub_call_watched(c)) hub_call_lend(c, &lent);
+ *
  * Whoever watches is a viewer on a loop, and subscribes to channels by name:
  *
  *     v = hub_viewer_new(port, &scope, &ops, ctx);
@@ -19,10 +23,10 @@
  *
  * Promises:
  *   - A viewer never slows a call. Nobody watching, a call is a place in its loop's list and a
- *     piece of text an append under the call's own lock; watched, it is told once a round of the
- *     loop, and on dashboard_updates at most HUB_RATE times a second a call. Where many watch, they
- *     are served a few at a time, and so seldom that a loop spends no more than about a twentieth
- *     of its time on them.
+ *     piece of text an append under the call's own lock, or not even that if it is lent; watched,
+ *     it is told once a round of the loop, and on dashboard_updates at most HUB_RATE times a second
+ *     a call. Where many watch, they are served a few at a time, and so seldom that a loop spends
+ *     no more than about a twentieth of its time on them.
  *   - A viewer that does not keep up loses messages and is told how many: a gap. Behind it comes
  *     what one who subscribes late gets: all running calls with their texts so far.
  *   - A text is told in order; `at` says where a piece begins, so nobody has to trust it.
@@ -72,10 +76,11 @@ enum hub_state { HUB_WAITING, HUB_THINKING, HUB_ANSWERING, HUB_CALLING, HUB_DONE
 struct hub_begin;
 
 /* What texts go through before anybody sees them, when somebody is about to: appends to out what
- * can be told. `last`: that text is over, for now. `open` puts what may be shown into what the call
- * began with: subject, model, asked; lent until the close. All are called by any thread, one at a
- * time; each may be NULL. */
+ * can be told. `last`: that text is over, for now. `describe` says what the call began with, which
+ * need not be said before somebody asks; `open` puts what may be shown into it: subject, model,
+ * asked; lent until the close. All are called by any thread, one at a time; each may be NULL. */
 struct hub_filter {
+    void (*describe)(void *ctx, struct hub_begin *b);
     void (*feed)(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out);
     void (*open)(void *ctx, struct hub_begin *b);
     void (*close)(void *ctx);
@@ -84,19 +89,33 @@ struct hub_filter {
 
 /* All texts are lent until the end, or until hub_call_own. */
 struct hub_begin {
+    struct hub_filter filter; /* taken over */
+    int64_t started_us;
+    bool thoughts; /* its reasoning may be shown; else that text is not kept */
+    /* From here on it may be left to `describe`. */
+    bool stream;
+    int64_t cap; /* tokens; -1: none */
     str id, session, key, subject, dialect;
     str model, provider, level, asked;
-    int64_t cap; /* tokens; -1: none */
-    bool stream;
-    bool thoughts; /* its reasoning may be shown; else that text is not kept */
-    int64_t started_us;
-    struct hub_filter filter; /* taken over */
 };
 
 struct hub_progress {
     enum hub_state state;
     int64_t thinking_ms, reasoning_tokens; /* -1: not known */
     bool cut;
+};
+
+/* What a call has come to, each text with the state it was said in, in order. */
+#define HUB_LENT_MAX 4
+
+struct hub_lent {
+    size_t n;
+    struct {
+        enum hub_state state;
+        enum hub_text kind;
+        str text;
+    } pieces[HUB_LENT_MAX];
+    struct hub_progress progress; /* behind them all */
 };
 
 struct hub_end {
@@ -115,11 +134,17 @@ struct hub_end {
 struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const struct hub_begin *b);
 void hub_call_text(struct hub_call *c, enum hub_text kind, str text);
 void hub_call_state(struct hub_call *c, const struct hub_progress *p);
+/* The same as a state and a text for each of the pieces, and then the progress; but if nobody
+ * looks, nothing is copied or locked. Lent until the end, or until hub_call_keep. */
+void hub_call_lend(struct hub_call *c, const struct hub_lent *l);
+void hub_call_keep(struct hub_call *c);
 /* What it began with is lent no longer. */
 void hub_call_own(struct hub_call *c);
 /* Somebody looks, or did a moment ago. */
 bool hub_call_watched(const struct hub_call *c);
 void hub_call_end(struct hub_call *c, const struct hub_end *e);
+/* The same for one that nobody has heard of, which needs no words; false: it is not such a one. */
+bool hub_call_leave(struct hub_call *c) MUST_USE;
 
 struct hub_running {
     str id, session, key, subject, dialect, model, provider, level, asked;

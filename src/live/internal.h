@@ -10,7 +10,8 @@
  *   viewer.c   subscriptions: what was missed, what was lost
  *
  * Three locks, in this order: the hub's, of all that is shared; a port's, of its quiet calls; a
- * call's, of its texts. A piece of text takes the last alone. Messages are made under the first:
+ * call's, of its texts. A piece of text takes the last alone; one that is lent takes none: whoever
+ * looks, under that lock, takes it from where it lies. Messages are made under the first:
  * that is some microseconds for each, and only while somebody watches.
  *
  * While nobody does, the hub sleeps: a call that begins is quiet, which is to say that only its
@@ -85,20 +86,24 @@ struct hub_call {
     pthread_mutex_t lock;                         /* of its texts; lives on when the call is over */
     struct hub *hub;                              /* from here on it is new with each call */
     struct hub_port *home;                        /* or NULL */
-    bool quiet;                                   /* under the port's lock of these */
     struct hub_call *next, *prev;                 /* of all, or of the quiet ones */
     struct hub_call *session_next, *session_prev; /* of its session */
     _Atomic(struct hub_channel *) channel;        /* NULL: it has not entered */
-    struct hub_begin b;                           /* lent, or in `own` */
-    bool opened;                                  /* the same can be shown; under its lock */
-    char *own;
-    struct hub_words words[HUB_TEXT_COUNT];
-    size_t charged;
-    struct hub_progress progress; /* under its lock too */
+    _Atomic(const struct hub_lent *) lent;        /* what was not taken yet; or NULL */
     /* Its own thread's. */
     struct hub_call *dirty_next, *late_next;
-    bool dirty, late;
     uint64_t told_ns;
+    bool dirty, late;
+    bool described; /* under the hub's lock, or known to nobody else yet */
+    bool quiet;     /* under the port's lock of these */
+    /* Under its lock. */
+    bool opened; /* what it began with can be shown */
+    bool spoken; /* its words are made */
+    char *own;
+    size_t charged;
+    struct hub_begin b; /* lent, or in `own` */
+    struct hub_progress progress;
+    struct hub_words words[HUB_TEXT_COUNT]; /* not before it has spoken, or somebody looks */
 };
 
 struct hub {
@@ -204,12 +209,15 @@ struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to,
 void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m); /* takes it */
 void hub_message_free(struct hub_message *m); /* one reference; any thread */
 
-/* text.c; the call is locked */
-void hub_call_add(struct hub_call *c, enum hub_text kind, str text);
-/* text.c; the hub is locked but for the first */
-/* What waits goes through the filter: before the hub is locked, so that nobody waits for that. */
+/* text.c; the call is locked; by another thread than its own, nothing of its loop is used */
+void hub_call_add(struct hub_call *c, enum hub_text kind, str text, bool own_thread);
+void hub_call_become(struct hub_call *c, const struct hub_progress *p);
+void hub_call_take(struct hub_call *c);                  /* what was lent becomes its own */
+void hub_call_close(struct hub_call *c, unsigned kinds); /* these texts are over, for now */
+/* Somebody looks. The call is locked, or known to nobody else yet. */
+void hub_call_open(struct hub_call *c);
+/* text.c; the hub is locked but for the first: what waits goes through the filter before */
 void hub_call_prepare(struct hub_call *c);
-void hub_call_open(struct hub_call *c); /* the call is locked, or known to nobody else yet */
 enum hub_flush {
     HUB_FLUSH,       /* up to the last whole character */
     HUB_FLUSH_LAST,  /* all: the call is over */
@@ -220,8 +228,7 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
 /* What a late viewer is to be sent of it, the texts no longer than so: to fn, one by one. */
 void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t text_max,
                      void (*fn)(void *ctx, struct hub_message *m), void *ctx);
-/* call.c; the hub is locked: the quiet calls enter it */
-void hub_calls_enter(struct hub *h);
+void hub_calls_enter(struct hub *h); /* call.c; the hub is locked: the quiet calls enter it */
 /* call.c; the hub is not locked */
 void hub_port_flush(void *port);
 void hub_port_flush_late(void *port);

@@ -84,7 +84,19 @@ static void pass(struct hub_call *c, enum hub_text kind)
     charge(c);
 }
 
-void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
+static void speak(struct hub_call *c)
+{
+    if (c->spoken)
+        return;
+    c->spoken = true;
+    memset(c->words, 0, sizeof c->words);
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+        buf_init(&c->words[i].raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
+        buf_init(&c->words[i].text, 8 * HUB_TEXT_MAX);
+    }
+}
+
+static void add_some(struct hub_call *c, enum hub_text kind, str text, bool own_thread)
 {
     struct hub_words *w = &c->words[kind];
     struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
@@ -93,7 +105,7 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
     if (w->over)
         pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
-    if (c->home)
+    if (c->home && own_thread)
         buf_take(loop_bufs(c->home->loop), to);
     buf_add(to, text);
     w->begun = true;
@@ -101,6 +113,58 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
         charge(c);
     if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX || ceiling(c) == HUB_TEXT_MIN)
         pass(c, kind);
+}
+
+void hub_call_add(struct hub_call *c, enum hub_text kind, str text, bool own_thread)
+{
+    if (kind == HUB_REASONING && !c->b.thoughts)
+        return;
+    speak(c);
+    while (text.n) {
+        str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
+
+        add_some(c, kind, some, own_thread);
+        text = str_slice(text, some.n, text.n);
+    }
+}
+
+/* The filter need not wait for more of them. */
+void hub_call_close(struct hub_call *c, unsigned kinds)
+{
+    for (enum hub_text i = 0; c->spoken && i < HUB_TEXT_COUNT; i++)
+        c->words[i].over |= c->words[i].begun && (kinds & (1u << i));
+}
+
+void hub_call_become(struct hub_call *c, const struct hub_progress *p)
+{
+    static const unsigned over[] = {
+        [HUB_WAITING] = 0,
+        [HUB_THINKING] = 1u << HUB_ANSWER | 1u << HUB_TOOL,
+        [HUB_ANSWERING] = 1u << HUB_REASONING | 1u << HUB_TOOL,
+        [HUB_CALLING] = 1u << HUB_REASONING | 1u << HUB_ANSWER,
+        [HUB_DONE] = ~0u,
+    };
+
+    if (p->state != c->progress.state)
+        hub_call_close(c, over[p->state]);
+    c->progress = *p;
+}
+
+void hub_call_take(struct hub_call *c)
+{
+    const struct hub_lent *l = atomic_load_explicit(&c->lent, memory_order_acquire);
+
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->n; i++) {
+        struct hub_progress p = c->progress;
+
+        p.state = l->pieces[i].state;
+        hub_call_become(c, &p);
+        hub_call_add(c, l->pieces[i].kind, l->pieces[i].text, false);
+    }
+    hub_call_become(c, &l->progress);
+    atomic_store_explicit(&c->lent, NULL, memory_order_relaxed);
 }
 
 /* ---- telling ---- */
@@ -149,9 +213,11 @@ static void tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel
 
 void hub_call_open(struct hub_call *c)
 {
+    hub_call_take(c);
     if (c->opened)
         return;
     c->opened = true;
+    speak(c);
     if (c->b.filter.open)
         c->b.filter.open(c->b.filter.ctx, &c->b);
     c->b.asked = utf8_cut_count(c->b.asked, ASKED_MAX);
