@@ -45,6 +45,8 @@ TEST(a_level_is_asked_for_in_three_ways)
         {"m-high", CHAT_LEVEL_NOT_GIVEN, "", CHAT_LEVEL_HIGH, "m", 512},
         {"m:low", CHAT_LEVEL_NOT_GIVEN, "", CHAT_LEVEL_LOW, "m", 128},
         {"m-high", CHAT_LEVEL_LOW, "", CHAT_LEVEL_LOW, "m", 128},
+        {"m-high", CHAT_LEVEL_ON, "", CHAT_LEVEL_HIGH, "m", 512},
+        {"m-high", CHAT_LEVEL_NONE, "", CHAT_LEVEL_NONE, "m", -1},
         {"m", CHAT_LEVEL_LOW, "high", CHAT_LEVEL_HIGH, "m", 512},
         {"real-low", CHAT_LEVEL_NOT_GIVEN, "", CHAT_LEVEL_NOT_GIVEN, "real-low", -1},
     };
@@ -104,6 +106,12 @@ TEST(an_amount_is_a_cap_without_a_preset)
     r.level = CHAT_LEVEL_ON;
     CHECK(level_choose(c, &r, STR(""), &l, &e));
     CHECK(l.cap == 2000 && !l.preset);
+    CHECK(l.asked == CHAT_LEVEL_LOW && l.weight == CHAT_LEVEL_HIGH);
+    r.budget_tokens = 128;
+    CHECK(level_choose(c, &r, STR(""), &l, &e) && l.weight == CHAT_LEVEL_LOW);
+    r.level = CHAT_LEVEL_MAX;
+    CHECK(level_choose(c, &r, STR(""), &l, &e) && l.weight == CHAT_LEVEL_MAX);
+    CHECK(level_choose(c, &r, STR("low"), &l, &e) && l.weight == CHAT_LEVEL_LOW && l.by_header);
     config_release(c);
 }
 
@@ -177,6 +185,8 @@ TEST(retry_after_is_read_in_all_its_forms)
     CHECK(retry_after_ms(STR("9"), STR("250"), 0) == 250);
     CHECK(retry_after_ms(STR("Thu, 01 Jan 1970 00:00:10 GMT"), STR(""), 4000) == 6000);
     CHECK(retry_after_ms(STR("Thu, 01 Jan 1970 00:00:10 GMT"), STR(""), 40000) == 0);
+    CHECK(retry_after_ms(STR("Thursday, 01-Jan-70 00:00:10 GMT"), STR(""), 4000) == 6000);
+    CHECK(retry_after_ms(STR("Thu Jan  1 00:00:10 1970"), STR(""), 4000) == 6000);
     CHECK(retry_after_ms(STR("soon"), STR(""), 0) == -1);
     CHECK(retry_after_ms(STR("-1"), STR(""), 0) == -1);
     CHECK(retry_after_ms(STR(""), STR(""), 0) == -1);

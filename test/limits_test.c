@@ -4,6 +4,7 @@
  */
 #include "gateway/limits.h"
 
+#include "base/clock.h"
 #include "test.h"
 
 #include <math.h> /* NAN */
@@ -14,10 +15,18 @@ static struct config_key key_of(int64_t rpm, int64_t tpm, double usd)
     return (struct config_key){.name = STR("ci"), .rpm = rpm, .tpm = tpm, .spend_usd = usd};
 }
 
+static const struct clock *now; /* of the test at hand */
+
+static struct limits *limits_at(const struct clock *clock)
+{
+    now = clock;
+    return limits_new();
+}
+
 static bool take(struct limits *l, const struct config_key *k, int64_t tokens, int64_t *wait)
 {
     struct err e = {0};
-    bool ok = limits_take(l, k, tokens, wait, &e);
+    bool ok = limits_take(l, k, &(struct limits_want){tokens, clock_mono_ns(now)}, wait, &e);
 
     CHECK(ok || (e.code == ERR_LIMIT && strstr(e.text, "\"ci\"")));
     return ok;
@@ -26,7 +35,7 @@ static bool take(struct limits *l, const struct config_key *k, int64_t tokens, i
 TEST(a_key_without_limits_is_never_stopped)
 {
     struct config_key k = key_of(-1, -1, -1);
-    struct limits *l = limits_new(&clock_real);
+    struct limits *l = limits_at(&clock_real);
     int64_t wait;
 
     for (int i = 0; i < 1000; i++)
@@ -44,7 +53,7 @@ TEST(a_minutes_requests_may_come_at_once_and_flow_back_evenly)
     int64_t wait = 0;
 
     clock_fake_init(&clock, 0);
-    l = limits_new(&clock);
+    l = limits_at(&clock);
     for (int i = 0; i < 60; i++)
         CHECK(take(l, &k, 1, &wait));
     CHECK(!take(l, &k, 1, &wait));
@@ -71,7 +80,7 @@ TEST(what_a_wait_says_is_enough)
         int64_t wait = 0;
 
         clock_fake_init(&clock, 0);
-        l = limits_new(&clock);
+        l = limits_at(&clock);
         while (take(l, &k, 1, &wait))
             ;
         CHECK(wait > 0 && wait <= 60000);
@@ -79,6 +88,22 @@ TEST(what_a_wait_says_is_enough)
         CHECK(take(l, &k, 1, &wait));
         limits_free(l);
     }
+}
+
+TEST(who_is_behind_the_others_gets_nothing_twice)
+{
+    struct config_key k = key_of(2, -1, -1);
+    struct limits *l = limits_new();
+    struct limits_want late = {1, 5000000000}, early = {1, 1000000000};
+    int64_t wait;
+    struct err e;
+
+    CHECK(limits_take(l, &k, &late, &wait, &e));
+    CHECK(limits_take(l, &k, &early, &wait, &e));
+    CHECK(!limits_take(l, &k, &early, &wait, &e));
+    CHECK(!limits_take(l, &k, &late, &wait, &e));
+    CHECK_INT(wait, 30000);
+    limits_free(l);
 }
 
 TEST(tokens_are_corrected_when_they_are_known)
@@ -89,7 +114,7 @@ TEST(tokens_are_corrected_when_they_are_known)
     int64_t wait = 0;
 
     clock_fake_init(&clock, 0);
-    l = limits_new(&clock);
+    l = limits_at(&clock);
     CHECK(take(l, &k, 1000, &wait));
     limits_settle(l, &k, 1000, 7000, 0); /* 1000 more than there were */
     CHECK(!take(l, &k, 100, &wait));
@@ -108,7 +133,7 @@ TEST(tokens_are_corrected_when_they_are_known)
 TEST(a_request_larger_than_a_minute_is_told_that_waiting_does_not_help)
 {
     struct config_key k = key_of(-1, 6000, -1);
-    struct limits *l = limits_new(&clock_real);
+    struct limits *l = limits_at(&clock_real);
     int64_t wait = 0;
 
     CHECK(!take(l, &k, 6001, &wait));
@@ -125,7 +150,7 @@ TEST(a_refusal_takes_nothing)
     int64_t wait = 0;
 
     clock_fake_init(&clock, 0);
-    l = limits_new(&clock);
+    l = limits_at(&clock);
     for (int i = 0; i < 10; i++)
         CHECK(!take(l, &k, 101, &wait));
     CHECK(take(l, &k, 50, &wait));
@@ -137,7 +162,7 @@ TEST(a_refusal_takes_nothing)
 TEST(what_was_spent_adds_up_and_ends_it)
 {
     struct config_key k = key_of(-1, -1, 1.0), none = key_of(-1, -1, 0);
-    struct limits *l = limits_new(&clock_real);
+    struct limits *l = limits_at(&clock_real);
     int64_t wait = 0;
 
     CHECK(take(l, &k, 1, &wait));
@@ -162,7 +187,7 @@ TEST(a_reload_changes_the_limit_and_keeps_the_count)
     int64_t wait = 0;
 
     clock_fake_init(&clock, 0);
-    l = limits_new(&clock);
+    l = limits_at(&clock);
     for (int i = 0; i < 10; i++)
         CHECK(take(l, &k, 1, &wait));
     CHECK(!take(l, &more, 1, &wait));
@@ -185,7 +210,7 @@ static void *work(void *arg)
         struct err e;
         int64_t wait;
 
-        j->taken += limits_take(j->l, &k, 1, &wait, &e);
+        j->taken += limits_take(j->l, &k, &(struct limits_want){1, clock_mono_ns(now)}, &wait, &e);
         limits_settle(j->l, &k, 1, 1, 0.5);
     }
     return NULL;
@@ -199,7 +224,7 @@ TEST(threads_together_get_no_more_than_one)
     int taken = 0;
 
     clock_fake_init(&clock, 0);
-    jobs[0].l = limits_new(&clock);
+    jobs[0].l = limits_at(&clock);
     for (size_t i = 0; i < COUNT_OF(threads); i++) {
         jobs[i] = (struct job){jobs[0].l, 0};
         CHECK(pthread_create(&threads[i], NULL, work, &jobs[i]) == 0);
@@ -215,7 +240,8 @@ TEST(threads_together_get_no_more_than_one)
 
 TEST_MAIN(T(a_key_without_limits_is_never_stopped),
           T(a_minutes_requests_may_come_at_once_and_flow_back_evenly),
-          T(what_a_wait_says_is_enough), T(tokens_are_corrected_when_they_are_known),
+          T(what_a_wait_says_is_enough), T(who_is_behind_the_others_gets_nothing_twice),
+          T(tokens_are_corrected_when_they_are_known),
           T(a_request_larger_than_a_minute_is_told_that_waiting_does_not_help),
           T(a_refusal_takes_nothing), T(what_was_spent_adds_up_and_ends_it),
           T(a_reload_changes_the_limit_and_keeps_the_count),

@@ -269,6 +269,30 @@ TEST(behind_a_cut_there_is_no_reasoning_any_more)
     end(&r);
 }
 
+TEST(behind_a_cut_the_answer_begins_with_its_first_letter)
+{
+    static const char *const pieces[][3] = {
+        {"\n\n so ", "it is", ""}, {"\n", " \n", "so it is"}, {"so", " it", " is"}};
+    struct run r;
+
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        begin(&r, &(struct pipe_options){.cap = 1});
+        feed(&r, CHAT_REASONING, 0, STR("one two three"));
+        pipe_continue(&r.pipe);
+        for (size_t k = 0; k < 3; k++)
+            feed(&r, CHAT_TEXT, 1, str_c(pieces[i][k]));
+        CHECK(gives(&r, "[reasoning0]one[text1]so it is"));
+        end(&r);
+    }
+    begin(&r, &(struct pipe_options){.cap = 1});
+    feed(&r, CHAT_TEXT, 0, STR("So"));
+    feed(&r, CHAT_REASONING, 1, STR("one two three"));
+    pipe_continue(&r.pipe);
+    feed(&r, CHAT_TEXT, 0, STR(" it is"));
+    CHECK(gives(&r, "[text0]So[reasoning1]one[text2] it is"));
+    end(&r);
+}
+
 TEST(hidden_means_no_text_no_signature_no_data)
 {
     struct run r;
@@ -326,5 +350,6 @@ TEST_MAIN(T(a_cap_may_be_raised_when_it_is_reached), T(the_pipe_does_not_see_the
           T(a_reply_without_reasoning_is_never_touched), T(reasoning_ends_right_at_the_cap),
           T(reasoning_of_exactly_the_cap_is_not_cut),
           T(behind_a_cut_there_is_no_reasoning_any_more),
+          T(behind_a_cut_the_answer_begins_with_its_first_letter),
           T(hidden_means_no_text_no_signature_no_data),
           T(usage_gets_the_count_that_the_provider_did_not_make))

@@ -338,6 +338,18 @@ static const char *nearest_format(str id)
     return config_nearest(id, names);
 }
 
+/* What its markers begin with is looked for once, not for each reply. */
+static const struct split_format *indexed(struct config_build *b, const struct split_format *f)
+{
+    struct split_format *with = arena_alloc(&b->c->arena, sizeof *with);
+    struct split_index *index = arena_alloc(&b->c->arena, sizeof *index);
+
+    split_index_init(index, f);
+    *with = *f;
+    with->index = index;
+    return with;
+}
+
 static bool read_format(struct config_build *b, struct config_provider *p,
                         const struct json_node *v)
 {
@@ -345,8 +357,10 @@ static bool read_format(struct config_build *b, struct config_provider *p,
     const char *near;
 
     p->format = split_format_find(id);
-    if (p->format)
+    if (p->format) {
+        p->format = indexed(b, p->format);
         return true;
+    }
     near = nearest_format(id);
     return config_wrong(b,
                         v,
@@ -371,7 +385,7 @@ static bool read_pair(struct config_build *b, struct config_provider *p, const s
     p->pair = arena_zero(&b->c->arena, 1, sizeof *p->pair);
     if (!split_pair_init(p->pair, text_of(b, open), text_of(b, close), &e))
         return config_wrong(b, open, "%s", e.text);
-    p->format = &p->pair->format;
+    p->format = indexed(b, &p->pair->format);
     return true;
 }
 

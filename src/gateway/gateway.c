@@ -221,7 +221,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     g->past = past_new(o->clock, PAST_MAX);
     recall_talks(g);
     g->breaker = breaker_new(o->clock);
-    g->limits = limits_new(o->clock);
+    g->limits = limits_new();
     g->metrics = metrics_new(o->loops);
     g->scribe = scribe_new();
     g->hub = hub_new(o->clock);
@@ -265,4 +265,15 @@ void gateway_setup_set(struct gateway *g, struct setup *s)
     g->setup = s;
     pthread_mutex_unlock(&g->lock);
     setup_release(old);
+}
+
+int64_t gateway_wall_ms(struct gateway_loop *gl)
+{
+    uint64_t round_ns = loop_now_ns(gl->loop);
+
+    if (gl->wall_at_ns != round_ns) {
+        gl->wall_at_ns = round_ns;
+        gl->wall_ms = clock_wall_ms(gl->gateway->clock);
+    }
+    return gl->wall_ms;
 }

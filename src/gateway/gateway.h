@@ -90,4 +90,9 @@ struct gateway_loop {
     struct mask_counts redacted; /* all zero but while something is masked */
     size_t calls;                /* running */
     struct loop_task push;       /* at the end of a round: what it put on record goes to disk */
+    uint64_t wall_at_ns;         /* the round in which the clock on the wall was looked at, */
+    int64_t wall_ms;             /* and what it said */
 };
+
+/* The time on the wall, asked for once a round: the loop's own clock stands as long. */
+int64_t gateway_wall_ms(struct gateway_loop *gl);

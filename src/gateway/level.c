@@ -6,6 +6,8 @@
 
 #include <strings.h>
 
+#include "wire/plan.h"
+
 #define ROOM_MAX 512
 
 #define GUIDE                                                                                      \
@@ -70,10 +72,31 @@ static bool find_model(const struct config *c, const struct chat_request *r, str
                    STR_ARG(str_slice(r->model, 0, 100)));
 }
 
+/* The least of the presets that an amount is within; what is more than all of them is high. */
+static enum chat_level weigh(const struct config *c, int64_t tokens)
+{
+    enum chat_level level = CHAT_LEVEL_LOW;
+
+    while (level < CHAT_LEVEL_HIGH && config_preset(c, level)->reasoning_max_tokens < tokens)
+        level++;
+    return level;
+}
+
+/* What the request itself says; of an amount alone, the level that providers would call it. To
+ * think, without how much, leaves that to the model's name. */
+static enum chat_level told(const struct chat_request *r, enum chat_level by_name)
+{
+    if (r->budget_tokens > 0 && (r->level == CHAT_LEVEL_NOT_GIVEN || r->level == CHAT_LEVEL_ON))
+        return plan_tokens_level(r->budget_tokens);
+    if (r->level == CHAT_LEVEL_ON && by_name != CHAT_LEVEL_NOT_GIVEN)
+        return CHAT_LEVEL_NOT_GIVEN;
+    return r->level;
+}
+
 bool level_choose(const struct config *c, const struct chat_request *r, str header,
                   struct level *out, struct err *e)
 {
-    enum chat_level by_name, by_header = CHAT_LEVEL_NOT_GIVEN;
+    enum chat_level by_name, by_body, by_header = CHAT_LEVEL_NOT_GIVEN;
 
     if (header.n && !chat_level_parse(header, &by_header))
         return err_set(e,
@@ -82,14 +105,19 @@ bool level_choose(const struct config *c, const struct chat_request *r, str head
                        STR_ARG(header));
     if (!find_model(c, r, out, &by_name, e))
         return false;
-    out->by_body = by_header == CHAT_LEVEL_NOT_GIVEN && r->level != CHAT_LEVEL_NOT_GIVEN;
-    out->asked = by_header != CHAT_LEVEL_NOT_GIVEN ? by_header : out->by_body ? r->level : by_name;
+    by_body = told(r, by_name);
+    out->by_header = by_header != CHAT_LEVEL_NOT_GIVEN;
+    out->by_body = !out->by_header && by_body != CHAT_LEVEL_NOT_GIVEN;
+    out->asked = out->by_header ? by_header : out->by_body ? by_body : by_name;
     if (out->asked == CHAT_LEVEL_ON)
         out->asked = CHAT_LEVEL_MEDIUM;
+    out->weight = out->asked;
     out->preset = NULL;
     out->cap = -1;
-    if (r->budget_tokens > 0 && by_header == CHAT_LEVEL_NOT_GIVEN) {
+    if (r->budget_tokens > 0 && !out->by_header) {
         out->cap = r->budget_tokens;
+        if (by_body != r->level || weigh(c, r->budget_tokens) > out->weight)
+            out->weight = weigh(c, r->budget_tokens);
     } else if (out->asked > CHAT_LEVEL_NONE) {
         out->preset = config_preset(c, out->asked);
         out->cap = out->preset->reasoning_max_tokens;

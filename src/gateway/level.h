@@ -14,6 +14,8 @@
 
 struct level {
     enum chat_level asked;              /* NOT_GIVEN: nobody asked */
+    enum chat_level weight;             /* the same for a key: an amount is the level it fits in */
+    bool by_header;                     /* stronger than what the request itself says */
     bool by_body;                       /* the request itself says it, in its dialect's way */
     str model;                          /* as asked, without a level at its end */
     struct config_route route;          /* who serves it */

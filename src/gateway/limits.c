@@ -28,17 +28,15 @@ struct entry {
 };
 
 struct limits {
-    const struct clock *clock;
     pthread_mutex_t lock;
     struct map entries;
     struct entry *last; /* that was asked for: mostly the next is the same */
 };
 
-struct limits *limits_new(const struct clock *clock)
+struct limits *limits_new(void)
 {
     struct limits *l = base_alloc(sizeof *l);
 
-    l->clock = clock;
     l->last = NULL;
     pthread_mutex_init(&l->lock, NULL);
     map_init(&l->entries, NULL, NAMES_MAX);
@@ -91,6 +89,8 @@ static void refill(struct bucket *b, double per_minute, uint64_t now)
 {
     if (!b->begun)
         *b = (struct bucket){per_minute, now, true};
+    if (now < b->at_ns)
+        now = b->at_ns; /* another loop's round began later */
     b->left += per_minute * (double)(now - b->at_ns) / MINUTE_NS;
     b->left = b->left > per_minute ? per_minute : b->left;
     b->at_ns = now;
@@ -161,15 +161,24 @@ static double count(int64_t tokens)
     return tokens < 0 ? 0 : (double)tokens > TOKENS_MAX ? TOKENS_MAX : (double)tokens;
 }
 
-bool limits_take(struct limits *l, const struct config_key *key, int64_t tokens,
+/* Nothing is asked of its entry then, and nothing changes there. */
+static bool unlimited(const struct config_key *key)
+{
+    return key->spend_usd < 0 && key->rpm < 0 && key->tpm < 0;
+}
+
+bool limits_take(struct limits *l, const struct config_key *key, const struct limits_want *want,
                  int64_t *retry_after_ms, struct err *e)
 {
     struct entry *s;
     bool ok;
 
+    *retry_after_ms = -1;
+    if (unlimited(key))
+        return true;
     pthread_mutex_lock(&l->lock);
     s = get(l, key->name);
-    ok = s ? take(s, key, count(tokens), clock_mono_ns(l->clock), retry_after_ms, e)
+    ok = s ? take(s, key, count(want->tokens), want->now_ns, retry_after_ms, e)
            : err_set(e, ERR_LIMIT, "too many keys to keep count of");
     pthread_mutex_unlock(&l->lock);
     return ok;
@@ -180,6 +189,8 @@ void limits_settle(struct limits *l, const struct config_key *key, int64_t estim
 {
     struct entry *s;
 
+    if (key->tpm < 0 && !(cost_usd > 0))
+        return;
     pthread_mutex_lock(&l->lock);
     s = get(l, key->name);
     if (s && key->tpm >= 0 && s->tokens.begun) {

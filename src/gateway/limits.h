@@ -6,18 +6,22 @@
  */
 #pragma once
 
-#include "base/clock.h"
 #include "gateway/config.h"
 
 struct limits;
 
-struct limits *limits_new(const struct clock *clock);
+struct limits *limits_new(void);
 void limits_free(struct limits *l);
 
-/* Takes one request from the key's minute, and `tokens` (an estimate of the input) from its token
- * minute. False: ERR_LIMIT with what ran out, and when to come back (-1: waiting does not help).
- * Token buckets: a minute's worth may be used at once, and flows back evenly. */
-bool limits_take(struct limits *l, const struct config_key *key, int64_t tokens,
+struct limits_want {
+    int64_t tokens;  /* an estimate of the input */
+    uint64_t now_ns; /* monotonic; one who asks may be a little behind another */
+};
+
+/* Takes one request from the key's minute, and the tokens from its token minute. False: ERR_LIMIT
+ * with what ran out, and when to come back (-1: waiting does not help). Token buckets: a minute's
+ * worth may be used at once, and flows back evenly. */
+bool limits_take(struct limits *l, const struct config_key *key, const struct limits_want *want,
                  int64_t *retry_after_ms, struct err *e) MUST_USE;
 /* What it really was: corrects the tokens and adds to the spend. */
 void limits_settle(struct limits *l, const struct config_key *key, int64_t estimated_tokens,

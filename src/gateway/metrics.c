@@ -253,7 +253,7 @@ static void count_totals(struct metrics_totals *t, const struct summary *c)
         add(&t->cut[1][action], 1);
     if ((size_t)c->source < SUMMARY_SOURCE_COUNT)
         add(&t->source[c->source], 1);
-    for (size_t i = 0; i < SPLIT_FLAG_COUNT; i++)
+    for (size_t i = 0; i < SPLIT_FLAG_COUNT && c->anomalies; i++)
         if (c->anomalies >> i & 1)
             add(&t->anomalies[i], 1);
 }

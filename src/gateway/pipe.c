@@ -162,6 +162,8 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
     if (p->options.hide || p->options.both_names)
         p->touched = true;
     if (p->options.hide) {
+        if (next && p->options.announce)
+            push(p, &(struct chat_event){.kind = CHAT_REASONING, .text = STR(""), .id = STR("")});
         p->last = CHAT_REASONING;
         p->in_block = ev->block;
         p->boundary = false;
@@ -383,6 +385,25 @@ static void text(struct pipe *p, const struct chat_event *ev)
         p->touched = true;
 }
 
+/* The first text behind a marker that is not in it. */
+static void resumed_text(struct pipe *p, const struct chat_event *ev)
+{
+    struct chat_event rest = *ev;
+    size_t i = 0;
+
+    while (i < ev->text.n && is_space(ev->text.p[i]))
+        i++;
+    if (i) {
+        rest.text = str_slice(ev->text, i, ev->text.n);
+        rest.node = NULL;
+        p->touched = true;
+    }
+    if (!rest.text.n)
+        return;
+    p->resumed = false;
+    text(p, &rest);
+}
+
 /* ---- all else ---- */
 
 static void stop(struct pipe *p, const struct chat_event *ev)
@@ -482,7 +503,10 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
     }
     switch (ev->kind) {
     case CHAT_TEXT:
-        text(p, ev);
+        if (p->resumed)
+            resumed_text(p, ev);
+        else
+            text(p, ev);
         break;
     case CHAT_REASONING:
         split_stop(p);
@@ -547,4 +571,5 @@ void pipe_continue(struct pipe *p)
     p->boundary = true;
     p->splitting = false;
     p->space_n = 0;
+    p->resumed = !p->answered;
 }

@@ -40,6 +40,7 @@ struct pipe_options {
     const struct split_format *format; /* NULL: the provider splits, or nothing does */
     bool inside;                       /* the text begins inside reasoning */
     bool hide;
+    bool announce; /* that there is reasoning is told, by an event without text, if it is hidden */
     bool both_names; /* reasoning frames are never untouched: the client wants two spellings */
     bool as_it_is;   /* usage stays as the provider gave it, as long as nothing else was touched */
     int64_t cap;     /* tokens of reasoning; -1: no cap */
@@ -53,9 +54,6 @@ struct pipe_options {
 };
 
 struct pipe {
-    struct pipe_options options;
-    struct arena *arena; /* as long as the reply */
-
     /* What came of the frame at hand. */
     struct chat_event *events;
     size_t count, events_max;
@@ -68,35 +66,40 @@ struct pipe {
     bool opaque;                        /* reasoning that nobody can read came */
     bool summary;                       /* what came was only a summary */
     bool tagged;                        /* it came out of the text */
-    size_t reasoning_size, answer_size; /* bytes */
     unsigned flags;                     /* enum split_flag */
+    size_t reasoning_size, answer_size; /* bytes */
 
-    /* Its own. */
+    /* Its own, as is the rest. */
     struct tokens_counter *counter; /* of the block at hand */
     size_t counted_before;          /* tokens of the blocks before it */
+    int64_t counted;                /* of all, or -1: not known since more came */
     int64_t room;                   /* bytes that surely fit under the cap */
+    struct arena *arena;            /* as long as the reply */
+    struct pipe_other *others;
     struct split *split;
     struct split_reader *reader; /* once there is tool markup */
     struct arena frame;          /* what the frame at hand needs */
-    bool usage_said;             /* the frame at hand has a usage already */
-    char *space;                 /* white space that may turn out to be beside a marker */
+
+    struct pipe_options options;
+    char *space; /* white space that may turn out to be beside a marker */
     size_t space_n, space_cap;
     enum split_kind space_kind; /* of which text */
+    bool usage_said;            /* the frame at hand has a usage already */
     bool fresh;                 /* right behind a marker: white space goes */
+    bool resumed;               /* the marker was ours: the same of the text that comes first */
     bool splitting, started;
-    str text; /* of the event at hand */
-    uint32_t text_block;
-    uint32_t runs;          /* that the splitter gave */
-    uint32_t block, blocks; /* the number the current block goes out with, and how many there are */
-    uint32_t in_block;      /* its number coming in */
-    int last;               /* what it is, or -1 */
-    bool from_split;        /* it was cut out of a text */
+    bool from_split;        /* the current block was cut out of a text */
     bool boundary;          /* the next content begins a block */
-    uint32_t *map;          /* by number coming in: 1 + number going out, 0 if not seen */
+    int last;               /* what the current block is, or -1 */
+    uint32_t block, blocks; /* the number it goes out with, and how many there are */
+    uint32_t in_block;      /* its number coming in */
+    uint32_t text_block;
+    uint32_t runs;  /* that the splitter gave */
+    uint32_t calls; /* read from markup */
+    str text;       /* of the event at hand */
+    uint32_t *map;  /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
     uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */
-    uint32_t calls;                     /* read from markup */
-    struct pipe_other *others;
     /* What most replies need and no more; not cleared. */
     struct chat_usage usage_first;
     char space_first[PIPE_SPACE_FIRST];

@@ -9,15 +9,22 @@ void pipe_count_block(struct pipe *p)
         p->counter = arena_alloc(p->arena, sizeof *p->counter);
     else
         p->counted_before += tokens_counter_count(p->counter);
+    p->counted = (int64_t)p->counted_before;
     tokens_counter_init(p->counter, p->options.vocab);
     p->counter->trusted = true; /* it comes out of JSON, which was checked */
 }
 
 int64_t pipe_tokens(struct pipe *p)
 {
-    size_t now = p->counter ? tokens_counter_count(p->counter) : 0;
+    if (p->counted < 0)
+        p->counted = (int64_t)(p->counted_before + tokens_counter_count(p->counter));
+    return p->counted;
+}
 
-    return (int64_t)(p->counted_before + now);
+static void feed(struct pipe *p, str text)
+{
+    p->counted = -1;
+    tokens_counter_feed(p->counter, text);
 }
 
 /* Bytes that surely fit under the cap, whatever they are. */
@@ -48,14 +55,15 @@ static size_t fits_near(struct pipe *p, str text)
         struct tokens_counter before;
 
         if (sure > n) {
-            tokens_counter_feed(p->counter, str_slice(rest, 0, sure));
+            feed(p, str_slice(rest, 0, sure));
             at += sure;
             continue;
         }
         before = *p->counter;
-        tokens_counter_feed(p->counter, str_slice(rest, 0, n));
+        feed(p, str_slice(rest, 0, n));
         if (pipe_tokens(p) > p->options.cap) {
             *p->counter = before;
+            p->counted = -1;
             return at;
         }
         at += n;
@@ -73,6 +81,6 @@ size_t pipe_count_fits(struct pipe *p, str text)
     if (p->options.cap >= 0 && n > p->room)
         return fits_near(p, text);
     p->room -= n;
-    tokens_counter_feed(p->counter, text);
+    feed(p, text);
     return text.n;
 }

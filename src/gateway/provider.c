@@ -1,8 +1,10 @@
-/* provider.c - the rows.
+/* provider.c - the rows, and what of their errors may be told.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/provider.h"
+
+#define KEY_SIZE_MIN 8 /* shorter ones are words that may stand in any text */
 
 #define BEARER "authorization", "Bearer ", ""
 #define NO_KEY_NEEDED BEARER
@@ -170,4 +172,31 @@ const struct provider_row *provider_row(str name, str host, str path, enum chat_
         }
     }
     return best;
+}
+
+static str without(struct arena *a, str text, str key)
+{
+    size_t at = str_find(text, key);
+    struct buf out;
+
+    if (at == STR_NONE)
+        return text;
+    buf_init(&out, 8 * text.n + 64);
+    for (; at != STR_NONE; at = str_find(text, key)) {
+        buf_add(&out, str_slice(text, 0, at));
+        buf_add(&out, STR("[key]"));
+        text = str_slice(text, at + key.n, text.n);
+    }
+    buf_add(&out, text);
+    text = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+void provider_clean_error(str key, struct arena *a, struct chat_error *error)
+{
+    str *const texts[] = {&error->message, &error->type, &error->code, &error->param, &error->raw};
+
+    for (size_t i = 0; i < COUNT_OF(texts) && key.n >= KEY_SIZE_MIN; i++)
+        *texts[i] = without(a, *texts[i], key);
 }

@@ -42,3 +42,6 @@ const struct provider_row *provider_row(str name, str host, str path, enum chat_
 const struct provider_row *provider_row_find(str name);
 /* Rows in turn; NULL behind the last. */
 const struct provider_row *provider_row_at(size_t index);
+
+/* Takes a provider's key out of an error in which it repeats it. */
+void provider_clean_error(str key, struct arena *a, struct chat_error *error);

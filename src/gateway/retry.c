@@ -47,10 +47,24 @@ static bool seconds(str s, int64_t *ms)
     return true;
 }
 
+/* A date of HTTP in any of its three forms; NULL if it is none. */
+static const char *date_end(const char *date, struct tm *tm)
+{
+    static const char *const forms[] = {
+        "%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y"};
+    const char *end = NULL;
+
+    for (size_t i = 0; i < COUNT_OF(forms) && (!end || *end); i++) {
+        memset(tm, 0, sizeof *tm);
+        end = strptime(date, forms[i], tm);
+    }
+    return end;
+}
+
 int64_t retry_after_ms(str retry_after, str ms_text, int64_t now_wall_ms)
 {
     char date[40];
-    struct tm tm = {0};
+    struct tm tm;
     const char *end;
     uint64_t exact;
     int64_t ms;
@@ -65,7 +79,7 @@ int64_t retry_after_ms(str retry_after, str ms_text, int64_t now_wall_ms)
         return -1;
     memcpy(date, retry_after.p, retry_after.n);
     date[retry_after.n] = '\0';
-    end = strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    end = date_end(date, &tm);
     if (!end || *end)
         return -1;
     ms = (int64_t)timegm(&tm) * 1000 - now_wall_ms;

@@ -19,29 +19,35 @@ enum summary_source {
 
 /* All texts are lent. Times are monotonic ns; 0 where it did not happen. */
 struct summary {
-    str id, session, key_name;
-    str route; /* "/v1/chat/completions" */
-    str provider, otel_provider, model, upstream_model, reply_model, reply_id;
-    str server_host;
-    unsigned server_port;
-    int status;
-    bool stream, complete;
-    enum chat_stop stop;
-    str error_type; /* "" if all went well: "upstream", "timeout", "429", ... */
-    enum chat_level level;
+    /* Gathered on the way. */
+    unsigned attempts; /* upstream calls made */
+    bool complete, reasoning_exact;
+    bool cut, cut_upstream, starved, repaired;
+    bool cost_from_provider;
     int64_t wall_start_ms;
-    uint64_t start_ns, upstream_ns, first_byte_ns, reasoning_ns, reasoning_end_ns, answer_ns,
-        end_ns;
+    uint64_t upstream_ns, first_byte_ns, reasoning_ns, reasoning_end_ns, answer_ns;
     uint64_t upstream_wait_ns; /* spent waiting for upstream; the rest is our own */
     struct chat_usage usage;
-    bool reasoning_exact;
-    int64_t cap; /* -1: none */
-    bool cut, cut_upstream, starved, repaired;
+    str reply_model, reply_id;
+    str error_type; /* "" if all went well: "upstream", "timeout", "429", ... */
     str cut_action; /* "prefill", "restate", "control", "native" */
+
+    /* Known from the start, or not before the end. */
+    str id, session, key_name;
+    str route; /* "/v1/chat/completions" */
+    str provider, model, upstream_model;
+    int status;
+    bool stream;
+    enum chat_stop stop;
+    enum chat_level level;
     enum summary_source source;
     unsigned anomalies; /* enum split_flag bits */
-    double cost_usd;    /* < 0: not known */
-    bool cost_from_provider;
-    unsigned attempts;                  /* upstream calls made */
+    uint64_t start_ns, end_ns;
+    int64_t cap;     /* -1: none */
+    double cost_usd; /* < 0: not known */
+
+    /* For an export alone. */
+    str otel_provider, server_host;
+    unsigned server_port;
     str max_tokens, temperature, top_p; /* of the request, as text */
 };

@@ -179,6 +179,7 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
         .known = r->known,
         .headers = r->headers,
         .body = r->body,
+        .front = r->front,
         .connect_ms = p->connect_ms,
         .first_ms = p->first_ms,
         .stall_ms = p->stall_ms,

@@ -51,6 +51,7 @@ struct upstream_request {
     const struct cassette *cassette; /* of a replay provider */
     size_t nth;                      /* which of equal recordings */
     str target, headers, body;       /* lent until the end */
+    size_t front;                    /* bytes before the body, for the head: client.h */
     str known;                       /* headers that go before the others: client.h */
     struct scribe *scribe;           /* takes a recording, if the provider wants one */
     const struct clock *clock;       /* lent likewise */

@@ -83,6 +83,14 @@ static void tell_counts(struct exchange *ex)
     wire_generate_counts(&ex->encoder, f.reasoning_tokens, f.cap);
 }
 
+static void tell_times(struct exchange *ex)
+{
+    ex->encoder.took_ns =
+        (int64_t)(clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns);
+    if (ex->encoder.first_ns == 0)
+        ex->encoder.first_ns = ex->encoder.took_ns;
+}
+
 static const struct chat_error too_large = {
     .status = 502,
     .type = STR_INIT(""),
@@ -112,8 +120,12 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
     struct exchange *ex = ctx;
 
     buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
+    if (!ex->request.stream && !ex->out.n && !ex->out.front)
+        buf_front(&ex->out, SERVER_HEAD_SIZE);
     if (ex->wire->dialect == CHAT_GENERATE)
         tell_counts(ex);
+    if (ex->wire->dialect == CHAT_OLLAMA)
+        tell_times(ex);
     if (last && ex->request.stream)
         flush(ex);
     if (last && ex->request.stream && (sse(ex) || reasoned(ex)))
@@ -149,8 +161,9 @@ static void on_error(void *ctx, const struct chat_error *error)
     on_rest(ex);
     ex->failed = true;
     ex->error = *error;
+    ex->error.id = ex->id;
     if (ex->headed) /* too late for a status: the stream says it */
-        wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = error});
+        wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = &ex->error});
     else
         buf_reset(&ex->out);
 }
@@ -355,6 +368,23 @@ static bool one_model(struct exchange *ex)
     return count <= 1;
 }
 
+/* What is wrong says where in front, if it is a member. */
+static void refuse(struct exchange *ex, str why)
+{
+    struct chat_error error = {.status = 400,
+                               .type = STR(""),
+                               .message = why,
+                               .code = STR("invalid_request"),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+    size_t colon = str_find(why, STR(": "));
+
+    if (colon != STR_NONE && str_find(str_slice(why, 0, colon), STR(" ")) == STR_NONE)
+        error.param = str_slice(why, 0, colon);
+    exchange_error(ex, &error);
+}
+
 static bool read_request(struct exchange *ex)
 {
     struct err e;
@@ -367,8 +397,39 @@ static bool read_request(struct exchange *ex)
     }
     if (ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e))
         return true;
-    exchange_fail(ex, 400, "invalid_request", "%s", e.text);
+    refuse(ex, str_c(e.text));
     return false;
+}
+
+/* A request without messages has a model loaded, or let go. Where none is, it is there already. */
+static bool loads(struct exchange *ex)
+{
+    const struct chat_request *r = &ex->request;
+    const struct json_node *keep = json_find(&ex->doc, json_root(&ex->doc), STR("keep_alive"));
+    struct config_route route;
+    char when[CLOCK_TEXT_SIZE];
+    struct buf body;
+    int64_t n = 1;
+
+    if (ex->wire->dialect != CHAT_OLLAMA || r->message_count > 0 ||
+        !config_find(ex->setup->config, r->model, &route) || !exchange_may_use(ex, r->model) ||
+        route.provider->dialect == CHAT_OLLAMA)
+        return false;
+    (void)!json_i64(&ex->doc, keep, &n);
+    buf_init(&body, 65536);
+    clock_format(clock_wall_ms(ex->worker->daemon->gateway.clock), when);
+    buf_add(&body, STR("{\"model\":"));
+    (void)json_quote(&body, r->model);
+    buf_printf(&body,
+               ",\"created_at\":\"%.19s.000000000Z\",\"message\":{\"role\":\"assistant\","
+               "\"content\":\"\"},\"done\":true,\"done_reason\":\"%s\"}\n",
+               when,
+               n == 0 ? "unload" : "load");
+    ex->called = true; /* it is no call */
+    exchange_reply(
+        ex, 200, str_c(r->stream ? ex->wire->stream_type : ex->wire->whole_type), buf_str(&body));
+    buf_release(&body);
+    return true;
 }
 
 /* The first model there is, for our own route, where none need be named. */
@@ -386,25 +447,30 @@ void chat_handle(struct exchange *ex)
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
         ex->request.model = first_model(ex->setup->config);
-    start_soon(ex);
+    if (!loads(ex))
+        start_soon(ex);
 }
 
 /* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */
 void gemini_handle(struct exchange *ex)
 {
-    str verb = STR(""), model = ex->rest;
+    str verb = STR(""), rest = exchange_rest(ex), model = rest;
 
-    for (size_t i = 0; i < ex->rest.n; i++)
-        if (ex->rest.p[i] == ':') {
-            model = str_slice(ex->rest, 0, i);
-            verb = str_slice(ex->rest, i + 1, ex->rest.n);
+    for (size_t i = 0; i < rest.n; i++)
+        if (rest.p[i] == ':') {
+            model = str_slice(rest, 0, i);
+            verb = str_slice(rest, i + 1, rest.n);
         }
+    if (str_eq(verb, STR("countTokens"))) {
+        gemini_count(ex, model);
+        return;
+    }
     if (!str_eq(verb, STR("generateContent")) && !str_eq(verb, STR("streamGenerateContent"))) {
         exchange_fail(ex,
                       404,
                       "not_found",
-                      "the method \"" STR_FMT "\" is not known: generateContent or "
-                      "streamGenerateContent",
+                      "the method \"" STR_FMT "\" is not known: generateContent, "
+                      "streamGenerateContent or countTokens",
                       STR_ARG(str_slice(verb, 0, 60)));
         return;
     }

@@ -1,4 +1,4 @@
-/* count.c - count_tokens: the provider's own count where it has one, else ours.
+/* count.c - count_tokens and countTokens: the provider's own count where it has one, else ours.
  *
  * Our own is made in slices, one a round of the loop, because a body may be large and a loop must
  * not wait.
@@ -10,6 +10,7 @@
 #include "gateway/provider.h"
 #include "gateway/upstream.h"
 #include "serve/internal.h"
+#include "wire/member.h"
 
 #define SLICE 65536
 #define MESSAGE_TOKENS 4 /* what wraps a message, about */
@@ -21,18 +22,24 @@ struct count {
     str *texts;
     size_t text_count, text_max, at, from;
     size_t tokens;
+    bool gemini, boxed; /* countTokens; its request in a box of its own */
 
+    const struct config_provider *provider;
     struct upstream upstream;
     bool live;
     struct buf headers, body, target, reply;
     int status;
+    int64_t retry_after_ms;
 };
 
 static void answer(struct count *k)
 {
     struct exchange *ex = k->ex;
     char body[64];
-    int n = snprintf(body, sizeof body, "{\"input_tokens\":%zu}", k->tokens);
+    int n = snprintf(body,
+                     sizeof body,
+                     k->gemini ? "{\"totalTokens\":%zu}" : "{\"input_tokens\":%zu}",
+                     k->tokens);
 
     ex->on_gone = NULL;
     exchange_reply(ex, 200, STR("application/json"), (str){body, (size_t)n});
@@ -119,7 +126,10 @@ static void release(struct count *k)
 
 static void on_head(void *ctx, const struct upstream_head *head)
 {
-    ((struct count *)ctx)->status = head->status;
+    struct count *k = ctx;
+
+    k->status = head->status;
+    k->retry_after_ms = head->retry_after_ms;
 }
 
 static void on_bytes(void *ctx, str bytes)
@@ -127,13 +137,63 @@ static void on_bytes(void *ctx, str bytes)
     buf_add(&((struct count *)ctx)->reply, bytes);
 }
 
+/* What it is refused with; false if the provider seems not to count at all. */
+static bool read_refusal(struct count *k, struct arena *a, struct chat_error *error)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (json_parse(&doc, buf_str(&k->reply), &e))
+        wire_get(CHAT_ANTHROPIC)->read_error(&doc, a, error);
+    error->message = arena_dup(a, error->message);
+    error->type = arena_dup(a, error->type);
+    error->raw = STR("");
+    json_release(&doc);
+    provider_clean_error(secret_reveal(&k->provider->key), a, error);
+    if (!error->message.n && (k->status == 404 || k->status == 405 || k->status == 501))
+        return false;
+    if (!error->message.n)
+        error->message = arena_printf(a,
+                                      "the provider \"" STR_FMT "\" answered with status %d",
+                                      STR_ARG(k->provider->name),
+                                      k->status);
+    return true;
+}
+
+static void refused(struct count *k)
+{
+    struct exchange *ex = k->ex;
+    struct chat_error error = {.status = k->status >= 400 && k->status <= 599 ? k->status : 502,
+                               .type = STR(""),
+                               .message = STR(""),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = k->retry_after_ms};
+    bool told = read_refusal(k, server_arena(ex->x), &error);
+
+    release(k);
+    k->live = false;
+    if (!told) {
+        local(k);
+        return;
+    }
+    ex->on_gone = NULL;
+    exchange_error(ex, &error);
+}
+
 static void on_end(void *ctx)
 {
     struct count *k = ctx;
-    struct buf reply = k->reply;
+    struct buf reply;
     struct exchange *ex = k->ex;
     int status = k->status;
 
+    if (status != 200) {
+        refused(k);
+        return;
+    }
+    reply = k->reply;
     buf_init(&k->reply, 0);
     ex->on_gone = NULL;
     release(k);
@@ -169,25 +229,13 @@ static void on_gone(struct exchange *ex)
     }
 }
 
-static void remote(struct count *k, const struct config_route *route)
+static void anthropic_ask(struct count *k, const struct config_route *route)
 {
     struct exchange *ex = k->ex;
     const struct config_provider *p = route->provider;
-    struct upstream_request r = {.provider = p, .clock = ex->worker->daemon->gateway.clock};
-    struct json_edits edits;
     str version = http1_find(server_request(ex->x), STR("anthropic-version"));
+    struct json_edits edits;
 
-    buf_init(&k->headers, 16384);
-    buf_init(&k->body, (size_t)64 << 20);
-    buf_init(&k->target, 4096);
-    buf_init(&k->reply, 1 << 20);
-    buf_add(&k->headers, STR("content-type: application/json\r\n"));
-    if (secret_reveal(&p->key).n)
-        buf_printf(&k->headers,
-                   "%s: %s" STR_FMT "\r\n",
-                   p->row->auth_header,
-                   p->row->auth_prefix,
-                   STR_ARG(secret_reveal(&p->key)));
     if (version.n)
         buf_printf(&k->headers, "anthropic-version: " STR_FMT "\r\n", STR_ARG(version));
     else
@@ -205,25 +253,71 @@ static void remote(struct count *k, const struct config_route *route)
                                     .budget_tokens = -1},
                 &edits);
     json_edits_apply(&edits, &k->body);
+}
+
+/* The path ends in ":generateContent", which is another verb here. */
+static void gemini_ask(struct count *k, const struct config_route *route)
+{
+    struct exchange *ex = k->ex;
+    const struct config_provider *p = route->provider;
+    struct arena *a = server_arena(ex->x);
+    struct json_edits edits;
+    str model = route->model.upstream;
+
+    buf_add(&k->headers, str_c(p->row->extra_headers));
+    buf_add(&k->target, p->url.path);
+    wire_get(CHAT_GEMINI)->path(model, false, &k->target);
+    k->target.n -= STR(":generateContent").n;
+    buf_add(&k->target, STR(":countTokens"));
+    if (!k->boxed) {
+        buf_add(&k->body, ex->doc.src);
+        return;
+    }
+    json_edits_init(&edits, &ex->doc, a);
+    json_edit_set_text(&edits,
+                       json_root(&ex->doc),
+                       STR("model"),
+                       str_starts(model, STR("models/"))
+                           ? model
+                           : arena_printf(a, "models/" STR_FMT, STR_ARG(model)));
+    buf_add(&k->body, STR("{\"generateContentRequest\":"));
+    json_edits_apply(&edits, &k->body);
+    buf_add(&k->body, STR("}"));
+}
+
+static void remote(struct count *k, const struct config_route *route)
+{
+    struct exchange *ex = k->ex;
+    const struct config_provider *p = route->provider;
+    struct upstream_request r = {.provider = p, .clock = ex->worker->daemon->gateway.clock};
+
+    buf_init(&k->headers, 16384);
+    buf_init(&k->body, (size_t)64 << 20);
+    buf_init(&k->target, 4096);
+    buf_init(&k->reply, 1 << 20);
+    buf_add(&k->headers, STR("content-type: application/json\r\n"));
+    if (secret_reveal(&p->key).n)
+        buf_printf(&k->headers,
+                   "%s: %s" STR_FMT "\r\n",
+                   p->row->auth_header,
+                   p->row->auth_prefix,
+                   STR_ARG(secret_reveal(&p->key)));
+    (k->gemini ? gemini_ask : anthropic_ask)(k, route);
     r.target = buf_str(&k->target);
     r.headers = buf_str(&k->headers);
     r.body = buf_str(&k->body);
     k->live = true;
+    k->provider = p;
     upstream_start(&k->upstream, ex->worker->gl.loop, ex->worker->gl.client, &r, &handler, k);
 }
 
-void count_handle(struct exchange *ex)
+/* The request is read: by whom it is counted. */
+static void begin(struct exchange *ex, bool boxed)
 {
     struct count *k;
     struct level level;
     struct err e;
 
-    if (!exchange_json(ex))
-        return;
-    if (!wire_anthropic_read_count(&ex->doc, server_arena(ex->x), &ex->request, &e)) {
-        exchange_fail(ex, 400, "invalid_request", "%s", e.text);
-        return;
-    }
     if (!level_choose(ex->setup->config, &ex->request, STR(""), &level, &e)) {
         exchange_fail(ex, 404, "model_not_found", "%s", e.text);
         return;
@@ -239,10 +333,45 @@ void count_handle(struct exchange *ex)
     }
     k = arena_zero(server_arena(ex->x), 1, sizeof *k);
     k->ex = ex;
+    k->gemini = ex->wire->dialect == CHAT_GEMINI;
+    k->boxed = boxed;
     ex->job = k;
     ex->on_gone = on_gone;
-    if (level.route.provider->dialect == CHAT_ANTHROPIC && !level.route.provider->replay)
+    if (level.route.provider->dialect == ex->wire->dialect && !level.route.provider->replay)
         remote(k, &level.route);
     else
         local(k);
+}
+
+void count_handle(struct exchange *ex)
+{
+    struct err e;
+
+    if (!exchange_json(ex))
+        return;
+    if (wire_anthropic_read_count(&ex->doc, server_arena(ex->x), &ex->request, &e))
+        begin(ex, false);
+    else
+        exchange_fail(ex, 400, "invalid_request", "%s", e.text);
+}
+
+/* A request to be counted stands there bare or, to be counted with all it has, in a box. */
+void gemini_count(struct exchange *ex, str model)
+{
+    const struct json_node *box;
+    struct err e;
+
+    ex->called = true; /* it is no call, and is not counted as one that was refused */
+    if (!exchange_json(ex))
+        return;
+    box = member_find(&ex->doc, json_root(&ex->doc), "generateContentRequest");
+    if (!box)
+        box = member_find(&ex->doc, json_root(&ex->doc), "generate_content_request");
+    if ((box && !json_parse(&ex->doc, json_raw(&ex->doc, box), &e)) ||
+        !ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e)) {
+        exchange_fail(ex, 400, "invalid_request", "%s", e.text);
+        return;
+    }
+    ex->request.model = model;
+    begin(ex, box != NULL);
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
-#include "serve/internal.h"
+#include "serve/params.h"
 
 #define LOGGED_SPARE 4096
 
@@ -73,12 +73,16 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
     out = ex->out; /* the body may be in it, and ex goes with the exchange */
     buf_init(&ex->out, 0);
     exchange_done(ex);
-    server_reply(x, status, ex->headers, ex->header_count, body);
+    if (body.n && body.p == out.p && body.n == out.n)
+        server_reply_buf(x, status, ex->headers, ex->header_count, &out);
+    else
+        server_reply(x, status, ex->headers, ex->header_count, body);
     buf_give(bufs, &out);
 }
 
 void exchange_error(struct exchange *ex, const struct chat_error *error)
 {
+    struct chat_error named = *error;
     struct buf body;
     char after[32];
 
@@ -89,15 +93,27 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
         exchange_header(
             ex, STR("retry-after"), arena_dup(server_arena(ex->x), (str){after, (size_t)n}));
     }
+    named.id = ex->id;
     buf_init(&body, 1 << 20);
     if (error->raw.n)
         buf_add(&body, error->raw);
     else if (ex->api)
         api_error(error, &body);
     else
-        ex->wire->write_error(error, &body);
+        ex->wire->write_error(&named, &body);
     exchange_reply(ex, error->status, STR("application/json"), buf_str(&body));
     buf_release(&body);
+}
+
+/* Of "messages[0].role: what is wrong", what stands before the colon. */
+static str param_of(str text)
+{
+    size_t n = 0;
+
+    while (n < text.n && (strchr("_.[]", text.p[n]) || (text.p[n] >= '0' && text.p[n] <= '9') ||
+                          ((text.p[n] | 32) >= 'a' && (text.p[n] | 32) <= 'z')))
+        n++;
+    return str_starts(str_slice(text, n, text.n), STR(": ")) ? str_slice(text, 0, n) : STR("");
 }
 
 void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
@@ -115,6 +131,8 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     error.message = str_c(text);
+    if (status == 400)
+        error.param = param_of(error.message);
     exchange_error(ex, &error);
 }
 
@@ -139,6 +157,17 @@ static str presented_key(const struct http1_head *h)
         return str_trim(str_slice(auth, 7, auth.n));
     key = http1_find(h, STR("x-api-key"));
     return key.n ? key : http1_find(h, STR("x-goog-api-key"));
+}
+
+/* Clients of Gemini may put it behind the question mark. */
+static str query_key(struct exchange *ex)
+{
+    struct params p;
+
+    if (ex->wire->dialect != CHAT_GEMINI)
+        return STR("");
+    params_init(&p, ex, server_arena(ex->x));
+    return params_text(&p, "key");
 }
 
 str exchange_host(str host)
@@ -170,6 +199,15 @@ bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
            (loopback && !config_is_loopback(exchange_host(host)));
 }
 
+/* With keys, a page of any site may ask: it has to have one, and cookies are not sent. */
+static void share(struct exchange *ex)
+{
+    if (!http1_has(server_request(ex->x), STR("origin")) || ex->api || ex->route->open)
+        return;
+    exchange_header(ex, STR("access-control-allow-origin"), STR("*"));
+    exchange_header(ex, STR("access-control-expose-headers"), STR("*"));
+}
+
 static bool authenticated(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
@@ -185,7 +223,10 @@ static bool authenticated(struct exchange *ex)
     }
     if (c->key_count == 0)
         return true; /* only on loopback, see serve.c */
+    share(ex);
     key = presented_key(server_request(ex->x));
+    if (!key.n)
+        key = query_key(ex);
     ex->key = learnt_key(&ex->worker->gl.learnt, ex->setup, key);
     if (!key.n && login_find(ex->worker->daemon->login,
                              http1_find(server_request(ex->x), STR("cookie")),
@@ -207,6 +248,32 @@ static bool authenticated(struct exchange *ex)
 
 static const struct route unknown = {"", "", CHAT_OPENAI, true, NULL};
 
+/* What may be asked of a path; a browser asks before a page of another site may. */
+static void options(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+    str methods = route_methods(h->path, server_arena(ex->x));
+    str wanted = http1_find(h, STR("access-control-request-headers"));
+
+    exchange_header(ex, STR("allow"), methods);
+    if (!ex->api && ex->setup->config->key_count > 0 && http1_has(h, STR("origin"))) {
+        exchange_header(ex, STR("access-control-allow-origin"), STR("*"));
+        exchange_header(ex, STR("access-control-allow-methods"), methods);
+        exchange_header(ex, STR("access-control-max-age"), STR("3600"));
+        exchange_header(ex, STR("vary"), STR("access-control-request-headers"));
+        if (wanted.n)
+            exchange_header(ex, STR("access-control-allow-headers"), wanted);
+    }
+    exchange_reply(ex, 204, STR("text/plain"), STR(""));
+}
+
+/* Two dialects have their models at one address. */
+static void models_dialect(struct exchange *ex)
+{
+    if (http1_has(server_request(ex->x), STR("anthropic-version")))
+        ex->wire = wire_get(CHAT_ANTHROPIC);
+}
+
 static bool routed(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -220,11 +287,15 @@ static bool routed(struct exchange *ex)
     }
     if (ex->route) {
         ex->wire = wire_get(ex->route->dialect);
+        if (ex->route->handle == models_handle || ex->route->handle == model_handle)
+            models_dialect(ex);
         return true;
     }
     ex->route = &unknown;
     ex->wire = wire_get(route_dialect(h->path));
-    if (path_known) {
+    if (path_known && str_eq(h->method, STR("OPTIONS"))) {
+        options(ex);
+    } else if (path_known) {
         exchange_header(ex, STR("allow"), route_methods(h->path, server_arena(ex->x)));
         exchange_fail(ex,
                       405,
@@ -253,7 +324,7 @@ static void on_request(void *ctx, struct server_exchange *x)
     ex->x = x;
     ex->worker = w;
     ex->start_ns = loop_now_ns(w->gl.loop);
-    ex->id = rand_id(&w->daemon->gateway.ids, id);
+    ex->id = rand_id_at(&w->daemon->gateway.ids, gateway_wall_ms(&w->gl), id);
     ex->setup = learnt_setup(&w->gl.learnt, &w->daemon->gateway);
     ex->rest = ex->request.model = STR("");
     json_init(&ex->doc);
@@ -293,7 +364,7 @@ static void on_room(void *ctx, struct server_exchange *x)
 }
 
 /* In the words of whoever serves what was asked for. */
-static void refuse_in_dialect(const struct server_refusal *r)
+static void refuse_in_dialect(const struct server_refusal *r, str id)
 {
     struct chat_error error = {.status = r->status,
                                .type = STR(""),
@@ -302,7 +373,8 @@ static void refuse_in_dialect(const struct server_refusal *r)
                                                         : STR("invalid_request"),
                                .param = STR(""),
                                .retry_after_ms = -1,
-                               .raw = STR("")};
+                               .raw = STR(""),
+                               .id = id};
     const struct route *route;
     bool known;
     str rest;
@@ -327,7 +399,7 @@ size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server
     if (r->status == 413)
         metrics_reject(w->gl.metrics, METRICS_TOO_LARGE);
     if (r->request)
-        refuse_in_dialect(r);
+        refuse_in_dialect(r, id);
     out[0] = (struct server_header){STR("x-rationale-id"), id};
     return 1;
 }

@@ -217,12 +217,13 @@ void page_file_handle(struct exchange *ex);
 /* models.c, count.c, status.c */
 /* Whether its key allows this model. */
 bool exchange_may_use(const struct exchange *ex, str model);
-void models_handle(struct exchange *ex);
-void model_handle(struct exchange *ex);
-void gemini_models_handle(struct exchange *ex);
-void ollama_tags_handle(struct exchange *ex);
-void ollama_version_handle(struct exchange *ex);
-void count_handle(struct exchange *ex);
+/* What the route's '*' stands for, %XX undone. */
+str exchange_rest(struct exchange *ex);
+void models_handle(struct exchange *ex), model_handle(struct exchange *ex);
+void gemini_models_handle(struct exchange *ex), gemini_model_handle(struct exchange *ex);
+void ollama_tags_handle(struct exchange *ex), ollama_version_handle(struct exchange *ex);
+void ollama_show_handle(struct exchange *ex), ollama_ps_handle(struct exchange *ex);
+void count_handle(struct exchange *ex), gemini_count(struct exchange *ex, str model);
 void health_handle(struct exchange *ex);
 void ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);

@@ -2,7 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "serve/internal.h"
+#include "serve/params.h"
+#include "wire/member.h"
 
 bool exchange_may_use(const struct exchange *ex, str model)
 {
@@ -15,20 +16,25 @@ bool exchange_may_use(const struct exchange *ex, str model)
 }
 
 /* Each model once: it belongs to the first provider that lists it. */
+static bool listed(const struct exchange *ex, size_t provider, size_t model)
+{
+    const struct config *c = ex->setup->config;
+    str name = c->providers[provider].models[model].alias;
+    struct config_route first;
+
+    return exchange_may_use(ex, name) && config_find(c, name, &first) &&
+           first.provider == &c->providers[provider];
+}
+
 static void each(struct exchange *ex, struct json_out *o,
                  void (*fn)(struct json_out *o, str model, str provider))
 {
     const struct config *c = ex->setup->config;
 
     for (size_t p = 0; p < c->provider_count; p++)
-        for (size_t m = 0; m < c->providers[p].model_count; m++) {
-            str name = c->providers[p].models[m].alias;
-            struct config_route first;
-
-            if (exchange_may_use(ex, name) && config_find(c, name, &first) &&
-                first.provider == &c->providers[p])
-                fn(o, name, c->providers[p].name);
-        }
+        for (size_t m = 0; m < c->providers[p].model_count; m++)
+            if (listed(ex, p, m))
+                fn(o, c->providers[p].models[m].alias, c->providers[p].name);
 }
 
 static void text(struct json_out *o, str key, str value)
@@ -72,7 +78,23 @@ static void gemini_row(struct json_out *o, str model, str provider)
     json_out_array(o);
     json_out_str(o, STR("generateContent"));
     json_out_str(o, STR("streamGenerateContent"));
+    json_out_str(o, STR("countTokens"));
     json_out_end(o);
+    json_out_end(o);
+}
+
+/* What only a host of the weights could say is empty. */
+static void ollama_details(struct json_out *o)
+{
+    static const char *const names[] = {
+        "parent_model", "format", "family", "parameter_size", "quantization_level"};
+
+    json_out_key(o, STR("details"));
+    json_out_object(o);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        text(o, str_c(names[i]), STR(""));
+    json_out_key(o, STR("families"));
+    json_out_raw(o, STR("[]"));
     json_out_end(o);
 }
 
@@ -86,10 +108,52 @@ static void ollama_row(struct json_out *o, str model, str provider)
     json_out_key(o, STR("size"));
     json_out_i64(o, 0);
     text(o, STR("digest"), STR(""));
-    json_out_key(o, STR("details"));
+    ollama_details(o);
+    json_out_end(o);
+}
+
+static void ollama_show(struct json_out *o, str model, str provider)
+{
     json_out_object(o);
+    text(o, STR("license"), STR(""));
+    text(o, STR("modelfile"), STR(""));
+    text(o, STR("parameters"), STR(""));
+    text(o, STR("template"), STR(""));
+    ollama_details(o);
+    json_out_key(o, STR("model_info"));
+    json_out_object(o);
+    text(o, STR("general.architecture"), provider);
+    text(o, STR("general.basename"), model);
     json_out_end(o);
+    json_out_key(o, STR("capabilities"));
+    json_out_raw(o, STR("[\"completion\",\"tools\",\"vision\"]"));
+    text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
     json_out_end(o);
+}
+
+/* Where Anthropic's next page would begin. */
+static void anthropic_ends(struct json_out *o, const struct exchange *ex)
+{
+    const struct config *c = ex->setup->config;
+    str first = STR(""), last = STR("");
+
+    for (size_t p = 0; p < c->provider_count; p++)
+        for (size_t m = 0; m < c->providers[p].model_count; m++)
+            if (listed(ex, p, m)) {
+                last = c->providers[p].models[m].alias;
+                first = first.n ? first : last;
+            }
+    json_out_key(o, STR("has_more"));
+    json_out_bool(o, false);
+    if (first.n) {
+        text(o, STR("first_id"), first);
+        text(o, STR("last_id"), last);
+        return;
+    }
+    json_out_key(o, STR("first_id"));
+    json_out_null(o);
+    json_out_key(o, STR("last_id"));
+    json_out_null(o);
 }
 
 static void list(struct exchange *ex, str key, bool openai,
@@ -107,10 +171,8 @@ static void list(struct exchange *ex, str key, bool openai,
     json_out_array(&o);
     each(ex, &o, row);
     json_out_end(&o);
-    if (row == anthropic_row) {
-        json_out_key(&o, STR("has_more"));
-        json_out_bool(&o, false);
-    }
+    if (row == anthropic_row)
+        anthropic_ends(&o, ex);
     json_out_end(&o);
     exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
     buf_release(&body);
@@ -118,7 +180,7 @@ static void list(struct exchange *ex, str key, bool openai,
 
 static bool asks_as_anthropic(const struct exchange *ex)
 {
-    return http1_has(server_request(ex->x), STR("anthropic-version"));
+    return ex->wire->dialect == CHAT_ANTHROPIC;
 }
 
 void models_handle(struct exchange *ex)
@@ -144,23 +206,80 @@ void ollama_version_handle(struct exchange *ex)
         ex, 200, STR("application/json"), STR("{\"version\":\"" RATIONALE_VERSION "\"}"));
 }
 
-void model_handle(struct exchange *ex)
+/* Nothing is loaded here: it runs at the providers. */
+void ollama_ps_handle(struct exchange *ex)
+{
+    exchange_reply(ex, 200, STR("application/json"), STR("{\"models\":[]}"));
+}
+
+static void one(struct exchange *ex, str model,
+                void (*row)(struct json_out *o, str model, str provider))
 {
     struct config_route route;
     struct buf body;
     struct json_out o;
 
-    if (!config_find(ex->setup->config, ex->rest, &route) || !exchange_may_use(ex, ex->rest)) {
+    if (!config_find(ex->setup->config, model, &route) || !exchange_may_use(ex, model)) {
         exchange_fail(ex,
                       404,
                       "model_not_found",
                       "the model \"" STR_FMT "\" is not served here",
-                      STR_ARG(str_slice(ex->rest, 0, 200)));
+                      STR_ARG(str_slice(model, 0, 200)));
         return;
     }
     buf_init(&body, 65536);
     json_out_init(&o, &body);
-    (asks_as_anthropic(ex) ? anthropic_row : openai_row)(&o, ex->rest, route.provider->name);
+    row(&o, model, route.provider->name);
     exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
     buf_release(&body);
+}
+
+str exchange_rest(struct exchange *ex)
+{
+    str rest = ex->rest;
+
+    if (str_find(rest, STR("%")) == STR_NONE ||
+        !params_decode(server_arena(ex->x), ex->rest, false, &rest))
+        return ex->rest;
+    return rest;
+}
+
+void model_handle(struct exchange *ex)
+{
+    one(ex, exchange_rest(ex), asks_as_anthropic(ex) ? anthropic_row : openai_row);
+}
+
+void gemini_model_handle(struct exchange *ex)
+{
+    str rest = exchange_rest(ex);
+
+    if (!str_ends(rest, STR(":generateContent")) &&
+        !str_ends(rest, STR(":streamGenerateContent")) && !str_ends(rest, STR(":countTokens"))) {
+        one(ex, rest, gemini_row);
+        return;
+    }
+    exchange_header(ex, STR("allow"), STR("POST"));
+    exchange_fail(ex,
+                  405,
+                  "method_not_allowed",
+                  STR_FMT " does not take GET",
+                  STR_ARG(str_slice(server_request(ex->x)->path, 0, 200)));
+}
+
+/* Older clients say "name". */
+void ollama_show_handle(struct exchange *ex)
+{
+    const struct json_node *root;
+    str model;
+
+    if (!exchange_json(ex))
+        return;
+    root = json_root(&ex->doc);
+    model = member_text(&ex->doc, root, "model", server_arena(ex->x));
+    if (!model.n)
+        model = member_text(&ex->doc, root, "name", server_arena(ex->x));
+    if (model.n)
+        one(ex, model, ollama_show);
+    else
+        exchange_fail(ex, 400, "invalid_request", "model: is missing");
 }

@@ -237,7 +237,7 @@ class Corners(unittest.TestCase):
                 ("GET", "/v1/messages", 405, lambda e: e["type"] == "error"),
                 ("POST", "/v1/messages/batches", 404, lambda e: e["type"] == "error"),
                 ("GET", "/v1beta/models/chat:generateContent", 405, lambda e: e["error"]["code"] == 405),
-                ("POST", "/api/show", 404, lambda e: "/api/show" in e["error"]),
+                ("POST", "/api/create", 404, lambda e: "/api/create" in e["error"]),
                 ("POST", "/v1/embeddings", 404, lambda e: e["error"]["code"] == "unknown_url")):
             r = request(path, None if method == "GET" else {}, ALL, method)
             self.assertEqual(r.status, status, r.body)
@@ -569,6 +569,39 @@ class Corners(unittest.TestCase):
             {"id": "c", "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
         r = self.ask("/generate", {"model": "chat", "prompt": "hi", "stream": False})
         self.assertLessEqual(json.loads(r.body)["usage"]["reasoning_ratio"], 1)
+
+    def test_what_a_host_says_of_the_usage_is_not_guessed_over(self):
+        self.up.reply = lambda *_: plain({
+            "id": "c", "choices": [{"index": 0, "finish_reason": "stop",
+                                    "message": {"role": "assistant", "content": "Yes."}}],
+            "usage": {"prompt_tokens": 12345}})
+        doc = json.loads(self.ask("/v1/messages", {
+            "model": "chat", "max_tokens": 9,
+            "messages": [{"role": "user", "content": "hi"}]}).body)
+        self.assertEqual(doc["usage"]["input_tokens"], 12345)
+        self.assertGreater(doc["usage"]["output_tokens"], 0)
+
+    def test_an_error_in_a_field_of_its_own_reaches_every_client(self):
+        begun = sse({"id": "c", "choices": [{"index": 0, "delta": {"content": "Yes"}}]})
+        error = b'error: {"code":500,"message":"out of room"}\n\n'
+        self.up.reply = lambda *_: (begun[0], begun[1] + error)
+        said = [{"role": "user", "content": "hi"}]
+        for path, body in (("/v1/chat/completions", {"messages": said}),
+                           ("/v1/messages", {"messages": said, "max_tokens": 9}),
+                           ("/v1/responses", {"input": "hi"}), ("/api/chat", {"messages": said})):
+            with self.subTest(path=path):
+                r = self.ask(path, {"model": "chat", "stream": True, **body})
+                self.assertIn(b"out of room", r.body)
+                self.assertNotIn(b"\nerror: ", r.body)
+
+    def test_a_request_over_several_lines_breaks_no_event(self):
+        self.up.reply = lambda *_: sse(
+            {"id": "c", "choices": [{"index": 0, "finish_reason": "stop",
+                                     "delta": {"content": "Yes."}}]})
+        body = {"model": "chat", "input": "hi", "stream": True, "metadata": {"k": "v"},
+                "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}]}
+        r = request("/v1/responses", json.dumps(body, indent=2).encode(), ALL)
+        self.assertEqual(events(r.body)[-1]["response"]["tools"], body["tools"])
 
 
 def resident(pid):

@@ -6,8 +6,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 
-from asking import (KINDS, MARK, SHOW, TOOL, GatewayCase, answer_to, chat, comments, events, facts,
-                    question, request, said_in, setUpModule, start, system_text, tearDownModule)
+from asking import (BINARY, KINDS, MARK, SHOW, TOOL, Gateway, GatewayCase, answer_to, chat, comments,
+                    config, events, facts, question, request, said_in, setUpModule, start,
+                    system_text, tearDownModule)
 
 
 class Reasoning(GatewayCase):
@@ -180,6 +181,32 @@ class Levels(GatewayCase):
                     self.assertEqual(len(self.upstream(said)), 2)
                     words = r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
                     self.assertIn("starved=repaired", words)
+
+
+class Unrecorded(GatewayCase):
+    """Where nothing is recorded less of a reply is copied, and all comes out the same."""
+
+    def both(self, bare, model, calls, **more):
+        """What the client and, last, the provider were told, with a record and without."""
+        out = []
+        for at in (None, bare):
+            said = question()
+            r = self.ok(chat(model, said, at=at, **more))
+            told = json.dumps(self.upstream(said, calls)[-1]["json"], ensure_ascii=False)
+            out.append([told.replace(said, "?"), [t.replace(said, "?") for t in said_in(r)],
+                        facts(r)])
+        self.assertEqual(*out)
+        return out[0]
+
+    def test_a_reply_and_what_comes_of_it_are_those_of_a_recorded_one(self):
+        with Gateway(BINARY, config(store="none")) as bare:
+            for kind in KINDS:
+                for more in ({}, {"headers": SHOW}, {"stream": True}):
+                    with self.subTest(kind, **more):
+                        self.both(bare, f"{kind}-think", 1, **more)
+                        told = self.both(bare, f"{kind}-starved", 2, max_tokens=200, **more)[0]
+                        self.assertIn("Let me ponder this.", told)
+                        self.both(bare, f"{kind}-no-usage", 1, **more)
 
 
 class Vault(GatewayCase):

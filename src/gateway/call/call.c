@@ -48,13 +48,14 @@ static bool allowed(const struct call_request *r, const struct level *level, str
                 STR_ARG(level->model));
         return refuse(error, a, 403, "model_not_allowed", &e);
     }
-    if (r->key && r->key->levels && level->asked > CHAT_LEVEL_NONE &&
-        !(r->key->levels & (1u << level->asked))) {
+    if (r->key && r->key->levels && level->weight > CHAT_LEVEL_NONE &&
+        !(r->key->levels & (1u << level->weight))) {
         err_set(&e,
                 ERR_AUTH,
-                "the key \"" STR_FMT "\" may not ask for the reasoning level %s",
+                "the key \"" STR_FMT "\" may not ask for the reasoning level %s%s",
                 STR_ARG(r->key->name),
-                chat_level_name(level->asked));
+                chat_level_name(level->weight),
+                level->weight == level->asked ? "" : ", which so many tokens are");
         return refuse(error, a, 403, "level_not_allowed", &e);
     }
     return true;
@@ -100,14 +101,14 @@ static void chain_up(struct call *c)
 {
     const struct config_provider *first = c->level.route.provider;
 
-    c->chain[0] = first;
-    c->chain_model[0] = &c->level.route.model;
+    c->chain[0].provider = first;
+    c->chain[0].model = &c->level.route.model;
     c->chain_count = 1;
     for (size_t i = 0; i < first->fallback_count && c->chain_count < CALL_CHAIN_MAX; i++) {
         const struct config_provider *p = &c->config->providers[first->fallback[i]];
 
-        c->chain[c->chain_count] = p;
-        c->chain_model[c->chain_count++] = model_at(c, p);
+        c->chain[c->chain_count].provider = p;
+        c->chain[c->chain_count++].model = model_at(c, p);
     }
 }
 
@@ -116,45 +117,36 @@ static void begin_task(void *ctx)
     call_attempt(ctx);
 }
 
-/* What only a record needs is not touched where nothing is recorded. */
-static void record_init(struct call *c, size_t keep_max)
-{
-    c->record.on = false;
-    c->record.seen = 0;
-    if (!c->gl->gateway->records)
-        return;
-    memset(&c->record, 0, sizeof c->record);
-    buf_init(&c->record.raw, keep_max);
-    call_mask_init(c);
-    buf_take(loop_bufs(c->gl->loop), &c->answer);
-}
-
 static void bufs_init(struct call *c)
 {
-    size_t keep_max = 4u << 20;
-
     arena_init(&c->arena, CALL_ARENA_MAX);
     if (!c->in.request->stream) /* a stream holds what it has for long: it begins small */
         arena_reserve(&c->arena, CALL_ARENA_WHOLE);
     buf_init(&c->body, CALL_BODY_MAX);
-    buf_init(&c->headers, 16384);
-    buf_init(&c->target, 4096);
-    buf_init(&c->error_body, CALL_ERROR_MAX);
+    buf_front(&c->body, CALL_HEAD_SIZE);
+    buf_init(&c->lines, CALL_LINES_MAX);
     buf_init(&c->thought,
              c->level.cap >= 0 || c->config->keep == CONFIG_KEEP_TEXT ? CALL_THOUGHT_MAX
                                                                       : CALL_THOUGHT_SOME);
-    buf_init(&c->answer, keep_max);
-    buf_init(&c->reasoning, keep_max);
-    buf_init(&c->calls, keep_max);
+    if (c->recorded)
+        call_record_init(c);
+}
+
+void call_trouble(struct call *c)
+{
+    if (c->troubled)
+        return;
+    c->troubled = true;
+    c->error = (struct chat_error){.message = STR("")};
+    buf_init(&c->error_body, CALL_ERROR_MAX);
     buf_init(&c->attempts, 16384);
-    record_init(c, keep_max);
-    buf_take(loop_bufs(c->gl->loop), &c->body);
-    buf_take(loop_bufs(c->gl->loop), &c->headers);
+    c->error_status = 0;
+    c->error_wait_ms = -1;
 }
 
 static void pipe_up(struct call *c)
 {
-    const struct config_provider *p = c->chain[c->at];
+    const struct config_provider *p = c->chain[c->at].provider;
     const struct split_format *format = p->format;
 
     if (!format && p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE)
@@ -163,6 +155,7 @@ static void pipe_up(struct call *c)
               &(struct pipe_options){.format = format,
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->hide,
+                                     .announce = c->in.wire->dialect == CHAT_GENERATE,
                                      .both_names = c->in.wire->dialect == CHAT_OPENAI,
                                      .cap = c->level.cap,
                                      .id = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n),
@@ -172,12 +165,12 @@ static void pipe_up(struct call *c)
 
 static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
+    struct limits_want want = {(int64_t)(c->in.body.n / 4), loop_now_ns(c->gl->loop)};
     struct err e;
     int64_t retry_ms = -1;
 
-    c->estimated_tokens = (int64_t)(c->in.body.n / 4);
-    if (!c->in.key ||
-        limits_take(c->gl->gateway->limits, c->in.key, c->estimated_tokens, &retry_ms, &e))
+    c->estimated_tokens = want.tokens;
+    if (!c->in.key || limits_take(c->gl->gateway->limits, c->in.key, &want, &retry_ms, &e))
         return true;
     refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms;
@@ -201,23 +194,24 @@ static bool recordable(struct gateway_loop *gl, const struct config *c, struct a
     return false;
 }
 
-/* Nothing is known yet; no text is NULL. */
-static const struct summary nothing = {.id = STR_INIT(""),
-                                       .session = STR_INIT(""),
-                                       .key_name = STR_INIT(""),
-                                       .route = STR_INIT(""),
-                                       .provider = STR_INIT(""),
-                                       .otel_provider = STR_INIT(""),
-                                       .model = STR_INIT(""),
-                                       .upstream_model = STR_INIT(""),
+/* Nothing has come yet; no text is NULL. */
+static const struct summary nothing = {.usage = {-1, -1, -1, -1, -1, STR_INIT("")},
                                        .reply_model = STR_INIT(""),
                                        .reply_id = STR_INIT(""),
-                                       .server_host = STR_INIT(""),
                                        .error_type = STR_INIT(""),
-                                       .cut_action = STR_INIT(""),
-                                       .max_tokens = STR_INIT(""),
-                                       .temperature = STR_INIT(""),
-                                       .top_p = STR_INIT("")};
+                                       .cut_action = STR_INIT("")};
+
+static struct call *call_alloc(void)
+{
+    size_t size = sizeof(struct call) + CALL_LINE - 1;
+    char *memory = spare_alloc(&size);
+    struct call *c = (struct call *)(void *)(memory + -(uintptr_t)memory % CALL_LINE);
+
+    memset(c, 0, offsetof(struct call, in));
+    c->memory = memory;
+    c->size = size;
+    return c;
+}
 
 bool call_start(struct gateway_loop *gl, const struct call_request *r, const struct call_sink *sink,
                 void *ctx, struct arena *a, struct call **out, struct chat_error *error)
@@ -225,7 +219,6 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     struct level level;
     struct err e;
     struct call *c;
-    size_t size = sizeof *c;
 
     if (!level_choose(r->setup->config, r->request, r->level, &level, &e))
         return refuse(error,
@@ -236,9 +229,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     if (!allowed(r, &level, a, error) || !recordable(gl, r->setup->config, a, error))
         return false;
 
-    c = spare_alloc(&size);
-    memset(c, 0, offsetof(struct call, shown));
-    c->size = size;
+    c = call_alloc();
     c->gl = gl;
     c->config = r->setup->config;
     c->sink = sink;
@@ -246,12 +237,11 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     c->status = 200;
     c->in = *r;
     c->level = level;
+    c->recorded = gl->gateway->records;
     bufs_init(c);
-    call_keep_reset(c);
     c->hide = hidden(c->config, r, &level);
     c->phase_usage = chat_usage_none;
-    c->sum = nothing;
-    c->sum.usage = chat_usage_none;
+    memcpy(&c->sum, &nothing, offsetof(struct summary, id));
     setup_retain(r->setup);
     chain_up(c);
     pipe_up(c);
@@ -272,8 +262,9 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
 
 void call_note(struct call *c, const char *what, str why)
 {
-    const struct config_provider *p = c->chain[c->at];
+    const struct config_provider *p = c->chain[c->at].provider;
 
+    call_trouble(c);
     buf_add_c(&c->attempts, c->attempts.n ? ',' : '[');
     buf_add(&c->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->attempts, p->name);
@@ -289,6 +280,7 @@ static void pipe_anew(struct call *c)
         return;
     pipe_release(&c->pipe);
     pipe_up(c);
+    c->thoughts_count = 0;
     buf_reset(&c->thought);
     call_record_anew(c);
 }
@@ -296,9 +288,9 @@ static void pipe_anew(struct call *c)
 /* The next provider, from its first try. False: there is none. */
 static bool elsewhere(struct call *c)
 {
-    if (c->at + 1 >= c->chain_count)
+    if (call_next(c) >= c->chain_count)
         return false;
-    c->at++;
+    c->at = call_next(c);
     c->breaker_name = c->origin = STR("");
     c->tries = 0;
     c->plain = c->unsampled = false;
@@ -310,8 +302,8 @@ static bool elsewhere(struct call *c)
 static str breaker_name(struct call *c)
 {
     if (!c->breaker_name.n)
-        c->breaker_name =
-            arena_join(&c->arena, c->chain[c->at]->name, STR("/"), c->chain_model[c->at]->upstream);
+        c->breaker_name = arena_join(
+            &c->arena, c->chain[c->at].provider->name, STR("/"), c->chain[c->at].model->upstream);
     return c->breaker_name;
 }
 
@@ -332,12 +324,7 @@ static bool breaker_idle_for(struct call *c)
 static bool breaker_lets(struct call *c)
 {
     uint64_t left_ms;
-    struct chat_error error = {.status = 503,
-                               .type = STR(""),
-                               .code = STR("circuit_open"),
-                               .param = STR(""),
-                               .raw = STR(""),
-                               .retry_after_ms = -1};
+    struct err e;
 
     for (;;) {
         if (breaker_idle_for(c) || breaker_pass(c->gl->gateway->breaker,
@@ -352,19 +339,24 @@ static bool breaker_lets(struct call *c)
         if (!elsewhere(c))
             break;
     }
-    error.message =
-        arena_printf(&c->arena,
-                     "the provider \"" STR_FMT "\" has failed several times in a row and "
-                     "is left alone for a moment; try again in %llu s",
-                     STR_ARG(c->chain[c->at]->name),
-                     (unsigned long long)left_ms / 1000 + 1);
-    error.retry_after_ms = (int64_t)left_ms;
-    c->error = error;
+    err_set(&e,
+            ERR_UPSTREAM,
+            "the provider \"" STR_FMT
+            "\" has failed several times in a row and is left alone for a "
+            "moment; try again in %llu s",
+            STR_ARG(c->chain[c->at].provider->name),
+            (unsigned long long)(left_ms + 999) / 1000);
+    if (!c->error.message.n) /* what it was told itself says more */
+        refuse(&c->error, &c->arena, 503, "circuit_open", &e);
+    c->error.retry_after_ms = (int64_t)left_ms;
     return false;
 }
 
 static void end_with(struct call *c, const struct chat_error *error)
 {
+    if (c->phase == CALL_REPAIR && call_stays_starved(c))
+        return;
+    call_trouble(c);
     c->error = *error;
     c->status = error->status;
     c->sum.error_type = error->code.n ? call_mask_text(c, error->code) : STR("upstream");
@@ -398,10 +390,17 @@ static bool key_there(const struct config_provider *p, struct err *e)
                    STR_ARG(p->key_missing));
 }
 
+static bool refuses_sampling(struct call *c)
+{
+    const _Atomic bool *learnt =
+        setup_no_sampling(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+
+    return learnt && *learnt;
+}
+
 void call_attempt(struct call *c)
 {
     const struct config_provider *p;
-    const _Atomic bool *learnt;
     struct upstream_request r;
     struct err e;
 
@@ -409,13 +408,13 @@ void call_attempt(struct call *c)
         fail_soon(c);
         return;
     }
-    p = c->chain[c->at];
+    p = c->chain[c->at].provider;
     c->wire = wire_get(p->dialect);
-    learnt = setup_no_sampling(c->in.setup, p, c->chain_model[c->at]->upstream);
-    c->unsampled |= learnt && *learnt;
+    c->unsampled |= c->level.preset && refuses_sampling(c);
     c->tries++;
     c->sum.attempts++;
     if (!key_there(p, &e) || !call_plan(c, &e)) {
+        call_trouble(c);
         refuse(&c->error,
                &c->arena,
                e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
@@ -430,10 +429,12 @@ void call_attempt(struct call *c)
     r = (struct upstream_request){.provider = p,
                                   .cassette = c->in.setup->cassettes[p - c->config->providers],
                                   .nth = c->replayed,
-                                  .target = buf_str(&c->target),
+                                  .target = str_slice(buf_str(&c->lines), 0, c->target_size),
                                   .known = c->known,
-                                  .headers = buf_str(&c->headers),
+                                  .headers =
+                                      str_slice(buf_str(&c->lines), c->target_size, c->lines.n),
                                   .body = buf_str(&c->body),
+                                  .front = c->body.n ? c->body.front : 0,
                                   .scribe = c->gl->gateway->scribe,
                                   .clock = c->gl->gateway->clock};
     if (!c->sum.upstream_ns)
@@ -455,7 +456,7 @@ static bool mentions_sampling(str message)
  * sampling, which is remembered; what asks them to think goes only if that is not it. */
 static bool ask_for_less(struct call *c, const struct chat_error *error)
 {
-    const struct config_provider *p = c->chain[c->at];
+    const struct config_provider *p = c->chain[c->at].provider;
     bool refused = error->status == 400 || error->status == 422;
     bool asked =
         c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
@@ -464,7 +465,7 @@ static bool ask_for_less(struct call *c, const struct chat_error *error)
     if (!refused || !asked || c->plain)
         return false;
     if (c->level.preset && !c->unsampled && mentions_sampling(error->message)) {
-        learnt = setup_no_sampling(c->in.setup, p, c->chain_model[c->at]->upstream);
+        learnt = setup_no_sampling(c->in.setup, p, c->chain[c->at].model->upstream);
         if (learnt)
             *learnt = true;
         c->unsampled = true;
@@ -490,16 +491,16 @@ void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
     bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
-    const struct config_provider *p = c->chain[c->at];
+    const struct config_provider *p = c->chain[c->at].provider;
     uint64_t wait_ms;
 
     loop_timer_clear(c->gl->loop, &c->timer);
     call_breaker_tell(c, !transient);
     call_reply_release(c);
     call_clean_error(c, &error);
-    if (error.status == 0)
-        error.status = 502;
+    error.status = error.status ? error.status : 502;
     call_note(c, transient ? "failed" : "refused", error.message);
+    c->error = error;
     if (c->begun || !c->sink) {
         end_with(c, &error);
         return;
@@ -515,11 +516,10 @@ void call_failed(struct call *c, const struct chat_error *given)
         loop_timer_set(c->gl->loop, &c->timer, wait_ms);
         return;
     }
-    if (transient && elsewhere(c)) {
+    if (transient && elsewhere(c))
         call_attempt(c);
-        return;
-    }
-    end_with(c, &error);
+    else
+        end_with(c, &error);
 }
 
 void call_again(struct call *c, enum call_phase phase)
@@ -532,6 +532,7 @@ void call_again(struct call *c, enum call_phase phase)
     c->stop_seen = c->end_seen = false;
     chat_usage_merge(&c->sum.usage, &c->phase_usage);
     c->phase_usage = chat_usage_none;
+    c->error.message = STR("");
     pipe_continue(&c->pipe);
     c->pipe.muted = true;
     call_attempt(c);

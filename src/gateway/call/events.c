@@ -9,12 +9,18 @@ static uint64_t now(const struct call *c)
     return loop_now_ns(c->gl->loop);
 }
 
+/* A text of the reply, for as long as the call lives. */
+static str kept(struct call *c, str text)
+{
+    return c->lasts ? text : arena_dup(&c->arena, text);
+}
+
 static void fact_start(struct call *c, const struct chat_event *ev)
 {
     if (ev->id.n && !c->sum.reply_id.n)
-        c->sum.reply_id = arena_dup(&c->arena, str_slice(ev->id, 0, 256));
+        c->sum.reply_id = kept(c, str_slice(ev->id, 0, 256));
     if (ev->name.n && !c->sum.reply_model.n)
-        c->sum.reply_model = arena_dup(&c->arena, str_slice(ev->name, 0, 256));
+        c->sum.reply_model = kept(c, str_slice(ev->name, 0, 256));
 }
 
 static void fact_thought(struct call *c)
@@ -65,6 +71,8 @@ static void usage_on_top(struct call *c, struct chat_usage *u)
     u->reasoning = thought;
     u->raw = STR("");
     add_known(&u->output, made);
+    if (c->sum.cut && first->input < 0) /* it had the same prompt, but for what was thought */
+        add_known(&u->input, u->input - thought);
     add_known(&u->input, first->input);
     add_known(&u->cache_read, first->cache_read);
     add_known(&u->cache_write, first->cache_write);
@@ -83,17 +91,25 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     if (u->reasoning == 0 && c->pipe.options.format)
         u->reasoning = -1; /* to who does not take it apart it is no reasoning */
     if (u->raw.n)          /* in words that only its own dialect knows */
-        u->raw = c->wire->dialect == c->in.wire->dialect ? arena_dup(&c->arena, u->raw) : STR("");
+        u->raw = c->wire->dialect == c->in.wire->dialect ? kept(c, u->raw) : STR("");
     if (c->phase != CALL_FIRST)
         usage_on_top(c, u);
     chat_usage_merge(&c->phase_usage, u);
 }
 
+static void feed_usage(struct call *c, const struct chat_event *ev)
+{
+    struct chat_event changed = *ev;
+    struct chat_usage usage;
+
+    usage_in(c, ev, &usage);
+    changed.usage = &usage;
+    pipe_feed(&c->pipe, &changed);
+}
+
 void call_event(void *ctx, const struct chat_event *ev)
 {
     struct call *c = ctx;
-    struct chat_event changed = *ev;
-    struct chat_usage usage;
 
     switch (ev->kind) {
     case CHAT_START:
@@ -112,9 +128,8 @@ void call_event(void *ctx, const struct chat_event *ev)
             return;
         break;
     case CHAT_USAGE:
-        usage_in(c, ev, &usage);
-        changed.usage = &usage;
-        break;
+        feed_usage(c, ev);
+        return;
     case CHAT_STOP:
         c->stop_seen = true;
         c->stop = ev->stop;
@@ -124,6 +139,7 @@ void call_event(void *ctx, const struct chat_event *ev)
         break;
     case CHAT_ERROR:
         c->failed_frame = true;
+        call_trouble(c);
         c->error = *ev->error;
         c->error.message = arena_dup(&c->arena, ev->error->message);
         c->error.type = arena_dup(&c->arena, ev->error->type);
@@ -144,7 +160,28 @@ void call_event(void *ctx, const struct chat_event *ev)
     default:
         break;
     }
-    pipe_feed(&c->pipe, &changed);
+    pipe_feed(&c->pipe, ev);
+}
+
+str call_thought(struct call *c)
+{
+    for (size_t i = 0; i < c->thoughts_count; i++)
+        buf_add(&c->thought, c->thoughts[i]);
+    c->thoughts_count = 0;
+    return buf_str(&c->thought);
+}
+
+void call_texts_own(struct call *c)
+{
+    str *const texts[] = {
+        &c->sum.reply_id, &c->sum.reply_model, &c->sum.usage.raw, &c->phase_usage.raw};
+
+    if (!c->lasts)
+        return;
+    c->lasts = false;
+    (void)call_thought(c);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = arena_dup(&c->arena, *texts[i]);
 }
 
 void call_thinks(void *ctx, str text)
@@ -153,8 +190,13 @@ void call_thinks(void *ctx, str text)
 
     fact_thought(c);
     call_show_thought(c, text);
-    if (c->gl->gateway->records)
+    if (c->recorded)
         call_keep_thought(c, text);
+    if (c->lasts && !c->recorded && c->thoughts_count < CALL_THOUGHTS_MAX) {
+        c->thoughts[c->thoughts_count++] = text;
+        return;
+    }
+    (void)call_thought(c);
     buf_add(&c->thought, text);
 }
 
@@ -165,7 +207,7 @@ int64_t call_at_cap(void *ctx)
     const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
 
     if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
-        !level_uncertain(buf_str(&c->thought)))
+        !level_uncertain(call_thought(c)))
         return c->level.cap;
     c->level.asked = CHAT_LEVEL_HIGH;
     c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);

@@ -57,8 +57,7 @@ int64_t call_wall_start_ms(struct call *c)
     uint64_t ago = now > c->in.start_ns ? now - c->in.start_ns : 0;
 
     if (!c->sum.wall_start_ms)
-        c->sum.wall_start_ms =
-            clock_wall_ms(c->gl->gateway->clock) - (int64_t)(ago / CLOCK_NS_PER_MS);
+        c->sum.wall_start_ms = gateway_wall_ms(c->gl) - (int64_t)(ago / CLOCK_NS_PER_MS);
     return c->sum.wall_start_ms;
 }
 
@@ -69,7 +68,7 @@ static str name_shown(struct call *c, str name)
 
 void call_summarize(struct call *c)
 {
-    const struct config_provider *p = c->chain[c->at];
+    const struct config_provider *p = c->chain[c->at].provider;
     struct summary *s = &c->sum;
     struct call_facts facts;
 
@@ -86,11 +85,8 @@ void call_summarize(struct call *c)
     s->key_name = c->in.key ? c->in.key->name : STR("");
     s->route = c->in.route;
     s->provider = p->name;
-    s->otel_provider = str_c(p->row->otel_name);
     s->model = name_shown(c, c->level.model); /* a client may say anything there */
-    s->upstream_model = name_shown(c, c->chain_model[c->at]->upstream);
-    s->server_host = p->url.host;
-    s->server_port = p->url.port;
+    s->upstream_model = name_shown(c, c->chain[c->at].model->upstream);
     s->status = c->status;
     s->stream = c->in.request->stream;
     s->stop = c->stop;
@@ -101,10 +97,22 @@ void call_summarize(struct call *c)
     s->cap = c->level.cap;
     s->source = source(&c->pipe);
     s->anomalies = c->pipe.flags;
-    s->cost_usd = cost(c->chain_model[c->at], &s->usage);
+    s->cost_usd = cost(c->chain[c->at].model, &s->usage);
+}
+
+/* What nobody else asks for. */
+static void export(struct call *c)
+{
+    const struct config_provider *p = c->chain[c->at].provider;
+    struct summary *s = &c->sum;
+
+    s->otel_provider = str_c(p->row->otel_name);
+    s->server_host = p->url.host;
+    s->server_port = p->url.port;
     s->max_tokens = c->in.request->max_tokens;
     s->temperature = c->in.request->temperature;
     s->top_p = c->in.request->top_p;
+    otlp_add(c->gl->gateway->otlp, s, &c->in.trace);
 }
 
 static void over(void *ctx)
@@ -154,7 +162,7 @@ static void put_on_record(struct call *c)
 
     loop_drop(c->gl->loop, &c->task);
     loop_task_init(&c->task, over, c);
-    if (!c->gl->gateway->records) {
+    if (!c->recorded) {
         call_show_done(c, &store_call_none);
         loop_post_own(c->gl->loop, &c->task);
         return;
@@ -179,13 +187,13 @@ void call_finish(struct call *c)
     loop_timer_clear(c->gl->loop, &c->timer);
     call_pieces_over(c);
     call_breaker_tell(c, true);
-    call_reply_release(c);
+    call_reply_over(c);
     call_keep_put(c);
     call_record_over(c);
     call_summarize(c);
     metrics_done(c->gl->metrics, &c->sum);
     if (g->otlp)
-        otlp_add(g->otlp, &c->sum, &c->in.trace);
+        export(c);
     if (c->in.key) {
         int64_t in = c->sum.usage.input > 0 ? c->sum.usage.input : 0;
         int64_t out = c->sum.usage.output > 0 ? c->sum.usage.output : 0;
@@ -200,25 +208,26 @@ void call_free(struct call *c)
     struct buf_pool *bufs = loop_bufs(c->gl->loop);
     struct setup *setup = c->in.setup;
 
-    call_reply_release(c);
+    call_reply_drop(c);
     if (c->frames_live)
         frames_release(&c->frames);
     pipe_release(&c->pipe);
     buf_give(bufs, &c->body);
-    buf_give(bufs, &c->headers);
-    buf_give(bufs, &c->target);
-    buf_give(bufs, &c->error_body);
+    buf_give(bufs, &c->lines);
     buf_give(bufs, &c->thought);
-    buf_give(bufs, &c->answer);
-    buf_give(bufs, &c->reasoning);
-    buf_give(bufs, &c->calls);
-    buf_give(bufs, &c->attempts);
-    if (c->gl->gateway->records) {
+    if (c->troubled) {
+        buf_give(bufs, &c->error_body);
+        buf_give(bufs, &c->attempts);
+    }
+    if (c->recorded) {
+        buf_give(bufs, &c->answer);
+        buf_give(bufs, &c->reasoning);
+        buf_give(bufs, &c->calls);
         buf_give(bufs, &c->record.raw);
         call_mask_release(c);
     }
     call_keep_release(c);
     arena_release(&c->arena);
-    spare_free(c, c->size);
+    spare_free(c->memory, c->size);
     setup_release(setup);
 }

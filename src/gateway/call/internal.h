@@ -22,23 +22,38 @@ void call_attempt(struct call *c);
 /* The attempt at hand has failed before the client saw anything, or not: decides what now. */
 void call_failed(struct call *c, const struct chat_error *error);
 void call_again(struct call *c, enum call_phase phase);
+/* Before any of what failures need is used. */
+void call_trouble(struct call *c);
 void call_note(struct call *c, const char *what, str why);
 void call_breaker_tell(struct call *c, bool ok);
 str call_origin(struct call *c);
 
 /* plan.c, reply.c */
 bool call_plan(struct call *c, struct err *e) MUST_USE;
+/* sayable.c: whether the provider at hand can be asked all of it. */
+bool call_sayable(struct call *c, struct err *e) MUST_USE;
+/* The place in the chain of the next that can be; its length if there is none. */
+uint8_t call_next(struct call *c);
 extern const struct upstream_handler call_upstream_handler;
+void call_reply_over(struct call *c); /* no more is read of it; what it said is still there */
+void call_reply_own(struct call *c);  /* it is lent no longer */
 void call_reply_release(struct call *c);
+void call_reply_drop(struct call *c); /* the same, and nobody asks what it said */
+/* What could not be mended is still a reply: it ends without an answer. False: it has begun one. */
+bool call_stays_starved(struct call *c);
 /* events.c: for decoder and pipe; the cap may be raised once. And: it has come to its answer. */
 void call_event(void *ctx, const struct chat_event *ev);
 void call_thinks(void *ctx, str text);
 int64_t call_at_cap(void *ctx);
 void call_answers(struct call *c);
+/* All of the reasoning that there was, or its front; and: what lies in the reply is copied. */
+str call_thought(struct call *c);
+void call_texts_own(struct call *c);
 
 /* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
  * is nothing to mask. */
 str call_mask_text(struct call *c, str text);
+str call_mask_error(struct call *c); /* what was said of the last failure; or "" */
 /* The provider's key does not stand in what it says of a call. */
 void call_clean_error(struct call *c, struct chat_error *error);
 str call_mask_json(struct call *c, str json);
@@ -52,9 +67,11 @@ void call_mask_release(struct call *c);
 void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out);
 
 /* record.c: nothing is done where nothing is recorded. */
+void call_record_init(struct call *c); /* if there is to be one, before all else */
 void call_record_begin(struct call *c);
 /* What a failed attempt left is forgotten. */
 void call_record_anew(struct call *c);
+void call_record_frame(struct call *c); /* another frame begins */
 /* Reasoning as it goes into the pipe, hidden or not; and what has come out of it since. */
 void call_keep_thought(struct call *c, str text);
 void call_keep_events(struct call *c);
@@ -86,6 +103,9 @@ void call_free(struct call *c);
 /* show.c: begun; reasoning under its cap; the frame at hand, out of the pipe; done, its row made;
  * on record. */
 void call_show_begin(struct call *c);
+/* What comes now lies where it is until the call is over, or until the next of these. */
+void call_show_whole(struct call *c);
+void call_show_keep(struct call *c);
 void call_show_thought(struct call *c, str text);
 void call_show_frame(struct call *c);
 void call_show_done(struct call *c, const struct store_call *row);

@@ -28,10 +28,11 @@ struct call_kept {
 
 void call_keep_reset(struct call *c)
 {
+    if (!c->made && !c->kept)
+        return;
     c->made = NULL;
     c->made_count = 0;
-    c->kept = NULL;
-    c->kept_last = &c->kept;
+    c->kept = c->kept_last = NULL;
 }
 
 static void add_made(struct call *c, const struct chat_event *ev)
@@ -58,8 +59,8 @@ static void add_kept(struct call *c, const struct chat_event *ev)
     k->id = arena_dup(&c->arena, ev->id);
     k->name = arena_dup(&c->arena, ev->name);
     k->text = arena_dup(&c->arena, ev->text);
-    *c->kept_last = k;
-    c->kept_last = &k->next;
+    *(c->kept_last ? &c->kept_last->next : &c->kept) = k;
+    c->kept_last = k;
 }
 
 void call_keep_event(struct call *c, const struct chat_event *ev)

@@ -7,9 +7,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
+#include "gateway/provider.h"
 
 #define SPARE ((size_t)64 << 10)
-#define KEY_SIZE_MIN 8 /* shorter ones are words that may stand in any text */
 
 /* What the loop has masked, to the metrics. */
 static NOINLINE void count(struct call *c)
@@ -34,32 +34,9 @@ static str result(struct call *c, bool found, str text, struct buf *out, str lef
     return text;
 }
 
-static str without(struct arena *a, str text, str key)
-{
-    size_t at = str_find(text, key);
-    struct buf out;
-
-    if (at == STR_NONE)
-        return text;
-    buf_init(&out, text.n + SPARE);
-    for (; at != STR_NONE; at = str_find(text, key)) {
-        buf_add(&out, str_slice(text, 0, at));
-        buf_add(&out, STR("[key]"));
-        text = str_slice(text, at + key.n, text.n);
-    }
-    buf_add(&out, text);
-    text = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
 void call_clean_error(struct call *c, struct chat_error *error)
 {
-    str key = secret_reveal(&c->chain[c->at]->key);
-    str *const texts[] = {&error->message, &error->type, &error->code, &error->param, &error->raw};
-
-    for (size_t i = 0; i < COUNT_OF(texts) && key.n >= KEY_SIZE_MIN; i++)
-        *texts[i] = without(&c->arena, *texts[i], key);
+    provider_clean_error(secret_reveal(&c->chain[c->at].provider->key), &c->arena, error);
 }
 
 str call_mask_text(struct call *c, str text)
@@ -124,18 +101,22 @@ static bool is_of_body(const struct call *c, str text)
 str call_mask_asked(struct call *c, str text)
 {
     struct call_masked *known = c->masked;
+    str masked;
 
     if (c->clean && is_of_body(c, text))
         return text;
-    for (size_t i = 0; i < CALL_MASKED_MAX; i++) {
+    for (size_t i = 0; i < c->masked_count; i++)
         if (known[i].raw.n == text.n && known[i].raw.p == text.p)
             return known[i].masked;
-        if (known[i].raw.n == 0) {
-            known[i] = (struct call_masked){text, call_mask_text(c, text)};
-            return known[i].masked;
-        }
-    }
-    return call_mask_text(c, text);
+    masked = call_mask_text(c, text);
+    if (text.n && c->masked_count < CALL_MASKED_MAX)
+        known[c->masked_count++] = (struct call_masked){text, masked};
+    return masked;
+}
+
+str call_mask_error(struct call *c)
+{
+    return c->troubled ? call_mask_text(c, c->error.message) : STR("");
 }
 
 void call_mask_init(struct call *c)

@@ -105,5 +105,6 @@ void call_pieces_anew(struct call *c)
 
 void call_pieces_over(struct call *c)
 {
-    loop_timer_clear(c->gl->loop, &c->pieces.timer);
+    if (c->recorded)
+        loop_timer_clear(c->gl->loop, &c->pieces.timer);
 }

@@ -5,6 +5,7 @@
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 
+#define LINES_USUAL 192 /* bytes of them, of most calls */
 #define NOTES_BEGIN                                                                                \
     "You have already thought about this, and the time for thinking is over. Your notes so far, "  \
     "which may stop in the middle:\n\n<notes>\n"
@@ -71,12 +72,12 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
         plan->level = CHAT_LEVEL_NONE;
         return;
     }
-    if (c->level.asked == CHAT_LEVEL_NOT_GIVEN && c->in.request->budget_tokens < 0)
+    if (c->level.asked == CHAT_LEVEL_NOT_GIVEN)
         return;
-    if (own_words || (same && c->in.request->budget_tokens >= 0))
+    if (own_words || (same && c->in.request->budget_tokens >= 0 && !c->level.by_header))
         return;
     plan->set_level = true;
-    plan->level = c->level.asked == CHAT_LEVEL_NOT_GIVEN ? CHAT_LEVEL_MEDIUM : c->level.asked;
+    plan->level = c->level.asked;
     if (row->levers & PROVIDER_NATIVE) /* the smallest it takes, if the cap is less: we cut */
         plan->budget_tokens = budget < row->native_min ? row->native_min : budget;
 }
@@ -107,7 +108,7 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
 static void plan_tail(struct call *c, const struct provider_row *row, struct wire_tail *tail,
                       struct wire_plan *plan)
 {
-    str thought = buf_str(&c->thought);
+    str thought = call_thought(c);
     uint64_t max;
 
     plan->tails = tail;
@@ -132,34 +133,46 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
     }
 }
 
-static void plan_headers(struct call *c, const struct config_provider *p, bool same)
+/* Path and query behind the host. */
+static bool plan_target(struct call *c, const struct config_provider *p, str model, struct err *e)
+{
+    buf_reset(&c->lines);
+    buf_reserve(&c->lines, LINES_USUAL);
+    buf_add(&c->lines, p->url.path);
+    c->wire->path(model, c->stream_up, &c->lines);
+    c->target_size = c->lines.n;
+    if (buf_full(&c->lines) || c->lines.n > CALL_TARGET_MAX)
+        return err_set(
+            e, ERR_LIMIT, "the model's name: larger than %d bytes", (int)CALL_TARGET_MAX);
+    return true;
+}
+
+/* Behind the target. */
+static bool plan_headers(struct call *c, const struct config_provider *p, bool same, struct err *e)
 {
     const struct provider_row *row = p->row;
     char trace[56];
 
-    buf_reset(&c->headers);
     c->known = setup_head(c->in.setup, p, c->stream_up);
     if (!setup_head_sound(c->in.setup, p)) { /* whoever sends them says so */
-        buf_add(&c->headers, c->known);
+        buf_add(&c->lines, c->known);
         c->known = STR("");
     }
     if (same && c->in.forward.n)
-        buf_add(&c->headers, c->in.forward);
+        buf_add(&c->lines, c->in.forward);
     if (row->extra_headers[0] &&
         !(same && str_find(c->in.forward, STR("anthropic-version")) != STR_NONE))
-        buf_add(&c->headers, str_c(row->extra_headers));
+        buf_add(&c->lines, str_c(row->extra_headers));
     otlp_trace_format(&c->in.trace, trace);
-    buf_add(&c->headers, STR("traceparent: "));
-    buf_add(&c->headers, (str){trace, 55});
-    buf_add(&c->headers, STR("\r\n"));
-}
-
-/* Path and query behind the host. */
-static void plan_target(struct call *c, const struct config_provider *p, str model)
-{
-    buf_reset(&c->target);
-    buf_add(&c->target, p->url.path);
-    c->wire->path(model, c->stream_up, &c->target);
+    buf_add(&c->lines, STR("traceparent: "));
+    buf_add(&c->lines, (str){trace, 55});
+    buf_add(&c->lines, STR("\r\n"));
+    if (buf_full(&c->lines) || c->lines.n - c->target_size > CALL_HEADERS_MAX)
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the headers for the provider: larger than %d bytes",
+                       (int)CALL_HEADERS_MAX);
+    return true;
 }
 
 /* A request of nothing but system prompts, which some dialects cannot say: the last of them is what
@@ -208,94 +221,12 @@ out:
     return ok;
 }
 
-static bool names(const struct call *c, const char *key)
-{
-    const struct json *doc = c->in.request->doc;
-    const struct json_node *v = json_find(doc, json_root(doc), str_c(key));
-
-    return v && v->kind != JSON_NULL;
-}
-
-static bool names_items(const struct call *c)
-{
-    const struct json *doc = c->in.request->doc;
-    const struct json_node *input = json_find(doc, json_root(doc), STR("input"));
-    bool any = false;
-
-    if (input && input->kind == JSON_ARRAY)
-        for (const struct json_node *v = json_first(doc, input); v && !any;
-             v = json_next(doc, input, v))
-            any = v->kind == JSON_OBJECT &&
-                  json_is(doc, json_find(doc, v, STR("type")), STR("item_reference"));
-    return any;
-}
-
-/* What a request only refers to, and only a provider of the Responses dialect would have. */
-static bool self_contained(struct call *c, struct err *e)
-{
-    static const struct {
-        const char *key, *code, *why;
-    } rows[] = {
-        {"previous_response_id",
-         "previous_response_not_found",
-         "that response is not known here (they are kept for a day, until a restart, and not with "
-         "store: false), and this model's provider keeps none: send the whole conversation as "
-         "input"},
-        {"conversation",
-         "unsupported_parameter",
-         "this model's provider keeps no conversations: send the whole conversation as input, or "
-         "previous_response_id"},
-        {"prompt",
-         "unsupported_parameter",
-         "this model's provider keeps no prompts: send it as instructions and input"},
-        {"input",
-         "item_not_found",
-         "an item_reference names what is not known here, and this model's provider keeps no "
-         "items: send the item itself"},
-    };
-
-    if (c->in.wire->dialect != CHAT_RESPONSES || c->wire->dialect == CHAT_RESPONSES ||
-        !c->in.request->doc)
-        return true;
-    for (size_t i = c->in.whole ? 1 : 0; i < COUNT_OF(rows); i++)
-        if (strcmp(rows[i].key, "input") == 0 ? names_items(c) : names(c, rows[i].key)) {
-            c->refusal_code = rows[i].code;
-            c->refusal_param = rows[i].key;
-            return err_set(e, ERR_INPUT, "%s: %s", rows[i].key, rows[i].why);
-        }
-    return true;
-}
-
-/* What its dialect has no words for is not left out in silence. */
-static bool sayable(struct call *c, struct err *e)
-{
-    const struct chat_request *r = c->in.request;
-
-    if (!self_contained(c, e))
-        return false;
-    if (c->wire->dialect != CHAT_OLLAMA || c->in.wire->dialect == CHAT_OLLAMA)
-        return true;
-    for (size_t i = 0; i < r->message_count; i++)
-        for (size_t k = 0; k < r->messages[i].part_count; k++) {
-            const struct chat_part *p = &r->messages[i].parts[k];
-
-            if (p->kind == CHAT_PART_IMAGE && !p->data.n && p->url.n &&
-                !str_starts(p->url, STR("data:")))
-                return err_set(e,
-                               ERR_INPUT,
-                               "the provider \"" STR_FMT
-                               "\" takes images only with their data, not by URL",
-                               STR_ARG(c->chain[c->at]->name));
-        }
-    return true;
-}
-
 bool call_plan(struct call *c, struct err *e)
 {
-    const struct config_provider *p = c->chain[c->at];
+    const struct config_provider *p = c->chain[c->at].provider;
     const struct chat_request *r = c->in.request;
     bool same = c->wire->dialect == c->in.wire->dialect;
-    str model = c->chain_model[c->at]->upstream;
+    str model = c->chain[c->at].model->upstream;
     struct wire_vault vault = {vault_lookup, c};
     struct wire_tail tail;
     struct wire_plan plan = {.model = STR(""),
@@ -306,14 +237,14 @@ bool call_plan(struct call *c, struct err *e)
                              .merge = STR(""),
                              .vault = &vault};
 
-    if (!sayable(c, e))
+    if (!call_sayable(c, e))
         return false;
     c->stream_up = r->stream || c->level.cap >= 0;
     c->relay = same && c->phase == CALL_FIRST && c->stream_up == r->stream;
     plan.foreign_kept = history_is_foreign(c);
     plan.whole = c->in.whole;
-    if (!same || !str_eq(model, r->model))
-        plan.model = model;
+    if (!same || c->wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
+        plan.model = model; /* of Gemini's, no body tells which it is for */
     plan.set_stream = !same || c->stream_up != r->stream;
     plan.stream = c->stream_up;
     plan.want_usage = c->stream_up && !c->relay;
@@ -321,8 +252,6 @@ bool call_plan(struct call *c, struct err *e)
     plan_prompt(c, p, &plan);
     if (c->phase != CALL_FIRST)
         plan_tail(c, p->row, &tail, &plan);
-    plan_headers(c, p, same);
-    plan_target(c, p, model);
-    return buf_ok(&c->headers, "the headers for the provider", e) &&
-           buf_ok(&c->target, "the model's name", e) && plan_body(c, same, &plan, e);
+    return plan_target(c, p, model, e) && plan_headers(c, p, same, e) &&
+           plan_body(c, same, &plan, e);
 }

@@ -18,13 +18,27 @@
 
 #define ROOM 1024 /* for what is written of most calls; it goes round, see base/spare.h */
 
+void call_record_init(struct call *c)
+{
+    const size_t keep_max = (size_t)4 << 20;
+
+    memset(&c->record, 0, sizeof c->record);
+    memset(&c->pieces, 0, sizeof c->pieces);
+    buf_init(&c->record.raw, keep_max);
+    buf_init(&c->answer, keep_max);
+    buf_init(&c->reasoning, keep_max);
+    buf_init(&c->calls, keep_max);
+    c->request = STR("");
+    call_mask_init(c);
+    buf_take(loop_bufs(c->gl->loop), &c->answer);
+}
+
 void call_record_begin(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
     str session = STR("");
 
-    c->record.on = g->records;
-    if (!g->records)
+    if (!c->recorded)
         return;
     talk_begin(
         g->talks, &c->record.talk, c->in.key ? c->in.key->name : STR(""), c->in.request, &c->arena);
@@ -37,11 +51,11 @@ void call_record_anew(struct call *c)
 {
     struct call_record *r = &c->record;
 
+    if (!c->recorded)
+        return;
     buf_reset(&c->answer);
     buf_reset(&c->reasoning);
     buf_reset(&c->calls);
-    if (!r->on)
-        return;
     call_pieces_anew(c);
     call_mask_release(c);
     call_mask_init(c);
@@ -181,11 +195,17 @@ static void keep_event(struct call *c, const struct chat_event *ev)
     }
 }
 
+void call_record_frame(struct call *c)
+{
+    if (c->recorded)
+        c->record.seen = 0;
+}
+
 void call_keep_events(struct call *c)
 {
     struct call_record *r = &c->record;
 
-    if (!r->on)
+    if (!c->recorded)
         return;
     while (r->seen < c->pipe.count)
         keep_event(c, &c->pipe.events[r->seen++]);
@@ -195,7 +215,7 @@ void call_keep_events(struct call *c)
  * out before stands before it. */
 void call_keep_thought(struct call *c, str text)
 {
-    if (!c->record.on)
+    if (!c->recorded)
         return;
     call_keep_events(c);
     if (c->config->keep == CONFIG_KEEP_TEXT)
@@ -206,7 +226,7 @@ void call_keep_thought(struct call *c, str text)
 
 void call_keep_opaque(struct call *c)
 {
-    if (!c->record.on)
+    if (!c->recorded)
         return;
     call_keep_events(c);
     segment(c, CALL_SEG_REASONING, true)->opaque = true;
@@ -214,16 +234,16 @@ void call_keep_opaque(struct call *c)
 
 void call_record_over(struct call *c)
 {
+    if (!c->recorded)
+        return;
     if (c->calls.n)
         buf_add(&c->calls, STR("\"}]"));
-    if (c->attempts.n)
-        buf_add_c(&c->attempts, ']');
     if (buf_full(&c->calls))
         buf_reset(&c->calls); /* half a list is none */
-    if (buf_full(&c->attempts))
+    if (c->troubled && c->attempts.n)
+        buf_add_c(&c->attempts, ']');
+    if (c->troubled && buf_full(&c->attempts))
         buf_reset(&c->attempts);
-    if (!c->record.on)
-        return;
     segment_over(c);
     talk_end(c->gl->gateway->talks, &c->record.talk, c->in.session, c->sum.reply_id, c->in.id);
 }
@@ -338,7 +358,7 @@ void call_row_known(struct call *c, struct store_call *out)
         .status = s->status,
         .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
         .error_code = s->error_type,
-        .error_message = s->error_type.n ? call_mask_text(c, c->error.message) : STR(""),
+        .error_message = s->error_type.n ? call_mask_error(c) : STR(""),
         .stream = s->stream,
         .complete = s->complete,
         .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
@@ -360,7 +380,7 @@ void call_row_known(struct call *c, struct store_call *out)
         .reasoning_summary = STR(""),
         .answer = STR(""),
         .tool_calls = call_mask_json(c, buf_str(&c->calls)),
-        .attempts = call_mask_json(c, buf_str(&c->attempts)),
+        .attempts = c->troubled ? call_mask_json(c, buf_str(&c->attempts)) : STR(""),
         .subject = subject(c),
         .asked = asked(c),
         .decision = STR(""),
@@ -539,7 +559,7 @@ void call_row(struct call *c, struct store_call *out)
 {
     str thought = STR("");
 
-    if (!c->record.on) {
+    if (!c->recorded) {
         *out = store_call_none;
         out->id = c->in.id;
         return;

@@ -3,10 +3,12 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "base/utf8.h"
 #include "gateway/call/internal.h"
 #include "gateway/retry.h"
 
 #define LINGER_MS 250
+#define PLAIN_MAX 300 /* of an error that is no JSON */
 
 static uint64_t now(const struct call *c)
 {
@@ -41,7 +43,8 @@ static void synthesize_usage(struct call *c)
     if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
         return;
     thought = pipe_tokens(&c->pipe);
-    u.input = (int64_t)(c->in.body.n / 4);
+    if (c->phase_usage.input < 0)
+        u.input = (int64_t)(c->in.body.n / 4);
     u.reasoning = thought;
     u.output = thought + (int64_t)((c->pipe.answer_size + 3) / 4);
     chat_usage_merge(&c->phase_usage, &u);
@@ -52,6 +55,8 @@ static void synthesize_usage(struct call *c)
 /* END goes last, whatever was put in behind it. */
 static void end_last(struct pipe *p)
 {
+    if (p->count && p->events[p->count - 1].kind == CHAT_END)
+        return;
     for (size_t i = 0; i + 1 < p->count; i++)
         if (p->events[i].kind == CHAT_END) {
             struct chat_event end = p->events[i];
@@ -69,7 +74,7 @@ static void deliver(struct call *c, const struct wire_frame *f)
     if (p->answered && !c->sum.answer_ns)
         call_answers(c);
     call_show_frame(c);
-    if (c->gl->gateway->records) {
+    if (c->recorded) {
         call_keep_events(c);
         if (!c->end_seen)
             call_pieces_put(c);
@@ -103,6 +108,44 @@ static void hang_up(struct call *c)
     c->live = false;
 }
 
+/* Over the cap behind a tool call: there is nothing to ask for, the turn ends with the call. */
+static void end_with_call(struct call *c)
+{
+    struct chat_usage u = c->phase_usage;
+    int64_t made = pipe_tokens(&c->pipe) + (int64_t)((c->pipe.answer_size + 3) / 4);
+
+    u.input = u.input < 0 ? (int64_t)(c->in.body.n / 4) : u.input;
+    u.output = u.output < made ? made : u.output;
+    u.reasoning = pipe_tokens(&c->pipe);
+    u.raw = STR("");
+    call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
+    call_event(c, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    call_event(c, &(struct chat_event){.kind = CHAT_END});
+    deliver(c, NULL);
+    c->sum.complete = true;
+    call_finish(c);
+}
+
+bool call_stays_starved(struct call *c)
+{
+    if (!c->sink || c->pipe.answered || c->pipe.called)
+        return false;
+    pipe_begin(&c->pipe);
+    call_record_frame(c);
+    c->relay = c->sum.repaired = false;
+    c->phase_usage = c->sum.usage; /* of the first call */
+    call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_LENGTH});
+    if (c->phase_usage.output >= 0)
+        pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
+    call_event(c, &(struct chat_event){.kind = CHAT_END});
+    synthesize_usage(c);
+    end_last(&c->pipe);
+    deliver(c, NULL);
+    c->sum.complete = true;
+    call_finish(c);
+    return true;
+}
+
 /* What the events of a frame come to. False: this reply is over for us. */
 static bool settle(struct call *c, const struct wire_frame *f)
 {
@@ -116,9 +159,13 @@ static bool settle(struct call *c, const struct wire_frame *f)
         drop_ending(&c->pipe);
         c->relay = false; /* the frame as it came says more than is to be said now */
         c->end_seen = false;
-        deliver(c, NULL);
         c->sum.cut = true;
         hang_up(c);
+        if (c->pipe.called) {
+            end_with_call(c);
+            return false;
+        }
+        deliver(c, NULL);
         call_again(c, CALL_CUT);
         return false;
     }
@@ -175,7 +222,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!f.data.n && !c->begun && c->frames.kind == FRAMES_SSE)
         return; /* a comment is no answer: the next attempt may still give one */
     pipe_begin(&c->pipe);
-    c->record.seen = 0;
+    call_record_frame(c);
     if (c->timer.slot && f.data.n)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     wire_decode(&c->decoder, &f);
@@ -187,14 +234,13 @@ static void on_frame(void *ctx, const struct frames_frame *in)
 
 /* ---- from bytes to frame ---- */
 
-static enum frames_kind framing(const struct call *c)
+static enum frames_kind framing(const struct call *c, str type)
 {
-    if (str_eq(c->head.type, STR("text/event-stream")))
+    if (str_eq(type, STR("text/event-stream")))
         return FRAMES_SSE;
-    if (str_eq(c->head.type, STR("application/x-ndjson")) ||
-        str_eq(c->head.type, STR("application/jsonl")))
+    if (str_eq(type, STR("application/x-ndjson")) || str_eq(type, STR("application/jsonl")))
         return FRAMES_LINES;
-    if (!c->stream_up || str_eq(c->head.type, STR("application/json")))
+    if (!c->stream_up || str_eq(type, STR("application/json")))
         return c->stream_up && c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_WHOLE;
     return c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
@@ -222,8 +268,8 @@ static void no_first_token(void *ctx)
     err_set(&e,
             ERR_TIMEOUT,
             "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
-            STR_ARG(c->chain[c->at]->name),
-            (unsigned long long)c->chain[c->at]->first_ms);
+            STR_ARG(c->chain[c->at].provider->name),
+            (unsigned long long)c->chain[c->at].provider->first_ms);
     fail(c, 504, "upstream_timeout", e.text);
 }
 
@@ -253,14 +299,15 @@ static void on_head(void *ctx, const struct upstream_head *head)
 {
     struct call *c = ctx;
 
-    c->head = *head;
-    c->head.type = arena_dup(&c->arena, head->type);
     c->replayed++;
     if (c->phase == CALL_FIRST)
         call_keep_reset(c);
     c->stop_seen = c->end_seen = c->failed_frame = false;
     if (head->status < 200 || head->status > 299) {
+        call_trouble(c);
         buf_reset(&c->error_body);
+        c->error_status = head->status;
+        c->error_wait_ms = head->retry_after_ms;
         return;
     }
     if (unreadable(c, head))
@@ -268,8 +315,11 @@ static void on_head(void *ctx, const struct upstream_head *head)
     if (c->frames_live)
         frames_release(&c->frames);
     c->frames_live = true;
-    frames_init(&c->frames, framing(c), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
+    frames_init(
+        &c->frames, framing(c, head->type), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
+    frames_lend(&c->frames, c->gl->loop);
     wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){call_event, c});
+    c->decoder_live = true;
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoder.hides = c->hide;
     c->decoder.splits = c->pipe.options.format != NULL;
@@ -282,7 +332,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
         c->relay = false; /* asked for a stream, given a whole; or the other way round */
     if (c->stream_up) {
         loop_timer_init(&c->timer, no_first_token, c);
-        loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at]->first_ms);
+        loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at].provider->first_ms);
     }
 }
 
@@ -291,6 +341,7 @@ static void on_bytes(void *ctx, str bytes)
     struct call *c = ctx;
 
     if (!c->decoding) {
+        call_trouble(c);
         buf_add(&c->error_body, bytes);
         return;
     }
@@ -314,38 +365,83 @@ static void rest(void *ctx)
         c->sink->on_rest(c->ctx);
 }
 
+/* Whether an error's body is what its dialect says: then it may reach the client as it came. */
+static bool well_formed(enum chat_dialect dialect, const struct json *doc)
+{
+    const struct json_node *root = json_root(doc), *error = json_find(doc, root, STR("error"));
+    const struct json_node *code = json_find(doc, error, STR("code"));
+    const struct json_node *message = json_find(doc, error, STR("message"));
+
+    if (dialect == CHAT_OLLAMA)
+        return error && error->kind == JSON_STRING;
+    if (!message || message->kind != JSON_STRING)
+        return false;
+    if (dialect == CHAT_GEMINI)
+        return code && code->kind == JSON_NUMBER;
+    return dialect != CHAT_ANTHROPIC ||
+           json_is(doc, json_find(doc, root, STR("type")), STR("error"));
+}
+
+static void read_error(struct call *c, struct chat_error *error)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (json_parse(&doc, buf_str(&c->error_body), &e)) {
+        c->wire->read_error(&doc, &c->arena, error);
+        error->raw = STR("");
+        if (!error->message.n) /* of something before it, which speaks as most do */
+            wire_get(CHAT_OPENAI)->read_error(&doc, &c->arena, error);
+        error->message = arena_dup(&c->arena, error->message);
+        error->type = arena_dup(&c->arena, error->type);
+        error->code = arena_dup(&c->arena, error->code);
+        error->param = arena_dup(&c->arena, error->param);
+        if (c->wire->dialect == c->in.wire->dialect && error->message.n &&
+            error->status == c->error_status && well_formed(c->wire->dialect, &doc))
+            error->raw = arena_dup(&c->arena, buf_str(&c->error_body));
+    }
+    json_release(&doc);
+}
+
+/* A line of plain text, as proxies say it. */
+static str plain_words(const struct call *c)
+{
+    str text = str_trim(buf_str(&c->error_body));
+
+    if (!text.n || text.n > PLAIN_MAX || strchr("<[{", *text.p) || !utf8_valid(text))
+        return STR("");
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.p[i] < ' ')
+            return STR("");
+    return text;
+}
+
 /* An error reply of the upstream, in its own words as far as they can be read. */
 static void on_error_reply(struct call *c)
 {
-    struct chat_error error = {.status = c->head.status,
+    struct chat_error error = {.status = c->error_status,
                                .type = STR(""),
                                .message = STR(""),
                                .code = STR(""),
                                .param = STR(""),
-                               .retry_after_ms = c->head.retry_after_ms,
+                               .retry_after_ms = c->error_wait_ms,
                                .raw = STR("")};
-    struct json doc;
-    struct err e;
 
     if (error.status < 400 || error.status > 599)
         error.status = 502;
-    json_init(&doc);
-    if (json_parse(&doc, buf_str(&c->error_body), &e)) {
-        c->wire->read_error(&doc, &c->arena, &error);
-        error.message = arena_dup(&c->arena, error.message);
-        error.type = arena_dup(&c->arena, error.type);
-        error.code = arena_dup(&c->arena, error.code);
-        error.param = arena_dup(&c->arena, error.param);
-        error.raw = c->wire->dialect == c->in.wire->dialect && error.message.n
-                        ? arena_dup(&c->arena, buf_str(&c->error_body))
-                        : STR("");
+    read_error(c, &error);
+    if (!error.message.n) {
+        str words = plain_words(c);
+
+        error.message =
+            arena_printf(&c->arena,
+                         "the provider \"" STR_FMT "\" answered with status %d%s" STR_FMT,
+                         STR_ARG(c->chain[c->at].provider->name),
+                         c->error_status,
+                         words.n ? ": " : "",
+                         STR_ARG(words));
     }
-    json_release(&doc);
-    if (!error.message.n)
-        error.message = arena_printf(&c->arena,
-                                     "the provider \"" STR_FMT "\" answered with status %d",
-                                     STR_ARG(c->chain[c->at]->name),
-                                     c->head.status);
     call_failed(c, &error);
 }
 
@@ -357,8 +453,9 @@ static void end_reply(struct call *c)
         return; /* what came last decided it */
     }
     if (!c->end_seen) {
+        call_reply_own(c);
         pipe_begin(&c->pipe);
-        c->record.seen = 0;
+        call_record_frame(c);
         wire_decode_end(&c->decoder);
         pipe_flush(&c->pipe);
         if (!settle(c, NULL)) {
@@ -405,6 +502,9 @@ static void whole_decode(void *ctx)
 {
     struct call *c = ctx;
 
+    c->lasts = c->wire->whole_lasts;
+    if (c->lasts)
+        call_show_whole(c);
     hold_begin(&c->held, &c->decoder);
     wire_whole_decode(&c->decoder, &c->whole);
     hold_end(&c->held, &c->decoder);
@@ -422,7 +522,7 @@ static void whole_parse(void *ctx)
     }
     c->whole = (struct wire_frame){.name = STR(""), .data = all, .raw = all};
     pipe_begin(&c->pipe);
-    c->record.seen = 0;
+    call_record_frame(c);
     next_step(c, wire_whole_parse(&c->decoder, &c->whole) ? whole_decode : whole_settle);
 }
 
@@ -472,10 +572,27 @@ static void on_error(void *ctx, const struct err *e)
 
 const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error, rest};
 
+void call_reply_over(struct call *c)
+{
+    c->decoding = false; /* the frames may be at work up the stack: they go later */
+}
+
+void call_reply_own(struct call *c)
+{
+    call_show_keep(c);
+    call_texts_own(c);
+}
+
+void call_reply_drop(struct call *c)
+{
+    call_reply_over(c);
+    if (c->decoder_live)
+        wire_decoder_release(&c->decoder);
+    c->decoder_live = false;
+}
+
 void call_reply_release(struct call *c)
 {
-    if (!c->decoding)
-        return;
-    c->decoding = false; /* the frames may be at work up the stack: they go later */
-    wire_decoder_release(&c->decoder);
+    call_reply_own(c);
+    call_reply_drop(c);
 }

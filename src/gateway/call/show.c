@@ -1,7 +1,8 @@
 /* show.c - a call as it is shown to who watches: its beginning, its texts, its end.
  *
  * Reasoning is shown where the client may see it or the record keeps it; all texts go out the way
- * they go on record.
+ * they go on record. A reply in one piece is mostly over before anybody could look: its texts are
+ * lent.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,10 +26,21 @@ static str last_words(const struct chat_request *r)
 
 /* ---- for who looks: any thread, one at a time, and not the call's own memory ---- */
 
+static void open_masks(struct call *c)
+{
+    if (c->show.opened)
+        return;
+    c->show.opened = true;
+    arena_init(&c->shown.arena, CALL_ARENA_MAX);
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
+        c->shown.masks[i].m = NULL;
+}
+
 static str without_secrets(struct call *c, str text)
 {
     struct buf out;
 
+    open_masks(c);
     buf_init(&out, 4 * text.n + SPARE);
     if (mask_text(c->in.setup->mask, text, &out, NULL))
         text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->shown.arena, buf_str(&out));
@@ -63,6 +75,7 @@ static void on_filter(void *ctx, enum hub_text kind, str raw, bool last, struct 
     struct call *c = ctx;
     struct mask_stream *s = &c->shown.masks[kind];
 
+    open_masks(c);
     if (!s->m)
         mask_stream_init(s, c->in.setup->mask);
     mask_stream_feed(s, raw, out, NULL);
@@ -74,45 +87,50 @@ static void filter_close(void *ctx)
 {
     struct call *c = ctx;
 
+    if (!c->show.opened)
+        return;
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
         if (c->shown.masks[i].m)
             mask_stream_release(&c->shown.masks[i]);
     arena_release(&c->shown.arena);
 }
 
-static struct hub_filter filter(struct call *c)
+/* Of nothing that changes while the call runs. */
+static void on_describe(void *ctx, struct hub_begin *b)
 {
-    if (!c->in.setup->mask)
-        return (struct hub_filter){0};
-    arena_init(&c->shown.arena, CALL_ARENA_MAX);
-    for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        c->shown.masks[i].m = NULL;
-    return (struct hub_filter){on_filter, on_open, filter_close, c};
+    const struct call *c = ctx;
+    str key = c->in.key ? c->in.key->name : STR("");
+
+    b->id = c->in.id;
+    b->session = c->in.session.n ? c->in.session : c->in.id;
+    b->key = key;
+    b->subject = c->in.request->user.n ? c->in.request->user : key;
+    b->dialect = str_c(c->in.wire->name);
+    b->model = c->level.model;
+    b->provider = c->chain[0].provider->name;
+    b->level = str_c(chat_level_name(c->shown.level));
+    b->asked = last_words(c->in.request);
+    b->cap = c->shown.cap;
+    b->stream = c->in.request->stream;
 }
 
 void call_show_begin(struct call *c)
 {
+    bool masks = c->in.setup->mask;
     struct hub_begin b = {
-        .id = c->in.id,
-        .session = c->in.session.n ? c->in.session : c->in.id,
-        .key = c->in.key ? c->in.key->name : STR(""),
-        .subject = c->in.request->user.n ? c->in.request->user
-                   : c->in.key           ? c->in.key->name
-                                         : STR(""),
-        .dialect = str_c(c->in.wire->name),
-        .model = c->level.model,
-        .provider = c->chain[c->at]->name,
-        .level = str_c(chat_level_name(c->level.asked)),
-        .asked = last_words(c->in.request),
-        .cap = c->level.cap,
-        .stream = c->in.request->stream,
-        .thoughts = !c->hide || c->config->keep == CONFIG_KEEP_TEXT,
+        .filter = {.describe = on_describe,
+                   .feed = masks ? on_filter : NULL,
+                   .open = masks ? on_open : NULL,
+                   .close = masks ? filter_close : NULL,
+                   .ctx = c},
         .started_us = call_wall_start_ms(c) * 1000,
+        .thoughts = !c->hide || c->config->keep == CONFIG_KEEP_TEXT,
     };
 
     if (!c->gl->port)
         return;
-    b.filter = filter(c);
+    c->shown.level = c->level.asked;
+    c->shown.cap = c->level.cap;
     c->show.live = hub_call_begin(c->gl->gateway->hub, c->gl->port, &b);
 }
 
@@ -126,14 +144,58 @@ static int64_t thinking_ms(const struct call *c)
     return c->show.thought ? c->show.thought_ms + (int64_t)more : -1;
 }
 
-static void tell(struct call *c)
+static struct hub_progress progress(struct call *c)
 {
     c->show.status_ns = loop_now_ns(c->gl->loop);
-    hub_call_state(c->show.live,
-                   &(struct hub_progress){c->show.state,
-                                          thinking_ms(c),
-                                          c->show.thought ? pipe_tokens(&c->pipe) : -1,
-                                          c->pipe.over || c->sum.cut});
+    return (struct hub_progress){c->show.state,
+                                 thinking_ms(c),
+                                 c->show.thought ? pipe_tokens(&c->pipe) : -1,
+                                 c->pipe.over || c->sum.cut};
+}
+
+static void tell(struct call *c)
+{
+    struct hub_progress p = progress(c);
+
+    hub_call_state(c->show.live, &p);
+}
+
+static void lend(struct call *c)
+{
+    c->show.gathers = false;
+    c->show.lent = true;
+    c->shown.lent.progress = progress(c);
+    hub_call_lend(c->show.live, &c->shown.lent);
+}
+
+void call_show_whole(struct call *c)
+{
+    c->show.gathers = c->show.live && !hub_call_watched(c->show.live);
+    c->shown.lent.n = 0;
+}
+
+void call_show_keep(struct call *c)
+{
+    if (c->show.gathers)
+        lend(c);
+    if (c->show.lent)
+        hub_call_keep(c->show.live);
+    c->show.lent = false;
+}
+
+static void say(struct call *c, enum hub_text kind, str text)
+{
+    struct hub_lent *l = &c->shown.lent;
+
+    if (c->show.gathers && l->n == HUB_LENT_MAX)
+        call_show_keep(c);
+    if (!c->show.gathers) {
+        hub_call_text(c->show.live, kind, text);
+        return;
+    }
+    l->pieces[l->n].state = c->show.state;
+    l->pieces[l->n].kind = kind;
+    l->pieces[l->n++].text = text;
 }
 
 static void become(struct call *c, enum hub_state state)
@@ -147,7 +209,8 @@ static void become(struct call *c, enum hub_state state)
         c->show.thought = true;
     }
     c->show.state = state;
-    tell(c);
+    if (!c->show.gathers)
+        tell(c);
 }
 
 void call_show_thought(struct call *c, str text)
@@ -155,8 +218,9 @@ void call_show_thought(struct call *c, str text)
     if (!c->show.live)
         return;
     become(c, HUB_THINKING);
-    hub_call_text(c->show.live, HUB_REASONING, text);
-    if (loop_now_ns(c->gl->loop) - c->show.status_ns >= STATUS_NS && hub_call_watched(c->show.live))
+    say(c, HUB_REASONING, text);
+    if (!c->show.gathers && loop_now_ns(c->gl->loop) - c->show.status_ns >= STATUS_NS &&
+        hub_call_watched(c->show.live))
         tell(c);
 }
 
@@ -181,18 +245,20 @@ void call_show_frame(struct call *c)
         if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL) {
             if (!blank(ev->text))
                 become(c, HUB_ANSWERING);
-            hub_call_text(c->show.live, HUB_ANSWER, ev->text);
+            say(c, HUB_ANSWER, ev->text);
         } else if (ev->kind == CHAT_CALL) {
             if (c->show.called)
-                hub_call_text(c->show.live, HUB_TOOL, STR("\n"));
+                say(c, HUB_TOOL, STR("\n"));
             c->show.called = true;
             become(c, HUB_CALLING);
-            hub_call_text(c->show.live, HUB_TOOL, ev->name);
-            hub_call_text(c->show.live, HUB_TOOL, STR(" "));
+            say(c, HUB_TOOL, ev->name);
+            say(c, HUB_TOOL, STR(" "));
         } else if (ev->kind == CHAT_ARGUMENTS) {
-            hub_call_text(c->show.live, HUB_TOOL, ev->text);
+            say(c, HUB_TOOL, ev->text);
         }
     }
+    if (c->show.gathers)
+        lend(c);
 }
 
 /* ---- its end ---- */
@@ -204,16 +270,19 @@ static str state(const struct call *c, const struct store_call *row)
     return c->pipe.reasoned ? STR("complete") : STR("none");
 }
 
-void call_show_done(struct call *c, const struct store_call *row)
+static bool failed(const struct call *c)
+{
+    return c->sum.error_type.n > 0 || !c->sum.complete;
+}
+
+static void make_end(struct call *c, const struct store_call *row)
 {
     const struct summary *s = &c->sum;
-    bool failed = s->error_type.n > 0 || !s->complete;
     int64_t took_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS);
 
-    if (!c->show.live)
-        return;
+    c->show.ended = true;
     c->shown.end = (struct hub_end){
-        .success = !failed,
+        .success = !failed(c),
         .has_tools = c->pipe.called,
         .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
         .cut = s->cut,
@@ -223,7 +292,7 @@ void call_show_done(struct call *c, const struct store_call *row)
         .model = s->upstream_model,
         .step = row->step.n ? row->step : STR("model call"),
         .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
-        .error_message = failed ? call_mask_text(c, c->error.message) : STR(""),
+        .error_message = failed(c) ? call_mask_error(c) : STR(""),
         .decision = row->decision,
         .reasoning_state = state(c, row),
         .duration_ms = took_ms,
@@ -236,10 +305,24 @@ void call_show_done(struct call *c, const struct store_call *row)
     };
 }
 
+/* What went well and is not on record has an end that can be made if somebody is to see it. */
+void call_show_done(struct call *c, const struct store_call *row)
+{
+    if (c->show.live && (c->recorded || failed(c)))
+        make_end(c, row);
+}
+
+static void end_known(struct call *c)
+{
+    if (!c->show.ended)
+        make_end(c, &store_call_none);
+}
+
 void call_show_own(struct call *c)
 {
     if (!c->show.live)
         return;
+    end_known(c);
     c->shown.end.model = arena_dup(&c->arena, c->shown.end.model);
     hub_call_own(c->show.live);
 }
@@ -249,5 +332,9 @@ void call_show_end(struct call *c)
     struct hub_call *live = c->show.live;
 
     c->show.live = NULL;
+    c->show.gathers = c->show.lent = false;
+    if (hub_call_leave(live))
+        return;
+    end_known(c);
     hub_call_end(live, &c->shown.end);
 }

@@ -16,11 +16,16 @@
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
 #define CALL_ARENA_WHOLE 8000               /* what a reply in one piece mostly needs */
+#define CALL_HEAD_SIZE 512                  /* kept free before it, for the head */
 #define CALL_BODY_MAX ((size_t)64 << 20)    /* written for the upstream */
-#define CALL_FRAME_MAX ((size_t)32 << 20)   /* one event, or one whole reply */
-#define CALL_ERROR_MAX 65536                /* of an upstream's error body */
-#define CALL_THOUGHT_MAX 65536              /* reasoning that a second call is given */
-#define CALL_THOUGHT_SOME 8192              /* the same without a cap */
+#define CALL_TARGET_MAX 4096                /* path and query of the upstream */
+#define CALL_HEADERS_MAX 16384
+#define CALL_LINES_MAX (CALL_TARGET_MAX + CALL_HEADERS_MAX)
+#define CALL_FRAME_MAX ((size_t)32 << 20) /* one event, or one whole reply */
+#define CALL_ERROR_MAX 65536              /* of an upstream's error body */
+#define CALL_THOUGHT_MAX 65536            /* reasoning that a second call is given */
+#define CALL_THOUGHT_SOME 8192            /* the same without a cap */
+#define CALL_THOUGHTS_MAX 2               /* that are not copied as long as they lie there */
 #define CALL_CHAIN_MAX 16
 #define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
@@ -47,7 +52,6 @@ struct call_segment {
 };
 
 struct call_record {
-    bool on;
     struct call_segment *first, *last;
     size_t count;
     size_t seen;            /* events of the frame at hand that were looked at */
@@ -65,10 +69,16 @@ struct call_show {
     struct hub_call *live; /* or NULL */
     enum hub_state state;
     bool thought, called;
+    bool ended;         /* its end is made */
+    bool gathers, lent; /* what is said waits to be lent; or is */
+    bool opened;        /* there is something of `shown` to be released */
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
 };
 struct call_shown {
+    enum chat_level level; /* that it began with, */
+    int64_t cap;           /* and its cap */
+    struct hub_lent lent;
     struct mask_stream masks[HUB_TEXT_COUNT];
     struct arena arena; /* for the same */
     struct hub_end end;
@@ -92,78 +102,102 @@ struct call_pieces {
     struct loop_timer timer;    /* for text that nothing comes behind */
 };
 
+struct call_link {
+    const struct config_provider *provider;
+    const struct config_model *model;
+};
+
+#define CALL_LINE 64 /* bytes, of the processor's cache: a call begins with one */
+
+/* A call lies between two steps for longer than its lines stay in the cache. What every step needs
+ * stands together, in the first two of them, and what few calls need is not touched by others. */
 struct call {
-    size_t size; /* of its memory */
+    struct loop_task task;
     struct gateway_loop *gl;
     const struct config *config;
     const struct call_sink *sink; /* NULL once the client has left */
+
     void *ctx;
-    struct arena arena;
-    bool hide;
-
-    size_t chain_count, at; /* the provider at hand */
-    enum call_phase phase;
-    unsigned tries;          /* made with this provider in this phase */
-    bool unsampled;          /* without the preset's sampling: it refused that */
-    bool plain;              /* without reasoning parameters at all: it refused them */
     const struct wire *wire; /* the upstream's dialect */
-    bool stream_up, relay;   /* the upstream was asked to stream; its frames go on as they are */
-    size_t replayed;         /* calls that a cassette has answered */
-
-    bool live; /* the upstream may call back */
-    struct buf body, headers, target;
-    str known;                 /* headers that stand before the others */
-    struct upstream_head head; /* its type in the arena */
-    struct buf error_body;
-    bool decoding;     /* the decoder is in use, and the frames are */
-    bool frames_live;  /* the frames hold memory */
-    bool failed_frame; /* the frame at hand held an error */
-    struct chat_error error;
-    const char *refusal_code, *refusal_param; /* of a request that cannot be asked so; or NULL */
-    bool stop_seen, end_seen;
+    enum call_phase phase;
     enum chat_stop stop;
-    struct chat_usage phase_usage;
-
-    bool begun;                   /* the client was given something */
-    bool done, paused;            /* done: on its way to the record */
-    struct buf thought;           /* reasoning so far, for a second call */
-    struct buf answer, reasoning; /* for the record, masked, as far as policy allows, not put yet */
-    struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
-    str request;                  /* for the record, masked; empty: not made yet */
-    bool clean;                   /* nothing of the body is masked, and so none of its texts */
-    struct call_masked masked[CALL_MASKED_MAX];
-    struct call_pieces pieces;
-    struct buf calls;    /* JSON of tool calls, for the record */
-    struct buf attempts; /* JSON of what was tried */
-    struct loop_timer timer;
-    struct loop_task task;
-    struct store_ticket ticket;
+    int status;     /* for the record */
+    unsigned tries; /* made with the provider at hand in this phase */
+    bool hide;
+    bool recorded;         /* there is a record */
+    bool unsampled;        /* without the preset's sampling: it refused that */
+    bool plain;            /* without reasoning parameters at all: it refused them */
+    bool stream_up, relay; /* the upstream was asked to stream; its frames go on as they are */
+    bool live;             /* the upstream may call back */
+    bool decoding;         /* the decoder is in use, and the frames are */
+    bool decoder_live;     /* the decoder holds memory */
+    bool lasts;            /* what the reply says lies there until call_reply_own */
+    bool frames_live;      /* the frames do */
+    bool failed_frame;     /* the frame at hand held an error */
+    bool stop_seen, end_seen;
+    bool begun;        /* the client was given something */
+    bool done, paused; /* done: on its way to the record */
+    bool troubled;     /* what failures need is made: call_trouble */
+    bool clean;        /* nothing of the body is masked, and so none of its texts */
+    bool breaker_open; /* breaker_pass was asked and waits for an answer */
     bool stored_failed;
+    uint8_t masked_count, thoughts_count;
+    uint8_t chain_count, at; /* the provider at hand */
+    uint32_t made_count;     /* see below */
+
+    struct loop_timer timer;
+    int64_t estimated_tokens;
+    size_t replayed;    /* calls that a cassette has answered */
+    size_t target_size; /* of the lines */
+
+    struct arena arena;
+    struct call_made *made;             /* tool calls of the reply, the newest first */
+    struct call_kept *kept, *kept_last; /* what the vault gets for them, in order */
 
     struct call_show show;
-    bool breaker_open;      /* breaker_pass was asked and waits for an answer */
-    str breaker_name;       /* provider and model; empty until it is asked for, as the next */
-    str origin;             /* the same for whom: what the vault keeps things under */
-    struct call_made *made; /* tool calls of the reply, the newest first */
-    size_t made_count;
-    struct call_kept *kept, **kept_last; /* what the vault gets for them */
-    int64_t estimated_tokens;
-    int status; /* for the record */
+    str known; /* headers that stand before the others */
+
+    struct chat_usage phase_usage;
+    struct map *keys; /* of the vault, by the ids in the request; NULL: not made yet */
+
+    struct buf lines; /* what is asked for upstream, and behind it the headers */
+    struct buf body;
+    struct buf thought; /* reasoning so far, for a second call: see call_thought */
+    str breaker_name;   /* provider and model; empty until it is asked for, as the next */
+    str origin;         /* the same for whom: what the vault keeps things under */
+    const char *refusal_code, *refusal_param; /* of a request that cannot be asked so; or NULL */
+    void *memory;                             /* that it lies in, */
+    size_t size;                              /* and how much that is */
 
     /* Not zeroed with the rest: each is made before it is used. */
-    struct call_shown shown;
-    struct call_record record; /* all of it where something is recorded, else what is off */
-    struct mask_stream mask_answer, mask_reasoning; /* where something is recorded */
-    struct call_request in;
+    _Alignas(CALL_LINE) struct call_request in;
     struct level level;
-    struct summary sum;
-    struct pipe pipe;
-    struct upstream upstream;
+    struct call_link chain[CALL_CHAIN_MAX];
+    struct summary sum; /* its front from the start, the rest by call_summarize */
+    _Alignas(CALL_LINE) struct pipe pipe;
     struct frames frames;
     struct wire_decoder decoder;
-    struct wire_frame whole; /* a reply in one piece */
-    struct hold held;        /* what it says */
-    const struct config_provider *chain[CALL_CHAIN_MAX];
-    const struct config_model *chain_model[CALL_CHAIN_MAX];
+    str thoughts[CALL_THOUGHTS_MAX];      /* where the last of the reasoning lies */
+    struct wire_frame whole;              /* a reply in one piece */
+    _Alignas(CALL_LINE) struct hold held; /* what it says */
+    struct upstream upstream;
+    struct call_shown shown;
+    struct call_masked masked[CALL_MASKED_MAX];
+
+    /* What failures need. */
+    struct chat_error error;
+    struct buf error_body;
+    struct buf attempts;   /* JSON of what was tried */
+    int error_status;      /* of the upstream's reply, and */
+    int64_t error_wait_ms; /* when to come again; -1: not told */
+
+    /* Where something is recorded. */
+    struct call_record record;
+    struct mask_stream mask_answer, mask_reasoning;
+    struct buf answer, reasoning; /* masked, as far as policy allows, not put yet */
+    struct buf calls;             /* JSON of tool calls */
+    str request;                  /* masked; empty: not made yet */
+    struct call_pieces pieces;
+    struct store_ticket ticket;
     struct err store_err;
 };

@@ -1,0 +1,251 @@
+/* sayable.c - what the provider's dialect has no words for is refused, not left out in silence.
+ *
+ * Left out without a word is what only steers the way to an answer (a seed, a cache, a hint). What
+ * the client says to the model, or expects to come back, is not.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/call/internal.h"
+
+static bool refuse(struct call *c, const char *code, const char *param, const char *why,
+                   struct err *e)
+{
+    c->refusal_code = code;
+    c->refusal_param = param;
+    return err_set(e, ERR_INPUT, "%s: %s", param, why);
+}
+
+/* ---- members that only one dialect has ---- */
+
+static const struct json_node *asked(const struct call *c, const char *key)
+{
+    const struct json *doc = c->in.request->doc;
+
+    return json_find(doc, json_root(doc), str_c(key));
+}
+
+static bool given(const struct call *c, const char *key)
+{
+    const struct json_node *v = asked(c, key);
+
+    return v && v->kind != JSON_NULL && v->kind != JSON_FALSE;
+}
+
+static bool given_some(const struct call *c, const char *key)
+{
+    const struct json_node *v = asked(c, key);
+
+    return v && v->kind == JSON_ARRAY && json_first(c->in.request->doc, v);
+}
+
+static bool previous(const struct call *c, const char *key)
+{
+    return !c->in.whole && given(c, key);
+}
+
+static bool referred(const struct call *c, const char *key)
+{
+    const struct json *doc = c->in.request->doc;
+    const struct json_node *input = asked(c, key);
+    bool any = false;
+
+    if (input && input->kind == JSON_ARRAY)
+        for (const struct json_node *v = json_first(doc, input); v && !any;
+             v = json_next(doc, input, v))
+            any = v->kind == JSON_OBJECT &&
+                  json_is(doc, json_find(doc, v, STR("type")), STR("item_reference"));
+    return any;
+}
+
+static bool sound(const struct call *c, const char *key)
+{
+    const struct json *doc = c->in.request->doc;
+    const struct json_node *list = asked(c, key);
+    bool any = false;
+
+    if (list && list->kind == JSON_ARRAY)
+        for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+            any |= json_is(doc, v, STR("audio"));
+    return any && c->wire->dialect != CHAT_MISTRAL;
+}
+
+static const struct row {
+    enum chat_dialect dialect; /* of the client; its own providers are asked as they are */
+    const char *key, *code;
+    bool (*is)(const struct call *c, const char *key);
+    const char *why;
+} rows[] = {
+    {CHAT_RESPONSES,
+     "previous_response_id",
+     "previous_response_not_found",
+     previous,
+     "that response is not known here (they are kept for a day, until a restart, and not with "
+     "store: false), and this model's provider keeps none: send the whole conversation as input"},
+    {CHAT_RESPONSES,
+     "conversation",
+     "unsupported_parameter",
+     given,
+     "this model's provider keeps no conversations: send the whole conversation as input, or "
+     "previous_response_id"},
+    {CHAT_RESPONSES,
+     "prompt",
+     "unsupported_parameter",
+     given,
+     "this model's provider keeps no prompts: send it as instructions and input"},
+    {CHAT_RESPONSES,
+     "input",
+     "item_not_found",
+     referred,
+     "an item_reference names what is not known here, and this model's provider keeps no items: "
+     "send the item itself"},
+    {CHAT_RESPONSES,
+     "background",
+     "unsupported_parameter",
+     given,
+     "this model's provider answers while it is waited for: ask without it"},
+    {CHAT_OPENAI,
+     "modalities",
+     "unsupported_parameter",
+     sound,
+     "this model's provider answers in text alone"},
+    {CHAT_ANTHROPIC,
+     "container",
+     "unsupported_parameter",
+     given,
+     "this model's provider has no containers"},
+    {CHAT_ANTHROPIC,
+     "mcp_servers",
+     "unsupported_parameter",
+     given_some,
+     "this model's provider asks no MCP servers: send their tools as tools"},
+    {CHAT_GEMINI,
+     "cachedContent",
+     "unsupported_parameter",
+     given,
+     "this model's provider has no such cache: send the content itself"},
+    {CHAT_GEMINI,
+     "cached_content",
+     "unsupported_parameter",
+     given,
+     "this model's provider has no such cache: send the content itself"},
+};
+
+static bool members(struct call *c, struct err *e)
+{
+    for (size_t i = 0; i < COUNT_OF(rows) && c->in.request->doc; i++)
+        if (rows[i].dialect == c->in.wire->dialect && rows[i].is(c, rows[i].key))
+            return refuse(c, rows[i].code, rows[i].key, rows[i].why, e);
+    return true;
+}
+
+/* ---- settings ---- */
+
+static bool one_answer(enum chat_dialect d)
+{
+    return d == CHAT_RESPONSES || d == CHAT_ANTHROPIC || d == CHAT_OLLAMA;
+}
+
+static bool answers(struct call *c, struct err *e)
+{
+    bool gemini = c->in.wire->dialect == CHAT_GEMINI;
+    uint64_t n;
+
+    if (!one_answer(c->wire->dialect) || !str_u64(c->in.request->n, &n) || n < 2)
+        return true;
+    return refuse(c,
+                  "unsupported_parameter",
+                  gemini ? "generationConfig.candidateCount" : "n",
+                  "this model's provider gives one answer a call",
+                  e);
+}
+
+/* A tool that must be called has to be there. */
+static bool choice(struct call *c, struct err *e)
+{
+    const struct chat_request *r = c->in.request;
+
+    if (r->choice != CHAT_CHOICE_TOOL)
+        return true;
+    for (size_t i = 0; i < r->tool_count; i++)
+        if (chat_tool_goes(&r->tools[i], c->wire->dialect) &&
+            str_eq(r->tools[i].name, r->choice_name))
+            return true;
+    return refuse(c,
+                  "unsupported_parameter",
+                  "tool_choice",
+                  "it names a tool that this model's provider is not given",
+                  e);
+}
+
+/* ---- what is said ---- */
+
+/* Why a part of what a user or a tool says cannot be; NULL: it can. */
+static const char *mute(const struct chat_part *p, enum chat_dialect from, enum chat_dialect to)
+{
+    bool sounds = str_starts(p->mime, STR("audio/")) || str_starts(p->mime, STR("video/"));
+    bool data = p->data.n || str_starts(p->url, STR("data:"));
+
+    if (p->kind == CHAT_PART_OPAQUE && from == CHAT_OPENAI && to == CHAT_MISTRAL)
+        return NULL;
+    if (p->kind == CHAT_PART_OPAQUE)
+        return p->dialect == to ? NULL : "takes no parts of this type";
+    if (p->kind == CHAT_PART_IMAGE && to == CHAT_OLLAMA && !data && p->url.n)
+        return "takes images only with their data, not by URL";
+    if (p->kind == CHAT_PART_FILE && to == CHAT_OLLAMA)
+        return "takes text and images, but no files";
+    if (p->kind == CHAT_PART_FILE && to == CHAT_ANTHROPIC && sounds)
+        return "takes text, images and documents, but neither sound nor film";
+    return NULL;
+}
+
+static bool parts(struct call *c, const struct chat_part *p, size_t n, size_t message,
+                  struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *why = mute(&p[i], c->in.wire->dialect, c->wire->dialect);
+
+        if (why)
+            return err_set(e,
+                           ERR_INPUT,
+                           "message %zu: the provider \"" STR_FMT "\" %s",
+                           message,
+                           STR_ARG(c->chain[c->at].provider->name),
+                           why);
+        if (!parts(c, p[i].parts, p[i].part_count, message, e))
+            return false;
+    }
+    return true;
+}
+
+bool call_sayable(struct call *c, struct err *e)
+{
+    const struct chat_request *r = c->in.request;
+
+    if (c->in.wire->dialect == c->wire->dialect)
+        return true;
+    if (!members(c, e) || !answers(c, e) || !choice(c, e))
+        return false;
+    for (size_t i = 0; i < r->message_count; i++)
+        if (r->messages[i].role != CHAT_ASSISTANT &&
+            !parts(c, r->messages[i].parts, r->messages[i].part_count, i, e))
+            return false;
+    return true;
+}
+
+uint8_t call_next(struct call *c)
+{
+    const struct wire *wire = c->wire;
+    uint8_t here = c->at, next;
+    struct err e;
+
+    for (next = (uint8_t)(here + 1); next < c->chain_count; next++) {
+        c->at = next;
+        c->wire = wire_get(c->chain[next].provider->dialect);
+        if (call_sayable(c, &e))
+            break;
+    }
+    c->at = here;
+    c->wire = wire;
+    c->refusal_code = c->refusal_param = NULL;
+    return next;
+}

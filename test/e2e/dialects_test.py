@@ -1,0 +1,500 @@
+#!/usr/bin/env python3
+"""What one dialect has and another says otherwise: requests and replies of any client before any provider.
+
+    test/e2e/dialects_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import unittest
+
+import asking
+from asking import events, request, start
+from command import BINARY
+from corners_test import Refusing, Upstream, plain, sse
+from gateway import BASES, FAMILIES, Gateway, digest
+
+KINDS = list(BASES)
+PDF = "JVBERi0="
+WAV = "UklGRg=="
+PATHS = {"openai": "/v1/chat/completions", "responses": "/v1/responses", "anthropic": "/v1/messages",
+         "ollama": "/api/chat"}
+
+
+def chunk(delta, why=None, **more):
+    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "u", **more,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": why}]}
+
+
+def said(path, body):
+    """"Yes." in the words of any provider, whole or streamed."""
+    if "generatecontent" in path.lower():
+        doc = {"candidates": [{"index": 0, "finishReason": "STOP", "content": {
+            "role": "model", "parts": [{"text": "Yes."}]}}], "usageMetadata": {"promptTokenCount": 5}}
+        return sse(doc) if "stream" in path else plain(doc)
+    if path.endswith("/responses"):
+        return plain({"id": "r", "object": "response", "status": "completed", "model": "u", "output": [
+            {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [
+                {"type": "output_text", "text": "Yes.", "annotations": []}]}]})
+    if path.endswith("/messages"):
+        return plain({"id": "m", "type": "message", "role": "assistant", "model": "u", "stop_reason": "end_turn",
+                      "content": [{"type": "text", "text": "Yes."}], "usage": {"input_tokens": 5, "output_tokens": 1}})
+    if path.endswith("/api/chat"):
+        return plain({"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True, "done_reason": "stop",
+                      "message": {"role": "assistant", "content": "Yes."}})
+    return plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}]})
+
+
+def setUpModule():
+    up = asking.world.up = Upstream()
+    asking.world.gateway = Gateway(BINARY, {"store": "none", "reasoning": {"show": True}, "providers": {
+        k: {"kind": k, "base_url": up.root + BASES[k], "models": {k: FAMILIES.get(k, "u")}, "retries": 0}
+        for k in KINDS}}).__enter__()
+
+
+def tearDownModule():
+    asking.world.gateway.stop()
+    asking.world.up.server.shutdown()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.up = asking.world.up
+        self.up.asked.clear()
+        self.up.reply = said
+
+    def ask(self, dialect, kind, body, stream=False, status=200):
+        """The reply, and what the provider was asked, or None."""
+        self.up.asked.clear()
+        if dialect == "gemini":
+            verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
+            r = request(f"/v1beta/models/{kind}:{verb}", body, {})
+        else:
+            r = request(PATHS[dialect], {**body, "model": kind, "stream": stream}, {})
+        self.assertEqual(r.status, status, r.body)
+        return r, self.up.asked[-1] if self.up.asked else None
+
+
+class Dialects(Case):
+    def test_calls_whose_arguments_come_by_turns_are_one_block_after_the_other(self):
+        piece = lambda i, text, **more: {"index": i, "function": {"arguments": text}, **more}  # noqa: E731
+        begin = lambda i, id, name: {"index": i, "id": id, "type": "function",  # noqa: E731
+                                     "function": {"name": name, "arguments": ""}}
+        frames = [chunk({"tool_calls": [begin(0, "a", "f")]}), chunk({"tool_calls": [begin(1, "b", "g")]}),
+                  chunk({"tool_calls": [begin(2, "c", "h")]}), chunk({"content": "So."}),
+                  chunk({"tool_calls": [piece(1, '{"b"'), piece(0, '{"a":'), piece(2, '{"c"')]}),
+                  chunk({"tool_calls": [piece(1, ":2}"), piece(0, "1"), piece(2, ":3}")]}),
+                  chunk({"tool_calls": [begin(3, "d", "i")]}),
+                  chunk({"tool_calls": [piece(0, "}")]}), chunk({}, "tool_calls")]
+        self.up.reply = lambda *_: sse(*frames)
+        r, _ = self.ask("anthropic", "openai", {"max_tokens": 9, "messages": [
+            {"role": "user", "content": "hi"}]}, stream=True)
+        blocks, running = [], None
+        for e in events(r.body):
+            if e["type"] == "content_block_start":
+                self.assertIsNone(running)
+                running = e["index"]
+                self.assertEqual(running, len(blocks))
+                blocks.append([e["content_block"].get("name"), ""])
+            elif e["type"] == "content_block_delta":
+                self.assertEqual(e["index"], running)
+                blocks[-1][1] += e["delta"].get("partial_json") or e["delta"].get("text") or ""
+            elif e["type"] == "content_block_stop":
+                self.assertEqual(e["index"], running)
+                running = None
+        self.assertIsNone(running)
+        self.assertEqual(blocks, [["f", '{"a":1}'], ["g", '{"b":2}'], ["h", '{"c":3}'], [None, "So."], ["i", ""]])
+
+    def test_calls_of_responses_that_come_by_turns_are_whole_for_chat(self):
+        item = lambda i: {"type": "function_call", "id": f"fc{i}", "call_id": f"c{i}", "name": "f",  # noqa: E731
+                          "arguments": "", "status": "in_progress"}
+        more = lambda i, text: {"type": "response.function_call_arguments.delta", "item_id": f"fc{i}",  # noqa: E731
+                                "output_index": i, "delta": text}
+        whole = {"id": "r", "object": "response", "status": "completed", "model": "u", "output": [
+            {**item(i), "arguments": f'{{"x":{i}}}', "status": "completed"} for i in (0, 1)]}
+        frames = [{"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+                  *({"type": "response.output_item.added", "output_index": i, "item": item(i)} for i in (0, 1)),
+                  more(1, '{"x"'), more(0, '{"x":'), more(1, ":1}"), more(0, "0}"),
+                  *({"type": "response.output_item.done", "output_index": i, "item": whole["output"][i]}
+                    for i in (1, 0)), {"type": "response.completed", "response": whole}]
+        self.up.reply = lambda *_: sse(*frames)
+        r, _ = self.ask("openai", "responses", {"messages": [{"role": "user", "content": "hi"}]}, stream=True)
+        calls = {}
+        for e in events(r.body):
+            for d in e["choices"][0]["delta"].get("tool_calls", []) if e["choices"] else []:
+                calls[d["index"]] = calls.get(d["index"], "") + d["function"]["arguments"]
+        self.assertEqual(calls, {0: '{"x":0}', 1: '{"x":1}'})
+
+    def test_tools_that_take_a_text_are_functions_elsewhere(self):
+        grammar = {"type": "grammar", "syntax": "lark", "definition": "start: LINE+"}
+        custom = {"type": "custom", "name": "patch", "description": "apply it", "format": grammar}
+        boxed = {"type": "custom", "custom": {"name": "patch", "description": "apply it", "format": {
+            "type": "grammar", "grammar": {"syntax": "lark", "definition": "start: LINE+"}}}}
+        text = '*** "Begin"\n\u00e9 \\ end'
+        arguments = json.dumps({"input": text})
+        halves = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "patch", "arguments": ""}},
+                  {"index": 0, "function": {"arguments": arguments[:9]}},
+                  {"index": 0, "function": {"arguments": arguments[9:]}}]
+
+        def mistral(_, body):
+            if body.get("stream"):
+                return sse(*(chunk({"tool_calls": [h]}) for h in halves), chunk({}, "tool_calls"))
+            return plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
+                {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": None,
+                 "tool_calls": [{**halves[0], "function": {"name": "patch", "arguments": arguments}}]}}]})
+        self.up.reply = mistral
+        past = [{"role": "user", "content": "hi"},
+                {"type": "custom_tool_call", "call_id": "c0", "name": "patch", "input": text},
+                {"type": "custom_tool_call_output", "call_id": "c0", "output": "done"}]
+        for stream in (False, True):
+            body = {"input": past, "tools": [custom], "tool_choice": {"type": "custom", "name": "patch"}}
+            r, asked = self.ask("responses", "mistral", body, stream)
+            function = asked["tools"][0]["function"]
+            self.assertEqual((function["name"], function["parameters"]["required"]), ("patch", ["input"]))
+            self.assertIn("start: LINE+", function["description"])
+            self.assertEqual(asked["tool_choice"], {"type": "function", "function": {"name": "patch"}})
+            call, result = asked["messages"][1:3]
+            self.assertEqual(json.loads(call["tool_calls"][0]["function"]["arguments"]), {"input": text})
+            self.assertEqual(result["content"], "done")
+            if stream:
+                told = events(r.body)
+                self.assertEqual("".join(e["delta"] for e in told
+                                         if e["type"] == "response.custom_tool_call_input.delta"), text)
+                self.assertEqual([e["input"] for e in told
+                                  if e["type"] == "response.custom_tool_call_input.done"], [text])
+                self.assertFalse([e for e in told if "function_call" in e["type"]])
+                added = next(e["item"] for e in told if e["type"] == "response.output_item.added")
+                done = next(e["item"] for e in told if e["type"] == "response.output_item.done")
+                self.assertEqual((added["type"], added["input"], added["id"]), ("custom_tool_call", "", done["id"]))
+                doc = told[-1]["response"]
+            else:
+                doc = json.loads(r.body)
+            self.assertEqual([(i["type"], i["call_id"], i["name"], i["input"]) for i in doc["output"]],
+                             [("custom_tool_call", "c1", "patch", text)])
+            r, asked = self.ask("openai", "mistral", {"messages": [past[0]], "tools": [boxed]}, stream)
+            self.assertIn("start: LINE+", asked["tools"][0]["function"]["description"])
+            calls = [c for e in events(r.body) for c in e["choices"][0]["delta"].get("tool_calls", [])] if stream \
+                else json.loads(r.body)["choices"][0]["message"]["tool_calls"]
+            self.assertEqual((calls[0]["type"], calls[0]["custom"]["name"]), ("custom", "patch"))
+            self.assertEqual("".join(c["custom"]["input"] for c in calls), text)
+
+    def refused(self, dialect, kind, body, *words):
+        r, asked = self.ask(dialect, kind, body, status=400)
+        self.assertIsNone(asked)
+        for word in words:
+            self.assertIn(word, r.body.decode())
+        return json.loads(r.body)["error"]
+
+    def test_tools_that_are_not_allowed_are_not_given(self):
+        names = ("f", "g", "h")
+        hi = [{"role": "user", "content": "hi"}]
+        chat = {"messages": hi, "tools": [{"type": "function", "function": {"name": n}} for n in names],
+                "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+                    {"type": "function", "function": {"name": n}} for n in ("f", "h")]}}}
+        responses = {"input": "hi", "tools": [{"type": "function", "name": n} for n in names],
+                     "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [
+                         {"type": "function", "name": n} for n in ("f", "h")]}}
+        gemini = {"contents": [{"parts": [{"text": "hi"}]}], "tools": [
+            {"functionDeclarations": [{"name": n} for n in names]}],
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f", "h"]}}}
+        for dialect, body in (("openai", chat), ("responses", responses), ("gemini", gemini)):
+            for kind in KINDS:
+                _, asked = self.ask(dialect, kind, body)
+                if kind == dialect:
+                    self.assertEqual({k: asked[k] for k in body}, body)
+                    continue
+                with self.subTest(dialect=dialect, kind=kind):
+                    tools = asked["tools"]
+                    tools = tools[0]["functionDeclarations"] if kind == "gemini" else tools
+                    self.assertEqual([t.get("function", t)["name"] for t in tools],
+                                     list(names) if kind == "gemini" else ["f", "h"])
+                    choice = asked.get("tool_choice") or asked.get("toolConfig")
+                    must = {"openai": "required", "responses": "required", "mistral": "any", "ollama": None,
+                            "anthropic": {"type": "any"}, "gemini": {"functionCallingConfig": {
+                                "mode": "ANY", "allowedFunctionNames": ["f", "h"]}}}
+                    self.assertEqual(choice, must[kind])
+
+    def test_a_tool_that_must_be_called_and_cannot_be_is_told(self):
+        search = {"type": "web_search_20250305", "name": "web_search"}
+        body = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "tools": [search]}
+        for kind in KINDS:
+            if kind != "anthropic":
+                _, asked = self.ask("anthropic", kind, {**body, "tool_choice": {"type": "auto"}})
+                self.assertNotIn("tools", asked)
+                self.assertNotIn("tool_choice", asked)
+                self.refused("anthropic", kind, {**body, "tool_choice": {"type": "tool", "name": "web_search"}},
+                             "tool_choice")
+
+    def test_what_a_provider_cannot_be_told_is_refused(self):
+        wav = {"type": "input_audio", "input_audio": {"data": WAV, "format": "wav"}}
+        pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PDF}"}}
+        kept = {"type": "file", "file": {"file_id": "file-1"}}
+        saying = lambda p: {"messages": [{"role": "user", "content": [p]}]}  # noqa: E731
+        self.refused("openai", "ollama", saying(pdf), "no files")
+        self.refused("openai", "ollama", saying(wav), "no files")
+        self.refused("openai", "anthropic", saying(wav), "sound")
+        for kind in KINDS:
+            if kind not in ("openai", "mistral"):
+                self.refused("openai", kind, saying(kept), "this type")
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+        for kind in ("anthropic", "responses", "ollama"):
+            error = self.refused("openai", kind, {**hi, "n": 2}, "one answer")
+            self.assertEqual((error["param"], error["code"]), ("n", "unsupported_parameter"))
+            self.refused("gemini", kind, {"contents": [{"parts": [{"text": "hi"}]}],
+                                          "generationConfig": {"candidateCount": 2}}, "candidateCount")
+            self.ask("openai", kind, {**hi, "n": 1})
+        for name in ("cachedContent", "cached_content"):
+            self.refused("gemini", "openai", {"contents": [{"parts": [{"text": "hi"}]}], name: "cachedContents/1"},
+                         name)
+        claude = {"max_tokens": 9, **hi}
+        self.refused("anthropic", "gemini", {**claude, "container": "c_1"}, "container")
+        self.refused("anthropic", "gemini", {**claude, "mcp_servers": [{"type": "url", "name": "m", "url": "u"}]},
+                     "mcp_servers")
+        self.ask("anthropic", "gemini", {**claude, "container": None, "mcp_servers": []})
+        self.refused("responses", "openai", {"input": "hi", "background": True}, "background")
+        self.ask("responses", "openai", {"input": "hi", "background": False})
+        self.refused("openai", "gemini", {**hi, "modalities": ["text", "audio"]}, "modalities")
+        self.ask("openai", "gemini", {**hi, "modalities": ["text"]})
+
+    def test_a_fallback_that_cannot_be_told_is_passed_over(self):
+        body = {"model": "openai", "messages": [{"role": "user", "content": "hi"}], "n": 2}
+        for others, status in ((["anthropic", "mistral"], 200), (["anthropic", "ollama"], 503)):
+            config = json.loads(json.dumps(asking.world.gateway.config))
+            for name in others:
+                config["providers"][name]["models"]["openai"] = FAMILIES.get(name, "u")
+            self.up.asked.clear()
+            with Refusing(503, b'{"error":{"message":"busy"}}') as busy:
+                config["providers"]["openai"].update(base_url=busy + "/v1", fallback=others)
+                with Gateway(BINARY, config) as g:
+                    r = request("/v1/chat/completions", body, {}, at=g)
+            self.assertEqual((r.status, [a["n"] for a in self.up.asked]), (status, [2] if status == 200 else []))
+            self.assertEqual(b"busy" in r.body, status == 503)
+
+    def test_sound_goes_over(self):
+        wav = {"type": "input_audio", "input_audio": {"data": WAV, "format": "wav"}}
+        _, asked = self.ask("openai", "responses", {"messages": [{"role": "user", "content": [wav]}]})
+        self.assertEqual(asked["input"][0]["content"], [wav])
+        _, asked = self.ask("responses", "openai", {"input": [{"role": "user", "content": [wav]}]})
+        self.assertEqual(asked["messages"][0]["content"], [wav])
+        _, asked = self.ask("responses", "gemini", {"input": [{"role": "user", "content": [wav]}]})
+        self.assertEqual(asked["contents"][0]["parts"], [{"inlineData": {"mimeType": "audio/wav", "data": WAV}}])
+
+    def test_documents_in_pieces_and_what_was_found_are_read_by_all(self):
+        blocks = [{"type": "document", "title": "T", "source": {"type": "content", "content": [
+            {"type": "text", "text": "piece one"}, {"type": "text", "text": "piece \u00e9"}]}},
+            {"type": "document", "source": {"type": "content", "content": "in one"}},
+            {"type": "search_result", "source": "https://s.example", "title": "Found", "content": [
+                {"type": "text", "text": "found words"}]}]
+        for kind in KINDS:
+            if kind == "anthropic":
+                continue
+            for content in (blocks, [{"type": "tool_result", "tool_use_id": "t", "content": blocks}]):
+                _, asked = self.ask("anthropic", kind, {"max_tokens": 9, "messages": [
+                    {"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+                    {"role": "user", "content": content}]})
+                for words in ("piece one", "piece \u00e9", "in one", "https://s.example", "Found", "found words"):
+                    self.assertIn(words, json.dumps(asked, ensure_ascii=False))
+
+    def test_what_only_another_host_could_say_leaves_no_empty_message(self):
+        body = {"input": [{"role": "user", "content": "hi"}, {"type": "reasoning", "id": "rs", "summary": []},
+                          {"type": "web_search_call", "id": "ws", "status": "completed"},
+                          {"role": "user", "content": "go"}]}
+        for kind in KINDS:
+            if kind != "responses":
+                _, asked = self.ask("responses", kind, body)
+                told = asked.get("messages") or asked["contents"]
+                self.assertEqual([m["role"] for m in told if m["role"] != "system"], ["user", "user"], kind)
+
+    def test_a_message_to_go_on_from_is_a_prefix_for_mistral(self):
+        _, asked = self.ask("anthropic", "mistral", {"max_tokens": 9, "messages": [
+            {"role": "user", "content": "hi"}, {"role": "assistant", "content": "one"},
+            {"role": "user", "content": "json"}, {"role": "assistant", "content": "{"}]})
+        self.assertEqual([m.get("prefix") for m in asked["messages"]], [None, None, None, True])
+
+    def test_sources_and_odds_go_over_between_chat_and_responses(self):
+        found = {"url": "https://e.example", "title": "E \u00e9", "start_index": 0, "end_index": 2}
+        odds = [{"token": t, "logprob": -0.5, "bytes": None, "top_logprobs": []} for t in ("Y", "es")]
+        part = {"type": "output_text", "text": "Yes", "logprobs": odds, "annotations": [
+            {"type": "url_citation", **found}, {"type": "file_citation", "file_id": "f", "index": 1}]}
+        item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
+        call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}"}
+        doc = {"id": "r", "object": "response", "status": "completed", "model": "u", "output": [item, call]}
+        self.up.reply = lambda *_: ("application/json", json.dumps(doc, indent=1).encode())
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+        r, asked = self.ask("openai", "responses", {**hi, "logprobs": True, "top_logprobs": 2})
+        self.assertIn("message.output_text.logprobs", asked["include"])
+        self.assertEqual(asked["top_logprobs"], 2)
+        choice = json.loads(r.body)["choices"][0]
+        self.assertEqual(choice["message"]["annotations"], [{"type": "url_citation", "url_citation": found}])
+        self.assertEqual(choice["logprobs"]["content"], odds)
+        self.up.reply = lambda *_: sse(
+            {"type": "response.created", "response": {**doc, "status": "in_progress", "output": []}},
+            {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "Yes"},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": {**doc, "output": [item]}})
+        r, _ = self.ask("openai", "responses", hi, stream=True)
+        told = [e["choices"][0] for e in events(r.body) if e["choices"]]
+        self.assertEqual([c["delta"]["annotations"] for c in told if "annotations" in c["delta"]],
+                         [choice["message"]["annotations"]])
+        self.assertEqual([c["logprobs"]["content"] for c in told if c.get("logprobs")], [odds])
+        # And back.
+        message = {"role": "assistant", "content": "Yes", "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            "annotations": choice["message"]["annotations"]}
+        self.up.reply = lambda *_: plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
+            {"index": 0, "message": message, "logprobs": {"content": odds}, "finish_reason": "tool_calls"}]})
+        r, asked = self.ask("responses", "openai", {"input": "hi", "include": ["message.output_text.logprobs"],
+                                                    "top_logprobs": 2})
+        self.assertEqual((asked["logprobs"], asked["top_logprobs"]), (True, 2))
+        output = json.loads(r.body)["output"]
+        self.assertEqual([i["type"] for i in output], ["message", "function_call"])
+        same = {"annotations": [{"type": "url_citation", **found}], "logprobs": odds}
+        self.assertEqual({k: output[0]["content"][0][k] for k in same}, same)
+        self.up.reply = lambda *_: sse(
+            {**chunk({"content": "Y"}), "choices": [{"index": 0, "delta": {"content": "Y"}, "finish_reason": None,
+                                                     "logprobs": {"content": odds[:1]}}]},
+            {**chunk({"content": "es"}), "choices": [{"index": 0, "delta": {"content": "es"}, "finish_reason": None,
+                                                      "logprobs": {"content": odds[1:]}}]},
+            chunk({"annotations": choice["message"]["annotations"]}), chunk({}, "stop"))
+        r, _ = self.ask("responses", "openai", {"input": "hi"}, stream=True)
+        told = events(r.body)
+        self.assertEqual([e["sequence_number"] for e in told], list(range(len(told))))
+        kinds = [e["type"].removeprefix("response.") for e in told]
+        self.assertLess(kinds.index("output_text.annotation.added"), kinds.index("output_text.done"))
+        self.assertEqual([e["annotation"] for e in told if "annotation" in e], same["annotations"])
+        last = told[-1]["response"]["output"][0]["content"][0]
+        self.assertEqual({k: last[k] for k in same}, same)
+
+    def test_a_schema_is_strict_for_openai_only_if_it_is_one(self):
+        inner = {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"],
+                 "additionalProperties": False}
+        good = {**inner, "properties": {"b": {"type": "array", "items": inner}}}
+        bad = [{**good, "required": []}, {**good, "additionalProperties": True}, {"type": "object"},
+               {**good, "properties": {"b": {"type": "array", "items": {**inner, "required": ["c"]}}}}]
+        for schema, strict in [(good, True)] + [(b, False) for b in bad]:
+            body = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}],
+                    "tools": [{"name": "f", "input_schema": schema, "strict": True}],
+                    "output_config": {"format": {"type": "json_schema", "schema": schema}}}
+            _, asked = self.ask("anthropic", "openai", body)
+            self.assertEqual(asked["tools"][0]["function"]["strict"], strict)
+            self.assertEqual(asked["response_format"]["json_schema"].get("strict", False), strict)
+            _, asked = self.ask("anthropic", "responses", body)
+            self.assertEqual((asked["tools"][0]["strict"], asked["text"]["format"]["strict"]), (strict, strict))
+
+    def test_ollamas_clients_are_told_how_long_it_took(self):
+        r, _ = self.ask("ollama", "openai", {"messages": [{"role": "user", "content": "hi"}]})
+        doc = json.loads(r.body)
+        self.assertTrue(0 < doc["eval_duration"] <= doc["total_duration"] < 600e9)
+
+    def test_a_model_is_loaded_without_a_call(self):
+        for body in ({}, {"messages": None}, {"messages": []}, {"messages": [], "keep_alive": 0}):
+            for stream in (False, True):
+                r, asked = self.ask("ollama", "openai", body, stream)
+                doc = json.loads(r.body)
+                self.assertEqual((asked, doc["done"], doc["message"]["content"], doc["done_reason"]),
+                                 (None, True, "", "unload" if "keep_alive" in body else "load"))
+        _, asked = self.ask("ollama", "ollama", {"messages": []})
+        self.assertEqual(asked["messages"], [])
+
+    def test_a_member_that_is_wrong_is_named(self):
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+        for body, name in (({**hi, "temperature": 3}, "temperature"), ({"messages": []}, "messages"),
+                           ({"messages": [{"role": "x", "content": ""}]}, "messages[0].role")):
+            self.assertEqual(self.refused("openai", "openai", body)["param"], name)
+        self.assertEqual(self.refused("responses", "openai", {"input": "hi", "max_output_tokens": 0})["param"],
+                         "max_output_tokens")
+
+    def test_mistrals_own_parts_reach_it(self):
+        part = {"type": "document_url", "document_url": "https://x.example/a.pdf", "document_name": "a"}
+        odd = {"type": "file", "file_id": "f1"}
+        _, asked = self.ask("openai", "mistral", {"messages": [{"role": "user", "content": [
+            {"type": "text", "text": "see"}, part, odd]}]})
+        self.assertEqual(asked["messages"][0]["content"][1:], [part, odd])
+        _, asked = self.ask("openai", "gemini", {"messages": [{"role": "user", "content": [part]}]})
+        self.assertEqual(asked["contents"][0]["parts"][0]["fileData"]["fileUri"], part["document_url"])
+
+
+class Routes(Case):
+    """What clients ask for beside calls."""
+
+    def get(self, path, status=200, headers=None, method="GET", body=None, at=None):
+        r = request(path, body, headers or {}, method, at)
+        self.assertEqual(r.status, status, r.body)
+        return json.loads(r.body) if r.body else r.headers
+
+    def test_a_model_is_told_by_itself_in_each_dialect(self):
+        self.assertEqual(self.get("/v1/models/mist%72al")["id"], "mistral")
+        self.assertEqual(self.get("/v1beta/models/ollama")["name"], "models/ollama")
+        self.assertIn("countTokens", self.get("/v1beta/models/ollama")["supportedGenerationMethods"])
+        version = {"anthropic-version": "2023-06-01"}
+        self.assertEqual(self.get("/v1/models/openai", headers=version)["type"], "model")
+        self.assertEqual(self.get("/v1/models/none", 404, version)["error"]["type"], "not_found_error")
+        self.assertEqual(self.get("/v1/models/none", 404, version)["type"], "error")
+        self.assertEqual(self.get("/v1beta/models/none", 404)["error"]["status"], "NOT_FOUND")
+        page = self.get("/v1/models", headers=version)
+        self.assertEqual((page["first_id"], page["last_id"], page["has_more"]),
+                         (page["data"][0]["id"], page["data"][-1]["id"], False))
+
+    def test_ollamas_clients_may_look_at_a_model(self):
+        for name in ("model", "name"):
+            doc = self.get("/api/show", method="POST", body={name: "gemini"})
+            self.assertIn("tools", doc["capabilities"])
+            self.assertIn("family", doc["details"])
+        self.assertIn("none", self.get("/api/show", 404, method="POST", body={"model": "none"})["error"])
+        self.assertIn("model", self.get("/api/show", 400, method="POST", body={})["error"])
+        self.assertEqual(self.get("/api/ps"), {"models": []})
+
+    def test_tokens_are_counted_for_clients_of_gemini(self):
+        words = {"contents": [{"role": "user", "parts": [{"text": "one two three"}]}]}
+        boxed = {"generateContentRequest": {"model": "models/x", **words, "systemInstruction": {
+            "parts": [{"text": "four five six seven"}]}}}
+        few = self.get("/v1beta/models/openai:countTokens", method="POST", body=words)["totalTokens"]
+        more = self.get("/v1beta/models/openai:countTokens", method="POST", body=boxed)["totalTokens"]
+        self.assertTrue(2 < few < more < 40)
+        self.assertEqual(self.up.asked, [])
+        asked = []
+        self.up.reply = lambda path, _: asked.append(path) or plain({"totalTokens": 42})
+        for body in (words, boxed):
+            self.assertEqual(self.get("/v1beta/models/gemini:countTokens", method="POST", body=body),
+                             {"totalTokens": 42})
+        self.assertEqual(asked, 2 * [f"/v1beta/models/{FAMILIES['gemini']}:countTokens"])
+        self.assertEqual(self.up.asked[0], words)
+        self.assertEqual(self.up.asked[1]["generateContentRequest"]["model"], f"models/{FAMILIES['gemini']}")
+        for body in ({}, {"generateContentRequest": 1}, {"generateContentRequest": {}}):
+            self.assertEqual(self.get("/v1beta/models/gemini:countTokens", 400, method="POST", body=body)
+                             ["error"]["status"], "INVALID_ARGUMENT")
+        self.get("/v1beta/models/none:countTokens", 404, method="POST", body=words)
+
+    def test_options_say_what_may_be_asked(self):
+        self.assertEqual(self.get("/v1/chat/completions", 204, method="OPTIONS")["allow"], "POST")
+        page = {"origin": "https://page.example", "access-control-request-method": "POST",
+                "access-control-request-headers": "authorization, x-stainless-lang"}
+        self.assertNotIn("access-control-allow-origin",
+                         self.get("/v1/responses", 204, page, method="OPTIONS"))
+        self.get("/v1/nothing", 404, page, method="OPTIONS")
+
+    def test_a_page_of_another_site_may_ask_with_a_key(self):
+        question = {"contents": [{"parts": [{"text": "hi"}]}]}
+        config = {**asking.world.gateway.config, "keys": [{"name": "page", "sha256": digest("sk-page")}]}
+        page = {"origin": "https://page.example"}
+        with Gateway(BINARY, config) as g:
+            h = self.get("/v1beta/models/gemini:generateContent", 204, {
+                **page, "access-control-request-method": "POST",
+                "access-control-request-headers": "x-goog-api-key"}, method="OPTIONS", at=g)
+            self.assertEqual(h["access-control-allow-origin"], "*")
+            self.assertIn("POST", h["access-control-allow-methods"])
+            self.assertEqual(h["access-control-allow-headers"], "x-goog-api-key")
+            for key, status in (("sk-page", 200), ("sk-other", 401), ("", 401)):
+                r = request(f"/v1beta/models/gemini:generateContent?alt=json&key={key}", question, page, at=g)
+                self.assertEqual((r.status, r.headers["access-control-allow-origin"]), (status, "*"))
+            r = request("/v1/chat/completions?key=sk-page", {}, {}, at=g)
+            self.assertEqual(r.status, 401, "only Gemini has it there")
+            self.assertNotIn("access-control-allow-origin", r.headers)
+            self.assertNotIn("sk-", g.log.read_text())
+            r = request("/api/v1/levels", None, {**page, "authorization": "Bearer sk-page"}, at=g)
+            self.assertNotIn("access-control-allow-origin", r.headers)
+
+
+if __name__ == "__main__":
+    start()

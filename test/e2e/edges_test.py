@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Edges of a call: where its reasoning is cut, how it fails, what it is refused with.
+
+    test/e2e/edges_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import unittest
+
+import asking
+from asking import USAGE, comments, events, request, start
+from command import BINARY
+from corners_test import Refusing, Upstream, anthropic_stream, chat_reply, sse
+from gateway import Gateway, digest
+
+WORD = " think"  # one token
+DONE = b"data: [DONE]\n\n"
+LOW = {"reasoning_effort": "low"}
+SAID = [{"role": "user", "content": "hi"}]
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages",
+         "gemini": "/v1beta/models/{}:generateContent", "ollama": "/api/chat",
+         "generate": "/generate"}
+
+
+def setUpModule():
+    up = asking.world.up = Upstream()
+    asking.world.gateway = Gateway(BINARY, {"store": "none", "providers": {
+        "chat": {"kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]},
+        "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]},
+        "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
+    }}).__enter__()
+
+
+def tearDownModule():
+    asking.world.gateway.stop()
+    asking.world.up.server.shutdown()
+
+
+def delta(why=None, **said):
+    return {"id": "c", "created": 1, "model": "u", "choices": [
+        {"index": 0, "delta": said, "finish_reason": why}]}
+
+
+def gemini(text, why=None, **part):
+    return {"candidates": [{"content": {"role": "model", "parts": [{"text": text, **part}]},
+                            "index": 0, **({"finishReason": why} if why else {})}]}
+
+
+def asks(dialect, model, **more):
+    """(path, body) of the least question in a dialect."""
+    body = {"responses": {"input": "hi"}, "gemini": {"contents": [{"parts": [{"text": "hi"}]}]},
+            "messages": {"messages": SAID, "max_tokens": 9},
+            "generate": {"messages": SAID, "stream": False},
+            "ollama": {"messages": SAID, "stream": False}}.get(dialect, {"messages": SAID})
+    return PATHS[dialect].format(model), {"model": model, **body, **more}
+
+
+class Cut(unittest.TestCase):
+    def setUp(self):
+        self.up = asking.world.up
+        self.up.asked.clear()
+
+    def test_what_was_passed_on_before_the_cut_does_not_end_it(self):
+        pieces = [gemini(WORD * 50, thought=True) for _ in range(4)]
+        self.up.reply = lambda *_: sse(*pieces, gemini("No.", "STOP")) \
+            if len(self.up.asked) == 1 else sse(gemini("Yes."), gemini("", "STOP"))
+        for headers in ({}, asking.SHOW):
+            self.up.asked.clear()
+            r = request("/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", {
+                "contents": [{"parts": [{"text": "hi"}]}],
+                "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW",
+                                                        "includeThoughts": True}}}, headers)
+            last = events(r.body)[-1]
+            self.assertEqual(last["candidates"][0].get("finishReason"), "STOP", r.body[-900:])
+            self.assertEqual(last["usageMetadata"]["thoughtsTokenCount"], 128)
+            self.assertIn("cut=budget", " ".join(comments(r.body)))
+
+    def test_a_cut_costs_the_prompt_again(self):
+        usage = {"prompt_tokens": 1000, "completion_tokens": 4, "total_tokens": 1004}
+        self.up.reply = lambda *_: sse(delta(reasoning_content=WORD * 200), delta("stop")) \
+            if len(self.up.asked) == 1 else sse(delta(content="Yes."), delta("stop"), {
+                "id": "c", "choices": [], "usage": usage})
+        r = request(*asks("chat", "chat", **LOW))
+        got = json.loads(r.body)["usage"]
+        self.assertEqual((got["prompt_tokens"], got["completion_tokens"]), (2000 - 128, 128 + 4))
+
+    def test_a_call_that_was_made_before_the_cut_ends_the_turn(self):
+        call = {"index": 0, "id": "call_a", "type": "function",
+                "function": {"name": "f", "arguments": '{"x":'}}
+        rest = {"index": 0, "function": {"arguments": " 1}"}}
+        self.up.reply = lambda *_: sse(
+            delta(reasoning_content=WORD * 100), delta(tool_calls=[call]),
+            delta(tool_calls=[rest]), delta(reasoning_content=WORD * 100),
+            delta(content="No."), delta("tool_calls"))
+        tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+        for stream in (True, False):
+            self.up.asked.clear()
+            r = request("/v1/chat/completions", {
+                "model": "chat", "messages": SAID, "tools": tools, "stream": stream, **LOW})
+            if stream:
+                said = [c for e in events(r.body) for c in e["choices"]]
+                whys = [c["finish_reason"] for c in said if c.get("finish_reason")]
+                made = "".join(t["function"]["arguments"] for c in said
+                               for t in c["delta"].get("tool_calls", []))
+                words = " ".join(comments(r.body))
+            else:
+                only = json.loads(r.body)["choices"][0]
+                whys = [only["finish_reason"]]
+                made = only["message"]["tool_calls"][0]["function"]["arguments"]
+                words = r.headers["x-rationale-usage"]
+            self.assertEqual((whys, json.loads(made), len(self.up.asked)),
+                             (["tool_calls"], {"x": 1}, 1))
+            self.assertEqual(USAGE.search(words).groups(), ("128", "128", "budget"))
+            self.assertNotIn(b"No.", r.body)
+
+
+class Starved(unittest.TestCase):
+    def test_a_repair_that_fails_leaves_the_reply_as_it_was(self):
+        up = asking.world.up
+        usage = {"prompt_tokens": 5, "completion_tokens": 9, "total_tokens": 14}
+        starved = lambda *_: sse(delta(reasoning_content="Hm."), delta("length"),  # noqa: E731
+                                 {"id": "c", "choices": [], "usage": usage})
+        broken = lambda *_: sse({"error": {"message": "no", "code": 400}})  # noqa: E731
+        for stream in (False, True):
+            for headers in ({}, asking.SHOW):
+                up.asked.clear()
+                up.reply = lambda *_: (starved if len(up.asked) == 1 else broken)(*_)
+                path, body = asks("messages", "chat", stream=stream)
+                r = request(path, body, headers)
+                self.assertEqual((r.status, len(up.asked)), (200, 2), r.body)
+                end = events(r.body)[-2] if stream else json.loads(r.body)
+                self.assertEqual(end["usage"]["output_tokens"], 9, r.body)
+                self.assertEqual((end["delta"] if stream else end)["stop_reason"], "max_tokens")
+                self.assertEqual(b"Hm." in r.body, bool(headers))
+
+
+class Generate(unittest.TestCase):
+    def setUp(self):
+        self.up = asking.world.up
+        self.up.asked.clear()
+
+    def stream(self, model="chat"):
+        r = request("/generate", {"model": model, "prompt": "hi"})
+        self.assertEqual(r.status, 200, r.body)
+        names = [line[7:] for line in r.body.decode().split("\n") if line.startswith("event: ")]
+        return names, events(r.body), r
+
+    def test_that_it_thinks_is_told_of_what_is_hidden_too(self):
+        self.up.reply = chat_reply
+        names, said, r = self.stream()
+        self.assertEqual(names, ["analysis", "analysis", "token", "usage", "end"])
+        self.assertEqual(said[:2], [{"state": "started"}, {"state": "ended", "tokens": 2, "cap": 256}])
+        self.assertNotIn(b"Hm.", r.body)
+
+    def test_a_provider_that_tells_its_usage_first_has_its_thoughts_counted(self):
+        said = [{"type": "message_start", "message": {
+            "id": "m", "type": "message", "role": "assistant", "model": "u", "content": [],
+            "usage": {"input_tokens": 5, "output_tokens": 1}}},
+            {"type": "content_block_start", "index": 0, "content_block": {
+                "type": "thinking", "thinking": "Hm.", "signature": ""}},
+            {"type": "content_block_stop", "index": 0}]
+        _, rest = anthropic_stream("Yes.")
+        kind, front = sse(*said)
+        rest = rest[rest.index(b"event: content_block_start"):].replace(b'"index": 0', b'"index": 1')
+        self.up.reply = lambda *_: (kind, front + rest)
+        _, told, _ = self.stream("claude-sonnet-4-5")
+        self.assertEqual(told[1], {"state": "ended", "tokens": 2, "cap": 256})
+
+
+class Levels(unittest.TestCase):
+    THINKS = {"thinking": {"type": "enabled", "budget_tokens": 3000}, "max_tokens": 5000}
+    GEMINI = {"generationConfig": {"thinkingConfig": {"thinkingBudget": 3000}}}
+
+    def setUp(self):
+        self.up = asking.world.up
+        self.up.asked.clear()
+
+    def asked(self, dialect, model, level=None, **more):
+        self.up.reply = lambda *_: sse(gemini("Yes.", "STOP")) if model[0] == "g" \
+            else anthropic_stream("Yes.") if model[:2] == "cl" else chat_reply(*_)
+        path, body = asks(dialect, model, **more)
+        r = request(path, body, {"x-rationale-level": level} if level else {})
+        self.assertEqual(r.status, 200, r.body)
+        return self.up.asked[-1]
+
+    def test_a_header_is_stronger_than_an_amount_in_the_body(self):
+        for level, thinking, budget in (("none", {"type": "disabled"}, 0),
+                                        ("low", {"type": "enabled", "budget_tokens": 1024}, 128)):
+            body = self.asked("messages", "claude-sonnet-4-5", level, **self.THINKS)
+            self.assertEqual(body["thinking"], thinking)
+            body = self.asked("gemini", "gemini-2.5-flash", level, **self.GEMINI)
+            self.assertEqual(body["generationConfig"]["thinkingConfig"]["thinkingBudget"], budget)
+        body = self.asked("messages", "claude-sonnet-4-5", **self.THINKS)
+        self.assertEqual(body["thinking"], self.THINKS["thinking"])
+
+    def test_an_amount_is_a_level_for_who_knows_only_levels(self):
+        for tokens, effort in ((1024, "low"), (4096, "medium"), (16000, "high"), (30000, "xhigh")):
+            body = self.asked("messages", "chat", max_tokens=32000, thinking={
+                "type": "enabled", "budget_tokens": tokens})
+            self.assertEqual(body["reasoning_effort"], effort)
+
+    def test_to_think_leaves_how_much_to_the_models_name(self):
+        for dialect in ("generate", "ollama"):
+            body = self.asked(dialect, "chat-high", **({"think": True} if dialect == "ollama" else {}))
+            self.assertEqual(body["reasoning_effort"], "high")
+
+    def test_no_level_above_its_own_words_goes_to_a_provider(self):
+        body = self.asked("messages", "chat", output_config={"effort": "max"})
+        self.assertEqual(body["reasoning_effort"], "xhigh")
+
+    def test_an_amount_gets_past_no_key(self):
+        up = asking.world.up
+        with Gateway(BINARY, {"store": "none", "providers": {
+                "chat": {"kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]}},
+                "llm": {"reasoning_presets": {"low": {"reasoning_max_tokens": 2000},
+                                              "medium": {"reasoning_max_tokens": 4000},
+                                              "high": {"reasoning_max_tokens": 8000}}},
+                "keys": [{"name": "little", "levels": ["low"],
+                          "sha256": digest("sk-little")}]}) as gateway:
+            up.reply = chat_reply
+            for tokens, status in ((1024, 200), (2000, 200), (2001, 403), (30000, 403)):
+                path, body = asks("messages", "chat", max_tokens=32000, thinking={
+                    "type": "enabled", "budget_tokens": tokens})
+                r = request(path, body, {"x-api-key": "sk-little"}, at=gateway)
+                self.assertEqual(r.status, status, r.body)
+
+
+class Refused(unittest.TestCase):
+    """An error of the provider, whatever its form, in the client's words."""
+    FORMS = {
+        "text": {"error": "boom here"},
+        "detail": {"detail": "boom here"},
+        "details": {"detail": [{"loc": ["body", "x"], "msg": "boom here", "type": "missing"}]},
+        "message": {"message": "boom here"},
+        "list": [{"error": {"message": "boom here", "code": 400}}],
+        "errors": {"errors": [{"message": "boom here"}]},
+        "another's": {"error": {"message": "boom here", "type": "x"}},
+        "plain": "boom here",
+    }
+    OWN = {
+        "chat": lambda e: e["error"]["message"],
+        "responses": lambda e: e["error"]["message"],
+        "messages": lambda e: (e["type"] == "error" and e["error"]["type"]
+                               == "invalid_request_error" and e["error"]["message"]),
+        "gemini": lambda e: (e["error"]["code"] == 400 and e["error"]["status"]
+                             == "INVALID_ARGUMENT" and e["error"]["message"]),
+        "ollama": lambda e: e["error"],
+        "generate": lambda e: e["error"]["message"],
+    }
+    KINDS = {"chat": ("openai", "/v1"), "responses": ("responses", "/v1"),
+             "messages": ("anthropic", ""), "gemini": ("gemini", ""), "ollama": ("ollama", "")}
+
+    def test_an_error_of_any_form_is_told_in_the_clients_dialect(self):
+        for form, said in self.FORMS.items():
+            body = said.encode() if isinstance(said, str) else json.dumps(said).encode()
+            with Refusing(400, body) as root, Gateway(BINARY, {"store": "none", "providers": {
+                    n: {"kind": k, "base_url": root + v, "models": [f"m-{n}"]}
+                    for n, (k, v) in self.KINDS.items()}}) as gateway:
+                for model in self.KINDS:
+                    for dialect, message in self.OWN.items():
+                        with self.subTest(form, model=model, dialect=dialect):
+                            path, asked = asks(dialect, f"m-{model}")
+                            r = request(path, asked, {}, at=gateway)
+                            self.assertEqual(r.status, 400, r.body)
+                            self.assertIn("boom here", message(json.loads(r.body)), r.body)
+
+    def test_what_is_wrong_with_a_request_is_named_where_openai_names_it(self):
+        for dialect, more, param in (("chat", {"max_tokens": 0}, "max_tokens"),
+                                     ("chat", {"messages": [{"role": "x"}]}, "messages[0].role"),
+                                     ("responses", {"input": None}, "input")):
+            path, body = asks(dialect, "chat", **more)
+            r = request(path, body)
+            self.assertEqual((r.status, json.loads(r.body)["error"]["param"]), (400, param), r.body)
+
+    def test_who_finds_the_circuit_open_while_trying_again_hears_why(self):
+        with Refusing(500, b'{"error": {"message": "boom here"}}') as root, Gateway(BINARY, {
+                "store": "none", "breaker": {"failures": 2, "open": "60s"}, "providers": {
+                    "chat": {"kind": "openai", "base_url": root + "/v1", "models": ["chat"],
+                             "backoff": "1ms"}}}) as gateway:
+            path, body = asks("chat", "chat")
+            first, second = (request(path, body, {}, at=gateway) for _ in range(2))
+        self.assertEqual((first.status, first.headers["retry-after"]), (500, "60"))
+        self.assertIn(b"boom here", first.body)
+        self.assertEqual(second.status, 503)
+        self.assertIn(f"try again in {second.headers['retry-after']} s".encode(), second.body)
+
+    def test_an_error_in_anthropics_words_names_the_request(self):
+        asking.world.up.reply = chat_reply
+        for body in ({"model": "chat", "messages": SAID},
+                     {"model": "nobody", "messages": SAID, "max_tokens": 9}):
+            r = request("/v1/messages", body)
+            self.assertGreaterEqual(r.status, 400)
+            self.assertEqual(json.loads(r.body)["request_id"], r.headers["x-rationale-id"])
+
+
+class Counted(unittest.TestCase):
+    def count(self, status, body):
+        key = "kept-by-the-operator"
+        with Refusing(status, body) as root, Gateway(BINARY, {"store": "none", "providers": {
+                "claude": {"kind": "anthropic", "base_url": root, "models": ["claude"],
+                           "api_key_env": "COUNTED_KEY"}}}, env={"COUNTED_KEY": key}) as gateway:
+            r = request("/v1/messages/count_tokens", {"model": "claude", "messages": SAID}, {},
+                        at=gateway)
+        self.assertNotIn(key.encode(), r.body)
+        return r.status, json.loads(r.body)
+
+    def test_an_error_is_told_in_the_clients_words_and_without_the_key(self):
+        status, e = self.count(401, json.dumps({"type": "error", "error": {
+            "type": "authentication_error", "message": "bad: kept-by-the-operator"}}).encode())
+        self.assertEqual((status, e["error"]), (401, {
+            "type": "authentication_error", "message": "bad: [key]"}))
+        status, e = self.count(503, b"<html>")
+        self.assertEqual((status, e["type"], e["error"]["type"]), (503, "error", "overloaded_error"))
+
+    def test_what_a_provider_does_not_count_is_counted_here(self):
+        status, e = self.count(404, b'{"detail": "Not Found"}')
+        self.assertEqual(status, 200)
+        self.assertGreater(e["input_tokens"], 0)
+        status, e = self.count(404, json.dumps({"type": "error", "error": {
+            "type": "not_found_error", "message": "model: claude"}}).encode())
+        self.assertEqual((status, e["error"]["type"]), (404, "not_found_error"))
+
+
+if __name__ == "__main__":
+    start()
