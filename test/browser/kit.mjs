@@ -5,6 +5,9 @@
 //     test("...", async (t) => { ... }, { width: 360, dark: true, complaints: [/a pattern/] });
 //     await finish();
 //
+// With BROWSER_SLOW=N in the environment the browser computes N times slower and every answer of the
+// server comes some time later: what holds then does not hang on how busy the machine is.
+//
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -15,6 +18,7 @@ export const PATIENCE = 60_000; // a busy machine is given time; what must be fa
 const tests = [];
 const words = process.argv.slice(2);
 const shots = process.env.ARTEFACTS ?? "/tmp";
+const slow = Number(process.env.BROWSER_SLOW ?? 1);
 
 export function test(name, run, options = {}) {
   tests.push({ name, run, options });
@@ -90,6 +94,7 @@ async function one(browser, t) {
     said.push(`a dialog: ${d.message()}`);
     void d.dismiss();
   });
+  await slowDown(context, page);
   try {
     await t.run({ page, context, said, asked });
     const bad = said.filter((s) => !complaints.some((c) => c.test(s)));
@@ -102,6 +107,16 @@ async function one(browser, t) {
   } finally {
     await context.close();
   }
+}
+
+// As on a machine that others use: slower, and answers late by a time that differs.
+async function slowDown(context, page) {
+  if (slow <= 1) return;
+  await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: slow });
+  await page.route("**/api/**", async (route) => {
+    await sleep(Math.random() * 100 * slow);
+    await route.fallback().catch(() => undefined); // the page may have gone meanwhile
+  });
 }
 
 export async function finish(after) {

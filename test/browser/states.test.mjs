@@ -84,6 +84,7 @@ test("nothing a model writes is run, loaded or followed", async ({ page, asked }
       await until("all of it", async () => (await page.locator(`${DISPLAY} .markdown`).count()) === XSS.length);
       await page.evaluate(() => document.querySelectorAll(".disclose[aria-expanded=false]").forEach((b) => b.click()));
     }
+    await until("data", async () => (await page.locator(".loading").count()) === 0);
     await sleep(150);
     assert.equal(await page.evaluate(() => window.pwned), undefined);
     const bad = await page.evaluate(() => [...document.querySelectorAll("main script, main iframe, main img, main object, main embed, main style, main link, main base, main meta, main video, main math, main svg:not([aria-hidden])")].map((e) => e.outerHTML));
@@ -96,8 +97,8 @@ test("nothing a model writes is run, loaded or followed", async ({ page, asked }
   await shot(page, "hostile");
   assert.ok(![...asked].some((u) => u.includes("leak.invalid")));
   await page.goto(`${dev.root}/sessions/xss`);
-  const text = await page.locator("main").innerText();
-  for (const one of ["<script>window.pwned=1</script>", "<svg/onload=window.pwned=3>"]) assert.ok(text.includes(one), `${one} is shown as text`);
+  for (const one of ["<script>window.pwned=1</script>", "<svg/onload=window.pwned=3>"])
+    await until(`${one} as text`, async () => (await page.locator("main").innerText()).includes(one));
 }, { complaints: [/404/] });
 
 test("what cannot be seen is written out", async ({ page }) => {
