@@ -239,6 +239,34 @@ class Told(Case):
         self.lever("control")
 
 
+    def test_a_recording_of_it_is_played(self):
+        one = lambda **more: {"store": "none", "reasoning": {"show": True}, "providers": {  # noqa: E731
+            "llama.cpp": {**more, "models": {"told": MODELS["told"]}}}}
+        record = world.gateway.folder / "calls.jsonl"
+        up = upstream(world.provider, "openai", {}, record=str(record))
+        said, seen = question(), []
+        with Gateway(BINARY, one(**up)) as live:
+            seen.append(self.capped(self.ok(chat("told", said, at=live, headers=LOW)), said))
+        world.provider.forget()
+        with Gateway(BINARY, one(kind="replay", cassette=str(record))) as played:
+            seen.append(self.capped(self.ok(chat("told", said, at=played, headers=LOW)), said))
+        self.assertEqual(*seen)
+        self.assertEqual(self.asked(), ([], []))
+
+    def test_a_client_that_reads_late_gets_it_all(self):
+        said = question()
+        c = http.client.HTTPConnection("127.0.0.1", world.gateway.port, timeout=PATIENCE)
+        c.request("POST", "/v1/chat/completions", json.dumps({
+            "model": "told", "stream": True, "messages": [{"role": "user", "content": said}]}),
+            {"content-type": "application/json", **AUTH, **LOW, **SHOW})
+        until(lambda: any(e["done"] for e in self.asked()[0]))
+        r = c.getresponse()
+        body = asking.Reply(r.status, {k.lower(): v for k, v in r.getheaders()}, r.read())
+        c.close()
+        self.capped(body, said)
+        self.lever("control")
+
+
 class Failing(Case):
     def test_what_cannot_be_told_is_cut_and_continued(self):
         for how in FAILING + ("tags-404",):
@@ -250,7 +278,8 @@ class Failing(Case):
                     thought = self.capped(r, said)
                     (first, second), told = self.asked()
                     self.assertEqual(len(told), 0 if stream is True and how == "tags-404" else 1)
-                    self.assertFalse(first["done"], "the first call was left to run")
+                    if told and how != "deaf":  # which stands still; another may be done before it is cut
+                        self.assertFalse(first["done"], "the first call was left to run")
                     self.assertNotIn("reasoning_control", second["json"])
                     last = second["json"]["messages"][-1]
                     self.assertEqual(last["role"], "assistant")
