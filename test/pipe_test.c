@@ -346,7 +346,7 @@ TEST(behind_the_cap_it_is_told_when_the_answer_begins)
         if (way == 1)
             feed(&r, CHAT_CALL, 2, STR(""));
         else
-            feed(&r, CHAT_TEXT, way, way == 2 ? STR("</think>\n\nSo.") : STR("So."));
+            feed(&r, CHAT_TEXT, way == 2 ? 1 : 2, way == 2 ? STR("</think>\n\nSo.") : STR("So."));
         finish(&r);
         CHECK(pipe_resumes(&r.pipe) && r.pipe.dropped == 5 && pipe_tokens(&r.pipe) == 2);
         CHECK(gives(&r,
