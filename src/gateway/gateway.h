@@ -34,11 +34,11 @@ struct setup_learnt {
 
 struct setup {
     struct config *config;
-    struct cassette **cassettes; /* by provider; NULL where it is none */
+    struct cassette **cassettes;  /* by provider; NULL where it is none */
     struct setup_learnt **learnt; /* by provider and listed model */
-    struct mask *mask;           /* NULL: nothing is masked */
-    struct secret (*heads)[2];   /* by provider: what setup_head gives, whole and streamed */
-    bool *sound;                 /* by provider: these are lines, and need not be looked at again */
+    struct mask *mask;            /* NULL: nothing is masked */
+    struct secret (*heads)[2];    /* by provider: what setup_head gives, whole and streamed */
+    bool *sound; /* by provider: these are lines, and need not be looked at again */
     _Atomic unsigned refs;
 };
 

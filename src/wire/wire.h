@@ -91,7 +91,7 @@ struct wire_vault {
 
 /* What the gateway wants of the upstream's body. An empty str or a zero changes nothing. */
 struct wire_plan {
-    str model;       /* the upstream's name of it */
+    str model;               /* the upstream's name of it */
     bool set_stream, stream; /* the latter is put in if the former is set */
     bool want_usage;  /* ask for usage at the end of a stream, where the dialect needs asking */
     str system_extra; /* appended to the system prompt, a blank line before it */

@@ -36,18 +36,13 @@ struct call_control {
     int status;               /* of its reply */
     struct buf reply;
     struct loop_timer timer;
-    bool heard;              /* it has said that it will */
-    const char *why;         /* it fails if nothing comes */
+    bool heard;      /* it has said that it will */
+    const char *why; /* it fails if nothing comes */
 };
-
-static struct setup_learnt *learnt_of(struct call *c)
-{
-    return setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
-}
 
 static bool known_to_fail(struct call *c)
 {
-    const struct setup_learnt *learnt = learnt_of(c);
+    const struct setup_learnt *learnt = call_learnt(c);
 
     return learnt && learnt->no_control_ns > loop_now_ns(c->gl->loop);
 }
@@ -74,7 +69,7 @@ void call_control_named(struct call *c, str id)
 
 void call_control_failed(struct call *c)
 {
-    struct setup_learnt *learnt = learnt_of(c);
+    struct setup_learnt *learnt = call_learnt(c);
 
     if (learnt)
         learnt->no_control_ns = loop_now_ns(c->gl->loop) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
@@ -194,8 +189,8 @@ static void send(struct call *c)
     struct client_request r = {
         .url = &p->url,
         .method = STR("POST"),
-        .target = arena_join(
-            &c->arena, str_slice(lines, 0, c->target_size), STR("/control"), STR("")),
+        .target =
+            arena_join(&c->arena, str_slice(lines, 0, c->target_size), STR("/control"), STR("")),
         .known = c->known.n ? setup_head(c->in.setup, p, false) : STR(""),
         .headers = str_slice(lines, c->target_size, lines.n),
         .body = body_of(c),

@@ -31,8 +31,9 @@ void call_note(struct call *c, const char *what, str why);
 void call_breaker_tell(struct call *c, bool ok);
 str call_origin(struct call *c);
 
-/* less.c: whether the model is known to refuse a preset's sampling; and whether there is something
- * to leave out after this error, which then is. */
+/* less.c: what is known of the model at hand, or NULL; whether it is to refuse a preset's sampling;
+ * and whether there is something to leave out after this error, which then is. */
+struct setup_learnt *call_learnt(struct call *c);
 bool call_refuses_sampling(struct call *c);
 bool call_asks_less(struct call *c, const struct chat_error *error);
 

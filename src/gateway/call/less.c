@@ -8,15 +8,14 @@
 #include "base/log.h"
 #include "gateway/call/internal.h"
 
-static struct setup_learnt *learnt_of(struct call *c)
+struct setup_learnt *call_learnt(struct call *c)
 {
-    return setup_learnt(
-        c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+    return setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
 }
 
 bool call_refuses_sampling(struct call *c)
 {
-    const struct setup_learnt *learnt = learnt_of(c);
+    const struct setup_learnt *learnt = call_learnt(c);
 
     return learnt && learnt->no_sampling;
 }
@@ -43,10 +42,10 @@ static bool names_control(const struct chat_error *error)
     return names_one_of(error, names);
 }
 
-/* Whether something was added that the call can do without, which it then is. */
+/* What was added that the call can do without, which it then is; or NULL. */
 static const char *leave_out(struct call *c, const struct chat_error *error)
 {
-    struct setup_learnt *learnt = learnt_of(c);
+    struct setup_learnt *learnt = call_learnt(c);
 
     if (c->control && (c->plain || names_control(error))) {
         call_control_failed(c);

@@ -161,7 +161,7 @@ struct call {
     str known; /* headers that stand before the others */
 
     struct chat_usage phase_usage;
-    struct map *keys; /* of the vault, by the ids in the request; NULL: not made yet */
+    struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
     struct call_control *control; /* its reasoning can be ended so; or NULL */
 
     struct buf lines; /* what is asked for upstream, and behind it the headers */
