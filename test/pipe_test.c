@@ -326,6 +326,68 @@ TEST(usage_gets_the_count_that_the_provider_did_not_make)
     end(&r);
 }
 
+/* A reply that is let go on behind its cap: what it still thinks is counted, not passed on. */
+TEST(behind_the_cap_it_is_told_when_the_answer_begins)
+{
+    const struct split_format *think = split_format_find(STR("think"));
+
+    for (int way = 0; way < 3; way++) {
+        struct run r;
+
+        begin(&r, &(struct pipe_options){.cap = 2, .format = way == 2 ? think : NULL});
+        feed(&r, CHAT_TEXT, 0, STR("Well."));
+        feed(&r,
+             way == 2 ? CHAT_TEXT : CHAT_REASONING,
+             1,
+             way == 2 ? STR("<think>one two three") : STR("one two three"));
+        CHECK(r.pipe.over && !pipe_resumes(&r.pipe) && r.pipe.dropped == 0);
+        feed(&r, way == 2 ? CHAT_TEXT : CHAT_REASONING, 1, STR(" four"));
+        CHECK(!pipe_resumes(&r.pipe) && r.pipe.dropped == 5);
+        if (way == 1)
+            feed(&r, CHAT_CALL, 2, STR(""));
+        else
+            feed(&r, CHAT_TEXT, way == 2 ? 1 : 2, way == 2 ? STR("</think>\n\nSo.") : STR("So."));
+        finish(&r);
+        CHECK(pipe_resumes(&r.pipe) && r.pipe.dropped == 5 && pipe_tokens(&r.pipe) == 2);
+        CHECK(gives(&r,
+                    way == 1 ? "[text0]Well.[reasoning1]one two[call2]n"
+                             : "[text0]Well.[reasoning1]one two[text2]So."));
+        end(&r);
+    }
+}
+
+TEST(a_call_before_the_cap_is_no_answer_behind_it)
+{
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = 1});
+    feed(&r, CHAT_CALL, 0, STR(""));
+    feed(&r, CHAT_REASONING, 1, STR("one two"));
+    CHECK(r.pipe.over && r.pipe.before.called && !pipe_resumes(&r.pipe));
+    end(&r);
+}
+
+TEST(no_token_beyond_the_cap_is_told_by_its_odds)
+{
+    struct chat_event odds = {
+        .kind = CHAT_EXTRA, .name = STR("choice.logprobs"), .text = STR("{}"), .id = STR("")};
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = 1});
+    feed(&r, CHAT_REASONING, 0, STR("one"));
+    pipe_feed(&r.pipe, &odds);
+    CHECK(r.pipe.count == 2);
+    for (int i = 0; i < 2; i++) { /* where it is passed, and behind it */
+        feed(&r, CHAT_REASONING, 0, STR(" two"));
+        pipe_feed(&r.pipe, &odds);
+        CHECK(r.pipe.count == 0);
+    }
+    feed(&r, CHAT_TEXT, 1, STR("So."));
+    pipe_feed(&r.pipe, &odds);
+    CHECK(r.pipe.count == 2);
+    end(&r);
+}
+
 static int64_t to_four(void *ctx)
 {
     ++*(int *)ctx;
@@ -351,5 +413,8 @@ TEST_MAIN(T(a_cap_may_be_raised_when_it_is_reached), T(the_pipe_does_not_see_the
           T(reasoning_of_exactly_the_cap_is_not_cut),
           T(behind_a_cut_there_is_no_reasoning_any_more),
           T(behind_a_cut_the_answer_begins_with_its_first_letter),
+          T(behind_the_cap_it_is_told_when_the_answer_begins),
+          T(a_call_before_the_cap_is_no_answer_behind_it),
+          T(no_token_beyond_the_cap_is_told_by_its_odds),
           T(hidden_means_no_text_no_signature_no_data),
           T(usage_gets_the_count_that_the_provider_did_not_make))

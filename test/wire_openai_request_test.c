@@ -407,6 +407,25 @@ TEST(a_host_that_refuses_to_be_told_is_told_nothing)
           BODY(",\"chat_template_kwargs\":{\"k\":1}"));
 }
 
+TEST(a_host_whose_reasoning_may_be_ended_is_told_so)
+{
+    struct wire_plan p = LEVEL(WIRE_THINK_LLAMACPP, CHAT_LEVEL_NOT_GIVEN, 9);
+
+    p.control = true;
+    apply(&wire_openai,
+          BODY(",\"reasoning_control\":false"),
+          &p,
+          BODY(",\"reasoning_control\":true,\"thinking_budget_tokens\":9,"
+               "\"reasoning_budget_tokens\":9"));
+    p.drop_reasoning = true; /* it refused the others */
+    apply(&wire_openai,
+          BODY(",\"reasoning_budget_tokens\":9"),
+          &p,
+          BODY(",\"reasoning_control\":true"));
+    p.control = false; /* and this one */
+    apply(&wire_openai, BODY(",\"reasoning_control\":true"), &p, BODY(""));
+}
+
 TEST(more_system_prompt_goes_behind_what_is_there)
 {
     struct wire_plan p = PLAN(.system_extra = STR("more\n"));
@@ -532,5 +551,6 @@ TEST_MAIN(T(what_is_wrong_is_said_with_its_place), T(thinking_is_asked_for_in_ma
           T(a_request_is_written_as_it_was_meant), T(an_empty_plan_changes_nothing),
           T(a_plan_sets_what_it_names), T(each_host_is_told_to_think_in_its_way),
           T(a_host_that_refuses_to_be_told_is_told_nothing),
+          T(a_host_whose_reasoning_may_be_ended_is_told_so),
           T(more_system_prompt_goes_behind_what_is_there), T(tails_go_on_in_the_way_of_each_host),
           T(defect_3_the_vault_puts_back_what_the_client_dropped))

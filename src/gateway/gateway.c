@@ -79,7 +79,7 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     s->mask = NULL;
     s->refs = 1;
     s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
-    s->no_sampling = base_alloc((c->provider_count + 1) * sizeof(_Atomic bool *));
+    s->learnt = base_alloc((c->provider_count + 1) * sizeof(struct setup_learnt *));
     s->heads = base_alloc((c->provider_count + 1) * sizeof s->heads[0]);
     memset(s->heads, 0, (c->provider_count + 1) * sizeof s->heads[0]);
     s->sound = base_alloc(c->provider_count + 1);
@@ -87,9 +87,8 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
         size_t n = i < c->provider_count ? c->providers[i].model_count : 0;
 
         s->cassettes[i] = NULL;
-        s->no_sampling[i] = base_alloc(n + 1);
-        for (size_t m = 0; m <= n; m++)
-            atomic_init(&s->no_sampling[i][m], false);
+        s->learnt[i] = base_alloc((n + 1) * sizeof *s->learnt[i]);
+        memset(s->learnt[i], 0, (n + 1) * sizeof *s->learnt[i]);
     }
     if (!masker_new(c, &s->mask, e)) {
         setup_release(s);
@@ -111,11 +110,11 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     return true;
 }
 
-_Atomic bool *setup_no_sampling(struct setup *s, const struct config_provider *p, str upstream)
+struct setup_learnt *setup_learnt(struct setup *s, const struct config_provider *p, str upstream)
 {
     for (size_t i = 0; i < p->model_count; i++)
         if (str_eq(p->models[i].upstream, upstream))
-            return &s->no_sampling[p - s->config->providers][i];
+            return &s->learnt[p - s->config->providers][i];
     return NULL;
 }
 
@@ -133,13 +132,13 @@ void setup_release(struct setup *s)
         if (s->cassettes[i])
             cassette_free(s->cassettes[i]);
     for (size_t i = 0; i <= s->config->provider_count; i++) {
-        free((void *)(uintptr_t)s->no_sampling[i]);
+        free(s->learnt[i]);
         secret_release(&s->heads[i][0]);
         secret_release(&s->heads[i][1]);
     }
     free(s->heads);
     free(s->sound);
-    free((void *)(uintptr_t)s->no_sampling);
+    free(s->learnt);
     free(s->cassettes);
     mask_free(s->mask);
     config_release(s->config);

@@ -25,20 +25,27 @@
 #include "store/store.h"
 #include "tokens/tokens.h"
 
+/* What was learnt of a model, by any loop: it refused a preset's sampling; it cannot be told to end
+ * its reasoning, and is not asked again before that time. */
+struct setup_learnt {
+    _Atomic bool no_sampling;
+    _Atomic uint64_t no_control_ns;
+};
+
 struct setup {
     struct config *config;
-    struct cassette **cassettes; /* by provider; NULL where it is none */
-    _Atomic bool **no_sampling;  /* by provider and listed model: it refused a preset's sampling */
-    struct mask *mask;           /* NULL: nothing is masked */
-    struct secret (*heads)[2];   /* by provider: what setup_head gives, whole and streamed */
-    bool *sound;                 /* by provider: these are lines, and need not be looked at again */
+    struct cassette **cassettes;  /* by provider; NULL where it is none */
+    struct setup_learnt **learnt; /* by provider and listed model */
+    struct mask *mask;            /* NULL: nothing is masked */
+    struct secret (*heads)[2];    /* by provider: what setup_head gives, whole and streamed */
+    bool *sound; /* by provider: these are lines, and need not be looked at again */
     _Atomic unsigned refs;
 };
 
 /* Takes over the caller's hold on the configuration, also when it fails. */
 bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
-/* What was learnt of a model that its provider lists; NULL for others. */
-_Atomic bool *setup_no_sampling(struct setup *s, const struct config_provider *p, str upstream);
+/* NULL for a model that its provider does not list. */
+struct setup_learnt *setup_learnt(struct setup *s, const struct config_provider *p, str upstream);
 /* The header lines of all calls of a provider, its key among them; lent. */
 str setup_head(const struct setup *s, const struct config_provider *p, bool stream);
 /* Whether that is lines for certain. */

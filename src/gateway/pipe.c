@@ -134,6 +134,13 @@ static bool blank(str s)
 
 /* ---- reasoning: counted, capped, hidden ---- */
 
+static void pass_cap(struct pipe *p)
+{
+    p->over = p->muted = p->touched = true;
+    p->before.answer_size = p->answer_size;
+    p->before.called = p->called;
+}
+
 static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
 {
     bool next = p->last != CHAT_REASONING || p->in_block != ev->block || p->boundary;
@@ -141,6 +148,7 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
 
     if (p->muted || p->over) {
         p->touched = true;
+        p->dropped += ev->text.n;
         return;
     }
     if (!p->counter || (next && p->reasoned))
@@ -151,7 +159,7 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
         n += pipe_count_fits(p, str_slice(ev->text, n, ev->text.n));
     }
     if (n < ev->text.n)
-        p->over = p->muted = p->touched = true;
+        pass_cap(p);
     if (!blank(str_slice(ev->text, 0, n)))
         p->reasoned = true;
     p->summary = ev->summary;
@@ -545,7 +553,8 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         break;
     case CHAT_EXTRA:
         /* Of a text that reasoning was taken out of, they tell every token. */
-        if (!(p->options.hide && p->touched && str_eq(ev->name, STR("choice.logprobs"))))
+        if (!((p->options.hide || p->muted) && p->touched &&
+              str_eq(ev->name, STR("choice.logprobs"))))
             push(p, ev);
         break;
     default:
@@ -563,6 +572,11 @@ void pipe_flush(struct pipe *p)
         pipe_flush(&o->pipe);
         take_over(p, o, before);
     }
+}
+
+bool pipe_resumes(const struct pipe *p)
+{
+    return p->answer_size > p->before.answer_size || (p->called && !p->before.called);
 }
 
 void pipe_continue(struct pipe *p)

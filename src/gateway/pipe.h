@@ -15,7 +15,9 @@
  *     the white space beside the markers goes. Without one, text is text.
  *   - Reasoning is counted in tokens, exactly, whoever may see it.
  *   - When it passes the cap, it ends right before the token that was too much, and `over` is set.
- *     The rest of the reply then has no reasoning, whatever comes: `muted`.
+ *     The rest of the reply then has no reasoning, whatever comes: `muted`. How much of it was
+ *     `dropped` is counted, and what had come `before`, so that whoever lets the reply go on can
+ *     tell whether it has come to its answer: pipe_resumes.
  *   - Hidden, no event of reasoning comes out: no text, signature or opaque data of it.
  *   - `touched` is false if the events of this frame are those that came in.
  *
@@ -68,6 +70,11 @@ struct pipe {
     bool tagged;                        /* it came out of the text */
     unsigned flags;                     /* enum split_flag */
     size_t reasoning_size, answer_size; /* bytes */
+    size_t dropped; /* bytes of reasoning behind the event that passed the cap */
+    struct {
+        size_t answer_size;
+        bool called;
+    } before; /* the cap was passed */
 
     /* Its own, as is the rest. */
     struct tokens_counter *counter; /* of the block at hand */
@@ -119,6 +126,8 @@ void pipe_begin(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);
 /* The text is over (or goes on in another call): what was held back comes out. */
 void pipe_flush(struct pipe *p);
+/* Whether something else than reasoning has come since the cap was passed. */
+bool pipe_resumes(const struct pipe *p);
 /* A second call goes on where the first was cut: its text begins outside reasoning. */
 void pipe_continue(struct pipe *p);
 /* Tokens of reasoning that came through, seen or hidden. */

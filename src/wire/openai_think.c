@@ -199,6 +199,10 @@ void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan,
                                                   [WIRE_THINK_NONE] = think_none};
     struct wish w = {doc, edits, plan->level, plan->budget_tokens};
 
+    if (plan->control)
+        set(&w, "reasoning_control", NULL, STR("true"));
+    else if (plan->drop_reasoning)
+        json_edit_remove(edits, json_root(doc), STR("reasoning_control"));
     if (plan->drop_reasoning) {
         openai_drop_thinking(doc, edits);
         return;

@@ -91,9 +91,8 @@ struct wire_vault {
 
 /* What the gateway wants of the upstream's body. An empty str or a zero changes nothing. */
 struct wire_plan {
-    str model;       /* the upstream's name of it */
-    bool set_stream; /* then `stream` is put in */
-    bool stream;
+    str model;               /* the upstream's name of it */
+    bool set_stream, stream; /* the latter is put in if the former is set */
     bool want_usage;  /* ask for usage at the end of a stream, where the dialect needs asking */
     str system_extra; /* appended to the system prompt, a blank line before it */
     str temperature, top_p; /* only where the body has none */
@@ -103,6 +102,7 @@ struct wire_plan {
     enum chat_level level;
     int64_t budget_tokens; /* -1: none */
     bool drop_reasoning;   /* all reasoning parameters are taken out: the provider refused them */
+    bool control;          /* llama.cpp: a call of its own may end the reasoning */
     str merge;             /* a JSON object merged deep into the body (reasoning_params) */
     const struct wire_tail *tails;
     size_t tail_count;

@@ -239,6 +239,35 @@ class Fails(unittest.TestCase):
         provider.go_on(model)  # beforehand
         self.assertIn(b"[DONE]", ask("openai", model, True)[2])
 
+    def control(self, **body):
+        c = http.client.HTTPConnection("127.0.0.1", provider.port, timeout=20)
+        c.request("POST", PATHS["openai"] + "/control", json.dumps(body), FIELDS)
+        r = c.getresponse()
+        try:
+            return r.status, json.loads(r.read())
+        finally:
+            c.close()
+
+    def test_what_thinks_may_be_told_to_end(self):
+        model, out = "long-think:60+loud+control:9", []
+        thread = threading.Thread(target=lambda: out.append(
+            ask("openai", model, True, reasoning_control=True)[2]))
+        provider.forget()
+        thread.start()
+        until(lambda: provider.log(model) and provider.log(model)[0]["reply"].count("data:") == 9)
+        first = json.loads(provider.log(model)[0]["reply"].split("\n")[0][6:])["id"]
+        self.assertFalse(self.control(id="chatcmpl-other", action="reasoning_end")[1]["success"])
+        self.assertEqual(self.control(action="reasoning_end")[0], 400)
+        self.assertEqual(self.control(id=first, action="dance")[0], 400)
+        self.assertFalse(out)
+        self.assertEqual(self.control(id=first, action="reasoning_end"), (200, {"success": True}))
+        thread.join(60)
+        self.assertEqual(out[0].count(b"reasoning_content"), 8 + 3)
+        self.assertIn(b"[DONE]", out[0])
+        self.assertFalse(self.control(id=first, action="reasoning_end")[1]["success"])
+        # Who did not say that it may be told is not stopped.
+        self.assertEqual(ask("openai", model, True)[2].count(b"reasoning_content"), 60)
+
     def test_what_was_asked_is_told(self):
         provider.forget()
         self.assertEqual(provider.log(), [])

@@ -33,7 +33,7 @@ MISTRAL_MESSAGE = {
 }
 WISHES = ("reasoning_effort", "reasoning", "thinking", "thinking_token_budget", "enable_thinking",
           "chat_template_kwargs", "thinking_budget_tokens", "reasoning_budget_tokens",
-          "custom_params", "prompt_mode", "temperature", "top_p")
+          "custom_params", "prompt_mode", "temperature", "top_p", "reasoning_control")
 STOPS = {"end": "stop", "length": "length", "tool": "tool_calls"}
 # Under which name a follower puts reasoning; OpenAI itself shows none.
 FIELDS = {"openai": (), "azure": (), "vllm": ("reasoning",), "openrouter": ("reasoning",),
@@ -150,7 +150,7 @@ def check_numbers(body):
     need(not ("max_tokens" in body and "max_completion_tokens" in body),
          "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
          "max_tokens", code="invalid_parameter_combination")
-    for name in ("stream", "parallel_tool_calls"):
+    for name in ("stream", "parallel_tool_calls", "reasoning_control"):
         need(isinstance(body.get(name, False), (bool, type(None))),
              f"Invalid type for '{name}': expected a boolean.", name)
     effort = body.get("reasoning_effort")

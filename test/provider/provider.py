@@ -4,7 +4,7 @@ it is told to be.
 
     test/provider/provider.py [--port N] [--key KEY]      prints "port N" and serves until it is ended
 
-Routes: POST /v1/chat/completions (OpenAI and followers), /v1/responses, /v1/messages and
+Routes: POST /v1/chat/completions (OpenAI and followers; llama.cpp's /control), /v1/responses, /v1/messages and
 /v1/messages/count_tokens (Anthropic), /v1beta/models/M:generateContent, :streamGenerateContent and
 :countTokens (Gemini), /mistral/v1/chat/completions (Mistral), /api/chat (Ollama); GET /v1/models,
 /v1beta/models, /api/tags. With --key, a request without that key in its dialect's header is refused.
@@ -31,6 +31,9 @@ always has the word "ponder" in it, answers never.
                         thoughtSignature, Responses' encrypted item, reasoning_content, Mistral's
                         thinking chunk; Ollama refuses nothing
     reject-reasoning    400 naming the parameter if there is any for reasoning or sampling
+    reject:NAME[:NAME]  400 naming the first of these that is there
+    control:N[:HOW]     the reasoning of a stream stops before its Nth event until it is told to end,
+                        or not to end: control.py
 How it is said.
     as:NAME             OpenAI chat as deepseek (default), xai, openrouter, vllm, sglang, llamacpp,
                         openai, azure, both, text; Anthropic as adaptive; Gemini as gemini3
@@ -75,6 +78,7 @@ import time
 import urllib.parse
 
 import anthropic_messages
+import control
 import gemini
 import ollama_chat
 import openai_chat
@@ -341,6 +345,7 @@ class Provider:
         self.log = []
         self.count = 0
         self.fails = {}
+        self.controls = control.Controls()
         self.gone_on = []  # texts of those that were told to go on, one for each time
         self.told = asyncio.Event()  # when the next one is
 
@@ -420,6 +425,8 @@ class Provider:
         name = PATHS.get(path) or ("gemini" if "/models/" in path and ":" in path else None)
         if method == "GET":
             return await self.lists(c, entry, path)
+        if path == control.PATH:
+            return await self.control(c, entry, fields, body)
         if name is None or method != "POST":
             return await self.whole(c, entry, Script("plain"), 404, openai_chat.error(
                 404, f"Invalid URL ({method} {path})"))
@@ -437,8 +444,10 @@ class Provider:
             if found:
                 return found
             ask = dialect.read(doc, fields, path, steps)
-            if "reject-reasoning" in steps and ask.wishes:
-                raise Refused(**dialect.reject(ask.wishes[0]))
+            refused = ask.wishes if "reject-reasoning" in steps else \
+                [n for n in steps.steps.get("reject", []) if doc.get(n) is not None]
+            if refused:
+                raise Refused(**dialect.reject(refused[0]))
             turn = compose(steps, ask)
         except Refused as no:
             return await self.whole(c, entry, Script("plain"), no.status, dialect.error(
@@ -452,6 +461,15 @@ class Provider:
             return await self.stream(c, entry, dialect, turn, target)
         return await self.whole(c, entry, steps, 200, dialect.whole(turn),
                                 gzipped="gzip" in fields.get("accept-encoding", ""))
+
+    async def control(self, c, entry, fields, body):
+        try:
+            self.authorize(DIALECTS["openai"], fields, "")
+            entry["json"] = parse(body)
+            status, doc = await self.controls.answer(c, entry["json"])
+        except Refused as no:
+            status, doc = no.status, openai_chat.error(no.status, no.message)
+        return await self.whole(c, entry, Script("plain"), status, doc)
 
     def authorize(self, dialect, fields, target):
         name, prefix = dialect.auth
@@ -539,8 +557,21 @@ class Provider:
         out = as_array(dialect, turn) if array else frames(dialect, turn)
         if "empty-body" in steps:
             out = []
+        controlled = self.controls.open(entry["json"], turn, out)
+        try:
+            await self.events(c, entry, reply, out, controlled)
+        except control.Broken as end:
+            raise Cut from end
+        finally:
+            self.controls.close(turn, controlled)
+        return reply
+
+    async def events(self, c, entry, reply, out, controlled):
+        steps = reply.steps
         holds = {int(n) for n in steps.steps.get("hold", [])}
         for i, data in enumerate(out):
+            if controlled and not await controlled.before(c, i):
+                continue
             if i in holds:
                 await self.hold(c, entry)
             if "stall" in steps and i == len(out) // 2:
@@ -552,7 +583,6 @@ class Provider:
                 if piece is not data:
                     await asyncio.sleep(0)
         await reply.finish()
-        return reply
 
 
 def as_array(dialect, turn):

@@ -123,7 +123,8 @@ class Script:
 KNOWN = {
     # what is said
     "plain", "think", "tools", "think-tools", "parallel", "think-parallel", "tags", "obedient",
-    "long-think", "starve", "echo", "refuse-signature", "reject-reasoning", "empty", "long",
+    "long-think", "starve", "echo", "refuse-signature", "reject-reasoning", "reject", "control",
+    "empty", "long",
     # how it is said
     "loud", "as", "inline", "no-usage", "bad-usage", "same-id", "tag", "redacted", "interleave",
     # what goes wrong

@@ -293,7 +293,7 @@ static bool elsewhere(struct call *c)
     c->at = call_next(c);
     c->breaker_name = c->origin = STR("");
     c->tries = 0;
-    c->plain = c->unsampled = false;
+    c->plain = c->unsampled = c->uncontrolled = false;
     pipe_anew(c);
     return true;
 }
@@ -390,14 +390,6 @@ static bool key_there(const struct config_provider *p, struct err *e)
                    STR_ARG(p->key_missing));
 }
 
-static bool refuses_sampling(struct call *c)
-{
-    const _Atomic bool *learnt =
-        setup_no_sampling(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
-
-    return learnt && *learnt;
-}
-
 void call_attempt(struct call *c)
 {
     const struct config_provider *p;
@@ -410,7 +402,7 @@ void call_attempt(struct call *c)
     }
     p = c->chain[c->at].provider;
     c->wire = wire_get(p->dialect);
-    c->unsampled |= c->level.preset && refuses_sampling(c);
+    c->unsampled |= c->level.preset && call_refuses_sampling(c);
     c->tries++;
     c->sum.attempts++;
     if (!key_there(p, &e) || !call_plan(c, &e)) {
@@ -445,41 +437,6 @@ void call_attempt(struct call *c)
         upstream_pause(&c->upstream);
 }
 
-static bool mentions_sampling(str message)
-{
-    return str_find(message, STR("temperature")) != STR_NONE ||
-           str_find(message, STR("top_p")) != STR_NONE ||
-           str_find(message, STR("topP")) != STR_NONE;
-}
-
-/* The provider does not take what we added: once more without. Models that think often refuse
- * sampling, which is remembered; what asks them to think goes only if that is not it. */
-static bool ask_for_less(struct call *c, const struct chat_error *error)
-{
-    const struct config_provider *p = c->chain[c->at].provider;
-    bool refused = error->status == 400 || error->status == 422;
-    bool asked =
-        c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
-    _Atomic bool *learnt;
-
-    if (!refused || !asked || c->plain)
-        return false;
-    if (c->level.preset && !c->unsampled && mentions_sampling(error->message)) {
-        learnt = setup_no_sampling(c->in.setup, p, c->chain[c->at].model->upstream);
-        if (learnt)
-            *learnt = true;
-        c->unsampled = true;
-        call_note(c, "sampling dropped", error->message);
-    } else {
-        c->plain = true;
-        call_note(c, "reasoning parameters dropped", error->message);
-    }
-    log_info("a provider refused parameters and is asked again without",
-             LOG_STR("provider", p->name),
-             LOG_BOOL("reasoning", !c->plain));
-    return true;
-}
-
 void call_breaker_tell(struct call *c, bool ok)
 {
     if (c->breaker_open && !(ok && breaker_idle_for(c)))
@@ -495,6 +452,7 @@ void call_failed(struct call *c, const struct chat_error *given)
     uint64_t wait_ms;
 
     loop_timer_clear(c->gl->loop, &c->timer);
+    call_control_over(c);
     call_breaker_tell(c, !transient);
     call_reply_release(c);
     call_clean_error(c, &error);
@@ -505,7 +463,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         end_with(c, &error);
         return;
     }
-    if (ask_for_less(c, &error)) {
+    if (call_asks_less(c, &error)) {
         call_attempt(c);
         return;
     }

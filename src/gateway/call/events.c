@@ -92,8 +92,12 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
         u->reasoning = -1; /* to who does not take it apart it is no reasoning */
     if (u->raw.n)          /* in words that only its own dialect knows */
         u->raw = c->wire->dialect == c->in.wire->dialect ? kept(c, u->raw) : STR("");
-    if (c->phase != CALL_FIRST)
+    if (c->phase != CALL_FIRST) {
         usage_on_top(c, u);
+    } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
+        u->reasoning = pipe_tokens(&c->pipe);
+        u->raw = STR("");
+    }
     chat_usage_merge(&c->phase_usage, u);
 }
 
@@ -114,6 +118,8 @@ void call_event(void *ctx, const struct chat_event *ev)
     switch (ev->kind) {
     case CHAT_START:
         fact_start(c, ev);
+        if (c->control)
+            call_control_named(c, ev->id);
         if (c->phase != CALL_FIRST)
             return;
         break;

@@ -185,6 +185,7 @@ void call_finish(struct call *c)
         upstream_cancel(&c->upstream);
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
+    call_control_over(c);
     call_pieces_over(c);
     call_breaker_tell(c, true);
     call_reply_over(c);

@@ -2,7 +2,10 @@
  *
  *   call.c     its life: start, attempts, retries, fallbacks, cancel
  *   plan.c     what is sent upstream
- *   reply.c    what comes back: frames, events, cut and starved
+ *   less.c     the same again without what was refused of it
+ *   reply.c    what comes back: frames, events, starved
+ *   cut.c      the budget is spent: the lever that is there
+ *   control.c  one of them: the provider is told to end its reasoning
  *   events.c   what an event says about the call
  *   record.c   what is kept of it, as it comes and at the end
  *   pieces.c   what of that is put on record while it runs
@@ -28,7 +31,36 @@ void call_note(struct call *c, const char *what, str why);
 void call_breaker_tell(struct call *c, bool ok);
 str call_origin(struct call *c);
 
+/* less.c: what is known of the model at hand, or NULL; whether it is to refuse a preset's sampling;
+ * and whether there is something to leave out after this error, which then is. */
+struct setup_learnt *call_learnt(struct call *c);
+bool call_refuses_sampling(struct call *c);
+bool call_asks_less(struct call *c, const struct chat_error *error);
+
+/* control.c. Whether the attempt at hand may be told to end its reasoning: the body must say so. */
+bool call_control_arm(struct call *c) MUST_USE;
+void call_control_named(struct call *c, str id); /* the reply at hand calls itself so */
+/* Tells it; false: it cannot be told. Then `ending` is set until call_control_over, or until it
+ * fails: call_cut_now. */
+bool call_control_ask(struct call *c) MUST_USE;
+bool call_control_ignored(const struct call *c); /* it thinks on */
+void call_control_over(struct call *c);          /* what is under way of it is cancelled */
+/* It does not work with this model: remembered for a while. */
+void call_control_failed(struct call *c);
+/* The same of one that is waited for, on record and in the log. */
+void call_control_gave_up(struct call *c, str why);
+
+/* cut.c: the cap was passed in the frame at hand, or its reasoning is `ending`. False: this reply
+ * is over for us. */
+bool call_cut(struct call *c) MUST_USE;
+void call_cut_now(struct call *c); /* between two frames */
+void call_drop_ending(struct pipe *p);
+
 /* plan.c, reply.c */
+/* What has come of the frame at hand goes on; f: as it came, or NULL. */
+void call_deliver(struct call *c, const struct wire_frame *f);
+/* Lets the upstream go; what it still has to say is of no interest. */
+void call_hang_up(struct call *c);
 bool call_plan(struct call *c, struct err *e) MUST_USE;
 /* sayable.c: whether the provider at hand can be asked all of it. */
 bool call_sayable(struct call *c, struct err *e) MUST_USE;

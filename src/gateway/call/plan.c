@@ -250,6 +250,7 @@ bool call_plan(struct call *c, struct err *e)
     plan.want_usage = c->stream_up && !c->relay;
     plan_level(c, p->row, same, &plan);
     plan_prompt(c, p, &plan);
+    plan.control = call_control_arm(c);
     if (c->phase != CALL_FIRST)
         plan_tail(c, p->row, &tail, &plan);
     return plan_target(c, p, model, e) && plan_headers(c, p, same, e) &&

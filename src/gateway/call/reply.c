@@ -67,7 +67,7 @@ static void end_last(struct pipe *p)
         }
 }
 
-static void deliver(struct call *c, const struct wire_frame *f)
+void call_deliver(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
@@ -87,43 +87,11 @@ static void deliver(struct call *c, const struct wire_frame *f)
     c->sink->on_frame(c->ctx, c->relay ? f : NULL, p->events, p->count, p->touched, c->end_seen);
 }
 
-/* Drops what says that the reply is over: it goes on in another call. */
-static void drop_ending(struct pipe *p)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->count; i++)
-        if (p->events[i].kind != CHAT_STOP && p->events[i].kind != CHAT_USAGE &&
-            p->events[i].kind != CHAT_END)
-            p->events[n++] = p->events[i];
-    p->touched |= n != p->count;
-    p->count = n;
-}
-
-/* Lets the upstream go; what it still has to say is of no interest. */
-static void hang_up(struct call *c)
+void call_hang_up(struct call *c)
 {
     if (c->live)
         upstream_cancel(&c->upstream);
     c->live = false;
-}
-
-/* Over the cap behind a tool call: there is nothing to ask for, the turn ends with the call. */
-static void end_with_call(struct call *c)
-{
-    struct chat_usage u = c->phase_usage;
-    int64_t made = pipe_tokens(&c->pipe) + (int64_t)((c->pipe.answer_size + 3) / 4);
-
-    u.input = u.input < 0 ? (int64_t)(c->in.body.n / 4) : u.input;
-    u.output = u.output < made ? made : u.output;
-    u.reasoning = pipe_tokens(&c->pipe);
-    u.raw = STR("");
-    call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
-    call_event(c, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
-    call_event(c, &(struct chat_event){.kind = CHAT_END});
-    deliver(c, NULL);
-    c->sum.complete = true;
-    call_finish(c);
 }
 
 bool call_stays_starved(struct call *c)
@@ -140,7 +108,7 @@ bool call_stays_starved(struct call *c)
     call_event(c, &(struct chat_event){.kind = CHAT_END});
     synthesize_usage(c);
     end_last(&c->pipe);
-    deliver(c, NULL);
+    call_deliver(c, NULL);
     c->sum.complete = true;
     call_finish(c);
     return true;
@@ -149,24 +117,16 @@ bool call_stays_starved(struct call *c)
 /* What the events of a frame come to. False: this reply is over for us. */
 static bool settle(struct call *c, const struct wire_frame *f)
 {
-    if (c->failed_frame) {
-        hang_up(c);
-        call_failed(c, &c->error);
-        return false;
-    }
-    if (c->pipe.over && c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE) {
-        call_keep_events(c);
-        drop_ending(&c->pipe);
-        c->relay = false; /* the frame as it came says more than is to be said now */
-        c->end_seen = false;
-        c->sum.cut = true;
-        hang_up(c);
-        if (c->pipe.called) {
-            end_with_call(c);
+    if (c->ending || (c->pipe.over && !c->failed_frame && c->stream_up && c->phase == CALL_FIRST &&
+                      c->frames.kind != FRAMES_WHOLE)) {
+        if (!call_cut(c))
             return false;
-        }
-        deliver(c, NULL);
-        call_again(c, CALL_CUT);
+        if (c->ending)
+            return true;
+    }
+    if (c->failed_frame) {
+        call_hang_up(c);
+        call_failed(c, &c->error);
         return false;
     }
     if (c->pipe.over)
@@ -178,20 +138,20 @@ static bool settle(struct call *c, const struct wire_frame *f)
             bool over = c->end_seen;
 
             call_keep_events(c);
-            drop_ending(&c->pipe);
+            call_drop_ending(&c->pipe);
             c->relay = c->end_seen = false;
-            deliver(c, NULL);
+            call_deliver(c, NULL);
             if (!over)
                 return true; /* what it used is told behind its end */
             c->sum.repaired = true;
-            hang_up(c);
+            call_hang_up(c);
             call_again(c, CALL_REPAIR);
             return false;
         }
     }
     synthesize_usage(c);
     end_last(&c->pipe);
-    deliver(c, f);
+    call_deliver(c, f);
     return true;
 }
 
@@ -200,7 +160,7 @@ static void linger_over(void *ctx)
 {
     struct call *c = ctx;
 
-    hang_up(c);
+    call_hang_up(c);
     c->sum.complete = true;
     call_finish(c);
 }
@@ -264,7 +224,7 @@ static void no_first_token(void *ctx)
     struct call *c = ctx;
     struct err e;
 
-    hang_up(c);
+    call_hang_up(c);
     err_set(&e,
             ERR_TIMEOUT,
             "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
@@ -283,12 +243,12 @@ static bool unreadable(struct call *c, const struct upstream_head *head)
                        sizeof why,
                        "the provider packed its reply, which nobody asked for: " STR_FMT,
                        STR_ARG(str_slice(head->coding, 0, 40)));
-        hang_up(c);
+        call_hang_up(c);
         fail(c, 502, "upstream_encoding", why);
         return true;
     }
     if (http1_same(head->type, STR("text/html"))) {
-        hang_up(c);
+        call_hang_up(c);
         fail(c, 502, "upstream_error", "the provider sent a web page in place of a reply");
         return true;
     }
@@ -347,12 +307,12 @@ static void on_bytes(void *ctx, str bytes)
     }
     frames_feed(&c->frames, bytes);
     if (c->decoding && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
-        hang_up(c);
+        call_hang_up(c);
         fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
         return;
     }
     if (c->decoding && c->frames.full) {
-        hang_up(c);
+        call_hang_up(c);
         fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
     }
 }
@@ -561,6 +521,10 @@ static void on_error(void *ctx, const struct err *e)
     if (c->decoding && c->end_seen) {
         c->sum.complete = true; /* all was said before the line broke */
         call_finish(c);
+        return;
+    }
+    if (c->ending) { /* what it thought is here: another call can answer */
+        call_cut_now(c);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(failures); i++)

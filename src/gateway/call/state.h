@@ -92,6 +92,7 @@ struct call_masked {
 
 struct call_made;
 struct call_kept;
+struct call_control;
 
 /* What of a running call is on record already. */
 struct call_pieces {
@@ -127,6 +128,8 @@ struct call {
     bool recorded;         /* there is a record */
     bool unsampled;        /* without the preset's sampling: it refused that */
     bool plain;            /* without reasoning parameters at all: it refused them */
+    bool uncontrolled;     /* without what lets us end its reasoning: it refused that, too */
+    bool ending;           /* it was told to end its reasoning, and that is waited for */
     bool stream_up, relay; /* the upstream was asked to stream; its frames go on as they are */
     bool live;             /* the upstream may call back */
     bool decoding;         /* the decoder is in use, and the frames are */
@@ -158,7 +161,8 @@ struct call {
     str known; /* headers that stand before the others */
 
     struct chat_usage phase_usage;
-    struct map *keys; /* of the vault, by the ids in the request; NULL: not made yet */
+    struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
+    struct call_control *control; /* its reasoning can be ended so; or NULL */
 
     struct buf lines; /* what is asked for upstream, and behind it the headers */
     struct buf body;

@@ -1,0 +1,236 @@
+/* control.c - a provider that is told, while it streams, to end its reasoning.
+ *
+ * llama.cpp's server does so: POST {base_url}/chat/completions/control with the id of a running
+ * reply and the action "reasoning_end". The reply then goes on with its answer, where it is. It
+ * must have been asked for with "reasoning_control": true, so that every call under a cap says so;
+ * the control call itself is made only if the reasoning passes the cap in spite of the budget that
+ * went along: because that was refused, or is not known to an older server, or counts other tokens
+ * than we do.
+ *
+ * It is answered with {"success": true}, which promises little: a model whose thinking the server
+ * does not recognize thinks on. An id that it does not know (any more, or because another server
+ * behind the same address has it) is {"success": false}; a server from before the middle of 2026
+ * has no such path. Whatever it is that fails, the model is not asked for some time.
+ *
+ * With several choices there is one id and no telling which is meant: they are cut otherwise. What
+ * is played from a cassette has ended its reasoning, or never will: nobody is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "gateway/call/internal.h"
+#include "gateway/provider.h"
+
+#define WAIT_MS 5000    /* for the answer to begin */
+#define LATE_MS 250     /* the same once it is said to be over: what was said before may lie here */
+#define AGAIN_MS 600000 /* a model that failed is asked again then: its server may be a newer one */
+#define UNHEARD_MAX ((size_t)16384) /* bytes of reasoning before it has answered, */
+#define HEARD_MAX ((size_t)2048)    /* and from there until its own answer begins */
+#define REPLY_MAX 4096
+#define ID_MAX 256
+
+/* All but the id is made when it is told: `ending`. */
+struct call_control {
+    str id;                   /* of the reply; empty: not known yet */
+    struct client_call *call; /* or NULL */
+    int status;               /* of its reply */
+    struct buf reply;
+    struct loop_timer timer;
+    bool heard;      /* it has said that it will */
+    const char *why; /* it fails if nothing comes */
+};
+
+static bool known_to_fail(struct call *c)
+{
+    const struct setup_learnt *learnt = call_learnt(c);
+
+    return learnt && learnt->no_control_ns > loop_now_ns(c->gl->loop);
+}
+
+bool call_control_arm(struct call *c)
+{
+    str choices = c->in.request->n;
+
+    c->control = NULL;
+    if (!(c->chain[c->at].provider->row->levers & PROVIDER_CONTROL) || c->phase != CALL_FIRST ||
+        !c->stream_up || c->level.cap < 0 || (choices.n && !str_eq(choices, STR("1"))) ||
+        c->uncontrolled || known_to_fail(c))
+        return false;
+    c->control = arena_zero(&c->arena, 1, sizeof *c->control);
+    c->control->id = STR("");
+    return true;
+}
+
+void call_control_named(struct call *c, str id)
+{
+    if (id.n && id.n <= ID_MAX)
+        c->control->id = arena_dup(&c->arena, id);
+}
+
+void call_control_failed(struct call *c)
+{
+    struct setup_learnt *learnt = call_learnt(c);
+
+    if (learnt)
+        learnt->no_control_ns = loop_now_ns(c->gl->loop) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
+}
+
+void call_control_gave_up(struct call *c, str why)
+{
+    call_control_failed(c);
+    call_note(c, "control failed", why);
+    log_info("a provider did not end its reasoning when told to",
+             LOG_STR("provider", c->chain[c->at].provider->name),
+             LOG_STR("why", call_mask_text(c, why)));
+}
+
+static void give_up(struct call *c, str why)
+{
+    call_control_gave_up(c, why);
+    call_cut_now(c);
+}
+
+bool call_control_ignored(const struct call *c)
+{
+    return c->pipe.dropped > (c->control->heard ? HEARD_MAX : UNHEARD_MAX);
+}
+
+/* As long as nobody reads, what has come is not looked at. */
+static void too_late(void *ctx)
+{
+    struct call *c = ctx;
+
+    if (c->paused)
+        loop_timer_set(c->gl->loop, &c->control->timer, WAIT_MS);
+    else
+        give_up(c, str_c(c->control->why));
+}
+
+/* ---- the call ---- */
+
+static void on_head(void *ctx, const struct http1_head *h)
+{
+    struct call *c = ctx;
+
+    c->control->status = h->status;
+}
+
+static void on_bytes(void *ctx, str bytes)
+{
+    struct call *c = ctx;
+
+    buf_add(&c->control->reply, bytes);
+}
+
+/* Whatever else it says, it has done something. */
+static bool says_no(str reply)
+{
+    struct json doc;
+    struct err e;
+    bool no;
+
+    json_init(&doc);
+    no = json_parse(&doc, reply, &e) && json_find(&doc, json_root(&doc), STR("success")) &&
+         json_find(&doc, json_root(&doc), STR("success"))->kind == JSON_FALSE;
+    json_release(&doc);
+    return no;
+}
+
+static void on_end(void *ctx)
+{
+    struct call *c = ctx;
+    struct call_control *k = c->control;
+
+    k->call = NULL;
+    if (k->status < 200 || k->status > 299) {
+        give_up(c, arena_printf(&c->arena, "the control call was answered with %d", k->status));
+    } else if (says_no(buf_str(&k->reply))) {
+        k->why = "the control call was answered with no success";
+        loop_timer_set(c->gl->loop, &k->timer, LATE_MS);
+    } else {
+        k->heard = true;
+        c->pipe.dropped = 0;
+    }
+}
+
+static void on_error(void *ctx, const struct err *e, bool sent)
+{
+    struct call *c = ctx;
+
+    (void)sent;
+    c->control->call = NULL;
+    give_up(c, str_c(e->text));
+}
+
+static const struct client_handler handler = {on_head, on_bytes, on_end, on_error, NULL};
+
+/* A server that hands on to others by model wants its name, too. */
+static str body_of(struct call *c)
+{
+    struct buf b;
+    str body;
+
+    buf_init(&b, CALL_BODY_MAX);
+    buf_add(&b, STR("{\"id\":"));
+    (void)json_quote(&b, c->control->id);
+    buf_add(&b, STR(",\"action\":\"reasoning_end\",\"model\":"));
+    (void)json_quote(&b, c->chain[c->at].model->upstream);
+    buf_add_c(&b, '}');
+    body = arena_dup(&c->arena, buf_str(&b));
+    buf_release(&b);
+    return body;
+}
+
+/* To where the reply at hand was asked for, with the same headers. */
+static void send(struct call *c)
+{
+    const struct config_provider *p = c->chain[c->at].provider;
+    str lines = buf_str(&c->lines);
+    struct client_request r = {
+        .url = &p->url,
+        .method = STR("POST"),
+        .target =
+            arena_join(&c->arena, str_slice(lines, 0, c->target_size), STR("/control"), STR("")),
+        .known = c->known.n ? setup_head(c->in.setup, p, false) : STR(""),
+        .headers = str_slice(lines, c->target_size, lines.n),
+        .body = body_of(c),
+        .connect_ms = WAIT_MS,
+        .first_ms = WAIT_MS,
+        .stall_ms = WAIT_MS,
+    };
+
+    c->control->call = client_start(c->gl->client, &r, &handler, c);
+}
+
+bool call_control_ask(struct call *c)
+{
+    struct call_control *k = c->control;
+
+    if (!k || !k->id.n || c->pipe.before.called)
+        return false;
+    assert(c->phase == CALL_FIRST && !k->call);
+    c->ending = true;
+    c->decoder.hides = true; /* what is not passed on is not repeated either */
+    c->sum.cut_action = STR("control");
+    call_note(c, "told to end its reasoning", STR("the cap was passed"));
+    buf_init(&k->reply, REPLY_MAX);
+    k->why = "its reasoning did not end in time";
+    loop_timer_init(&k->timer, too_late, c);
+    loop_timer_set(c->gl->loop, &k->timer, WAIT_MS);
+    if (!c->in.setup->cassettes[c->chain[c->at].provider - c->config->providers])
+        send(c);
+    return true;
+}
+
+void call_control_over(struct call *c)
+{
+    struct call_control *k = c->control;
+
+    if (!c->ending)
+        return;
+    c->ending = false;
+    if (k->call)
+        client_cancel(k->call);
+    loop_timer_clear(c->gl->loop, &k->timer);
+    buf_release(&k->reply);
+}

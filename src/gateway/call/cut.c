@@ -1,0 +1,100 @@
+/* cut.c - the budget is spent: the reasoning ends here, by the strongest lever that there is.
+ *
+ * A budget of the provider's own goes along with the request (plan.c) and mostly ends the reasoning
+ * before any of this. When our count passes the cap all the same, a provider that can be told to
+ * end its reasoning is told (control.c), and its reply goes on: what it still thinks is dropped,
+ * its answer is the answer. If it cannot be told, or does not come to its answer, the reply is let
+ * go and another call goes on from what was thought so far, as a prefill or quoted (plan.c).
+ *
+ *     over --told--> ending --answer, call--> the rest of the reply
+ *       |              | refused, too long, too late, over without an answer
+ *       +--------------+--> let go: a second call
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/call/internal.h"
+
+void call_drop_ending(struct pipe *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        if (p->events[i].kind != CHAT_STOP && p->events[i].kind != CHAT_USAGE &&
+            p->events[i].kind != CHAT_END)
+            p->events[n++] = p->events[i];
+    p->touched |= n != p->count;
+    p->count = n;
+}
+
+/* Over the cap behind a tool call: there is nothing to ask for, the turn ends with the call. */
+static void end_with_call(struct call *c)
+{
+    struct chat_usage u = c->phase_usage;
+    int64_t made = pipe_tokens(&c->pipe) + (int64_t)((c->pipe.answer_size + 3) / 4);
+
+    u.input = u.input < 0 ? (int64_t)(c->in.body.n / 4) : u.input;
+    u.output = u.output < made ? made : u.output;
+    u.reasoning = pipe_tokens(&c->pipe);
+    u.raw = STR("");
+    call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
+    call_event(c, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    call_event(c, &(struct chat_event){.kind = CHAT_END});
+    call_deliver(c, NULL);
+    c->sum.complete = true;
+    call_finish(c);
+}
+
+/* What the reply still has to say is of no interest. */
+static void let_go(struct call *c)
+{
+    call_control_over(c);
+    call_keep_events(c);
+    call_drop_ending(&c->pipe);
+    c->end_seen = false;
+    call_hang_up(c);
+    if (c->pipe.called) {
+        end_with_call(c);
+        return;
+    }
+    call_deliver(c, NULL);
+    call_again(c, CALL_CUT);
+}
+
+/* What was to end has, or never will by itself. False: let go. */
+static bool ends(struct call *c)
+{
+    bool over = c->stop_seen || c->end_seen;
+
+    if (pipe_resumes(&c->pipe) || (over && !c->failed_frame && c->pipe.answered)) {
+        call_control_over(c);
+        return true;
+    }
+    if (!over && !c->failed_frame && !call_control_ignored(c)) {
+        call_deliver(c, NULL);
+        return true;
+    }
+    if (!over && !c->failed_frame)
+        call_control_gave_up(c, STR("it went on thinking"));
+    let_go(c);
+    return false;
+}
+
+bool call_cut(struct call *c)
+{
+    if (c->ending)
+        return ends(c);
+    c->pipe.over = false;
+    c->sum.cut = true;
+    c->relay = false; /* the frame as it came says more than is to be said now */
+    if (call_control_ask(c))
+        return ends(c);
+    let_go(c);
+    return false;
+}
+
+void call_cut_now(struct call *c)
+{
+    pipe_begin(&c->pipe);
+    call_record_frame(c);
+    let_go(c);
+}

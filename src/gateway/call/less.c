@@ -1,0 +1,82 @@
+/* less.c - what a provider refuses of that which we added is left out, and it is asked again.
+ *
+ * In turn: what it names; then all that asks for reasoning, but not what may end it; then that.
+ * Models that think often refuse sampling, which is remembered.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "gateway/call/internal.h"
+
+struct setup_learnt *call_learnt(struct call *c)
+{
+    return setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+}
+
+bool call_refuses_sampling(struct call *c)
+{
+    const struct setup_learnt *learnt = call_learnt(c);
+
+    return learnt && learnt->no_sampling;
+}
+
+static bool names_one_of(const struct chat_error *error, const char *const *names)
+{
+    for (; *names; names++)
+        if (str_find(error->message, str_c(*names)) != STR_NONE)
+            return true;
+    return false;
+}
+
+static bool names_sampling(const struct chat_error *error)
+{
+    static const char *const names[] = {"temperature", "top_p", "topP", NULL};
+
+    return names_one_of(error, names);
+}
+
+static bool names_control(const struct chat_error *error)
+{
+    static const char *const names[] = {"reasoning_control", NULL};
+
+    return names_one_of(error, names);
+}
+
+/* What was added that the call can do without, which it then is; or NULL. */
+static const char *leave_out(struct call *c, const struct chat_error *error)
+{
+    struct setup_learnt *learnt = call_learnt(c);
+
+    if (c->control && (c->plain || names_control(error))) {
+        call_control_failed(c);
+        c->uncontrolled = true;
+        return "control dropped";
+    }
+    if (c->plain)
+        return NULL;
+    if (c->level.preset && !c->unsampled && names_sampling(error)) {
+        if (learnt)
+            learnt->no_sampling = true;
+        c->unsampled = true;
+        return "sampling dropped";
+    }
+    c->plain = true;
+    return "reasoning parameters dropped";
+}
+
+bool call_asks_less(struct call *c, const struct chat_error *error)
+{
+    const struct config_provider *p = c->chain[c->at].provider;
+    bool refused = error->status == 400 || error->status == 422;
+    bool asked =
+        c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
+    const char *what = refused && asked ? leave_out(c, error) : NULL;
+
+    if (!what)
+        return false;
+    call_note(c, what, error->message);
+    log_info("a provider refused parameters and is asked again without",
+             LOG_STR("provider", p->name),
+             LOG_BOOL("reasoning", !c->plain));
+    return true;
+}
