@@ -284,6 +284,42 @@ class Refused(unittest.TestCase):
         self.assertEqual(second.status, 503)
         self.assertIn(f"try again in {second.headers['retry-after']} s".encode(), second.body)
 
+    def test_to_be_asked_for_a_pause_opens_no_circuit(self):
+        with Refusing(429, b'{"error": {"message": "slow down"}}') as root, Gateway(BINARY, {
+                "store": "none", "breaker": {"failures": 2, "open": "60s"}, "providers": {
+                    "chat": {"kind": "openai", "base_url": root + "/v1", "models": ["chat"],
+                             "backoff": "1ms", "retries": 1}}}) as gateway:
+            path, body = asks("chat", "chat")
+            for _ in range(4):
+                r = request(path, body, {}, at=gateway)
+                self.assertEqual(r.status, 429, r.body)
+                self.assertIn(b"slow down", r.body)
+
+    def test_a_provider_without_its_key_is_passed_over(self):
+        asking.world.up.reply = chat_reply
+        root = asking.world.up.root + "/v1"
+        bare = {"kind": "openai", "base_url": root, "api_key_env": "NOT_SET_HERE"}
+        words = {"messages": b"authentication_error", "gemini": b"UNAUTHENTICATED",
+                 "chat": b"provider_key_missing"}
+        with Gateway(BINARY, {"store": "none", "providers": {
+                "alone": {**bare, "models": ["alone"]},
+                "first": {**bare, "models": ["m"], "fallback": ["second", "third"]},
+                "second": {**bare, "models": ["m"]},
+                "third": {"kind": "openai", "base_url": root, "models": ["m"]}}}) as gateway:
+            for dialect in PATHS:
+                with self.subTest(dialect):
+                    path, body = asks(dialect, "alone")
+                    asking.world.up.asked.clear()
+                    r = request(path, body, {}, at=gateway)
+                    self.assertEqual(r.status, 401, r.body)
+                    self.assertIn(b"the environment variable NOT_SET_HERE is not set", r.body)
+                    self.assertIn(words.get(dialect, b""), r.body)
+                    self.assertEqual(asking.world.up.asked, [])
+                    r = request(*asks(dialect, "m"), {}, at=gateway)
+                    self.assertEqual(r.status, 200, r.body)
+                    self.assertIn(b"Yes.", r.body)
+            self.assertEqual(gateway.log_tail(60000).count("variable NOT_SET_HERE is not set"), 3)
+
     def test_an_error_in_anthropics_words_names_the_request(self):
         asking.world.up.reply = chat_reply
         for body in ({"model": "chat", "messages": SAID},
