@@ -225,6 +225,64 @@ class Levels(unittest.TestCase):
                 self.assertEqual(r.status, status, r.body)
 
 
+class Cited(unittest.TestCase):
+    """What an answer was taken from, as clients of OpenAI's dialects are told it."""
+    NOTE = {"start_index": 4, "end_index": 9, "title": "T", "url": "https://x"}
+
+    def claude(self, _, body):
+        said = {"type": "web_search_result_location", "url": "https://x", "title": "T",
+                "encrypted_index": "e", "cited_text": "c"}
+        usage = {"input_tokens": 5, "output_tokens": 1}
+        if not body.get("stream"):
+            return "application/json", json.dumps({
+                "id": "m", "type": "message", "role": "assistant", "model": "u", "usage": usage,
+                "stop_reason": "end_turn", "content": [
+                    {"type": "text", "text": "Yes "},
+                    {"type": "text", "text": "it is", "citations": [said]}]}).encode()
+        frames = [{"type": "message_start", "message": {
+            "id": "m", "type": "message", "role": "assistant", "model": "u", "content": [],
+            "stop_reason": None, "usage": usage}}]
+        for i, deltas in enumerate(([{"type": "text_delta", "text": "Yes "}],
+                                    [{"type": "text_delta", "text": "it "},
+                                     {"type": "citations_delta", "citation": said},
+                                     {"type": "text_delta", "text": "is"}])):
+            frames.append({"type": "content_block_start", "index": i,
+                           "content_block": {"type": "text", "text": "", "citations": []}})
+            frames += [{"type": "content_block_delta", "index": i, "delta": d} for d in deltas]
+            frames.append({"type": "content_block_stop", "index": i})
+        return sse(*frames, {"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+                             "usage": usage}, {"type": "message_stop"})
+
+    def test_a_web_page_is_an_annotation(self):
+        asking.world.up.reply = self.claude
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                r = request(*asks("chat", "claude-sonnet-4-5", stream=stream))
+                if stream:
+                    said = [n for e in events(r.body) for c in e["choices"]
+                            for n in c["delta"].get("annotations", [])]
+                else:
+                    said = json.loads(r.body)["choices"][0]["message"]["annotations"]
+                self.assertEqual(said, [{"type": "url_citation", "url_citation": self.NOTE}])
+                r = request(*asks("responses", "claude-sonnet-4-5", stream=stream))
+                done = events(r.body)[-1]["response"] if stream else json.loads(r.body)
+                parts = [p for i in done["output"] for p in i["content"]]
+                self.assertEqual("".join(p["text"] for p in parts), "Yes it is")
+                self.assertEqual([p["annotations"] for p in parts if p["annotations"]], [[
+                    {"type": "url_citation", **self.NOTE, "start_index": 0, "end_index": 5}]])
+
+    def test_so_is_a_source_of_geminis(self):
+        reply = gemini("\u20ac 4 it is", "STOP")
+        reply["candidates"][0]["groundingMetadata"] = {
+            "groundingChunks": [{"web": {"uri": "https://x", "title": "T"}}],
+            "groundingSupports": [{"segment": {"startIndex": 6, "endIndex": 11, "text": "it is"},
+                                   "groundingChunkIndices": [0]}]}
+        asking.world.up.reply = lambda _, body: ("application/json", json.dumps(reply).encode())
+        r = request(*asks("chat", "gemini-2.5-flash"))
+        self.assertEqual(json.loads(r.body)["choices"][0]["message"]["annotations"],
+                         [{"type": "url_citation", "url_citation": self.NOTE}])
+
+
 class Refused(unittest.TestCase):
     """An error of the provider, whatever its form, in the client's words."""
     FORMS = {
