@@ -99,7 +99,7 @@ static const char claude[] =
     "{\"content\":[{\"type\":\"text\",\"text\":\"\xc3\xa4\xc3\xb6 \"},{\"type\":\"text\",\"text\":"
     "\"b\xe2\x82\xac\",\"citations\":[" WEB(
         "u1") "," PLAIN "," PAGE "]},{\"type\":\"text\",\"text\":\"!\",\"citations\":[{\"type\":"
-                                 "\"search_result_location\","
+              "\"search_result_location\","
               "\"source\":\"https://"
               "s\",\"title\":null},{\"type\":\"search_result_location\",\"source\":"
               "\"notes\"}]}],\"stop_reason\":\"end_turn\"}";
@@ -205,6 +205,28 @@ static const struct {
       URL(AT("4", "32"), "\"url\":\"u3\""),
       URL(AT("4", "5"), "\"url\":\"u4\"")},
      "gs:"},
+    /* to Gemini: pages only, each once */
+    {"anthropic",
+     "gemini",
+     claude,
+     {"\"groundingMetadata\":{\"groundingChunks\":[{\"web\":{\"uri\":\"u1\",\"title\":\"T "
+      "\\\"1\\\"\"}},{\"web\":{\"uri\":\"https://s\"}}]}"},
+     "file_1"},
+    {"anthropic", "gemini", claude_stream, {"{\"web\":{\"uri\":\"https://s\"}}]}"}, "file_1"},
+    {"openai",
+     "gemini",
+     stream,
+     {"\"groundingChunks\":[{\"web\":{\"uri\":\"u\",\"title\":\"t\"}"
+      "}]"},
+     "odd"},
+    {"responses",
+     "gemini",
+     "{\"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_"
+     "text\",\"text\":\"x\",\"annotations\":[{\"type\":\"url_citation\",\"url\":\"u\"},{\"type\""
+     ":\"url_citation\",\"url\":\"u\",\"start_index\":0},{\"type\":\"file_citation\",\"file_id\""
+     ":\"f\"}]}]}]}",
+     {"\"groundingChunks\":[{\"web\":{\"uri\":\"u\"}}]"},
+     "file"},
     /* sources without places; places inside a character, behind the end, in one of several texts */
     {"gemini",
      "openai",

@@ -15,7 +15,8 @@
  * become url_citation over the text of their block; document locations with a file_id become
  * file_citation. Gemini's groundingSupports become one url_citation for each of their chunks,
  * groundingChunks without supports and citationMetadata the same. Places are characters; where they
- * cannot be known (several texts, of which Gemini does not say which) there are none. What has no
+ * cannot be known (several texts, of which Gemini does not say which) there are none. For Gemini's
+ * clients, pages that others cite are groundingChunks. What has no
  * counterpart is left out, and nothing is made up: so nobody else's citation becomes Anthropic's,
  * which has to carry the text that was cited and a key of Anthropic's own to it.
  *
@@ -58,5 +59,8 @@ bool cite_beside(const struct chat_event *ev);
  */
 bool cite_hear(struct cites *s, struct arena *a, const struct chat_event *ev, bool parts,
                str *list) MUST_USE;
+/* Hears the same for Gemini: *json is its groundingMetadata, due before the event. Only the pages,
+ * each once: of places it would want to know in which part they are, in bytes. */
+bool cite_ground(struct cites *s, struct arena *a, const struct chat_event *ev, str *json) MUST_USE;
 /* The same list as Chat has it; "" if nothing of it is there. */
 str cite_boxed(str annotations, struct arena *a);

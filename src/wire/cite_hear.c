@@ -386,6 +386,99 @@ static void hear(struct cites *s, struct arena *a, const struct chat_event *ev, 
     }
 }
 
+/* ---- for Gemini ---- */
+
+static bool same_link(const struct json *doc, const struct json_node *v, str url)
+{
+    return json_is(doc, json_find(doc, v, STR("url")), url);
+}
+
+/* {groundingChunks: [{web: {uri, title}}]} of annotations, each page once; "" if there is none. */
+static void chunks_write(struct cited *c, const struct json_node *list, struct buf *out)
+{
+    size_t n = 0;
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("groundingChunks"));
+    json_out_array(&o);
+    for (const struct json_node *v = json_first(&c->doc, list); v && n < CHUNKS_MAX;
+         v = json_next(&c->doc, list, v)) {
+        str url = member_text(&c->doc, v, "url", &c->scratch);
+        const struct json_node *u = json_first(&c->doc, list);
+
+        while (u != v && !same_link(&c->doc, u, url))
+            u = json_next(&c->doc, list, u);
+        if (u != v || url.n == 0)
+            continue;
+        json_out_object(&o);
+        json_out_key(&o, STR("web"));
+        json_out_object(&o);
+        json_member_str(&o, "uri", url);
+        say_some(&o, "title", member_text(&c->doc, v, "title", &c->scratch));
+        json_out_end(&o);
+        json_out_end(&o);
+        n++;
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    if (n == 0)
+        buf_reset(out);
+}
+
+/* Annotations of OpenAI's dialects: their pages. */
+static void links_add(struct cites *s, struct arena *a, str list)
+{
+    struct piece said = {0};
+    struct cited c;
+
+    piece_add_max(&said, a, list, HEARD_SIZE_MAX);
+    if (cited_init(&c, s, a, &said) && json_root(&c.doc)->kind == JSON_ARRAY)
+        for (const struct json_node *v = json_first(&c.doc, json_root(&c.doc)); v;
+             v = json_next(&c.doc, json_root(&c.doc), v)) {
+            const struct json_node *box = member_find(&c.doc, v, "url_citation");
+
+            if (member_is(&c.doc, v, "type", "url_citation"))
+                note_url(&c,
+                         member_text(&c.doc, box ? box : v, "url", &c.scratch),
+                         member_text(&c.doc, box ? box : v, "title", &c.scratch));
+        }
+    cited_release(&c);
+}
+
+bool cite_ground(struct cites *s, struct arena *a, const struct chat_event *ev, str *json)
+{
+    bool good = false;
+    struct cited c;
+    struct buf out;
+
+    if (ev->choice != 0 || ev->dialect == CHAT_GEMINI)
+        return false;
+    if (ev->kind != CHAT_STOP && ev->kind != CHAT_END) {
+        if (ev->dialect == CHAT_ANTHROPIC)
+            hear(s, a, ev, false);
+        else if ((ev->kind == CHAT_EXTRA && str_eq(ev->name, STR("message.annotations"))) ||
+                 (ev->kind == CHAT_OPAQUE && cite_beside(ev)))
+            links_add(s, a, ev->text);
+        return false;
+    }
+    block_end(s, a, false);
+    if (!s->due.n)
+        return false;
+    piece_add_max(&s->due, a, STR("]"), HEARD_SIZE_MAX);
+    buf_init(&out, 2 * HEARD_SIZE_MAX);
+    if (cited_init(&c, s, a, &s->due)) {
+        chunks_write(&c, json_root(&c.doc), &out);
+        *json = buf_full(&out) ? STR("") : piece_dup(a, buf_str(&out));
+        good = json->n > 0;
+    }
+    cited_release(&c);
+    buf_release(&out);
+    piece_reset(&s->due);
+    return good;
+}
+
 bool cite_hear(struct cites *s, struct arena *a, const struct chat_event *ev, bool parts, str *list)
 {
     bool last = ev->kind == CHAT_STOP || ev->kind == CHAT_END, good;
