@@ -45,6 +45,26 @@ TEST(it_opens_after_failures_in_a_row_and_says_how_long)
     breaker_free(b);
 }
 
+TEST(what_says_nothing_neither_opens_nor_mends)
+{
+    struct clock clock;
+    struct breaker *b;
+
+    clock_fake_init(&clock, 0);
+    b = breaker_new(&clock);
+    for (int i = 0; i < 20; i++) {
+        CHECK(pass(b, NAME));
+        breaker_undecided(b, NAME);
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK(pass(b, NAME));
+        breaker_done(b, NAME, false);
+        breaker_undecided(b, NAME);
+    }
+    CHECK(!pass(b, NAME));
+    breaker_free(b);
+}
+
 TEST(a_success_between_failures_keeps_it_closed)
 {
     struct clock clock;
@@ -161,6 +181,7 @@ TEST(any_thread_may_ask)
 }
 
 TEST_MAIN(T(it_opens_after_failures_in_a_row_and_says_how_long),
+          T(what_says_nothing_neither_opens_nor_mends),
           T(a_success_between_failures_keeps_it_closed),
           T(after_a_while_one_call_is_let_through_and_decides),
           T(a_call_that_says_nothing_lets_the_next_one_try),

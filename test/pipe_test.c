@@ -151,6 +151,37 @@ TEST(what_the_provider_split_keeps_its_white_space_and_its_blocks)
     end(&r);
 }
 
+static void cite(struct run *r, uint32_t block)
+{
+    pipe_begin(&r->pipe);
+    pipe_feed(&r->pipe,
+              &(struct chat_event){.kind = CHAT_OPAQUE,
+                                   .block = block,
+                                   .text = STR("{}"),
+                                   .id = STR(""),
+                                   .name = STR("citation")});
+    drain(r);
+}
+
+TEST(what_stands_beside_a_text_is_of_its_block)
+{
+    struct run r;
+
+    begin(&r, &(struct pipe_options){.cap = -1});
+    feed(&r, CHAT_REASONING, 0, STR("h"));
+    cite(&r, 1);
+    feed(&r, CHAT_TEXT, 1, STR("a"));
+    cite(&r, 1);
+    feed(&r, CHAT_TEXT, 1, STR("b"));
+    feed(&r, CHAT_OPAQUE, 2, STR("[]"));
+    feed(&r, CHAT_TEXT, 3, STR("c"));
+    cite(&r, 3);
+    finish(&r);
+    CHECK(gives(
+        &r, "[reasoning0]h[opaque1]{}[text1]a[opaque1]{}[text1]b[opaque2][][text3]c[opaque3]{}"));
+    end(&r);
+}
+
 TEST(a_reply_without_reasoning_is_never_touched)
 {
     struct run r;
@@ -409,6 +440,7 @@ TEST(a_cap_may_be_raised_when_it_is_reached)
 TEST_MAIN(T(a_cap_may_be_raised_when_it_is_reached), T(the_pipe_does_not_see_the_cuts),
           T(reasoning_is_cut_at_the_same_place_whatever_the_pieces),
           T(what_the_provider_split_keeps_its_white_space_and_its_blocks),
+          T(what_stands_beside_a_text_is_of_its_block),
           T(a_reply_without_reasoning_is_never_touched), T(reasoning_ends_right_at_the_cap),
           T(reasoning_of_exactly_the_cap_is_not_cut),
           T(behind_a_cut_there_is_no_reasoning_any_more),

@@ -8,7 +8,8 @@
  * A response has only its own items, what was asked with it and what it said; those before it are
  * found by the id it went on from. Whoever's they are alone finds them. Bounded in bytes, least
  * used out first, nothing older than a day since it was used; a conversation that is gone on with
- * stays whole. In memory only: after a restart nobody knows them. Any thread.
+ * stays whole. In memory only: after a restart the record may know them (serve/past_read.c). Any
+ * thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

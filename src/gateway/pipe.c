@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/pipe_count.h"
+#include "wire/cite.h"
 
 #define EVENTS_MAX 100000
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
@@ -117,6 +118,25 @@ static struct chat_event *hand_on(struct pipe *p, const struct chat_event *ev, b
     *slot = p->block + 1;
     out->block = p->block;
     return out;
+}
+
+/* What stands beside a text is of its block, that which has begun or that which will. */
+static void beside(struct pipe *p, const struct chat_event *ev)
+{
+    uint32_t *slot = block_slot(p, ev->block);
+    struct chat_event *out = push(p, ev);
+
+    if (ev->choice != 0)
+        return;
+    if (!*slot) {
+        p->block = p->blocks++;
+        p->last = CHAT_TEXT;
+        p->in_block = ev->block;
+        p->from_split = false;
+        p->boundary = false;
+        *slot = p->block + 1;
+    }
+    out->block = *slot - 1;
 }
 
 static bool is_space(char c)
@@ -537,6 +557,10 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
     case CHAT_ARGUMENTS:
     case CHAT_REFUSAL:
     case CHAT_OPAQUE:
+        if (cite_beside(ev)) {
+            beside(p, ev);
+            break;
+        }
         split_stop(p);
         p->answered |= ev->kind != CHAT_ARGUMENTS;
         hand_on(p, ev, false);

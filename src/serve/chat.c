@@ -385,12 +385,10 @@ static void refuse(struct exchange *ex, str why)
     exchange_error(ex, &error);
 }
 
-static bool read_request(struct exchange *ex)
+static bool read_body(struct exchange *ex)
 {
     struct err e;
 
-    if (!exchange_json(ex) || !one_model(ex) || !past_begin(ex))
-        return false;
     if (ex->doc.n > arena_left(server_arena(ex->x)) / VALUE_SIZE) {
         exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);
         return false;
@@ -443,7 +441,13 @@ static str first_model(const struct config *c)
 
 void chat_handle(struct exchange *ex)
 {
-    if (!read_request(ex))
+    if (exchange_json(ex) && one_model(ex))
+        chat_read_on(ex);
+}
+
+void chat_read_on(struct exchange *ex)
+{
+    if (!past_begin(ex) || !read_body(ex))
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
         ex->request.model = first_model(ex->setup->config);
@@ -474,7 +478,7 @@ void gemini_handle(struct exchange *ex)
                       STR_ARG(str_slice(verb, 0, 60)));
         return;
     }
-    if (!read_request(ex))
+    if (!exchange_json(ex) || !one_model(ex) || !read_body(ex))
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';

@@ -337,7 +337,8 @@ static void begin(struct exchange *ex, bool boxed)
     k->boxed = boxed;
     ex->job = k;
     ex->on_gone = on_gone;
-    if (level.route.provider->dialect == ex->wire->dialect && !level.route.provider->replay)
+    if (level.route.provider->dialect == ex->wire->dialect && !level.route.provider->replay &&
+        !level.route.provider->key_missing.n)
         remote(k, &level.route);
     else
         local(k);

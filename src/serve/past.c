@@ -9,8 +9,7 @@
 #include "base/json_edit.h"
 #include "serve/internal.h"
 
-/* What stands in an array; a text is what the user says. */
-static str items_of(const struct json *doc, const struct json_node *v, struct arena *a)
+str past_items_of(const struct json *doc, const struct json_node *v, struct arena *a)
 {
     str raw;
 
@@ -116,7 +115,7 @@ bool past_begin(struct exchange *ex)
     struct buf items;
     struct err e;
 
-    ex->past = (struct exchange_past){.items = STR(""), .previous = STR("")};
+    ex->past = (struct exchange_past){.items = STR(""), .previous = STR(""), .read = ex->past.read};
     if (ex->wire->dialect != CHAT_RESPONSES || root->kind != JSON_OBJECT)
         return true;
     if (!put_items(ex))
@@ -124,7 +123,7 @@ bool past_begin(struct exchange *ex)
     root = json_root(&ex->doc);
     (void)!json_bool(json_find(&ex->doc, root, STR("store")), &store);
     ex->past.keep = store;
-    ex->past.items = items_of(&ex->doc, json_find(&ex->doc, root, STR("input")), a);
+    ex->past.items = past_items_of(&ex->doc, json_find(&ex->doc, root, STR("input")), a);
     if (!json_text(&ex->doc,
                    json_find(&ex->doc, root, STR("previous_response_id")),
                    a,
@@ -132,9 +131,10 @@ bool past_begin(struct exchange *ex)
         !ex->past.previous.n)
         return true;
     buf_init(&items, 2 * ex->setup->config->body_max);
-    /* One that is not known here may be known to the provider. */
     if (past_find(past, who(ex), ex->past.previous, &items, &e) || e.code == ERR_LIMIT)
         ok = put_before(ex, &items);
+    else
+        ok = !past_read(ex); /* one that is not known here may be known to the provider */
     buf_release(&items);
     return ok;
 }
@@ -184,7 +184,7 @@ static void put_response(struct exchange *ex, const struct json *doc, struct pas
     if (!output || output->kind != JSON_ARRAY ||
         !json_text(doc, json_find(doc, root, STR("id")), a, &r.id) || !str_ends(r.id, ex->id))
         return;
-    said = items_of(doc, output, a);
+    said = past_items_of(doc, output, a);
     r.items = arena_join(a, ex->past.items, ex->past.items.n && said.n ? STR(",") : STR(""), said);
     past_put(ex->worker->daemon->gateway.past, &r);
     put_each(ex, doc, output, r);

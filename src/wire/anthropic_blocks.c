@@ -170,16 +170,23 @@ static void give_thoughts(struct wire_decoder *d, str call_id)
 static void begin_call(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
                        const struct json_node *v)
 {
-    const struct json_node *input = json_find(doc, v, STR("input"));
-    str id = member_text(doc, v, "id", &d->scratch);
+    const struct json_node *input = member_find(doc, v, "input");
+    str id, name, text;
 
-    anthropic_emit(d, CHAT_CALL, b->block, id, member_text(doc, v, "name", &d->scratch), STR(""));
+    if (!member_words(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || id.n == 0)
+        id = wire_call_id(d, b->block);
+    if (!member_words(doc, json_find(doc, v, STR("name")), &d->scratch, &name))
+        name = STR("");
+    anthropic_emit(d, CHAT_CALL, b->block, id, name, STR(""));
     give_thoughts(d, id);
+    if (!json_text(doc, input, &d->scratch, &text)) /* a string is the JSON of it */
+        text = input && (state(d)->whole || json_count(doc, input) > 0) ? json_raw(doc, input)
+                                                                        : STR("");
     if (state(d)->whole) {
         b->fed = true;
-        emit_text(d, CHAT_ARGUMENTS, b, input ? json_raw(doc, input) : STR("{}"), NULL);
-    } else if (input && json_count(doc, input) > 0) {
-        piece_add(&b->held, d->arena, json_raw(doc, input));
+        emit_text(d, CHAT_ARGUMENTS, b, text.n ? text : STR("{}"), NULL);
+    } else {
+        piece_add(&b->held, d->arena, text);
     }
 }
 
@@ -234,8 +241,10 @@ static void begin_text(struct wire_decoder *d, struct anthropic_block *b, const 
     const struct json_node *text = json_find(doc, v, STR("text"));
     str s;
 
-    if (json_text(doc, text, &d->scratch, &s) && s.n)
-        emit_text(d, CHAT_TEXT, b, s, text);
+    if (v->kind == JSON_STRING)
+        text = v;
+    if (member_words(doc, text, &d->scratch, &s) && s.n)
+        emit_text(d, CHAT_TEXT, b, s, text->kind == JSON_STRING ? text : NULL);
     emit_citations(d, b, doc, v);
 }
 
@@ -256,7 +265,7 @@ static const struct {
     void (*begin)(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
                   const struct json_node *v);
 } kinds[] = {
-    {"text", KIND_TEXT, begin_text},
+    {"text", KIND_TEXT, begin_text}, /* and what is a bare string */
     {"thinking", KIND_THINK, begin_think},
     {"redacted_thinking", KIND_REDACTED, begin_redacted},
     {"tool_use", KIND_CALL, begin_call},
@@ -270,7 +279,7 @@ struct anthropic_block *anthropic_block_begin(struct wire_decoder *d, const stru
     struct anthropic_block *b;
     size_t i = 0;
 
-    while (kinds[i].type && !json_is(doc, type, str_c(kinds[i].type)))
+    while (kinds[i].type && v->kind != JSON_STRING && !json_is(doc, type, str_c(kinds[i].type)))
         i++;
     b = begin(d, index, kinds[i].kind);
     if (b)
@@ -382,7 +391,11 @@ static void feed(struct wire_decoder *d, const struct json *doc, const struct js
     struct anthropic_block *b;
     str text;
 
-    if (!json_text(doc, node, &d->scratch, &text) || text.n == 0)
+    if (!member_words(doc, node, &d->scratch, &text))
+        text = node && node->kind == JSON_OBJECT && deltas[row].kind == KIND_CALL
+                   ? json_raw(doc, node)
+                   : STR("");
+    if (text.n == 0)
         return;
     b = block_for(d, index, deltas[row].kind);
     if (!b)
@@ -390,7 +403,7 @@ static void feed(struct wire_decoder *d, const struct json *doc, const struct js
     b->fed = true;
     if (deltas[row].kind == KIND_THINK)
         keep(d, b->thought, deltas[row].event == CHAT_SIGNATURE, text);
-    emit_text(d, deltas[row].event, b, text, node);
+    emit_text(d, deltas[row].event, b, text, node->kind == JSON_STRING ? node : NULL);
 }
 
 void anthropic_block_delta(struct wire_decoder *d, const struct json *doc,

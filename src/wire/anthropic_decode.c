@@ -74,11 +74,13 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
 
 static void emit_stop(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
 {
-    str name = member_text(doc, v, "stop_reason", &d->scratch);
-    enum chat_stop stop = anthropic_stop_of(name);
+    enum chat_stop stop;
+    str name;
 
-    if (name.n == 0)
+    if (!member_words(doc, json_find(doc, v, STR("stop_reason")), &d->scratch, &name) ||
+        name.n == 0)
         return;
+    stop = anthropic_stop_of(name);
     if (stop == CHAT_STOP_SEQUENCE)
         name = member_text(doc, v, "stop_sequence", &d->scratch);
     wire_emit(d,
@@ -220,7 +222,7 @@ void anthropic_decode(struct wire_decoder *d, const struct wire_frame *f)
             frames[i].on(d, f->doc, root);
             return;
         }
-    if (json_find(f->doc, root, STR("error")))
+    if (member_says(f->doc, json_find(f->doc, root, STR("error"))))
         on_error(d, f->doc, root);
     else if (type)
         anthropic_emit(d,
@@ -231,30 +233,39 @@ void anthropic_decode(struct wire_decoder *d, const struct wire_frame *f)
                        json_raw(f->doc, root));
 }
 
+static void whole_block(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
+                        int64_t index)
+{
+    struct anthropic_block *open = anthropic_block_begin(d, doc, v, index);
+
+    if (open && open->used)
+        anthropic_block_end(d, open);
+}
+
 void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
     const struct json_node *root = json_root(f->doc);
-    const struct json_node *content = json_find(f->doc, root, STR("content"));
+    const struct json_node *content = member_find(f->doc, root, "content");
     int64_t index = 0;
 
     if (json_is(f->doc, json_find(f->doc, root, STR("type")), STR("error")) ||
-        (!content && json_find(f->doc, root, STR("error")))) {
+        (!content && member_says(f->doc, json_find(f->doc, root, STR("error"))))) {
         on_error(d, f->doc, root);
         return;
     }
-    if (!content || content->kind != JSON_ARRAY) {
+    /* Who has nothing to say, but a reason for it, may leave the content out. */
+    if (content ? content->kind != JSON_ARRAY && content->kind != JSON_STRING
+                : !member_find(f->doc, root, "stop_reason")) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");
         return;
     }
     state(d)->whole = true;
     emit_start(d, f->doc, root);
+    if (content && content->kind == JSON_STRING)
+        whole_block(d, f->doc, content, index);
     for (const struct json_node *b = json_first(f->doc, content); b && !d->deaf;
-         b = json_next(f->doc, content, b)) {
-        struct anthropic_block *open = anthropic_block_begin(d, f->doc, b, index++);
-
-        if (open && open->used)
-            anthropic_block_end(d, open);
-    }
+         b = json_next(f->doc, content, b))
+        whole_block(d, f->doc, b, index++);
     emit_extras(d, f->doc, root, message_known);
     emit_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
     emit_stop(d, f->doc, root);

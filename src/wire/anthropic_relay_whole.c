@@ -186,7 +186,7 @@ void anthropic_relay_whole(struct wire_encoder *en, const struct wire_frame *f,
     size_t k = 0;
 
     w.content = json_find(f->doc, root, STR("content"));
-    if (!w.content || w.content->kind != JSON_ARRAY) {
+    if (!w.content || (w.content->kind != JSON_ARRAY && w.content->kind != JSON_STRING)) {
         buf_add(en->out, f->data);
         return;
     }

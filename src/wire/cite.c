@@ -39,7 +39,7 @@ static void add_boxed(const struct json *doc, const struct json_node *v, struct 
     buf_add(out, STR("}}"));
 }
 
-static str boxed(str annotations, struct arena *a)
+str cite_boxed(str annotations, struct arena *a)
 {
     const struct json_node *root;
     str text = STR("");
@@ -76,7 +76,7 @@ bool cite_to_chat(const struct chat_event *ev, struct arena *a, struct chat_even
         return false;
     out->kind = CHAT_EXTRA;
     out->name = STR("message.annotations");
-    out->text = boxed(ev->text, a);
+    out->text = cite_boxed(ev->text, a);
     return out->text.n > 0;
 }
 

@@ -19,21 +19,16 @@ static void usage(struct wire_decoder *d, const struct json_node *v)
     struct openai_decoding *s = d->state;
     const struct json_node *tokens = find(d, v, "tokens");
     struct chat_usage now = chat_usage_none;
-    int64_t count;
 
     if (!v || v->kind != JSON_OBJECT)
         return;
     if (!tokens)
         tokens = find(d, v, "billed_units");
     now.raw = json_raw(&d->doc, v);
-    if (json_i64(&d->doc, find(d, tokens, "input_tokens"), &count) && count >= 0)
-        now.input = count;
-    if (json_i64(&d->doc, find(d, tokens, "output_tokens"), &count) && count >= 0)
-        now.output = count;
-    if (json_i64(&d->doc, find(d, tokens, "reasoning_tokens"), &count) && count >= 0)
-        now.reasoning = count;
-    if (json_i64(&d->doc, find(d, v, "cached_tokens"), &count) && count >= 0)
-        now.cache_read = count;
+    now.input = member_number(&d->doc, find(d, tokens, "input_tokens"));
+    now.output = member_number(&d->doc, find(d, tokens, "output_tokens"));
+    now.reasoning = member_number(&d->doc, find(d, tokens, "reasoning_tokens"));
+    now.cache_read = member_number(&d->doc, find(d, v, "cached_tokens"));
     openai_emit_usage(d, &s->usage, &s->usage_known, &now);
 }
 

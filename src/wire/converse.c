@@ -176,7 +176,7 @@ static void note_stop(struct wire_decoder *d, const struct json *doc, const stru
                                         {"content_filtered", CHAT_STOP_REFUSED}};
     struct chat_event ev = {.kind = CHAT_STOP};
 
-    if (!json_text(doc, json_find(doc, v, STR("stopReason")), &d->scratch, &ev.name))
+    if (!member_words(doc, json_find(doc, v, STR("stopReason")), &d->scratch, &ev.name))
         return;
     ev.stop = (enum chat_stop)word_is(stops, COUNT_OF(stops), ev.name, CHAT_STOP_OTHER);
     ev.name = ev.stop == CHAT_STOP_SEQUENCE ? STR("") : piece_dup(d->arena, ev.name);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "wire/cite.h"
 #include "wire/gather.h"
 #include "wire/patchwork.h"
 
@@ -76,6 +77,7 @@ struct gemini_decoder {
 };
 
 struct gemini_encoder {
+    struct cites cites;
     struct gather gather;        /* whole: all of it; streamed: usage, stop, extras */
     struct gather pending;       /* calls whose arguments are not whole yet */
     bool array, finished, begun; /* begun: something of the stream is out */

@@ -27,8 +27,13 @@ static str text_of(const struct at *at, const struct json_node *v, const char *c
 {
     str text;
 
-    return json_text(at->doc, gemini_find(at->doc, v, camel), &at->d->scratch, &text) ? text
-                                                                                      : STR("");
+    return member_words(at->doc, gemini_find(at->doc, v, camel), &at->d->scratch, &text) ? text
+                                                                                         : STR("");
+}
+
+static int64_t count_of(const struct json *doc, const struct json_node *v, const char *camel)
+{
+    return member_number(doc, gemini_find(doc, v, camel));
 }
 
 static void emit(const struct at *at, struct chat_event ev)
@@ -89,8 +94,7 @@ static str call_id(const struct at *at, const struct json_node *call)
 static void begin_call(const struct at *at, const struct json_node *call, str signature)
 {
     const struct json_node *args = gemini_find(at->doc, call, "args");
-    str id = call_id(at, call);
-    bool more = false;
+    str id = call_id(at, call), text;
 
     end_args(at);
     if (!begin(at, GEMINI_CALL))
@@ -105,24 +109,21 @@ static void begin_call(const struct at *at, const struct json_node *call, str si
         emit(at,
              (struct chat_event){
                  .kind = CHAT_KEEP, .id = id, .name = STR("thoughtSignature"), .text = signature});
-    if (!json_bool(gemini_find(at->doc, call, "willContinue"), &more))
-        more = false;
-    if (more || gemini_find(at->doc, call, "partialArgs")) {
+    if (member_true(at->doc, gemini_find(at->doc, call, "willContinue")) ||
+        gemini_find(at->doc, call, "partialArgs")) {
         at->c->in_args = true;
         at->c->args = (struct gemini_args){.root = NULL};
         return;
     }
-    emit(at,
-         (struct chat_event){.kind = CHAT_ARGUMENTS,
-                             .block = at->c->block,
-                             .text = args ? json_raw(at->doc, args) : STR("{}")});
+    if (!json_text(at->doc, args, &at->d->scratch, &text) || text.n == 0)
+        text = args && args->kind != JSON_STRING ? json_raw(at->doc, args) : STR("{}");
+    emit(at, (struct chat_event){.kind = CHAT_ARGUMENTS, .block = at->c->block, .text = text});
     at->c->open = GEMINI_OTHER;
 }
 
 static void on_call(const struct at *at, const struct json_node *call, str signature)
 {
     const struct json_node *partial = gemini_find(at->doc, call, "partialArgs");
-    bool more = false;
 
     if (gemini_find(at->doc, call, "name") || !at->c->in_args)
         begin_call(at, call, signature);
@@ -131,9 +132,7 @@ static void on_call(const struct at *at, const struct json_node *call, str signa
     for (const struct json_node *p = partial ? json_first(at->doc, partial) : NULL; p;
          p = json_next(at->doc, partial, p))
         gemini_args_add(&at->c->args, at->d->arena, at->doc, p, &at->d->scratch);
-    if (!json_bool(gemini_find(at->doc, call, "willContinue"), &more))
-        more = false;
-    if (!more)
+    if (!member_true(at->doc, gemini_find(at->doc, call, "willContinue")))
         end_args(at);
 }
 
@@ -144,7 +143,7 @@ static void on_text(const struct at *at, const struct json_node *text, bool thou
 {
     str s, sig;
 
-    if (!json_text(at->doc, text, &at->d->scratch, &s))
+    if (!member_words(at->doc, text, &at->d->scratch, &s))
         return;
     end_args(at);
     if (s.n && go_on(at, thought ? GEMINI_THINK : GEMINI_TEXT))
@@ -153,7 +152,7 @@ static void on_text(const struct at *at, const struct json_node *text, bool thou
                                  .block = at->c->block,
                                  .text = s,
                                  .summary = thought,
-                                 .node = text});
+                                 .node = text->kind == JSON_STRING ? text : NULL});
     if (!json_text(at->doc, signature, &at->d->scratch, &sig) || sig.n == 0)
         return;
     if (at->c->open != GEMINI_TEXT && at->c->open != GEMINI_THINK && !begin(at, GEMINI_TEXT))
@@ -168,15 +167,16 @@ static void on_part(const struct at *at, const struct json_node *part)
     const struct json_node *call = gemini_find(at->doc, part, "functionCall");
     const struct json_node *text = gemini_find(at->doc, part, "text");
     const struct json_node *signature = gemini_find(at->doc, part, "thoughtSignature");
-    bool thought = false;
+    bool thought = member_true(at->doc, gemini_find(at->doc, part, "thought"));
+    str sealed;
 
     if (part->kind != JSON_OBJECT || json_count(at->doc, part) == 0)
         return;
-    if (!json_bool(gemini_find(at->doc, part, "thought"), &thought))
-        thought = false;
     if (call && call->kind == JSON_OBJECT) {
-        on_call(at, call, text_of(at, part, "thoughtSignature"));
-    } else if (text && text->kind == JSON_STRING) {
+        if (!json_text(at->doc, signature, &at->d->scratch, &sealed))
+            sealed = STR("");
+        on_call(at, call, sealed);
+    } else if (text && (text->kind == JSON_STRING || text->kind == JSON_NUMBER)) {
         on_text(at, text, thought, signature);
     } else {
         end_args(at);
@@ -209,12 +209,45 @@ static void emit_extras(const struct at *at, const struct json_node *v, const ch
     }
 }
 
+/* Proxies that print protobufs say words as their numbers, and those of nothing: 0 or
+ * ..._UNSPECIFIED. Vertex' numbers; the Gemini API has others behind 5, of the same kinds but for 9
+ * and 10. What has no number here stays as it is. */
+static const char *const finish_words[] = {"",
+                                           "STOP",
+                                           "MAX_TOKENS",
+                                           "SAFETY",
+                                           "RECITATION",
+                                           "OTHER",
+                                           "BLOCKLIST",
+                                           "PROHIBITED_CONTENT",
+                                           "SPII",
+                                           "MALFORMED_FUNCTION_CALL",
+                                           "MODEL_ARMOR",
+                                           "IMAGE_SAFETY",
+                                           "IMAGE_PROHIBITED_CONTENT",
+                                           "IMAGE_RECITATION",
+                                           "IMAGE_OTHER",
+                                           "UNEXPECTED_TOOL_CALL",
+                                           "NO_IMAGE"};
+static const char *const block_words[] = {"", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT"};
+
+static str reason_of(const struct at *at, const struct json_node *v, const char *camel,
+                     const char *const *words, size_t n)
+{
+    int64_t number = count_of(at->doc, v, camel);
+    str name = text_of(at, v, camel);
+
+    if (number >= 0 && (uint64_t)number < n)
+        return str_c(words[number]);
+    return str_ends(name, STR("_UNSPECIFIED")) ? STR("") : name;
+}
+
 static void note_stop(const struct at *at, const struct json_node *candidate)
 {
     struct gemini_candidate *c = at->c;
-    str name = text_of(at, candidate, "finishReason");
+    str name = reason_of(at, candidate, "finishReason", finish_words, COUNT_OF(finish_words));
 
-    if (name.n == 0 || str_eq(name, STR("FINISH_REASON_UNSPECIFIED")))
+    if (name.n == 0)
         return;
     c->stop = gemini_stop_of(name);
     c->stop_name =
@@ -252,27 +285,27 @@ static void emit_usage(struct wire_decoder *d, const struct json *doc, const str
 
     if (!v || v->kind != JSON_OBJECT)
         return;
-    prompt = member_count(doc, v, "promptTokenCount");
-    tools = member_count(doc, v, "toolUsePromptTokenCount");
-    answer = member_count(doc, v, "candidatesTokenCount");
-    thoughts = member_count(doc, v, "thoughtsTokenCount");
+    prompt = count_of(doc, v, "promptTokenCount");
+    tools = count_of(doc, v, "toolUsePromptTokenCount");
+    answer = count_of(doc, v, "candidatesTokenCount");
+    thoughts = count_of(doc, v, "thoughtsTokenCount");
     if (prompt < 0 && answer < 0 && thoughts < 0)
         return;
     if (prompt >= 0)
         u.input = prompt + (tools > 0 ? tools : 0);
     if (answer >= 0 || thoughts >= 0)
         u.output = (answer > 0 ? answer : 0) + (thoughts > 0 ? thoughts : 0);
-    else if (member_count(doc, v, "totalTokenCount") == u.input)
+    else if (count_of(doc, v, "totalTokenCount") == u.input)
         u.output = 0; /* a blocked answer; zeros are not written */
     u.reasoning = thoughts;
-    u.cache_read = member_count(doc, v, "cachedContentTokenCount");
+    u.cache_read = count_of(doc, v, "cachedContentTokenCount");
     u.raw = json_raw(doc, v);
     wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
 }
 
 static void on_feedback(const struct at *at, const struct json_node *feedback)
 {
-    str reason = text_of(at, feedback, "blockReason");
+    str reason = reason_of(at, feedback, "blockReason", block_words, COUNT_OF(block_words));
 
     if (reason.n == 0 || at->c->stopped)
         return;
@@ -304,7 +337,7 @@ static void on_chunk(struct wire_decoder *d, const struct json *doc, const struc
     const struct json_node *list = gemini_find(doc, v, "candidates");
     int64_t place = 0;
 
-    if (gemini_find(doc, v, "error")) {
+    if (member_says(doc, gemini_find(doc, v, "error"))) {
         on_error(d, doc);
         return;
     }
@@ -344,11 +377,17 @@ void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
 /* A whole body may be the array that a stream without alt=sse is. */
 void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
-    const struct gemini_candidate *c = &state(d)->candidates[0];
+    struct gemini_candidate *c = state(d)->candidates;
 
     gemini_decode(d, f);
     if (!d->deaf && c->blocks == 0 && !c->stopped)
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
+    for (; c < state(d)->candidates + GEMINI_CHOICES_MAX; c++)
+        if (c->blocks && !c->stopped) { /* it came whole, so it did end */
+            c->stopped = true;
+            c->stop = CHAT_STOP_END;
+            c->stop_name = STR("");
+        }
 }
 
 void gemini_decode_end(struct wire_decoder *d)

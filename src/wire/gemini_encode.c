@@ -357,6 +357,19 @@ static void whole_event(struct wire_encoder *en, const struct chat_event *ev)
     }
 }
 
+/* Pages that another dialect cites. */
+static void grounded(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct gemini_encoder *s = state(en);
+    struct chat_event said = {.kind = CHAT_EXTRA,
+                              .dialect = CHAT_GEMINI,
+                              .id = STR(""),
+                              .name = STR("groundingMetadata")};
+
+    if (cite_ground(&s->cites, en->arena, ev, &said.text))
+        gather_event(&s->gather, en->arena, &said, CHAT_GEMINI);
+}
+
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = state(en);
@@ -368,6 +381,7 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
     }
     gather_begin(&s->gather);
     gather_begin(&s->pending);
+    grounded(en, ev);
     if (ev->kind == CHAT_REFUSAL)
         s->gather.refused = true;
     if (!en->stream || meta)

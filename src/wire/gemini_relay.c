@@ -32,9 +32,7 @@ static bool inside(const struct json_node *outer, const struct json_node *node)
 
 static bool is_thought(const struct relay *r, const struct json_node *part)
 {
-    const struct json_node *v = gemini_find(r->doc, part, "thought");
-
-    return v && v->kind == JSON_TRUE;
+    return member_true(r->doc, gemini_find(r->doc, part, "thought"));
 }
 
 static bool speaks_of(const struct relay *r, const struct chat_event *ev,

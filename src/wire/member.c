@@ -4,11 +4,72 @@
  */
 #include "wire/member.h"
 
-int64_t member_count(const struct json *doc, const struct json_node *v, const char *key)
+#define COUNT_TEXT_MAX 32
+#define COUNT_MAX 9e15 /* what a double can hold to the unit */
+
+static int64_t quoted_number(str text)
+{
+    int64_t n = -1;
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (text.n <= COUNT_TEXT_MAX && json_parse(&doc, text, &e) &&
+        json_root(&doc)->kind == JSON_NUMBER)
+        n = member_number(&doc, json_root(&doc));
+    json_release(&doc);
+    return n;
+}
+
+int64_t member_number(const struct json *doc, const struct json_node *v)
 {
     int64_t n;
+    double x;
 
-    return json_i64(doc, json_find(doc, v, str_c(key)), &n) && n >= 0 ? n : -1;
+    if (!v || v->kind < JSON_NUMBER || v->kind > JSON_STRING)
+        return -1;
+    if (json_i64(doc, v, &n))
+        return n >= 0 ? n : -1;
+    if (v->kind == JSON_STRING)
+        return quoted_number(str_slice(json_raw(doc, v), 1, v->size - 1));
+    return json_double(doc, v, &x) && x >= 0 && x <= COUNT_MAX ? (int64_t)x : -1;
+}
+
+bool member_words(const struct json *doc, const struct json_node *v, struct arena *a, str *out)
+{
+    if (json_text(doc, v, a, out))
+        return true;
+    if (!v || v->kind != JSON_NUMBER)
+        return false;
+    *out = json_raw(doc, v);
+    return true;
+}
+
+bool member_true(const struct json *doc, const struct json_node *v)
+{
+    double x;
+
+    return v && (v->kind == JSON_TRUE || json_is(doc, v, STR("true")) ||
+                 (v->kind == JSON_NUMBER && json_double(doc, v, &x) && x != 0));
+}
+
+bool member_says(const struct json *doc, const struct json_node *v)
+{
+    if (!v || v->kind == JSON_NULL || v->kind == JSON_FALSE)
+        return false;
+    if (v->kind == JSON_STRING)
+        return v->size > 2;
+    if (v->kind < JSON_ARRAY)
+        return member_true(doc, v);
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+        if (member_says(doc, v->kind == JSON_OBJECT ? json_value(k) : k))
+            return true;
+    return false;
+}
+
+int64_t member_count(const struct json *doc, const struct json_node *v, const char *key)
+{
+    return member_number(doc, json_find(doc, v, str_c(key)));
 }
 
 bool member_is(const struct json *doc, const struct json_node *v, const char *key, const char *text)

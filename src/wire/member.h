@@ -26,7 +26,17 @@ static inline str member_text(const struct json *doc, const struct json_node *v,
     return m && json_text(doc, m, a, &text) ? text : STR("");
 }
 
-/* The integer of a member, or -1. */
+/* A count of a reply, however its host writes it: 12, 12.0, 12.7 (its whole part) or "12". -1
+ * where there is none. */
+int64_t member_number(const struct json *doc, const struct json_node *v);
+/* A text of a reply, or a number for which its host forgot the quotes. */
+bool member_words(const struct json *doc, const struct json_node *v, struct arena *a,
+                  str *out) MUST_USE;
+/* true, "true", or a number that is not 0. */
+bool member_true(const struct json *doc, const struct json_node *v);
+/* Whether a value says anything: null, false, 0, "", and lists of such do not. */
+bool member_says(const struct json *doc, const struct json_node *v);
+/* The count of a member, or -1. */
 int64_t member_count(const struct json *doc, const struct json_node *v, const char *key);
 /* Whether a member is that text: {"type": "function"}. */
 bool member_is(const struct json *doc, const struct json_node *v, const char *key,

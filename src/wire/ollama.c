@@ -72,7 +72,7 @@ static void piece(struct wire_decoder *d, const struct json *doc, const struct j
     struct ollama_decoder *s = d->state;
     str text;
 
-    if (!json_text(doc, node, &d->scratch, &text) || !text.n)
+    if (!member_words(doc, node, &d->scratch, &text) || !text.n)
         return;
     if (s->kind != 1 + (int)kind) {
         if (!block_new(d, &s->block))
@@ -81,7 +81,11 @@ static void piece(struct wire_decoder *d, const struct json *doc, const struct j
     }
     if (kind == CHAT_REASONING)
         piece_add_max(&s->thought, d->arena, text, THOUGHT_SIZE_MAX);
-    wire_emit(d, &(struct chat_event){.kind = kind, .block = s->block, .text = text, .node = node});
+    wire_emit(d,
+              &(struct chat_event){.kind = kind,
+                                   .block = s->block,
+                                   .text = text,
+                                   .node = node->kind == JSON_STRING ? node : NULL});
 }
 
 static void call(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
@@ -94,12 +98,12 @@ static void call(struct wire_decoder *d, const struct json *doc, const struct js
     s->kind = 0;
     if (!block_new(d, &s->block))
         return;
-    if (!json_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || !id.n)
+    if (!member_words(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || !id.n)
         id = wire_call_id(d, s->calls);
     keep(d, id);
     piece_reset(&s->thought);
     s->calls++;
-    if (!json_text(doc, json_find(doc, f, STR("name")), &d->scratch, &name))
+    if (!member_words(doc, json_find(doc, f, STR("name")), &d->scratch, &name))
         name = STR("");
     wire_emit(d,
               &(struct chat_event){.kind = CHAT_CALL, .block = s->block, .id = id, .name = name});
@@ -160,12 +164,9 @@ static void finish(struct wire_decoder *d, const struct json *doc, const struct 
     struct chat_usage usage = chat_usage_none;
     enum chat_stop stop = s->calls ? CHAT_STOP_TOOL : CHAT_STOP_END;
     str reason;
-    int64_t n;
 
-    if (json_i64(doc, json_find(doc, root, STR("prompt_eval_count")), &n) && n >= 0)
-        usage.input = n;
-    if (json_i64(doc, json_find(doc, root, STR("eval_count")), &n) && n >= 0)
-        usage.output = n;
+    usage.input = member_count(doc, root, "prompt_eval_count");
+    usage.output = member_count(doc, root, "eval_count");
     if (usage.input >= 0 || usage.output >= 0)
         wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &usage});
     if (!json_text(doc, json_find(doc, root, STR("done_reason")), &d->scratch, &reason))
@@ -182,10 +183,9 @@ static void line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
 {
     const struct json_node *root = json_root(f->doc);
     const struct json_node *error = json_find(f->doc, root, STR("error"));
-    bool done;
     str model;
 
-    if (error && error->kind != JSON_NULL) {
+    if (member_says(f->doc, error)) {
         struct chat_error e = wire_error(500, "api_error", "the provider says that it failed");
 
         ollama_read_error(f->doc, &d->scratch, &e);
@@ -203,9 +203,7 @@ static void line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
     }
     message(d, f->doc, root);
     extras(d, f->doc, root);
-    if (!json_bool(json_find(f->doc, root, STR("done")), &done))
-        done = whole;
-    if (done || whole)
+    if (whole || member_true(f->doc, json_find(f->doc, root, STR("done"))))
         finish(d, f->doc, root);
 }
 

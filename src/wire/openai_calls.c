@@ -157,24 +157,29 @@ static void odd_call(struct wire_decoder *d, struct openai_choice *c, const stru
     wire_emit(d, &ev);
 }
 
+static str words(struct wire_decoder *d, const struct json_node *v, const char *key)
+{
+    str text;
+
+    return member_words(&d->doc, json_find(&d->doc, v, str_c(key)), &d->scratch, &text) ? text
+                                                                                        : STR("");
+}
+
 void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
 {
     const struct json_node *function = member_find(&d->doc, v, "function");
     const struct json_node *custom = member_find(&d->doc, v, "custom");
-    str id = member_text(&d->doc, v, "id", &d->scratch), name;
+    str id = words(d, v, "id"), name;
     struct openai_call *call;
-    int64_t index;
 
     if (custom && !function && !openai_empty(&d->doc, custom)) {
         odd_call(d, c, v);
         return;
     }
-    if (!json_i64(&d->doc, json_find(&d->doc, v, STR("index")), &index) || index < 0)
-        index = -1;
     if (!function)
         function = v; /* name and arguments without a box around them */
-    name = member_text(&d->doc, function, "name", &d->scratch);
-    call = call_of(d, c, index, id, name.n > 0);
+    name = words(d, function, "name");
+    call = call_of(d, c, member_count(&d->doc, v, "index"), id, name.n > 0);
     if (!call)
         return;
     if (call->id.n == 0 && !call->said)
@@ -188,7 +193,7 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
 void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
                             const struct json_node *v)
 {
-    str name = member_text(&d->doc, v, "name", &d->scratch);
+    str name = words(d, v, "name");
     struct openai_call *call = c->last ? c->last : new_call(d, c, -1, STR(""));
 
     if (!call)

@@ -49,6 +49,19 @@ void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now
     wire_emit(d, &ev);
 }
 
+/* An answer that is a number, without quotes. */
+static void say_number(struct wire_decoder *d, struct openai_choice *c,
+                       const struct json_node *node)
+{
+    struct chat_event ev;
+
+    if (!openai_block(d, c, OPENAI_TEXT))
+        return;
+    ev = openai_event(d, c, CHAT_TEXT);
+    ev.text = json_raw(&d->doc, node);
+    wire_emit(d, &ev);
+}
+
 /* Words of reasoning, and a copy for the vault. */
 static void think(struct wire_decoder *d, struct openai_choice *c, const struct json_node *node,
                   const char *spelling, bool summary)
@@ -201,6 +214,8 @@ static void content_chunk(struct wire_decoder *d, struct openai_choice *c,
 
     if (chunk->kind == JSON_STRING)
         openai_say(d, c, OPENAI_TEXT, chunk, false);
+    else if (chunk->kind == JSON_NUMBER)
+        say_number(d, c, chunk);
     else if (json_is(&d->doc, type, STR("thinking")))
         thinking_chunk(d, c, chunk);
     else if (refusal && refusal->kind == JSON_STRING)
@@ -256,9 +271,9 @@ struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_no
 {
     struct openai_decoding *s = d->state;
     struct openai_choice *c;
-    int64_t index = 0;
+    int64_t index = member_number(&d->doc, at);
 
-    if (!json_i64(&d->doc, at, &index) || index < 0)
+    if (index < 0)
         index = 0;
     for (c = s->choices; c; c = c->next)
         if (c->index == index)
@@ -292,8 +307,10 @@ static void ending(struct wire_decoder *d, struct openai_choice *c, const struct
 {
     static const unsigned matched[] = {OPENAI_AT_STOP_REASON, OPENAI_AT_MATCHED_STOP};
     str name = members_text(m, OPENAI_AT_FINISH_REASON, &d->doc, &d->scratch);
+    const struct json_node *odd =
+        name.n ? NULL : members_have(m, OPENAI_AT_FINISH_REASON); /* a number or the like */
 
-    if (name.n == 0 && !(whole && !c->stopping))
+    if (name.n == 0 && !(odd && member_says(&d->doc, odd)) && !(whole && !c->stopping))
         return;
     c->stopping = true;
     c->stop = name.n ? openai_stop(name) : CHAT_STOP_END;
@@ -338,8 +355,8 @@ static void one_choice(struct wire_decoder *d, const struct json_node *v, bool w
         said = NULL;
     if (said && said->kind == JSON_OBJECT)
         delta(d, c, said);
-    else if (text)
-        openai_say(d, c, OPENAI_TEXT, text, false);
+    else
+        openai_content(d, c, text);
     openai_extras(d, c, v, m.odd, OPENAI_CHOICE, NULL);
     ending(d, c, &m, whole);
     usage(d, members_get(&m, OPENAI_AT_USAGE));
@@ -427,7 +444,8 @@ static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole
 
     openai_members(&d->doc, root, OPENAI_REPLY, &m);
     list = members_have(&m, OPENAI_AT_CHOICES);
-    failed = members_have(&m, OPENAI_AT_ERROR) || str_eq(f->name, STR("error")) ||
+    failed = member_says(&d->doc, members_have(&m, OPENAI_AT_ERROR)) ||
+             str_eq(f->name, STR("error")) ||
              json_is(&d->doc, members_get(&m, OPENAI_AT_OBJECT), STR("error"));
     if ((failed && !list) || root->kind != JSON_OBJECT || (whole && !list)) {
         openai_emit_error(d, &d->doc, "the provider's reply is no chat completion");
@@ -439,6 +457,10 @@ static void frame(struct wire_decoder *d, const struct wire_frame *f, bool whole
         openai_extras(d, NULL, root, first > m.odd ? first : m.odd, OPENAI_REPLY, NULL);
     if (list)
         choices(d, list, whole);
+    if (whole && !failed && ((struct openai_decoding *)d->state)->count == 0) {
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no choices");
+        return;
+    }
     usage(d, usage_of(&d->doc, &m));
     if (!failed)
         stops(d);

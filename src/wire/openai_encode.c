@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/openai_encode.h"
-#include "wire/cite.h"
 
 /* ---- what was told ---- */
 
@@ -414,10 +413,28 @@ static void content(struct wire_encoder *en, const struct chat_event *ev)
     chunk_end(en, NULL);
 }
 
+/* Citations of other dialects are told before the choice is finished. */
+static void cited(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct openai_encoding *s = en->state;
+    struct chat_event notes = {.kind = CHAT_EXTRA,
+                               .dialect = CHAT_OPENAI,
+                               .id = STR(""),
+                               .name = STR("message.annotations")};
+    str list;
+
+    if (!cite_hear(&s->cites, en->arena, ev, false, &list))
+        return;
+    notes.text = cite_boxed(list, en->arena);
+    if (notes.text.n)
+        openai_encode(en, &notes);
+}
+
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct chat_event said;
 
+    cited(en, ev);
     if (cite_to_chat(ev, en->arena, &said))
         ev = &said;
     if (ev->kind == CHAT_USAGE)

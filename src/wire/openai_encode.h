@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "wire/cite.h"
 #include "wire/openai.h"
 
 /* A member that has no event of its own; in pieces if the reply was streamed. */
@@ -43,6 +44,7 @@ struct openai_encoding {
     str head; /* of every chunk: up to its choices */
     struct openai_said *choices;
     struct openai_piece *extras; /* not told yet, in a stream */
+    struct cites cites;          /* of the first choice */
     str usage;                   /* JSON, or "" */
     struct piece usage_text;
     size_t chunk_at; /* where the JSON of the chunk at hand begins */

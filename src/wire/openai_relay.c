@@ -28,9 +28,9 @@ struct relay {
 
 static uint32_t index_at(const struct json *doc, const struct json_node *v)
 {
-    int64_t index;
+    int64_t index = member_number(doc, v);
 
-    return json_i64(doc, v, &index) && index >= 0 ? (uint32_t)index : 0;
+    return index > 0 ? (uint32_t)index : 0;
 }
 
 static uint32_t index_of(const struct json *doc, const struct json_node *choice)

@@ -47,15 +47,14 @@ static const struct place cache_write[] = {
     {HERE, OPENAI_OF_CACHE_WRITE_TOKENS},
 };
 
-/* The first of these members that is a number. */
+/* The first of these members that is a count. */
 static int64_t count_of(const struct json *doc, const struct members *in,
                         const struct place *places, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct json_node *at = members_get(&in[places[i].box], places[i].name);
-        int64_t count;
+        int64_t count = member_number(doc, members_get(&in[places[i].box], places[i].name));
 
-        if (at && json_i64(doc, at, &count) && count >= 0)
+        if (count >= 0)
             return count;
     }
     return -1;

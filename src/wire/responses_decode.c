@@ -41,9 +41,9 @@ static void usage(struct responses_at *at, const struct json_node *u)
         return;
     usage.raw = json_raw(doc, u);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        int64_t n;
+        int64_t n = member_number(doc, json_find(doc, rows[i].of, rows[i].key));
 
-        if (json_i64(doc, json_find(doc, rows[i].of, rows[i].key), &n) && n >= 0)
+        if (n >= 0)
             *rows[i].to = n;
     }
     responses_emit(at, (struct chat_event){.kind = CHAT_USAGE, .usage = &usage});
@@ -182,7 +182,7 @@ static void finish(struct responses_at *at, const struct json_node *response, st
     const struct json_node *error = json_find(at->doc, response, STR("error"));
 
     if (str_eq(status, STR("failed")) || str_eq(status, STR("cancelled")) ||
-        (error && error->kind != JSON_NULL && !status.n)) {
+        (member_says(at->doc, error) && !status.n)) {
         usage(at, json_find(at->doc, response, STR("usage")));
         failed(at, error, status.n ? status : STR("error"));
         return;
@@ -245,7 +245,7 @@ void responses_decode(struct wire_decoder *d, const struct wire_frame *f)
 
     if (!type.n)
         type = f->name;
-    if (!type.n && json_find(f->doc, at.root, STR("error"))) {
+    if (!type.n && member_says(f->doc, json_find(f->doc, at.root, STR("error")))) {
         on_error(&at);
         return;
     }
@@ -264,9 +264,10 @@ void responses_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct responses_at at = {.d = d, .s = d->state, .doc = f->doc, .root = json_root(f->doc)};
     const struct json_node *error = json_find(f->doc, at.root, STR("error"));
+    const struct json_node *output = json_find(f->doc, at.root, STR("output"));
     str status = member_text(f->doc, at.root, "status", &d->scratch);
 
-    if (!json_find(f->doc, at.root, STR("output")) && (!error || error->kind == JSON_NULL)) {
+    if ((!output || output->kind != JSON_ARRAY) && !member_says(f->doc, error)) {
         responses_fail(&at, "the reply is not a response object: it has no output");
         return;
     }

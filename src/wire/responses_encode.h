@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "wire/cite.h"
 #include "wire/responses.h"
 #include "wire/rope.h"
 
@@ -68,6 +69,7 @@ struct responses_encoder {
     struct rope_mark text_at;
     uint32_t block, part;
     bool part_open, refusal;
+    struct cites cites;
     str *notes;      /* annotations of the open text, or the next */
     str notes_whole; /* all of them, if they came in one list of this dialect */
     uint32_t note_count;

@@ -19,9 +19,9 @@
 uint32_t responses_index(const struct json *doc, const struct json_node *v, const char *key,
                          uint32_t or_else)
 {
-    int64_t n;
+    int64_t n = member_count(doc, v, key);
 
-    if (!json_i64(doc, json_find(doc, v, str_c(key)), &n) || n < 0 || n > RESPONSES_INDEX_MAX)
+    if (n < 0 || n > RESPONSES_INDEX_MAX)
         return or_else;
     return (uint32_t)n;
 }
@@ -194,6 +194,18 @@ static void put(struct responses_at *at, struct responses_item *it, struct respo
                                        .node = node});
 }
 
+/* A text, a number without quotes, or arguments that are no text but what it would say. */
+static bool words(const struct responses_at *at, enum place_kind kind, const struct json_node *node,
+                  str *out)
+{
+    if (member_words(at->doc, node, &at->d->scratch, out))
+        return true;
+    if (kind != PLACE_ARGUMENTS || !node || node->kind != JSON_OBJECT)
+        return false;
+    *out = json_raw(at->doc, node);
+    return true;
+}
+
 /* What a `done` says is news only as far as no delta said it. */
 static void fill(struct responses_at *at, struct responses_item *it, enum place_kind kind,
                  uint32_t part, const struct json_node *node)
@@ -201,10 +213,10 @@ static void fill(struct responses_at *at, struct responses_item *it, enum place_
     struct responses_place *p = place_get(at, it, kind, part);
     str text;
 
-    if (!p || !json_text(at->doc, node, &at->d->scratch, &text) || text.n <= p->size)
+    if (!p || !words(at, kind, node, &text) || text.n <= p->size)
         return;
     if (p->size == 0)
-        put(at, it, p, text, node);
+        put(at, it, p, text, node->kind == JSON_STRING ? node : NULL);
     else if (hash(0, str_slice(text, 0, p->size)) == p->hash)
         put(at, it, p, str_slice(text, p->size, text.n), NULL);
 }
@@ -230,8 +242,8 @@ static void text_event(struct responses_at *at, enum item_kind ik, enum place_ki
         return;
     }
     p = place_get(at, it, pk, part);
-    if (p && json_text(at->doc, node, &at->d->scratch, &text))
-        put(at, it, p, text, node);
+    if (p && words(at, pk, node, &text))
+        put(at, it, p, text, node->kind == JSON_STRING ? node : NULL);
 }
 
 static void on_text_delta(struct responses_at *at)
@@ -431,9 +443,12 @@ static void keep_say(struct responses_at *at, str call_id)
 static void call_begin(struct responses_at *at, struct responses_item *it,
                        const struct json_node *node, bool last)
 {
-    str name = member_text(at->doc, node, "name", &at->d->scratch);
-    str id = member_text(at->doc, node, "call_id", &at->d->scratch);
+    str name, id;
 
+    if (!member_words(at->doc, json_find(at->doc, node, STR("name")), &at->d->scratch, &name))
+        name = STR("");
+    if (!member_words(at->doc, json_find(at->doc, node, STR("call_id")), &at->d->scratch, &id))
+        id = STR("");
     if (it->begun[0] || (!last && (!name.n || !id.n)))
         return;
     if (!id.n)

@@ -290,8 +290,11 @@ static void keep_extra(struct wire_encoder *en, const struct chat_event *ev)
 void responses_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct responses_encoder *s = state_of(en);
+    str notes;
 
     begin(en);
+    if (cite_hear(&s->cites, en->arena, ev, true, &notes))
+        responses_notes_add(en, notes, CHAT_OPENAI);
     switch (ev->kind) {
     case CHAT_USAGE:
         chat_usage_merge(&s->usage, ev->usage);

@@ -240,12 +240,11 @@ static void veil_gemini(const struct veil *w, const struct json_node *root)
             continue;
         const struct json_node *parts =
             member_find(w->doc, member_find(w->doc, c, "content"), "parts");
-        bool thinks = false, thought;
+        bool thinks = false;
 
         for (const struct json_node *p = json_first(w->doc, parts); p && parts->kind == JSON_ARRAY;
              p = json_next(w->doc, parts, p))
-            thinks =
-                thinks || (json_bool(json_find(w->doc, p, STR("thought")), &thought) && thought);
+            thinks = thinks || member_true(w->doc, json_find(w->doc, p, STR("thought")));
         for (const struct json_node *k = json_first(w->doc, c); k; k = json_next(w->doc, c, k))
             if (thinks && json_is(w->doc, k, STR("logprobsResult")))
                 json_edit_remove(w->ed, c, STR("logprobsResult"));
@@ -287,11 +286,9 @@ bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed)
 static bool is_thought(const struct json *doc, const struct json_node *v)
 {
     static const char *const types[] = {"thinking", "redacted_thinking", "reasoning", NULL};
-    bool thought;
 
-    return v->kind == JSON_OBJECT &&
-           (is_one_of(doc, json_find(doc, v, STR("type")), types) ||
-            (json_bool(json_find(doc, v, STR("thought")), &thought) && thought));
+    return v->kind == JSON_OBJECT && (is_one_of(doc, json_find(doc, v, STR("type")), types) ||
+                                      member_true(doc, json_find(doc, v, STR("thought"))));
 }
 
 static void forget_parts(const struct veil *w, const struct json_node *list)

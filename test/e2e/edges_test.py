@@ -225,6 +225,64 @@ class Levels(unittest.TestCase):
                 self.assertEqual(r.status, status, r.body)
 
 
+class Cited(unittest.TestCase):
+    """What an answer was taken from, as clients of OpenAI's dialects are told it."""
+    NOTE = {"start_index": 4, "end_index": 9, "title": "T", "url": "https://x"}
+
+    def claude(self, _, body):
+        said = {"type": "web_search_result_location", "url": "https://x", "title": "T",
+                "encrypted_index": "e", "cited_text": "c"}
+        usage = {"input_tokens": 5, "output_tokens": 1}
+        if not body.get("stream"):
+            return "application/json", json.dumps({
+                "id": "m", "type": "message", "role": "assistant", "model": "u", "usage": usage,
+                "stop_reason": "end_turn", "content": [
+                    {"type": "text", "text": "Yes "},
+                    {"type": "text", "text": "it is", "citations": [said]}]}).encode()
+        frames = [{"type": "message_start", "message": {
+            "id": "m", "type": "message", "role": "assistant", "model": "u", "content": [],
+            "stop_reason": None, "usage": usage}}]
+        for i, deltas in enumerate(([{"type": "text_delta", "text": "Yes "}],
+                                    [{"type": "text_delta", "text": "it "},
+                                     {"type": "citations_delta", "citation": said},
+                                     {"type": "text_delta", "text": "is"}])):
+            frames.append({"type": "content_block_start", "index": i,
+                           "content_block": {"type": "text", "text": "", "citations": []}})
+            frames += [{"type": "content_block_delta", "index": i, "delta": d} for d in deltas]
+            frames.append({"type": "content_block_stop", "index": i})
+        return sse(*frames, {"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+                             "usage": usage}, {"type": "message_stop"})
+
+    def test_a_web_page_is_an_annotation(self):
+        asking.world.up.reply = self.claude
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                r = request(*asks("chat", "claude-sonnet-4-5", stream=stream))
+                if stream:
+                    said = [n for e in events(r.body) for c in e["choices"]
+                            for n in c["delta"].get("annotations", [])]
+                else:
+                    said = json.loads(r.body)["choices"][0]["message"]["annotations"]
+                self.assertEqual(said, [{"type": "url_citation", "url_citation": self.NOTE}])
+                r = request(*asks("responses", "claude-sonnet-4-5", stream=stream))
+                done = events(r.body)[-1]["response"] if stream else json.loads(r.body)
+                parts = [p for i in done["output"] for p in i["content"]]
+                self.assertEqual("".join(p["text"] for p in parts), "Yes it is")
+                self.assertEqual([p["annotations"] for p in parts if p["annotations"]], [[
+                    {"type": "url_citation", **self.NOTE, "start_index": 0, "end_index": 5}]])
+
+    def test_so_is_a_source_of_geminis(self):
+        reply = gemini("\u20ac 4 it is", "STOP")
+        reply["candidates"][0]["groundingMetadata"] = {
+            "groundingChunks": [{"web": {"uri": "https://x", "title": "T"}}],
+            "groundingSupports": [{"segment": {"startIndex": 6, "endIndex": 11, "text": "it is"},
+                                   "groundingChunkIndices": [0]}]}
+        asking.world.up.reply = lambda _, body: ("application/json", json.dumps(reply).encode())
+        r = request(*asks("chat", "gemini-2.5-flash"))
+        self.assertEqual(json.loads(r.body)["choices"][0]["message"]["annotations"],
+                         [{"type": "url_citation", "url_citation": self.NOTE}])
+
+
 class Refused(unittest.TestCase):
     """An error of the provider, whatever its form, in the client's words."""
     FORMS = {
@@ -283,6 +341,42 @@ class Refused(unittest.TestCase):
         self.assertIn(b"boom here", first.body)
         self.assertEqual(second.status, 503)
         self.assertIn(f"try again in {second.headers['retry-after']} s".encode(), second.body)
+
+    def test_to_be_asked_for_a_pause_opens_no_circuit(self):
+        with Refusing(429, b'{"error": {"message": "slow down"}}') as root, Gateway(BINARY, {
+                "store": "none", "breaker": {"failures": 2, "open": "60s"}, "providers": {
+                    "chat": {"kind": "openai", "base_url": root + "/v1", "models": ["chat"],
+                             "backoff": "1ms", "retries": 1}}}) as gateway:
+            path, body = asks("chat", "chat")
+            for _ in range(4):
+                r = request(path, body, {}, at=gateway)
+                self.assertEqual(r.status, 429, r.body)
+                self.assertIn(b"slow down", r.body)
+
+    def test_a_provider_without_its_key_is_passed_over(self):
+        asking.world.up.reply = chat_reply
+        root = asking.world.up.root + "/v1"
+        bare = {"kind": "openai", "base_url": root, "api_key_env": "NOT_SET_HERE"}
+        words = {"messages": b"authentication_error", "gemini": b"UNAUTHENTICATED",
+                 "chat": b"provider_key_missing"}
+        with Gateway(BINARY, {"store": "none", "providers": {
+                "alone": {**bare, "models": ["alone"]},
+                "first": {**bare, "models": ["m"], "fallback": ["second", "third"]},
+                "second": {**bare, "models": ["m"]},
+                "third": {"kind": "openai", "base_url": root, "models": ["m"]}}}) as gateway:
+            for dialect in PATHS:
+                with self.subTest(dialect):
+                    path, body = asks(dialect, "alone")
+                    asking.world.up.asked.clear()
+                    r = request(path, body, {}, at=gateway)
+                    self.assertEqual(r.status, 401, r.body)
+                    self.assertIn(b"the environment variable NOT_SET_HERE is not set", r.body)
+                    self.assertIn(words.get(dialect, b""), r.body)
+                    self.assertEqual(asking.world.up.asked, [])
+                    r = request(*asks(dialect, "m"), {}, at=gateway)
+                    self.assertEqual(r.status, 200, r.body)
+                    self.assertIn(b"Yes.", r.body)
+            self.assertEqual(gateway.log_tail(60000).count("variable NOT_SET_HERE is not set"), 3)
 
     def test_an_error_in_anthropics_words_names_the_request(self):
         asking.world.up.reply = chat_reply

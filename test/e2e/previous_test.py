@@ -20,7 +20,7 @@ TOOL = {"type": "function", "name": "get_weather", "description": "weather", "st
 
 def setUpModule():
     Past.provider = Provider(key="upstream-key").__enter__()
-    models = {"plain": "plain", "keeps": "refuse-signature+loud"}
+    models = {"plain": "plain", "keeps": "refuse-signature+loud", "calls": "tools"}
     providers = {f"p-{k}": upstream(Past.provider, k, {f"{k}-{n}": b for n, b in models.items()})
                  for k in (*KINDS, "responses")}
     Past.gateway = Gateway(BINARY, {"providers": providers, "keys": [
@@ -201,6 +201,72 @@ class Past(unittest.TestCase):
         self.assertEqual(code, 200, erased)
         self.respond("openai-plain", self.word(), status=400,
                      previous_response_id=json.loads(body)["id"])
+
+    def restart(self):
+        self.gateway.child.terminate()
+        self.gateway.child.wait(60)
+        self.gateway.start()
+
+    def test_what_is_on_record_is_gone_on_from_after_a_restart(self):
+        talks = {}
+        for kind in KINDS:
+            words = [self.word(), self.word()]
+            one = self.respond(f"{kind}-plain", words[0], stream=kind == "openai")
+            two = self.respond(f"{kind}-plain", [{"role": "user", "content": words[1]}],
+                               previous_response_id=one["id"])
+            talks[kind] = two["id"], [("user", words[0]), ("assistant", self.answer(one)),
+                                      ("user", words[1]), ("assistant", self.answer(two))]
+        self.restart()
+        for kind, (previous, said) in talks.items():
+            for stream in (False, True):
+                with self.subTest(kind, stream=stream):
+                    third, fourth = self.word(), self.word()
+                    reply = self.respond(f"{kind}-plain", third, stream,
+                                         previous_response_id=previous)
+                    self.assertEqual(texts(self.provider.log(third)[-1]), [*said, ("user", third)])
+                    self.respond(f"{kind}-plain", fourth, stream, previous_response_id=reply["id"])
+                    self.assertEqual(texts(self.provider.log(fourth)[-1]), [
+                        *said, ("user", third), ("assistant", self.answer(reply)),
+                        ("user", fourth)])
+
+    def test_a_tools_result_finds_its_call_after_a_restart(self):
+        word = self.word()
+        one = self.respond("openai-calls", word, tools=[TOOL])
+        call = next(i for i in one["output"] if i["type"] == "function_call")
+        self.restart()
+        two = self.respond("openai-calls", [
+            {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}],
+            tools=[TOOL], previous_response_id=one["id"])
+        self.assertTrue(self.answer(two))
+        asked = self.provider.log(word)[-1]["json"]["messages"]
+        self.assertEqual([c["function"]["arguments"] for m in asked
+                          for c in m.get("tool_calls", [])], [call["arguments"]])
+
+    def test_after_a_restart_it_is_still_only_whose_it_is(self):
+        kept = self.respond("openai-plain", self.word())
+        forgotten = self.respond("openai-plain", self.word(), store=False)
+        gone_on = self.respond("openai-plain", self.word(), previous_response_id=kept["id"],
+                               store=False)
+        code, body, headers = request("POST", "/v1/chat/completions", {
+            "model": "openai-plain", "messages": [{"role": "user", "content": self.word()}]})
+        self.assertEqual(code, 200, body)
+        code, body, erased = request("POST", "/v1/responses", {
+            "model": "openai-plain", "input": self.word()})
+        self.assertEqual(code, 200, body)
+        self.restart()
+        session = erased["x-rationale-session"]
+        self.assertEqual(request("DELETE", f"/api/v1/history/sessions/{session}", {}, "ops")[0], 200)
+        for previous, key in ((kept["id"], "bob"), (kept["id"], "ops"), (forgotten["id"], "alice"),
+                              (gone_on["id"], "alice"), (json.loads(body)["id"], "alice"),
+                              (f"resp_{headers['x-rationale-id']}", "alice"),
+                              ("resp_" + "0" * 8 + "-0000-7000-8000-" + "0" * 12, "alice")):
+            with self.subTest(previous, key=key):
+                word = self.word()
+                error = self.respond("openai-plain", word, status=400, key=key,
+                                     previous_response_id=previous)["error"]
+                self.assertEqual(error["code"], "previous_response_not_found")
+                self.assertEqual(self.provider.log(word), [])
+        self.respond("openai-plain", self.word(), previous_response_id=kept["id"])
 
     def test_no_input_at_all_is_what_was_said_before(self):
         word = self.word()

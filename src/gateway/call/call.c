@@ -286,7 +286,7 @@ static void pipe_anew(struct call *c)
 }
 
 /* The next provider, from its first try. False: there is none. */
-static bool elsewhere(struct call *c)
+bool call_elsewhere(struct call *c)
 {
     if (call_next(c) >= c->chain_count)
         return false;
@@ -296,60 +296,6 @@ static bool elsewhere(struct call *c)
     c->plain = c->unsampled = c->uncontrolled = false;
     pipe_anew(c);
     return true;
-}
-
-/* The provider and the model at hand. */
-static str breaker_name(struct call *c)
-{
-    if (!c->breaker_name.n)
-        c->breaker_name = arena_join(
-            &c->arena, c->chain[c->at].provider->name, STR("/"), c->chain[c->at].model->upstream);
-    return c->breaker_name;
-}
-
-str call_origin(struct call *c)
-{
-    if (!c->origin.n)
-        c->origin =
-            arena_join(&c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), breaker_name(c));
-    return c->origin;
-}
-
-static bool breaker_idle_for(struct call *c)
-{
-    return breaker_idle(
-        c->gl->gateway->breaker, c->config->breaker_failures, c->config->breaker_ms);
-}
-
-static bool breaker_lets(struct call *c)
-{
-    uint64_t left_ms;
-    struct err e;
-
-    for (;;) {
-        if (breaker_idle_for(c) || breaker_pass(c->gl->gateway->breaker,
-                                                breaker_name(c),
-                                                c->config->breaker_failures,
-                                                c->config->breaker_ms,
-                                                &left_ms)) {
-            c->breaker_open = true;
-            return true;
-        }
-        call_note(c, "skipped", STR("circuit open"));
-        if (!elsewhere(c))
-            break;
-    }
-    err_set(&e,
-            ERR_UPSTREAM,
-            "the provider \"" STR_FMT
-            "\" has failed several times in a row and is left alone for a "
-            "moment; try again in %llu s",
-            STR_ARG(c->chain[c->at].provider->name),
-            (unsigned long long)(left_ms + 999) / 1000);
-    if (!c->error.message.n) /* what it was told itself says more */
-        refuse(&c->error, &c->arena, 503, "circuit_open", &e);
-    c->error.retry_after_ms = (int64_t)left_ms;
-    return false;
 }
 
 static void end_with(struct call *c, const struct chat_error *error)
@@ -379,24 +325,22 @@ static void fail_soon(struct call *c)
     loop_defer(c->gl->loop, &c->task);
 }
 
-static bool key_there(const struct config_provider *p, struct err *e)
-{
-    if (!p->key_missing.n)
-        return true;
-    return err_set(e,
-                   ERR_SYSTEM,
-                   "the provider \"" STR_FMT "\" has no key here: " STR_FMT,
-                   STR_ARG(p->name),
-                   STR_ARG(p->key_missing));
-}
-
 void call_attempt(struct call *c)
 {
     const struct config_provider *p;
     struct upstream_request r;
+    uint64_t left_ms;
     struct err e;
 
-    if (!breaker_lets(c)) {
+    if (!call_choose(c, &left_ms, &e)) {
+        if (!c->error.message.n) /* what a provider said itself says more */
+            refuse(&c->error,
+                   &c->arena,
+                   left_ms ? 503 : 401, /* as a provider would say without its key */
+                   left_ms ? "circuit_open" : "provider_key_missing",
+                   &e);
+        if (left_ms)
+            c->error.retry_after_ms = (int64_t)left_ms;
         fail_soon(c);
         return;
     }
@@ -405,7 +349,7 @@ void call_attempt(struct call *c)
     c->unsampled |= c->level.preset && call_refuses_sampling(c);
     c->tries++;
     c->sum.attempts++;
-    if (!key_there(p, &e) || !call_plan(c, &e)) {
+    if (!call_plan(c, &e)) {
         call_trouble(c);
         refuse(&c->error,
                &c->arena,
@@ -413,8 +357,7 @@ void call_attempt(struct call *c)
                c->refusal_code ? c->refusal_code : "invalid_request",
                &e);
         c->error.param = str_c(c->refusal_param ? c->refusal_param : "");
-        breaker_undecided(c->gl->gateway->breaker, breaker_name(c));
-        c->breaker_open = false;
+        call_breaker_leave(c);
         fail_soon(c);
         return;
     }
@@ -437,13 +380,6 @@ void call_attempt(struct call *c)
         upstream_pause(&c->upstream);
 }
 
-void call_breaker_tell(struct call *c, bool ok)
-{
-    if (c->breaker_open && !(ok && breaker_idle_for(c)))
-        breaker_done(c->gl->gateway->breaker, breaker_name(c), ok);
-    c->breaker_open = false;
-}
-
 void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
@@ -453,7 +389,10 @@ void call_failed(struct call *c, const struct chat_error *given)
 
     loop_timer_clear(c->gl->loop, &c->timer);
     call_control_over(c);
-    call_breaker_tell(c, !transient);
+    if (error.status == 429)
+        call_breaker_leave(c); /* it works: it only asks for a pause */
+    else
+        call_breaker_tell(c, !transient);
     call_reply_release(c);
     call_clean_error(c, &error);
     error.status = error.status ? error.status : 502;
@@ -474,7 +413,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         loop_timer_set(c->gl->loop, &c->timer, wait_ms);
         return;
     }
-    if (transient && elsewhere(c))
+    if (transient && call_elsewhere(c))
         call_attempt(c);
     else
         end_with(c, &error);
@@ -507,9 +446,7 @@ void call_cancel(struct call *c)
     if (c->live)
         upstream_cancel(&c->upstream);
     c->live = false;
-    if (c->breaker_open)
-        breaker_undecided(c->gl->gateway->breaker, breaker_name(c));
-    c->breaker_open = false;
+    call_breaker_leave(c);
     call_reply_release(c);
     c->status = 499;
     c->sum.error_type = STR("cancelled");

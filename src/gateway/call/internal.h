@@ -1,6 +1,7 @@
 /* internal.h - a call as its own files see it.
  *
  *   call.c     its life: start, attempts, retries, fallbacks, cancel
+ *   chain.c    whom it asks, and what the breaker is told
  *   plan.c     what is sent upstream
  *   less.c     the same again without what was refused of it
  *   reply.c    what comes back: frames, events, starved
@@ -28,7 +29,15 @@ void call_again(struct call *c, enum call_phase phase);
 /* Before any of what failures need is used. */
 void call_trouble(struct call *c);
 void call_note(struct call *c, const char *what, str why);
+/* The next provider, from its first try. False: there is none. */
+bool call_elsewhere(struct call *c) MUST_USE;
+
+/* chain.c: finds the first provider, from the one at hand on, that can be asked now. False: e says
+ * why nobody can, and left_ms how long a circuit stays open, or 0: keys are missing. */
+bool call_choose(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;
 void call_breaker_tell(struct call *c, bool ok);
+/* It came to no end that says whether the model works: it asked for a pause, or nobody waited. */
+void call_breaker_leave(struct call *c);
 str call_origin(struct call *c);
 
 /* less.c: what is known of the model at hand, or NULL; whether it is to refuse a preset's sampling;

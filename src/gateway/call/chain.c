@@ -1,0 +1,86 @@
+/* chain.c - who of a call's providers is asked next, and what the breaker is told of it.
+ *
+ * A provider is passed over while its circuit is open, and for good if its key is not here. Both
+ * are noted in the record.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/breaker.h"
+#include "gateway/call/internal.h"
+
+/* The provider and the model at hand. */
+static str breaker_name(struct call *c)
+{
+    if (!c->breaker_name.n)
+        c->breaker_name = arena_join(
+            &c->arena, c->chain[c->at].provider->name, STR("/"), c->chain[c->at].model->upstream);
+    return c->breaker_name;
+}
+
+str call_origin(struct call *c)
+{
+    if (!c->origin.n)
+        c->origin =
+            arena_join(&c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), breaker_name(c));
+    return c->origin;
+}
+
+static bool idle(struct call *c)
+{
+    return breaker_idle(
+        c->gl->gateway->breaker, c->config->breaker_failures, c->config->breaker_ms);
+}
+
+static bool closed(struct call *c, uint64_t *left_ms)
+{
+    return idle(c) || breaker_pass(c->gl->gateway->breaker,
+                                   breaker_name(c),
+                                   c->config->breaker_failures,
+                                   c->config->breaker_ms,
+                                   left_ms);
+}
+
+bool call_choose(struct call *c, uint64_t *left_ms, struct err *e)
+{
+    const struct config_provider *p, *open = NULL;
+
+    *left_ms = 0;
+    do {
+        p = c->chain[c->at].provider;
+        if (p->key_missing.n) {
+            call_note(c, "skipped", p->key_missing);
+            continue;
+        }
+        c->breaker_open = closed(c, left_ms);
+        if (c->breaker_open)
+            return true;
+        open = p;
+        call_note(c, "skipped", STR("circuit open"));
+    } while (call_elsewhere(c));
+    if (!open)
+        return err_set(e,
+                       ERR_AUTH,
+                       "the provider \"" STR_FMT "\" has no key here: " STR_FMT,
+                       STR_ARG(p->name),
+                       STR_ARG(p->key_missing));
+    return err_set(e,
+                   ERR_UPSTREAM,
+                   "the provider \"" STR_FMT "\" has failed several times in a row and is left "
+                   "alone for a moment; try again in %llu s",
+                   STR_ARG(open->name),
+                   (unsigned long long)(*left_ms + 999) / 1000);
+}
+
+void call_breaker_tell(struct call *c, bool ok)
+{
+    if (c->breaker_open && !(ok && idle(c)))
+        breaker_done(c->gl->gateway->breaker, breaker_name(c), ok);
+    c->breaker_open = false;
+}
+
+void call_breaker_leave(struct call *c)
+{
+    if (c->breaker_open)
+        breaker_undecided(c->gl->gateway->breaker, breaker_name(c));
+    c->breaker_open = false;
+}

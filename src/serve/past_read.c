@@ -1,0 +1,203 @@
+/* past_read.c - a response that memory does not have any more, read back from the record.
+ *
+ * The id of a response is that of its call, and the record has what each call was asked and what it
+ * answered: a conversation is read from its last response back to its first, on a thread of the
+ * pool, and put into memory as if it had been there all along. Only calls of the same key are read,
+ * of this dialect, answered whole, and not those that were not to be stored. What was masked in the
+ * record is masked then.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/history_job.h"
+#include "wire/member.h"
+
+#define PREFIX STR("resp_")
+#define ID_SIZE 36
+#define CHAIN_MAX 1024 /* responses of one conversation */
+#define READ_SIZE_MAX ((size_t)32 << 20)
+
+/* The id of the call that a response came of, or "": not one of ours. */
+static str call_of(str id)
+{
+    str rest = str_starts(id, PREFIX) ? str_slice(id, PREFIX.n, id.n) : STR("");
+
+    if (rest.n != ID_SIZE)
+        return STR("");
+    for (size_t i = 0; i < rest.n; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (dash ? rest.p[i] != '-' : !strchr("0123456789abcdef", rest.p[i]) || !rest.p[i])
+            return STR("");
+    }
+    return rest;
+}
+
+/* ---- on a thread ---- */
+
+static void say_answer(struct json_out *o, str text)
+{
+    if (text.n == 0)
+        return;
+    json_out_object(o);
+    json_member_str(o, "type", STR("message"));
+    json_member_str(o, "role", STR("assistant"));
+    json_out_key(o, STR("content"));
+    json_out_array(o);
+    json_out_object(o);
+    json_member_str(o, "type", STR("output_text"));
+    json_member_str(o, "text", text);
+    json_out_end(o);
+    json_out_end(o);
+    json_out_end(o);
+}
+
+static void say_call(struct json_out *o, const struct json *doc, const struct json_node *call,
+                     struct arena *a)
+{
+    json_out_object(o);
+    json_member_str(o, "type", STR("function_call"));
+    json_member_str(o, "call_id", member_text(doc, call, "id", a));
+    json_member_str(o, "name", member_text(doc, call, "name", a));
+    json_member_str(o, "arguments", member_text(doc, call, "arguments", a));
+    json_out_end(o);
+}
+
+static void say_items(struct json_out *o, const struct json *doc, struct arena *a)
+{
+    const struct json_node *row = json_root(doc);
+    const struct json_node *request = member_find(doc, row, "request");
+    const struct json_node *calls = member_find(doc, row, "tool_calls");
+    str asked = past_items_of(doc, member_find(doc, request, "input"), a);
+
+    json_out_key(o, STR("items"));
+    json_out_array(o);
+    if (asked.n)
+        json_out_raw(o, asked);
+    say_answer(o, member_text(doc, row, "response", a));
+    for (const struct json_node *v = calls && calls->kind == JSON_ARRAY ? json_first(doc, calls)
+                                                                        : NULL;
+         v;
+         v = json_next(doc, calls, v))
+        say_call(o, doc, v, a);
+    json_out_end(o);
+}
+
+/* Whether a call may be gone on from: whose it is, what it was, and what became of it. */
+static bool usable(const struct history_job *j, const struct json *doc, struct arena *a)
+{
+    const struct json_node *row = json_root(doc);
+    const struct json_node *request = member_find(doc, row, "request");
+    const struct json_node *store = member_find(doc, request, "store");
+    const struct json_node *complete = member_find(doc, row, "complete");
+
+    return str_eq(member_text(doc, row, "key_name", a), j->key) &&
+           member_is(doc, row, "dialect", "responses") && member_count(doc, row, "status") == 200 &&
+           complete && complete->kind == JSON_TRUE && request && request->kind == JSON_OBJECT &&
+           !(store && store->kind == JSON_FALSE) && !member_find(doc, request, "left_out") &&
+           !member_find(doc, request, "conversation") && !member_find(doc, request, "prompt");
+}
+
+/* One response as {id, previous, session, items}; *previous is in the job's arena. */
+static bool read_one(struct history_job *j, struct reader *r, str id, struct json_out *o,
+                     str *previous, struct err *e)
+{
+    struct arena scratch;
+    struct json doc;
+    struct buf row;
+    bool ok;
+
+    json_init(&doc);
+    buf_init(&row, QUERY_OUT_MAX);
+    arena_init(&scratch, QUERY_OUT_MAX);
+    ok = query_call(r, &j->asker, call_of(id), &row, e) && json_parse(&doc, buf_str(&row), e) &&
+         (usable(j, &doc, &scratch) ||
+          err_set(e, ERR_NOT_FOUND, "it is no response that can be gone on from"));
+    if (ok) {
+        *previous = arena_dup(&j->arena,
+                              member_text(&doc,
+                                          member_find(&doc, json_root(&doc), "request"),
+                                          "previous_response_id",
+                                          &scratch));
+        json_out_object(o);
+        json_member_str(o, "id", id);
+        json_member_str(o, "previous", *previous);
+        json_member_str(o, "session", member_text(&doc, json_root(&doc), "session_id", &scratch));
+        say_items(o, &doc, &scratch);
+        json_out_end(o);
+    }
+    arena_release(&scratch);
+    buf_release(&row);
+    json_release(&doc);
+    return ok;
+}
+
+static bool read_all(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct json_out o;
+    str id = j->id;
+
+    json_out_init(&o, out);
+    json_out_array(&o);
+    for (size_t n = 0; id.n; n++) {
+        if (n == CHAIN_MAX || out->n > READ_SIZE_MAX || !call_of(id).n)
+            return err_set(e, ERR_NOT_FOUND, "what it goes on from is not on record");
+        if (!read_one(j, r, id, &o, &id, e))
+            return false;
+    }
+    json_out_end(&o);
+    return json_out_ok(&o, e);
+}
+
+/* ---- on the loop ---- */
+
+static void put_all(struct exchange *ex, str list)
+{
+    struct arena *a = server_arena(ex->x);
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (json_parse(&doc, list, &e))
+        for (const struct json_node *v = json_first(&doc, json_root(&doc)); v;
+             v = json_next(&doc, json_root(&doc), v))
+            past_put(ex->worker->daemon->gateway.past,
+                     &(struct past_response){
+                         .who = ex->key ? ex->key->name : STR(""),
+                         .id = member_text(&doc, v, "id", a),
+                         .previous = member_text(&doc, v, "previous", a),
+                         .session = member_text(&doc, v, "session", a),
+                         .items = past_items_of(&doc, member_find(&doc, v, "items"), a)});
+    json_release(&doc);
+}
+
+/* Found or not, the request is read on: what is still not known is refused where it matters. */
+static void answer(struct history_job *j)
+{
+    struct exchange *ex = j->ex;
+
+    if (!j->ok && j->err.code != ERR_NOT_FOUND) {
+        history_job_fail(j);
+        return;
+    }
+    if (j->ok)
+        put_all(ex, buf_str(&j->out));
+    ex->on_gone = NULL;
+    ex->job = NULL;
+    history_job_free(j);
+    chat_read_on(ex);
+}
+
+bool past_read(struct exchange *ex)
+{
+    struct history_job *j;
+
+    if (ex->past.read || !call_of(ex->past.previous).n || !ex->worker->daemon->work)
+        return false;
+    ex->past.read = true;
+    j = history_job_new(ex, read_all);
+    j->answer = answer;
+    j->id = arena_dup(&j->arena, ex->past.previous);
+    j->asker.key_name = j->key; /* an operator goes on from its own, too */
+    history_job_post(j);
+    return true;
+}
