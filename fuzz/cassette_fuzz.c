@@ -38,8 +38,8 @@ static void canonical_of(str body, struct buf *out)
     json_init(&doc);
     buf_init(&quoted, MEMORY_MAX);
     cassette_body(body, &doc, &quoted);
-    cassette_canonical(&doc, json_root(&doc), out);
-    HOLDS(!cassette_differ(&doc, &doc, &quoted));
+    cassette_canonical(&doc, STR("/v1/x"), out);
+    HOLDS(!cassette_differ(&doc, &doc, STR("/v1/x"), &quoted));
     buf_release(&quoted);
     json_release(&doc);
 }

@@ -74,7 +74,7 @@ TEST(what_counts_in_a_request_has_one_form)
         json_init(&doc);
         buf_init(&out, 4096);
         CHECK(json_parse(&doc, str_c(cases[i].json), &e));
-        cassette_canonical(&doc, json_root(&doc), &out);
+        cassette_canonical(&doc, STR("/v1/x"), &out);
         CHECK_F(str_eq(buf_str(&out), str_c(cases[i].canonical)),
                 "%s became " STR_FMT,
                 cases[i].json,

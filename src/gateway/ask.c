@@ -159,7 +159,24 @@ static void on_end(void *ctx, const struct err *e)
     over(a);
 }
 
-static const struct call_sink sink = {on_frame, on_error, on_end, NULL};
+/* Whoever is told the text as it comes has seen it. */
+static bool on_anew(void *ctx)
+{
+    struct ask *a = ctx;
+
+    if (a->in.on_text)
+        return false;
+    for (size_t i = 0; i < a->call_count; i++)
+        buf_release(&a->calls[i].arguments);
+    a->call_count = 0;
+    buf_reset(&a->text);
+    buf_reset(&a->reasoning);
+    a->usage = chat_usage_none;
+    a->begun = false;
+    return true;
+}
+
+static const struct call_sink sink = {on_frame, on_error, on_end, NULL, on_anew};
 
 /* ---- its life ---- */
 

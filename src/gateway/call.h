@@ -6,7 +6,8 @@
  *
  * It picks provider and preset, writes the upstream's body, sends it, reads what comes back, holds
  * the reasoning to its budget, hides it where policy says so, tries again and elsewhere while the
- * client has seen nothing yet, and puts the call on record before on_end.
+ * client has seen nothing yet, and puts the call on record before on_end. A client that is given its
+ * reply in one piece has seen nothing before the end, however much of it has come.
  *
  *     waiting --head 2xx--> reading --end--> recording --stored--> on_end
  *        |  ^ backoff, fallback  | cut, starved: a second call goes on where this one ended
@@ -64,6 +65,9 @@ struct call_sink {
     void (*on_end)(void *ctx, const struct err *e);
     /* No more frames for now: what was gathered should leave. May be NULL. */
     void (*on_rest)(void *ctx);
+    /* Another attempt would be made: what came so far does not count then, all comes again. False:
+     * some of it has left. May be NULL: all of it has. */
+    bool (*on_anew)(void *ctx);
 };
 
 /* False: error says why, in words for the client; its texts live in the arena given. */

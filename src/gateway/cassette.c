@@ -264,7 +264,7 @@ static bool read_line(struct cassette *c, struct json *doc, str line, size_t num
     buf_init(&canonical, BODY_MAX);
     ok = json_parse(&body, t.call.body, e);
     if (ok)
-        cassette_canonical(&body, json_root(&body), &canonical);
+        cassette_canonical(&body, t.call.path, &canonical);
     t.canonical = arena_dup(&c->arena, buf_str(&canonical));
     ok = ok && buf_ok(&canonical, "a request's body is", e) && keep(c, &t, e);
     buf_release(&canonical);
@@ -460,7 +460,7 @@ static bool miss(const struct cassette *c, str path, const struct json *doc, str
         return err_set(e, ERR_NOT_FOUND, "the cassette has no recordings");
     json_init(&body);
     buf_init(&pointer, 4096);
-    if (!json_parse(&body, t->call.body, &bad) || !cassette_differ(&body, doc, &pointer))
+    if (!json_parse(&body, t->call.body, &bad) || !cassette_differ(&body, doc, path, &pointer))
         err_set(e,
                 ERR_NOT_FOUND,
                 "no recording for the path " STR_FMT "; the nearest (line %zu) is for " STR_FMT,
@@ -487,7 +487,7 @@ bool cassette_find(const struct cassette *c, str path, str body, size_t nth,
     buf_init(&canonical, BODY_MAX);
     buf_init(&name, 2 * BODY_MAX);
     cassette_body(body, &doc, &quoted);
-    cassette_canonical(&doc, json_root(&doc), &canonical);
+    cassette_canonical(&doc, path, &canonical);
     add_name(&name, path, buf_str(&canonical));
     found = map_find(&c->first, buf_str(&name));
     if (found) {

@@ -6,8 +6,9 @@
  *      "pieces": [[ms, "text"], ...]}
  *
  * Keys and headers are not in it. A reply is found by the canonical form of the request: members
- * sorted, numbers by value, without `user`, `metadata`, `store` and stream options. A miss is an
- * error that names the nearest recording and the first place where it differs.
+ * sorted, numbers by value, without `user`, `metadata`, `store`, stream options and what goes
+ * without saying: members that are null, and `stream` where it asks for what comes anyway. A miss is
+ * an error that names the nearest recording and the first place where it differs.
  *
  * Instead of status, type and pieces there may be "like": N, the reply of the call in line N, which
  * stands before it. Bytes of a piece that are not UTF-8 are {"b64": "..."} in place of the text. A
@@ -51,7 +52,8 @@ const struct cassette_call *cassette_at(const struct cassette *c, size_t index);
 bool cassette_find(const struct cassette *c, str path, str body, size_t nth,
                    const struct cassette_call **out, struct err *e) MUST_USE;
 
-void cassette_canonical(const struct json *doc, const struct json_node *v, struct buf *out);
+/* Of a request to this path; of any other value if there is none. */
+void cassette_canonical(const struct json *doc, str path, struct buf *out);
 
 /* A line to append. */
 void cassette_line(const struct cassette_call *call, struct buf *out);

@@ -8,10 +8,24 @@
 
 #define SCRATCH_MAX ((size_t)1 << 30)
 
-/* What a client may vary without asking for something else. */
-static bool is_ignored(str key)
+/* Where a value stands: inside, or right in a request, whose replies are streamed unless it says no,
+ * or only if it says so. */
+enum place { INSIDE, ON_TOP, ON_TOP_STREAMED };
+
+static enum place place_of(str path)
 {
-    return str_eq(key, STR("user")) || str_eq(key, STR("metadata")) ||
+    return str_ends(path, STR("/api/chat")) ? ON_TOP_STREAMED : ON_TOP;
+}
+
+/* What a client may vary without asking for something else, and what goes without saying. */
+static bool is_ignored(const struct json *doc, str key, const struct json_node *value,
+                       enum place place)
+{
+    if (place == INSIDE)
+        return false;
+    if (str_eq(key, STR("stream")))
+        return str_eq(json_raw(doc, value), place == ON_TOP ? STR("false") : STR("true"));
+    return value->kind == JSON_NULL || str_eq(key, STR("user")) || str_eq(key, STR("metadata")) ||
            str_eq(key, STR("stream_options")) || str_eq(key, STR("store"));
 }
 
@@ -50,7 +64,7 @@ static int by_key(const void *a, const void *b)
 
 /* Sorted by the keys' bytes; of two equal keys the last counts. */
 static void members_init(struct members *m, const struct json *doc, const struct json_node *v,
-                         bool top)
+                         enum place place)
 {
     size_t n = 0, kept = 0;
 
@@ -59,7 +73,7 @@ static void members_init(struct members *m, const struct json *doc, const struct
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         str key;
 
-        if (json_text(doc, k, &m->texts, &key) && !(top && is_ignored(key)))
+        if (json_text(doc, k, &m->texts, &key) && !is_ignored(doc, key, json_value(k), place))
             m->all[n] = (struct member){key, json_value(k), n}, n++;
     }
     qsort(m->all, n, sizeof *m->all, by_key);
@@ -136,17 +150,18 @@ static void put_text(struct json_out *o, const struct json *doc, const struct js
     arena_release(&a);
 }
 
-static void put(struct json_out *o, const struct json *doc, const struct json_node *v, bool top)
+static void put(struct json_out *o, const struct json *doc, const struct json_node *v,
+                enum place place)
 {
     struct members m;
 
     switch ((enum json_kind)v->kind) {
     case JSON_OBJECT:
         json_out_object(o);
-        members_init(&m, doc, v, top);
+        members_init(&m, doc, v, place);
         for (size_t i = 0; i < m.n; i++) {
             json_out_key(o, m.all[i].key);
-            put(o, doc, m.all[i].value, false);
+            put(o, doc, m.all[i].value, INSIDE);
         }
         members_release(&m);
         json_out_end(o);
@@ -154,7 +169,7 @@ static void put(struct json_out *o, const struct json *doc, const struct json_no
     case JSON_ARRAY:
         json_out_array(o);
         for (const struct json_node *c = json_first(doc, v); c; c = json_next(doc, v, c))
-            put(o, doc, c, false);
+            put(o, doc, c, INSIDE);
         json_out_end(o);
         break;
     case JSON_STRING:
@@ -169,12 +184,12 @@ static void put(struct json_out *o, const struct json *doc, const struct json_no
     }
 }
 
-void cassette_canonical(const struct json *doc, const struct json_node *v, struct buf *out)
+void cassette_canonical(const struct json *doc, str path, struct buf *out)
 {
     struct json_out o;
 
     json_out_init(&o, out);
-    put(&o, doc, v, true);
+    put(&o, doc, json_root(doc), path.n ? place_of(path) : INSIDE);
 }
 
 /* ---- the first difference ---- */
@@ -215,23 +230,23 @@ struct pair {
 };
 
 static bool differ(const struct pair *p, const struct json_node *a, const struct json_node *b,
-                   bool top);
+                   enum place place);
 
 static bool members_differ(const struct pair *p, const struct json_node *a,
-                           const struct json_node *b, bool top)
+                           const struct json_node *b, enum place place)
 {
     struct members ma, mb;
     size_t i = 0, j = 0;
     bool found = false;
 
-    members_init(&ma, p->da, a, top);
-    members_init(&mb, p->db, b, top);
+    members_init(&ma, p->da, a, place);
+    members_init(&mb, p->db, b, place);
     while (!found && (i < ma.n || j < mb.n)) {
         int order = i == ma.n ? 1 : j == mb.n ? -1 : str_cmp(ma.all[i].key, mb.all[j].key);
         size_t before = p->pointer->n;
 
         add_key(p->pointer, order <= 0 ? ma.all[i].key : mb.all[j].key);
-        found = order != 0 || differ(p, ma.all[i].value, mb.all[j].value, false);
+        found = order != 0 || differ(p, ma.all[i].value, mb.all[j].value, INSIDE);
         if (!found)
             p->pointer->n = before;
         i++;
@@ -251,7 +266,7 @@ static bool elements_differ(const struct pair *p, const struct json_node *a,
         size_t before = p->pointer->n;
 
         buf_printf(p->pointer, "/%zu", i);
-        if (!x || !y || differ(p, x, y, false))
+        if (!x || !y || differ(p, x, y, INSIDE))
             return true;
         p->pointer->n = before;
         x = json_next(p->da, a, x);
@@ -261,13 +276,13 @@ static bool elements_differ(const struct pair *p, const struct json_node *a,
 }
 
 static bool differ(const struct pair *p, const struct json_node *a, const struct json_node *b,
-                   bool top)
+                   enum place place)
 {
     if (a->kind != b->kind)
         return true;
     switch ((enum json_kind)a->kind) {
     case JSON_OBJECT:
-        return members_differ(p, a, b, top);
+        return members_differ(p, a, b, place);
     case JSON_ARRAY:
         return elements_differ(p, a, b);
     case JSON_NUMBER:
@@ -279,9 +294,9 @@ static bool differ(const struct pair *p, const struct json_node *a, const struct
     }
 }
 
-bool cassette_differ(const struct json *da, const struct json *db, struct buf *pointer)
+bool cassette_differ(const struct json *da, const struct json *db, str path, struct buf *pointer)
 {
     const struct pair p = {da, db, pointer};
 
-    return differ(&p, json_root(da), json_root(db), true);
+    return differ(&p, json_root(da), json_root(db), place_of(path));
 }

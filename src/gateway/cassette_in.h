@@ -11,7 +11,7 @@
 void cassette_body(str body, struct json *doc, struct buf *quoted);
 
 /* The pointer of the first place where two bodies differ in what counts; false if they do not. */
-bool cassette_differ(const struct json *da, const struct json *db, struct buf *pointer);
+bool cassette_differ(const struct json *da, const struct json *db, str path, struct buf *pointer);
 
 bool cassette_b64_decode(str text, struct arena *a, str *out) MUST_USE;
 void cassette_b64_encode(str bytes, struct buf *out);

@@ -187,6 +187,23 @@ static void recall_talks(struct gateway *g)
     free(r);
 }
 
+static bool add_spent(void *ctx, str key, double usd)
+{
+    limits_spent_add(ctx, key, usd);
+    return true;
+}
+
+/* What a key may spend in all does not begin anew with the process. Behind recall_talks, which has
+ * waited for what was on its way. */
+static void recall_spent(struct gateway *g)
+{
+    struct err e;
+
+    if (g->records && (!store_settle(g->store, 1, &e) ||
+                       !store_spent(g->store, add_spent, g->limits, &e)))
+        log_warn("what keys have spent before is not known", LOG_ERR(&e));
+}
+
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
 {
     const struct config *c = o->setup->config;
@@ -221,6 +238,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     recall_talks(g);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new();
+    recall_spent(g);
     g->metrics = metrics_new(o->loops);
     g->scribe = scribe_new();
     g->hub = hub_new(o->clock);

@@ -209,7 +209,8 @@ static void add_request(const struct summary *c, struct buf *b)
     add_text(b, "server.address", c->server_host);
     if (c->server_host.n > 0 && c->server_port > 0)
         add_int(b, "server.port", c->server_port);
-    add_text(b, "gen_ai.conversation.id", c->session);
+    if (!str_eq(c->session, c->id)) /* one that nobody knows of is made up */
+        add_text(b, "gen_ai.conversation.id", c->session);
     if (c->stream)
         add_bool(b, "gen_ai.request.stream", true);
     add_number(b, "gen_ai.request.max_tokens", c->max_tokens, true);

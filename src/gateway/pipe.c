@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/pipe_count.h"
+#include "gateway/pipe_out.h"
 #include "wire/cite.h"
 
-#define EVENTS_MAX 100000
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
@@ -42,103 +42,6 @@ void pipe_begin(struct pipe *p)
         pipe_begin(&o->pipe);
 }
 
-/* More room for events; false: there are too many of them. */
-static bool events_grow(struct pipe *p)
-{
-    size_t more = 2 * p->events_max;
-    struct chat_event *grown;
-
-    if (more > EVENTS_MAX)
-        more = EVENTS_MAX;
-    if (p->count == more)
-        return false;
-    grown = arena_alloc(&p->frame, more * sizeof *grown);
-    memcpy(grown, p->events, p->count * sizeof *grown);
-    p->events = grown;
-    p->events_max = more;
-    return true;
-}
-
-static struct chat_event *push(struct pipe *p, const struct chat_event *ev)
-{
-    if (p->count == p->events_max && !events_grow(p)) {
-        p->touched = true;
-        return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
-    }
-    p->events[p->count] = *ev;
-    return &p->events[p->count++];
-}
-
-/* Events of one kind that follow each other in one block of the reply stay in one block. */
-static int class_of(enum chat_event_kind kind)
-{
-    return kind == CHAT_SIGNATURE ? CHAT_REASONING : kind == CHAT_ARGUMENTS ? CHAT_CALL : (int)kind;
-}
-
-static uint32_t *block_slot(struct pipe *p, uint32_t in_block)
-{
-    if (in_block < PIPE_MAP_FIRST)
-        return &p->map_first[in_block];
-    if (in_block >= p->map_max) {
-        size_t more = p->map_max ? p->map_max : 2 * (size_t)PIPE_MAP_FIRST;
-        uint32_t *grown;
-
-        while (more <= in_block)
-            more *= 2;
-        grown = arena_zero(p->arena, more, sizeof *grown);
-        if (p->map_max)
-            memcpy(grown, p->map, p->map_max * sizeof *grown);
-        p->map = grown;
-        p->map_max = more;
-    }
-    return &p->map[in_block];
-}
-
-/* Numbers the event's block and hands it on. `split` says that it was cut out of a text. */
-static struct chat_event *hand_on(struct pipe *p, const struct chat_event *ev, bool split)
-{
-    struct chat_event *out = push(p, ev);
-    int class = class_of(ev->kind);
-    uint32_t *slot;
-
-    if (ev->choice != 0)
-        return out;
-    slot = block_slot(p, ev->block);
-    if (class == CHAT_CALL && ev->kind == CHAT_ARGUMENTS && *slot && !split) {
-        out->block = *slot - 1; /* calls may be told in turns */
-        return out;
-    }
-    if (p->last != class || p->in_block != ev->block || p->from_split != split || p->boundary ||
-        ev->kind == CHAT_CALL || ev->kind == CHAT_REDACTED || ev->kind == CHAT_OPAQUE)
-        p->block = p->blocks++;
-    p->boundary = false;
-    p->last = class;
-    p->in_block = ev->block;
-    p->from_split = split;
-    *slot = p->block + 1;
-    out->block = p->block;
-    return out;
-}
-
-/* What stands beside a text is of its block, that which has begun or that which will. */
-static void beside(struct pipe *p, const struct chat_event *ev)
-{
-    uint32_t *slot = block_slot(p, ev->block);
-    struct chat_event *out = push(p, ev);
-
-    if (ev->choice != 0)
-        return;
-    if (!*slot) {
-        p->block = p->blocks++;
-        p->last = CHAT_TEXT;
-        p->in_block = ev->block;
-        p->from_split = false;
-        p->boundary = false;
-        *slot = p->block + 1;
-    }
-    out->block = *slot - 1;
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
@@ -161,11 +64,26 @@ static void pass_cap(struct pipe *p)
     p->before.called = p->called;
 }
 
+static void thought_over(struct pipe *p);
+
+/* How much of it fits under the cap; so much is told before anybody is asked to raise it. */
+static size_t thought(struct pipe *p, str text, bool *over)
+{
+    size_t n = pipe_count_fits(p, text, over);
+
+    if (p->options.on_thought && n)
+        p->options.on_thought(p->options.ctx, str_slice(text, 0, n));
+    return n;
+}
+
 static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
 {
-    bool next = p->last != CHAT_REASONING || p->in_block != ev->block || p->boundary;
+    bool next = p->last != CHAT_REASONING || p->in_block != ev->block || p->boundary, over;
+    str text;
     size_t n;
 
+    if (next)
+        thought_over(p);
     if (p->muted || p->over) {
         p->touched = true;
         p->dropped += ev->text.n;
@@ -173,44 +91,75 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
     }
     if (!p->counter || (next && p->reasoned))
         pipe_count_block(p);
-    n = pipe_count_fits(p, ev->text);
-    if (n < ev->text.n && p->options.on_cap) {
+    text = pipe_count_join(p, ev->text);
+    n = thought(p, text, &over);
+    if (over && p->options.on_cap) {
         p->options.cap = p->options.on_cap(p->options.ctx);
-        n += pipe_count_fits(p, str_slice(ev->text, n, ev->text.n));
+        n += thought(p, str_slice(text, n, text.n), &over);
     }
-    if (n < ev->text.n)
+    if (over)
         pass_cap(p);
-    if (!blank(str_slice(ev->text, 0, n)))
+    else if (n < text.n)
+        pipe_count_wait(p, str_slice(text, n, text.n));
+    if (!blank(str_slice(text, 0, n)))
         p->reasoned = true;
     p->summary = ev->summary;
     p->tagged |= split;
     p->reasoning_size += n;
-    if (p->options.on_thought && n)
-        p->options.on_thought(p->options.ctx, str_slice(ev->text, 0, n));
     if (p->options.hide || p->options.both_names)
         p->touched = true;
     if (p->options.hide) {
         if (next && p->options.announce)
-            push(p, &(struct chat_event){.kind = CHAT_REASONING, .text = STR(""), .id = STR("")});
+            pipe_push(p, &(struct chat_event){.kind = CHAT_REASONING, .text = STR(""), .id = STR("")});
         p->last = CHAT_REASONING;
         p->in_block = ev->block;
         p->boundary = false;
-    } else if (n || n == ev->text.n) {
-        struct chat_event *out = hand_on(p, ev, split);
+    } else if (n || n == text.n) {
+        struct chat_event *out = pipe_hand_on(p, ev, split);
 
-        if (n < ev->text.n) {
-            out->text = str_slice(ev->text, 0, n);
+        if (n < text.n || text.p != ev->text.p) {
+            out->text = str_slice(text, 0, n);
             out->node = NULL;
+            p->touched = true;
         }
     }
 }
 
+/* No more of the reasoning at hand comes: a word that waits at the cap is whole. */
+static void thought_over(struct pipe *p)
+{
+    struct chat_event rest = {.kind = CHAT_REASONING,
+                              .block = p->in_block,
+                              .text = STR(""),
+                              .id = STR(""),
+                              .name = STR(""),
+                              .summary = p->summary};
+
+    if (!p->waiting_n)
+        return;
+    p->closing = true;
+    reasoning(p, &rest, p->from_split);
+    p->closing = false;
+}
+
+/* Whether this comes behind the end of a reply that is let go at its cap. */
+static bool too_late(struct pipe *p)
+{
+    bool let_go = p->options.ends_at_cap && !(p->options.may_resume && !p->before.called);
+
+    p->touched |= p->over && let_go;
+    return p->over && let_go;
+}
+
 static void answer(struct pipe *p, const struct chat_event *ev, bool split)
 {
+    thought_over(p);
+    if (too_late(p))
+        return;
     if (!blank(ev->text))
         p->answered = true;
     p->answer_size += ev->text.n;
-    hand_on(p, ev, split);
+    pipe_hand_on(p, ev, split);
 }
 
 /* ---- text: split, and the white space beside markers dropped ---- */
@@ -311,10 +260,10 @@ static void on_call(void *ctx, const struct split_call *call)
 
     ev.id = arena_printf(&p->frame, "call_" STR_FMT "_%u", STR_ARG(p->options.id), p->calls++);
     ev.name = arena_dup(&p->frame, call->name);
-    hand_on(p, &ev, true);
+    pipe_hand_on(p, &ev, true);
     ev.kind = CHAT_ARGUMENTS;
     ev.text = arena_dup(&p->frame, call->arguments);
-    hand_on(p, &ev, true);
+    pipe_hand_on(p, &ev, true);
     p->called = p->touched = true;
 }
 
@@ -334,6 +283,10 @@ static void on_run(void *ctx, enum split_kind kind, str run)
     struct pipe *p = ctx;
 
     p->runs++;
+    if (kind != SPLIT_REASONING)
+        thought_over(p);
+    if (too_late(p))
+        return;
     switch (kind) {
     case SPLIT_REASONING:
     case SPLIT_ANSWER:
@@ -439,7 +392,8 @@ static void stop(struct pipe *p, const struct chat_event *ev)
     struct chat_event *out;
 
     split_stop(p);
-    out = push(p, ev);
+    thought_over(p);
+    out = pipe_push(p, ev);
     if (p->calls && ev->stop == CHAT_STOP_END) {
         out->stop = CHAT_STOP_TOOL;
         p->touched = true;
@@ -449,7 +403,7 @@ static void stop(struct pipe *p, const struct chat_event *ev)
 static void usage(struct pipe *p, const struct chat_event *ev)
 {
     struct chat_usage *u = p->usage_said ? arena_alloc(&p->frame, sizeof *u) : &p->usage_first;
-    struct chat_event *out = push(p, ev);
+    struct chat_event *out = pipe_push(p, ev);
 
     p->usage_said = true;
     *u = *ev->usage;
@@ -464,6 +418,7 @@ static void usage(struct pipe *p, const struct chat_event *ev)
 
 static void opaque(struct pipe *p, const struct chat_event *ev)
 {
+    thought_over(p);
     if (ev->kind == CHAT_REDACTED) {
         p->reasoned = true;
         p->opaque = true;
@@ -471,13 +426,13 @@ static void opaque(struct pipe *p, const struct chat_event *ev)
     if (p->options.hide || p->muted)
         p->touched = true;
     else
-        hand_on(p, ev, false);
+        pipe_hand_on(p, ev, false);
 }
 
 static void error(struct pipe *p, const struct chat_event *ev)
 {
     struct chat_error *e = arena_alloc(&p->frame, sizeof *e);
-    struct chat_event *out = push(p, ev);
+    struct chat_event *out = pipe_push(p, ev);
 
     *e = *ev->error;
     out->error = e;
@@ -508,7 +463,7 @@ static struct pipe_other *other_of(struct pipe *p, uint32_t choice)
 static void take_over(struct pipe *p, struct pipe_other *o, size_t before)
 {
     for (size_t i = before; i < o->pipe.count; i++)
-        push(p, &o->pipe.events[i])->choice = o->choice;
+        pipe_push(p, &o->pipe.events[i])->choice = o->choice;
     p->touched |= o->pipe.touched;
 }
 
@@ -543,27 +498,34 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         else if (p->options.hide)
             p->touched = true;
         else
-            push(p, ev);
+            pipe_push(p, ev);
         break;
     case CHAT_SIGNATURE:
     case CHAT_REDACTED:
         opaque(p, ev);
         break;
     case CHAT_CALL:
-        p->called = true;
         split_stop(p);
-        hand_on(p, ev, false);
+        thought_over(p);
+        if (too_late(p))
+            break;
+        p->called = true;
+        pipe_hand_on(p, ev, false);
         break;
     case CHAT_ARGUMENTS:
     case CHAT_REFUSAL:
     case CHAT_OPAQUE:
         if (cite_beside(ev)) {
-            beside(p, ev);
+            if (!too_late(p))
+                pipe_beside(p, ev);
             break;
         }
         split_stop(p);
+        thought_over(p);
+        if (too_late(p) && !(ev->kind == CHAT_ARGUMENTS && p->called))
+            break;
         p->answered |= ev->kind != CHAT_ARGUMENTS;
-        hand_on(p, ev, false);
+        pipe_hand_on(p, ev, false);
         break;
     case CHAT_STOP:
         stop(p, ev);
@@ -579,10 +541,10 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         /* Of a text that reasoning was taken out of, they tell every token. */
         if (!((p->options.hide || p->muted) && p->touched &&
               str_eq(ev->name, STR("choice.logprobs"))))
-            push(p, ev);
+            pipe_push(p, ev);
         break;
     default:
-        push(p, ev);
+        pipe_push(p, ev);
         break;
     }
 }
@@ -590,6 +552,7 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
 void pipe_flush(struct pipe *p)
 {
     split_stop(p);
+    thought_over(p);
     for (struct pipe_other *o = p->others; o; o = o->next) {
         size_t before = o->pipe.count;
 
@@ -608,6 +571,6 @@ void pipe_continue(struct pipe *p)
     p->over = false;
     p->boundary = true;
     p->splitting = false;
-    p->space_n = 0;
+    p->space_n = p->waiting_n = 0;
     p->resumed = !p->answered;
 }

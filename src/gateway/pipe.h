@@ -18,6 +18,8 @@
  *     The rest of the reply then has no reasoning, whatever comes: `muted`. How much of it was
  *     `dropped` is counted, and what had come `before`, so that whoever lets the reply go on can
  *     tell whether it has come to its answer: pipe_resumes.
+ *     A word at the cap waits until it is whole: "pond" may be a token too many and "ponder" none.
+ *   - A reply that is let go at its cap says nothing more: `ends_at_cap`, unless it `may_resume`.
  *   - Hidden, no event of reasoning comes out: no text, signature or opaque data of it.
  *   - `touched` is false if the events of this frame are those that came in.
  *
@@ -36,6 +38,7 @@
 #define PIPE_MAP_FIRST 8
 #define PIPE_SPACE_FIRST 64
 #define PIPE_SPACE_MAX 4096               /* white space held back before it is text after all */
+#define PIPE_WAITING_MAX 64               /* a word of which nobody knows yet whether it fits */
 #define PIPE_MARKUP_MAX ((size_t)1 << 20) /* tool markup of one block */
 
 struct pipe_options {
@@ -45,7 +48,9 @@ struct pipe_options {
     bool announce; /* that there is reasoning is told, by an event without text, if it is hidden */
     bool both_names; /* reasoning frames are never untouched: the client wants two spellings */
     bool as_it_is;   /* usage stays as the provider gave it, as long as nothing else was touched */
-    int64_t cap;     /* tokens of reasoning; -1: no cap */
+    bool ends_at_cap; /* nothing of the reply is used behind its cap */
+    bool may_resume;  /* unless that ends its reasoning only; not behind a tool call */
+    int64_t cap;      /* tokens of reasoning; -1: no cap */
     str id;          /* goes into the ids of calls read from markup; lent */
     const struct tokens_vocab *vocab;
     /* Reasoning under the cap, seen or hidden; may be NULL. */
@@ -92,6 +97,7 @@ struct pipe {
     size_t space_n, space_cap;
     enum split_kind space_kind; /* of which text */
     bool usage_said;            /* the frame at hand has a usage already */
+    bool closing;               /* no more of the reasoning at hand comes */
     bool fresh;                 /* right behind a marker: white space goes */
     bool resumed;               /* the marker was ours: the same of the text that comes first */
     bool splitting, started;
@@ -107,9 +113,11 @@ struct pipe {
     uint32_t *map;  /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
     uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */
+    size_t waiting_n;                   /* of the word at the cap */
     /* What most replies need and no more; not cleared. */
     struct chat_usage usage_first;
     char space_first[PIPE_SPACE_FIRST];
+    char waiting[PIPE_WAITING_MAX];
     struct chat_event first[PIPE_EVENTS_FIRST];
 };
 

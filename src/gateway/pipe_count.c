@@ -42,45 +42,70 @@ static size_t char_size(str s)
     return n;
 }
 
-/* Under a cap that is near: what surely fits, and then character by character. */
-static size_t fits_near(struct pipe *p, str text)
+static bool surely_over(struct pipe *p)
 {
-    size_t at = 0;
+    return (int64_t)(p->counted_before + tokens_counter_least(p->counter)) > p->options.cap;
+}
+
+/* Under a cap that is near: what surely fits, and then character by character. */
+static size_t fits_near(struct pipe *p, str text, bool *over)
+{
+    struct tokens_counter before;
+    size_t at = 0, fits = 0;
 
     p->room = 0;
-    while (at < text.n) {
+    while (at < text.n && !*over) {
         str rest = str_slice(text, at, text.n);
         int64_t left = room(p);
         size_t n = char_size(rest), sure = left > 0 ? utf8_cut_size(rest, (size_t)left).n : 0;
-        struct tokens_counter before;
 
-        if (sure > n) {
-            feed(p, str_slice(rest, 0, sure));
-            at += sure;
-            continue;
-        }
-        before = *p->counter;
+        n = sure > n ? sure : n;
+        if (at == fits)
+            before = *p->counter;
         feed(p, str_slice(rest, 0, n));
-        if (pipe_tokens(p) > p->options.cap) {
-            *p->counter = before;
-            p->counted = -1;
-            return at;
-        }
         at += n;
+        if (pipe_tokens(p) <= p->options.cap)
+            fits = at;
+        else
+            *over = surely_over(p) || at - fits > PIPE_WAITING_MAX;
     }
-    return at;
+    if (fits < at) {
+        *p->counter = before;
+        p->counted = -1;
+        *over |= p->closing;
+    }
+    return fits;
 }
 
 /* As long as there is room for more bytes than come, nobody has to know how many tokens it were. */
-size_t pipe_count_fits(struct pipe *p, str text)
+size_t pipe_count_fits(struct pipe *p, str text, bool *over)
 {
     int64_t n = (int64_t)text.n;
 
+    *over = false;
     if (p->options.cap >= 0 && n > p->room)
         p->room = room(p);
     if (p->options.cap >= 0 && n > p->room)
-        return fits_near(p, text);
+        return fits_near(p, text, over);
     p->room -= n;
     feed(p, text);
     return text.n;
+}
+
+str pipe_count_join(struct pipe *p, str text)
+{
+    str waited = {p->waiting, p->waiting_n};
+
+    if (!waited.n)
+        return text;
+    p->waiting_n = 0;
+    return arena_join(&p->frame, waited, text, STR(""));
+}
+
+void pipe_count_wait(struct pipe *p, str rest)
+{
+    assert(rest.n <= PIPE_WAITING_MAX);
+    memcpy(p->waiting, rest.p, rest.n);
+    p->waiting_n = rest.n;
+    p->touched = true;
 }

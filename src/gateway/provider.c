@@ -4,7 +4,6 @@
  */
 #include "gateway/provider.h"
 
-#define KEY_SIZE_MIN 8 /* shorter ones are words that may stand in any text */
 
 #define BEARER "authorization", "Bearer ", ""
 #define NO_KEY_NEEDED BEARER
@@ -197,6 +196,6 @@ void provider_clean_error(str key, struct arena *a, struct chat_error *error)
 {
     str *const texts[] = {&error->message, &error->type, &error->code, &error->param, &error->raw};
 
-    for (size_t i = 0; i < COUNT_OF(texts) && key.n >= KEY_SIZE_MIN; i++)
+    for (size_t i = 0; i < COUNT_OF(texts) && key.n >= PROVIDER_KEY_MIN; i++)
         *texts[i] = without(a, *texts[i], key);
 }

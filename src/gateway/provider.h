@@ -11,6 +11,8 @@
 #include "chat/chat.h"
 #include "wire/wire.h"
 
+#define PROVIDER_KEY_MIN 8 /* shorter keys are words that may stand in any text */
+
 /* How a budget is enforced once it is spent, strongest first; bits. */
 enum provider_lever {
     PROVIDER_NATIVE = 1 << 0,  /* it has a token budget of its own */

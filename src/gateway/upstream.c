@@ -4,6 +4,7 @@
  */
 #include "gateway/upstream.h"
 
+#include "gateway/provider.h"
 #include "gateway/retry.h"
 
 #define TAPE_MAX ((size_t)64 << 20)
@@ -11,7 +12,8 @@
 
 /* ---- recording ---- */
 
-/* Held whole until the reply has ended: only recordings of whole replies are of use. */
+/* Held whole until the reply has ended, or as much of it has come as was wanted: only recordings of
+ * what can be played again are of use. */
 struct upstream_tape {
     struct upstream_request copy;
     struct arena arena;
@@ -60,6 +62,26 @@ static void tape_bytes(struct upstream *u, str bytes)
     t->last_ns = now;
 }
 
+/* What a provider says, or is asked, may have its key in it. */
+static void without_key(struct buf *line, str key)
+{
+    str rest = buf_str(line);
+    struct buf out;
+    size_t at;
+
+    if (key.n < PROVIDER_KEY_MIN || str_find(rest, key) == STR_NONE)
+        return;
+    buf_init(&out, 3 * TAPE_MAX);
+    while ((at = str_find(rest, key)) != STR_NONE) {
+        buf_add(&out, str_slice(rest, 0, at));
+        buf_add(&out, STR("[key]"));
+        rest = str_slice(rest, at + key.n, rest.n);
+    }
+    buf_add(&out, rest);
+    buf_release(line);
+    *line = out;
+}
+
 static void tape_end(struct upstream_tape *t)
 {
     const struct config_provider *p = t->copy.provider;
@@ -83,6 +105,7 @@ static void tape_end(struct upstream_tape *t)
     buf_init(&line, 3 * TAPE_MAX);
     cassette_head(p->dialect, &head);
     cassette_line(&call, &line);
+    without_key(&line, secret_reveal(&p->key));
     if (!buf_full(&t->bytes) && !buf_full(&line))
         scribe_add(t->copy.scribe, p->record, buf_str(&head), buf_str(&line));
     buf_release(&head);
@@ -273,6 +296,13 @@ void upstream_cancel(struct upstream *u)
     if (u->timer.fn)
         loop_timer_clear(u->loop, &u->timer);
     u->played = NULL;
+}
+
+void upstream_let_go(struct upstream *u)
+{
+    if (u->tape && u->tape->status)
+        tape_end(u->tape);
+    upstream_cancel(u);
 }
 
 void upstream_pause(struct upstream *u)

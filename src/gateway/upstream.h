@@ -60,5 +60,7 @@ struct upstream_request {
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx);
 void upstream_cancel(struct upstream *u);
+/* The same of one that has said all that is wanted: what came is kept on the cassette. */
+void upstream_let_go(struct upstream *u);
 void upstream_pause(struct upstream *u);
 void upstream_resume(struct upstream *u);

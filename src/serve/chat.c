@@ -12,6 +12,8 @@
 /* What is gathered leaves before it outgrows the memory that goes round in a loop. */
 #define FLUSH_SIZE (BUF_SPARE_MAX - 4096)
 
+#define TRACE_STATE_MAX 512 /* what everybody passes on */
+
 #define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
 
 static bool sse(const struct exchange *ex)
@@ -219,7 +221,20 @@ static void on_end(void *ctx, const struct err *e)
             ex, ex->encoder.failed ? 502 : 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
 }
 
-static const struct call_sink sink = {on_frame, on_error, on_end, on_rest};
+static void encoder_up(struct exchange *ex);
+
+static bool on_anew(void *ctx)
+{
+    struct exchange *ex = ctx;
+
+    if (ex->headed)
+        return false;
+    buf_reset(&ex->out);
+    encoder_up(ex);
+    return true;
+}
+
+static const struct call_sink sink = {on_frame, on_error, on_end, on_rest, on_anew};
 
 /* While the model thinks in silence the client hears something now and then, or a proxy on the way
  * would cut the stream. */
@@ -295,6 +310,18 @@ static bool gemini_array(const struct exchange *ex)
            str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE;
 }
 
+static void encoder_up(struct exchange *ex)
+{
+    wire_encoder_init(
+        &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
+    ex->encoder.id = ex->id;
+    ex->encoder.created_s = call_wall_start_ms(ex->call) / 1000;
+    if (ex->wire->dialect == CHAT_GENERATE)
+        wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
+    if (gemini_array(ex))
+        wire_gemini_array(&ex->encoder);
+}
+
 static void start(void *ctx)
 {
     struct exchange *ex = ctx;
@@ -317,7 +344,8 @@ static void start(void *ctx)
     struct chat_error error;
     struct err e;
 
-    (void)otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace);
+    if (otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace))
+        r.trace.state = str_slice(http1_find(h, STR("tracestate")), 0, TRACE_STATE_MAX);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
         exchange_error(ex, &error);
         return;
@@ -329,14 +357,7 @@ static void start(void *ctx)
     if (call_session(ex->call).n)
         exchange_header(
             ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));
-    wire_encoder_init(
-        &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
-    ex->encoder.id = ex->id;
-    ex->encoder.created_s = call_wall_start_ms(ex->call) / 1000;
-    if (ex->wire->dialect == CHAT_GENERATE)
-        wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
-    if (gemini_array(ex))
-        wire_gemini_array(&ex->encoder);
+    encoder_up(ex);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (ex->request.stream && ex->setup->config->keepalive_ms) {
         loop_timer_init(&ex->keepalive, keep_alive, ex);

@@ -75,10 +75,12 @@ struct engine_retention {
 bool engine_retain(struct engine *en, const struct engine_retention *r, bool *more,
                    struct err *e) MUST_USE;
 
-/* As store_secret and store_talks. */
+/* As store_secret, store_talks and store_spent. */
 void engine_secret(const struct engine *en, str purpose, uint8_t out[32]);
 bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
                   void *ctx, struct err *e) MUST_USE;
+bool engine_spent(struct engine *en, bool (*fn)(void *ctx, str key, double usd), void *ctx,
+                  struct err *e) MUST_USE;
 
 bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e) MUST_USE;
 bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_row_sink sink,

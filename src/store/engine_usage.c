@@ -175,3 +175,37 @@ void engine_usage_forget(struct engine *en)
     en->usage_last = NULL;
     en->usage_less = false;
 }
+
+/* ---- what they come to ---- */
+
+struct spent {
+    bool (*fn)(void *ctx, str key, double usd);
+    void *ctx;
+};
+
+static bool give_spent(void *ctx, const struct db_value *c, size_t n)
+{
+    const struct spent *s = ctx;
+
+    assert(n == 2);
+    return s->fn(s->ctx, c[0].s, c[1].type == DB_INT ? (double)c[1].i : c[1].d);
+}
+
+bool engine_spent(struct engine *en, bool (*fn)(void *ctx, str key, double usd), void *ctx,
+                  struct err *e)
+{
+    struct spent s = {fn, ctx};
+    bool ok;
+
+    pthread_mutex_lock(&en->read_lock);
+    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
+         db_query(en->reader,
+                  "SELECT key_name, sum(cost_usd) FROM usage_hours WHERE key_name <> ''"
+                  " GROUP BY key_name HAVING sum(cost_usd) > 0",
+                  NULL,
+                  0,
+                  (struct db_rows){give_spent, &s},
+                  e);
+    pthread_mutex_unlock(&en->read_lock);
+    return ok;
+}

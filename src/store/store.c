@@ -494,6 +494,12 @@ bool store_talks(struct store *s, size_t n_max, bool (*fn)(void *ctx, str sessio
     return !s->engine || engine_talks(s->engine, n_max, fn, ctx, e);
 }
 
+bool store_spent(struct store *s, bool (*fn)(void *ctx, str key, double usd), void *ctx,
+                 struct err *e)
+{
+    return !s->engine || engine_spent(s->engine, fn, ctx, e);
+}
+
 bool store_call_get(struct store *s, str id, struct store_row_sink sink, struct err *e)
 {
     if (!s->engine)

@@ -217,6 +217,10 @@ void store_secret(struct store *s, str purpose, uint8_t out[32]);
 bool store_talks(struct store *s, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
                  void *ctx, struct err *e) MUST_USE;
 
+/* What the calls on record of each key have cost, in US dollars; those erased are none of them. */
+bool store_spent(struct store *s, bool (*fn)(void *ctx, str key, double usd), void *ctx,
+                 struct err *e) MUST_USE;
+
 /* Rows by id (ERR_NOT_FOUND) or the newest first, those before the one with before_id if that is
  * not empty. Rows are lent for the call; a sink may not read from the store itself. */
 struct store_row_sink {

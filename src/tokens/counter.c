@@ -422,3 +422,12 @@ size_t tokens_counter_most(struct tokens_counter *c)
 
     return c->run == RUN_NONE ? c->done + c->held_n + c->part_n : now + TOKENS_HELD_MAX;
 }
+
+size_t tokens_counter_least(struct tokens_counter *c)
+{
+    size_t now = tokens_counter_count(c), decided = c->done;
+
+    if (c->part_n || c->held_n || c->run != RUN_NONE)
+        decided++;
+    return decided < now ? decided : now;
+}

@@ -110,3 +110,6 @@ size_t tokens_counter_count(struct tokens_counter *c);
 /* However the text goes on, so many tokens and one for each byte more are not exceeded, if it is
  * UTF-8. More than the count, since what comes may divide the last word anew. */
 size_t tokens_counter_most(struct tokens_counter *c);
+/* However the text goes on, there are no fewer. Less than the count, since the last word may yet
+ * become one that is a token. */
+size_t tokens_counter_least(struct tokens_counter *c);

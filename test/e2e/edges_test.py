@@ -75,6 +75,26 @@ class Cut(unittest.TestCase):
             self.assertEqual(last["usageMetadata"]["thoughtsTokenCount"], 128)
             self.assertIn("cut=budget", " ".join(comments(r.body)))
 
+    def test_exactly_the_cap_is_not_cut_and_one_token_more_is(self):
+        # The last word is one token, and what there is of it before it is whole is two.
+        for word in (WORD, " ponder", " thinking", " consider"):
+            for size in (None, 1, 5):
+                for count, cut in ((127, "none"), (128, "none"), (129, "budget")):
+                    text = word * count
+                    pieces = [delta(reasoning_content=text[i:i + (size or len(text))])
+                              for i in range(0, len(text), size or len(text))]
+                    self.up.reply = lambda *_: sse(*pieces, delta(content="Yes."), delta("stop")) \
+                        if len(self.up.asked) == 1 else sse(delta(content="Yes."), delta("stop"))
+                    self.up.asked.clear()
+                    path, body = asks("chat", "chat", **LOW)
+                    r = request(path, body, asking.SHOW)
+                    with self.subTest(word, size=size, count=count):
+                        self.assertEqual(USAGE.search(r.headers["x-rationale-usage"]).groups(),
+                                         (str(min(count, 128)), "128", cut))
+                        said = json.loads(r.body)["choices"][0]["message"]
+                        self.assertEqual((said["content"], said["reasoning"]),
+                                         ("Yes.", word * min(count, 128)))
+
     def test_a_cut_costs_the_prompt_again(self):
         usage = {"prompt_tokens": 1000, "completion_tokens": 4, "total_tokens": 1004}
         self.up.reply = lambda *_: sse(delta(reasoning_content=WORD * 200), delta("stop")) \

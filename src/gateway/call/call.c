@@ -398,11 +398,12 @@ void call_failed(struct call *c, const struct chat_error *given)
     error.status = error.status ? error.status : 502;
     call_note(c, transient ? "failed" : "refused", error.message);
     c->error = error;
-    if (c->begun || !c->sink) {
+    if (!c->sink || !call_unseen(c)) {
         end_with(c, &error);
         return;
     }
     if (call_asks_less(c, &error)) {
+        pipe_anew(c);
         call_attempt(c);
         return;
     }
@@ -426,7 +427,7 @@ void call_again(struct call *c, enum call_phase phase)
     c->phase = phase;
     c->tries = 0;
     c->relay = false;
-    c->stop_seen = c->end_seen = false;
+    c->stop_seen = c->end_seen = c->phase_begun = false;
     chat_usage_merge(&c->sum.usage, &c->phase_usage);
     c->phase_usage = chat_usage_none;
     c->error.message = STR("");
@@ -477,19 +478,4 @@ void call_resume(struct call *c)
 bool call_relays(const struct call *c)
 {
     return c->relay;
-}
-
-double call_cost(const struct call *c)
-{
-    return c->sum.cost_usd;
-}
-
-str call_session(const struct call *c)
-{
-    return c->in.session;
-}
-
-bool call_hides(const struct call *c)
-{
-    return c->hide;
 }

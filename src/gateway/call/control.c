@@ -65,6 +65,7 @@ void call_control_named(struct call *c, str id)
 {
     if (id.n && id.n <= ID_MAX)
         c->control->id = arena_dup(&c->arena, id);
+    c->pipe.options.may_resume = c->control->id.n > 0;
 }
 
 void call_control_failed(struct call *c)

@@ -51,7 +51,7 @@ static void let_go(struct call *c)
     call_keep_events(c);
     call_drop_ending(&c->pipe);
     c->end_seen = false;
-    call_hang_up(c);
+    call_hang_up(c, true);
     if (c->pipe.called) {
         end_with_call(c);
         return;

@@ -100,6 +100,14 @@ void call_summarize(struct call *c)
     s->cost_usd = cost(c->chain[c->at].model, &s->usage);
 }
 
+/* What the client asked for, or else what its level brought. */
+static str sampled(const struct call *c, str asked, const struct config_preset *preset, bool warm)
+{
+    if (asked.n || !preset || c->plain || c->unsampled)
+        return asked;
+    return warm ? preset->temperature : preset->top_p;
+}
+
 /* What nobody else asks for. */
 static void export(struct call *c)
 {
@@ -110,8 +118,8 @@ static void export(struct call *c)
     s->server_host = p->url.host;
     s->server_port = p->url.port;
     s->max_tokens = c->in.request->max_tokens;
-    s->temperature = c->in.request->temperature;
-    s->top_p = c->in.request->top_p;
+    s->temperature = sampled(c, c->in.request->temperature, c->level.preset, true);
+    s->top_p = sampled(c, c->in.request->top_p, c->level.preset, false);
     otlp_add(c->gl->gateway->otlp, s, &c->in.trace);
 }
 
@@ -231,4 +239,34 @@ void call_free(struct call *c)
     arena_release(&c->arena);
     spare_free(c->memory, c->size);
     setup_release(setup);
+}
+
+double call_cost(const struct call *c)
+{
+    return c->sum.cost_usd;
+}
+
+str call_session(const struct call *c)
+{
+    return c->in.session;
+}
+
+bool call_hides(const struct call *c)
+{
+    return c->hide;
+}
+
+/* What the first call said stays, whatever becomes of the second. */
+bool call_unseen(struct call *c)
+{
+    if (!c->begun || c->phase == CALL_CUT)
+        return !c->phase_begun;
+    if (c->phase == CALL_REPAIR || !c->sink->on_anew || !c->sink->on_anew(c->ctx))
+        return false;
+    c->begun = c->phase_begun = false;
+    c->sum.first_byte_ns = c->sum.answer_ns = 0;
+    c->sum.reasoning_ns = c->sum.reasoning_end_ns = 0;
+    c->sum.reply_id = c->sum.reply_model = STR("");
+    c->phase_usage = chat_usage_none;
+    return true;
 }

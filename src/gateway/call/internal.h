@@ -28,6 +28,9 @@ void call_failed(struct call *c, const struct chat_error *error);
 void call_again(struct call *c, enum call_phase phase);
 /* Before any of what failures need is used. */
 void call_trouble(struct call *c);
+/* finish.c: whether another attempt could be made, since nothing of this one has left; if so, what it
+ * left here is forgotten. */
+bool call_unseen(struct call *c);
 void call_note(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */
 bool call_elsewhere(struct call *c) MUST_USE;
@@ -68,8 +71,8 @@ void call_drop_ending(struct pipe *p);
 /* plan.c, reply.c */
 /* What has come of the frame at hand goes on; f: as it came, or NULL. */
 void call_deliver(struct call *c, const struct wire_frame *f);
-/* Lets the upstream go; what it still has to say is of no interest. */
-void call_hang_up(struct call *c);
+/* Lets the upstream go; what it still has to say is of no interest. `well`: it has said enough. */
+void call_hang_up(struct call *c, bool well);
 bool call_plan(struct call *c, struct err *e) MUST_USE;
 /* sayable.c: whether the provider at hand can be asked all of it. */
 bool call_sayable(struct call *c, struct err *e) MUST_USE;

@@ -166,6 +166,10 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
     otlp_trace_format(&c->in.trace, trace);
     buf_add(&c->lines, STR("traceparent: "));
     buf_add(&c->lines, (str){trace, 55});
+    if (c->in.trace.state.n) {
+        buf_add(&c->lines, STR("\r\ntracestate: "));
+        buf_add(&c->lines, c->in.trace.state);
+    }
     buf_add(&c->lines, STR("\r\n"));
     if (buf_full(&c->lines) || c->lines.n - c->target_size > CALL_HEADERS_MAX)
         return err_set(e,

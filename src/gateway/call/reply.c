@@ -83,14 +83,15 @@ void call_deliver(struct call *c, const struct wire_frame *f)
         return;
     if (p->count && !c->sum.first_byte_ns)
         c->sum.first_byte_ns = now(c);
-    c->begun |= p->count > 0 || !p->touched;
+    c->phase_begun |= p->count > 0 || !p->touched;
+    c->begun |= c->phase_begun;
     c->sink->on_frame(c->ctx, c->relay ? f : NULL, p->events, p->count, p->touched, c->end_seen);
 }
 
-void call_hang_up(struct call *c)
+void call_hang_up(struct call *c, bool well)
 {
     if (c->live)
-        upstream_cancel(&c->upstream);
+        (well ? upstream_let_go : upstream_cancel)(&c->upstream);
     c->live = false;
 }
 
@@ -117,15 +118,14 @@ bool call_stays_starved(struct call *c)
 /* What the events of a frame come to. False: this reply is over for us. */
 static bool settle(struct call *c, const struct wire_frame *f)
 {
-    if (c->ending || (c->pipe.over && !c->failed_frame && c->stream_up && c->phase == CALL_FIRST &&
-                      c->frames.kind != FRAMES_WHOLE)) {
+    if (c->ending || (c->pipe.over && !c->failed_frame && c->pipe.options.ends_at_cap)) {
         if (!call_cut(c))
             return false;
         if (c->ending)
             return true;
     }
     if (c->failed_frame) {
-        call_hang_up(c);
+        call_hang_up(c, false);
         call_failed(c, &c->error);
         return false;
     }
@@ -144,7 +144,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
             if (!over)
                 return true; /* what it used is told behind its end */
             c->sum.repaired = true;
-            call_hang_up(c);
+            call_hang_up(c, true);
             call_again(c, CALL_REPAIR);
             return false;
         }
@@ -160,7 +160,7 @@ static void linger_over(void *ctx)
 {
     struct call *c = ctx;
 
-    call_hang_up(c);
+    call_hang_up(c, true);
     c->sum.complete = true;
     call_finish(c);
 }
@@ -224,7 +224,7 @@ static void no_first_token(void *ctx)
     struct call *c = ctx;
     struct err e;
 
-    call_hang_up(c);
+    call_hang_up(c, false);
     err_set(&e,
             ERR_TIMEOUT,
             "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
@@ -243,12 +243,12 @@ static bool unreadable(struct call *c, const struct upstream_head *head)
                        sizeof why,
                        "the provider packed its reply, which nobody asked for: " STR_FMT,
                        STR_ARG(str_slice(head->coding, 0, 40)));
-        call_hang_up(c);
+        call_hang_up(c, false);
         fail(c, 502, "upstream_encoding", why);
         return true;
     }
     if (http1_same(head->type, STR("text/html"))) {
-        call_hang_up(c);
+        call_hang_up(c, false);
         fail(c, 502, "upstream_error", "the provider sent a web page in place of a reply");
         return true;
     }
@@ -288,6 +288,9 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->pipe.options.on_cap = call_at_cap;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->relay;
+    c->pipe.options.ends_at_cap =
+        c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE;
+    c->pipe.options.may_resume = false;
     if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole; or the other way round */
     if (c->stream_up) {
@@ -307,12 +310,12 @@ static void on_bytes(void *ctx, str bytes)
     }
     frames_feed(&c->frames, bytes);
     if (c->decoding && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
-        call_hang_up(c);
+        call_hang_up(c, false);
         fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
         return;
     }
     if (c->decoding && c->frames.full) {
-        call_hang_up(c);
+        call_hang_up(c, false);
         fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
     }
 }
@@ -406,8 +409,10 @@ static void on_error_reply(struct call *c)
 }
 
 /* Nothing more comes, and what came is dealt with. */
-static void end_reply(struct call *c)
+static void end_reply(void *ctx)
 {
+    struct call *c = ctx;
+
     if (!c->decoding) {
         rest(c);
         return; /* what came last decided it */
@@ -434,17 +439,12 @@ static void next_step(struct call *c, void (*fn)(void *))
     loop_soon(c->gl->loop, &c->task);
 }
 
-static void whole_end(void *ctx)
-{
-    end_reply(ctx);
-}
-
 static void whole_settle(void *ctx)
 {
     struct call *c = ctx;
 
     if (settle(c, &c->whole) && c->decoding && !c->done)
-        next_step(c, whole_end);
+        next_step(c, end_reply);
     else
         end_reply(c);
 }

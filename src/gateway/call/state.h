@@ -139,6 +139,7 @@ struct call {
     bool failed_frame;     /* the frame at hand held an error */
     bool stop_seen, end_seen;
     bool begun;        /* the client was given something */
+    bool phase_begun;  /* the same in this phase */
     bool done, paused; /* done: on its way to the record */
     bool troubled;     /* what failures need is made: call_trouble */
     bool clean;        /* nothing of the body is masked, and so none of its texts */
