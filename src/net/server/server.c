@@ -169,6 +169,16 @@ struct server *server_new(struct loop *l, const struct server_options *o,
     return s;
 }
 
+void server_options_set(struct server *s, const struct server_options *o)
+{
+    size_t head_max = s->o.head_max;
+
+    s->o = *o;
+    s->o.head_max = head_max; /* buffers of that size are in use */
+    set_defaults(&s->o);
+    s->sweep_ms = sweep_ms_of(&s->o);
+}
+
 void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct server_refusal *r,
                                                       struct server_header *out))
 {
