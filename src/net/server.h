@@ -16,6 +16,7 @@
  *   - What nginx refuses is refused here, with the same or a better fitting status: see http1.h.
  *   - A client that leaves is noticed while it waits, at once: on_gone, after which x is no more.
  *     One that closes its sending side has left, but for what can be answered at once.
+ *   - Where no descriptor is left, those who rest make room for those who come.
  *   - The handler is called from the loop only, never from within a call to server_*.
  *   - Reading stops while an exchange is answered (but for noticing that the client left), so a
  *     connection holds at most one body and one head; ceilings are in the options.
