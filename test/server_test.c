@@ -250,6 +250,38 @@ TEST(server_notices_at_once_that_a_client_left)
     end();
 }
 
+/* All that can be answered at once, in one piece or in two; what has to wait has nobody to wait. */
+TEST(server_answers_who_sends_no_more_what_it_can_at_once)
+{
+    str one = STR("POST /a HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\nhi");
+    int fd;
+
+    begin(&small);
+    for (int i = 0; i < 40; i++) {
+        fd = served_connect(&served);
+        if (i % 2)
+            served_send(fd, str_slice(one, 0, (size_t)i));
+        served_send(fd, str_slice(one, i % 2 ? (size_t)i : 0, one.n));
+        for (int k = 0; k < 20; k++)
+            served_send(fd, one);
+        served_send(fd, STR("GET /unfinished HT"));
+        shutdown(fd, SHUT_WR);
+        buf_reset(&out);
+        CHECK(served_read_all(fd, &out));
+        CHECK_INT(served_count(&out, "[hi]"), 21);
+        CHECK(!served_has(&out, "unfinished"));
+        close(fd);
+    }
+    fd = served_connect(&served);
+    served_send(fd, one);
+    served_send(fd, STR("GET /wait HTTP/1.1\r\n" H "\r\n"));
+    served_send(fd, one);
+    shutdown(fd, SHUT_WR);
+    CHECK(served_reached(&served.gone, 1));
+    close(fd);
+    end();
+}
+
 TEST(server_drops_a_client_that_takes_nothing)
 {
     int fd;
@@ -490,7 +522,8 @@ TEST_MAIN(T(server_answers_whole_and_in_pieces), T(server_takes_requests_one_byt
           T(server_answers_a_pipeline_in_order), T(server_makes_a_pipeline_wait_for_a_late_answer),
           T(server_keeps_connections_alive_as_the_version_says),
           T(server_says_continue_only_if_it_will_read_on), T(server_does_not_wait_forever),
-          T(server_notices_at_once_that_a_client_left), T(server_drops_a_client_that_takes_nothing),
+          T(server_notices_at_once_that_a_client_left),
+          T(server_answers_who_sends_no_more_what_it_can_at_once), T(server_drops_a_client_that_takes_nothing),
           T(server_holds_a_large_reply_back_until_there_is_room),
           T(server_lets_the_client_see_that_a_reply_was_cut), T(server_packs_text_for_who_takes_it),
           T(server_sends_a_buffer_as_it_sends_a_copy_of_it), T(server_says_that_it_is_full),

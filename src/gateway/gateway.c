@@ -32,7 +32,8 @@ static bool head_new(const struct config_provider *p, bool stream, struct secret
     buf_add(&head, STR("content-type: application/json\r\nuser-agent: rationale/"));
     buf_add(&head, STR(RATIONALE_VERSION "\r\naccept: "));
     buf_add(&head, str_c(stream ? w->stream_type : w->whole_type));
-    buf_add(&head, STR("\r\n"));
+    /* Not to say so would mean that any packing is welcome. */
+    buf_add(&head, STR("\r\naccept-encoding: identity\r\n"));
     if (secret_reveal(&p->key).n) {
         buf_add(&head, str_c(p->row->auth_header));
         buf_add(&head, STR(": "));

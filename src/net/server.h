@@ -15,7 +15,8 @@
  * Promises:
  *   - What nginx refuses is refused here, with the same or a better fitting status: see http1.h.
  *   - A client that leaves is noticed while it waits, at once: on_gone, after which x is no more.
- *     One that closes its sending side has left.
+ *     One that closes its sending side has left, but for what can be answered at once.
+ *   - Where no descriptor is left, those who rest make room for those who come.
  *   - The handler is called from the loop only, never from within a call to server_*.
  *   - Reading stops while an exchange is answered (but for noticing that the client left), so a
  *     connection holds at most one body and one head; ceilings are in the options.
@@ -78,6 +79,9 @@ struct server_refusal {
  * headers to put on the answer, lent until the next call. Returns how many. The handler's ctx. */
 void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct server_refusal *r,
                                                       struct server_header *out));
+/* Others from now on: for requests that begin, TLS for connections that come. Only head_max stays.
+ * The TLS context is lent as before; the old one is not looked at any more. */
+void server_options_set(struct server *s, const struct server_options *o);
 /* Takes the listening descriptor. */
 bool server_listen(struct server *s, int fd, struct err *e) MUST_USE;
 /* Accepts what has come so far and nothing more, closes idle connections, lets exchanges end and

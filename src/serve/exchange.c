@@ -208,6 +208,19 @@ static void share(struct exchange *ex)
     exchange_header(ex, STR("access-control-expose-headers"), STR("*"));
 }
 
+/* Without keys only loopback is listened on; but a socket may be one that was given, or the keys
+ * may have gone since it was opened. */
+static bool is_near(struct exchange *ex)
+{
+    if (server_peer_loopback(ex->x))
+        return true;
+    exchange_fail(ex,
+                  403,
+                  "foreign_address",
+                  "without keys only this machine is answered; configure keys to allow others");
+    return false;
+}
+
 static bool authenticated(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
@@ -222,7 +235,7 @@ static bool authenticated(struct exchange *ex)
         return false;
     }
     if (c->key_count == 0)
-        return true; /* only on loopback, see serve.c */
+        return is_near(ex);
     share(ex);
     key = presented_key(server_request(ex->x));
     if (!key.n)

@@ -241,10 +241,7 @@ void drain_release(struct daemon *d);
 void *drain_work(void *arg);
 void drain_all(struct daemon *d, uint64_t ms);
 
-/* listen.c: listening sockets, one a worker; `address` is what the first is bound to. */
-bool listen_open(str host, unsigned port, unsigned count, int *fds, char address[96],
-                 struct err *e) MUST_USE;
-/* Sockets that systemd hands over; 0 if none. */
-size_t listen_inherit(int *fds, size_t max);
-bool listen_parse(str text, str *host, unsigned *port, struct err *e) MUST_USE;
-void notify_systemd(const char *state);
+/* reload.c */
+void reload(struct daemon *d, const char *path);
+void reload_say_warnings(const struct config *c);
+struct server_options reload_options(const struct config *c, struct tls *tls);

@@ -1,8 +1,11 @@
-/* listen.c - listening sockets, our own or systemd's, and telling systemd how it goes.
+/* listen.c - see listen.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "serve/internal.h"
+#include "serve/listen.h"
+
+#include "gateway/config.h"
+#include "net/server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -68,34 +71,44 @@ static bool bind_one(const struct addrinfo *ai, bool share, int *fd, struct err 
     return true;
 }
 
-static void describe(int fd, char address[96], unsigned *port)
+/* What a socket is bound to, for people; whether only this machine reaches it. */
+static bool describe(int fd, char address[96], unsigned *port)
 {
-    struct sockaddr_storage ss;
+    struct sockaddr_storage ss = {0};
+    struct sockaddr_un un;
     socklen_t size = sizeof ss;
     char host[64] = "?", service[16] = "0";
 
-    if (getsockname(fd, (struct sockaddr *)&ss, &size) == 0)
-        (void)getnameinfo((struct sockaddr *)&ss,
-                          size,
-                          host,
-                          sizeof host,
-                          service,
-                          sizeof service,
-                          NI_NUMERICHOST | NI_NUMERICSERV);
+    if (getsockname(fd, (struct sockaddr *)&ss, &size) != 0)
+        ss.ss_family = AF_UNSPEC;
+    if (ss.ss_family == AF_UNIX) {
+        memcpy(&un, &ss, sizeof un);
+        (void)snprintf(address, 96, "unix:%.80s", un.sun_path[0] ? un.sun_path : "@");
+        return true;
+    }
+    (void)getnameinfo((struct sockaddr *)&ss,
+                      size,
+                      host,
+                      sizeof host,
+                      service,
+                      sizeof service,
+                      NI_NUMERICHOST | NI_NUMERICSERV);
     *port = (unsigned)strtoul(service, NULL, 10);
     (void)snprintf(address, 96, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, service);
+    return config_is_loopback(str_c(host));
 }
 
-bool listen_open(str host, unsigned port, unsigned count, int *fds, char address[96], struct err *e)
+bool listen_open(struct listening *l, str host, unsigned port, size_t count, struct err *e)
 {
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM},
                     *found = NULL;
     char name[256], service[16];
     bool ok = true;
-    unsigned n = 0;
 
+    assert(count <= LISTEN_MAX);
+    *l = (struct listening){0};
     (void)snprintf(name, sizeof name, STR_FMT, STR_ARG(str_slice(host, 0, 250)));
-    for (; n < count && ok; n++) {
+    for (; l->count < count && ok; l->count += ok) {
         int rc;
 
         (void)snprintf(service, sizeof service, "%u", port);
@@ -103,38 +116,84 @@ bool listen_open(str host, unsigned port, unsigned count, int *fds, char address
         if (rc != 0)
             ok = err_set(e, ERR_INPUT, "listen on \"%s\": %s", name, gai_strerror(rc));
         else
-            ok = (n > 0 || port_is_free(found, e)) && bind_one(found, count > 1, &fds[n], e);
+            ok = (l->count > 0 || port_is_free(found, e)) &&
+                 bind_one(found, count > 1, &l->fds[l->count], e);
         if (found)
             freeaddrinfo(found);
         found = NULL;
-        if (!ok) {
+        if (!ok)
             err_prefix(e, "%s:%u: ", name, port);
-            break;
-        }
-        if (n == 0)
-            describe(fds[0], address, &port); /* port 0 is some port: the others take the same */
+        else if (l->count == 0) /* port 0 is some port: the others take the same */
+            l->loopback = describe(l->fds[0], l->address, &port);
     }
-    while (!ok && n > 0)
-        close(fds[--n]);
+    while (!ok && l->count > 0)
+        close(l->fds[--l->count]);
     return ok;
 }
 
-size_t listen_inherit(int *fds, size_t max)
+/* Connections can be taken from it. */
+static bool is_listening(int fd)
+{
+    int type = 0, listens = 0;
+    socklen_t size = sizeof type;
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+}
+
+static bool take_given(struct listening *l, size_t count, struct err *e)
+{
+    char address[96];
+    unsigned port;
+
+    l->given = l->loopback = true;
+    for (; l->count < count; l->count++) {
+        int fd = FD_FIRST + (int)l->count;
+
+        if (!is_listening(fd))
+            return err_set(e,
+                           ERR_INPUT,
+                           "of the %zu sockets in LISTEN_FDS, descriptor %d is none that listens",
+                           count,
+                           fd);
+        l->loopback &= describe(fd, l->count ? address : l->address, &port);
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+        (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+        l->fds[l->count] = fd;
+    }
+    return true;
+}
+
+bool listen_inherit(struct listening *l, struct err *e)
 {
     const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
     uint64_t p, n;
 
+    *l = (struct listening){0};
     if (!pid || !count || !str_u64(str_c(pid), &p) || p != (uint64_t)getpid() ||
-        !str_u64(str_c(count), &n) || n == 0 || n > max)
-        return 0;
-    for (size_t i = 0; i < n; i++) {
-        fds[i] = FD_FIRST + (int)i;
-        (void)fcntl(fds[i], F_SETFD, FD_CLOEXEC);
-        (void)fcntl(fds[i], F_SETFL, fcntl(fds[i], F_GETFL) | O_NONBLOCK);
-    }
+        !str_u64(str_c(count), &n) || n == 0)
+        return true;
     (void)unsetenv("LISTEN_PID");
     (void)unsetenv("LISTEN_FDS");
-    return (size_t)n;
+    (void)unsetenv("LISTEN_FDNAMES");
+    if (n > LISTEN_MAX)
+        return err_set(e, ERR_INPUT, "more than %d sockets in LISTEN_FDS", LISTEN_MAX);
+    return take_given(l, (size_t)n, e);
+}
+
+bool listen_on(const struct listening *l, size_t loop, struct server *s, struct err *e)
+{
+    if (!l->given)
+        return server_listen(s, l->fds[loop], e);
+    for (size_t i = 0; i < l->count; i++) {
+        int fd = fcntl(l->fds[i], F_DUPFD_CLOEXEC, 0);
+
+        if (fd < 0)
+            return err_sys(e, "a socket of systemd");
+        if (!server_listen(s, fd, e))
+            return false;
+    }
+    return true;
 }
 
 void notify_systemd(const char *state)

@@ -7,6 +7,7 @@
 #include "agent/thread.h"
 #include "base/log.h"
 #include "serve/internal.h"
+#include "serve/listen.h"
 #include "serve/work.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WORKERS_MAX 64
+#define WORKERS_MAX LISTEN_MAX
 #define READERS 4
 
 static void log_out(void *ctx)
@@ -38,14 +39,11 @@ static unsigned core_count(void)
     return (unsigned)CPU_COUNT(&set);
 }
 
-static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int fd, struct err *e)
+static bool worker_init(struct worker *w, struct daemon *d, unsigned index,
+                        const struct listening *l, struct err *e)
 {
     const struct config *c = d->gateway.setup->config;
-    struct server_options o = {.body_max = c->body_max,
-                               .header_ms = c->header_ms,
-                               .body_ms = c->body_ms,
-                               .idle_ms = c->idle_ms,
-                               .tls = d->tls_server};
+    struct server_options o = reload_options(c, d->tls_server);
 
     w->daemon = d;
     w->gl.gateway = &d->gateway;
@@ -66,7 +64,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index, int 
     if (!w->server)
         return false;
     server_on_refusal(w->server, exchange_refusal);
-    return server_listen(w->server, fd, e);
+    return listen_on(l, index, w->server, e);
 }
 
 static void worker_release(struct worker *w)
@@ -91,45 +89,37 @@ static str allowed_host(const struct config *c, str host)
     return STR("127.0.0.1");
 }
 
-static void say_warnings(const struct config *c)
-{
-    for (size_t i = 0; i < c->warning_count; i++)
-        log_warn("config", LOG_STR("what", c->warnings[i]));
-}
-
-static bool sockets(struct daemon *d, const struct serve_options *o, int *fds, char address[96],
+static bool sockets(struct daemon *d, const struct serve_options *o, struct listening *l,
                     struct err *e)
 {
     const struct config *c = d->gateway.setup->config;
-    size_t inherited = listen_inherit(fds, WORKERS_MAX);
     str host = c->listen_host;
     unsigned port = c->listen_port;
 
     d->worker_count = c->threads ? c->threads : core_count();
     if (d->worker_count > WORKERS_MAX)
         d->worker_count = WORKERS_MAX;
-    if (inherited) {
-        for (unsigned i = (unsigned)inherited; i < d->worker_count; i++)
-            fds[i] = dup(fds[i % inherited]);
-        (void)snprintf(address, 96, "systemd");
+    if (!listen_inherit(l, e))
+        return false;
+    if (l->count && !l->loopback && c->key_count == 0)
+        log_warn("no keys are configured: nobody but this machine is answered");
+    if (l->count)
         return true;
-    }
     if (o->listen && !listen_parse(str_c(o->listen), &host, &port, e))
         return false;
     host = allowed_host(c, host);
     for (unsigned left = o->port_tries;; left--, port++) {
-        if (listen_open(host, port, d->worker_count, fds, address, e))
+        if (listen_open(l, host, port, d->worker_count, e))
             return true;
         if (left <= 1 || port == 65535 || e->code != ERR_SYSTEM)
             return false;
     }
 }
 
-static bool daemon_init(struct daemon *d, const struct serve_options *o, char address[96],
+static bool daemon_init(struct daemon *d, const struct serve_options *o, struct listening *l,
                         struct err *e)
 {
     const struct config *c = d->gateway.setup->config;
-    int fds[WORKERS_MAX];
 
     if (c->tls_cert.n) {
         d->tls_server = tls_server_new(c->tls_cert.p, c->tls_key.p, e);
@@ -140,12 +130,12 @@ static bool daemon_init(struct daemon *d, const struct serve_options *o, char ad
     if (!d->tls_client)
         return false;
     d->resolver = resolver_new(2, e);
-    if (!d->resolver || !sockets(d, o, fds, address, e))
+    if (!d->resolver || !sockets(d, o, l, e))
         return false;
     d->workers = base_alloc(d->worker_count * sizeof *d->workers);
     memset(d->workers, 0, d->worker_count * sizeof *d->workers);
     for (unsigned i = 0; i < d->worker_count; i++)
-        if (!worker_init(&d->workers[i], d, i, fds[i], e))
+        if (!worker_init(&d->workers[i], d, i, l, e))
             return false;
     return true;
 }
@@ -164,25 +154,6 @@ static void daemon_release(struct daemon *d)
 }
 
 /* ---- signals ---- */
-
-static void reload(struct daemon *d, const struct serve_options *o)
-{
-    struct config *c;
-    struct setup *s;
-    struct err e;
-
-    notify_systemd("RELOADING=1");
-    if (!config_load(o->config, &c, &e) || !setup_new(c, &s, &e)) {
-        log_error("the configuration is bad; the old one stays in force", LOG_ERR(&e));
-    } else {
-        say_warnings(c);
-        gateway_setup_set(&d->gateway, s);
-        if (d->apps)
-            apps_reload(d->apps);
-        log_info("configuration read again", LOG_TEXT("file", o->config));
-    }
-    notify_systemd("READY=1");
-}
 
 /* Runs beside the drain: a second signal ends it at once. */
 static void *impatience(void *arg)
@@ -204,7 +175,7 @@ static void wait_for_end(struct daemon *d, const struct serve_options *o, const 
     int sig;
 
     while (sigwait(set, &sig) == 0 && sig == SIGHUP && !o->hangup_ends)
-        reload(d, o);
+        reload(d, o->config);
     if (o->on_leave)
         o->on_leave(o->ctx);
     drain_ms = d->gateway.setup->config->drain_ms;
@@ -249,22 +220,22 @@ static void log_never_waits(void)
 
 static bool run(struct daemon *d, const struct serve_options *o, const sigset_t *set, struct err *e)
 {
-    char address[96];
+    struct listening l;
     bool ok;
 
     drain_init(d);
-    ok = daemon_init(d, o, address, e) && apps_begin(d, e);
+    ok = daemon_init(d, o, &l, e) && apps_begin(d, e);
     d->working = d->worker_count;
     for (unsigned i = 0; ok && i < d->worker_count; i++)
         if (pthread_create(&d->workers[i].thread, NULL, drain_work, &d->workers[i]) != 0)
             base_die("no thread could be started");
     if (ok) {
-        log_info("listening", LOG_TEXT("address", address), LOG_U64("loops", d->worker_count));
-        store_reached(d->gateway.store, str_c(address));
+        log_info("listening", LOG_TEXT("address", l.address), LOG_U64("loops", d->worker_count));
+        store_reached(d->gateway.store, str_c(l.address));
         notify_systemd("READY=1");
         apps_resume(d->apps);
         if (o->on_ready)
-            o->on_ready(o->ctx, str_c(address));
+            o->on_ready(o->ctx, str_c(l.address));
         wait_for_end(d, o, set);
     }
     daemon_release(d);
@@ -302,7 +273,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     d.questions = o->questions;
     d.started_ms = clock_wall_ms(&clock_real);
     d.listen_flag = o->listen;
-    say_warnings(c);
+    reload_say_warnings(c);
     ok = gateway_init(&d.gateway,
                       &(struct gateway_options){
                           .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},

@@ -73,6 +73,7 @@ class Doors(GatewayCase):
         self.assertNotIn(KEY, json.dumps(entry["headers"]))
         self.assertNotIn("cookie", entry["fields"])
         self.assertEqual(entry["fields"]["authorization"], "Bearer upstream-key")
+        self.assertEqual(entry["fields"]["accept-encoding"], "identity")
 
     def test_wrong_requests_are_told_what_is_wrong(self):
         self.check_error(request("/v1/chat/completions", b"{nope"), 400)

@@ -8,13 +8,14 @@ providers that fail in every way; healthy calls beside them are all answered, an
 import http.client
 import json
 import os
+import resource
 import socket
 import threading
 import time
 import unittest
 
 from asking import BINARY, start
-from gateway import Gateway, Provider, until, upstream
+from gateway import Gateway, Provider, cpu_seconds, until, upstream
 
 BAD = ("error:500", "error:429:retry-after=1", "error-mid", "cut:700", "rst:700", "silent:4000",
        "long:50+stall:4000", "badjson", "html", "empty-body", "wrong-type", "no-done", "double-done",
@@ -120,6 +121,31 @@ class Neighbours(unittest.TestCase):
             for s in readers:
                 s.close()
         until(lambda: self.flood.open == 0)
+
+    def test_where_no_descriptor_is_left_who_rests_makes_room(self):
+        with Gateway(BINARY, {"store": "none", "threads": 1, "providers": {
+                "up": upstream(self.provider, "openai", ["plain"])}}) as gateway:
+            pid, asks = gateway.child.pid, b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n"
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64))
+            clients = []
+            try:
+                for _ in range(150):
+                    clients.append(socket.create_connection(("127.0.0.1", gateway.port), 60))
+                    clients[-1].sendall(asks)
+                    self.assertTrue(clients[-1].recv(4096).startswith(b"HTTP/1.1 200"))
+                self.assertIn("no descriptor is left", gateway.log_tail(100000))
+                for _ in range(100):  # none of these rests
+                    clients.append(socket.create_connection(("127.0.0.1", gateway.port), 60))
+                    clients[-1].sendall(asks[:9])
+                before = cpu_seconds(pid)
+                time.sleep(2)
+                self.assertLess(cpu_seconds(pid) - before, 0.5)
+            finally:
+                for s in clients:
+                    s.close()
+            with socket.create_connection(("127.0.0.1", gateway.port), 60) as s:
+                s.sendall(asks)
+                self.assertTrue(s.recv(4096).startswith(b"HTTP/1.1 200"))
 
     def test_who_never_finishes_asking_is_told_and_let_go(self):
         heads = [socket.create_connection(("127.0.0.1", self.gateway.port), 60) for _ in range(100)]

@@ -4,6 +4,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -16,9 +17,18 @@ import unittest
 from pathlib import Path
 
 import command
-from gateway import Gateway, Provider, upstream
+from gateway import Gateway, Provider, digest, upstream
 
 BINARY = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.environ.get("RATIONALE", "")
+# As systemd does it: the sockets stand from the third descriptor on.
+GIVE = """
+import fcntl, os, sys
+fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[3:]]
+for n, fd in enumerate(fds):
+    os.dup2(fd, 3 + n)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)))
+os.execv(sys.argv[1], [sys.argv[1], "serve", "--config", sys.argv[2]])
+"""
 CHAT = {"model": "plain", "messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -35,6 +45,41 @@ def wait_for(what, seconds=120):
             return got
         time.sleep(0.02)
     raise AssertionError("it did not happen in time")
+
+
+def own_address():
+    """One of this machine's that is not loopback, or None; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))
+            return None if s.getsockname()[0].startswith("127.") else s.getsockname()[0]
+        except OSError:
+            return None
+
+
+def certificate(folder, name):
+    """(certificate, key) for this machine, signed by itself."""
+    cert, key = folder / f"{name}-cert.pem", folder / f"{name}-key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert,
+                    "-days", "2", "-subj", f"/CN={name}", "-addext",
+                    "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return cert, key
+
+
+def use(pair, tls):
+    """Puts a certificate and its key where the configuration says that they are."""
+    shutil.copy(pair[0], tls["cert"])
+    shutil.copy(pair[1], tls["key"])
+
+
+class TlsGateway(Gateway):
+    def answers(self, before):
+        """That it says where it listens has to do."""
+        found = re.search(rb"listening on http://127\.0\.0\.1:(\d+)", self.log.read_bytes()[before:])
+        self.port = int(found[1]) if found else 0
+        return bool(found)
 
 
 class Service(unittest.TestCase):
@@ -82,15 +127,65 @@ class Service(unittest.TestCase):
         self.assertEqual(c.getresponse().status, 200)
         c.close()
 
+    def test_it_serves_every_socket_that_it_is_given(self):
+        servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
+        self.file.write_text(json.dumps(config(self.provider, threads=2)))
+        child = subprocess.Popen(
+            [sys.executable, "-c", GIVE, BINARY, str(self.file), *(str(s.fileno()) for s in servers)],
+            env={**os.environ, "UPSTREAM_KEY": "upstream-key"},
+            pass_fds=[s.fileno() for s in servers], stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        for s in servers:
+            self.addCleanup(s.close)
+            c = http.client.HTTPConnection("127.0.0.1", s.getsockname()[1], timeout=120)
+            c.request("GET", "/v1/models")
+            self.assertEqual(c.getresponse().status, 200)
+            c.close()
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(120), 0)
+
+    def test_what_does_not_listen_is_no_socket_to_serve(self):
+        pair = socket.socketpair()
+        fd = pair[0].fileno()
+        child = self.run_with(f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$1" serve --config "$2" 3<&{fd}',
+                              fds=(fd,))
+        self.assertNotEqual(child.wait(120), 0)
+        for end in pair:
+            end.close()
+
+    def test_without_keys_nobody_else_is_answered_on_any_socket(self):
+        ours = own_address()
+        if not ours:
+            self.skipTest("this machine has no address but loopback")
+        server = socket.create_server(("0.0.0.0", 0))
+        self.addCleanup(server.close)
+        port, fd = server.getsockname()[1], server.fileno()
+        key = {"authorization": "Bearer the-key"}
+        keys = [{"name": "a", "sha256": digest("the-key")}]
+        child = self.run_with(f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$1" serve --config "$2" 3<&{fd}',
+                              fds=(fd,), keys=keys)
+
+        def status(host, path="/v1/models", headers=key):
+            c = http.client.HTTPConnection(host, port, timeout=120)
+            c.request("GET", path, headers=headers)
+            try:
+                return c.getresponse().status
+            finally:
+                c.close()
+
+        self.assertEqual([status(ours), status("127.0.0.1")], [200, 200])
+        self.file.write_text(json.dumps(config(self.provider)))
+        child.send_signal(signal.SIGHUP)
+        wait_for(lambda: status("127.0.0.1", headers={}) == 200)
+        for path in ("/v1/models", "/health", "/metrics", "/"):
+            self.assertEqual([status(ours, path), status("127.0.0.1", path)], [403, 200], path)
+
     def test_it_speaks_tls(self):
         if not shutil.which("openssl"):
             self.skipTest("there is no openssl to make a certificate with")
-        key, cert = self.folder / "key.pem", self.folder / "cert.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert,
-                        "-days", "2", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cert, key = certificate(self.folder, "localhost")
         server = socket.create_server(("127.0.0.1", 0))
         port = server.getsockname()[1]
         server.close()
@@ -112,6 +207,44 @@ class Service(unittest.TestCase):
         status, body = wait_for(ask)
         self.assertEqual(status, 200)
         self.assertTrue(body.endswith(b"data: [DONE]\n\n"))
+
+    def test_a_reload_brings_a_new_certificate_and_new_ceilings(self):
+        if not shutil.which("openssl"):
+            self.skipTest("there is no openssl to make a certificate with")
+        tls = {"cert": str(self.folder / "cert.pem"), "key": str(self.folder / "key.pem")}
+        names = [certificate(self.folder, name) for name in ("one", "two")]
+        more = {"tls": tls, "body_max": "64KiB"}
+        use(names[0], tls)
+        with TlsGateway(BINARY, config(self.provider, **more)) as gateway:
+            trust = ssl.create_default_context()
+            trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+
+            def shown():
+                with socket.create_connection(("127.0.0.1", gateway.port), 120) as s, \
+                        trust.wrap_socket(s) as t:
+                    return ssl.DER_cert_to_PEM_cert(t.getpeercert(True))
+
+            def post(c, size):
+                c.request("POST", "/v1/chat/completions", json.dumps(
+                    {**CHAT, "messages": [{"role": "user", "content": "x" * size}]}))
+                reply = c.getresponse()
+                reply.read()
+                return reply.status
+
+            kept = http.client.HTTPSConnection("127.0.0.1", gateway.port, timeout=120,
+                                               context=trust)
+            self.assertEqual(post(kept, 100), 200)
+            self.assertEqual(shown(), names[0][0].read_text())
+            use((names[1][0], names[0][1]), tls)  # another's key
+            gateway.signal(signal.SIGHUP)
+            wait_for(lambda: "the old one stays in force" in gateway.log_tail())
+            self.assertEqual(shown(), names[0][0].read_text())
+            use(names[1], tls)
+            gateway.reload({**gateway.config, "body_max": "200KiB", "threads": 1})
+            wait_for(lambda: shown() == names[1][0].read_text())
+            self.assertIn('next start" what=threads\n', gateway.log_tail())
+            self.assertEqual([post(kept, 100000), post(kept, 300000)], [200, 413])
+            kept.close()
 
     def test_without_keys_pages_of_other_sites_are_refused(self):
         with Gateway(BINARY, config(self.provider)) as gateway:

@@ -48,6 +48,7 @@ struct server {
     _Atomic size_t count;
     struct loop_timer sweep;
     uint64_t sweep_ms;
+    uint64_t short_ns; /* when a descriptor was last missing */
     bool draining;
     struct loop_task idle_task;
     void (*on_idle)(void *);

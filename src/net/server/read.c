@@ -59,6 +59,15 @@ void server_go(void *ctx)
         return;
     x->keep = x->request->keep_alive;
     s->handler->on_request(s->ctx, x);
+    if (x->ended && x->state == ST_ANSWER)
+        server_exchange_gone(x); /* it waits for somebody, and nobody waits for it */
+}
+
+/* What a chunk says of itself is enough: what it announces need not come first. */
+static bool is_too_large(const struct server_exchange *x)
+{
+    return x->framing.framing == HTTP1_CHUNKED && !x->framing.fault.status &&
+           x->framing.left > x->large.size_max - x->large.n;
 }
 
 static size_t take_body(struct server_exchange *x, str bytes)
@@ -66,7 +75,7 @@ static size_t take_body(struct server_exchange *x, str bytes)
     size_t used = http1_body_feed(&x->framing, bytes, (struct http1_sink){on_body, x});
 
     x->since_ns = server_now(x);
-    if (buf_full(&x->large)) {
+    if (buf_full(&x->large) || is_too_large(x)) {
         server_refuse(x, 413, "the body is too large");
     } else if (x->framing.fault.status) {
         server_refuse(x, x->framing.fault.status, x->framing.fault.why);
@@ -134,6 +143,7 @@ static size_t begin_body(struct server_exchange *x, str rest, bool kept)
         return x->body.n;
     }
     x->state = ST_BODY;
+    x->large.size_max = x->server->o.body_max;
     if (rest.n > 0)
         return take_body(x, rest);
     if (h->expect_continue) {
@@ -307,12 +317,15 @@ static void on_room(void *ctx)
         server_take_waiting(x);
 }
 
-/* The client will send no more. What it was answered still goes out. */
+/* The client will send no more. What it was answered still goes out, and what is whole of its
+ * requests is answered if that can be done at once. */
 static void on_end(void *ctx)
 {
     struct server_exchange *x = ctx;
 
     x->ended = true;
+    if (x->go.queued || (x->state == ST_HEAD && x->task.queued))
+        return; /* server_go or server_take_waiting goes on with them */
     if (is_reading(x) && conn_queued(x->conn) > 0)
         server_exchange_linger(x);
     else if (x->state != ST_LINGER || conn_queued(x->conn) == 0)

@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "net/server/internal.h"
 
 #include <errno.h>
@@ -17,6 +18,8 @@
 #define SWEEP_MS_MIN 5
 #define OVER_MAX 256 /* connections past the ceiling that are told so */
 #define HEAD_SIZE_MAX (1 << 20)
+#define RESTED_MS 1000 /* before a connection may be closed for the sake of another */
+#define SHORT_MS 60000 /* without a want of descriptors, before the next is told */
 
 static uint64_t ms_of(uint64_t ns)
 {
@@ -169,6 +172,16 @@ struct server *server_new(struct loop *l, const struct server_options *o,
     return s;
 }
 
+void server_options_set(struct server *s, const struct server_options *o)
+{
+    size_t head_max = s->o.head_max;
+
+    s->o = *o;
+    s->o.head_max = head_max; /* buffers of that size are in use */
+    set_defaults(&s->o);
+    s->sweep_ms = sweep_ms_of(&s->o);
+}
+
 void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct server_refusal *r,
                                                       struct server_header *out))
 {
@@ -207,6 +220,24 @@ void server_free(struct server *s)
     free(s);
 }
 
+/* A connection that has rested for a while, the longest first, makes room for one that asks. */
+static bool make_room(struct server *s)
+{
+    struct server_exchange *idle = NULL;
+    uint64_t now_ns = loop_now_ns(s->loop);
+
+    if (!s->short_ns || ms_of(now_ns - s->short_ns) >= SHORT_MS)
+        log_warn("no descriptor is left for a connection", LOG_U64("open", s->count));
+    s->short_ns = now_ns;
+    for (struct server_exchange *x = s->first; x; x = x->next)
+        if (x->state == ST_HEAD && x->used && x->in.n == 0 && conn_queued(x->conn) == 0 &&
+            ms_of(now_ns - x->since_ns) >= RESTED_MS && (!idle || x->since_ns < idle->since_ns))
+            idle = x;
+    if (idle)
+        server_exchange_close(idle);
+    return idle != NULL;
+}
+
 /* Whether there may be more. */
 static bool accept_turn(struct server_listener *l)
 {
@@ -223,6 +254,9 @@ static bool accept_turn(struct server_listener *l)
                 server_exchange_add(s, fd, &from);
             else
                 close(fd);
+        } else if (errno == EMFILE || errno == ENFILE) {
+            if (!make_room(s))
+                return false;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return false;
         }

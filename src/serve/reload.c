@@ -1,0 +1,163 @@
+/* reload.c - a configuration read again while all runs: taken whole, or not at all.
+ *
+ * What calls need is in the setup, which they take when they begin. What the servers need (ceilings,
+ * times, the certificate) is brought to each loop. The rest waits for the next start, and that is
+ * said.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/internal.h"
+#include "serve/listen.h"
+
+#include <stdatomic.h>
+
+/* What is only looked at when it starts. */
+static const char *const at_start[] = {"listen",
+                                       "store",
+                                       "spool",
+                                       "retention.age",
+                                       "retention.minimum",
+                                       "retention.size",
+                                       "durability",
+                                       "ca_file",
+                                       "threads",
+                                       "otlp.endpoint",
+                                       "log.level"};
+
+struct values {
+    struct arena *arena;
+    str of[COUNT_OF(at_start)];
+};
+
+static void keep_value(void *ctx, const struct config_item *item)
+{
+    struct values *v = ctx;
+
+    for (size_t i = 0; i < COUNT_OF(at_start); i++)
+        if (str_eq(item->path, str_c(at_start[i])))
+            v->of[i] = arena_dup(v->arena, item->value);
+}
+
+static void say_what_waits(const struct daemon *d, const struct config *old, const struct config *c)
+{
+    struct arena arena;
+    struct values was = {&arena, {{0}}}, is = {&arena, {{0}}};
+    struct buf names;
+
+    arena_init(&arena, 1 << 20);
+    buf_init(&names, 1024);
+    config_each(old, keep_value, &was);
+    config_each(c, keep_value, &is);
+    for (size_t i = 0; i < COUNT_OF(at_start); i++) {
+        if (str_eq(was.of[i], is.of[i]) || (i == 0 && d->listen_flag))
+            continue;
+        buf_add(&names, names.n ? STR(", ") : STR(""));
+        buf_add(&names, str_c(at_start[i]));
+    }
+    if (names.n)
+        log_warn("what changed takes effect at the next start", LOG_STR("what", buf_str(&names)));
+    buf_release(&names);
+    arena_release(&arena);
+}
+
+/* ---- to the loops ---- */
+
+struct server_options reload_options(const struct config *c, struct tls *tls)
+{
+    return (struct server_options){.body_max = c->body_max,
+                                   .header_ms = c->header_ms,
+                                   .body_ms = c->body_ms,
+                                   .idle_ms = c->idle_ms,
+                                   .tls = tls};
+}
+
+/* The last loop to leave the old certificate lets it go. */
+struct change {
+    _Atomic unsigned left;
+    struct server_options options;
+    struct tls *old;
+    struct one {
+        struct change *change;
+        struct worker *worker;
+        struct loop_task task;
+    } ones[];
+};
+
+static void on_change(void *ctx)
+{
+    struct one *one = ctx;
+    struct change *change = one->change;
+
+    server_options_set(one->worker->server, &change->options);
+    if (atomic_fetch_sub(&change->left, 1) > 1)
+        return;
+    tls_free(change->old);
+    free(change);
+}
+
+static void tell_loops(struct daemon *d, const struct config *c, struct tls *tls)
+{
+    struct change *change = base_alloc(sizeof *change + d->worker_count * sizeof change->ones[0]);
+
+    change->left = d->worker_count;
+    change->options = reload_options(c, tls);
+    change->old = d->tls_server;
+    d->tls_server = tls;
+    for (unsigned i = 0; i < d->worker_count; i++) {
+        struct one *one = &change->ones[i];
+
+        one->change = change;
+        one->worker = &d->workers[i];
+        loop_task_init(&one->task, on_change, one);
+        loop_post(one->worker->gl.loop, &one->task);
+    }
+}
+
+/* ---- all of it ---- */
+
+static bool load(const char *path, struct setup **s, struct tls **tls, struct err *e)
+{
+    struct config *c;
+
+    *tls = NULL;
+    if (!config_load(path, &c, e))
+        return false;
+    if (c->tls_cert.n) {
+        *tls = tls_server_new(c->tls_cert.p, c->tls_key.p, e);
+        if (!*tls) {
+            config_release(c);
+            return false;
+        }
+    }
+    if (setup_new(c, s, e))
+        return true;
+    tls_free(*tls);
+    return false;
+}
+
+void reload_say_warnings(const struct config *c)
+{
+    for (size_t i = 0; i < c->warning_count; i++)
+        log_warn("config", LOG_STR("what", c->warnings[i]));
+}
+
+void reload(struct daemon *d, const char *path)
+{
+    struct setup *s;
+    struct tls *tls;
+    struct err e;
+
+    notify_systemd("RELOADING=1");
+    if (!load(path, &s, &tls, &e)) {
+        log_error("the configuration is bad; the old one stays in force", LOG_ERR(&e));
+    } else {
+        reload_say_warnings(s->config);
+        say_what_waits(d, d->gateway.setup->config, s->config);
+        tell_loops(d, s->config, tls);
+        gateway_setup_set(&d->gateway, s);
+        if (d->apps)
+            apps_reload(d->apps);
+        log_info("configuration read again", LOG_TEXT("file", path));
+    }
+    notify_systemd("READY=1");
+}
