@@ -265,7 +265,7 @@ static void thinks_and_answers(struct run *r, const struct pipe_options *o, str 
     finish(r);
 }
 
-/* "I" "wond" "er" is one more than "I" "wonder". */
+/* The front of a word may be more tokens than the word. */
 TEST(a_word_at_the_cap_is_let_through_once_it_is_whole)
 {
     static const char *const words[] = {" ponder", " thinking", " considerations", " caf\xC3\xA9s"};
@@ -303,9 +303,10 @@ TEST(a_word_at_the_cap_is_let_through_once_it_is_whole)
 
 TEST(no_text_goes_on_with_fewer_tokens_than_are_certain)
 {
-    str text = STR("I'll look: 3141592 isn't 2718, na\xC3\xAFve caf\xC3\xA9s   sell `x->y != NULL`;\n\n\t\t"
-                   "HTTPServer \xE4\xB8\xAD\xE6\x96\x87 ... counterrevolutionaries!?//\n"
-                   "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZabc ");
+    str text = STR("I'll look: 3141592 isn't 2718, na\xC3\xAFve caf\xC3\xA9s   sell `x->y != "
+                   "NULL`;\n\n\t\tHTTPServer \xE4\xB8\xAD\xE6\x96\x87 ... "
+                   "counterrevolutionaries!?//\nABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLM"
+                   "NOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZabc ");
     struct tokens_counter c;
     size_t least[512], count[512];
 
@@ -439,8 +440,7 @@ TEST(a_cap_may_be_raised_when_it_is_reached)
     struct asked asked = {0};
 
     begin(&r,
-          &(struct pipe_options){
-              .cap = 2, .on_thought = tell, .on_cap = to_four, .ctx = &asked});
+          &(struct pipe_options){.cap = 2, .on_thought = tell, .on_cap = to_four, .ctx = &asked});
     feed(&r, CHAT_REASONING, 0, STR("one two three four five"));
     CHECK(gives(&r, "[reasoning0]one two three four"));
     CHECK(r.pipe.over && asked.times == 1 && pipe_tokens(&r.pipe) == 4);
