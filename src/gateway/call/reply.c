@@ -558,9 +558,8 @@ static void on_error(void *ctx, const struct err *e)
 
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
-    if (c->decoding && c->end_seen) {
-        c->sum.complete = true; /* all was said before the line broke */
-        call_finish(c);
+    if (c->decoding && (c->end_seen || (c->stop_seen && c->frames.kind != FRAMES_WHOLE))) {
+        end_reply(c); /* all was said before the line broke */
         return;
     }
     for (size_t i = 0; i < COUNT_OF(failures); i++)
