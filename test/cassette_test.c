@@ -50,6 +50,9 @@ TEST(what_counts_in_a_request_has_one_form)
          "{\"user\": 1}}",
          "{\"x\":{\"user\":1}}"},
         {"[{\"user\":1}]", "[{\"user\":1}]"},
+        {"{\"stream\": false, \"top_p\": null, \"x\": {\"stream\": false, \"y\": null}}",
+         "{\"x\":{\"stream\":false,\"y\":null}}"},
+        {"{\"stream\": true}", "{\"stream\":true}"},
         {"1.0", "1"},
         {"100", "1e2"},
         {"1e2", "1e2"},
@@ -82,6 +85,32 @@ TEST(what_counts_in_a_request_has_one_form)
         buf_release(&out);
         json_release(&doc);
     }
+}
+
+static bool is_empty(const char *json, str path)
+{
+    struct json doc;
+    struct err e;
+    struct buf out;
+    bool empty;
+
+    json_init(&doc);
+    buf_init(&out, 4096);
+    CHECK(json_parse(&doc, str_c(json), &e));
+    cassette_canonical(&doc, path, &out);
+    empty = str_eq(buf_str(&out), STR("{}"));
+    buf_release(&out);
+    json_release(&doc);
+    return empty;
+}
+
+TEST(what_is_streamed_anyway_need_not_be_asked_for)
+{
+    CHECK(is_empty("{\"stream\": true}", STR("/api/chat")));
+    CHECK(!is_empty("{\"stream\": false}", STR("/api/chat")));
+    CHECK(is_empty("{\"stream\": false}", STR("/chat/completions")));
+    CHECK(!is_empty("{\"stream\": true}", STR("/chat/completions")));
+    CHECK(!is_empty("{\"user\": 1}", STR(""))); /* of no request */
 }
 
 /* ---- in and out ---- */
@@ -363,7 +392,8 @@ TEST(lines_longer_than_a_read_are_whole)
     buf_release(&b);
 }
 
-TEST_MAIN(T(what_counts_in_a_request_has_one_form), T(what_is_written_is_read_again),
+TEST_MAIN(T(what_counts_in_a_request_has_one_form),
+          T(what_is_streamed_anyway_need_not_be_asked_for), T(what_is_written_is_read_again),
           T(base64_goes_both_ways_and_only_whole), T(a_bad_file_is_told_by_its_line),
           T(a_request_is_found_however_it_is_written),
           T(a_miss_names_the_nearest_and_the_first_difference),

@@ -255,6 +255,10 @@ TEST(a_failed_call_says_so)
     CHECK_STR(str_c(attribute(s, 9, "error.type")), "s:timeout");
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.response.finish_reasons")), "a:error");
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.conversation.id")), "s:s-1");
+    c.session = c.id; /* nobody has named one, and none was known */
+    buf_reset(&b);
+    s = span_of(&b, &c, &t);
+    CHECK_STR(str_c(attribute(s, 9, "gen_ai.conversation.id")), "");
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.request.max_tokens")), "");
     CHECK_STR(get(s, 5, 0).bytes, "chat fast");
     CHECK_INT(get(s, 4, 0).bytes.n, 0);

@@ -286,6 +286,110 @@ TEST(reasoning_of_exactly_the_cap_is_not_cut)
     end(&r);
 }
 
+/* All the reasoning in pieces of that size, and the answer behind it. */
+static void thinks_and_answers(struct run *r, const struct pipe_options *o, str text, size_t size)
+{
+    begin(r, o);
+    for (size_t at = 0; at < text.n; at += size)
+        feed(r, CHAT_REASONING, 0, str_slice(text, at, at + size < text.n ? at + size : text.n));
+    feed(r, CHAT_TEXT, 1, STR("answer"));
+    finish(r);
+}
+
+/* The front of a word may be more tokens than the word. */
+TEST(a_word_at_the_cap_is_let_through_once_it_is_whole)
+{
+    static const char *const words[] = {" ponder", " thinking", " considerations", " caf\xC3\xA9s"};
+    const struct tokens_vocab *v = tokens_vocab_find(STR("o200k_base"));
+
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        struct buf text, want;
+        int64_t n;
+
+        buf_init(&text, 4096);
+        buf_init(&want, 4096);
+        for (int k = 0; k < 4; k++)
+            buf_add(&text, str_c(words[i]));
+        buf_printf(&want, "[reasoning0]" STR_FMT "[text1]answer", STR_ARG(buf_str(&text)));
+        buf_add_c(&want, '\0');
+        n = (int64_t)tokens_count(v, buf_str(&text));
+        for (size_t size = i == 3 ? text.n : 1; size <= text.n; size++) {
+            struct run r;
+
+            thinks_and_answers(&r, &(struct pipe_options){.cap = n}, buf_str(&text), size);
+            CHECK(!r.pipe.over && gives(&r, want.p) && pipe_tokens(&r.pipe) == n);
+            end(&r);
+            thinks_and_answers(&r,
+                               &(struct pipe_options){.cap = n - 1, .ends_at_cap = true},
+                               buf_str(&text),
+                               size);
+            CHECK(r.pipe.over && !r.pipe.answered && pipe_tokens(&r.pipe) <= n - 1);
+            CHECK(str_find(buf_str(&r.out), STR("answer")) == STR_NONE);
+            end(&r);
+        }
+        buf_release(&want);
+        buf_release(&text);
+    }
+}
+
+TEST(no_text_goes_on_with_fewer_tokens_than_are_certain)
+{
+    str text = STR("I'll look: 3141592 isn't 2718, na\xC3\xAFve caf\xC3\xA9s   sell `x->y != "
+                   "NULL`;\n\n\t\tHTTPServer \xE4\xB8\xAD\xE6\x96\x87 ... "
+                   "counterrevolutionaries!?//\nABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLM"
+                   "NOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZabc ");
+    struct tokens_counter c;
+    size_t least[512], count[512];
+
+    assert(text.n < COUNT_OF(least));
+    tokens_counter_init(&c, tokens_vocab_find(STR("o200k_base")));
+    for (size_t i = 0; i < text.n; i++) {
+        tokens_counter_feed(&c, str_slice(text, i, i + 1));
+        least[i] = tokens_counter_least(&c);
+        count[i] = tokens_counter_count(&c);
+    }
+    for (size_t i = 0; i < text.n; i++)
+        for (size_t k = i; k < text.n; k++)
+            CHECK_F(least[i] <= count[k], "at %zu %zu, at %zu %zu", i, least[i], k, count[k]);
+}
+
+TEST(a_reply_that_ends_at_its_cap_says_nothing_behind_it)
+{
+    struct pipe_options o = {
+        .format = split_format_find(STR("thinking")), .cap = 2, .ends_at_cap = true};
+    struct run r;
+
+    begin(&r, &o);
+    feed(&r, CHAT_TEXT, 0, STR("<thinking>one two three</thinking>No."));
+    feed(&r, CHAT_CALL, 1, STR(""));
+    CHECK(r.pipe.over && !r.pipe.answered && !r.pipe.called);
+    CHECK(gives(&r, "[reasoning0]one two"));
+    end(&r);
+    o.ends_at_cap = false;
+    begin(&r, &o);
+    feed(&r, CHAT_TEXT, 0, STR("<thinking>one two three</thinking>Yes."));
+    CHECK(r.pipe.over && gives(&r, "[reasoning0]one two[text1]Yes."));
+    end(&r);
+}
+
+TEST(what_is_let_go_on_behind_its_cap_says_its_answer)
+{
+    struct pipe_options o = {.cap = 2, .ends_at_cap = true, .may_resume = true};
+    struct run r;
+
+    begin(&r, &o);
+    feed(&r, CHAT_REASONING, 0, STR("one two three"));
+    feed(&r, CHAT_TEXT, 1, STR("So."));
+    CHECK(r.pipe.over && pipe_resumes(&r.pipe) && gives(&r, "[reasoning0]one two[text1]So."));
+    end(&r);
+    begin(&r, &o); /* a call has ended it before: nobody lets it go on */
+    feed(&r, CHAT_CALL, 0, STR(""));
+    feed(&r, CHAT_REASONING, 1, STR("one two three"));
+    feed(&r, CHAT_TEXT, 2, STR("So."));
+    CHECK(r.pipe.over && !r.pipe.answered && gives(&r, "[call0]n[reasoning1]one two"));
+    end(&r);
+}
+
 TEST(behind_a_cut_there_is_no_reasoning_any_more)
 {
     struct run r;
@@ -419,21 +523,38 @@ TEST(no_token_beyond_the_cap_is_told_by_its_odds)
     end(&r);
 }
 
+struct asked {
+    int times;
+    char told[64];
+};
+
+static void tell(void *ctx, str text)
+{
+    struct asked *a = ctx;
+
+    assert(strlen(a->told) + text.n < sizeof a->told);
+    memcpy(a->told + strlen(a->told), text.p, text.n);
+}
+
 static int64_t to_four(void *ctx)
 {
-    ++*(int *)ctx;
+    struct asked *a = ctx;
+
+    CHECK(str_eq(str_c(a->told), STR("one two")));
+    a->times++;
     return 4;
 }
 
 TEST(a_cap_may_be_raised_when_it_is_reached)
 {
     struct run r;
-    int asked = 0;
+    struct asked asked = {0};
 
-    begin(&r, &(struct pipe_options){.cap = 2, .on_cap = to_four, .ctx = &asked});
+    begin(&r,
+          &(struct pipe_options){.cap = 2, .on_thought = tell, .on_cap = to_four, .ctx = &asked});
     feed(&r, CHAT_REASONING, 0, STR("one two three four five"));
     CHECK(gives(&r, "[reasoning0]one two three four"));
-    CHECK(r.pipe.over && asked == 1 && pipe_tokens(&r.pipe) == 4);
+    CHECK(r.pipe.over && asked.times == 1 && pipe_tokens(&r.pipe) == 4);
     end(&r);
 }
 
@@ -443,6 +564,10 @@ TEST_MAIN(T(a_cap_may_be_raised_when_it_is_reached), T(the_pipe_does_not_see_the
           T(what_stands_beside_a_text_is_of_its_block),
           T(a_reply_without_reasoning_is_never_touched), T(reasoning_ends_right_at_the_cap),
           T(reasoning_of_exactly_the_cap_is_not_cut),
+          T(a_word_at_the_cap_is_let_through_once_it_is_whole),
+          T(no_text_goes_on_with_fewer_tokens_than_are_certain),
+          T(a_reply_that_ends_at_its_cap_says_nothing_behind_it),
+          T(what_is_let_go_on_behind_its_cap_says_its_answer),
           T(behind_a_cut_there_is_no_reasoning_any_more),
           T(behind_a_cut_the_answer_begins_with_its_first_letter),
           T(behind_the_cap_it_is_told_when_the_answer_begins),

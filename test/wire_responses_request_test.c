@@ -237,6 +237,12 @@ static const struct {
      "\"image_url\":\"http://i\",\"detail\":\"high\"}]}],\"text\":{\"verbosity\":\"low\"},"
      "\"metadata\":{\"k\":\"v\"},\"service_tier\":\"flex\",\"stream\":false,\"store\":false,"
      "\"include\":[\"reasoning.encrypted_content\"]}"},
+    {&wire_openai,
+     &wire_responses,
+     "{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":\"u\"}]}",
+     "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":\"u\"}],\"max_output_tokens\":16,"
+     "\"stream\":false,\"store\":false,"
+     "\"include\":[\"reasoning.encrypted_content\"]}"},
     {&wire_responses,
      &wire_openai,
      "{\"model\":\"m\",\"metadata\":{\"k\":\"v\"},\"prompt_cache_key\":\"p\",\"text\":{"

@@ -6,8 +6,8 @@
  *
  * It picks provider and preset, writes the upstream's body, sends it, reads what comes back, holds
  * the reasoning to its budget, hides it where policy says so, tries again and elsewhere while the
- * client has seen nothing yet, and puts the call on record before on_end. A client that is given its
- * reply in one piece has seen nothing before the end, however much of it has come.
+ * client has seen nothing yet, and puts the call on record before on_end. A client that is given
+ * its reply in one piece has seen nothing before the end, however much of it has come.
  *
  *     waiting --head 2xx--> reading --end--> recording --stored--> on_end
  *        |  ^ backoff, fallback  | cut, starved: a second call goes on where this one ended

@@ -7,8 +7,8 @@
  *
  * Keys and headers are not in it. A reply is found by the canonical form of the request: members
  * sorted, numbers by value, without `user`, `metadata`, `store`, stream options and what goes
- * without saying: members that are null, and `stream` where it asks for what comes anyway. A miss is
- * an error that names the nearest recording and the first place where it differs.
+ * without saying: members that are null, and `stream` where it asks for what comes anyway. A miss
+ * is an error that names the nearest recording and the first place where it differs.
  *
  * Instead of status, type and pieces there may be "like": N, the reply of the call in line N, which
  * stands before it. Bytes of a piece that are not UTF-8 are {"b64": "..."} in place of the text. A

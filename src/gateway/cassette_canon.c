@@ -8,8 +8,8 @@
 
 #define SCRATCH_MAX ((size_t)1 << 30)
 
-/* Where a value stands: inside, or right in a request, whose replies are streamed unless it says no,
- * or only if it says so. */
+/* Where a value stands: inside, or right in a request, whose reply is streamed only if it says so,
+ * or unless it says no. */
 enum place { INSIDE, ON_TOP, ON_TOP_STREAMED };
 
 static enum place place_of(str path)

@@ -200,8 +200,8 @@ static void recall_spent(struct gateway *g)
 {
     struct err e;
 
-    if (g->records && (!store_settle(g->store, 1, &e) ||
-                       !store_spent(g->store, add_spent, g->limits, &e)))
+    if (g->records &&
+        (!store_settle(g->store, 1, &e) || !store_spent(g->store, add_spent, g->limits, &e)))
         log_warn("what keys have spent before is not known", LOG_ERR(&e));
 }
 

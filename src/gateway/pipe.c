@@ -110,7 +110,8 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
         p->touched = true;
     if (p->options.hide) {
         if (next && p->options.announce)
-            pipe_push(p, &(struct chat_event){.kind = CHAT_REASONING, .text = STR(""), .id = STR("")});
+            pipe_push(p,
+                      &(struct chat_event){.kind = CHAT_REASONING, .text = STR(""), .id = STR("")});
         p->last = CHAT_REASONING;
         p->in_block = ev->block;
         p->boundary = false;

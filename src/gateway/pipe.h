@@ -46,12 +46,12 @@ struct pipe_options {
     bool inside;                       /* the text begins inside reasoning */
     bool hide;
     bool announce; /* that there is reasoning is told, by an event without text, if it is hidden */
-    bool both_names; /* reasoning frames are never untouched: the client wants two spellings */
-    bool as_it_is;   /* usage stays as the provider gave it, as long as nothing else was touched */
+    bool both_names;  /* reasoning frames are never untouched: the client wants two spellings */
+    bool as_it_is;    /* usage stays as the provider gave it, as long as nothing else was touched */
     bool ends_at_cap; /* nothing of the reply is used behind its cap */
     bool may_resume;  /* unless that ends its reasoning only; not behind a tool call */
     int64_t cap;      /* tokens of reasoning; -1: no cap */
-    str id;          /* goes into the ids of calls read from markup; lent */
+    str id;           /* goes into the ids of calls read from markup; lent */
     const struct tokens_vocab *vocab;
     /* Reasoning under the cap, seen or hidden; may be NULL. */
     void (*on_thought)(void *ctx, str text);

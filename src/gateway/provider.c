@@ -4,7 +4,6 @@
  */
 #include "gateway/provider.h"
 
-
 #define BEARER "authorization", "Bearer ", ""
 #define NO_KEY_NEEDED BEARER
 #define CLAUDE "x-api-key", "", "anthropic-version: 2023-06-01\r\n"

@@ -7,6 +7,9 @@
  */
 #include "wire/responses.h"
 
+#define OUTPUT_MIN 16
+#define OUTPUT_MIN_TEXT "16"
+
 static void file(struct json_out *o, const struct chat_part *p)
 {
     if (str_starts(p->mime, STR("audio/")) && p->data.n) {
@@ -315,6 +318,14 @@ static void write_include(struct json_out *o, const struct chat_request *r)
                    : STR("[\"reasoning.encrypted_content\"]"));
 }
 
+/* The API takes no less than this, and other dialects ask for one. */
+static str most(str max_tokens)
+{
+    uint64_t n;
+
+    return str_u64(max_tokens, &n) && n < OUTPUT_MIN ? STR(OUTPUT_MIN_TEXT) : max_tokens;
+}
+
 void responses_write(const struct chat_request *r, struct buf *out)
 {
     struct json_out o;
@@ -329,7 +340,7 @@ void responses_write(const struct chat_request *r, struct buf *out)
         json_member_bool(&o, "parallel_tool_calls", r->parallel);
     text(&o, r);
     reasoning(&o, r);
-    say_raw(&o, "max_output_tokens", r->max_tokens);
+    say_raw(&o, "max_output_tokens", most(r->max_tokens));
     say_raw(&o, "temperature", r->temperature);
     say_raw(&o, "top_p", r->top_p);
     say_some(&o, "user", r->user);

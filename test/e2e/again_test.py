@@ -166,6 +166,19 @@ class Died(Again):
             self.assertEqual(len(self.up.asked), 1, dialect)
             self.assertIn(b"error", r.body)
 
+    def test_what_was_said_to_its_end_counts_though_the_line_broke(self):
+        self.up.reply = lambda *_: stream(delta(content="Yes."), delta("stop"), whole=False)
+        gateway = self.serve()
+        for dialect in ROUTES:
+            for streamed in (False, True):
+                with self.subTest(dialect, streamed=streamed):
+                    self.up.forget()
+                    more = {"stream": streamed} if dialect != "gemini" else {}
+                    r = self.ok(self.ask(gateway, dialect, **more))
+                    self.assertEqual(len(self.up.asked), 1)
+                    self.assertIn(b"Yes.", r.body)
+                    self.assertNotIn(b'"error"', r.body.replace(b'"error":null', b""))
+
     def test_the_record_has_the_last_try_alone(self):
         self.up.reply = lambda n, _: stream(delta(content="No, "), whole=False) if n < 3 \
             else stream(delta(content="Yes."), delta("stop"))

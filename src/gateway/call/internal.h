@@ -28,8 +28,8 @@ void call_failed(struct call *c, const struct chat_error *error);
 void call_again(struct call *c, enum call_phase phase);
 /* Before any of what failures need is used. */
 void call_trouble(struct call *c);
-/* finish.c: whether another attempt could be made, since nothing of this one has left; if so, what it
- * left here is forgotten. */
+/* finish.c: whether another attempt could be made, since nothing of this one has left; if so, what
+ * it left here is forgotten. */
 bool call_unseen(struct call *c);
 void call_note(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */

@@ -518,9 +518,8 @@ static void on_error(void *ctx, const struct err *e)
 
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
-    if (c->decoding && c->end_seen) {
-        c->sum.complete = true; /* all was said before the line broke */
-        call_finish(c);
+    if (c->decoding && (c->end_seen || (c->stop_seen && c->frames.kind != FRAMES_WHOLE))) {
+        end_reply(c); /* all was said before the line broke */
         return;
     }
     if (c->ending) { /* what it thought is here: another call can answer */
