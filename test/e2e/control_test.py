@@ -23,7 +23,7 @@ LOW = {"x-rationale-level": "low"}
 THINK = "long-think:600+loud+as:llamacpp"
 MODELS = {"told": f"{THINK}+control:200", "tools": f"{THINK}+control:200+think-tools",
           "chatty": "long-think:600+loud+control:200",  # whose usage counts the reasoning itself
-          "early": f"{THINK}+control:20", "obeys": "long-think:600:obey+loud+as:llamacpp+control:200",
+          "short": "think+loud+as:llamacpp+control:200", "obeys": "long-think:600:obey+loud+as:llamacpp+control:200",
           **{how: f"{THINK}+control:200:{how}" for how in (
               "404", "501", "mute", "refuse", "late", "missed", "over", "broken")},
           "deaf": "long-think:9000+loud+as:llamacpp+control:200:deaf",
@@ -34,7 +34,6 @@ MODELS = {"told": f"{THINK}+control:200", "tools": f"{THINK}+control:200+think-t
           "nothing": f"{THINK}+control:200+reject-reasoning"}
 # Found not to work, and so not tried again.
 FAILING = ("404", "501", "mute", "refuse", "deaf")
-WHOLE = f"Let me {MARK} this."
 
 
 def setUpModule():
@@ -218,10 +217,17 @@ class Told(Case):
 
     def test_what_ends_by_itself_needs_no_telling(self):
         said = question()
-        r = self.ok(chat("obeys", said, headers=LOW))
-        self.assertEqual(said_in(r)[0], answer_to(said))
-        calls, told = self.asked()
-        self.assertEqual((len(calls), len(told)), (1, 0))
+        r = self.ok(chat("short", said, headers=LOW))
+        self.assertEqual((said_in(r)[0], facts(r)[1:]), (answer_to(said), (CAP, "none")))
+        [call], told = self.asked()
+        self.assertIs(call["json"]["reasoning_control"], True)
+        self.assertEqual(told, [])
+
+    def test_a_budget_in_other_tokens_than_ours_costs_no_second_call(self):
+        said = question()  # it stops after so many words, which are a few more tokens
+        self.capped(self.ok(chat("obeys", said, stream=True, headers=LOW)), said)
+        self.assertEqual(len(self.asked()[0]), 1)
+        self.lever("control")
 
     def test_an_answer_that_comes_first_is_not_waited_for(self):
         said = question()
