@@ -31,7 +31,8 @@ MODELS = {"told": f"{THINK}+control:200", "tools": f"{THINK}+control:200+think-t
           **{odd: f"{THINK}+control:200+{odd}" for odd in ("drip", "random-cuts", "crlf", "comments")},
           "no-budget": f"{THINK}+control:200+reject:reasoning_budget_tokens:reasoning_effort",
           "no-control": f"{THINK}+control:200+reject:reasoning_control",
-          "nothing": f"{THINK}+control:200+reject-reasoning"}
+          "nothing": f"{THINK}+control:200+reject-reasoning",
+          "wrong": f"{THINK}+control:200+error:400:times=2"}
 # Found not to work, and so not tried again.
 FAILING = ("404", "501", "mute", "refuse", "deaf")
 
@@ -346,6 +347,14 @@ class Failing(Case):
         self.assertEqual(told, [])
         self.assertNotIn("reasoning_control", calls[-1]["json"])
         self.lever("restate")
+
+
+    def test_a_request_that_is_wrong_says_nothing_about_it(self):
+        self.assertEqual(chat("wrong", question(), headers=LOW).status, 400)
+        self.assertEqual(["reasoning_control" in e["json"] for e in self.asked()[0]], [True, False])
+        said = question()
+        self.capped(self.ok(chat("wrong", said, headers=LOW)), said)
+        self.lever("control")
 
 
 class Bounds(Case):
