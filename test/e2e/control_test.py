@@ -23,7 +23,7 @@ LOW = {"x-rationale-level": "low"}
 THINK = "long-think:600+loud+as:llamacpp"
 MODELS = {"told": f"{THINK}+control:200", "tools": f"{THINK}+control:200+think-tools",
           "chatty": "long-think:600+loud+control:200",  # whose usage counts the reasoning itself
-          "early": f"{THINK}+control:20", "obeys": "long-think:600:obey+loud+as:llamacpp+control:200",
+          "short": "think+loud+as:llamacpp+control:200", "obeys": "long-think:600:obey+loud+as:llamacpp+control:200",
           **{how: f"{THINK}+control:200:{how}" for how in (
               "404", "501", "mute", "refuse", "late", "missed", "over", "broken")},
           "deaf": "long-think:9000+loud+as:llamacpp+control:200:deaf",
@@ -31,10 +31,10 @@ MODELS = {"told": f"{THINK}+control:200", "tools": f"{THINK}+control:200+think-t
           **{odd: f"{THINK}+control:200+{odd}" for odd in ("drip", "random-cuts", "crlf", "comments")},
           "no-budget": f"{THINK}+control:200+reject:reasoning_budget_tokens:reasoning_effort",
           "no-control": f"{THINK}+control:200+reject:reasoning_control",
-          "nothing": f"{THINK}+control:200+reject-reasoning"}
+          "nothing": f"{THINK}+control:200+reject-reasoning",
+          "wrong": f"{THINK}+control:200+error:400:times=2"}
 # Found not to work, and so not tried again.
 FAILING = ("404", "501", "mute", "refuse", "deaf")
-WHOLE = f"Let me {MARK} this."
 
 
 def setUpModule():
@@ -218,10 +218,17 @@ class Told(Case):
 
     def test_what_ends_by_itself_needs_no_telling(self):
         said = question()
-        r = self.ok(chat("obeys", said, headers=LOW))
-        self.assertEqual(said_in(r)[0], answer_to(said))
-        calls, told = self.asked()
-        self.assertEqual((len(calls), len(told)), (1, 0))
+        r = self.ok(chat("short", said, headers=LOW))
+        self.assertEqual((said_in(r)[0], facts(r)[1:]), (answer_to(said), (CAP, "none")))
+        [call], told = self.asked()
+        self.assertIs(call["json"]["reasoning_control"], True)
+        self.assertEqual(told, [])
+
+    def test_a_budget_in_other_tokens_than_ours_costs_no_second_call(self):
+        said = question()  # it stops after so many words, which are a few more tokens
+        self.capped(self.ok(chat("obeys", said, stream=True, headers=LOW)), said)
+        self.assertEqual(len(self.asked()[0]), 1)
+        self.lever("control")
 
     def test_an_answer_that_comes_first_is_not_waited_for(self):
         said = question()
@@ -340,6 +347,14 @@ class Failing(Case):
         self.assertEqual(told, [])
         self.assertNotIn("reasoning_control", calls[-1]["json"])
         self.lever("restate")
+
+
+    def test_a_request_that_is_wrong_says_nothing_about_it(self):
+        self.assertEqual(chat("wrong", question(), headers=LOW).status, 400)
+        self.assertEqual(["reasoning_control" in e["json"] for e in self.asked()[0]], [True, False])
+        said = question()
+        self.capped(self.ok(chat("wrong", said, headers=LOW)), said)
+        self.lever("control")
 
 
 class Bounds(Case):

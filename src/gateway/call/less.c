@@ -1,7 +1,8 @@
 /* less.c - what a provider refuses of that which we added is left out, and it is asked again.
  *
- * In turn: what it names; then all that asks for reasoning, but not what may end it; then that.
- * Models that think often refuse sampling, which is remembered.
+ * In turn: what it names; then all that asks for reasoning. What may end the reasoning is another
+ * matter: it stays as long as it is reasoning that is refused, and goes last. Models that think
+ * often refuse sampling, which is remembered.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,13 +43,21 @@ static bool names_control(const struct chat_error *error)
     return names_one_of(error, names);
 }
 
+static bool names_thinking(const struct chat_error *error)
+{
+    static const char *const names[] = {"reasoning", "think", "effort", "budget", "template", NULL};
+
+    return names_one_of(error, names);
+}
+
 /* What was added that the call can do without, which it then is; or NULL. */
 static const char *leave_out(struct call *c, const struct chat_error *error)
 {
     struct setup_learnt *learnt = call_learnt(c);
 
     if (c->control && (c->plain || names_control(error))) {
-        call_control_failed(c);
+        if (names_control(error))
+            call_control_failed(c);
         c->uncontrolled = true;
         return "control dropped";
     }
@@ -61,6 +70,7 @@ static const char *leave_out(struct call *c, const struct chat_error *error)
         return "sampling dropped";
     }
     c->plain = true;
+    c->uncontrolled = !names_thinking(error);
     return "reasoning parameters dropped";
 }
 
