@@ -89,7 +89,22 @@ static const struct {
      "{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"id\":5,"
      "\"name\":\"f\",\"args\":\"{\\\"a\\\":1}\"}}]},\"finishReason\":1}]}",
      {"\"id\":\"5\"", "\"arguments\":\"{\\\"a\\\":1}\"", "\"finish_reason\":\"tool_calls\""}},
+    {"gemini",
+     "openai",
+     "{\"candidates\":[{\"index\":1,\"content\":{\"parts\":[{\"text\":\"hell"
+     "o\"}]}}]}",
+     {"\"hello\"", "\"index\":0"}},
+    {"gemini",
+     "openai",
+     DATA("{\"candidates\":[{\"index\":99,\"content\":{\"parts\":[{\"text\":"
+          "\"hello\"}]},\"finishReason\":1}]}") DATA("null"),
+     {"\"hello\"", "\"index\":0", "[DONE]"}},
     /* Chat Completions */
+    {"openai",
+     "anthropic",
+     DATA("null") DATA("{\"choices\":[{\"delta\":{\"content\":\"hello\"}}"
+                       "]}") DATA("\"\"") DATA("[DONE]"),
+     {"\"hello\"", "\"end_turn\"", "message_stop"}},
     {"openai",
      "anthropic",
      CHAT("\"hello\"", "1", "\"12\""),
@@ -145,7 +160,24 @@ static const struct {
                  "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_"
                  "use\"},\"usage\":{\"output_tokens\":\"3\"}}") DATA("{\"type\":\"message_stop\"}"),
      {"{\\\"a\\\":1}", "\"finish_reason\":\"tool_calls\"", "[DONE]"}},
+    {"anthropic",
+     "openai",
+     CLAUDE("[{\"text\":\"hello\"},{\"type\":null,\"id\":\"i\",\"name\":"
+            "\"f\",\"input\":{\"a\":1}}]",
+            "\"tool_use\""),
+     {"\"hello\"", "\"arguments\":\"{\\\"a\\\":1}\""}},
+    {"anthropic",
+     "openai",
+     "event: content_block_start\ndata: {\"type\":null,\"index\":0,\"cont"
+     "ent_block\":{\"text\":\"\"}}\n\nevent: content_block_delta\ndata: {\"index\":0,\"delta\":{"
+     "\"type\":null,\"text\":\"hello\"}}\n\nevent: message_stop\ndata: {\"type\":7}\n\n",
+     {"\"hello\"", "\"finish_reason\":\"stop\"", "[DONE]"}},
     /* Responses */
+    {"responses",
+     "openai",
+     RESPONSE("{\"role\":\"assistant\",\"content\":[{\"text\":\"hello\"}]"
+              "},{\"type\":null,\"call_id\":\"i\",\"name\":\"f\",\"arguments\":\"{}\"}"),
+     {"\"hello\"", "\"name\":\"f\""}},
     {"responses",
      "openai",
      RESPONSE("{\"type\":\"message\",\"content\":[{\"type\":\"output_text"
@@ -197,6 +229,10 @@ TEST(a_member_of_an_odd_kind_does_not_lose_the_answer)
 static const struct {
     const char *dialect, *reply, *has;
 } hidden[] = {
+    {"gemini",
+     "{\"candidates\":[{\"index\":1,\"content\":{\"parts\":[{\"text\":\"secret\",\"tho"
+     "ught\":true},{\"text\":\"x\"}]}}]}",
+     "\"x\""},
     {"gemini",
      "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"secret\",\"thought\":1},{"
      "\"text\":42}]},\"finishReason\":1}]}",

@@ -87,7 +87,7 @@ struct anthropic_decoder {
     bool after_call;                        /* the thoughts belong to a call already */
     size_t kept_size, kept_given;
     int64_t input, cache_read, cache_write; /* of usage; -1 */
-    bool usage_begun, whole;
+    bool usage_begun, whole, called;
 };
 
 void anthropic_emit(struct wire_decoder *d, enum chat_event_kind kind, uint32_t block, str id,

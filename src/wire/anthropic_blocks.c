@@ -173,6 +173,7 @@ static void begin_call(struct wire_decoder *d, struct anthropic_block *b, const 
     const struct json_node *input = member_find(doc, v, "input");
     str id, name, text;
 
+    state(d)->called = true;
     if (!member_words(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || id.n == 0)
         id = wire_call_id(d, b->block);
     if (!member_words(doc, json_find(doc, v, STR("name")), &d->scratch, &name))
@@ -260,26 +261,36 @@ static void begin_opaque(struct wire_decoder *d, struct anthropic_block *b, cons
 }
 
 static const struct {
-    const char *type;
+    const char *type, *member; /* what it has, where it does not say its type */
     enum anthropic_kind kind;
     void (*begin)(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
                   const struct json_node *v);
 } kinds[] = {
-    {"text", KIND_TEXT, begin_text}, /* and what is a bare string */
-    {"thinking", KIND_THINK, begin_think},
-    {"redacted_thinking", KIND_REDACTED, begin_redacted},
-    {"tool_use", KIND_CALL, begin_call},
-    {NULL, KIND_OPAQUE, begin_opaque},
+    {"text", "text", KIND_TEXT, begin_text}, /* and what is a bare string */
+    {"thinking", "thinking", KIND_THINK, begin_think},
+    {"redacted_thinking", "data", KIND_REDACTED, begin_redacted},
+    {"tool_use", "input", KIND_CALL, begin_call},
+    {NULL, NULL, KIND_OPAQUE, begin_opaque},
 };
+
+/* Whether an object is of a type, or has what is of that type, if it says none. */
+static bool is_of(const struct json *doc, const struct json_node *v, const char *type,
+                  const char *member)
+{
+    const struct json_node *said = json_find(doc, v, STR("type"));
+
+    return said && said->kind == JSON_STRING ? json_is(doc, said, str_c(type))
+                                             : member_find(doc, v, member) != NULL;
+}
 
 struct anthropic_block *anthropic_block_begin(struct wire_decoder *d, const struct json *doc,
                                               const struct json_node *v, int64_t index)
 {
-    const struct json_node *type = json_find(doc, v, STR("type"));
     struct anthropic_block *b;
     size_t i = 0;
 
-    while (kinds[i].type && v->kind != JSON_STRING && !json_is(doc, type, str_c(kinds[i].type)))
+    while (kinds[i].type && v->kind != JSON_STRING &&
+           !is_of(doc, v, kinds[i].type, kinds[i].member))
         i++;
     b = begin(d, index, kinds[i].kind);
     if (b)
@@ -410,7 +421,6 @@ void anthropic_block_delta(struct wire_decoder *d, const struct json *doc,
                            const struct json_node *root)
 {
     const struct json_node *delta = json_find(doc, root, STR("delta"));
-    const struct json_node *type = json_find(doc, delta, STR("type"));
     int64_t index = member_count(doc, root, "index");
     struct anthropic_block *b = anthropic_block_find(d, index);
 
@@ -419,11 +429,11 @@ void anthropic_block_delta(struct wire_decoder *d, const struct json *doc,
         return;
     }
     for (size_t i = 0; i < COUNT_OF(deltas); i++)
-        if (json_is(doc, type, str_c(deltas[i].type))) {
+        if (is_of(doc, delta, deltas[i].type, deltas[i].member)) {
             feed(d, doc, delta, index, i);
             return;
         }
-    if (json_is(doc, type, STR("citations_delta"))) {
+    if (is_of(doc, delta, "citations_delta", "citation")) {
         const struct json_node *c = json_find(doc, delta, STR("citation"));
 
         b = block_for(d, index, KIND_TEXT);

@@ -92,6 +92,16 @@ static void emit_stop(struct wire_decoder *d, const struct json *doc, const stru
                                    .dialect = CHAT_ANTHROPIC});
 }
 
+/* It has ended, though it did not say why. */
+static void ensure_stop(struct wire_decoder *d)
+{
+    if (!d->stopped)
+        wire_emit(d,
+                  &(struct chat_event){.kind = CHAT_STOP,
+                                       .stop = state(d)->called ? CHAT_STOP_TOOL : CHAT_STOP_END,
+                                       .dialect = CHAT_ANTHROPIC});
+}
+
 static const str message_known[] = {STR_INIT("id"),
                                     STR_INIT("type"),
                                     STR_INIT("role"),
@@ -170,6 +180,7 @@ static void on_message_stop(struct wire_decoder *d, const struct json *doc,
     (void)doc;
     (void)root;
     anthropic_blocks_end(d);
+    ensure_stop(d);
     anthropic_emit(d, CHAT_END, 0, STR(""), STR(""), STR(""));
 }
 
@@ -215,10 +226,11 @@ void anthropic_decode(struct wire_decoder *d, const struct wire_frame *f)
 {
     const struct json_node *root = json_root(f->doc);
     const struct json_node *type = json_find(f->doc, root, STR("type"));
+    bool typed = type && type->kind == JSON_STRING;
 
     for (size_t i = 0; i < COUNT_OF(frames); i++)
-        if (json_is(f->doc, type, str_c(frames[i].type)) ||
-            (!type && str_eq(f->name, str_c(frames[i].type)))) {
+        if (typed ? json_is(f->doc, type, str_c(frames[i].type))
+                  : str_eq(f->name, str_c(frames[i].type))) {
             frames[i].on(d, f->doc, root);
             return;
         }
@@ -269,4 +281,5 @@ void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     emit_extras(d, f->doc, root, message_known);
     emit_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
     emit_stop(d, f->doc, root);
+    ensure_stop(d);
 }

@@ -320,7 +320,7 @@ static void say_block(struct wire_decoder *d, const struct json *doc, const stru
     const struct json_node *text = json_find(doc, v, STR("text"));
     const struct json_node *call = json_find(doc, v, STR("toolUse"));
     const struct json_node *reasoning = json_find(doc, v, STR("reasoningContent"));
-    const struct json_node *input = json_find(doc, call, STR("input"));
+    const struct json_node *input = member_find(doc, call, "input");
 
     if (text) {
         say(d, doc, index, KIND_TEXT, CHAT_TEXT, text);

@@ -44,6 +44,14 @@ str gemini_key(const struct json *doc, const struct json_node *v, const char *ca
     return str_c(camel);
 }
 
+int64_t gemini_choice(const struct json *doc, const struct json_node *candidate, int64_t place,
+                      bool only)
+{
+    int64_t index = member_count(doc, candidate, "index");
+
+    return only || index < 0 || index >= GEMINI_CHOICES_MAX ? place : index;
+}
+
 /* The first row of a kind is how we spell it. */
 static const struct word stops[] = {
     {"STOP", CHAT_STOP_END},

@@ -41,6 +41,11 @@ str gemini_key(const struct json *doc, const struct json_node *v, const char *ca
  * arena if it had to be changed, else as it stood. */
 str gemini_schema(const struct json *doc, const struct json_node *v, struct arena *a);
 
+/* Which choice a candidate is: its index, or its place among the others if it has none that can be.
+ * The only one of a whole reply is the first. */
+int64_t gemini_choice(const struct json *doc, const struct json_node *candidate, int64_t place,
+                      bool only);
+
 str gemini_stop_name(enum chat_stop stop, str name);
 enum chat_stop gemini_stop_of(str name);
 

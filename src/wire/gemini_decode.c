@@ -256,15 +256,12 @@ static void note_stop(const struct at *at, const struct json_node *candidate)
 }
 
 static void on_candidate(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
-                         int64_t place)
+                         int64_t index)
 {
     static const char *const known[] = {"content", "finishReason", "finish_reason", "index", NULL};
-    int64_t index = member_count(doc, v, "index");
     const struct json_node *parts;
     struct at at = {.d = d, .doc = doc};
 
-    if (index < 0)
-        index = place;
     if (index >= GEMINI_CHOICES_MAX || v->kind != JSON_OBJECT)
         return;
     at.choice = (uint32_t)index;
@@ -322,7 +319,8 @@ static void on_error(struct wire_decoder *d, const struct json *doc)
     wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
 
-static void on_chunk(struct wire_decoder *d, const struct json *doc, const struct json_node *v)
+static void on_chunk(struct wire_decoder *d, const struct json *doc, const struct json_node *v,
+                     bool whole)
 {
     static const char *const known[] = {"candidates",
                                         "usageMetadata",
@@ -351,8 +349,9 @@ static void on_chunk(struct wire_decoder *d, const struct json *doc, const struc
     }
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *c = json_first(doc, list); c && !d->deaf;
-             c = json_next(doc, list, c))
-            on_candidate(d, doc, c, place++);
+             c = json_next(doc, list, c), place++)
+            on_candidate(
+                d, doc, c, gemini_choice(doc, c, place, whole && json_count(doc, list) == 1));
     if (v->kind == JSON_OBJECT && !s->extras_said)
         emit_extras(&at, v, known);
     s->extras_said = true;
@@ -360,18 +359,23 @@ static void on_chunk(struct wire_decoder *d, const struct json *doc, const struc
     emit_usage(d, doc, gemini_find(doc, v, "usageMetadata"));
 }
 
-void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
+static void on_reply(struct wire_decoder *d, const struct wire_frame *f, bool whole)
 {
     const struct json_node *root = json_root(f->doc);
 
     if (root->kind == JSON_OBJECT)
-        on_chunk(d, f->doc, root);
+        on_chunk(d, f->doc, root, whole);
     else if (root->kind == JSON_ARRAY)
         for (const struct json_node *v = json_first(f->doc, root); v && !d->deaf;
              v = json_next(f->doc, root, v))
-            on_chunk(d, f->doc, v);
+            on_chunk(d, f->doc, v, false);
     else
         wire_emit_error(d, 502, "upstream_error", "the provider's reply is no object");
+}
+
+void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
+{
+    on_reply(d, f, false);
 }
 
 /* A whole body may be the array that a stream without alt=sse is. */
@@ -379,7 +383,7 @@ void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct gemini_candidate *c = state(d)->candidates;
 
-    gemini_decode(d, f);
+    on_reply(d, f, true);
     if (!d->deaf && c->blocks == 0 && !c->stopped)
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
     for (; c < state(d)->candidates + GEMINI_CHOICES_MAX; c++)

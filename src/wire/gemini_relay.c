@@ -221,15 +221,16 @@ static void rewrite(struct wire_encoder *en, const struct wire_frame *f,
     const struct json_node *list = gemini_find(f->doc, json_root(f->doc), "candidates");
     struct buf texts[GEMINI_CHOICES_MAX];
     struct patchwork edits[PATCHWORK_MAX];
-    size_t k = 0, place = 0;
+    int64_t place = 0;
+    size_t k = 0;
 
     for (const struct json_node *c = list && list->kind == JSON_ARRAY ? json_first(f->doc, list)
                                                                       : NULL;
          c && k < GEMINI_CHOICES_MAX;
          c = json_next(f->doc, list, c), place++) {
-        int64_t index = member_count(f->doc, c, "index");
+        bool only = !en->stream && json_count(f->doc, list) == 1;
         struct relay r = {
-            .en = en, .doc = f->doc, .choice = (uint32_t)(index < 0 ? (int64_t)place : index)};
+            .en = en, .doc = f->doc, .choice = (uint32_t)gemini_choice(f->doc, c, place, only)};
 
         r.parts = gemini_find(f->doc, gemini_find(f->doc, c, "content"), "parts");
         if (!r.parts || r.parts->kind != JSON_ARRAY)

@@ -109,7 +109,7 @@ static void call(struct wire_decoder *d, const struct json *doc, const struct js
               &(struct chat_event){.kind = CHAT_CALL, .block = s->block, .id = id, .name = name});
     if (arguments && arguments->kind == JSON_OBJECT)
         text = json_raw(doc, arguments);
-    else if (!json_text(doc, arguments, &d->scratch, &text))
+    else if (!json_text(doc, arguments, &d->scratch, &text) || !text.n)
         text = STR("{}");
     wire_emit(d, &(struct chat_event){.kind = CHAT_ARGUMENTS, .block = s->block, .text = text});
 }

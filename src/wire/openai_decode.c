@@ -222,6 +222,8 @@ static void content_chunk(struct wire_decoder *d, struct openai_choice *c,
         openai_say(d, c, OPENAI_REFUSAL, refusal, false);
     else if (text && text->kind == JSON_STRING)
         openai_say(d, c, OPENAI_TEXT, text, false);
+    else if (text && text->kind == JSON_NUMBER)
+        say_number(d, c, text);
     else
         odd_chunk(d, c, chunk);
 }

@@ -56,9 +56,12 @@ static void *more(struct responses_at *at, void *old, uint32_t n, uint32_t *cap,
 
 enum item_kind responses_kind(struct responses_at *at, const struct json_node *item)
 {
-    const struct json_node *type = json_find(at->doc, item, STR("type"));
+    const struct json_node *type = member_find(at->doc, item, "type");
 
-    if (json_is(at->doc, type, STR("message")))
+    if (!type && member_find(at->doc, item, "arguments"))
+        return ITEM_CALL;
+    if (json_is(at->doc, type, STR("message")) ||
+        (!type && member_is(at->doc, item, "role", "assistant")))
         return ITEM_MESSAGE;
     if (json_is(at->doc, type, STR("reasoning")))
         return ITEM_REASONING;
@@ -329,7 +332,7 @@ static void logprobs(struct responses_at *at, str list, uint32_t block)
 static void message_part(struct responses_at *at, struct responses_item *it,
                          const struct json_node *part, uint32_t i)
 {
-    const struct json_node *type = json_find(at->doc, part, STR("type"));
+    const struct json_node *type = member_find(at->doc, part, "type");
     const struct json_node *notes = json_find(at->doc, part, STR("annotations"));
     const struct json_node *odds = json_find(at->doc, part, STR("logprobs"));
     const struct responses_place *p;
@@ -338,7 +341,7 @@ static void message_part(struct responses_at *at, struct responses_item *it,
         fill(at, it, PLACE_REFUSAL, i, json_find(at->doc, part, STR("refusal")));
         return;
     }
-    if (!json_is(at->doc, type, STR("output_text"))) {
+    if (type ? !json_is(at->doc, type, STR("output_text")) : !member_find(at->doc, part, "text")) {
         opaque_block(at, part);
         return;
     }

@@ -229,6 +229,14 @@ static bool error_field(struct wire_decoder *d, struct wire_frame *f)
     return f->anew;
 }
 
+/* null and the like in place of an event: a sign of life. */
+static bool says_nothing(const struct wire_frame *f)
+{
+    const struct json_node *root = json_root(f->doc);
+
+    return root->kind != JSON_OBJECT && f->name.n == 0 && !member_says(f->doc, root);
+}
+
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
@@ -245,7 +253,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
         return;
     }
-    if (!parse(d, f, false))
+    if (!parse(d, f, false) || says_nothing(f))
         return;
     d->wire->decode(d, f);
     if (!f->anew)
