@@ -216,6 +216,23 @@ TEST(server_does_not_take_an_empty_line_for_a_request)
     end();
 }
 
+TEST(server_is_not_kept_waiting_by_empty_lines)
+{
+    int fd;
+
+    begin(&small);
+    fd = served_connect(&served);
+    served_send(fd, STR("GET /a HTTP/1.1\r\n" H "\r\n"));
+    CHECK(served_read_until(fd, &out, "GET /a"));
+    for (int i = 0; i < 8 && served_connections(&served) > 0; i++) {
+        (void)send(fd, "\r\n", 2, MSG_NOSIGNAL);
+        served_pass(&served, 10000);
+    }
+    CHECK_INT(served_connections(&served), 0);
+    close(fd);
+    end();
+}
+
 static size_t on_refusal(void *ctx, const struct server_refusal *r, struct server_header *headers)
 {
     struct served *s = ctx;
@@ -246,6 +263,7 @@ TEST(server_tells_of_what_it_refuses_and_takes_headers_for_it)
 
 TEST_MAIN(T(server_tells_of_what_it_refuses_and_takes_headers_for_it),
           T(server_does_not_take_an_empty_line_for_a_request),
+          T(server_is_not_kept_waiting_by_empty_lines),
           T(server_refuses_bad_input_in_words_and_closes),
           T(server_has_a_ceiling_for_heads_and_bodies),
           T(server_answers_what_it_refuses_though_the_body_is_still_coming),

@@ -1,8 +1,8 @@
 /* reload.c - a configuration read again while all runs: taken whole, or not at all.
  *
- * What calls need is in the setup, which they take when they begin. What the servers need (ceilings,
- * times, the certificate) is brought to each loop. The rest waits for the next start, and that is
- * said.
+ * What calls need is in the setup, which they take when they begin. What the servers need
+ * (ceilings, times, the certificate) is brought to each loop. The rest waits for the next start,
+ * and that is said.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

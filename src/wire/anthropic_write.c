@@ -1,8 +1,8 @@
 /* anthropic_write.c - a request as a body of /v1/messages.
  *
- * Anthropic wants turns: what follows in one role is one message, and the results of tools stand
- * first in the user's message behind the calls. Reasoning goes back only with Anthropic's own
- * signature; any other would be refused.
+ * Anthropic wants turns: what follows in one role is one message, the first is the user's, and the
+ * results of tools stand first in the user's message behind the calls. Reasoning goes back only
+ * with Anthropic's own signature; any other would be refused.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,16 +17,37 @@ struct turn {
     size_t at;        /* where the messages of the turn begin */
     const char *role; /* of the message that is to have the next block */
     bool open;        /* its content has begun */
+    bool *first;      /* none has begun before it */
 };
+
+static void turn_begin(struct turn *t, const char *role)
+{
+    json_out_object(t->o);
+    say_some(t->o, "role", str_c(role));
+    json_out_key(t->o, STR("content"));
+    json_out_array(t->o);
+}
+
+/* Words for a user who has said none, where there must be some. */
+static void put_silence(struct turn *t)
+{
+    turn_begin(t, "user");
+    say_typed(t->o, "text");
+    json_member_str(t->o, "text", STR(SAY_SILENCE));
+    json_out_end(t->o);
+    json_out_end(t->o);
+    json_out_end(t->o);
+    *t->first = false;
+}
 
 static void block_begin(struct turn *t, const char *type)
 {
     if (!t->open) {
-        json_out_object(t->o);
-        say_some(t->o, "role", str_c(t->role));
-        json_out_key(t->o, STR("content"));
-        json_out_array(t->o);
+        if (*t->first && strcmp(t->role, "user") != 0)
+            put_silence(t);
+        turn_begin(t, t->role);
         t->open = true;
+        *t->first = false;
     }
     if (!type)
         return;
@@ -226,13 +247,14 @@ static void put_messages(const struct chat_request *r, struct json_out *o)
     struct anthropic_ids ids;
     static const char *const roles[] = {
         [SIDE_USER] = "user", [SIDE_ASSISTANT] = "assistant", [SIDE_SYSTEM] = "system"};
+    bool first = true;
 
     anthropic_ids_init(&ids);
     json_out_key(o, STR("messages"));
     json_out_array(o);
     for (size_t i = 0, end; i < r->message_count; i = end) {
         enum side side = side_of(r, i);
-        struct turn t = {.o = o, .ids = &ids, .at = i, .role = roles[side]};
+        struct turn t = {.o = o, .ids = &ids, .at = i, .role = roles[side], .first = &first};
 
         end = run_end(r, i);
         for (size_t k = i; k < end && side == SIDE_USER; k++)
@@ -243,6 +265,8 @@ static void put_messages(const struct chat_request *r, struct json_out *o)
                 put_parts(&t, &r->messages[k], side == SIDE_USER ? OTHERS : ALL);
         turn_end(&t);
     }
+    if (first)
+        put_silence(&(struct turn){.o = o, .first = &first});
     json_out_end(o);
     anthropic_ids_release(&ids);
 }

@@ -17,17 +17,33 @@ struct turn {
     const char *role;
     struct map *calls; /* by id, the latest that has it */
     bool open;
+    bool *first; /* none has begun before it */
 };
 
+static void turn_open(struct turn *t, const char *role)
+{
+    json_out_object(t->o);
+    say_some(t->o, "role", str_c(role));
+    json_out_key(t->o, STR("parts"));
+    json_out_array(t->o);
+}
+
+/* The first is the user's: a model's calls stand behind no other. */
 static void turn_begin(struct turn *t)
 {
-    if (!t->open) {
+    if (t->open)
+        return;
+    if (*t->first && strcmp(t->role, "user") != 0) {
+        turn_open(t, "user");
         json_out_object(t->o);
-        say_some(t->o, "role", str_c(t->role));
-        json_out_key(t->o, STR("parts"));
-        json_out_array(t->o);
-        t->open = true;
+        json_member_str(t->o, "text", STR(SAY_SILENCE));
+        json_out_end(t->o);
+        json_out_end(t->o);
+        json_out_end(t->o);
     }
+    turn_open(t, t->role);
+    t->open = true;
+    *t->first = false;
 }
 
 static void part_begin(struct turn *t)
@@ -250,13 +266,18 @@ static void put_run(struct turn *t, size_t from, size_t to, bool assistant)
 static void put_contents(const struct chat_request *r, struct json_out *o)
 {
     struct map calls;
+    bool first = true;
 
     map_init(&calls, NULL, CALLS_MAX);
     json_out_key(o, STR("contents"));
     json_out_array(o);
     for (size_t i = 0, end; i < r->message_count; i = end) {
         bool assistant = is_assistant(&r->messages[i]);
-        struct turn t = {.r = r, .o = o, .role = assistant ? "model" : "user", .calls = &calls};
+        struct turn t = {.r = r,
+                         .o = o,
+                         .role = assistant ? "model" : "user",
+                         .calls = &calls,
+                         .first = &first};
 
         for (end = i; end < r->message_count; end++)
             if (r->messages[end].role != CHAT_SYSTEM &&

@@ -243,6 +243,12 @@ static void write_calls(struct writer *w, const struct chat_message *m)
     json_out_end(w->o);
 }
 
+/* What a host of OpenAI's dialect keeps of its own reasoning is a member there, and no part. */
+static bool is_details(const struct chat_part *p)
+{
+    return p->kind == CHAT_PART_OPAQUE && str_starts(p->json, STR("{\"reasoning_details\":"));
+}
+
 /* Mistral's list: reasoning is a chunk like any other. */
 static void write_chunks(struct writer *w, const struct chat_message *m)
 {
@@ -250,6 +256,8 @@ static void write_chunks(struct writer *w, const struct chat_message *m)
     for (size_t i = 0; i < m->part_count; i++) {
         const struct chat_part *p = &m->parts[i];
 
+        if (is_details(p))
+            continue;
         if (p->kind != CHAT_PART_REASONING) {
             write_part(w, p);
             continue;
@@ -350,6 +358,17 @@ static void write_user(struct writer *w, const struct chat_message *m, size_t at
     json_out_end(w->o);
 }
 
+/* Whether nothing but words of the system's comes from there on, behind others' words. Mistral
+ * takes the last word from the user or a tool only. */
+static bool system_ends(const struct chat_request *r, size_t at)
+{
+    size_t from = r->message_count;
+
+    while (from > 0 && r->messages[from - 1].role == CHAT_SYSTEM)
+        from--;
+    return from > 0 && at >= from;
+}
+
 static void write_message(struct writer *w, size_t at)
 {
     const struct chat_message *m = &w->r->messages[at];
@@ -366,7 +385,7 @@ static void write_message(struct writer *w, size_t at)
             write_assistant(w, m);
         return;
     }
-    role_behind_results(w, "system");
+    role_behind_results(w, w->mistral && system_ends(w->r, at) ? "user" : "system");
     write_joined(w, m, CHAT_PART_TEXT, "content", "\n\n");
     json_out_end(w->o);
 }

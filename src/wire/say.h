@@ -21,6 +21,8 @@ void say_url(struct json_out *o, const char *key, const struct chat_part *p);
 str say_asked(const struct chat_request *r, const char *in, const char *name);
 /* The members that mean the same in Chat Completions and Responses, and have no place in chat.h. */
 void say_shared(struct json_out *o, const struct chat_request *r);
+/* For a user who has said nothing, where a conversation has to begin with the user's words. */
+#define SAY_SILENCE "(The user has said nothing yet.)"
 /* {"type": TYPE, which the caller ends. */
 void say_typed(struct json_out *o, const char *type);
 

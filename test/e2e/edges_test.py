@@ -28,6 +28,7 @@ def setUpModule():
         "chat": {"kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]},
         "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]},
         "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
+        "mistral": {"kind": "mistral", "base_url": up.root + "/v1", "models": ["mistral"]},
     }}).__enter__()
 
 
@@ -433,6 +434,58 @@ class Counted(unittest.TestCase):
         status, e = self.count(404, json.dumps({"type": "error", "error": {
             "type": "not_found_error", "message": "model: claude"}}).encode())
         self.assertEqual((status, e["error"]["type"]), (404, "not_found_error"))
+
+
+class Turns(unittest.TestCase):
+    """Conversations that one dialect takes and another has no form for."""
+    silence = {"type": "text", "text": "(The user has said nothing yet.)"}
+
+    def asked(self, model, path, body):
+        up = asking.world.up
+        up.asked.clear()
+        own = {"claude-sonnet-4-5": {
+            "id": "m", "type": "message", "role": "assistant", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": "Yes."}],
+            "usage": {"input_tokens": 1, "output_tokens": 1}},
+            "gemini-2.5-flash": gemini("Yes.", "STOP")}.get(model)
+        up.reply = (lambda *_: ("application/json", json.dumps(own).encode())) if own else chat_reply
+        r = request(path.format(model), {"model": model, **body} if "{}" not in path else body, {})
+        self.assertEqual(r.status, 200, r.body)
+        return up.asked[-1]
+
+    def test_a_conversation_may_begin_with_the_models_words(self):
+        said = [{"role": "system", "content": "Be kind."}, {"role": "assistant", "content": "Hello!"},
+                *SAID]
+        got = self.asked("claude-sonnet-4-5", PATHS["chat"], {"messages": said})["messages"]
+        self.assertEqual([(m["role"], m["content"][0]["text"]) for m in got], [
+            ("user", self.silence["text"]), ("assistant", "Hello!"), ("user", "hi")])
+        got = self.asked("gemini-2.5-flash", PATHS["chat"], {"messages": said})["contents"]
+        self.assertEqual([(m["role"], m["parts"][0]["text"]) for m in got], [
+            ("user", self.silence["text"]), ("model", "Hello!"), ("user", "hi")])
+        got = self.asked("chat", PATHS["messages"], {"max_tokens": 9, "messages": said[1:]})
+        self.assertEqual(got["messages"], said[1:])
+
+    def test_a_user_who_says_nothing_is_a_turn_all_the_same(self):
+        got = self.asked("claude-sonnet-4-5", PATHS["gemini"], {
+            "systemInstruction": {"parts": [{"text": "Tell a joke."}]},
+            "contents": [{"role": "user", "parts": [{"text": ""}]}]})
+        self.assertEqual(got["messages"], [{"role": "user", "content": [self.silence]}])
+
+    def test_mistral_gets_the_last_word_from_the_user(self):
+        words = [("user", "a"), ("system", "b"), ("assistant", "c"), ("user", "d"), ("system", "e"),
+                 ("system", "f")]
+        got = self.asked("mistral", PATHS["messages"], {"max_tokens": 9, "messages": [
+            {"role": r, "content": t} for r, t in words]})
+        self.assertEqual([(m["role"], m["content"]) for m in got["messages"]],
+                         words[:4] + [("user", "e"), ("user", "f")])
+
+    def test_details_of_reasoning_are_no_part_of_what_mistral_is_told(self):
+        got = self.asked("mistral", PATHS["chat"], {"messages": [*SAID, {
+            "role": "assistant", "content": "Yes.", "reasoning_details": [
+                {"type": "reasoning.text", "text": "Hm.", "signature": "s"}]}, *SAID]})
+        self.assertEqual(got["messages"][1]["content"], [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+            {"type": "text", "text": "Yes."}])
 
 
 if __name__ == "__main__":

@@ -247,9 +247,14 @@ static void run_waiting(struct server_exchange *x)
 void server_take(struct server_exchange *x, str bytes)
 {
     if (x->in.n == 0) {
-        if (x->state == ST_HEAD)
+        uint64_t before_ns = x->since_ns;
+        bool rests = x->state == ST_HEAD;
+
+        if (rests)
             x->since_ns = server_now(x);
         run(x, bytes);
+        if (rests && x->state == ST_HEAD && x->in.n == 0)
+            x->since_ns = before_ns; /* empty lines, which keep no connection alive */
         return;
     }
     assert(x->state == ST_HEAD);
