@@ -4,12 +4,37 @@
  */
 #include "gateway/retry.h"
 
+#include <strings.h>
 #include <time.h>
 
 bool retry_transient(int status)
 {
     return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 ||
            status >= 500;
+}
+
+static bool has_word(str text, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (size_t i = 0; i + n <= text.n; i++)
+        if (strncasecmp(text.p + i, word, n) == 0)
+            return true;
+    return false;
+}
+
+bool retry_otherwise(str message)
+{
+    static const char *const words[] = {
+        "reason",   "think",   "effort",  "budget", "temperature", "top_p",   "topp",   "param",
+        "argument", "support", "unknown", "recogn", "unexpected",  "invalid", "extra",  "permit",
+        "field",    "propert", "validat", "schema", "template",    "config",  "option", "allow",
+    };
+
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (has_word(message, words[i]))
+            return true;
+    return str_trim(message).n == 0 || has_word(message, "answered with status"); /* our words */
 }
 
 uint64_t retry_wait_ms(struct rand *r, uint64_t base_ms, unsigned n, int64_t retry_after)

@@ -462,7 +462,8 @@ static bool ask_for_less(struct call *c, const struct chat_error *error)
         c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
     _Atomic bool *learnt;
 
-    if (!refused || !asked || c->plain)
+    if (!refused || !asked || c->plain ||
+        (c->phase == CALL_FIRST && !retry_otherwise(error->message)))
         return false;
     if (c->level.preset && !c->unsampled && mentions_sampling(error->message)) {
         learnt = setup_no_sampling(c->in.setup, p, c->chain[c->at].model->upstream);
