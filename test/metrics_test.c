@@ -341,10 +341,11 @@ TEST(the_gauges_are_shown)
     CHECK_SAMPLE(buf_str(&page), "rationale_history_pending_bytes", 3);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_free_bytes", 5);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_window_seconds", 0.05);
-    CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_sum", 1.5);
-    CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_count", 8);
+    CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_sum{mode=\"fast\"}", 1.5);
+    CHECK_SAMPLE(buf_str(&page), "rationale_history_commit_seconds_count{mode=\"fast\"}", 8);
     CHECK_SAMPLE(buf_str(&page), "rationale_history_pending_records", 5);
-    CHECK(str_find(buf_str(&page), STR("_commit_seconds_bucket{le=\"0.0025\"} 7")) != STR_NONE);
+    CHECK(str_find(buf_str(&page), STR("_commit_seconds_bucket{mode=\"fast\",le=\"0.0025\"} 7")) !=
+          STR_NONE);
     CHECK_SAMPLE(buf_str(&page), "rationale_export_dropped_total{exporter=\"otlp\"}", 11);
     CHECK_SAMPLE(buf_str(&page), "rationale_connections", 12);
     CHECK_SAMPLE(buf_str(&page), "rationale_key_budget_remaining_ratio{key=\"ci\"}", 0.25);

@@ -252,6 +252,55 @@ static void check_ranges(struct side *s)
     }
 }
 
+struct spent {
+    double of_k0, of_k1;
+    size_t keys;
+};
+
+static bool add_spent(void *ctx, str key, double usd)
+{
+    struct spent *s = ctx;
+
+    *(str_eq(key, STR("k0")) ? &s->of_k0 : &s->of_k1) = usd;
+    s->keys++;
+    return true;
+}
+
+static bool count_spent(void *ctx, const struct db_value *v, size_t n)
+{
+    (void)n;
+    *(double *)ctx = 0.25 * (double)v[0].i;
+    return true;
+}
+
+TEST(what_a_key_has_spent_is_the_cost_of_its_calls)
+{
+    static const char *const keys[] = {"k0", "k1"};
+    struct spent spent = {0};
+    struct side s;
+    struct err e;
+    double want;
+
+    side_init(&s);
+    CHECK_F(store_spent(s.store, add_spent, &spent, &e), "%s", e.text);
+    CHECK(spent.keys == 2); /* those without one spend nobody's */
+    for (size_t i = 0; i < 2; i++) {
+        struct db_value key = db_text(str_c(keys[i]));
+
+        CHECK_F(db_query(s.db,
+                         "SELECT count(*) FROM llm_interactions WHERE key_name = $1"
+                         " AND cost_usd IS NOT NULL",
+                         &key,
+                         1,
+                         (struct db_rows){count_spent, &want},
+                         &e),
+                "%s",
+                e.text);
+        CHECK(want > 0 && (i ? spent.of_k1 : spent.of_k0) == want);
+    }
+    side_release(&s);
+}
+
 TEST(sums_are_those_of_the_calls)
 {
     struct side s;
@@ -308,5 +357,5 @@ TEST(a_store_of_before_has_its_sums)
     side_release(&s);
 }
 
-TEST_MAIN(T(sums_are_those_of_the_calls), T(sums_are_those_of_the_calls_that_are_left),
-          T(a_store_of_before_has_its_sums))
+TEST_MAIN(T(what_a_key_has_spent_is_the_cost_of_its_calls), T(sums_are_those_of_the_calls),
+          T(sums_are_those_of_the_calls_that_are_left), T(a_store_of_before_has_its_sums))

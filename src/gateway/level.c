@@ -101,7 +101,8 @@ bool level_choose(const struct config *c, const struct chat_request *r, str head
     if (header.n && !chat_level_parse(header, &by_header))
         return err_set(e,
                        ERR_INPUT,
-                       "the level \"" STR_FMT "\" is not known: none, low, medium or high",
+                       "the level \"" STR_FMT "\" is not known: none, minimal, low, medium, high, "
+                       "xhigh or max",
                        STR_ARG(header));
     if (!find_model(c, r, out, &by_name, e))
         return false;

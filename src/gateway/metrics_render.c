@@ -262,7 +262,8 @@ static void commit_lines(struct metrics_text *t, const struct metrics_gauges *g)
             bounds.at[i] = store_commit_steps_ns[i];
         hist.buckets[i] = g->history_commits[i];
     }
-    metrics_hist_lines(t, "", &hist, &bounds);
+    metrics_hist_lines(
+        t, g->history_window_ms ? "mode=\"fast\"" : "mode=\"durable\"", &hist, &bounds);
 }
 
 static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)

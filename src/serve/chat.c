@@ -21,6 +21,13 @@ static bool sse(const struct exchange *ex)
     return ex->request.stream && ex->wire->stream_framing == WIRE_SSE;
 }
 
+/* Gemini's streams are an array of JSON, unless one asks for events. */
+static bool gemini_array(const struct exchange *ex)
+{
+    return ex->request.stream && ex->wire->dialect == CHAT_GEMINI &&
+           str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE;
+}
+
 /* ---- the reply ---- */
 
 /* Lent until the next. */
@@ -130,7 +137,7 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         tell_times(ex);
     if (last && ex->request.stream)
         flush(ex);
-    if (last && ex->request.stream && (sse(ex) || reasoned(ex)))
+    if (last && ex->request.stream && ((sse(ex) && !gemini_array(ex)) || reasoned(ex)))
         wire_encode_note(&ex->encoder, usage_words(ex));
     if (frame)
         wire_relay(&ex->encoder, frame, events, n, touched);
@@ -301,13 +308,6 @@ static str level_header(const struct http1_head *h)
         if (http1_has(h, names[i]))
             return http1_find(h, names[i]);
     return STR("");
-}
-
-/* Gemini's streams are an array of JSON, unless one asks for events. */
-static bool gemini_array(const struct exchange *ex)
-{
-    return ex->request.stream && ex->wire->dialect == CHAT_GEMINI &&
-           str_find(server_request(ex->x)->query, STR("alt=sse")) == STR_NONE;
 }
 
 static void encoder_up(struct exchange *ex)

@@ -233,7 +233,7 @@ static void ping(struct wire_encoder *en)
         .decoder_size = sizeof(struct gemini_decoder),                                             \
         .encoder_size = sizeof(struct gemini_encoder), .decode = gemini_decode,                    \
         .decode_whole = gemini_decode_whole, .decode_end = gemini_decode_end,                      \
-        .encode = gemini_encode, .relay = gemini_relay, .ping = ping,                              \
+        .encode = gemini_encode, .relay = gemini_relay, .ping = ping, .note = gemini_note,         \
         .write_error = gemini_write_error, .read_error = gemini_read_error,                        \
     }
 

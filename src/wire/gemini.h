@@ -18,6 +18,7 @@ void gemini_decode(struct wire_decoder *d, const struct wire_frame *f);
 void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f);
 void gemini_decode_end(struct wire_decoder *d);
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev);
+void gemini_note(struct wire_encoder *en, str words);
 void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched);
 void gemini_write_error(const struct chat_error *error, struct buf *out);

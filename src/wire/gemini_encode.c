@@ -391,3 +391,18 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
     else
         whole_event(en, ev);
 }
+
+/* In an array there are no comments: an element of its own says it. */
+void gemini_note(struct wire_encoder *en, str words)
+{
+    struct json_out o;
+
+    if (!state(en)->array)
+        return;
+    gemini_chunk_begin(en);
+    json_out_init(&o, en->out);
+    json_out_object(&o);
+    json_member_str(&o, "x-rationale-usage", words);
+    json_out_end(&o);
+    gemini_chunk_end(en);
+}

@@ -221,6 +221,21 @@ class Second(Again):
             self.assertIn("reasoning_tokens=128; cap=128; cut=budget", words)
 
 
+class Refused(Again):
+    def test_only_what_may_be_about_parameters_is_asked_otherwise(self):
+        gateway = self.serve()
+        for message, calls in (("Unsupported parameter: 'reasoning_effort'", 2), ("", 2),
+                               ("unknown field \"think\"", 2), ("Bad Request", 2),
+                               ("the thinking budget is too long", 2),
+                               ("This model's maximum context length is 8 tokens.", 1),
+                               ("Your prompt was flagged by our content policy.", 1)):
+            self.up.reply = lambda *_: error(400, message)
+            for dialect in ROUTES:
+                self.up.forget()
+                r = self.ask(gateway, dialect)
+                self.assertEqual((r.status, len(self.up.asked)), (400, calls), (dialect, message))
+
+
 class Spent(Again):
     """What a key may spend in all does not begin anew with the process."""
 

@@ -96,6 +96,19 @@ class Cut(unittest.TestCase):
                         self.assertEqual((said["content"], said["reasoning"]),
                                          ("Yes.", word * min(count, 128)))
 
+    def test_it_is_told_in_an_array_too_where_there_is_something_to_tell(self):
+        for text, told in ((WORD * 200, ["reasoning_tokens=128; cap=128; cut=budget"]), (None, [])):
+            self.up.reply = lambda *_: sse(delta(reasoning_content=text), delta("stop")) \
+                if text and len(self.up.asked) == 1 else sse(delta(content="Yes."), delta("stop"))
+            self.up.asked.clear()
+            r = request("/v1beta/models/chat:streamGenerateContent", {
+                "contents": [{"parts": [{"text": "hi"}]}],
+                **({"generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW"}}}
+                   if text else {})})
+            said = json.loads(r.body)
+            self.assertEqual([e["x-rationale-usage"] for e in said if "x-rationale-usage" in e], told)
+            self.assertIn("candidates", said[-1])
+
     def test_a_cut_costs_the_prompt_again(self):
         usage = {"prompt_tokens": 1000, "completion_tokens": 4, "total_tokens": 1004}
         self.up.reply = lambda *_: sse(delta(reasoning_content=WORD * 200), delta("stop")) \

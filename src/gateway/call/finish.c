@@ -66,6 +66,15 @@ static str name_shown(struct call *c, str name)
     return learnt_clean(&c->gl->learnt, c->in.setup, name) ? name : call_mask_asked(c, name);
 }
 
+/* It was told how much it may think, and says that it has thought so much. */
+static void note_native_cut(struct call *c)
+{
+    if (c->sum.cut || c->budget <= 0 || c->phase_usage.reasoning < c->budget)
+        return;
+    c->sum.cut_upstream = true;
+    c->sum.cut_action = STR("native");
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
@@ -76,6 +85,7 @@ void call_summarize(struct call *c)
     chat_usage_merge(&s->usage, &c->phase_usage);
     s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
+    note_native_cut(c);
     if (s->usage.output < 0 && s->first_byte_ns) { /* nobody told: about four bytes a token */
         s->usage.input = s->usage.input < 0 ? (int64_t)(c->in.body.n / 4) : s->usage.input;
         s->usage.output = facts.reasoning_tokens + (int64_t)((c->pipe.answer_size + 3) / 4);

@@ -50,6 +50,17 @@ static bool names_thinking(const struct chat_error *error)
     return names_one_of(error, names);
 }
 
+/* What was asked is refused, however it is asked: its length, or what it says. */
+static bool about_the_question(const struct chat_error *error)
+{
+    static const char *const names[] = {"context length", "context window", "context size",
+                                        "context_length", "too long",       "too many tokens",
+                                        "content policy", "content_policy", "content management",
+                                        "flagged",        "credit balance", NULL};
+
+    return names_one_of(error, names) && !names_thinking(error) && !names_sampling(error);
+}
+
 /* What was added that the call can do without, which it then is; or NULL. */
 static const char *leave_out(struct call *c, const struct chat_error *error)
 {
@@ -80,8 +91,11 @@ bool call_asks_less(struct call *c, const struct chat_error *error)
     bool refused = error->status == 400 || error->status == 422;
     bool asked =
         c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
-    const char *what = refused && asked ? leave_out(c, error) : NULL;
+    const char *what;
 
+    if (!refused || !asked || (c->phase == CALL_FIRST && about_the_question(error)))
+        return false;
+    what = leave_out(c, error);
     if (!what)
         return false;
     call_note(c, what, error->message);

@@ -63,7 +63,7 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
     int64_t budget = c->level.cap;
 
     plan->think = row->think;
-    plan->budget_tokens = -1;
+    c->budget = plan->budget_tokens = -1;
     plan->drop_reasoning = c->plain;
     if (c->plain)
         return;
@@ -74,12 +74,14 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
     }
     if (c->level.asked == CHAT_LEVEL_NOT_GIVEN)
         return;
-    if (own_words || (same && c->in.request->budget_tokens >= 0 && !c->level.by_header))
+    if (own_words || (same && c->in.request->budget_tokens >= 0 && !c->level.by_header)) {
+        c->budget = c->in.request->budget_tokens;
         return;
+    }
     plan->set_level = true;
     plan->level = c->level.asked;
     if (row->levers & PROVIDER_NATIVE) /* the smallest it takes, if the cap is less: we cut */
-        plan->budget_tokens = budget < row->native_min ? row->native_min : budget;
+        c->budget = plan->budget_tokens = budget < row->native_min ? row->native_min : budget;
 }
 
 static str join(struct arena *a, str x, str y)

@@ -124,6 +124,7 @@ struct call {
     enum chat_stop stop;
     int status;     /* for the record */
     unsigned tries; /* made with the provider at hand in this phase */
+    int64_t budget; /* of reasoning, in tokens, that it was told to keep itself; -1: none */
     bool hide;
     bool recorded;         /* there is a record */
     bool unsampled;        /* without the preset's sampling: it refused that */
