@@ -12,11 +12,11 @@ static const struct cli_option options[] = {
     [LISTEN] = {"listen", 'l', "ADDR:PORT", NULL, "where to listen; wins over the file's"},
 };
 
-static void on_ready(void *ctx, str address)
+static void on_ready(void *ctx, str url)
 {
     struct cli *cli = ctx;
 
-    file_out_printf(&cli->out, "listening on http://" STR_FMT "\n", STR_ARG(address));
+    file_out_printf(&cli->out, "listening on " STR_FMT "\n", STR_ARG(url));
     file_out_flush(&cli->out);
 }
 

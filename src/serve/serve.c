@@ -221,6 +221,7 @@ static void log_never_waits(void)
 static bool run(struct daemon *d, const struct serve_options *o, const sigset_t *set, struct err *e)
 {
     struct listening l;
+    char url[128];
     bool ok;
 
     drain_init(d);
@@ -234,8 +235,9 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
         store_reached(d->gateway.store, str_c(l.address));
         notify_systemd("READY=1");
         apps_resume(d->apps);
+        (void)snprintf(url, sizeof url, "%s://%s", d->tls_server ? "https" : "http", l.address);
         if (o->on_ready)
-            o->on_ready(o->ctx, str_c(l.address));
+            o->on_ready(o->ctx, str_c(url));
         wait_for_end(d, o, set);
     }
     daemon_release(d);

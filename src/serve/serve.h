@@ -19,8 +19,8 @@ struct serve_options {
     unsigned port_tries; /* so many ports from that one on are tried while they are taken; 0: one */
     str questions;       /* for the first page: a JSON array, lent; empty: none */
     bool hangup_ends;    /* SIGHUP ends it too: for who has a terminal and no file to read again */
-    /* Called once it accepts connections, with the address it is bound to; may be NULL. */
-    void (*on_ready)(void *ctx, str address);
+    /* Called once it accepts connections, with its URL; may be NULL. */
+    void (*on_ready)(void *ctx, str url);
     void (*on_leave)(void *ctx); /* once, when it is told to end; may be NULL */
     void *ctx;
 };

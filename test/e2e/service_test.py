@@ -77,7 +77,7 @@ def use(pair, tls):
 class TlsGateway(Gateway):
     def answers(self, before):
         """That it says where it listens has to do."""
-        found = re.search(rb"listening on http://127\.0\.0\.1:(\d+)", self.log.read_bytes()[before:])
+        found = re.search(rb"listening on https://127\.0\.0\.1:(\d+)", self.log.read_bytes()[before:])
         self.port = int(found[1]) if found else 0
         return bool(found)
 
