@@ -169,6 +169,7 @@ TEST(server_ws_refuses_what_is_no_handshake)
                &out);
     CHECK(str_starts(buf_str(&out), STR("HTTP/1.1 426 ")));
     CHECK(str_find(buf_str(&out), STR("Sec-WebSocket-Version: 13\r\n")) != STR_NONE);
+    CHECK(str_find(buf_str(&out), STR("Connection: upgrade, close\r\n")) != STR_NONE);
     end();
 }
 

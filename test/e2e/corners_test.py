@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -633,8 +634,11 @@ class StoreDown(unittest.TestCase):
     def test_memory_stays_while_the_tables_do_not_follow(self):
         up = asking.world.up
         up.reply = chat_reply
+        # A sanitizer that keeps what was freed would be what is measured.
+        env = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
         with Gateway(BINARY, {"threads": 1, "providers": {"chat": {
-                "kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]}}}) as gateway:
+                "kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]}}},
+                     env=env) as gateway:
             for _ in range(10):  # until it has what it needs
                 before = resident(gateway.child.pid)
                 self.load(gateway, 2)

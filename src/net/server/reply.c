@@ -122,7 +122,10 @@ static struct buf *begin_head(struct server_exchange *x, int status, const struc
     buf_add(out, first);
     for (size_t i = 0; i < n; i++)
         put_header(out, h[i].name, h[i].value);
-    if (!x->keep)
+    if (status == 426) /* whose Upgrade is for this connection only */
+        buf_add(out,
+                x->keep ? STR("Connection: upgrade\r\n") : STR("Connection: upgrade, close\r\n"));
+    else if (!x->keep)
         buf_add(out, STR("Connection: close\r\n"));
     else if (x->request && x->request->minor == 0)
         buf_add(out, STR("Connection: keep-alive\r\n"));
