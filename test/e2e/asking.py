@@ -38,7 +38,7 @@ MODELS = {
     "reset": "long:300+rst:6000", "mid": "long:60+error-mid", "html": "html",
     "broken": "long:30+badjson", "void": "empty-body", "hush": "plain+hush:2600",
     "silent": "plain+silent:2600", "ids": "plain+same-id", "no-usage": "think+loud+no-usage",
-    "obeys": "long-think:600:obey", "bad-usage": "think+loud+bad-usage", "endless": "long:3000+slow:20",
+    "bad-usage": "think+loud+bad-usage", "endless": "long:3000+slow:20",
 }
 # Odd but good ways to send a stream: all must give the same answer.
 ODD = ("drip", "random-cuts", "split-utf8", "crlf", "cr", "bom", "comments", "no-space",

@@ -7,6 +7,7 @@
 import http.client
 import json
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -169,6 +170,20 @@ class Corners(unittest.TestCase):
         self.chat("gemini-2.5-flash", reasoning_effort="high")
         thinking = self.up.asked[-1]["generationConfig"]["thinkingConfig"]
         self.assertEqual(thinking["thinkingBudget"], 512)
+
+    def test_a_budget_that_the_provider_used_up_is_counted_as_its_cut(self):
+        def native():
+            found = re.search(rb'^rationale_reasoning_cut_total\{by="upstream",action="native"\} (\d+)',
+                              request("/metrics", headers=ALL).body, re.M)
+            return int(found[1]) if found else 0
+
+        for thought, more in ((127, 0), (128, 1), (140, 1)):
+            self.up.reply = lambda *_: sse({
+                "candidates": [{"content": {"role": "model", "parts": [{"text": "Yes."}]}, "finishReason": "STOP"}],
+                "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": thought}})
+            before = native()
+            self.chat("gemini-2.5-flash", reasoning_effort="low")
+            self.assertEqual(native() - before, more, thought)
 
     def test_the_end_of_a_text_that_is_split_is_not_lost(self):
         for text in ("Yes. \n", "Yes <thi", "<think>Hm.</think>Yes <", "<think>Hm.</think>\n\nYes "):
