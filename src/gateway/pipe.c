@@ -64,7 +64,14 @@ static void pass_cap(struct pipe *p)
     p->before.called = p->called;
 }
 
-static void thought_over(struct pipe *p);
+static void close_thought(struct pipe *p);
+
+/* No more of the reasoning at hand comes: a word that waits at the cap is whole. */
+static inline void thought_over(struct pipe *p)
+{
+    if (p->waiting_n)
+        close_thought(p);
+}
 
 /* How much of it fits under the cap; so much is told before anybody is asked to raise it. */
 static size_t thought(struct pipe *p, str text, bool *over)
@@ -126,8 +133,7 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
     }
 }
 
-/* No more of the reasoning at hand comes: a word that waits at the cap is whole. */
-static void thought_over(struct pipe *p)
+static void close_thought(struct pipe *p)
 {
     struct chat_event rest = {.kind = CHAT_REASONING,
                               .block = p->in_block,
@@ -136,8 +142,6 @@ static void thought_over(struct pipe *p)
                               .name = STR(""),
                               .summary = p->summary};
 
-    if (!p->waiting_n)
-        return;
     p->closing = true;
     reasoning(p, &rest, p->from_split);
     p->closing = false;
