@@ -147,8 +147,8 @@ TEST(counts_are_known_whatever_their_numbers_and_nothing_else_is)
     static const char *const keys[] = {"k", NULL};
     static const char *const known[] = {
         "{\"prompt_tokens\":219,\"details\":{\"cached_tokens\":0,\"audio\":null},\"total\":539}",
-        "{\"prompt_tokens\":7,\"details\":{\"cached_tokens\":123456789012,\"audio\":null},"
-        "\"total\":0}",
+        ("{\"prompt_tokens\":7,\"details\":{\"cached_tokens\":123456789012,\"audio\":null},"
+         "\"total\":0}"),
         "{\"prompt_tokens\": 219, \"total\": 5}",
         "{\"prompt_tokens\": 2190, \"total\": 55}",
         "{\"a1\":219}",
@@ -157,8 +157,8 @@ TEST(counts_are_known_whatever_their_numbers_and_nothing_else_is)
     };
     static const char *const others[] = {
         /* a card, a text, a name that tells, numbers of another kind, other names */
-        "{\"prompt_tokens\":4111111111111111,\"details\":{\"cached_tokens\":0,\"audio\":null},"
-        "\"total\":539}",
+        ("{\"prompt_tokens\":4111111111111111,\"details\":{\"cached_tokens\":0,\"audio\":null},"
+         "\"total\":539}"),
         "{\"prompt_tokens\":\"219\"}",
         "{\"pin\":219}",
         "{\"prompt_tokens\":1.5}",

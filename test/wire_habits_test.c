@@ -357,8 +357,8 @@ TEST(blocks_without_words_are_kept_as_they_are)
         "{\"type\":\"compaction\",\"content\":null}",
         "{\"type\":\"search_result\",\"content\":[{\"type\":\"other\"}]}",
         "{\"type\":\"search_result\",\"content\":7}",
-        "{\"type\":\"document\",\"source\":{\"type\":\"content\",\"content\":[{\"type\":"
-        "\"image\",\"source\":{\"type\":\"url\",\"url\":\"http://a.example/i\"}}]}}",
+        ("{\"type\":\"document\",\"source\":{\"type\":\"content\",\"content\":[{\"type\":"
+         "\"image\",\"source\":{\"type\":\"url\",\"url\":\"http://a.example/i\"}}]}}"),
     };
     struct buf out, body;
 
@@ -500,8 +500,8 @@ TEST(parts_of_mistrals_clients_reach_it_and_others)
         "{\"type\":\"reference\",\"reference_ids\":[1]},"
         "{\"type\":\"file\",\"file_id\":\"f1\"}]}]}";
     static const char *const same[] = {
-        "{\"type\":\"document_url\",\"document_url\":\"http://a.example/d.pdf\","
-        "\"document_name\":\"D\"}",
+        ("{\"type\":\"document_url\",\"document_url\":\"http://a.example/d.pdf\","
+         "\"document_name\":\"D\"}"),
         "{\"type\":\"document_url\",\"document_url\":\"data:application/pdf;base64,JVBE\"}",
         "\"input_audio\":{\"data\":\"SUQz\",\"format\":\"mp3\"}",
         "{\"type\":\"input_audio\",\"input_audio\":\"http://a.example/s.mp3\"}",
