@@ -239,6 +239,30 @@ TEST(arena_that_is_reserved_for_needs_no_second_block)
     arena_release(&a);
 }
 
+/* A large thing has a block of its own; what is small goes on where there was room. */
+TEST(arena_goes_on_where_there_is_more_room)
+{
+    struct arena a;
+    size_t first, size;
+    char *p;
+
+    arena_init(&a, 1 << 20);
+    p = arena_alloc(&a, 64);
+    first = a.size;
+    CHECK(first < 1024);
+    memset(arena_alloc(&a, 4016), 1, 4016);
+    size = a.size;
+    CHECK(size < 2 * 4096);
+    CHECK(arena_alloc(&a, 64) == p + 64);
+    CHECK_INT(a.size, size);
+    memset(arena_alloc(&a, first), 2, first); /* too much for that: a block that is small again */
+    CHECK(a.size <= size + 2 * first);
+    arena_reset(&a);
+    CHECK_INT(a.size, first);
+    CHECK(arena_alloc(&a, 64) == p);
+    arena_release(&a);
+}
+
 TEST(arena_uses_what_it_was_lent_first)
 {
     const size_t unit = _Alignof(max_align_t);
@@ -296,9 +320,9 @@ TEST(numbers_have_their_digits_at_every_size)
 }
 
 TEST_MAIN(T(arena_uses_what_it_was_lent_first), T(arena_that_is_reserved_for_needs_no_second_block),
-          T(str_hex_digits_are_those_of_printf), T(numbers_have_their_digits_at_every_size),
-          T(str_views_compare_and_cut), T(str_same_looks_at_every_byte),
-          T(spare_memory_goes_round_and_keeps_what_it_holds),
+          T(arena_goes_on_where_there_is_more_room), T(str_hex_digits_are_those_of_printf),
+          T(numbers_have_their_digits_at_every_size), T(str_views_compare_and_cut),
+          T(str_same_looks_at_every_byte), T(spare_memory_goes_round_and_keeps_what_it_holds),
           T(str_u64_takes_digits_that_fit_and_nothing_else),
           T(arena_gives_aligned_memory_up_to_its_ceiling),
           T(buf_keeps_whole_adds_under_its_ceiling_and_remembers),

@@ -3,10 +3,9 @@
 
 #include "base/spare.h"
 
-/* Many arenas hold next to nothing for as long as a stream is open: the first block is small (and
- * of a size that malloc keeps at hand), and so is the second. */
-#define ARENA_BLOCK_FIRST 992
-#define ARENA_BLOCK_MIN (2048 - sizeof(struct arena_block)) /* with its head, what spare.h keeps */
+/* Many arenas hold next to nothing for as long as a stream is open: the first block is small, and
+ * so is the next. With its head each is of a size that spare.h keeps. */
+#define ARENA_BLOCK_MIN (1024 - sizeof(struct arena_block))
 
 #define UNIT _Alignof(max_align_t)
 
@@ -27,25 +26,27 @@ size_t arena_left(const struct arena *a)
     return a->size_max - a->size + (size_t)(a->end - a->at);
 }
 
-/* All of the newest block is free. What is left over at its end is never given. */
+/* The newest block is the one in use, and all of it is free. What is left over at its end is never
+ * given. */
 static void use_block(struct arena *a)
 {
     a->at = a->block ? (char *)a->block->bytes : NULL;
     a->end = a->block ? a->at + a->block->size / UNIT * UNIT : NULL;
 }
 
-/* Each block is a quarter of all before it: a large arena is few of them, and a small one that
- * needs a little more is not twice as large; but never past the ceiling. */
-static void grow(struct arena *a, size_t need)
+/* With room for `need`. Each block is about a quarter of all before it, and rather less than more:
+ * a large arena is few of them, and a small one that needs a little more is not twice as large; but
+ * never past the ceiling. */
+static struct arena_block *add_block(struct arena *a, size_t need)
 {
-    size_t size = a->block ? a->size / 4 : ARENA_BLOCK_FIRST;
+    size_t size = ARENA_BLOCK_MIN;
     size_t left = a->size_max - a->size, whole;
     struct arena_block *b;
 
     if (need > left)
         base_die("arena: %zu bytes asked for, %zu left of %zu", need, left, a->size_max);
-    if (a->block && size < ARENA_BLOCK_MIN)
-        size = ARENA_BLOCK_MIN;
+    if (a->size / 4 > size + sizeof *b)
+        size = ((size_t)1 << (63 - __builtin_clzll(a->size / 4))) - sizeof *b;
     if (size > left)
         size = left;
     if (size < need)
@@ -58,27 +59,37 @@ static void grow(struct arena *a, size_t need)
     b->size = size;
     a->block = b;
     a->size += size;
-    use_block(a);
+    return b;
 }
 
 void arena_reserve(struct arena *a, size_t size)
 {
-    if (!a->block)
-        grow(a, size < a->size_max ? size : a->size_max);
+    if (a->block)
+        return;
+    add_block(a, size < a->size_max ? size : a->size_max);
+    use_block(a);
 }
 
 void *arena_alloc_more(struct arena *a, size_t size)
 {
-    size_t need;
-    char *p;
+    size_t need, left = (size_t)(a->end - a->at);
+    struct arena_block *b;
+    char *p = a->at;
 
     if (size > a->size_max)
         base_die("arena: %zu bytes asked for, the ceiling is %zu", size, a->size_max);
     need = (size + UNIT - 1) / UNIT * UNIT;
-    if (!a->block || (size_t)(a->end - a->at) < need)
-        grow(a, need);
-    p = a->at;
-    a->at += need;
+    if (a->block && left >= need) {
+        a->at += need;
+        return p;
+    }
+    b = add_block(a, need);
+    p = (char *)b->bytes;
+    /* What is small goes on where there is more room: here, or behind what stands before it. */
+    if (b->size / UNIT * UNIT - need >= left) {
+        use_block(a);
+        a->at += need;
+    }
     assert(a->at <= a->end && a->size <= a->size_max);
     return p;
 }

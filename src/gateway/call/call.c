@@ -117,10 +117,20 @@ static void begin_task(void *ctx)
     call_attempt(ctx);
 }
 
+/* How much of its memory it does not need itself. */
+static size_t behind(const struct call *c)
+{
+    size_t before = (size_t)((const char *)(c + 1) - (const char *)c->memory);
+
+    return (c->size - before) / _Alignof(max_align_t) * _Alignof(max_align_t);
+}
+
 static void bufs_init(struct call *c)
 {
     arena_init(&c->arena, CALL_ARENA_MAX);
-    if (!c->in.request->stream) /* a stream holds what it has for long: it begins small */
+    if (c->in.request->stream) /* it holds what it has for long: it begins small, behind itself */
+        arena_lend(&c->arena, (max_align_t *)(void *)(c + 1), behind(c));
+    else
         arena_reserve(&c->arena, CALL_ARENA_WHOLE);
     buf_init(&c->body, CALL_BODY_MAX);
     buf_front(&c->body, CALL_HEAD_SIZE);
