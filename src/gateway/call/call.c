@@ -10,6 +10,7 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
+#define PAGE_TOKENS 1024
 #define WHY_MAX 400 /* of an error, noted of an attempt */
 
 static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
@@ -162,15 +163,32 @@ static void pipe_up(struct call *c)
                                      .vocab = c->gl->gateway->vocab},
               &c->arena);
 }
+/* What it may come to: as much as it may say, or else a page behind its reasoning. */
+static double may_cost(const struct call *c)
+{
+    struct chat_usage u = chat_usage_none;
+    uint64_t max;
+
+    u.input = c->wanted.tokens;
+    if (str_u64(c->in.request->max_tokens, &max) && max <= INT32_MAX)
+        u.output = (int64_t)max;
+    else
+        u.output = PAGE_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
+    return call_price(c->chain[0].model, &u);
+}
+
 
 static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
-    struct limits_want want = {(int64_t)(c->in.body.n / 4), loop_now_ns(c->gl->loop)};
     struct err e;
     int64_t retry_ms = -1;
 
-    c->estimated_tokens = want.tokens;
-    if (!c->in.key || limits_take(c->gl->gateway->limits, c->in.key, &want, &retry_ms, &e))
+    if (!c->in.key)
+        return true;
+    c->wanted = (struct limits_want){(int64_t)(c->in.body.n / 4), loop_now_ns(c->gl->loop), 0};
+    if (c->in.key->spend_usd >= 0)
+        c->wanted.usd = may_cost(c);
+    if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))
         return true;
     refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms;

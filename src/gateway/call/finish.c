@@ -32,7 +32,7 @@ static enum summary_source source(const struct pipe *p)
                                              : SUMMARY_FIELD;
 }
 
-static double cost(const struct config_model *m, const struct chat_usage *u)
+double call_price(const struct config_model *m, const struct chat_usage *u)
 {
     double usd = 0;
     int64_t cached = u->cache_read > 0 ? u->cache_read : 0;
@@ -107,7 +107,7 @@ void call_summarize(struct call *c)
     s->cap = c->level.cap;
     s->source = source(&c->pipe);
     s->anomalies = c->pipe.flags;
-    s->cost_usd = cost(c->chain[c->at].model, &s->usage);
+    s->cost_usd = call_price(c->chain[c->at].model, &s->usage);
 }
 
 /* What the client asked for, or else what its level brought. */
@@ -217,7 +217,7 @@ void call_finish(struct call *c)
         int64_t in = c->sum.usage.input > 0 ? c->sum.usage.input : 0;
         int64_t out = c->sum.usage.output > 0 ? c->sum.usage.output : 0;
 
-        limits_settle(g->limits, c->in.key, c->estimated_tokens, in + out, c->sum.cost_usd);
+        limits_settle(g->limits, c->in.key, &c->wanted, in + out, c->sum.cost_usd);
     }
     put_on_record(c);
 }

@@ -151,9 +151,9 @@ struct call {
     uint32_t made_count;     /* see below */
 
     struct loop_timer timer;
-    int64_t estimated_tokens;
-    size_t replayed;    /* calls that a cassette has answered */
-    size_t target_size; /* of the lines */
+    struct limits_want wanted; /* of its key, for what it is about to be */
+    size_t replayed;           /* calls that a cassette has answered */
+    size_t target_size;        /* of the lines */
 
     struct arena arena;
     struct call_made *made;             /* tool calls of the reply, the newest first */
