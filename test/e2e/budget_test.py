@@ -4,11 +4,13 @@
     test/e2e/budget_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
+import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from again_test import WORD, Again, answer, delta, provider, stream
-from asking import USAGE, comments, start
+from again_test import ROUTES, WORD, Again, answer, delta, provider, stream
+from asking import USAGE, comments, request, start
 from gateway import digest, until
 
 KEY = {"authorization": "Bearer sk-key"}
@@ -28,6 +30,60 @@ def choice(number, why=None, **said):
 def facts(r):
     words = r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
     return USAGE.search(words).groups()
+
+
+class Counted(Again):
+    """Counts of ours beside a provider's, which has other tokens."""
+
+    def usage(self, dialect, doc):
+        """(prompt, all that was made, of that reasoning, total)"""
+        u = doc.get("usage") or doc["usageMetadata"]
+        if dialect == "chat":
+            return (u["prompt_tokens"], u["completion_tokens"],
+                    u["completion_tokens_details"]["reasoning_tokens"], u["total_tokens"])
+        if dialect == "gemini":
+            return (u["promptTokenCount"], u["candidatesTokenCount"] + u["thoughtsTokenCount"],
+                    u["thoughtsTokenCount"], u["totalTokenCount"])
+        details = u.get("output_tokens_details", u)
+        return (u["input_tokens"], u["output_tokens"],
+                details.get("reasoning_tokens", details.get("thinking_tokens")),
+                u.get("total_tokens", u["input_tokens"] + u["output_tokens"]))
+
+    def test_no_more_is_reasoning_than_was_made(self):
+        self.up.reply = lambda _, body: answer("Yes.", body, reasoning_content=WORD * 50)
+        gateway = self.serve()
+        for dialect in sorted(set(ROUTES) - {"ollama"}):
+            with self.subTest(dialect):
+                r = self.ok(self.ask(gateway, dialect))
+                made = self.usage(dialect, json.loads(r.body))
+                self.assertEqual(made, (10, 5, 5, 15))
+                self.assertEqual(facts(r), ("5", "128", "none"))
+                if dialect == "generate":
+                    self.assertEqual(json.loads(r.body)["usage"]["final_tokens"], 0)
+
+    def test_who_leaves_pays_for_what_there_was(self):
+        """Anthropic's streams begin with one token; the rest is told at their end."""
+        front = [{"type": "message_start", "message": {
+            "id": "m", "type": "message", "role": "assistant", "model": "u", "content": [],
+            "stop_reason": None, "usage": {"input_tokens": 5, "output_tokens": 1}}},
+            {"type": "content_block_start", "index": 0,
+             "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0,
+             "delta": {"type": "text_delta", "text": "word " * 800}}]
+
+        def reply(*_):
+            head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+            return head + b"".join(b"event: %s\ndata: %s\n\n" % (
+                f["type"].encode(), json.dumps(f).encode()) for f in front)
+        self.up.reply = reply
+        gateway = self.serve(keys=key(), providers={"claude": {
+            "kind": "anthropic", "base_url": self.up.root, "models": ["m"],
+            "prices": {"m": {"input": 0, "output": 1000}}}})
+        r = self.ask(gateway, "messages", headers=KEY, stream=True)  # it breaks off
+        self.assertIn(b"word word", r.body)
+        spent = until(lambda: re.search(r'rationale_cost_usd_total\{.*\} ([\d.e-]+)',
+                                        request("/metrics", headers=KEY, at=gateway).body.decode()))
+        self.assertGreater(float(spent[1]), 0.9)
 
 
 class Spent(Again):

@@ -13,6 +13,8 @@ void call_facts(struct call *c, struct call_facts *out)
     int64_t told = c->phase_usage.reasoning;
     bool ours = c->sum.cut || told < 0;
 
+    if (!c->sum.cut && c->end_seen)
+        counted = chat_usage_share(&c->phase_usage, counted);
     *out = (struct call_facts){.reasoning_tokens = ours ? counted : told,
                                .cap = c->level.cap,
                                .cut = c->sum.cut,
@@ -75,6 +77,18 @@ static void note_native_cut(struct call *c)
     c->sum.cut_action = STR("native");
 }
 
+/* Nobody told all of it, or not yet when it ended: about four bytes a token. */
+static void estimate(struct call *c, int64_t thought)
+{
+    struct chat_usage *u = &c->sum.usage;
+    int64_t made = thought + (int64_t)((c->pipe.answer_size + 3) / 4);
+
+    if ((u->output >= 0 && c->end_seen) || (!c->sum.first_byte_ns && made <= 0))
+        return;
+    u->input = u->input < 0 ? (int64_t)(c->in.body.n / 4) : u->input;
+    u->output = u->output < made ? made : u->output;
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
@@ -86,10 +100,7 @@ void call_summarize(struct call *c)
     s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
     note_native_cut(c);
-    if (s->usage.output < 0 && s->first_byte_ns) { /* nobody told: about four bytes a token */
-        s->usage.input = s->usage.input < 0 ? (int64_t)(c->in.body.n / 4) : s->usage.input;
-        s->usage.output = facts.reasoning_tokens + (int64_t)((c->pipe.answer_size + 3) / 4);
-    }
+    estimate(c, facts.reasoning_tokens);
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");
