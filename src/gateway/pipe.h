@@ -69,6 +69,8 @@ struct pipe {
     /* What is known so far. */
     bool ever_touched;
     bool over, muted;
+    bool capped;                        /* another choice was over its cap, and is muted */
+    bool continued;                     /* by a second call */
     bool reasoned, answered, called;    /* something of it came, white space apart */
     bool opaque;                        /* reasoning that nobody can read came */
     bool summary;                       /* what came was only a summary */
@@ -121,7 +123,7 @@ struct pipe {
     struct chat_event first[PIPE_EVENTS_FIRST];
 };
 
-/* Another choice than the first, whose text is split, too. */
+/* Another choice than the first: see pipe_others.h. */
 struct pipe_other {
     struct pipe pipe;
     uint32_t choice;
@@ -138,5 +140,7 @@ void pipe_flush(struct pipe *p);
 bool pipe_resumes(const struct pipe *p);
 /* A second call goes on where the first was cut: its text begins outside reasoning. */
 void pipe_continue(struct pipe *p);
-/* Tokens of reasoning that came through, seen or hidden. */
+/* Tokens of reasoning that came through, seen or hidden, of all choices. */
 int64_t pipe_tokens(struct pipe *p);
+/* Whether another choice than the first has come to its answer. */
+bool pipe_others_answer(const struct pipe *p);

@@ -10,7 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from again_test import ROUTES, WORD, Again, answer, delta, provider, stream
-from asking import USAGE, comments, request, start
+from asking import SHOW, USAGE, comments, events, request, start
 from gateway import digest, until
 
 KEY = {"authorization": "Bearer sk-key"}
@@ -111,6 +111,60 @@ class Spent(Again):
         self.assertIn(b"under way", others[0].body)
         self.assertEqual([self.ask(gateway, headers=KEY, max_tokens=10).status for _ in range(2)],
                          [200, 429])
+
+
+class Choices(Again):
+    """With n, each choice has the cap, and one answer."""
+
+    def ask_two(self, gateway, streamed, headers=SHOW):
+        r = self.ok(self.ask(gateway, headers=headers, stream=streamed, n=2))
+        said = [["", "", []], ["", "", []]]
+        for e in events(r.body) if streamed else [json.loads(r.body)]:
+            for c in e["choices"]:
+                to, part = said[c["index"]], c.get("delta") or c.get("message") or {}
+                to[0] += part.get("content") or ""
+                to[1] += part.get("reasoning") or ""
+                self.assertEqual(part.get("reasoning"), part.get("reasoning_content"))
+                to[2] += [c["finish_reason"]] if c.get("finish_reason") else []
+        return r, said
+
+    def test_none_is_answered_twice(self):
+        self.up.reply = lambda n, _: stream(
+            choice(0, reasoning_content=WORD * 100), choice(1, reasoning_content=WORD * 10),
+            choice(1, content="One."), choice(1, "stop"),
+            choice(0, reasoning_content=WORD * 100), choice(0, content="Two."), choice(0, "stop"))
+        gateway = self.serve()
+        for streamed in (False, True):
+            self.up.forget()
+            r, said = self.ask_two(gateway, streamed)
+            self.assertEqual(said, [["Two.", WORD * 128, ["stop"]], ["One.", WORD * 10, ["stop"]]])
+            self.assertEqual((facts(r), len(self.up.asked)), (("138", "128", "budget"), 1))
+
+    def test_each_has_the_cap(self):
+        answers = [choice(0, "stop", content="Two."), choice(1, "stop", content="One.")]
+        self.up.reply = lambda n, _: stream(
+            choice(0, reasoning_content=WORD * 10), choice(1, reasoning_content=WORD * 200),
+            choice(0, reasoning_content=WORD * 10), *answers) if n == 1 else stream(
+            choice(1, reasoning_content=WORD), *answers)
+        gateway = self.serve()
+        for streamed in (False, True):
+            for headers in (SHOW, {}):
+                self.up.forget()
+                r, said = self.ask_two(gateway, streamed, headers)
+                thought = [WORD * 10, WORD * 128] if headers else ["", ""]
+                self.assertEqual(said, [["Two.", thought[0], ["stop"]], ["One.", thought[1], ["stop"]]])
+                self.assertEqual((facts(r), len(self.up.asked)), (("138", "128", "budget"), 2))
+
+    def test_one_that_is_starved_is_no_reason_to_ask_again(self):
+        self.up.reply = lambda *_: stream(
+            choice(0, reasoning_content=WORD * 10), choice(1, reasoning_content=WORD * 10),
+            choice(1, content="One."), choice(1, "stop"), choice(0, "length"))
+        gateway = self.serve()
+        for streamed in (False, True):
+            self.up.forget()
+            _, said = self.ask_two(gateway, streamed)
+            self.assertEqual(said, [["", WORD * 10, ["length"]], ["One.", WORD * 10, ["stop"]]])
+            self.assertEqual(len(self.up.asked), 1)
 
 
 if __name__ == "__main__":
