@@ -9,7 +9,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from again_test import ROUTES, WORD, Again, answer, delta, provider, stream
+from again_test import ROUTES, WORD, Again, answer, delta, provider, stream, whole
 from asking import SHOW, USAGE, comments, events, request, start
 from gateway import digest, until
 
@@ -111,6 +111,46 @@ class Spent(Again):
         self.assertIn(b"under way", others[0].body)
         self.assertEqual([self.ask(gateway, headers=KEY, max_tokens=10).status for _ in range(2)],
                          [200, 429])
+
+
+class Second(Again):
+    """The call behind a cut has begun its answer when it dies."""
+
+    def test_who_has_seen_nothing_is_given_another_try(self):
+        dies = stream(delta(content="No, "), whole=False)
+        self.up.reply = lambda n, body: LONG if n % 2 else dies if n < 4 else answer("Yes.", body)
+        gateway = self.serve()
+        for dialect in ROUTES:
+            for headers in ({}, SHOW):
+                self.up.forget()
+                r = self.ok(self.ask(gateway, dialect, headers))
+                self.assertEqual(len(self.up.asked), 4)
+                self.assertIn(b"Yes.", r.body)
+                self.assertNotIn(b"No", r.body)
+                self.assertEqual(facts(r), ("128", "128", "budget"))
+
+    def test_but_not_for_ever(self):
+        dies = stream(delta(content="No, "), whole=False)
+        self.up.reply = lambda n, _: LONG if n % 2 else dies
+        gateway = self.serve(providers={"chat": provider(self.up, retries=2)})
+        r = self.ask(gateway)
+        self.assertEqual((r.status, len(self.up.asked)), (502, 6))
+
+    def test_a_stream_that_has_begun_is_told(self):
+        dies = stream(delta(content="No, "), whole=False)
+        self.up.reply = lambda n, _: LONG if n == 1 else dies
+        r = self.ok(self.ask(self.serve(), stream=True))
+        self.assertEqual(len(self.up.asked), 2)
+        self.assertIn("error", events(r.body)[-1])
+
+    def test_the_record_says_which_lever_it_was(self):
+        self.up.reply = lambda n, body: LONG if n == 1 else answer("Yes.", body)
+        for name, what in (("vllm", "cut, continued by prefill"), ("chat", "cut, restated")):
+            gateway = self.serve(store="sqlite:history.db", providers={name: provider(self.up)})
+            self.up.forget()
+            r = self.ok(self.ask(gateway))
+            path = f"/api/v1/history/sessions/{r.headers['x-rationale-session']}"
+            until(lambda: what.encode() in request(path, headers={}, at=gateway).body)
 
 
 class Choices(Again):

@@ -277,13 +277,28 @@ bool call_hides(const struct call *c)
     return c->hide;
 }
 
-/* What the first call said stays, whatever becomes of the second. */
+/* What the second call began to say cannot be taken back by itself: all begins anew, so often. */
+static bool second_anew(struct call *c)
+{
+    if (c->phase == CALL_FIRST)
+        return true;
+    if (c->anew == c->chain[c->at].provider->retries_max || !(c->pipe.answered || c->pipe.called))
+        return false;
+    c->anew++;
+    return true;
+}
+
+/* What the first call said stays, whatever becomes of the second, where it has been seen. */
 bool call_unseen(struct call *c)
 {
-    if (!c->begun || c->phase == CALL_CUT)
-        return !c->phase_begun;
-    if (c->phase == CALL_REPAIR || !c->sink->on_anew || !c->sink->on_anew(c->ctx))
+    if (!c->begun || (c->phase == CALL_CUT && !c->phase_begun))
+        return true;
+    if (!c->sink->on_anew || !second_anew(c) || !c->sink->on_anew(c->ctx))
         return false;
+    c->phase = CALL_FIRST;
+    c->sum.cut = c->sum.starved = c->sum.repaired = false;
+    c->sum.cut_action = STR("");
+    c->sum.usage = chat_usage_none;
     c->begun = c->phase_begun = false;
     c->sum.first_byte_ns = c->sum.answer_ns = 0;
     c->sum.reasoning_ns = c->sum.reasoning_end_ns = 0;

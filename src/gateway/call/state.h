@@ -148,6 +148,7 @@ struct call {
     bool stored_failed;
     uint8_t masked_count, thoughts_count;
     uint8_t chain_count, at; /* the provider at hand */
+    uint8_t anew;            /* so often it began anew behind a second call */
     uint32_t made_count;     /* see below */
 
     struct loop_timer timer;
