@@ -9,7 +9,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from again_test import ROUTES, WORD, Again, answer, delta, provider, stream, whole
+from again_test import ROUTES, WORD, Again, answer, delta, plain, provider, stream, whole
 from asking import SHOW, USAGE, comments, events, request, start
 from gateway import digest, until
 
@@ -30,6 +30,50 @@ def choice(number, why=None, **said):
 def facts(r):
     words = r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
     return USAGE.search(words).groups()
+
+
+class Spelt(Again):
+    """A level that we understand is told in words that its provider understands."""
+
+    def test_in_capitals(self):
+        self.up.reply = lambda *_: whole("Yes.") if not self.up.asked[-1].get("stream") else stream(
+            delta(content="Yes."), delta("stop"))
+        gateway = self.serve()
+        for word, sent in (("HIGH", "high"), ("Low", "low"), ("high", "high"), ("xhigh", "xhigh"),
+                           ("max", "max"), ("none", "none")):
+            self.ok(self.ask(gateway, reasoning_effort=word))
+            self.assertEqual(self.up.asked[-1]["reasoning_effort"], sent)
+        for word in ("hi", "", "high ", 3):
+            r = self.ask(gateway, reasoning_effort=word)
+            self.assertEqual((r.status, json.loads(r.body)["error"]["param"]),
+                             (400, "reasoning_effort"), word)
+
+    def test_what_another_dialect_calls_it(self):
+        line = {"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
+                "done_reason": "stop", "message": {"role": "assistant", "content": "Yes."}}
+        self.up.reply = lambda *_: plain(200, line)
+        gateway = self.serve(providers={"ollama": {"kind": "ollama", "base_url": self.up.root,
+                                                   "models": ["m"]}})
+        for word, sent in (("HIGH", True), ("minimal", True), ("none", False), ("high", "high"),
+                           (True, True)):
+            self.ok(self.ask(gateway, "ollama", think=word))
+            self.assertEqual(self.up.asked[-1]["think"], sent, word)
+
+
+class Raised(Again):
+    """Medium becomes high where it doubts itself."""
+    DOUBTS = " I am not sure. But wait, that is unclear." * 60
+
+    def test_not_above_what_its_key_may_ask_for(self):
+        self.up.reply = lambda n, body: stream(
+            delta(reasoning_content=self.DOUBTS), delta("stop")) if n == 1 else answer("Yes.", body)
+        for levels, cap in (("low medium", "256"), ("medium high", "512")):
+            gateway = self.serve(reasoning={"adaptive": True}, keys=key(levels=levels.split()))
+            for streamed in (False, True):
+                self.up.forget()
+                r = self.ok(self.ask(gateway, headers=KEY, stream=streamed,
+                                     reasoning_effort="medium"))
+                self.assertEqual(facts(r), (cap, cap, "budget"))
 
 
 class Counted(Again):

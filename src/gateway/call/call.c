@@ -49,8 +49,7 @@ static bool allowed(const struct call_request *r, const struct level *level, str
                 STR_ARG(level->model));
         return refuse(error, a, 403, "model_not_allowed", &e);
     }
-    if (r->key && r->key->levels && level->weight > CHAT_LEVEL_NONE &&
-        !(r->key->levels & (1u << level->weight))) {
+    if (level->weight > CHAT_LEVEL_NONE && !level_allowed(r->key, level->weight)) {
         err_set(&e,
                 ERR_AUTH,
                 "the key \"" STR_FMT "\" may not ask for the reasoning level %s%s",
@@ -163,6 +162,7 @@ static void pipe_up(struct call *c)
                                      .vocab = c->gl->gateway->vocab},
               &c->arena);
 }
+
 /* What it may come to: as much as it may say, or else a page behind its reasoning. */
 static double may_cost(const struct call *c)
 {
@@ -176,7 +176,6 @@ static double may_cost(const struct call *c)
         u.output = PAGE_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
     return call_price(c->chain[0].model, &u);
 }
-
 
 static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {

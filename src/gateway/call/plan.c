@@ -59,7 +59,8 @@ static bool history_is_foreign(struct call *c)
 static void plan_level(struct call *c, const struct provider_row *row, bool same,
                        struct wire_plan *plan)
 {
-    bool own_words = same && c->level.by_body && row->think == WIRE_THINK_DEFAULT;
+    bool own_words = same && c->level.by_body && row->think == WIRE_THINK_DEFAULT &&
+                     !c->in.request->level_respelt;
     int64_t budget = c->level.cap;
 
     plan->think = row->think;
@@ -106,7 +107,6 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
         plan->merge = p->reasoning_params;
 }
 
-/* The second call of a cut or starved answer: what was thought goes along. */
 static void cut_by(struct call *c, str action, const char *what)
 {
     if (!str_eq(c->sum.cut_action, action)) /* not for each of its tries */
@@ -114,6 +114,7 @@ static void cut_by(struct call *c, str action, const char *what)
     c->sum.cut_action = action;
 }
 
+/* The second call of a cut or starved answer: what was thought goes along. */
 static void plan_tail(struct call *c, const struct provider_row *row, struct wire_tail *tail,
                       struct wire_plan *plan)
 {
