@@ -10,8 +10,8 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
-#define PAGE_TOKENS 1024
-#define WHY_MAX 400 /* of an error, noted of an attempt */
+#define ANSWER_TOKENS 4096 /* few answers are longer, whatever room they are given */
+#define WHY_MAX 400        /* of an error, noted of an attempt */
 
 static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                    const struct err *e)
@@ -163,17 +163,16 @@ static void pipe_up(struct call *c)
               &c->arena);
 }
 
-/* What it may come to: as much as it may say, or else a page behind its reasoning. */
+/* What it may come to: as much as it may say, but no long answer behind its reasoning. */
 static double may_cost(const struct call *c)
 {
     struct chat_usage u = chat_usage_none;
     uint64_t max;
 
     u.input = c->wanted.tokens;
-    if (str_u64(c->in.request->max_tokens, &max) && max <= INT32_MAX)
+    u.output = ANSWER_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
+    if (str_u64(c->in.request->max_tokens, &max) && max < (uint64_t)u.output)
         u.output = (int64_t)max;
-    else
-        u.output = PAGE_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
     return call_price(c->chain[0].model, &u);
 }
 
