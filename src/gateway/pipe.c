@@ -285,11 +285,39 @@ static struct split_reader *reader_of(struct pipe *p)
     return p->reader;
 }
 
+/* It was reasoning, and not the answer. */
+static void doubt_drop(struct pipe *p)
+{
+    p->doubtful = false;
+    p->doubt = (struct piece){0};
+}
+
+static void doubt_over(struct pipe *p)
+{
+    str held = p->doubt.full ? STR("") : piece_str(&p->doubt);
+
+    doubt_drop(p);
+    if (held.n)
+        run_text(p, SPLIT_ANSWER, held);
+}
+
+/* Whether this waits until it is known what it is. */
+static bool doubt(struct pipe *p, enum split_kind kind, str run)
+{
+    if (kind == SPLIT_REASONING)
+        piece_add_max(&p->doubt, p->arena, run, PIPE_DOUBT_MAX);
+    else
+        doubt_drop(p);
+    return p->doubtful;
+}
+
 static void on_run(void *ctx, enum split_kind kind, str run)
 {
     struct pipe *p = ctx;
 
     p->runs++;
+    if (p->doubtful && doubt(p, kind, run))
+        return;
     if (kind != SPLIT_REASONING)
         thought_over(p);
     if (too_late(p))
@@ -325,7 +353,7 @@ static void split_start(struct pipe *p)
         p->split = arena_alloc(p->arena, sizeof *p->split);
     split_init(p->split,
                p->options.format,
-               p->options.inside && !p->reasoned && !p->muted && !p->started,
+               p->options.inside && (p->doubtful || (!p->reasoned && !p->muted && !p->started)),
                (struct split_sink){on_run, on_note, p});
     p->split->trusted = true;
     p->splitting = p->started = true;
@@ -343,6 +371,8 @@ static void split_stop(struct pipe *p)
     split_finish(p->split);
     p->flags |= p->split->flags;
     p->splitting = false;
+    if (p->doubtful)
+        doubt_over(p);
     space_out(p);
     if (p->count != before)
         p->touched = true;
@@ -398,6 +428,8 @@ static void stop(struct pipe *p, const struct chat_event *ev)
 {
     struct chat_event *out;
 
+    if (p->doubtful && ev->stop == CHAT_STOP_LENGTH)
+        doubt_drop(p); /* it did not come to its answer */
     split_stop(p);
     thought_over(p);
     out = pipe_push(p, ev);
@@ -532,4 +564,21 @@ void pipe_continue(struct pipe *p)
     p->space_n = p->waiting_n = 0;
     p->resumed = !p->answered;
     pipe_others_continue(p);
+}
+
+void pipe_goes_on(struct pipe *p, const struct split_format *format, bool inside)
+{
+    if (p->reader && format != p->options.format) {
+        split_reader_release(p->reader);
+        p->reader = NULL;
+    }
+    p->options.format = format;
+    p->options.inside = inside;
+    p->splitting = false;
+}
+
+void pipe_continue_anew(struct pipe *p)
+{
+    p->doubtful = p->options.inside;
+    p->doubt = (struct piece){0};
 }

@@ -9,7 +9,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from again_test import ROUTES, WORD, Again, answer, delta, plain, provider, stream, whole
+from again_test import ROUTES, WORD, Again, answer, delta, error, plain, provider, stream, whole
 from asking import SHOW, USAGE, comments, events, request, start
 from gateway import digest, until
 
@@ -195,6 +195,50 @@ class Second(Again):
             r = self.ok(self.ask(gateway))
             path = f"/api/v1/history/sessions/{r.headers['x-rationale-session']}"
             until(lambda: what.encode() in request(path, headers={}, at=gateway).body)
+
+
+class Inside(Again):
+    """A model that begins inside its reasoning may do so in a second call, too."""
+
+    def serve_inside(self, **more):
+        return self.serve(providers={"chat": provider(
+            self.up, format="deepseek_r1", starts_in_reasoning=True, **more)})
+
+    def test_it_is_not_taken_for_the_answer(self):
+        gateway = self.serve_inside()
+        for why, first in (("stop", WORD * 200), ("length", WORD * 50)):
+            for second in ([" Once", " more.</th", "ink>\n\nYe", "s."], ["Ye", "s."],
+                           ["<think>Once more.</think>Yes."]):
+                self.up.reply = lambda n, _: stream(delta(content=first), delta(why)) if n == 1 \
+                    else stream(*(delta(content=t) for t in second), delta("stop"))
+                for streamed in (False, True):
+                    self.up.forget()
+                    r = self.ok(self.ask(gateway, stream=streamed))
+                    got = "".join(e["choices"][0]["delta"].get("content") or ""
+                                  for e in events(r.body) if e.get("choices")) if streamed \
+                        else json.loads(r.body)["choices"][0]["message"]["content"]
+                    self.assertEqual((got, len(self.up.asked)), ("Yes.", 2), second)
+
+    def test_nor_if_it_does_not_come_to_one(self):
+        gateway = self.serve_inside()
+        self.up.reply = lambda *_: stream(delta(content=WORD * 50), delta("length"))
+        for dialect in ROUTES:
+            r = self.ok(self.ask(gateway, dialect))
+            self.assertNotIn(b"think think", r.body)
+            self.assertTrue(r.headers["x-rationale-usage"].endswith("; starved=yes"), dialect)
+
+
+    def test_another_provider_may_mark_it_otherwise(self):
+        self.up.reply = lambda n, _: LONG if n == 1 else error(503, "busy") if n == 2 else stream(
+            delta(content="<think>Once more."), delta(content="</think>Yes."), delta("stop"))
+        gateway = self.serve(providers={
+            "chat": provider(self.up, retries=0, fallback=["tags"]),
+            "tags": provider(self.up, format="think")})
+        for dialect in ROUTES:
+            self.up.forget()
+            r = self.ok(self.ask(gateway, dialect))
+            self.assertEqual((len(self.up.asked), b"Yes." in r.body), (3, True))
+            self.assertNotIn(b"Once", r.body)
 
 
 class Choices(Again):

@@ -144,15 +144,22 @@ void call_trouble(struct call *c)
     c->error_wait_ms = -1;
 }
 
+/* How the provider at hand marks its reasoning; or NULL. */
+static const struct split_format *format_of(const struct call *c)
+{
+    const struct config_provider *p = c->chain[c->at].provider;
+
+    if (!p->format && p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE)
+        return split_format_find(STR("thinking"));
+    return p->format;
+}
+
 static void pipe_up(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
-    const struct split_format *format = p->format;
 
-    if (!format && p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE)
-        format = split_format_find(STR("thinking"));
     pipe_init(&c->pipe,
-              &(struct pipe_options){.format = format,
+              &(struct pipe_options){.format = format_of(c),
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->hide,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
@@ -292,8 +299,10 @@ void call_note(struct call *c, const char *what, str why)
 /* Whatever a failed attempt left in it, the next one begins with a pipe of its own. */
 static void pipe_anew(struct call *c)
 {
-    if (c->phase != CALL_FIRST)
+    if (c->phase != CALL_FIRST) {
+        pipe_goes_on(&c->pipe, format_of(c), c->chain[c->at].provider->starts_in_reasoning);
         return;
+    }
     pipe_release(&c->pipe);
     pipe_up(c);
     c->thoughts_count = 0;

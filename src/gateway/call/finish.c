@@ -19,7 +19,7 @@ void call_facts(struct call *c, struct call_facts *out)
                                .cap = c->level.cap,
                                .cut = c->sum.cut,
                                .starved = c->sum.starved,
-                               .repaired = c->sum.repaired,
+                               .repaired = c->sum.repaired && (c->pipe.answered || c->pipe.called),
                                .usage = &c->phase_usage};
 }
 
@@ -99,6 +99,7 @@ void call_summarize(struct call *c)
     chat_usage_merge(&s->usage, &c->phase_usage);
     s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
+    s->repaired = facts.repaired;
     note_native_cut(c);
     estimate(c, facts.reasoning_tokens);
     s->id = c->in.id;

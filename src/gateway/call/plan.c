@@ -133,6 +133,8 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
     } else if (thought.n) {
         tail->text = arena_printf(&c->arena, NOTES_BEGIN STR_FMT NOTES_END, STR_ARG(thought));
     }
+    if (!tail->prefill)
+        pipe_continue_anew(&c->pipe);
     if (c->phase == CALL_CUT && !tail->prefill)
         cut_by(c, STR("restate"), "cut, restated");
     if (c->phase == CALL_CUT && str_u64(c->in.request->max_tokens, &max)) {
