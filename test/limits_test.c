@@ -26,10 +26,16 @@ static struct limits *limits_at(const struct clock *clock)
 static bool take(struct limits *l, const struct config_key *k, int64_t tokens, int64_t *wait)
 {
     struct err e = {0};
-    bool ok = limits_take(l, k, &(struct limits_want){tokens, clock_mono_ns(now)}, wait, &e);
+    bool ok = limits_take(l, k, &(struct limits_want){tokens, clock_mono_ns(now), 0}, wait, &e);
 
     CHECK(ok || (e.code == ERR_LIMIT && strstr(e.text, "\"ci\"")));
     return ok;
+}
+
+static void settle(struct limits *l, const struct config_key *k, int64_t estimated, int64_t tokens,
+                   double usd)
+{
+    limits_settle(l, k, &(struct limits_want){estimated, 0, 0}, tokens, usd);
 }
 
 TEST(a_key_without_limits_is_never_stopped)
@@ -40,7 +46,7 @@ TEST(a_key_without_limits_is_never_stopped)
 
     for (int i = 0; i < 1000; i++)
         CHECK(take(l, &k, INT64_MAX, &wait));
-    limits_settle(l, &k, INT64_MAX, INT64_MIN, 1e9);
+    settle(l, &k, INT64_MAX, INT64_MIN, 1e9);
     CHECK(take(l, &k, -5, &wait));
     limits_free(l);
 }
@@ -94,7 +100,7 @@ TEST(who_is_behind_the_others_gets_nothing_twice)
 {
     struct config_key k = key_of(2, -1, -1);
     struct limits *l = limits_new();
-    struct limits_want late = {1, 5000000000}, early = {1, 1000000000};
+    struct limits_want late = {1, 5000000000, 0}, early = {1, 1000000000, 0};
     int64_t wait;
     struct err e;
 
@@ -116,15 +122,15 @@ TEST(tokens_are_corrected_when_they_are_known)
     clock_fake_init(&clock, 0);
     l = limits_at(&clock);
     CHECK(take(l, &k, 1000, &wait));
-    limits_settle(l, &k, 1000, 7000, 0); /* 1000 more than there were */
+    settle(l, &k, 1000, 7000, 0); /* 1000 more than there were */
     CHECK(!take(l, &k, 100, &wait));
     CHECK_INT(wait, 11000);
     clock_fake_advance_ms(&clock, 11000);
     CHECK(take(l, &k, 100, &wait));
     CHECK(!take(l, &k, 1, &wait));
-    limits_settle(l, &k, 100, 0, 0);
+    settle(l, &k, 100, 0, 0);
     CHECK(take(l, &k, 100, &wait));
-    limits_settle(l, &k, 1000000, 0, 0); /* never more than a minute's worth */
+    settle(l, &k, 1000000, 0, 0); /* never more than a minute's worth */
     CHECK(take(l, &k, 6000, &wait));
     CHECK(!take(l, &k, 1, &wait));
     limits_free(l);
@@ -166,9 +172,9 @@ TEST(what_was_spent_adds_up_and_ends_it)
     int64_t wait = 0;
 
     CHECK(take(l, &k, 1, &wait));
-    limits_settle(l, &k, 1, 1, 0.6);
-    limits_settle(l, &k, 1, 1, -1); /* not known */
-    limits_settle(l, &k, 1, 1, (double)NAN);
+    settle(l, &k, 1, 1, 0.6);
+    settle(l, &k, 1, 1, -1); /* not known */
+    settle(l, &k, 1, 1, (double)NAN);
     CHECK(take(l, &k, 1, &wait));
     limits_spent_add(l, STR("ci"), 0.5);
     CHECK(limits_spent(l, STR("ci")) > 1.09 && limits_spent(l, STR("ci")) < 1.11);
@@ -176,6 +182,33 @@ TEST(what_was_spent_adds_up_and_ends_it)
     CHECK_INT(wait, -1);
     CHECK(limits_spent(l, STR("other")) < 0.001);
     CHECK(!take(l, &none, 1, &wait));
+    limits_free(l);
+}
+
+TEST(calls_at_once_spend_no_more_than_one_after_the_other)
+{
+    struct config_key k = key_of(-1, -1, 1.0);
+    struct limits *l = limits_at(&clock_real);
+    struct limits_want dear = {1, 0, 0.4}, vast = {1, 0, 1e9}, odd = {1, 0, (double)NAN};
+    int64_t wait = 0;
+    struct err e;
+
+    for (int i = 0; i < 3; i++) /* the last of them is begun with 0.2 left */
+        CHECK(limits_take(l, &k, &dear, &wait, &e));
+    CHECK(!limits_take(l, &k, &dear, &wait, &e));
+    CHECK_INT(wait, 1000); /* they may cost less */
+    limits_settle(l, &k, &dear, 1, 0.1);
+    CHECK(limits_take(l, &k, &odd, &wait, &e));
+    limits_settle(l, &k, &odd, 1, 0);
+    for (int i = 0; i < 2; i++)
+        limits_settle(l, &k, &dear, 1, 0.4);
+    CHECK(limits_take(l, &k, &vast, &wait, &e)); /* alone, it is the last */
+    CHECK(!limits_take(l, &k, &dear, &wait, &e));
+    limits_settle(l, &k, &vast, 1, -1); /* it failed */
+    CHECK(limits_take(l, &k, &dear, &wait, &e));
+    limits_settle(l, &k, &dear, 1, 0.2);
+    CHECK(!limits_take(l, &k, &dear, &wait, &e));
+    CHECK_INT(wait, -1);
     limits_free(l);
 }
 
@@ -210,8 +243,9 @@ static void *work(void *arg)
         struct err e;
         int64_t wait;
 
-        j->taken += limits_take(j->l, &k, &(struct limits_want){1, clock_mono_ns(now)}, &wait, &e);
-        limits_settle(j->l, &k, 1, 1, 0.5);
+        j->taken +=
+            limits_take(j->l, &k, &(struct limits_want){1, clock_mono_ns(now), 0}, &wait, &e);
+        settle(j->l, &k, 1, 1, 0.5);
     }
     return NULL;
 }
@@ -244,5 +278,6 @@ TEST_MAIN(T(a_key_without_limits_is_never_stopped),
           T(tokens_are_corrected_when_they_are_known),
           T(a_request_larger_than_a_minute_is_told_that_waiting_does_not_help),
           T(a_refusal_takes_nothing), T(what_was_spent_adds_up_and_ends_it),
+          T(calls_at_once_spend_no_more_than_one_after_the_other),
           T(a_reload_changes_the_limit_and_keeps_the_count),
           T(threads_together_get_no_more_than_one))

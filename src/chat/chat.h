@@ -140,6 +140,7 @@ struct chat_request {
     bool keep_thoughts; /* /generate: drop_from_history is false */
     bool thoughts;      /* the client asks to see it (includeThoughts, summary, think) */
     enum chat_level level;
+    bool level_respelt;    /* in other words than its own dialect's: "HIGH", Ollama's "minimal" */
     int64_t budget_tokens; /* asked for by the client in tokens; -1 if not */
     str user;
     const struct json *doc; /* the client's body; lent as long as the request is used */
@@ -221,6 +222,8 @@ extern const struct chat_usage chat_usage_none; /* all -1 */
 
 /* Members of `from` that are known, and raw, go over those of `to`. */
 void chat_usage_merge(struct chat_usage *to, const struct chat_usage *from);
+/* Reasoning of our own count, in other tokens than the provider's: not more than all there was. */
+int64_t chat_usage_share(const struct chat_usage *u, int64_t counted);
 const char *chat_dialect_name(enum chat_dialect d);
 const char *chat_event_name(enum chat_event_kind kind);
 const char *chat_stop_name(enum chat_stop stop);

@@ -138,6 +138,11 @@ int64_t level_room(int64_t cap, str max_tokens)
     return cap < (int64_t)all - room ? cap : (int64_t)all - room;
 }
 
+bool level_allowed(const struct config_key *key, enum chat_level level)
+{
+    return !key || !key->levels || (key->levels & (1u << level));
+}
+
 static bool system_has(const struct chat_request *r, str words)
 {
     for (size_t i = 0; i < r->message_count; i++) {

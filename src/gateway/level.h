@@ -35,5 +35,8 @@ str level_words(const struct chat_request *r, const struct config_preset *preset
 /* The words that ask a model without reasoning of its own to think between tags. */
 str level_convention(const struct chat_request *r);
 
+/* Whether the key, or nobody's if NULL, may ask for it. */
+bool level_allowed(const struct config_key *key, enum chat_level level);
+
 /* Whether a thought sounds as if more of it would help: it doubts itself more than once. */
 bool level_uncertain(str thought);

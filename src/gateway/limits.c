@@ -11,7 +11,8 @@
 
 #define NAMES_MAX 65536
 #define MINUTE_NS 60e9
-#define TOKENS_MAX 1e15 /* nobody counts further, and a double still counts in ones */
+#define UNDER_WAY_MS 1000 /* until calls under way are likely to have cost what they cost */
+#define TOKENS_MAX 1e15   /* nobody counts further, and a double still counts in ones */
 
 /* What is left of a minute's worth; below zero after a call that was larger than it seemed. */
 struct bucket {
@@ -23,6 +24,7 @@ struct bucket {
 struct entry {
     struct bucket requests, tokens;
     double spent_usd;
+    double aside_usd; /* for calls under way */
     size_t name_size;
     char name[];
 };
@@ -114,19 +116,36 @@ static bool out(const struct config_key *key, const char *what, int64_t wait, st
                    (long long)(wait + 999) / 1000);
 }
 
+/* What is left, calls under way paid for, need not be enough for this one: then it is the last. */
+static bool affords(const struct entry *s, const struct config_key *key, int64_t *retry_after_ms,
+                    struct err *e)
+{
+    if (key->spend_usd < 0 || s->spent_usd + s->aside_usd < key->spend_usd)
+        return true;
+    if (s->spent_usd >= key->spend_usd)
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the key \"" STR_FMT "\" has spent the %.15g USD it may spend",
+                       STR_ARG(key->name),
+                       key->spend_usd);
+    *retry_after_ms = UNDER_WAY_MS;
+    return err_set(e,
+                   ERR_LIMIT,
+                   "the calls under way of the key \"" STR_FMT
+                   "\" may cost all that is left of the %.15g USD it may spend: try again in %d s",
+                   STR_ARG(key->name),
+                   key->spend_usd,
+                   UNDER_WAY_MS / 1000);
+}
+
 /* Looks at all of them before it takes from any. */
 static bool take(struct entry *s, const struct config_key *key, double tokens, uint64_t now,
                  int64_t *retry_after_ms, struct err *e)
 {
     char what[64];
 
-    *retry_after_ms = -1;
-    if (key->spend_usd >= 0 && s->spent_usd >= key->spend_usd)
-        return err_set(e,
-                       ERR_LIMIT,
-                       "the key \"" STR_FMT "\" has spent the %.15g USD it may spend",
-                       STR_ARG(key->name),
-                       key->spend_usd);
+    if (!affords(s, key, retry_after_ms, e))
+        return false;
     if (key->rpm >= 0) {
         refill(&s->requests, (double)key->rpm, now);
         if (s->requests.left < 1) {
@@ -156,6 +175,12 @@ static bool take(struct entry *s, const struct config_key *key, double tokens, u
     return true;
 }
 
+/* Of what is set aside or spent: nothing else adds up. */
+static double amount(double usd)
+{
+    return usd > 0 && usd <= DBL_MAX ? usd : 0;
+}
+
 static double count(int64_t tokens)
 {
     return tokens < 0 ? 0 : (double)tokens > TOKENS_MAX ? TOKENS_MAX : (double)tokens;
@@ -180,26 +205,31 @@ bool limits_take(struct limits *l, const struct config_key *key, const struct li
     s = get(l, key->name);
     ok = s ? take(s, key, count(want->tokens), want->now_ns, retry_after_ms, e)
            : err_set(e, ERR_LIMIT, "too many keys to keep count of");
+    if (ok)
+        s->aside_usd += amount(want->usd);
     pthread_mutex_unlock(&l->lock);
     return ok;
 }
 
-void limits_settle(struct limits *l, const struct config_key *key, int64_t estimated_tokens,
+void limits_settle(struct limits *l, const struct config_key *key, const struct limits_want *taken,
                    int64_t tokens, double cost_usd)
 {
+    double aside = unlimited(key) ? 0 : amount(taken->usd), cost = amount(cost_usd);
     struct entry *s;
 
-    if (key->tpm < 0 && !(cost_usd > 0))
+    if (key->tpm < 0 && cost <= 0 && aside <= 0)
         return;
     pthread_mutex_lock(&l->lock);
     s = get(l, key->name);
     if (s && key->tpm >= 0 && s->tokens.begun) {
-        s->tokens.left += count(estimated_tokens) - count(tokens);
+        s->tokens.left += count(taken->tokens) - count(tokens);
         if (s->tokens.left > (double)key->tpm)
             s->tokens.left = (double)key->tpm;
     }
-    if (s && cost_usd > 0 && cost_usd <= DBL_MAX)
-        s->spent_usd += cost_usd;
+    if (s) {
+        s->spent_usd += cost;
+        s->aside_usd = s->aside_usd > aside ? s->aside_usd - aside : 0;
+    }
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -221,7 +251,7 @@ void limits_spent_add(struct limits *l, str key_name, double usd)
 
     pthread_mutex_lock(&l->lock);
     s = get(l, key_name);
-    if (s && usd > 0 && usd <= DBL_MAX)
-        s->spent_usd += usd;
+    if (s)
+        s->spent_usd += amount(usd);
     pthread_mutex_unlock(&l->lock);
 }

@@ -16,15 +16,17 @@ void limits_free(struct limits *l);
 struct limits_want {
     int64_t tokens;  /* an estimate of the input */
     uint64_t now_ns; /* monotonic; one who asks may be a little behind another */
+    double usd;      /* what all of it may cost; 0: not known */
 };
 
-/* Takes one request from the key's minute, and the tokens from its token minute. False: ERR_LIMIT
- * with what ran out, and when to come back (-1: waiting does not help). Token buckets: a minute's
- * worth may be used at once, and flows back evenly. */
+/* Takes one request from the key's minute, and the tokens from its token minute; what it may cost
+ * is set aside until it is settled, so that calls at once spend no more than one after the other
+ * would. False: ERR_LIMIT with what ran out, and when to come back (-1: waiting does not help).
+ * Token buckets: a minute's worth may be used at once, and flows back evenly. */
 bool limits_take(struct limits *l, const struct config_key *key, const struct limits_want *want,
                  int64_t *retry_after_ms, struct err *e) MUST_USE;
-/* What it really was: corrects the tokens and adds to the spend. */
-void limits_settle(struct limits *l, const struct config_key *key, int64_t estimated_tokens,
+/* What it really was, of what was taken: corrects the tokens and adds to the spend. */
+void limits_settle(struct limits *l, const struct config_key *key, const struct limits_want *taken,
                    int64_t tokens, double cost_usd);
 double limits_spent(struct limits *l, str key_name);
 /* What the records say was spent before this process began. */

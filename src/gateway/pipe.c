@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/pipe_count.h"
+#include "gateway/pipe_others.h"
 #include "gateway/pipe_out.h"
 #include "wire/cite.h"
 
@@ -23,8 +24,7 @@ void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 
 void pipe_release(struct pipe *p)
 {
-    for (struct pipe_other *o = p->others; o; o = o->next)
-        pipe_release(&o->pipe);
+    pipe_others_release(p);
     if (p->reader)
         split_reader_release(p->reader);
     arena_release(&p->frame);
@@ -38,8 +38,8 @@ void pipe_begin(struct pipe *p)
     p->events_max = PIPE_EVENTS_FIRST;
     p->count = 0;
     p->touched = p->usage_said = false;
-    for (struct pipe_other *o = p->others; o; o = o->next)
-        pipe_begin(&o->pipe);
+    if (p->others)
+        pipe_others_begin(p);
 }
 
 static bool is_space(char c)
@@ -57,8 +57,10 @@ static bool blank(str s)
 
 /* ---- reasoning: counted, capped, hidden ---- */
 
-static void pass_cap(struct pipe *p)
+void pipe_pass_cap(struct pipe *p)
 {
+    if (pipe_others_answer(p))
+        p->options.ends_at_cap = false;
     p->over = p->muted = p->touched = true;
     p->before.answer_size = p->answer_size;
     p->before.called = p->called;
@@ -105,7 +107,7 @@ static void reasoning(struct pipe *p, const struct chat_event *ev, bool split)
         n += thought(p, str_slice(text, n, text.n), &over);
     }
     if (over)
-        pass_cap(p);
+        pipe_pass_cap(p);
     else if (n < text.n)
         pipe_count_wait(p, str_slice(text, n, text.n));
     if (!blank(str_slice(text, 0, n)))
@@ -283,11 +285,39 @@ static struct split_reader *reader_of(struct pipe *p)
     return p->reader;
 }
 
+/* It was reasoning, and not the answer. */
+static void doubt_drop(struct pipe *p)
+{
+    p->doubtful = false;
+    p->doubt = (struct piece){0};
+}
+
+static void doubt_over(struct pipe *p)
+{
+    str held = p->doubt.full ? STR("") : piece_str(&p->doubt);
+
+    doubt_drop(p);
+    if (held.n)
+        run_text(p, SPLIT_ANSWER, held);
+}
+
+/* Whether this waits until it is known what it is. */
+static bool doubt(struct pipe *p, enum split_kind kind, str run)
+{
+    if (kind == SPLIT_REASONING)
+        piece_add_max(&p->doubt, p->arena, run, PIPE_DOUBT_MAX);
+    else
+        doubt_drop(p);
+    return p->doubtful;
+}
+
 static void on_run(void *ctx, enum split_kind kind, str run)
 {
     struct pipe *p = ctx;
 
     p->runs++;
+    if (p->doubtful && doubt(p, kind, run))
+        return;
     if (kind != SPLIT_REASONING)
         thought_over(p);
     if (too_late(p))
@@ -323,7 +353,7 @@ static void split_start(struct pipe *p)
         p->split = arena_alloc(p->arena, sizeof *p->split);
     split_init(p->split,
                p->options.format,
-               p->options.inside && !p->reasoned && !p->muted && !p->started,
+               p->options.inside && (p->doubtful || (!p->reasoned && !p->muted && !p->started)),
                (struct split_sink){on_run, on_note, p});
     p->split->trusted = true;
     p->splitting = p->started = true;
@@ -341,6 +371,8 @@ static void split_stop(struct pipe *p)
     split_finish(p->split);
     p->flags |= p->split->flags;
     p->splitting = false;
+    if (p->doubtful)
+        doubt_over(p);
     space_out(p);
     if (p->count != before)
         p->touched = true;
@@ -396,6 +428,8 @@ static void stop(struct pipe *p, const struct chat_event *ev)
 {
     struct chat_event *out;
 
+    if (p->doubtful && ev->stop == CHAT_STOP_LENGTH)
+        doubt_drop(p); /* it did not come to its answer */
     split_stop(p);
     thought_over(p);
     out = pipe_push(p, ev);
@@ -415,7 +449,7 @@ static void usage(struct pipe *p, const struct chat_event *ev)
     out->usage = u;
     if (u->reasoning < 0 && p->reasoning_size > 0 &&
         !(p->options.as_it_is && !p->ever_touched && !p->touched)) {
-        u->reasoning = pipe_tokens(p);
+        u->reasoning = chat_usage_share(u, pipe_tokens(p));
         u->raw = STR("");
         p->touched = true;
     }
@@ -443,50 +477,10 @@ static void error(struct pipe *p, const struct chat_event *ev)
     out->error = e;
 }
 
-/* ---- other choices ---- */
-
-static struct pipe_other *other_of(struct pipe *p, uint32_t choice)
-{
-    struct pipe_options options = p->options;
-    struct pipe_other **at = &p->others;
-
-    while (*at && (*at)->choice != choice)
-        at = &(*at)->next;
-    if (*at)
-        return *at;
-    *at = arena_zero(p->arena, 1, sizeof **at);
-    (*at)->choice = choice;
-    options.cap = -1; /* one choice cannot be cut and the others go on */
-    options.on_thought = NULL;
-    options.on_cap = NULL;
-    options.id = arena_printf(p->arena, STR_FMT "_%u", STR_ARG(p->options.id), choice);
-    pipe_init(&(*at)->pipe, &options, p->arena);
-    return *at;
-}
-
-/* What came of it since it had so many events. */
-static void take_over(struct pipe *p, struct pipe_other *o, size_t before)
-{
-    for (size_t i = before; i < o->pipe.count; i++)
-        pipe_push(p, &o->pipe.events[i])->choice = o->choice;
-    p->touched |= o->pipe.touched;
-}
-
-static void other(struct pipe *p, const struct chat_event *ev)
-{
-    struct pipe_other *o = other_of(p, ev->choice);
-    struct chat_event alone = *ev;
-    size_t before = o->pipe.count;
-
-    alone.choice = 0;
-    pipe_feed(&o->pipe, &alone);
-    take_over(p, o, before);
-}
-
 void pipe_feed(struct pipe *p, const struct chat_event *ev)
 {
-    if (ev->choice != 0 && p->options.format) {
-        other(p, ev);
+    if (ev->choice != 0) {
+        pipe_others_feed(p, ev);
         return;
     }
     switch (ev->kind) {
@@ -498,12 +492,7 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         break;
     case CHAT_REASONING:
         split_stop(p);
-        if (ev->choice == 0)
-            reasoning(p, ev, false);
-        else if (p->options.hide)
-            p->touched = true;
-        else
-            pipe_push(p, ev);
+        reasoning(p, ev, false);
         break;
     case CHAT_SIGNATURE:
     case CHAT_REDACTED:
@@ -558,12 +547,7 @@ void pipe_flush(struct pipe *p)
 {
     split_stop(p);
     thought_over(p);
-    for (struct pipe_other *o = p->others; o; o = o->next) {
-        size_t before = o->pipe.count;
-
-        pipe_flush(&o->pipe);
-        take_over(p, o, before);
-    }
+    pipe_others_flush(p);
 }
 
 bool pipe_resumes(const struct pipe *p)
@@ -574,8 +558,27 @@ bool pipe_resumes(const struct pipe *p)
 void pipe_continue(struct pipe *p)
 {
     p->over = false;
+    p->continued = true;
     p->boundary = true;
     p->splitting = false;
     p->space_n = p->waiting_n = 0;
     p->resumed = !p->answered;
+    pipe_others_continue(p);
+}
+
+void pipe_goes_on(struct pipe *p, const struct split_format *format, bool inside)
+{
+    if (p->reader && format != p->options.format) {
+        split_reader_release(p->reader);
+        p->reader = NULL;
+    }
+    p->options.format = format;
+    p->options.inside = inside;
+    p->splitting = false;
+}
+
+void pipe_continue_anew(struct pipe *p)
+{
+    p->doubtful = p->options.inside;
+    p->doubt = (struct piece){0};
 }

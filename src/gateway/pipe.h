@@ -33,11 +33,13 @@
 #include "chat/chat.h"
 #include "split/reader.h"
 #include "tokens/tokens.h"
+#include "wire/piece.h"
 
 #define PIPE_EVENTS_FIRST 8
 #define PIPE_MAP_FIRST 8
 #define PIPE_SPACE_FIRST 64
 #define PIPE_SPACE_MAX 4096               /* white space held back before it is text after all */
+#define PIPE_DOUBT_MAX ((size_t)1 << 20)  /* text that may be reasoning or all of an answer */
 #define PIPE_WAITING_MAX 64               /* a word of which nobody knows yet whether it fits */
 #define PIPE_MARKUP_MAX ((size_t)1 << 20) /* tool markup of one block */
 
@@ -69,6 +71,8 @@ struct pipe {
     /* What is known so far. */
     bool ever_touched;
     bool over, muted;
+    bool capped;                        /* another choice was over its cap, and is muted */
+    bool continued;                     /* by a second call */
     bool reasoned, answered, called;    /* something of it came, white space apart */
     bool opaque;                        /* reasoning that nobody can read came */
     bool summary;                       /* what came was only a summary */
@@ -101,6 +105,8 @@ struct pipe {
     bool fresh;                 /* right behind a marker: white space goes */
     bool resumed;               /* the marker was ours: the same of the text that comes first */
     bool splitting, started;
+    bool doubtful;          /* a second call: it may begin inside reasoning, or not think at all */
+    struct piece doubt;     /* what came meanwhile */
     bool from_split;        /* the current block was cut out of a text */
     bool boundary;          /* the next content begins a block */
     int last;               /* what the current block is, or -1 */
@@ -121,7 +127,7 @@ struct pipe {
     struct chat_event first[PIPE_EVENTS_FIRST];
 };
 
-/* Another choice than the first, whose text is split, too. */
+/* Another choice than the first: see pipe_others.h. */
 struct pipe_other {
     struct pipe pipe;
     uint32_t choice;
@@ -138,5 +144,12 @@ void pipe_flush(struct pipe *p);
 bool pipe_resumes(const struct pipe *p);
 /* A second call goes on where the first was cut: its text begins outside reasoning. */
 void pipe_continue(struct pipe *p);
-/* Tokens of reasoning that came through, seen or hidden. */
+/* Before another try of it, perhaps of a provider that marks its reasoning otherwise. */
+void pipe_goes_on(struct pipe *p, const struct split_format *format, bool inside);
+/* One that begins inside and is asked anew, not continued, may do so again: its text is held back
+ * until its reasoning ends, and is the answer if it comes to its end without. */
+void pipe_continue_anew(struct pipe *p);
+/* Tokens of reasoning that came through, seen or hidden, of all choices. */
 int64_t pipe_tokens(struct pipe *p);
+/* Whether another choice than the first has come to its answer. */
+bool pipe_others_answer(const struct pipe *p);

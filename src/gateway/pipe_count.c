@@ -2,6 +2,7 @@
 #include "gateway/pipe_count.h"
 
 #include "base/utf8.h"
+#include "gateway/pipe_others.h"
 
 void pipe_count_block(struct pipe *p)
 {
@@ -14,11 +15,17 @@ void pipe_count_block(struct pipe *p)
     p->counter->trusted = true; /* it comes out of JSON, which was checked */
 }
 
-int64_t pipe_tokens(struct pipe *p)
+/* Of the first choice alone: each has a cap of its own. */
+static int64_t counted(struct pipe *p)
 {
     if (p->counted < 0)
         p->counted = (int64_t)(p->counted_before + tokens_counter_count(p->counter));
     return p->counted;
+}
+
+int64_t pipe_tokens(struct pipe *p)
+{
+    return counted(p) + (p->others ? pipe_others_tokens(p) : 0);
 }
 
 static void feed(struct pipe *p, str text)
@@ -64,7 +71,7 @@ static size_t fits_near(struct pipe *p, str text, bool *over)
             before = *p->counter;
         feed(p, str_slice(rest, 0, n));
         at += n;
-        if (pipe_tokens(p) <= p->options.cap)
+        if (counted(p) <= p->options.cap)
             fits = at;
         else
             *over = surely_over(p) || at - fits > PIPE_WAITING_MAX;

@@ -473,6 +473,7 @@ static bool read_effort(const struct asked *r, const struct json_node *config,
     if (effort.n && (!chat_level_parse(effort, &out->level) || out->level < CHAT_LEVEL_LOW))
         return asked_bad(
             r, &here, "effort", "Input should be 'low', 'medium', 'high', 'xhigh' or 'max'");
+    out->level_respelt = effort.n && !str_eq(effort, str_c(chat_level_name(out->level)));
     return true;
 }
 

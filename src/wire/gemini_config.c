@@ -207,6 +207,7 @@ static bool read_thinking(const struct asked *r, const struct asked_at *at,
                   (!chat_level_parse(name, &out->level) &&
                    !str_eq(name, STR("THINKING_LEVEL_UNSPECIFIED")))))
         return asked_bad(r, &here, "thinkingLevel", "should be MINIMAL, LOW, MEDIUM or HIGH");
+    out->level_respelt = name.n && (out->level == CHAT_LEVEL_NONE || out->level > CHAT_LEVEL_HIGH);
     if (shown && !json_bool(shown, &out->thoughts))
         return asked_bad(r, &here, "includeThoughts", "should be true or false");
     out->no_thoughts = shown && !out->thoughts;

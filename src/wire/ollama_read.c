@@ -286,6 +286,14 @@ static bool read_think(const struct asked *r, const struct json_node *root)
         r->out->level = on ? CHAT_LEVEL_ON : CHAT_LEVEL_NONE;
     } else if (!json_text(r->doc, v, r->a, &name) || !chat_level_parse(name, &r->out->level)) {
         return asked_bad(r, NULL, "think", "must be true, false, low, medium, high or max");
+    } else {
+        static const bool own[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_LOW] = true,
+                                                   [CHAT_LEVEL_MEDIUM] = true,
+                                                   [CHAT_LEVEL_HIGH] = true,
+                                                   [CHAT_LEVEL_MAX] = true};
+
+        r->out->level_respelt =
+            !own[r->out->level] || !str_eq(name, str_c(chat_level_name(r->out->level)));
     }
     r->out->thoughts = r->out->level != CHAT_LEVEL_NONE;
     return true;

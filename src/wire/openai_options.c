@@ -340,6 +340,7 @@ static bool read_level(const struct asked *r, const struct json_node *v, const c
         (!chat_level_parse(name, &level) && !str_eq(name, STR("default"))))
         return asked_bad(r, NULL, path, "expected none, minimal, low, medium, high, xhigh or max");
     give_level(r, level);
+    r->out->level_respelt |= level != CHAT_LEVEL_ON && !str_eq(name, str_c(chat_level_name(level)));
     return true;
 }
 

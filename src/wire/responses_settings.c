@@ -189,6 +189,7 @@ static bool read_reasoning(const struct asked *r, const struct json_node *root)
         (!json_text(r->doc, effort, r->a, &name) || !chat_level_parse(name, &r->out->level)))
         return asked_bad(
             r, NULL, "reasoning.effort", "must be none, minimal, low, medium, high, xhigh or max");
+    r->out->level_respelt = effort && !str_eq(name, str_c(chat_level_name(r->out->level)));
     if (summary && summary->kind == JSON_STRING)
         r->out->thoughts = true;
     /* OpenRouter's members, which its own Responses endpoint takes too. */

@@ -296,7 +296,8 @@ class Failing(Case):
                     self.assertEqual((row["reasoning_content"], row["reasoning_cut"]), (thought, "budget"))
                     if told:
                         self.assertEqual([a["what"] for a in json.loads(row["attempts"])],
-                                         ["told to end its reasoning", "control failed"])
+                                         ["told to end its reasoning", "control failed",
+                                          "cut, continued by prefill"])
 
     def test_what_has_failed_is_not_tried_again(self):
         for how in FAILING:

@@ -10,7 +10,8 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
-#define WHY_MAX 400 /* of an error, noted of an attempt */
+#define ANSWER_TOKENS 4096 /* few answers are longer, whatever room they are given */
+#define WHY_MAX 400        /* of an error, noted of an attempt */
 
 static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                    const struct err *e)
@@ -48,8 +49,7 @@ static bool allowed(const struct call_request *r, const struct level *level, str
                 STR_ARG(level->model));
         return refuse(error, a, 403, "model_not_allowed", &e);
     }
-    if (r->key && r->key->levels && level->weight > CHAT_LEVEL_NONE &&
-        !(r->key->levels & (1u << level->weight))) {
+    if (level->weight > CHAT_LEVEL_NONE && !level_allowed(r->key, level->weight)) {
         err_set(&e,
                 ERR_AUTH,
                 "the key \"" STR_FMT "\" may not ask for the reasoning level %s%s",
@@ -154,15 +154,22 @@ void call_trouble(struct call *c)
     c->error_wait_ms = -1;
 }
 
+/* How the provider at hand marks its reasoning; or NULL. */
+static const struct split_format *format_of(const struct call *c)
+{
+    const struct config_provider *p = c->chain[c->at].provider;
+
+    if (!p->format && p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE)
+        return split_format_find(STR("thinking"));
+    return p->format;
+}
+
 static void pipe_up(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
-    const struct split_format *format = p->format;
 
-    if (!format && p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE)
-        format = split_format_find(STR("thinking"));
     pipe_init(&c->pipe,
-              &(struct pipe_options){.format = format,
+              &(struct pipe_options){.format = format_of(c),
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->hide,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
@@ -173,14 +180,30 @@ static void pipe_up(struct call *c)
               &c->arena);
 }
 
+/* What it may come to: as much as it may say, but no long answer behind its reasoning. */
+static double may_cost(const struct call *c)
+{
+    struct chat_usage u = chat_usage_none;
+    uint64_t max;
+
+    u.input = c->wanted.tokens;
+    u.output = ANSWER_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
+    if (str_u64(c->in.request->max_tokens, &max) && max < (uint64_t)u.output)
+        u.output = (int64_t)max;
+    return call_price(c->chain[0].model, &u);
+}
+
 static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
-    struct limits_want want = {(int64_t)(c->in.body.n / 4), loop_now_ns(c->gl->loop)};
     struct err e;
     int64_t retry_ms = -1;
 
-    c->estimated_tokens = want.tokens;
-    if (!c->in.key || limits_take(c->gl->gateway->limits, c->in.key, &want, &retry_ms, &e))
+    if (!c->in.key)
+        return true;
+    c->wanted = (struct limits_want){(int64_t)(c->in.body.n / 4), loop_now_ns(c->gl->loop), 0};
+    if (c->in.key->spend_usd >= 0)
+        c->wanted.usd = may_cost(c);
+    if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))
         return true;
     refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms;
@@ -286,8 +309,10 @@ void call_note(struct call *c, const char *what, str why)
 /* Whatever a failed attempt left in it, the next one begins with a pipe of its own. */
 static void pipe_anew(struct call *c)
 {
-    if (c->phase != CALL_FIRST)
+    if (c->phase != CALL_FIRST) {
+        pipe_goes_on(&c->pipe, format_of(c), c->chain[c->at].provider->starts_in_reasoning);
         return;
+    }
     pipe_release(&c->pipe);
     pipe_up(c);
     c->thoughts_count = 0;

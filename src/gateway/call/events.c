@@ -95,7 +95,7 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     if (c->phase != CALL_FIRST) {
         usage_on_top(c, u);
     } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
-        u->reasoning = pipe_tokens(&c->pipe);
+        u->reasoning = chat_usage_share(u, pipe_tokens(&c->pipe));
         u->raw = STR("");
     }
     chat_usage_merge(&c->phase_usage, u);
@@ -206,14 +206,14 @@ void call_thinks(void *ctx, str text)
     buf_add(&c->thought, text);
 }
 
-/* Medium that doubts itself becomes high, once, if the configuration wants it. */
+/* Medium that doubts itself becomes high, once, if the configuration wants it and the key may. */
 int64_t call_at_cap(void *ctx)
 {
     struct call *c = ctx;
     const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
 
     if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
-        !level_uncertain(call_thought(c)))
+        !level_allowed(c->in.key, CHAT_LEVEL_HIGH) || !level_uncertain(call_thought(c)))
         return c->level.cap;
     c->level.asked = CHAT_LEVEL_HIGH;
     c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);

@@ -13,11 +13,13 @@ void call_facts(struct call *c, struct call_facts *out)
     int64_t told = c->phase_usage.reasoning;
     bool ours = c->sum.cut || told < 0;
 
+    if (!c->sum.cut && c->end_seen)
+        counted = chat_usage_share(&c->phase_usage, counted);
     *out = (struct call_facts){.reasoning_tokens = ours ? counted : told,
                                .cap = c->level.cap,
                                .cut = c->sum.cut,
                                .starved = c->sum.starved,
-                               .repaired = c->sum.repaired,
+                               .repaired = c->sum.repaired && (c->pipe.answered || c->pipe.called),
                                .usage = &c->phase_usage};
 }
 
@@ -32,7 +34,7 @@ static enum summary_source source(const struct pipe *p)
                                              : SUMMARY_FIELD;
 }
 
-static double cost(const struct config_model *m, const struct chat_usage *u)
+double call_price(const struct config_model *m, const struct chat_usage *u)
 {
     double usd = 0;
     int64_t cached = u->cache_read > 0 ? u->cache_read : 0;
@@ -75,6 +77,18 @@ static void note_native_cut(struct call *c)
     c->sum.cut_action = STR("native");
 }
 
+/* Nobody told all of it, or not yet when it ended: about four bytes a token. */
+static void estimate(struct call *c, int64_t thought)
+{
+    struct chat_usage *u = &c->sum.usage;
+    int64_t made = thought + (int64_t)((c->pipe.answer_size + 3) / 4);
+
+    if ((u->output >= 0 && c->end_seen) || (!c->sum.first_byte_ns && made <= 0))
+        return;
+    u->input = u->input < 0 ? (int64_t)(c->in.body.n / 4) : u->input;
+    u->output = u->output < made ? made : u->output;
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
@@ -85,11 +99,9 @@ void call_summarize(struct call *c)
     chat_usage_merge(&s->usage, &c->phase_usage);
     s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
+    s->repaired = facts.repaired;
     note_native_cut(c);
-    if (s->usage.output < 0 && s->first_byte_ns) { /* nobody told: about four bytes a token */
-        s->usage.input = s->usage.input < 0 ? (int64_t)(c->in.body.n / 4) : s->usage.input;
-        s->usage.output = facts.reasoning_tokens + (int64_t)((c->pipe.answer_size + 3) / 4);
-    }
+    estimate(c, facts.reasoning_tokens);
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");
@@ -107,7 +119,7 @@ void call_summarize(struct call *c)
     s->cap = c->level.cap;
     s->source = source(&c->pipe);
     s->anomalies = c->pipe.flags;
-    s->cost_usd = cost(c->chain[c->at].model, &s->usage);
+    s->cost_usd = call_price(c->chain[c->at].model, &s->usage);
 }
 
 /* What the client asked for, or else what its level brought. */
@@ -217,7 +229,7 @@ void call_finish(struct call *c)
         int64_t in = c->sum.usage.input > 0 ? c->sum.usage.input : 0;
         int64_t out = c->sum.usage.output > 0 ? c->sum.usage.output : 0;
 
-        limits_settle(g->limits, c->in.key, c->estimated_tokens, in + out, c->sum.cost_usd);
+        limits_settle(g->limits, c->in.key, &c->wanted, in + out, c->sum.cost_usd);
     }
     put_on_record(c);
 }
@@ -266,13 +278,28 @@ bool call_hides(const struct call *c)
     return c->hide;
 }
 
-/* What the first call said stays, whatever becomes of the second. */
+/* What the second call began to say cannot be taken back by itself: all begins anew, so often. */
+static bool second_anew(struct call *c)
+{
+    if (c->phase == CALL_FIRST)
+        return true;
+    if (c->anew == c->chain[c->at].provider->retries_max || !(c->pipe.answered || c->pipe.called))
+        return false;
+    c->anew++;
+    return true;
+}
+
+/* What the first call said stays, whatever becomes of the second, where it has been seen. */
 bool call_unseen(struct call *c)
 {
-    if (!c->begun || c->phase == CALL_CUT)
-        return !c->phase_begun;
-    if (c->phase == CALL_REPAIR || !c->sink->on_anew || !c->sink->on_anew(c->ctx))
+    if (!c->begun || (c->phase == CALL_CUT && !c->phase_begun))
+        return true;
+    if (!c->sink->on_anew || !second_anew(c) || !c->sink->on_anew(c->ctx))
         return false;
+    c->phase = CALL_FIRST;
+    c->sum.cut = c->sum.starved = c->sum.repaired = false;
+    c->sum.cut_action = STR("");
+    c->sum.usage = chat_usage_none;
     c->begun = c->phase_begun = false;
     c->sum.first_byte_ns = c->sum.answer_ns = 0;
     c->sum.reasoning_ns = c->sum.reasoning_end_ns = 0;

@@ -139,7 +139,8 @@ void call_keep_put(struct call *c);
 str call_keep_key(struct call *c, str id);
 void call_keep_release(struct call *c);
 
-/* finish.c */
+/* finish.c: in USD; -1: the model has no price */
+double call_price(const struct config_model *m, const struct chat_usage *u);
 void call_summarize(struct call *c);
 void call_finish(struct call *c);
 void call_free(struct call *c);

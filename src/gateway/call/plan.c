@@ -59,7 +59,8 @@ static bool history_is_foreign(struct call *c)
 static void plan_level(struct call *c, const struct provider_row *row, bool same,
                        struct wire_plan *plan)
 {
-    bool own_words = same && c->level.by_body && row->think == WIRE_THINK_DEFAULT;
+    bool own_words = same && c->level.by_body && row->think == WIRE_THINK_DEFAULT &&
+                     !c->in.request->level_respelt;
     int64_t budget = c->level.cap;
 
     plan->think = row->think;
@@ -106,6 +107,13 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
         plan->merge = p->reasoning_params;
 }
 
+static void cut_by(struct call *c, str action, const char *what)
+{
+    if (!str_eq(c->sum.cut_action, action)) /* not for each of its tries */
+        call_note(c, what, STR("the cap was passed"));
+    c->sum.cut_action = action;
+}
+
 /* The second call of a cut or starved answer: what was thought goes along. */
 static void plan_tail(struct call *c, const struct provider_row *row, struct wire_tail *tail,
                       struct wire_plan *plan)
@@ -121,12 +129,14 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
         tail->text = STR("");
         tail->reasoning = arena_printf(&c->arena, STR_FMT TRANSITION, STR_ARG(thought));
         tail->prefill = tail->closed = true;
-        c->sum.cut_action = STR("prefill");
+        cut_by(c, STR("prefill"), "cut, continued by prefill");
     } else if (thought.n) {
         tail->text = arena_printf(&c->arena, NOTES_BEGIN STR_FMT NOTES_END, STR_ARG(thought));
     }
+    if (!tail->prefill)
+        pipe_continue_anew(&c->pipe);
     if (c->phase == CALL_CUT && !tail->prefill)
-        c->sum.cut_action = STR("restate");
+        cut_by(c, STR("restate"), "cut, restated");
     if (c->phase == CALL_CUT && str_u64(c->in.request->max_tokens, &max)) {
         uint64_t used = (uint64_t)pipe_tokens(&c->pipe);
 

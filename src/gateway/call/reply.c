@@ -23,7 +23,7 @@ static bool starved(const struct call *c)
     bool thought = c->pipe.reasoned || c->phase_usage.reasoning > 0;
 
     return c->stop_seen && c->stop == CHAT_STOP_LENGTH && thought && !c->pipe.answered &&
-           !c->pipe.called;
+           !c->pipe.called && !pipe_others_answer(&c->pipe);
 }
 
 static bool repairs(const struct call *c)
@@ -129,7 +129,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
         call_failed(c, &c->error);
         return false;
     }
-    if (c->pipe.over)
+    if (c->pipe.over || c->pipe.capped)
         c->sum.cut = true;
     c->pipe.over = false;
     if (starved(c)) {

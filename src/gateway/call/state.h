@@ -148,12 +148,13 @@ struct call {
     bool stored_failed;
     uint8_t masked_count, thoughts_count;
     uint8_t chain_count, at; /* the provider at hand */
+    uint8_t anew;            /* so often it began anew behind a second call */
     uint32_t made_count;     /* see below */
 
     struct loop_timer timer;
-    int64_t estimated_tokens;
-    size_t replayed;    /* calls that a cassette has answered */
-    size_t target_size; /* of the lines */
+    struct limits_want wanted; /* of its key, for what it is about to be */
+    size_t replayed;           /* calls that a cassette has answered */
+    size_t target_size;        /* of the lines */
 
     struct arena arena;
     struct call_made *made;             /* tool calls of the reply, the newest first */
