@@ -75,6 +75,7 @@ struct pipe {
     bool tagged;                        /* it came out of the text */
     unsigned flags;                     /* enum split_flag */
     size_t reasoning_size, answer_size; /* bytes */
+    size_t arguments_size;              /* of calls, the same */
     size_t dropped; /* bytes of reasoning behind the event that passed the cap */
     struct {
         size_t answer_size;
@@ -140,3 +141,5 @@ bool pipe_resumes(const struct pipe *p);
 void pipe_continue(struct pipe *p);
 /* Tokens of reasoning that came through, seen or hidden. */
 int64_t pipe_tokens(struct pipe *p);
+/* Those of all that came, answer and calls too: of these about four bytes are one. */
+int64_t pipe_made(struct pipe *p);

@@ -75,6 +75,20 @@ static void note_native_cut(struct call *c)
     c->sum.cut_action = STR("native");
 }
 
+/* The last count comes with the end: of a reply that did not get there, a provider has told the
+ * beginning at most, and what came of it was made, and is paid for, all the same. */
+static void count_untold(struct call *c)
+{
+    struct chat_usage *u = &c->sum.usage;
+    int64_t made = pipe_made(&c->pipe);
+
+    if (u->output < 0 ? !c->sum.first_byte_ns && !made
+                      : c->stop_seen || c->end_seen || made <= u->output)
+        return;
+    u->input = u->input < 0 ? (int64_t)(c->in.body.n / 4) : u->input;
+    u->output = made;
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
@@ -86,10 +100,7 @@ void call_summarize(struct call *c)
     s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
     note_native_cut(c);
-    if (s->usage.output < 0 && s->first_byte_ns) { /* nobody told: about four bytes a token */
-        s->usage.input = s->usage.input < 0 ? (int64_t)(c->in.body.n / 4) : s->usage.input;
-        s->usage.output = facts.reasoning_tokens + (int64_t)((c->pipe.answer_size + 3) / 4);
-    }
+    count_untold(c);
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");
