@@ -284,6 +284,35 @@ class Spent(Again):
             key = json.loads(request("/api/v1/keys", None, KEY, at=gateway).body)["keys"][0]
             self.assertAlmostEqual(key["spent"], 4, delta=0.1, msg=name)
 
+    def test_an_image_is_not_as_many_tokens_as_a_text_of_its_size(self):
+        self.up.reply = lambda _, body: answer("Yes.", body)
+        gateway = self.serve(keys=[{"name": "spends", "sha256": digest("sk-spends"), "tpm": 200000}])
+        data = "iVBORw0KGgo" + "A" * 1000001
+        image = {"type": "image", "source": {
+            "type": "base64", "media_type": "image/png", "data": data}}
+        tool = {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t", "name": "look", "input": {}}]}
+        result = {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": [image]}]}
+        url = f"data:image/png;base64,{data}"
+        asked = {
+            "chat": {"messages": [{"role": "user", "content": [
+                {"type": "image_url", "image_url": {"url": url}}]}]},
+            "responses": {"input": [{"role": "user", "content": [
+                {"type": "input_image", "image_url": url}]}]},
+            "messages": {"messages": [{"role": "user", "content": [image]}, tool, result]},
+            "gemini": {"contents": [{"parts": [
+                {"inlineData": {"mimeType": "image/png", "data": data}}]}]},
+            "ollama": {"messages": [{"role": "user", "content": "hi", "images": [data]}]},
+        }
+        for dialect, body in asked.items():
+            path, usual = ROUTES[dialect]
+            r = request(path, {"model": "m", **usual, **body}, KEY, at=gateway)
+            self.assertEqual(r.status, 200, (dialect, r.body[:300]))
+        r = request("/v1/chat/completions", {"model": "m", "messages": [
+            {"role": "user", "content": data}]}, KEY, at=gateway)
+        self.assertEqual(r.status, 429)
+
 
 class Recorded(Again):
     """What a cassette has is played again, and only that."""

@@ -165,7 +165,7 @@ static void pipe_up(struct call *c)
 
 static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
-    struct limits_want want = {(int64_t)(c->in.body.n / 4), loop_now_ns(c->gl->loop)};
+    struct limits_want want = {call_estimate(&c->in), loop_now_ns(c->gl->loop)};
     struct err e;
     int64_t retry_ms = -1;
 

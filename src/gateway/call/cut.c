@@ -32,7 +32,7 @@ static void end_with_call(struct call *c)
     struct chat_usage u = c->phase_usage;
     int64_t made = pipe_made(&c->pipe);
 
-    u.input = u.input < 0 ? (int64_t)(c->in.body.n / 4) : u.input;
+    u.input = u.input < 0 ? c->estimated_tokens : u.input;
     u.output = u.output < made ? made : u.output;
     u.reasoning = pipe_tokens(&c->pipe);
     u.raw = STR("");

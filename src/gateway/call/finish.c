@@ -85,7 +85,7 @@ static void count_untold(struct call *c)
     if (u->output < 0 ? !c->sum.first_byte_ns && !made
                       : c->stop_seen || c->end_seen || made <= u->output)
         return;
-    u->input = u->input < 0 ? (int64_t)(c->in.body.n / 4) : u->input;
+    u->input = u->input < 0 ? c->estimated_tokens : u->input;
     u->output = made;
 }
 

@@ -42,7 +42,7 @@ static void synthesize_usage(struct call *c)
     if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
         return;
     if (c->phase_usage.input < 0)
-        u.input = (int64_t)(c->in.body.n / 4);
+        u.input = c->estimated_tokens;
     u.reasoning = pipe_tokens(&c->pipe);
     u.output = pipe_made(&c->pipe);
     chat_usage_merge(&c->phase_usage, &u);
