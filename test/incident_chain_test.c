@@ -257,10 +257,10 @@ TEST(a_loop_at_its_limit_concludes_with_what_there_is)
     struct incident_report r;
 
     scene_init(&s,
-              tools,
-              "agents: {A: {alert_types: [t], mcp_servers: [k], strategy: native, "
-              "max_iterations: 2}}",
-              endless);
+               tools,
+               "agents: {A: {alert_types: [t], mcp_servers: [k], strategy: native, "
+               "max_iterations: 2}}",
+               endless);
     o = side_options(&s, "t");
     r = side_run(&s, &o);
     CHECK(r.end == INCIDENT_COMPLETED);

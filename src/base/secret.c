@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Locking and leaving out of dumps work by the page, so each secret has whole ones. */
 struct secret_page {
@@ -54,4 +55,12 @@ bool secret_equal(const struct secret *s, str given)
 void secret_wipe(void *bytes, size_t size)
 {
     explicit_bzero(bytes, size);
+}
+
+/* Not 0, which does not hold for dumps that are piped to a program (systemd's, apport's): 1 is what
+ * the kernel takes for none there, and it is less than the smallest file. */
+void secret_no_dumps(void)
+{
+    if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}) != 0) /* there may be a lower one already */
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }

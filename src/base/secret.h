@@ -41,5 +41,9 @@ str secret_reveal(const struct secret *s);
 /* Whether it is what was given, as when a client shows its token. An empty one equals nothing. */
 bool secret_equal(const struct secret *s, str given);
 
+/* From here on the process leaves no core dump, nor do its children: a secret also stands where it
+ * came from (the environment) and where it is used (a request), outside its own pages. */
+void secret_no_dumps(void);
+
 /* Overwrites memory in a way that the compiler does not leave out. */
 void secret_wipe(void *bytes, size_t size);

@@ -12,11 +12,7 @@ enum { CONFIG, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the file (default: rationale.yaml)"},
-    [JSON] = {"json",
-              0,
-              NULL,
-              NULL,
-              "settings with origins; check: ok, error, warnings"},
+    [JSON] = {"json", 0, NULL, NULL, "settings with origins; check: ok, error, warnings"},
 };
 
 static const char *verb(size_t index)

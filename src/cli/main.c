@@ -4,6 +4,8 @@
  */
 #include "cli/cli.h"
 
+#include "base/secret.h"
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -88,6 +90,7 @@ int main(int argc, char **argv)
     int code;
 
     signal(SIGPIPE, SIG_IGN);
+    secret_no_dumps();
     file_out_init(&cli.out, STDOUT_FILENO);
     cli_init_color(&cli);
     code = dispatch(&cli, argc, argv);

@@ -270,6 +270,7 @@ static void on_call(void *ctx, const struct split_call *call)
     pipe_hand_on(p, &ev, true);
     ev.kind = CHAT_ARGUMENTS;
     ev.text = arena_dup(&p->frame, call->arguments);
+    p->arguments_size += ev.text.n;
     pipe_hand_on(p, &ev, true);
     p->called = p->touched = true;
 }
@@ -519,6 +520,7 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         if (too_late(p) && !(ev->kind == CHAT_ARGUMENTS && p->called))
             break;
         p->answered |= ev->kind != CHAT_ARGUMENTS;
+        p->arguments_size += ev->kind == CHAT_ARGUMENTS ? ev->text.n : 0;
         pipe_hand_on(p, ev, false);
         break;
     case CHAT_STOP:
@@ -553,6 +555,15 @@ void pipe_flush(struct pipe *p)
 bool pipe_resumes(const struct pipe *p)
 {
     return p->answer_size > p->before.answer_size || (p->called && !p->before.called);
+}
+
+int64_t pipe_made(struct pipe *p)
+{
+    size_t said = p->answer_size + p->arguments_size;
+
+    for (const struct pipe_other *o = p->others; o; o = o->next)
+        said += o->pipe.answer_size + o->pipe.arguments_size;
+    return pipe_tokens(p) + (int64_t)((said + 3) / 4);
 }
 
 void pipe_continue(struct pipe *p)

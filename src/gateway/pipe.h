@@ -79,6 +79,7 @@ struct pipe {
     bool tagged;                        /* it came out of the text */
     unsigned flags;                     /* enum split_flag */
     size_t reasoning_size, answer_size; /* bytes */
+    size_t arguments_size;              /* of calls, the same */
     size_t dropped; /* bytes of reasoning behind the event that passed the cap */
     struct {
         size_t answer_size;
@@ -153,3 +154,5 @@ void pipe_continue_anew(struct pipe *p);
 int64_t pipe_tokens(struct pipe *p);
 /* Whether another choice than the first has come to its answer. */
 bool pipe_others_answer(const struct pipe *p);
+/* Those of all that came, answer and calls too: of these about four bytes are one. */
+int64_t pipe_made(struct pipe *p);

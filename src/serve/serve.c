@@ -198,13 +198,12 @@ static void block_signals(sigset_t *set)
 
 static void limits_up(void)
 {
-    struct rlimit files, core = {0, 0};
+    struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
-    (void)setrlimit(RLIMIT_CORE, &core); /* what is in memory is not for a file */
 }
 
 /* A log that nobody reads must not stop a loop: lines that do not fit are dropped and counted. */

@@ -273,11 +273,8 @@ static void put_contents(const struct chat_request *r, struct json_out *o)
     json_out_array(o);
     for (size_t i = 0, end; i < r->message_count; i = end) {
         bool assistant = is_assistant(&r->messages[i]);
-        struct turn t = {.r = r,
-                         .o = o,
-                         .role = assistant ? "model" : "user",
-                         .calls = &calls,
-                         .first = &first};
+        struct turn t = {
+            .r = r, .o = o, .role = assistant ? "model" : "user", .calls = &calls, .first = &first};
 
         for (end = i; end < r->message_count; end++)
             if (r->messages[end].role != CHAT_SYSTEM &&

@@ -131,7 +131,7 @@ struct wire {
     const char *name;
     enum wire_framing stream_framing;
     bool in_turn, one_call; /* a call is written in one go; and ends before another: see turns.h */
-    bool whole_lasts; /* texts of a whole reply's events last as its frame does: see hold.h */
+    bool whole_lasts;       /* texts of a whole reply's events last as its frame does: see hold.h */
     const char *whole_type, *stream_type; /* Content-Type of replies */
 
     /* ERR_INPUT with the member at fault and what it should be. NULL where no client speaks it. */
@@ -217,8 +217,8 @@ struct wire_encoder {
     bool stream;     /* false: one whole body, written at the end */
     void *state;     /* zeroed, encoder_size bytes */
     struct turns *turns;
-    str id;    /* ours, for replies of dialects that want one: lent */
-    str model; /* as the client asked for it: lent */
+    str id;                               /* ours, for replies of dialects that want one: lent */
+    str model;                            /* as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
     bool ended, failed;
 };

@@ -255,6 +255,64 @@ class Spent(Again):
             self.assertEqual(asked(), 429)
         self.assertEqual(asked({"authorization": "Bearer sk-other"}), 200)
 
+    def test_what_came_of_a_reply_without_its_end_is_paid_for(self):
+        words = "four" * 400
+        start = {"type": "message_start", "message": {
+            "id": "a", "type": "message", "role": "assistant", "model": "m", "content": [],
+            "stop_reason": None, "usage": {"input_tokens": 100, "output_tokens": 1}}}
+        text = {"type": "content_block_delta", "index": 0,
+                "delta": {"type": "text_delta", "text": words}}
+        call = {"index": 0, "id": "call_a", "type": "function",
+                "function": {"name": "f", "arguments": '{"x":"' + words}}
+        unfinished = {
+            "told the beginning": ("anthropic", "messages", [start, {
+                "type": "content_block_start", "index": 0,
+                "content_block": {"type": "text", "text": ""}}, text]),
+            "words": ("openai", "chat", [delta(content=words)]),
+            "hidden thoughts": ("openai", "chat", [delta(reasoning_content=WORD * 400)]),
+            "arguments": ("openai", "chat", [delta(tool_calls=[call])])}
+        for name, (kind, dialect, frames) in unfinished.items():
+            self.up.reply = lambda *_: stream(*frames, whole=False)
+            one = provider(self.up, retries=0, prices={"m": {"output": 10000}})
+            if kind == "anthropic":
+                one.update(kind=kind, base_url=self.up.root)
+            gateway = self.serve(providers={"p": one}, keys=[
+                {"name": "spends", "sha256": digest("sk-spends"), "role": "operator"}])
+            path, body = ROUTES[dialect]
+            body = {k: v for k, v in body.items() if k in ("messages", "max_tokens")}
+            request(path, {"model": "m", "stream": True, **body}, KEY, at=gateway)
+            key = json.loads(request("/api/v1/keys", None, KEY, at=gateway).body)["keys"][0]
+            self.assertAlmostEqual(key["spent"], 4, delta=0.1, msg=name)
+
+    def test_an_image_is_not_as_many_tokens_as_a_text_of_its_size(self):
+        self.up.reply = lambda _, body: answer("Yes.", body)
+        gateway = self.serve(keys=[{"name": "spends", "sha256": digest("sk-spends"), "tpm": 200000}])
+        data = "iVBORw0KGgo" + "A" * 1000001
+        image = {"type": "image", "source": {
+            "type": "base64", "media_type": "image/png", "data": data}}
+        tool = {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t", "name": "look", "input": {}}]}
+        result = {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": [image]}]}
+        url = f"data:image/png;base64,{data}"
+        asked = {
+            "chat": {"messages": [{"role": "user", "content": [
+                {"type": "image_url", "image_url": {"url": url}}]}]},
+            "responses": {"input": [{"role": "user", "content": [
+                {"type": "input_image", "image_url": url}]}]},
+            "messages": {"messages": [{"role": "user", "content": [image]}, tool, result]},
+            "gemini": {"contents": [{"parts": [
+                {"inlineData": {"mimeType": "image/png", "data": data}}]}]},
+            "ollama": {"messages": [{"role": "user", "content": "hi", "images": [data]}]},
+        }
+        for dialect, body in asked.items():
+            path, usual = ROUTES[dialect]
+            r = request(path, {"model": "m", **usual, **body}, KEY, at=gateway)
+            self.assertEqual(r.status, 200, (dialect, r.body[:300]))
+        r = request("/v1/chat/completions", {"model": "m", "messages": [
+            {"role": "user", "content": data}]}, KEY, at=gateway)
+        self.assertEqual(r.status, 429)
+
 
 class Recorded(Again):
     """What a cassette has is played again, and only that."""

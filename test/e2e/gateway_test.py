@@ -10,10 +10,14 @@ of it is test/sdk's business; reasoning_test.py and failures_test.py have the re
 import http.client
 import json
 import re
+import resource
 import signal
 import sqlite3
+import subprocess
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 from asking import (AUTH, KEY, MARK, SHOW, GatewayCase, answer_to, chat, config, question, request,
                     said_in, setUpModule, start, tearDownModule, world)
@@ -343,6 +347,23 @@ class Life(GatewayCase):
                 data = path.read_bytes()
                 self.assertNotIn(KEY.encode(), data, path)
                 self.assertNotIn(b"upstream-key", data, path)
+
+    def test_no_command_dumps_its_memory(self):
+        _, most = resource.getrlimit(resource.RLIMIT_CORE)
+        if most == 0:
+            self.skipTest("nothing is dumped here")
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+                [BINARY, "split"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (most, most))) as child:
+            child.stdin.write(b"<think>a</think>b")
+            child.stdin.flush()
+            self.assertEqual(child.stdout.read(1), b"b")
+            limits = Path(f"/proc/{child.pid}/limits").read_text()
+            child.send_signal(signal.SIGABRT)
+            child.wait(PATIENCE)
+            self.assertEqual(list(Path(folder).iterdir()), [])
+        # What is piped to a program is dumped with a limit of 0 as well, not with this one.
+        self.assertRegex(limits, r"Max core file size +1 +1 ")
 
     def test_a_bad_configuration_does_not_start(self):
         g = Gateway(BINARY, {"providers": {"a": {"kind": "opnai"}}})

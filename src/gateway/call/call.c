@@ -198,9 +198,9 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
     struct err e;
     int64_t retry_ms = -1;
 
+    c->wanted = (struct limits_want){call_estimate(&c->in), loop_now_ns(c->gl->loop), 0};
     if (!c->in.key)
         return true;
-    c->wanted = (struct limits_want){(int64_t)(c->in.body.n / 4), loop_now_ns(c->gl->loop), 0};
     if (c->in.key->spend_usd >= 0)
         c->wanted.usd = may_cost(c);
     if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))

@@ -30,9 +30,9 @@ void call_drop_ending(struct pipe *p)
 static void end_with_call(struct call *c)
 {
     struct chat_usage u = c->phase_usage;
-    int64_t made = pipe_tokens(&c->pipe) + (int64_t)((c->pipe.answer_size + 3) / 4);
+    int64_t made = pipe_made(&c->pipe);
 
-    u.input = u.input < 0 ? (int64_t)(c->in.body.n / 4) : u.input;
+    u.input = u.input < 0 ? c->wanted.tokens : u.input;
     u.output = u.output < made ? made : u.output;
     u.reasoning = pipe_tokens(&c->pipe);
     u.raw = STR("");

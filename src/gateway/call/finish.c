@@ -77,16 +77,18 @@ static void note_native_cut(struct call *c)
     c->sum.cut_action = STR("native");
 }
 
-/* Nobody told all of it, or not yet when it ended: about four bytes a token. */
-static void estimate(struct call *c, int64_t thought)
+/* The last count comes with the end: of a reply that did not get there, a provider has told the
+ * beginning at most, and what came of it was made, and is paid for, all the same. */
+static void count_untold(struct call *c)
 {
     struct chat_usage *u = &c->sum.usage;
-    int64_t made = thought + (int64_t)((c->pipe.answer_size + 3) / 4);
+    int64_t made = pipe_made(&c->pipe);
 
-    if ((u->output >= 0 && c->end_seen) || (!c->sum.first_byte_ns && made <= 0))
+    if (u->output < 0 ? !c->sum.first_byte_ns && !made
+                      : c->stop_seen || c->end_seen || made <= u->output)
         return;
-    u->input = u->input < 0 ? (int64_t)(c->in.body.n / 4) : u->input;
-    u->output = u->output < made ? made : u->output;
+    u->input = u->input < 0 ? c->wanted.tokens : u->input;
+    u->output = made;
 }
 
 void call_summarize(struct call *c)
@@ -101,7 +103,7 @@ void call_summarize(struct call *c)
     s->usage.reasoning = facts.reasoning_tokens;
     s->repaired = facts.repaired;
     note_native_cut(c);
-    estimate(c, facts.reasoning_tokens);
+    count_untold(c);
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");

@@ -35,6 +35,9 @@ void call_note(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */
 bool call_elsewhere(struct call *c) MUST_USE;
 
+/* estimate.c: about how many tokens it asks with. */
+int64_t call_estimate(const struct call_request *r);
+
 /* chain.c: finds the first provider, from the one at hand on, that can be asked now. False: e says
  * why nobody can, and left_ms how long a circuit stays open, or 0: keys are missing. */
 bool call_choose(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;

@@ -53,10 +53,18 @@ static bool names_thinking(const struct chat_error *error)
 /* What was asked is refused, however it is asked: its length, or what it says. */
 static bool about_the_question(const struct chat_error *error)
 {
-    static const char *const names[] = {"context length", "context window", "context size",
-                                        "context_length", "too long",       "too many tokens",
-                                        "content policy", "content_policy", "content management",
-                                        "flagged",        "credit balance", NULL};
+    static const char *const names[] = {"context length",
+                                        "context window",
+                                        "context size",
+                                        "context_length",
+                                        "too long",
+                                        "too many tokens",
+                                        "content policy",
+                                        "content_policy",
+                                        "content management",
+                                        "flagged",
+                                        "credit balance",
+                                        NULL};
 
     return names_one_of(error, names) && !names_thinking(error) && !names_sampling(error);
 }

@@ -38,15 +38,13 @@ static bool repairs(const struct call *c)
 static void synthesize_usage(struct call *c)
 {
     struct chat_usage u = chat_usage_none;
-    int64_t thought;
 
     if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
         return;
-    thought = pipe_tokens(&c->pipe);
     if (c->phase_usage.input < 0)
-        u.input = (int64_t)(c->in.body.n / 4);
-    u.reasoning = thought;
-    u.output = thought + (int64_t)((c->pipe.answer_size + 3) / 4);
+        u.input = c->wanted.tokens;
+    u.reasoning = pipe_tokens(&c->pipe);
+    u.output = pipe_made(&c->pipe);
     chat_usage_merge(&c->phase_usage, &u);
     pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
     c->sum.reasoning_exact = false;
