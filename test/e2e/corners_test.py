@@ -276,7 +276,7 @@ class Corners(unittest.TestCase):
                 ("/v1/messages", {**says, "max_tokens": 9}, ": thinking"),
                 ("/v1/responses", {"model": "chat", "input": "hi", "stream": True}, ": thinking"),
                 ("/generate", {"model": "chat", "prompt": "hi"}, ": thinking"),
-                ("/v1beta/models/chat:streamGenerateContent?alt=sse", gemini, ": thinking"),
+                ("/v1beta/models/chat:streamGenerateContent?alt=sse", gemini, "\n"),
                 ("/v1beta/models/chat:streamGenerateContent", gemini, "\n"),
                 ("/api/chat", says, '{"model":"chat"')):
             with self.subTest(path):
@@ -288,6 +288,26 @@ class Corners(unittest.TestCase):
                     self.assertEqual([m["message"]["content"] for m in lines][:2], ["", ""])
                 if "alt" not in path and "Generate" in path:
                     self.assertIsInstance(json.loads(r.body), list)
+
+    def test_a_comment_for_gemini_stands_behind_all_that_was_said(self):
+        """LiteLLM takes it for the beginning of data and hears nothing from there on."""
+        r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
+                     {"contents": [{"parts": [{"text": "hi"}]}]})
+        lines = [line for line in r.body.decode().split("\n") if line]
+        self.assertTrue(lines[-1].startswith(": reasoning_tokens="), r.body)
+        self.assertIn("finishReason", lines[-2])
+        self.assertTrue(all(line.startswith("data: ") for line in lines[:-1]), r.body)
+
+    def test_googles_own_sdks_are_sent_no_comments(self):
+        """They take any line that is neither empty nor data for a broken reply."""
+        self.up.reply = lambda path, body: (time.sleep(0.5), chat_reply(path, body))[1]
+        r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
+                     {"contents": [{"parts": [{"text": "hi"}]}]},
+                     {"x-goog-api-client": "google-genai-sdk/2.34.0 gl-python/3.11"})
+        self.assertTrue(r.body.startswith(b"\n"), r.body[:200])
+        self.assertIn(b"Yes.", r.body)
+        for line in r.body.decode().splitlines():
+            self.assertTrue(not line or json.loads(line.removeprefix("data: ")), line)
 
     def test_generate_takes_the_first_model_if_none_is_named(self):
         r = self.ask("/generate", {"prompt": "hi", "stream": False})
