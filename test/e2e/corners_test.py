@@ -298,6 +298,22 @@ class Corners(unittest.TestCase):
         self.assertIn("finishReason", lines[-2])
         self.assertTrue(all(line.startswith("data: ") for line in lines[:-1]), r.body)
 
+    def test_a_turn_of_gemini_in_pieces_is_one(self):
+        """Google's SDKs keep each piece of a stream as a content of its own."""
+        self.ask("/v1beta/models/chat:generateContent", {"contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            *({"role": "model", "parts": [{"text": t, "thought": True}]} for t in ("Hm", ", so", ".")),
+            {"role": "model", "parts": [{"text": "I "}]}, {"role": "model", "parts": [{"text": "look."}]},
+            {"role": "model", "parts": [{"functionCall": {"id": "a", "name": "f", "args": {}}}]},
+            {"role": "model", "parts": [{"text": ""}]},
+            {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "f",
+                                                             "response": {"result": "ok"}}}]}],
+            "tools": [{"functionDeclarations": [{"name": "f"}]}]})
+        said = self.up.asked[-1]["messages"]
+        self.assertEqual([m["role"] for m in said], ["user", "assistant", "tool"])
+        self.assertEqual((said[1]["content"], said[1]["tool_calls"][0]["id"]), ("I look.", "a"))
+        self.assertEqual(said[1]["reasoning_content"], "Hm, so.")
+
     def test_googles_own_sdks_are_sent_no_comments(self):
         """They take any line that is neither empty nor data for a broken reply."""
         self.up.reply = lambda path, body: (time.sleep(0.5), chat_reply(path, body))[1]
