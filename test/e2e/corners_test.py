@@ -298,6 +298,26 @@ class Corners(unittest.TestCase):
         self.assertIn("finishReason", lines[-2])
         self.assertTrue(all(line.startswith("data: ") for line in lines[:-1]), r.body)
 
+    def test_a_thread_is_refused_in_the_words_that_anthropics_sdk_goes_on_from(self):
+        says = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2000}
+        for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "m"}):
+            r = request("/v1/messages", {**says, "model": "chat", "thread": thread}, ALL)
+            error = json.loads(r.body)["error"]
+            self.assertEqual((r.status, error["type"]), (400, "invalid_request_error"))
+            self.assertEqual(error["details"], {"error_code": "thread_unsupported_request"})
+        self.ask("/v1/messages", {**says, "model": "chat", "thread": None})
+        self.assertEqual(len(self.up.asked), 1)
+
+    def test_a_thread_that_goes_on_is_given_no_system_prompt(self):
+        self.up.reply = lambda path, body: anthropic_stream("Yes.")
+        for thread, system in (({"type": "create"}, True),
+                               ({"type": "continue", "previous_message_id": "m"}, False)):
+            self.ask("/v1/messages", {
+                "model": "claude-sonnet-4-5", "max_tokens": 2000, "stream": True, "thread": thread,
+                "messages": [{"role": "user", "content": "hi"}]}, {"x-rationale-level": "low"})
+            body = self.up.asked[-1]
+            self.assertEqual((body["thread"], "system" in body), (thread, system))
+
     def test_a_turn_of_gemini_in_pieces_is_one(self):
         """Google's SDKs keep each piece of a stream as a content of its own."""
         self.ask("/v1beta/models/chat:generateContent", {"contents": [
