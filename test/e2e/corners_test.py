@@ -334,6 +334,15 @@ class Corners(unittest.TestCase):
         self.assertEqual((said[1]["content"], said[1]["tool_calls"][0]["id"]), ("I look.", "a"))
         self.assertEqual(said[1]["reasoning_content"], "Hm, so.")
 
+    def test_an_error_names_its_request_where_sdks_look(self):
+        says = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+        for path, name in (("/v1/chat/completions", "x-request-id"), ("/v1/responses", "x-request-id"),
+                           ("/v1/messages", "request-id")):
+            for body in ({**says, "model": "nobody"}, {"model": 1}):
+                r = request(path, body, ALL)
+                self.assertGreaterEqual(r.status, 400)
+                self.assertEqual(r.headers[name], r.headers["x-rationale-id"])
+
     def test_googles_own_sdks_are_sent_no_comments(self):
         """They take any line that is neither empty nor data for a broken reply."""
         self.up.reply = lambda path, body: (time.sleep(0.5), chat_reply(path, body))[1]
