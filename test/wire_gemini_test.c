@@ -365,6 +365,37 @@ TEST(wishes_are_edits_of_the_body)
         "\"mode\":\"NONE\"}}}");
 }
 
+/* Vercel's SDK, LiteLLM, LangChain and Pydantic AI put one where they were given no signature. */
+TEST(a_stand_in_gives_way_to_the_signature_that_was_kept)
+{
+    static const char *const stand_ins[] = {"skip_thought_signature_validator",
+                                            "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
+                                            "context_engineering_is_the_way_to_go"};
+    struct wire_vault vault = {.find = find_kept};
+    struct wire_plan p = no_plan();
+
+    p.model = STR("gemini-3-flash");
+    p.vault = &vault;
+    for (size_t i = 0; i < COUNT_OF(stand_ins); i++) {
+        char body[400], want[400];
+
+        snprintf(body,
+                 sizeof body,
+                 "{\"contents\":[{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"id\":\"a\"},"
+                 "\"thoughtSignature\":\"%s\"}]},{\"role\":\"model\",\"parts\":[{\"functionCall\":"
+                 "{\"id\":\"c\"},\"thoughtSignature\":\"%s\"}]}]}",
+                 stand_ins[i],
+                 stand_ins[i]);
+        snprintf(want,
+                 sizeof want,
+                 "{\"contents\":[{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"id\":\"a\"},"
+                 "\"thoughtSignature\":\"K\"}]},{\"role\":\"model\",\"parts\":[{\"functionCall\":"
+                 "{\"id\":\"c\"},\"thoughtSignature\":\"%s\"}]}]}",
+                 stand_ins[i]);
+        check_patch(&wire_gemini, body, &p, want);
+    }
+}
+
 TEST(the_address_has_the_model)
 {
     struct buf out;
@@ -387,4 +418,4 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(hidden_thoughts_leave_the_rest_of_the_chunk), T(a_body_is_read_in_both_spellings),
           T(a_wrong_body_is_refused_with_its_member),
           T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
-          T(the_address_has_the_model))
+          T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model))

@@ -127,6 +127,9 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
                      size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
+    bool note = last && ex->request.stream && ((sse(ex) && !gemini_array(ex)) || reasoned(ex));
+    /* Some readers of Gemini's events (LiteLLM) hear nothing of what follows a comment. */
+    bool behind = note && ex->wire->dialect == CHAT_GEMINI && !gemini_array(ex);
 
     buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     if (!ex->request.stream && !ex->out.n && !ex->out.front)
@@ -137,12 +140,14 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         tell_times(ex);
     if (last && ex->request.stream)
         flush(ex);
-    if (last && ex->request.stream && ((sse(ex) && !gemini_array(ex)) || reasoned(ex)))
+    if (note && !behind)
         wire_encode_note(&ex->encoder, usage_words(ex));
     if (frame)
         wire_relay(&ex->encoder, frame, events, n, touched);
     for (size_t i = 0; !frame && i < n; i++)
         wire_encode(&ex->encoder, &events[i]);
+    if (behind)
+        wire_encode_note(&ex->encoder, usage_words(ex));
     check_room(ex);
     ex->last = last;
     if (ex->request.stream && !last && ex->out.n >= FLUSH_SIZE)
@@ -320,6 +325,9 @@ static void encoder_up(struct exchange *ex)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     if (gemini_array(ex))
         wire_gemini_array(&ex->encoder);
+    /* Google's own SDKs, in Python and Go at least, end in an error at a comment. */
+    ex->encoder.bare = ex->wire->dialect == CHAT_GEMINI &&
+                       http1_has(server_request(ex->x), STR("x-goog-api-client"));
 }
 
 static void start(void *ctx)

@@ -93,6 +93,11 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
         exchange_header(
             ex, STR("retry-after"), arena_dup(server_arena(ex->x), (str){after, (size_t)n}));
     }
+    if (!ex->api) /* where the SDKs look for what their errors name the request by */
+        exchange_header(ex,
+                        ex->wire->dialect == CHAT_ANTHROPIC ? STR("request-id")
+                                                            : STR("x-request-id"),
+                        ex->id);
     named.id = ex->id;
     buf_init(&body, 1 << 20);
     if (error->raw.n)

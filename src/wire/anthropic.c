@@ -64,6 +64,12 @@ void anthropic_error_body(const struct chat_error *error, struct json_out *o)
     json_out_object(o);
     say_some(o, "type", str_c(type_of(error)));
     json_member_str(o, "message", error->message);
+    if (str_starts(error->code, STR("thread_"))) {
+        json_out_key(o, STR("details"));
+        json_out_object(o);
+        json_member_str(o, "error_code", error->code);
+        json_out_end(o);
+    }
     json_out_end(o);
 }
 

@@ -247,6 +247,14 @@ void anthropic_patch_history(const struct json *doc, const struct wire_plan *pla
     }
 }
 
+/* A thread that is continued has its system prompt, and may not be given another. */
+static bool goes_on(const struct json *doc)
+{
+    const struct json_node *thread = json_find(doc, json_root(doc), STR("thread"));
+
+    return json_is(doc, json_find(doc, thread, STR("type")), STR("continue"));
+}
+
 void anthropic_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
 {
     const struct json_node *root = json_root(doc);
@@ -255,7 +263,7 @@ void anthropic_patch(const struct json *doc, const struct wire_plan *plan, struc
     if (!root || root->kind != JSON_OBJECT)
         return;
     plan_head(&p);
-    if (plan->system_extra.n)
+    if (plan->system_extra.n && !goes_on(doc))
         add_system(doc, plan->system_extra, ed);
     if (plan->max_tokens.n)
         json_edit_set(ed, root, STR("max_tokens"), plan->max_tokens);

@@ -216,13 +216,11 @@ static void path(str model, bool stream, struct buf *out)
     buf_add(out, stream ? STR(":streamGenerateContent?alt=sse") : STR(":generateContent"));
 }
 
-/* White space between the values of an array. */
+/* White space between the values of an array; an empty line between events, as readers of them take
+ * a comment for data. */
 static void ping(struct wire_encoder *en)
 {
-    struct gemini_encoder *s = en->state;
-
-    if (s->array)
-        buf_add_c(en->out, '\n');
+    buf_add_c(en->out, '\n');
 }
 
 #define ROW(framing, type)                                                                         \

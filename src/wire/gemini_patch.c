@@ -267,8 +267,18 @@ static str kept_for(const struct json *doc, const struct json_node *call,
     return STR("");
 }
 
-/* Signatures that may not go are taken out; a call that must have one gets it. Of calls in
- * parallel only the first has one. */
+/* Whether a client that was given no signature put one of Google's stand-ins there, as it is or as
+ * the bytes that some SDKs take it for. */
+static bool stands_in(str signature)
+{
+    return str_eq(signature, STR("skip_thought_signature_validator")) ||
+           str_eq(signature, STR("c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=")) ||
+           str_eq(signature, STR("context_engineering_is_the_way_to_go")) ||
+           str_eq(signature, STR("Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv"));
+}
+
+/* Signatures that may not go are taken out; a call that must have one gets it, in place of what
+ * stands in for it too. Of calls in parallel only the first has one. */
 static void patch_part(const struct json *doc, const struct json_node *part, bool first_call,
                        const struct wire_plan *plan, struct json_edits *ed)
 {
@@ -276,16 +286,17 @@ static void patch_part(const struct json *doc, const struct json_node *part, boo
     const struct json_node *signature = gemini_find(doc, part, "thoughtSignature");
     bool needs = models[model_row(plan->model)].think == THINK_LEVEL;
     str text = STR(""), with;
+    bool given = signature && json_text(doc, signature, ed->arena, &text);
+    bool stand_in = given && stands_in(text);
 
-    if (signature && json_text(doc, signature, ed->arena, &text) && !wire_signature_ours(text) &&
-        !plan->foreign_kept)
+    if (given && !stand_in && !wire_signature_ours(text) && !plan->foreign_kept)
         return;
     with = call ? kept_for(doc, call, plan, ed->arena) : STR("");
-    if (with.n == 0 && call && first_call && needs)
+    if (with.n == 0 && call && first_call && needs && !stand_in)
         with = STR(NO_SIGNATURE);
     if (with.n)
         json_edit_set(ed, part, gemini_key(doc, part, "thoughtSignature", ed->arena), with);
-    else if (signature)
+    else if (signature && !stand_in)
         json_edit_remove(ed, part, gemini_key(doc, part, "thoughtSignature", ed->arena));
 }
 

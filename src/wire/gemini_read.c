@@ -15,6 +15,9 @@ struct reading {
     struct asked r;
     struct chat_request *out;
     size_t message_max;
+    struct chat_part *parts; /* of all contents, as they come */
+    size_t part_count;
+    bool *in_pieces; /* by message: several contents */
     struct {
         str id, name;
         bool answered;
@@ -201,22 +204,26 @@ static bool read_part(struct reading *g, const struct asked_at *at, const struct
     return true;
 }
 
+/* One part may stand alone. */
+static size_t count_parts(const struct json *doc, const struct json_node *list)
+{
+    return list && list->kind == JSON_ARRAY ? json_count(doc, list) : list != NULL;
+}
+
+/* There is room for them behind those that were read. */
 static bool read_parts(struct reading *g, const struct asked_at *at, const struct json_node *list,
                        struct chat_part **out, size_t *count)
 {
     struct asked_at here = {.up = at, .key = "parts"};
     size_t n = 0;
 
-    if (!list || list->kind == JSON_OBJECT) { /* one part may stand alone */
-        if (!asked_alloc(&g->r, 1, sizeof **out, out))
-            return false;
-        *count = list ? 1 : 0;
+    *out = g->parts + g->part_count;
+    *count = count_parts(g->r.doc, list);
+    g->part_count += *count;
+    if (!list || list->kind == JSON_OBJECT)
         return !list || read_part(g, &here, list, *out);
-    }
     if (list->kind != JSON_ARRAY)
         return asked_bad(&g->r, &here, NULL, "should be a list");
-    if (!asked_alloc(&g->r, json_count(g->r.doc, list), sizeof **out, out))
-        return false;
     for (const struct json_node *p = json_first(g->r.doc, list); p;
          p = json_next(g->r.doc, list, p), n++) {
         struct asked_at item = {.up = &here, .index = n};
@@ -224,19 +231,78 @@ static bool read_parts(struct reading *g, const struct asked_at *at, const struc
         if (!read_part(g, &item, p, &(*out)[n]))
             return false;
     }
-    *count = n;
     return true;
 }
 
 /* ---- contents ---- */
+
+/* A program that keeps what was streamed has each piece of a turn as a content of its own. */
+static bool goes_on(const struct reading *g, enum chat_role role, const struct chat_part *parts,
+                    size_t n)
+{
+    const struct chat_request *q = g->out;
+    const struct chat_message *last = q->message_count ? &q->messages[q->message_count - 1] : NULL;
+
+    if (role != CHAT_ASSISTANT || !last || last->role != role ||
+        last->parts + last->part_count != parts)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (parts[i].kind == CHAT_PART_TOOL_RESULT)
+            return false;
+    return true;
+}
 
 /* Results of tools are messages of their own. */
 static void add_runs(struct reading *g, enum chat_role role, struct chat_part *parts, size_t n)
 {
     struct chat_request *q = g->out;
 
+    if (goes_on(g, role, parts, n)) {
+        q->messages[q->message_count - 1].part_count += n;
+        g->in_pieces[q->message_count - 1] = true;
+        return;
+    }
     q->message_count += parts_to_messages(parts, n, role, &q->messages[q->message_count]);
     assert(q->message_count <= g->message_max);
+}
+
+/* The pieces of one thought: as far as its signature, or what else there is. */
+static size_t thought_size(const struct chat_message *m, size_t at, size_t *bytes)
+{
+    size_t n = 0;
+
+    *bytes = 0;
+    while (at + n < m->part_count && m->parts[at + n].kind == CHAT_PART_REASONING) {
+        *bytes += m->parts[at + n].text.n;
+        if (m->parts[at + n++].signature.n)
+            break;
+    }
+    return n;
+}
+
+static bool join_thoughts(struct reading *g, struct chat_message *m)
+{
+    size_t kept = 0, bytes;
+
+    for (size_t i = 0, n; i < m->part_count; i += n ? n : 1, kept++) {
+        str whole = m->parts[i].text;
+        char *end = NULL;
+
+        n = thought_size(m, i, &bytes);
+        if (n > 1) {
+            if (!asked_alloc(&g->r, bytes, 1, &end))
+                return false;
+            whole = (str){end, bytes};
+        }
+        for (size_t k = i; end && k < i + n; k++) {
+            memcpy(end, m->parts[k].text.p, m->parts[k].text.n);
+            end += m->parts[k].text.n;
+        }
+        m->parts[kept] = m->parts[n ? i + n - 1 : i];
+        m->parts[kept].text = whole;
+    }
+    m->part_count = kept;
+    return true;
 }
 
 static bool read_content(struct reading *g, const struct asked_at *at, const struct json_node *v)
@@ -271,10 +337,9 @@ static bool read_system(struct reading *g, const struct json_node *root)
     if (!v)
         return true;
     if (v->kind == JSON_STRING) {
-        if (!asked_alloc(&g->r, 1, sizeof *parts, &parts))
-            return false;
+        parts = g->parts;
         *parts = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
-        n = 1;
+        g->part_count = n = 1;
         if (!json_text(g->r.doc, v, g->r.a, &parts->text))
             return false;
     } else if (v->kind != JSON_OBJECT) {
@@ -293,17 +358,18 @@ static bool make_room(struct reading *g, const struct json_node *contents)
     size_t n = 16;
 
     for (const struct json_node *c = json_first(g->r.doc, contents); c;
-         c = json_next(g->r.doc, contents, c)) {
-        const struct json_node *parts = gemini_find(g->r.doc, c, "parts");
-
-        n += 2 + (parts && parts->kind == JSON_ARRAY ? json_count(g->r.doc, parts) : 0);
-    }
-    n += json_count(g->r.doc,
-                    gemini_find(g->r.doc,
-                                gemini_find(g->r.doc, json_root(g->r.doc), "systemInstruction"),
-                                "parts"));
+         c = json_next(g->r.doc, contents, c))
+        n += 2 + count_parts(g->r.doc, gemini_find(g->r.doc, c, "parts"));
+    if (contents->kind == JSON_OBJECT)
+        n += count_parts(g->r.doc, gemini_find(g->r.doc, contents, "parts"));
+    n += count_parts(g->r.doc,
+                     gemini_find(g->r.doc,
+                                 gemini_find(g->r.doc, json_root(g->r.doc), "systemInstruction"),
+                                 "parts"));
     g->message_max = g->call_max = n;
     return asked_alloc(&g->r, n, sizeof *g->out->messages, &g->out->messages) &&
+           asked_alloc(&g->r, n, sizeof *g->parts, &g->parts) &&
+           asked_alloc(&g->r, n, sizeof *g->in_pieces, &g->in_pieces) &&
            asked_alloc(&g->r, n, sizeof *g->calls, &g->calls);
 }
 
@@ -330,6 +396,9 @@ static bool read_contents(struct reading *g, const struct json_node *root)
         if (!read_content(g, &item, c))
             return false;
     }
+    for (i = 0; i < g->out->message_count; i++)
+        if (g->in_pieces[i] && !join_thoughts(g, &g->out->messages[i]))
+            return false;
     return true;
 }
 

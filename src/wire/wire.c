@@ -342,7 +342,7 @@ void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
 
 void wire_encode_comment(struct wire_encoder *en, str words)
 {
-    if (!en->stream || en->wire->stream_framing != WIRE_SSE || en->failed)
+    if (!en->stream || en->bare || en->wire->stream_framing != WIRE_SSE || en->failed)
         return;
     buf_add(en->out, STR(": "));
     buf_add(en->out, words);
@@ -358,7 +358,8 @@ void wire_encode_note(struct wire_encoder *en, str words)
 
 void wire_encode_ping(struct wire_encoder *en)
 {
-    wire_encode_comment(en, STR("thinking"));
-    if (en->stream && en->wire->ping && !en->failed)
+    if (!en->wire->ping)
+        wire_encode_comment(en, STR("thinking"));
+    else if (en->stream && !en->failed)
         en->wire->ping(en);
 }

@@ -154,7 +154,7 @@ struct wire {
     void (*encode)(struct wire_encoder *en, const struct chat_event *ev);
     void (*relay)(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched);
-    void (*ping)(struct wire_encoder *en); /* a sign of life, if there are no comments; or NULL */
+    void (*ping)(struct wire_encoder *en); /* a sign of life, if not by comments; or NULL */
     void (*note)(struct wire_encoder *en, str words); /* the same of words beside the reply */
     /* An error as a client of this dialect expects it: a whole JSON body. */
     void (*write_error)(const struct chat_error *error, struct buf *out);
@@ -220,7 +220,7 @@ struct wire_encoder {
     str id;                               /* ours, for replies of dialects that want one: lent */
     str model;                            /* as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
-    bool ended, failed;
+    bool ended, failed, bare; /* bare: its reader takes a comment for data, so there are none */
 };
 
 void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const struct chat_request *r,
@@ -230,7 +230,7 @@ void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched);
 /* The same frame with its doc, for a relay that needs it after all. */
 struct wire_frame wire_frame_whole(const struct wire_frame *f);
-/* A sign of life while nothing is said: a comment, and what else readers of the dialect skip. */
+/* A sign of life while nothing is said: a comment, or what else readers of the dialect skip. */
 void wire_encode_ping(struct wire_encoder *en);
 void wire_encode_comment(struct wire_encoder *en, str words);
 void wire_encode_note(struct wire_encoder *en, str words); /* or what there is in its place */

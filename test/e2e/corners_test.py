@@ -276,7 +276,7 @@ class Corners(unittest.TestCase):
                 ("/v1/messages", {**says, "max_tokens": 9}, ": thinking"),
                 ("/v1/responses", {"model": "chat", "input": "hi", "stream": True}, ": thinking"),
                 ("/generate", {"model": "chat", "prompt": "hi"}, ": thinking"),
-                ("/v1beta/models/chat:streamGenerateContent?alt=sse", gemini, ": thinking"),
+                ("/v1beta/models/chat:streamGenerateContent?alt=sse", gemini, "\n"),
                 ("/v1beta/models/chat:streamGenerateContent", gemini, "\n"),
                 ("/api/chat", says, '{"model":"chat"')):
             with self.subTest(path):
@@ -288,6 +288,71 @@ class Corners(unittest.TestCase):
                     self.assertEqual([m["message"]["content"] for m in lines][:2], ["", ""])
                 if "alt" not in path and "Generate" in path:
                     self.assertIsInstance(json.loads(r.body), list)
+
+    def test_a_comment_for_gemini_stands_behind_all_that_was_said(self):
+        """LiteLLM takes it for the beginning of data and hears nothing from there on."""
+        r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
+                     {"contents": [{"parts": [{"text": "hi"}]}]})
+        lines = [line for line in r.body.decode().split("\n") if line]
+        self.assertTrue(lines[-1].startswith(": reasoning_tokens="), r.body)
+        self.assertIn("finishReason", lines[-2])
+        self.assertTrue(all(line.startswith("data: ") for line in lines[:-1]), r.body)
+
+    def test_a_thread_is_refused_in_the_words_that_anthropics_sdk_goes_on_from(self):
+        says = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2000}
+        for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "m"}):
+            r = request("/v1/messages", {**says, "model": "chat", "thread": thread}, ALL)
+            error = json.loads(r.body)["error"]
+            self.assertEqual((r.status, error["type"]), (400, "invalid_request_error"))
+            self.assertEqual(error["details"], {"error_code": "thread_unsupported_request"})
+        self.ask("/v1/messages", {**says, "model": "chat", "thread": None})
+        self.assertEqual(len(self.up.asked), 1)
+
+    def test_a_thread_that_goes_on_is_given_no_system_prompt(self):
+        self.up.reply = lambda path, body: anthropic_stream("Yes.")
+        for thread, system in (({"type": "create"}, True),
+                               ({"type": "continue", "previous_message_id": "m"}, False)):
+            self.ask("/v1/messages", {
+                "model": "claude-sonnet-4-5", "max_tokens": 2000, "stream": True, "thread": thread,
+                "messages": [{"role": "user", "content": "hi"}]}, {"x-rationale-level": "low"})
+            body = self.up.asked[-1]
+            self.assertEqual((body["thread"], "system" in body), (thread, system))
+
+    def test_a_turn_of_gemini_in_pieces_is_one(self):
+        """Google's SDKs keep each piece of a stream as a content of its own."""
+        self.ask("/v1beta/models/chat:generateContent", {"contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            *({"role": "model", "parts": [{"text": t, "thought": True}]} for t in ("Hm", ", so", ".")),
+            {"role": "model", "parts": [{"text": "I "}]}, {"role": "model", "parts": [{"text": "look."}]},
+            {"role": "model", "parts": [{"functionCall": {"id": "a", "name": "f", "args": {}}}]},
+            {"role": "model", "parts": [{"text": ""}]},
+            {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "f",
+                                                             "response": {"result": "ok"}}}]}],
+            "tools": [{"functionDeclarations": [{"name": "f"}]}]})
+        said = self.up.asked[-1]["messages"]
+        self.assertEqual([m["role"] for m in said], ["user", "assistant", "tool"])
+        self.assertEqual((said[1]["content"], said[1]["tool_calls"][0]["id"]), ("I look.", "a"))
+        self.assertEqual(said[1]["reasoning_content"], "Hm, so.")
+
+    def test_an_error_names_its_request_where_sdks_look(self):
+        says = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+        for path, name in (("/v1/chat/completions", "x-request-id"), ("/v1/responses", "x-request-id"),
+                           ("/v1/messages", "request-id")):
+            for body in ({**says, "model": "nobody"}, {"model": 1}):
+                r = request(path, body, ALL)
+                self.assertGreaterEqual(r.status, 400)
+                self.assertEqual(r.headers[name], r.headers["x-rationale-id"])
+
+    def test_googles_own_sdks_are_sent_no_comments(self):
+        """They take any line that is neither empty nor data for a broken reply."""
+        self.up.reply = lambda path, body: (time.sleep(0.5), chat_reply(path, body))[1]
+        r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
+                     {"contents": [{"parts": [{"text": "hi"}]}]},
+                     {"x-goog-api-client": "google-genai-sdk/2.34.0 gl-python/3.11"})
+        self.assertTrue(r.body.startswith(b"\n"), r.body[:200])
+        self.assertIn(b"Yes.", r.body)
+        for line in r.body.decode().splitlines():
+            self.assertTrue(not line or json.loads(line.removeprefix("data: ")), line)
 
     def test_generate_takes_the_first_model_if_none_is_named(self):
         r = self.ask("/generate", {"prompt": "hi", "stream": False})

@@ -101,6 +101,16 @@ run({
                 {type: 'tool_result', tool_use_id: r.calls[0].id, content: 'fine'}]}]});
             assert.equal(back.text, 'The tools said: fine.');
         },
+        'the tool runner goes on without a thread': async () => {
+            for (const [model, stream] of [['openai-tools', false], ['gemini-think-tools', true]]) {
+                const runner = client().beta.messages.toolRunner({
+                    model, max_tokens: 4000, stream, messages: [{role: 'user', content: prompt()}],
+                    tools: [{name: TOOLS[0].name, description: 'x', input_schema: TOOLS[0].schema,
+                             type: 'custom', parse: (a) => a, run: (a) => `sunny in ${a.city}`}]});
+                const last = await runner.runUntilDone();
+                assert.equal(last.content.at(-1).text, 'The tools said: sunny in Paris.');
+            }
+        },
         'our own signatures do no harm when they come back': async (t) => {
             const model = 'openai-think-tools';
             const q = {model, prompt: prompt(), tools: TOOLS, show: true, think: true};

@@ -114,6 +114,11 @@ static const struct row {
      given,
      "this model's provider has no containers"},
     {CHAT_ANTHROPIC,
+     "thread",
+     "thread_unsupported_request", /* its SDK then goes on without one */
+     given,
+     "this model's provider holds no threads: send the whole conversation as messages"},
+    {CHAT_ANTHROPIC,
      "mcp_servers",
      "unsupported_parameter",
      given_some,
