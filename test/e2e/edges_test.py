@@ -501,5 +501,44 @@ class Turns(unittest.TestCase):
             {"type": "text", "text": "Yes."}])
 
 
+class Passed(unittest.TestCase):
+    """Streams that reach a client: of its own dialect as they came, of another one with all of it."""
+
+    def setUp(self):
+        self.up = asking.world.up
+        self.up.asked.clear()
+
+    def ask_gemini(self, model, **more):
+        return request(f"/v1beta/models/{model}:streamGenerateContent{more.pop('query', '?alt=sse')}",
+                       {"contents": [{"parts": [{"text": "hi"}]}], **more}, asking.SHOW)
+
+    def test_a_stream_of_gemini_ends_as_it_came(self):
+        last = {**gemini("", "STOP"), "usageMetadata": {"promptTokenCount": 2,
+                                                        "candidatesTokenCount": 1}}
+        for chunks in ([gemini("hm", thought=True), gemini("Yes."), last],
+                       [gemini("Yes."), gemini("", "MAX_TOKENS"), {"usageMetadata": {
+                           "promptTokenCount": 2, "candidatesTokenCount": 1}}]):
+            self.up.reply = lambda *_, said=chunks: sse(*said)
+            self.assertEqual(events(self.ask_gemini("gemini-2.5-flash").body), chunks)
+            array = json.loads(self.ask_gemini("gemini-2.5-flash", query="").body)
+            self.assertEqual([c for c in array if "x-rationale-usage" not in c], chunks)
+
+    def test_calls_of_two_candidates_stay_apart(self):
+        def call(choice):
+            return {"id": "c", "created": 1, "model": "u", "choices": [{"index": choice, "delta": {
+                "tool_calls": [{"index": 0, "id": f"c{choice}", "function": {
+                    "name": "f", "arguments": json.dumps({"n": choice})}}]}}]}
+
+        self.up.reply = lambda *_: sse(call(0), call(1), *(
+            {"choices": [{"index": n, "delta": {}, "finish_reason": "tool_calls"}]}
+            for n in (0, 1)))
+        seen = {}
+        for chunk in events(self.ask_gemini("chat", generationConfig={"candidateCount": 2}).body):
+            for c in chunk["candidates"]:
+                seen.setdefault(c["index"], []).extend(
+                    p["functionCall"]["args"] for p in c["content"]["parts"] if "functionCall" in p)
+        self.assertEqual(seen, {0: [{"n": 0}], 1: [{"n": 1}]})
+
+
 if __name__ == "__main__":
     start()
