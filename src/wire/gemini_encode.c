@@ -7,6 +7,8 @@
  */
 #include "wire/gemini.h"
 
+#include "wire/picture.h"
+
 static struct gemini_encoder *state(const struct wire_encoder *en)
 {
     return en->state;
@@ -383,6 +385,11 @@ static void grounded(struct wire_encoder *en, const struct chat_event *ev)
         gather_event(&s->gather, en->arena, &said, CHAT_GEMINI);
 }
 
+static void drawn(void *ctx, const struct chat_event *ev)
+{
+    gemini_encode(ctx, ev);
+}
+
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = state(en);
@@ -395,6 +402,8 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
     gather_begin(&s->gather);
     gather_begin(&s->pending);
     grounded(en, ev);
+    if (picture_in(ev, CHAT_GEMINI))
+        picture_over(ev, CHAT_GEMINI, (struct chat_sink){drawn, en});
     if (ev->kind == CHAT_REFUSAL)
         s->gather.refused = true;
     if (!en->stream || meta)

@@ -10,7 +10,7 @@ import unittest
 import asking
 from asking import USAGE, comments, events, request, start
 from command import BINARY
-from corners_test import Refusing, Upstream, anthropic_stream, chat_reply, sse
+from corners_test import Refusing, Upstream, anthropic_stream, chat_reply, plain, sse
 from gateway import Gateway, digest
 
 WORD = " think"  # one token
@@ -522,6 +522,31 @@ class Passed(unittest.TestCase):
             self.assertEqual(events(self.ask_gemini("gemini-2.5-flash").body), chunks)
             array = json.loads(self.ask_gemini("gemini-2.5-flash", query="").body)
             self.assertEqual([c for c in array if "x-rationale-usage" not in c], chunks)
+
+    def test_images_go_over_between_gemini_and_chat(self):
+        drawn = [{"inlineData": {"mimeType": "image/webp", "data": data}} for data in ("QQ==", "Qg==")]
+        images = [{"type": "image_url", "image_url": {"url": f"data:image/webp;base64,{data}"}}
+                  for data in ("QQ==", "Qg==")]
+        reply = {"candidates": [{"index": 0, "finishReason": "STOP", "content": {
+            "role": "model", "parts": [{"text": "Here:"}, *drawn, {
+                "inlineData": {"mimeType": "image/png", "data": "Qw=="}, "thought": True}]}}]}
+        said = {"role": "assistant", "content": "Here:", "images": images}
+        self.up.reply = lambda *_: plain(reply)
+        r = request("/v1/chat/completions", {"model": "gemini-2.5-flash", "messages": SAID})
+        self.assertEqual(json.loads(r.body)["choices"][0]["message"]["images"], images)
+        self.up.reply = lambda *_: sse(reply)
+        r = request("/v1/chat/completions", {"model": "gemini-2.5-flash", "messages": SAID,
+                                             "stream": True})
+        self.assertEqual([i for e in events(r.body) for c in e["choices"]
+                          for i in c["delta"].get("images", [])], images)
+        self.up.reply = lambda *_: plain({"id": "c", "choices": [
+            {"index": 0, "finish_reason": "stop", "message": said}]})
+        path, body = asks("gemini", "chat")
+        parts = json.loads(request(path, body).body)["candidates"][0]["content"]["parts"]
+        self.assertEqual([p for p in parts if "inlineData" in p], drawn)
+        self.up.reply = lambda *_: sse(delta(**said), delta("stop"))
+        self.assertEqual([p for e in events(self.ask_gemini("chat").body) for c in e["candidates"]
+                          for p in c["content"]["parts"] if "inlineData" in p], drawn)
 
     def test_calls_of_two_candidates_stay_apart(self):
         def call(choice):
