@@ -87,11 +87,19 @@ TEST(details_stay_with_the_words_they_repeat)
           "{" HEAD
           "\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"a\",\"reasoning_details\":[{"
           "\"type\":\"reasoning.text\",\"text\":\"a\"}]}}]}",
-          OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}",
-              "") "data: {" HEAD
-                  "\"choices\":[{\"index\":0,\"delta\":{\"reasoning_details\":[{\"type\":"
-                  "\"reasoning.text\",\"text\":\"a\"}]}}]}\n\n",
+          OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\",\"reasoning_details\":[{"
+              "\"type\":\"reasoning.text\",\"text\":\"a\"}]}",
+              ""),
           EV(CHAT_REASONING, "a"));
+    RELAY(true, /* only they say it */
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"c\","
+          "\"thinking_blocks\":[{\"thinking\":\"a\"},{\"thinking\":\"b\"}]}}]}",
+          OUT("{\"reasoning\":\"ab\",\"reasoning_content\":\"ab\",\"role\":\"assistant\","
+              "\"thinking_blocks\":[{\"thinking\":\"a\"},{\"thinking\":\"b\"}]}",
+              "") OUT("{\"content\":\"c\"}", ""),
+          EV(CHAT_REASONING, "a"),
+          EV(CHAT_REASONING, "b"),
+          EV(CHAT_TEXT, "c"));
     RELAY(true, /* cut short by a budget */
           "{" HEAD
           "\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"ab\",\"reasoning_details\":[{"

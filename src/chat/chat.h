@@ -157,7 +157,8 @@ enum SMALL chat_event_kind {
     CHAT_REFUSAL,   /* text */
     CHAT_CALL,      /* a tool call begins: id, name; its block */
     CHAT_ARGUMENTS, /* text: more of the JSON text of the arguments of its block */
-    CHAT_OPAQUE,    /* text: a whole content block as JSON that only `dialect` understands */
+    CHAT_OPAQUE,    /* text: a whole content block as JSON that only `dialect` understands; summary
+                       if it is reasoning (an image that was thought of) */
     CHAT_KEEP,      /* for the vault: text must go back byte for byte with the call `id`, which is
                        never empty; `name` says what it is in its dialect. A JSON value ("thinking",
                        "reasoning_item", "reasoning_content"), but for Gemini's "thoughtSignature"

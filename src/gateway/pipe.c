@@ -469,6 +469,21 @@ static void opaque(struct pipe *p, const struct chat_event *ev)
         pipe_hand_on(p, ev, false);
 }
 
+/* Citations stand beside the text; what was only thought of is hidden as thoughts are. */
+static bool aside(struct pipe *p, const struct chat_event *ev)
+{
+    if (cite_beside(ev)) {
+        if (!too_late(p))
+            pipe_beside(p, ev);
+        return true;
+    }
+    split_stop(p);
+    if (ev->kind != CHAT_OPAQUE || !ev->summary)
+        return false;
+    opaque(p, ev);
+    return true;
+}
+
 static void error(struct pipe *p, const struct chat_event *ev)
 {
     struct chat_error *e = arena_alloc(&p->frame, sizeof *e);
@@ -510,12 +525,8 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
     case CHAT_ARGUMENTS:
     case CHAT_REFUSAL:
     case CHAT_OPAQUE:
-        if (cite_beside(ev)) {
-            if (!too_late(p))
-                pipe_beside(p, ev);
+        if (aside(p, ev))
             break;
-        }
-        split_stop(p);
         thought_over(p);
         if (too_late(p) && !(ev->kind == CHAT_ARGUMENTS && p->called))
             break;

@@ -88,6 +88,7 @@ struct gemini_encoder {
     struct gather pending;       /* calls whose arguments are not whole yet */
     bool array, finished, begun; /* begun: something of the stream is out */
     bool relayed, thinking;      /* thinking: the last text that went out was a thought */
+    bool ended;                  /* a chunk that was passed on says how, and nothing came since */
 };
 
 /* A chunk of a stream goes between these: an SSE event, or an element of the array. */

@@ -182,8 +182,10 @@ static void on_part(const struct at *at, const struct json_node *part)
         end_args(at);
         if (begin(at, GEMINI_OTHER))
             emit(at,
-                 (struct chat_event){
-                     .kind = CHAT_OPAQUE, .block = at->c->block, .text = json_raw(at->doc, part)});
+                 (struct chat_event){.kind = CHAT_OPAQUE,
+                                     .block = at->c->block,
+                                     .text = json_raw(at->doc, part),
+                                     .summary = thought});
     }
 }
 

@@ -7,6 +7,8 @@
  */
 #include "wire/gemini.h"
 
+#include "wire/picture.h"
+
 static struct gemini_encoder *state(const struct wire_encoder *en)
 {
     return en->state;
@@ -128,27 +130,38 @@ void gemini_part_json(const struct gather_block *b, bool sse, struct json_out *o
 
 /* ---- a stream ---- */
 
-static void flush_calls(struct wire_encoder *en)
+static void put_calls(struct wire_encoder *en, uint32_t choice)
 {
     struct gemini_encoder *s = state(en);
     struct json_out o;
 
-    if (!s->pending.first)
-        return;
     gemini_chunk_begin(en);
     json_out_init(&o, en->out);
     open_candidate(&o);
     for (const struct gather_block *b = s->pending.first; b; b = b->next)
-        gemini_part_json(b, is_sse(en), &o);
+        if (b->choice == choice)
+            gemini_part_json(b, is_sse(en), &o);
     close_parts(&o);
-    put_index(&o, s->pending.first->choice);
+    put_index(&o, choice);
     json_out_end(&o);
     json_out_end(&o);
     put_tail(en, &o);
     json_out_end(&o);
     gemini_chunk_end(en);
-    s->pending.first = s->pending.last = NULL;
-    s->pending.count = 0;
+}
+
+static void flush_calls(struct wire_encoder *en)
+{
+    struct gather *g = &state(en)->pending;
+    uint64_t put = 0; /* the candidates whose calls are out */
+
+    for (const struct gather_block *b = g->first; b; b = b->next)
+        if (b->choice < 64 && !(put & UINT64_C(1) << b->choice)) {
+            put |= UINT64_C(1) << b->choice;
+            put_calls(en, b->choice);
+        }
+    g->first = g->last = NULL;
+    g->count = 0;
 }
 
 static void put_part(struct wire_encoder *en, const struct chat_event *ev)
@@ -180,6 +193,7 @@ static void put_part(struct wire_encoder *en, const struct chat_event *ev)
     json_out_end(&o);
     gemini_chunk_end(en);
     state(en)->thinking = thought;
+    state(en)->ended = false;
 }
 
 static bool is_top(str name)
@@ -263,13 +277,14 @@ static void stream_event(struct wire_encoder *en, const struct chat_event *ev)
         break;
     case CHAT_CALL:
     case CHAT_ARGUMENTS:
+        s->ended = s->ended && ev->kind != CHAT_CALL;
         gather_event(&s->pending, en->arena, ev, CHAT_GEMINI);
         break;
     case CHAT_KEEP:
         keep_signature(s, en->arena, ev);
         break;
     case CHAT_STOP:
-        s->relayed = false; /* no frame says it: we do */
+        s->relayed = s->relayed && s->ended; /* if no frame says it, we do */
         break;
     case CHAT_END:
         finish(en);
@@ -370,6 +385,11 @@ static void grounded(struct wire_encoder *en, const struct chat_event *ev)
         gather_event(&s->gather, en->arena, &said, CHAT_GEMINI);
 }
 
+static void drawn(void *ctx, const struct chat_event *ev)
+{
+    gemini_encode(ctx, ev);
+}
+
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = state(en);
@@ -382,6 +402,8 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
     gather_begin(&s->gather);
     gather_begin(&s->pending);
     grounded(en, ev);
+    if (picture_in(ev, CHAT_GEMINI))
+        picture_over(ev, CHAT_GEMINI, (struct chat_sink){drawn, en});
     if (ev->kind == CHAT_REFUSAL)
         s->gather.refused = true;
     if (!en->stream || meta)

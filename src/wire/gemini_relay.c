@@ -248,6 +248,18 @@ static void rewrite(struct wire_encoder *en, const struct wire_frame *f,
         buf_release(&texts[i]);
 }
 
+/* Whether the chunk says how the reply ended. */
+static bool says_end(const struct wire_frame *f)
+{
+    const struct json_node *list =
+        f->doc ? gemini_find(f->doc, json_root(f->doc), "candidates") : NULL;
+
+    for (const struct json_node *c = json_first(f->doc, list); c; c = json_next(f->doc, list, c))
+        if (gemini_find(f->doc, c, "finishReason"))
+            return true;
+    return false;
+}
+
 void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched)
 {
@@ -256,6 +268,7 @@ void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
     gather_begin(&s->gather);
     gather_begin(&s->pending);
     s->relayed = true;
+    s->ended = says_end(f) || s->ended;
     if (!en->stream)
         s->finished = true;
     if (touched && n == 1 && events[0].kind == CHAT_ERROR) {

@@ -6,6 +6,8 @@
  */
 #include "wire/openai_encode.h"
 
+#include "wire/picture.h"
+
 /* ---- what was told ---- */
 
 struct openai_said *openai_said(struct wire_encoder *en, uint32_t choice)
@@ -430,11 +432,18 @@ static void cited(struct wire_encoder *en, const struct chat_event *ev)
         openai_encode(en, &notes);
 }
 
+static void drawn(void *ctx, const struct chat_event *ev)
+{
+    openai_encode(ctx, ev);
+}
+
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct chat_event said;
 
     cited(en, ev);
+    if (picture_in(ev, CHAT_OPENAI))
+        picture_over(ev, CHAT_OPENAI, (struct chat_sink){drawn, en});
     if (cite_to_chat(ev, en->arena, &said))
         ev = &said;
     if (ev->kind == CHAT_USAGE)

@@ -22,6 +22,7 @@ struct relay {
     size_t n;
     struct arena a;   /* for the edits of this frame */
     bool role;        /* has been said with a text of this frame */
+    bool details;     /* have been, with its reasoning */
     str chunk;        /* the choices that were put in last */
     size_t chunk_end; /* and where that chunk ended in the output */
 };
@@ -192,7 +193,16 @@ static void chunk_choices(struct wire_encoder *en, struct openai_said *c,
     openai_delta(en, c, ev, out);
 }
 
-static void write_chunk(struct relay *r, const struct chat_event *ev)
+/* One more member of the object that was written last. */
+static void chunk_member(struct buf *out, str name, str json)
+{
+    out->n -= out->n > 0; /* the brace */
+    buf_printf(out, ",\"" STR_FMT "\":", STR_ARG(name));
+    buf_add(out, json);
+    buf_add_c(out, '}');
+}
+
+static void write_chunk(struct relay *r, const struct chat_event *ev, const struct members *details)
 {
     const struct json_node *choice = choice_of(r, ev->choice);
     const struct json_node *role = member_find(r->doc, message_of(r, choice), "role");
@@ -202,21 +212,43 @@ static void write_chunk(struct relay *r, const struct chat_event *ev)
 
     buf_init(&b, OPENAI_WHOLE_MAX);
     chunk_choices(r->en, c, ev, &b);
-    if (role && !r->role && b.n > 1) {
-        b.n--; /* the brace */
-        buf_add(&b, STR(",\"role\":"));
-        buf_add(&b, json_raw(r->doc, role));
-        buf_add_c(&b, '}');
-        r->role = true;
+    if (role && !r->role)
+        chunk_member(&b, STR("role"), json_raw(r->doc, role));
+    r->role = r->role || role;
+    for (unsigned i = 0; details && i < COUNT_OF(openai_detail_members); i++) {
+        const struct json_node *list = members_have(details, OPENAI_AT_REASONING_DETAILS + i);
+
+        if (list)
+            chunk_member(&b, str_c(openai_detail_members[i]), json_raw(r->doc, list));
     }
     buf_add(&b, STR(CHUNK_CLOSE));
     json_edits_init(&ed, r->doc, &r->a);
     json_edit_set(&ed, r->root, STR("choices"), buf_str(&b));
     json_edit_remove(&ed, r->root, STR("usage"));
     write_frame(r, &ed);
-    r->chunk = arena_dup(&r->a, buf_str(&b));
+    r->chunk = details ? STR("") : arena_dup(&r->a, buf_str(&b));
     r->chunk_end = r->en->out->n;
     buf_release(&b);
+}
+
+/* In one chunk with the details that say it again: clients take the one or the other of each. */
+static void write_thought(struct relay *r, const struct chat_event *ev)
+{
+    struct chat_event all = *ev;
+    struct members of;
+    struct heard now;
+
+    if (r->details)
+        return; /* with the first of them */
+    members_read(&openai_names, r->doc, message_of(r, choice_of(r, ev->choice)), 0, &of);
+    if (json_count(r->doc, r->choices) == 1 &&
+        (members_have(&of, OPENAI_AT_REASONING_DETAILS) ||
+         members_have(&of, OPENAI_AT_REASONING_DETAILS + 1))) {
+        now = hear(r, ev->choice);
+        r->details = details_fit(r, &of, &now);
+        all.text = r->details ? joined(&now.thought) : ev->text;
+    }
+    write_chunk(r, &all, r->details ? &of : NULL);
 }
 
 /* Whether a delta without its texts still says something. */
@@ -253,7 +285,7 @@ static bool rest_of(struct relay *r, struct json_edits *ed, const struct json_no
     bool details;
 
     members_read(&openai_names, r->doc, delta, 0, &of);
-    details = details_fit(r, &of, &now);
+    details = !r->details && details_fit(r, &of, &now);
     edit_finish(r, ed, c, member_find(r->doc, c, "finish_reason"), index);
     if (!delta) {
         json_edit_remove(ed, c, STR("text"));
@@ -315,9 +347,12 @@ static void relay_chunks(struct relay *r)
             note_call(r->en, ev);
             continue;
         }
-        if ((ev->kind == CHAT_TEXT || ev->kind == CHAT_REASONING || call) &&
-            openai_says(openai_said(r->en, ev->choice), ev))
-            write_chunk(r, ev);
+        if (!openai_says(openai_said(r->en, ev->choice), ev))
+            continue;
+        if (ev->kind == CHAT_REASONING)
+            write_thought(r, ev);
+        else if (ev->kind == CHAT_TEXT || call)
+            write_chunk(r, ev, NULL);
     }
     write_rest(r);
 }

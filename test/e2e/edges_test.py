@@ -10,7 +10,7 @@ import unittest
 import asking
 from asking import USAGE, comments, events, request, start
 from command import BINARY
-from corners_test import Refusing, Upstream, anthropic_stream, chat_reply, sse
+from corners_test import Refusing, Upstream, anthropic_stream, chat_reply, plain, sse
 from gateway import Gateway, digest
 
 WORD = " think"  # one token
@@ -499,6 +499,70 @@ class Turns(unittest.TestCase):
         self.assertEqual(got["messages"][1]["content"], [
             {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
             {"type": "text", "text": "Yes."}])
+
+
+class Passed(unittest.TestCase):
+    """Streams that reach a client: of its own dialect as they came, of another one with all of it."""
+
+    def setUp(self):
+        self.up = asking.world.up
+        self.up.asked.clear()
+
+    def ask_gemini(self, model, **more):
+        return request(f"/v1beta/models/{model}:streamGenerateContent{more.pop('query', '?alt=sse')}",
+                       {"contents": [{"parts": [{"text": "hi"}]}], **more}, asking.SHOW)
+
+    def test_a_stream_of_gemini_ends_as_it_came(self):
+        last = {**gemini("", "STOP"), "usageMetadata": {"promptTokenCount": 2,
+                                                        "candidatesTokenCount": 1}}
+        for chunks in ([gemini("hm", thought=True), gemini("Yes."), last],
+                       [gemini("Yes."), gemini("", "MAX_TOKENS"), {"usageMetadata": {
+                           "promptTokenCount": 2, "candidatesTokenCount": 1}}]):
+            self.up.reply = lambda *_, said=chunks: sse(*said)
+            self.assertEqual(events(self.ask_gemini("gemini-2.5-flash").body), chunks)
+            array = json.loads(self.ask_gemini("gemini-2.5-flash", query="").body)
+            self.assertEqual([c for c in array if "x-rationale-usage" not in c], chunks)
+
+    def test_images_go_over_between_gemini_and_chat(self):
+        drawn = [{"inlineData": {"mimeType": "image/webp", "data": data}} for data in ("QQ==", "Qg==")]
+        images = [{"type": "image_url", "image_url": {"url": f"data:image/webp;base64,{data}"}}
+                  for data in ("QQ==", "Qg==")]
+        reply = {"candidates": [{"index": 0, "finishReason": "STOP", "content": {
+            "role": "model", "parts": [{"text": "Here:"}, *drawn, {
+                "inlineData": {"mimeType": "image/png", "data": "Qw=="}, "thought": True}]}}]}
+        said = {"role": "assistant", "content": "Here:", "images": images}
+        self.up.reply = lambda *_: plain(reply)
+        r = request("/v1/chat/completions", {"model": "gemini-2.5-flash", "messages": SAID})
+        self.assertEqual(json.loads(r.body)["choices"][0]["message"]["images"], images)
+        self.up.reply = lambda *_: sse(reply)
+        r = request("/v1/chat/completions", {"model": "gemini-2.5-flash", "messages": SAID,
+                                             "stream": True})
+        self.assertEqual([i for e in events(r.body) for c in e["choices"]
+                          for i in c["delta"].get("images", [])], images)
+        self.up.reply = lambda *_: plain({"id": "c", "choices": [
+            {"index": 0, "finish_reason": "stop", "message": said}]})
+        path, body = asks("gemini", "chat")
+        parts = json.loads(request(path, body).body)["candidates"][0]["content"]["parts"]
+        self.assertEqual([p for p in parts if "inlineData" in p], drawn)
+        self.up.reply = lambda *_: sse(delta(**said), delta("stop"))
+        self.assertEqual([p for e in events(self.ask_gemini("chat").body) for c in e["candidates"]
+                          for p in c["content"]["parts"] if "inlineData" in p], drawn)
+
+    def test_calls_of_two_candidates_stay_apart(self):
+        def call(choice):
+            return {"id": "c", "created": 1, "model": "u", "choices": [{"index": choice, "delta": {
+                "tool_calls": [{"index": 0, "id": f"c{choice}", "function": {
+                    "name": "f", "arguments": json.dumps({"n": choice})}}]}}]}
+
+        self.up.reply = lambda *_: sse(call(0), call(1), *(
+            {"choices": [{"index": n, "delta": {}, "finish_reason": "tool_calls"}]}
+            for n in (0, 1)))
+        seen = {}
+        for chunk in events(self.ask_gemini("chat", generationConfig={"candidateCount": 2}).body):
+            for c in chunk["candidates"]:
+                seen.setdefault(c["index"], []).extend(
+                    p["functionCall"]["args"] for p in c["content"]["parts"] if "functionCall" in p)
+        self.assertEqual(seen, {0: [{"n": 0}], 1: [{"n": 1}]})
 
 
 if __name__ == "__main__":

@@ -173,6 +173,20 @@ class Hidden(unittest.TestCase):
                     "done_reason": "stop", "logprobs": [{"token": SECRET}, {"token": "Yes."}],
                     "message": {"role": "assistant", "content": "Yes.", "thinking": SECRET}})))
 
+    def test_images_and_code_that_gemini_thinks_of_are_hidden(self):
+        path = "/v1beta/models/gemini-2.5-flash:"
+        body = {"contents": [{"parts": [{"text": "hi"}]}]}
+        drawn = {"inlineData": {"mimeType": "image/png", "data": "Yes."}}
+        thought = [{"inlineData": {"mimeType": "image/png", "data": SECRET}, "thought": True},
+                   {"executableCode": {"language": "PYTHON", "code": SECRET}, "thought": True}]
+        reply = {"candidates": [{"index": 0, "finishReason": "STOP", "content": {
+            "role": "model", "parts": [*thought, drawn]}}]}
+        for way, said in (("generateContent", plain(reply)),
+                          ("streamGenerateContent?alt=sse", sse(reply))):
+            r = self.hides(self.ask(path + way, body, said))
+            self.assertIn(json.dumps(drawn).encode(), r.body)
+            self.assertEqual(self.ask(path + way, body, said, SHOW).body.count(SECRET.encode()), 2)
+
     def test_every_choice_is_split(self):
         texts = [[TAGS[i:i + 3] for i in range(0, len(TAGS), 3)] + [f"Yes {n}."] for n in (0, 1)]
         frames = [{**chunk({}), "choices": [{"index": n, "delta": {"content": t}}]}
