@@ -35,7 +35,7 @@ MODELS = {
     "rejects": "reject-reasoning", "stalls": "long:50+stall:60000", "held": "long:40+hold:20",
     "twice500": "plain+error:500:times=2", "once429": "plain+error:429:times=1:retry-after=1",
     "never": "error:500", "full": "error:429:retry-after=7", "cut": "long:300+cut:6000",
-    "reset": "long:300+rst:6000", "mid": "long:60+error-mid", "html": "html",
+    "reset": "long:300+rst:6000", "mid": "long:60+error-mid+slow:5", "html": "html",
     "broken": "long:30+badjson", "void": "empty-body", "hush": "plain+hush:2600",
     "silent": "plain+silent:2600", "ids": "plain+same-id", "no-usage": "think+loud+no-usage",
     "bad-usage": "think+loud+bad-usage", "endless": "long:3000+slow:20",
