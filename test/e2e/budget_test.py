@@ -180,6 +180,19 @@ class Second(Again):
         r = self.ask(gateway)
         self.assertEqual((r.status, len(self.up.asked)), (502, 6))
 
+    def test_and_then_by_another_provider(self):
+        dies, other = stream(delta(content="No, "), whole=False), self.up.__class__()
+        self.addCleanup(other.server.shutdown)
+        self.up.reply = lambda n, _: LONG if n % 2 else dies
+        other.reply = lambda _, body: answer("Yes.", body)
+        for retries in (0, 1):
+            self.up.forget()
+            gateway = self.serve(providers={
+                "chat": provider(self.up, retries=retries, fallback=["other"]),
+                "other": provider(other)})
+            self.assertIn(b"Yes.", self.ok(self.ask(gateway)).body)
+            self.assertEqual(len(self.up.asked), 2 * (retries + 1))
+
     def test_a_stream_that_has_begun_is_told(self):
         dies = stream(delta(content="No, "), whole=False)
         self.up.reply = lambda n, _: LONG if n == 1 else dies

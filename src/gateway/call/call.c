@@ -327,7 +327,7 @@ bool call_elsewhere(struct call *c)
         return false;
     c->at = call_next(c);
     c->breaker_name = c->origin = STR("");
-    c->tries = 0;
+    c->tries = c->anew = 0;
     c->plain = c->unsampled = c->uncontrolled = false;
     pipe_anew(c);
     return true;

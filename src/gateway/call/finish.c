@@ -280,14 +280,17 @@ bool call_hides(const struct call *c)
     return c->hide;
 }
 
-/* What the second call began to say cannot be taken back by itself: all begins anew, so often. */
+/* What the second call began to say cannot be taken back by itself: all begins anew, as often as a
+ * provider is tried again, and then elsewhere. */
 static bool second_anew(struct call *c)
 {
     if (c->phase == CALL_FIRST)
         return true;
-    if (c->anew == c->chain[c->at].provider->retries_max || !(c->pipe.answered || c->pipe.called))
+    if (!(c->pipe.answered || c->pipe.called) ||
+        (c->anew == c->chain[c->at].provider->retries_max && call_next(c) == c->chain_count))
         return false;
     c->anew++;
+    c->tries = c->anew > c->tries ? c->anew : c->tries;
     return true;
 }
 
