@@ -501,6 +501,10 @@ TEST(errors_have_the_type_that_fits_their_status)
         buf_init(&b, 1 << 12);
         wire_openai.write_error(&error, &b);
         CHECK_STR(buf_str(&b), cases[i].want);
+        buf_reset(&b);
+        error.type = STR("RESOURCE_EXHAUSTED"); /* Google's word for it */
+        wire_openai.write_error(&error, &b);
+        CHECK_STR(buf_str(&b), cases[i].want);
         buf_release(&b);
     }
 }

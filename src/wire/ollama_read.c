@@ -98,21 +98,35 @@ static bool read_calls(struct reader *g, const struct asked_at *at, const struct
     return true;
 }
 
+static bool made_up(const struct reader *g, size_t at)
+{
+    char id[32];
+    int n = snprintf(id, sizeof id, "call_%zu", at);
+
+    return str_eq(g->calls[at]->id, (str){id, (size_t)n});
+}
+
 /* A result belongs to the call it names by id, else to the first of its name without a result,
- * else to the first without one. */
+ * else to the first without one. A call that came without its id has the one that its result has:
+ * LiteLLM sends it there alone. */
 static struct chat_part *call_of(struct reader *g, str id, str name)
 {
-    struct chat_part *by_name = NULL;
+    size_t at = g->call_count;
 
     for (size_t i = g->answered; i < g->call_count && i - g->answered < LOOK_MAX; i++) {
-        if (id.n && str_eq(g->calls[i]->id, id))
-            return g->calls[i];
-        if (!by_name && !g->calls[i]->is_error && name.n && str_eq(g->calls[i]->name, name))
-            by_name = g->calls[i];
+        struct chat_part *call = g->calls[i];
+
+        if (id.n && str_eq(call->id, id))
+            return call;
+        if (at == g->call_count && !call->is_error &&
+            (name.n ? str_eq(call->name, name) : !id.n || made_up(g, i)))
+            at = i;
     }
-    if (by_name || id.n || name.n)
-        return by_name;
-    return g->answered < g->call_count ? g->calls[g->answered] : NULL;
+    if (at == g->call_count)
+        return NULL;
+    if (id.n && made_up(g, at))
+        g->calls[at]->id = id;
+    return g->calls[at];
 }
 
 static void read_result(struct reader *g, const struct json_node *v, str content,

@@ -33,9 +33,12 @@ static const char *kind_of(int status, bool code)
     return code ? "" : "api_error";
 }
 
+/* Types are written small; others (Google's RESOURCE_EXHAUSTED) are nothing its clients know. */
 str openai_error_type(const struct chat_error *error)
 {
-    return error->type.n ? error->type : str_c(kind_of(error->status, false));
+    bool known = error->type.n && !(error->type.p[0] >= 'A' && error->type.p[0] <= 'Z');
+
+    return known ? error->type : str_c(kind_of(error->status, false));
 }
 
 void openai_write_error(const struct chat_error *error, struct buf *out)

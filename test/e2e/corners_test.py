@@ -334,6 +334,22 @@ class Corners(unittest.TestCase):
         self.assertEqual((said[1]["content"], said[1]["tool_calls"][0]["id"]), ("I look.", "a"))
         self.assertEqual(said[1]["reasoning_content"], "Hm, so.")
 
+    def test_a_call_of_ollama_without_an_id_has_that_of_its_result(self):
+        """LiteLLM leaves the id out of the call and puts it to the result."""
+        call = lambda name, **more: {**more, "function": {"name": name, "arguments": {}}}  # noqa: E731
+        self.ask("/api/chat", {"model": "chat", "stream": False, "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "",
+             "tool_calls": [call("f"), call("g", id="own"), call("f"), call("h")]},
+            {"role": "tool", "content": "1", "tool_call_id": "x"},
+            {"role": "tool", "content": "2", "tool_call_id": "own"},
+            {"role": "tool", "content": "3", "tool_call_id": "y", "tool_name": "f"},
+            {"role": "tool", "content": "4"}]})
+        said = self.up.asked[-1]["messages"]
+        ids = [c["id"] for c in said[1]["tool_calls"]]
+        self.assertEqual(ids[:3], ["x", "own", "y"])
+        self.assertEqual([m["tool_call_id"] for m in said[2:]], ids)
+
     def test_an_error_names_its_request_where_sdks_look(self):
         says = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
         for path, name in (("/v1/chat/completions", "x-request-id"), ("/v1/responses", "x-request-id"),
