@@ -87,7 +87,7 @@ static void feed(struct run *r, str input, size_t piece, bool whole)
     struct frames fr;
 
     if (whole) {
-        struct wire_frame f = {STR(""), input, input, NULL};
+        struct wire_frame f = {.name = STR(""), .data = input, .raw = input};
 
         wire_decode_whole(&r->d, &f);
         if (r->relay)

@@ -117,7 +117,11 @@ static const struct {
     {FRAMES_LINES, "a\rb\nc\r", "|a\rb|a\rb\n;|c|c\r;"},
     {FRAMES_WHOLE, "", ""},
     {FRAMES_WHOLE, " a\r\n\r\ndata: b\n\n", "| a\r\n\r\ndata: b\n\n| a\r\n\r\ndata: b\n\n;"},
-    {FRAMES_WHOLE, "\xEF\xBB\xBF\n", "|\xEF\xBB\xBF\n|\xEF\xBB\xBF\n;"},
+    {FRAMES_WHOLE, "\xEF\xBB\xBF\n", "|\n|\n;"},
+    {FRAMES_WHOLE, "\xEF\xBB\xBF{}", "|{}|{};"},
+    {FRAMES_WHOLE, "\xEF\xBB", "|\xEF\xBB|\xEF\xBB;"},
+    {FRAMES_WHOLE, "\xEF\xBB\xBF", ""},
+    {FRAMES_LINES, "\xEF\xBB\xBF{}\n\xEF\xBB\xBF\n", "|{}|{}\n;|\xEF\xBB\xBF|\xEF\xBB\xBF\n;"},
 };
 
 TEST(frames_are_what_the_cases_say_at_every_pair_of_cuts)

@@ -18,7 +18,6 @@ void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struc
 {
     assert(sink.on_frame);
     *f = (struct frames){.kind = kind, .sink = sink, .size_max = size_max};
-    f->bom = kind == FRAMES_SSE ? 0 : BOM_SIZE;
     f->lent = STR("");
     buf_init(&f->held, size_max);
     buf_init(&f->data, size_max);

@@ -6,11 +6,13 @@
  *         frames_feed(&f, piece);
  *     frames_finish(&f);
  *
- * SSE is read as the WHATWG text has it: lines end in LF, CR or CRLF, a BOM at the very start is
- * dropped, the lines of `data` are joined by LF, one space behind the colon is dropped, unknown
- * fields are ignored. Two departures, so that nothing is lost: an event that the end of the stream
- * cuts off is handed on if it has data, and a block without data (comments, `retry`) is handed on
- * with `data` empty and `raw` as it came.
+ * A BOM at the very start is dropped.
+ *
+ * SSE is read as the WHATWG text has it: lines end in LF, CR or CRLF, the lines of `data` are
+ * joined by LF, one space behind the colon is dropped, unknown fields are ignored. Two departures,
+ * so that nothing is lost: an event that the end of the stream cuts off is handed on if it has
+ * data, and a block without data (comments, `retry`) is handed on with `data` empty and `raw` as
+ * it came.
  *
  * An event ends behind its empty line. Where that ends in CR, the next byte must be seen, as it may
  * be the LF of a CRLF; only a stream that ends its lines in CR alone is not made to wait.

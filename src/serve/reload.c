@@ -38,6 +38,12 @@ static void keep_value(void *ctx, const struct config_item *item)
             v->of[i] = arena_dup(v->arena, item->value);
 }
 
+static void add_name(struct buf *names, const char *name)
+{
+    buf_add(names, names->n ? STR(", ") : STR(""));
+    buf_add(names, str_c(name));
+}
+
 static void say_what_waits(const struct daemon *d, const struct config *old, const struct config *c)
 {
     struct arena arena;
@@ -51,9 +57,10 @@ static void say_what_waits(const struct daemon *d, const struct config *old, con
     for (size_t i = 0; i < COUNT_OF(at_start); i++) {
         if (str_eq(was.of[i], is.of[i]) || (i == 0 && d->listen_flag))
             continue;
-        buf_add(&names, names.n ? STR(", ") : STR(""));
-        buf_add(&names, str_c(at_start[i]));
+        add_name(&names, at_start[i]);
     }
+    if (!str_eq(old->otlp_headers, c->otlp_headers)) /* which are shown to nobody, so not above */
+        add_name(&names, "otlp.headers");
     if (names.n)
         log_warn("what changed takes effect at the next start", LOG_STR("what", buf_str(&names)));
     buf_release(&names);

@@ -235,6 +235,19 @@ class Refused(Again):
                 r = self.ask(gateway, dialect)
                 self.assertEqual((r.status, len(self.up.asked)), (400, calls), (dialect, message))
 
+    def test_a_mark_in_front_and_capitals_in_the_type_lose_no_reply(self):
+        gateway = self.serve(providers={"chat": provider(self.up, retries=0)})
+        said = stream(delta(content="Yes."), delta("stop")).replace(b"text/event", b"Text/Event")
+        body = b"\xef\xbb\xbf" + whole("Yes.").split(b"\r\n\r\n", 1)[1]
+        one = b"HTTP/1.1 200 OK\r\nContent-Type: Application/JSON; charset=utf-8\r\n" \
+            b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        for reply in (said, one):
+            self.up.reply = lambda *_: reply
+            for streamed in (False, True):
+                r = request("/v1/chat/completions", {
+                    "model": "m", "messages": SAID, "stream": streamed}, {}, at=gateway)
+                self.assertEqual((r.status, b"Yes." in r.body), (200, True), r.body)
+
 
 class Spent(Again):
     """What a key may spend in all does not begin anew with the process."""

@@ -240,9 +240,10 @@ class Service(unittest.TestCase):
             wait_for(lambda: "the old one stays in force" in gateway.log_tail())
             self.assertEqual(shown(), names[0][0].read_text())
             use(names[1], tls)
-            gateway.reload({**gateway.config, "body_max": "200KiB", "threads": 1})
+            gateway.reload({**gateway.config, "body_max": "200KiB", "threads": 1,
+                            "otlp": {"headers": {"x-token": "new"}}})
             wait_for(lambda: shown() == names[1][0].read_text())
-            self.assertIn('next start" what=threads\n', gateway.log_tail())
+            self.assertIn('next start" what="threads, otlp.headers"\n', gateway.log_tail())
             self.assertEqual([post(kept, 100000), post(kept, 300000)], [200, 413])
             kept.close()
 

@@ -194,11 +194,11 @@ static void on_frame(void *ctx, const struct frames_frame *in)
 
 static enum frames_kind framing(const struct call *c, str type)
 {
-    if (str_eq(type, STR("text/event-stream")))
+    if (http1_same(type, STR("text/event-stream")))
         return FRAMES_SSE;
-    if (str_eq(type, STR("application/x-ndjson")) || str_eq(type, STR("application/jsonl")))
+    if (http1_same(type, STR("application/x-ndjson")) || http1_same(type, STR("application/jsonl")))
         return FRAMES_LINES;
-    if (!c->stream_up || str_eq(type, STR("application/json")))
+    if (!c->stream_up || http1_same(type, STR("application/json")))
         return c->stream_up && c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_WHOLE;
     return c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
