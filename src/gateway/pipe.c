@@ -568,15 +568,6 @@ bool pipe_resumes(const struct pipe *p)
     return p->answer_size > p->before.answer_size || (p->called && !p->before.called);
 }
 
-int64_t pipe_made(struct pipe *p)
-{
-    size_t said = p->answer_size + p->arguments_size;
-
-    for (const struct pipe_other *o = p->others; o; o = o->next)
-        said += o->pipe.answer_size + o->pipe.arguments_size;
-    return pipe_tokens(p) + (int64_t)((said + 3) / 4);
-}
-
 void pipe_continue(struct pipe *p)
 {
     p->over = false;

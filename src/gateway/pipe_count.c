@@ -28,6 +28,15 @@ int64_t pipe_tokens(struct pipe *p)
     return counted(p) + (p->others ? pipe_others_tokens(p) : 0);
 }
 
+int64_t pipe_made(struct pipe *p)
+{
+    size_t said = p->answer_size + p->arguments_size;
+
+    for (const struct pipe_other *o = p->others; o; o = o->next)
+        said += o->pipe.answer_size + o->pipe.arguments_size;
+    return pipe_tokens(p) + (int64_t)((said + 3) / 4);
+}
+
 static void feed(struct pipe *p, str text)
 {
     p->counted = -1;
