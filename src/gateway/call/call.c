@@ -234,6 +234,9 @@ static const struct summary nothing = {.usage = {-1, -1, -1, -1, -1, STR_INIT(""
                                        .error_type = STR_INIT(""),
                                        .cut_action = STR_INIT("")};
 
+/* spare.h gives powers of two: past this an open stream would hold 8 kB more. */
+_Static_assert(sizeof(struct call) + CALL_LINE <= 8192, "a call has grown beyond its memory");
+
 static struct call *call_alloc(void)
 {
     size_t size = sizeof(struct call) + CALL_LINE - 1;
