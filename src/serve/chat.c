@@ -325,7 +325,7 @@ static void encoder_up(struct exchange *ex)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     if (gemini_array(ex))
         wire_gemini_array(&ex->encoder);
-    /* Google's own SDKs, in Python and Go at least, end in an error at a comment. */
+    /* Google's own SDKs, for Python and Go at least, end in an error at a comment. */
     ex->encoder.bare = ex->wire->dialect == CHAT_GEMINI &&
                        http1_has(server_request(ex->x), STR("x-goog-api-client"));
 }

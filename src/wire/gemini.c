@@ -216,11 +216,13 @@ static void path(str model, bool stream, struct buf *out)
     buf_add(out, stream ? STR(":streamGenerateContent?alt=sse") : STR(":generateContent"));
 }
 
-/* White space between the values of an array; an empty line between events, as readers of them take
- * a comment for data. */
+/* White space between the values of an array; an event without a line between events, as readers of
+ * them take a comment for data, and Google's for Go takes one empty line for the next one's. */
 static void ping(struct wire_encoder *en)
 {
-    buf_add_c(en->out, '\n');
+    struct gemini_encoder *s = en->state;
+
+    buf_add(en->out, s->array ? STR("\n") : STR("\n\n"));
 }
 
 #define ROW(framing, type)                                                                         \

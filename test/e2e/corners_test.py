@@ -365,8 +365,11 @@ class Corners(unittest.TestCase):
         r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
                      {"contents": [{"parts": [{"text": "hi"}]}]},
                      {"x-goog-api-client": "google-genai-sdk/2.34.0 gl-python/3.11"})
-        self.assertTrue(r.body.startswith(b"\n"), r.body[:200])
+        self.assertTrue(r.body.startswith(b"\n\n"), r.body[:200])
         self.assertIn(b"Yes.", r.body)
+        # The one for Go cuts at each empty line and takes what is not empty for an event.
+        for event in r.body.split(b"\n\n"):
+            self.assertTrue(not event or event.startswith(b"data: "), event)
         for line in r.body.decode().splitlines():
             self.assertTrue(not line or json.loads(line.removeprefix("data: ")), line)
 
