@@ -50,11 +50,6 @@ void chat_usage_merge(struct chat_usage *to, const struct chat_usage *from)
         to->raw = from->raw;
 }
 
-int64_t chat_usage_share(const struct chat_usage *u, int64_t counted)
-{
-    return u->output >= 0 && counted > u->output ? u->output : counted;
-}
-
 const char *chat_dialect_name(enum chat_dialect d)
 {
     static const char *const names[CHAT_DIALECT_COUNT] = {"openai",

@@ -223,8 +223,6 @@ extern const struct chat_usage chat_usage_none; /* all -1 */
 
 /* Members of `from` that are known, and raw, go over those of `to`. */
 void chat_usage_merge(struct chat_usage *to, const struct chat_usage *from);
-/* Reasoning of our own count, in other tokens than the provider's: not more than all there was. */
-int64_t chat_usage_share(const struct chat_usage *u, int64_t counted);
 const char *chat_dialect_name(enum chat_dialect d);
 const char *chat_event_name(enum chat_event_kind kind);
 const char *chat_stop_name(enum chat_stop stop);

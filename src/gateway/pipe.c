@@ -450,7 +450,7 @@ static void usage(struct pipe *p, const struct chat_event *ev)
     out->usage = u;
     if (u->reasoning < 0 && p->reasoning_size > 0 &&
         !(p->options.as_it_is && !p->ever_touched && !p->touched)) {
-        u->reasoning = chat_usage_share(u, pipe_tokens(p));
+        u->reasoning = pipe_tokens(p);
         u->raw = STR("");
         p->touched = true;
     }

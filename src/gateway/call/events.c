@@ -95,7 +95,7 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     if (c->phase != CALL_FIRST) {
         usage_on_top(c, u);
     } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
-        u->reasoning = chat_usage_share(u, pipe_tokens(&c->pipe));
+        u->reasoning = pipe_tokens(&c->pipe);
         u->raw = STR("");
     }
     chat_usage_merge(&c->phase_usage, u);

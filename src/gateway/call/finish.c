@@ -13,8 +13,6 @@ void call_facts(struct call *c, struct call_facts *out)
     int64_t told = c->phase_usage.reasoning;
     bool ours = c->sum.cut || told < 0;
 
-    if (!c->sum.cut && c->end_seen)
-        counted = chat_usage_share(&c->phase_usage, counted);
     *out = (struct call_facts){.reasoning_tokens = ours ? counted : told,
                                .cap = c->level.cap,
                                .cut = c->sum.cut,
