@@ -29,6 +29,7 @@ def setUpModule():
         "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]},
         "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
         "mistral": {"kind": "mistral", "base_url": up.root + "/v1", "models": ["mistral"]},
+        "items": {"kind": "responses", "base_url": up.root + "/v1", "models": ["items"]},
     }}).__enter__()
 
 
@@ -547,6 +548,31 @@ class Passed(unittest.TestCase):
         self.up.reply = lambda *_: sse(delta(**said), delta("stop"))
         self.assertEqual([p for e in events(self.ask_gemini("chat").body) for c in e["candidates"]
                           for p in c["content"]["parts"] if "inlineData" in p], drawn)
+
+    def test_an_image_that_a_responses_provider_draws_reaches_others(self):
+        item = {"type": "image_generation_call", "id": "ig", "status": "completed",
+                "output_format": "webp", "result": "QQ=="}
+        whole = {"id": "r", "object": "response", "status": "completed", "model": "items",
+                 "output": [item]}
+        image = {"type": "image_url", "image_url": {"url": "data:image/webp;base64,QQ=="}}
+        blob = {"inlineData": {"mimeType": "image/webp", "data": "QQ=="}}
+        path, body = asks("gemini", "items")
+        self.up.reply = lambda *_: plain(whole)
+        r = request("/v1/chat/completions", {"model": "items", "messages": SAID})
+        self.assertEqual(json.loads(r.body)["choices"][0]["message"]["images"], [image])
+        parts = json.loads(request(path, body).body)["candidates"][0]["content"]["parts"]
+        self.assertEqual([p for p in parts if "inlineData" in p], [blob])
+        self.up.reply = lambda *_: sse(
+            {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+            {"type": "response.output_item.added", "output_index": 0,
+             "item": {**item, "status": "in_progress", "result": None}},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": whole})
+        r = request("/v1/chat/completions", {"model": "items", "messages": SAID, "stream": True})
+        self.assertEqual([i for e in events(r.body) for c in e["choices"]
+                          for i in c["delta"].get("images", [])], [image])
+        self.assertEqual([p for e in events(self.ask_gemini("items").body) for c in e["candidates"]
+                          for p in c["content"]["parts"] if "inlineData" in p], [blob])
 
     def test_calls_of_two_candidates_stay_apart(self):
         def call(choice):
