@@ -208,7 +208,6 @@ static void begin(void *ctx)
                              .show = CONFIG_SHOW,
                              .inside = true,
                              .level = a->in.level,
-                             .forward = STR(""),
                              .start_ns = loop_now_ns(a->gl->loop)};
     struct chat_error error;
     struct err e;

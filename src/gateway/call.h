@@ -18,6 +18,7 @@
 #pragma once
 
 #include "gateway/gateway.h"
+#include "gateway/headers.h"
 #include "gateway/level.h"
 #include "gateway/summary.h"
 #include "wire/wire.h"
@@ -38,7 +39,9 @@ struct call_request {
     enum config_show show;        /* asked for by header */
     bool inside;                  /* asked by this process: the reasoning is not for the client */
     str level;                    /* asked for by header, or "" */
-    str forward;                  /* header lines that go to an upstream of the same dialect */
+    /* The client's, lent likewise: its query and headers go to the provider, as headers.h says.
+     * NULL: there are none. */
+    const struct http1_head *head;
     bool whole; /* what previous_response_id stands for has been put into the request */
     struct otlp_trace trace;
     uint64_t start_ns;
@@ -84,6 +87,11 @@ bool call_relays(const struct call *c);
 bool call_hides(const struct call *c);
 /* The conversation it is put on record under; "" where nothing is recorded and none was named. */
 str call_session(const struct call *c);
+/* Headers of the provider's reply that the client may see: of the attempt that is told, and none
+ * before its head is there. Lent until on_end returns. */
+size_t call_reply_headers(const struct call *c, const struct http1_field **out);
+/* About how many tokens the request has; the provider's own count comes at the end. */
+int64_t call_input_estimate(const struct call *c);
 /* When the call began, by the clock on the wall: asked for once, so that all its records agree. */
 int64_t call_wall_start_ms(struct call *c);
 /* Of all its attempts, in US dollars; -1 if not known. To be asked in on_end. */

@@ -29,8 +29,7 @@ static bool head_new(const struct config_provider *p, bool stream, struct secret
     bool ok;
 
     buf_init(&head, SECRET_SIZE_MAX);
-    buf_add(&head, STR("content-type: application/json\r\nuser-agent: rationale/"));
-    buf_add(&head, STR(RATIONALE_VERSION "\r\naccept: "));
+    buf_add(&head, STR("content-type: application/json\r\naccept: "));
     buf_add(&head, str_c(stream ? w->stream_type : w->whole_type));
     /* Not to say so would mean that any packing is welcome. */
     buf_add(&head, STR("\r\naccept-encoding: identity\r\n"));

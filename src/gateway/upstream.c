@@ -85,8 +85,8 @@ static void without_key(struct buf *line, str key)
 static void tape_end(struct upstream_tape *t)
 {
     const struct config_provider *p = t->copy.provider;
-    str target = t->copy.target;
-    struct cassette_call call = {.path = str_slice(target, p->url.path.n, target.n),
+    str path = t->copy.path;
+    struct cassette_call call = {.path = str_slice(path, p->url.path.n, path.n),
                                  .body = t->copy.body,
                                  .status = t->status,
                                  .type = t->type,
@@ -141,6 +141,7 @@ static void net_head(void *ctx, const struct http1_head *h)
         .type = without_parameters(http1_find(h, STR("content-type"))),
         .retry_after_ms = come_again_ms(u, h),
         .coding = http1_find(h, STR("content-encoding")),
+        .fields = h,
     };
 
     if (u->tape) {
@@ -265,7 +266,7 @@ static void play_start(struct upstream *u, const struct upstream_request *r)
 {
     loop_timer_init(&u->timer, play, u);
     u->played = NULL;
-    if (!cassette_find(r->cassette, r->target, r->body, r->nth, &u->played, &u->miss))
+    if (!cassette_find(r->cassette, r->path, r->body, r->nth, &u->played, &u->miss))
         u->played = NULL;
     loop_timer_set(u->loop, &u->timer, 0);
 }

@@ -18,6 +18,7 @@ struct upstream_head {
     str type; /* Content-Type, without its parameters */
     int64_t retry_after_ms;
     str coding; /* Content-Encoding; none was asked for */
+    const struct http1_head *fields; /* all of it, lent for the callback; NULL from a cassette */
 };
 
 struct upstream_handler {
@@ -51,6 +52,7 @@ struct upstream_request {
     const struct cassette *cassette; /* of a replay provider */
     size_t nth;                      /* which of equal recordings */
     str target, headers, body;       /* lent until the end */
+    str path;                        /* the target without the client's query: recordings know it */
     size_t front;                    /* bytes before the body, for the head: client.h */
     str known;                       /* headers that go before the others: client.h */
     struct scribe *scribe;           /* takes a recording, if the provider wants one */

@@ -60,8 +60,23 @@ static bool reasoned(const struct exchange *ex)
     return f.reasoning_tokens > 0 || f.cap >= 0 || f.starved;
 }
 
+/* The provider's rate limits, request id and the like. */
+static void pass_headers(struct exchange *ex)
+{
+    const struct http1_field *fields;
+    size_t n;
+
+    if (!ex->call)
+        return;
+    n = call_reply_headers(ex->call, &fields);
+    passed_set_headers(ex, fields, n);
+}
+
 static void head(struct exchange *ex)
 {
+    struct server_header all[PASSED_ALL_MAX];
+    size_t n;
+
     if (ex->headed)
         return;
     ex->headed = true;
@@ -69,7 +84,9 @@ static void head(struct exchange *ex)
     exchange_header(ex, STR("content-type"), str_c(ex->encoder.wire->stream_type));
     exchange_header(ex, STR("cache-control"), STR("no-cache"));
     exchange_header(ex, STR("x-accel-buffering"), STR("no"));
-    server_head(ex->x, 200, ex->headers, ex->header_count);
+    pass_headers(ex);
+    n = passed_merge_headers(ex, all);
+    server_head(ex->x, 200, all, n);
 }
 
 static void flush(struct exchange *ex)
@@ -219,6 +236,8 @@ static void on_end(void *ctx, const struct err *e)
         ex->encoder.ended = false; /* its end has not left */
         on_error(ex, &unstored);
     }
+    if (!ex->headed)
+        pass_headers(ex);
     if (!ex->failed)
         past_end(ex);
     if (!ex->failed && !ex->request.stream)
@@ -277,32 +296,6 @@ static enum config_show asked_to_show(str value)
                                                                   : CONFIG_SHOW_UNSET;
 }
 
-/* Headers that mean something to a provider of the same dialect. */
-static str forwarded(struct exchange *ex)
-{
-    static const str names[] = {STR_INIT("anthropic-version"),
-                                STR_INIT("anthropic-beta"),
-                                STR_INIT("openai-beta"),
-                                STR_INIT("openai-organization"),
-                                STR_INIT("openai-project"),
-                                STR_INIT("http-referer"),
-                                STR_INIT("x-title")};
-    const struct http1_head *h = server_request(ex->x);
-    str lines = STR("");
-
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        str value = http1_find(h, names[i]);
-
-        if (value.n)
-            lines = arena_printf(server_arena(ex->x),
-                                 STR_FMT STR_FMT ": " STR_FMT "\r\n",
-                                 STR_ARG(lines),
-                                 STR_ARG(names[i]),
-                                 STR_ARG(value));
-    }
-    return lines;
-}
-
 static str level_header(const struct http1_head *h)
 {
     static const str names[] = {STR_INIT("x-rationale-level"),
@@ -321,6 +314,7 @@ static void encoder_up(struct exchange *ex)
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;
     ex->encoder.created_s = call_wall_start_ms(ex->call) / 1000;
+    ex->encoder.input_estimate = call_input_estimate(ex->call);
     if (ex->wire->dialect == CHAT_GENERATE)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     if (gemini_array(ex))
@@ -346,7 +340,7 @@ static void start(void *ctx)
         .show = asked_to_show(http1_find(h, STR("x-rationale-reasoning"))),
         .level = level_header(h),
         .whole = ex->past.whole,
-        .forward = forwarded(ex),
+        .head = h,
         .start_ns = ex->start_ns,
     };
     struct chat_error error;

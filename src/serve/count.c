@@ -30,6 +30,8 @@ struct count {
     struct buf headers, body, target, reply;
     int status;
     int64_t retry_after_ms;
+    const struct http1_field *passed; /* headers of the reply that the client may see */
+    size_t passed_count;
 };
 
 static void answer(struct count *k)
@@ -128,6 +130,10 @@ static void on_head(void *ctx, const struct upstream_head *head)
 {
     struct count *k = ctx;
 
+    k->passed_count = headers_copy_reply(head->fields,
+                                         secret_reveal(&k->provider->key),
+                                         server_arena(k->ex->x),
+                                         &k->passed);
     k->status = head->status;
     k->retry_after_ms = head->retry_after_ms;
 }
@@ -179,6 +185,7 @@ static void refused(struct count *k)
         return;
     }
     ex->on_gone = NULL;
+    passed_set_headers(ex, k->passed, k->passed_count);
     exchange_error(ex, &error);
 }
 
@@ -197,6 +204,7 @@ static void on_end(void *ctx)
     buf_init(&k->reply, 0);
     ex->on_gone = NULL;
     release(k);
+    passed_set_headers(ex, k->passed, k->passed_count);
     exchange_reply(ex, status, STR("application/json"), buf_str(&reply));
     buf_release(&reply);
 }
@@ -233,13 +241,8 @@ static void anthropic_ask(struct count *k, const struct config_route *route)
 {
     struct exchange *ex = k->ex;
     const struct config_provider *p = route->provider;
-    str version = http1_find(server_request(ex->x), STR("anthropic-version"));
     struct json_edits edits;
 
-    if (version.n)
-        buf_printf(&k->headers, "anthropic-version: " STR_FMT "\r\n", STR_ARG(version));
-    else
-        buf_add(&k->headers, str_c(p->row->extra_headers));
     buf_printf(&k->target, STR_FMT "/v1/messages/count_tokens", STR_ARG(p->url.path));
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     wire_get(CHAT_ANTHROPIC)
@@ -264,7 +267,6 @@ static void gemini_ask(struct count *k, const struct config_route *route)
     struct json_edits edits;
     str model = route->model.upstream;
 
-    buf_add(&k->headers, str_c(p->row->extra_headers));
     buf_add(&k->target, p->url.path);
     wire_get(CHAT_GEMINI)->path(model, false, &k->target);
     k->target.n -= STR(":generateContent").n;
@@ -285,24 +287,38 @@ static void gemini_ask(struct count *k, const struct config_route *route)
     buf_add(&k->body, STR("}"));
 }
 
+/* As those of a call are. */
+static bool count_headers(struct count *k, const struct config_provider *p, struct err *e)
+{
+    const struct http1_head *h = server_request(k->ex->x);
+
+    buf_add(&k->headers, setup_head(k->ex->setup, p, false));
+    if (!http1_has(h, STR("user-agent")))
+        buf_add(&k->headers, STR("user-agent: rationale/" RATIONALE_VERSION "\r\n"));
+    if (!http1_has(h, STR("anthropic-version")))
+        buf_add(&k->headers, str_c(p->row->extra_headers));
+    return headers_add_request(h, true, &k->headers, e) &&
+           buf_ok(&k->headers, "the request's headers", e) && buf_ok(&k->target, "the query", e);
+}
+
 static void remote(struct count *k, const struct config_route *route)
 {
     struct exchange *ex = k->ex;
     const struct config_provider *p = route->provider;
     struct upstream_request r = {.provider = p, .clock = ex->worker->daemon->gateway.clock};
+    struct err e;
 
     buf_init(&k->headers, 16384);
     buf_init(&k->body, (size_t)64 << 20);
     buf_init(&k->target, 4096);
     buf_init(&k->reply, 1 << 20);
-    buf_add(&k->headers, STR("content-type: application/json\r\n"));
-    if (secret_reveal(&p->key).n)
-        buf_printf(&k->headers,
-                   "%s: %s" STR_FMT "\r\n",
-                   p->row->auth_header,
-                   p->row->auth_prefix,
-                   STR_ARG(secret_reveal(&p->key)));
     (k->gemini ? gemini_ask : anthropic_ask)(k, route);
+    headers_add_query(server_request(ex->x)->query, &k->target);
+    if (!count_headers(k, p, &e)) {
+        release(k);
+        exchange_fail(ex, e.code == ERR_LIMIT ? 413 : 400, "invalid_request", "%s", e.text);
+        return;
+    }
     r.target = buf_str(&k->target);
     r.headers = buf_str(&k->headers);
     r.body = buf_str(&k->body);

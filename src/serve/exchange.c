@@ -64,41 +64,46 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
 {
     struct buf_pool *bufs = loop_bufs(ex->worker->gl.loop);
     struct server_exchange *x = ex->x;
+    struct server_header all[PASSED_ALL_MAX];
     struct buf out;
+    size_t n;
 
     ex->status = status;
     if (ex->api)
         api_protect(ex);
     exchange_header(ex, STR("content-type"), type);
+    n = passed_merge_headers(ex, all);
     out = ex->out; /* the body may be in it, and ex goes with the exchange */
     buf_init(&ex->out, 0);
     exchange_done(ex);
     if (body.n && body.p == out.p && body.n == out.n)
-        server_reply_buf(x, status, ex->headers, ex->header_count, &out);
+        server_reply_buf(x, status, all, n, &out);
     else
-        server_reply(x, status, ex->headers, ex->header_count, body);
+        server_reply(x, status, all, n, body);
     buf_give(bufs, &out);
+}
+
+/* In whole seconds, rounded up, and in milliseconds where those say more: SDKs read both. */
+static void retry_after(struct exchange *ex, int64_t ms)
+{
+    struct arena *a = server_arena(ex->x);
+
+    exchange_header(
+        ex, STR("retry-after"), arena_printf(a, "%lld", (long long)((ms + 999) / 1000)));
+    if (ms % 1000)
+        exchange_header(ex, STR("retry-after-ms"), arena_printf(a, "%lld", (long long)ms));
 }
 
 void exchange_error(struct exchange *ex, const struct chat_error *error)
 {
     struct chat_error named = *error;
     struct buf body;
-    char after[32];
 
-    if (error->retry_after_ms >= 0) {
-        int n = snprintf(
-            after, sizeof after, "%lld", (long long)((error->retry_after_ms + 999) / 1000));
-
-        exchange_header(
-            ex, STR("retry-after"), arena_dup(server_arena(ex->x), (str){after, (size_t)n}));
-    }
-    if (!ex->api) /* where the SDKs look for what their errors name the request by */
-        exchange_header(ex,
-                        ex->wire->dialect == CHAT_ANTHROPIC ? STR("request-id")
-                                                            : STR("x-request-id"),
-                        ex->id);
-    named.id = ex->id;
+    if (error->retry_after_ms >= 0)
+        retry_after(ex, error->retry_after_ms);
+    if (!ex->api && !ex->passed.request_id.n)
+        exchange_header(ex, passed_id_name(ex), ex->id);
+    named.id = ex->passed.request_id.n ? ex->passed.request_id : ex->id;
     buf_init(&body, 1 << 20);
     if (error->raw.n)
         buf_add(&body, error->raw);

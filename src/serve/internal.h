@@ -6,7 +6,7 @@
  *   routes.c     the table: method, path, who answers
  *   exchange.c   one request: who asks, what for, the reply's head
  *   chat.c       model calls in any dialect
- *   models.c     lists of models; count.c count_tokens
+ *   models.c     lists of models; count.c count_tokens; passed.c a provider's headers
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
  *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
@@ -25,10 +25,9 @@
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "net/server.h"
+#include "serve/passed.h"
 #include "serve/past.h"
 #include "serve/serve.h"
-
-#define SERVE_HEADERS_MAX 16
 
 /* One loop and its thread. */
 struct worker {
@@ -96,7 +95,7 @@ struct exchange {
     uint64_t start_ns, last_ns; /* last: when the client was told something */
     int status;
     size_t header_count;
-
+    struct exchange_passed passed;
     /* Of a model call. */
     struct json doc;
     struct chat_request request;

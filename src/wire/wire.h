@@ -217,9 +217,9 @@ struct wire_encoder {
     bool stream;     /* false: one whole body, written at the end */
     void *state;     /* zeroed, encoder_size bytes */
     struct turns *turns;
-    str id;                               /* ours, for replies of dialects that want one: lent */
-    str model;                            /* as the client asked for it: lent */
+    str id, model; /* ours, where the dialect has one; as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
+    int64_t input_estimate; /* tokens of the request, for a dialect that says them first; or 0 */
     bool ended, failed, bare; /* bare: its reader takes a comment for data, so there are none */
 };
 

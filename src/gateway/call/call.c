@@ -403,6 +403,7 @@ void call_attempt(struct call *c)
                                   .cassette = c->in.setup->cassettes[p - c->config->providers],
                                   .nth = c->replayed,
                                   .target = str_slice(buf_str(&c->lines), 0, c->target_size),
+                                  .path = str_slice(buf_str(&c->lines), 0, c->path_size),
                                   .known = c->known,
                                   .headers =
                                       str_slice(buf_str(&c->lines), c->target_size, c->lines.n),
@@ -413,6 +414,7 @@ void call_attempt(struct call *c)
     if (!c->sum.upstream_ns)
         c->sum.upstream_ns = loop_now_ns(c->gl->loop);
     c->live = true;
+    c->reply_header_count = 0;
     upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
     if (c->paused)
         upstream_pause(&c->upstream);
@@ -511,6 +513,17 @@ void call_resume(struct call *c)
     c->paused = false;
     if (c->live)
         upstream_resume(&c->upstream);
+}
+
+size_t call_reply_headers(const struct call *c, const struct http1_field **out)
+{
+    *out = c->reply_headers;
+    return c->reply_header_count;
+}
+
+int64_t call_input_estimate(const struct call *c)
+{
+    return c->wanted.tokens;
 }
 
 bool call_relays(const struct call *c)

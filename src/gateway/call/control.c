@@ -191,7 +191,7 @@ static void send(struct call *c)
         .url = &p->url,
         .method = STR("POST"),
         .target =
-            arena_join(&c->arena, str_slice(lines, 0, c->target_size), STR("/control"), STR("")),
+            arena_join(&c->arena, str_slice(lines, 0, c->path_size), STR("/control"), STR("")),
         .known = c->known.n ? setup_head(c->in.setup, p, false) : STR(""),
         .headers = str_slice(lines, c->target_size, lines.n),
         .body = body_of(c),

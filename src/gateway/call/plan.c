@@ -5,7 +5,7 @@
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 
-#define LINES_USUAL 192 /* bytes of them, of most calls */
+#define LINES_USUAL 640 /* bytes of target and headers, of most calls */
 #define NOTES_BEGIN                                                                                \
     "You have already thought about this, and the time for thinking is over. Your notes so far, "  \
     "which may stop in the middle:\n\n<notes>\n"
@@ -145,24 +145,32 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
     }
 }
 
-/* Path and query behind the host. */
-static bool plan_target(struct call *c, const struct config_provider *p, str model, struct err *e)
+/* Path and query of the upstream's URL. A provider of the client's dialect gets its query, too. */
+static bool plan_target(struct call *c, const struct config_provider *p, str model, bool same,
+                        struct err *e)
 {
     buf_reset(&c->lines);
     buf_reserve(&c->lines, LINES_USUAL);
     buf_add(&c->lines, p->url.path);
     c->wire->path(model, c->stream_up, &c->lines);
+    c->path_size = c->lines.n;
+    if (same && c->in.head)
+        headers_add_query(c->in.head->query, &c->lines);
     c->target_size = c->lines.n;
     if (buf_full(&c->lines) || c->lines.n > CALL_TARGET_MAX)
-        return err_set(
-            e, ERR_LIMIT, "the model's name: larger than %d bytes", (int)CALL_TARGET_MAX);
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the model's name and the query: larger than %d bytes, the most that is "
+                       "sent to a provider",
+                       (int)CALL_TARGET_MAX);
     return true;
 }
 
-/* Behind the target. */
+/* Header lines, after the target in the same buffer. */
 static bool plan_headers(struct call *c, const struct config_provider *p, bool same, struct err *e)
 {
     const struct provider_row *row = p->row;
+    const struct http1_head *client = c->in.head;
     char trace[56];
 
     c->known = setup_head(c->in.setup, p, c->stream_up);
@@ -170,10 +178,11 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
         buf_add(&c->lines, c->known);
         c->known = STR("");
     }
-    if (same && c->in.forward.n)
-        buf_add(&c->lines, c->in.forward);
-    if (row->extra_headers[0] &&
-        !(same && str_find(c->in.forward, STR("anthropic-version")) != STR_NONE))
+    if (!client || !http1_has(client, STR("user-agent")))
+        buf_add(&c->lines, STR("user-agent: rationale/" RATIONALE_VERSION "\r\n"));
+    if (client && !headers_add_request(client, same, &c->lines, e))
+        return false;
+    if (row->extra_headers[0] && !(same && client && http1_has(client, STR("anthropic-version"))))
         buf_add(&c->lines, str_c(row->extra_headers));
     otlp_trace_format(&c->in.trace, trace);
     buf_add(&c->lines, STR("traceparent: "));
@@ -186,7 +195,8 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
     if (buf_full(&c->lines) || c->lines.n - c->target_size > CALL_HEADERS_MAX)
         return err_set(e,
                        ERR_LIMIT,
-                       "the headers for the provider: larger than %d bytes",
+                       "the request's headers: larger than %d bytes, the most that is sent to a "
+                       "provider",
                        (int)CALL_HEADERS_MAX);
     return true;
 }
@@ -269,6 +279,6 @@ bool call_plan(struct call *c, struct err *e)
     plan.control = call_control_arm(c);
     if (c->phase != CALL_FIRST)
         plan_tail(c, p->row, &tail, &plan);
-    return plan_target(c, p, model, e) && plan_headers(c, p, same, e) &&
+    return plan_target(c, p, model, same, e) && plan_headers(c, p, same, e) &&
            plan_body(c, same, &plan, e);
 }

@@ -258,6 +258,12 @@ static void on_head(void *ctx, const struct upstream_head *head)
     struct call *c = ctx;
 
     c->replayed++;
+    if (head->fields && !c->in.inside)
+        c->reply_header_count =
+            headers_copy_reply(head->fields,
+                               secret_reveal(&c->chain[c->at].provider->key),
+                               &c->arena,
+                               &c->reply_headers);
     if (c->phase == CALL_FIRST)
         call_keep_reset(c);
     c->stop_seen = c->end_seen = c->failed_frame = false;

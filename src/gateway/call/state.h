@@ -154,6 +154,7 @@ struct call {
     struct loop_timer timer;
     struct limits_want wanted; /* of its key, for what it is about to be */
     size_t replayed;           /* calls that a cassette has answered */
+    size_t path_size;          /* of the lines: the target without the client's query */
     size_t target_size;        /* of the lines */
 
     struct arena arena;
@@ -162,6 +163,8 @@ struct call {
 
     struct call_show show;
     str known; /* headers that stand before the others */
+    const struct http1_field *reply_headers; /* that the client may see, of the attempt at hand */
+    size_t reply_header_count;
 
     struct chat_usage phase_usage;
     struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */

@@ -1,0 +1,336 @@
+/* headers.c - the tables of what does not pass, and the copies of what does.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/headers.h"
+
+#include "gateway/provider.h"
+
+struct headers_row {
+    str name;
+    bool prefix; /* every name that begins with it */
+    bool own;    /* passes to a provider of the client's own dialect */
+};
+
+#define ONE(name)                                                                                  \
+    {                                                                                              \
+        STR_INIT(name), false, false                                                               \
+    }
+#define ALL(prefix)                                                                                \
+    {                                                                                              \
+        STR_INIT(prefix), true, false                                                              \
+    }
+#define OWN(prefix)                                                                                \
+    {                                                                                              \
+        STR_INIT(prefix), true, true                                                               \
+    }
+
+/* The last word of a name that carries a credential, whoever invented the name. */
+static const str credentials[] = {
+    STR_INIT("api-key"),        STR_INIT("api_key"),    STR_INIT("apikey"),
+    STR_INIT("access-key"),     STR_INIT("-auth"),      STR_INIT("subscription-key"),
+    STR_INIT("functions-key"),  STR_INIT("token"),      STR_INIT("secret"),
+    STR_INIT("password"),       STR_INIT("credential"), STR_INIT("credentials"),
+    STR_INIT("authentication"), STR_INIT("assertion"),  STR_INIT("authorization"),
+};
+
+/* In lower case. Hop-by-hop headers; those that the gateway writes itself; those that describe the
+ * way to the gateway, a browser or a body that is changed. */
+static const struct headers_row requests[] = {
+    ONE("accept"),
+    ONE("accept-encoding"),
+    ALL("access-control-"),
+    ALL("cdn-"),
+    ALL("cf-"),
+    ONE("chatgpt-account-id"), /* of a login that is not sent along */
+    ONE("client-ip"),
+    ONE("connection"),
+    ALL("content-"),
+    ALL("cookie"),
+    ONE("digest"),
+    ONE("expect"),
+    ALL("fastly-"),
+    ONE("forwarded"),
+    ONE("host"),
+    ONE("http2-settings"),
+    ONE("keep-alive"),
+    ONE("max-forwards"),
+    ONE("origin"),
+    ALL("proxy-"),
+    ONE("referer"),
+    ALL("remote-"),
+    ALL("sec-"),
+    ALL("signature"),
+    ONE("te"),
+    ONE("traceparent"),
+    ONE("tracestate"),
+    ONE("trailer"),
+    ONE("transfer-encoding"),
+    ONE("true-client-ip"),
+    ONE("upgrade"),
+    ONE("upgrade-insecure-requests"),
+    ONE("via"),
+    ALL("x-accel-"),
+    ALL("x-amz"),
+    ALL("x-auth-request-"),
+    ONE("x-client-ip"),
+    ONE("x-cluster-client-ip"),
+    ALL("x-envoy-"),
+    ALL("x-forwarded"),
+    ALL("x-ms-client-principal"),
+    ALL("x-ms-token-"),
+    ALL("x-original-"),
+    ALL("x-rationale-"),
+    ONE("x-real-ip"),
+    ONE("x-reasoning-effort"),
+    ALL("x-remote-"),
+    OWN("anthropic-"),
+    OWN("openai-"),
+    OWN("x-goog-"),
+    OWN("x-stainless-"),
+};
+
+/* The same of replies. Retry-After is written by the gateway, from what the provider said. */
+static const struct headers_row replies[] = {
+    ONE("accept-ranges"),
+    ALL("access-control-"),
+    ONE("age"),
+    ONE("allow"),
+    ONE("alt-svc"),
+    ONE("cache-control"),
+    ONE("clear-site-data"),
+    ONE("connection"),
+    ALL("content-"),
+    ALL("cross-origin-"),
+    ONE("date"),
+    ONE("etag"),
+    ONE("expect-ct"),
+    ONE("expires"),
+    ONE("keep-alive"),
+    ONE("last-modified"),
+    ONE("link"),
+    ONE("location"),
+    ONE("nel"),
+    ONE("origin-agent-cluster"),
+    ONE("permissions-policy"),
+    ONE("pragma"),
+    ALL("proxy-"),
+    ALL("public-key-pins"),
+    ONE("referrer-policy"),
+    ONE("refresh"),
+    ONE("report-to"),
+    ONE("reporting-endpoints"),
+    ALL("retry-after"),
+    ONE("server"),
+    ALL("set-cookie"),
+    ONE("strict-transport-security"),
+    ONE("te"),
+    ONE("timing-allow-origin"),
+    ONE("trailer"),
+    ONE("transfer-encoding"),
+    ONE("upgrade"),
+    ONE("vary"),
+    ONE("via"),
+    ONE("www-authenticate"),
+    ALL("x-accel-"),
+    ONE("x-content-type-options"),
+    ONE("x-dns-prefetch-control"),
+    ONE("x-download-options"),
+    ONE("x-frame-options"),
+    ONE("x-permitted-cross-domain-policies"),
+    ONE("x-powered-by"),
+    ALL("x-rationale-"),
+    ONE("x-robots-tag"),
+    ONE("x-ua-compatible"),
+    ONE("x-xss-protection"),
+};
+
+/* Parameters that the gateway sets itself, or that are credentials without one of the endings. */
+static const str params[] = {
+    STR_INIT("alt"), STR_INIT("$alt"), STR_INIT("key"), STR_INIT("auth"), STR_INIT("sig")};
+
+static bool headers_is_credential(str name)
+{
+    for (size_t i = 0; i < COUNT_OF(credentials); i++)
+        if (name.n >= credentials[i].n &&
+            http1_same(str_slice(name, name.n - credentials[i].n, name.n), credentials[i]))
+            return true;
+    return false;
+}
+
+/* The first row that is about a name, or NULL. */
+static const struct headers_row *headers_row_find(const struct headers_row *rows, size_t n,
+                                                  str name)
+{
+    char first = name.n ? (char)(name.p[0] | 0x20) : '\0';
+
+    for (size_t i = 0; i < n; i++) {
+        str row = rows[i].name;
+
+        if (row.p[0] != first || name.n < row.n || (name.n > row.n && !rows[i].prefix))
+            continue;
+        if (http1_same_size(name.p, row.p, row.n))
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* ---- names that Connection lists ---- */
+
+struct headers_listed {
+    str names[HEADERS_CONNECTION_MAX];
+    size_t n;
+};
+
+static bool headers_read_connection(const struct http1_head *h, struct headers_listed *out)
+{
+    str list, item;
+
+    out->n = 0;
+    if (!http1_has(h, STR("connection")))
+        return true;
+    for (size_t i = 0; i < h->field_count; i++) {
+        if (!http1_same(h->fields[i].name, STR("connection")))
+            continue;
+        list = h->fields[i].value;
+        while (http1_list_next(&list, &item)) {
+            if (out->n == HEADERS_CONNECTION_MAX)
+                return false;
+            out->names[out->n++] = item;
+        }
+    }
+    return true;
+}
+
+static bool headers_is_listed(const struct headers_listed *l, str name)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (http1_same(l->names[i], name))
+            return true;
+    return false;
+}
+
+/* ---- requests ---- */
+
+bool headers_add_request(const struct http1_head *h, bool same, struct buf *lines, struct err *e)
+{
+    struct headers_listed listed;
+
+    if (!headers_read_connection(h, &listed))
+        return err_set(
+            e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
+    for (size_t i = 0; i < h->field_count; i++) {
+        const struct http1_field *f = &h->fields[i];
+        const struct headers_row *row =
+            headers_row_find(requests, COUNT_OF(requests), f->name);
+
+        if ((row && !(row->own && same)) || headers_is_credential(f->name) ||
+            headers_is_listed(&listed, f->name))
+            continue;
+        buf_add(lines, f->name);
+        buf_add(lines, STR(": "));
+        buf_add(lines, f->value);
+        buf_add(lines, STR("\r\n"));
+    }
+    return true;
+}
+
+static int headers_hex(char c)
+{
+    return c >= '0' && c <= '9'                 ? c - '0'
+           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                : -1;
+}
+
+/* A parameter's name with %XX undone, as any server reads it. */
+static str headers_param_name(str raw, char out[HEADERS_PARAM_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < raw.n; i++) {
+        int high = raw.p[i] == '%' && i + 2 < raw.n ? headers_hex(raw.p[i + 1]) : -1;
+        int low = high >= 0 ? headers_hex(raw.p[i + 2]) : -1;
+
+        out[n++] = low >= 0 ? (char)(high << 4 | low) : raw.p[i];
+        i += low >= 0 ? 2 : 0;
+    }
+    return (str){out, n};
+}
+
+static bool headers_param_passes(str pair)
+{
+    char memory[HEADERS_PARAM_MAX];
+    size_t equals = str_find(pair, STR("="));
+    str name = str_slice(pair, 0, equals);
+
+    if (name.n == 0 || name.n > HEADERS_PARAM_MAX)
+        return false;
+    name = headers_param_name(name, memory);
+    for (size_t i = 0; i < COUNT_OF(params); i++)
+        if (http1_same(name, params[i]))
+            return false;
+    return !headers_is_credential(name);
+}
+
+void headers_add_query(str query, struct buf *target)
+{
+    char next = str_find(buf_str(target), STR("?")) == STR_NONE ? '?' : '&';
+
+    while (query.n) {
+        size_t end = str_find(query, STR("&"));
+        str pair = str_slice(query, 0, end);
+
+        query = end == STR_NONE ? STR("") : str_slice(query, end + 1, query.n);
+        if (!headers_param_passes(pair))
+            continue;
+        buf_add_c(target, next);
+        buf_add(target, pair);
+        next = '&';
+    }
+}
+
+/* ---- replies ---- */
+
+static bool headers_reply_passes(const struct http1_field *f, const struct headers_listed *listed,
+                                 str key)
+{
+    if (headers_row_find(replies, COUNT_OF(replies), f->name) || headers_is_credential(f->name) ||
+        headers_is_listed(listed, f->name))
+        return false;
+    return key.n < PROVIDER_KEY_MIN || str_find(f->value, key) == STR_NONE;
+}
+
+size_t headers_copy_reply(const struct http1_head *h, str key, struct arena *a,
+                          const struct http1_field **out)
+{
+    const struct http1_field *picked[HEADERS_REPLY_MAX];
+    struct headers_listed listed;
+    struct http1_field *copy;
+    size_t n = 0, size = 0;
+    char *p;
+
+    *out = NULL;
+    if (!headers_read_connection(h, &listed))
+        return 0; /* nobody can say which of them are meant for us alone */
+    for (size_t i = 0; i < h->field_count && n < HEADERS_REPLY_MAX; i++) {
+        const struct http1_field *f = &h->fields[i];
+
+        if (!headers_reply_passes(f, &listed, key) ||
+            size + f->name.n + f->value.n > HEADERS_REPLY_SIZE_MAX)
+            continue;
+        size += f->name.n + f->value.n;
+        picked[n++] = f;
+    }
+    if (!n)
+        return 0;
+    copy = arena_alloc(a, n * sizeof *copy + size);
+    p = (char *)(copy + n);
+    for (size_t i = 0; i < n; i++) {
+        copy[i].name = (str){p, picked[i]->name.n};
+        p = str_put(p, picked[i]->name);
+        copy[i].value = (str){p, picked[i]->value.n};
+        p = str_put(p, picked[i]->value);
+    }
+    *out = copy;
+    return n;
+}

@@ -1,0 +1,35 @@
+/* headers.h - which headers and query parameters pass between a client and a provider.
+ *
+ *     headers_add_query(head->query, &target)               ?beta=true, without credentials
+ *     headers_add_request(head, same, &lines, e)            "name: value\r\n" for each that passes
+ *     n = headers_copy_reply(head, key, &arena, &fields)    those that the client may see
+ *
+ * Everything passes unless a row of the tables in headers.c says otherwise, so that a provider sees
+ * the client as it would without the gateway, and the client the provider. docs/gateway.md has the
+ * list. Order and repetition are kept. Names and values come from http1.h, which refuses control
+ * characters, so no line can be injected.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "net/http1.h"
+
+#define HEADERS_CONNECTION_MAX 16   /* names that a Connection header may list */
+#define HEADERS_REPLY_MAX 64        /* headers of one reply that reach the client; the first */
+#define HEADERS_REPLY_SIZE_MAX 8192 /* the same in bytes */
+#define HEADERS_PARAM_MAX 128       /* bytes of a parameter's name; a longer one is dropped */
+
+/* Appends the parameters that pass to a target, after '?' or '&'. */
+void headers_add_query(str query, struct buf *target);
+/* `same`: the provider speaks the client's dialect. False: Connection lists too many names. The
+ * caller checks whether the buffer is full. */
+bool headers_add_request(const struct http1_head *h, bool same, struct buf *lines,
+                         struct err *e) MUST_USE;
+/* How many fields of the reply pass; they are copied into the arena. A value that holds `key` (the
+ * provider's; may be empty) does not pass. */
+size_t headers_copy_reply(const struct http1_head *h, str key, struct arena *a,
+                          const struct http1_field **out);

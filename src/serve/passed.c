@@ -1,0 +1,39 @@
+/* passed.c - see passed.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/internal.h"
+
+str passed_id_name(const struct exchange *ex)
+{
+    return ex->wire->dialect == CHAT_ANTHROPIC ? STR("request-id") : STR("x-request-id");
+}
+
+void passed_set_headers(struct exchange *ex, const struct http1_field *fields, size_t n)
+{
+    static const str ids[] = {STR_INIT("x-request-id"),
+                              STR_INIT("request-id"),
+                              STR_INIT("apim-request-id"),
+                              STR_INIT("x-ms-request-id")};
+    str id = STR("");
+
+    for (size_t k = 0; k < COUNT_OF(ids) && !id.n; k++)
+        for (size_t i = 0; i < n && !id.n; i++)
+            if (http1_same(fields[i].name, ids[k]))
+                id = fields[i].value;
+    ex->passed = (struct exchange_passed){fields, n, id};
+    if (id.n)
+        exchange_header(ex, passed_id_name(ex), id);
+}
+
+size_t passed_merge_headers(const struct exchange *ex, struct server_header *out)
+{
+    const struct exchange_passed *p = &ex->passed;
+    size_t n = ex->header_count;
+
+    memcpy(out, ex->headers, n * sizeof *out);
+    for (size_t i = 0; i < p->n; i++)
+        if (!p->request_id.n || !http1_same(p->fields[i].name, passed_id_name(ex)))
+            out[n++] = (struct server_header){p->fields[i].name, p->fields[i].value};
+    return n;
+}
