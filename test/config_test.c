@@ -34,7 +34,7 @@ TEST(defaults_are_as_documented)
     CHECK_INT(c->unrecorded, CONFIG_REFUSE);
     CHECK_INT(c->key_count, 0);
     CHECK(!c->show && !c->delta && c->repair_starved && !c->adaptive && c->drop_from_history);
-    CHECK_INT(c->keep, CONFIG_KEEP_NONE);
+    CHECK_INT(c->keep, CONFIG_KEEP_TEXT);
     CHECK_INT(c->header_ms, 10000);
     CHECK_INT(c->body_ms, 30000);
     CHECK_INT(c->idle_ms, 60000);

@@ -427,6 +427,18 @@ const struct config_key *config_key_find(const struct config *c, const uint8_t s
     return found;
 }
 
+bool config_shows_reasoning(const struct config *c, const struct config_key *k,
+                            enum config_show asked)
+{
+    enum config_show word = k ? k->reasoning : CONFIG_SHOW_UNSET;
+
+    if (word != CONFIG_HIDE && asked != CONFIG_SHOW_UNSET)
+        word = asked;
+    if (word != CONFIG_SHOW_UNSET)
+        return word == CONFIG_SHOW;
+    return !k || k->role == CONFIG_OPERATOR || c->show;
+}
+
 const struct config_preset *config_preset(const struct config *c, enum chat_level level)
 {
     switch (level) {

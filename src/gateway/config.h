@@ -181,6 +181,11 @@ struct config_route {
 bool config_find(const struct config *c, str model, struct config_route *out) MUST_USE;
 /* The key with this digest, or NULL; how long it takes says nothing about the digests. */
 const struct config_key *config_key_find(const struct config *c, const uint8_t sha256[32]);
+/* Whether a reader of the record may see the reasoning in it: a key that says `hide` may not; else
+ * the request's own header decides, then the key, then `reasoning.show`. Operators, and local
+ * readers where there are no keys (`k` is NULL), may unless they ask not to. */
+bool config_shows_reasoning(const struct config *c, const struct config_key *k,
+                            enum config_show asked);
 /* That of LOW, MEDIUM or HIGH; ON is MEDIUM, MINIMAL is LOW, XHIGH and MAX are HIGH; else NULL. */
 const struct config_preset *config_preset(const struct config *c, enum chat_level level);
 /* What is in force and where each value came from, as YAML with comments; keys are never in it. */

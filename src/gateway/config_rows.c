@@ -20,7 +20,7 @@ static const struct config_row top[] = {
     {"durability", CONFIG_IS_CHOICE, TOP(durability), "durable", 0, 0, "durable fast", false},
     {"unrecorded", CONFIG_IS_CHOICE, TOP(unrecorded), "refuse", 0, 0, "refuse pass", false},
     {"reasoning.show", CONFIG_IS_FLAG, TOP(show), "false", 0, 0, NULL, false},
-    {"reasoning.keep", CONFIG_IS_CHOICE, TOP(keep), "none", 0, 0, "none summary text", false},
+    {"reasoning.keep", CONFIG_IS_CHOICE, TOP(keep), "text", 0, 0, "none summary text", false},
     {"reasoning.delta", CONFIG_IS_FLAG, TOP(delta), "false", 0, 0, NULL, false},
     {"reasoning.repair_starved", CONFIG_IS_FLAG, TOP(repair_starved), "true", 0, 0, NULL, false},
     {"reasoning.adaptive", CONFIG_IS_FLAG, TOP(adaptive), "false", 0, 0, NULL, false},

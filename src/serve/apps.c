@@ -195,7 +195,7 @@ static void who(struct app_job *j)
     j->request.key = k ? arena_dup(&j->arena, k->name) : STR("");
     j->request.subject = STR("");
     j->request.operator_ = api_operator(j->ex);
-    j->request.thoughts = !k || k->reasoning != CONFIG_HIDE; /* as in the history */
+    j->request.thoughts = !k || k->reasoning != CONFIG_HIDE; /* of its own state, not of the record */
 }
 
 static bool parts(struct app_job *j)

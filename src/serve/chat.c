@@ -270,13 +270,6 @@ static void keep_alive(void *ctx)
 
 /* ---- the request ---- */
 
-static enum config_show asked_to_show(str value)
-{
-    return value.n == 4 && strncasecmp(value.p, "show", 4) == 0   ? CONFIG_SHOW
-           : value.n == 4 && strncasecmp(value.p, "hide", 4) == 0 ? CONFIG_HIDE
-                                                                  : CONFIG_SHOW_UNSET;
-}
-
 /* Headers that mean something to a provider of the same dialect. */
 static str forwarded(struct exchange *ex)
 {
@@ -343,7 +336,7 @@ static void start(void *ctx)
         .session = str_slice(http1_find(h, STR("x-rationale-session")), 0, 256),
         .key = ex->key,
         .setup = ex->setup,
-        .show = asked_to_show(http1_find(h, STR("x-rationale-reasoning"))),
+        .show = exchange_reasoning_asked(h),
         .level = level_header(h),
         .whole = ex->past.whole,
         .forward = forwarded(ex),
