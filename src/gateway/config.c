@@ -381,10 +381,9 @@ static const struct config_model *listed(const struct config_provider *p, str al
 /* A model that is not listed: it is called upstream what it is called here. */
 static void any_model(const struct config_provider *p, str name, struct config_route *out)
 {
-    const struct config_model *price = config_price(p, name, name);
-
     out->provider = p;
-    out->model = price ? *price : (struct config_model){name, name, -1, -1, -1, -1};
+    out->model = (struct config_model){.alias = name, .upstream = name};
+    config_price_model(p, &out->model);
 }
 
 bool config_find(const struct config *c, str model, struct config_route *out)

@@ -32,6 +32,7 @@ static const struct config_row top[] = {
      0,
      NULL,
      false},
+    {"prices", CONFIG_IS_CHOICE, TOP(prices), "builtin", 0, 0, "builtin none", false},
     {"data_masking.enabled", CONFIG_IS_FLAG, TOP(masking), "true", 0, 0, NULL, false},
     {"tls.cert", CONFIG_IS_TEXT, TOP(tls_cert), "", 0, 0, NULL, false},
     {"tls.key", CONFIG_IS_TEXT, TOP(tls_key), "", 0, 0, NULL, false},
