@@ -34,7 +34,7 @@ TEST(defaults_are_as_documented)
     CHECK_INT(c->unrecorded, CONFIG_REFUSE);
     CHECK_INT(c->key_count, 0);
     CHECK(!c->show && !c->delta && c->repair_starved && !c->adaptive && c->drop_from_history);
-    CHECK_INT(c->keep, CONFIG_KEEP_NONE);
+    CHECK_INT(c->keep, CONFIG_KEEP_TEXT);
     CHECK_INT(c->header_ms, 10000);
     CHECK_INT(c->body_ms, 30000);
     CHECK_INT(c->idle_ms, 60000);
@@ -173,8 +173,8 @@ TEST(every_setting_of_a_provider_arrives)
     CHECK(one->url.tls);
     CHECK_INT(one->model_count, 2);
     CHECK_STR(one->models[0].upstream, "big-model-v2");
-    CHECK(one->models[0].input_usd > 1.24 && one->models[0].cache_read_usd < 0);
-    CHECK(one->models[1].input_usd < 0);
+    CHECK(one->models[0].price.rate.input > 1.24 && one->models[0].price.rate.cache_read < 0);
+    CHECK(one->models[1].price.rate.input < 0);
     CHECK(one->format->marks == one->pair->marks);
     CHECK(one->starts_in_reasoning && one->enable_reasoning);
     CHECK_STR(one->reasoning_params, "{\"thinking\":{\"type\":\"on\",\"budget\":16}}");
@@ -284,7 +284,8 @@ TEST(models_find_their_provider)
     check_route(c, "anything", "-");
     check_route(c, "c/", "-");
     check_route(c, "", "-");
-    CHECK(config_find(c, STR("c/m"), &r) && r.model.input_usd > 2.9 && r.model.output_usd < 0);
+    CHECK(config_find(c, STR("c/m"), &r) && r.model.price.rate.input > 2.9);
+    CHECK(r.model.price.rate.output < 0);
     config_release(c);
 
     c = parse("providers: {openrouter: {}}");

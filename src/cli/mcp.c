@@ -100,7 +100,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     }
     for (size_t i = 0; s.replay && replay_fault(s.replay, i); i++)
         (void)cli_complain(CLI_OK, "%s/%s", args->value[REPLAY], replay_fault(s.replay, i));
-    cli_mcp_record_init(&s.record, config ? config->store_url : STR(""));
+    cli_mcp_record_init(&s.record, config);
     code = serve(&s, args);
     cli_mcp_record_release(&s.record);
     replay_close(s.replay);

@@ -10,18 +10,21 @@
 #include "base/clock.h"
 #include "mcp/rpc.h"
 #include "mcp/server.h"
+#include "wire/veil.h"
 
 #define ANSWER_MAX ((size_t)8 << 20) /* of JSON; it goes out twice, as text too */
 #define LIMIT_USUAL 20
 #define WHY_LIMIT 5
 
-static struct query_asker asker_of(const struct mcp_ask *ask)
+static struct query_asker asker_of(const struct cli_mcp_record *r, const struct mcp_ask *ask)
 {
     const struct config_key *key = ask->who;
     bool operator_asks = !key || key->role == CONFIG_OPERATOR;
 
     return (struct query_asker){.key_name = operator_asks ? STR("") : key->name,
-                                .hide_reasoning = key && key->reasoning == CONFIG_HIDE,
+                                .hide_reasoning =
+                                    !config_shows_reasoning(r->config, key, CONFIG_SHOW_UNSET),
+                                .redact = veil_history_text,
                                 .now_us = clock_wall_ms(&clock_real) * 1000};
 }
 
@@ -33,7 +36,7 @@ static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct er
     if (r->idle_count)
         *out = r->idle[--r->idle_count];
     pthread_mutex_unlock(&r->lock);
-    return *out || reader_open(r->url, out, e);
+    return *out || reader_open(r->config->store_url, out, e);
 }
 
 static void give_reader(struct cli_mcp_record *r, struct reader *reader)
@@ -74,7 +77,7 @@ static void give(struct mcp_answer *answer, bool ok, const struct buf *out, cons
 static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(ask);
+    struct query_asker asker = asker_of(r, ask);
     struct reader *reader;
     struct query_filter f = query_filter_none;
     struct query_page page = {.limit = limit_of(ask, LIMIT_USUAL),
@@ -130,7 +133,7 @@ static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
 static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(ask);
+    struct query_asker asker = asker_of(r, ask);
     struct reader *reader;
     struct query_filter f = query_filter_none;
     struct query_page page = {
@@ -155,7 +158,7 @@ static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 static void show_session(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(ask);
+    struct query_asker asker = asker_of(r, ask);
     struct reader *reader;
     struct buf out;
     struct err e;
@@ -211,9 +214,9 @@ static const struct mcp_tool tools[] = {
      .run = show_session},
 };
 
-void cli_mcp_record_init(struct cli_mcp_record *r, str url)
+void cli_mcp_record_init(struct cli_mcp_record *r, const struct config *config)
 {
-    *r = (struct cli_mcp_record){.url = url};
+    *r = (struct cli_mcp_record){.config = config};
     pthread_mutex_init(&r->lock, NULL);
     r->set = (struct mcp_set){.tools = tools, .tool_count = COUNT_OF(tools), .ctx = r};
 }

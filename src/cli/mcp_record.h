@@ -14,12 +14,12 @@
 
 /* Questions may be asked on several threads at once. */
 struct cli_mcp_record {
-    str url;              /* of the store; lent */
-    pthread_mutex_t lock; /* of the readers that nobody uses */
+    const struct config *config; /* lent; may be NULL: then nobody asks */
+    pthread_mutex_t lock;        /* of the readers that nobody uses */
     struct reader *idle[CLI_MCP_READERS];
     size_t idle_count;
     struct mcp_set set; /* points at this struct, so it may not move */
 };
 
-void cli_mcp_record_init(struct cli_mcp_record *r, str url);
+void cli_mcp_record_init(struct cli_mcp_record *r, const struct config *config);
 void cli_mcp_record_release(struct cli_mcp_record *r);

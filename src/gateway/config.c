@@ -381,10 +381,9 @@ static const struct config_model *listed(const struct config_provider *p, str al
 /* A model that is not listed: it is called upstream what it is called here. */
 static void any_model(const struct config_provider *p, str name, struct config_route *out)
 {
-    const struct config_model *price = config_price(p, name, name);
-
     out->provider = p;
-    out->model = price ? *price : (struct config_model){name, name, -1, -1, -1, -1};
+    out->model = (struct config_model){.alias = name, .upstream = name};
+    config_price_model(p, &out->model);
 }
 
 bool config_find(const struct config *c, str model, struct config_route *out)
@@ -425,6 +424,18 @@ const struct config_key *config_key_find(const struct config *c, const uint8_t s
         if (mem_equal_ct(c->keys[i].sha256, sha256, SHA256_SIZE))
             found = &c->keys[i];
     return found;
+}
+
+bool config_shows_reasoning(const struct config *c, const struct config_key *k,
+                            enum config_show asked)
+{
+    enum config_show word = k ? k->reasoning : CONFIG_SHOW_UNSET;
+
+    if (word != CONFIG_HIDE && asked != CONFIG_SHOW_UNSET)
+        word = asked;
+    if (word != CONFIG_SHOW_UNSET)
+        return word == CONFIG_SHOW;
+    return !k || k->role == CONFIG_OPERATOR || c->show;
 }
 
 const struct config_preset *config_preset(const struct config *c, enum chat_level level)

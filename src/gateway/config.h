@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "chat/chat.h"
+#include "gateway/prices.h"
 #include "mask/mask.h"
 #include "net/client.h"
 #include "split/format.h"
@@ -35,9 +36,9 @@ struct config_preset {
 };
 
 struct config_model {
-    str alias;                                                     /* what clients ask for */
-    str upstream;                                                  /* what the provider calls it */
-    double input_usd, output_usd, cache_read_usd, cache_write_usd; /* a million tokens; < 0: none */
+    str alias;    /* what clients ask for */
+    str upstream; /* what the provider calls it */
+    struct price price;
 };
 
 struct provider_row;
@@ -55,6 +56,7 @@ struct config_provider {
     size_t model_count;
     struct config_model *prices; /* of models by either name; only the prices are of interest */
     size_t price_count;
+    bool listed_prices; /* other models may have the price that ships with the binary */
     bool enable_reasoning;
     str reasoning_params;              /* JSON object, or empty */
     const struct split_format *format; /* or NULL */
@@ -87,6 +89,7 @@ struct config_key {
 
 /* What becomes of a call that cannot be put on record. */
 enum config_unrecorded { CONFIG_REFUSE, CONFIG_PASS };
+enum config_prices { CONFIG_PRICES_BUILTIN, CONFIG_PRICES_NONE };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
 /* What the applications are told (src/apps); files are as written, from where the process runs. */
@@ -144,6 +147,7 @@ struct config {
     bool show, delta, repair_starved, adaptive;
     bool drop_from_history; /* of /generate: true by default */
     enum config_keep keep;
+    enum config_prices prices;
     bool masking;         /* secrets are masked before anything is kept */
     unsigned mask_groups; /* bits of enum mask_group */
     struct mask_pattern *mask_patterns;
@@ -179,8 +183,15 @@ struct config_route {
     struct config_model model; /* its texts are the configuration's, or point into the name */
 };
 bool config_find(const struct config *c, str model, struct config_route *out) MUST_USE;
+/* Gives a model the price that it has at a provider: the configuration's, else the built-in one. */
+void config_price_model(const struct config_provider *p, struct config_model *m);
 /* The key with this digest, or NULL; how long it takes says nothing about the digests. */
 const struct config_key *config_key_find(const struct config *c, const uint8_t sha256[32]);
+/* Whether a reader of the record may see the reasoning in it: a key that says `hide` may not; else
+ * the request's own header decides, then the key, then `reasoning.show`. Operators, and local
+ * readers where there are no keys (`k` is NULL), may unless they ask not to. */
+bool config_shows_reasoning(const struct config *c, const struct config_key *k,
+                            enum config_show asked);
 /* That of LOW, MEDIUM or HIGH; ON is MEDIUM, MINIMAL is LOW, XHIGH and MAX are HIGH; else NULL. */
 const struct config_preset *config_preset(const struct config *c, enum chat_level level);
 /* What is in force and where each value came from, as YAML with comments; keys are never in it. */

@@ -240,56 +240,7 @@ static bool read_url(struct config_build *b, struct config_provider *p, const st
     return true;
 }
 
-/* ---- models and prices ---- */
-
-static bool read_prices(struct config_build *b, struct config_provider *p,
-                        const struct json_node *v)
-{
-    static const struct config_row rows[] = {
-        {"input", CONFIG_IS_USD, offsetof(struct config_model, input_usd), NULL, 0, 1e6, NULL, 0},
-        {"output", CONFIG_IS_USD, offsetof(struct config_model, output_usd), NULL, 0, 1e6, NULL, 0},
-        {"cache_read",
-         CONFIG_IS_USD,
-         offsetof(struct config_model, cache_read_usd),
-         NULL,
-         0,
-         1e6,
-         NULL,
-         0},
-        {"cache_write",
-         CONFIG_IS_USD,
-         offsetof(struct config_model, cache_write_usd),
-         NULL,
-         0,
-         1e6,
-         NULL,
-         0},
-    };
-    const struct json *doc = &b->source->doc;
-    const struct config_rows all = {rows, COUNT_OF(rows)};
-    size_t n = json_count(doc, v);
-
-    if (n > CONFIG_MODELS_MAX)
-        return config_wrong(b, v, "at most %d prices", CONFIG_MODELS_MAX);
-    p->prices = arena_zero(&b->c->arena, n, sizeof *p->prices);
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
-        struct config_model *m = &p->prices[p->price_count++];
-
-        *m = (struct config_model){text_of(b, k), STR(""), -1, -1, -1, -1};
-        m->upstream = m->alias;
-        if (!config_rows_read(b, &all, json_value(k), m))
-            return false;
-    }
-    return true;
-}
-
-const struct config_model *config_price(const struct config_provider *p, str alias, str upstream)
-{
-    for (size_t i = 0; i < p->price_count; i++)
-        if (str_eq(p->prices[i].alias, alias) || str_eq(p->prices[i].alias, upstream))
-            return &p->prices[i];
-    return NULL;
-}
+/* ---- models ---- */
 
 static bool read_models(struct config_build *b, struct config_provider *p,
                         const struct json_node *v)
@@ -306,7 +257,6 @@ static bool read_models(struct config_build *b, struct config_provider *p,
     p->models = arena_zero(&b->c->arena, n, sizeof *p->models);
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         struct config_model *m = &p->models[p->model_count];
-        const struct config_model *price;
 
         m->alias = text_of(b, k);
         m->upstream = object ? text_of(b, json_value(k)) : m->alias;
@@ -315,11 +265,7 @@ static bool read_models(struct config_build *b, struct config_provider *p,
                 return config_wrong(b, k, "this model is listed twice");
         if (m->alias.n == 0)
             return config_wrong(b, k, "a model's name may not be empty");
-        price = config_price(p, m->alias, m->upstream);
-        m->input_usd = price ? price->input_usd : -1;
-        m->output_usd = price ? price->output_usd : -1;
-        m->cache_read_usd = price ? price->cache_read_usd : -1;
-        m->cache_write_usd = price ? price->cache_write_usd : -1;
+        config_price_model(p, m);
         p->model_count++;
     }
     return true;
@@ -499,7 +445,8 @@ static bool read_provider(struct config_build *b, struct config_provider *p,
     if (p->replay ? !read_cassette(b, p, v) : !read_url(b, p, v))
         return false;
     p->row = provider_row(p->name, p->url.host, p->url.path, p->dialect);
-    if (prices && !read_prices(b, p, prices))
+    p->listed_prices = b->c->prices == CONFIG_PRICES_BUILTIN && !p->replay;
+    if (prices && !config_prices_read(b, p, prices))
         return false;
     return read_models(b, p, find(b, v, "models")) && read_reasoning(b, p, v);
 }

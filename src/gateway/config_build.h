@@ -81,8 +81,11 @@ bool config_check_name(struct config_build *b, const struct json_node *v, str na
  * that was put there by mistake. */
 bool config_is_variable(str s);
 str config_shown_variable(struct config_build *b, str name);
-/* The row of prices for a model, or NULL. */
-const struct config_model *config_price(const struct config_provider *p, str alias, str upstream);
+bool config_prices_read(struct config_build *b, struct config_provider *p,
+                        const struct json_node *v) MUST_USE;
+/* Warns of a key with a budget that can reach models whose price nobody knows. */
+void config_prices_check(struct config_build *b, const struct config_key *k,
+                         const struct json_node *v);
 
 /* Fills a struct from an object (or NULL) by its rows. */
 bool config_rows_read(struct config_build *b, const struct config_rows *rows,

@@ -125,6 +125,7 @@ bool config_keys_read(struct config_build *b, const struct json_node *v)
             !config_rows_read(b, &config_key_rows, one, k) || !read_lists(b, k, one) ||
             !check_others(b, k, one))
             return false;
+        config_prices_check(b, k, one);
         b->c->key_count++;
     }
     return true;

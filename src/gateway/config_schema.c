@@ -28,8 +28,8 @@
     "'rpm':" COUNT ",'tpm':" COUNT ",'spend_usd':" AMOUNT "," \
     "'reasoning':" ONE_OF("'show','hide'") ",'role':" ONE_OF("'client','operator'") "}}"
 
-#define PRICE OBJECT( \
-    "'input':" AMOUNT ",'output':" AMOUNT ",'cache_read':" AMOUNT ",'cache_write':" AMOUNT)
+#define RATES "'input':" AMOUNT ",'output':" AMOUNT ",'cache_read':" AMOUNT ",'cache_write':" AMOUNT
+#define PRICE OBJECT(RATES ",'above':" OBJECT("'tokens':" COUNT "," RATES))
 
 #define KINDS "'openai','responses','anthropic','gemini','mistral','ollama','replay'"
 #define MODELS "{'type':['array','object'],'items':" NAME ",'additionalProperties':" NAME "}"
@@ -86,7 +86,8 @@ static const char first[] =
     "'keys':{'type':'array','items':" KEY "},"
     "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"
     "'llm':" OBJECT("'reasoning_presets':" PRESETS) ","
-    "'reasoning':" REASONING ",";
+    "'reasoning':" REASONING ","
+    "'prices':" ONE_OF("'builtin','none'") ",";
 static const char second[] =
     "'data_masking':" MASKING ","
     "'tls':" OBJECT("'cert':" TEXT ",'key':" TEXT) ","

@@ -88,10 +88,10 @@ static void model_write(struct admin *a, const struct config_provider *p,
     admin_text(a, "upstream", m->upstream);
     json_out_key(&a->o, STR("prices"));
     json_out_object(&a->o);
-    amount(a, "input", m->input_usd);
-    amount(a, "output", m->output_usd);
-    amount(a, "cache_read", m->cache_read_usd);
-    amount(a, "cache_write", m->cache_write_usd);
+    amount(a, "input", m->price.rate.input);
+    amount(a, "output", m->price.rate.output);
+    amount(a, "cache_read", m->price.rate.cache_read);
+    amount(a, "cache_write", m->price.rate.cache_write);
     json_out_end(&a->o);
     breaker_write(a, p->name, m->upstream);
     json_out_end(&a->o);

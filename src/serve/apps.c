@@ -195,7 +195,8 @@ static void who(struct app_job *j)
     j->request.key = k ? arena_dup(&j->arena, k->name) : STR("");
     j->request.subject = STR("");
     j->request.operator_ = api_operator(j->ex);
-    j->request.thoughts = !k || k->reasoning != CONFIG_HIDE; /* as in the history */
+    /* Of the application's own state; what is on record has a stricter rule. */
+    j->request.thoughts = !k || k->reasoning != CONFIG_HIDE;
 }
 
 static bool parts(struct app_job *j)

@@ -289,13 +289,6 @@ static void keep_alive(void *ctx)
 
 /* ---- the request ---- */
 
-static enum config_show asked_to_show(str value)
-{
-    return value.n == 4 && strncasecmp(value.p, "show", 4) == 0   ? CONFIG_SHOW
-           : value.n == 4 && strncasecmp(value.p, "hide", 4) == 0 ? CONFIG_HIDE
-                                                                  : CONFIG_SHOW_UNSET;
-}
-
 static str level_header(const struct http1_head *h)
 {
     static const str names[] = {STR_INIT("x-rationale-level"),
@@ -337,7 +330,7 @@ static void start(void *ctx)
         .session = str_slice(http1_find(h, STR("x-rationale-session")), 0, 256),
         .key = ex->key,
         .setup = ex->setup,
-        .show = asked_to_show(http1_find(h, STR("x-rationale-reasoning"))),
+        .show = exchange_reasoning_asked(h),
         .level = level_header(h),
         .whole = ex->past.whole,
         .head = h,

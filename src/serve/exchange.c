@@ -146,6 +146,15 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     exchange_error(ex, &error);
 }
 
+enum config_show exchange_reasoning_asked(const struct http1_head *h)
+{
+    str value = http1_find(h, STR("x-rationale-reasoning"));
+
+    return value.n == 4 && strncasecmp(value.p, "show", 4) == 0   ? CONFIG_SHOW
+           : value.n == 4 && strncasecmp(value.p, "hide", 4) == 0 ? CONFIG_HIDE
+                                                                  : CONFIG_SHOW_UNSET;
+}
+
 bool exchange_json(struct exchange *ex)
 {
     struct err e;

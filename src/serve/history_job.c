@@ -5,6 +5,7 @@
 #include "serve/history_job.h"
 
 #include "base/utf8.h"
+#include "wire/veil.h"
 
 #define TITLE_MAX 120
 #define ARENA_MAX ((size_t)8 << 20)
@@ -43,7 +44,9 @@ static void who(struct history_job *j)
     j->asker.key_name = k && !api_operator(j->ex) ? arena_dup(&j->arena, k->name) : STR("");
     j->key = k ? arena_dup(&j->arena, k->name) : STR("");
     j->all = api_operator(j->ex);
-    j->asker.hide_reasoning = k && k->reasoning == CONFIG_HIDE;
+    j->asker.hide_reasoning = !config_shows_reasoning(
+        j->ex->setup->config, k, exchange_reasoning_asked(server_request(j->ex->x)));
+    j->asker.redact = veil_history_text;
     j->asker.now_us = clock_wall_ms(j->worker->daemon->gateway.clock) * 1000;
     running(j);
 }

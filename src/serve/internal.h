@@ -138,6 +138,8 @@ void exchange_done(struct exchange *ex);
 str exchange_host(str host);
 /* Whether a page of another site asks; loopback: also one by a name that is not this machine's. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
+/* What the header x-rationale-reasoning says. */
+enum config_show exchange_reasoning_asked(const struct http1_head *h);
 /* Parses the body as JSON; false after answering 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
 

@@ -65,7 +65,7 @@ struct hub_scope live_scope(struct live *l, const struct config_key *key)
 {
     return (struct hub_scope){.all = !l->keyed || l->role == CONFIG_OPERATOR,
                               .key = key ? key->name : STR(""),
-                              .hide = l->reasoning == CONFIG_HIDE};
+                              .hide = l->hide};
 }
 
 bool live_may_stay(const struct live *l)
@@ -76,7 +76,8 @@ bool live_may_stay(const struct live *l)
 
     s = gateway_setup(&l->worker->daemon->gateway);
     key = l->keyed ? config_key_find(s->config, l->digest) : NULL;
-    ok = l->keyed ? key && key->reasoning == l->reasoning && key->role == l->role
+    ok = l->keyed ? key && key->role == l->role &&
+                        l->hide == !config_shows_reasoning(s->config, key, CONFIG_SHOW_UNSET)
                   : s->config->key_count == 0;
     setup_release(s);
     return ok;
@@ -107,7 +108,7 @@ struct live *live_new(struct exchange *ex, bool socket)
     *l = (struct live){.worker = ex->worker, .keyed = key != NULL};
     if (key) {
         memcpy(l->digest, key->sha256, sizeof l->digest);
-        l->reasoning = key->reasoning;
+        l->hide = !config_shows_reasoning(ex->setup->config, key, CONFIG_SHOW_UNSET);
         l->role = key->role;
     }
     l->sent_ns = loop_now_ns(ex->worker->gl.loop);

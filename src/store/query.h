@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -43,6 +44,9 @@ struct query_running {
 struct query_asker {
     str key_name; /* only sessions of this key; empty: all */
     bool hide_reasoning;
+    /* Takes the reasoning that a client has sent back out of a request; NULL: requests are left out
+     * where reasoning is hidden. */
+    str (*redact)(str body, struct arena *a);
     int64_t now_us;
     const struct query_running *running; /* lent */
     size_t running_count;

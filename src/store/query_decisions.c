@@ -78,12 +78,7 @@ static void where(struct sql *q, const struct query_asker *a, const struct query
         sql_where(q, "d.timestamp_us >=", db_int(f->start_us));
     if (f->end_us >= 0)
         sql_where(q, "d.timestamp_us <=", db_int(f->end_us));
-    if (a->key_name.n) {
-        sql_where(q,
-                  "d.session_id IN (SELECT s.session_id FROM alert_sessions s WHERE s.key_name =",
-                  db_text(a->key_name));
-        sql_add(q, ")");
-    }
+    sql_key_scope(q, a, "d.session_id");
 }
 
 /* ---- by time, by tool ---- */
@@ -206,7 +201,7 @@ static bool find_hits(struct reader *r, const struct query_asker *a, const struc
     struct sql q;
     bool ok;
 
-    if (!words_query(r, typed, WORDS_OF_DECISIONS, false, &words, e))
+    if (!words_query(r, a, typed, WORDS_OF_DECISIONS, &words, e))
         return false;
     if (words.n == 0)
         return true;

@@ -35,6 +35,8 @@ void sql_release(struct sql *q);
 void sql_add(struct sql *q, const char *literal);
 void sql_value(struct sql *q, struct db_value v);
 void sql_and(struct sql *q); /* WHERE, or AND */
+/* Only rows whose session, in this column, is of the asker's key. */
+void sql_key_scope(struct sql *q, const struct query_asker *a, const char *session);
 /* The condition `literal $N`. */
 void sql_where(struct sql *q, const char *literal, struct db_value v);
 void sql_where_text(struct sql *q, const char *literal, str text); /* unless it is empty */
@@ -79,8 +81,8 @@ bool query_end(const struct buf *out, struct err *e) MUST_USE;
  * In calls words may be scoped (asked:, answer:, reasoning:), and reasoning is left out for who may
  * not see it. */
 enum words_of { WORDS_OF_DECISIONS, WORDS_OF_CALLS };
-bool words_query(struct reader *r, str words, enum words_of of, bool hide, str *out,
-                 struct err *e) MUST_USE;
+bool words_query(struct reader *r, const struct query_asker *a, str words, enum words_of of,
+                 str *out, struct err *e) MUST_USE;
 /* What a database takes as a text: UTF-8 without a NUL. */
 str words_clean(str words, struct arena *a);
 /* Whether a word of it is to stand somewhere in particular. */

@@ -44,17 +44,6 @@ static bool on_hit(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static void key_scope(struct sql *q, const struct query_asker *a, const char *column)
-{
-    if (!a->key_name.n)
-        return;
-    sql_and(q);
-    sql_add(q, column);
-    sql_add(q, " IN (SELECT s.session_id FROM alert_sessions s WHERE s.key_name = ");
-    sql_value(q, db_text(a->key_name));
-    sql_add(q, ")");
-}
-
 static bool sessions(struct reader *r, const struct query_asker *a, str words, struct hits *h,
                      struct err *e)
 {
@@ -97,7 +86,7 @@ static bool decisions(struct reader *r, const struct query_asker *a, str words, 
     str query;
     bool ok;
 
-    if (!words_query(r, words, WORDS_OF_DECISIONS, false, &query, e))
+    if (!words_query(r, a, words, WORDS_OF_DECISIONS, &query, e))
         return false;
     if (query.n == 0)
         return true;
@@ -107,7 +96,7 @@ static bool decisions(struct reader *r, const struct query_asker *a, str words, 
     sql_value(&q, db_text(query));
     sql_add(&q, sql_text(r, (struct sql_text){"", ")"}));
     q.where = true;
-    key_scope(&q, a, "d.session_id");
+    sql_key_scope(&q, a, "d.session_id");
     if (a->hide_reasoning) {
         sql_and(&q);
         sql_add(&q, DECISION_PLAIN);
@@ -136,7 +125,7 @@ static bool calls_sqlite(struct reader *r, const struct query_asker *a, str quer
             "interactions_text.rowid WHERE interactions_text MATCH ");
     sql_value(&q, db_text(query));
     q.where = true;
-    key_scope(&q, a, "i.session_id");
+    sql_key_scope(&q, a, "i.session_id");
     sql_add(&q, " ORDER BY interactions_text.rowid DESC");
     sql_limit(&q, h->room, 0);
     ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
@@ -163,7 +152,7 @@ static bool calls_postgres(struct reader *r, const struct query_asker *a, str qu
     sql_value(&q, db_text(query));
     sql_add(&q, ")");
     q.where = true;
-    key_scope(&q, a, "i.session_id");
+    sql_key_scope(&q, a, "i.session_id");
     sql_add(&q, " ORDER BY i.started_ms DESC");
     sql_limit(&q, h->room, 0);
     ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
@@ -176,7 +165,7 @@ static bool calls(struct reader *r, const struct query_asker *a, str words, stru
 {
     str query;
 
-    if (!words_query(r, words, WORDS_OF_CALLS, a->hide_reasoning, &query, e))
+    if (!words_query(r, a, words, WORDS_OF_CALLS, &query, e))
         return false;
     if (query.n == 0)
         return true;

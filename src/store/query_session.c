@@ -222,14 +222,18 @@ struct call_out {
     bool there, damaged;
 };
 
-static void body_write(struct call_out *x, const char *name, const struct db_value *v, bool hide)
+static void body_write(struct call_out *x, const char *name, const struct db_value *v,
+                       str (*redact)(str body, struct arena *a))
 {
+    bool hide = x->a->hide_reasoning;
     str text;
 
     json_out_key(x->o, str_c(name));
     if (!body_unpack(&x->r->arena, &v[0], v[1].i, &text))
         x->damaged = true;
-    if (hide || text.n == 0)
+    if (hide)
+        text = redact ? redact(text, &x->r->arena) : STR("");
+    if (text.n == 0)
         json_out_null(x->o);
     else
         value_write(COLUMN_JSON, &(struct db_value){DB_TEXT, 0, 0, text}, false, x->o);
@@ -243,19 +247,9 @@ static bool on_whole_call(void *ctx, const struct db_value *v, size_t n)
     (void)n;
     x->there = true;
     call_write(x->a, &x->r->arena, v, x->o);
-    body_write(x, "request", bodies, false);
-    body_write(x, "reply", bodies + 2, x->a->hide_reasoning);
+    body_write(x, "request", bodies, x->a->redact);
+    body_write(x, "reply", bodies + 2, NULL);
     return false;
-}
-
-static void key_scope(struct sql *q, const struct query_asker *a)
-{
-    if (!a->key_name.n)
-        return;
-    sql_where(q,
-              "i.session_id IN (SELECT s.session_id FROM alert_sessions s WHERE s.key_name =",
-              db_text(a->key_name));
-    sql_add(q, ")");
 }
 
 static bool segments_write(struct reader *r, const struct query_asker *a, const char *where, str id,
@@ -277,7 +271,7 @@ bool query_call(struct reader *r, const struct query_asker *a, str id, struct bu
     sql_columns(&q, call_columns, call_column_count);
     sql_add(&q, ", i.request, i.request_size, i.reply, i.reply_size FROM llm_interactions i");
     sql_where(&q, "i.interaction_id =", db_text(id));
-    key_scope(&q, a);
+    sql_key_scope(&q, a, "i.session_id");
     ok = sql_query(r, &q, (struct db_rows){on_whole_call, &x}, e) &&
          (x.there || not_found("call", id, e));
     sql_release(&q);
@@ -356,7 +350,7 @@ bool query_call_segments(struct reader *r, const struct query_asker *a, str id, 
     sql_init(&q);
     sql_add(&q, "SELECT 1 FROM llm_interactions i");
     sql_where(&q, "i.interaction_id =", db_text(id));
-    key_scope(&q, a);
+    sql_key_scope(&q, a, "i.session_id");
     ok = sql_number(r, &q, &there, e) && (there || not_found("call", id, e));
     sql_release(&q);
     if (!ok)

@@ -152,7 +152,7 @@ bool session_words(struct reader *r, const struct query_asker *a, const struct q
 {
     str search = words_clean(f->search, &r->arena);
 
-    return words_query(r, search, WORDS_OF_CALLS, a->hide_reasoning, out, e);
+    return words_query(r, a, search, WORDS_OF_CALLS, out, e);
 }
 
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,

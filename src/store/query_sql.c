@@ -132,6 +132,17 @@ static bool on_number(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
+void sql_key_scope(struct sql *q, const struct query_asker *a, const char *session)
+{
+    if (!a->key_name.n)
+        return;
+    sql_and(q);
+    sql_add(q, session);
+    sql_add(q, " IN (SELECT s.session_id FROM alert_sessions s WHERE s.key_name = ");
+    sql_value(q, db_text(a->key_name));
+    sql_add(q, ")");
+}
+
 bool sql_number(struct reader *r, struct sql *q, int64_t *out, struct err *e)
 {
     *out = 0;

@@ -130,25 +130,36 @@ static str write_query(const struct reader *r, const struct word *words, size_t 
     return out;
 }
 
-static bool has_hits(struct reader *r, enum words_of of, str query, bool *out, struct err *e)
+/* Only among the rows that the asker may see: otherwise the choice between whole words and fronts
+ * would tell which words the other rows have. */
+static bool has_hits(struct reader *r, const struct query_asker *a, enum words_of of, str query,
+                     bool *out, struct err *e)
 {
     static const struct sql_text texts[] = {
-        [WORDS_OF_DECISIONS] = {"SELECT 1 FROM decisions_text WHERE decisions_text MATCH $1 "
-                                "LIMIT 1",
-                                "SELECT 1 FROM decisions WHERE words @@ to_tsquery('simple', $1) "
-                                "LIMIT 1"},
-        [WORDS_OF_CALLS] = {"SELECT 1 FROM interactions_text WHERE interactions_text MATCH $1 "
-                            "LIMIT 1",
-                            "SELECT 1 FROM llm_interactions WHERE words @@ to_tsquery('simple', "
-                            "$1) LIMIT 1"},
+        [WORDS_OF_DECISIONS] = {"SELECT 1 FROM decisions_text CROSS JOIN decisions d ON "
+                                "d.decision_id = decisions_text.rowid WHERE decisions_text MATCH ",
+                                "SELECT 1 FROM decisions d WHERE d.words @@ to_tsquery('simple', "},
+        [WORDS_OF_CALLS] = {"SELECT 1 FROM interactions_text CROSS JOIN llm_interactions i ON "
+                            "i.rowid = interactions_text.rowid WHERE interactions_text MATCH ",
+                            "SELECT 1 FROM llm_interactions i WHERE i.words @@ "
+                            "to_tsquery('simple', "},
     };
+    bool decisions = of == WORDS_OF_DECISIONS;
     struct sql q;
     int64_t n;
     bool ok;
 
     sql_init(&q);
     sql_add(&q, sql_text(r, texts[of]));
-    q.args[q.n++] = db_text(query);
+    sql_value(&q, db_text(query));
+    sql_add(&q, sql_text(r, (struct sql_text){"", ")"}));
+    q.where = true;
+    sql_key_scope(&q, a, decisions ? "d.session_id" : "i.session_id");
+    if (decisions && a->hide_reasoning) {
+        sql_and(&q);
+        sql_add(&q, DECISION_PLAIN);
+    }
+    sql_add(&q, " LIMIT 1");
     ok = sql_number(r, &q, &n, e);
     sql_release(&q);
     *out = n > 0;
@@ -157,9 +168,10 @@ static bool has_hits(struct reader *r, enum words_of of, str query, bool *out, s
 
 /* The last word is a whole one if it is found so: to look for what it may be the front of, the
  * lists of all such words are joined, which takes its time if they are long. */
-bool words_query(struct reader *r, str typed, enum words_of of, bool hide, str *out, struct err *e)
+bool words_query(struct reader *r, const struct query_asker *a, str typed, enum words_of of,
+                 str *out, struct err *e)
 {
-    bool calls = of == WORDS_OF_CALLS, hits;
+    bool calls = of == WORDS_OF_CALLS, hide = calls && a->hide_reasoning, hits;
     struct word words[QUERY_WORDS_MAX];
     str rest = typed, word;
     size_t n = 0;
@@ -174,13 +186,13 @@ bool words_query(struct reader *r, str typed, enum words_of of, bool hide, str *
     }
     if (n == 0)
         return true;
-    *out = write_query(r, words, n, calls && hide, false);
+    *out = write_query(r, words, n, hide, false);
     if (utf8_count(words[n - 1].text) < FRONT_MIN)
         return true;
-    if (!has_hits(r, of, *out, &hits, e))
+    if (!has_hits(r, a, of, *out, &hits, e))
         return false;
     if (!hits)
-        *out = write_query(r, words, n, calls && hide, true);
+        *out = write_query(r, words, n, hide, true);
     return true;
 }
 

@@ -326,3 +326,26 @@ bool veil_history(const struct json *doc, struct json_edits *ed)
     }
     return ed->n > 0;
 }
+
+str veil_history_text(str body, struct arena *a)
+{
+    struct json_edits ed;
+    struct json doc;
+    struct buf out;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    buf_init(&out, body.n + 64);
+    if (json_parse(&doc, body, &e)) {
+        json_edits_init(&ed, &doc, a);
+        text = body;
+        if (veil_history(&doc, &ed)) {
+            json_edits_apply(&ed, &out);
+            text = arena_dup(a, buf_str(&out));
+        }
+    }
+    buf_release(&out);
+    json_release(&doc);
+    return text;
+}

@@ -114,6 +114,31 @@ class Counted(Again):
 
 
 class Spent(Again):
+    USED = {"prompt_tokens": 1000, "completion_tokens": 1000, "total_tokens": 2000}
+
+    def paid(self, gateway):
+        seen = request("/metrics", headers=KEY, at=gateway).body.decode()
+        return sum(float(n) for n in re.findall(r"rationale_cost_usd_total\{.*\} ([\d.e-]+)", seen))
+
+    def test_a_budget_holds_without_a_price_in_the_configuration(self):
+        self.up.reply = lambda *_: plain(200, {
+            "id": "1", "object": "chat.completion", "created": 1, "model": "gpt-5", "usage": self.USED,
+            "choices": [{"index": 0, "finish_reason": "stop",
+                         "message": {"role": "assistant", "content": "Yes."}}]})
+        models = {"m": "gpt-5-2025-08-07", "new": "gpt-5-of-next-year"}
+        chat = provider(self.up, models=models)
+        gateway = self.serve(providers={"chat": chat}, keys=key(spend_usd=0.05))
+        got = [self.ask(gateway, headers=KEY, max_tokens=10).status for _ in range(10)]
+        # 0.01125 USD each: the fifth spends the last cent.
+        self.assertEqual(got, [200] * 5 + [429] * 5)
+        self.assertAlmostEqual(self.paid(gateway), 5 * 0.01125)
+        # Nobody knows what the other costs: nothing is counted, and nothing is made up.
+        gateway = self.serve(providers={"chat": chat}, keys=key(spend_usd=0.05))
+        got = [self.ask(gateway, headers=KEY, model="new").status for _ in range(10)]
+        self.assertEqual((got, self.paid(gateway)), ([200] * 10, 0))
+        gateway = self.serve(providers={"chat": chat}, keys=key(spend_usd=0.05), prices="none")
+        self.assertEqual([self.ask(gateway, headers=KEY).status for _ in range(10)], [200] * 10)
+
     def test_calls_at_once_spend_no_more_than_one_after_the_other(self):
         go = threading.Event()
 

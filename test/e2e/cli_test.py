@@ -19,13 +19,73 @@ from command import BINARY, PATIENCE, SOURCE, Case, Done, environment, main, rea
 REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
 COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "runs", "config", "list",
-            "show", "search", "decisions", "stats", "export", "tail", "erase", "audit", "doctor",
-            "investigate", "eval", "verify", "order", "prompts", "optimize", "completion",
-            "manpage", "help")
+            "show", "search", "decisions", "stats", "prices", "export", "tail", "erase", "audit",
+            "doctor", "investigate", "eval", "verify", "order", "prompts", "optimize",
+            "completion", "manpage", "help")
 def scratch(case):
     folder = Path(tempfile.mkdtemp())
     case.addCleanup(shutil.rmtree, folder)
     return folder
+
+
+class Prices(Case):
+    CONFIG = """\
+providers:
+  mine:
+    kind: openai
+    base_url: http://127.0.0.1:9/v1
+    models: {big: gpt-5-2025-08-07, own: house-model, free: unknown-model}
+    prices:
+      own: {input: 0.5, output: 1.5, above: {tokens: 32000, input: 1}}
+      another: {output: 2}
+"""
+
+    def rows(self, *words, **more):
+        got = json.loads(run("prices", "--json", *words, **more).out)
+        return {(r["provider"], r["model"]): r for r in got["prices"]}
+
+    def test_the_table_is_there_without_a_configuration(self):
+        table = self.rows()
+        self.assertGreater(len(table), 60)
+        self.assertGreater(len({p for p, _ in table}), 7)
+        for row in table.values():
+            self.assertEqual(row["source"], "built in")
+            self.assertRegex(row["date"], r"^20\d\d-\d\d-\d\d$")
+        self.assertEqual(list(self.rows("gpt-5-2025-08-07")), [("openai", "gpt-5")])
+        self.assertEqual(list(self.rows("gpt-4o-2024-05-13")), [("openai", "gpt-4o-2024-05-13")])
+        text = run("prices", "gpt-5").out.decode()
+        self.assertEqual(text.split("\n")[1].split(),
+                         ["gpt-5", "openai", "1.25", "10", "0.125"] + ["-"] * 4 +
+                         [self.rows("gpt-5")["openai", "gpt-5"]["date"], "built", "in"])
+        page = Path(SOURCE, "docs/gateway.md").read_text(encoding="utf-8")
+        self.assertIn("".join(f"    {line}\n" for line in ["$ rationale prices gpt-5"] +
+                              text.splitlines()), page)
+
+    def test_the_configuration_comes_first_with_its_lines(self):
+        path = scratch(self) / "p.yaml"
+        path.write_text(self.CONFIG)
+        rows = self.rows("-c", str(path))
+        own, dated = rows["mine", "house-model"], rows["mine", "gpt-5-2025-08-07"]
+        self.assertEqual((own["source"], own["input"], own["above_tokens"], own["above_input"],
+                          own["above_output"], own["date"]), (f"{path}:7", 0.5, 32000, 1, 1.5, None))
+        self.assertEqual((dated["source"], dated["input"]), ("built in", 1.25))
+        self.assertEqual(rows["mine", "another"]["source"], f"{path}:8")
+        self.assertEqual((rows["mine", "unknown-model"]["source"],
+                          rows["mine", "unknown-model"]["input"]), ("none", None))
+        self.assertIn(("anthropic", "claude-opus-4-5"), rows)
+        self.assertEqual(list(self.rows("-c", str(path), "own")), [("mine", "house-model")])
+
+    def test_the_table_can_be_switched_off(self):
+        path = scratch(self) / "p.yaml"
+        path.write_text("prices: none\n" + self.CONFIG)
+        rows = self.rows("-c", str(path))
+        self.assertEqual({p for p, _ in rows}, {"mine"})
+        self.assertEqual(rows["mine", "gpt-5-2025-08-07"]["source"], "none")
+
+    def test_a_model_without_a_price_is_a_no(self):
+        r = run("prices", "some-model")
+        self.assertEqual((r.code, r.out), (1, b""))
+        self.assertIn("no price is known of \"some-model\"", r.err)
 
 
 class Overview(Case):

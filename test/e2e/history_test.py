@@ -23,6 +23,7 @@ from command import BINARY
 from gateway import Gateway, Provider, digest, upstream
 
 OPERATOR, ALICE, BOB = "sk-operator", "sk-alice", "sk-bob"
+CAROL, AUDITOR = "sk-carol", "sk-auditor"
 NASTY = 'a "quoted" -dash OR NEAR( * ^ {col}: \' \\ % _ \U0001f600 \u202e'
 
 
@@ -41,9 +42,11 @@ def setUpModule():
               "broken-tool": "tools+cut:1500",
               "held": "think+hold:5+as:deepseek"}
     config = {
-        "reasoning": {"keep": "text"},
         "keys": [{"name": "operator", "sha256": digest(OPERATOR), "role": "operator"},
                  {"name": "alice", "sha256": digest(ALICE)},
+                 {"name": "carol", "sha256": digest(CAROL), "reasoning": "show"},
+                 {"name": "auditor", "sha256": digest(AUDITOR), "role": "operator",
+                  "reasoning": "hide"},
                  {"name": "bob", "sha256": digest(BOB), "reasoning": "hide"}],
         "providers": {"marks": {**upstream(world.provider, "openai",
                                            {"marked": "think+tags:think+slow:30"}),
@@ -534,6 +537,62 @@ class Keys(Case):
                                      q="reasoning:ponder"))["results"])
         self.assertFalse(self.ok(ask("/api/v1/history/search", BOB, q="ponder"))["results"])
         self.assertIn(b"ponder", ask("/api/v1/history/sessions/of-bob", OPERATOR).body)
+
+    def everything(self, key, session, headers=None):
+        """All that a key can read of a session, by every route."""
+        get = lambda path, **q: ask("/api/v1/history/" + path, key, headers=headers, **q).body
+        [event] = json.loads(get(f"sessions/{session}"))["chronological_timeline"]
+        return b"".join([get(f"sessions/{session}"), get(f"sessions/{session}/decisions"),
+                         get(f"sessions/{session}/segments"), get(f"sessions/{session}/export"),
+                         get(f"interactions/{event['event_id']}"),
+                         get(f"interactions/{event['event_id']}/segments"),
+                         get("decisions", session_id=session), get("export", session_id=session),
+                         get("export", session_id=session, format="csv")])
+
+    def test_what_is_kept_is_not_shown_where_reasoning_is_not(self):
+        for name, key, sees in (("alice", ALICE, False), ("bob", BOB, False), ("carol", CAROL, True)):
+            session = f"kept-{name}"
+            call("think", f"a question of {name}", session, key)
+            self.assertEqual(b"ponder" in self.everything(key, session), sees, name)
+            self.assertIn(b"ponder", self.everything(OPERATOR, session))
+            self.assertNotIn(b"ponder", self.everything(AUDITOR, session))
+            for words in ("reasoning:ponder", "ponder", "pond"):
+                got = self.ok(ask("/api/v1/history/search", key, q=words))["results"]
+                self.assertEqual(any(r["session_id"] == session for r in got), sees, (name, words))
+                got = self.ok(ask("/api/v1/history/sessions", key, search=words))["sessions"]
+                self.assertEqual(any(r["session_id"] == session for r in got), sees, (name, words))
+                self.assertFalse(self.ok(ask("/api/v1/history/search", AUDITOR, q=words))["results"])
+
+    def test_a_client_that_is_silent_on_reasoning_may_ask_for_its_own(self):
+        call("think", "once more", "asks", ALICE)
+        call("think", "once more", "never", BOB)
+        show = {"x-rationale-reasoning": "show"}
+        self.assertNotIn(b"ponder", self.everything(ALICE, "asks"))
+        self.assertIn(b"ponder", self.everything(ALICE, "asks", show))
+        self.assertNotIn(b"ponder", self.everything(BOB, "never", show))
+        self.assertNotIn(b"ponder", self.everything(OPERATOR, "asks", {"x-rationale-reasoning": "hide"}))
+
+    def test_reasoning_that_a_client_sends_back_is_hidden_in_its_request(self):
+        sent = [{"role": "user", "content": "first"},
+                {"role": "assistant", "content": "hello", "reasoning_content": "secretly a kazoo"},
+                {"role": "user", "content": "second"}]
+        r = ask("/v1/chat/completions", CAROL, "POST", json.dumps({"model": "plain", "messages": sent}),
+                {"content-type": "application/json", "x-rationale-session": "sent-back"})
+        path = "/api/v1/history/interactions/" + r.headers["x-rationale-id"]
+        self.assertEqual(self.ok(ask(path))["request"]["messages"], sent)
+        self.assertEqual(self.ok(ask(path, CAROL))["request"]["messages"], sent)
+        hidden = self.ok(ask(path, AUDITOR))["request"]["messages"]
+        self.assertEqual(hidden, [{k: v for k, v in m.items() if k != "reasoning_content"} for m in sent])
+
+    def test_a_search_tells_nothing_of_words_that_the_asker_may_not_see(self):
+        """Whether the last word is taken as the front of a longer one depends on what the asker can see."""
+        call("plain", "one saxophonist", "front", BOB)
+        found = lambda: [r["session_id"] for r in self.ok(
+            ask("/api/v1/history/search", BOB, q="saxophon"))["results"]]
+        before = found()
+        self.assertIn("front", before)
+        call("plain", "just saxophon", "whole", CAROL)
+        self.assertEqual(found(), before)
 
     def test_without_a_key_nothing_is_told(self):
         for key in ("", "sk-wrong"):

@@ -338,6 +338,19 @@ class Live(unittest.TestCase):
                 if m.get("data", {}).get("type") == "reasoning_status":
                     self.assertFalse(m["data"]["shown"])
 
+    def test_what_is_kept_is_live_for_operators_and_not_for_clients_unless_shown(self):
+        for more, show, sees in (({}, False, False), ({"reasoning": "show"}, False, True),
+                                 ({}, True, True), ({"role": "operator"}, False, True)):
+            with self.subTest(more=more, show=show), \
+                    self.gateway(keys=self.keys(**more), reasoning={"show": show}) as g, \
+                    Watcher(g.port, headers={"x-api-key": "key-bob"}) as bob:
+                bob.subscribe("dashboard_updates")
+                self.ask(g, "slow", key="key-bob")
+                bob.data("llm_interaction")
+                kinds = {m["data"]["type"] for m in bob.seen if "data" in m}
+                self.assertEqual("reasoning_delta" in kinds, sees)
+                self.assertIn("answer_delta", kinds)
+
     def test_an_operator_sees_all_calls_and_a_cookie_is_a_key(self):
         with self.gateway(keys=self.keys(role="operator")) as g:
             c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=30)
@@ -395,7 +408,7 @@ class Live(unittest.TestCase):
             self.assertEqual(ann.next()["type"], "pong")
 
     def test_reasoning_that_is_hidden_and_not_kept_is_not_told(self):
-        with self.gateway(reasoning={"show": False}) as g, Watcher(g.port) as w:
+        with self.gateway(reasoning={"show": False, "keep": "none"}) as g, Watcher(g.port) as w:
             w.subscribe("dashboard_updates")
             self.ask(g, "slow")
             w.data("llm_interaction")

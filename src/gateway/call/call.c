@@ -94,6 +94,7 @@ static const struct config_model *model_at(struct call *c, const struct config_p
         return &p->models[0];
     same = arena_alloc(&c->arena, sizeof *same);
     *same = c->level.route.model;
+    config_price_model(p, same);
     return same;
 }
 

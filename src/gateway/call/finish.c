@@ -34,19 +34,21 @@ static enum summary_source source(const struct pipe *p)
 
 double call_price(const struct config_model *m, const struct chat_usage *u)
 {
+    const struct price *p = &m->price;
+    const struct price_rate *r = p->above && u->input > p->above ? &p->over : &p->rate;
     double usd = 0;
     int64_t cached = u->cache_read > 0 ? u->cache_read : 0;
     int64_t written = u->cache_write > 0 ? u->cache_write : 0;
     int64_t fresh = u->input > cached + written ? u->input - cached - written : 0;
 
-    if (m->input_usd < 0 && m->output_usd < 0)
+    if (!price_known(p))
         return -1;
-    if (m->input_usd >= 0)
-        usd += (double)fresh * m->input_usd +
-               (double)cached * (m->cache_read_usd >= 0 ? m->cache_read_usd : m->input_usd) +
-               (double)written * (m->cache_write_usd >= 0 ? m->cache_write_usd : m->input_usd);
-    if (m->output_usd >= 0 && u->output > 0)
-        usd += (double)u->output * m->output_usd;
+    if (r->input >= 0)
+        usd += (double)fresh * r->input +
+               (double)cached * (r->cache_read >= 0 ? r->cache_read : r->input) +
+               (double)written * (r->cache_write >= 0 ? r->cache_write : r->input);
+    if (r->output >= 0 && u->output > 0)
+        usd += (double)u->output * r->output;
     return usd / 1e6;
 }
 

@@ -1,0 +1,206 @@
+/* `rationale prices`: what models cost, and where each price comes from.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/history.h"
+
+#include <unistd.h>
+
+#define ARENA_SIZE_MAX ((size_t)64 << 20)
+
+enum { CONFIG, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml, if any)"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON: prices, each with its rates, date and source"},
+};
+
+static const struct history_column columns[] = {
+    {"MODEL", "model", HISTORY_TEXT, 48},
+    {"PROVIDER", "provider", HISTORY_TEXT, 24},
+    {"INPUT", "input", HISTORY_NUMBER, 10},
+    {"OUTPUT", "output", HISTORY_NUMBER, 10},
+    {"CACHE READ", "cache_read", HISTORY_NUMBER, 10},
+    {"CACHE WRITE", "cache_write", HISTORY_NUMBER, 10},
+    {"ABOVE", "above_tokens", HISTORY_NUMBER, 10},
+    {"INPUT", "above_input", HISTORY_NUMBER, 10},
+    {"OUTPUT", "above_output", HISTORY_NUMBER, 10},
+    {"DATE", "date", HISTORY_TEXT, 10},
+    {"SOURCE", "source", HISTORY_TEXT, 0},
+};
+
+struct price_listing {
+    struct json_out o;
+    struct arena *arena;
+    const struct config *config; /* or NULL */
+    str wanted;                  /* a model; empty: all */
+    size_t n;
+};
+
+static void price_put_usd(struct json_out *o, const char *name, double usd)
+{
+    json_out_key(o, str_c(name));
+    if (usd < 0)
+        json_out_null(o);
+    else
+        json_out_double(o, usd);
+}
+
+static str price_source(struct price_listing *l, const struct price *p)
+{
+    if (p->line)
+        return arena_printf(l->arena, STR_FMT ":%u", STR_ARG(l->config->path), p->line);
+    return p->provider.n ? STR("built in") : STR("none");
+}
+
+static void price_put(struct price_listing *l, str model, str provider, const struct price *p)
+{
+    struct json_out *o = &l->o;
+
+    l->n++;
+    json_out_object(o);
+    json_out_key(o, STR("model"));
+    json_out_str(o, model);
+    json_out_key(o, STR("provider"));
+    json_out_str(o, provider);
+    price_put_usd(o, "input", p->rate.input);
+    price_put_usd(o, "output", p->rate.output);
+    price_put_usd(o, "cache_read", p->rate.cache_read);
+    price_put_usd(o, "cache_write", p->rate.cache_write);
+    json_out_key(o, STR("above_tokens"));
+    if (p->above)
+        json_out_i64(o, p->above);
+    else
+        json_out_null(o);
+    price_put_usd(o, "above_input", p->above ? p->over.input : -1);
+    price_put_usd(o, "above_output", p->above ? p->over.output : -1);
+    price_put_usd(o, "above_cache_read", p->above ? p->over.cache_read : -1);
+    price_put_usd(o, "above_cache_write", p->above ? p->over.cache_write : -1);
+    json_out_key(o, STR("date"));
+    if (p->date.n)
+        json_out_str(o, p->date);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("source"));
+    json_out_str(o, price_source(l, p));
+    json_out_end(o);
+}
+
+/* Models that the configuration lists, and those that it only gives prices of. */
+static void price_put_provider(struct price_listing *l, const struct config_provider *p)
+{
+    for (size_t i = 0; i < p->model_count; i++)
+        price_put(l, p->models[i].upstream, p->name, &p->models[i].price);
+    for (size_t i = 0; i < p->price_count; i++) {
+        bool listed = false;
+
+        for (size_t j = 0; j < p->model_count; j++)
+            listed |= str_eq(p->prices[i].alias, p->models[j].alias) ||
+                      str_eq(p->prices[i].alias, p->models[j].upstream);
+        if (!listed)
+            price_put(l, p->prices[i].alias, p->name, &p->prices[i].price);
+    }
+}
+
+static void price_put_table(struct price_listing *l, str model)
+{
+    struct price p;
+    str name;
+
+    if (l->config && l->config->prices == CONFIG_PRICES_NONE)
+        return;
+    for (size_t i = 0; price_at(i, &name, &p); i++)
+        if (!model.n || str_eq(name, model))
+            price_put(l, name, p.provider, &p);
+}
+
+/* The one model: as the configuration prices it, if that serves it, and what the table has by its
+ * name, else by its name without a date. */
+static void price_put_wanted(struct price_listing *l)
+{
+    struct config_route r;
+    size_t before;
+
+    if (l->config && config_find(l->config, l->wanted, &r))
+        price_put(l, r.model.upstream, r.provider->name, &r.model.price);
+    before = l->n;
+    price_put_table(l, l->wanted);
+    if (l->n == before && !str_eq(price_without_date(l->wanted), l->wanted))
+        price_put_table(l, price_without_date(l->wanted));
+}
+
+static void price_put_all(struct price_listing *l)
+{
+    for (size_t i = 0; l->config && i < l->config->provider_count; i++)
+        price_put_provider(l, &l->config->providers[i]);
+    price_put_table(l, STR(""));
+}
+
+/* The configuration, if one is named or there is one; 0, or the exit code after a complaint. */
+static int price_open_config(const char *path, struct config **out)
+{
+    struct err e;
+
+    *out = NULL;
+    if (!path && access(CLI_CONFIG_FILE, F_OK) != 0)
+        return CLI_OK;
+    if (!config_load(path ? path : CLI_CONFIG_FILE, out, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    return CLI_OK;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    bool json = args->value[JSON] != NULL;
+    struct history h = {.asker = {.key_name = STR("")}};
+    struct price_listing l;
+    struct err e;
+    int code = price_open_config(args->value[CONFIG], &h.config);
+
+    if (code)
+        return code;
+    buf_init(&h.out, QUERY_OUT_MAX);
+    json_init(&h.doc);
+    arena_init(&h.arena, ARENA_SIZE_MAX);
+    l = (struct price_listing){.arena = &h.arena,
+                               .config = h.config,
+                               .wanted = str_c(args->word_count ? args->words[0] : "")};
+    json_out_init(&l.o, &h.out);
+    json_out_object(&l.o);
+    json_out_key(&l.o, STR("prices"));
+    json_out_array(&l.o);
+    if (l.wanted.n)
+        price_put_wanted(&l);
+    else
+        price_put_all(&l);
+    json_out_end(&l.o);
+    json_out_end(&l.o);
+    code = history_show(&h, cli, json_out_ok(&l.o, &e), &e, json);
+    if (code == CLI_OK && !json && l.n)
+        code = history_table(&h, cli, "prices", columns, COUNT_OF(columns));
+    if (code == CLI_OK && l.wanted.n && !l.n)
+        code = cli_complain(CLI_NEGATIVE,
+                            "no price is known of \"%s\": give one under providers.NAME.prices",
+                            args->words[0]);
+    history_close(&h);
+    return code;
+}
+
+const struct cli_command cli_prices = {
+    .name = "prices",
+    .summary = "list what models cost, and where each price comes from",
+    .words = "[MODEL]",
+    .about =
+        "Lists prices in USD for a million tokens: those of the models in the configuration, then "
+        "the table that ships with this version. SOURCE is the line of the configuration, or "
+        "\"built in\" with the date at which the table was last compared with the provider's page. "
+        "A call with more input tokens than ABOVE costs the two rates after it. `prices: none` in "
+        "the configuration switches the table off. The exit code is 1 if no price of MODEL is "
+        "known.",
+    .examples = "  rationale prices gpt-5\n"
+                "  rationale prices --json --config rationale.yaml\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 1,
+    .run = run,
+};
