@@ -1,20 +1,25 @@
-/* The daemon that runs here, asked by plain HTTP.
+/* The daemon that has a store, asked by plain HTTP.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/daemon.h"
 
+#include "base/json.h"
 #include "store/store.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define IN_MAX ((size_t)64 << 20)
 #define KEY_VARIABLE "RATIONALE_KEY"
+#define HEALTH_MAX 65536
+#define PROVE_SECONDS 5 /* until it has said which store it has */
 
-/* What it listens on may be "any": then this machine will do. */
+/* A daemon that listens on every address is reached by loopback. */
 static const char *host_of(str asked, char host[256])
 {
     if (str_eq(asked, STR("0.0.0.0")) || asked.n == 0)
@@ -23,6 +28,15 @@ static const char *host_of(str asked, char host[256])
         return "::1";
     (void)snprintf(host, 256, STR_FMT, STR_ARG(asked));
     return host;
+}
+
+/* Reads and writes of the connection give up after so long; 0: never. */
+static void daemon_set_timeout(const struct daemon_link *d, time_t seconds)
+{
+    struct timeval t = {.tv_sec = seconds};
+
+    (void)setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+    (void)setsockopt(d->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
 }
 
 static bool reach(struct daemon_link *d, str at, const char *port, struct err *e)
@@ -34,6 +48,8 @@ static bool reach(struct daemon_link *d, str at, const char *port, struct err *e
         return err_set(e, ERR_UPSTREAM, "no address for " STR_FMT, STR_ARG(at));
     for (a = all; a && d->fd < 0; a = a->ai_next) {
         d->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
+        if (d->fd >= 0)
+            daemon_set_timeout(d, PROVE_SECONDS);
         if (d->fd >= 0 && connect(d->fd, a->ai_addr, a->ai_addrlen) != 0) {
             close(d->fd);
             d->fd = -1;
@@ -45,43 +61,39 @@ static bool reach(struct daemon_link *d, str at, const char *port, struct err *e
     return err_set(e, ERR_UPSTREAM, "no daemon answers on port %s: %s", port, strerror(errno));
 }
 
-/* Where the one that has the store said that it listens: `serve --listen` may have been told
- * otherwise than the configuration. */
-static bool reach_owner(struct daemon_link *d, const struct config *c)
+static bool daemon_connect_unix(struct daemon_link *d, str path, struct err *e)
 {
-    struct arena a;
-    struct err e;
-    char port[16];
-    str at, host;
-    size_t colon;
-    bool ok;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
 
-    arena_init(&a, 65536);
-    ok = !str_eq(c->store_url, STR("none")) && store_owner(c->store_url, c->spool, &a, &at, &e);
-    if (ok) {
-        for (colon = at.n; colon && at.p[colon - 1] != ':';)
-            colon--;
-        host = str_slice(at, 0, colon ? colon - 1 : 0);
-        if (str_starts(host, STR("[")) && host.p[host.n - 1] == ']')
-            host = str_slice(host, 1, host.n - 1);
-        ok = colon && at.n - colon < sizeof port &&
-             snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(at, colon, at.n))) > 0 &&
-             reach(d, host, port, &e);
-    }
-    arena_release(&a);
-    return ok;
+    if (path.n >= sizeof at.sun_path)
+        return err_set(e, ERR_UPSTREAM, "its path is too long");
+    memcpy(at.sun_path, path.p, path.n);
+    d->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (d->fd < 0)
+        return err_sys(e, "socket");
+    daemon_set_timeout(d, PROVE_SECONDS);
+    return connect(d->fd, (struct sockaddr *)&at, sizeof at) == 0 ||
+           err_set(e, ERR_UPSTREAM, "no daemon answers there: %s", strerror(errno));
 }
 
-bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e)
+/* HOST:PORT, [V6]:PORT or unix:PATH, as the owner wrote it. */
+static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
 {
     char port[16];
+    size_t colon = address.n;
+    str host;
 
-    *d = (struct daemon_link){.config = c, .fd = -1};
-    buf_init(&d->in, IN_MAX);
-    if (c->tls_cert.n)
-        return err_set(e, ERR_UPSTREAM, "the daemon speaks TLS, which this command does not");
-    (void)snprintf(port, sizeof port, "%u", c->listen_port);
-    return reach_owner(d, c) || reach(d, c->listen_host, port, e);
+    if (str_starts(address, STR("unix:/")))
+        return daemon_connect_unix(d, str_slice(address, 5, address.n), e);
+    while (colon && address.p[colon - 1] != ':')
+        colon--;
+    host = str_slice(address, 0, colon ? colon - 1 : 0);
+    if (str_starts(host, STR("[")) && host.p[host.n - 1] == ']')
+        host = str_slice(host, 1, host.n - 1);
+    if (!colon || address.n - colon >= sizeof port)
+        return err_set(e, ERR_UPSTREAM, "\"" STR_FMT "\" is no address", STR_ARG(address));
+    (void)snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(address, colon, address.n)));
+    return reach(d, host, port, e);
 }
 
 static bool send_all(struct daemon_link *d, str bytes, struct err *e)
@@ -117,11 +129,101 @@ static bool fill(struct daemon_link *d, struct err *e)
     return true;
 }
 
+/* ---- which store it has ---- */
+
+/* The reply's head, up to and with the empty line, is taken out of d->in; its length is left in
+ * *size where there is a content-length. */
+static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
+{
+    static const char name[] = "\r\ncontent-length:";
+    size_t end, at = 0;
+    uint64_t n;
+
+    while ((end = str_find(buf_str(&d->in), STR("\r\n\r\n"))) == STR_NONE)
+        if (!fill(d, e))
+            return false;
+    if (d->in.n < 12 || !str_starts(buf_str(&d->in), STR("HTTP/1.")))
+        return err_set(e, ERR_UPSTREAM, "what answers there is no daemon of ours");
+    d->status = (d->in.p[9] - '0') * 100 + (d->in.p[10] - '0') * 10 + (d->in.p[11] - '0');
+    *size = 0;
+    while (at < end && strncasecmp(d->in.p + at, name, sizeof name - 1) != 0)
+        at++;
+    if (at < end) {
+        str rest = str_slice(buf_str(&d->in), at + sizeof name - 1, end + 2);
+
+        if (str_u64(str_trim(str_slice(rest, 0, str_find(rest, STR("\r")))), &n) &&
+            n <= HEALTH_MAX)
+            *size = (size_t)n;
+    }
+    buf_drop(&d->in, end + 4);
+    return true;
+}
+
+/* Asks on the connection that the request will use too, so that both reach the same process, and
+ * before any key is sent. */
+static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner, struct err *e)
+{
+    struct arena a;
+    struct json doc;
+    size_t size;
+    bool ok;
+    str id = STR("");
+
+    arena_init(&a, 1 << 20);
+    json_init(&doc);
+    ok = send_all(d, STR("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"), e) &&
+         daemon_read_head(d, &size, e);
+    while (ok && d->in.n < size)
+        ok = fill(d, e);
+    ok = ok && json_parse(&doc, str_slice(buf_str(&d->in), 0, size), e);
+    if (ok && !json_text(&doc, json_find(&doc, json_root(&doc), STR("store_id")), &a, &id))
+        id = STR("none");
+    if (ok && !str_eq(id, owner->id))
+        ok = err_set(e,
+                     ERR_UPSTREAM,
+                     "it has another store (id " STR_FMT ", not " STR_FMT ")",
+                     STR_ARG(str_slice(id, 0, 8)),
+                     STR_ARG(str_slice(owner->id, 0, 8)));
+    if (ok)
+        buf_drop(&d->in, size);
+    json_release(&doc);
+    arena_release(&a);
+    return ok;
+}
+
+bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e)
+{
+    struct store_owner owner;
+    struct arena a;
+    bool ok;
+
+    *d = (struct daemon_link){.config = c, .fd = -1};
+    buf_init(&d->in, IN_MAX);
+    if (str_eq(c->store_url, STR("none")))
+        return err_set(e, ERR_NOT_FOUND, "no daemon is known by a store that is \"none\"");
+    arena_init(&a, 65536);
+    ok = store_owner(c->store_url, c->spool, &a, &owner, e);
+    if (!ok && e->code == ERR_NOT_FOUND) {
+        err_set(e, ERR_NOT_FOUND, "no daemon has this store");
+    } else if (ok) {
+        ok = c->tls_cert.n ? err_set(e, ERR_UPSTREAM, "it speaks TLS, which this command does not")
+                           : daemon_connect(d, owner.address, e) && daemon_prove(d, &owner, e);
+        if (!ok)
+            err_prefix(e, "the daemon at " STR_FMT ": ", STR_ARG(owner.address));
+    }
+    arena_release(&a);
+    if (ok)
+        daemon_set_timeout(d, 0);
+    return ok;
+}
+
+/* ---- asking ---- */
+
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, struct err *e)
 {
     const char *key = getenv(KEY_VARIABLE);
     struct buf out;
-    size_t end;
+    size_t size;
     bool ok;
 
     buf_init(&out, path.n + body.n + 16384);
@@ -134,16 +236,7 @@ bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, s
     buf_add(&out, body);
     ok = send_all(d, buf_str(&out), e);
     buf_release(&out);
-    if (!ok)
-        return false;
-    while ((end = str_find(buf_str(&d->in), STR("\r\n\r\n"))) == STR_NONE)
-        if (!fill(d, e))
-            return false;
-    if (d->in.n < 12 || !str_starts(buf_str(&d->in), STR("HTTP/1.")))
-        return err_set(e, ERR_UPSTREAM, "what answers there is no daemon of ours");
-    d->status = (d->in.p[9] - '0') * 100 + (d->in.p[10] - '0') * 10 + (d->in.p[11] - '0');
-    buf_drop(&d->in, end + 4);
-    return true;
+    return ok && daemon_read_head(d, &size, e);
 }
 
 bool daemon_line(struct daemon_link *d, str *line, struct err *e)
@@ -178,4 +271,11 @@ void daemon_close(struct daemon_link *d)
     if (d->fd >= 0)
         close(d->fd);
     buf_release(&d->in);
+}
+
+int daemon_complain(const struct err *daemon, const struct err *store)
+{
+    if (daemon->code == ERR_NOT_FOUND || daemon->code == ERR_NONE)
+        return cli_complain(CLI_STORE, "the store: %s", store->text);
+    return cli_complain(CLI_STORE, "the store: %s; %s", store->text, daemon->text);
 }

@@ -1,8 +1,11 @@
-/* daemon.h - the daemon that runs here, asked by plain HTTP: where the store's owner says it
- * listens, else at the address of the configuration.
+/* daemon.h - the daemon that has the store of a configuration, asked by plain HTTP.
+ *
+ * It is found by the file that it writes beside the store (store_owner), never by the configured
+ * `listen`, where a daemon of another store may be. It must prove that it has this store before
+ * anything is asked of it.
  *
  *     if (daemon_open(&d, config, e) && daemon_ask(&d, "GET", "/api/v1/live", "", e)) ...
- *     while (daemon_read(&d, &line, e)) ...           lines of the body, until it ends
+ *     while (daemon_line(&d, &line, e)) ...           lines of the body, until it ends
  *     daemon_close(&d);
  *
  * The key is that of the environment: RATIONALE_KEY. HTTP/1.0, so that the body is as it comes.
@@ -12,6 +15,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "cli/cli.h"
 #include "gateway/config.h"
 
 struct daemon_link {
@@ -22,7 +26,8 @@ struct daemon_link {
     bool ended;
 };
 
-/* ERR_UPSTREAM if nobody answers there, or it speaks TLS. */
+/* ERR_NOT_FOUND if no daemon has the store; ERR_UPSTREAM if it does not answer, speaks TLS, or if
+ * what answers at its address has another store. daemon_close in any case. */
 bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e) MUST_USE;
 /* Sends a request and reads the reply's head: d->status. */
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body,
@@ -32,3 +37,5 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e) MUST_USE;
 /* All of the body. */
 bool daemon_body(struct daemon_link *d, str *body, struct err *e) MUST_USE;
 void daemon_close(struct daemon_link *d);
+/* Complains that a command could neither ask the daemon nor open the store itself; the exit code. */
+int daemon_complain(const struct err *daemon, const struct err *store);

@@ -26,12 +26,11 @@ struct wish {
     str name;
 };
 
-/* False if no daemon answers; else the code is what came of it. */
-static bool by_daemon(const struct wish *w, struct buf *out, int *code)
+/* False with *e if no daemon that has the store answers; else the code is what came of it. */
+static bool by_daemon(const struct wish *w, struct buf *out, int *code, struct err *e)
 {
     struct daemon_link d;
     struct buf body;
-    struct err e;
     str reply;
     bool there;
 
@@ -39,9 +38,10 @@ static bool by_daemon(const struct wish *w, struct buf *out, int *code)
     buf_printf(&body, "{\"%s\":", w->what == STORE_ERASE_SESSION ? "session_id" : "subject");
     (void)json_quote(&body, w->name);
     buf_add_c(&body, '}');
-    there = daemon_open(&d, w->config, &e) &&
-            daemon_ask(&d, "POST", STR("/api/v1/erase"), buf_str(&body), &e) &&
-            daemon_body(&d, &reply, &e) && d.status != 503;
+    there = daemon_open(&d, w->config, e) &&
+            daemon_ask(&d, "POST", STR("/api/v1/erase"), buf_str(&body), e) &&
+            daemon_body(&d, &reply, e) &&
+            (d.status != 503 || err_set(e, ERR_UPSTREAM, "the daemon answers 503"));
     buf_release(&body);
     if (there && d.status == 200) {
         buf_add(out, reply);
@@ -60,7 +60,7 @@ static bool by_daemon(const struct wish *w, struct buf *out, int *code)
     return there;
 }
 
-static int by_ourselves(const struct wish *w, struct buf *out)
+static int by_ourselves(const struct wish *w, struct buf *out, const struct err *daemon)
 {
     struct store_options o = {
         .url = w->config->store_url, .spool = w->config->spool, .durability = STORE_DURABLE};
@@ -76,7 +76,7 @@ static int by_ourselves(const struct wish *w, struct buf *out)
         return cli_complain(CLI_STORE, "the store: %s", e.text);
     reader_close(r);
     if (!store_open(&o, &s, &e))
-        return cli_complain(CLI_STORE, "the store: %s", e.text);
+        return daemon_complain(daemon, &e);
     ok = store_erase(s, w->what, w->name, STR("cli"), &receipt, &e);
     store_close(s);
     if (!ok)
@@ -169,8 +169,8 @@ static int run(struct cli *cli, const struct cli_args *args)
     buf_init(&out, 1 << 20);
     if (!args->value[YES] && !is_sure(&w))
         code = CLI_USAGE;
-    else if (!by_daemon(&w, &out, &code))
-        code = by_ourselves(&w, &out);
+    else if (!by_daemon(&w, &out, &code, &e))
+        code = by_ourselves(&w, &out, &e);
     if (code == CLI_OK && of_nothing(buf_str(&out)))
         code = cli_complain(CLI_NEGATIVE, "there was nothing to erase");
     else if (code == CLI_OK)

@@ -193,15 +193,15 @@ static int add(struct prompts *p, const char *name, const char *file)
     return show(p, id);
 }
 
-/* False if no daemon answers; else the code is what came of it. */
-static bool by_daemon(struct prompts *p, const char *word, str id, int *code)
+/* False with *e if no daemon that has the store answers; else the code is what came of it. */
+static bool by_daemon(struct prompts *p, const char *word, str id, int *code, struct err *e)
 {
     struct daemon_link d;
-    struct err e;
     str reply;
     str path = arena_printf(&p->arena, "/api/v1/prompts/" STR_FMT "/%s", STR_ARG(id), word);
-    bool there = daemon_open(&d, p->config, &e) && daemon_ask(&d, "POST", path, STR(""), &e) &&
-                 daemon_body(&d, &reply, &e) && d.status != 503;
+    bool there = daemon_open(&d, p->config, e) && daemon_ask(&d, "POST", path, STR(""), e) &&
+                 daemon_body(&d, &reply, e) &&
+                 (d.status != 503 || err_set(e, ERR_UPSTREAM, "the daemon answers 503"));
 
     if (there && d.status == 200)
         *code = CLI_OK;
@@ -214,7 +214,7 @@ static bool by_daemon(struct prompts *p, const char *word, str id, int *code)
     return there;
 }
 
-static int by_ourselves(struct prompts *p, str id, enum prompt_state to)
+static int by_ourselves(struct prompts *p, str id, enum prompt_state to, const struct err *daemon)
 {
     struct store_options o = {
         .url = p->config->store_url, .spool = p->config->spool, .durability = STORE_DURABLE};
@@ -222,7 +222,9 @@ static int by_ourselves(struct prompts *p, str id, enum prompt_state to)
 
     if (str_eq(o.url, STR("none")))
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
-    if (!store_open(&o, &p->store, &e) || !open_registry(p, &e))
+    if (!store_open(&o, &p->store, &e))
+        return daemon_complain(daemon, &e);
+    if (!open_registry(p, &e))
         return history_fail(&e);
     registry_audit(p->registry, p->store);
     return registry_move(p->registry, id, to, STR("cli"), &e) ? CLI_OK : cli_fail(&e);
@@ -233,12 +235,13 @@ static int move(struct prompts *p, const char *word, str id)
     enum prompt_state to = word[0] == 'r'   ? PROMPT_RETIRED
                            : word[1] == 'p' ? PROMPT_APPROVED
                                             : PROMPT_ACTIVE;
+    struct err e;
     int code = CLI_OK;
 
     if (str_find(id, STR("/")) != STR_NONE || str_find(id, STR("@")) == STR_NONE)
         return cli_complain(CLI_USAGE, "an id is NAME@DIGEST, as list shows it");
-    if (!by_daemon(p, word, id, &code))
-        code = by_ourselves(p, id, to);
+    if (!by_daemon(p, word, id, &code, &e))
+        code = by_ourselves(p, id, to, &e);
     if (code == CLI_OK && !p->args->value[JSON])
         file_out_printf(&p->cli->out, STR_FMT " is %s\n", STR_ARG(id), prompt_state_name(to));
     else if (code == CLI_OK)

@@ -35,7 +35,10 @@ void health_handle(struct exchange *ex)
         buf_add_u64(&body, c->retention_age_ms / DAY_MS);
     else
         buf_add(&body, STR("null"));
-    buf_add(&body, STR("}}}"));
+    buf_add(&body, STR("}}"));
+    if (g->records)
+        buf_printf(&body, ",\"store_id\":\"" STR_FMT "\"", STR_ARG(store_id(g->store)));
+    buf_add_c(&body, '}');
     exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
     buf_release(&body);
 }

@@ -30,7 +30,8 @@ struct store {
     struct engine *engine;
     struct take *take;
     char path[FILE_PATH_MAX], dir[FILE_PATH_MAX], head[FILE_PATH_MAX];
-    bool reached; /* the file with the address is ours */
+    char id[STORE_ID_SIZE]; /* of this opening, by chance */
+    bool reached;           /* the file with the address is ours */
 };
 
 /* ---- where ---- */
@@ -123,6 +124,30 @@ static bool sync_parent(const char *path, struct err *e)
     return segment_sync_dir(dir, e);
 }
 
+static bool address_path(const char *dir, char out[FILE_PATH_MAX], struct err *e)
+{
+    return set_path(out, str_c(dir), "/address", e);
+}
+
+static void store_remove_address(const char *dir)
+{
+    char path[FILE_PATH_MAX];
+    struct err e;
+
+    if (address_path(dir, path, &e))
+        (void)unlink(path);
+}
+
+static void store_make_id(char out[STORE_ID_SIZE])
+{
+    uint8_t chance[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+
+    rand_os(chance, sizeof chance);
+    memcpy(out, sha256_hex(chance, hex).p, STORE_ID_SIZE - 1);
+    out[STORE_ID_SIZE - 1] = '\0';
+}
+
 static bool start(struct store *s, const struct store_options *o, struct err *e)
 {
     size_t queue = o->queue_size_max ? o->queue_size_max : QUEUE_SIZE;
@@ -152,6 +177,8 @@ static bool start(struct store *s, const struct store_options *o, struct err *e)
         return false;
     eo.spool = str_c(name);
     eo.head_path = s->head;
+    store_remove_address(s->dir); /* of a process that did not end well */
+    store_make_id(s->id);
     if (!engine_open(&eo, &s->engine, e) || !sync_parent(s->path[0] ? s->path : s->dir, e) ||
         !engine_place(s->engine, &to.place, e) || !journal_start(s->journal, to.place, e))
         return false;
@@ -162,43 +189,47 @@ static bool start(struct store *s, const struct store_options *o, struct err *e)
 
 /* ---- where its owner is reached ---- */
 
-static bool address_path(const char *dir, char out[FILE_PATH_MAX], struct err *e)
+str store_id(const struct store *s)
 {
-    return set_path(out, str_c(dir), "/address", e);
+    return str_c(s->id);
 }
 
 void store_reached(struct store *s, str address)
 {
-    char path[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX], text[ADDRESS_MAX];
     struct err e;
+    int n = snprintf(text, sizeof text, STR_FMT "\n%s\n", STR_ARG(address), s->id);
 
     if (!s->journal)
         return;
-    s->reached = address_path(s->dir, path, &e) && file_write_atomic(path, address, 0600, &e);
+    s->reached = n > 0 && (size_t)n < sizeof text && address_path(s->dir, path, &e) &&
+                 file_write_atomic(path, (str){text, (size_t)n}, 0600, &e);
     if (!s->reached)
-        log_warn("commands will look for the daemon at its configured address", LOG_ERR(&e));
+        log_warn("commands cannot find this daemon: its address could not be written",
+                 LOG_ERR(&e));
 }
 
-static void reached_no_more(struct store *s)
-{
-    char path[FILE_PATH_MAX];
-    struct err e;
-
-    if (s->reached && address_path(s->dir, path, &e))
-        (void)unlink(path);
-}
-
-bool store_owner(str url, str spool, struct arena *a, str *address, struct err *e)
+bool store_owner(str url, str spool, struct arena *a, struct store_owner *out, struct err *e)
 {
     struct store_options o = {.url = url, .spool = spool};
     struct store *s = base_alloc(sizeof *s);
     char path[FILE_PATH_MAX];
+    str text = STR("");
+    size_t line;
     bool ok;
 
     *s = (struct store){0};
     ok = find_place(s, &o, e) && address_path(s->dir, path, e) &&
-         file_read(a, path, ADDRESS_MAX, address, e);
+         file_read(a, path, ADDRESS_MAX, &text, e);
     free(s);
+    line = str_find(text, STR("\n"));
+    out->address = str_slice(text, 0, line);
+    out->id = line == STR_NONE ? STR("") : str_trim(str_slice(text, line, text.n));
+    if (ok && out->id.n != STORE_ID_SIZE - 1)
+        ok = err_set(e,
+                     ERR_UPSTREAM,
+                     "%s was written by an older daemon: restart the daemon, or delete the file",
+                     path);
     return ok;
 }
 
@@ -244,7 +275,8 @@ void store_close(struct store *s)
         take_stop(s->take);
     }
     engine_close(s->engine);
-    reached_no_more(s);
+    if (s->reached)
+        store_remove_address(s->dir);
     if (s->journal)
         journal_free(s->journal);
     free(s);

@@ -140,10 +140,19 @@ struct store_piece {
 bool store_open(const struct store_options *o, struct store **out, struct err *e) MUST_USE;
 /* Everything queued is stored and, within 5 s, in the tables. */
 void store_close(struct store *s);
-/* Where the process that has the store is reached, for commands beside it: a file in the journal's
- * folder, gone with store_close. After a crash it may be an old one. */
+/* How commands beside it find the process that has the store. store_reached writes the address and
+ * the store's id to a file in the journal's folder; store_close deletes it. The file of a process
+ * that was killed stays until the next store_open, and its port may be another's by then: so ask
+ * whoever answers there for its id (GET /health has it) and compare. Ids are made by chance, one
+ * for each store_open; "" with "none". store_owner is ERR_NOT_FOUND if there is no such file. */
+#define STORE_ID_SIZE 33 /* 32 characters and a NUL */
+struct store_owner {
+    str address, id;
+};
+str store_id(const struct store *s);
 void store_reached(struct store *s, str address);
-bool store_owner(str url, str spool, struct arena *a, str *address, struct err *e) MUST_USE;
+bool store_owner(str url, str spool, struct arena *a, struct store_owner *out,
+                 struct err *e) MUST_USE;
 
 /* The id is not empty. A call whose id is stored already is left as it was: a put may be repeated.
  * ticket may be NULL. */
