@@ -515,6 +515,10 @@ static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
         out[0] = (struct wire_kept){STR("thinking"), STR("[{\"type\":\"thinking\"}]")};
         return 1;
     }
+    if (str_eq(id, STR("c4")) && n_max > 0) {
+        out[0] = (struct wire_kept){STR("reasoning_content"), STR("\"why\"")};
+        return 1;
+    }
     return 0;
 }
 
@@ -538,6 +542,18 @@ TEST(defect_3_the_vault_puts_back_what_the_client_dropped)
           &p,
           ASKED("c2", ",\"extra_content\":{\"s\":1}") ",\"reasoning_details\":[1]}]}");
     apply(&wire_openai, ASKED("c9", "") "}]}", &p, ASKED("c9", "") "}]}");
+    apply(&wire_openai,
+          ASKED("c4", "") ",\"reasoning_content\":\"\"}]}",
+          &p,
+          ASKED("c4", "") ",\"reasoning_content\":\"why\"}]}");
+    apply(&wire_openai,
+          ASKED("c4", "") ",\"reasoning_content\":null}]}",
+          &p,
+          ASKED("c4", "") ",\"reasoning_content\":\"why\"}]}");
+    apply(&wire_openai,
+          ASKED("c4", "") ",\"reasoning_content\":\"w\"}]}",
+          &p,
+          ASKED("c4", "") ",\"reasoning_content\":\"w\"}]}");
     apply(&wire_mistral,
           ASKED("c3", "") "}]}",
           &p,

@@ -247,11 +247,16 @@ static str as_json(struct patch *p, str kept)
     return good ? arena_dup(p->a, kept) : say_quoted(p->a, kept);
 }
 
+/* Whether the client sent reasoning back. null and "" do not count: a client that was shown no
+ * reasoning writes them to satisfy providers that require the member. */
 static bool has_thoughts(struct patch *p, const struct json_node *m)
 {
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
-        if (member_find(p->doc, m, openai_thought_members[i]))
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++) {
+        const struct json_node *v = member_find(p->doc, m, openai_thought_members[i]);
+
+        if (v && v->kind != JSON_NULL && v->size > STR("\"\"").n)
             return true;
+    }
     return false;
 }
 

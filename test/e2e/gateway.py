@@ -90,12 +90,13 @@ def cpu_seconds(pid):
 
 
 class Provider(Process):
-    def __init__(self, key=""):
-        self.key = key
+    def __init__(self, key="", scripts=None):
+        self.key, self.scripts = key, scripts or {}
         self.port, self.root = 0, ""
 
     def start(self):
-        self.child = subprocess.Popen([sys.executable, "-B", str(PROVIDER_PY), "--key", self.key],
+        self.child = subprocess.Popen([sys.executable, "-B", str(PROVIDER_PY), "--key", self.key,
+                                       "--scripts", json.dumps(self.scripts)],
                                       stdout=subprocess.PIPE, text=True)
         line = self.child.stdout.readline()
         if not line.startswith("port "):

@@ -4,7 +4,7 @@ import json
 import re
 
 from checks import estimate, is_int, is_number, need, question, text_of, tool_name
-from script import Ask, issued, pieces, sign
+from script import Ask, is_signed, issued, pieces
 
 NAMES = set(
     "model messages max_tokens system metadata stop_sequences stream temperature top_k top_p tools "
@@ -13,6 +13,7 @@ NAMES = set(
 BLOCKS = {
     "user": ("text", "image", "document", "tool_result", "search_result", "container_upload"),
     "assistant": ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"),
+    "system": ("text",),
 }
 STOPS = {"end": "end_turn", "length": "max_tokens", "tool": "tool_use"}
 
@@ -37,7 +38,7 @@ def check_block(role, b, where):
     if b["type"] == "thinking":
         need(isinstance(b.get("thinking"), str), f"{where}.thinking.thinking: Field required")
         need(isinstance(b.get("signature"), str), f"{where}.thinking.signature: Field required")
-        need(b["signature"] == sign(b["thinking"]),
+        need(is_signed(b["thinking"], b["signature"]),
              f"{where}: Invalid `signature` in `thinking` block")
     if b["type"] == "redacted_thinking":
         need(isinstance(b.get("data"), str), f"{where}.redacted_thinking.data: Field required")
@@ -49,13 +50,29 @@ def check_block(role, b, where):
                  f"{where}.tool_result.content: bad part")
 
 
-def check_messages(messages):
+def check_system_message(messages, i, script):
+    """A message of role system follows one of the user, and only models from Opus 4.8 on take it."""
+    where = f"messages.{i}"
+    need("strict" in script and script.arg("as") == "adaptive",
+         f"{where}: role 'system' is not supported on this model")
+    need(i > 0 and messages[i - 1]["role"] == "user",
+         f"{where}: a system message must come immediately after a user message")
+    extra = set(messages[i]) - {"role", "content", "output_config"}
+    need(not extra, f"{where}.{', '.join(extra)}: Extra inputs are not permitted")
+    for j, b in enumerate(blocks_of(messages[i].get("content") or [])):
+        check_block("system", b, f"{where}.content.{j}")
+
+
+def check_messages(messages, script):
     need(isinstance(messages, list) and messages, "messages: at least one message is required")
     want, open_calls = "user", []
     for i, m in enumerate(messages):
         where = f"messages.{i}"
         need(isinstance(m, dict) and m.get("role") in BLOCKS,
              f"{where}: Input should be 'user' or 'assistant'")
+        if m["role"] == "system":
+            check_system_message(messages, i, script)
+            continue
         extra = set(m) - {"role", "content"}
         need(not extra, f"{where}.{', '.join(extra)}: Extra inputs are not permitted")
         need(m["role"] == want, "messages: roles must alternate between \"user\" and \"assistant\", "
@@ -164,7 +181,7 @@ def read(body, headers, path, script):
     for b in system if isinstance(system, list) else ():
         need(b.get("type") == "text" and b.get("text"),
              "system: text content blocks must be non-empty")
-    check_messages(body.get("messages"))
+    check_messages(body.get("messages"), script)
     check_thinking(body, script)
     check_tools(body)
     effort = (body.get("output_config") or {}).get("effort")
@@ -173,7 +190,8 @@ def read(body, headers, path, script):
 
 
 def ask_of(body, script):
-    messages, last = body["messages"], body["messages"][-1]
+    messages = body["messages"]
+    last = next(m for m in reversed(messages) if m["role"] != "system")
     ask = Ask(body["model"], bool(body.get("stream")), input_tokens=estimate(body))
     ask.user = question(m["content"] for m in messages if m["role"] == "user")
     ask.system = text_of(body.get("system"))
@@ -190,6 +208,8 @@ def ask_of(body, script):
     t = body.get("thinking") or {}
     ask.think = {"enabled": "on", "adaptive": "on", "disabled": "off"}.get(t.get("type"), "unset")
     ask.visible = "loud" in script or "refuse-signature" in script or ask.think == "on"
+    ask.display = t.get("display") or ("omitted" if script.arg("as") == "adaptive" else "summarized")
+    ask.signs = True
     ask.budget = t.get("budget_tokens", -1)
     ask.wishes = [w for w in ("thinking", "output_config", "temperature", "top_p", "top_k")
                   if body.get(w) is not None]

@@ -251,6 +251,8 @@ def common(body, script, usage):
                                                else "")
     ask.prefill = last["role"] == "assistant"
     for m in reversed(messages):
+        if m["role"] in ("developer", "system"):
+            continue
         if m["role"] != "tool":
             break
         ask.results.insert(0, text_of(m["content"]))
@@ -261,6 +263,7 @@ def common(body, script, usage):
         "any" if choice in ("required", "any") else ""
     ask.max_tokens = body.get("max_completion_tokens") or body.get("max_tokens") or 0
     thinking(body, ask)
+    ask.wants_back = bool(FIELDS.get(script.arg("as", "deepseek"), True))
     ask.wishes = [w for w in WISHES if body.get(w) is not None]
     for m in messages:
         for c in m.get("tool_calls") or []:

@@ -2,14 +2,16 @@
 """A test provider: every dialect, whole and streamed, strict about what it is asked, and as bad as
 it is told to be.
 
-    test/provider/provider.py [--port N] [--key KEY]      prints "port N" and serves until it is ended
+    test/provider/provider.py [--port N] [--key KEY] [--scripts JSON]
+                                        prints "port N" and serves until it is ended
 
 Routes: POST /v1/chat/completions (OpenAI and followers; llama.cpp's /control), /v1/responses, /v1/messages and
 /v1/messages/count_tokens (Anthropic), /v1beta/models/M:generateContent, :streamGenerateContent and
 :countTokens (Gemini), /mistral/v1/chat/completions (Mistral), /api/chat (Ollama); GET /v1/models,
 /v1beta/models, /api/tags. With --key, a request without that key in its dialect's header is refused.
 
-What it does is in the name of the model: steps joined by +, arguments behind colons.
+What it does is in the name of the model: steps joined by +, arguments behind colons. With --scripts, a
+JSON object of names and steps, models have the names that clients know.
 
 What is said. Answers say the last user message back, so that streams can be told apart; reasoning
 always has the word "ponder" in it, answers never.
@@ -32,11 +34,14 @@ always has the word "ponder" in it, answers never.
                         thinking chunk; Ollama refuses nothing
     reject-reasoning    400 naming the parameter if there is any for reasoning or sampling
     reject:NAME[:NAME]  400 naming the first of these that is there
+    task                a coding agent's model: it reads two files with the tools of the request, writes
+                        their sum to a third, and answers. It thinks before each step. task.py
     control:N[:HOW]     the reasoning of a stream stops before its Nth event until it is told to end,
                         or not to end: control.py
 How it is said.
     as:NAME             OpenAI chat as deepseek (default), xai, openrouter, vllm, sglang, llamacpp,
                         openai, azure, both, text; Anthropic as adaptive; Gemini as gemini3
+    strict              refuses all that the provider's documents say it refuses: strict.py
     redacted            a redacted_thinking block before the thinking (Anthropic)
     no-usage, bad-usage, same-id
     tag:TEXT            nothing: makes the name, and so its counters, one's own
@@ -84,6 +89,7 @@ import ollama_chat
 import openai_chat
 import responses
 import script
+import strict
 from script import Refused, Script, compose
 
 LOG_MAX = 5000
@@ -340,8 +346,9 @@ def writes(data, steps):
 
 
 class Provider:
-    def __init__(self, key=""):
+    def __init__(self, key="", scripts=None):
         self.key = key
+        self.scripts = scripts or {}
         self.log = []
         self.count = 0
         self.fails = {}
@@ -437,13 +444,16 @@ class Provider:
             doc = parse(body)
             entry["json"] = doc
             entry["model"] = gemini.path_model(path) if name == "gemini" else doc.get("model")
-            steps = Script(str(entry["model"]))
+            steps = Script(self.scripts.get(entry["model"], str(entry["model"])))
             if path.endswith(("count_tokens", ":countTokens")):
                 return await self.counted(c, entry, doc, path)
             found = await self.failing(c, entry, dialect, steps)
             if found:
                 return found
+            if "strict" in steps and name in strict.RULES:
+                strict.RULES[name](doc, fields, steps)
             ask = dialect.read(doc, fields, path, steps)
+            ask.doc = doc
             refused = ask.wishes if "reject-reasoning" in steps else \
                 [n for n in steps.steps.get("reject", []) if doc.get(n) is not None]
             if refused:
@@ -505,7 +515,7 @@ class Provider:
                                 path.endswith(":countTokens") else {"input_tokens": n})
 
     async def lists(self, c, entry, path):
-        names = ["plain", "think", "tools"]
+        names = list(self.scripts) or ["plain", "think", "tools"]
         if path == "/api/tags":
             doc = {"models": [{"name": n, "model": n} for n in names]}
         elif path == "/v1beta/models":
@@ -607,8 +617,9 @@ async def main():
     options = argparse.ArgumentParser()
     options.add_argument("--port", type=int, default=0)
     options.add_argument("--key", default="")
+    options.add_argument("--scripts", type=json.loads, default={})
     given = options.parse_args()
-    provider = Provider(given.key)
+    provider = Provider(given.key, given.scripts)
     server = await asyncio.start_server(provider.serve, "127.0.0.1", given.port, backlog=1024)
     print(f"port {server.sockets[0].getsockname()[1]}", flush=True)
     async with server:

@@ -8,7 +8,7 @@ from checks import estimate, is_int, is_json_object, need, number_in, question, 
 from script import Ask, issued, pieces
 
 NAMES = set(
-    "background conversation context_management include input instructions max_output_tokens "
+    "background client_metadata conversation context_management include input instructions max_output_tokens "
     "max_tool_calls metadata model parallel_tool_calls previous_response_id prompt prompt_cache_key "
     "prompt_cache_retention prompt_cache_options reasoning safety_identifier service_tier store "
     "stream stream_options temperature text tool_choice tools top_logprobs top_p truncation "
@@ -144,6 +144,8 @@ def ask_of(body, items, tools, script):
     last = items[-1]
     ask.tail = text_of(last.get("content")) if last.get("type", "message") == "message" else ""
     for item in reversed(items):
+        if item.get("role") in ("developer", "system"):
+            continue
         if item.get("type") != "function_call_output":
             break
         ask.results.insert(0, text_of(item["output"]))
@@ -156,6 +158,9 @@ def ask_of(body, items, tools, script):
     reasoning = body.get("reasoning") or {}
     ask.think = "off" if reasoning.get("effort") == "none" else "on" if reasoning else "unset"
     ask.visible = "loud" in script or bool(reasoning.get("summary"))
+    ask.signs = True
+    if "task" in script and ask.think == "unset":
+        ask.think = "on"  # the gpt-5 family thinks unless it is told not to
     ask.wishes = [w for w in ("reasoning", "temperature", "top_p") if body.get(w) is not None]
     secret = ""
     for item in items:
@@ -164,7 +169,7 @@ def ask_of(body, items, tools, script):
         elif item.get("type") == "function_call":
             call = item["call_id"]
             ask.returned[call] = (issued.get(call, ("", ""))[0], secret)
-        else:
+        elif item.get("role") != "assistant":
             secret = ""
     ask.items = items
     return ask

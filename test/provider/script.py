@@ -6,6 +6,7 @@ whole or in pieces. Nothing here knows a wire format.
 # SPDX-License-Identifier: Apache-2.0
 import base64
 import hashlib
+import hmac
 import itertools
 import json
 import re
@@ -66,6 +67,10 @@ class Ask:
     usage: bool = True      # usage is wanted at the end of a stream
     input_tokens: int = 0
     call_prefix: str = "call_"
+    display: str = "summarized"  # what of the reasoning is in the reply: summarized, updates, omitted
+    signs: bool = False     # the provider signs or encrypts its reasoning
+    wants_back: bool = True  # the reasoning of a call must come back with the call's result
+    doc: dict = field(default_factory=dict)      # the request itself
 
 
 @dataclass
@@ -124,9 +129,10 @@ KNOWN = {
     # what is said
     "plain", "think", "tools", "think-tools", "parallel", "think-parallel", "tags", "obedient",
     "long-think", "starve", "echo", "refuse-signature", "reject-reasoning", "reject", "control",
-    "empty", "long",
+    "empty", "long", "task",
     # how it is said
     "loud", "as", "inline", "no-usage", "bad-usage", "same-id", "tag", "redacted", "interleave",
+    "strict",
     # what goes wrong
     "error", "error-mid", "cut", "rst", "stall", "silent", "hush", "slow", "hold", "badjson",
     "html", "wrong-type", "no-done", "double-done", "after-done", "huge-line", "drip", "crlf", "cr", "bom",
@@ -134,6 +140,8 @@ KNOWN = {
 }
 
 FAMILIES = ("claude-", "gemini-", "gpt-")  # for who looks at the name to know what a model can
+
+SIGNING_KEY = b"of the test provider"
 
 counter = itertools.count(1)
 issued = {}  # call id -> (reasoning, signature): what must come back
@@ -143,9 +151,19 @@ def reset():
     issued.clear()
 
 
-def sign(text):
-    """The one signature that belongs to this reasoning."""
-    return base64.b64encode(b"provider." + hashlib.sha256(text.encode()).digest()).decode()
+def sign(text, nonce=b""):
+    """The signature of this reasoning. A nonce makes it the signature of one block alone."""
+    mac = hmac.new(SIGNING_KEY, nonce + text.encode(), hashlib.sha256).digest()
+    return base64.b64encode(b"provider." + mac + nonce).decode()
+
+
+def is_signed(text, signature):
+    """Whether a signature was made for exactly this text."""
+    try:
+        raw = base64.b64decode(signature, validate=True)
+    except ValueError:
+        return False
+    return signature == sign(text, raw[len(b"provider.") + 32:])
 
 
 def words(n):
@@ -243,6 +261,8 @@ def limit(turn):
 
 
 def compose(script, ask):
+    if "task" in script:
+        return task.compose(script, ask)
     check_returned(script, ask)
     unknown = {s for s in set(script.steps) - KNOWN if not s.startswith(FAMILIES)}
     if unknown:
@@ -289,3 +309,6 @@ def compose(script, ask):
     turn.output_tokens = turn.reasoning_tokens + tokens(turn.text("text")) + \
         sum(tokens(json.dumps(c.args)) for c in turn.calls())
     return turn
+
+
+import task  # noqa: E402  it needs what is above
