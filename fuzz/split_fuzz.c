@@ -126,7 +126,7 @@ static void collect_by(struct split_collect *c, const struct split_format *f, bo
     struct split sp;
     struct err e;
 
-    split_collect_init(c, f, STR("|"), 4 * TEXT_MAX);
+    split_collect_init(c, STR("|"), 4 * TEXT_MAX);
     split_by(&sp, f, inside, text, way, split_collect_sink(c));
     if (!split_collect_ok(c, &e))
         base_die("%s", e.text);

@@ -187,7 +187,7 @@ static int run_json(struct cli *cli, const struct cli_input *in, const struct sp
     struct err e;
     bool ok;
 
-    split_collect_init(&c, format, STR(""), TEXT_SIZE_MAX);
+    split_collect_init(&c, STR(""), TEXT_SIZE_MAX);
     split_init(&sp, format, inside, split_collect_sink(&c));
     buf_init(&line, TEXT_SIZE_MAX * 8);
     ok = cli_split_pump(cli, in, &sp, &e) && split_collect_ok(&c, &e);
@@ -195,7 +195,7 @@ static int run_json(struct cli *cli, const struct cli_input *in, const struct sp
         json_out_init(&o, &line);
         json_out_object(&o);
         json_out_key(&o, STR("format"));
-        json_out_str(&o, str_c(format->id));
+        json_out_str(&o, str_c(sp.format->id));
         cli_write_result(&o, &sp, &c);
         json_out_end(&o);
         buf_add_c(&line, '\n');
