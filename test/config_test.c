@@ -474,7 +474,8 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
 
 TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(every_setting_of_a_key_arrives), T(every_setting_of_a_provider_arrives),
-          T(a_provider_without_its_key_is_a_warning), T(text_is_split_by_its_first_marker_unless_the_host_separates_reasoning),
+          T(a_provider_without_its_key_is_a_warning),
+          T(text_is_split_by_its_first_marker_unless_the_host_separates_reasoning),
           T(an_address_for_all_without_keys_is_a_warning),
           T(an_address_for_all_without_keys_is_a_warning), T(models_find_their_provider),
           T(a_version_that_the_dialect_says_itself_is_not_said_twice), T(levels_have_presets),

@@ -1,5 +1,5 @@
-/* pipe_leak_test.c - a client that may not see reasoning gets none of it: every format, every way of
- * asking for it, every cut of the text.
+/* pipe_leak_test.c - a client that may not see reasoning gets none of it: every format, every way
+ * of asking for it, every cut of the text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,7 +57,11 @@ static const struct {
      "<|end_message|><|message_model|><|content_text|>",
      "<|end_message|>",
      true},
-    {"muse", " to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>", "<|eot|>", false},
+    {"muse",
+     " to=self<|message|>",
+     "<|eom|><|start|>assistant to=user<|message|>",
+     "<|eot|>",
+     false},
     {"solar", "<|think|>", "<|end|><|begin|>assistant<|content|>", "<|end|>", true},
     {"exaone", "<thought>", "</thought>", "", true},
     {"thinking", "<thinking>", "</thinking>", "", true},

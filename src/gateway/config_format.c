@@ -31,8 +31,8 @@ static const char *format_nearest(str id)
     return config_nearest(id, names);
 }
 
-/* A copy of the format, with the markers of another one (or NULL) beside its own. The index of their
- * first bytes is built here, not for each reply. */
+/* A copy of the format, with the markers of another one (or NULL) beside its own. The index of
+ * their first bytes is built here, not for each reply. */
 static const struct split_format *format_copy(struct config_build *b, const struct split_format *f,
                                               const struct split_format *also)
 {
@@ -70,7 +70,8 @@ static bool format_read_id(struct config_build *b, struct config_provider *p,
 static bool format_read_pair(struct config_build *b, struct config_provider *p,
                              const struct json_node *v)
 {
-    const struct json_node *open = format_member(b, v, "open"), *close = format_member(b, v, "close");
+    const struct json_node *open = format_member(b, v, "open");
+    const struct json_node *close = format_member(b, v, "close");
     struct err e;
 
     if (!open || !close)

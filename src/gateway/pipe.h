@@ -143,8 +143,8 @@ struct pipe_other {
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);
 void pipe_release(struct pipe *p);
-/* How the reply marks its reasoning in its text; NULL: not at all. Of "auto" the picked format, once
- * it is known. */
+/* How the reply marks reasoning in its text; NULL: not at all. Of "auto" the picked format, once it
+ * is known. */
 const struct split_format *pipe_format(const struct pipe *p);
 void pipe_begin(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);

@@ -9,9 +9,10 @@
  *
  * For any model that was asked by prompt to wrap its thoughts: <thinking>, <reasoning>, <analysis>,
  * <think>, anywhere in the text; and for a text that begins with the opening marker of another
- * format. Several blocks are joined by a newline, a block inside a block belongs to it, and a tag in
- * quotes or code is text. A block that is never closed reaches to the end of the text and is never
- * the answer: `unclosed` is set, and final_response is the text before the block, often empty.
+ * format. Several blocks are joined by a newline, a block inside a block belongs to it, and a tag
+ * in quotes or code is text. A block that is never closed reaches to the end of the text and is
+ * never the answer: `unclosed` is set, and final_response is the text before the block, often
+ * empty.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -146,8 +146,8 @@ static bool is_cut(const struct split *sp, str s)
 
 /* The longest of a format's markers at the front of s, if it is longer than the hit so far. Whether
  * s may be the front of another one. */
-static bool split_find_among(const struct split *sp, const struct split_format *f, str s, unsigned gap,
-                       struct split_hit *hit)
+static bool split_find_among(const struct split *sp, const struct split_format *f, str s,
+                             unsigned gap, struct split_hit *hit)
 {
     const struct split_mark *m = f->marks, *end = m + f->mark_count;
     unsigned place = sp->place;

@@ -201,7 +201,8 @@ static const struct split_mark lfm2[] = {
 static const struct split_mark minicpm5[] = {
     THINK, TOOLS("<function name=", "</function>", 1, ANYWHERE)};
 static const struct split_mark harmony[] = {
-    M("<|channel|>", .rules = SPLIT_TELLS), M("<|start|>assistant<|channel|>", .rules = SPLIT_TELLS),
+    M("<|channel|>", .rules = SPLIT_TELLS),
+    M("<|start|>assistant<|channel|>", .rules = SPLIT_TELLS),
     TERMINATOR("<|end|>"), TERMINATOR("<|return|>"), TERMINATOR("<|call|>")};
 static const struct split_mark muse[] = {TERMINATOR("<|eom|>"), TERMINATOR("<|eot|>")};
 static const struct split_mark inkling[] = {

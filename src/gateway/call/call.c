@@ -154,8 +154,8 @@ void call_trouble(struct call *c)
     c->error_wait_ms = -1;
 }
 
-/* How the provider at hand marks reasoning in its text, with the tags that our prompt asks for; NULL:
- * its text is not split. */
+/* How the provider at hand marks reasoning in its text, with the tags that our prompt asks for.
+ * NULL: the text is not split. */
 static const struct split_format *format_of(const struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
