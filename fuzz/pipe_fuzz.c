@@ -71,7 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct split_format *f;
-    struct pipe_options o = {.cap = -1, .id = STR("x"), .vocab = tokens_vocab_find(STR("o200k_base"))};
+    struct pipe_options o = {
+        .cap = -1, .id = STR("x"), .vocab = tokens_vocab_find(STR("o200k_base"))};
     struct pipe_result whole, cut;
     struct split_format both;
     size_t count = 0;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a model's text; the first three pick the format (alone, or with the tags that prompts
- * ask for), the start and the cuts. However it
- * is cut, all of it comes out, each byte of the same kind, with the same notes, flags and sizes; a
- * run ends at the end of a character, little is held, and the collector gives the same texts and
- * calls. What is extracted from it is in it.
+ * Any bytes as a model's text; the first three pick the format (alone, or with the tags that the
+ * gateway asks for), the start and the cuts. However it is cut, all of it comes out, each byte of
+ * the same kind, with the same notes, flags and sizes; a run ends at the end of a character, little
+ * is held, and the collector gives the same texts and calls. What is extracted from it is in it.
  */
 #include "base/rand.h"
 #include "base/utf8.h"
@@ -166,8 +165,8 @@ static void check_extract(str text)
     arena_release(&a);
 }
 
-/* The format that a number picks; after those of the table come the prompted ones, "auto" and a pair
- * whose markers are the front of the text. */
+/* The format that a number picks; after those of the table come the prompted ones, "auto" and a
+ * pair whose markers are the front of the text. */
 static const struct split_format *pick(unsigned number, struct split_pair *pair, str *text)
 {
     const struct split_format *f;

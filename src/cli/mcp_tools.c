@@ -69,7 +69,7 @@ static const struct mcp_tool tools[] = {
      .input = "{\"type\":\"object\",\"properties\":{"
               "\"text\":{\"type\":\"string\",\"description\":\"what the model wrote\"},"
               "\"format\":{\"type\":\"string\",\"description\":\"the reasoning format, by default "
-              "think\"},"
+              "think; auto: the marker that the text begins with decides\"},"
               "\"inside\":{\"type\":\"boolean\",\"description\":\"whether it begins inside "
               "reasoning, which the prompt opened\"}},"
               "\"required\":[\"text\"],\"additionalProperties\":false}",
