@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a model's text; the first three pick the format, the start and the cuts. However it
- * is cut, all of it comes out, each byte of the same kind, with the same notes, flags and sizes; a
- * run ends at the end of a character, little is held, and the collector gives the same texts and
- * calls. What is extracted from it is in it.
+ * Any bytes as a model's text; the first three pick the format (alone, or with the tags that the
+ * gateway asks for), the start and the cuts. However it is cut, all of it comes out, each byte of
+ * the same kind, with the same notes, flags and sizes; a run ends at the end of a character, little
+ * is held, and the collector gives the same texts and calls. What is extracted from it is in it.
  */
 #include "base/rand.h"
 #include "base/utf8.h"
@@ -126,7 +126,7 @@ static void collect_by(struct split_collect *c, const struct split_format *f, bo
     struct split sp;
     struct err e;
 
-    split_collect_init(c, f, STR("|"), 4 * TEXT_MAX);
+    split_collect_init(c, STR("|"), 4 * TEXT_MAX);
     split_by(&sp, f, inside, text, way, split_collect_sink(c));
     if (!split_collect_ok(c, &e))
         base_die("%s", e.text);
@@ -165,8 +165,8 @@ static void check_extract(str text)
     arena_release(&a);
 }
 
-/* The format that a number picks; behind those of the table come the prompted ones and a pair whose
- * markers are the front of the text. */
+/* The format that a number picks; after those of the table come the prompted ones, "auto" and a
+ * pair whose markers are the front of the text. */
 static const struct split_format *pick(unsigned number, struct split_pair *pair, str *text)
 {
     const struct split_format *f;
@@ -176,9 +176,11 @@ static const struct split_format *pick(unsigned number, struct split_pair *pair,
 
     while (split_format_at(count))
         count++;
-    if ((f = split_format_at(number % (count + 3))))
+    if ((f = split_format_at(number % (count + 4))))
         return f;
-    if (number % (count + 3) < count + 2 || text->n < 2)
+    if (number % (count + 4) == count + 2)
+        return split_format_auto();
+    if (number % (count + 4) < count + 2 || text->n < 2)
         return split_format_prompted(number % SPLIT_PROMPTED_COUNT);
     open = 1 + (uint8_t)text->p[0] % 8;
     close = 1 + (uint8_t)text->p[1] % 8;
@@ -194,6 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct split_pair pair;
+    struct split_format both;
     const struct split_format *f;
     bool inside;
     str text;
@@ -203,6 +206,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text = (str){(const char *)data + 3, size - 3};
     inside = data[1] & 1;
     f = pick(data[0], &pair, &text);
+    if (data[1] & 2) {
+        both = *f;
+        both.also = split_format_asked();
+        f = &both;
+    }
     record_by(&whole, f, inside, text, 0);
     check_one(&whole, text);
     for (int way = 1; way < 3; way++) {

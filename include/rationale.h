@@ -100,6 +100,7 @@ enum rationale_flag {
     RATIONALE_UNOPENED_CLOSE = 1 << 7,  /* a closer in the answer, and nothing was opened: perhaps
                                            the text began inside reasoning */
     RATIONALE_UNREAD_TOOL = 1 << 8,     /* with on_call: markup that gave no call */
+    RATIONALE_MISMATCHED_CLOSE = 1 << 9, /* the closer of another tag closed the reasoning */
 };
 
 enum rationale_event {
@@ -126,7 +127,9 @@ struct rationale_call {
 };
 
 struct rationale_split_options {
-    const char *format; /* an id; NULL for "think" or for the pair below */
+    /* An id; "auto": the opening marker that the text begins with decides, and a text that begins
+     * with none is answer. NULL for "think" or for the pair below. */
+    const char *format;
     const char *open;   /* a pair of your own instead of a format: both or none */
     const char *close;
     bool inside; /* the text begins inside reasoning, because the prompt opened it */

@@ -210,28 +210,49 @@ TEST(a_provider_without_its_key_is_a_warning)
     config_release(c);
 }
 
-TEST(no_word_about_reasoning_is_one_warning)
+TEST(text_is_split_by_its_first_marker_unless_the_host_separates_reasoning)
 {
     static const struct {
-        const char *yaml;
+        const char *yaml, *format, *asked;
         size_t warnings;
     } cases[] = {
-        {"providers: {openai: {}}", 1},
-        {"providers: {m: {kind: openai, base_url: http://127.0.0.1:1/v1}}", 1},
-        {"providers: {vllm: {}}", 1},
-        {"providers: {openai: {enable_reasoning: false}}", 0},
-        {"providers: {openai: {enable_reasoning: true}}", 0},
-        {"providers: {openai: {reasoning_params: {a: 1}}}", 0},
-        {"providers: {openai: {format: think}}", 0},
-        {"providers: {openai: {open: '<a>', close: '</a>'}}", 0},
-        {"providers: {anthropic: {}, gemini: {}, mistral: {}, ollama: {}, deepseek: {}}", 0},
-        {"providers: {x: {kind: replay, cassette: /nowhere.jsonl, format: think}}", 1},
+        {"openai: {}", "", "thinking", 0},
+        {"azure: {base_url: 'https://a.openai.azure.com/openai/v1'}", "", "thinking", 0},
+        {"anthropic: {}", "", "thinking", 0},
+        {"gemini: {}", "", "thinking", 0},
+        {"openai: {base_url: 'http://127.0.0.1:1/v1'}", "auto", "auto+thinking", 0},
+        {"m: {kind: anthropic, base_url: 'http://127.0.0.1:1'}", "auto", "auto+thinking", 0},
+        {"vllm: {}", "auto", "auto+thinking", 0},
+        {"ollama: {}", "auto", "auto+thinking", 0},
+        {"deepseek: {}", "auto", "auto+thinking", 0},
+        {"openai: {format: auto}", "auto", "auto+thinking", 0},
+        {"vllm: {format: none}", "", "thinking", 0},
+        {"vllm: {format: qwen3}", "qwen3", "qwen3+thinking", 0},
+        {"vllm: {open: '<a>', close: '</a>'}", "pair", "pair+thinking", 0},
+        {"vllm: {starts_in_reasoning: true}", "auto", "auto+thinking", 0},
+        {"vllm: {format: none, starts_in_reasoning: true}", "", "thinking", 1},
+        {"openai: {starts_in_reasoning: true}", "", "thinking", 1},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct config *c = parse(cases[i].yaml);
+        char yaml[200], asked[40];
+        const struct config_provider *provider;
+        struct config *c;
 
-        CHECK_F(c->warning_count == cases[i].warnings, "%s", cases[i].yaml);
+        (void)snprintf(yaml, sizeof yaml, "providers: {%s}", cases[i].yaml);
+        c = parse(yaml);
+        provider = &c->providers[0];
+        (void)snprintf(asked,
+                       sizeof asked,
+                       "%s%s%s",
+                       provider->asked_format->id,
+                       provider->asked_format->also ? "+" : "",
+                       provider->asked_format->also ? provider->asked_format->also->id : "");
+        CHECK_F(c->warning_count == cases[i].warnings, "%s", yaml);
+        CHECK_F(str_eq(str_c(provider->format ? provider->format->id : ""), str_c(cases[i].format)),
+                "%s",
+                yaml);
+        CHECK_F(str_eq(str_c(asked), str_c(cases[i].asked)), "%s: %s", yaml, asked);
         config_release(c);
     }
 }
@@ -454,7 +475,8 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
 
 TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(every_setting_of_a_key_arrives), T(every_setting_of_a_provider_arrives),
-          T(a_provider_without_its_key_is_a_warning), T(no_word_about_reasoning_is_one_warning),
+          T(a_provider_without_its_key_is_a_warning),
+          T(text_is_split_by_its_first_marker_unless_the_host_separates_reasoning),
           T(an_address_for_all_without_keys_is_a_warning),
           T(an_address_for_all_without_keys_is_a_warning), T(models_find_their_provider),
           T(a_version_that_the_dialect_says_itself_is_not_said_twice), T(levels_have_presets),

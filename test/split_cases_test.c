@@ -58,12 +58,13 @@ static bool has_flag(const struct json *doc, const struct json_node *list, const
 static void check_flags(const struct json *doc, const struct want *w, const struct split *sp,
                         const struct split_collect *c)
 {
+    unsigned flags = sp->flags | (c->tools.unread ? SPLIT_UNREAD_TOOL : 0U);
+
     for (unsigned i = 0; i < SPLIT_FLAG_COUNT; i++)
-        CHECK_F((sp->flags >> i & 1) == has_flag(doc, w->flags, split_flag_name(i)),
+        CHECK_F((flags >> i & 1) == has_flag(doc, w->flags, split_flag_name(i)),
                 STR_FMT ": %s",
                 STR_ARG(w->id),
                 split_flag_name(i));
-    CHECK_F(c->tools.unread == has_flag(doc, w->flags, "unread_tool"), STR_FMT, STR_ARG(w->id));
 }
 
 static void check_calls(const struct json *doc, const struct want *w, const struct split_collect *c)
@@ -91,7 +92,7 @@ static void check_case(const struct json *doc, const struct want *w, const size_
     struct err e;
     size_t from = 0, sum = 0;
 
-    split_collect_init(&c, w->format, w->join, CASES_SIZE_MAX);
+    split_collect_init(&c, w->join, CASES_SIZE_MAX);
     split_init(&sp, w->format, w->inside, split_collect_sink(&c));
     for (size_t i = 0; i <= n; i++) {
         size_t to = i < n ? cuts[i] : w->input.n;
@@ -230,7 +231,7 @@ static void check_public(const struct json *doc, struct arena *a, size_t size)
     struct split sp;
     str got_reasoning, got_content;
 
-    split_collect_init(&c, w.format, w.join, CASES_SIZE_MAX);
+    split_collect_init(&c, w.join, CASES_SIZE_MAX);
     split_init(&sp, w.format, w.inside, split_collect_sink(&c));
     for (size_t at = 0; at < w.input.n; at += size)
         split_feed(&sp, str_slice(w.input, at, at + size));

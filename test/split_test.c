@@ -366,11 +366,42 @@ TEST(formats_have_an_id_each_and_markers_that_fit)
         CHECK(f->families[0] && f->inside[0]);
         for (size_t i = 0; i < f->mark_count; i++) {
             CHECK(f->marks[i].text.n > 0 && f->marks[i].text.n <= SPLIT_MARK_MAX);
-            CHECK_F(f->marks[i].in || f->marks[i].gap, "%s: a marker nobody looks for", f->id);
+            CHECK_F(f->marks[i].in || f->marks[i].gap || f->marks[i].rules & SPLIT_TELLS,
+                    "%s: a marker nobody looks for",
+                    f->id);
         }
     }
     CHECK(n >= 43);
     CHECK(split_format_find(STR("nothing")) == NULL);
+}
+
+TEST(every_marker_that_tells_its_format_picks_one)
+{
+    const struct split_format *f, *picked;
+    char text[2 * SPLIT_MARK_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; (f = split_format_at(i)); i++)
+        for (size_t k = 0; k < f->mark_count; k++) {
+            const struct split_mark *m = &f->marks[k];
+
+            if (!(m->rules & SPLIT_TELLS))
+                continue;
+            n++;
+            (void)snprintf(text,
+                           sizeof text,
+                           "\n " STR_FMT "%sx",
+                           STR_ARG(m->text),
+                           m->rules & SPLIT_SUFFIX ? ">" : "");
+            CHECK_F(split_pick(str_c(text), true, &picked) == SPLIT_FULL_MATCH,
+                    "%s: " STR_FMT,
+                    f->id,
+                    STR_ARG(m->text));
+            CHECK(picked->mark_count > 0);
+        }
+    CHECK(n > 40);
+    CHECK(split_pick(STR("Here is my thought process:"), true, &picked) == SPLIT_NO_MATCH);
+    CHECK(picked == split_format_plain());
 }
 
 /* ---- lines ---- */
@@ -506,5 +537,6 @@ TEST_MAIN(T(no_cut_shows_and_no_byte_is_lost_in_any_text),
           T(plain_text_is_not_held_back), T(bytes_that_are_no_characters_pass_and_are_flagged),
           T(a_pair_of_ones_own_is_a_format), T(a_pair_that_cannot_work_is_refused_with_a_reason),
           T(formats_have_an_id_each_and_markers_that_fit),
+          T(every_marker_that_tells_its_format_picks_one),
           T(lines_know_their_start_and_their_fences), T(extract_gives_what_a_record_keeps),
           T(hole_6_extract_sums_up_by_characters_not_by_bytes))

@@ -144,7 +144,7 @@ static bool run_task(const struct task *t, struct json_out *o, struct err *e)
     size_t from = 0;
     bool ok;
 
-    split_collect_init(&c, t->format, t->join, LINE_SIZE_MAX);
+    split_collect_init(&c, t->join, LINE_SIZE_MAX);
     split_init(&sp, t->format, t->inside, split_collect_sink(&c));
     for (size_t i = 0; i < t->cut_count; i++) {
         split_feed(&sp, str_slice(t->input, from, t->cuts[i]));

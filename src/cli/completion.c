@@ -25,7 +25,7 @@ static void add_values(struct cli *cli, const struct cli_option *o)
     if (o->choices)
         file_out_add(&cli->out, str_c(o->choices));
     else if (str_eq(str_c(o->value), STR("ID")))
-        for (size_t i = 0; (f = split_format_at(i)); i++)
+        for (size_t i = 0; (f = i ? split_format_at(i - 1) : split_format_auto()); i++)
             file_out_printf(&cli->out, "%s%s", i ? " " : "", f->id);
 }
 

@@ -88,7 +88,7 @@ int cli_split_events(struct cli *cli, const struct cli_input *in, const struct s
     bool ok;
 
     buf_init(&v.line, LINE_SIZE_MAX + TOOL_SIZE_MAX * 8);
-    split_reader_init(&v.tools, format, TOOL_SIZE_MAX, (struct split_call_sink){on_call, &v});
+    split_reader_init(&v.tools, TOOL_SIZE_MAX, (struct split_call_sink){on_call, &v});
     split_init(&sp, format, inside, (struct split_sink){on_run, on_note, &v});
     ok = cli_split_pump(cli, in, &sp, &e);
     if (ok) {

@@ -50,7 +50,7 @@ static void split_text(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
         mcp_answer_fail(answer, "the text has %zu bytes; %zu is the limit", text.n, TEXT_MAX);
         return;
     }
-    split_collect_init(&c, format, STR(""), TEXT_MAX);
+    split_collect_init(&c, STR(""), TEXT_MAX);
     split_init(&sp, format, inside && inside->kind == JSON_TRUE, split_collect_sink(&c));
     split_feed(&sp, text);
     split_finish(&sp);
@@ -69,7 +69,7 @@ static const struct mcp_tool tools[] = {
      .input = "{\"type\":\"object\",\"properties\":{"
               "\"text\":{\"type\":\"string\",\"description\":\"what the model wrote\"},"
               "\"format\":{\"type\":\"string\",\"description\":\"the reasoning format, by default "
-              "think\"},"
+              "think; auto: the marker that the text begins with decides\"},"
               "\"inside\":{\"type\":\"boolean\",\"description\":\"whether it begins inside "
               "reasoning, which the prompt opened\"}},"
               "\"required\":[\"text\"],\"additionalProperties\":false}",

@@ -18,15 +18,15 @@ static void write_calls(struct json_out *o, const struct split_collect *c)
 
 void cli_write_summary(struct json_out *o, const struct split *sp, bool calls_unread)
 {
+    unsigned flags = sp->flags | (calls_unread ? SPLIT_UNREAD_TOOL : 0U);
+
     json_out_key(o, STR("state"));
     json_out_str(o, str_c(split_state_name(sp->state)));
     json_out_key(o, STR("flags"));
     json_out_array(o);
     for (unsigned i = 0; i < SPLIT_FLAG_COUNT; i++)
-        if (sp->flags >> i & 1)
+        if (flags >> i & 1)
             json_out_str(o, str_c(split_flag_name(i)));
-    if (calls_unread)
-        json_out_str(o, STR("unread_tool"));
     json_out_end(o);
     json_out_key(o, STR("accounted"));
     json_out_object(o);

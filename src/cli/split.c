@@ -13,7 +13,7 @@
 enum { FORMAT, INSIDE, OPEN, CLOSE, JSON, EVENTS, SHOW, FORMATS, BATCH };
 
 static const struct cli_option options[] = {
-    [FORMAT] = {"format", 'f', "ID", NULL, "the reasoning format (default: think)"},
+    [FORMAT] = {"format", 'f', "ID", NULL, "the reasoning format, or auto (default: think)"},
     [INSIDE] = {"inside", 'i', NULL, NULL, "it begins inside reasoning, which the prompt opened"},
     [OPEN] = {"open", 0, "MARKER", NULL, "a pair of your own instead of a format: what opens"},
     [CLOSE] = {"close", 0, "MARKER", NULL, "and what closes"},
@@ -187,7 +187,7 @@ static int run_json(struct cli *cli, const struct cli_input *in, const struct sp
     struct err e;
     bool ok;
 
-    split_collect_init(&c, format, STR(""), TEXT_SIZE_MAX);
+    split_collect_init(&c, STR(""), TEXT_SIZE_MAX);
     split_init(&sp, format, inside, split_collect_sink(&c));
     buf_init(&line, TEXT_SIZE_MAX * 8);
     ok = cli_split_pump(cli, in, &sp, &e) && split_collect_ok(&c, &e);
@@ -195,7 +195,7 @@ static int run_json(struct cli *cli, const struct cli_input *in, const struct sp
         json_out_init(&o, &line);
         json_out_object(&o);
         json_out_key(&o, STR("format"));
-        json_out_str(&o, str_c(format->id));
+        json_out_str(&o, str_c(sp.format->id));
         cli_write_result(&o, &sp, &c);
         json_out_end(&o);
         buf_add_c(&line, '\n');
@@ -259,7 +259,7 @@ static int list_formats(struct cli *cli, bool json)
 
 static const char *format_id(size_t index)
 {
-    const struct split_format *f = split_format_at(index);
+    const struct split_format *f = index ? split_format_at(index - 1) : split_format_auto();
 
     return f ? f->id : NULL;
 }
@@ -360,6 +360,8 @@ const struct cli_command cli_split = {
     .about =
         "Reads FILE, or standard input, and prints the answer as soon as it is known to be one. "
         "The reasoning, the markers and tool markup are left out unless asked for.\n\n"
+        "With --format auto the opening marker that the text begins with decides the format, and a "
+        "text that begins with no marker is all answer.\n\n"
         "Whether a text begins inside reasoning is not in the text: some prompts open it. Say "
         "--inside if yours does.\n\n"
         "With --batch every line is a case: an object with \"input\" or \"chunks\" (a list, one "
@@ -369,7 +371,7 @@ const struct cli_command cli_split = {
         "(none, complete, unclosed), \"flags\" and \"accounted\" (bytes of each kind), or \"id\", "
         "\"line\" and \"error\". --format and --inside hold for lines that do not say.",
     .examples = "  printf '<think>2 and 2</think>4' | rationale split\n"
-                "  rationale split --format harmony --show both reply.txt\n"
+                "  rationale split --format auto --show both reply.txt\n"
                 "  rationale split --format qwen3 --inside --events < reply.txt\n"
                 "  rationale split --open '[plan]' --close '[/plan]' --json reply.txt\n"
                 "  rationale split --batch cases.jsonl > results.jsonl\n",

@@ -59,7 +59,9 @@ struct config_provider {
     bool listed_prices; /* other models may have the price that ships with the binary */
     bool enable_reasoning;
     str reasoning_params;              /* JSON object, or empty */
-    const struct split_format *format; /* or NULL */
+    const struct split_format *format; /* NULL: its text is not split */
+    /* The same with the <thinking> that enable_reasoning asks for; never NULL. */
+    const struct split_format *asked_format;
     struct split_pair *pair;           /* when the format is a pair of the user's own */
     bool starts_in_reasoning;
     size_t *fallback; /* indexes into providers */

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define NAME_MAX_SIZE 64
-#define FORMATS_MAX 128
 
 static const char *const kinds[] = {
     "openai", "responses", "anthropic", "gemini", "mistral", "ollama", "replay"};
@@ -273,87 +272,15 @@ static bool read_models(struct config_build *b, struct config_provider *p,
 
 /* ---- reasoning ---- */
 
-static const char *nearest_format(str id)
-{
-    const char *names[FORMATS_MAX + 1];
-    size_t n = 0;
-
-    for (; n < FORMATS_MAX && split_format_at(n); n++)
-        names[n] = split_format_at(n)->id;
-    names[n] = NULL;
-    return config_nearest(id, names);
-}
-
-/* What its markers begin with is looked for once, not for each reply. */
-static const struct split_format *indexed(struct config_build *b, const struct split_format *f)
-{
-    struct split_format *with = arena_alloc(&b->c->arena, sizeof *with);
-    struct split_index *index = arena_alloc(&b->c->arena, sizeof *index);
-
-    split_index_init(index, f);
-    *with = *f;
-    with->index = index;
-    return with;
-}
-
-static bool read_format(struct config_build *b, struct config_provider *p,
-                        const struct json_node *v)
-{
-    str id = text_of(b, v);
-    const char *near;
-
-    p->format = split_format_find(id);
-    if (p->format) {
-        p->format = indexed(b, p->format);
-        return true;
-    }
-    near = nearest_format(id);
-    return config_wrong(b,
-                        v,
-                        "no format \"" STR_FMT "\"%s%s%s",
-                        STR_ARG(str_slice(id, 0, 40)),
-                        near ? ", did you mean \"" : "; `rationale split --formats` lists them",
-                        near ? near : "",
-                        near ? "\"?" : "");
-}
-
-static bool read_pair(struct config_build *b, struct config_provider *p, const struct json_node *v)
-{
-    const struct json_node *open = find(b, v, "open"), *close = find(b, v, "close");
-    struct err e;
-
-    if (!open && !close)
-        return true;
-    if (!open || !close)
-        return config_wrong(b, open ? open : close, "open and close belong together");
-    if (p->format)
-        return config_wrong(b, open, "give either format or open and close");
-    p->pair = arena_zero(&b->c->arena, 1, sizeof *p->pair);
-    if (!split_pair_init(p->pair, text_of(b, open), text_of(b, close), &e))
-        return config_wrong(b, open, "%s", e.text);
-    p->format = indexed(b, &p->pair->format);
-    return true;
-}
-
 static bool read_reasoning(struct config_build *b, struct config_provider *p,
                            const struct json_node *v)
 {
-    const struct json_node *format = find(b, v, "format");
     const struct json_node *params = find(b, v, "reasoning_params");
 
-    if (format && !read_format(b, p, format))
-        return false;
-    if (!read_pair(b, p, v))
-        return false;
     p->reasoning_params = STR("");
     if (params && json_count(&b->source->doc, params) > 0)
         p->reasoning_params = arena_dup(&b->c->arena, json_raw(&b->source->doc, params));
-    if (!p->format && !p->row->reasoning_native && !find(b, v, "enable_reasoning") && !params)
-        config_warn(b,
-                    v,
-                    "nothing is said about reasoning, so its text is passed on as it comes: see "
-                    "format, enable_reasoning and reasoning_params");
-    return true;
+    return config_format_read(b, p, v);
 }
 
 /* ---- fallbacks ---- */

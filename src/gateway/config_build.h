@@ -96,6 +96,9 @@ void config_row_show(const struct config_row *row, const void *from, struct buf 
 /* A URL with its password, if it has one, as ***. */
 void config_mask_url(str url, struct buf *out);
 
+/* A provider's format, once its host is known. */
+bool config_format_read(struct config_build *b, struct config_provider *p,
+                        const struct json_node *v) MUST_USE;
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
 /* The lists of the applications' sections. */
 bool config_apps_read(struct config_build *b, const struct json_node *root) MUST_USE;

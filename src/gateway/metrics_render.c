@@ -225,7 +225,10 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
                                                         "stray_close",
                                                         "implicit_end",
                                                         "cut_tool",
-                                                        "unopened_close"};
+                                                        "unopened_close",
+                                                        "unread_tool",
+                                                        "mismatched_close",
+                                                        "unclosed"};
     uint64_t begun = value(&sum->begun), done = value(&sum->done);
 
     metrics_family(t, PREFIX "inflight_requests", METRICS_GAUGE, "Calls that run now.");

@@ -13,6 +13,8 @@
  *
  *   - With a format, text is split: reasoning becomes REASONING, tool markup CALL and ARGUMENTS;
  *     the white space beside the markers goes. Without one, text is text.
+ *   - With the format "auto", the opening marker that the text begins with decides. If it begins
+ *     with none, or if the provider gave reasoning in a field of its own, text is text.
  *   - Reasoning is counted in tokens, exactly, whoever may see it.
  *   - When it passes the cap, it ends right before the token that was too much, and `over` is set.
  *     The rest of the reply then has no reasoning, whatever comes: `muted`. How much of it was
@@ -20,7 +22,8 @@
  *     tell whether it has come to its answer: pipe_resumes.
  *     A word at the cap waits until it is whole: "pond" may be a token too many and "ponder" none.
  *   - A reply that is let go at its cap says nothing more: `ends_at_cap`, unless it `may_resume`.
- *   - Hidden, no event of reasoning comes out: no text, signature or opaque data of it.
+ *   - Hidden, no event of reasoning comes out: no text, signature or opaque data of it. Text after
+ *     a closer that is in doubt (split.h) waits until the splitter is certain, 1 MiB at most.
  *   - `touched` is false if the events of this frame are those that came in.
  *
  * Texts come as the dialects' JSON gave them: UTF-8 that was checked, no character cut. Events and
@@ -108,6 +111,9 @@ struct pipe {
     bool splitting, started;
     bool doubtful;          /* a second call: it may begin inside reasoning, or not think at all */
     struct piece doubt;     /* what came meanwhile */
+    struct pipe_doubt *unsure; /* NULL, or what came after a closer that is in doubt */
+    const struct split_format *picked; /* of "auto", once it is known */
+    bool plain;                        /* of "auto": the text has no reasoning in it */
     bool from_split;        /* the current block was cut out of a text */
     bool boundary;          /* the next content begins a block */
     int last;               /* what the current block is, or -1 */
@@ -137,6 +143,9 @@ struct pipe_other {
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);
 void pipe_release(struct pipe *p);
+/* How the reply marks reasoning in its text; NULL: not at all. Of "auto" the picked format, once it
+ * is known. */
+const struct split_format *pipe_format(const struct pipe *p);
 void pipe_begin(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);
 /* The text is over (or goes on in another call): what was held back comes out. */

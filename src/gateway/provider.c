@@ -133,6 +133,19 @@ static bool is_hosted(str host, str row)
     return host.n == row.n || row.p[0] == '.' || host.p[host.n - row.n - 1] == '.';
 }
 
+bool provider_separates(str host)
+{
+    static const char *const hosts[] = {"api.openai.com",
+                                        ".openai.azure.com",
+                                        "api.anthropic.com",
+                                        "generativelanguage.googleapis.com"};
+
+    for (size_t i = 0; i < COUNT_OF(hosts); i++)
+        if (is_hosted(host, str_c(hosts[i])))
+            return true;
+    return false;
+}
+
 /* How well a row fits, 0 if it does not: a known host says more than a name, a longer name more
  * than a shorter one. */
 static size_t fit(const struct provider_row *row, str name, str host, str path)

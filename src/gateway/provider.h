@@ -45,5 +45,9 @@ const struct provider_row *provider_row_find(str name);
 /* Rows in turn; NULL behind the last. */
 const struct provider_row *provider_row_at(size_t index);
 
+/* Whether the models of this host never write reasoning into their text: then text is text unless
+ * the configuration says otherwise. */
+bool provider_separates(str host);
+
 /* Takes a provider's key out of an error in which it repeats it. */
 void provider_clean_error(str key, struct arena *a, struct chat_error *error);

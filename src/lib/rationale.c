@@ -139,8 +139,7 @@ struct rationale_split *rationale_split_new(const struct rationale_split_options
     }
     s->options.format = s->options.open = s->options.close = NULL;
     if (s->options.on_call)
-        split_reader_init(
-            &s->tools, s->format, TOOL_SIZE_MAX, (struct split_call_sink){on_call, s});
+        split_reader_init(&s->tools, TOOL_SIZE_MAX, (struct split_call_sink){on_call, s});
     begin(s);
     return s;
 fail:

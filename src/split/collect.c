@@ -8,15 +8,14 @@
 
 static void on_call(void *ctx, const struct split_call *call);
 
-void split_collect_init(struct split_collect *c, const struct split_format *format, str join,
-                        size_t size_max)
+void split_collect_init(struct split_collect *c, str join, size_t size_max)
 {
     *c = (struct split_collect){.join = join, .size_max = size_max};
     buf_init(&c->reasoning, size_max);
     buf_init(&c->answer, size_max);
     buf_init(&c->since, size_max);
     arena_init(&c->arena, size_max * CALLS_SIZE_FACTOR + CALLS_SIZE_MIN);
-    split_reader_init(&c->tools, format, size_max, (struct split_call_sink){on_call, c});
+    split_reader_init(&c->tools, size_max, (struct split_call_sink){on_call, c});
 }
 
 void split_collect_release(struct split_collect *c)

@@ -2,7 +2,7 @@
  *
  *     struct split_collect c;
  *     struct split sp;
- *     split_collect_init(&c, format, STR(""), 1 << 20);
+ *     split_collect_init(&c, STR(""), 1 << 20);
  *     split_init(&sp, format, false, split_collect_sink(&c));
  *     ... feed, finish ...
  *     if (split_collect_ok(&c, e))
@@ -37,8 +37,7 @@ struct split_collect {
 };
 
 /* size_max is the ceiling of each kind of text. */
-void split_collect_init(struct split_collect *c, const struct split_format *format, str join,
-                        size_t size_max);
+void split_collect_init(struct split_collect *c, str join, size_t size_max);
 void split_collect_release(struct split_collect *c);
 struct split_sink split_collect_sink(struct split_collect *c);
 bool split_collect_ok(const struct split_collect *c, struct err *e) MUST_USE;

@@ -4,45 +4,76 @@
 #include "base/utf8.h"
 #include "split/split.h"
 
-struct parts {
+struct extract_parts {
+    str text; /* all of it, and how much has come out of the splitter */
+    size_t at;
     char *reasoning, *answer;
     size_t reasoning_size, answer_size;
-    bool newline; /* another block begins */
+    size_t answer_then; /* before the closer that is in doubt */
+    bool newline;       /* another block begins */
 };
 
-static void on_run(void *ctx, enum split_kind kind, str run)
+static void extract_add_reasoning(struct extract_parts *p, str run)
 {
-    struct parts *p = ctx;
+    if (p->newline && p->reasoning_size > 0)
+        p->reasoning[p->reasoning_size++] = '\n';
+    p->newline = false;
+    memcpy(p->reasoning + p->reasoning_size, run.p, run.n);
+    p->reasoning_size += run.n;
+}
 
+static void extract_run(void *ctx, enum split_kind kind, str run)
+{
+    struct extract_parts *p = ctx;
+
+    p->at += run.n;
     if (kind == SPLIT_REASONING) {
-        if (p->newline && p->reasoning_size > 0)
-            p->reasoning[p->reasoning_size++] = '\n';
-        p->newline = false;
-        memcpy(p->reasoning + p->reasoning_size, run.p, run.n);
-        p->reasoning_size += run.n;
+        extract_add_reasoning(p, run);
     } else if (kind == SPLIT_ANSWER) {
         memcpy(p->answer + p->answer_size, run.p, run.n);
         p->answer_size += run.n;
     }
 }
 
-static void on_note(void *ctx, const struct split_note *note)
+static void extract_note(void *ctx, const struct split_note *note)
 {
-    struct parts *p = ctx;
+    struct extract_parts *p = ctx;
 
-    p->newline |= note->what == SPLIT_BEGIN;
+    p->newline |= note->what == SPLIT_BEGIN && note->kind == SPLIT_REASONING;
+    if (note->what == SPLIT_AMBIGUOUS)
+        p->answer_then = p->answer_size;
+    if (note->what == SPLIT_RECLASSIFY) {
+        p->answer_size = p->answer_then;
+        extract_add_reasoning(p, str_slice(p->text, p->at - note->size, p->at));
+    }
 }
 
-static enum split_state split_all(str text, enum split_prompted reading, struct parts *p)
+static enum split_state extract_split(const struct split_format *f, struct extract_parts *p)
 {
     struct split sp;
 
-    p->reasoning_size = p->answer_size = 0;
+    p->at = p->reasoning_size = p->answer_size = 0;
     p->newline = false;
-    split_init(&sp, split_format_prompted(reading), false, (struct split_sink){on_run, on_note, p});
-    split_feed(&sp, text);
+    split_init(&sp, f, false, (struct split_sink){extract_run, extract_note, p});
+    split_feed(&sp, p->text);
     split_finish(&sp);
     return sp.state;
+}
+
+/* A text that begins with a special token is its family's. The tags that prompts ask for count
+ * anywhere in the others. A tag that is only talked about inside a block, or a closer that stands
+ * between two quotes by chance, would swallow the answer: a reading that closes is the better one.
+ */
+static enum split_state extract_read(struct extract_parts *p)
+{
+    enum split_state state = SPLIT_UNCLOSED;
+    const struct split_format *picked;
+
+    if (split_pick(p->text, false, &picked) == SPLIT_FULL_MATCH && !split_format_is_tag(picked))
+        return extract_split(picked, p);
+    for (enum split_prompted r = 0; r < SPLIT_PROMPTED_COUNT && state == SPLIT_UNCLOSED; r++)
+        state = extract_split(split_format_prompted(r), p);
+    return state;
 }
 
 str split_summary(str reasoning, struct arena *a)
@@ -62,18 +93,16 @@ str split_summary(str reasoning, struct arena *a)
 
 void split_extract(str text, struct arena *a, struct split_extract *out)
 {
-    struct parts p = {
+    struct extract_parts p = {
+        .text = text,
         .reasoning = arena_alloc(a, text.n + 1),
         .answer = arena_alloc(a, text.n + 1),
     };
-    enum split_state state = SPLIT_UNCLOSED;
+    enum split_state state = extract_read(&p);
 
-    /* A tag that is only talked about inside a block, or a closer that stands between two quotes by
-     * chance, would swallow the answer: a reading that closes is the better one. */
-    for (enum split_prompted r = 0; r < SPLIT_PROMPTED_COUNT && state == SPLIT_UNCLOSED; r++)
-        state = split_all(text, r, &p);
     *out = (struct split_extract){
         .has_reasoning = state != SPLIT_NONE,
+        .unclosed = state == SPLIT_UNCLOSED,
         .raw_reasoning = STR(""),
         .summary = STR(""),
         .final_response = text,

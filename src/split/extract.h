@@ -4,11 +4,15 @@
  *     split_extract(text, &arena, &x);
  *     if (x.has_reasoning)
  *         keep(x.raw_reasoning, x.summary);
- *     show(x.final_response);
+ *     if (!x.unclosed)
+ *         show(x.final_response);
  *
  * For any model that was asked by prompt to wrap its thoughts: <thinking>, <reasoning>, <analysis>,
- * <think>, anywhere in the text. Several blocks are joined by a newline, a block inside a block
- * belongs to it, one that is never closed reaches to the end, and a tag in quotes or code is text.
+ * <think>, anywhere in the text; and for a text that begins with the opening marker of another
+ * format. Several blocks are joined by a newline, a block inside a block belongs to it, and a tag
+ * in quotes or code is text. A block that is never closed reaches to the end of the text and is
+ * never the answer: `unclosed` is set, and final_response is the text before the block, often
+ * empty.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,6 +26,7 @@
 /* All in the arena, or spans of the text. */
 struct split_extract {
     bool has_reasoning;
+    bool unclosed;      /* the text ended inside reasoning: the model gave no answer */
     str raw_reasoning;  /* without white space at its ends */
     str summary;        /* its first 200 characters, and "..." if it has more */
     str final_response; /* the rest, without white space at its ends; all of it if there is no block

@@ -19,31 +19,49 @@ static void index_add(struct split_index *x, uint8_t byte, unsigned places)
     }
 }
 
-void split_index_init(struct split_index *x, const struct split_format *f)
+/* The markers of one format; the rules of all of them. */
+static unsigned split_index_add(struct split_index *x, const struct split_format *f)
 {
-    const struct split_mark *m = f->marks, *end = m + f->mark_count;
-    unsigned rules = 0, gaps = SPLIT_GAP_TOOL;
+    unsigned rules = 0;
+
+    for (size_t i = 0; i < f->mark_count; i++) {
+        const struct split_mark *m = &f->marks[i];
+
+        index_add(x, (uint8_t)m->text.p[0], m->in);
+        if (m->gap)
+            x->first[(uint8_t)m->text.p[0]] |= SPLIT_BYTE_GAP;
+        rules |= m->rules;
+        x->gaps |= m->gap;
+    }
+    return rules;
+}
+
+void split_index_build(struct split_index *x, const struct split_format *f,
+                       const struct split_format *also)
+{
+    unsigned rules;
 
     memset(x->first, 0, 0x80);
     memset(x->first + 0x80, SPLIT_BYTE_ABOVE, 0x80);
     memset(x->byte_count, 0, sizeof x->byte_count);
     x->first['\n'] = x->first['`'] = SPLIT_BYTE_LINE;
-    for (; m < end; m++) {
-        index_add(x, (uint8_t)m->text.p[0], m->in);
-        if (m->gap)
-            x->first[(uint8_t)m->text.p[0]] |= SPLIT_BYTE_GAP;
-        rules |= m->rules;
-        gaps |= m->gap;
-    }
+    x->gaps = SPLIT_GAP_TOOL;
+    rules = split_index_add(x, f);
+    if (also)
+        rules |= split_index_add(x, also);
     if (f->header) {
         index_add(x, '<', SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS);
-        gaps |= SPLIT_GAP_START | SPLIT_GAP_AFTER;
+        x->gaps |= SPLIT_GAP_START | SPLIT_GAP_AFTER;
     }
-    x->gaps = (uint8_t)gaps;
     x->any_gap = f->header || rules & SPLIT_NAMED;
     x->track_answer = (rules & (SPLIT_AT_LINE | SPLIT_NOT_CODE)) != 0;
     x->count_ticks = (rules & SPLIT_NOT_CODE) != 0;
     x->track_reason = (rules & SPLIT_FENCED) != 0;
+}
+
+void split_index_init(struct split_index *x, const struct split_format *f)
+{
+    split_index_build(x, f, f->also);
 }
 
 static bool in_name(char c)
@@ -75,8 +93,7 @@ static size_t with_suffix(str mark, str s)
     return 0;
 }
 
-/* How much of s the mark takes: 0, SIZE_MAX if s is only the front of it. */
-static size_t mark_size(const struct split_mark *m, str s)
+size_t split_mark_size(const struct split_mark *m, str s)
 {
     size_t name = 0, n;
 
@@ -102,12 +119,15 @@ static bool may_begin(const struct split_mark *m, str s)
 
 static bool may_be(const struct split *sp, const struct split_mark *m)
 {
-    if ((m->rules & SPLIT_AGAIN) && !sp->ambiguous && sp->seen)
+    /* A block that the prompt opened has no number: any closer of the format is its own. */
+    bool own = !m->pair || !sp->pair || m->pair == sp->pair;
+
+    if ((m->rules & SPLIT_AGAIN) && (sp->ambiguous ? !own : sp->seen))
         return false;
     if ((m->rules & SPLIT_LATE) && !sp->implicit)
         return false;
-    return !m->pair || m->pair == sp->pair || !(sp->place & (SPLIT_REASON | SPLIT_TOOLS)) ||
-           m->to == SPLIT_TOOLS || m->to == SPLIT_REASON;
+    return own || !(sp->place & (SPLIT_REASON | SPLIT_TOOLS)) || m->to == SPLIT_TOOLS ||
+           m->to == SPLIT_REASON;
 }
 
 static void take_mark(struct split_hit *hit, const struct split_mark *m, str bytes)
@@ -124,28 +144,41 @@ static bool is_cut(const struct split *sp, str s)
     return sp->format->cut_is_framing && memchr(s.p, '>', s.n);
 }
 
-/* The longest marker at the front of s. `gap` is 0 for those of the place we are in. */
-enum split_match split_find(const struct split *sp, const struct split_window *win, size_t from,
-                            unsigned gap, struct split_hit *hit)
+/* The longest of a format's markers at the front of s, if it is longer than the hit so far. Whether
+ * s may be the front of another one. */
+static bool split_find_among(const struct split *sp, const struct split_format *f, str s,
+                             unsigned gap, struct split_hit *hit)
 {
-    const struct split_mark *m = sp->format->marks, *end = m + sp->format->mark_count;
-    str s = str_slice(win->w, from, win->w.n);
+    const struct split_mark *m = f->marks, *end = m + f->mark_count;
     unsigned place = sp->place;
     bool part = false;
 
-    hit->size = 0;
-    hit->name = STR("");
     for (; m < end; m++) {
         size_t size;
 
         if (!(gap ? m->gap & gap : m->in & place) || !may_begin(m, s) || !may_be(sp, m))
             continue;
-        size = mark_size(m, s);
+        size = split_mark_size(m, s);
         if (size == SIZE_MAX)
             part = true;
         else if (size > hit->size)
             take_mark(hit, m, str_slice(s, 0, size));
     }
+    return part;
+}
+
+/* The longest marker at the front of s. `gap` is 0 for those of the place we are in. */
+enum split_match split_find(const struct split *sp, const struct split_window *win, size_t from,
+                            unsigned gap, struct split_hit *hit)
+{
+    str s = str_slice(win->w, from, win->w.n);
+    bool part;
+
+    hit->size = 0;
+    hit->name = STR("");
+    /* A marker that both have is the other format's: it is looked for in more places. */
+    part = sp->also && split_find_among(sp, sp->also, s, gap, hit);
+    part |= split_find_among(sp, sp->format, s, gap, hit);
     if (part && win->more)
         return SPLIT_PART_MATCH;
     if (part && is_cut(sp, s)) {

@@ -49,6 +49,9 @@ enum split_rule {
     SPLIT_DEEPER = 1 << 12,    /* inside reasoning it wants a closer of its own; it is text */
     SPLIT_BAD = 1 << 13,       /* a header that was not as it should be */
     SPLIT_NAMED = 1 << 14,     /* in a gap a tool's name may stand before it */
+    SPLIT_TELLS = 1 << 15,     /* a text that begins with it has this format: see split_pick */
+    SPLIT_SIBLING = 1 << 16,   /* closes a block that another tag opened, in doubt: split.h */
+    SPLIT_OUTER = 1 << 17,     /* the block ends where it began: in the message it stands in */
 };
 
 struct split_mark {
@@ -58,7 +61,8 @@ struct split_mark {
     uint8_t gap;    /* enum split_gap bits: behind whose white space */
     uint8_t to;     /* one enum split_place */
     uint8_t pair;   /* closes only what was opened with the same number; 0 closes all */
-    uint16_t rules; /* enum split_rule bits */
+    uint32_t rules; /* enum split_rule bits */
+    enum split_call_style calls; /* of tool markup: how calls are written; NONE: the format's way */
 };
 
 /* What was found at a place in the text. */
@@ -101,15 +105,27 @@ struct split_format {
     /* NULL, or finds a typed message's header at the front of the text. */
     enum split_match (*header)(const struct split_at *at, struct split_hit *hit);
     const struct split_index *index; /* NULL: each splitter makes its own */
+    /* NULL, or a format whose markers count as well; of it only the markers are used. */
+    const struct split_format *also;
+    bool picks; /* it has no markers of its own: the front of each text picks a format */
 };
 
-/* For who has many texts of one format: it is lent to a copy of the format. */
+/* Callers with many texts of one format build the index once and put it into a copy of the format.
+ */
 void split_index_init(struct split_index *x, const struct split_format *f);
 
-/* NULL if there is none with this id. */
+/* NULL if there is none with this id. "auto" is in no list: see split_format_auto. */
 const struct split_format *split_format_find(str id);
 /* All of them, in the order of the table: NULL behind the last. */
 const struct split_format *split_format_at(size_t index);
+/* The format that picks another by the front of each text. */
+const struct split_format *split_format_auto(void);
+/* The format without markers: the whole text is answer. */
+const struct split_format *split_format_plain(void);
+/* Whether its reasoning is in a tag of plain text that prompts ask for: <think>, <thinking>... */
+bool split_format_is_tag(const struct split_format *f);
+/* <thinking>, as the gateway asks for it by prompt: anywhere outside code and quotes. */
+const struct split_format *split_format_asked(void);
 /* How `extract` reads the tags that prompts ask for, anywhere outside code; in no list. */
 enum split_prompted {
     SPLIT_PROMPTED_NESTED, /* a block in a block belongs to it */
@@ -118,6 +134,12 @@ enum split_prompted {
     SPLIT_PROMPTED_COUNT
 };
 const struct split_format *split_format_prompted(enum split_prompted reading);
+
+/* Which format the front of a text picks: white space, then a marker with SPLIT_TELLS. `more`: the
+ * text may go on. PART: more of the text is needed, never more than SPLIT_FRONT_MAX bytes of it.
+ * FULL: *out is the format. NO: the text begins with no marker; *out is the plain format. */
+#define SPLIT_FRONT_MAX 192
+enum split_match split_pick(str front, bool more, const struct split_format **out);
 
 #define SPLIT_PAIR_MARKS 5
 

@@ -13,7 +13,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "split/format.h"
+#include "split/internal.h"
 
 #define OUT SPLIT_OUT
 #define WRAPPED SPLIT_WRAP
@@ -32,17 +32,30 @@
 #define M(t, ...) {.text = STR_INIT(t), .eat = STR_INIT(""), __VA_ARGS__}
 #define M_EAT(t, e, ...) {.text = STR_INIT(t), .eat = STR_INIT(e), __VA_ARGS__}
 
-#define TAG_OPEN(t, e, more) \
-    M_EAT(t, e, .in = OUT, .gap = START | INSIDE, .to = REASON, .rules = SPLIT_AT_LINE | (more))
-#define TAG_CLOSE(t, e, more) \
-    M_EAT(t, e, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_FENCED | (more)), \
-    M_EAT(t, e, .in = OUT, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_AGAIN | (more)), \
+#define TAG_OPEN(t, e, number, more) \
+    M_EAT(t, e, .in = OUT, .gap = START | INSIDE, .to = REASON, .pair = number, \
+          .rules = SPLIT_AT_LINE | SPLIT_TELLS | (more))
+#define TAG_CLOSE(t, e, number, more) \
+    M_EAT(t, e, .in = REASON, .to = OUT, .pair = number, \
+          .rules = SPLIT_NOT_QUOTED | SPLIT_FENCED | (more)), \
+    M_EAT(t, e, .in = OUT, .to = OUT, .pair = number, \
+          .rules = SPLIT_NOT_QUOTED | SPLIT_AGAIN | (more)), \
     M_EAT(t, e, .gap = START, .to = SPLIT_STAY, .rules = SPLIT_STRAY | (more)), \
     M_EAT(t, e, .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY | SPLIT_LATE | (more))
-#define TAG(open, close) TAG_OPEN(open, "", 0), TAG_CLOSE(close, "", 0)
+#define TAG(open, close, number) TAG_OPEN(open, "", number, 0), TAG_CLOSE(close, "", number, 0)
+
+/* Tags that models confuse: each has a number of its own, and a closer of another one closes a
+ * block as well, in doubt until its own closer comes or the text ends. */
+enum { OWN, THINK_TAG = 101, THINKING_TAG, REASONING_TAG, ANALYSIS_TAG, THOUGHT_TAG, BUDGET_TAG };
+#define SIBLING(t) M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_SIBLING)
+#define SIBLINGS \
+    SIBLING("</think>"), SIBLING("</thinking>"), SIBLING("</reasoning>"), \
+    SIBLING("</analysis>"), SIBLING("</thought>"), SIBLING("</budget:thinking>")
+#define THINK TAG("<think>", "</think>", THINK_TAG), SIBLINGS
 
 #define TOKEN_OPEN(t) \
-    M(t, .in = ANSWERS, .gap = START | INSIDE, .to = REASON, .rules = SPLIT_NOT_QUOTED), \
+    M(t, .in = ANSWERS, .gap = START | INSIDE, .to = REASON, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_TELLS), \
     M(t, .in = REASON, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED)
 #define TOKEN_CLOSE(t) \
     M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
@@ -77,41 +90,42 @@
 /* A token that begins a typed message, wherever that is. */
 #define BLOCK(t, where) \
     M(t, .in = ANYWHERE, .gap = START | AFTER | BETWEEN, .to = where, \
-      .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE)
+      .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE | SPLIT_TELLS)
 
-static const struct split_mark think[] = {TAG("<think>", "</think>")};
+static const struct split_mark think[] = {THINK};
 static const struct split_mark think_tool_call[] = {
-    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE)};
+    THINK, TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE)};
 /* A call without its wrapper, as Qwen3-Coder writes when it forgets it; its end may come alone. */
 #define BARE_FUNCTION(number) \
     TOOLS_BY("<function=", "</function>", number, ANSWERS, SPLIT_AT_LINE), \
     M("</tool_call>", .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY)
 static const struct split_mark qwen3[] = {
-    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE),
+    THINK, TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE),
     BARE_FUNCTION(2)};
 static const struct split_mark reka[] = {
-    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANSWERS)};
+    THINK, TOOLS("<tool_call>", "</tool_call>", 1, ANSWERS)};
 static const struct split_mark nemotron[] = {
-    TAG("<think>", "</think>"), TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE),
+    THINK, TOOLS("<tool_call>", "</tool_call>", 1, ANYWHERE),
     TOOLS("<TOOLCALL>", "</TOOLCALL>", 2, ANYWHERE), BARE_FUNCTION(3)};
 static const struct split_mark deepseek[] = {
-    TAG("<think>", "</think>"),
+    THINK,
     TOOLS("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", 1, ANYWHERE)};
 static const struct split_mark deepseek_v32[] = {
-    TAG("<think>", "</think>"),
+    THINK,
     TOOLS("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", 1, ANYWHERE)};
 static const struct split_mark deepseek_v4[] = {
-    TAG("<think>", "</think>"),
+    THINK,
     TOOLS("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", 1, ANYWHERE)};
-static const struct split_mark kimi[] = {TAG("◁think▷", "◁/think▷")};
+static const struct split_mark kimi[] = {TAG("◁think▷", "◁/think▷", OWN)};
 static const struct split_mark kimi_k2[] = {
-    TAG("<think>", "</think>"),
+    THINK,
     M("<think>", .in = TAIL, .to = REASON),
     TOOLS_BY("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", 1, ANYWHERE | TAIL,
              SPLIT_TO_TAIL),
     TOOLS_BY("<|tool_call_begin|>", "<|tool_call_end|>", 2, ANYWHERE | TAIL, SPLIT_TO_TAIL)};
 static const struct split_mark kimi_k3[] = {
-    M_EAT("<|open|>think", "<|sep|>", .in = ANSWERS, .gap = START | INSIDE | AFTER, .to = REASON),
+    M_EAT("<|open|>think", "<|sep|>", .in = ANSWERS, .gap = START | INSIDE | AFTER, .to = REASON,
+          .rules = SPLIT_TELLS),
     M_EAT("<|open|>think", "<|sep|>", .in = REASON, .to = SPLIT_STAY),
     M_EAT("<|close|>think", "<|sep|>", .in = REASON, .to = OUT),
     M_EAT("<|close|>think", "<|sep|>", .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY),
@@ -130,23 +144,26 @@ static const struct split_mark kimi_k3[] = {
           .pair = 1),
     M_EAT("<|close|>tools", "<|sep|>", .in = IN_TOOLS, .to = OUT, .pair = 1)};
 static const struct split_mark minimax_m2[] = {
-    TAG("<think>", "</think>"),
+    THINK,
     TOOLS("<minimax:tool_call>", "</minimax:tool_call>", 1, ANYWHERE)};
 static const struct split_mark minimax_m3[] = {
-    TAG("<mm:think>", "</mm:think>"),
+    TAG("<mm:think>", "</mm:think>", OWN),
     TOOLS("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>", 1, ANYWHERE)};
 static const struct split_mark seed_oss[] = {
-    TAG("<seed:think>", "</seed:think>"),
+    TAG("<seed:think>", "</seed:think>", OWN),
     TOOLS("<seed:tool_call>", "</seed:tool_call>", 1, ANYWHERE)};
 static const struct split_mark step3p5[] = {
-    TAG_OPEN("<think>", "", 0), TAG_CLOSE("\n</think>", "\n", 0), TAG_CLOSE("</think>", "\n", 0)};
+    TAG_OPEN("<think>", "", THINK_TAG, 0), TAG_CLOSE("\n</think>", "\n", THINK_TAG, 0),
+    TAG_CLOSE("</think>", "\n", THINK_TAG, 0), SIBLINGS};
 static const struct split_mark ernie45[] = {
-    TAG("<think>", "</think>"), WRAP_TAG("<response>", "</response>")};
+    THINK, WRAP_TAG("<response>", "</response>")};
 static const struct split_mark hunyuan[] = {
-    TAG_OPEN("<think>", "\n", 0), TAG_CLOSE("\n</think>", "\n", 0), TAG_CLOSE("</think>", "\n", 0),
+    TAG_OPEN("<think>", "\n", THINK_TAG, 0), TAG_CLOSE("\n</think>", "\n", THINK_TAG, 0),
+    TAG_CLOSE("</think>", "\n", THINK_TAG, 0), SIBLINGS,
     WRAP_TAG("<answer>", "</answer>"), TOOLS("<tool_calls>", "</tool_calls>", 1, ANYWHERE)};
 static const struct split_mark hy_v3[] = {
-    TAG_OPEN("<think", "", SPLIT_SUFFIX), TAG_CLOSE("</think", "", SPLIT_SUFFIX),
+    TAG_OPEN("<think", "", THINK_TAG, SPLIT_SUFFIX),
+    TAG_CLOSE("</think", "", THINK_TAG, SPLIT_SUFFIX), SIBLINGS,
     M("<tool_calls", .in = ANYWHERE, .gap = BETWEEN, .to = IN_TOOLS, .pair = 1,
       .rules = SPLIT_NOT_QUOTED | SPLIT_SUFFIX),
     M("</tool_calls", .in = IN_TOOLS, .to = OUT, .pair = 1, .rules = SPLIT_SUFFIX)};
@@ -180,10 +197,12 @@ static const struct split_mark apertus[] = {
     TOOLS_BY("<|tools_prefix|>", "<|tools_suffix|>", 1, ANYWHERE, SPLIT_BACK),
     STRAY_TOKEN("<|tools_suffix|>")};
 static const struct split_mark lfm2[] = {
-    TAG("<think>", "</think>"), TOOLS("<|tool_call_start|>", "<|tool_call_end|>", 1, ANSWERS)};
+    THINK, TOOLS("<|tool_call_start|>", "<|tool_call_end|>", 1, ANSWERS)};
 static const struct split_mark minicpm5[] = {
-    TAG("<think>", "</think>"), TOOLS("<function name=", "</function>", 1, ANYWHERE)};
+    THINK, TOOLS("<function name=", "</function>", 1, ANYWHERE)};
 static const struct split_mark harmony[] = {
+    M("<|channel|>", .rules = SPLIT_TELLS),
+    M("<|start|>assistant<|channel|>", .rules = SPLIT_TELLS),
     TERMINATOR("<|end|>"), TERMINATOR("<|return|>"), TERMINATOR("<|call|>")};
 static const struct split_mark muse[] = {TERMINATOR("<|eom|>"), TERMINATOR("<|eot|>")};
 static const struct split_mark inkling[] = {
@@ -195,7 +214,8 @@ static const struct split_mark inkling[] = {
     M("<|message_model|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY),
     TERMINATOR("<|end_message|>"), TERMINATOR("<|content_model_end_sampling|>")};
 static const struct split_mark solar[] = {
-    M("<|think|>", .in = ANSWERS, .gap = START | INSIDE | AFTER | BETWEEN, .to = REASON),
+    M("<|think|>", .in = ANSWERS, .gap = START | INSIDE | AFTER | BETWEEN, .to = REASON,
+      .rules = SPLIT_TELLS),
     M("<|content|>", .in = OUT | REASON, .gap = START | AFTER | BETWEEN, .to = WRAPPED,
       .rules = SPLIT_MESSAGE),
     M("<|tool_calls|>", .in = ANYWHERE, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS,
@@ -203,10 +223,14 @@ static const struct split_mark solar[] = {
     M("<|begin|>assistant", .in = OUT, .gap = START | INSIDE | AFTER | BETWEEN, .to = SPLIT_STAY),
     M("<|begin|>assistant", .in = WRAPPED | REASON, .to = OUT),
     TERMINATOR("<|end|>"), TERMINATOR("<|calls|>"), TERMINATOR("<|flush|>")};
-static const struct split_mark exaone[] = {TAG("<thought>", "</thought>")};
-static const struct split_mark thinking[] = {TAG("<thinking>", "</thinking>")};
-static const struct split_mark reasoning[] = {TAG("<reasoning>", "</reasoning>")};
-static const struct split_mark analysis[] = {TAG("<analysis>", "</analysis>")};
+static const struct split_mark exaone[] = {
+    TAG("<thought>", "</thought>", THOUGHT_TAG), SIBLINGS};
+static const struct split_mark thinking[] = {
+    TAG("<thinking>", "</thinking>", THINKING_TAG), SIBLINGS};
+static const struct split_mark reasoning[] = {
+    TAG("<reasoning>", "</reasoning>", REASONING_TAG), SIBLINGS};
+static const struct split_mark analysis[] = {
+    TAG("<analysis>", "</analysis>", ANALYSIS_TAG), SIBLINGS};
 static const struct split_mark harmony_stripped[] = {
     M("analysis", .gap = START, .to = REASON), M("final", .gap = START, .to = SPLIT_STAY),
     M("commentary", .gap = START, .to = SPLIT_STAY),
@@ -216,8 +240,8 @@ static const struct split_mark harmony_stripped[] = {
     M("assistantfinal", .in = OUT, .gap = START, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED),
     M("assistantcommentary", .in = OUT, .gap = START, .to = SPLIT_STAY,
       .rules = SPLIT_NOT_QUOTED)};
-static const struct split_mark generic_test[] = {TAG("<test:think>", "</test:think>")};
-static const struct split_mark generic_alt[] = {TAG("<alt:start>", "<alt:end>")};
+static const struct split_mark generic_test[] = {TAG("<test:think>", "</test:think>", OWN)};
+static const struct split_mark generic_alt[] = {TAG("<alt:start>", "<alt:end>", OWN)};
 
 #define MARKS(m) .marks = m, .mark_count = COUNT_OF(m)
 
@@ -282,25 +306,69 @@ static const struct split_format formats[] = {
 #define PROMPTED(open, close, number, closes) \
     M(open, .in = OUT, .gap = START, .to = REASON, .pair = number, \
       .rules = SPLIT_NOT_QUOTED | SPLIT_NOT_CODE), \
-    M(close, .in = REASON, .to = OUT, .pair = number, .rules = closes)
+    M(close, .in = REASON, .to = OUT, .pair = number, .rules = closes), \
+    M(close, .in = OUT, .to = OUT, .pair = number, .rules = (closes) | SPLIT_AGAIN)
 #define NESTED(open, number) \
     M(open, .in = REASON, .to = SPLIT_STAY, .pair = number, \
       .rules = SPLIT_NOT_QUOTED | SPLIT_DEEPER)
 #define PROMPTED_ALL(closes) \
-    PROMPTED("<thinking>", "</thinking>", 1, closes), \
-    PROMPTED("<reasoning>", "</reasoning>", 2, closes), \
-    PROMPTED("<analysis>", "</analysis>", 3, closes), PROMPTED("<think>", "</think>", 4, closes), \
-    PROMPTED("<budget:thinking>", "</budget:thinking>", 5, closes)
+    PROMPTED("<thinking>", "</thinking>", THINKING_TAG, closes), \
+    PROMPTED("<reasoning>", "</reasoning>", REASONING_TAG, closes), \
+    PROMPTED("<analysis>", "</analysis>", ANALYSIS_TAG, closes), \
+    PROMPTED("<think>", "</think>", THINK_TAG, closes), \
+    PROMPTED("<budget:thinking>", "</budget:thinking>", BUDGET_TAG, closes), SIBLINGS
 static const struct split_mark prompted_first[] = {PROMPTED_ALL(0)};
 static const struct split_mark prompted_flat[] = {PROMPTED_ALL(SPLIT_NOT_QUOTED)};
 static const struct split_mark prompted_nested[] = {
-    PROMPTED_ALL(SPLIT_NOT_QUOTED), NESTED("<thinking>", 1), NESTED("<reasoning>", 2),
-    NESTED("<analysis>", 3), NESTED("<think>", 4), NESTED("<budget:thinking>", 5)};
+    PROMPTED_ALL(SPLIT_NOT_QUOTED), NESTED("<thinking>", THINKING_TAG),
+    NESTED("<reasoning>", REASONING_TAG), NESTED("<analysis>", ANALYSIS_TAG),
+    NESTED("<think>", THINK_TAG), NESTED("<budget:thinking>", BUDGET_TAG)};
 static const struct split_format prompted[SPLIT_PROMPTED_COUNT] = {
     [SPLIT_PROMPTED_NESTED] = {.id = "prompted", MARKS(prompted_nested)},
     [SPLIT_PROMPTED_FLAT] = {.id = "prompted", MARKS(prompted_flat)},
     [SPLIT_PROMPTED_FIRST] = {.id = "prompted", MARKS(prompted_first)},
 };
+
+/* A tag that we asked for counts inside a typed message or a wrapper as well. */
+static const struct split_mark asked[] = {
+    M("<thinking>", .in = ANSWERS, .gap = START | AFTER | BETWEEN, .to = REASON,
+      .pair = THINKING_TAG, .rules = SPLIT_NOT_QUOTED | SPLIT_NOT_CODE | SPLIT_OUTER),
+    M("</thinking>", .in = REASON, .to = OUT, .pair = THINKING_TAG,
+      .rules = SPLIT_NOT_QUOTED | SPLIT_FENCED),
+    M("</thinking>", .in = ANSWERS, .to = OUT, .pair = THINKING_TAG,
+      .rules = SPLIT_NOT_QUOTED | SPLIT_AGAIN),
+    SIBLINGS};
+static const struct split_format asked_format = {
+    .id = "thinking", .families = "any model that we asked for it", .inside = "no", MARKS(asked)};
+
+/* What "auto" reads a text with that begins with <think>: nothing says which family wrote it, so
+ * the tool markup of all of them counts, but only where it cannot be a part of a sentence, and not
+ * in reasoning. */
+#define ANY_TOOLS(open, close, number, style) \
+    M(open, .in = ANSWERS, .gap = BETWEEN, .to = IN_TOOLS, .pair = number, .calls = style, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_AT_LINE), \
+    M(close, .in = IN_TOOLS, .to = OUT, .pair = number)
+static const struct split_mark think_any[] = {
+    THINK,
+    ANY_TOOLS("<tool_call>", "</tool_call>", 1, SPLIT_CALLS_TAGGED),
+    ANY_TOOLS("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", 2, SPLIT_CALLS_DEEPSEEK),
+    ANY_TOOLS("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", 3, SPLIT_CALLS_INVOKE),
+    ANY_TOOLS("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", 4, SPLIT_CALLS_INVOKE),
+    ANY_TOOLS("<minimax:tool_call>", "</minimax:tool_call>", 5, SPLIT_CALLS_INVOKE),
+    ANY_TOOLS("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", 6,
+              SPLIT_CALLS_KIMI_K2),
+    ANY_TOOLS("<|tool_call_start|>", "<|tool_call_end|>", 7, SPLIT_CALLS_PYTHONIC)};
+static const struct split_mark budget[] = {
+    TAG("<budget:thinking>", "</budget:thinking>", BUDGET_TAG), SIBLINGS};
+/* Formats that only "auto" picks, before those of the table. */
+static const struct split_format picked[] = {
+    {.id = "think", .families = "any model", .inside = "varies", MARKS(think_any)},
+    {.id = "thinking", .families = "any model", .inside = "no", MARKS(budget)}};
+static const struct split_format auto_format = {
+    .id = "auto", .families = "any: the text's first marker decides", .inside = "no",
+    .picks = true};
+static const struct split_format plain_format = {
+    .id = "none", .families = "text that is not split", .inside = "no"};
 /* clang-format on */
 
 const struct split_format *split_format_at(size_t index)
@@ -310,10 +378,37 @@ const struct split_format *split_format_at(size_t index)
 
 const struct split_format *split_format_find(str id)
 {
+    if (str_eq(id, STR("auto")))
+        return &auto_format;
     for (size_t i = 0; i < COUNT_OF(formats); i++)
         if (str_eq(id, str_c(formats[i].id)))
             return &formats[i];
     return NULL;
+}
+
+const struct split_format *split_format_auto(void)
+{
+    return &auto_format;
+}
+
+const struct split_format *split_format_plain(void)
+{
+    return &plain_format;
+}
+
+bool split_format_is_tag(const struct split_format *f)
+{
+    return f->mark_count > 0 && f->marks[0].pair >= THINK_TAG;
+}
+
+const struct split_format *split_format_asked(void)
+{
+    return &asked_format;
+}
+
+const struct split_format *split_format_picked(size_t index)
+{
+    return index < COUNT_OF(picked) ? &picked[index] : split_format_at(index - COUNT_OF(picked));
 }
 
 const struct split_format *split_format_prompted(enum split_prompted reading)
@@ -340,7 +435,7 @@ static bool marker_is_fit(const char *which, str marker, struct err *e)
 
 bool split_pair_init(struct split_pair *pair, str open, str close, struct err *e)
 {
-    static const struct split_mark shape[SPLIT_PAIR_MARKS] = {TAG("<o>", "</o>")};
+    static const struct split_mark shape[SPLIT_PAIR_MARKS] = {TAG("<o>", "</o>", OWN)};
 
     if (!marker_is_fit("opening", open, e) || !marker_is_fit("closing", close, e))
         return false;

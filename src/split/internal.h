@@ -11,6 +11,9 @@
 #define SPLIT_BYTE_LINE 0x40  /* it matters to lines */
 #define SPLIT_BYTE_ABOVE 0x80 /* it is not ASCII */
 
+/* White space that may turn out to be framing is held no longer than this. */
+#define SPLIT_GAP_MAX 64
+
 struct split_window {
     str w;
     size_t at;
@@ -45,5 +48,14 @@ void split_set_gap(struct split *sp, unsigned gap);
  */
 enum split_match split_find(const struct split *sp, const struct split_window *win, size_t from,
                             unsigned gap, struct split_hit *hit);
+/* How much of s the marker takes: 0 if it is not there, SIZE_MAX if s is only the front of it. */
+size_t split_mark_size(const struct split_mark *m, str s);
+/* The index of a format together with another one, which may be NULL. */
+void split_index_build(struct split_index *x, const struct split_format *f,
+                       const struct split_format *also);
 /* The next byte that could begin a marker, or the end. */
 size_t split_candidate(const struct split *sp, str w, size_t from);
+
+/* formats.c: the formats that a text's front may pick, in the order of preference; NULL after the
+ * last. */
+const struct split_format *split_format_picked(size_t index);

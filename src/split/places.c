@@ -17,7 +17,8 @@ enum split_kind split_place_kind(unsigned place)
 
 void split_note(struct split *sp, enum split_note_what what, enum split_kind kind, str name)
 {
-    struct split_note n = {what, kind, name, sp->since};
+    struct split_note n = {
+        .what = what, .kind = kind, .name = name, .size = sp->since, .calls = sp->calls};
 
     if (sp->sink.on_note)
         sp->sink.on_note(sp->sink.ctx, &n);
@@ -98,6 +99,7 @@ void split_set_gap(struct split *sp, unsigned gap)
 static void enter_reason(struct split *sp, const struct split_mark *m)
 {
     split_settle(sp);
+    sp->outer = m->rules & SPLIT_OUTER ? sp->place : SPLIT_OUT;
     sp->place = SPLIT_REASON;
     sp->pair = m->pair;
     sp->before = 0;
@@ -152,6 +154,7 @@ static void enter_tools(struct split *sp, const struct split_hit *hit)
         sp->back = SPLIT_TAIL;
     sp->place = SPLIT_TOOLS;
     sp->pair = hit->mark.pair;
+    sp->calls = (uint8_t)(hit->mark.calls ? hit->mark.calls : sp->format->calls);
     sp->before = 0;
     sp->gap = 0;
     split_note(sp, SPLIT_BEGIN, SPLIT_TOOL, hit->name);
@@ -185,6 +188,22 @@ static void reclassify(struct split *sp)
     sp->answer = sp->answer_then;
 }
 
+/* This closer may yet turn out to be text of the reasoning. */
+static void split_begin_doubt(struct split *sp, bool mismatched)
+{
+    struct split_note n = {.what = SPLIT_AMBIGUOUS,
+                           .kind = SPLIT_REASONING,
+                           .name = STR(""),
+                           .mismatched = mismatched};
+
+    sp->flags |= mismatched ? SPLIT_MISMATCHED_CLOSE : SPLIT_AMBIGUOUS_CLOSE;
+    sp->answer_then = sp->answer;
+    if (sp->sink.on_note)
+        sp->sink.on_note(sp->sink.ctx, &n);
+    sp->ambiguous = true;
+    sp->reason.reopened = false;
+}
+
 /* A closer of reasoning: from inside it, or, while the last one is in doubt, from behind it. */
 static void close_reason(struct split *sp, const struct split_mark *m, str bytes)
 {
@@ -192,17 +211,20 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
 
     if (again)
         reclassify(sp);
-    if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN))) {
-        sp->flags |= SPLIT_AMBIGUOUS_CLOSE;
-        sp->answer_then = sp->answer;
-        split_note(sp, SPLIT_AMBIGUOUS, SPLIT_REASONING, STR(""));
-        sp->ambiguous = true;
-        sp->reason.reopened = false;
-    }
+    if (bytes.p[0] == '\n') /* the line before the closer has ended: it may open a fence */
+        split_line_feed(&sp->reason, STR("\n"));
+    if (m->rules & SPLIT_SIBLING)
+        split_begin_doubt(sp, true);
+    else if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN)))
+        split_begin_doubt(sp, false);
     split_emit(sp, SPLIT_FRAMING, bytes);
     if (!again)
         leave_reason(sp);
     enter_out(sp, SPLIT_GAP_AFTER);
+    if (sp->outer != SPLIT_OUT && (m->pair || m->rules & SPLIT_SIBLING)) {
+        sp->place = sp->outer; /* a tag inside a message: the message goes on */
+        sp->gap = 0;
+    }
 }
 
 static void leave_for_block(struct split *sp)

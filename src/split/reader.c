@@ -4,10 +4,9 @@
 #define NAME_SIZE_MAX 1024 /* a header is shorter */
 #define COPY_FACTOR 4      /* what a copy of all calls takes for each byte of markup, at most */
 
-void split_reader_init(struct split_reader *r, const struct split_format *format, size_t size_max,
-                       struct split_call_sink sink)
+void split_reader_init(struct split_reader *r, size_t size_max, struct split_call_sink sink)
 {
-    *r = (struct split_reader){.format = format, .sink = sink, .name = STR("")};
+    *r = (struct split_reader){.sink = sink, .name = STR("")};
     buf_init(&r->markup, size_max);
     arena_init(&r->scratch,
                SPLIT_CALLS_ARENA_MAX(size_max) + COPY_FACTOR * size_max + NAME_SIZE_MAX);
@@ -34,11 +33,11 @@ void split_reader_note(struct split_reader *r, const struct split_note *note)
         buf_reset(&r->markup);
         r->name = arena_dup(&r->scratch, note->name);
     }
-    if (note->what == SPLIT_END && r->format->calls != SPLIT_CALLS_NONE) {
+    if (note->what == SPLIT_END && note->calls != SPLIT_CALLS_NONE) {
         str markup = buf_str(&r->markup);
 
         if (buf_full(&r->markup) ||
-            !split_calls(r->format->calls, r->name, markup, &r->scratch, r->sink))
+            !split_calls(note->calls, r->name, markup, &r->scratch, r->sink))
             r->unread = true;
     }
 }

@@ -8,7 +8,7 @@
  * is the place, the gap and the hold.
  *
  * Three steps: what a marker may be followed by (eat), white space that may be framing (gap), and
- * text up to the next marker (text).
+ * text up to the next marker (text). With "auto" a step before them picks the format.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,8 +16,6 @@
 #include "base/utf8.h"
 #include "split/internal.h"
 
-/* White space that may turn out to be framing is held no longer than this. */
-#define GAP_MAX 64
 #define SHORT_MAX 256
 #define SLICE_SIZE ((size_t)16 << 10)
 
@@ -27,6 +25,16 @@ static bool is_quote(char c)
 }
 
 /* ---- the steps; false: the rest of the window is to be held ---- */
+
+static bool split_step_pick(struct split *sp, const struct split_window *win)
+{
+    const struct split_format *picked;
+
+    if (split_pick(str_slice(win->w, win->at, win->w.n), win->more, &picked) == SPLIT_PART_MATCH)
+        return false;
+    split_use(sp, picked);
+    return true;
+}
 
 static bool step_eat(struct split *sp, struct split_window *win)
 {
@@ -54,9 +62,9 @@ static bool step_gap(struct split *sp, struct split_window *win)
     size_t to = win->at;
     struct split_hit hit;
 
-    while (to < win->w.n && split_is_space(win->w.p[to]) && to - win->at < GAP_MAX)
+    while (to < win->w.n && split_is_space(win->w.p[to]) && to - win->at < SPLIT_GAP_MAX)
         to++;
-    if (to == win->w.n && to - win->at < GAP_MAX) {
+    if (to == win->w.n && to - win->at < SPLIT_GAP_MAX) {
         if (win->more)
             return false;
         if ((sp->gap & SPLIT_GAP_TOOL) ||
@@ -65,7 +73,7 @@ static bool step_gap(struct split *sp, struct split_window *win)
         sp->gap = 0;
         return true;
     }
-    if (to - win->at == GAP_MAX ||
+    if (to - win->at == SPLIT_GAP_MAX ||
         !(sp->index->any_gap || sp->index->first[(uint8_t)win->w.p[to]] & SPLIT_BYTE_GAP)) {
         sp->gap = 0;
         return true;
@@ -165,7 +173,9 @@ static size_t scan(struct split *sp, str w, bool more)
     bool going = true;
 
     while (going && win.at < w.n) {
-        if (sp->eat.n > 0)
+        if (sp->picking)
+            going = split_step_pick(sp, &win);
+        else if (sp->eat.n > 0)
             going = step_eat(sp, &win);
         else if (sp->gap)
             going = step_gap(sp, &win);
@@ -179,23 +189,37 @@ static size_t scan(struct split *sp, str w, bool more)
 
 /* ---- the stage ---- */
 
+void split_use(struct split *sp, const struct split_format *picked)
+{
+    sp->picking = false;
+    sp->format = picked;
+    sp->index = picked->index;
+    if (!sp->index || picked->also != sp->also) {
+        split_index_build(&sp->own, picked, sp->also);
+        sp->index = &sp->own;
+    }
+    sp->answer.count_ticks = sp->index->count_ticks;
+    split_set_gap(sp, sp->place == SPLIT_REASON ? SPLIT_GAP_INSIDE : SPLIT_GAP_START);
+}
+
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink)
 {
     memset(sp, 0, offsetof(struct split, hold));
     sp->format = format;
+    sp->also = format->also;
     sp->sink = sink;
     sp->eat = STR("");
     sp->place = inside ? SPLIT_REASON : SPLIT_OUT;
+    sp->outer = SPLIT_OUT;
     sp->seen = inside;
     sp->fresh = true;
-    sp->index = format->index;
-    if (!sp->index) {
-        split_index_init(&sp->own, format);
-        sp->index = &sp->own;
-    }
-    sp->answer.count_ticks = sp->index->count_ticks;
-    split_set_gap(sp, inside ? SPLIT_GAP_INSIDE : SPLIT_GAP_START);
+    if (!format->picks)
+        split_use(sp, format);
+    else if (inside) /* a text without an opener: what nearly all prompts open is <think> */
+        split_use(sp, split_format_picked(0));
+    else
+        sp->picking = true;
 }
 
 static void start(struct split *sp)
@@ -252,7 +276,8 @@ static bool feed_plain(struct split *sp, str piece)
 {
     unsigned all, not_here = sp->place | (sp->trusted ? 0U : SPLIT_BYTE_ABOVE);
 
-    if (piece.n > SHORT_MAX || sp->held > 0 || sp->gap || sp->eat.n > 0 || !sp->started)
+    if (piece.n > SHORT_MAX || sp->held > 0 || sp->gap || sp->eat.n > 0 || !sp->started ||
+        sp->picking)
         return false;
     all = piece.n < 16 ? all_bytes(sp, piece) : all_bytes_16(sp, piece);
     if (all & not_here)
@@ -357,6 +382,9 @@ const char *split_flag_name(unsigned number)
         "implicit_end",
         "cut_tool",
         "unopened_close",
+        "unread_tool",
+        "mismatched_close",
+        "unclosed",
     };
 
     assert(number < SPLIT_FLAG_COUNT);

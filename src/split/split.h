@@ -26,6 +26,8 @@
  *   - A marker with the same quote character on both sides is text.
  *   - A closer inside an open code fence closes and is noted as ambiguous; if another closer
  *     follows before any tool or new block, what lay between was reasoning: SPLIT_RECLASSIFY.
+ *     The same for the closer of another tag (<think>...</thinking>), until its own one comes.
+ *   - With the format "auto" the front of the text picks the format, once.
  *
  * Promises:
  *   - Cutting the text elsewhere never changes the runs of each kind, joined, nor the notes.
@@ -67,8 +69,11 @@ enum split_flag {
     SPLIT_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
     SPLIT_UNOPENED_CLOSE = 1 << 7,  /* a closer in the answer, and nothing was opened: perhaps
                                        the text began inside reasoning */
+    SPLIT_UNREAD_TOOL = 1 << 8,       /* markup that gave no call: set by whoever reads the calls */
+    SPLIT_MISMATCHED_CLOSE = 1 << 9,  /* the closer of another tag closed the reasoning */
+    SPLIT_UNCLOSED_REPLY = 1 << 10,   /* set by the gateway: the reply ended inside reasoning */
 };
-#define SPLIT_FLAG_COUNT 8
+#define SPLIT_FLAG_COUNT 11
 
 enum split_note_what {
     SPLIT_BEGIN,      /* a block of `kind` begins; `name` is the tool a header addressed, if any */
@@ -84,6 +89,8 @@ struct split_note {
     enum split_kind kind;
     str name;    /* lent for the call */
     size_t size; /* bytes */
+    bool mismatched;             /* of AMBIGUOUS: the closer is another tag's */
+    enum split_call_style calls; /* of a tool block: how its calls are written */
 };
 
 struct split_sink {
@@ -97,7 +104,7 @@ struct split_sink {
 #define SPLIT_HOLD_MAX 512
 
 struct split {
-    const struct split_format *format; /* lent until split_finish */
+    const struct split_format *format; /* lent until split_finish; of "auto": the picked one */
     struct split_sink sink;
     bool
         trusted; /* the caller's to set behind split_init: all pieces are UTF-8, no character cut */
@@ -107,7 +114,11 @@ struct split {
 
     /* All below is the splitter's own. */
     const struct split_index *index; /* the format's, or own */
+    const struct split_format *also; /* NULL, or a format whose markers count as well */
     uint8_t place, gap, back, pair;
+    uint8_t outer; /* where the block of reasoning at hand began */
+    uint8_t calls; /* enum split_call_style of the tool block at hand */
+    bool picking;  /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
     char before;          /* the last byte of this block's text; 0 at its start */
     str eat;              /* what may follow the last marker and is still framing */
@@ -122,6 +133,8 @@ struct split {
 
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink);
+/* After split_init with "auto", for a text that goes on in a format that was picked before. */
+void split_use(struct split *sp, const struct split_format *picked);
 void split_feed(struct split *sp, str piece);
 
 /* The text is over: what was held back is handed on, and state and flags are final. */

@@ -88,8 +88,8 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     u->cache_write = believable(u->cache_write);
     if (u->output >= 0 && u->reasoning > u->output)
         u->reasoning = -1; /* more than there was in all: we count ourselves */
-    if (u->reasoning == 0 && c->pipe.options.format)
-        u->reasoning = -1; /* to who does not take it apart it is no reasoning */
+    if (u->reasoning == 0 && c->pipe.tagged)
+        u->reasoning = -1; /* the provider does not know the reasoning that was in its text */
     if (u->raw.n)          /* in words that only its own dialect knows */
         u->raw = c->wire->dialect == c->in.wire->dialect ? kept(c, u->raw) : STR("");
     if (c->phase != CALL_FIRST) {

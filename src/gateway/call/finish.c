@@ -26,7 +26,7 @@ static enum summary_source source(const struct pipe *p)
     if (!p->reasoned)
         return SUMMARY_NONE;
     if (p->tagged)
-        return p->options.format && p->options.format->header ? SUMMARY_CHANNEL : SUMMARY_TAG;
+        return pipe_format(p) && pipe_format(p)->header ? SUMMARY_CHANNEL : SUMMARY_TAG;
     return p->summary                        ? SUMMARY_SUMMARY
            : p->opaque && !p->reasoning_size ? SUMMARY_OPAQUE
                                              : SUMMARY_FIELD;

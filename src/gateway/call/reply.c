@@ -183,6 +183,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     call_record_frame(c);
     if (c->timer.slot && f.data.n)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
+    c->decoder.splits = pipe_format(&c->pipe) && !c->pipe.plain;
     wire_decode(&c->decoder, &f);
     if (c->end_seen)
         pipe_flush(&c->pipe);
@@ -286,7 +287,6 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->decoder_live = true;
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoder.hides = c->hide;
-    c->decoder.splits = c->pipe.options.format != NULL;
     c->decoding = true;
     c->pipe.options.on_thought = call_thinks;
     c->pipe.options.on_cap = call_at_cap;
