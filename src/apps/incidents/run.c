@@ -251,7 +251,7 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_summary(in, out->final_analysis, &user);
     prompt.user = buf_str(&user);
-    ok = agent_work_ask(w, &prompt, &reply);
+    ok = agent_work_answer(w, &prompt, &reply);
     if (ok) {
         out->summary = str_trim(reply.text);
         incident_step(in,

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/extract.h"
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_in.h"
 #include "base/log.h"
@@ -22,6 +23,8 @@ bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool 
     uint64_t began = clock_mono_ns(r->o->clock);
     bool ok = r->o->ask.ask(r->o->ask.ctx, q, cancel, a, reply);
 
+    if (ok)
+        agent_extract_reply(reply, a);
     pthread_mutex_lock(&r->lock);
     r->model_ns += clock_mono_ns(r->o->clock) - began;
     pthread_mutex_unlock(&r->lock);
