@@ -239,7 +239,7 @@ static str why_of(struct turn *t, const struct ask_reply *r, str beside, str ins
 
     if (beside.n)
         return beside;
-    veil_text(utf8_cut_size(r->reasoning, SPEAK_TEXT_MAX), t->arena, &own, &none);
+    customer_filter_tags(utf8_cut_size(r->reasoning, SPEAK_TEXT_MAX), t->arena, &own, &none);
     own = own.n ? own : none;
     return own.n ? own : inside;
 }
@@ -271,7 +271,7 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
     struct update u;
     str beside, inside, entry;
 
-    veil_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), t->arena, &reply.text, &beside);
+    customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), t->arena, &reply.text, &beside);
     calls_clean(t, r, number, &reply, &inside);
     entry = entry_of(t, &reply, why_of(t, r, beside, inside));
     update_begin(&u);
