@@ -87,5 +87,32 @@ TEST(reasoning_that_is_never_closed_is_asked_about_again_and_is_no_analysis)
     }
 }
 
+TEST(calls_are_on_record_under_the_alerts_name_and_service)
+{
+    static const struct {
+        const char *data, *title;
+    } cases[] = {
+        {"{\"service\":\"checkout\"}", "t \xC2\xB7 checkout"},
+        {"{\"labels\":{\"pod\":\"web-1\",\"app\":\"web\"}}", "t \xC2\xB7 web"},
+        {"{\"alerts\":[{\"labels\":{\"namespace\":\"shop\"}}]}", "t \xC2\xB7 shop"},
+        {"{\"service\":{},\"value\":3}", "t"},
+        {"", "t"},
+    };
+
+    analysis_now = "The disk is full.";
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct scene s;
+        struct incident_options o;
+
+        scene_init(&s, tools, one, analysed);
+        o = side_options(&s, "t");
+        o.alert.data = str_c(cases[i].data);
+        (void)side_run(&s, &o);
+        CHECK_STR(s.title, cases[i].title);
+        scene_release(&s);
+    }
+}
+
 TEST_MAIN(T(a_report_has_the_answer_and_not_the_reasoning_whatever_its_markers_are),
-          T(reasoning_that_is_never_closed_is_asked_about_again_and_is_no_analysis))
+          T(reasoning_that_is_never_closed_is_asked_about_again_and_is_no_analysis),
+          T(calls_are_on_record_under_the_alerts_name_and_service))

@@ -151,6 +151,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
     struct ask_request q = {.body = body,
                             .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
                             .session = r->o->session,
+                            .title = r->o->title,
                             .id = STR(""),
                             .level = level,
                             .key = r->o->key};

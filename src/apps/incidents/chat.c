@@ -81,6 +81,7 @@ static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
     prompt_chat(&t->in, t->report, t->said, question, &user);
     prompt.user = buf_str(&user);
     o.app = STR("incidents.chat");
+    o.title = question;
     o.input = buf_str(&input);
     ok = agent_work_begin(&o, t->arena, &result, &w, e);
     if (ok) {

@@ -84,6 +84,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
     return (struct agent_options){.run = run,
                                   .app = STR("incidents.agent"),
                                   .session = in->session,
+                                  .title = in->title,
                                   .key = in->o->key,
                                   .input = STR("{}"),
                                   .model_name = in->model,
@@ -386,6 +387,7 @@ static bool prepare(struct incident *in, const struct incident_options *o, struc
     if (!app_model(c, o->model.n ? o->model : c->incidents.model, &in->model, e))
         return false;
     in->session = o->session.n ? o->session : o->run;
+    in->title = record_title(&o->alert, in->arena);
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);
     in->timeout_ms = c->incidents.timeout_ms ? c->incidents.timeout_ms : 600000;
     in->soft_ns = clock_deadline_ns(&clock_real, (int64_t)SOFT(in->timeout_ms));

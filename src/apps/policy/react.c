@@ -41,6 +41,15 @@ static bool ask_noted(void *ctx, const struct ask_request *q, const _Atomic bool
     return ok;
 }
 
+str react_title(const struct react *r, struct arena *a)
+{
+    const struct policy_case *c = r->o->c;
+
+    if (!c->policy_id.n || !c->case_id.n)
+        return c->policy_id.n ? c->policy_id : c->case_id;
+    return arena_join(a, c->policy_id, STR(" \xC2\xB7 "), c->case_id);
+}
+
 static void add_line(struct buf *out, const char *what, str value)
 {
     if (value.n)
@@ -196,6 +205,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
         .run = o->run,
         .app = STR("policy"),
         .session = o->session,
+        .title = react_title(r, &r->arena),
         .key = o->key,
         .input = o->input,
         .model_name = o->model,
