@@ -1,5 +1,5 @@
 /* Menus, arguments of tools and replies: whatever the bytes, a menu is refused with a reason or its
- * items can be found by id and name; a tool answers one JSON object; no tag comes through the veil,
+ * items can be found by id and name; a tool answers one JSON object; no tag passes the filter,
  * however the text is cut.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -90,14 +90,14 @@ static void on_run(void *ctx, bool thought, str run)
 
 static void cut(struct parts *p, str text, size_t step)
 {
-    struct veil v;
+    struct customer_filter v;
 
     buf_init(&p->said, text.n + 1);
     buf_init(&p->thought, text.n + 1);
-    veil_init(&v, (struct veil_sink){on_run, NULL, p});
+    customer_filter_init(&v, (struct customer_filter_sink){on_run, NULL, p});
     for (size_t at = 0; at < text.n; at += step)
-        veil_feed(&v, str_slice(text, at, at + step));
-    veil_finish(&v);
+        customer_filter_feed(&v, str_slice(text, at, at + step));
+    customer_filter_finish(&v);
 }
 
 static void on_say(void *ctx, str text)
@@ -130,7 +130,7 @@ static void speaks(str text, size_t step)
     buf_release(&pieces);
 }
 
-static void veils(str text, size_t step)
+static void filters(str text, size_t step)
 {
     struct parts whole, pieces;
     struct arena a;
@@ -141,7 +141,7 @@ static void veils(str text, size_t step)
     assert(str_eq(buf_str(&whole.said), buf_str(&pieces.said)));
     assert(str_eq(buf_str(&whole.thought), buf_str(&pieces.thought)));
     arena_init(&a, 4 * text.n + 65536);
-    veil_text(text, &a, &said, &thought);
+    customer_filter_text(text, &a, &said, &thought);
     assert(str_find(said, STR("<reasoning>")) == STR_NONE);
     assert(str_find(said, STR("</think>")) == STR_NONE);
     arena_release(&a);
@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else if (data[0] % 3 == 1)
         tools(text, data[0] / 3);
     else if (data[0] % 2)
-        veils(text, data[0] / 3);
+        filters(text, data[0] / 3);
     else
         speaks(text, data[0] / 3);
     return 0;

@@ -65,6 +65,7 @@ static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
     const char *said;
 
     pthread_mutex_lock(&s->lock);
+    s->title = arena_dup(&s->arena, q->title);
     if (s->prompt_count < PROMPTS_MAX) {
         s->systems[s->prompt_count] = arena_dup(&s->arena, system);
         s->bodies[s->prompt_count] = arena_dup(&s->arena, q->body);

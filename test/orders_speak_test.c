@@ -22,6 +22,19 @@ static const struct {
     {"<reasoning>why</reasoning><<b>think>secret</think>Hello", ""},
     {"<reasoning>why</reasoning><<b>think>secret</<b>think>Hello", "Hello"},
     {"<reasoning>why</reasoning>Hello</reasoning> there", "Hello there"},
+    {"<think>x</think>Hi <!-- secret --> there", "Hi  there"},
+    {"<think>x</think>Hi <!-- secret", "Hi"},
+    {"<think>x</think>Hi <reasoning>secret</thinking> there", "Hi"}, /* the rest at the end */
+    /* After reasoning without tags nothing is said before the end. */
+    {"<think>x</think>Hello\n\nReasoning: secret\n\nBye", "Hello"},
+    {"<think>x</think>Hello\n- **Reasoning:** secret", "Hello"},
+    {"<think>x</think>Hello (reasoning: secret) there", "Hello"},
+    {"<think>x</think>Hello {\"reasoning\": \"secret\"} there", "Hello"},
+    {"<think>x</think>Hello\n```json\n{\"thought\": \"secret\"}", "Hello"},
+    {"<think>x</think>Tea, the reason: it's (really) cold.\n- Thinking of sugar {2}\n.",
+     "Tea, the reason: it's (really) cold.\n- Thinking of sugar {2}"},
+    {"Reasoning: secret</think>Hello", "Hello"},
+    {"Reasoning: secret\n\nHello", ""},
     /* It may be thought until a closer says so, or the end that it is not. */
     {"secret</reasoning>Hello", "Hello"},
     {"Hello there", ""},
@@ -69,6 +82,33 @@ TEST(what_is_said_does_not_depend_on_the_cuts)
     buf_release(&out);
 }
 
+/* Every text of up to five of the ten pieces. */
+static void begins_the_reply(const char *const pieces[10])
+{
+    struct buf out;
+
+    buf_init(&out, 65536);
+    for (unsigned n = 0; n < 100000; n++) {
+        char text[192] = "";
+        size_t at = 0;
+        struct arena a;
+        str said, thought;
+
+        for (unsigned k = n; k > 0; k /= 10)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s", pieces[k % 10]);
+        arena_init(&a, 65536);
+        customer_filter_text((str){text, at}, &a, &said, &thought);
+        speak_cut((str){text, at}, at / 3, at / 2, &out);
+        CHECK_F(str_starts(said, buf_str(&out)),
+                "%s: \"" STR_FMT "\" of \"" STR_FMT "\"",
+                text,
+                STR_ARG(buf_str(&out)),
+                STR_ARG(said));
+        arena_release(&a);
+    }
+    buf_release(&out);
+}
+
 /* Whatever the text is: what was said is the beginning of what the whole text says. */
 TEST(what_is_said_begins_the_reply)
 {
@@ -82,28 +122,19 @@ TEST(what_is_said_begins_the_reply)
                                          "y",
                                          "</",
                                          "reasoning>"};
-    struct buf out;
+    static const char *const untagged[] = {"<think>z</think>",
+                                           "Reasoning: ",
+                                           "Answer: ",
+                                           "Final answer: ",
+                                           "x. ",
+                                           "(thought: ",
+                                           ")",
+                                           "\n",
+                                           "{\"reply\":\"y\",\"reasoning\":\"",
+                                           "\"}"};
 
-    buf_init(&out, 65536);
-    for (unsigned n = 0; n < 100000; n++) {
-        char text[128] = "";
-        size_t at = 0;
-        struct arena a;
-        str said, thought;
-
-        for (unsigned k = n; k > 0; k /= 10)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s", pieces[k % 10]);
-        arena_init(&a, 65536);
-        veil_text((str){text, at}, &a, &said, &thought);
-        speak_cut((str){text, at}, at / 3, at / 2, &out);
-        CHECK_F(str_starts(said, buf_str(&out)),
-                "%s: \"" STR_FMT "\" of \"" STR_FMT "\"",
-                text,
-                STR_ARG(buf_str(&out)),
-                STR_ARG(said));
-        arena_release(&a);
-    }
-    buf_release(&out);
+    begins_the_reply(pieces);
+    begins_the_reply(untagged);
 }
 
 /* A model that thinks apart from its words says them at once. */

@@ -4,6 +4,7 @@
  */
 #include "agent/run_in.h"
 
+#include "agent/extract.h"
 #include "base/json.h"
 
 #define HISTORY_MAX ((size_t)32 << 20)
@@ -150,6 +151,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
     struct ask_request q = {.body = body,
                             .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
                             .session = r->o->session,
+                            .title = r->o->title,
                             .id = STR(""),
                             .level = level,
                             .key = r->o->key};
@@ -160,6 +162,8 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
     if (!ok && run_cancelled(r))
         return failed(r, &reply->error); /* its end is left open */
+    if (ok)
+        agent_extract_reply(reply, r->arena);
     log_reply(r, f, reply, ok);
     return ok || failed(r, &reply->error);
 }

@@ -58,6 +58,7 @@ struct agent_step {
 
 struct agent_options {
     str run, app, session;
+    str title; /* what the record names the session; "": what the prompt asks */
     str key;   /* whose: the name of the client's key, or "" */
     str input; /* JSON for whoever begins it again; "" if the log has it */
     str model_name, level, system, user;

@@ -9,6 +9,9 @@
 
 #define BODY_MAX ((size_t)64 << 20)
 #define NOTE_MAX ((size_t)16 << 20)
+#define NO_ANSWER                                                                                  \
+    "Your last reply to this had no answer: it was empty, or all of it was reasoning that was "    \
+    "never closed. Write the answer itself."
 
 struct agent_work {
     struct run r;
@@ -91,6 +94,18 @@ bool agent_work_ask(struct agent_work *w, const struct agent_prompt *p, struct a
         r->reply_id = reply->id;
     }
     return ok;
+}
+
+bool agent_work_answer(struct agent_work *w, const struct agent_prompt *p, struct ask_reply *reply)
+{
+    struct agent_prompt again = *p;
+
+    if (!agent_work_ask(w, p, reply))
+        return false;
+    if (reply->text.n)
+        return true;
+    again.user = arena_join(w->r.arena, p->user, STR("\n\n"), STR(NO_ANSWER));
+    return agent_work_ask(w, &again, reply);
 }
 
 bool agent_work_act(struct agent_work *w, const struct ask_call *calls, size_t n,

@@ -38,6 +38,10 @@ bool agent_work_begin(const struct agent_options *o, struct arena *a, struct age
 bool agent_work_within(struct agent_work *w);
 bool agent_work_ask(struct agent_work *w, const struct agent_prompt *p,
                     struct ask_reply *reply) MUST_USE;
+/* For a prompt whose answer is text: a reply without one (empty, or reasoning only) is asked for
+ * once more. If the second reply has none either, reply->text is empty. */
+bool agent_work_answer(struct agent_work *w, const struct agent_prompt *p,
+                       struct ask_reply *reply) MUST_USE;
 /* All at once, results in the order of the calls; at most TOOL_CALLS_MAX are carried out. */
 bool agent_work_act(struct agent_work *w, const struct ask_call *calls, size_t n,
                     struct agent_done *out) MUST_USE;

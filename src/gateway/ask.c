@@ -204,6 +204,7 @@ static void begin(void *ctx)
                              .route = a->in.route,
                              .id = a->in.id,
                              .session = a->in.session,
+                             .title = a->in.title,
                              .setup = a->in.setup,
                              .show = CONFIG_SHOW,
                              .inside = true,
@@ -278,6 +279,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     a->in.body = arena_dup(&a->arena, r->body);
     a->in.route = arena_dup(&a->arena, r->route);
     a->in.session = arena_dup(&a->arena, r->session);
+    a->in.title = r->title.n ? arena_dup(&a->arena, r->title) : STR("");
     a->in.level = arena_dup(&a->arena, r->level);
     a->in.key = r->key.n ? arena_dup(&a->arena, r->key) : STR("");
     a->in.setup = r->setup ? setup_retain(r->setup) : gateway_setup(gl->gateway);

@@ -21,6 +21,7 @@ struct ask_request {
     str body;            /* as a client would send it: model, messages, tools ... */
     str route;           /* for the record: what asks, such as "agent" */
     str session;         /* or "" */
+    str title;           /* what the record names the session; or "": what the user asked */
     str id;              /* of the call; "": a new one is made */
     str level;           /* as in the header, or "" */
     str key;             /* the name of the client's key it is made for, or "": nobody's */

@@ -34,6 +34,7 @@ struct call_request {
     str route;
     str id;                       /* ours, lent */
     str session;                  /* named by the client, or "" */
+    str title;                    /* an application's own for the record, lent; or "" */
     const struct config_key *key; /* or NULL */
     struct setup *setup;          /* held by the call */
     enum config_show show;        /* asked for by header */

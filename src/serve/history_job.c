@@ -4,10 +4,9 @@
  */
 #include "serve/history_job.h"
 
-#include "base/utf8.h"
+#include "gateway/question.h"
 #include "wire/veil.h"
 
-#define TITLE_MAX 120
 #define ARENA_MAX ((size_t)8 << 20)
 #define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
 
@@ -23,7 +22,7 @@ static bool on_running(void *ctx, const struct hub_running *c)
                                  .session_id = arena_dup(&j->arena, c->session),
                                  .key_name = arena_dup(&j->arena, c->key),
                                  .model = arena_dup(&j->arena, c->model),
-                                 .title = arena_dup(&j->arena, utf8_cut_count(c->asked, TITLE_MAX)),
+                                 .title = arena_dup(&j->arena, question_title(c->asked)),
                                  .dialect = arena_dup(&j->arena, c->dialect),
                                  .started_us = c->started_us};
     return ++j->asker.running_count < QUERY_RUNNING_MAX;

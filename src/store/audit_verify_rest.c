@@ -108,15 +108,17 @@ static const struct rule {
      " AND (" SAID("subject", "i.subject") ")",
      NULL,
      "a session is not the one of its calls"},
-    /* A title is the front of what was asked, 120 characters. */
+    /* A title is the first line of what was asked, or the first 120 characters of that. */
     {"SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
      " AND ((s.title IS NULL AND " A_CALL "i.asked IS NOT NULL)) OR (s.title IS NOT NULL AND NOT"
-     " " A_CALL "(i.asked = s.title OR (length(CAST(s.title AS BLOB)) >= 120 AND"
+     " " A_CALL "(i.asked = s.title OR ((length(CAST(s.title AS BLOB)) >= 120 OR"
+     " substr(CAST(i.asked AS BLOB), length(CAST(s.title AS BLOB)) + 1, 1) = X'0A') AND"
      " substr(CAST(i.asked AS BLOB), 1, length(CAST(s.title AS BLOB))) ="
      " CAST(s.title AS BLOB))))))",
      "SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
      " AND ((s.title IS NULL AND " A_CALL "i.asked IS NOT NULL)) OR (s.title IS NOT NULL AND NOT"
-     " " A_CALL "(i.asked = s.title OR (octet_length(s.title) >= 120 AND"
+     " " A_CALL "(i.asked = s.title OR ((octet_length(s.title) >= 120 OR"
+     " substr(i.asked, length(s.title) + 1, 1) = chr(10)) AND"
      " left(i.asked, length(s.title)) = s.title)))))",
      "a session is not the one of its calls"},
     {"SELECT receipt_id FROM erasures WHERE scrubbed NOT IN (0, 1)",

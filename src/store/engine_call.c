@@ -90,7 +90,10 @@ static struct db_value tokens(int64_t n)
 
 static struct db_value title(const struct store_call *row)
 {
-    return engine_text(utf8_cut_count(row->asked, TITLE_MAX));
+    size_t end = str_find(row->asked, STR("\n"));
+    str line = str_slice(row->asked, 0, end == STR_NONE ? row->asked.n : end);
+
+    return engine_text(utf8_cut_count(line, TITLE_MAX));
 }
 
 static bool put_session(struct engine *en, const struct store_call *row, str named, struct err *e)

@@ -178,6 +178,14 @@ class Pipe(Case):
                       "Thank you! Your order is in, that's $4.80. Please drive on to the window.\n")
             self.assertTrue(shop.state()["finalized"])
 
+    def test_the_session_is_named_after_the_place_and_the_first_words(self):
+        with Model(LOOK, ADD, DONE, text("Bye")) as model, Shop(model) as shop:
+            shop.order("two coffees\nthat's all\n")
+            with sqlite3.connect(shop.folder / "o.db") as db:
+                self.assertEqual(db.execute("SELECT title FROM alert_sessions").fetchall(),
+                                 [("Harbor Lane Drive-Thru \u00b7 two coffees",)])
+            self.good(run("audit", "verify", "--config", str(shop.path)))
+
     def test_a_new_thread_has_an_id_of_its_own(self):
         with Model(text("Hi")) as model, Shop(model) as shop:
             done = run("order", "--config", str(shop.path), "--json", stdin="hello")

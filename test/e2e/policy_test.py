@@ -634,6 +634,7 @@ class Runs(Case):
         self.review(options={"run_id": "seen"})
         doc = self.until(lambda: self.session("seen"))
         self.assertEqual(doc["agent_type"], "policy")
+        self.assertEqual(doc["title"], "lumbar \u00b7 case-1")
         self.assertEqual(self.session("seen")["status"], "completed")
 
     def session(self, name):

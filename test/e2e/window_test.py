@@ -268,7 +268,16 @@ SECRETS = [
     "<|START_THINKING|>SECRET<|END_THINKING|>Hello", "<|channel>thought\nSECRET<channel|>Hello",
     "<|channel|>analysis<|message|>SECRET<|end|><|start|>assistant<|channel|>final<|message|>Hello<|return|>",
     "<tool_call>{\"name\": \"SECRET\"}</tool_call>Hello", "<answer>Hello</answer>",
+    "<reasoning>SECRET</thinking>Hello", "[THINK]SECRET</think>Hello", "<!-- SECRET -->Hello", "Hello<!-- SECRET",
+    "**Reasoning:** SECRET\n\nHello", "Reasoning: SECRET\nSECRET\n\nHello", "Hello\n\nThought: SECRET",
+    "Thinking: SECRET\n\nSECRET\n\nAnswer: Hello", "Analysis: SECRET. Reply: Hello", "SECRET\n\nFinal answer: Hello",
+    "Hello (reasoning: SECRET (and SECRET) SECRET)", "<think>SECRET</think>Hello\nReasoning: SECRET",
+    json.dumps({"reasoning": "SECRET", "reply": "Hello"}), json.dumps({"answer": "Hello", "thoughts": ["SECRET"]}, indent=2),
+    "```json\n" + json.dumps({"chain_of_thought": {"x": "SECRET"}, "message": "Hello"}) + "\n```",
 ]
+# Nothing is left of these for the customer.
+NOTHING = ["Reasoning: SECRET", "(reasoning: SECRET)", "<!-- SECRET", json.dumps({"rationale": "SECRET"}),
+           '{"reply": "Hello", "reasoning": "SECRET', "<reasoning>SECRET", "**Thinking:**\n\nSECRET"]
 LEAK = re.compile(r"SECRET|[<>\[\]\uff1c\uff1e\u25c1\u25b7]|&[lg]t;|reason|think|THINK", re.I)
 
 
@@ -282,6 +291,12 @@ class Tags(Case):
                 state = shop.state()
                 self.assertEqual(len(state["reasoning"]), len(SECRETS))
                 self.assertFalse([r for r in state["reasoning"] if "<" in r or "[/" in r])
+
+    def test_where_only_reasoning_was_written_the_customer_is_asked_again(self):
+        for cut in (0, 1, 7):
+            with self.subTest(cut=cut), Lane(*map(reply, NOTHING), cut=cut) as lane, Shop(lane) as shop:
+                self.good(shop.order("x\n" * len(NOTHING)), f"{AGAIN}\n" * len(NOTHING))
+                self.assertNotIn("SECRET", json.dumps(shop.state()["messages"]))
 
     def test_a_reply_that_ends_at_any_byte_shows_no_tag(self):
         whole = "Hi<reasoning>SECRET</reasoning> there<think>SECRET</think>"

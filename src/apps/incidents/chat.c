@@ -81,10 +81,11 @@ static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
     prompt_chat(&t->in, t->report, t->said, question, &user);
     prompt.user = buf_str(&user);
     o.app = STR("incidents.chat");
+    o.title = question;
     o.input = buf_str(&input);
     ok = agent_work_begin(&o, t->arena, &result, &w, e);
     if (ok) {
-        asked = agent_work_ask(w, &prompt, &reply);
+        asked = agent_work_answer(w, &prompt, &reply);
         if (asked) {
             result.end = AGENT_FINISHED;
             result.text = str_trim(reply.text);
@@ -97,7 +98,7 @@ static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
                      "the model could not be asked: " STR_FMT,
                      STR_ARG(result.detail));
     if (ok)
-        *answer = result.text;
+        *answer = result.text.n ? result.text : STR("The model gave no answer to this question.");
     buf_release(&user);
     buf_release(&input);
     return ok;

@@ -1,15 +1,14 @@
 /* classic.c - the classic strategy: choose tools, go on choosing, analyse.
  *
- * Each model call is one prompt with all that is known, not a conversation. What a reply thought is
- * taken off first, whoever marks it; then its JSON is read as tolerantly as it can be without
+ * Each model call is one prompt with all that is known, not a conversation. The runtime has taken
+ * the reasoning out of each reply; the JSON of the rest is read as tolerantly as it can be without
  * guessing. An answer that cannot be read is asked for once more, with the reason; if that fails
- * too, the analysis is told so in so many words.
+ * too, a note in the report says so.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
 #include "base/json_loose.h"
-#include "split/extract.h"
 
 #define CALLS_MAX 64 /* of one selection */
 
@@ -136,32 +135,20 @@ static void take(struct party *p, const struct json *doc, struct selection *s)
     s->reasoning = text_at(doc, root, "reasoning", "reason", &p->arena);
 }
 
-/* What the gateway has not told from the answer is told here. */
-static str without_reasoning(struct party *p, const struct ask_reply *reply)
-{
-    struct split_extract x;
-
-    split_extract(reply->text, &p->arena, &x);
-    p->reasoning_seen = reply->reasoning.n ? reply->reasoning
-                        : x.has_reasoning  ? x.raw_reasoning
-                                           : STR("");
-    return x.final_response;
-}
-
 static bool read_answer(struct party *p, const struct ask_reply *reply, bool first,
                         struct selection *s, struct err *e)
 {
-    str answer = without_reasoning(p, reply);
     struct buf found;
     struct json doc;
     bool ok;
 
     buf_init(&found, INCIDENT_TEXT_MAX);
     json_init(&doc);
-    if (!answer.n)
-        ok = err_set(e, ERR_INPUT, "there is no answer behind the reasoning");
+    p->reasoning_seen = reply->reasoning;
+    if (!reply->text.n)
+        ok = err_set(e, ERR_INPUT, "the reply has no answer after its reasoning");
     else
-        ok = json_loose(answer, first ? wanted_first : wanted_next, NULL, &found, e) &&
+        ok = json_loose(reply->text, first ? wanted_first : wanted_next, NULL, &found, e) &&
              json_parse(&doc, buf_str(&found), e);
     if (ok)
         take(p, &doc, s);
@@ -362,7 +349,6 @@ static void conclude(struct party *p, str system, const struct early *early)
 {
     struct agent_prompt prompt = {
         .system = system, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
-    struct split_extract x;
     struct ask_reply reply;
     struct buf user;
 
@@ -375,11 +361,10 @@ static void conclude(struct party *p, str system, const struct early *early)
     p->why = STR("");
     if (early->reason.n)
         party_note(p, "The investigation ended early: " STR_FMT ".", STR_ARG(early->words));
-    if (agent_work_ask(p->work, &prompt, &reply)) {
-        split_extract(reply.text, &p->arena, &x);
-        p->reasoning_seen = reply.reasoning.n ? reply.reasoning : x.raw_reasoning;
+    if (agent_work_answer(p->work, &prompt, &reply)) {
+        p->reasoning_seen = reply.reasoning;
         p->result.end = early->reason.n ? AGENT_STOPPED : AGENT_FINISHED;
-        p->result.text = x.final_response.n ? x.final_response : str_trim(reply.text);
+        p->result.text = str_trim(reply.text);
         p->result.reason = early->reason;
         p->result.detail = early->words;
         tell(p, "analysis", STR(""), p->result.text);

@@ -44,6 +44,7 @@ struct incident {
     const struct config *config;
     struct arena *arena; /* the caller's: on its thread only */
     str session, model;
+    str title; /* for the record: "PodCrashLooping · checkout" */
     struct agent_ask ask;
     struct servers *servers;
     str role, form; /* of the prompt: who the model is, and what an analysis looks like */
@@ -112,6 +113,8 @@ struct agent_options incident_agent_options(struct incident *in, str run);
 /* As it may be kept; in `out`, which is initialised, if something had to be masked. */
 str record_masked(const struct incident *in, str text, struct buf *out);
 void record_mask(struct incident *in, str *text);
+/* The alert's name and its service, if one is known: what the record names the session. */
+str record_title(const struct incident_alert *alert, struct arena *a);
 /* r NULL: it goes on. */
 void record_session(struct incident *in, const char *status, const struct incident_report *r,
                     int64_t started_us);

@@ -7,9 +7,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/extract.h"
 #include "apps/incidents/engine.h"
 #include "base/json.h"
-#include "split/extract.h"
 
 #define RESULTS_MAX 4096
 
@@ -237,7 +237,10 @@ static bool ask_body(struct party *p, const struct ask_request *q, str body,
     struct ask_request seen = *q;
 
     seen.body = body;
-    return p->in->ask.ask(p->in->ask.ctx, &seen, cancel, a, reply);
+    if (!p->in->ask.ask(p->in->ask.ctx, &seen, cancel, a, reply))
+        return false;
+    agent_extract_reply(reply, a);
+    return true;
 }
 
 /* Once more, with what was wrong about it. */
@@ -246,7 +249,6 @@ static bool ask_react(struct party *p, struct view *v, const struct ask_request 
                       struct ask_reply *reply)
 {
     struct react_reply r;
-    struct split_extract x;
     struct ask_reply first;
     const char *wrong;
 
@@ -255,16 +257,13 @@ static bool ask_react(struct party *p, struct view *v, const struct ask_request 
             return false;
         if (i)
             add_usage(reply, &first);
-        split_extract(reply->text, a, &x);
-        if (x.has_reasoning && !reply->reasoning.n)
-            reply->reasoning = x.raw_reasoning;
-        react_read(x.final_response, a, &r);
+        react_read(reply->text, a, &r);
         wrong = fault(&r, reply);
         if (!wrong || i)
             break;
         first = *reply;
         buf_reset(body);
-        body_write(v, x.final_response, str_c(wrong), body);
+        body_write(v, reply->text, str_c(wrong), body);
     }
     p->reasoning_seen = reply->reasoning.n ? reply->reasoning : arena_dup(&p->arena, r.thought);
     p->why = STR("");
@@ -292,14 +291,8 @@ static bool lens(void *ctx, const struct ask_request *q, const _Atomic bool *can
     body_write(&v, STR(""), STR(""), &body);
     if (p->strategy == INCIDENT_REACT)
         ok = ask_react(p, &v, q, &body, cancel, a, reply);
-    else if ((ok = ask_body(p, q, buf_str(&body), cancel, a, reply))) {
-        struct split_extract x;
-
-        split_extract(reply->text, a, &x);
-        p->reasoning_seen = reply->reasoning.n ? reply->reasoning : x.raw_reasoning;
-        if (x.has_reasoning)
-            reply->text = x.final_response;
-    }
+    else if ((ok = ask_body(p, q, buf_str(&body), cancel, a, reply)))
+        p->reasoning_seen = reply->reasoning;
     buf_release(&body);
     arena_release(&v.arena);
     json_release(&v.doc);

@@ -256,7 +256,7 @@ void party_single(struct party *p, str system, str user)
         fail_party(p, &e);
         return;
     }
-    if (agent_work_ask(p->work, &prompt, &reply)) {
+    if (agent_work_answer(p->work, &prompt, &reply)) {
         p->result.end = AGENT_FINISHED;
         p->result.text = str_trim(reply.text);
     }

@@ -20,6 +20,45 @@ void record_mask(struct incident *in, str *text)
 
 /* ---- the session ---- */
 
+/* Members of an alert that name the service it is about, the most telling first. */
+static const char *const record_services[] = {
+    "service",     "service_name", "app",       "application", "component", "deployment",
+    "statefulset", "daemonset",    "workload",  "container",   "job",       "pod",
+    "instance",    "host",         "namespace",
+};
+/* Where these members are: in the alert's data, or in an object of it. */
+static const char *const record_places[] = {
+    "", "/labels", "/commonLabels", "/groupLabels", "/alerts/0/labels", "/alert/labels"};
+
+static str record_service(const struct json *doc, struct arena *a)
+{
+    str name;
+
+    for (size_t i = 0; i < COUNT_OF(record_services); i++)
+        for (size_t k = 0; k < COUNT_OF(record_places); k++) {
+            const struct json_node *place = json_pointer(doc, str_c(record_places[k]));
+
+            if (json_text(doc, json_find(doc, place, str_c(record_services[i])), a, &name) &&
+                str_trim(name).n)
+                return arena_dup(a, str_trim(name));
+        }
+    return STR("");
+}
+
+str record_title(const struct incident_alert *alert, struct arena *a)
+{
+    str service = STR("");
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (alert->data.n && json_parse(&doc, alert->data, &e))
+        service = record_service(&doc, a);
+    json_release(&doc);
+    return service.n ? arena_join(a, alert->alert_type, STR(" \xC2\xB7 "), service)
+                     : alert->alert_type;
+}
+
 str record_masked(const struct incident *in, str text, struct buf *out)
 {
     buf_init(out, 4 * text.n + 65536);

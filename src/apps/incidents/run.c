@@ -84,6 +84,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
     return (struct agent_options){.run = run,
                                   .app = STR("incidents.agent"),
                                   .session = in->session,
+                                  .title = in->title,
                                   .key = in->o->key,
                                   .input = STR("{}"),
                                   .model_name = in->model,
@@ -251,7 +252,7 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_summary(in, out->final_analysis, &user);
     prompt.user = buf_str(&user);
-    ok = agent_work_ask(w, &prompt, &reply);
+    ok = agent_work_answer(w, &prompt, &reply);
     if (ok) {
         out->summary = str_trim(reply.text);
         incident_step(in,
@@ -386,6 +387,7 @@ static bool prepare(struct incident *in, const struct incident_options *o, struc
     if (!app_model(c, o->model.n ? o->model : c->incidents.model, &in->model, e))
         return false;
     in->session = o->session.n ? o->session : o->run;
+    in->title = record_title(&o->alert, in->arena);
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);
     in->timeout_ms = c->incidents.timeout_ms ? c->incidents.timeout_ms : 600000;
     in->soft_ns = clock_deadline_ns(&clock_real, (int64_t)SOFT(in->timeout_ms));

@@ -7,7 +7,7 @@
  */
 #include "apps/orders/orders_in.h"
 
-#include "apps/orders/veil.h"
+#include "apps/orders/customer_filter.h"
 #include "base/utf8.h"
 
 #define ARGUMENTS_MAX 65536
@@ -24,7 +24,7 @@ static str said(struct cleaning *c, str text)
 {
     str kept, thought;
 
-    veil_text(text, c->arena, &kept, &thought);
+    customer_filter_tags(text, c->arena, &kept, &thought);
     if (!c->thought.n)
         c->thought = thought;
     return kept;

@@ -239,7 +239,7 @@ static str why_of(struct turn *t, const struct ask_reply *r, str beside, str ins
 
     if (beside.n)
         return beside;
-    veil_text(utf8_cut_size(r->reasoning, SPEAK_TEXT_MAX), t->arena, &own, &none);
+    customer_filter_tags(utf8_cut_size(r->reasoning, SPEAK_TEXT_MAX), t->arena, &own, &none);
     own = own.n ? own : none;
     return own.n ? own : inside;
 }
@@ -271,7 +271,7 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
     struct update u;
     str beside, inside, entry;
 
-    veil_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), t->arena, &reply.text, &beside);
+    customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), t->arena, &reply.text, &beside);
     calls_clean(t, r, number, &reply, &inside);
     entry = entry_of(t, &reply, why_of(t, r, beside, inside));
     update_begin(&u);
@@ -346,10 +346,32 @@ static bool ask(struct turn *t, struct ask_request *q, struct ask_reply *reply)
     return ok;
 }
 
+/* For the record: where, and what the customer just said; "" if nobody said anything since. */
+static str order_title(struct turn *t)
+{
+    const struct json_node *root, *m, *last = NULL;
+    struct json doc;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    root = json_parse(&doc, t->s->messages, &e) ? json_root(&doc) : NULL;
+    for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
+        last = m;
+    if (last && json_is(&doc, json_find(&doc, last, STR("role")), STR("user")) &&
+        json_text(&doc, json_find(&doc, last, STR("content")), t->arena, &text))
+        text = t->menu->location.n
+                   ? arena_join(t->arena, t->menu->location, STR(" \xC2\xB7 "), text)
+                   : arena_dup(t->arena, text);
+    json_release(&doc);
+    return text;
+}
+
 bool node_orchestrator(struct turn *t, struct err *e)
 {
     struct ask_request q = {.route = STR("agent:orders"),
                             .session = t->s->thread,
+                            .title = order_title(t),
                             .id = STR(""),
                             .level = STR(""),
                             .key = t->who.key};

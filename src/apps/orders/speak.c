@@ -6,7 +6,7 @@
 
 #define OUT_MAX (8 * SPEAK_TEXT_MAX)
 
-/* ---- behind the veils ---- */
+/* ---- after the filters ---- */
 
 /* What may be said: up to the last whole character. */
 static void say(struct speak *s)
@@ -77,48 +77,52 @@ static void open_up(struct speak *s)
     buf_reset(&s->held);
 }
 
-static void come_through(struct speak *s, str text)
+static void on_guarded(void *ctx, str text)
 {
+    struct speak *s = ctx;
+
     if (s->open)
         trim(s, text);
     else
         buf_add(&s->held, text);
 }
 
-/* ---- the veils ---- */
+/* ---- the filters ---- */
 
 static void on_run(void *ctx, bool thought, str run)
 {
-    struct speak_veil *v = ctx;
+    struct speak_filter *v = ctx;
 
     if (thought)
         open_up(v->speak);
-    else if (v->at + 1 == SPEAK_VEILS && v->veil.taken)
+    else if (v->at + 1 == SPEAK_FILTERS && v->filter.taken)
         return; /* somebody is playing, and hears nothing more */
-    else if (v->at + 1 < SPEAK_VEILS)
-        veil_feed(&v->speak->veils[v->at + 1].veil, run);
+    else if (v->at + 1 < SPEAK_FILTERS)
+        customer_filter_feed(&v->speak->filters[v->at + 1].filter, run);
     else
-        come_through(v->speak, run);
+        customer_guard_feed(&v->speak->guard, run);
 }
 
 static void on_close(void *ctx, bool stray);
 
-static void veils_init(struct speak *s, size_t from)
+static void speak_init_filters(struct speak *s, size_t from)
 {
-    for (size_t i = from; i < SPEAK_VEILS; i++) {
-        s->veils[i].speak = s;
-        s->veils[i].at = i;
-        veil_init(&s->veils[i].veil, (struct veil_sink){on_run, on_close, &s->veils[i]});
+    for (size_t i = from; i < SPEAK_FILTERS; i++) {
+        s->filters[i].speak = s;
+        s->filters[i].at = i;
+        customer_filter_init(&s->filters[i].filter,
+                             (struct customer_filter_sink){on_run, on_close, &s->filters[i]});
     }
+    customer_guard_init(&s->guard, on_guarded, s);
 }
 
-/* A closer before any opener: all so far was thought, wherever it has got to. */
+/* A closer before any opener: all so far was thought, in whichever filter it is now. */
 static void on_close(void *ctx, bool stray)
 {
-    struct speak_veil *v = ctx;
+    struct speak_filter *v = ctx;
 
     if (stray && !v->speak->open) {
-        veils_init(v->speak, v->at + 1);
+        speak_init_filters(v->speak, v->at + 1);
         buf_reset(&v->speak->held);
     }
     open_up(v->speak);
@@ -135,7 +139,7 @@ void speak_init(struct speak *s, const struct mask *m, struct speak_sink sink)
     s->masks = m != NULL;
     if (m)
         mask_stream_init(&s->mask, m);
-    veils_init(s, 0);
+    speak_init_filters(s, 0);
 }
 
 void speak_feed(struct speak *s, bool reasoning, str piece)
@@ -146,7 +150,7 @@ void speak_feed(struct speak *s, bool reasoning, str piece)
     }
     piece = str_slice(piece, 0, SPEAK_TEXT_MAX - s->taken);
     s->taken += piece.n;
-    veil_feed(&s->veils[0].veil, piece);
+    customer_filter_feed(&s->filters[0].filter, piece);
     say(s);
 }
 

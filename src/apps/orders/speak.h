@@ -7,9 +7,10 @@
  *     if (str_starts(reply, speak_said(&s))) ...          the rest of it is still to be said
  *     speak_release(&s);
  *
- * Nothing passes that veil_text would take out of the whole text, so one thing must wait: a text
- * that begins without a thought may turn out to be one, at the closer that it ends with. It is held
- * until a thought is over; a reply in which there is none is not said before its end.
+ * Nothing passes that customer_filter_text would take out of the whole text, so two things wait. A
+ * text that begins without a thought may turn out to be one, at the closer that it ends with: it is
+ * held until a thought is over, and a reply in which there is none is not said before its end. And
+ * after reasoning without tags (customer_label.h) nothing more is said before the end of the reply.
  *
  *   - What is said are whole characters, masked, without white space at the ends.
  *   - Cutting the text elsewhere never changes what is said in all.
@@ -19,12 +20,13 @@
  */
 #pragma once
 
-#include "apps/orders/veil.h"
+#include "apps/orders/customer_filter.h"
+#include "apps/orders/customer_label.h"
 #include "base/buf.h"
 #include "mask/mask.h"
 
 #define SPEAK_TEXT_MAX 65536 /* bytes of a reply; nobody listens longer */
-#define SPEAK_VEILS 17       /* what is left of a tag may be one; behind the last nothing is said */
+#define SPEAK_FILTERS 17     /* the rest of a tag may be a tag; after the last nothing is said */
 
 struct speak;
 
@@ -34,17 +36,18 @@ struct speak_sink {
     void *ctx;
 };
 
-struct speak_veil {
+struct speak_filter {
     struct speak *speak;
     size_t at;
-    struct veil veil;
+    struct customer_filter filter;
 };
 
 /* Not to be moved while in use. */
 struct speak {
     struct speak_sink sink;
     /* All below is its own. */
-    struct speak_veil veils[SPEAK_VEILS];
+    struct speak_filter filters[SPEAK_FILTERS];
+    struct customer_guard guard;
     size_t taken; /* bytes of the text */
     bool open;    /* something was thought, and is over or goes on */
     bool begun;   /* something that is no white space has come through */

@@ -133,6 +133,7 @@ bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids
         struct ask_request q = {.body = buf_str(&body),
                                 .route = STR("agent:policy"),
                                 .session = r->o->session,
+                                .title = react_title(r, a),
                                 .id = STR(""),
                                 .level = STR(""),
                                 .key = r->o->key};

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/extract.h"
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_in.h"
 #include "base/log.h"
@@ -22,6 +23,8 @@ bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool 
     uint64_t began = clock_mono_ns(r->o->clock);
     bool ok = r->o->ask.ask(r->o->ask.ctx, q, cancel, a, reply);
 
+    if (ok)
+        agent_extract_reply(reply, a);
     pthread_mutex_lock(&r->lock);
     r->model_ns += clock_mono_ns(r->o->clock) - began;
     pthread_mutex_unlock(&r->lock);
@@ -36,6 +39,15 @@ static bool ask_noted(void *ctx, const struct ask_request *q, const _Atomic bool
 
     r->reasoning = ok ? reply->reasoning : STR("");
     return ok;
+}
+
+str react_title(const struct react *r, struct arena *a)
+{
+    const struct policy_case *c = r->o->c;
+
+    if (!c->policy_id.n || !c->case_id.n)
+        return c->policy_id.n ? c->policy_id : c->case_id;
+    return arena_join(a, c->policy_id, STR(" \xC2\xB7 "), c->case_id);
 }
 
 static void add_line(struct buf *out, const char *what, str value)
@@ -193,6 +205,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
         .run = o->run,
         .app = STR("policy"),
         .session = o->session,
+        .title = react_title(r, &r->arena),
         .key = o->key,
         .input = o->input,
         .model_name = o->model,

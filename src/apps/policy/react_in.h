@@ -62,6 +62,8 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
 void react_conclude(struct react *r, const struct react_proposal *p, struct arena *a,
                     struct policy_result *out);
 
-/* react.c: a model call through the run's own way, its time counted. */
+/* react.c. For the record: which policy, which case. */
+str react_title(const struct react *r, struct arena *a);
+/* A model call through the run's own way, its time counted. */
 bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool *cancel,
                struct arena *a, struct ask_reply *reply);

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 
+#include "agent/extract.h"
 #include "apps/tune/tune.h"
 #include "base/rand.h"
 #include "optimize/budget.h"
@@ -194,6 +195,7 @@ static bool complete(void *ctx, const struct optimize_ask *ask, str prompt, stru
                        ERR_UPSTREAM,
                        "the reflection failed: " STR_FMT,
                        STR_ARG(str_slice(r.error.message, 0, 160)));
+    agent_extract_reply(&r, a);
     *reply = r.text;
     *cost = r.cost_usd > 0 ? r.cost_usd : 0;
     return true;

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "chat/decision.h"
 #include "gateway/call/internal.h"
+#include "gateway/question.h"
 #include "split/extract.h"
 #include "wire/veil.h"
 
@@ -307,31 +308,28 @@ static str subject(struct call *c)
     return c->in.key ? c->in.key->name : STR("");
 }
 
-/* The front of a part. More than that is masked, so that no secret is cut before it is known. */
-static str asked_part(struct call *c, str text)
+/* Its front. More than that is masked, so that no secret is cut before it is known. */
+static str asked_front(struct call *c, str text)
 {
     str some = utf8_cut_size(text, 2 * ASKED_MAX), masked = call_mask_asked(c, some);
     size_t room = some.n < text.n && masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : masked.n;
 
-    return utf8_cut_size(masked, room < ASKED_MAX ? room : ASKED_MAX);
+    return str_trim(utf8_cut_size(masked, room < ASKED_MAX ? room : ASKED_MAX));
 }
 
-/* What the user said last, if nothing came behind it. */
+/* An application's title, or what the person asked. */
 static str asked(struct call *c)
 {
-    const struct chat_request *r = c->in.request;
-    const struct chat_message *m;
-    str all = STR("");
+    struct question q;
+    str all = STR(""), words;
 
-    if (!r->message_count || (m = &r->messages[r->message_count - 1])->role != CHAT_USER)
-        return all;
-    for (size_t i = 0; i < m->part_count && all.n < ASKED_MAX; i++)
-        if (m->parts[i].kind == CHAT_PART_TEXT)
-            all = all.n ? arena_printf(&c->arena,
-                                       STR_FMT "\n" STR_FMT,
-                                       STR_ARG(all),
-                                       STR_ARG(asked_part(c, m->parts[i].text)))
-                        : asked_part(c, m->parts[i].text);
+    if (c->in.title.n)
+        return asked_front(c, c->in.title);
+    question_init(&q, c->in.request);
+    while (all.n < ASKED_MAX && question_next(&q, &words)) {
+        words = asked_front(c, words);
+        all = all.n ? arena_join(&c->arena, all, STR("\n"), words) : words;
+    }
     return all;
 }
 

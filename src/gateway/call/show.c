@@ -8,20 +8,22 @@
  */
 #include "base/utf8.h"
 #include "gateway/call/internal.h"
+#include "gateway/question.h"
 
 #define ASKED_SIZE 4096
 #define SPARE ((size_t)64 << 10)
 #define ASKED_MARGIN 512
 #define STATUS_NS 1000000000u /* while it thinks, its count of tokens is told so often */
 
-static str last_words(const struct chat_request *r)
+static str asked_words(const struct call *c)
 {
-    const struct chat_message *m = r->message_count ? &r->messages[r->message_count - 1] : NULL;
+    struct question q;
+    str words;
 
-    for (size_t i = 0; m && m->role == CHAT_USER && i < m->part_count; i++)
-        if (m->parts[i].kind == CHAT_PART_TEXT && m->parts[i].text.n)
-            return m->parts[i].text;
-    return STR("");
+    if (c->in.title.n)
+        return c->in.title;
+    question_init(&q, c->in.request);
+    return question_next(&q, &words) ? words : STR("");
 }
 
 /* ---- for who looks: any thread, one at a time, and not the call's own memory ---- */
@@ -109,7 +111,7 @@ static void on_describe(void *ctx, struct hub_begin *b)
     b->model = c->level.model;
     b->provider = c->chain[0].provider->name;
     b->level = str_c(chat_level_name(c->shown.level));
-    b->asked = last_words(c->in.request);
+    b->asked = asked_words(c);
     b->cap = c->shown.cap;
     b->stream = c->in.request->stream;
 }

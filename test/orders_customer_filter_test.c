@@ -1,8 +1,8 @@
-/* orders_veil_test.c - no thought comes through the veil, however it is cut.
+/* orders_customer_filter_test.c - no reasoning passes the filter, however it is cut.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/orders/veil.h"
+#include "apps/orders/customer_filter.h"
 #include "base/buf.h"
 #include "test.h"
 
@@ -71,6 +71,24 @@ static const struct {
     {"x</reasoning>Hello", "Hello", "x"},
     {"<reasoning>a</reasoning>Hi</reasoning> there", "Hi there", "a"},
     {"</think></think>Hello", "Hello", ""},
+    /* closers of another name: only where nothing else closes it */
+    {"<reasoning>x</thinking>Hello", "Hello", "x"},
+    {"Hi <reasoning>x</thinking>there", "Hi there", "x"},
+    {"[THINK]x</reasoning>Hello", "Hello", "x"},
+    {"<think>x<|END_THINKING|>Hello", "Hello", "x"},
+    {"<|START_THINKING|>x</think>Hello", "Hello", "x"},
+    {"<think>a </reasoning> b</think>Hello", "Hello", "a  b"},
+    {"<think>a<reasoning>b</reasoning>c</thinking>Hello", "Hello", "abc"},
+    {"<reasoning>a</think>secret</think>Hello", "Hello", "a"},
+    {"<think>a</tool>secret", "", "asecret"},
+    /* comments */
+    {"<!-- x -->Hello", "Hello", "x"},
+    {"Hi <!-- <b> a - b -- c > --> there", "Hi  there", "a - b -- c >"},
+    {"&lt;!-- x --&gt;Hello", "Hello", "x"},
+    {"<!-- secret", "", "secret"},
+    {"Hello <!-", "Hello", ""},
+    {"<!-- a --!>Hello --> there", "Hello --> there", "a"},
+    {"<!---->Hello", "Hello", ""},
     /* several, doubled brackets, no space */
     {"<reasoning>a</reasoning>Hi <reasoning>b</reasoning>there", "Hi there", "a"},
     {"<reasoning></reasoning><reasoning>b</reasoning>Hi", "Hi", "b"},
@@ -100,7 +118,7 @@ TEST(a_customer_sees_no_tag_and_no_thought)
         str said, thought;
 
         arena_init(&a, 65536);
-        veil_text(str_c(cases[i].text), &a, &said, &thought);
+        customer_filter_text(str_c(cases[i].text), &a, &said, &thought);
         CHECK_F(str_eq(said, str_c(cases[i].said)),
                 "%s: said \"" STR_FMT "\"",
                 cases[i].text,
@@ -108,6 +126,93 @@ TEST(a_customer_sees_no_tag_and_no_thought)
         CHECK_F(str_eq(thought, str_c(cases[i].thought)),
                 "%s: thought \"" STR_FMT "\"",
                 cases[i].text,
+                STR_ARG(thought));
+        arena_release(&a);
+    }
+}
+
+static const struct {
+    const char *text, *said, *thought;
+} untagged[] = {
+    /* a label at the start of a line, to the end of its paragraph */
+    {"Reasoning: they want tea.\n\nOne tea, got it.", "One tea, got it.", "they want tea."},
+    {"**Reasoning:** they want tea.\n\nOne tea.", "One tea.", "they want tea."},
+    {"**Reasoning**: x\n\nOne tea.", "One tea.", "x"},
+    {"### Reasoning\nx\ny\n\nOne tea.", "One tea.", "x\ny"},
+    {"__My internal thoughts__:\n\nx\n\nOne tea.", "One tea.", "x"},
+    {"Thought: x\n\nHi", "Hi", "x"},
+    {"thinking: x\n\nHi", "Hi", "x"},
+    {"Analysis: x\r\n\r\nHi", "Hi", "x"},
+    {"Chain of thought: x\n\nHi", "Hi", "x"},
+    {"Thought 1: x\n\nHi", "Hi", "x"},
+    {"Reasoning (internal): x\n\nHi", "Hi", "x"},
+    {"Reasoning \xE2\x80\x94 x\n\nHi", "Hi", "x"},
+    {"- Reasoning: x\n\nHi", "Hi", "x"},
+    {"> *Reasoning:* x\n\nHi", "Hi", "x"},
+    {"Hi!\n\nReasoning: x", "Hi!", "x"},
+    {"Hi!\nReasoning: x", "Hi!", "x"},
+    {"Reasoning: x and\ny", "", "x and\ny"},
+    /* or to the answer's label */
+    {"Reasoning: x\nAnswer: Hi", "Hi", "x"},
+    {"Reasoning: x\n\ny\n\n**Answer:** Hi", "Hi", "x\n\ny"},
+    {"Reasoning: x. Answer: Hi", "Hi", "x."},
+    {"Reasoning: the best answer: wait\n\nHi", "Hi", "the best answer: wait"},
+    {"**Thinking:** x **Reply:** Hi", "", "x **Reply:** Hi"},
+    {"**Thinking:** x. **Reply:** Hi", "Hi", "x. **"},
+    {"Thought: x\nAction: look\nObservation: y\nFinal Answer: Hi", "Hi",
+     "x\nAction: look\nObservation: y"},
+    {"They want tea.\n\nFinal answer: Hi", "Hi", "They want tea."},
+    {"<think>x</think>Tea.\nFinal answer: Hi", "Tea.\nHi", "x"},
+    /* in parentheses */
+    {"Sure! (reasoning: they (both) want tea) Anything else?", "Sure!  Anything else?",
+     "they (both) want tea"},
+    {"(Thinking: x) Hi", "Hi", "x"},
+    {"[Internal reasoning: x [y]] Hi", "Hi", "x [y]"},
+    {"Hi (reasoning: x", "Hi", "x"},
+    /* JSON */
+    {"{\"reasoning\": \"x\", \"reply\": \"Hi\"}", "Hi", "x"},
+    {"{\n  \"thought\": \"x\",\n  \"answer\": \"Hi \\\"you\\\"\"\n}", "Hi \"you\"", "x"},
+    {"```json\n{\"chain_of_thought\": \"x\", \"message\": \"Hi\"}\n```", "Hi", "x"},
+    {"{'analysis': 'x', 'response': 'Hi'}", "Hi", "x"},
+    {"{\"rationale\": \"x\"}", "", "x"},
+    {"{\"reasoning\": {\"reply\": \"x\"}, \"items\": 1}", "", ""},
+    {"{\"output\": {\"thinking\": \"x\", \"finalAnswer\": \"Hi\"}}", "Hi", "x"},
+    {"{\"reply\": \"Hi\", \"reasoning\": \"x", "", ""},
+    {"Here: {\"reasoning\": \"x\", \"reply\": \"Hi\"} ok", "Here: Hi ok", "x"},
+    {"{\"reasoning\":\"x\",\"reply\":\"\\u003cthink\\u003ey\\u003c/think\\u003eHi\"}", "Hi", "y"},
+    /* with tags around them, or inside */
+    {"<answer>Reasoning: x\n\nHi</answer>", "Hi", "x"},
+    {"Rea<b>soning: x\n\nHi", "Hi", "x"},
+    {"<th(reasoning: a)ink>secret", "", "secret"},
+    /* no label */
+    {"The reason: we are closed.", "The reason: we are closed.", ""},
+    {"Reasoning is hard.\n\nHi", "Reasoning is hard.\n\nHi", ""},
+    {"Thinking of a tea? Sure: one tea.", "Thinking of a tea? Sure: one tea.", ""},
+    {"My reasoning was: one tea.", "My reasoning was: one tea.", ""},
+    {"Good thought: one tea.", "Good thought: one tea.", ""},
+    {"Tea (the reason: it's cold) and {sugar}", "Tea (the reason: it's cold) and {sugar}", ""},
+    {"Answer: one tea", "Answer: one tea", ""},
+    {"{\"total\": \"$3\"}", "{\"total\": \"$3\"}", ""},
+    {"- one tea\n- **two** coffees: $5", "- one tea\n- **two** coffees: $5", ""},
+    {"Thought", "Thought", ""},
+    {"a -- b --> c <!x", "a -- b --> c <!x", ""},
+};
+
+TEST(reasoning_without_tags_is_recognised)
+{
+    for (size_t i = 0; i < COUNT_OF(untagged); i++) {
+        struct arena a;
+        str said, thought;
+
+        arena_init(&a, 65536);
+        customer_filter_text(str_c(untagged[i].text), &a, &said, &thought);
+        CHECK_F(str_eq(said, str_c(untagged[i].said)),
+                "%s: said \"" STR_FMT "\"",
+                untagged[i].text,
+                STR_ARG(said));
+        CHECK_F(str_eq(thought, str_c(untagged[i].thought)),
+                "%s: thought \"" STR_FMT "\"",
+                untagged[i].text,
                 STR_ARG(thought));
         arena_release(&a);
     }
@@ -149,17 +254,17 @@ static void got_release(struct got *g)
 
 static void feed_cut(struct got *g, str text, size_t i, size_t j)
 {
-    struct veil v;
+    struct customer_filter v;
 
     got_init(g);
-    veil_init(&v, (struct veil_sink){on_run, on_close, g});
-    veil_feed(&v, str_slice(text, 0, i));
-    veil_feed(&v, str_slice(text, i, j));
-    veil_feed(&v, str_slice(text, j, text.n));
-    veil_finish(&v);
+    customer_filter_init(&v, (struct customer_filter_sink){on_run, on_close, g});
+    customer_filter_feed(&v, str_slice(text, 0, i));
+    customer_filter_feed(&v, str_slice(text, i, j));
+    customer_filter_feed(&v, str_slice(text, j, text.n));
+    customer_filter_finish(&v);
 }
 
-TEST(the_veil_does_not_see_the_cuts)
+TEST(the_filter_does_not_see_the_cuts)
 {
     for (size_t c = 0; c < COUNT_OF(cases); c++) {
         str text = str_c(cases[c].text);
@@ -187,14 +292,14 @@ TEST(byte_by_byte_is_the_same)
     for (size_t c = 0; c < COUNT_OF(cases); c++) {
         str text = str_c(cases[c].text);
         struct got whole, bytes;
-        struct veil v;
+        struct customer_filter v;
 
         feed_cut(&whole, text, 0, 0);
         got_init(&bytes);
-        veil_init(&v, (struct veil_sink){on_run, on_close, &bytes});
+        customer_filter_init(&v, (struct customer_filter_sink){on_run, on_close, &bytes});
         for (size_t i = 0; i < text.n; i++)
-            veil_feed(&v, str_slice(text, i, i + 1));
-        veil_finish(&v);
+            customer_filter_feed(&v, str_slice(text, i, i + 1));
+        customer_filter_finish(&v);
         CHECK(str_eq(buf_str(&bytes.said), buf_str(&whole.said)));
         CHECK(str_eq(buf_str(&bytes.thought), buf_str(&whole.thought)));
         got_release(&whole);
@@ -226,12 +331,13 @@ TEST(no_mix_of_pieces_shows_a_tag)
         for (unsigned k = n; k > 0; k /= 10)
             at += (size_t)snprintf(text + at, sizeof text - at, "%s", pieces[k % 10]);
         arena_init(&a, 65536);
-        veil_text((str){text, at}, &a, &said, &thought);
+        customer_filter_text((str){text, at}, &a, &said, &thought);
         for (size_t i = 0; i < COUNT_OF(never); i++)
             CHECK_F(str_find(said, str_c(never[i])) == STR_NONE, "%s", text);
         arena_release(&a);
     }
 }
 
-TEST_MAIN(T(a_customer_sees_no_tag_and_no_thought), T(the_veil_does_not_see_the_cuts),
-          T(byte_by_byte_is_the_same), T(no_mix_of_pieces_shows_a_tag))
+TEST_MAIN(T(a_customer_sees_no_tag_and_no_thought), T(reasoning_without_tags_is_recognised),
+          T(the_filter_does_not_see_the_cuts), T(byte_by_byte_is_the_same),
+          T(no_mix_of_pieces_shows_a_tag))

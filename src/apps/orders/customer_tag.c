@@ -1,8 +1,8 @@
-/* veil_look.c - see veil_in.h.
+/* customer_tag.c - see customer_tag.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/orders/veil_in.h"
+#include "apps/orders/customer_tag.h"
 
 #define SPACES_MAX 4   /* in a tag, before its name */
 #define BRACKET_MAX 12 /* letters between [ and ] */
@@ -26,7 +26,7 @@ static char low(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-bool veil_mark(char c)
+bool customer_tag_may_begin(char c)
 {
     return c == '<' || c == '[' || c == '&' || c == '\xE2' || c == '\xEF' || c == '\xE3';
 }
@@ -41,7 +41,7 @@ static size_t common(str s, const char *sign)
     return n;
 }
 
-size_t veil_letter(str s, char *out)
+size_t customer_tag_letter(str s, char *out)
 {
     bool more = false;
 
@@ -59,14 +59,14 @@ size_t veil_letter(str s, char *out)
 }
 
 /* Up to what may be a sign that is cut. */
-static void letters_of(str s, struct veil_seen *out)
+static void letters_of(str s, struct customer_tag *out)
 {
     size_t at = 0, size;
     char c;
 
-    assert(s.n <= VEIL_HOLD_MAX);
+    assert(s.n <= CUSTOMER_TAG_MAX);
     out->count = 0;
-    while (at < s.n && (size = veil_letter(str_slice(s, at, s.n), &c)) > 0) {
+    while (at < s.n && (size = customer_tag_letter(str_slice(s, at, s.n), &c)) > 0) {
         at += size;
         if (c)
             out->letters[out->count] = c;
@@ -77,7 +77,7 @@ static void letters_of(str s, struct veil_seen *out)
 
 /* ---- names ---- */
 
-bool veil_has(str name, const char *stem)
+bool customer_tag_name_has(str name, const char *stem)
 {
     size_t n = strlen(stem);
 
@@ -92,18 +92,30 @@ bool veil_has(str name, const char *stem)
     return false;
 }
 
+/* The first THINKING of them speak of thinking. */
+#define THINKING 11
 static const char *const stems[] = {
-    "think",   "thought", "reason", "reflect",  "analy", "rational", "scratch",
-    "monolog", "intern",  "delib",  "consider", "decis", "inner",    "tool",
-    "func",    "invoke",  "call",   "param",    "plan",  "cot",      "note",
+    "think",   "thought", "reason", "reflect", "analy", "rational", "scratch",
+    "monolog", "delib",   "inner",  "cot",     "tool",  "func",     "invoke",
+    "call",    "param",   "plan",   "note",    "decis", "consider", "intern",
 };
 
-bool veil_hides(str name)
+static bool has_stem(str name, size_t count)
 {
-    for (size_t i = 0; i < COUNT_OF(stems); i++)
-        if (veil_has(name, stems[i]))
+    for (size_t i = 0; i < count; i++)
+        if (customer_tag_name_has(name, stems[i]))
             return true;
     return false;
+}
+
+bool customer_tag_hides(str name)
+{
+    return has_stem(name, COUNT_OF(stems)) || str_eq(name, STR(CUSTOMER_COMMENT));
+}
+
+bool customer_tag_thinks(str name)
+{
+    return has_stem(name, THINKING);
 }
 
 static bool is_letter(char c)
@@ -141,31 +153,51 @@ static str without_prefix(str name)
 /* ---- tags; sizes are in letters here ---- */
 
 /* <|name|>, and <|name> with <name|> for the end of it. */
-static enum look look_token(str s, struct veil_seen *out)
+static enum customer_tag_kind look_token(str s, struct customer_tag *out)
 {
     for (size_t i = 2; i < s.n; i++) {
         if (s.p[i] == '|' && i + 1 == s.n)
-            return LOOK_MORE;
+            return CUSTOMER_TAG_MORE;
         if (s.p[i] == '|' && s.p[i + 1] == '>') {
             out->size = i + 2;
             out->name = str_slice(s, 2, i);
             out->whole = true;
-            return LOOK_TOKEN;
+            return CUSTOMER_TAG_TOKEN;
         }
         if (s.p[i] == '>') {
             out->size = i + 1;
             out->name = str_slice(s, 2, i);
             out->whole = true;
-            return LOOK_TAG;
+            return CUSTOMER_TAG_TAG;
         }
-        if (i - 2 >= VEIL_NAME_MAX || (!is_name(s.p[i]) && s.p[i] != '/' && s.p[i] != ' '))
-            return LOOK_TEXT;
+        if (i - 2 >= CUSTOMER_TAG_NAME_MAX || (!is_name(s.p[i]) && s.p[i] != '/' && s.p[i] != ' '))
+            return CUSTOMER_TAG_NONE;
     }
-    return LOOK_MORE;
+    return CUSTOMER_TAG_MORE;
+}
+
+static bool is_bracket_name(str name)
+{
+    return customer_tag_name_has(name, "think") || customer_tag_name_has(name, "reason");
+}
+
+/* <!-- ; its end is looked for by customer_filter.c. */
+static enum customer_tag_kind look_comment(str s, struct customer_tag *out)
+{
+    str mark = STR("<!--");
+
+    if (!str_starts(s, str_slice(mark, 0, s.n < mark.n ? s.n : mark.n)))
+        return CUSTOMER_TAG_NONE;
+    if (s.n < mark.n)
+        return CUSTOMER_TAG_MORE;
+    out->size = mark.n;
+    out->name = STR(CUSTOMER_COMMENT);
+    out->whole = true;
+    return CUSTOMER_TAG_TAG;
 }
 
 /* [THINK] and [/THINK] */
-static enum look look_bracket(str s, struct veil_seen *out)
+static enum customer_tag_kind look_bracket(str s, struct customer_tag *out)
 {
     bool closing = s.n > 1 && s.p[1] == '/';
     size_t at = closing ? 2 : 1;
@@ -176,80 +208,81 @@ static enum look look_bracket(str s, struct veil_seen *out)
             out->name = str_slice(s, at, i);
             out->closing = closing;
             out->whole = true;
-            return veil_has(out->name, "think") || veil_has(out->name, "reason") ? LOOK_TAG
-                                                                                 : LOOK_TEXT;
+            return is_bracket_name(out->name) ? CUSTOMER_TAG_TAG : CUSTOMER_TAG_NONE;
         }
         if (i - at >= BRACKET_MAX || !is_name(s.p[i]))
-            return LOOK_TEXT;
+            return CUSTOMER_TAG_NONE;
     }
-    return LOOK_MORE;
+    return CUSTOMER_TAG_MORE;
 }
 
 /* Behind the name of a tag, at its end. */
-static enum look look_end(str s, size_t end, bool plain, struct veil_seen *out)
+static enum customer_tag_kind look_end(str s, size_t end, bool plain, struct customer_tag *out)
 {
-    bool hidden = veil_hides(out->name);
+    bool hidden = customer_tag_hides(out->name);
 
     out->whole = s.p[end] == '>';
     out->size = out->whole ? end + 1 : end;
     if (s.p[end] == '|') {
         if (end + 1 == s.n)
-            return LOOK_MORE;
+            return CUSTOMER_TAG_MORE;
         if (s.p[end + 1] != '>')
-            return LOOK_TEXT;
+            return CUSTOMER_TAG_NONE;
         out->size = end + 2;
         out->whole = out->closing = true;
-        return LOOK_TAG;
+        return CUSTOMER_TAG_TAG;
     }
     if (plain ? hidden || out->whole : hidden && out->whole)
-        return LOOK_TAG;
+        return CUSTOMER_TAG_TAG;
     if (s.p[end] != '/' || !plain)
-        return LOOK_TEXT;
+        return CUSTOMER_TAG_NONE;
     if (end + 1 == s.n)
-        return LOOK_MORE;
+        return CUSTOMER_TAG_MORE;
     out->whole = s.p[end + 1] == '>';
     out->size = end + 2;
-    return out->whole ? LOOK_TAG : LOOK_TEXT;
+    return out->whole ? CUSTOMER_TAG_TAG : CUSTOMER_TAG_NONE;
 }
 
-static enum look look_letters(str s, bool plain, struct veil_seen *out)
+static enum customer_tag_kind look_letters(str s, bool plain, struct customer_tag *out)
 {
     size_t at, end;
 
     if (s.n == 0)
-        return LOOK_MORE;
+        return CUSTOMER_TAG_MORE;
     if (s.p[0] == '[')
         return look_bracket(s, out);
     if (s.p[0] != '<')
-        return LOOK_TEXT;
+        return CUSTOMER_TAG_NONE;
     if (s.n > 1 && s.p[1] == '|')
         return look_token(s, out);
+    if (s.n > 1 && s.p[1] == '!')
+        return look_comment(s, out);
     at = skip_spaces(s, 1);
     out->closing = at < s.n && s.p[at] == '/';
     at = out->closing ? skip_spaces(s, at + 1) : at;
     if (at == s.n)
-        return LOOK_MORE;
+        return CUSTOMER_TAG_MORE;
     if (!is_letter(s.p[at]))
-        return LOOK_TEXT;
+        return CUSTOMER_TAG_NONE;
     for (end = at; end < s.n && is_name(s.p[end]); end++)
-        if (end - at >= VEIL_NAME_MAX)
-            return LOOK_TEXT;
+        if (end - at >= CUSTOMER_TAG_NAME_MAX)
+            return CUSTOMER_TAG_NONE;
     if (end == s.n)
-        return LOOK_MORE;
+        return CUSTOMER_TAG_MORE;
     out->name = without_prefix(str_slice(s, at, end));
     return look_end(s, end, plain, out);
 }
 
-enum look veil_look(str s, struct veil_seen *out)
+enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
 {
-    enum look l;
+    enum customer_tag_kind l;
 
     assert(s.n > 0);
-    *out = (struct veil_seen){.name = STR("")};
+    *out = (struct customer_tag){.name = STR("")};
     letters_of(s, out);
     /* In other signs only a whole tag that hides is taken for one: some are quotes, too. */
     l = look_letters((str){out->letters, out->count}, s.p[0] == '<', out);
-    if (l == LOOK_TAG || l == LOOK_TOKEN)
+    if (l == CUSTOMER_TAG_TAG || l == CUSTOMER_TAG_TOKEN)
         out->size = out->ends[out->size - 1];
     return l;
 }
@@ -270,10 +303,10 @@ static bool may_hide(str s)
 
     if (s.p[0] == '[')
         return begins("[think", s) || begins("[/think", s) || begins("[reason", s) ||
-               begins("[/reason", s) || veil_has(s, "think") || veil_has(s, "reason");
+               begins("[/reason", s) || is_bracket_name(s);
     if (at < s.n && s.p[at] == '/')
         at = skip_spaces(s, at + 1);
-    if (at == s.n || s.p[at] == '|' || veil_hides(str_slice(s, at, s.n)))
+    if (at == s.n || s.p[at] == '|' || s.p[at] == '!' || customer_tag_hides(str_slice(s, at, s.n)))
         return true;
     while (from > at && is_letter(s.p[from - 1]))
         from--;
@@ -283,9 +316,9 @@ static bool may_hide(str s)
     return false;
 }
 
-bool veil_cut(str s)
+bool customer_tag_is_cut(str s)
 {
-    struct veil_seen seen;
+    struct customer_tag seen;
 
     letters_of(s, &seen);
     if (seen.count == 0) /* a sign that is cut, perhaps */

@@ -1,0 +1,41 @@
+/* customer_tag.h - recognises one tag at the front of a text, for customer_filter.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/orders/customer_filter.h"
+
+#define CUSTOMER_COMMENT "!--" /* the name of an HTML comment, which has raw text in it */
+
+enum customer_tag_kind {
+    CUSTOMER_TAG_NONE,
+    CUSTOMER_TAG_MORE,
+    CUSTOMER_TAG_TAG,
+    CUSTOMER_TAG_TOKEN
+};
+
+struct customer_tag {
+    size_t size; /* bytes of the tag, without what ends its name if that is not ">" */
+    str name;    /* as it is written, without its prefix; in the letters below */
+    bool closing, whole;
+    /* What is there, with every sign that stands for "<" or ">" as that, and without what nobody
+     * sees; behind each letter how many bytes it ends. */
+    char letters[CUSTOMER_TAG_MAX + 1];
+    size_t ends[CUSTOMER_TAG_MAX + 1], count;
+};
+
+/* What is at the front of s, which is at most CUSTOMER_TAG_MAX bytes. */
+enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out);
+/* Its first letter, likewise, and the bytes that it has; 0: more are needed to tell. */
+size_t customer_tag_letter(str s, char *out);
+/* Whether something may begin with this byte that is no text. */
+bool customer_tag_may_begin(char c);
+/* Whether the end of the text cut a tag that would hide: "<reas", "</", "<inner_th". */
+bool customer_tag_is_cut(str s);
+
+bool customer_tag_name_has(str name, const char *stem); /* in small letters */
+/* Whether what is in such a tag is not for the customer. */
+bool customer_tag_hides(str name);
+/* Whether the name speaks of thinking, and not of tools or plans. */
+bool customer_tag_thinks(str name);
