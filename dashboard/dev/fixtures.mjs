@@ -178,6 +178,7 @@ export function decisions() {
 export const rest = {
   "/api/v1/history/metrics": { active_sessions: 2, completed_sessions: 231, failed_sessions: 9, total_llm_interactions: 1284, total_mcp_communications: 411, sessions_last_24h: 240, average_duration_ms: 14200, error_rate: 0.0375 },
   "/api/v1/history/filter-options": { agent_types: ["gateway", "incident"], alert_types: ["openai", "anthropic", "latency"], status_options: ["pending", "in_progress", "completed", "failed"], time_ranges: [], models: MODELS, keys: ["checkout-app", "ops"], tools: ["change_address", "pg_stat_activity"] },
+  "/api/v1/history/kept": { reasoning: "text", answers: true, requests: true, masked: true, where: "/var/lib/rationale/history.db", size_bytes: 48234496, journal: "/var/lib/rationale/history.db.spool", journal_bytes: 18432, retention: "" },
   "/api/v1/history/health": { service: "history", status: "healthy", timestamp_us: NOW, details: { engine: "sqlite", rows: 1284 } },
   "/api/v1/reasoning": { rows: [
     { model: "demo-thinker", level: "low", calls: 320, with_reasoning: 318, reasoning_tokens: 33100, output_tokens: 81200, share: 0.41, cap_tokens: 128, saturation: [2, 4, 9, 14, 22, 31, 40, 52, 61, 83], cut: 71, starved: 0, thinking_ms_p50: 2100, thinking_ms_p95: 4400 },

@@ -67,6 +67,7 @@ export interface Details {
   level?: string | null;
   cap_tokens?: number | null;
   reasoning_state?: string | null;
+  reasoning_absent?: string | null;
   reasoning_cut?: boolean | string | null;
   reasoning_source?: string | null;
   reasoning_tokens?: number | null;
@@ -130,6 +131,7 @@ export interface Decision {
   model: string | null;
   state?: string;
   entry: string;
+  reasoning_absent?: string | null;
 }
 
 export interface ReasoningRow {

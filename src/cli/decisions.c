@@ -27,6 +27,32 @@ static const struct history_column columns[] = {
     {"ENTRY", "entry", HISTORY_TEXT, 0},
 };
 
+/* Says of the entries without reasoning why they have none, a line for each reason. */
+static void decisions_note(struct history *h, struct cli *cli)
+{
+    static const char *const codes[] = {
+        "not_kept", "summary_only", "provider_keeps_it", "none_given"};
+    const struct json_node *root = json_root(&h->doc);
+    const struct json_node *rows = json_find(&h->doc, root, STR("decisions"));
+    size_t all = json_count(&h->doc, rows);
+
+    history_note(cli, history_absent(h, history_member(h, root, "reasoning_absent")));
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        size_t n = 0;
+
+        for (const struct json_node *row = json_first(&h->doc, rows); row;
+             row = json_next(&h->doc, rows, row))
+            n += str_eq(history_member(h, row, "reasoning_absent"), str_c(codes[i]));
+        if (n)
+            history_note(cli,
+                         arena_printf(&h->arena,
+                                      STR_FMT " (%zu of %zu)",
+                                      STR_ARG(history_absent(h, str_c(codes[i]))),
+                                      n,
+                                      all));
+    }
+}
+
 static int run(struct cli *cli, const struct cli_args *args)
 {
     struct query_filter f = query_filter_none;
@@ -49,8 +75,10 @@ static int run(struct cli *cli, const struct cli_args *args)
         history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
         ok = query_decisions(h.reader, &h.asker, &f, &p, &h.out, &e);
         code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
-        if (code == CLI_OK && !args->value[JSON])
+        if (code == CLI_OK && !args->value[JSON]) {
             code = history_table(&h, cli, "decisions", columns, COUNT_OF(columns));
+            decisions_note(&h, cli);
+        }
     }
     history_close(&h);
     return code;

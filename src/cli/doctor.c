@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cli/daemon.h"
 #include "cli/history.h"
+#include "gateway/kept.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #define FINDINGS_MAX 64
 #define FREE_LOW ((uint64_t)1 << 30)
 #define FILES_LOW 1024
+#define WHAT_SIZE 1024 /* room for a path */
 
 enum { CONFIG, JSON };
 
@@ -27,7 +29,7 @@ static const char *const level_names[] = {"ok", "warning", "error"};
 struct finding {
     const char *group;
     enum level level;
-    char what[240], fix[240];
+    char what[WHAT_SIZE], fix[240];
 };
 
 struct doctor {
@@ -55,7 +57,7 @@ static void say(struct doctor *d, const char *group, enum level level, const cha
 static void say(struct doctor *d, const char *group, enum level level, const char *fix,
                 const char *fmt, ...)
 {
-    char what[240];
+    char what[WHAT_SIZE];
     va_list args;
 
     va_start(args, fmt);
@@ -173,6 +175,64 @@ static void look_at_daemon(struct doctor *d, const struct config *c)
     daemon_close(&link);
 }
 
+static str doctor_bytes(struct arena *a, int64_t n)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)n;
+    size_t unit = 0;
+
+    if (n < 0)
+        return STR("unknown size");
+    for (; x >= 1024 && unit + 1 < COUNT_OF(units); unit++)
+        x /= 1024;
+    return arena_printf(a, unit ? "%.1f %s" : "%.0f %s", x, units[unit]);
+}
+
+/* What is kept, where, how large it is and how long it stays. The reader may be NULL. */
+static void look_at_kept(struct doctor *d, const struct config *c, struct reader *r)
+{
+    struct arena a;
+    struct kept k;
+    struct err e;
+
+    arena_init(&a, 1 << 16);
+    if (!kept_find(c, r, &a, &k, &e)) {
+        arena_release(&a);
+        return;
+    }
+    say(d,
+        "record",
+        GOOD,
+        "",
+        "kept: requests, answers and %s%s",
+        c->keep == CONFIG_KEEP_TEXT      ? "the text of reasoning"
+        : c->keep == CONFIG_KEEP_SUMMARY ? "summaries of reasoning, not its text"
+                                         : "no reasoning",
+        k.masked ? "; secrets are masked first" : "; nothing is masked");
+    if (c->keep != CONFIG_KEEP_TEXT)
+        say(d,
+            "record",
+            GOOD,
+            "",
+            "reasoning.keep is " STR_FMT " in " STR_FMT "; set it to text to keep reasoning",
+            STR_ARG(k.reasoning),
+            STR_ARG(c->path));
+    say(d,
+        "record",
+        GOOD,
+        "",
+        "where: " STR_FMT " (" STR_FMT "), journal " STR_FMT " (" STR_FMT ")",
+        STR_ARG(k.where),
+        STR_ARG(doctor_bytes(&a, k.bytes)),
+        STR_ARG(k.journal),
+        STR_ARG(doctor_bytes(&a, k.journal_bytes)));
+    if (k.retention.n)
+        say(d, "record", GOOD, "", "retention: " STR_FMT, STR_ARG(k.retention));
+    else
+        say(d, "record", GOOD, "", "retention: none; nothing is deleted by itself");
+    arena_release(&a);
+}
+
 static void look_at_store(struct doctor *d, const struct config *c)
 {
     struct query_asker a = {.key_name = STR(""), .now_us = clock_wall_ms(&clock_real) * 1000};
@@ -197,6 +257,7 @@ static void look_at_store(struct doctor *d, const struct config *c)
             e.text);
         if (e.code != ERR_NOT_FOUND)
             d->code = d->code ? d->code : CLI_STORE;
+        look_at_kept(d, c, NULL);
         return;
     }
     buf_init(&out, QUERY_OUT_MAX);
@@ -207,6 +268,7 @@ static void look_at_store(struct doctor *d, const struct config *c)
         d->code = d->code ? d->code : CLI_STORE;
     }
     buf_release(&out);
+    look_at_kept(d, c, r);
     reader_close(r);
 }
 
@@ -276,7 +338,7 @@ static void put_text(struct cli *cli, const struct doctor *d)
         file_out_printf(&cli->out,
                         "  %-8s" STR_FMT "\n",
                         level_names[f->level],
-                        STR_ARG(history_line(&a, str_c(f->what), 400)));
+                        STR_ARG(history_line(&a, str_c(f->what), WHAT_SIZE)));
         if (f->fix[0] && f->level != GOOD)
             file_out_printf(&cli->out, "          to do: %s\n", f->fix);
     }
@@ -320,7 +382,8 @@ const struct cli_command cli_doctor = {
     .summary = "look for what is wrong, and say what to do",
     .words = "",
     .about = "Looks at the configuration, the providers' keys, the store and the system, and says "
-             "of each whether it is well and, if not, what to do. It changes nothing and asks no "
+             "of each whether it is well and, if not, what to do. It also says what is kept on "
+             "record, where, how large it is and how long it stays. It changes nothing and asks no "
              "provider. The exit code is 0 if nothing stops it, 3 for the configuration, 6 for "
              "the store, else 1.",
     .examples = "  rationale doctor --config rationale.yaml\n"

@@ -183,6 +183,40 @@ void history_show_text(struct cli *cli, str text, const char *indent)
     }
 }
 
+/* ---- reasoning that is not there ---- */
+
+str history_absent(struct history *h, str code)
+{
+    static const char *const settings[] = {"none", "summary", "text"};
+    const struct config *c = h->config;
+    const char *then = str_eq(code, STR("summary_only")) ? "summary" : "none";
+
+    if (str_eq(code, STR("none_given")))
+        return STR("the model gave no reasoning");
+    if (str_eq(code, STR("provider_keeps_it")))
+        return STR("the provider keeps this reasoning to itself");
+    if (!str_eq(code, STR("not_kept")) && !str_eq(code, STR("summary_only")))
+        return STR("");
+    if (c->keep == CONFIG_KEEP_TEXT)
+        return arena_printf(&h->arena,
+                            "no reasoning kept: reasoning.keep was %s then; it is text now",
+                            then);
+    return arena_printf(&h->arena,
+                        "no reasoning kept: reasoning.keep is %s in " STR_FMT "; set it to text",
+                        settings[c->keep],
+                        STR_ARG(c->path));
+}
+
+void history_note(struct cli *cli, str sentence)
+{
+    if (sentence.n)
+        file_out_printf(&cli->out,
+                        "%snote: " STR_FMT "%s\n",
+                        cli_dim(cli),
+                        STR_ARG(sentence),
+                        cli_plain(cli));
+}
+
 /* ---- tables ---- */
 
 static size_t line_width(const struct cli *cli)

@@ -58,6 +58,12 @@ int history_show(struct history *h, struct cli *cli, bool ok, const struct err *
 int history_table(struct history *h, struct cli *cli, const char *member,
                   const struct history_column *columns, size_t n);
 
+/* A sentence on why there is no reasoning, by the API's reasoning_absent, and which setting changes
+ * that. Empty: nothing is to be said. */
+str history_absent(struct history *h, str code);
+/* "note: " and that sentence, after a table. */
+void history_note(struct cli *cli, str sentence);
+
 /* Whatever is in it, it is one line, or many, that a terminal shows and does not obey. */
 str history_line(struct arena *a, str text, size_t width_max);
 void history_show_text(struct cli *cli, str text, const char *indent);

@@ -36,8 +36,12 @@ static int run(struct cli *cli, const struct cli_args *args)
     if (history_count("limit", args->value[LIMIT], 20, QUERY_LIMIT_MAX, &limit)) {
         ok = query_search(h.reader, &h.asker, str_c(args->words[0]), limit, &h.out, &e);
         code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
-        if (code == CLI_OK && !args->value[JSON])
+        if (code == CLI_OK && !args->value[JSON]) {
+            str why = history_member(&h, json_root(&h.doc), "reasoning_absent");
+
             code = history_table(&h, cli, "results", columns, COUNT_OF(columns));
+            history_note(cli, history_absent(&h, why));
+        }
     }
     history_close(&h);
     return code;

@@ -44,6 +44,15 @@ static void value(struct history *h, struct cli *cli, const struct json_node *v,
                         STR_ARG(history_line(&h->arena, text, 1000)));
 }
 
+static void show_absent(struct history *h, struct cli *cli, const struct json_node *d)
+{
+    str why = history_absent(h, history_member(h, d, "reasoning_absent"));
+
+    if (why.n)
+        file_out_printf(
+            &cli->out, "    %s" STR_FMT "%s\n", cli_dim(cli), STR_ARG(why), cli_plain(cli));
+}
+
 static void details(struct history *h, struct cli *cli, const struct json_node *d)
 {
     value(h, cli, d, "provider", "provider");
@@ -56,6 +65,7 @@ static void details(struct history *h, struct cli *cli, const struct json_node *
     value(h, cli, d, "stop", "stop");
     part(h, cli, d, "prompt", "asked", false);
     value(h, cli, d, "reasoning_state", "reasoning");
+    show_absent(h, cli, d);
     part(h, cli, d, "reasoning_content", "thought", true);
     value(h, cli, d, "reasoning_summary", "in short");
     part(h, cli, d, "response", "answer", false);

@@ -6,6 +6,7 @@
 #include "serve/history_job.h"
 
 #include "base/utf8.h"
+#include "gateway/kept.h"
 
 #define PAGE_MAX 100
 #define PAGES_MAX 1000000
@@ -255,6 +256,54 @@ void reasoning_handle(struct exchange *ex)
         return;
     params_dates(&p, &j->filter);
     go(j, &p);
+}
+
+static void put_kept(struct json_out *o, const struct kept *k, bool places)
+{
+    json_out_object(o);
+    json_out_key(o, STR("reasoning"));
+    json_out_str(o, k->reasoning);
+    json_out_key(o, STR("answers"));
+    json_out_bool(o, true);
+    json_out_key(o, STR("requests"));
+    json_out_bool(o, true);
+    json_out_key(o, STR("masked"));
+    json_out_bool(o, k->masked);
+    json_out_key(o, STR("where"));
+    json_out_str(o, places ? k->where : STR(""));
+    json_out_key(o, STR("size_bytes"));
+    json_out_i64(o, k->bytes);
+    json_out_key(o, STR("journal"));
+    json_out_str(o, places ? k->journal : STR(""));
+    json_out_key(o, STR("journal_bytes"));
+    json_out_i64(o, k->journal_bytes);
+    json_out_key(o, STR("retention"));
+    json_out_str(o, k->retention);
+    json_out_end(o);
+}
+
+/* Paths are for operators, as the configuration is. */
+static bool ask_kept(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    struct setup *s = gateway_setup(&j->worker->daemon->gateway);
+    struct json_out o;
+    struct kept k;
+    bool ok = kept_find(s->config, r, &j->arena, &k, e);
+
+    json_out_init(&o, out);
+    if (ok)
+        put_kept(&o, &k, j->all);
+    setup_release(s);
+    return ok && json_out_ok(&o, e);
+}
+
+void history_kept_handle(struct exchange *ex)
+{
+    struct params p;
+    struct history_job *j = begin(ex, &p, ask_kept);
+
+    if (j)
+        go(j, &p);
 }
 
 void history_health_handle(struct exchange *ex)

@@ -162,6 +162,7 @@ void active_handle(struct exchange *ex);
 void filter_options_handle(struct exchange *ex);
 void history_metrics_handle(struct exchange *ex);
 void history_health_handle(struct exchange *ex);
+void history_kept_handle(struct exchange *ex);
 void usage_handle(struct exchange *ex);
 void reasoning_handle(struct exchange *ex);
 void export_handle(struct exchange *ex);

@@ -54,6 +54,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/history/search", CHAT_OPENAI, false, search_handle},
     {"GET", "/api/v1/history/active-sessions", CHAT_OPENAI, false, active_handle},
     {"GET", "/api/v1/history/health", CHAT_OPENAI, false, history_health_handle},
+    {"GET", "/api/v1/history/kept", CHAT_OPENAI, false, history_kept_handle},
     {"GET", "/api/v1/history/filter-options", CHAT_OPENAI, false, filter_options_handle},
     {"GET", "/api/v1/history/metrics", CHAT_OPENAI, false, history_metrics_handle},
     {"GET", "/api/v1/history/export", CHAT_OPENAI, false, export_handle},

@@ -98,6 +98,8 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
                   struct err *e) MUST_USE;
 bool query_filter_options(struct reader *r, const struct query_asker *a, struct buf *out,
                           struct err *e) MUST_USE;
+/* The bytes of all tables and indexes in the database. */
+bool query_size(struct reader *r, int64_t *out, struct err *e) MUST_USE;
 bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *out,
                    struct err *e) MUST_USE;
 /* {groups} by "model", "provider", "key", "level" or "day"; ERR_INPUT for another. */

@@ -24,6 +24,7 @@ enum {
     CONTENT,
     STATUS,
     ERROR_CODE = STATUS + 2,
+    ABSENT = 48, /* the last */
 };
 
 const struct column call_columns[] = {
@@ -79,6 +80,7 @@ const struct column call_columns[] = {
     {"attempts", "i.attempts", COLUMN_JSON},
     {"first_byte_us", "i.first_ms * 1000", COLUMN_NUMBER},
     {"ended_at_us", "i.ended_ms * 1000", COLUMN_NUMBER},
+    [ABSENT] = {"reasoning_absent", REASONING_ABSENT, COLUMN_SKIP},
 };
 const size_t call_column_count = COUNT_OF(call_columns);
 
@@ -140,6 +142,7 @@ void call_write(const struct query_asker *a, struct arena *arena, const struct d
     columns_write(call_columns, COUNT_OF(call_columns), v, a->hide_reasoning, o);
     state_write(
         &v[STATE], v[HAS_REASONING].i != 0, v[CONTENT].type != DB_NULL && !a->hide_reasoning, o);
+    absent_write(a, &v[ABSENT], o);
     temperature_write(arena, &v[REQUEST], v[REQUEST_SIZE].i, o);
     json_out_key(o, STR("decision"));
     if (v[DECISION].type != DB_NULL && v[HAS_REASONING].i && a->hide_reasoning)

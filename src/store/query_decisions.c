@@ -25,9 +25,13 @@ static const struct column columns[] = {
      COLUMN_TEXT},
     {"entry", "d.entry", COLUMN_SKIP},
     {"thought", "CASE WHEN " DECISION_PLAIN " THEN 0 ELSE 1 END", COLUMN_SKIP},
+    {"reasoning_absent",
+     "(SELECT " REASONING_ABSENT
+     " FROM llm_interactions i WHERE i.interaction_id = d.interaction_id)",
+     COLUMN_SKIP},
 };
 
-enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 8, THOUGHT };
+enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 8, THOUGHT, ABSENT };
 
 struct log {
     const struct query_asker *a;
@@ -63,6 +67,7 @@ static bool on_decision(void *ctx, const struct db_value *v, size_t n)
     json_member_str(l->o,
                     "entry",
                     l->a->hide_reasoning && v[THOUGHT].i ? decision_bare(v[ENTRY].s) : v[ENTRY].s);
+    absent_write(l->a, &v[ABSENT], l->o);
     json_out_end(l->o);
     l->last_us = v[TIMESTAMP].i;
     l->last_id = v[DECISION_ID].i;
@@ -302,6 +307,7 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
                             sql_query(r, &q, (struct db_rows){on_decision, &l}, e));
     sql_release(&q);
     json_out_end(&o);
+    ok = ok && absent_write_search(r, a, l.room < p->limit || !f->search.n, &o, e);
     cursor_write(r, &l, f, offset + p->limit, &o);
     json_out_end(&o);
     return ok && query_end(out, e);

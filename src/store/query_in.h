@@ -85,8 +85,9 @@ bool words_query(struct reader *r, const struct query_asker *a, str words, enum 
                  str *out, struct err *e) MUST_USE;
 /* What a database takes as a text: UTF-8 without a NUL. */
 str words_clean(str words, struct arena *a);
-/* Whether a word of it is to stand somewhere in particular. */
+/* Whether a word of it is to stand somewhere in particular; in reasoning. */
 bool words_scoped(str words);
+bool words_want_reasoning(str words);
 /* %text% for LIKE, ESCAPE '\'. */
 str words_like(str words, struct arena *a);
 
@@ -116,6 +117,19 @@ str decision_bare(str entry);
 #define DECISION_PLAIN                                                                             \
     "NOT EXISTS (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = d.interaction_id AND "  \
     "i.has_reasoning = 1)"
+
+/* query_absent.c: why no text of the reasoning of a call i is on record; NULL: there is one. */
+#define REASONING_ABSENT                                                                           \
+    "CASE WHEN i.has_reasoning = 0 THEN 'none_given' "                                             \
+    "WHEN i.reasoning_content IS NOT NULL THEN NULL "                                              \
+    "WHEN i.reasoning_state IN ('opaque', 'hidden') THEN 'provider_keeps_it' "                     \
+    "WHEN i.reasoning_summary IS NOT NULL THEN 'summary_only' ELSE 'not_kept' END"
+/* "reasoning_absent": such a value as the asker may know it. */
+void absent_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
+/* The same of a search for reasoning that found nothing: why none of the last calls has any; null
+ * if one has, or if something was found. */
+bool absent_write_search(struct reader *r, const struct query_asker *a, bool found,
+                         struct json_out *o, struct err *e) MUST_USE;
 
 /* query_body.c: a body as the tables have it, packed or not. */
 bool body_unpack(struct arena *a, const struct db_value *bytes, int64_t size, str *out);

@@ -201,6 +201,8 @@ bool query_search(struct reader *r, const struct query_asker *a, str words, int6
         left -= share - h.room;
     }
     json_out_end(&o);
+    if (!absent_write_search(r, a, left < limit || !words_want_reasoning(words), &o, e))
+        return false;
     json_out_end(&o);
     return query_end(out, e);
 }

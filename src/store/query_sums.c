@@ -311,3 +311,19 @@ bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *ou
     json_out_end(&o);
     return query_end(out, e);
 }
+
+bool query_size(struct reader *r, int64_t *out, struct err *e)
+{
+    static const struct sql_text text = {
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+        "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c "
+        "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"};
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, sql_text(r, text));
+    ok = sql_number(r, &q, out, e);
+    sql_release(&q);
+    return ok;
+}

@@ -221,6 +221,16 @@ bool words_scoped(str words)
     return false;
 }
 
+bool words_want_reasoning(str words)
+{
+    str rest = words, word;
+
+    while (next_word(&rest, &word))
+        if (scope_of(&word) == REASONING)
+            return true;
+    return false;
+}
+
 str words_like(str words, struct arena *a)
 {
     struct buf b;

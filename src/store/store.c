@@ -233,6 +233,23 @@ bool store_owner(str url, str spool, struct arena *a, struct store_owner *out, s
     return ok;
 }
 
+bool store_places(str url, str spool, char path[FILE_PATH_MAX], char journal[FILE_PATH_MAX],
+                  struct err *e)
+{
+    struct store_options o = {.url = url, .spool = spool};
+    struct store *s = base_alloc(sizeof *s);
+    bool ok;
+
+    *s = (struct store){0};
+    ok = find_place(s, &o, e);
+    if (ok) {
+        memcpy(path, s->path, FILE_PATH_MAX);
+        memcpy(journal, s->dir, FILE_PATH_MAX);
+    }
+    free(s);
+    return ok;
+}
+
 bool audit_head_path(str url, str spool, char *out, size_t size, struct err *e)
 {
     struct store_options o = {.url = url, .spool = spool};

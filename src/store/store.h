@@ -31,6 +31,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/rand.h"
 #include "base/str.h"
@@ -140,6 +141,9 @@ struct store_piece {
 bool store_open(const struct store_options *o, struct store **out, struct err *e) MUST_USE;
 /* Everything queued is stored and, within 5 s, in the tables. */
 void store_close(struct store *s);
+/* Where a store of this URL has its database, empty for PostgreSQL, and its journal. */
+bool store_places(str url, str spool, char path[FILE_PATH_MAX], char journal[FILE_PATH_MAX],
+                  struct err *e) MUST_USE;
 /* How commands beside it find the process that has the store. store_reached writes the address and
  * the store's id to a file in the journal's folder; store_close deletes it. The file of a process
  * that was killed stays until the next store_open, and its port may be another's by then: so ask

@@ -5,6 +5,7 @@ import { assert, call, finish, json, shot, sleep, test, until, WEATHER, within }
 
 const root = process.env.DASH_ROOT;
 const keyed = process.env.DASH_KEYED;
+const forgetful = process.env.DASH_FORGETFUL;
 const provider = process.env.DASH_PROVIDER;
 const DISPLAY = '[data-testid="reasoning-display"]';
 const NAV = ["Live", "Sessions", "Incidents", "Policy", "Orders", "Optimiser", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
@@ -316,8 +317,37 @@ test("a key that may not see reasoning is told so", async ({ page }) => {
   await display.waitFor();
   assert.equal(await display.getAttribute("data-state"), "hidden");
   assert.ok(!(await page.content()).includes("ponder"));
+  await display.locator("button").first().click();
+  await display.getByText("This key may not see reasoning").waitFor();
   await shot(page, "gateway-hidden");
 }, { complaints: [/401/, /WebSocket/] });
+
+for (const dark of [false, true])
+  test(`where no reasoning is kept, the page says why, ${dark ? "dark" : "light"}`, async ({ page }) => {
+    const look = dark ? "dark" : "light";
+    const session = fresh("forgotten");
+    await call(forgetful, "think", { session });
+    await page.goto(`${forgetful}/sessions/${session}`);
+    const display = page.locator(DISPLAY).first();
+    await display.getByText("not kept").waitFor();
+    assert.equal(await display.getAttribute("data-state"), "hidden");
+    await display.locator("button").first().click();
+    await display.getByText("reasoning.keep was none when this call was recorded").waitFor();
+    await shot(page, `forgetful-session-${look}`);
+    await page.goto(`${forgetful}/sessions?search=reasoning%3Aponder`);
+    await page.getByTestId("reasoning-absent").getByText("Set it to text").waitFor();
+    await shot(page, `forgetful-search-${look}`);
+    await page.goto(`${forgetful}/decisions`);
+    await page.getByTestId("reasoning-absent").getByText("without reasoning").waitFor();
+    await shot(page, `forgetful-decisions-${look}`);
+    await page.goto(`${forgetful}/system`);
+    const kept = page.getByTestId("kept");
+    await kept.getByText("not kept; reasoning.keep: text keeps it").waitFor();
+    await kept.getByText(/history\.db$/).waitFor();
+    await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
+    await kept.getByText("none: nothing is deleted by itself").waitFor();
+    await shot(page, `forgetful-system-${look}`);
+  }, { dark });
 
 for (const dark of [false, true])
   for (const width of [1280, 360])

@@ -60,7 +60,7 @@ class Demo(Process):
 
 def config(provider, **more):
     return {
-        "reasoning": {"keep": "text"}, "providers": {
+        "providers": {
             "test": upstream(provider, "openai", GOOD, format="think", stall_timeout="600s"),
             "sealed": upstream(provider, "anthropic", {"sealed": "think+redacted"}),
             "bad": upstream(provider, "openai", BAD, retries=0),
@@ -146,10 +146,11 @@ def main():
     shots.mkdir(parents=True, exist_ok=True)
     with Provider() as provider, Gateway(binary, config(provider)) as open_one, \
             Gateway(binary, keyed(provider)) as keyed_one, Gateway(binary, config(provider)) as many, \
+            Gateway(binary, config(provider, reasoning={"keep": "none"})) as forgetful, \
             Operator() as operator, Asking(operator) as asking, Demo(binary) as demo:
         fill(many, SESSIONS)
         env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
-               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
+               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_FORGETFUL": forgetful.root, "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
                "NO_PROXY": "127.0.0.1,localhost",
                "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
         if serve:

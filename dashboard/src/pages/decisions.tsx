@@ -1,7 +1,9 @@
 // decisions.tsx - the decision log: why a tool was called, or none. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
 import { address, ask, useApi, type Decision } from "../api";
+import { plural } from "../format";
 import { Choice, Empty, Loaded, Search, Text, Title, When } from "../parts/basics";
+import { AbsentNote } from "../parts/reasoning";
 import { sessionAddress } from "../parts/sessions";
 import { RANGES, since } from "../range";
 import { go, usePlace, withQuery } from "../route";
@@ -10,7 +12,15 @@ const LIMIT = 50;
 
 interface Page {
   decisions: Decision[];
+  reasoning_absent?: string | null;
   next_cursor?: string | null;
+}
+
+// Entries whose why is not on record because of a setting: said once above the list.
+function Absent({ of }: { of: Page }) {
+  const code = of.reasoning_absent ?? of.decisions.find((d) => d.reasoning_absent && !["none_given", "provider_keeps_it"].includes(d.reasoning_absent))?.reasoning_absent;
+  const n = of.decisions.filter((d) => d.reasoning_absent === code).length;
+  return <AbsentNote code={code} of={n ? `${plural(n, "entry", "entries")} without reasoning` : ""} />;
 }
 
 const HEAD = /^\[(TOOL_CALL|DIRECT)\]\s*/;
@@ -69,11 +79,12 @@ export function DecisionsPage() {
       <Loaded of={first}>
         {(data) => data.decisions.length ? (
           <>
+            <Absent of={data} />
             <ol class="entries">{[data, ...more].flatMap((p) => p.decisions).map((d) => <Entry key={d.decision_id} d={d} onTool={(t) => set({ tool: t, kind: null })} />)}</ol>
             {last?.next_cursor ? <p class="pager"><button type="button" class="small" disabled={busy} data-next onClick={next}>{busy ? "Loading…" : "Older entries"}</button></p> : null}
           </>
         ) : [...q.keys()].length ? (
-          <Empty title="No decision is like that"><p>Take a filter away, or <a href="/decisions">see all</a>.</p></Empty>
+          <Empty title="No decision is like that"><Absent of={data} /><p>Take a filter away, or <a href="/decisions">see all</a>.</p></Empty>
         ) : (
           <Empty title="No decisions yet"><p>Each call that goes through leaves one. <a href="/">Ask something on the Live page</a>, with tools or without.</p></Empty>
         )}

@@ -4,6 +4,7 @@ import { address, useApi, type SessionList } from "../api";
 import { count, plural } from "../format";
 import { live } from "../live";
 import { Choice, Copy, Empty, Loaded, Search, Text, Title, When } from "../parts/basics";
+import { AbsentNote } from "../parts/reasoning";
 import { SessionTable, sessionAddress } from "../parts/sessions";
 import { go, usePlace, withQuery } from "../route";
 import { RANGES, since } from "../range";
@@ -86,8 +87,10 @@ interface Hit {
 
 // Where the words stand: calls and decisions, not only sessions.
 function Hits({ q }: { q: string }) {
-  const found = useApi<{ results: Hit[] }>(q.length >= SEARCH_MIN ? address("/api/v1/history/search", { q, limit: 8 }) : null).data?.results ?? [];
-  if (!found.length || q.length < SEARCH_MIN) return null;
+  const data = useApi<{ results: Hit[]; reasoning_absent?: string | null }>(q.length >= SEARCH_MIN ? address("/api/v1/history/search", { q, limit: 8 }) : null).data;
+  const found = data?.results ?? [];
+  if (q.length < SEARCH_MIN) return null;
+  if (!found.length) return <AbsentNote code={data?.reasoning_absent} />;
   return (
     <section class="hits" aria-label="Passages">
       <h2>Passages</h2>

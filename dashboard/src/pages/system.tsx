@@ -49,6 +49,40 @@ function Facts({ title, of }: { title: string; of: Record<string, unknown> }) {
   );
 }
 
+interface Kept {
+  reasoning: string;
+  masked: boolean;
+  where: string;
+  size_bytes: number;
+  journal: string;
+  journal_bytes: number;
+  retention: string;
+}
+
+const REASONING: Record<string, string> = {
+  text: "kept as text",
+  summary: "kept as a summary; reasoning.keep: text keeps it whole",
+  none: "not kept; reasoning.keep: text keeps it",
+};
+
+function KeptCard({ of: k }: { of: Kept }) {
+  const rows: [string, string][] = [
+    ["reasoning", REASONING[k.reasoning] ?? k.reasoning],
+    ["requests and answers", "kept"],
+    ["secrets", k.masked ? "masked before they are written" : "not masked"],
+    ["where", k.where],
+    ["size now", `${bytes(k.size_bytes)}; journal files ${bytes(k.journal_bytes)}`],
+    ["journal", k.journal],
+    ["retention", k.retention || "none: nothing is deleted by itself"],
+  ];
+  return (
+    <section class="card" aria-label="What is kept" data-testid="kept">
+      <h2>What is kept</h2>
+      <dl class="facts-list">{rows.filter(([, v]) => v).map(([k, v]) => <div><dt>{k}</dt><dd><Text>{v}</Text></dd></div>)}</dl>
+    </section>
+  );
+}
+
 function Config({ rows }: { rows: ConfigRow[] }) {
   const [q, setQ] = useState("");
   const [all, setAll] = useState(false);
@@ -115,10 +149,12 @@ function uptime(s: System): string {
 
 export function SystemPage() {
   const system = useApi<System>("/api/v1/system");
+  const kept = useApi<Kept>("/api/v1/history/kept");
   const health = useApi<{ status?: string; details?: unknown }>("/api/v1/history/health");
   useEffect(() => live.subscribe("system_health", () => {
     system.reload();
     health.reload();
+    kept.reload();
   }), []);
   return (
     <>
@@ -137,7 +173,10 @@ export function SystemPage() {
                 <Figure label="History" value={health.data?.status ?? "–"} tone={health.data?.status && health.data.status !== "healthy" ? "warm" : ""} />
                 {plain.slice(0, 4).map(([k, v]) => <Figure label={k.replace(/_/g, " ")} value={value(k, v)} />)}
               </dl>
-              <div class="columns">{parts.map(([k, v]) => <Facts title={k.replace(/_/g, " ")} of={v as Record<string, unknown>} />)}<AuditLog /></div>
+              <div class="columns">
+                <div class="stack">{kept.data?.reasoning ? <KeptCard of={kept.data} /> : null}<AuditLog /></div>
+                {parts.map(([k, v]) => <Facts title={k.replace(/_/g, " ")} of={v as Record<string, unknown>} />)}
+              </div>
               {Array.isArray(s.config) ? <Config rows={s.config} /> : null}
               {health.data?.details ? <Disclosure title="Health in detail">{() => <Json value={health.data?.details} />}</Disclosure> : null}
             </>

@@ -46,7 +46,7 @@ function promptSize(value: unknown): string {
 function whole(d: Details): Reasoning {
   const ms = d.reasoning_started_us && d.reasoning_ended_us ? (d.reasoning_ended_us - d.reasoning_started_us) / 1000 : null;
   return {
-    text: d.reasoning_content, summary: d.reasoning_summary, state: d.reasoning_state, source: d.reasoning_source, has: d.has_reasoning,
+    text: d.reasoning_content, summary: d.reasoning_summary, state: d.reasoning_state, absent: d.reasoning_absent, source: d.reasoning_source, has: d.has_reasoning,
     tokens: d.reasoning_tokens, exact: d.reasoning_exact, ms, cap: d.cap_tokens, cut: d.reasoning_cut,
   };
 }
@@ -54,7 +54,7 @@ function whole(d: Details): Reasoning {
 // One of several stretches of thought: what ended the last ended it alone.
 function stretch(s: Segment, d: Details, first: boolean): Reasoning {
   return {
-    text: s.text, state: s.state ?? (s.text ? "complete" : d.reasoning_state), source: d.reasoning_source, has: true, tokens: s.tokens, exact: s.exact,
+    text: s.text, absent: s.text ? null : d.reasoning_absent, state: s.state ?? (s.text ? "complete" : d.reasoning_state), source: d.reasoning_source, has: true, tokens: s.tokens, exact: s.exact,
     ms: s.started_us && s.ended_us ? (s.ended_us - s.started_us) / 1000 : null, cap: first ? (s.budget ?? d.cap_tokens) : null, cut: s.cut,
   };
 }

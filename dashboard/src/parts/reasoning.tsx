@@ -15,6 +15,7 @@ export interface Reasoning {
   text?: string | null;
   summary?: string | null;
   state?: string | null; // as the API has it
+  absent?: string | null; // why there is no text, likewise
   source?: string | null;
   has?: boolean;
   tokens?: number | null;
@@ -35,7 +36,7 @@ export function lookOf(r: Reasoning): Look {
   if (isCut(r)) return "cut";
   if (r.state === "unclosed") return "unclosed";
   if (r.text) return r.state === "summary" || r.source === "summary" ? "summary" : "shown";
-  if (r.state === "summary" || (r.summary && r.state !== "hidden")) return "summary";
+  if (r.state === "summary" || (r.summary && (r.state !== "hidden" || r.absent === "summary_only"))) return "summary";
   if (r.state === "hidden" || r.has || (r.tokens ?? 0) > 0) return "hidden";
   return "none";
 }
@@ -60,6 +61,43 @@ const ABOUT: Record<Look, string> = {
   none: "The model gave no reasoning for this call.",
 };
 
+// Why there is no reasoning, and which setting changes that; by the API's reasoning_absent.
+const ABSENT: Record<string, { mark: string; about: string }> = {
+  not_kept: { mark: "not kept", about: "reasoning.keep was none when this call was recorded, so its text was not kept. Set it to text in the configuration to keep it from now on. Tokens and time are always counted." },
+  summary_only: { mark: "summary only", about: "reasoning.keep was summary when this call was recorded, so only this was kept. Set it to text in the configuration to keep the whole text from now on." },
+  provider_keeps_it: { mark: "not given", about: "The provider keeps this reasoning to itself. Its tokens are counted." },
+  hidden_from_key: { mark: "hidden by policy", about: "This key may not see reasoning. reasoning: show for the key, or reasoning.show, changes that. Tokens and time are always counted." },
+};
+
+function absentWords(code: string | null | undefined): string {
+  return ABSENT[code ?? ""]?.about ?? "";
+}
+
+// The same of a list, or of a search that found nothing.
+const ABSENT_THERE: Record<string, string> = {
+  not_kept: "no reasoning was kept: reasoning.keep was none. Set it to text in the configuration to keep it from now on.",
+  summary_only: "no reasoning was kept but summaries: reasoning.keep was summary. Set it to text in the configuration to keep it from now on.",
+  provider_keeps_it: "the provider keeps its reasoning to itself.",
+  hidden_from_key: "this key may not see reasoning. reasoning: show for the key, or reasoning.show, changes that.",
+};
+
+export function AbsentNote({ code, of = "" }: { code: string | null | undefined; of?: string }) {
+  const words = ABSENT_THERE[code ?? ""];
+  if (!words) return null;
+  return <p class="quiet" data-testid="reasoning-absent">{of ? `${of}: ${words}` : words.charAt(0).toUpperCase() + words.slice(1)}</p>;
+}
+
+function mark(look: Look, r: Reasoning): string {
+  return look === "hidden" ? ABSENT[r.absent ?? ""]?.mark ?? MARK.hidden : MARK[look];
+}
+
+function about(look: Look, r: Reasoning): string {
+  const why = absentWords(r.absent);
+  if (look === "hidden" || (look === "summary" && r.absent === "summary_only")) return why || ABOUT[look];
+  if ((look === "cut" || look === "unclosed") && !r.text) return `${ABOUT[look]} ${why || "The text was not kept."}`;
+  return ABOUT[look];
+}
+
 function headline(look: Look, r: Reasoning): string {
   if (look === "none") return "No reasoning";
   const t = { ms: r.ms, tokens: r.tokens, cap: r.cap, exact: r.exact };
@@ -71,7 +109,7 @@ function Body({ look, r }: { look: Look; r: Reasoning }) {
   if (text !== null && text !== undefined && typeof text !== "string") throw new TypeError("reasoning that is no text");
   return (
     <>
-      {ABOUT[look] ? <p class="about">{ABOUT[look]}{(look === "cut" || look === "unclosed") && !text ? " The text was not kept." : ""}</p> : null}
+      {about(look, r) ? <p class="about">{about(look, r)}</p> : null}
       {text ? (
         <>
           <Markdown text={text} dim />
@@ -93,7 +131,7 @@ function Display({ r, index }: { r: Reasoning; index?: string }) {
       <button type="button" class="reasoning-head" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
         <i class="chevron" aria-hidden="true" />
         <span class="words">{index ? `${index} · ` : ""}{headline(look, r)}</span>
-        {MARK[look] ? <span class="mark">{MARK[look]}</span> : null}
+        {mark(look, r) ? <span class="mark">{mark(look, r)}</span> : null}
         <CapBadge cap={r.cap} />
       </button>
       <div id={id} class="reasoning-body" hidden={!open}>{open ? <Boundary words="Reasoning unavailable"><Body look={look} r={r} /></Boundary> : null}</div>

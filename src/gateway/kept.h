@@ -1,0 +1,27 @@
+/* kept.h - what the record keeps, where, how large it is and how long it stays.
+ *
+ *     struct kept k;
+ *     if (kept_find(config, reader, &arena, &k, e)) ... k.reasoning, k.where, k.bytes
+ *
+ * It asks the store and looks at files, so it is not for a loop's thread.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/config.h"
+#include "store/query.h"
+
+struct kept {
+    str reasoning;         /* none, summary or text; answers and requests always are kept */
+    bool masked;           /* secrets are masked before anything is written */
+    str where;             /* the database: an absolute path, or a URL without its password */
+    int64_t bytes;         /* of the tables; -1: unknown */
+    str journal;           /* the journal's folder, absolute */
+    int64_t journal_bytes; /* of its files */
+    str retention;         /* "age 90d, size 20GiB"; empty: nothing is deleted by itself */
+};
+
+/* The reader may be NULL: then the size of the tables is unknown. */
+bool kept_find(const struct config *c, struct reader *r, struct arena *a, struct kept *out,
+               struct err *e) MUST_USE;
