@@ -12,8 +12,6 @@
 
 #include <arpa/inet.h>
 
-#define PATH_SHOWN_MAX 80
-
 /* ---- presets and what is at the top ---- */
 
 static const struct config_preset presets[] = {
@@ -133,19 +131,6 @@ static void check_reach(struct config_build *b, const struct json_node *root)
         config_warn(b, v, "others can reach this address and tls is not set: keys go unencrypted");
 }
 
-static bool check_store(struct config_build *b, const struct json_node *root)
-{
-    str url = b->c->store_url;
-    const struct json_node *v = config_at(&b->source->doc, root, "store");
-
-    if (str_eq(url, STR("none")) || str_starts(url, STR("postgres://")) ||
-        str_starts(url, STR("postgresql://")))
-        return true;
-    if (str_starts(url, STR("sqlite:")) && url.n > 7)
-        return true;
-    return config_wrong(b, v, "must be sqlite:PATH, postgres://USER@HOST/DB or none");
-}
-
 /* ---- otlp ---- */
 
 static bool is_token(str s)
@@ -211,7 +196,7 @@ static bool build(struct config_build *b)
 
     if (!config_rows_read(b, &config_top_rows, root, b->c))
         return false;
-    if (!read_listen(b, json_find(doc, root, STR("listen"))) || !check_store(b, root) ||
+    if (!read_listen(b, json_find(doc, root, STR("listen"))) || !config_check_store(b, root) ||
         !read_presets(b, root) || !read_otlp(b, root))
         return false;
     if ((b->c->tls_cert.n > 0) != (b->c->tls_key.n > 0))
@@ -303,13 +288,6 @@ static bool check_shape(struct config_build *b)
 
 /* ---- life ---- */
 
-static const char *shown_path(const char *path)
-{
-    size_t n = strlen(path);
-
-    return n > PATH_SHOWN_MAX ? path + n - PATH_SHOWN_MAX : path;
-}
-
 static void destroy(struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
@@ -328,7 +306,7 @@ bool config_parse(str yaml, const char *path, struct config **out, struct err *e
     memset(c, 0, sizeof *c);
     arena_init(&c->arena, CONFIG_ARENA_MAX);
     atomic_init(&c->refs, 1);
-    c->path = arena_dup(&c->arena, str_c(shown_path(path)));
+    config_set_path(c, path);
     c->source = b.source = arena_zero(&c->arena, 1, sizeof *c->source);
     json_init(&c->source->doc);
     c->warnings = arena_zero(&c->arena, CONFIG_WARNINGS_MAX, sizeof *c->warnings);
@@ -346,12 +324,15 @@ bool config_parse(str yaml, const char *path, struct config **out, struct err *e
 
 bool config_load(const char *path, struct config **out, struct err *e)
 {
+    char whole[FILE_PATH_MAX];
     struct arena a;
     str text;
     bool ok;
 
+    if (!config_absolute(path, whole, e))
+        return false;
     arena_init(&a, 4 * YAML_SIZE_MAX);
-    ok = file_read(&a, path, YAML_SIZE_MAX, &text, e) && config_parse(text, path, out, e);
+    ok = file_read(&a, whole, YAML_SIZE_MAX, &text, e) && config_parse(text, whole, out, e);
     arena_release(&a);
     return ok;
 }

@@ -7,7 +7,8 @@
  * Unknown names and wrong types are errors with line and path and the nearest known name. ${VAR}
  * in a value is taken from the environment (an unset one is an error). Keys come from the
  * environment or a file only. What need not stop the others (a provider whose key is not there)
- * is a warning, for whoever loads it to log. docs/configuration.md has every name.
+ * is a warning, for whoever loads it to log. Paths are absolute here: those of the file are
+ * relative to its folder. docs/configuration.md has every name.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -50,6 +51,7 @@ struct config_provider {
     str base_url;
     struct client_url url;
     struct secret key;           /* empty if none */
+    str key_file;                /* where it was read from; else empty */
     str key_missing;             /* why there is none though one was asked for; else empty */
     struct config_model *models; /* none: any model, by the name "NAME/model" */
     size_t model_count;
@@ -89,7 +91,7 @@ struct config_key {
 enum config_unrecorded { CONFIG_REFUSE, CONFIG_PASS };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
-/* What the applications are told (src/apps); files are as written, from where the process runs. */
+/* What the applications are told (src/apps). */
 struct config_incidents {
     str agents, runbooks; /* a file, a folder; no agents: there is no such application */
     str model;            /* "": the first provider's first */
@@ -124,7 +126,8 @@ struct config_orders {
 };
 
 struct config {
-    str path;
+    str path;   /* for messages: absolute, and cut at its front if it is very long */
+    str folder; /* with its slash: what relative paths were relative to */
     str listen_host;
     unsigned listen_port;
     str tls_cert, tls_key; /* files; empty: plain */
@@ -166,7 +169,7 @@ struct config {
 };
 
 bool config_load(const char *path, struct config **out, struct err *e) MUST_USE;
-/* The same from text; `path` is for messages. */
+/* The same from text; `path` is for messages, and its folder is that of relative paths. */
 bool config_parse(str yaml, const char *path, struct config **out, struct err *e) MUST_USE;
 struct config *config_retain(struct config *c);
 void config_release(struct config *c);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/file.h"
 #include "gateway/config.h"
 #include "gateway/yaml.h"
 
@@ -28,6 +29,8 @@ struct config_source {
 enum config_type {
     CONFIG_IS_FLAG,     /* bool */
     CONFIG_IS_TEXT,     /* str */
+    CONFIG_IS_PATH,     /* str: of a file or folder, relative to the configuration's */
+    CONFIG_IS_STORE,    /* str: the URL of a store, whose path is relative likewise */
     CONFIG_IS_DECIMAL,  /* str: a number as it is written; null empties it */
     CONFIG_IS_MS,       /* uint64_t: "30s" or seconds */
     CONFIG_IS_SIZE,     /* size_t: "32MiB" or bytes */
@@ -92,6 +95,16 @@ void config_row_show(const struct config_row *row, const void *from, struct buf 
 
 /* A URL with its password, if it has one, as ***. */
 void config_mask_url(str url, struct buf *out);
+
+/* A path as the process finds it, and the same for the file in a store's URL. "~/" is $HOME. */
+bool config_resolve(struct config_build *b, const struct json_node *v, str path,
+                    str *out) MUST_USE;
+bool config_resolve_store(struct config_build *b, const struct json_node *v, str url,
+                          str *out) MUST_USE;
+/* The configuration itself: what its paths are relative to, and how errors name it. */
+bool config_absolute(const char *path, char out[FILE_PATH_MAX], struct err *e) MUST_USE;
+void config_set_path(struct config *c, const char *path);
+bool config_check_store(struct config_build *b, const struct json_node *root) MUST_USE;
 
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
 /* The lists of the applications' sections. */
