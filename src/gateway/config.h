@@ -169,6 +169,19 @@ struct config {
 };
 
 bool config_load(const char *path, struct config **out, struct err *e) MUST_USE;
+/* The same, and every problem is reported, not only the first, which is in e as well. The texts are
+ * lent for the call. */
+struct config_problem {
+    unsigned line; /* 0: of no line */
+    str setting;   /* "timeouts.idle", or "" */
+    str what;
+};
+struct config_problem_sink {
+    void (*on_problem)(void *ctx, const struct config_problem *p);
+    void *ctx;
+};
+bool config_load_each(const char *path, const struct config_problem_sink *sink,
+                      struct config **out, struct err *e) MUST_USE;
 /* The same from text; `path` is for messages, and its folder is that of relative paths. */
 bool config_parse(str yaml, const char *path, struct config **out, struct err *e) MUST_USE;
 struct config *config_retain(struct config *c);
@@ -197,5 +210,15 @@ struct config_item {
 };
 void config_each(const struct config *c, void (*fn)(void *ctx, const struct config_item *item),
                  void *ctx);
+/* The files and folders that the file names, in its words and as they are looked for. `name` is
+ * "tls.cert", "cassette", "policy.documents", without the provider or document that it is of. */
+struct config_file {
+    str setting;
+    const char *name;
+    str file;
+    unsigned line; /* 0: a default */
+};
+void config_files(const struct config *c, void (*fn)(void *ctx, const struct config_file *f),
+                  void *ctx);
 /* Only a loopback address is listened on. */
 bool config_is_loopback(str host);

@@ -537,6 +537,7 @@ bool config_providers_read(struct config_build *b, const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     size_t n = json_count(doc, v);
+    bool ok = true;
 
     if (n > CONFIG_PROVIDERS_MAX)
         return config_wrong(b, v, "at most %d providers", CONFIG_PROVIDERS_MAX);
@@ -550,8 +551,7 @@ bool config_providers_read(struct config_build *b, const struct json_node *v)
                                       .key_file = STR(""),
                                       .key_missing = STR(""),
                                       .reasoning_params = STR("")};
-        if (!config_check_name(b, k, p->name) || !read_provider(b, p, json_value(k)))
-            return false;
+        ok &= config_check_name(b, k, p->name) && read_provider(b, p, json_value(k));
     }
-    return read_fallbacks(b, v);
+    return ok && read_fallbacks(b, v);
 }

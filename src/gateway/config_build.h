@@ -61,12 +61,14 @@ extern const struct config_rows config_top_rows, config_provider_rows, config_ke
 struct config_build {
     struct config *c;
     struct config_source *source;
-    struct err *e;
+    struct err *e;                            /* the first problem */
+    const struct config_problem_sink *sink; /* for all of them; or NULL */
+    size_t problem_count;
 };
 
 str config_schema(struct arena *a);
 
-/* FILE:LINE: path: words. Returns false. */
+/* FILE:LINE: path: words. Returns false; whoever reads the rest may go on and find more. */
 bool config_wrong(struct config_build *b, const struct json_node *v, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 void config_warn(struct config_build *b, const struct json_node *v, const char *fmt, ...)

@@ -21,7 +21,8 @@ bool config_absolute(const char *path, char out[FILE_PATH_MAX], struct err *e)
         if (!getcwd(out, FILE_PATH_MAX - 1))
             return err_sys(e, "the working directory");
         n = strlen(out);
-        out[n++] = '/';
+        if (n > 1)
+            out[n++] = '/';
     }
     if (n + strlen(path) >= FILE_PATH_MAX)
         return err_set(e, ERR_INPUT, "a path longer than %d bytes", FILE_PATH_MAX);
@@ -112,4 +113,76 @@ bool config_check_store(struct config_build *b, const struct json_node *root)
         return config_wrong(b, v, "must be sqlite:PATH, postgres://USER@HOST/DB or none");
     warn_moved(b, v, url.p + 7);
     return true;
+}
+
+/* ---- which files there are ---- */
+
+struct file_lister {
+    const struct config *c;
+    void (*fn)(void *ctx, const struct config_file *f);
+    void *ctx;
+};
+
+static void report_file(struct file_lister *l, const char *name, str file,
+                        const struct json_node *v)
+{
+    struct config_file f = {.name = name, .file = file};
+    struct buf setting;
+
+    if (file.n == 0)
+        return;
+    buf_init(&setting, YAML_JSON_MAX);
+    if (v)
+        config_path(&l->c->source->doc, v, &setting);
+    f.setting = v ? buf_str(&setting) : str_c(name);
+    f.line = v ? config_line(l->c->source, v) : 0;
+    l->fn(l->ctx, &f);
+    buf_release(&setting);
+}
+
+static void report_rows(struct file_lister *l, const struct config_rows *rows,
+                        const struct json_node *object, const void *from)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct config_row *row = &rows->rows[i];
+        const struct json_node *v = config_at(&l->c->source->doc, object, row->path);
+        str text = STR("");
+
+        if (row->type == CONFIG_IS_PATH || row->type == CONFIG_IS_STORE)
+            text = *(const str *)(const void *)((const char *)from + row->at);
+        if (row->type == CONFIG_IS_STORE)
+            text = str_starts(text, STR("sqlite:")) ? str_slice(text, 7, text.n) : STR("");
+        report_file(l, row->path, text, v);
+    }
+}
+
+static void report_provider(struct file_lister *l, const struct config_provider *p,
+                            const struct json_node *v)
+{
+    const struct json *doc = &l->c->source->doc;
+    const struct json_node *cassette = json_find(doc, v, STR("cassette"));
+
+    report_rows(l, &config_provider_rows, v, p);
+    report_file(l, "api_key_file", p->key_file, json_find(doc, v, STR("api_key_file")));
+    report_file(
+        l, "cassette", p->cassette, cassette ? cassette : json_find(doc, v, STR("base_url")));
+}
+
+void config_files(const struct config *c, void (*fn)(void *ctx, const struct config_file *f),
+                  void *ctx)
+{
+    struct file_lister l = {c, fn, ctx};
+    const struct json *doc = &c->source->doc;
+    const struct json_node *root = json_root(doc), *providers, *documents;
+
+    report_rows(&l, &config_top_rows, root, c);
+    providers = json_find(doc, root, STR("providers"));
+    for (size_t i = 0; i < c->provider_count; i++)
+        report_provider(&l, &c->providers[i], json_find(doc, providers, c->providers[i].name));
+    documents = config_at(doc, root, "policy.documents");
+    for (size_t i = 0; i < c->policy.document_count; i++) {
+        const struct config_document *d = &c->policy.documents[i];
+
+        report_file(&l, "policy.documents", d->file, json_find(doc, documents, d->id));
+    }
 }

@@ -361,14 +361,15 @@ static bool read_default(struct config_build *b, const struct config_row *row, v
 bool config_rows_read(struct config_build *b, const struct config_rows *rows,
                       const struct json_node *object, void *to)
 {
+    bool ok = true;
+
     for (size_t i = 0; i < rows->n; i++) {
         const struct config_row *row = &rows->rows[i];
         const struct json_node *v = config_at(&b->source->doc, object, row->path);
 
-        if (v ? !read_row(b, row, v, to) : row->fallback && !read_default(b, row, to))
-            return false;
+        ok &= v ? read_row(b, row, v, to) : !row->fallback || read_default(b, row, to);
     }
-    return true;
+    return ok;
 }
 
 /* ---- showing ---- */
