@@ -473,6 +473,87 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
     buf_release(&b);
 }
 
+/* ---- paths ---- */
+
+static struct config *parse_at(const char *path, const char *yaml)
+{
+    struct config *c = NULL;
+    struct err e = {0};
+
+    if (!config_parse(str_c(yaml), path, &c, &e))
+        fail_msg("%s", e.text);
+    return c;
+}
+
+/* All that name a file, wherever they are in the file. */
+TEST(paths_are_relative_to_the_file)
+{
+    static const char yaml[] =
+        "store: sqlite:s.db\nspool: ./spool\ntls: {cert: c.pem, key: /k.pem}\nca_file: ../ca.pem\n"
+        "incidents: {agents: a/agents.yaml, runbooks: runbooks}\norders: {menu: menu.json}\n"
+        "policy: {documents: {p: p.md, q: /q.md}, train: t, val: v}\n"
+        "providers:\n"
+        "  a: {kind: openai, base_url: http://h/v1, format: think, record: r.jsonl,\n"
+        "      api_key_file: key}\n"
+        "  b: {kind: replay, cassette: b.jsonl, format: think}\n"
+        "  c: {kind: replay, base_url: 'file:c.jsonl', format: think}\n"
+        "  d: {kind: replay, base_url: 'file:///d.jsonl', format: think}\n";
+    struct config *c = parse_at("/etc/r/c.yaml", yaml);
+
+    CHECK_STR(c->store_url, "sqlite:/etc/r/s.db");
+    CHECK_STR(c->spool, "/etc/r/spool");
+    CHECK_STR(c->tls_cert, "/etc/r/c.pem");
+    CHECK_STR(c->tls_key, "/k.pem");
+    CHECK_STR(c->ca_file, "/etc/r/../ca.pem");
+    CHECK_STR(c->incidents.agents, "/etc/r/a/agents.yaml");
+    CHECK_STR(c->incidents.runbooks, "/etc/r/runbooks");
+    CHECK_STR(c->orders.menu, "/etc/r/menu.json");
+    CHECK_STR(c->policy.documents[0].file, "/etc/r/p.md");
+    CHECK_STR(c->policy.documents[1].file, "/q.md");
+    CHECK_STR(c->policy.train, "/etc/r/t");
+    CHECK_STR(c->policy.val, "/etc/r/v");
+    CHECK_STR(c->providers[0].record, "/etc/r/r.jsonl");
+    CHECK_STR(c->providers[0].key_file, "/etc/r/key");
+    CHECK_F(str_find(c->providers[0].key_missing, STR("/etc/r/key")) == 0,
+            STR_FMT,
+            STR_ARG(c->providers[0].key_missing));
+    CHECK_STR(c->providers[1].cassette, "/etc/r/b.jsonl");
+    CHECK_STR(c->providers[2].cassette, "/etc/r/c.jsonl");
+    CHECK_STR(c->providers[3].cassette, "/d.jsonl");
+    config_release(c);
+}
+
+TEST(stores_and_homes)
+{
+    static const struct {
+        const char *yaml, *store, *spool;
+    } cases[] = {
+        {"", "sqlite:/etc/r/rationale.db", ""},
+        {"store: sqlite:///s.db\n", "sqlite:/s.db", ""},
+        {"store: sqlite://s.db\n", "sqlite:/etc/r/s.db", ""},
+        {"store: sqlite:~/s.db\nspool: ~/spool\n", "sqlite:/home/me/s.db", "/home/me/spool"},
+        {"store: none\n", "none", ""},
+        {"store: postgres://u@h/d\n", "postgres://u@h/d", "/etc/r/rationale.spool"},
+        {"store: postgres://u@h/d\nspool: s\n", "postgres://u@h/d", "/etc/r/s"},
+    };
+    struct config *c = NULL;
+    struct err e = {0};
+
+    setenv("HOME", "/home/me", 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char yaml[512];
+
+        snprintf(yaml, sizeof yaml, P "%s", cases[i].yaml);
+        c = parse_at("/etc/r/c.yaml", yaml);
+        CHECK_STR(c->store_url, cases[i].store);
+        CHECK_STR(c->spool, cases[i].spool);
+        config_release(c);
+    }
+    unsetenv("HOME");
+    CHECK(!config_parse(STR(P "ca_file: ~/ca.pem\n"), "/etc/r/c.yaml", &c, &e));
+    CHECK_F(strstr(e.text, "/etc/r/c.yaml:2: ca_file: ~ needs"), "%s", e.text);
+}
+
 TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(every_setting_of_a_key_arrives), T(every_setting_of_a_provider_arrives),
           T(a_provider_without_its_key_is_a_warning),
@@ -481,4 +562,5 @@ TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(an_address_for_all_without_keys_is_a_warning), T(models_find_their_provider),
           T(a_version_that_the_dialect_says_itself_is_not_said_twice), T(levels_have_presets),
           T(scalars_are_those_of_the_core_schema),
+          T(paths_are_relative_to_the_file), T(stores_and_homes),
           T(what_is_printed_can_be_read_again_and_tells_no_secret))

@@ -4,6 +4,7 @@
  */
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/config_check.h"
 #include "gateway/config.h"
 
 #define OUT_MAX ((size_t)64 << 20)
@@ -12,7 +13,7 @@ enum { CONFIG, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the file (default: rationale.yaml)"},
-    [JSON] = {"json", 0, NULL, NULL, "settings with origins; check: ok, error, warnings"},
+    [JSON] = {"json", 0, NULL, NULL, "settings with origins; check: ok, problems, warnings"},
 };
 
 static const char *verb(size_t index)
@@ -22,54 +23,10 @@ static const char *verb(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
-static void put_json(struct cli *cli, const struct config *c, const struct err *e)
-{
-    struct json_out o;
-    struct buf b;
-
-    buf_init(&b, OUT_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_out_key(&o, STR("ok"));
-    json_out_bool(&o, c != NULL);
-    json_out_key(&o, STR("error"));
-    if (c)
-        json_out_null(&o);
-    else
-        json_out_str(&o, str_c(e->text));
-    json_out_key(&o, STR("warnings"));
-    json_out_array(&o);
-    for (size_t i = 0; c && i < c->warning_count; i++)
-        json_out_str(&o, c->warnings[i]);
-    json_out_end(&o);
-    json_out_end(&o);
-    buf_add_c(&b, '\n');
-    file_out_add(&cli->out, buf_str(&b));
-    buf_release(&b);
-}
-
 static void warn(const struct config *c)
 {
     for (size_t i = 0; i < c->warning_count; i++)
         cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(c->warnings[i]));
-}
-
-static int check(struct cli *cli, const char *path, bool json)
-{
-    struct config *c = NULL;
-    struct err e;
-    bool ok = config_load(path, &c, &e);
-
-    if (json)
-        put_json(cli, ok ? c : NULL, &e);
-    else if (ok)
-        file_out_printf(&cli->out, "%s: ok\n", path);
-    if (ok && !json)
-        warn(c);
-    config_release(c);
-    if (!ok && !json)
-        cli_complain(CLI_CONFIG, "%s", e.text);
-    return ok ? CLI_OK : CLI_CONFIG;
 }
 
 static void put_item(void *ctx, const struct config_item *item)
@@ -149,7 +106,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     if (!path)
         path = CLI_CONFIG_FILE;
     if (word.n > 0)
-        return check(cli, path, args->value[JSON] != NULL);
+        return config_check(cli, path, args->value[JSON] != NULL);
     return show(cli, path, args->value[JSON] != NULL);
 }
 
@@ -160,7 +117,9 @@ const struct cli_command cli_config = {
     .about =
         "Prints every setting that is in force, as YAML, and behind each whether it is a default "
         "or in which line of the file it stands. Keys and passwords are not shown. With check, or "
-        "validate, it only says whether the file is good; if it is not, the exit code is 3.",
+        "validate, it reads the file and opens every file that it names (certificates, keys, "
+        "cassettes, agents, menus, documents, labelled cases), and reports all problems with "
+        "their lines; if there are any, the exit code is 3.",
     .examples = "  rationale config --config rationale.yaml\n"
                 "  rationale config check rationale.yaml\n",
     .options = options,

@@ -37,5 +37,5 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e) MUST_USE;
 /* All of the body. */
 bool daemon_body(struct daemon_link *d, str *body, struct err *e) MUST_USE;
 void daemon_close(struct daemon_link *d);
-/* Complains that a command could neither ask the daemon nor open the store itself; the exit code. */
+/* Says that a command could neither ask the daemon nor open the store itself; the exit code. */
 int daemon_complain(const struct err *daemon, const struct err *store);

@@ -12,7 +12,7 @@
 
 #include <arpa/inet.h>
 
-#define PATH_SHOWN_MAX 80
+#define PROBLEMS_MAX 100 /* of one file, that are reported */
 
 /* ---- presets and what is at the top ---- */
 
@@ -133,19 +133,6 @@ static void check_reach(struct config_build *b, const struct json_node *root)
         config_warn(b, v, "others can reach this address and tls is not set: keys go unencrypted");
 }
 
-static bool check_store(struct config_build *b, const struct json_node *root)
-{
-    str url = b->c->store_url;
-    const struct json_node *v = config_at(&b->source->doc, root, "store");
-
-    if (str_eq(url, STR("none")) || str_starts(url, STR("postgres://")) ||
-        str_starts(url, STR("postgresql://")))
-        return true;
-    if (str_starts(url, STR("sqlite:")) && url.n > 7)
-        return true;
-    return config_wrong(b, v, "must be sqlite:PATH, postgres://USER@HOST/DB or none");
-}
-
 /* ---- otlp ---- */
 
 static bool is_token(str s)
@@ -204,25 +191,32 @@ static bool read_otlp(struct config_build *b, const struct json_node *root)
     return ok;
 }
 
+static bool check_tls(struct config_build *b, const struct json_node *root)
+{
+    return (b->c->tls_cert.n > 0) == (b->c->tls_key.n > 0) ||
+           config_wrong(b,
+                        json_find(&b->source->doc, root, STR("tls")),
+                        "cert and key belong together");
+}
+
+/* Each part is read whatever is wrong with those before it, so that all problems are found. */
 static bool build(struct config_build *b)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *root = json_root(doc);
+    bool ok = config_rows_read(b, &config_top_rows, root, b->c);
 
-    if (!config_rows_read(b, &config_top_rows, root, b->c))
-        return false;
-    if (!read_listen(b, json_find(doc, root, STR("listen"))) || !check_store(b, root) ||
-        !read_presets(b, root) || !read_otlp(b, root))
-        return false;
-    if ((b->c->tls_cert.n > 0) != (b->c->tls_key.n > 0))
-        return config_wrong(b, json_find(doc, root, STR("tls")), "cert and key belong together");
-    if (!config_providers_read(b, json_find(doc, root, STR("providers"))) ||
-        !config_keys_read(b, json_find(doc, root, STR("keys"))) ||
-        !config_mask_read(b, json_find(doc, root, STR("data_masking"))) ||
-        !config_apps_read(b, root))
-        return false;
-    check_reach(b, root);
-    return true;
+    ok &= read_listen(b, json_find(doc, root, STR("listen")));
+    ok = ok && config_check_store(b, root);
+    ok &= read_presets(b, root);
+    ok = ok && read_otlp(b, root) && check_tls(b, root);
+    ok &= config_providers_read(b, json_find(doc, root, STR("providers")));
+    ok &= config_keys_read(b, json_find(doc, root, STR("keys")));
+    ok &= config_mask_read(b, json_find(doc, root, STR("data_masking")));
+    ok &= config_apps_read(b, root);
+    if (ok)
+        check_reach(b, root);
+    return ok;
 }
 
 /* ---- the schema ---- */
@@ -290,7 +284,7 @@ static void on_problem(void *ctx, const struct schema_problem *p)
 static bool check_shape(struct config_build *b)
 {
     struct schema *schema = schema_new();
-    struct schema_sink sink = {on_problem, b, 1};
+    struct schema_sink sink = {on_problem, b, b->sink ? PROBLEMS_MAX : 1};
     struct err e;
     bool ok;
 
@@ -303,13 +297,6 @@ static bool check_shape(struct config_build *b)
 
 /* ---- life ---- */
 
-static const char *shown_path(const char *path)
-{
-    size_t n = strlen(path);
-
-    return n > PATH_SHOWN_MAX ? path + n - PATH_SHOWN_MAX : path;
-}
-
 static void destroy(struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
@@ -319,24 +306,36 @@ static void destroy(struct config *c)
     free(c);
 }
 
-bool config_parse(str yaml, const char *path, struct config **out, struct err *e)
+static void report_error(const struct config_problem_sink *sink, unsigned line, const struct err *e)
+{
+    if (sink)
+        sink->on_problem(sink->ctx, &(struct config_problem){line, STR(""), str_c(e->text)});
+}
+
+static bool parse_each(str yaml, const char *path, const struct config_problem_sink *sink,
+                       struct config **out, struct err *e)
 {
     struct config *c = base_alloc(sizeof *c);
-    struct config_build b = {c, NULL, e};
+    struct config_build b = {.c = c, .e = e, .sink = sink};
     bool ok;
 
     memset(c, 0, sizeof *c);
     arena_init(&c->arena, CONFIG_ARENA_MAX);
     atomic_init(&c->refs, 1);
-    c->path = arena_dup(&c->arena, str_c(shown_path(path)));
+    config_set_path(c, path);
     c->source = b.source = arena_zero(&c->arena, 1, sizeof *c->source);
     json_init(&c->source->doc);
     c->warnings = arena_zero(&c->arena, CONFIG_WARNINGS_MAX, sizeof *c->warnings);
     ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
-    if (!ok)
+    if (!ok) {
+        report_error(sink, c->source->yaml.line, e);
+        b.problem_count++;
         err_prefix(e, "%s:%u: ", c->path.p, c->source->yaml.line);
+    }
     ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e);
     ok = ok && check_shape(&b) && build(&b);
+    if (!ok && b.problem_count == 0)
+        report_error(sink, 0, e);
     if (ok)
         *out = c;
     else
@@ -344,14 +343,30 @@ bool config_parse(str yaml, const char *path, struct config **out, struct err *e
     return ok;
 }
 
+bool config_parse(str yaml, const char *path, struct config **out, struct err *e)
+{
+    return parse_each(yaml, path, NULL, out, e);
+}
+
 bool config_load(const char *path, struct config **out, struct err *e)
 {
+    return config_load_each(path, NULL, out, e);
+}
+
+bool config_load_each(const char *path, const struct config_problem_sink *sink,
+                      struct config **out, struct err *e)
+{
+    char whole[FILE_PATH_MAX];
     struct arena a;
     str text;
     bool ok;
 
     arena_init(&a, 4 * YAML_SIZE_MAX);
-    ok = file_read(&a, path, YAML_SIZE_MAX, &text, e) && config_parse(text, path, out, e);
+    ok = config_absolute(path, whole, e) && file_read(&a, whole, YAML_SIZE_MAX, &text, e);
+    if (ok)
+        ok = parse_each(text, whole, sink, out, e);
+    else
+        report_error(sink, 0, e);
     arena_release(&a);
     return ok;
 }

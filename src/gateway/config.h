@@ -7,7 +7,8 @@
  * Unknown names and wrong types are errors with line and path and the nearest known name. ${VAR}
  * in a value is taken from the environment (an unset one is an error). Keys come from the
  * environment or a file only. What need not stop the others (a provider whose key is not there)
- * is a warning, for whoever loads it to log. docs/configuration.md has every name.
+ * is a warning, for whoever loads it to log. Paths are absolute here: those of the file are
+ * relative to its folder. docs/configuration.md has every name.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,6 +52,7 @@ struct config_provider {
     str base_url;
     struct client_url url;
     struct secret key;           /* empty if none */
+    str key_file;                /* where it was read from; else empty */
     str key_missing;             /* why there is none though one was asked for; else empty */
     struct config_model *models; /* none: any model, by the name "NAME/model" */
     size_t model_count;
@@ -94,7 +96,7 @@ enum config_unrecorded { CONFIG_REFUSE, CONFIG_PASS };
 enum config_prices { CONFIG_PRICES_BUILTIN, CONFIG_PRICES_NONE };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
-/* What the applications are told (src/apps); files are as written, from where the process runs. */
+/* What the applications are told (src/apps). */
 struct config_incidents {
     str agents, runbooks; /* a file, a folder; no agents: there is no such application */
     str model;            /* "": the first provider's first */
@@ -129,7 +131,8 @@ struct config_orders {
 };
 
 struct config {
-    str path;
+    str path;   /* for messages: absolute, and cut at its front if it is very long */
+    str folder; /* with its slash: what relative paths were relative to */
     str listen_host;
     unsigned listen_port;
     str tls_cert, tls_key; /* files; empty: plain */
@@ -172,7 +175,20 @@ struct config {
 };
 
 bool config_load(const char *path, struct config **out, struct err *e) MUST_USE;
-/* The same from text; `path` is for messages. */
+/* The same, and every problem is reported, not only the first, which is in e as well. The texts are
+ * lent for the call. */
+struct config_problem {
+    unsigned line; /* 0: of no line */
+    str setting;   /* "timeouts.idle", or "" */
+    str what;
+};
+struct config_problem_sink {
+    void (*on_problem)(void *ctx, const struct config_problem *p);
+    void *ctx;
+};
+bool config_load_each(const char *path, const struct config_problem_sink *sink,
+                      struct config **out, struct err *e) MUST_USE;
+/* The same from text; `path` is for messages, and its folder is that of relative paths. */
 bool config_parse(str yaml, const char *path, struct config **out, struct err *e) MUST_USE;
 struct config *config_retain(struct config *c);
 void config_release(struct config *c);
@@ -207,5 +223,15 @@ struct config_item {
 };
 void config_each(const struct config *c, void (*fn)(void *ctx, const struct config_item *item),
                  void *ctx);
+/* The files and folders that the file names, in its words and as they are looked for. `name` is
+ * "tls.cert", "cassette", "policy.documents", without the provider or document that it is of. */
+struct config_file {
+    str setting;
+    const char *name;
+    str file;
+    unsigned line; /* 0: a default */
+};
+void config_files(const struct config *c, void (*fn)(void *ctx, const struct config_file *f),
+                  void *ctx);
 /* Only a loopback address is listened on. */
 bool config_is_loopback(str host);

@@ -20,9 +20,13 @@ static bool read_documents(struct config_build *b, const struct json_node *all)
     if (n > CONFIG_DOCUMENTS_MAX)
         return config_wrong(b, all, "at most %d documents", CONFIG_DOCUMENTS_MAX);
     p->documents = arena_zero(&b->c->arena, n + 1, sizeof p->documents[0]);
-    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
-        p->documents[p->document_count++] =
-            (struct config_document){text_of(b, k), text_of(b, json_value(k))};
+    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k)) {
+        struct config_document *d = &p->documents[p->document_count++];
+
+        d->id = text_of(b, k);
+        if (!config_resolve(b, k, text_of(b, json_value(k)), &d->file))
+            return false;
+    }
     return true;
 }
 

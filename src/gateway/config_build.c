@@ -126,12 +126,16 @@ static bool key_from_file(struct config_build *b, struct config_provider *p,
                           const struct json_node *v)
 {
     char bytes[SECRET_SIZE_MAX];
-    str path = text_of(b, v);
-    int fd = open(path.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     ssize_t n = -1;
     bool ok = true;
+    str path;
+    int fd;
 
+    if (!config_resolve(b, v, text_of(b, v), &path))
+        return false;
+    p->key_file = path;
+    fd = open(path.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         (n = read(fd, bytes, sizeof bytes)) < 0) {
         key_missing(b, p, v, arena_printf(&b->c->arena, STR_FMT " cannot be read", STR_ARG(path)));
@@ -196,6 +200,8 @@ static bool read_cassette(struct config_build *b, struct config_provider *p,
         p->cassette = str_slice(p->cassette, 2, p->cassette.n);
     if (p->cassette.n == 0 || str_find(p->cassette, STR("://")) != STR_NONE)
         return config_wrong(b, at, "must be a file: a path, or a URL that begins with file:");
+    if (!config_resolve(b, at, p->cassette, &p->cassette))
+        return false;
     if (!cassette_peek(p->cassette.p, &p->dialect, &e))
         config_warn(b, at, "%s; calls of this provider will fail", e.text);
     return true;
@@ -405,6 +411,7 @@ bool config_providers_read(struct config_build *b, const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     size_t n = json_count(doc, v);
+    bool ok = true;
 
     if (n > CONFIG_PROVIDERS_MAX)
         return config_wrong(b, v, "at most %d providers", CONFIG_PROVIDERS_MAX);
@@ -415,10 +422,10 @@ bool config_providers_read(struct config_build *b, const struct json_node *v)
         *p = (struct config_provider){.name = text_of(b, k),
                                       .base_url = STR(""),
                                       .cassette = STR(""),
+                                      .key_file = STR(""),
                                       .key_missing = STR(""),
                                       .reasoning_params = STR("")};
-        if (!config_check_name(b, k, p->name) || !read_provider(b, p, json_value(k)))
-            return false;
+        ok &= config_check_name(b, k, p->name) && read_provider(b, p, json_value(k));
     }
-    return read_fallbacks(b, v);
+    return ok && read_fallbacks(b, v);
 }

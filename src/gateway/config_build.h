@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/file.h"
 #include "gateway/config.h"
 #include "gateway/yaml.h"
 
@@ -28,6 +29,8 @@ struct config_source {
 enum config_type {
     CONFIG_IS_FLAG,     /* bool */
     CONFIG_IS_TEXT,     /* str */
+    CONFIG_IS_PATH,     /* str: of a file or folder, relative to the configuration's */
+    CONFIG_IS_STORE,    /* str: the URL of a store, whose path is relative likewise */
     CONFIG_IS_DECIMAL,  /* str: a number as it is written; null empties it */
     CONFIG_IS_MS,       /* uint64_t: "30s" or seconds */
     CONFIG_IS_SIZE,     /* size_t: "32MiB" or bytes */
@@ -58,12 +61,14 @@ extern const struct config_rows config_top_rows, config_provider_rows, config_ke
 struct config_build {
     struct config *c;
     struct config_source *source;
-    struct err *e;
+    struct err *e;                            /* the first problem */
+    const struct config_problem_sink *sink; /* for all of them; or NULL */
+    size_t problem_count;
 };
 
 str config_schema(struct arena *a);
 
-/* FILE:LINE: path: words. Returns false. */
+/* FILE:LINE: path: words. Returns false; whoever reads the rest may go on and find more. */
 bool config_wrong(struct config_build *b, const struct json_node *v, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 void config_warn(struct config_build *b, const struct json_node *v, const char *fmt, ...)
@@ -99,6 +104,16 @@ void config_mask_url(str url, struct buf *out);
 /* A provider's format, once its host is known. */
 bool config_format_read(struct config_build *b, struct config_provider *p,
                         const struct json_node *v) MUST_USE;
+/* A path as the process finds it, and the same for the file in a store's URL. "~/" is $HOME. */
+bool config_resolve(struct config_build *b, const struct json_node *v, str path,
+                    str *out) MUST_USE;
+bool config_resolve_store(struct config_build *b, const struct json_node *v, str url,
+                          str *out) MUST_USE;
+/* The configuration itself: what its paths are relative to, and how errors name it. */
+bool config_absolute(const char *path, char out[FILE_PATH_MAX], struct err *e) MUST_USE;
+void config_set_path(struct config *c, const char *path);
+bool config_check_store(struct config_build *b, const struct json_node *root) MUST_USE;
+
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
 /* The lists of the applications' sections. */
 bool config_apps_read(struct config_build *b, const struct json_node *root) MUST_USE;

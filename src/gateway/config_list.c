@@ -49,7 +49,7 @@ static void tell_row(struct lister *l, const char *front, const struct config_ro
         buf_add(&l->value, raw_of(l, v));
     else if (row->secret)
         buf_add(&l->value, STR("***"));
-    else if (row->type == CONFIG_IS_TEXT)
+    else if (row->type == CONFIG_IS_TEXT || row->type == CONFIG_IS_STORE)
         config_mask_url(*(const str *)(const void *)((const char *)from + row->at), &l->value);
     else
         config_row_show(row, from, &l->value);

@@ -106,7 +106,7 @@ static void add_value(struct printer *p, const struct config_row *row, const voi
 {
     if (raw_of(p, v).n > 0)
         json_quote(&p->line, raw_of(p, v));
-    else if (row->type == CONFIG_IS_TEXT)
+    else if (row->type == CONFIG_IS_TEXT || row->type == CONFIG_IS_STORE)
         add_url(p, *(const str *)(const void *)((const char *)from + row->at));
     else
         config_row_show(row, from, &p->line);

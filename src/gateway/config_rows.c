@@ -12,8 +12,8 @@
 #define YEARS_MAX (100 * 366.0 * 24 * 3600 * 1000)
 
 static const struct config_row top[] = {
-    {"store", CONFIG_IS_TEXT, TOP(store_url), "sqlite:rationale.db", 0, 0, NULL, false},
-    {"spool", CONFIG_IS_TEXT, TOP(spool), "", 0, 0, NULL, false},
+    {"store", CONFIG_IS_STORE, TOP(store_url), "sqlite:rationale.db", 0, 0, NULL, false},
+    {"spool", CONFIG_IS_PATH, TOP(spool), "", 0, 0, NULL, false},
     {"retention.age", CONFIG_IS_MS, TOP(retention_age_ms), "0s", 0, YEARS_MAX, NULL, false},
     {"retention.minimum", CONFIG_IS_MS, TOP(retention_min_ms), "0s", 0, YEARS_MAX, NULL, false},
     {"retention.size", CONFIG_IS_SIZE, TOP(retention_size), "0B", 0, 1e15, NULL, false},
@@ -34,9 +34,9 @@ static const struct config_row top[] = {
      false},
     {"prices", CONFIG_IS_CHOICE, TOP(prices), "builtin", 0, 0, "builtin none", false},
     {"data_masking.enabled", CONFIG_IS_FLAG, TOP(masking), "true", 0, 0, NULL, false},
-    {"tls.cert", CONFIG_IS_TEXT, TOP(tls_cert), "", 0, 0, NULL, false},
-    {"tls.key", CONFIG_IS_TEXT, TOP(tls_key), "", 0, 0, NULL, false},
-    {"ca_file", CONFIG_IS_TEXT, TOP(ca_file), "", 0, 0, NULL, false},
+    {"tls.cert", CONFIG_IS_PATH, TOP(tls_cert), "", 0, 0, NULL, false},
+    {"tls.key", CONFIG_IS_PATH, TOP(tls_key), "", 0, 0, NULL, false},
+    {"ca_file", CONFIG_IS_PATH, TOP(ca_file), "", 0, 0, NULL, false},
     {"threads", CONFIG_IS_UNSIGNED, TOP(threads), "0", 0, 256, NULL, false},
     {"otlp.endpoint", CONFIG_IS_TEXT, TOP(otlp_url), "", 0, 0, NULL, false},
     {"timeouts.header", CONFIG_IS_MS, TOP(header_ms), "10s", 1, MS_MAX, NULL, false},
@@ -48,8 +48,8 @@ static const struct config_row top[] = {
     {"breaker.failures", CONFIG_IS_UNSIGNED, TOP(breaker_failures), "5", 1, 1000, NULL, false},
     {"breaker.open", CONFIG_IS_MS, TOP(breaker_ms), "30s", 1, MS_MAX, NULL, false},
     {"log.level", CONFIG_IS_CHOICE, TOP(log_level), "info", 0, 0, "debug info warn error", false},
-    {"incidents.agents", CONFIG_IS_TEXT, TOP(incidents.agents), "", 0, 0, NULL, false},
-    {"incidents.runbooks", CONFIG_IS_TEXT, TOP(incidents.runbooks), "", 0, 0, NULL, false},
+    {"incidents.agents", CONFIG_IS_PATH, TOP(incidents.agents), "", 0, 0, NULL, false},
+    {"incidents.runbooks", CONFIG_IS_PATH, TOP(incidents.runbooks), "", 0, 0, NULL, false},
     {"incidents.model", CONFIG_IS_TEXT, TOP(incidents.model), "", 0, 0, NULL, false},
     {"incidents.default_alert_type",
      CONFIG_IS_TEXT,
@@ -106,9 +106,9 @@ static const struct config_row top[] = {
      false},
     {"policy.ab_salt", CONFIG_IS_TEXT, TOP(policy.ab_salt), "", 0, 0, NULL, false},
     {"policy.optimize", CONFIG_IS_FLAG, TOP(policy.optimize), "false", 0, 0, NULL, false},
-    {"policy.train", CONFIG_IS_TEXT, TOP(policy.train), "", 0, 0, NULL, false},
-    {"policy.val", CONFIG_IS_TEXT, TOP(policy.val), "", 0, 0, NULL, false},
-    {"orders.menu", CONFIG_IS_TEXT, TOP(orders.menu), "", 0, 0, NULL, false},
+    {"policy.train", CONFIG_IS_PATH, TOP(policy.train), "", 0, 0, NULL, false},
+    {"policy.val", CONFIG_IS_PATH, TOP(policy.val), "", 0, 0, NULL, false},
+    {"orders.menu", CONFIG_IS_PATH, TOP(orders.menu), "", 0, 0, NULL, false},
     {"orders.model", CONFIG_IS_TEXT, TOP(orders.model), "", 0, 0, NULL, false},
 };
 
@@ -122,7 +122,7 @@ static const struct config_row provider[] = {
      0,
      NULL,
      false},
-    {"record", CONFIG_IS_TEXT, PROVIDER(record), "", 0, 0, NULL, false},
+    {"record", CONFIG_IS_PATH, PROVIDER(record), "", 0, 0, NULL, false},
     {"connect_timeout", CONFIG_IS_MS, PROVIDER(connect_ms), "10s", 1, MS_MAX, NULL, false},
     {"first_token_timeout", CONFIG_IS_MS, PROVIDER(first_ms), "600s", 1, MS_MAX, NULL, false},
     {"stall_timeout", CONFIG_IS_MS, PROVIDER(stall_ms), "120s", 1, MS_MAX, NULL, false},
@@ -302,6 +302,10 @@ static bool set(struct config_build *b, const struct config_row *row, const stru
     case CONFIG_IS_TEXT:
         *(str *)at = arena_dup(&b->c->arena, g->text);
         return true;
+    case CONFIG_IS_PATH:
+        return config_resolve(b, g->v, g->text, at);
+    case CONFIG_IS_STORE:
+        return config_resolve_store(b, g->v, g->text, at);
     case CONFIG_IS_CHOICE:
         *(unsigned *)at = choice(row->choices, g->text);
         return true;
@@ -358,14 +362,15 @@ static bool read_default(struct config_build *b, const struct config_row *row, v
 bool config_rows_read(struct config_build *b, const struct config_rows *rows,
                       const struct json_node *object, void *to)
 {
+    bool ok = true;
+
     for (size_t i = 0; i < rows->n; i++) {
         const struct config_row *row = &rows->rows[i];
         const struct json_node *v = config_at(&b->source->doc, object, row->path);
 
-        if (v ? !read_row(b, row, v, to) : row->fallback && !read_default(b, row, to))
-            return false;
+        ok &= v ? read_row(b, row, v, to) : !row->fallback || read_default(b, row, to);
     }
-    return true;
+    return ok;
 }
 
 /* ---- showing ---- */
@@ -401,6 +406,8 @@ void config_row_show(const struct config_row *row, const void *from, struct buf 
         buf_add(out, *(const bool *)at ? STR("true") : STR("false"));
         break;
     case CONFIG_IS_TEXT:
+    case CONFIG_IS_PATH:
+    case CONFIG_IS_STORE:
         json_quote(out, *(const str *)at);
         break;
     case CONFIG_IS_DECIMAL:

@@ -77,9 +77,20 @@ bool config_wrong(struct config_build *b, const struct json_node *v, const char 
     va_start(ap, fmt);
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
-    buf_init(&out, 4096);
-    say(b, v, words, &out);
-    err_set(b->e, ERR_INPUT, STR_FMT, STR_ARG(buf_str(&out)));
+    buf_init(&out, YAML_JSON_MAX);
+    if (b->problem_count++ == 0) {
+        say(b, v, words, &out);
+        err_set(b->e, ERR_INPUT, STR_FMT, STR_ARG(buf_str(&out)));
+        buf_reset(&out);
+    }
+    if (b->sink) {
+        struct config_problem p = {v ? config_line(b->source, v) : 1, STR(""), str_c(words)};
+
+        if (v)
+            config_path(&b->source->doc, v, &out);
+        p.setting = str_slice(buf_str(&out), 0, PATH_SHOWN_MAX);
+        b->sink->on_problem(b->sink->ctx, &p);
+    }
     buf_release(&out);
     return false;
 }

@@ -135,7 +135,7 @@ bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
     struct incident_setup *s = base_alloc(sizeof *s);
     struct config_source source = {0};
     struct config *c = base_alloc(sizeof *c);
-    struct config_build b = {c, &source, e};
+    struct config_build b = {.c = c, .source = &source, .e = e};
     bool ok;
 
     /* The words for what is wrong are the configuration's, so it lends them a place to stand. */

@@ -186,12 +186,11 @@ static bool read_command(struct config_build *b, struct incident_setup *s,
     }
     to->argv = argv;
     to->env = vars;
-    if (cwd) {
-        str path = setup_text(b, cwd);
-
-        to->cwd = str_starts(path, STR("/")) ? arena_dup(&s->arena, path).p
-                                             : arena_join(&s->arena, folder, path, STR("")).p;
-    }
+    /* Without a folder of its own it runs in that of the file, so that `./server` is beside it. */
+    if (cwd && str_starts(setup_text(b, cwd), STR("/")))
+        to->cwd = kept(b, s, cwd).p;
+    else
+        to->cwd = arena_join(&s->arena, folder, cwd ? setup_text(b, cwd) : STR(""), STR("")).p;
     return true;
 }
 

@@ -1,0 +1,359 @@
+/* `rationale config check`: the configuration, and the files that it names.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/config_check.h"
+
+#include "apps/incidents/incident.h"
+#include "apps/orders/menu.h"
+#include "apps/policy/search.h"
+#include "apps/tune/folder.h"
+#include "base/json.h"
+#include "gateway/cassette.h"
+#include "gateway/config_build.h"
+#include "net/tls.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROBLEMS_MAX 200
+#define ARENA_MAX ((size_t)256 << 20)
+
+struct problem {
+    unsigned line;
+    str setting, what;
+    const char *fix; /* "" where the words say it */
+};
+
+struct check {
+    struct arena arena;
+    const struct config *config; /* NULL while it is read */
+    struct problem at[PROBLEMS_MAX];
+    size_t n;
+    bool more; /* than there is room for */
+};
+
+/* In the order of their lines. */
+static void check_add(struct check *k, const struct problem *p)
+{
+    size_t at = k->n;
+
+    if (k->n == PROBLEMS_MAX) {
+        k->more = true;
+        return;
+    }
+    for (; at > 0 && k->at[at - 1].line > p->line; at--)
+        k->at[at] = k->at[at - 1];
+    k->at[at] = (struct problem){.line = p->line,
+                                 .setting = arena_dup(&k->arena, p->setting),
+                                 .what = arena_dup(&k->arena, p->what),
+                                 .fix = p->fix};
+    k->n++;
+}
+
+static void check_on_problem(void *ctx, const struct config_problem *p)
+{
+    check_add(ctx, &(struct problem){p->line, p->setting, p->what, ""});
+}
+
+/* ---- one file each ---- */
+
+/* Whether a file or folder is there, can be read, and is what it should be. */
+static bool check_opens(const char *path, bool folder, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0 || access(path, R_OK) != 0)
+        return err_sys(e, "%s", path);
+    if (S_ISDIR(st.st_mode) != folder)
+        return err_set(e, ERR_INPUT, "%s: this is %s", path, folder ? "no folder" : "a folder");
+    return true;
+}
+
+/* A file that is written: it, or the nearest folder above that is there. */
+static bool check_writable(const char *path, struct err *e)
+{
+    char at[FILE_PATH_MAX];
+    char *slash;
+
+    (void)snprintf(at, sizeof at, "%s", path);
+    while (access(at, W_OK) != 0) {
+        slash = strrchr(at, '/');
+        if (errno != ENOENT || !slash)
+            return err_sys(e, "%s: %s cannot be written", path, at);
+        slash[slash == at] = '\0';
+    }
+    return true;
+}
+
+static bool check_file(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    (void)c;
+    (void)a;
+    return check_opens(path, false, e);
+}
+
+static bool check_folder(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    (void)c;
+    (void)a;
+    return check_opens(path, true, e);
+}
+
+static bool check_written(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    (void)c;
+    (void)a;
+    return check_writable(path, e);
+}
+
+/* The certificate, its key, and whether they belong together. */
+static bool check_pair(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    struct tls *t;
+
+    if (!check_file(c, path, a, e) || !check_opens(c->tls_key.p, false, e))
+        return false;
+    t = tls_server_new(path, c->tls_key.p, e);
+    if (t)
+        tls_free(t);
+    return t != NULL;
+}
+
+static bool check_authorities(const struct config *c, const char *path, struct arena *a,
+                              struct err *e)
+{
+    struct tls *t = check_file(c, path, a, e) ? tls_client_new(path, e) : NULL;
+
+    if (t)
+        tls_free(t);
+    return t != NULL;
+}
+
+static bool check_cassette(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    struct cassette *one;
+
+    if (!check_file(c, path, a, e) || !cassette_load(path, &one, e))
+        return false;
+    cassette_free(one);
+    return true;
+}
+
+static bool check_agents(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    struct incident_setup *s;
+
+    if (!check_file(c, path, a, e) || !incident_setup_load(path, c->incidents.runbooks.p, &s, e))
+        return false;
+    incident_setup_free(s);
+    return true;
+}
+
+static bool check_menu(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    struct menu *m;
+
+    if (!check_file(c, path, a, e) || !menu_load(path, &m, e))
+        return false;
+    menu_free(m);
+    return true;
+}
+
+static bool check_document(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    struct policy_doc *d;
+
+    if (!check_file(c, path, a, e) || !policy_doc_load("document", path, &d, e))
+        return false;
+    policy_doc_free(d);
+    return true;
+}
+
+static bool check_cases(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    struct tune_file *files;
+    struct json doc;
+    size_t n;
+    bool ok = check_folder(c, path, a, e) && tune_folder(path, a, &files, &n, e);
+
+    json_init(&doc);
+    if (ok && n == 0)
+        ok = err_set(e, ERR_INPUT, "%s: there are no .json or .jsonl files in it", path);
+    for (size_t i = 0; ok && i < n; i++)
+        if (!json_parse(&doc, files[i].text, e))
+            ok = err_prefix(e, "%s/" STR_FMT ": ", path, STR_ARG(files[i].name));
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- all of them ---- */
+
+static const struct checker {
+    const char *name;
+    bool (*look)(const struct config *c, const char *path, struct arena *a, struct err *e);
+    const char *fix; /* where it cannot be opened; an error in it says itself what to change */
+} checkers[] = {
+    {"tls.cert", check_pair, "give the certificate chain and its private key, both in PEM"},
+    {"tls.key", NULL, ""},
+    {"ca_file", check_authorities, "give a file of certificates in PEM"},
+    {"store", check_written, "let this user write there, or name another place"},
+    {"spool", check_written, "let this user write there, or name another place"},
+    {"record", check_written, "let this user write there, or name another place"},
+    {"cassette", check_cassette, "write the path of a recording (see record)"},
+    {"api_key_file", check_file, "write the key to this file, readable by this user only"},
+    {"incidents.agents", check_agents, "write the path of the file with your agents"},
+    {"incidents.runbooks", check_folder, "write the path of a folder of runbooks"},
+    {"policy.documents", check_document, "write the path of a policy, as Markdown or JSON"},
+    {"policy.train", check_cases, "write the path of a folder of labelled cases"},
+    {"policy.val", check_cases, "write the path of a folder of labelled cases"},
+    {"orders.menu", check_menu, "write the path of a menu (JSON)"},
+};
+
+static void check_one(void *ctx, const struct config_file *f)
+{
+    static const struct checker any = {"", check_file, "write the path of a file that is there"};
+    struct check *k = ctx;
+    const struct checker *c = &any;
+    char path[FILE_PATH_MAX];
+    struct err e;
+
+    for (size_t i = 0; i < COUNT_OF(checkers); i++)
+        if (strcmp(checkers[i].name, f->name) == 0)
+            c = &checkers[i];
+    if (!c->look)
+        return;
+    (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(f->file));
+    if (!c->look(k->config, path, &k->arena, &e))
+        check_add(k,
+                  &(struct problem){
+                      f->line, f->setting, str_c(e.text), e.code == ERR_INPUT ? "" : c->fix});
+}
+
+/* ---- what is said ---- */
+
+/* "FILE:LINE: setting: what; fix". */
+static str problem_text(struct check *k, const char *path, const struct problem *p)
+{
+    struct buf b;
+    str text;
+
+    buf_init(&b, 1 << 16);
+    if (p->line || str_find(p->what, str_c(path)) == STR_NONE)
+        buf_printf(&b, "%s", path);
+    if (p->line)
+        buf_printf(&b, ":%u", p->line);
+    if (p->setting.n)
+        buf_printf(&b, ": " STR_FMT, STR_ARG(p->setting));
+    buf_printf(&b,
+               "%s" STR_FMT "%s%s",
+               b.n ? ": " : "",
+               STR_ARG(p->what),
+               p->fix[0] ? ": " : "",
+               p->fix);
+    text = arena_dup(&k->arena, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* A warning of a line that a problem was found in says the same in other words. */
+static bool is_reported(struct check *k, const char *path, str warning)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (str_starts(warning, arena_printf(&k->arena, "%s:%u: ", path, k->at[i].line)))
+            return true;
+    return false;
+}
+
+static void write_problem(struct json_out *o, const struct problem *p)
+{
+    json_out_object(o);
+    json_out_key(o, STR("line"));
+    if (p->line)
+        json_out_u64(o, p->line);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("setting"));
+    json_out_str(o, p->setting);
+    json_out_key(o, STR("what"));
+    json_out_str(o, p->what);
+    json_out_key(o, STR("fix"));
+    json_out_str(o, str_c(p->fix));
+    json_out_end(o);
+}
+
+static void write_json(struct check *k, struct cli *cli, const char *path)
+{
+    struct json_out o;
+    struct buf b;
+
+    buf_init(&b, (size_t)16 << 20);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("ok"));
+    json_out_bool(&o, k->n == 0);
+    json_out_key(&o, STR("file"));
+    json_out_str(&o, str_c(path));
+    json_out_key(&o, STR("error"));
+    if (k->n)
+        json_out_str(&o, problem_text(k, path, &k->at[0]));
+    else
+        json_out_null(&o);
+    json_out_key(&o, STR("problems"));
+    json_out_array(&o);
+    for (size_t i = 0; i < k->n; i++)
+        write_problem(&o, &k->at[i]);
+    json_out_end(&o);
+    json_out_key(&o, STR("warnings"));
+    json_out_array(&o);
+    for (size_t i = 0; k->config && i < k->config->warning_count; i++)
+        if (!is_reported(k, path, k->config->warnings[i]))
+            json_out_str(&o, k->config->warnings[i]);
+    json_out_end(&o);
+    json_out_end(&o);
+    buf_add_c(&b, '\n');
+    file_out_add(&cli->out, buf_str(&b));
+    buf_release(&b);
+}
+
+static void write_text(struct check *k, struct cli *cli, const char *path)
+{
+    for (size_t i = 0; i < k->n; i++)
+        cli_complain(CLI_CONFIG, STR_FMT, STR_ARG(problem_text(k, path, &k->at[i])));
+    if (k->more)
+        cli_complain(CLI_CONFIG, "%s: there are more than %d problems", path, PROBLEMS_MAX);
+    for (size_t i = 0; k->config && i < k->config->warning_count; i++)
+        if (!is_reported(k, path, k->config->warnings[i]))
+            cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(k->config->warnings[i]));
+    if (k->n == 0)
+        file_out_printf(&cli->out, "%s: ok\n", path);
+}
+
+int config_check(struct cli *cli, const char *path, bool json)
+{
+    struct check *k = base_alloc(sizeof *k);
+    struct config_problem_sink sink = {check_on_problem, k};
+    struct config *c = NULL;
+    char whole[FILE_PATH_MAX];
+    struct err e;
+    int code;
+
+    *k = (struct check){0};
+    arena_init(&k->arena, ARENA_MAX);
+    if (config_absolute(path, whole, &e))
+        path = whole;
+    if (config_load_each(path, &sink, &c, &e)) {
+        k->config = c;
+        config_files(c, check_one, k);
+    }
+    if (json)
+        write_json(k, cli, path);
+    else
+        write_text(k, cli, path);
+    code = k->n ? CLI_CONFIG : CLI_OK;
+    config_release(c);
+    arena_release(&k->arena);
+    free(k);
+    return code;
+}
