@@ -1,11 +1,12 @@
-"""Coding agents as their users run them: without a terminal, in a project of their own, pointed at a
-gateway by their own settings. Their homes are temporary, and nothing but the gateway is within reach.
+"""Coding agents as their users run them: with the settings and commands of docs/coding-agents.md, in a
+project and a home that are removed afterwards. They talk to nobody but the gateway.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import http.server
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -19,8 +20,9 @@ KEY = "sk-client"
 HOP = ("connection", "keep-alive", "transfer-encoding", "content-length", "host", "te", "upgrade")
 
 
-def program(pattern):
-    return str(next(MODULES.glob(pattern)))
+PROGRAMS = {"claude": "@anthropic-ai/claude-code-linux-*/claude",
+            "codex": "@openai/codex-linux-*/vendor/*/bin/codex",
+            "opencode": "opencode-linux-*/bin/opencode"}
 
 
 class Tee:
@@ -78,82 +80,114 @@ class Tee:
         self.server.server_close()
 
 
+class Page:
+    """docs/coding-agents.md: the settings and commands that users copy are the ones that are run."""
+
+    def __init__(self, path):
+        self.text = path.read_text(encoding="utf-8")
+
+    def block(self, heading, language):
+        """The one block of a language below a heading."""
+        part = re.split(r"^##? (?!rationale)", self.text, flags=re.M)
+        part = next(p for p in part if p.startswith(heading))
+        found = re.findall(rf"^```{language}\n(.*?)^```$", part, flags=re.M | re.S)
+        if len(found) != 1:
+            raise AssertionError(f"{len(found)} blocks of {language} below {heading}")
+        return found[0]
+
+
+PAGE = Page(HERE.parents[1] / "docs" / "coding-agents.md")
+HOST = "http://localhost:8484"
+
+
 class Project:
-    """A folder with the files of the task, and a home beside it."""
+    """A folder with the files of the task, a home beside it, and the agents' programs in its PATH."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="rationale-agent-")
-        top = Path(self.folder.name)
-        self.home, self.path, self.answer = top / "home", top / "project", top / "project/sum.txt"
-        self.home.mkdir()
-        self.path.mkdir()
+        self.top = Path(self.folder.name).resolve()
+        self.home, self.path, self.bin = (self.top / n for n in ("home", "project", "bin"))
+        for folder in (self.home, self.path, self.bin):
+            folder.mkdir()
+        for name, pattern in PROGRAMS.items():
+            (self.bin / name).symlink_to(next(MODULES.glob(pattern)))
         (self.path / "first.txt").write_text("The number is 30211.\n")
         (self.path / "second.txt").write_text("The number is 12206.\n")
-        self.task = (f"Add the numbers in {self.path}/first.txt and {self.path}/second.txt, and write "
-                     f"the sum to {self.answer}.")
+        self.task = f"Add the numbers in {self.path}/first.txt and {self.path}/second.txt, " \
+                    f"and write the sum to {self.path}/sum.txt."
 
-    def written(self):
-        return self.answer.read_text() if self.answer.exists() else None
+    def written(self, name):
+        path = self.path / name
+        return path.read_text() if path.exists() else None
 
-    def run(self, command, env):
-        """(exit code, stdout, stderr) of one run of an agent; it is ended if it takes too long."""
-        base = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8",
-                "NO_PROXY": "127.0.0.1", "TMPDIR": self.folder.name}
-        child = subprocess.Popen(command, cwd=self.path, env={**base, **env}, start_new_session=True,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True, errors="replace")
+    def run(self, script, env):
+        """(exit code, what it printed) of a shell script; it is ended if it takes too long."""
+        base = {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.home),
+                "LC_ALL": "C.UTF-8", "NO_PROXY": "127.0.0.1", "TMPDIR": str(self.top),
+                "RATIONALE_KEY": KEY}
+        child = subprocess.Popen(["sh", "-ec", script], cwd=self.path, env={**base, **env},
+                                 start_new_session=True, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 errors="replace")
         try:
-            out, err = child.communicate(timeout=RUN_SECONDS)
+            out, _ = child.communicate(timeout=RUN_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-            out, err = child.communicate()
-            err += f"\nended after {RUN_SECONDS} s"
-        return child.returncode, out, err
+            out, _ = child.communicate()
+            out += f"\nended after {RUN_SECONDS} s"
+        return child.returncode, out
 
 
-def claude_code(project, root, model, prompt):
-    return project.run(
-        [program("@anthropic-ai/claude-code-linux-*/claude"), "-p", "--model", model,
-         "--allowedTools", "Read,Write", "--output-format", "stream-json", "--verbose", prompt],
-        {"ANTHROPIC_BASE_URL": root, "ANTHROPIC_API_KEY": KEY,
-         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"})
+def replace(text, *pairs):
+    """The text with each first replaced by its second, which must be there."""
+    for old, new in pairs:
+        if old not in text:
+            raise AssertionError(f"no {old!r} on the page: {text}")
+        text = text.replace(old, new)
+    return text
 
 
-CODEX_TOML = """model = "{model}"
-model_provider = "rationale"
-model_reasoning_summary = "{summary}"
-
-[model_providers.rationale]
-name = "Rationale"
-base_url = "{root}/v1"
-env_key = "RATIONALE_KEY"
-wire_api = "responses"
-"""
+def second_task(script, start, again):
+    """The same task in the same conversation, for another file."""
+    return replace(script, (start, again), ("sum.txt", "again.txt"))
 
 
-def codex(project, root, model, prompt, summary=False):
+def claude_code(project, root, model, again=False, json_output=True):
+    """As text it asks the model to omit its thinking; as JSON, to show progress updates."""
+    script = replace(PAGE.block("Claude Code", "sh"), (HOST, root), ("claude-opus-5-5", model))
+    if json_output:
+        script = replace(script, ("claude -p", "claude --output-format stream-json --verbose -p"))
+    if again:
+        script = second_task(script, "claude ", "claude -c ")
+    # What it would ask other hosts for: updates, statistics, flags.
+    return project.run(script, {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                                "DISABLE_AUTOUPDATER": "1"})
+
+
+def codex(project, root, model, again=False):
+    settings = replace(PAGE.block("Codex", "toml"), (HOST, root), ("gpt-5.5", model))
     home = project.home / ".codex"
     home.mkdir(exist_ok=True)
-    (home / "config.toml").write_text(CODEX_TOML.format(
-        model=model, root=root, summary="auto" if summary else "none"))
-    return project.run(
-        [program("@openai/codex-linux-*/vendor/*/bin/codex"), "exec", "--json",
-         "--skip-git-repo-check", "--sandbox", "danger-full-access", prompt],
-        {"RATIONALE_KEY": KEY})
+    # Its sandbox needs rights that a container does not have.
+    (home / "config.toml").write_text('sandbox_mode = "danger-full-access"\n' + settings)
+    script = replace(PAGE.block("Codex", "sh"), ("codex exec", "codex exec --skip-git-repo-check"))
+    if again:
+        script = second_task(script, "codex exec", "codex exec resume --last")
+    return project.run(script, {})
 
 
-def opencode(project, root, model, prompt):
-    """The model is PROVIDER/NAME; the provider's package decides the dialect."""
+def opencode(project, root, model, again=False):
+    """The model is PROVIDER/NAME; the provider decides the dialect."""
+    settings = json.loads(replace(PAGE.block("opencode", "json"), (HOST, root)))
     provider, name = model.split("/")
-    settings = {"options": {"baseURL": root + "/v1", "apiKey": KEY}, "models": {name: {}}}
-    if provider == "rationale":
-        settings["npm"] = "@ai-sdk/openai-compatible"
-    config = {"autoupdate": False, "share": "disabled", "permission": "allow",
-              "enabled_providers": [provider], "provider": {provider: settings}}
-    path = project.path.parent / "opencode.json"
-    path.write_text(json.dumps(config))
-    return project.run(
-        [program("opencode-linux-*/bin/opencode"), "run", "--format", "json", "--thinking",
-         "--variant", "high", "-m", model, prompt],
-        {"OPENCODE_CONFIG": str(path), "OPENCODE_DISABLE_MODELS_FETCH": "1",
-         "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"})
+    settings["provider"][provider].setdefault("models", {})[name] = {}
+    # Without the last two it would ask other hosts.
+    settings.update(enabled_providers=[provider], autoupdate=False, share="disabled")
+    path = project.top / "opencode.json"
+    path.write_text(json.dumps(settings))
+    script = replace(PAGE.block("opencode", "sh"), ("anthropic/claude-opus-4-6", model))
+    if again:
+        script = second_task(script, "opencode run", "opencode run -c")
+    return project.run(script, {"OPENCODE_CONFIG": str(path), "OPENCODE_DISABLE_MODELS_FETCH": "1",
+                                "OPENCODE_DISABLE_AUTOUPDATE": "1",
+                                "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"})

@@ -27,6 +27,7 @@ def setUpModule():
         "responses": {"kind": "responses", "base_url": v1, "models": ["responses"]},
         "ollama": {"kind": "ollama", "base_url": up.root, "models": ["llama"]},
         "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
+        "anthropic": {"kind": "anthropic", "base_url": up.root, "models": ["claude-opus-5-5"]},
         "gemini-tags": {"kind": "gemini", "base_url": up.root, "models": ["gemma"],
                         "format": "think"},
     }}).__enter__()
@@ -121,6 +122,19 @@ class Hidden(unittest.TestCase):
             message = json.loads(r.body)["choices"][0]["message"]
             for k, v in members.items():
                 self.assertEqual(message[k], v)
+
+    def test_omitted_thinking_leaves_its_signature(self):
+        """Claude's own "display: omitted": a client that may see reasoning gets the provider's block,
+        which is a signature alone, and not a reply without it."""
+        reply = plain({"id": "m", "type": "message", "role": "assistant", "model": "u", "content": [
+            {"type": "thinking", "thinking": "", "signature": "c2lnbmF0dXJl"},
+            {"type": "text", "text": "Yes."}], "stop_reason": "end_turn", "stop_sequence": None,
+            "usage": {"input_tokens": 1, "output_tokens": 2}})
+        body = {"model": "claude-opus-5-5", "max_tokens": 100, "messages": [
+            {"role": "user", "content": "hi"}], "thinking": {"type": "adaptive", "display": "omitted"}}
+        shown = json.loads(self.ask("/v1/messages", body, reply, SHOW).body)
+        self.assertEqual(shown["content"], json.loads(reply[1])["content"])
+        self.assertNotIn(b"signature", self.ask("/v1/messages", body, reply).body)
 
     def test_the_text_before_it_was_split_is_taken_out(self):
         self.hides(self.chat(whole({"reasoning_content": SECRET},

@@ -144,6 +144,126 @@ class Strict(unittest.TestCase):
             self.assertEqual(ask(kind, "mystery-99")[0], 404, kind)
 
 
+# What the step "strict" refuses: the model, and members (and headers) that are good and bad.
+ADAPTIVE, CLEAR = {"type": "adaptive"}, {"edits": [{"type": "clear_thinking_20251015"}]}
+BUDGET = {"type": "enabled", "budget_tokens": 1024}
+CONTEXT = {"anthropic-beta": "x,context-management-2025-06-27"}
+UPDATES = {"anthropic-beta": "thinking-display-updates-2026-08-18"}
+SYSTEM = {"role": "system", "content": "Today is Monday."}
+NEW, OLD, GPT = "plain+strict+as:adaptive", "plain+strict", "plain+strict+as:openai"
+RULES = [
+    ("anthropic", OLD, {"thinking": BUDGET, "context_management": CLEAR, "headers": CONTEXT},
+     [{"context_management": CLEAR, "headers": CONTEXT},
+      {"thinking": BUDGET, "context_management": CLEAR},
+      {"thinking": {"type": "disabled"}, "context_management": CLEAR, "headers": CONTEXT},
+      {"thinking": BUDGET, "headers": CONTEXT, "context_management": {
+          "edits": [{"type": "clear_tool_uses_20250919"}, *CLEAR["edits"]]}}]),
+    ("anthropic", OLD, {"thinking": BUDGET, "temperature": 1, "top_p": 0.95},
+     [{"thinking": BUDGET, "temperature": 0.5}, {"thinking": BUDGET, "top_p": 0.9},
+      {"thinking": BUDGET, "top_k": 5}, {"messages": [USER, SYSTEM]},
+      {"thinking": BUDGET, "messages": [USER, {"role": "assistant", "content": "x"}]},
+      {"thinking": {"type": "enabled", "budget_tokens": 1023}},
+      {"thinking": {"type": "enabled", "budget_tokens": 5000}},
+      {"thinking": BUDGET, "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+       "tool_choice": {"type": "any"}}]),
+    ("anthropic", NEW, {"thinking": {**ADAPTIVE, "display": "updates"}, "headers": UPDATES,
+                        "messages": [USER, SYSTEM]},
+     [{"thinking": {**ADAPTIVE, "display": "updates"}}, {"thinking": BUDGET}, {"temperature": 0.7},
+      {"top_p": 0.97}, {"top_k": 5}, {"messages": [USER, {"role": "assistant", "content": "x"}]},
+      {"messages": [SYSTEM, USER]}, {"messages": [USER, {**SYSTEM, "output_config": {}}]},
+      {"thinking": ADAPTIVE, "context_management": CLEAR}]),
+    ("responses", OLD, {"include": ["reasoning.encrypted_content"], "temperature": 1},
+     [{"include": ["everything"]}, {"temperature": 0.7}, {"top_p": 0.9},
+      {"reasoning": {"effort": "minimal"}}, {"store": False, "input": [
+          {"type": "item_reference", "id": "rs_1"}, {"type": "message", **USER}]},
+      {"input": [{"id": "msg_1", **USER}, {"id": "msg_1", **USER}]}]),
+    ("openai", GPT, {"max_completion_tokens": 50, "temperature": 1, "reasoning_effort": "xhigh"},
+     [{"max_tokens": 50}, {"temperature": 0}, {"top_p": 0.9}, {"reasoning_effort": "minimal"}]),
+]
+
+
+class Rules(unittest.TestCase):
+    def test_what_providers_document_is_refused(self):
+        for kind, model, good, bad in RULES:
+            status, _, body = ask(kind, model, **good)
+            self.assertEqual(status, 200, body)
+            for more in bad:
+                with self.subTest(kind, model=model, more=more):
+                    self.assertEqual(ask(kind, model, **more)[0], 400)
+
+
+class Task(unittest.TestCase):
+    """The model of a coding agent wants the reasoning of its calls back, unchanged."""
+    words = "Add the numbers in /a and /b, and write the sum to /c."
+
+    def steps(self, kind, first, turn, changes, **more):
+        """The first request, then the second with the whole history, and with it changed."""
+        status, _, body = ask(kind, "task+strict", **{**more, **first})
+        self.assertEqual(status, 200, body)
+        doc = json.loads(body)
+        status, _, body = ask(kind, "task+strict", **{**more, **turn(doc)})
+        self.assertEqual(status, 200, body)
+        self.assertIn(b"42417", body)
+        for change in changes:
+            other = json.loads(json.dumps(doc))
+            change(other)
+            with self.subTest(kind, change=changes.index(change)):
+                self.assertEqual(ask(kind, "task+strict", **{**more, **turn(other)})[0], 400)
+
+    def test_anthropic(self):
+        tools = [{"name": n, "input_schema": {"type": "object"}} for n in ("Read", "Write")]
+        user = {"role": "user", "content": self.words}
+
+        def turn(doc):
+            numbers = iter(("30211", "12206"))
+            return {"messages": [user, {"role": "assistant", "content": doc["content"]}, {
+                "role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": b["id"],
+                     "content": f"The number is {next(numbers)}."}
+                    for b in doc["content"] if b["type"] == "tool_use"]}]}
+
+        self.steps("anthropic", {"messages": [user]}, turn, [
+            lambda d: d["content"].pop(0),
+            lambda d: d["content"][0].update(thinking=d["content"][0]["thinking"] + " "),
+            lambda d: d["content"][0].update(thinking=""),
+            lambda d: d["content"][0].update(signature="A" + d["content"][0]["signature"][1:]),
+        ], tools=tools, thinking={"type": "enabled", "budget_tokens": 2000})
+
+    def test_responses(self):
+        tools = [{"type": "function", "name": "exec_command", "parameters": {"type": "object"}}]
+        user = {"role": "user", "content": self.words}
+
+        def turn(doc):
+            numbers = iter(("30211", "12206"))
+            return {"input": [user, *doc["output"], *(
+                {"type": "function_call_output", "call_id": i["call_id"],
+                 "output": f"The number is {next(numbers)}."}
+                for i in doc["output"] if i["type"] == "function_call")]}
+
+        self.steps("responses", {"input": [user]}, turn, [
+            lambda d: d["output"].pop(0),
+            lambda d: d["output"][0].update(encrypted_content="cHJvdmlkZXIuAAAA"),
+            lambda d: d["output"][0].pop("encrypted_content"),
+        ], tools=tools, store=False)
+
+    def test_chat(self):
+        tools = [{"type": "function", "function": {"name": n}} for n in ("read", "write")]
+        user = {"role": "user", "content": self.words}
+
+        def turn(doc):
+            message = doc["choices"][0]["message"]
+            numbers = iter(("30211", "12206"))
+            return {"messages": [user, message, *(
+                {"role": "tool", "tool_call_id": c["id"],
+                 "content": f"The number is {next(numbers)}."} for c in message["tool_calls"])]}
+
+        message = lambda d: d["choices"][0]["message"]  # noqa: E731
+        self.steps("openai", {"messages": [user]}, turn, [
+            lambda d: message(d).pop("reasoning_content"),
+            lambda d: message(d).update(reasoning_content=""),
+        ], tools=tools)
+
+
 class Says(unittest.TestCase):
     def test_a_model_told_not_to_think_answers_at_once(self):
         off = {"openai": {"reasoning_effort": "none"}, "mistral": {"reasoning_effort": "none"},

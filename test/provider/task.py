@@ -69,11 +69,12 @@ def check_loop(ask, words):
 
 
 def thought(ask, step):
-    """(what is shown, signature, tokens) of the reasoning before a step."""
+    """(what is shown, signature, tokens) of the reasoning before a step. With display "updates" only
+    the first has a text; the others are a signature alone, as all are with "omitted"."""
     if ask.think == "off" or (ask.signs and ask.think != "on"):
         return None
     text = THOUGHTS[step]
-    shown = {"updates": UPDATE, "omitted": ""}.get(ask.display, text)
+    shown = {"updates": "" if step else UPDATE, "omitted": ""}.get(ask.display, text)
     nonce = f"{next(s.counter):08d}".encode() if ask.signs else b""
     return shown, s.sign(shown, nonce), s.tokens(text)
 

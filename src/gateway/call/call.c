@@ -79,7 +79,7 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
         policy = CONFIG_HIDE;
     if (r->show == CONFIG_SHOW && !(r->key && r->key->reasoning == CONFIG_HIDE))
         policy = CONFIG_SHOW;
-    return policy == CONFIG_HIDE || r->request->no_thoughts;
+    return policy == CONFIG_HIDE;
 }
 
 /* The model under the name that a fallback provider has for it, or its own name. */
@@ -111,6 +111,18 @@ static void chain_up(struct call *c)
         c->chain[c->chain_count].provider = p;
         c->chain[c->chain_count++].model = model_at(c, p);
     }
+}
+
+/* Whether the client's wish to see no reasoning is the gateway's to fulfil. Anthropic fulfils
+ * "display: omitted" itself: it leaves thinking blocks that are a signature alone, and those must
+ * reach the client. */
+static bool omits_reasoning(const struct call *c)
+{
+    bool upstream_does = c->in.wire->dialect == CHAT_ANTHROPIC;
+
+    for (size_t i = 0; i < c->chain_count; i++)
+        upstream_does = upstream_does && c->chain[i].provider->dialect == CHAT_ANTHROPIC;
+    return c->in.request->no_thoughts && !upstream_does;
 }
 
 static void begin_task(void *ctx)
@@ -282,6 +294,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     memcpy(&c->sum, &nothing, offsetof(struct summary, id));
     setup_retain(r->setup);
     chain_up(c);
+    c->hide = c->hide || omits_reasoning(c);
     pipe_up(c);
     if (!limits_ok(c, a, error)) {
         call_free(c);
