@@ -41,29 +41,52 @@ static const struct word errors[] = {
     {"rate_limit_error", 429},
     {"api_error", 500},
     {"timeout_error", 504},
+    {"timeout_error", 408},
     {"overloaded_error", 529},
+    {"overloaded_error", 503},
 };
 
-/* Clients switch on the type, so it is one of theirs: the provider's if it is, else by status. */
-static const char *type_of(const struct chat_error *error)
+/* Clients switch on the type, so it is one of theirs. The status decides: other dialects have words
+ * that are spelt alike and mean something else (OpenAI's 401 is an invalid_request_error). */
+static const char *error_type(const struct chat_error *error)
 {
-    int status = word_is(errors, COUNT_OF(errors), error->type, error->status);
-    const char *type = word_for(errors, COUNT_OF(errors), status, error->type);
+    const char *type = word_for(errors, COUNT_OF(errors), error->status, error->type);
 
     if (type)
         return type;
-    if (status == 503)
-        return "overloaded_error";
-    if (status == 408)
-        return "timeout_error";
-    return status >= 400 && status < 500 ? "invalid_request_error" : "api_error";
+    return error->status >= 400 && error->status < 500 ? "invalid_request_error" : "api_error";
+}
+
+/* Clients know a request that is too long by how the message begins, and read the numbers. */
+static void put_message(struct json_out *o, const struct chat_error *error)
+{
+    static const str known[] = {STR_INIT("prompt is too long"), STR_INIT("input length and ")};
+    uint64_t used, max;
+    struct buf text;
+
+    if (!wire_error_is_context(error) || str_starts(error->message, known[0]) ||
+        str_starts(error->message, known[1])) {
+        json_member_str(o, "message", error->message);
+        return;
+    }
+    buf_init(&text, error->message.n + 128);
+    buf_add(&text, known[0]);
+    if (wire_error_tokens(error, &used, &max))
+        buf_printf(&text,
+                   ": %llu tokens > %llu maximum",
+                   (unsigned long long)used,
+                   (unsigned long long)max);
+    else
+        buf_printf(&text, ": " STR_FMT, STR_ARG(error->message));
+    json_member_str(o, "message", buf_str(&text));
+    buf_release(&text);
 }
 
 void anthropic_error_body(const struct chat_error *error, struct json_out *o)
 {
     json_out_object(o);
-    say_some(o, "type", str_c(type_of(error)));
-    json_member_str(o, "message", error->message);
+    say_some(o, "type", str_c(error_type(error)));
+    put_message(o, error);
     if (str_starts(error->code, STR("thread_"))) {
         json_out_key(o, STR("details"));
         json_out_object(o);

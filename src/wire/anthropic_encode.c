@@ -114,11 +114,14 @@ static void event_end(struct wire_encoder *en, struct json_out *o)
 static void start(struct wire_encoder *en)
 {
     struct anthropic_encoder *s = state(en);
+    struct chat_usage usage = s->gather.usage;
     struct json_out o;
 
     if (s->started)
         return;
     s->started = true;
+    if (usage.input <= 0) /* most providers count at the end; message_delta corrects it */
+        usage.input = en->input_estimate;
     event_begin(en, &o, "message_start");
     json_out_key(&o, STR("message"));
     json_out_object(&o);
@@ -127,7 +130,7 @@ static void start(struct wire_encoder *en)
     json_out_raw(&o, STR("[]"));
     put_null(&o, "stop_reason");
     put_null(&o, "stop_sequence");
-    put_usage(&o, &s->gather.usage);
+    put_usage(&o, &usage);
     json_out_end(&o);
     event_end(en, &o);
 }

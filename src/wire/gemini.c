@@ -95,11 +95,14 @@ str gemini_stop_name(enum chat_stop stop, str name)
 
 static const struct word errors[] = {
     {"INVALID_ARGUMENT", 400},
+    {"FAILED_PRECONDITION", 400},
     {"UNAUTHENTICATED", 401},
     {"PERMISSION_DENIED", 403},
     {"NOT_FOUND", 404},
     {"DEADLINE_EXCEEDED", 408},
     {"ABORTED", 409},
+    {"INVALID_ARGUMENT", 413}, /* as it says of a body that is too large */
+    {"INVALID_ARGUMENT", 422},
     {"RESOURCE_EXHAUSTED", 429},
     {"CANCELLED", 499},
     {"INTERNAL", 500},
@@ -112,14 +115,38 @@ static const struct word errors[] = {
 
 static const char *status_name(const struct chat_error *error)
 {
-    int status = word_is(errors, COUNT_OF(errors), error->type, error->status);
-    const char *name = word_for(errors, COUNT_OF(errors), status, error->type);
+    const char *name = word_for(errors, COUNT_OF(errors), error->status, error->type);
 
     if (name)
         return name;
-    if (status == 413)
-        return "INVALID_ARGUMENT"; /* as it says of a body that is too large */
-    return status >= 400 && status < 500 ? "FAILED_PRECONDITION" : "INTERNAL";
+    return error->status >= 400 && error->status < 500 ? "FAILED_PRECONDITION" : "INTERNAL";
+}
+
+/* A request that is too long is known by the wording alone: its status is that of any other. */
+static void put_message(struct json_out *o, const struct chat_error *error)
+{
+    static const char begins[] = "The input token count";
+    uint64_t used, max;
+    struct buf text;
+
+    if (!wire_error_is_context(error) || str_starts(error->message, str_c(begins))) {
+        json_member_str(o, "message", error->message);
+        return;
+    }
+    buf_init(&text, error->message.n + 128);
+    if (wire_error_tokens(error, &used, &max))
+        buf_printf(&text,
+                   "%s (%llu) exceeds the maximum number of tokens allowed (%llu).",
+                   begins,
+                   (unsigned long long)used,
+                   (unsigned long long)max);
+    else
+        buf_printf(&text,
+                   "%s exceeds the maximum number of tokens allowed: " STR_FMT,
+                   begins,
+                   STR_ARG(error->message));
+    json_member_str(o, "message", buf_str(&text));
+    buf_release(&text);
 }
 
 void gemini_write_error(const struct chat_error *error, struct buf *out)
@@ -131,7 +158,7 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
     json_out_key(&o, STR("error"));
     json_out_object(&o);
     json_member_i64(&o, "code", error->status > 0 ? error->status : 500);
-    json_member_str(&o, "message", error->message);
+    put_message(&o, error);
     say_some(&o, "status", str_c(status_name(error)));
     json_out_end(&o);
     json_out_end(&o);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "wire/error.h"
 #include "wire/member.h"
 #include "wire/part.h"
 #include "wire/piece.h"

@@ -20,6 +20,7 @@ static const struct {
     {404, 404, "not_found_error", "model_not_found"},
     {429, 429, "rate_limit_error", "rate_limit_exceeded"},
     {408, 408, "timeout_error", ""},
+    {413, 413, "invalid_request_error", "request_too_large"},
     {405, 499, "invalid_request_error", ""},
     {504, 504, "timeout_error", ""},
     {500, 599, "server_error", ""},
@@ -33,17 +34,35 @@ static const char *kind_of(int status, bool code)
     return code ? "" : "api_error";
 }
 
-/* Types are written small; others (Google's RESOURCE_EXHAUSTED) are nothing its clients know. */
+/* Types and codes are written small; others (Google's RESOURCE_EXHAUSTED, an HTTP status) are
+ * nothing its clients know. */
+static bool is_word(str word)
+{
+    uint64_t status;
+
+    return word.n && !(word.p[0] >= 'A' && word.p[0] <= 'Z') &&
+           !(str_u64(word, &status) && status < 600);
+}
+
+/* Hosts have types of their own, which stay; Anthropic's become what the status says. */
 str openai_error_type(const struct chat_error *error)
 {
-    bool known = error->type.n && !(error->type.p[0] >= 'A' && error->type.p[0] <= 'Z');
+    static const char *const foreign[] = {
+        "api_error", "overloaded_error", "billing_error", "request_too_large"};
+    bool known = is_word(error->type);
 
+    for (size_t i = 0; known && i < COUNT_OF(foreign); i++)
+        known = !str_eq(error->type, str_c(foreign[i]));
     return known ? error->type : str_c(kind_of(error->status, false));
+}
+
+str openai_error_code(const struct chat_error *error)
+{
+    return is_word(error->code) ? error->code : str_c(kind_of(error->status, true));
 }
 
 void openai_write_error(const struct chat_error *error, struct buf *out)
 {
-    str code = error->code.n ? error->code : str_c(kind_of(error->status, true));
     struct json_out o;
 
     json_out_init(&o, out);
@@ -53,7 +72,7 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_member_str(&o, "message", error->message.n ? error->message : STR("the request failed"));
     json_member_str(&o, "type", openai_error_type(error));
     say_text_or_null(&o, "param", error->param);
-    say_text_or_null(&o, "code", code);
+    say_text_or_null(&o, "code", openai_error_code(error));
     json_out_end(&o);
     json_out_end(&o);
 }

@@ -199,6 +199,7 @@ uint64_t openai_hash(uint64_t h, str s);
 void openai_write_error(const struct chat_error *error, struct buf *out);
 /* Its own, or the one for its status. */
 str openai_error_type(const struct chat_error *error);
+str openai_error_code(const struct chat_error *error); /* or "" */
 void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
 /* A body or a frame that is an error: says so. */
 void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/internal.h"
+#include "wire/openai.h"
 #include "wire/responses_encode.h"
 
 static struct responses_encoder *state_of(struct wire_encoder *en)
@@ -89,6 +90,19 @@ static void add_usage(struct wire_encoder *en, struct buf *out)
                (long long)in + (long long)made);
 }
 
+/* A failed response has no status, so its code alone says what to do. */
+static str event_code(const struct chat_error *error)
+{
+    str code = openai_error_code(error);
+
+    if (code.n)
+        return code;
+    if (error->status == 503 || error->status == 529)
+        return STR("server_is_overloaded");
+    return error->status >= 400 && error->status < 500 ? STR("invalid_prompt")
+                                                       : STR("server_error");
+}
+
 static void add_error(const struct chat_error *error, struct buf *out)
 {
     if (!error) {
@@ -96,10 +110,7 @@ static void add_error(const struct chat_error *error, struct buf *out)
         return;
     }
     buf_add(out, STR(",\"error\":{\"code\":"));
-    json_quote(out,
-               error->code.n   ? error->code
-               : error->type.n ? error->type
-                               : STR("server_error"));
+    json_quote(out, event_code(error));
     buf_add(out, STR(",\"message\":"));
     json_quote(out, error->message);
     buf_add_c(out, '}');
@@ -199,10 +210,7 @@ static void say_error(struct wire_encoder *en, const struct chat_error *error)
     buf_printf(out,
                "{\"type\":\"error\",\"sequence_number\":%llu,\"code\":",
                (unsigned long long)s->sequence++);
-    json_quote(out,
-               error->code.n   ? error->code
-               : error->type.n ? error->type
-                               : STR("server_error"));
+    json_quote(out, event_code(error));
     buf_add(out, STR(",\"message\":"));
     json_quote(out, error->message);
     buf_add(out, STR(",\"param\":"));

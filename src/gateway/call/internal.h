@@ -20,6 +20,7 @@
 #pragma once
 
 #include "gateway/call/state.h"
+#include "wire/error.h"
 
 /* call.c */
 void call_attempt(struct call *c);

@@ -101,7 +101,8 @@ bool call_asks_less(struct call *c, const struct chat_error *error)
         c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
     const char *what;
 
-    if (!refused || !asked || (c->phase == CALL_FIRST && about_the_question(error)))
+    if (!refused || !asked || wire_error_is_context(error) ||
+        (c->phase == CALL_FIRST && about_the_question(error)))
         return false;
     what = leave_out(c, error);
     if (!what)

@@ -349,8 +349,31 @@ static bool well_formed(enum chat_dialect dialect, const struct json *doc)
            json_is(doc, json_find(doc, root, STR("type")), STR("error"));
 }
 
+/* The provider's own body. OpenAI's clients know a request that is too long by its code, which many
+ * hosts of that dialect leave out: they get it in the same body. */
+static str own_body(struct call *c, const struct json *doc, const struct chat_error *error)
+{
+    const struct json_node *inner = json_find(doc, json_root(doc), STR("error"));
+    bool openai = c->wire->dialect == CHAT_OPENAI || c->wire->dialect == CHAT_RESPONSES;
+    struct json_edits edits;
+    struct buf out;
+    str body;
+
+    if (!openai || !wire_error_is_context(error) ||
+        json_is(doc, json_find(doc, inner, STR("code")), STR(WIRE_CONTEXT_CODE)))
+        return arena_dup(&c->arena, doc->src);
+    json_edits_init(&edits, doc, &c->arena);
+    json_edit_set_text(&edits, inner, STR("code"), STR(WIRE_CONTEXT_CODE));
+    buf_init(&out, 2 * CALL_ERROR_MAX);
+    json_edits_apply(&edits, &out);
+    body = arena_dup(&c->arena, buf_str(&out));
+    buf_release(&out);
+    return body;
+}
+
 static void read_error(struct call *c, struct chat_error *error)
 {
+    bool same = c->wire->dialect == c->in.wire->dialect;
     struct json doc;
     struct err e;
 
@@ -364,9 +387,12 @@ static void read_error(struct call *c, struct chat_error *error)
         error->type = arena_dup(&c->arena, error->type);
         error->code = arena_dup(&c->arena, error->code);
         error->param = arena_dup(&c->arena, error->param);
-        if (c->wire->dialect == c->in.wire->dialect && error->message.n &&
-            error->status == c->error_status && well_formed(c->wire->dialect, &doc))
-            error->raw = arena_dup(&c->arena, buf_str(&c->error_body));
+        wire_error_classify(error);
+        if (same && c->error_status >= 400 && c->error_status < 500)
+            error->status = c->error_status;
+        if (same && error->message.n && error->status == c->error_status &&
+            well_formed(c->wire->dialect, &doc))
+            error->raw = own_body(c, &doc, error);
     }
     json_release(&doc);
 }

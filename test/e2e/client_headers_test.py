@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which headers and query parameters pass between a client and a provider, both ways.
 
-    test/e2e/headers_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+    test/e2e/client_headers_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -98,11 +98,14 @@ class Upstream:
                 status = outer.statuses.pop(0) if outer.statuses else 200
                 kind, reply = outer.answer(self.path, body, status)
                 self.send_response_only(status)
-                for k, v in [("content-type", kind), ("content-length", str(len(reply))),
-                             *outer.headers, ("x-attempt", str(len(outer.asked)))]:
+                size = [("content-length", str(len(reply)))] if isinstance(reply, bytes) else \
+                    [("connection", "close")]
+                for k, v in [("content-type", kind), *size, *outer.headers,
+                             ("x-attempt", str(len(outer.asked)))]:
                     self.send_header(k, v)
                 self.end_headers()
-                self.wfile.write(reply)
+                for piece in [reply] if isinstance(reply, bytes) else reply:
+                    self.wfile.write(piece)
 
             def log_message(self, *_):
                 pass
@@ -175,7 +178,8 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.up.asked, self.up.headers, self.up.statuses = [], [], []
 
-    def send(self, path, body, headers=(), key=True):
+    def send(self, path, body, headers=(), key=True, begun=None):
+        """begun: called when some of the reply has come."""
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
         data = json.dumps(body).encode()
         c.putrequest("POST", path, skip_accept_encoding=True)
@@ -184,11 +188,14 @@ class Case(unittest.TestCase):
             c.putheader(name, value)
         c.endheaders(data)
         r = c.getresponse()
-        got = Reply(r.status, [(k.lower(), v) for k, v in r.getheaders()], r.read())
+        some = r.read1(1) if begun else b""
+        if begun:
+            begun()
+        got = Reply(r.status, [(k.lower(), v) for k, v in r.getheaders()], some + r.read())
         c.close()
         return got
 
-    def ask(self, client, model, stream=False, headers=(), query="", key=True):
+    def ask(self, client, model, stream=False, headers=(), query="", **more):
         """One call in a client's dialect; query: what stands behind the question mark."""
         path, body = PATHS.get(client), {"model": model, "stream": stream, "messages": MESSAGES}
         if client == "gemini":
@@ -200,7 +207,7 @@ class Case(unittest.TestCase):
             body = {"model": model, "stream": stream, "input": "hi"}
         if client == "anthropic":
             body["max_tokens"] = 100
-        return self.send(path + (f"?{query}" if query else ""), body, headers, key)
+        return self.send(path + (f"?{query}" if query else ""), body, headers, **more)
 
     def ok(self, reply):
         self.assertEqual(reply.status, 200, reply.body[:2000])

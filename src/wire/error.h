@@ -1,0 +1,21 @@
+/* error.h - what a provider's error is about, whatever its words.
+ *
+ * Clients act on some errors: they shorten a conversation that is too long, or ask for another key.
+ * Each dialect says so in its own way, and each host of a dialect in another. wire_error_classify
+ * knows the ways; afterwards the error has OpenAI's code and the status that fits, and every
+ * dialect's write_error says it as its own clients expect.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "chat/chat.h"
+
+#define WIRE_CONTEXT_CODE "context_length_exceeded" /* the request is longer than the context */
+
+/* Texts that it sets are constants. */
+void wire_error_classify(struct chat_error *error);
+bool wire_error_is_context(const struct chat_error *error);
+/* How long a request that is too long is, and how long it may be, in tokens; false if the message
+ * does not say. */
+bool wire_error_tokens(const struct chat_error *error, uint64_t *used, uint64_t *max) MUST_USE;

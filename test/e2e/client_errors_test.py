@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Errors that clients can act on: each client gets its own dialect's words, whoever the provider is.
+
+    test/e2e/client_errors_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import threading
+
+from asking import start
+from gateway import BASES
+from client_headers_test import KINDS, Case, stream_of
+
+UPSTREAMS = (*KINDS, "mistral")
+
+# An error in each provider's own words.
+ANTHROPIC = {400: "invalid_request_error", 401: "authentication_error", 402: "billing_error",
+             403: "permission_error", 404: "not_found_error", 408: "timeout_error",
+             413: "request_too_large", 422: "invalid_request_error", 429: "rate_limit_error",
+             500: "api_error", 502: "api_error", 503: "overloaded_error", 504: "timeout_error",
+             529: "overloaded_error"}
+GOOGLE = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 402: "FAILED_PRECONDITION",
+          403: "PERMISSION_DENIED", 404: "NOT_FOUND", 408: "DEADLINE_EXCEEDED",
+          413: "INVALID_ARGUMENT", 422: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED",
+          500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+          529: "UNAVAILABLE"}
+# OpenAI says the same type of most of what a client did wrong, and the code tells which.
+OPENAI_SAYS = {s: ("invalid_request_error" if s < 429 else "requests" if s == 429 else "server_error",
+                   {401: "invalid_api_key", 404: "model_not_found",
+                    429: "rate_limit_exceeded"}.get(s)) for s in ANTHROPIC}
+# What a client of OpenAI's is told by other providers; types stand for several.
+OPENAI_CODES = {400: None, 401: "invalid_api_key", 402: "insufficient_quota", 403: None,
+                404: "model_not_found", 408: None, 413: "request_too_large", 422: None,
+                429: "rate_limit_exceeded", 500: None, 502: None, 503: None, 504: None, 529: None}
+FOREIGN = ("api_error", "overloaded_error", "billing_error", "request_too_large")
+
+
+def said_by(kind, status, message):
+    if kind == "anthropic":
+        return {"type": "error", "error": {"type": ANTHROPIC[status], "message": message},
+                "request_id": "req_1"}
+    if kind == "gemini":
+        return {"error": {"code": status, "message": message, "status": GOOGLE[status]}}
+    if kind == "ollama":
+        return {"error": message}
+    if kind == "mistral":
+        return {"object": "error", "message": message, "type": "invalid_request_error",
+                "param": None, "code": "1000"}
+    type_, code = OPENAI_SAYS[status]
+    return {"error": {"message": message, "type": type_, "param": None, "code": code}}
+
+
+# Requests that are too long: who says it, with which status, and how. {u} tokens of {m}.
+U, M = 205616, 200000
+OVERFLOWS = [
+    ("openai", 400, {"error": {
+        "message": f"This model's maximum context length is {M} tokens. However, your messages "
+                   f"resulted in {U} tokens. Please reduce the length of the messages.",
+        "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}}),
+    ("responses", 400, {"error": {
+        "message": "Your input exceeds the context window of this model. Please adjust your input "
+                   "and try again.", "type": "invalid_request_error", "param": "input",
+        "code": "context_length_exceeded"}}),
+    ("anthropic", 400, {"type": "error", "error": {
+        "type": "invalid_request_error",
+        "message": f"prompt is too long: {U} tokens > {M} maximum"}, "request_id": "req_1"}),
+    ("anthropic", 400, {"type": "error", "error": {
+        "type": "invalid_request_error",
+        "message": "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, "
+                   "decrease input length or `max_tokens` and try again"}}),
+    ("gemini", 400, {"error": {
+        "code": 400, "status": "INVALID_ARGUMENT",
+        "message": f"The input token count ({U}) exceeds the maximum number of tokens allowed "
+                   f"({M})."}}),
+    ("ollama", 400, {"error": "the input length exceeds the context length"}),
+    ("ollama", 500, {"error": "prompt too long; exceeded max context length by 12 tokens"}),
+    ("mistral", 400, {
+        "object": "error", "message": f"Prompt contains {U} tokens and 0 draft tokens, too large for "
+        f"model with {M} maximum context length", "type": "invalid_request_error", "param": None,
+        "code": "3051"}),
+    # Other hosts of OpenAI's dialect: vLLM, SGLang, llama.cpp, Groq, DeepSeek, OpenRouter, xAI,
+    # Moonshot, and Bedrock behind a proxy.
+    ("openai", 400, {"object": "error", "message":
+                     f"This model's maximum context length is {M} tokens. However, you requested {U} "
+                     "tokens in the messages.", "type": "BadRequestError", "param": None, "code": 400}),
+    ("openai", 400, {"error": {"message": f"The decoder prompt (length {U}) is longer than the maximum "
+                               f"model length of {M}.", "type": "BadRequestError", "code": 400}}),
+    ("openai", 400, {"object": "error", "message": f"The input ({U} tokens) is longer than the model's "
+                     f"context length ({M} tokens).", "type": "BadRequestError", "code": 400}),
+    ("openai", 400, {"error": {
+        "code": 400, "message": f"request ({U} tokens) exceeds the available context size ({M} tokens)"
+        ", try increasing it", "type": "exceed_context_size_error", "n_prompt_tokens": U, "n_ctx": M}}),
+    ("openai", 400, {"error": {"message": "Please reduce the length of the messages or completion.",
+                               "type": "invalid_request_error", "param": "messages",
+                               "code": "context_length_exceeded"}}),
+    ("openai", 400, {"error": {"message": f"This model's maximum context length is {M} tokens. However,"
+                               f" you requested {U} tokens.", "type": "invalid_request_error",
+                               "param": None, "code": "invalid_request_error"}}),
+    ("openai", 400, {"error": {"message": f"This endpoint's maximum context length is {M} tokens. "
+                               f"However, you requested about {U} tokens (205000 of text input).",
+                               "code": 400}}),
+    ("openai", 400, {"error": f"This model's maximum prompt length is {M} but the request contains {U} "
+                     "tokens.", "code": "Client specified an invalid argument"}),
+    ("openai", 400, {"error": {"message": "Invalid request: Your request exceeded model token limit: "
+                               f"{M}", "type": "invalid_request_error"}}),
+    ("openai", 400, {"error": {"message": "Input is too long for requested model.", "code": 400}}),
+    ("openai", 500, {"error": {"message": "Input is too long for requested model.", "code": 500}}),
+]
+
+
+class Errors(Case):
+    """The upstream answers with what `says` is: a status and a body."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.up.answer = cls.answer
+
+    @classmethod
+    def answer(cls, path, body, status):
+        del path, body, status
+        return "application/json", json.dumps(cls.says).encode()
+
+    def ask_for(self, client, kind, status, says, stream=False):
+        type(self).says = says
+        self.up.statuses = [status]
+        r = self.ask(client, f"{kind}-m", stream)
+        return r, json.loads(r.body)
+
+    def check_words(self, client, status, doc):
+        """The error is one that a client of this dialect knows for this status."""
+        if client == "ollama":
+            self.assertEqual(doc, {"error": "too bad"})
+            return
+        error = doc["error"]
+        self.assertEqual(error["message"], "too bad")
+        if client == "anthropic":
+            self.assertEqual((doc["type"], error["type"]), ("error", ANTHROPIC[status]))
+        elif client == "gemini":
+            self.assertEqual((error["code"], error["status"]), (status, GOOGLE[status]))
+        else:
+            self.assertNotIn(error["type"], FOREIGN)
+            self.assertTrue(error["type"].islower(), error)
+
+    def test_every_status_of_every_provider_for_every_client(self):
+        for client in KINDS:
+            for kind in UPSTREAMS:
+                for status in ANTHROPIC:
+                    for stream in (False, True):
+                        with self.subTest(client, kind=kind, status=status, stream=stream):
+                            says = said_by(kind, status, "too bad")
+                            r, doc = self.ask_for(client, kind, status, says, stream)
+                            self.assertEqual(r.status, status, r.body)
+                            if client == kind:
+                                self.assertEqual(doc, says)
+                            else:
+                                self.check_words(client, status, doc)
+                            if client in ("openai", "responses") and kind in ("anthropic", "gemini",
+                                                                             "ollama"):
+                                self.assertEqual(doc["error"]["code"], OPENAI_CODES[status])
+
+    def test_a_wrong_key_of_geminis_is_one_for_others(self):
+        says = {"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.",
+                          "status": "INVALID_ARGUMENT", "details": [
+                              {"@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                               "reason": "API_KEY_INVALID", "domain": "googleapis.com"}]}}
+        r, doc = self.ask_for("anthropic", "gemini", 400, says)
+        self.assertEqual((r.status, doc["error"]["type"]), (401, "authentication_error"))
+        r, doc = self.ask_for("openai", "gemini", 400, says)
+        self.assertEqual((r.status, doc["error"]["code"]), (401, "invalid_api_key"))
+        r, doc = self.ask_for("gemini", "gemini", 400, says)
+        self.assertEqual((r.status, doc), (400, says))
+
+    def check_overflow(self, client, kind, status, says, got):
+        r, doc = got
+        if client == kind and status < 500:
+            self.assertEqual(r.status, status, r.body)
+        else:
+            self.assertEqual(r.status, 400, r.body)
+        if client in ("openai", "responses"):
+            self.assertEqual(doc["error"]["code"], "context_length_exceeded")
+            if isinstance(says.get("error"), dict) and client == kind and status < 500:
+                self.assertEqual(doc, {**says, "error": {**says["error"],
+                                                         "code": "context_length_exceeded"}})
+            else:
+                self.assertEqual(doc["error"]["type"], "invalid_request_error")
+        elif client == "anthropic":
+            self.assertEqual(doc["error"]["type"], "invalid_request_error")
+            if kind == client:
+                self.assertEqual(doc, says)
+            else:
+                self.assertTrue(doc["error"]["message"].startswith("prompt is too long: "), doc)
+                if str(U) in json.dumps(says):
+                    self.assertEqual(doc["error"]["message"],
+                                     f"prompt is too long: {U} tokens > {M} maximum")
+        elif client == "gemini":
+            self.assertEqual((doc["error"]["code"], doc["error"]["status"]), (400, "INVALID_ARGUMENT"))
+            self.assertTrue(doc["error"]["message"].startswith("The input token count"), doc)
+            if str(U) in json.dumps(says):
+                self.assertEqual(doc["error"]["message"], f"The input token count ({U}) exceeds the "
+                                 f"maximum number of tokens allowed ({M}).")
+        else:
+            self.assertEqual(list(doc), ["error"])
+            self.assertIsInstance(doc["error"], str)
+
+    def test_a_request_that_is_too_long_is_one_for_every_client(self):
+        for kind, status, says in OVERFLOWS:
+            for client in KINDS:
+                for stream in (False, True):
+                    with self.subTest(client, kind=kind, says=says, stream=stream):
+                        self.up.asked = []
+                        got = self.ask_for(client, kind, status, says, stream)
+                        self.check_overflow(client, kind, status, says, got)
+                        self.assertEqual(len(self.up.asked), 1)  # it is not asked again
+
+    def test_a_limit_on_tokens_a_minute_is_no_request_that_is_too_long(self):
+        says = {"error": {"message": "Request too large for model: Limit 6000, Requested 9000 tokens "
+                          "per min. This model's maximum context length is 131072 tokens.",
+                          "type": "tokens", "code": "rate_limit_exceeded"}}
+        _, doc = self.ask_for("anthropic", "openai", 429, says)
+        self.assertEqual(doc["error"]["type"], "rate_limit_error")
+
+
+class Streams(Case):
+    """Errors in the middle of a stream."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.up.answer = cls.answer
+
+    @classmethod
+    def answer(cls, path, body, status):
+        """The first chunk; the error once the client has some of it, so that it comes too late for a
+        status."""
+        del path, body, status
+
+        def pieces():
+            yield (stream_of("openai").split("\n\n")[0] + "\n\n").encode()
+            cls.begun.wait(60)
+            yield cls.says.encode()
+        return "text/event-stream", pieces()
+
+    def failed(self, client, code, message, type_="invalid_request_error"):
+        type(self).begun = threading.Event()
+        type(self).says = "data: " + json.dumps({"error": {
+            "message": message, "type": type_, "code": code}}) + "\n\n"
+        r = self.ok(self.ask(client, "openai-m", True, begun=self.begun.set))
+        return [json.loads(line[6:]) for line in r.body.decode().splitlines()
+                if line.startswith("data: {")]
+
+    def test_a_failed_response_says_why_by_its_code(self):
+        too_long = f"This model's maximum context length is {M} tokens, not {U}."
+        for code, message, type_, want in (
+                (None, too_long, "invalid_request_error", "context_length_exceeded"),
+                ("rate_limit_exceeded", "slow", "requests", "rate_limit_exceeded"),
+                (529, "busy", "overloaded_error", "server_is_overloaded"),
+                (500, "broken", "server_error", "server_error")):
+            with self.subTest(want):
+                events = self.failed("responses", code, message, type_)
+                error = next(e for e in events if e["type"] == "error")
+                last = events[-1]
+                self.assertEqual((last["type"], last["response"]["status"]),
+                                 ("response.failed", "failed"))
+                self.assertEqual(last["response"]["error"], {"code": want, "message": message})
+                self.assertEqual(error["code"], want)
+
+    def test_a_request_that_is_too_long_is_told_in_a_stream(self):
+        message = f"This model's maximum context length is {M} tokens, not {U}."
+        events = self.failed("anthropic", None, message)
+        self.assertEqual((events[-1]["type"], events[-1]["error"]["message"]),
+                         ("error", f"prompt is too long: {U} tokens > {M} maximum"))
+        events = self.failed("openai", None, message)
+        self.assertEqual(events[-1]["error"]["code"], "context_length_exceeded")
+
+
+class Starts(Case):
+    """A stream of Anthropic's begins with the number of tokens that it was asked with."""
+
+    def test_the_first_event_has_our_count_and_the_last_the_providers(self):
+        words = "one two three four " * 100
+        for kind in UPSTREAMS:
+            with self.subTest(kind):
+                r = self.ok(self.send("/v1/messages", {
+                    "model": f"{kind}-m", "max_tokens": 100, "stream": True,
+                    "messages": [{"role": "user", "content": words}]}))
+                events = [json.loads(line[6:]) for line in r.body.decode().splitlines()
+                          if line.startswith("data: {")]
+                first, last = events[0]["message"]["usage"], events[-2]["usage"]
+                if kind == "anthropic":
+                    self.assertEqual(first["input_tokens"], 1)
+                else:
+                    self.assertGreater(first["input_tokens"], 350)
+                    self.assertLess(first["input_tokens"], 650)
+                if kind in ("responses", "gemini", "ollama"):
+                    self.assertEqual(last["input_tokens"], 1)
+                elif kind != "anthropic":  # it told none at all
+                    self.assertEqual(last["input_tokens"], first["input_tokens"])
+
+
+assert set(BASES) == set(UPSTREAMS)
+
+if __name__ == "__main__":
+    start()
