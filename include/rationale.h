@@ -165,6 +165,7 @@ RATIONALE_API void rationale_split_free(struct rationale_split *split);
  * <think>. */
 struct rationale_extract {
     bool has_reasoning;
+    bool unclosed; /* the text ended inside reasoning: final_response is what came before it */
     const char *raw_reasoning;
     size_t raw_reasoning_size;
     const char *summary; /* the first 200 characters, and "..." if there are more */

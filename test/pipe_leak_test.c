@@ -80,6 +80,8 @@ enum text_shape {
     TEXT_ASKED_AFTER,    /* both, one after the other */
     TEXT_ASKED_IN_LINE,  /* in the middle of the answer */
     TEXT_ASKED_UNCLOSED, /* and never closed */
+    TEXT_ASKED_CLOSER,   /* its closer inside the reasoning of the format */
+    TEXT_OWN_CLOSER,     /* the closer of the format inside <thinking> */
     TEXT_SHAPES
 };
 
@@ -97,7 +99,13 @@ static void put_text(struct buf *out, size_t s, enum text_shape shape)
         buf_printf(out, "\n<thinking>%s</thinking>\n%s", REASONING, ANSWER);
         return;
     }
+    if (shape == TEXT_OWN_CLOSER) {
+        buf_printf(out, "<thinking>%s%s%s</thinking>%s", REASONING, close, REASONING, ANSWER);
+        return;
+    }
     buf_printf(out, "%s%s", open, REASONING);
+    if (shape == TEXT_ASKED_CLOSER)
+        buf_printf(out, "</thinking>%s", REASONING);
     if (shape == TEXT_FENCE)
         buf_printf(out, "\n```\n%s%s\n```\n", close, SECRET);
     if (shape == TEXT_UNCLOSED)
@@ -106,7 +114,7 @@ static void put_text(struct buf *out, size_t s, enum text_shape shape)
     if (shape == TEXT_ASKED_AFTER)
         buf_printf(out, "<thinking>%s</thinking>", REASONING);
     buf_printf(out, "%s", ANSWER);
-    if (is_asked(shape) && shape != TEXT_ASKED_AFTER)
+    if (shape == TEXT_ASKED_IN_LINE || shape == TEXT_ASKED_UNCLOSED)
         buf_printf(out, " So <thinking>%s", REASONING);
     if (shape == TEXT_ASKED_IN_LINE)
         buf_printf(out, "</thinking>%s", ANSWER);
@@ -228,7 +236,7 @@ static void check_ways(const struct split_format *f, size_t s, enum text_shape s
         o.format = f;
         check_cuts(&o, buf_str(&b), answers);
     }
-    if (shape == TEXT_ASKED_FIRST || shapes[s].in_auto) {
+    if (shape == TEXT_ASKED_FIRST || (shapes[s].in_auto && shape != TEXT_OWN_CLOSER)) {
         o.format = &automatic;
         check_cuts(&o, buf_str(&b), answers);
     }
@@ -239,16 +247,23 @@ static void check_ways(const struct split_format *f, size_t s, enum text_shape s
     buf_release(&b);
 }
 
-/* Whether the closer of a shape can stand in a code fence and be in doubt: text tags alone. */
-static bool doubts(size_t s)
+/* Whether a text of this shape can be told: a closer in a code fence is in doubt in text tags
+ * alone, and a token that ends a message ends the <thinking> in it. */
+static bool can_be(size_t s, enum text_shape shape)
 {
-    return str_starts(str_c(shapes[s].close), STR("</")) && !shapes[s].end[0];
+    bool tag = str_starts(str_c(shapes[s].close), STR("</"));
+
+    if (shape >= TEXT_ASKED_CLOSER && str_eq(str_c(shapes[s].close), STR("</thinking>")))
+        return false; /* the two are one */
+    if (shapes[s].end[0])
+        return shape != TEXT_FENCE && shape != TEXT_OWN_CLOSER;
+    return shape != TEXT_FENCE || tag;
 }
 
 static void check_format(const struct split_format *f, size_t s)
 {
     for (enum text_shape shape = 0; shape < TEXT_SHAPES; shape++)
-        if (shape != TEXT_FENCE || doubts(s))
+        if (can_be(s, shape))
             check_ways(f, s, shape);
 }
 

@@ -206,6 +206,7 @@ struct rationale_extract *rationale_extract_new(const char *text, size_t size)
     final = arena_dup(&x->arena, found.final_response);
     x->face = (struct rationale_extract){
         .has_reasoning = found.has_reasoning,
+        .unclosed = found.unclosed,
         .raw_reasoning = raw.p,
         .raw_reasoning_size = raw.n,
         .summary = summary.p,

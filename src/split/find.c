@@ -119,9 +119,10 @@ static bool may_begin(const struct split_mark *m, str s)
 
 static bool may_be(const struct split *sp, const struct split_mark *m)
 {
-    /* A block that the prompt opened has no number: any closer of the format is its own. */
-    bool own = !m->pair || !sp->pair || m->pair == sp->pair;
+    bool own = !m->pair || m->pair == sp->pair;
 
+    if ((m->rules & SPLIT_SIBLING) && sp->pair == SPLIT_UNNUMBERED)
+        return false;
     if ((m->rules & SPLIT_AGAIN) && (sp->ambiguous ? !own : sp->seen))
         return false;
     if ((m->rules & SPLIT_LATE) && !sp->implicit)

@@ -60,7 +60,8 @@ struct split_mark {
     uint8_t in;     /* enum split_place bits: where it is looked for */
     uint8_t gap;    /* enum split_gap bits: behind whose white space */
     uint8_t to;     /* one enum split_place */
-    uint8_t pair;   /* closes only what was opened with the same number; 0 closes all */
+    uint8_t pair;   /* closes only what was opened with the same number; 0 closes all, but a tag
+                       with a number only in doubt: see split_closes_in_doubt */
     uint32_t rules; /* enum split_rule bits */
     enum split_call_style calls; /* of tool markup: how calls are written; NONE: the format's way */
 };

@@ -119,7 +119,7 @@ static const struct split_mark deepseek_v4[] = {
 static const struct split_mark kimi[] = {TAG("◁think▷", "◁/think▷", OWN)};
 static const struct split_mark kimi_k2[] = {
     THINK,
-    M("<think>", .in = TAIL, .to = REASON),
+    M("<think>", .in = TAIL, .to = REASON, .pair = THINK_TAG),
     TOOLS_BY("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", 1, ANYWHERE | TAIL,
              SPLIT_TO_TAIL),
     TOOLS_BY("<|tool_call_begin|>", "<|tool_call_end|>", 2, ANYWHERE | TAIL, SPLIT_TO_TAIL)};

@@ -14,6 +14,9 @@
 /* White space that may turn out to be framing is held no longer than this. */
 #define SPLIT_GAP_MAX 64
 
+/* The number of a block of reasoning whose opener has none. */
+#define SPLIT_UNNUMBERED 255
+
 struct split_window {
     str w;
     size_t at;

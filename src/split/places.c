@@ -101,7 +101,7 @@ static void enter_reason(struct split *sp, const struct split_mark *m)
     split_settle(sp);
     sp->outer = m->rules & SPLIT_OUTER ? sp->place : SPLIT_OUT;
     sp->place = SPLIT_REASON;
-    sp->pair = m->pair;
+    sp->pair = m->pair ? m->pair : SPLIT_UNNUMBERED;
     sp->before = 0;
     sp->depth = 0;
     sp->seen = true;
@@ -153,6 +153,7 @@ static void enter_tools(struct split *sp, const struct split_hit *hit)
     if (hit->mark.rules & SPLIT_TO_TAIL)
         sp->back = SPLIT_TAIL;
     sp->place = SPLIT_TOOLS;
+    sp->back_pair = sp->pair;
     sp->pair = hit->mark.pair;
     sp->calls = (uint8_t)(hit->mark.calls ? hit->mark.calls : sp->format->calls);
     sp->before = 0;
@@ -165,7 +166,7 @@ static void leave_tools(struct split *sp)
     split_note(sp, SPLIT_END, SPLIT_TOOL, STR(""));
     if (sp->back == SPLIT_REASON) {
         sp->place = SPLIT_REASON;
-        sp->pair = 0;
+        sp->pair = sp->back_pair;
         sp->before = 0;
         return;
     }
@@ -186,6 +187,15 @@ static void reclassify(struct split *sp)
     sp->ambiguous = false;
     sp->since = sp->since_framing = 0;
     sp->answer = sp->answer_then;
+}
+
+/* Whether a closer is that of another tag than the one that opened the block: a sibling of it, or
+ * the closer of the format that the tag is read beside. A token that ends a whole message is
+ * neither. */
+static bool split_closes_in_doubt(const struct split *sp, const struct split_mark *m)
+{
+    return m->rules & SPLIT_SIBLING ||
+           (!m->pair && sp->pair != SPLIT_UNNUMBERED && m->in == SPLIT_REASON);
 }
 
 /* This closer may yet turn out to be text of the reasoning. */
@@ -213,7 +223,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
         reclassify(sp);
     if (bytes.p[0] == '\n') /* the line before the closer has ended: it may open a fence */
         split_line_feed(&sp->reason, STR("\n"));
-    if (m->rules & SPLIT_SIBLING)
+    if (split_closes_in_doubt(sp, m))
         split_begin_doubt(sp, true);
     else if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN)))
         split_begin_doubt(sp, false);

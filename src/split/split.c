@@ -198,6 +198,8 @@ void split_use(struct split *sp, const struct split_format *picked)
         split_index_build(&sp->own, picked, sp->also);
         sp->index = &sp->own;
     }
+    if (picked->mark_count > 0 && picked->marks[0].pair) /* the block that the prompt opened */
+        sp->pair = picked->marks[0].pair;
     sp->answer.count_ticks = sp->index->count_ticks;
     split_set_gap(sp, sp->place == SPLIT_REASON ? SPLIT_GAP_INSIDE : SPLIT_GAP_START);
 }
@@ -212,6 +214,7 @@ void split_init(struct split *sp, const struct split_format *format, bool inside
     sp->eat = STR("");
     sp->place = inside ? SPLIT_REASON : SPLIT_OUT;
     sp->outer = SPLIT_OUT;
+    sp->pair = SPLIT_UNNUMBERED;
     sp->seen = inside;
     sp->fresh = true;
     if (!format->picks)

@@ -116,6 +116,7 @@ struct split {
     const struct split_index *index; /* the format's, or own */
     const struct split_format *also; /* NULL, or a format whose markers count as well */
     uint8_t place, gap, back, pair;
+    uint8_t back_pair; /* of the reasoning that tools interrupt */
     uint8_t outer; /* where the block of reasoning at hand began */
     uint8_t calls; /* enum split_call_style of the tool block at hand */
     bool picking;  /* the format is not known yet */
