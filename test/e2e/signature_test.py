@@ -11,7 +11,6 @@ the members that its own dialect has.
 import http.client
 import itertools
 import json
-import sqlite3
 import subprocess
 import sys
 import unittest
@@ -269,19 +268,25 @@ class Shown(unittest.TestCase):
     def test_the_record_says_that_the_provider_keeps_it(self):
         for at in world.gateways:
             for client in CLIENTS:
-                session, _, _ = Turns.trip(self, client, True, False, "omits", at)
-                g = world.gateways[at]
-                with sqlite3.connect(g.folder / "history.db") as db:
-                    rows = db.execute("SELECT interaction_id, has_reasoning, reasoning_state, reasoning_source FROM"
-                                      " llm_interactions WHERE session_id = ? ORDER BY started_ms, interaction_id",
-                                      (session,)).fetchall()
-                    self.assertEqual([r[1:] for r in rows[:1]], [(1, "opaque", "opaque")], (at, client.__name__))
-                    segments = db.execute("SELECT kind, state FROM reasoning_segments WHERE interaction_id = ?",
-                                          (rows[0][0],)).fetchall()
-                    self.assertIn(("reasoning", "opaque"), segments)
-                said = subprocess.run([BINARY, "show", rows[0][0], "--config", str(g.path)], capture_output=True,
-                                      timeout=60, check=True).stdout.decode()
-                self.assertIn("the provider keeps this reasoning to itself", said)
+                for stream in (False, True):
+                    with self.subTest(at=at, client=client.__name__, stream=stream):
+                        self.check(at, client, stream)
+
+    def check(self, at, client, stream):
+        session, _, _ = Turns.trip(self, client, stream, False, "omits", at)
+        g = world.gateways[at]
+        c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=60)
+        c.request("GET", f"/api/v1/history/sessions/{session}")
+        first = json.loads(c.getresponse().read())["chronological_timeline"][0]["details"]
+        c.close()
+        self.assertEqual((first["has_reasoning"], first["reasoning_state"], first["reasoning_source"],
+                          first["reasoning_absent"], first["reasoning_content"]),
+                         (True, "opaque", "opaque", "provider_keeps_it", None))
+        self.assertEqual([(s["kind"], s["state"]) for s in first["segments"]],
+                         [("reasoning", "opaque"), ("tool_call", "complete")])
+        said = subprocess.run([BINARY, "show", first["interaction_id"], "--config", str(g.path)], capture_output=True,
+                              timeout=60, check=True).stdout.decode()
+        self.assertIn("the provider keeps this reasoning to itself", said)
 
 
 if __name__ == "__main__":
