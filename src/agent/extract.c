@@ -6,18 +6,7 @@
 
 #include "split/extract.h"
 
-#define PASSES 2 /* a block of tags may follow a block of another format */
-
-static void extract_take(struct ask_reply *reply, const struct split_extract *x, struct arena *a)
-{
-    str reasoning = x->raw_reasoning;
-
-    if (reply->reasoning.n && reasoning.n)
-        reply->reasoning = arena_join(a, reply->reasoning, STR("\n"), reasoning);
-    else if (reasoning.n)
-        reply->reasoning = arena_dup(a, reasoning);
-    reply->text = arena_dup(a, x->final_response);
-}
+#define PASSES 2 /* a block of one format may follow a block of another */
 
 void agent_extract_reply(struct ask_reply *reply, struct arena *a)
 {
@@ -27,6 +16,10 @@ void agent_extract_reply(struct ask_reply *reply, struct arena *a)
         split_extract(reply->text, a, &x);
         if (!x.has_reasoning)
             return;
-        extract_take(reply, &x, a);
+        if (x.raw_reasoning.n && reply->reasoning.n)
+            reply->reasoning = arena_join(a, reply->reasoning, STR("\n"), x.raw_reasoning);
+        else if (x.raw_reasoning.n)
+            reply->reasoning = x.raw_reasoning;
+        reply->text = x.final_response;
     }
 }

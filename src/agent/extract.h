@@ -5,9 +5,8 @@
  *     if (!reply.text.n && !reply.call_count) ...      the model gave no answer
  *
  * The gateway splits a reply by the format of its provider. An application does not rely on that: a
- * model may write its reasoning in another format, or in the tags that a prompt asked for. Two
- * kinds are recognised whatever the provider is: the opening marker of any known format at the
- * start of the text, and the tags of split/extract.h anywhere outside code.
+ * model may write its reasoning in another format, or in the tags that a prompt asked for. All that
+ * split/extract.h knows is taken out, whatever the provider is.
  *
  * If a block is never closed, all of the text after its opener is reasoning. Such a reply has no
  * answer: the text is empty, and the caller asks again or reports that.
@@ -19,5 +18,5 @@
 #include "gateway/ask.h"
 
 /* Changes reply->text, and adds what it takes out to reply->reasoning; both in the arena, which
- * needs room for eight times the text. */
+ * needs room for four times the text. */
 void agent_extract_reply(struct ask_reply *reply, struct arena *a);

@@ -191,14 +191,21 @@ static void usage(struct pipe *p, const struct chat_event *ev)
     }
 }
 
+bool pipe_is_sealed(const struct pipe *p, const struct chat_event *ev)
+{
+    return ev->kind == CHAT_REDACTED ||
+           (ev->kind == CHAT_SIGNATURE && p->said_block != ev->block + 1);
+}
+
 static void opaque(struct pipe *p, const struct chat_event *ev)
 {
     pipe_end_thought(p);
     pipe_text_native(p);
-    if (ev->kind == CHAT_REDACTED) {
+    if (pipe_is_sealed(p, ev)) {
         p->reasoned = true;
         p->opaque = true;
     }
+    p->said_block = ev->block + 1;
     if (p->options.hide || p->muted)
         p->touched = true;
     else
@@ -235,6 +242,8 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         pipe_others_feed(p, ev);
         return;
     }
+    if (ev->text.n && (ev->kind == CHAT_TEXT || ev->kind == CHAT_REASONING))
+        p->said_block = ev->block + 1;
     switch (ev->kind) {
     case CHAT_TEXT:
         pipe_text_feed(p, ev);

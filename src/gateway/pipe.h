@@ -120,6 +120,7 @@ struct pipe {
     uint32_t block, blocks; /* the number it goes out with, and how many there are */
     uint32_t in_block;      /* its number coming in */
     uint32_t text_block;
+    uint32_t said_block; /* 1 + the last number coming in of a block with text or a signature */
     uint32_t runs;  /* that the splitter gave */
     uint32_t calls; /* read from markup */
     str text;       /* of the event at hand */
@@ -148,6 +149,9 @@ void pipe_release(struct pipe *p);
 const struct split_format *pipe_format(const struct pipe *p);
 void pipe_begin(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);
+/* Whether the event, which is about to be fed, is all there is of a thought: opaque data, or the
+ * signature of a block without text. */
+bool pipe_is_sealed(const struct pipe *p, const struct chat_event *ev);
 /* The text is over (or goes on in another call): what was held back comes out. */
 void pipe_flush(struct pipe *p);
 /* Whether something else than reasoning has come since the cap was passed. */

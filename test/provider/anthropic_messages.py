@@ -15,6 +15,9 @@ BLOCKS = {
     "assistant": ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"),
     "system": ("text",),
 }
+THINKING = ("thinking", "redacted_thinking")
+thought_before = {}  # call id -> the thinking blocks of its message, which must come back as they are
+omitted = set()      # signatures of thinking whose text was left out
 STOPS = {"end": "end_turn", "length": "max_tokens", "tool": "tool_use"}
 
 
@@ -38,7 +41,7 @@ def check_block(role, b, where):
     if b["type"] == "thinking":
         need(isinstance(b.get("thinking"), str), f"{where}.thinking.thinking: Field required")
         need(isinstance(b.get("signature"), str), f"{where}.thinking.signature: Field required")
-        need(is_signed(b["thinking"], b["signature"]),
+        need(is_signed(b["thinking"], b["signature"]) or (not b["thinking"] and b["signature"] in omitted),
              f"{where}: Invalid `signature` in `thinking` block")
     if b["type"] == "redacted_thinking":
         need(isinstance(b.get("data"), str), f"{where}.redacted_thinking.data: Field required")
@@ -217,11 +220,22 @@ def ask_of(body, script):
         if m["role"] == "assistant":
             blocks = blocks_of(m["content"])
             thought = next((b for b in blocks if b["type"] == "thinking"), {})
+            if "refuse-signature" in script:
+                check_thoughts(blocks)
             for b in blocks:
                 if b["type"] == "tool_use":
                     ask.returned[anchor(b["id"])] = (thought.get("thinking", ""),
                                                      thought.get("signature", ""))
     return ask
+
+
+def check_thoughts(blocks):
+    """A turn that called a tool has its thinking blocks as they were, in their order, before the call."""
+    for i, b in enumerate(blocks):
+        want = thought_before.get(b.get("id")) if b["type"] == "tool_use" else None
+        got = [t for t in blocks[:i] if t["type"] in THINKING]
+        need(want is None or got == want, "`thinking` or `redacted_thinking` blocks in the latest assistant message "
+             f"cannot be modified: wanted {want}, got {got}")
 
 
 def anchor(call_id):
@@ -251,10 +265,14 @@ def blocks(turn):
         if b.kind == "reasoning" and turn.ask.visible:
             if "redacted" in turn.script:
                 out.append({"type": "redacted_thinking", "data": b.signature})
-            out.append({"type": "thinking", "thinking": b.text, "signature": b.signature})
+            if "omitted" in turn.script:
+                omitted.add(b.signature)
+            out.append({"type": "thinking", "thinking": "" if "omitted" in turn.script else b.text,
+                        "signature": b.signature})
         elif b.kind == "text":
             out.append({"type": "text", "text": b.text})
         elif b.kind == "call":
+            thought_before[tool_id(b)] = [t for t in out if t["type"] in THINKING]
             out.append({"type": "tool_use", "id": tool_id(b), "name": b.name, "input": b.args})
     return out
 

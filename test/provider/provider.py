@@ -43,6 +43,7 @@ How it is said.
                         openai, azure, both, text; Anthropic as adaptive; Gemini as gemini3
     strict              refuses all that the provider's documents say it refuses: strict.py
     redacted            a redacted_thinking block before the thinking (Anthropic)
+    omitted             the thinking has its signature and no text (Anthropic)
     no-usage, bad-usage, same-id
     tag:TEXT            nothing: makes the name, and so its counters, one's own
     claude-X, gemini-X, gpt-X   nothing: for a gateway that knows models by their names

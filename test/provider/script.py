@@ -132,7 +132,7 @@ KNOWN = {
     "empty", "long", "task",
     # how it is said
     "loud", "as", "inline", "no-usage", "bad-usage", "same-id", "tag", "redacted", "interleave",
-    "strict",
+    "strict", "omitted",
     # what goes wrong
     "error", "error-mid", "cut", "rst", "stall", "silent", "hush", "slow", "hold", "badjson",
     "html", "wrong-type", "no-done", "double-done", "after-done", "huge-line", "drip", "crlf", "cr", "bom",
@@ -296,7 +296,7 @@ def compose(script, ask):
         name = ask.forced if ask.forced and ask.forced != "any" else ask.tools[i % len(ask.tools)]
         block = Block("call", id=f"{ask.call_prefix}{next(counter):08d}", name=name,
                       args=arguments(name, ask, i))
-        issued[block.id] = (reasoning, sign(reasoning) if reasoning else "")
+        issued[block.id] = ("" if "omitted" in script else reasoning, sign(reasoning) if reasoning else "")
         blocks.append(block)
     if not calls and answer:
         blocks.append(Block("text", answer))

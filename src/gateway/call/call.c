@@ -167,13 +167,13 @@ void call_trouble(struct call *c)
     c->error_wait_ms = -1;
 }
 
-/* How the provider at hand marks reasoning in its text, with the tags that our prompt asks for.
- * NULL: the text is not split. */
+/* How the provider at hand marks reasoning in its text, with the tags that our prompt asks for; an
+ * application's prompt may ask for them too. NULL: the text is not split. */
 static const struct split_format *format_of(const struct call *c)
 {
     const struct config_provider *p = c->chain[c->at].provider;
 
-    if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE)
+    if (c->in.inside || (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE))
         return p->asked_format;
     return p->format;
 }

@@ -40,7 +40,7 @@ void call_answers(struct call *c)
 /* What a text is that reasoning is to be cut out of, shows when it has been through the pipe. */
 static void fact_content(struct call *c, const struct chat_event *ev)
 {
-    if (ev->kind == CHAT_REASONING || ev->kind == CHAT_REDACTED)
+    if (ev->kind == CHAT_REASONING)
         fact_thought(c);
     else if (ev->kind != CHAT_TEXT || !c->pipe.options.format)
         call_answers(c);
@@ -154,15 +154,19 @@ void call_event(void *ctx, const struct chat_event *ev)
         c->error.raw = STR(""); /* an event, not a body of its own */
         wire_error_classify(&c->error);
         return;
-    case CHAT_REASONING:
+    case CHAT_SIGNATURE:
     case CHAT_REDACTED:
+        if (pipe_is_sealed(&c->pipe, ev)) {
+            fact_thought(c);
+            call_keep_opaque(c);
+        }
+        break;
+    case CHAT_REASONING:
     case CHAT_TEXT:
     case CHAT_CALL:
         fact_content(c, ev);
         if (ev->kind == CHAT_CALL)
             call_keep_event(c, ev);
-        if (ev->kind == CHAT_REDACTED)
-            call_keep_opaque(c);
         break;
     default:
         break;
